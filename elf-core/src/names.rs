@@ -1,0 +1,1 @@
+//! Numbers of the ELF specifications and their names, each written once.
