@@ -1,0 +1,307 @@
+//! The one verb: value, check, bits.
+
+use crate::record::Record;
+use crate::reloc::{Arch, Bits, Check, Field, Kind, Order, Page, Role, Stage, find};
+use core::fmt;
+
+/// A section while it is relocated: the memory written and the address computed with are two things.
+#[derive(Debug)]
+pub struct SectionMut<'m> {
+    /// The section's bytes, wherever they are now.
+    pub bytes: &'m mut [u8],
+    /// The address at which the first of them is, or will be, when the code runs.
+    pub address: u64,
+    /// Whether data are big-endian.
+    pub big_endian: bool,
+}
+
+/// What is asked of a symbol, and for what.
+#[derive(Clone, Copy, Debug)]
+pub struct Query {
+    /// What to answer.
+    pub role: Role,
+    /// Index of the symbol in the table that the relocation section links to.
+    pub symbol: u32,
+    /// P: the address of the place.
+    pub place: u64,
+    /// A: the addend.
+    pub addend: i64,
+    /// The kind of relocation that asks.
+    pub kind: &'static Kind,
+}
+
+/// What is known of symbols: by a layout, by an executor, by a test.
+pub trait Resolve {
+    /// The value asked for, or `None` if it cannot be known.
+    fn resolve(&self, query: &Query) -> Option<u64>;
+}
+
+impl<F: Fn(&Query) -> Option<u64>> Resolve for F {
+    fn resolve(&self, query: &Query) -> Option<u64> {
+        self(query)
+    }
+}
+
+/// Why a relocation was not applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ApplyError {
+    /// `r_offset`: bytes from the start of the section.
+    pub offset: u64,
+    /// `r_type`.
+    pub r#type: u32,
+    /// Name of the type, if there is such a type.
+    pub name: Option<&'static str>,
+    /// Index of the symbol.
+    pub symbol: u32,
+    /// What went wrong.
+    pub kind: ApplyErrorKind,
+}
+
+/// What went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ApplyErrorKind {
+    /// The architecture has no type of this number.
+    UnknownType,
+    /// The type is one that only a dynamic loader resolves.
+    Dynamic,
+    /// The place is not inside the section of so many bytes.
+    OutsideSection {
+        /// Size of the section.
+        size: u64,
+    },
+    /// Nobody knows this of the symbol.
+    Unresolved(Role),
+    /// The value is outside the type's limits.
+    Overflow {
+        /// The value, modulo 2^64.
+        value: u64,
+        /// The limits.
+        check: Check,
+    },
+    /// The value is no multiple of the alignment that the instruction needs.
+    Misaligned {
+        /// The value, modulo 2^64.
+        value: u64,
+        /// The alignment in bytes.
+        alignment: u64,
+    },
+}
+
+impl fmt::Display for ApplyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name {
+            Some(name) => write!(f, "{name}")?,
+            None => write!(f, "relocation type {}", self.r#type)?,
+        }
+        write!(f, " at offset {:#x}: ", self.offset)?;
+        match self.kind {
+            ApplyErrorKind::UnknownType => write!(f, "unknown type"),
+            ApplyErrorKind::Dynamic => write!(f, "only a dynamic loader resolves this type"),
+            ApplyErrorKind::OutsideSection { size } => write!(f, "outside the section of {size:#x} bytes"),
+            ApplyErrorKind::Unresolved(role) => write!(f, "no {role} for symbol {}", self.symbol),
+            ApplyErrorKind::Overflow { value, check } => {
+                let (least, most) = check.limits();
+                let value = value.cast_signed();
+                write!(f, "value {} ({value:#x}) is not in {least}..={most}", Shown(value, check))
+            }
+            ApplyErrorKind::Misaligned { value, alignment } => {
+                write!(f, "value {value:#x} is no multiple of {alignment}")
+            }
+        }
+    }
+}
+
+/// A value as its check sees it: negative only where negative values are allowed.
+struct Shown(i64, Check);
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.1 {
+            Check::Unsigned(_) => fmt::Display::fmt(&self.0.cast_unsigned(), f),
+            _ => fmt::Display::fmt(&self.0, f),
+        }
+    }
+}
+
+impl core::error::Error for ApplyError {}
+
+/// Applies `record` to `section`. On error the section is as it was.
+///
+/// # Errors
+/// Every [`ApplyErrorKind`]: the type is unknown or not for linkers, the place is outside the section, the symbol has no such
+/// value, the value does not fit.
+#[inline]
+pub fn apply<A: Arch>(record: &Record, section: &mut SectionMut<'_>, symbols: &impl Resolve) -> Result<(), ApplyError> {
+    match find(A::KINDS, record.r#type) {
+        Some(kind) => apply_kind::<A>(kind, record, section, symbols),
+        None => Err(fail(record, None, ApplyErrorKind::UnknownType)),
+    }
+}
+
+/// Applies `record`, whose type is `kind`.
+///
+/// # Errors
+/// As [`apply`], but for [`ApplyErrorKind::UnknownType`].
+#[inline]
+pub fn apply_kind<A: Arch>(
+    kind: &'static Kind,
+    record: &Record,
+    section: &mut SectionMut<'_>,
+    symbols: &impl Resolve,
+) -> Result<(), ApplyError> {
+    let fail = |error| fail(record, Some(kind), error);
+    let field = &kind.field;
+    if kind.stage == Stage::Load {
+        return Err(fail(ApplyErrorKind::Dynamic));
+    }
+    if field.bytes == 0 {
+        return Ok(());
+    }
+    let size = section.bytes.len() as u64;
+    let start = usize::try_from(record.offset).ok();
+    let (before, rest) = start
+        .and_then(|start| section.bytes.split_at_mut_checked(start))
+        .ok_or(fail(ApplyErrorKind::OutsideSection { size }))?;
+    let place = rest.get_mut(..field.bytes).ok_or(fail(ApplyErrorKind::OutsideSection { size }))?;
+    let big = section.big_endian && field.order == Order::Data;
+
+    let addend = match record.addend {
+        Some(addend) => addend,
+        None => field.addend(load(place, big)),
+    };
+    let address = section.address.wrapping_add(record.offset);
+    let ask = |role| match role {
+        Role::Zero => Ok(0),
+        Role::Place => Ok(address),
+        role => {
+            let query = Query { role, symbol: record.symbol, place: address, addend, kind };
+            symbols.resolve(&query).ok_or(fail(ApplyErrorKind::Unresolved(role)))
+        }
+    };
+    let formula = match kind.select {
+        None => &kind.value,
+        Some(select) => &select(before),
+    };
+    let page = |value: u64, rounded: bool| if rounded { value & !0xfff } else { value };
+    let mut value = ask(formula.of)?;
+    if formula.addend {
+        value = value.wrapping_add_signed(addend);
+    }
+    value = page(value, formula.page == Page::Both).wrapping_sub(page(ask(formula.minus)?, formula.page != Page::Neither));
+    if A::ADDRESS_SIZE == 4 {
+        value = i64::from(value as i32).cast_unsigned();
+    }
+    if !kind.check.holds(value) {
+        return Err(fail(ApplyErrorKind::Overflow { value, check: kind.check }));
+    }
+    if field.is_whole() {
+        store(place, value.into(), big);
+        return Ok(());
+    }
+    let mut word = load(place, big);
+    for bits in field.parts {
+        let part = match bits.role {
+            None => value,
+            Some(role) => ask(role)?,
+        };
+        word = bits.put(word, part).map_err(fail)?;
+    }
+    if let Some(encode) = field.encode {
+        word = encode(word as u64, value.cast_signed()).into();
+    }
+    store(place, word, big);
+    Ok(())
+}
+
+#[cold]
+fn fail(record: &Record, kind: Option<&Kind>, error: ApplyErrorKind) -> ApplyError {
+    let Record { offset, symbol, r#type, .. } = *record;
+    ApplyError { offset, r#type, name: kind.map(|kind| kind.name), symbol, kind: error }
+}
+
+impl Field {
+    /// The addend that the place of a `REL` relocation holds: the field's value, its highest bit the sign.
+    #[must_use]
+    pub fn addend(&self, word: u128) -> i64 {
+        let own = || self.parts.iter().filter(|bits| bits.role.is_none());
+        let value = own().fold(0u64, |value, bits| value | bits.get(word).unbounded_shl(bits.shift));
+        let width = own().map(|bits| bits.shift.saturating_add(bits.width)).max().unwrap_or(0);
+        let unused = 64u32.saturating_sub(width);
+        value.unbounded_shl(unused).cast_signed().unbounded_shr(unused)
+    }
+}
+
+impl Bits {
+    /// These bits of `word`.
+    #[must_use]
+    pub fn get(&self, word: u128) -> u64 {
+        word.unbounded_shr(self.at) as u64 & self.mask()
+    }
+
+    /// `word` with these bits taken from `value`.
+    ///
+    /// # Errors
+    /// [`ApplyErrorKind::Misaligned`] if bits below the shift would be lost that must be 0; [`ApplyErrorKind::Overflow`] if the
+    /// value of a role of its own is too wide.
+    pub fn put(&self, word: u128, value: u64) -> Result<u128, ApplyErrorKind> {
+        let alignment = 1u64.unbounded_shl(self.shift);
+        if self.exact && value & alignment.wrapping_sub(1) != 0 {
+            return Err(ApplyErrorKind::Misaligned { value, alignment });
+        }
+        let part = value.unbounded_shr(self.shift);
+        if self.role.is_some() && part & !self.mask() != 0 {
+            return Err(ApplyErrorKind::Overflow { value, check: Check::Unsigned(self.width) });
+        }
+        let mask = u128::from(self.mask()).unbounded_shl(self.at);
+        Ok(word & !mask | u128::from(part).unbounded_shl(self.at) & mask)
+    }
+
+    /// `width` ones.
+    const fn mask(&self) -> u64 {
+        u64::MAX.unbounded_shr(64u32.saturating_sub(self.width))
+    }
+}
+
+/// The word of 1, 2, 4, 8 or 16 bytes at `place`.
+#[inline]
+fn load(place: &[u8], big_endian: bool) -> u128 {
+    macro_rules! word {
+        ($type:ty, $bytes:expr) => {
+            if big_endian { <$type>::from_be_bytes(*$bytes).into() } else { <$type>::from_le_bytes(*$bytes).into() }
+        };
+    }
+    if let Some(bytes) = place.as_array::<4>() {
+        word!(u32, bytes)
+    } else if let Some(bytes) = place.as_array::<8>() {
+        word!(u64, bytes)
+    } else if let Some(bytes) = place.as_array::<2>() {
+        word!(u16, bytes)
+    } else if let Some(bytes) = place.as_array::<16>() {
+        if big_endian { u128::from_be_bytes(*bytes) } else { u128::from_le_bytes(*bytes) }
+    } else {
+        place.first().copied().unwrap_or(0).into()
+    }
+}
+
+/// Stores the low bytes of `word` at `place`.
+#[inline]
+fn store(place: &mut [u8], word: u128, big_endian: bool) {
+    macro_rules! bytes {
+        ($type:ty) => {{
+            let word = word as $type;
+            if big_endian { word.to_be_bytes() } else { word.to_le_bytes() }
+        }};
+    }
+    if let Some(bytes) = place.as_mut_array::<4>() {
+        *bytes = bytes!(u32);
+    } else if let Some(bytes) = place.as_mut_array::<8>() {
+        *bytes = bytes!(u64);
+    } else if let Some(bytes) = place.as_mut_array::<2>() {
+        *bytes = bytes!(u16);
+    } else if let Some(bytes) = place.as_mut_array::<16>() {
+        *bytes = bytes!(u128);
+    } else if let Some(byte) = place.first_mut() {
+        *byte = word as u8;
+    }
+}

@@ -1,0 +1,12 @@
+//! Relocations of BPF: kernel documentation, "LLVM relocations".
+
+use super::Names;
+
+pub(super) const BPF: Names = rows! {
+    R_BPF_NONE        = 0,
+    R_BPF_64_64       = 1,
+    R_BPF_64_ABS64    = 2,
+    R_BPF_64_ABS32    = 3,
+    R_BPF_64_NODYLD32 = 4,
+    R_BPF_64_32       = 10,
+};

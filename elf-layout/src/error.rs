@@ -1,0 +1,165 @@
+//! Why a layout was refused, and where.
+
+use core::fmt;
+use elf_core::ApplyError;
+
+/// Why objects could not be laid out or written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// Index of the object at fault.
+    pub object: usize,
+    /// Index of the section at fault, or 0.
+    pub section: u32,
+    /// What is wrong.
+    pub kind: ErrorKind,
+}
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The file itself is damaged.
+    Elf(elf_core::Error),
+    /// A relocation of the section cannot be applied.
+    Apply(ApplyError),
+    /// The object is for another machine.
+    Machine {
+        /// Its `e_machine`.
+        found: u16,
+        /// The machine of the layout.
+        expected: u16,
+    },
+    /// The class of the object does not fit the machine.
+    Class,
+    /// The file is no relocatable object (`ET_REL`).
+    FileType(u16),
+    /// The alignment of the section is no power of two.
+    Alignment(u64),
+    /// The image would not fit the address space.
+    TooLarge,
+    /// Lent storage is too small.
+    Storage {
+        /// What it is for.
+        what: &'static str,
+        /// Elements needed.
+        needed: usize,
+    },
+    /// The image has no room for the layout.
+    Image {
+        /// Bytes there are.
+        found: u64,
+        /// Bytes needed.
+        needed: u64,
+    },
+    /// The base address is no multiple of the layout's alignment, not the one it was made for, or too high.
+    Base {
+        /// The address.
+        base: u64,
+        /// The alignment in bytes.
+        alignment: u64,
+    },
+    /// The section's own address overlaps another section's, shares a page with another permission, or is below the base.
+    Overlap {
+        /// The section's address.
+        address: u64,
+    },
+    /// Two objects define the symbol.
+    Duplicate {
+        /// Index of the symbol in this object.
+        symbol: u32,
+        /// The object that has defined it before.
+        first: usize,
+    },
+    /// A relocation asks for a symbol that nobody defines.
+    Undefined {
+        /// Index of the symbol.
+        symbol: u32,
+        /// `r_offset` of the relocation.
+        offset: u64,
+        /// Its `r_type`.
+        r#type: u32,
+        /// Name of the type.
+        name: &'static str,
+    },
+    /// A relocation asks for a symbol in a section that is not loaded.
+    NotLoaded {
+        /// Index of the symbol.
+        symbol: u32,
+        /// `r_offset` of the relocation.
+        offset: u64,
+        /// Its `r_type`.
+        r#type: u32,
+        /// Name of the type.
+        name: &'static str,
+    },
+    /// A relocation asks for a symbol that a function of the object would have to find first (`STT_GNU_IFUNC`).
+    Indirect {
+        /// Index of the symbol.
+        symbol: u32,
+        /// `r_offset` of the relocation.
+        offset: u64,
+        /// Its `r_type`.
+        r#type: u32,
+        /// Name of the type.
+        name: &'static str,
+    },
+    /// The relocations mean another symbol table than the object's.
+    SymbolTable {
+        /// `sh_link` of the relocation section.
+        link: u32,
+    },
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Elf(error) => error.fmt(f),
+            Self::Apply(error) => error.fmt(f),
+            Self::Machine { found, expected } => write!(f, "machine {found}, expected {expected}"),
+            Self::Class => write!(f, "32 or 64 bits: not those of the machine"),
+            Self::FileType(found) => write!(f, "file type {found} is not relocatable"),
+            Self::Alignment(found) => write!(f, "alignment {found:#x} is no power of two"),
+            Self::TooLarge => write!(f, "does not fit the address space"),
+            Self::Storage { what, needed } => write!(f, "storage for {what} is too small: {needed} needed"),
+            Self::Image { found, needed } => write!(f, "image of {found:#x} bytes is too small: {needed:#x} needed"),
+            Self::Base { base, alignment } => {
+                write!(f, "image cannot be at {base:#x}, with an alignment of {alignment:#x}")
+            }
+            Self::Overlap { address } => write!(f, "cannot be placed at its address {address:#x}"),
+            Self::Duplicate { symbol, first } => write!(f, "symbol {symbol} is defined in object {first} already"),
+            Self::Undefined { symbol, offset, name, .. } => {
+                write!(f, "{name} at offset {offset:#x}: symbol {symbol} is undefined")
+            }
+            Self::NotLoaded { symbol, offset, name, .. } => {
+                write!(f, "{name} at offset {offset:#x}: symbol {symbol} is in a section that is not loaded")
+            }
+            Self::Indirect { symbol, offset, name, .. } => {
+                write!(f, "{name} at offset {offset:#x}: symbol {symbol} is an indirect function")
+            }
+            Self::SymbolTable { link } => write!(f, "relocations mean section {link}, not the symbol table"),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.section {
+            0 => write!(f, "object {}: {}", self.object, self.kind),
+            section => write!(f, "object {}: section {section}: {}", self.object, self.kind),
+        }
+    }
+}
+
+impl core::error::Error for Error {}
+
+impl Error {
+    /// An error of an object.
+    pub(crate) const fn object(object: usize, kind: ErrorKind) -> Self {
+        Self { object, section: 0, kind }
+    }
+
+    /// A damaged file.
+    pub(crate) fn elf(object: usize, section: u32) -> impl Fn(elf_core::Error) -> Self {
+        move |error| Self { object, section, kind: ErrorKind::Elf(error) }
+    }
+}

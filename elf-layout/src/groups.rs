@@ -1,0 +1,72 @@
+//! Section groups: of several copies the first is taken, the others are dropped (gABI ch. 3, "Section Groups").
+
+use crate::error::{Error, ErrorKind};
+use crate::hash::NameTable;
+use crate::storage::{ObjectSlot, SectionSlot, SectionState};
+use elf_core::names::{GRP_COMDAT, SHT_GROUP, STT_SECTION};
+use elf_core::{File, Name, SectionHeader};
+
+/// Set in a number that stands for a section group, not a symbol.
+pub(crate) const GROUP: u32 = 1 << 31;
+
+/// Drops the members of every group of one object that an earlier object has as well.
+pub(crate) fn drop_copies(
+    number: usize,
+    files: &[File<'_>],
+    objects: &[ObjectSlot<'_>],
+    sections: &mut [SectionSlot],
+    names: &mut NameTable<'_>,
+) -> Result<(), Error> {
+    let (Some(file), Some(object)) = (files.get(number), objects.get(number)) else { return Ok(()) };
+    for (index, section) in (0u32..).zip(file.sections()) {
+        if section.r#type != SHT_GROUP {
+            continue;
+        }
+        let elf = Error::elf(number, index);
+        let Some(mut words) = file.group(&section).map_err(&elf)? else { continue };
+        if words.next().is_none_or(|flags| flags & GRP_COMDAT == 0) {
+            continue;
+        }
+        let signature = signature(file, object, &section).map_err(&elf)?;
+        let id = GROUP | object.first_section.saturating_add(index as usize) as u32;
+        let same = |other: u32| other & GROUP != 0 && signature_of(files, objects, other & !GROUP) == Some(signature);
+        let full = Error::object(number, ErrorKind::Storage { what: "names", needed: usize::MAX });
+        if names.find_or_insert(signature, id, same).ok_or(full)? == id {
+            continue;
+        }
+        for member in words {
+            file.section(member).map_err(&elf)?;
+            let at = object.first_section.checked_add(member as usize);
+            if let Some(slot) = at.and_then(|at| sections.get_mut(at)) {
+                slot.state = SectionState::Dropped;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The name that says which groups are copies: that of a symbol, or of the section it stands for.
+fn signature<'a>(
+    file: &File<'a>,
+    object: &ObjectSlot<'a>,
+    group: &SectionHeader,
+) -> Result<Name<'a>, elf_core::Error> {
+    let Some(table) = &object.symbols else { return Ok(Name::default()) };
+    let symbol = table.get(group.info)?;
+    let name = table.name_of(&symbol)?;
+    match table.section_of(group.info, &symbol)? {
+        elf_core::Definition::Section(section) if name.is_empty() && symbol.r#type() == STT_SECTION => {
+            file.section_name(&file.section(section)?)
+        }
+        _ => Ok(name),
+    }
+}
+
+/// The same by number.
+fn signature_of<'a>(files: &[File<'a>], objects: &[ObjectSlot<'a>], id: u32) -> Option<Name<'a>> {
+    let id = id as usize;
+    let number = objects.partition_point(|object| object.first_section <= id).checked_sub(1)?;
+    let (file, object) = (files.get(number)?, objects.get(number)?);
+    let section = file.section(id.checked_sub(object.first_section)? as u32).ok()?;
+    signature(file, object, &section).ok()
+}

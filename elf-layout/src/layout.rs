@@ -1,0 +1,275 @@
+//! A layout: every section, symbol, GOT entry and stub has its place.
+
+use crate::error::{Error, ErrorKind};
+use crate::groups;
+use crate::hash::NameTable;
+use crate::needs::{self, Found};
+use crate::options::Options;
+use crate::place::{Group, Segment, Spans};
+use crate::sections::{self, Fixed};
+use crate::storage::{Needs, ObjectSlot, Requirements, SectionSlot, SectionState, Storage, SymbolSlot, SymbolState};
+use crate::symbols;
+use core::marker::PhantomData;
+use elf_core::names::{EM_CUDA, ET_REL};
+use elf_core::{Arch, File, Name, Slot};
+
+/// The caller's answer for a symbol that no object defines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct External {
+    /// Its address.
+    pub address: u64,
+    /// Whether it is known to be a function: then a stub may stand for it where its address does not fit.
+    pub function: bool,
+}
+
+/// Where everything goes: addresses as offsets from the start of an image whose own address may still be open.
+#[derive(Debug)]
+pub struct Layout<'a, 's, A> {
+    pub(crate) files: &'s [File<'a>],
+    pub(crate) objects: &'s [ObjectSlot<'a>],
+    pub(crate) sections: &'s [SectionSlot],
+    pub(crate) symbols: &'s [SymbolSlot],
+    pub(crate) options: Options,
+    pub(crate) spans: Spans,
+    pub(crate) found: Found,
+    pub(crate) fixed: Fixed,
+    pub(crate) got_entries: u32,
+    pub(crate) stubs: u32,
+    arch: PhantomData<A>,
+}
+
+impl<'a, 's, A: Arch> Layout<'a, 's, A> {
+    /// Lays out `files` in lent storage. `externals` answers for symbols that none of them defines, once a name.
+    ///
+    /// Of several definitions a strong one wins over a common one over a weak one; of section groups with one signature the
+    /// first is kept. Nothing is written but the storage.
+    ///
+    /// # Errors
+    /// Every [`ErrorKind`] but those of writing: what is wrong with which section of which object.
+    pub fn plan(
+        files: &'s [File<'a>],
+        options: Options,
+        storage: Storage<'s, 'a>,
+        externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+    ) -> Result<Self, Error> {
+        let storage = storage.prepare(&Requirements::of(files)?)?;
+        let Storage { objects, sections, symbols, names } = storage;
+        number::<A>(files, objects)?;
+        let mut names = (!names.is_empty()).then(|| NameTable::new(names));
+        if let Some(names) = &mut names {
+            for object in 0..files.len() {
+                groups::drop_copies(object, files, objects, sections, names)?;
+            }
+        }
+        let mut spans = Spans::new();
+        let mut fixed = Fixed::default();
+        for (object, file) in files.iter().enumerate() {
+            sections::place(object, file, objects, sections, &options, &mut spans, &mut fixed)?;
+        }
+        for (object, file) in files.iter().enumerate() {
+            symbols::collect(object, file, objects, sections, symbols, &mut names)?;
+        }
+        if names.is_some() {
+            symbols::link(symbols);
+        }
+        symbols::ask(objects, symbols, externals)?;
+        let mut found = Found::default();
+        for (number, (file, object)) in files.iter().zip(objects.iter()).enumerate() {
+            needs::scan::<A>(number, file, object, sections, symbols, &mut found)?;
+        }
+        let mut layout = Self {
+            files,
+            objects,
+            sections,
+            symbols: &[],
+            options,
+            spans,
+            found,
+            fixed,
+            got_entries: 0,
+            stubs: 0,
+            arch: PhantomData,
+        };
+        layout.place_additions(symbols)?;
+        layout.spans.finish(&options)?;
+        layout.place_symbols(symbols);
+        layout.symbols = symbols;
+        Ok(layout)
+    }
+
+    /// Counts GOT entries and stubs and gives them and common symbols their room.
+    fn place_additions(&mut self, symbols: &mut [SymbolSlot]) -> Result<(), Error> {
+        let too_large = |kind| Error::object(0, kind);
+        let packed = matches!(self.options.mode, crate::Mode::Packed { .. });
+        let group = |group| if packed { Group::Packed } else { group };
+        let (mut got, mut stubs) = (if self.found.tls_module { 2u32 } else { 0 }, 0u32);
+        for (id, slot) in symbols.iter_mut().enumerate() {
+            if slot.definition as usize != id {
+                continue;
+            }
+            if slot.needs.has(Needs::ANY_GOT) {
+                slot.got = got;
+                got = got.saturating_add(got_entries(slot.needs) as u32);
+            }
+            if slot.needs.has(Needs::STUB) && A::STUB.is_some() {
+                slot.stub = stubs;
+                stubs = stubs.saturating_add(1);
+            }
+            if slot.state == SymbolState::Common {
+                let alignment = 1u64.unbounded_shl(slot.alignment.into()).max(1);
+                let offset = self.spans.append(group(Group::Zero), slot.value, alignment).map_err(too_large)?;
+                slot.value = offset;
+            }
+        }
+        (self.got_entries, self.stubs) = (got, stubs);
+        let size = u64::from(got).saturating_mul(A::ADDRESS_SIZE);
+        self.spans.append(Group::Got, size, A::ADDRESS_SIZE).map_err(too_large)?;
+        if let Some(stub) = A::STUB.filter(|_| stubs > 0) {
+            let size = u64::from(stubs).saturating_mul(stub_size(&stub));
+            self.spans.append(Group::Stubs, size, stub.alignment).map_err(too_large)?;
+        }
+        Ok(())
+    }
+
+    /// Turns values of symbols into offsets in the image, and copies a definition to those who mean it.
+    fn place_symbols(&self, symbols: &mut [SymbolSlot]) {
+        let packed = matches!(self.options.mode, crate::Mode::Packed { .. });
+        let commons = self.spans.group(if packed { Group::Packed } else { Group::Zero }).offset;
+        let got = self.spans.group(Group::Got).offset;
+        for object in self.objects {
+            let Some(table) = &object.symbols else { continue };
+            let ids = object.first_symbol..object.first_symbol.saturating_add(object.symbol_count);
+            let Some(slots) = symbols.get_mut(ids) else { continue };
+            for ((index, symbol), slot) in (0u32..).zip(table.symbols()).zip(slots) {
+                match slot.state {
+                    SymbolState::Relative | SymbolState::ThreadLocal | SymbolState::Indirect => {
+                        let Ok(elf_core::Definition::Section(section)) = table.section_of(index, &symbol) else { continue };
+                        let at = object.first_section.checked_add(section as usize);
+                        let section = at.and_then(|at| self.sections.get(at)).and_then(|slot| self.offset_of(slot));
+                        slot.value = slot.value.wrapping_add(section.unwrap_or(0));
+                    }
+                    SymbolState::Common => slot.value = slot.value.wrapping_add(commons),
+                    SymbolState::GotBase => slot.value = got,
+                    _ => {}
+                }
+            }
+        }
+        if self.objects.len() < 2 {
+            return;
+        }
+        for id in 0..symbols.len() {
+            let Some(&slot) = symbols.get(id) else { continue };
+            if slot.definition as usize == id {
+                continue;
+            }
+            if let Some(&definition) = symbols.get(slot.definition as usize)
+                && let Some(slot) = symbols.get_mut(id)
+            {
+                *slot = SymbolSlot { canonical: slot.canonical, ..definition };
+            }
+        }
+    }
+
+    /// Offset of a section from the start of the image, if it is loaded.
+    #[inline]
+    pub(crate) fn offset_of(&self, slot: &SectionSlot) -> Option<u64> {
+        match slot.state {
+            SectionState::Placed(group) => Some(self.spans.group(group).offset.wrapping_add(slot.offset)),
+            SectionState::Fixed => Some(slot.offset),
+            SectionState::NotLoaded | SectionState::Dropped => None,
+        }
+    }
+
+    /// The objects that were laid out.
+    #[must_use]
+    pub const fn files(&self) -> &'s [File<'a>] {
+        self.files
+    }
+
+    /// Size of the image in bytes: sections, GOT, stubs and the zeros at its end.
+    #[must_use]
+    pub const fn size(&self) -> u64 {
+        self.spans.size
+    }
+
+    /// Alignment that the image's address must have, in bytes.
+    #[must_use]
+    pub const fn alignment(&self) -> u64 {
+        self.spans.alignment
+    }
+
+    /// First address that the image may not reach, if its code has room for low addresses only: 2 GiB for objects that are
+    /// compiled without `-fPIC`.
+    #[must_use]
+    pub const fn limit(&self) -> Option<u64> {
+        self.found.limit
+    }
+
+    /// The parts of the image by permission, in order, apart and on pages of their own. Sections that carry an address are
+    /// not among them.
+    pub fn segments(&self) -> impl Iterator<Item = Segment> + '_ {
+        self.spans.segments()
+    }
+
+    /// The GOT: its offset from the start of the image and its size in bytes.
+    #[must_use]
+    pub fn got(&self) -> (u64, u64) {
+        let span = self.spans.group(Group::Got);
+        (span.offset, span.size)
+    }
+
+    /// Offset of section `section` of object `object` from the start of the image; `None` if it is not loaded.
+    #[must_use]
+    pub fn section(&self, object: usize, section: u32) -> Option<u64> {
+        let first = self.objects.get(object)?.first_section;
+        self.offset_of(self.sections.get(first.checked_add(section as usize)?)?)
+    }
+}
+
+/// Size of a stub with the padding to the next, in bytes.
+pub(crate) const fn stub_size(stub: &elf_core::Stub) -> u64 {
+    let low = stub.alignment.wrapping_sub(1);
+    (stub.code.len() as u64).wrapping_add(low) & !low
+}
+
+/// The GOT entries of a symbol in the order they stand in.
+pub(crate) const GOT_SLOTS: [(Needs, Slot); 4] = [
+    (Needs::GOT, Slot::Address),
+    (Needs::GOT_TP_OFFSET, Slot::TpOffset),
+    (Needs::GOT_TLS_GD, Slot::TlsGd),
+    (Needs::GOT_TLS_DESC, Slot::TlsDesc),
+];
+
+/// Number of GOT entries that a symbol needs.
+fn got_entries(needs: Needs) -> u64 {
+    GOT_SLOTS.iter().filter(|(need, _)| needs.has(*need)).map(|(_, slot)| slot.entries()).sum()
+}
+
+/// Checks that the files are what the architecture takes, and numbers their sections and symbols.
+fn number<'a, A: Arch>(files: &[File<'a>], objects: &mut [ObjectSlot<'a>]) -> Result<(), Error> {
+    let (mut first_section, mut first_symbol) = (0usize, 0usize);
+    for (number, (file, object)) in files.iter().zip(objects).enumerate() {
+        let header = file.header();
+        let refuse = |kind| Err(Error::object(number, kind));
+        if header.machine != A::MACHINE {
+            return refuse(ErrorKind::Machine { found: header.machine, expected: A::MACHINE });
+        }
+        if file.encoding().is_64() != (A::ADDRESS_SIZE == 8) {
+            return refuse(ErrorKind::Class);
+        }
+        if header.r#type != ET_REL && A::MACHINE != EM_CUDA {
+            return refuse(ErrorKind::FileType(header.r#type));
+        }
+        let symbols = file.symbol_table().map_err(Error::elf(number, 0))?;
+        *object = ObjectSlot {
+            first_section,
+            first_symbol,
+            symbol_count: symbols.map_or(1, |table| table.len().max(1)),
+            symbols,
+            symbol_table: symbols.map_or(0, |table| table.section()),
+        };
+        first_section = first_section.saturating_add(file.sections().len());
+        first_symbol = first_symbol.saturating_add(object.symbol_count);
+    }
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! What relocations need beside the sections: GOT entries and stubs, found before anything is placed.
+
+use crate::error::{Error, ErrorKind};
+use crate::storage::{Needs, ObjectSlot, SectionSlot, SectionState, SymbolSlot, SymbolState};
+use elf_core::names::{SHT_REL, SHT_RELA};
+use elf_core::{
+    ApplyError, ApplyErrorKind, Arch, Check, File, Kind, Record, Relocations, Role, SectionHeader, Slot, Value, find,
+};
+
+/// What was found beside the needs of single symbols.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Found {
+    /// Some relocation asks for the module's own pair of TLS entries.
+    pub(crate) tls_module: bool,
+    /// First address that is too high for the image, if there is one: some place is too narrow for all of them.
+    pub(crate) limit: Option<u64>,
+}
+
+/// A relocation section whose target is loaded.
+pub(crate) struct Target<'a> {
+    /// Index of the relocation section.
+    pub(crate) section: u32,
+    /// Index of the section it applies to.
+    pub(crate) target: u32,
+    pub(crate) records: Relocations<'a>,
+}
+
+/// The relocations of section `index`, if it holds any for a loaded section.
+pub(crate) fn target<'a>(
+    number: usize,
+    index: u32,
+    header: &SectionHeader,
+    file: &File<'a>,
+    object: &ObjectSlot<'_>,
+    sections: &[SectionSlot],
+) -> Result<Option<Target<'a>>, Error> {
+    if header.r#type != SHT_RELA && header.r#type != SHT_REL {
+        return Ok(None);
+    }
+    let elf = Error::elf(number, index);
+    file.section(header.info).map_err(&elf)?;
+    let slot = object.first_section.checked_add(header.info as usize).and_then(|at| sections.get(at));
+    if !matches!(slot, Some(SectionSlot { state: SectionState::Placed(_) | SectionState::Fixed, .. })) {
+        return Ok(None);
+    }
+    let Some(records) = file.relocations(header).map_err(&elf)? else { return Ok(None) };
+    if header.link != object.symbol_table && !records.is_empty() {
+        let kind = ErrorKind::SymbolTable { link: header.link };
+        return Err(Error { object: number, section: index, kind });
+    }
+    Ok(Some(Target { section: index, target: header.info, records }))
+}
+
+/// Notes what the relocations of one object need.
+pub(crate) fn scan<A: Arch>(
+    number: usize,
+    file: &File<'_>,
+    object: &ObjectSlot<'_>,
+    sections: &[SectionSlot],
+    symbols: &mut [SymbolSlot],
+    found: &mut Found,
+) -> Result<(), Error> {
+    for (index, header) in (0u32..).zip(file.sections()) {
+        let Some(target) = target(number, index, &header, file, object, sections)? else { continue };
+        let error = |kind| Error { object: number, section: target.target, kind };
+        for record in target.records {
+            let kind = find(A::KINDS, record.r#type).ok_or_else(|| error(unknown(&record)))?;
+            let id = usize::try_from(record.symbol).ok().filter(|&index| index < object.symbol_count);
+            let id = id.and_then(|index| object.first_symbol.checked_add(index)).ok_or_else(|| {
+                let kind = elf_core::ErrorKind::NoSymbol { index: record.symbol, count: object.symbol_count as u64 };
+                Error { section: target.section, ..error(ErrorKind::Elf(elf_core::Error { at: header.offset, kind })) }
+            })?;
+            let definition = symbols.get(id).map_or(id, |slot| slot.definition as usize);
+            let Some(slot) = symbols.get_mut(definition) else { continue };
+            slot.needs = slot.needs.with(needs_of::<A>(kind, slot, found));
+            if let Some(problem) = problem(kind, slot, &record) {
+                return Err(error(problem));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+fn unknown(record: &Record) -> ErrorKind {
+    let Record { offset, symbol, r#type, .. } = *record;
+    ErrorKind::Apply(ApplyError { offset, r#type, name: None, symbol, kind: ApplyErrorKind::UnknownType })
+}
+
+/// What one relocation of this kind needs for the symbol.
+#[inline]
+fn needs_of<A: Arch>(kind: &Kind, slot: &SymbolSlot, found: &mut Found) -> Needs {
+    let value = &kind.value;
+    match value.of {
+        Role::Got(Slot::Address) => Needs::GOT,
+        Role::Got(Slot::TpOffset) => Needs::GOT_TP_OFFSET,
+        Role::Got(Slot::TlsGd) => Needs::GOT_TLS_GD,
+        Role::Got(Slot::TlsDesc) => Needs::GOT_TLS_DESC,
+        Role::Got(Slot::TlsLd) => {
+            found.tls_module = true;
+            Needs::default()
+        }
+        Role::Plt if is_narrow::<A>(kind) => match slot.state {
+            SymbolState::External | SymbolState::ExternalFunction | SymbolState::UndefinedWeak => {
+                Needs::STUB.with(Needs::GOT)
+            }
+            _ => Needs::default(),
+        },
+        Role::Address if is_narrow::<A>(kind) => match (slot.state, value.minus) {
+            // a function of the process is reached by way of a stub that becomes its address here
+            (SymbolState::ExternalFunction, Role::Place) => Needs::NEAR.with(Needs::STUB).with(Needs::GOT),
+            (SymbolState::ExternalFunction, Role::Zero) => {
+                limit(value, kind.check, found);
+                Needs::LOW.with(Needs::STUB).with(Needs::GOT)
+            }
+            (SymbolState::Relative | SymbolState::Common, Role::Zero) => {
+                limit(value, kind.check, found);
+                Needs::default()
+            }
+            _ => Needs::default(),
+        },
+        _ => Needs::default(),
+    }
+}
+
+/// Whether the kind cannot take every address.
+fn is_narrow<A: Arch>(kind: &Kind) -> bool {
+    kind.check != Check::Any && A::ADDRESS_SIZE == 8
+}
+
+/// Lowers the limit of the image's addresses to what an absolute field of this check holds.
+fn limit(value: &Value, check: Check, found: &mut Found) {
+    let bits = match check {
+        Check::Signed(bits) => bits.saturating_sub(1),
+        Check::Unsigned(bits) | Check::Either(bits) => bits,
+        Check::Any => return,
+    };
+    // narrower fields hold parts of addresses or small absolute values: the relocation itself will tell
+    if value.page == elf_core::Page::Neither && (31..64).contains(&bits) {
+        let end = 1u64.unbounded_shl(bits);
+        found.limit = Some(found.limit.map_or(end, |limit| limit.min(end)));
+    }
+}
+
+/// Why the symbol cannot be used by this relocation.
+#[inline]
+fn problem(kind: &Kind, slot: &SymbolSlot, record: &Record) -> Option<ErrorKind> {
+    if !matches!(slot.state, SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Indirect) {
+        return None;
+    }
+    if kind.field.bytes == 0 || kind.value.of == Role::GotBase {
+        return None;
+    }
+    let Record { offset, symbol, r#type, .. } = *record;
+    let name = kind.name;
+    Some(match slot.state {
+        SymbolState::Undefined => ErrorKind::Undefined { symbol, offset, r#type, name },
+        SymbolState::Indirect => ErrorKind::Indirect { symbol, offset, r#type, name },
+        _ => ErrorKind::NotLoaded { symbol, offset, r#type, name },
+    })
+}

@@ -1,0 +1,209 @@
+//! Where sections go: groups by permission, segments on pages of their own.
+
+use crate::error::{Error, ErrorKind};
+use crate::options::{Mode, Options};
+use elf_core::names::{SHT_NOBITS, SHT_NULL};
+use elf_core::{SectionFlags, SectionHeader, SegmentFlags};
+
+/// Sections of one kind, which stand together. The order is that of the image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Group {
+    /// Code.
+    Text,
+    /// Stubs.
+    Stubs,
+    /// Read-only data.
+    ReadOnly,
+    /// The GOT: read-only once it is filled.
+    Got,
+    /// The initial values of thread-local storage.
+    TlsData,
+    /// The zeros of thread-local storage: they occupy no memory here.
+    TlsZero,
+    /// Writable data.
+    Data,
+    /// Writable zeros, common symbols behind them.
+    Zero,
+    /// Read-only data that code reaches by 64-bit addresses (`SHF_X86_64_LARGE`).
+    LargeReadOnly,
+    /// Writable data of that sort.
+    LargeData,
+    /// Writable zeros of that sort.
+    LargeZero,
+    /// What wants to be writable and executable at once.
+    WriteExecute,
+    /// Everything, in packed mode.
+    Packed,
+}
+
+const GROUPS: usize = Group::Packed as usize + 1;
+
+/// The segments: their permissions and groups, in the order of the image.
+const SEGMENTS: [(SegmentFlags, &[Group]); 7] = {
+    use Group::*;
+    const R: SegmentFlags = SegmentFlags::READ;
+    const W: SegmentFlags = R.union(SegmentFlags::WRITE);
+    const X: SegmentFlags = R.union(SegmentFlags::EXECUTE);
+    [
+        (X, &[Text, Stubs]),
+        (R, &[ReadOnly, Got, TlsData, TlsZero]),
+        (W, &[Data, Zero]),
+        (R, &[LargeReadOnly]),
+        (W, &[LargeData, LargeZero]),
+        (W.union(X), &[WriteExecute]),
+        (W.union(X), &[Packed]),
+    ]
+};
+
+/// Part of the image with one permission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Bytes from the start of the image, a multiple of the page size unless the layout is packed.
+    pub offset: u64,
+    /// Size in bytes, up to the end of the last section.
+    pub size: u64,
+    /// Permissions. In a packed layout everything: whoever loads it knows better.
+    pub flags: SegmentFlags,
+}
+
+/// A run of bytes that grows section by section.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+    pub(crate) alignment: u64,
+}
+
+impl Span {
+    const EMPTY: Self = Self { offset: 0, size: 0, alignment: 1 };
+
+    /// Appends `size` bytes at `alignment`, a power of two, and gives their offset in the span.
+    pub(crate) fn append(&mut self, size: u64, alignment: u64) -> Option<u64> {
+        let offset = align_up(self.size, alignment)?;
+        self.size = offset.checked_add(size)?;
+        self.alignment = self.alignment.max(alignment);
+        Some(offset)
+    }
+}
+
+/// `value` rounded up to `alignment`, a power of two.
+pub(crate) fn align_up(value: u64, alignment: u64) -> Option<u64> {
+    let low = alignment.wrapping_sub(1);
+    Some(value.checked_add(low)? & !low)
+}
+
+/// All groups and the segments they make.
+#[derive(Clone, Debug)]
+pub(crate) struct Spans {
+    groups: [Span; GROUPS],
+    segments: [Segment; SEGMENTS.len()],
+    /// End of the sections at addresses of their own.
+    pub(crate) fixed_end: u64,
+    /// Size of the image in bytes.
+    pub(crate) size: u64,
+    /// Alignment of the image in bytes.
+    pub(crate) alignment: u64,
+}
+
+impl Spans {
+    pub(crate) fn new() -> Self {
+        let none = Segment { offset: 0, size: 0, flags: SegmentFlags::empty() };
+        Self {
+            groups: [Span::EMPTY; GROUPS],
+            segments: [none; SEGMENTS.len()],
+            fixed_end: 0,
+            size: 0,
+            alignment: 1,
+        }
+    }
+
+    /// The span of a group.
+    #[inline]
+    pub(crate) fn group(&self, group: Group) -> &Span {
+        match self.groups.get(group as usize) {
+            Some(span) => span,
+            None => &Span::EMPTY,
+        }
+    }
+
+    /// Appends to a group and gives the offset in it.
+    pub(crate) fn append(&mut self, group: Group, size: u64, alignment: u64) -> Result<u64, ErrorKind> {
+        let span = self.groups.get_mut(group as usize).ok_or(ErrorKind::TooLarge)?;
+        span.append(size, alignment).ok_or(ErrorKind::TooLarge)
+    }
+
+    /// The segments that are not empty, in the order of the image, those of sections at their own address left out.
+    pub(crate) fn segments(&self) -> impl Iterator<Item = Segment> + '_ {
+        self.segments.iter().copied().filter(|segment| segment.size > 0)
+    }
+
+    /// Gives every group its place in the image, now that their sizes are known.
+    pub(crate) fn finish(&mut self, options: &Options) -> Result<(), Error> {
+        let too_large = Error::object(0, ErrorKind::TooLarge);
+        let page = match options.mode {
+            Mode::Segments { page_size } => page_size,
+            Mode::Packed { .. } => 1,
+        };
+        let mut end = self.fixed_end;
+        self.alignment = page;
+        for (segment, (flags, groups)) in self.segments.iter_mut().zip(SEGMENTS) {
+            let mut first = None;
+            let mut alignment = page;
+            for &group in groups {
+                let Some(span) = self.groups.get_mut(group as usize) else { continue };
+                if span.size == 0 {
+                    continue;
+                }
+                alignment = alignment.max(span.alignment);
+                let start = if first.is_none() { align_up(end, page) } else { Some(end) };
+                let start = start.and_then(|start| align_up(start, span.alignment)).ok_or(too_large)?;
+                first.get_or_insert(start);
+                span.offset = start;
+                if group != Group::TlsZero {
+                    end = start.checked_add(span.size).ok_or(too_large)?;
+                }
+            }
+            let offset = first.unwrap_or(end);
+            self.alignment = self.alignment.max(alignment);
+            *segment = Segment { offset, size: end.saturating_sub(offset), flags };
+        }
+        // an image larger than half of the address space cannot be addressed by signed distances
+        self.size = Some(end).filter(|&end| end < i64::MAX as u64).ok_or(too_large)?;
+        Ok(())
+    }
+}
+
+/// The group of a section, or `None` if it occupies no memory.
+pub(crate) fn group_of(section: &SectionHeader, options: &Options) -> Option<Group> {
+    let flags = section.flags;
+    if !flags.contains(SectionFlags::ALLOC) || flags.contains(SectionFlags::EXCLUDE) || section.r#type == SHT_NULL {
+        return None;
+    }
+    if matches!(options.mode, Mode::Packed { .. }) {
+        return Some(Group::Packed);
+    }
+    let zero = section.r#type == SHT_NOBITS;
+    let large = flags.contains(SectionFlags::X86_64_LARGE);
+    Some(match (flags.contains(SectionFlags::WRITE), flags.contains(SectionFlags::EXECINSTR)) {
+        _ if flags.contains(SectionFlags::TLS) => if zero { Group::TlsZero } else { Group::TlsData },
+        (true, true) => Group::WriteExecute,
+        (false, true) => Group::Text,
+        (false, false) if large => Group::LargeReadOnly,
+        (false, false) => Group::ReadOnly,
+        (true, false) if large => if zero { Group::LargeZero } else { Group::LargeData },
+        (true, false) => if zero { Group::Zero } else { Group::Data },
+    })
+}
+
+/// The alignment of a section in bytes.
+pub(crate) fn alignment_of(section: &SectionHeader, options: &Options) -> Result<u64, ErrorKind> {
+    let own = section.alignment.max(1);
+    if !own.is_power_of_two() {
+        return Err(ErrorKind::Alignment(own));
+    }
+    Ok(match options.mode {
+        Mode::Segments { .. } => own,
+        Mode::Packed { section_alignment } => own.max(section_alignment),
+    })
+}

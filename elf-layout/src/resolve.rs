@@ -1,0 +1,126 @@
+//! What a placed symbol answers when a relocation asks.
+
+use crate::layout::{GOT_SLOTS, Layout, stub_size};
+use crate::place::Group;
+use crate::storage::{Needs, SymbolSlot, SymbolState};
+use core::ops::Range;
+use elf_core::{Arch, Check, Page, Query, Resolve, Role, Slot, Value};
+
+/// The symbols of one object, at their addresses in an image at `base`.
+pub(crate) struct Symbols<'l, 'a, 's, A> {
+    pub(crate) layout: &'l Layout<'a, 's, A>,
+    pub(crate) slots: &'s [SymbolSlot],
+    pub(crate) object: usize,
+    pub(crate) base: u64,
+    pub(crate) got: u64,
+}
+
+impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
+    /// The symbols of `object` whose numbers are `ids`.
+    pub(crate) fn new(layout: &'l Layout<'a, 's, A>, object: usize, ids: Range<usize>, base: u64) -> Self {
+        let slots = layout.symbols.get(ids).unwrap_or_default();
+        let got = base.wrapping_add(layout.spans.group(Group::Got).offset);
+        Self { layout, slots, object, base, got }
+    }
+
+    /// S, the symbol's own address.
+    #[inline]
+    pub(crate) fn address(&self, slot: &SymbolSlot) -> Option<u64> {
+        match slot.state {
+            SymbolState::Relative | SymbolState::Common | SymbolState::GotBase | SymbolState::ImageStart => {
+                Some(self.base.wrapping_add(slot.value))
+            }
+            SymbolState::Absolute | SymbolState::External | SymbolState::ExternalFunction => Some(slot.value),
+            SymbolState::UndefinedWeak => Some(0),
+            SymbolState::ThreadLocal
+            | SymbolState::Indirect
+            | SymbolState::Undefined
+            | SymbolState::NotLoaded
+            | SymbolState::Dropped => None,
+        }
+    }
+
+    /// The address that stands for a function which does not fit everywhere it is asked for.
+    fn canonical(&self, slot: &SymbolSlot) -> Option<u64> {
+        let address = self.address(slot)?;
+        let near = !slot.needs.has(Needs::NEAR) || {
+            let end = self.base.wrapping_add(self.layout.spans.size);
+            let reach = |place: u64| Check::Signed(32).holds(address.wrapping_sub(place).wrapping_sub(REACH_MARGIN))
+                && Check::Signed(32).holds(address.wrapping_sub(place).wrapping_add(REACH_MARGIN));
+            reach(self.base) && reach(end)
+        };
+        let low = !slot.needs.has(Needs::LOW) || Check::Signed(32).holds(address);
+        if near && low { Some(address) } else { self.stub(slot) }
+    }
+
+    /// The address of the symbol's stub.
+    pub(crate) fn stub(&self, slot: &SymbolSlot) -> Option<u64> {
+        let stub = A::STUB.filter(|_| slot.needs.has(Needs::STUB))?;
+        let start = self.layout.spans.group(Group::Stubs).offset.wrapping_add(self.base);
+        Some(start.wrapping_add(u64::from(slot.stub).wrapping_mul(stub_size(&stub))))
+    }
+
+    /// The address of the symbol's GOT entry of this content.
+    pub(crate) fn got_entry(&self, slot: &SymbolSlot, content: Slot) -> Option<u64> {
+        if content == Slot::TlsLd {
+            return self.layout.found.tls_module.then_some(self.got);
+        }
+        let mut index = u64::from(slot.got);
+        for (need, entry) in GOT_SLOTS {
+            if entry == content {
+                let address = self.got.wrapping_add(index.wrapping_mul(A::ADDRESS_SIZE));
+                return slot.needs.has(need).then_some(address);
+            }
+            if slot.needs.has(need) {
+                index = index.wrapping_add(entry.entries());
+            }
+        }
+        None
+    }
+
+    /// Z: the size of the symbol where it is defined.
+    fn size(&self, slot: &SymbolSlot, symbol: u32) -> Option<u64> {
+        let (object, index) = match crate::symbols::owner(self.layout.objects, slot.definition) {
+            Some(owner) => owner,
+            None => (self.object, symbol),
+        };
+        match slot.state {
+            SymbolState::External | SymbolState::ExternalFunction | SymbolState::Undefined => None,
+            _ => Some(self.layout.objects.get(object)?.symbols.as_ref()?.get(index).ok()?.size),
+        }
+    }
+}
+
+/// Addends and fields move a target or place a little.
+const REACH_MARGIN: u64 = 4096;
+
+impl<A: Arch> Resolve for Symbols<'_, '_, '_, A> {
+    #[inline]
+    fn resolve(&self, query: &Query) -> Option<u64> {
+        let slot = self.slots.get(query.symbol as usize)?;
+        match query.role {
+            Role::Address if slot.needs.has(CANONICAL) => self.canonical(slot),
+            Role::Address => self.address(slot),
+            Role::Plt if slot.needs.has(Needs::STUB) => {
+                let address = self.address(slot)?;
+                if reaches(query, address) { Some(address) } else { self.stub(slot) }
+            }
+            Role::Plt => self.address(slot),
+            Role::Got(content) => self.got_entry(slot, content),
+            Role::GotBase => Some(self.got),
+            Role::Size => self.size(slot, query.symbol),
+            _ => None,
+        }
+    }
+}
+
+/// Needs that may give a function another address than its own.
+const CANONICAL: Needs = Needs::NEAR.with(Needs::LOW);
+
+/// Whether a branch at the place reaches `address` itself.
+fn reaches(query: &Query, address: u64) -> bool {
+    let Value { minus, page, .. } = query.kind.value;
+    let place = if minus == Role::Place { query.place } else { return false };
+    let distance = address.wrapping_add_signed(query.addend).wrapping_sub(place);
+    page == Page::Neither && query.kind.check.holds(distance)
+}

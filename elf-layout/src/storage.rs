@@ -1,0 +1,212 @@
+//! What the caller lends, and how much of it.
+
+use crate::error::{Error, ErrorKind};
+use core::num::NonZeroU32;
+use elf_core::names::{SHT_GROUP, STB_LOCAL};
+use elf_core::{File, SymbolTable};
+
+/// How many elements of each kind a layout of some objects needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Requirements {
+    /// Elements of [`Storage::objects`].
+    pub objects: usize,
+    /// Elements of [`Storage::sections`].
+    pub sections: usize,
+    /// Elements of [`Storage::symbols`].
+    pub symbols: usize,
+    /// Elements of [`Storage::names`]: a power of two, or 0 for a single object.
+    pub names: usize,
+}
+
+impl Requirements {
+    /// Counts what `objects` need.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Elf`] if a symbol table is damaged, [`ErrorKind::TooLarge`] if there are more than 2^31 of anything.
+    pub fn of(objects: &[File<'_>]) -> Result<Self, Error> {
+        let mut total = Self { objects: objects.len(), ..Self::default() };
+        let mut keys = 0usize;
+        for (object, file) in objects.iter().enumerate() {
+            let symbols = file.symbol_table().map_err(Error::elf(object, 0))?;
+            let symbols = symbols.map_or(1, |table| table.len().max(1));
+            total.sections = total.sections.saturating_add(file.sections().len());
+            total.symbols = total.symbols.saturating_add(symbols);
+            if objects.len() > 1 {
+                keys = keys.saturating_add(keys_of(file, object)?);
+            }
+            if total.sections.max(total.symbols) > MOST {
+                return Err(Error::object(object, ErrorKind::TooLarge));
+            }
+        }
+        if keys > 0 {
+            total.names = keys.saturating_mul(2).checked_next_power_of_two().unwrap_or(usize::MAX);
+        }
+        Ok(total)
+    }
+}
+
+/// Most sections or symbols: their numbers fit 31 bits.
+const MOST: usize = 0x7fff_ffff;
+
+/// Names that other objects may share: of symbols that are not local, and of section groups.
+fn keys_of(file: &File<'_>, object: usize) -> Result<usize, Error> {
+    let table = file.symbol_table().map_err(Error::elf(object, 0))?;
+    let global = |table: SymbolTable<'_>| table.symbols().iter().filter(|symbol| symbol.binding() != STB_LOCAL).count();
+    let groups = file.sections().iter().filter(|section| section.r#type == SHT_GROUP).count();
+    Ok(table.map_or(0, global).saturating_add(groups))
+}
+
+/// Storage that the caller lends to a layout; [`Requirements`] says how much. What it holds before does not matter.
+#[derive(Debug)]
+pub struct Storage<'s, 'a> {
+    /// One an object.
+    pub objects: &'s mut [ObjectSlot<'a>],
+    /// One a section.
+    pub sections: &'s mut [SectionSlot],
+    /// One a symbol.
+    pub symbols: &'s mut [SymbolSlot],
+    /// A hash table of names.
+    pub names: &'s mut [u32],
+}
+
+/// What a layout knows of an object.
+#[derive(Clone, Copy, Default)]
+pub struct ObjectSlot<'a> {
+    /// Number of the object's section 0 among all sections.
+    pub(crate) first_section: usize,
+    /// Number of the object's symbol 0 among all symbols.
+    pub(crate) first_symbol: usize,
+    /// Number of symbols, at least 1.
+    pub(crate) symbol_count: usize,
+    /// The symbols.
+    pub(crate) symbols: Option<SymbolTable<'a>>,
+    /// The section that holds them.
+    pub(crate) symbol_table: u32,
+}
+
+impl core::fmt::Debug for ObjectSlot<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("ObjectSlot").field("symbol_count", &self.symbol_count).finish_non_exhaustive()
+    }
+}
+
+/// What a layout knows of a section.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SectionSlot {
+    /// Bytes from the start of the group, or of the image if fixed.
+    pub(crate) offset: u64,
+    /// End of a fixed section, in bytes from the start of the image.
+    pub(crate) end: u64,
+    pub(crate) state: SectionState,
+    /// Number of the next section by address, of those at addresses of their own.
+    pub(crate) next: Option<NonZeroU32>,
+}
+
+/// Whether and where a section is loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum SectionState {
+    /// It occupies no memory.
+    #[default]
+    NotLoaded,
+    /// Another object's copy of the section group is taken.
+    Dropped,
+    /// In this group.
+    Placed(crate::place::Group),
+    /// At the address it carries.
+    Fixed,
+}
+
+/// What a layout knows of a symbol.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SymbolSlot {
+    /// An offset in the image or an absolute address, by state.
+    pub(crate) value: u64,
+    /// Number of the symbol that defines this one: itself, or another object's.
+    pub(crate) definition: u32,
+    /// Index of the first GOT entry, if `needs` has any.
+    pub(crate) got: u32,
+    /// Index of the stub, if `needs` has one.
+    pub(crate) stub: u32,
+    pub(crate) needs: Needs,
+    pub(crate) state: SymbolState,
+    /// Logarithm of the alignment of a common symbol.
+    pub(crate) alignment: u8,
+    /// First of its name.
+    pub(crate) canonical: bool,
+    /// Gives way to other definitions; undefined, it may stay so.
+    pub(crate) weak: bool,
+}
+
+/// What a symbol is worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum SymbolState {
+    /// Nothing: nobody defines it.
+    #[default]
+    Undefined,
+    /// 0: nobody defines it, and nobody needs to.
+    UndefinedWeak,
+    /// An offset in the image.
+    Relative,
+    /// An offset in the image, in the initial values of thread-local storage.
+    ThreadLocal,
+    /// An offset in the image, of a function that says where the symbol is (`STT_GNU_IFUNC`).
+    Indirect,
+    /// An absolute address, of this object.
+    Absolute,
+    /// An absolute address, by the caller.
+    External,
+    /// An absolute address of a function, by the caller.
+    ExternalFunction,
+    /// An offset in the image, once placed.
+    Common,
+    /// The base of the GOT.
+    GotBase,
+    /// The start of the image.
+    ImageStart,
+    /// Defined in a section that is not loaded.
+    NotLoaded,
+    /// Defined in a section that another object's copy replaces.
+    Dropped,
+}
+
+/// What relocations need for a symbol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Needs(u8);
+
+impl Needs {
+    pub(crate) const GOT: Self = Self(1);
+    pub(crate) const GOT_TP_OFFSET: Self = Self(2);
+    pub(crate) const GOT_TLS_GD: Self = Self(4);
+    pub(crate) const GOT_TLS_DESC: Self = Self(8);
+    pub(crate) const STUB: Self = Self(16);
+    /// A place too narrow for any address takes the distance to the function.
+    pub(crate) const NEAR: Self = Self(32);
+    /// A place too narrow for any address takes the address of the function.
+    pub(crate) const LOW: Self = Self(64);
+    pub(crate) const ANY_GOT: Self = Self(1 | 2 | 4 | 8);
+
+    pub(crate) const fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub(crate) const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl<'s, 'a> Storage<'s, 'a> {
+    /// Cuts the storage to what is needed and empties it.
+    pub(crate) fn prepare(self, needed: &Requirements) -> Result<Self, Error> {
+        fn cut<'s, T: Default>(slots: &'s mut [T], what: &'static str, needed: usize) -> Result<&'s mut [T], Error> {
+            let slots = slots.get_mut(..needed).ok_or(Error::object(0, ErrorKind::Storage { what, needed }))?;
+            slots.fill_with(T::default);
+            Ok(slots)
+        }
+        Ok(Self {
+            objects: cut(self.objects, "objects", needed.objects)?,
+            sections: cut(self.sections, "sections", needed.sections)?,
+            symbols: cut(self.symbols, "symbols", needed.symbols)?,
+            names: cut(self.names, "names", needed.names)?,
+        })
+    }
+}

@@ -1,0 +1,208 @@
+//! Which symbol means which: definitions across objects, and the caller's answers.
+
+use crate::error::{Error, ErrorKind};
+use crate::groups::GROUP;
+use crate::hash::NameTable;
+use crate::layout::External;
+use crate::storage::{ObjectSlot, SectionSlot, SectionState, SymbolSlot, SymbolState};
+use elf_core::names::{SHN_X86_64_LCOMMON, STB_LOCAL, STB_WEAK, STT_GNU_IFUNC, STT_TLS};
+use elf_core::{Definition, File, Name, Symbol};
+
+/// The name that means the base of the GOT.
+const GOT_BASE: &str = "_GLOBAL_OFFSET_TABLE_";
+/// The name that means these objects and no others (Itanium C++ ABI 3.3.6): the start of the image.
+const DSO_HANDLE: &str = "__dso_handle";
+
+/// Gives every symbol of one object its state and, unless it is local, its place among those of the same name.
+pub(crate) fn collect(
+    number: usize,
+    file: &File<'_>,
+    objects: &[ObjectSlot<'_>],
+    sections: &[SectionSlot],
+    symbols: &mut [SymbolSlot],
+    names: &mut Option<NameTable<'_>>,
+) -> Result<(), Error> {
+    let Some(object) = objects.get(number) else { return Ok(()) };
+    let first = object.first_symbol;
+    let elf = Error::elf(number, object.symbol_table);
+    if let Some(null) = symbols.get_mut(first) {
+        *null = SymbolSlot { state: SymbolState::Absolute, definition: first as u32, ..SymbolSlot::default() };
+    }
+    let Some(table) = &object.symbols else { return Ok(()) };
+    for (index, symbol) in (0u32..).zip(table.symbols()).skip(1) {
+        let id = first.saturating_add(index as usize);
+        let mut slot = SymbolSlot {
+            definition: id as u32,
+            weak: symbol.binding() == STB_WEAK,
+            ..SymbolSlot::default()
+        };
+        match table.section_of(index, &symbol).map_err(&elf)? {
+            Definition::Undefined => {}
+            Definition::Absolute => {
+                slot.state = SymbolState::Absolute;
+                slot.value = symbol.value;
+            }
+            Definition::Common | Definition::Reserved(SHN_X86_64_LCOMMON) => common(&mut slot, &symbol),
+            Definition::Section(section) => {
+                file.section(section).map_err(&elf)?;
+                let state = object.first_section.checked_add(section as usize).and_then(|at| sections.get(at));
+                slot.value = symbol.value;
+                slot.state = match state.map_or(SectionState::NotLoaded, |section| section.state) {
+                    SectionState::NotLoaded => SymbolState::NotLoaded,
+                    SectionState::Dropped if symbol.binding() == STB_LOCAL => SymbolState::Dropped,
+                    SectionState::Dropped => SymbolState::Undefined,
+                    SectionState::Placed(_) | SectionState::Fixed => placed(&symbol),
+                };
+            }
+            Definition::Reserved(shndx) => {
+                let kind = elf_core::ErrorKind::Invalid { what: "st_shndx", value: shndx.into() };
+                return Err(elf(elf_core::Error { at: 0, kind }));
+            }
+        }
+        let earlier = if symbol.binding() == STB_LOCAL { None } else { names.as_mut() };
+        if let Some(names) = earlier {
+            let name = table.name_of(&symbol).map_err(&elf)?;
+            let same = |other| other & GROUP == 0 && name_of(objects, other) == Some(name);
+            let full = Error::object(number, ErrorKind::Storage { what: "names", needed: usize::MAX });
+            let canonical = names.find_or_insert(name, id as u32, same).ok_or(full)?;
+            slot.canonical = canonical == id as u32;
+            merge(number, index, slot, id as u32, canonical, objects, symbols)?;
+        } else if let Some(place) = symbols.get_mut(id) {
+            *place = slot;
+        }
+    }
+    Ok(())
+}
+
+/// What a symbol in a loaded section is worth, by its type.
+const fn placed(symbol: &Symbol) -> SymbolState {
+    match symbol.r#type() {
+        STT_TLS => SymbolState::ThreadLocal,
+        STT_GNU_IFUNC => SymbolState::Indirect,
+        _ => SymbolState::Relative,
+    }
+}
+
+/// A symbol whose memory is still to be found: its value is its alignment.
+fn common(slot: &mut SymbolSlot, symbol: &Symbol) {
+    slot.state = SymbolState::Common;
+    slot.value = symbol.size;
+    slot.alignment = symbol.value.checked_ilog2().unwrap_or(0) as u8;
+}
+
+/// Which of two definitions wins: strong over common over weak over none.
+const fn rank(slot: &SymbolSlot) -> u8 {
+    match slot.state {
+        SymbolState::Undefined => 0,
+        _ if slot.weak => 1,
+        SymbolState::Common => 2,
+        _ => 3,
+    }
+}
+
+/// Enters symbol `id` under the first one of its name and decides which of them defines it.
+fn merge(
+    object: usize,
+    symbol: u32,
+    mut slot: SymbolSlot,
+    id: u32,
+    canonical: u32,
+    objects: &[ObjectSlot<'_>],
+    symbols: &mut [SymbolSlot],
+) -> Result<(), Error> {
+    if canonical != id {
+        let best = symbols.get(canonical as usize).map_or(canonical, |first| first.definition);
+        slot.definition = canonical;
+        let wins = match symbols.get_mut(best as usize) {
+            None => false,
+            Some(old) => match (rank(old), rank(&slot)) {
+                (3, 3) => {
+                    let first = owner(objects, best).map_or(0, |(owner, _)| owner);
+                    return Err(Error::object(object, ErrorKind::Duplicate { symbol, first }));
+                }
+                (0, 0) => {
+                    // one reference that insists is enough
+                    old.weak &= slot.weak;
+                    false
+                }
+                (2, 2) => {
+                    old.alignment = old.alignment.max(slot.alignment);
+                    slot.alignment = old.alignment;
+                    slot.value > old.value
+                }
+                (old, new) => new > old,
+            },
+        };
+        if wins && let Some(first) = symbols.get_mut(canonical as usize) {
+            first.definition = id;
+        }
+    }
+    if let Some(place) = symbols.get_mut(id as usize) {
+        *place = slot;
+    }
+    Ok(())
+}
+
+/// Makes every symbol point at the one that defines it, now that all objects are collected.
+pub(crate) fn link(symbols: &mut [SymbolSlot]) {
+    for id in 0..symbols.len() {
+        let Some(&slot) = symbols.get(id) else { continue };
+        if slot.canonical || slot.definition as usize == id {
+            continue;
+        }
+        let definition = symbols.get(slot.definition as usize).map(|first| first.definition);
+        if let (Some(definition), Some(slot)) = (definition, symbols.get_mut(id)) {
+            slot.definition = definition;
+        }
+    }
+}
+
+/// Asks the caller for what no object defines.
+pub(crate) fn ask(
+    objects: &[ObjectSlot<'_>],
+    symbols: &mut [SymbolSlot],
+    externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+) -> Result<(), Error> {
+    for (number, object) in objects.iter().enumerate() {
+        let Some(table) = &object.symbols else { continue };
+        for (index, symbol) in (0usize..).zip(table.symbols()).skip(1) {
+            let id = object.first_symbol.saturating_add(index);
+            let Some(slot) = symbols.get_mut(id) else { continue };
+            if slot.state != SymbolState::Undefined || slot.definition as usize != id {
+                continue;
+            }
+            let name = table.name_of(&symbol).map_err(Error::elf(number, object.symbol_table))?;
+            if name == GOT_BASE {
+                slot.state = SymbolState::GotBase;
+                continue;
+            }
+            if name == DSO_HANDLE {
+                slot.state = SymbolState::ImageStart;
+                continue;
+            }
+            slot.state = match externals(name) {
+                Some(External { address, function }) => {
+                    slot.value = address;
+                    if function { SymbolState::ExternalFunction } else { SymbolState::External }
+                }
+                None if slot.weak => SymbolState::UndefinedWeak,
+                None => SymbolState::Undefined,
+            };
+        }
+    }
+    Ok(())
+}
+
+/// The object that symbol `id` belongs to, and its index there.
+pub(crate) fn owner(objects: &[ObjectSlot<'_>], id: u32) -> Option<(usize, u32)> {
+    let number = objects.partition_point(|object| object.first_symbol <= id as usize).checked_sub(1)?;
+    let index = (id as usize).checked_sub(objects.get(number)?.first_symbol)?;
+    Some((number, index as u32))
+}
+
+/// The name of symbol `id`.
+pub(crate) fn name_of<'a>(objects: &[ObjectSlot<'a>], id: u32) -> Option<Name<'a>> {
+    let (number, index) = owner(objects, id)?;
+    let table = objects.get(number)?.symbols.as_ref()?;
+    table.name_of(&table.get(index).ok()?).ok()
+}

@@ -1,0 +1,159 @@
+//! What a layout tells about itself.
+
+use crate::layout::{GOT_SLOTS, Layout, stub_size};
+use crate::place::{Group, Segment};
+use crate::resolve::Symbols;
+use crate::storage::{SymbolSlot, SymbolState};
+use elf_core::names::STB_LOCAL;
+use elf_core::{Arch, Name, SectionFlags, SegmentFlags, Slot};
+
+/// An address that moves with the image, or one that does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Address {
+    /// Bytes from the start of the image.
+    Image(u64),
+    /// Fixed: an absolute symbol, the caller's answer, or 0 for a weak symbol that nobody defines.
+    Absolute(u64),
+}
+
+impl Address {
+    /// The address for an image at `base`.
+    #[must_use]
+    pub const fn at(self, base: u64) -> u64 {
+        match self {
+            Self::Image(offset) => base.wrapping_add(offset),
+            Self::Absolute(address) => address,
+        }
+    }
+}
+
+/// A GOT entry, or the first of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GotEntry {
+    /// The object that names the symbol.
+    pub object: usize,
+    /// The symbol's index there; 0 for the module's own TLS entries.
+    pub symbol: u32,
+    /// What the entry holds.
+    pub content: Slot,
+    /// Bytes from the start of the image.
+    pub offset: u64,
+}
+
+/// A stub: code that jumps to a symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StubEntry {
+    /// The object that names the symbol.
+    pub object: usize,
+    /// The symbol's index there.
+    pub symbol: u32,
+    /// Bytes from the start of the image.
+    pub offset: u64,
+    /// Size in bytes, padding included.
+    pub size: u64,
+}
+
+/// A section that stands at the address it carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FixedSection {
+    /// The object.
+    pub object: usize,
+    /// The section's index there.
+    pub section: u32,
+    /// Where it is, and with which permissions.
+    pub segment: Segment,
+}
+
+impl<A: Arch> Layout<'_, '_, A> {
+    /// Where symbol `symbol` of object `object` is; `None` if nobody defines it or it is not loaded.
+    #[must_use]
+    pub fn symbol(&self, object: usize, symbol: u32) -> Option<Address> {
+        let slot = self.slot(object, symbol)?;
+        match slot.state {
+            SymbolState::Relative
+            | SymbolState::ThreadLocal
+            | SymbolState::Indirect
+            | SymbolState::Common
+            | SymbolState::GotBase
+            | SymbolState::ImageStart => Some(Address::Image(slot.value)),
+            SymbolState::Absolute | SymbolState::External | SymbolState::ExternalFunction => {
+                Some(Address::Absolute(slot.value))
+            }
+            SymbolState::UndefinedWeak => Some(Address::Absolute(0)),
+            SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Dropped => None,
+        }
+    }
+
+    /// The object and index that define symbol `symbol` of object `object`: its own, unless another definition was taken.
+    #[must_use]
+    pub fn definition(&self, object: usize, symbol: u32) -> Option<(usize, u32)> {
+        crate::symbols::owner(self.objects, self.slot(object, symbol)?.definition)
+    }
+
+    /// The first symbol of this name that an object defines and others may see, as object and index.
+    ///
+    /// Symbols are looked at one after the other: whoever asks often keeps a table.
+    #[must_use]
+    pub fn find(&self, name: Name<'_>) -> Option<(usize, u32)> {
+        self.objects.iter().enumerate().find_map(|(number, object)| {
+            let table = object.symbols.as_ref()?;
+            let mut symbols = (0u32..).zip(table.symbols());
+            let found = symbols.find(|(_, symbol)| {
+                let named = || table.name_of(symbol).is_ok_and(|found| found == name);
+                !symbol.is_undefined() && symbol.binding() != STB_LOCAL && named()
+            });
+            found.and_then(|(index, _)| self.definition(number, index))
+        })
+    }
+
+    /// All GOT entries.
+    pub fn got_entries(&self) -> impl Iterator<Item = GotEntry> + '_ {
+        let start = self.spans.group(Group::Got).offset;
+        let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
+        let module = self.found.tls_module.then_some(GotEntry { object: 0, symbol: 0, content: Slot::TlsLd, offset: start });
+        let own = self.definitions().flat_map(move |(id, slot)| {
+            let (object, symbol) = crate::symbols::owner(self.objects, id).unwrap_or_default();
+            let entry = |content| {
+                let offset = symbols.got_entry(slot, content)?;
+                Some(GotEntry { object, symbol, content, offset })
+            };
+            GOT_SLOTS.map(|(need, content)| if slot.needs.has(need) { entry(content) } else { None }).into_iter().flatten()
+        });
+        module.into_iter().chain(own)
+    }
+
+    /// All stubs. A branch uses the stub only where it does not reach the symbol itself.
+    pub fn stubs(&self) -> impl Iterator<Item = StubEntry> + '_ {
+        let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
+        let size = A::STUB.map_or(0, |stub| stub_size(&stub));
+        self.definitions().filter_map(move |(id, slot)| {
+            let (object, symbol) = crate::symbols::owner(self.objects, id)?;
+            Some(StubEntry { object, symbol, offset: symbols.stub(slot)?, size })
+        })
+    }
+
+    /// The sections that stand at the address they carry, by rising address.
+    pub fn fixed_sections(&self) -> impl Iterator<Item = FixedSection> + '_ {
+        self.fixed.iter(self.sections).filter_map(|at| {
+            let object = self.objects.partition_point(|object| object.first_section <= at).checked_sub(1)?;
+            let section = at.checked_sub(self.objects.get(object)?.first_section)? as u32;
+            let header = self.files.get(object)?.section(section).ok()?;
+            let mut flags = SegmentFlags::READ;
+            flags.set(SegmentFlags::WRITE, header.flags.contains(SectionFlags::WRITE));
+            flags.set(SegmentFlags::EXECUTE, header.flags.contains(SectionFlags::EXECINSTR));
+            let offset = self.section(object, section)?;
+            Some(FixedSection { object, section, segment: Segment { offset, size: header.size, flags } })
+        })
+    }
+
+    /// Symbols that define something, with their numbers.
+    fn definitions(&self) -> impl Iterator<Item = (u32, &SymbolSlot)> {
+        (0u32..).zip(self.symbols).filter(|(id, slot)| slot.definition == *id)
+    }
+
+    fn slot(&self, object: usize, symbol: u32) -> Option<&SymbolSlot> {
+        let object = self.objects.get(object)?;
+        let index = usize::try_from(symbol).ok().filter(|&index| index < object.symbol_count)?;
+        self.symbols.get(object.first_symbol.checked_add(index)?)
+    }
+}

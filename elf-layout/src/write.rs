@@ -1,0 +1,190 @@
+//! The image: sections copied, GOT and stubs filled, relocations applied.
+
+use crate::error::{Error, ErrorKind};
+use crate::layout::{GOT_SLOTS, Layout, stub_size};
+use crate::needs;
+use crate::resolve::Symbols;
+use crate::storage::Needs;
+use elf_core::names::SHT_NOBITS;
+use elf_core::{
+    ApplyError, ApplyErrorKind, Arch, Kind, Record, Role, SectionMut, Slot, Stub, apply, apply_kind, find,
+};
+
+impl<A: Arch> Layout<'_, '_, A> {
+    /// Writes the image into `image`, to be run at address `base`, wherever `image` is now.
+    ///
+    /// Bytes of `image` behind the layout's [`size`](Self::size) are left alone; all others are written, zeros included.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Image`] or [`ErrorKind::Base`] before anything is written; else what a relocation met, with the image half
+    /// written: it must not be used.
+    pub fn write(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
+        let image = self.check(image, base)?;
+        image.fill(0);
+        self.write_checked(image, base)
+    }
+
+    /// The same into memory that is zero already, as fresh memory of an operating system: zeros are not written.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_zeroed(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
+        let image = self.check(image, base)?;
+        self.write_checked(image, base)
+    }
+
+    /// The part of `image` that the layout fills.
+    fn check<'m>(&self, image: &'m mut [u8], base: u64) -> Result<&'m mut [u8], Error> {
+        let refuse = |kind| Error::object(0, kind);
+        let alignment = self.alignment();
+        let last = base.checked_add(self.size());
+        let fits = match (A::ADDRESS_SIZE, last) {
+            (4, Some(last)) => last <= 1 << 32,
+            (_, last) => last.is_some(),
+        };
+        let own = self.options.base.is_none_or(|own| own == base);
+        if !fits || !own || base & alignment.wrapping_sub(1) != 0 {
+            return Err(refuse(ErrorKind::Base { base, alignment }));
+        }
+        let found = image.len() as u64;
+        let size = usize::try_from(self.size()).ok();
+        let image = size.and_then(|size| image.get_mut(..size));
+        image.ok_or(refuse(ErrorKind::Image { found, needed: self.size() }))
+    }
+
+    fn write_checked(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
+        for (number, file) in self.files.iter().enumerate() {
+            let first = self.objects.get(number).map_or(0, |object| object.first_section);
+            let slots = self.sections.get(first..).unwrap_or_default();
+            for ((index, header), slot) in (0u32..).zip(file.sections()).zip(slots) {
+                let Some(offset) = self.offset_of(slot) else { continue };
+                if header.size == 0 || header.r#type == SHT_NOBITS {
+                    continue;
+                }
+                let error = Error::elf(number, index);
+                let data = file.section_data(&header).map_err(&error)?;
+                if let Some(place) = part(image, offset, header.size) {
+                    place.copy_from_slice(data);
+                }
+            }
+        }
+        self.write_got(image, base)?;
+        self.write_stubs(image, base)?;
+        (0..self.files.len()).try_for_each(|number| self.relocate(number, image, base))
+    }
+
+    /// Applies all relocations of one object.
+    fn relocate(&self, number: usize, image: &mut [u8], base: u64) -> Result<(), Error> {
+        let (Some(file), Some(object)) = (self.files.get(number), self.objects.get(number)) else { return Ok(()) };
+        let ids = object.first_symbol..object.first_symbol.saturating_add(object.symbol_count);
+        let symbols = Symbols::new(self, number, ids, base);
+        let big_endian = file.encoding().is_big_endian();
+        for (index, header) in (0u32..).zip(file.sections()) {
+            let Some(target) = needs::target(number, index, &header, file, object, self.sections)? else { continue };
+            let section = file.section(target.target).map_err(Error::elf(number, index))?;
+            let Some(offset) = self.section(number, target.target) else { continue };
+            let bytes = part(image, offset, section.size).unwrap_or_default();
+            let mut section = SectionMut { bytes, address: base.wrapping_add(offset), big_endian };
+            let mut kind: Option<&'static Kind> = None;
+            for record in target.records {
+                // neighbours are often alike
+                if kind.is_none_or(|kind| kind.number != record.r#type) {
+                    kind = find(A::KINDS, record.r#type);
+                }
+                let done = match kind {
+                    Some(kind) => apply_kind::<A>(kind, &record, &mut section, &symbols),
+                    None => continue,
+                };
+                done.map_err(|error| Error { object: number, section: target.target, kind: ErrorKind::Apply(error) })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills the GOT.
+    fn write_got(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
+        if self.got().1 == 0 {
+            return Ok(());
+        }
+        let symbols = Symbols::new(self, 0, 0..self.symbols.len(), base);
+        for (id, slot) in (0u32..).zip(self.symbols) {
+            if slot.definition != id || !slot.needs.has(Needs::ANY_GOT) {
+                continue;
+            }
+            for (need, content) in GOT_SLOTS.into_iter().filter(|(need, _)| slot.needs.has(*need)) {
+                let value = if need == Needs::GOT { symbols.address(slot) } else { None };
+                let value = value.ok_or_else(|| self.unresolved(id, content))?;
+                let entry = symbols.got_entry(slot, content).map(|address| address.wrapping_sub(base));
+                let Some(place) = entry.and_then(|offset| part(image, offset, A::ADDRESS_SIZE)) else { continue };
+                store_address(place, value, self.is_big_endian());
+            }
+        }
+        if self.found.tls_module { Err(self.unresolved(0, Slot::TlsLd)) } else { Ok(()) }
+    }
+
+    /// Copies the stubs and points each at its symbol.
+    fn write_stubs(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
+        let Some(stub) = A::STUB.filter(|_| self.stubs > 0) else { return Ok(()) };
+        let symbols = Symbols::new(self, 0, 0..self.symbols.len(), base);
+        for (id, slot) in (0u32..).zip(self.symbols) {
+            if slot.definition != id {
+                continue;
+            }
+            let Some(address) = symbols.stub(slot) else { continue };
+            let offset = address.wrapping_sub(base);
+            let Some(bytes) = part(image, offset, stub_size(&stub)) else { continue };
+            for (to, from) in bytes.iter_mut().zip(stub.code) {
+                *to = *from;
+            }
+            let mut section = SectionMut { bytes, address, big_endian: self.is_big_endian() };
+            self.relocate_stub(&stub, id, &mut section, &symbols)?;
+        }
+        Ok(())
+    }
+
+    fn relocate_stub(
+        &self,
+        stub: &Stub,
+        id: u32,
+        section: &mut SectionMut<'_>,
+        symbols: &Symbols<'_, '_, '_, A>,
+    ) -> Result<(), Error> {
+        for &(offset, r#type, addend) in stub.relocations {
+            let record = Record { offset, symbol: id, r#type, addend: Some(addend) };
+            apply::<A>(&record, section, symbols).map_err(|mut error| {
+                let (object, symbol) = crate::symbols::owner(self.objects, id).unwrap_or_default();
+                error.symbol = symbol;
+                Error::object(object, ErrorKind::Apply(error))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Nobody knows what the GOT entry of a symbol would hold.
+    #[cold]
+    fn unresolved(&self, id: u32, content: Slot) -> Error {
+        let (object, symbol) = crate::symbols::owner(self.objects, id).unwrap_or_default();
+        let kind = ApplyErrorKind::Unresolved(Role::Got(content));
+        Error::object(object, ErrorKind::Apply(ApplyError { offset: 0, r#type: 0, name: None, symbol, kind }))
+    }
+
+    fn is_big_endian(&self) -> bool {
+        self.files.first().is_some_and(|file| file.encoding().is_big_endian())
+    }
+}
+
+/// `size` bytes of the image at `offset`.
+fn part(image: &mut [u8], offset: u64, size: u64) -> Option<&mut [u8]> {
+    let start = usize::try_from(offset).ok()?;
+    let size = usize::try_from(size).ok()?;
+    image.get_mut(start..)?.get_mut(..size)
+}
+
+/// Stores an address of the place's size.
+fn store_address(place: &mut [u8], value: u64, big_endian: bool) {
+    let size = place.len();
+    for (index, byte) in place.iter_mut().enumerate() {
+        let low = if big_endian { size.wrapping_sub(1).wrapping_sub(index) } else { index };
+        *byte = value.unbounded_shr((low as u32).wrapping_mul(8)) as u8;
+    }
+}
