@@ -1,0 +1,264 @@
+//! `layers`: the picture in ARCHITECTURE.md against the manifests, and the rules of the lower crates.
+//!
+//! The picture is a fenced block of ARCHITECTURE.md whose info string has the word `layers`. A line is a crate and an
+//! arrow to each crate of ours that its manifest names (features included, development left out):
+//!
+//! ```text
+//! elf-core   ->
+//! elf-layout -> elf-core
+//! exec-host  -> exec-core elf-layout
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
+
+use crate::task::Run;
+use crate::tool::{cargo, output};
+use crate::workspace::Workspace;
+
+/// Arguments of `layers`: none.
+#[derive(clap::Args)]
+pub(crate) struct Layers {}
+
+/// Crates that read untrusted bytes: `no_std`, without `unsafe`, and with few friends.
+const LOWER: &[&str] =
+    &["elf-core", "elf-layout", "reloc-x86", "reloc-aarch64", "reloc-cuda", "nvinfo", "fatbin"];
+
+/// What lower crates may depend on beside each other. Optional dependencies are free: the default build is without them.
+const ALLOWED: &[&str] = &["zerocopy", "bitflags"];
+
+/// Lines that the `lib.rs` of a lower crate must have.
+const ATTRIBUTES: &[&str] = &["#![no_std]", "#![forbid(unsafe_code)]"];
+
+/// Crates that have no place in the picture: nobody can depend on them.
+const OUTSIDE: &[&str] = &["xtask"];
+
+/// Crate to the crates of ours that it depends on.
+type Arrows = BTreeMap<String, BTreeSet<String>>;
+
+impl Run for Layers {
+    fn run(self, workspace: &Workspace) -> Result<()> {
+        let packages = packages(workspace)?;
+        let path = workspace.root().join("ARCHITECTURE.md");
+        let text = fs::read_to_string(&path).context("cannot read ARCHITECTURE.md")?;
+        let drawn = picture(&text).context("ARCHITECTURE.md")?;
+
+        let mut faults = differences(&drawn, &arrows(&packages));
+        for package in packages.iter().filter(|package| LOWER.contains(&package.name.as_str())) {
+            faults.extend(package.foreign());
+            faults.extend(package.default_features());
+            faults.extend(package.without_attributes()?);
+        }
+        if packages.iter().any(|package| package.name == "hoist") {
+            faults.extend(bare_facade(workspace)?);
+        }
+        for fault in &faults {
+            println!("{fault}");
+        }
+        if !faults.is_empty() {
+            bail!("{} differences between ARCHITECTURE.md and the crates", faults.len());
+        }
+        println!("{} crates are as ARCHITECTURE.md draws them", drawn.len());
+        Ok(())
+    }
+}
+
+/// The part of `cargo metadata` that is needed.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    dependencies: Vec<Dependency>,
+    features: BTreeMap<String, Vec<String>>,
+    targets: Vec<Target>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    name: String,
+    /// `null` is a normal dependency.
+    kind: Option<String>,
+    optional: bool,
+    /// There if the dependency is in the workspace.
+    path: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    kind: Vec<String>,
+    src_path: PathBuf,
+}
+
+impl Package {
+    /// What is needed to build and run this crate, tests aside.
+    fn needs(&self) -> impl Iterator<Item = &Dependency> {
+        self.dependencies.iter().filter(|dependency| dependency.kind.as_deref() != Some("dev"))
+    }
+
+    /// Faults: dependencies that a lower crate must not have.
+    fn foreign(&self) -> impl Iterator<Item = String> {
+        self.needs()
+            .filter(|needed| {
+                !needed.optional
+                    && needed.path.is_none()
+                    && !ALLOWED.contains(&needed.name.as_str())
+            })
+            .map(|needed| format!("{}: must not depend on {}", self.name, needed.name))
+    }
+
+    /// Fault: a lower crate has features that nobody asked for, and with them optional dependencies.
+    fn default_features(&self) -> Option<String> {
+        let default = self.features.get("default").filter(|default| !default.is_empty())?;
+        Some(format!("{}: must not have default features: {}", self.name, default.join(", ")))
+    }
+
+    /// Faults: what the `lib.rs` of a lower crate does not say.
+    fn without_attributes(&self) -> Result<Vec<String>> {
+        let library =
+            self.targets.iter().find(|target| target.kind.iter().any(|kind| kind == "lib"));
+        let Some(library) = library else {
+            return Ok(vec![format!("{}: is no library", self.name)]);
+        };
+        let text = fs::read_to_string(&library.src_path)
+            .with_context(|| format!("cannot read {}", library.src_path.display()))?;
+        let missing =
+            ATTRIBUTES.iter().filter(|attribute| !text.lines().any(|line| line == **attribute));
+        Ok(missing
+            .map(|attribute| format!("{}: lib.rs does not say {attribute}", self.name))
+            .collect())
+    }
+}
+
+/// The crates of the workspace.
+fn packages(workspace: &Workspace) -> Result<Vec<Package>> {
+    let mut command = cargo();
+    command.current_dir(workspace.root()).args(["metadata", "--no-deps", "--format-version", "1"]);
+    let metadata: Metadata =
+        serde_json::from_slice(&output(&mut command)?.stdout).context("cargo metadata")?;
+    Ok(metadata.packages)
+}
+
+/// The arrows as the manifests have them.
+fn arrows(packages: &[Package]) -> Arrows {
+    let inside = packages.iter().filter(|package| !OUTSIDE.contains(&package.name.as_str()));
+    inside
+        .map(|package| {
+            let ours = package.needs().filter(|needed| needed.path.is_some());
+            (package.name.clone(), ours.map(|needed| needed.name.clone()).collect())
+        })
+        .collect()
+}
+
+/// The arrows as the fenced block of `text` draws them.
+fn picture(text: &str) -> Result<Arrows> {
+    let is_start = |line: &&str| {
+        line.strip_prefix("```").is_some_and(|info| info.split(' ').any(|w| w == "layers"))
+    };
+    let mut lines = text.lines().skip_while(|line| !is_start(line));
+    lines.next().context("no fenced block is marked `layers`")?;
+    let mut arrows = Arrows::new();
+    for line in
+        lines.take_while(|line| !line.starts_with("```")).filter(|line| !line.trim().is_empty())
+    {
+        let (from, to) = line.split_once("->").with_context(|| format!("no arrow in: {line}"))?;
+        let to = to.split_whitespace().map(str::to_owned).collect();
+        if arrows.insert(from.trim().to_owned(), to).is_some() {
+            bail!("{} is drawn twice", from.trim());
+        }
+    }
+    Ok(arrows)
+}
+
+/// What `drawn` and `real` do not have in common, a line for each.
+fn differences(drawn: &Arrows, real: &Arrows) -> Vec<String> {
+    let mut faults = Vec::new();
+    let crates: BTreeSet<&String> = drawn.keys().chain(real.keys()).collect();
+    for name in crates {
+        match (drawn.get(name), real.get(name)) {
+            (Some(_), None) => faults.push(format!("{name}: drawn, but not in the workspace")),
+            (None, _) => faults.push(format!("{name}: in the workspace, but not drawn")),
+            (Some(drawn), Some(real)) => {
+                faults.extend(
+                    drawn
+                        .difference(real)
+                        .map(|to| format!("{name} -> {to}: drawn, but not in the manifest")),
+                );
+                faults.extend(
+                    real.difference(drawn)
+                        .map(|to| format!("{name} -> {to}: in the manifest, but not drawn")),
+                );
+            }
+        }
+    }
+    faults
+}
+
+/// Faults: what `hoist` pulls in of ours when all its features are off, beyond `elf-core`.
+fn bare_facade(workspace: &Workspace) -> Result<Vec<String>> {
+    let mut command = cargo();
+    command.current_dir(workspace.root());
+    command.args([
+        "tree",
+        "--package",
+        "hoist",
+        "--no-default-features",
+        "--edges",
+        "normal",
+        "--prefix",
+        "none",
+    ]);
+    command.args(["--depth", "1", "--format", "{lib}"]);
+    let tree = String::from_utf8(output(&mut command)?.stdout)?;
+    let pulled: BTreeSet<&str> =
+        tree.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let surplus = pulled.into_iter().filter(|name| !["hoist", "elf_core"].contains(name));
+    Ok(surplus.map(|name| format!("hoist: without features, pulls in {name}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "# Title\n```rust\nx -> y\n```\n```text layers\na   ->\n\nb   -> a\nc   -> a b\n```\nd -> a\n";
+
+    fn arrows_of(lines: &[(&str, &[&str])]) -> Arrows {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        lines.iter().map(|(from, to)| ((*from).to_owned(), owned(to))).collect()
+    }
+
+    #[test]
+    fn the_block_is_read_and_nothing_else() {
+        assert_eq!(
+            picture(TEXT).unwrap(),
+            arrows_of(&[("a", &[]), ("b", &["a"]), ("c", &["a", "b"])])
+        );
+        assert!(picture("no block").is_err());
+        assert!(picture("``` layers\na b\n```").is_err());
+        assert!(picture("``` layers\na ->\na ->\n```").is_err());
+    }
+
+    #[test]
+    fn every_difference_is_told() {
+        let drawn = arrows_of(&[("a", &[]), ("b", &["a"]), ("old", &[])]);
+        let real = arrows_of(&[("a", &["b"]), ("b", &[]), ("new", &[])]);
+        let faults = differences(&drawn, &real);
+        assert_eq!(
+            faults,
+            [
+                "a -> b: in the manifest, but not drawn",
+                "b -> a: drawn, but not in the manifest",
+                "new: in the workspace, but not drawn",
+                "old: drawn, but not in the workspace",
+            ]
+        );
+        assert_eq!(differences(&drawn, &drawn), [] as [&str; 0]);
+    }
+}
