@@ -65,6 +65,8 @@ pub enum ApplyErrorKind {
     UnknownType,
     /// The type is one that only a dynamic loader resolves.
     Dynamic,
+    /// The type is known, and not supported.
+    Unsupported,
     /// The place is not inside the section of so many bytes.
     OutsideSection {
         /// Size of the section.
@@ -98,6 +100,7 @@ impl fmt::Display for ApplyError {
         match self.kind {
             ApplyErrorKind::UnknownType => write!(f, "unknown type"),
             ApplyErrorKind::Dynamic => write!(f, "only a dynamic loader resolves this type"),
+            ApplyErrorKind::Unsupported => write!(f, "this type is not supported"),
             ApplyErrorKind::OutsideSection { size } => write!(f, "outside the section of {size:#x} bytes"),
             ApplyErrorKind::Unresolved(role) => write!(f, "no {role} for symbol {}", self.symbol),
             ApplyErrorKind::Overflow { value, check } => {
@@ -152,8 +155,10 @@ pub fn apply_kind<A: Arch>(
 ) -> Result<(), ApplyError> {
     let fail = |error| fail(record, Some(kind), error);
     let field = &kind.field;
-    if kind.stage == Stage::Load {
-        return Err(fail(ApplyErrorKind::Dynamic));
+    match kind.stage {
+        Stage::Link => {}
+        Stage::Load => return Err(fail(ApplyErrorKind::Dynamic)),
+        Stage::Unsupported => return Err(fail(ApplyErrorKind::Unsupported)),
     }
     if field.bytes == 0 {
         return Ok(());

@@ -44,6 +44,13 @@ impl Kind {
         Self { stage: Stage::Load, ..row }
     }
 
+    /// A row of a kind that is known and not supported; [`apply`](crate::apply) refuses it by name.
+    #[must_use]
+    pub const fn unsupported(number: u32, name: &'static str) -> Self {
+        let row = Self::marker(number, name);
+        Self { stage: Stage::Unsupported, ..row }
+    }
+
     /// The same with a formula that the instruction decides.
     #[must_use]
     pub const fn select(self, select: fn(before: &[u8]) -> Value) -> Self {
@@ -58,6 +65,8 @@ pub enum Stage {
     Link,
     /// By a dynamic loader: what objects do not contain.
     Load,
+    /// By nobody here.
+    Unsupported,
 }
 
 /// A formula, `of + A - minus`, each side rounded down to 4 KiB as `page` says.

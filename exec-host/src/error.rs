@@ -1,0 +1,111 @@
+//! Why objects could not be loaded.
+
+use core::fmt;
+
+/// Why objects could not be loaded, or a function not be given out. Nothing stays mapped.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// An object is damaged.
+    Elf {
+        /// Its index.
+        object: usize,
+        /// What is wrong.
+        error: elf_core::Error,
+    },
+    /// The objects cannot be laid out or relocated.
+    Layout(elf_layout::Error),
+    /// The system gave no memory, or not the permissions.
+    Map {
+        /// Bytes asked for.
+        size: u64,
+        /// What the system said.
+        cause: rustix::io::Errno,
+    },
+    /// There is not so much address space.
+    OutOfMemory {
+        /// Bytes asked for.
+        size: u64,
+    },
+    /// Code compiled without `-fPIC` needs addresses below `limit`, where no room is left.
+    NoLowMemory {
+        /// Bytes asked for.
+        size: u64,
+        /// First address that is too high.
+        limit: u64,
+    },
+    /// A section wants to be writable and executable at once.
+    WriteExecute,
+    /// A section carries an address of its own, which memory of this process cannot have.
+    FixedAddress {
+        /// The object's index.
+        object: usize,
+        /// The section's index.
+        section: u32,
+        /// The address.
+        address: u64,
+    },
+    /// No object defines the symbol.
+    NoSymbol(String),
+    /// The symbol is not code.
+    NotFunction(String),
+    /// The objects have constructors that were not run yet.
+    NotInitialized,
+    /// A constructor is not in the code of the objects.
+    Initializer {
+        /// The object's index.
+        object: usize,
+        /// The section's index.
+        section: u32,
+        /// The address that was to be called.
+        address: u64,
+    },
+    /// The arguments of a call are not those of the function, in number or type.
+    Arguments {
+        /// Number of the function's arguments.
+        expected: usize,
+        /// Number of those given.
+        found: usize,
+    },
+    /// A library could not be opened.
+    Library(libloading::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Elf { object, error } => write!(f, "object {object}: {error}"),
+            Self::Layout(error) => error.fmt(f),
+            Self::Map { size, cause } => write!(f, "no memory for {size:#x} bytes: {cause}"),
+            Self::OutOfMemory { size } => write!(f, "{size:#x} bytes do not fit the address space"),
+            Self::NoLowMemory { size, limit } => {
+                write!(f, "no memory for {size:#x} bytes below {limit:#x}, which code without -fPIC needs")
+            }
+            Self::WriteExecute => write!(f, "a section is writable and executable at once"),
+            Self::FixedAddress { object, section, address } => {
+                write!(f, "object {object}: section {section}: its address {address:#x} cannot be had")
+            }
+            Self::NoSymbol(name) => write!(f, "no object defines {name}"),
+            Self::NotFunction(name) => write!(f, "{name} is not code"),
+            Self::NotInitialized => write!(f, "constructors were not run yet"),
+            Self::Initializer { object, section, address } => {
+                write!(f, "object {object}: section {section}: constructor {address:#x} is outside the code")
+            }
+            Self::Arguments { expected, found } if expected == found => write!(f, "an argument has the wrong type"),
+            Self::Arguments { expected, found } => write!(f, "{found} arguments, expected {expected}"),
+            Self::Library(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for Error {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Elf { error, .. } => Some(error),
+            Self::Layout(error) => Some(error),
+            Self::Map { cause, .. } => Some(cause),
+            Self::Library(error) => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Function pointers that do not outlive their code.
+
+use core::marker::PhantomData;
+use core::ops::Deref;
+
+/// A function of a loaded module, to be called like the pointer it derefs to.
+#[derive(Clone, Copy, Debug)]
+pub struct Function<'m, F> {
+    pointer: F,
+    module: PhantomData<&'m ()>,
+}
+
+impl<F> Function<'_, F> {
+    pub(crate) const fn new(pointer: F) -> Self {
+        Self { pointer, module: PhantomData }
+    }
+}
+
+impl<F> Deref for Function<'_, F> {
+    type Target = F;
+
+    fn deref(&self) -> &F {
+        &self.pointer
+    }
+}
+
+/// A pointer to a function of the C calling convention with up to twelve arguments.
+pub trait FunctionPointer: Copy + sealed::Sealed {
+    /// The pointer for code at `address`.
+    ///
+    /// # Safety
+    /// A function of this type is at `address`.
+    unsafe fn at(address: usize) -> Self;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! pointers {
+    ($($argument:ident)*) => {
+        pointers!(@ unsafe extern "C" fn($($argument),*) -> R, $($argument)*);
+        pointers!(@ extern "C" fn($($argument),*) -> R, $($argument)*);
+    };
+    (@ $type:ty, $($argument:ident)*) => {
+        impl<R, $($argument),*> sealed::Sealed for $type {}
+        impl<R, $($argument),*> FunctionPointer for $type {
+            unsafe fn at(address: usize) -> Self {
+                let code = core::ptr::with_exposed_provenance::<()>(address);
+                // SAFETY: pointers to functions and to data have one size here; the caller vouches for the type.
+                unsafe { core::mem::transmute::<*const (), Self>(code) }
+            }
+        }
+    };
+}
+pointers!();
+pointers!(A);
+pointers!(A B);
+pointers!(A B C);
+pointers!(A B C D);
+pointers!(A B C D E);
+pointers!(A B C D E G);
+pointers!(A B C D E G H);
+pointers!(A B C D E G H I);
+pointers!(A B C D E G H I J);
+pointers!(A B C D E G H I J K);
+pointers!(A B C D E G H I J K L);
+pointers!(A B C D E G H I J K L M);

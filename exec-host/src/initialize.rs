@@ -1,0 +1,134 @@
+//! Constructors and destructors: what the objects want called first and last (gABI ch. 8, "Initialization and Termination").
+
+use crate::Host;
+use crate::error::Error;
+use core::ffi::{c_char, c_int, c_void};
+use core::ops::Range;
+use elf_core::names::{SHT_FINI_ARRAY, SHT_INIT_ARRAY, SHT_PREINIT_ARRAY, SHT_PROGBITS};
+use elf_core::{Name, SectionHeader};
+use elf_layout::Layout;
+
+/// The functions to call, in the order to call them.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    initialize: Vec<u64>,
+    finalize: Vec<u64>,
+    /// What the objects' `__dso_handle` is: `__cxa_atexit` knows their destructors by it.
+    handle: u64,
+}
+
+/// First or last.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Order {
+    Initialize,
+    Finalize,
+}
+
+/// Address of a constructor or destructor, by rank: those before `main` of the program first, then by priority.
+type Ranked = (u32, u64);
+
+/// The rank of functions without a priority of their own.
+const LAST: u32 = 65536;
+
+impl Calls {
+    /// Reads the arrays of function addresses out of the relocated image.
+    ///
+    /// # Errors
+    /// [`Error::Initializer`] if an address is not in the objects' code.
+    pub(crate) fn collect(
+        layout: &Layout<'_, '_, Host>,
+        image: &[u8],
+        code: &[Range<u64>],
+    ) -> Result<Self, Error> {
+        let (mut initialize, mut finalize) = (Vec::<Ranked>::new(), Vec::<Ranked>::new());
+        for (object, file) in layout.files().iter().enumerate() {
+            for (section, header) in (0u32..).zip(file.sections()) {
+                let Some(offset) = layout.section(object, section) else { continue };
+                let Some((list, rank, backwards)) = kind(&header, file.section_name(&header).unwrap_or_default()) else {
+                    continue;
+                };
+                let bytes = usize::try_from(offset).ok().and_then(|offset| image.get(offset..));
+                let bytes = bytes.and_then(|rest| rest.get(..usize::try_from(header.size).ok()?)).unwrap_or_default();
+                let words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
+                let mut addresses: Vec<u64> = words.filter(|address| !matches!(*address, 0 | u64::MAX)).collect();
+                if let Some(&address) = addresses.iter().find(|address| !code.iter().any(|range| range.contains(address))) {
+                    return Err(Error::Initializer { object, section, address });
+                }
+                if backwards {
+                    addresses.reverse();
+                }
+                let calls = if matches!(list, Order::Initialize) { &mut initialize } else { &mut finalize };
+                calls.extend(addresses.into_iter().map(|address| (rank, address)));
+            }
+        }
+        // stable: equal ranks stay in the order of the objects
+        initialize.sort_by_key(|(rank, _)| *rank);
+        finalize.sort_by_key(|(rank, _)| *rank);
+        finalize.reverse();
+        let addresses = |calls: Vec<Ranked>| calls.into_iter().map(|(_, address)| address).collect();
+        let handle = image.as_ptr().addr() as u64;
+        Ok(Self { initialize: addresses(initialize), finalize: addresses(finalize), handle })
+    }
+
+    /// Whether there is nothing to call.
+    pub(crate) fn is_empty(&self, order: Order) -> bool {
+        match order {
+            Order::Initialize => self.initialize.is_empty(),
+            Order::Finalize => self.finalize.is_empty(),
+        }
+    }
+
+    /// Calls them.
+    ///
+    /// # Safety
+    /// They are mapped and executable, and sound to call.
+    pub(crate) unsafe fn run(&self, order: Order) {
+        unsafe extern "C" {
+            static environ: *const *const c_char;
+            fn __cxa_finalize(handle: *mut c_void);
+        }
+        type Initializer = unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char);
+        let calls = match order {
+            Order::Initialize => &self.initialize,
+            Order::Finalize => {
+                // SAFETY: runs what constructors have registered under this handle, which is this module's alone.
+                unsafe { __cxa_finalize(core::ptr::with_exposed_provenance_mut(self.handle as usize)) };
+                &self.finalize
+            }
+        };
+        let arguments: [*const c_char; 1] = [core::ptr::null()];
+        for &address in calls {
+            let code = core::ptr::with_exposed_provenance::<()>(address as usize);
+            // SAFETY: the caller vouches for a function there; it may take fewer arguments than it is given.
+            unsafe { core::mem::transmute::<*const (), Initializer>(code)(0, arguments.as_ptr(), environ) };
+        }
+    }
+}
+
+/// Which list a section adds to, at which rank, and whether its entries are called from the last to the first.
+fn kind(header: &SectionHeader, name: Name<'_>) -> Option<(Order, u32, bool)> {
+    let name = name.to_str().unwrap_or_default();
+    let priority = |prefix: &str| {
+        let suffix = name.strip_prefix(prefix)?.strip_prefix('.')?;
+        suffix.parse::<u32>().ok()
+    };
+    match header.r#type {
+        SHT_PREINIT_ARRAY => Some((Order::Initialize, 0, false)),
+        SHT_INIT_ARRAY => Some((Order::Initialize, priority(".init_array").map_or(LAST, rank), false)),
+        SHT_FINI_ARRAY => Some((Order::Finalize, priority(".fini_array").map_or(LAST, rank), false)),
+        SHT_PROGBITS if name == ".ctors" => Some((Order::Initialize, LAST, true)),
+        SHT_PROGBITS if name == ".dtors" => Some((Order::Finalize, LAST, true)),
+        // the priority of .ctors counts downwards
+        SHT_PROGBITS => match (priority(".ctors"), priority(".dtors")) {
+            (Some(priority), _) => Some((Order::Initialize, rank(65535u32.saturating_sub(priority)), true)),
+            (_, Some(priority)) => Some((Order::Finalize, rank(65535u32.saturating_sub(priority)), true)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Ranks of priorities: behind `.preinit_array`, before what has none.
+fn rank(priority: u32) -> u32 {
+    priority.saturating_add(1).min(LAST)
+}

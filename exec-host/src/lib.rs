@@ -1,0 +1,47 @@
+//! Loads relocatable objects into this process and gives typed functions out.
+//!
+//! Linux on x86-64 and AArch64. A [`Module`] is what was loaded together; it owns its memory, which is never writable and
+//! executable at once, and gives out [`Function`]s that cannot outlive it.
+//!
+//! ```
+//! use exec_host::{Module, Process};
+//!
+//! # #[cfg(target_arch = "x86_64")] {
+//! let object = include_bytes!("../../fixtures/x86_64/elftest.o");
+//! let mut process = Process::new();
+//! let module = Module::load([&object[..]], &mut |name| process.find(name))?;
+//! // SAFETY: the object was compiled from `float foo(int x) { return x + 12345678.f; }`.
+//! let foo = unsafe { module.get::<unsafe extern "C" fn(i32) -> f32>("foo")? };
+//! // SAFETY: as above.
+//! assert_eq!(unsafe { foo(321) }, 12345999.0);
+//! # }
+//! # Ok::<(), exec_host::Error>(())
+//! ```
+//!
+//! What it does not do yet: thread-local storage, indirect functions and exceptions that cross loaded frames; the first two are
+//! refused by name.
+
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+compile_error!("exec-host runs on Linux, on x86-64 and AArch64");
+
+mod cache;
+#[cfg(feature = "dynamic")]
+pub mod dynamic;
+mod error;
+mod function;
+mod initialize;
+mod memory;
+mod module;
+mod process;
+
+pub use error::Error;
+pub use function::{Function, FunctionPointer};
+pub use module::Module;
+pub use process::Process;
+
+/// The architecture of this process.
+#[cfg(target_arch = "aarch64")]
+pub use reloc_aarch64::Aarch64 as Host;
+/// The architecture of this process.
+#[cfg(target_arch = "x86_64")]
+pub use reloc_x86::X86_64 as Host;

@@ -1,0 +1,187 @@
+//! A module: objects loaded together.
+
+use crate::Host;
+use crate::error::Error;
+use crate::function::{Function, FunctionPointer};
+use crate::initialize::{Calls, Order};
+use crate::memory::Mapping;
+use core::ops::Range;
+use elf_core::{File, Name, SegmentFlags};
+use elf_layout::{
+    External, Layout, Mode, ObjectSlot, Options, Requirements, SectionSlot, Storage, SymbolSlot,
+};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Objects in executable memory. Dropping it runs destructors and gives everything back.
+///
+/// `B` holds the bytes of an object: `&[u8]`, `Vec<u8>`, a mapped file. They are kept for their symbol names.
+#[derive(Debug)]
+pub struct Module<B> {
+    objects: Vec<B>,
+    /// Addresses of the symbols that are not local, object by object; 0 if undefined.
+    globals: Vec<Box<[u64]>>,
+    code: Vec<Range<u64>>,
+    calls: Calls,
+    initialized: AtomicBool,
+    memory: Mapping,
+}
+
+impl<B: AsRef<[u8]>> Module<B> {
+    /// Loads objects into one stretch of memory: code, read-only data and writable data apart, nothing writable and executable.
+    ///
+    /// `externals` answers for symbols that no object defines; [`Process::find`](crate::Process::find) knows those of the
+    /// process. No code runs.
+    ///
+    /// # Errors
+    /// What is wrong with which object; memory that cannot be had. Nothing stays mapped.
+    pub fn load(
+        objects: impl IntoIterator<Item = B>,
+        externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+    ) -> Result<Self, Error> {
+        let objects: Vec<B> = objects.into_iter().collect();
+        let files = parse(&objects)?;
+        let needed = Requirements::of(&files).map_err(Error::Layout)?;
+        let mut storage = Lent::new(&needed);
+        let options = Options { mode: Mode::Segments { page_size: rustix::param::page_size() as u64 }, base: None };
+        let layout = Layout::<Host>::plan(&files, options, storage.lend(), externals).map_err(Error::Layout)?;
+        if let Some(fixed) = layout.fixed_sections().next() {
+            let (object, section) = (fixed.object, fixed.section);
+            return Err(Error::FixedAddress { object, section, address: fixed.segment.offset });
+        }
+        let size = |size: u64| usize::try_from(size).map_err(|_| Error::OutOfMemory { size });
+        let mut memory = Mapping::new(size(layout.size())?, size(layout.alignment())?, layout.limit())?;
+        let base = memory.address();
+        layout.write_zeroed(memory.bytes_mut(), base).map_err(Error::Layout)?;
+        let code: Vec<_> = layout
+            .segments()
+            .filter(|segment| segment.flags.contains(SegmentFlags::EXECUTE))
+            .map(|segment| base.wrapping_add(segment.offset)..base.wrapping_add(segment.offset).wrapping_add(segment.size))
+            .collect();
+        let calls = Calls::collect(&layout, memory.bytes_mut(), &code)?;
+        layout.segments().try_for_each(|segment| memory.protect(&segment))?;
+        let globals = globals(&layout, base);
+        let initialized = AtomicBool::new(calls.is_empty(Order::Initialize));
+        Ok(Self { objects, globals, code, calls, initialized, memory })
+    }
+
+    /// Runs the objects' constructors, in the order of their priorities, once. Functions are given out only afterwards.
+    ///
+    /// # Safety
+    /// The constructors are code of the objects: whatever they do must be sound in this process.
+    pub unsafe fn initialize(&self) {
+        if !self.initialized.swap(true, Ordering::AcqRel) {
+            // SAFETY: the caller vouches for the constructors; they are in our code, which is executable now.
+            unsafe { self.calls.run(Order::Initialize) };
+        }
+    }
+
+    /// Whether there are constructors that [`initialize`](Self::initialize) has not run yet.
+    #[must_use]
+    pub fn needs_initialization(&self) -> bool {
+        !self.initialized.load(Ordering::Acquire)
+    }
+
+    /// The function `name`, as a pointer that cannot outlive the module.
+    ///
+    /// # Errors
+    /// [`Error::NoSymbol`], [`Error::NotFunction`]; [`Error::NotInitialized`] if there are constructors still to run.
+    ///
+    /// # Safety
+    /// `F` is the type of the function. Calling it runs code of the objects: whatever that does must be sound.
+    pub unsafe fn get<F: FunctionPointer>(&self, name: &str) -> Result<Function<'_, F>, Error> {
+        let address = self.function(name)?;
+        // SAFETY: the address is in our code; the caller vouches for the type.
+        Ok(Function::new(unsafe { F::at(address as usize) }))
+    }
+
+    /// The address of the function `name`, good as long as the module.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn function(&self, name: &str) -> Result<u64, Error> {
+        if self.needs_initialization() {
+            return Err(Error::NotInitialized);
+        }
+        let address = self.address(name).ok_or_else(|| Error::NoSymbol(name.into()))?;
+        if self.code.iter().any(|range| range.contains(&address)) {
+            Ok(address)
+        } else {
+            Err(Error::NotFunction(name.into()))
+        }
+    }
+
+    /// The address of the symbol `name`, whatever it is, good as long as the module.
+    #[must_use]
+    pub fn address(&self, name: &str) -> Option<u64> {
+        let name = Name::from(name);
+        self.objects.iter().zip(&self.globals).find_map(|(object, addresses)| {
+            let table = File::parse(object.as_ref()).ok()?.symbol_table().ok()??;
+            let symbols = table.symbols().iter().skip(table.first_global());
+            let found = symbols.zip(addresses.iter()).find(|(symbol, address)| {
+                **address != 0 && !symbol.is_undefined() && table.name_of(symbol).is_ok_and(|found| found == name)
+            });
+            found.map(|(_, &address)| address)
+        })
+    }
+
+    /// Address and size of the memory that the module occupies, in bytes.
+    #[must_use]
+    pub fn extent(&self) -> (u64, u64) {
+        (self.memory.address(), self.memory.size())
+    }
+}
+
+impl<B> Drop for Module<B> {
+    fn drop(&mut self) {
+        if self.initialized.load(Ordering::Acquire) && !self.calls.is_empty(Order::Initialize) {
+            // SAFETY: the constructors ran, so that destructors may; no function of ours is borrowed any more.
+            unsafe { self.calls.run(Order::Finalize) };
+        }
+    }
+}
+
+/// The headers of all objects.
+fn parse<B: AsRef<[u8]>>(objects: &[B]) -> Result<Vec<File<'_>>, Error> {
+    let parsed = objects.iter().enumerate().map(|(object, bytes)| {
+        File::parse(bytes.as_ref()).map_err(|error| Error::Elf { object, error })
+    });
+    parsed.collect()
+}
+
+/// Addresses of the symbols that are not local, for an image at `base`.
+fn globals(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Box<[u64]>> {
+    let addresses = |(object, file): (usize, &File<'_>)| {
+        let Ok(Some(table)) = file.symbol_table() else { return Box::default() };
+        let ids = table.first_global()..table.len();
+        ids.map(|index| layout.symbol(object, index as u32).map_or(0, |address| address.at(base))).collect()
+    };
+    layout.files().iter().enumerate().map(addresses).collect()
+}
+
+/// Storage for a layout.
+struct Lent<'a> {
+    objects: Vec<ObjectSlot<'a>>,
+    sections: Vec<SectionSlot>,
+    symbols: Vec<SymbolSlot>,
+    names: Vec<u32>,
+}
+
+impl<'a> Lent<'a> {
+    fn new(needed: &Requirements) -> Self {
+        Self {
+            objects: vec![ObjectSlot::default(); needed.objects],
+            sections: vec![SectionSlot::default(); needed.sections],
+            symbols: vec![SymbolSlot::default(); needed.symbols],
+            names: vec![0; needed.names],
+        }
+    }
+
+    fn lend(&mut self) -> Storage<'_, 'a> {
+        Storage {
+            objects: &mut self.objects,
+            sections: &mut self.sections,
+            symbols: &mut self.symbols,
+            names: &mut self.names,
+        }
+    }
+}

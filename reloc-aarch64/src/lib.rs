@@ -1,0 +1,26 @@
+//! Relocation kinds of AArch64: one row says what a kind computes, which values it allows and which bits it fills.
+//!
+//! ```
+//! use elf_core::{Query, Record, Role, SectionMut, apply};
+//! use reloc_aarch64::Aarch64;
+//!
+//! let mut code = 0x9400_0000u32.to_le_bytes(); // bl callee
+//! let record = Record { offset: 0, symbol: 7, r#type: 283, addend: Some(0) }; // R_AARCH64_CALL26
+//! let mut section = SectionMut { bytes: &mut code, address: 0x1000, big_endian: false };
+//! let callee = |query: &Query| (query.role == Role::Plt && query.symbol == 7).then_some(0x0f80);
+//!
+//! apply::<Aarch64>(&record, &mut section, &callee)?;
+//! assert_eq!(code, 0x97ff_ffe0u32.to_le_bytes()); // (0x0f80 - 0x1000) / 4 = -32
+//! # Ok::<(), elf_core::ApplyError>(())
+//! ```
+//!
+//! Above `elf-core`, whose words the tables are written in; below the executors, which answer what symbols are worth.
+//!
+//! No code is rewritten but `MOVN` and `MOVZ`, where the ABI wants the opcode to follow the sign. ILP32 (`ELFCLASS32`, with numbers
+//! of its own) is not this architecture; pointer authentication is refused by name.
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod aarch64;
+
+pub use aarch64::Aarch64;

@@ -1,0 +1,28 @@
+//! Relocation kinds of x86-64 and i386: one row says what a kind computes, which values it allows and which bits it fills.
+//!
+//! ```
+//! use elf_core::{Query, Record, Role, SectionMut, apply};
+//! use reloc_x86::X86_64;
+//!
+//! let mut code = [0xe8, 0, 0, 0, 0, 0xc3]; // call callee; ret
+//! let record = Record { offset: 1, symbol: 7, r#type: 4, addend: Some(-4) }; // R_X86_64_PLT32
+//! let mut section = SectionMut { bytes: &mut code, address: 0x1000, big_endian: false };
+//! let callee = |query: &Query| (query.role == Role::Plt && query.symbol == 7).then_some(0x1200);
+//!
+//! apply::<X86_64>(&record, &mut section, &callee)?;
+//! assert_eq!(code, [0xe8, 0xfb, 0x01, 0, 0, 0xc3]); // 0x1200 - 0x1005
+//! # Ok::<(), elf_core::ApplyError>(())
+//! ```
+//!
+//! Above `elf-core`, whose words the tables are written in; below the executors, which answer what symbols are worth.
+//!
+//! No code is rewritten: a load through the GOT stays one (`GOTPCRELX` and `GOT32X` allow more), a TLS sequence keeps its model.
+//! x32, the ILP32 form of x86-64, is not an architecture here.
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod i386;
+mod x86_64;
+
+pub use i386::I386;
+pub use x86_64::X86_64;

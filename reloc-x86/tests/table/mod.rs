@@ -1,0 +1,297 @@
+//! What holds of every row of every table of relocation kinds. Each `reloc-*` crate includes this file and names its tables.
+
+use elf_core::{
+    ApplyError, ApplyErrorKind, Arch, Check, Field, Kind, Order, Page, Query, Record, Role,
+    SectionMut, Stage, Value, apply, find,
+};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+const SIZE: usize = 48;
+
+/// One application: a row, the value its formula shall give, and everything around it.
+#[derive(Clone, Debug)]
+struct Case {
+    row: usize,
+    target: u64,
+    /// Low bits of a sum that will be rounded to a page.
+    below_page: u64,
+    minus: u64,
+    /// Or `None`, if the place holds it.
+    addend: Option<i64>,
+    address: u64,
+    offset: usize,
+    big_endian: bool,
+    before: [u8; SIZE],
+}
+
+/// What came of it.
+struct Outcome {
+    result: Result<(), ApplyError>,
+    after: [u8; SIZE],
+    /// The value that the formula gave.
+    value: u64,
+}
+
+fn load(bytes: &[u8], big_endian: bool) -> u128 {
+    let append = |word: u128, byte: &u8| word << 8 | u128::from(*byte);
+    if big_endian { bytes.iter().fold(0, append) } else { bytes.iter().rev().fold(0, append) }
+}
+
+/// The word at the place.
+fn word(field: &Field, case: &Case, bytes: &[u8]) -> u128 {
+    let big_endian = case.big_endian && field.order == Order::Data;
+    load(&bytes[case.offset..case.offset + field.bytes], big_endian)
+}
+
+fn modulo<A: Arch>(value: u64) -> u64 {
+    if A::ADDRESS_SIZE == 4 { value as i32 as u64 } else { value }
+}
+
+fn formula(kind: &Kind, before: &[u8]) -> Value {
+    kind.select.map_or(kind.value, |select| select(before))
+}
+
+/// Applies with answers from which the formula gives `target`, or its page.
+fn run<A: Arch>(case: &Case) -> Outcome {
+    let kind = &A::KINDS[case.row];
+    let formula = formula(kind, &case.before[..case.offset]);
+    let addend =
+        case.addend.unwrap_or_else(|| kind.field.addend(word(&kind.field, case, &case.before)));
+    let minus = match formula.minus {
+        Role::Zero => 0,
+        Role::Place => case.address.wrapping_add(case.offset as u64),
+        _ if formula.of == Role::Zero => (addend as u64).wrapping_sub(case.target),
+        _ => case.minus,
+    };
+    let (target, rounded, low) = match formula.page {
+        Page::Neither => (case.target, minus, 0),
+        Page::Minus => (case.target, minus & !0xfff, 0),
+        Page::Both => (case.target & !0xfff, minus & !0xfff, case.below_page),
+    };
+    let of = target.wrapping_add(rounded).wrapping_add(low).wrapping_sub(addend as u64);
+    let answer = |query: &Query| {
+        assert_eq!((query.addend, query.symbol), (addend, 5));
+        [(formula.of, of), (formula.minus, minus)]
+            .iter()
+            .find(|(role, _)| *role == query.role)
+            .map(|(_, answer)| *answer)
+    };
+    let record =
+        Record { offset: case.offset as u64, symbol: 5, r#type: kind.number, addend: case.addend };
+    let mut after = case.before;
+    let mut section =
+        SectionMut { bytes: &mut after, address: case.address, big_endian: case.big_endian };
+    let result = apply::<A>(&record, &mut section, &answer);
+    Outcome { result, after, value: modulo::<A>(target) }
+}
+
+/// Whether the check allows the value, read as the ABI reads it.
+fn allowed(check: Check, value: u64) -> bool {
+    let signed = i128::from(value as i64);
+    let unsigned = i128::from(value);
+    match check {
+        Check::Any => true,
+        Check::Signed(bits) => (-(1i128 << (bits - 1))..1 << (bits - 1)).contains(&signed),
+        Check::Unsigned(bits) => (0..1i128 << bits).contains(&unsigned),
+        Check::Either(bits) => {
+            allowed(Check::Signed(bits), value) || allowed(Check::Unsigned(bits), value)
+        }
+    }
+}
+
+fn aligned(field: &Field, value: u64) -> bool {
+    field.parts.iter().all(|bits| !bits.exact || value.is_multiple_of(1 << bits.shift))
+}
+
+/// The word with its parts taken from the value, bit by bit.
+fn filled(field: &Field, mut word: u128, value: u64) -> u128 {
+    for bits in field.parts {
+        for bit in 0..bits.width {
+            let one = u128::from(value >> (bits.shift + bit) & 1);
+            word = word & !(1 << (bits.at + bit)) | one << (bits.at + bit);
+        }
+    }
+    word
+}
+
+/// What of a value a field keeps, its highest bit the sign.
+fn kept(field: &Field, value: u64) -> i64 {
+    let mask = |bits: &elf_core::Bits| (u64::MAX >> (64 - bits.width)) << bits.shift;
+    let mask = field.parts.iter().fold(0, |all, bits| all | mask(bits));
+    let unused = mask.leading_zeros();
+    ((value & mask) << unused) as i64 >> unused
+}
+
+/// What must hold of one application; encoders may also change the bits `opcode`.
+fn holds<A: Arch>(case: &Case, opcode: u128) {
+    let kind = &A::KINDS[case.row];
+    let field = &kind.field;
+    let Outcome { result, after, value } = run::<A>(case);
+    if kind.stage != Stage::Link {
+        assert!(result.is_err_and(|error| error.name == Some(kind.name)), "refused by name");
+        return assert_eq!(after, case.before);
+    }
+    let place = case.offset..case.offset + field.bytes;
+    assert_eq!(after[..place.start], case.before[..place.start], "bytes before the place");
+    assert_eq!(after[place.end..], case.before[place.end..], "bytes behind the place");
+    let (old, new) = (word(field, case, &case.before), word(field, case, &after));
+    if !allowed(kind.check, value) {
+        assert_eq!(
+            result.map_err(|error| error.kind),
+            Err(ApplyErrorKind::Overflow { value, check: kind.check })
+        );
+        assert_eq!(old, new, "an error leaves memory as it was");
+    } else if !aligned(field, value) {
+        assert!(
+            matches!(result, Err(ApplyError { kind: ApplyErrorKind::Misaligned { .. }, .. })),
+            "{result:?}"
+        );
+        assert_eq!(old, new, "an error leaves memory as it was");
+    } else if field.encode.is_some() {
+        assert_eq!(result, Ok(()));
+        assert_eq!(
+            (old ^ new) & !(filled(field, 0, u64::MAX) | opcode),
+            0,
+            "bits outside the field"
+        );
+    } else {
+        assert_eq!(result, Ok(()));
+        assert_eq!(new, filled(field, old, value), "each bit of the word");
+        assert_eq!(
+            field.addend(new),
+            if field.bytes == 0 { 0 } else { kept(field, value) },
+            "the addend a REL would read"
+        );
+    }
+}
+
+/// Values of all widths and signs, about the limits, mostly aligned.
+fn target(kind: &'static Kind) -> impl Strategy<Value = u64> {
+    let (least, most) = kind.check.limits();
+    let near = (prop_oneof![Just(least), Just(most)], -40i128..40)
+        .prop_map(|(limit, by)| (limit + by) as u64);
+    let wide = (any::<u64>(), 0u32..64, any::<bool>())
+        .prop_map(|(value, by, not)| (value >> by) ^ if not { u64::MAX } else { 0 });
+    (prop_oneof![near, wide], 0u32..5).prop_map(|(value, low)| value >> low << low)
+}
+
+fn cases(kinds: &'static [Kind]) -> impl Strategy<Value = Case> {
+    let row = (0..kinds.len()).prop_flat_map(|row| (Just(row), target(&kinds[row])));
+    let around = (0u64..0x1000, any::<u64>(), any::<Option<i64>>(), any::<u64>(), 0..SIZE - 16);
+    (row, around, any::<bool>(), any::<[[u8; 16]; 3]>()).prop_map(
+        |((row, target), around, big_endian, before)| {
+            let (below_page, minus, addend, address, offset) = around;
+            let before = core::array::from_fn(|at| before[at / 16][at % 16]);
+            Case { row, target, below_page, minus, addend, address, offset, big_endian, before }
+        },
+    )
+}
+
+/// Random applications of every row.
+pub(crate) fn applications<A: Arch>(opcode: u128) {
+    let config = Config {
+        cases: 200 * A::KINDS.len() as u32,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let run = TestRunner::new(config).run(&cases(A::KINDS), |case| {
+        holds::<A>(&case, opcode);
+        Ok(())
+    });
+    assert!(run.is_ok(), "{}", run.map_or_else(|error| error.to_string(), |()| String::new()));
+}
+
+/// For every row with a check: the last values inside pass, the first outside fail.
+pub(crate) fn limits<A: Arch>() {
+    for (row, kind) in A::KINDS.iter().enumerate().filter(|(_, kind)| kind.check != Check::Any) {
+        let step = match kind.value.page {
+            Page::Both => 0x1000,
+            _ => kind
+                .field
+                .parts
+                .iter()
+                .filter(|bits| bits.exact)
+                .map(|bits| 1 << bits.shift)
+                .max()
+                .unwrap_or(1),
+        };
+        let (least, most) = kind.check.limits();
+        let (first, last) = (least, most + 1 - step);
+        for (value, passes) in
+            [(first - step, false), (first, true), (last, true), (last + step, false)]
+        {
+            let case = Case {
+                row,
+                target: value as u64,
+                below_page: 0xfff,
+                minus: 0x7654_3000,
+                addend: Some(-3),
+                address: 0x1234_0000,
+                offset: 8,
+                big_endian: false,
+                before: [0; SIZE],
+            };
+            assert_eq!(run::<A>(&case).result.is_ok(), passes, "{} {value:#x}", kind.name);
+        }
+    }
+}
+
+/// Where all answers are 0, an addend read from the place is written back as it was, if at all.
+pub(crate) fn addends<A: Arch>() {
+    let words = any::<[u8; 16]>();
+    let config = Config {
+        cases: 200 * A::KINDS.len() as u32,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let run = TestRunner::new(config).run(
+        &(0..A::KINDS.len(), words, any::<bool>()),
+        |(row, before, big_endian)| {
+            let kind = &A::KINDS[row];
+            let mut after = before;
+            let mut section = SectionMut { bytes: &mut after, address: 0, big_endian };
+            let record = Record { offset: 0, symbol: 0, r#type: kind.number, addend: None };
+            let result = apply::<A>(&record, &mut section, &|_: &Query| Some(0));
+            // a sum with a minus may change the sign, an encoder the opcode
+            prop_assert!(
+                kind.field.encode.is_some() || before == after,
+                "{}: {result:?}",
+                kind.name
+            );
+            Ok(())
+        },
+    );
+    assert!(run.is_ok(), "{}", run.map_or_else(|error| error.to_string(), |()| String::new()));
+}
+
+/// Numbers are found; places that are not wholly inside, and answers that are missing, are errors that change nothing.
+pub(crate) fn refusals<A: Arch>() {
+    for kind in A::KINDS {
+        assert!(find(A::KINDS, kind.number).is_some_and(|found| found.name == kind.name));
+        let fails = |offset: u64, answer: Option<u64>| {
+            let before = [0x5a; SIZE];
+            let mut bytes = before;
+            let mut section = SectionMut { bytes: &mut bytes, address: 0, big_endian: false };
+            let record = Record { offset, symbol: 1, r#type: kind.number, addend: Some(0) };
+            let result = apply::<A>(&record, &mut section, &|_: &Query| answer);
+            assert!(result.is_ok() || bytes == before);
+            result.err().map(|error| error.kind)
+        };
+        if kind.stage != Stage::Link || kind.field.bytes == 0 {
+            continue;
+        }
+        for offset in
+            [SIZE as u64 + 1 - kind.field.bytes as u64, SIZE as u64, SIZE as u64 + 1, u64::MAX]
+        {
+            assert_eq!(
+                fails(offset, Some(0)),
+                Some(ApplyErrorKind::OutsideSection { size: SIZE as u64 }),
+                "{}",
+                kind.name
+            );
+        }
+        assert!(matches!(fails(0, None), Some(ApplyErrorKind::Unresolved(_))), "{}", kind.name);
+    }
+    assert!(find(A::KINDS, u32::MAX).is_none());
+}
