@@ -104,7 +104,9 @@ impl fmt::Display for ApplyError {
             ApplyErrorKind::OutsideSection { size } => write!(f, "outside the section of {size:#x} bytes"),
             ApplyErrorKind::Unresolved(role) => write!(f, "no {role} for symbol {}", self.symbol),
             ApplyErrorKind::Overflow { value, check } => {
+                // every limit is one of these, and they take less code to show than 128 bits
                 let (least, most) = check.limits();
+                let (least, most) = (least as i64, most as u64);
                 let value = value.cast_signed();
                 write!(f, "value {} ({value:#x}) is not in {least}..={most}", Shown(value, check))
             }
@@ -263,7 +265,7 @@ impl Bits {
     }
 
     /// `width` ones.
-    const fn mask(&self) -> u64 {
+    pub(crate) const fn mask(&self) -> u64 {
         u64::MAX.unbounded_shr(64u32.saturating_sub(self.width))
     }
 }

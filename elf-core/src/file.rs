@@ -306,7 +306,7 @@ impl<'a> File<'a> {
 
     /// Index of the first section of this type.
     fn first_of(&self, r#type: u32) -> Option<u32> {
-        (0..).zip(self.sections.iter()).find(|(_, section)| section.r#type == r#type).map(|(index, _)| index)
+        (0..u32::MAX).zip(self.sections.iter()).find(|(_, section)| section.r#type == r#type).map(|(index, _)| index)
     }
 
     /// The `SHT_SYMTAB_SHNDX` section of symbol table `index`. Only files with so many sections have one.

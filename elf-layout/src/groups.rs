@@ -18,7 +18,7 @@ pub(crate) fn drop_copies(
     names: &mut NameTable<'_>,
 ) -> Result<(), Error> {
     let (Some(file), Some(object)) = (files.get(number), objects.get(number)) else { return Ok(()) };
-    for (index, section) in (0u32..).zip(file.sections()) {
+    for (index, section) in (0..u32::MAX).zip(file.sections()) {
         if section.r#type != SHT_GROUP {
             continue;
         }

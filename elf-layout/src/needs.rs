@@ -60,7 +60,7 @@ pub(crate) fn scan<A: Arch>(
     symbols: &mut [SymbolSlot],
     found: &mut Found,
 ) -> Result<(), Error> {
-    for (index, header) in (0u32..).zip(file.sections()) {
+    for (index, header) in (0..u32::MAX).zip(file.sections()) {
         let Some(target) = target(number, index, &header, file, object, sections)? else { continue };
         let error = |kind| Error { object: number, section: target.target, kind };
         for record in target.records {

@@ -25,7 +25,7 @@ pub(crate) fn place(
     fixed: &mut Fixed,
 ) -> Result<(), Error> {
     let first = objects.get(number).map_or(0, |object| object.first_section);
-    for (index, header) in (0u32..).zip(file.sections()) {
+    for (index, header) in (0..u32::MAX).zip(file.sections()) {
         let at = first.saturating_add(index as usize);
         let Some(slot) = sections.get_mut(at) else { continue };
         let Some(group) = group_of(&header, options).filter(|_| slot.state != SectionState::Dropped) else { continue };

@@ -51,8 +51,12 @@ const MOST: usize = 0x7fff_ffff;
 /// Names that other objects may share: of symbols that are not local, and of section groups.
 fn keys_of(file: &File<'_>, object: usize) -> Result<usize, Error> {
     let table = file.symbol_table().map_err(Error::elf(object, 0))?;
-    let global = |table: SymbolTable<'_>| table.symbols().iter().filter(|symbol| symbol.binding() != STB_LOCAL).count();
-    let groups = file.sections().iter().filter(|section| section.r#type == SHT_GROUP).count();
+    // `count` would check its sum for overflow, and panic
+    let count = |total: usize, counts: bool| total.saturating_add(usize::from(counts));
+    let global = |table: SymbolTable<'_>| {
+        table.symbols().iter().fold(0, |total, symbol| count(total, symbol.binding() != STB_LOCAL))
+    };
+    let groups = file.sections().iter().fold(0, |total, section| count(total, section.r#type == SHT_GROUP));
     Ok(table.map_or(0, global).saturating_add(groups))
 }
 

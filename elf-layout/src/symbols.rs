@@ -29,7 +29,7 @@ pub(crate) fn collect(
         *null = SymbolSlot { state: SymbolState::Absolute, definition: first as u32, ..SymbolSlot::default() };
     }
     let Some(table) = &object.symbols else { return Ok(()) };
-    for (index, symbol) in (0u32..).zip(table.symbols()).skip(1) {
+    for (index, symbol) in (0..u32::MAX).zip(table.symbols()).skip(1) {
         let id = first.saturating_add(index as usize);
         let mut slot = SymbolSlot {
             definition: id as u32,
@@ -163,9 +163,9 @@ pub(crate) fn ask(
     symbols: &mut [SymbolSlot],
     externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
 ) -> Result<(), Error> {
-    for (number, object) in objects.iter().enumerate() {
+    for (number, object) in (0..usize::MAX).zip(objects) {
         let Some(table) = &object.symbols else { continue };
-        for (index, symbol) in (0usize..).zip(table.symbols()).skip(1) {
+        for (index, symbol) in (0..usize::MAX).zip(table.symbols()).skip(1) {
             let id = object.first_symbol.saturating_add(index);
             let Some(slot) = symbols.get_mut(id) else { continue };
             if slot.state != SymbolState::Undefined || slot.definition as usize != id {

@@ -97,7 +97,7 @@ impl<A: Arch> Layout<'_, '_, A> {
     pub fn find(&self, name: Name<'_>) -> Option<(usize, u32)> {
         self.objects.iter().enumerate().find_map(|(number, object)| {
             let table = object.symbols.as_ref()?;
-            let mut symbols = (0u32..).zip(table.symbols());
+            let mut symbols = (0..u32::MAX).zip(table.symbols());
             let found = symbols.find(|(_, symbol)| {
                 let named = || table.name_of(symbol).is_ok_and(|found| found == name);
                 !symbol.is_undefined() && symbol.binding() != STB_LOCAL && named()
@@ -148,7 +148,7 @@ impl<A: Arch> Layout<'_, '_, A> {
 
     /// Symbols that define something, with their numbers.
     fn definitions(&self) -> impl Iterator<Item = (u32, &SymbolSlot)> {
-        (0u32..).zip(self.symbols).filter(|(id, slot)| slot.definition == *id)
+        (0..u32::MAX).zip(self.symbols).filter(|(id, slot)| slot.definition == *id)
     }
 
     fn slot(&self, object: usize, symbol: u32) -> Option<&SymbolSlot> {

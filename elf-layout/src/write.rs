@@ -56,14 +56,17 @@ impl<A: Arch> Layout<'_, '_, A> {
         for (number, file) in self.files.iter().enumerate() {
             let first = self.objects.get(number).map_or(0, |object| object.first_section);
             let slots = self.sections.get(first..).unwrap_or_default();
-            for ((index, header), slot) in (0u32..).zip(file.sections()).zip(slots) {
+            for ((index, header), slot) in (0..u32::MAX).zip(file.sections()).zip(slots) {
                 let Some(offset) = self.offset_of(slot) else { continue };
                 if header.size == 0 || header.r#type == SHT_NOBITS {
                     continue;
                 }
                 let error = Error::elf(number, index);
                 let data = file.section_data(&header).map_err(&error)?;
-                if let Some(place) = part(image, offset, header.size) {
+                // both have the section's size; asking for it again spares a check that could panic
+                if let Some(place) = part(image, offset, header.size)
+                    && let Some(data) = data.get(..place.len())
+                {
                     place.copy_from_slice(data);
                 }
             }
@@ -79,7 +82,7 @@ impl<A: Arch> Layout<'_, '_, A> {
         let ids = object.first_symbol..object.first_symbol.saturating_add(object.symbol_count);
         let symbols = Symbols::new(self, number, ids, base);
         let big_endian = file.encoding().is_big_endian();
-        for (index, header) in (0u32..).zip(file.sections()) {
+        for (index, header) in (0..u32::MAX).zip(file.sections()) {
             let Some(target) = needs::target(number, index, &header, file, object, self.sections)? else { continue };
             let section = file.section(target.target).map_err(Error::elf(number, index))?;
             let Some(offset) = self.section(number, target.target) else { continue };
@@ -107,7 +110,7 @@ impl<A: Arch> Layout<'_, '_, A> {
             return Ok(());
         }
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), base);
-        for (id, slot) in (0u32..).zip(self.symbols) {
+        for (id, slot) in (0..u32::MAX).zip(self.symbols) {
             if slot.definition != id || !slot.needs.has(Needs::ANY_GOT) {
                 continue;
             }
@@ -126,7 +129,7 @@ impl<A: Arch> Layout<'_, '_, A> {
     fn write_stubs(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
         let Some(stub) = A::STUB.filter(|_| self.stubs > 0) else { return Ok(()) };
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), base);
-        for (id, slot) in (0u32..).zip(self.symbols) {
+        for (id, slot) in (0..u32::MAX).zip(self.symbols) {
             if slot.definition != id {
                 continue;
             }
