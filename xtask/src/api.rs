@@ -115,11 +115,12 @@ pub(crate) fn roots(workspace: &Workspace, crates: &[&str], by_hand: &ByHand) ->
     for one in &crates {
         finder.collect_roots(one);
     }
-    let mut known = BTreeSet::new();
+    let mut answered = BTreeSet::new();
     for written in &by_hand.root {
-        known.insert(written.path.as_str());
+        answered.insert(written.path.as_str());
         let crate_name = written.path.split("::").next().unwrap_or_default();
-        if !crates.iter().any(|one| one.public.values().any(|path| path.starts_with(crate_name))) {
+        let known = |one: &Crate| one.public.values().any(|path| path.starts_with(crate_name));
+        if !crate_name.starts_with('{') && !crates.iter().any(known) {
             continue;
         }
         let each = match &written.each {
@@ -128,11 +129,11 @@ pub(crate) fn roots(workspace: &Workspace, crates: &[&str], by_hand: &ByHand) ->
         };
         for instance in each {
             let name = written.each.clone().unwrap_or_default();
-            let call = written.call.replace(&format!("{{{name}}}"), &instance);
-            finder.roots.insert(Root { path: written.path.clone(), call });
+            let fill = |text: &str| text.replace(&format!("{{{name}}}"), &instance);
+            finder.roots.insert(Root { path: fill(&written.path), call: fill(&written.call) });
         }
     }
-    finder.missing.retain(|path| !known.contains(path.as_str()));
+    finder.missing.retain(|path| !answered.contains(path.as_str()));
     if !finder.missing.is_empty() {
         let list: Vec<&str> = finder.missing.iter().map(String::as_str).collect();
         bail!("xtask/no-panic/by-hand.toml needs an entry for\n{}", list.join("\n"));

@@ -207,6 +207,14 @@ impl Image {
         ways
     }
 
+    /// The functions by size in bytes, largest first.
+    pub(crate) fn largest(&self) -> Vec<(u64, &str)> {
+        let code = self.nodes.iter().filter(|node| node.code);
+        let mut list: Vec<(u64, &str)> = code.map(|node| (node.size, node.name.as_str())).collect();
+        list.sort_unstable_by_key(|(size, _)| std::cmp::Reverse(*size));
+        list
+    }
+
     /// The functions whose frame is unknown.
     pub(crate) fn without_frame(&self) -> impl Iterator<Item = &str> {
         self.nodes

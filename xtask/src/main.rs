@@ -15,6 +15,7 @@ mod layers;
 mod lint;
 mod manifest;
 mod no_panic;
+mod size;
 mod task;
 mod test;
 mod tool;
@@ -36,6 +37,7 @@ const TASKS: &[Task] = &[
     task::<fixtures::Fixtures>("fixtures", "Rebuild every fixture by its recorded command; tell which changed"),
     task::<calls::Calls>      ("calls",    "Link the fixtures with the system's linker and check fixtures/calls.toml"),
     task::<no_panic::NoPanic> ("no-panic", "Prove that no entry point of the lower crates can panic or allocates; tell their stack"),
+    task::<size::Size>        ("size",     "Code of the lower crates on small machines, beside its budget"),
     task::<generate::Generate>("generate", "Make large inputs for benches"),
 ];
 

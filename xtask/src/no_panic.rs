@@ -32,13 +32,13 @@ pub(crate) struct NoPanic {
     stack: bool,
 }
 
-/// The crates whose entry points are examined, those that exist.
+/// The crates whose entry points are examined.
 const CRATES: &[&str] = crate::layers::LOWER;
 
 /// Symbols that the roots need and that a caller would bring.
-const GIVEN: &str = "outside";
+pub(crate) const GIVEN: &str = "outside";
 /// The symbol that nobody defines.
-const PANIC: &str = "a_panic_is_reachable";
+pub(crate) const PANIC: &str = "a_panic_is_reachable";
 /// What an allocating program refers to.
 const ALLOCATOR: &[&str] = &["__rust_alloc", "__rust_realloc", "__rust_dealloc", "__rdl_alloc"];
 /// Entry points told by default.
@@ -48,11 +48,7 @@ const SYMBOLIZER: Tool<'_> = Tool::new("llvm-symbolizer-19", "llvm-19");
 
 impl Run for NoPanic {
     fn run(self, workspace: &Workspace) -> Result<()> {
-        let crates: Vec<&str> = CRATES
-            .iter()
-            .copied()
-            .filter(|name| workspace.root().join(name).join("Cargo.toml").exists())
-            .collect();
+        let crates = crates(workspace);
         let home = workspace.root().join("xtask").join("no-panic");
         let by_hand: ByHand = crate::manifest::read(&home.join("by-hand.toml"))?;
         let roots = api::roots(workspace, &crates, &by_hand)?;
@@ -113,6 +109,12 @@ impl NoPanic {
     }
 }
 
+/// The lower crates that exist.
+pub(crate) fn crates(workspace: &Workspace) -> Vec<&'static str> {
+    let exists = |name: &&str| workspace.root().join(name).join("Cargo.toml").exists();
+    CRATES.iter().copied().filter(exists).collect()
+}
+
 /// Builds an image of `roots` and returns it.
 ///
 /// # Errors
@@ -160,7 +162,7 @@ pub(crate) fn prove(
 }
 
 /// The root with this number in the image.
-fn symbol(number: usize) -> String {
+pub(crate) fn symbol(number: usize) -> String {
     format!("root_{number}")
 }
 
@@ -169,7 +171,7 @@ fn paths(roots: &[Root]) -> usize {
 }
 
 /// The source of the wrapper.
-fn library(crates: &[&str], roots: &[Root]) -> String {
+pub(crate) fn library(crates: &[&str], roots: &[Root]) -> String {
     let mut text = String::from(
         "#![no_std]\n#![allow(unused_imports)]\nmod harness;\nuse bitflags::Flags;\nuse core::fmt::{self, *};\nuse core::hash::Hash;\nuse core::ops::*;\n\
          use core::str::FromStr;\nuse harness::{Outside, seen, walk};\n",
