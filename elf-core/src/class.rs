@@ -1,6 +1,8 @@
 //! Class and byte order: the raw structs that a file is made of.
 
-use crate::{Dynamic, FileHeader, ProgramHeader, Record, SectionHeader, Symbol, section::CompressionHeader};
+use crate::{
+    Dynamic, FileHeader, ProgramHeader, Record, SectionHeader, Symbol, section::CompressionHeader,
+};
 use crate::{raw32, raw64};
 use core::marker::PhantomData;
 use zerocopy::byteorder::{BE, ByteOrder, LE, U32};

@@ -4,8 +4,8 @@ use crate::class::{Class, Encoding, with_class};
 use crate::error::{Error, ErrorKind};
 use crate::name::{Name, StringTable};
 use crate::names::{
-    PN_XNUM, SHN_LORESERVE, SHN_XINDEX, SHT_DYNSYM, SHT_GROUP, SHT_REL, SHT_RELA, SHT_STRTAB, SHT_SYMTAB,
-    SHT_SYMTAB_SHNDX,
+    PN_XNUM, SHN_LORESERVE, SHN_XINDEX, SHT_DYNSYM, SHT_GROUP, SHT_REL, SHT_RELA, SHT_STRTAB,
+    SHT_SYMTAB, SHT_SYMTAB_SHNDX,
 };
 use crate::record::Relocations;
 use crate::section::{CompressionHeader, SectionFlags, SectionHeader};
@@ -191,16 +191,24 @@ impl<'a> File<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::Outside`] if the section leaves the file or is too short for the header.
-    pub fn compressed(&self, section: &SectionHeader) -> Result<Option<(CompressionHeader, &'a [u8])>, Error> {
+    pub fn compressed(
+        &self,
+        section: &SectionHeader,
+    ) -> Result<Option<(CompressionHeader, &'a [u8])>, Error> {
         if !section.flags.contains(SectionFlags::COMPRESSED) {
             return Ok(None);
         }
         let data = self.section_data(section)?;
         let header = one::<CompressionHeader>(data, self.encoding, 0).map_err(|_| Error {
             at: section.offset,
-            kind: ErrorKind::Outside { what: CompressionHeader::WHAT, count: 1, file: data.len() as u64 },
+            kind: ErrorKind::Outside {
+                what: CompressionHeader::WHAT,
+                count: 1,
+                file: data.len() as u64,
+            },
         })?;
-        let size = with_class!(self.encoding, C => size_of::<<CompressionHeader as Entry>::Raw<C>>());
+        let size =
+            with_class!(self.encoding, C => size_of::<<CompressionHeader as Entry>::Raw<C>>());
         Ok(data.get(size..).map(|rest| (header, rest)))
     }
 
@@ -212,7 +220,8 @@ impl<'a> File<'a> {
     pub fn rows<E: Entry>(&self, section: &SectionHeader) -> Result<Table<'a, E>, Error> {
         let expected = with_class!(self.encoding, C => size_of::<E::Raw<C>>()) as u64;
         if section.entry_size != expected && section.entry_size != 0 {
-            let kind = ErrorKind::EntrySize { what: "sh_entsize", found: section.entry_size, expected };
+            let kind =
+                ErrorKind::EntrySize { what: "sh_entsize", found: section.entry_size, expected };
             return Err(Error { at: section.offset, kind });
         }
         match section.file_size() {
@@ -226,7 +235,12 @@ impl<'a> File<'a> {
     /// # Errors
     /// As [`symbol_table_at`](Self::symbol_table_at).
     pub fn symbol_table(&self) -> Result<Option<SymbolTable<'a>>, Error> {
-        self.first_of(SHT_SYMTAB).map(|index| self.symbol_table_at(index)).transpose()
+        // there is one, and compilers put it at the end
+        let behind = self.sections.iter().rev().position(|section| section.r#type == SHT_SYMTAB);
+        let index =
+            behind.and_then(|behind| self.sections.len().checked_sub(behind)?.checked_sub(1));
+        let index = index.and_then(|index| u32::try_from(index).ok());
+        index.map(|index| self.symbol_table_at(index)).transpose()
     }
 
     /// The table of symbols for dynamic linking (`SHT_DYNSYM`), if there is one.
@@ -277,7 +291,10 @@ impl<'a> File<'a> {
     ///
     /// # Errors
     /// As [`rows`](Self::rows).
-    pub fn group(&self, section: &SectionHeader) -> Result<Option<impl Iterator<Item = u32> + Clone + use<'a>>, Error> {
+    pub fn group(
+        &self,
+        section: &SectionHeader,
+    ) -> Result<Option<impl Iterator<Item = u32> + Clone + use<'a>>, Error> {
         match section.r#type {
             SHT_GROUP => Ok(Some(self.rows::<Word>(section)?.iter())),
             _ => Ok(None),
@@ -306,7 +323,9 @@ impl<'a> File<'a> {
 
     /// Index of the first section of this type.
     fn first_of(&self, r#type: u32) -> Option<u32> {
-        (0..u32::MAX).zip(self.sections.iter()).find(|(_, section)| section.r#type == r#type).map(|(index, _)| index)
+        self.sections
+            .position(|section| section.r#type == r#type)
+            .and_then(|index| u32::try_from(index).ok())
     }
 
     /// The `SHT_SYMTAB_SHNDX` section of symbol table `index`. Only files with so many sections have one.
@@ -314,15 +333,19 @@ impl<'a> File<'a> {
         if self.sections.len() < SHN_LORESERVE.into() {
             return Ok(None);
         }
-        let mut sections = self.sections.iter();
-        let found = sections.find(|section| section.r#type == SHT_SYMTAB_SHNDX && section.link == index);
+        let is =
+            |section: &SectionHeader| section.r#type == SHT_SYMTAB_SHNDX && section.link == index;
+        let found = self.sections.position(is).and_then(|at| self.sections.get(at));
         found.map(|section| self.rows(&section)).transpose()
     }
 }
 
 impl core::fmt::Debug for File<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("File").field("encoding", &self.encoding).field("header", &self.header).finish_non_exhaustive()
+        f.debug_struct("File")
+            .field("encoding", &self.encoding)
+            .field("header", &self.header)
+            .finish_non_exhaustive()
     }
 }
 
@@ -347,7 +370,11 @@ fn one<E: Entry>(bytes: &[u8], encoding: Encoding, at: u64) -> Result<E::View, E
 }
 
 /// Section 0, which holds what the file header has no room for, if there are section headers.
-fn first_section(bytes: &[u8], encoding: Encoding, header: &FileHeader) -> Result<Option<SectionHeader>, Error> {
+fn first_section(
+    bytes: &[u8],
+    encoding: Encoding,
+    header: &FileHeader,
+) -> Result<Option<SectionHeader>, Error> {
     if header.section_headers == 0 {
         return Ok(None);
     }
@@ -378,7 +405,11 @@ fn segments<'a>(
 /// Checks an entry size in the file header.
 fn entry_size(what: &'static str, found: u16, expected: u64) -> Result<(), Error> {
     let found = found.into();
-    if found == expected { Ok(()) } else { Err(Error { at: 0, kind: ErrorKind::EntrySize { what, found, expected } }) }
+    if found == expected {
+        Ok(())
+    } else {
+        Err(Error { at: 0, kind: ErrorKind::EntrySize { what, found, expected } })
+    }
 }
 
 macro_rules! from_raw {

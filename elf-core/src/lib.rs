@@ -18,7 +18,9 @@ mod segment;
 mod symbol;
 pub mod table;
 
-pub use apply::{ApplyError, ApplyErrorKind, Query, Resolve, SectionMut, apply, apply_kind};
+pub use apply::{
+    ApplyError, ApplyErrorKind, Query, Resolve, SectionMut, apply, apply_all, apply_kind,
+};
 pub use class::{Class, Elf32, Elf64, Encoding, Row};
 pub use error::{Error, ErrorKind};
 pub use file::{File, FileHeader};

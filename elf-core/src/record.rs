@@ -141,7 +141,12 @@ macro_rules! from_raw {
             #[inline]
             fn from(raw: $raw::Rela<O>) -> Self {
                 let (symbol, r#type) = $split(raw.r_info.get());
-                Self { offset: raw.r_offset.get().into(), symbol, r#type, addend: Some(raw.r_addend.get().into()) }
+                Self {
+                    offset: raw.r_offset.get().into(),
+                    symbol,
+                    r#type,
+                    addend: Some(raw.r_addend.get().into()),
+                }
             }
         }
 
