@@ -15,8 +15,10 @@ mod image;
 mod layers;
 mod lint;
 mod manifest;
+mod matrix;
 mod no_panic;
 mod size;
+mod targets;
 mod task;
 mod test;
 mod tool;
@@ -34,6 +36,7 @@ const TASKS: &[Task] = &[
     task::<ci::Ci>            ("ci",       "All that a change must pass: lint, layers, fixtures, calls, and test last"),
     task::<lint::Lint>        ("lint",     "rustfmt, clippy and rustdoc without warnings"),
     task::<test::Test>        ("test",     "Every test and doctest of the workspace; ends with the total"),
+    task::<matrix::TestMatrix>("test-matrix", "Every target, crate and feature set in one table"),
     task::<layers::Layers>    ("layers",   "Compare the picture in ARCHITECTURE.md with the manifests"),
     task::<fixtures::Fixtures>("fixtures", "Rebuild every fixture by its recorded command; tell which changed"),
     task::<calls::Calls>      ("calls",    "Link the fixtures with the system's linker and check fixtures/calls.toml"),
