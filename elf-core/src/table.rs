@@ -45,9 +45,9 @@ pub trait Entry {
 }
 
 /// A table of rows borrowed from a file, checked once: reading them cannot fail.
-pub struct Table<'a, E: Entry>(Rows<'a, E>);
+pub struct Table<'a, E: Entry>(pub(crate) Rows<'a, E>);
 
-enum Rows<'a, E: Entry> {
+pub(crate) enum Rows<'a, E: Entry> {
     Elf32Le(&'a [E::Raw<Elf32<LE>>]),
     Elf32Be(&'a [E::Raw<Elf32<BE>>]),
     Elf64Le(&'a [E::Raw<Elf64<LE>>]),
@@ -92,12 +92,7 @@ impl<'a, E: Entry> Table<'a, E> {
     /// # Errors
     /// [`ErrorKind::Outside`] unless all of them lie inside `file`.
     pub fn parse(file: &'a [u8], encoding: Encoding, at: u64, count: u64) -> Result<Self, Error> {
-        Ok(Self(match encoding {
-            Encoding::Elf32Le => Rows::Elf32Le(rows(file, E::WHAT, at, count)?),
-            Encoding::Elf32Be => Rows::Elf32Be(rows(file, E::WHAT, at, count)?),
-            Encoding::Elf64Le => Rows::Elf64Le(rows(file, E::WHAT, at, count)?),
-            Encoding::Elf64Be => Rows::Elf64Be(rows(file, E::WHAT, at, count)?),
-        }))
+        with_class!(encoding, C => Self::of_class::<C>(file, at, count))
     }
 
     /// As many rows as `size` bytes at file offset `at` hold.
@@ -105,9 +100,21 @@ impl<'a, E: Entry> Table<'a, E> {
     /// # Errors
     /// [`ErrorKind::Outside`] unless the bytes lie inside `file`; [`ErrorKind::UnevenTable`] if a part of a row is left.
     pub fn parse_bytes(file: &'a [u8], encoding: Encoding, at: u64, size: u64) -> Result<Self, Error> {
-        let entry = with_class!(encoding, C => size_of::<E::Raw<C>>()) as u64;
+        with_class!(encoding, C => Self::of_bytes::<C>(file, at, size))
+    }
+
+    /// [`parse`](Self::parse), where the class is known.
+    #[inline]
+    pub(crate) fn of_class<C: Class>(file: &'a [u8], at: u64, count: u64) -> Result<Self, Error> {
+        rows(file, E::WHAT, at, count).map(C::table)
+    }
+
+    /// [`parse_bytes`](Self::parse_bytes), where the class is known.
+    #[inline]
+    pub(crate) fn of_bytes<C: Class>(file: &'a [u8], at: u64, size: u64) -> Result<Self, Error> {
+        let entry = const { size_of::<E::Raw<C>>() as u64 };
         match (size.checked_div(entry), size.checked_rem(entry)) {
-            (Some(count), Some(0)) => Self::parse(file, encoding, at, count),
+            (Some(count), Some(0)) => Self::of_class::<C>(file, at, count),
             _ => Err(Error { at, kind: ErrorKind::UnevenTable { what: E::WHAT, size, entry } }),
         }
     }
