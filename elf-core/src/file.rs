@@ -2,59 +2,17 @@
 
 use crate::class::{Class, Encoding, with_class};
 use crate::error::{Error, ErrorKind};
+use crate::header::{FileHeader, encoding_of};
 use crate::name::{Name, StringTable};
 use crate::names::{
-    PN_XNUM, SHN_LORESERVE, SHN_XINDEX, SHT_DYNSYM, SHT_GROUP, SHT_REL, SHT_RELA, SHT_STRTAB, SHT_SYMTAB,
+    PN_XNUM, SHN_LORESERVE, SHN_XINDEX, SHT_DYNSYM, SHT_GROUP, SHT_STRTAB, SHT_SYMTAB,
     SHT_SYMTAB_SHNDX,
 };
-use crate::record::Relocations;
 use crate::section::{CompressionHeader, SectionFlags, SectionHeader};
 use crate::segment::ProgramHeader;
-use crate::symbol::{Symbol, SymbolTable, Word};
+use crate::symbol::{Symbol, SymbolTable};
 use crate::table::{self, Entry, Table};
-use crate::{raw32, raw64};
-use zerocopy::byteorder::ByteOrder;
-
-/// The file header (gABI ch. 2) but for what only finds the tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileHeader {
-    /// `e_ident[EI_OSABI]`: `ELFOSABI_*`.
-    pub os_abi: u8,
-    /// `e_ident[EI_ABIVERSION]`.
-    pub abi_version: u8,
-    /// `e_type`: `ET_*`.
-    pub r#type: u16,
-    /// `e_machine`: `EM_*`.
-    pub machine: u16,
-    /// `e_version`: 1, but for older CUDA tools, which write their own.
-    pub version: u32,
-    /// Address of the entry point, or 0.
-    pub entry: u64,
-    /// Processor-specific flags.
-    pub flags: u32,
-    /// File offset of the program headers, or 0.
-    pub program_headers: u64,
-    /// `e_phentsize`.
-    pub program_header_size: u16,
-    /// `e_phnum` as it stands; [`File::segments`] knows the number.
-    pub program_header_count: u16,
-    /// File offset of the section headers, or 0.
-    pub section_headers: u64,
-    /// `e_shentsize`.
-    pub section_header_size: u16,
-    /// `e_shnum` as it stands; [`File::sections`] knows the number.
-    pub section_header_count: u16,
-    /// `e_shstrndx` as it stands; [`File::section_names`] knows the table.
-    pub section_names: u16,
-    /// `e_ehsize`: size of the file header.
-    pub header_size: u16,
-}
-
-impl Entry for FileHeader {
-    type View = Self;
-    type Raw<C: Class> = C::Ehdr;
-    const WHAT: &'static str = "file header";
-}
+use crate::word::Word;
 
 /// An ELF file in memory, of either class and byte order.
 #[derive(Clone, Copy)]
@@ -259,20 +217,6 @@ impl<'a> File<'a> {
         Ok(SymbolTable { section: index, at: section.offset, symbols, names, extended, first_global: section.info })
     }
 
-    /// The relocations of a section of type `SHT_RELA` or `SHT_REL`; `None` for other types.
-    ///
-    /// `sh_info` is the section they apply to (in `ET_REL`), `sh_link` the symbol table they mean.
-    ///
-    /// # Errors
-    /// As [`rows`](Self::rows).
-    pub fn relocations(&self, section: &SectionHeader) -> Result<Option<Relocations<'a>>, Error> {
-        Ok(match section.r#type {
-            SHT_RELA => Some(Relocations::Rela(self.rows(section)?)),
-            SHT_REL => Some(Relocations::Rel(self.rows(section)?)),
-            _ => None,
-        })
-    }
-
     /// The words of a section group: flags first, then the members' indices; `None` for other types (gABI ch. 3).
     ///
     /// # Errors
@@ -316,20 +260,6 @@ impl<'a> File<'a> {
 impl core::fmt::Debug for File<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("File").field("encoding", &self.encoding).field("header", &self.header).finish_non_exhaustive()
-    }
-}
-
-/// Class and byte order by `e_ident` (gABI ch. 2, "ELF Identification").
-fn encoding_of(bytes: &[u8]) -> Result<Encoding, Error> {
-    let fail = |at, kind| Err(Error { at, kind });
-    match bytes {
-        [0x7f, b'E', b'L', b'F', 1, 1, ..] => Ok(Encoding::Elf32Le),
-        [0x7f, b'E', b'L', b'F', 1, 2, ..] => Ok(Encoding::Elf32Be),
-        [0x7f, b'E', b'L', b'F', 2, 1, ..] => Ok(Encoding::Elf64Le),
-        [0x7f, b'E', b'L', b'F', 2, 2, ..] => Ok(Encoding::Elf64Be),
-        [0x7f, b'E', b'L', b'F', 1 | 2, data, ..] => fail(5, ErrorKind::UnknownByteOrder(*data)),
-        [0x7f, b'E', b'L', b'F', class, ..] => fail(4, ErrorKind::UnknownClass(*class)),
-        _ => fail(0, ErrorKind::NotElf),
     }
 }
 
@@ -405,32 +335,3 @@ fn entry_size(what: &'static str, found: u16, expected: u64) -> Result<(), Error
     let found = found.into();
     if found == expected { Ok(()) } else { Err(Error { at: 0, kind: ErrorKind::EntrySize { what, found, expected } }) }
 }
-
-macro_rules! from_raw {
-    ($raw:ident) => {
-        impl<O: ByteOrder> From<$raw::Ehdr<O>> for FileHeader {
-            fn from(raw: $raw::Ehdr<O>) -> Self {
-                let [_, _, _, _, _, _, _, os_abi, abi_version, ..] = raw.e_ident;
-                Self {
-                    os_abi,
-                    abi_version,
-                    r#type: raw.e_type.get(),
-                    machine: raw.e_machine.get(),
-                    version: raw.e_version.get(),
-                    entry: raw.e_entry.get().into(),
-                    flags: raw.e_flags.get(),
-                    program_headers: raw.e_phoff.get().into(),
-                    program_header_size: raw.e_phentsize.get(),
-                    program_header_count: raw.e_phnum.get(),
-                    section_headers: raw.e_shoff.get().into(),
-                    section_header_size: raw.e_shentsize.get(),
-                    section_header_count: raw.e_shnum.get(),
-                    section_names: raw.e_shstrndx.get(),
-                    header_size: raw.e_ehsize.get(),
-                }
-            }
-        }
-    };
-}
-from_raw!(raw32);
-from_raw!(raw64);
