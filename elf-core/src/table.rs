@@ -34,6 +34,21 @@ pub fn bytes<'a>(file: &'a [u8], what: &'static str, at: u64, size: u64) -> Resu
         .ok_or(Error { at, kind: ErrorKind::Outside { what, count: 1, file: file.len() as u64 } })
 }
 
+/// The one row at `offset` in `bytes`, which lie at file offset `at`.
+///
+/// # Errors
+/// [`ErrorKind::Outside`] unless all of it lies inside `bytes`.
+pub(crate) fn row<E: Entry>(bytes: &[u8], encoding: Encoding, offset: u64, at: u64) -> Result<E::View, Error> {
+    let row = with_class!(encoding, C => rows::<E::Raw<C>>(bytes, E::WHAT, offset, 1).map(|rows| first::<E, C>(rows)));
+    let at = at.saturating_add(offset);
+    let outside = Error { at, kind: ErrorKind::Outside { what: E::WHAT, count: 1, file: bytes.len() as u64 } };
+    row.ok().flatten().ok_or(outside)
+}
+
+fn first<E: Entry, C: Class>(rows: &[E::Raw<C>]) -> Option<E::View> {
+    rows.first().map(|&row| row.into())
+}
+
 /// What a table holds: a raw row in each class, one plain view for all.
 pub trait Entry {
     /// The view.
