@@ -1,7 +1,8 @@
 //! The one verb: value, check, bits.
 
-use crate::record::{Record, Relocations};
+use crate::record::Record;
 use crate::reloc::{Arch, Bits, Check, Field, Kind, Order, Page, Role, Shape, Stage, Value, find};
+use crate::relocations::Relocations;
 use core::fmt;
 
 /// A section while it is relocated: the memory written and the address computed with are two things.
