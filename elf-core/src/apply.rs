@@ -107,7 +107,9 @@ impl fmt::Display for ApplyError {
             }
             ApplyErrorKind::Unresolved(role) => write!(f, "no {role} for symbol {}", self.symbol),
             ApplyErrorKind::Overflow { value, check } => {
+                // every limit is one of these, and they take less code to show than 128 bits
                 let (least, most) = check.limits();
+                let (least, most) = (least as i64, most as u64);
                 let value = value.cast_signed();
                 write!(f, "value {} ({value:#x}) is not in {least}..={most}", Shown(value, check))
             }
@@ -159,7 +161,7 @@ pub fn apply_all<A: Arch>(
     symbols: &impl Resolve,
 ) -> Result<(), ApplyError> {
     let Some(mut kind) = A::KINDS.first() else { return Ok(()) };
-    for record in records {
+    let apply = |record: Record| {
         // neighbours are often alike
         if kind.number != record.r#type {
             kind = match find(A::KINDS, record.r#type) {
@@ -167,9 +169,9 @@ pub fn apply_all<A: Arch>(
                 None => return Err(fail(&record, None, ApplyErrorKind::UnknownType)),
             };
         }
-        apply_kind::<A>(kind, &record, section, symbols)?;
-    }
-    Ok(())
+        apply_kind::<A>(kind, &record, section, symbols)
+    };
+    records.try_for_each(apply)
 }
 
 /// Applies `record`, whose type is `kind`.
@@ -382,7 +384,7 @@ impl Bits {
     }
 
     /// `width` ones.
-    const fn mask(&self) -> u64 {
+    pub(crate) const fn mask(&self) -> u64 {
         u64::MAX.unbounded_shr(64u32.saturating_sub(self.width))
     }
 }

@@ -481,10 +481,13 @@ const fn field_well_formed(field: &Field) -> bool {
     let mut rest = field.parts;
     let mut used = 0u128;
     while let [bits, tail @ ..] = rest {
-        if bits.width == 0 || bits.width > 64 || bits.at + bits.width > field.bytes as u32 * 8 {
+        if bits.width == 0
+            || bits.width > 64
+            || bits.at.saturating_add(bits.width) > field.bytes as u32 * 8
+        {
             return false;
         }
-        let mask = (u128::MAX >> (128 - bits.width)) << bits.at;
+        let mask = (bits.mask() as u128).unbounded_shl(bits.at);
         if used & mask != 0 {
             return false;
         }

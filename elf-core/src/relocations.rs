@@ -91,6 +91,19 @@ impl<'a> Relocations<'a> {
         }
     }
 
+    /// Calls `f` with every record in order, up to the first error: faster than a loop over [`iter`](Self::iter) for the form
+    /// that most objects have.
+    ///
+    /// # Errors
+    /// The first error of `f`.
+    #[inline]
+    pub fn try_for_each<E>(&self, f: impl FnMut(Record) -> Result<(), E>) -> Result<(), E> {
+        match self {
+            Self::Rela(table) => table.try_for_each(f),
+            other => other.iter().try_for_each(f),
+        }
+    }
+
     /// The records by index, at the cost of `len / stops.len()` steps each at most.
     ///
     /// Tables need no `stops`; those of packed forms are set here, in one pass.

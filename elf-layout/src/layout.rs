@@ -67,11 +67,11 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let mut spans = Spans::new();
         let mut fixed = Fixed::default();
         let placed = (&mut spans, &mut fixed);
-        for (number, (file, object)) in files.iter().zip(objects.iter()).enumerate() {
+        for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
             let placed = (&mut *placed.0, &mut *placed.1);
             sections::place(number, file, object, sections, &options, placed, names.is_some())?;
         }
-        for (object, file) in files.iter().enumerate() {
+        for (object, file) in (0..usize::MAX).zip(files) {
             symbols::collect(object, file, objects, sections, symbols, &mut names)?;
         }
         if names.is_some() {
@@ -79,7 +79,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         }
         symbols::ask(objects, symbols, externals)?;
         let mut found = Found::default();
-        for (number, (file, object)) in files.iter().zip(objects.iter()).enumerate() {
+        for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
             needs::scan::<A>(number, file, object, sections, symbols, &mut found)?;
         }
         let mut layout = Self {
@@ -110,7 +110,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let packed = matches!(self.options.mode, crate::Mode::Packed { .. });
         let group = |group| if packed { Group::Packed } else { group };
         let (mut got, mut stubs) = (if self.found.tls_module { 2u32 } else { 0 }, 0u32);
-        for (id, slot) in symbols.iter_mut().enumerate() {
+        for (id, slot) in (0..usize::MAX).zip(symbols.iter_mut()) {
             if slot.definition as usize != id {
                 continue;
             }
@@ -228,13 +228,14 @@ pub(crate) const GOT_SLOTS: [(Needs, Slot); 4] = [
 
 /// Number of GOT entries that a symbol needs.
 fn got_entries(needs: Needs) -> u64 {
-    GOT_SLOTS.iter().filter(|(need, _)| needs.has(*need)).map(|(_, slot)| slot.entries()).sum()
+    let needed = GOT_SLOTS.iter().filter(|(need, _)| needs.has(*need));
+    needed.fold(0, |total, (_, slot)| slot.entries().saturating_add(total))
 }
 
 /// Checks that the files are what the architecture takes, and numbers their sections and symbols.
 fn number<'a, A: Arch>(files: &[File<'a>], objects: &mut [ObjectSlot<'a>]) -> Result<(), Error> {
     let (mut first_section, mut first_symbol) = (0usize, 0usize);
-    for (number, (file, object)) in files.iter().zip(objects).enumerate() {
+    for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects)) {
         let header = file.header();
         let refuse = |kind| Err(Error::object(number, kind));
         if header.machine != A::MACHINE {

@@ -184,7 +184,7 @@ pub(crate) fn ask(
     symbols: &mut [SymbolSlot],
     externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
 ) -> Result<(), Error> {
-    for (number, object) in objects.iter().enumerate() {
+    for (number, object) in (0..usize::MAX).zip(objects) {
         let Some(table) = &object.symbols else { continue };
         let slots = symbols.get_mut(object.first_symbol..).unwrap_or_default();
         for (index, slot) in (0..u32::MAX).zip(slots).take(object.symbol_count) {

@@ -25,7 +25,7 @@ use crate::workspace::Workspace;
 pub(crate) struct Layers {}
 
 /// Crates that read untrusted bytes: `no_std`, without `unsafe`, and with few friends.
-const LOWER: &[&str] =
+pub(crate) const LOWER: &[&str] =
     &["elf-core", "elf-layout", "reloc-x86", "reloc-aarch64", "reloc-cuda", "nvinfo", "fatbin"];
 
 /// What lower crates may depend on beside each other. Optional dependencies are free: the default build is without them.
