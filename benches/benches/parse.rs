@@ -162,6 +162,9 @@ fn goblin(bytes: &[u8]) -> Sum {
     sum
 }
 
+/// Reads a file and adds up what is in it.
+type Walk = fn(&[u8]) -> Sum;
+
 fn parse(criterion: &mut Criterion) {
     let files = [
         ("small", Some(benches::SMALL.to_vec())),
@@ -172,7 +175,7 @@ fn parse(criterion: &mut Criterion) {
         let Some(bytes) = bytes else { continue };
         let bytes = bytes.as_slice();
         let expected = floor(bytes);
-        let walks: [(&str, fn(&[u8]) -> Sum); 5] = [
+        let walks: [(&str, Walk); 5] = [
             ("floor", floor),
             ("hoist", hoist),
             ("object", object),

@@ -1,7 +1,8 @@
 //! The one verb: value, check, bits.
 
-use crate::record::{Record, Relocations};
+use crate::record::Record;
 use crate::reloc::{Arch, Bits, Check, Field, Kind, Order, Page, Role, Shape, Stage, Value, find};
+use crate::relocations::Relocations;
 use core::fmt;
 
 /// A section while it is relocated: the memory written and the address computed with are two things.
@@ -160,7 +161,7 @@ pub fn apply_all<A: Arch>(
     symbols: &impl Resolve,
 ) -> Result<(), ApplyError> {
     let Some(mut kind) = A::KINDS.first() else { return Ok(()) };
-    for record in records {
+    let apply = |record: Record| {
         // neighbours are often alike
         if kind.number != record.r#type {
             kind = match find(A::KINDS, record.r#type) {
@@ -168,9 +169,9 @@ pub fn apply_all<A: Arch>(
                 None => return Err(fail(&record, None, ApplyErrorKind::UnknownType)),
             };
         }
-        apply_kind::<A>(kind, &record, section, symbols)?;
-    }
-    Ok(())
+        apply_kind::<A>(kind, &record, section, symbols)
+    };
+    records.try_for_each(apply)
 }
 
 /// Applies `record`, whose type is `kind`.

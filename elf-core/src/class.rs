@@ -1,16 +1,20 @@
 //! Class and byte order: the raw structs that a file is made of.
 
+use crate::table::{Entry, Rows, Table};
 use crate::{
     Dynamic, FileHeader, ProgramHeader, Record, SectionHeader, Symbol, section::CompressionHeader,
 };
 use crate::{raw32, raw64};
 use core::marker::PhantomData;
-use zerocopy::byteorder::{BE, ByteOrder, LE, U32};
+use zerocopy::byteorder::{BE, ByteOrder, LE, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// A raw row of a table: any bytes at any address are a value of it.
-pub trait Row: FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned + Copy {}
-impl<T: FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned + Copy> Row for T {}
+pub trait Row:
+    FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned + Copy + 'static
+{
+}
+impl<T: FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned + Copy + 'static> Row for T {}
 
 /// A class and byte order: types only. Each raw row turns into the plain view that is the same in every class.
 pub trait Class {
@@ -30,8 +34,24 @@ pub trait Class {
     type Dyn: Row + Into<Dynamic>;
     /// Header of a compressed section.
     type Chdr: Row + Into<CompressionHeader>;
-    /// A 32-bit word: section groups, extended section indices.
+    /// A 16-bit word: symbol versions.
+    type Half: Row + Into<u16>;
+    /// A 32-bit word: section groups, extended section indices, hash tables.
     type Word: Row + Into<u32>;
+    /// A 64-bit word, in both classes.
+    type Xword: Row + Into<u64>;
+    /// A word as wide as an address: `SHT_RELR`, the Bloom filter of `SHT_GNU_HASH`.
+    type Address: Row + Into<u64>;
+    /// The byte order, for what is the same in both classes.
+    type Order: ByteOrder + 'static;
+    /// The same as a value.
+    const ENCODING: Encoding;
+
+    /// A table of rows of this class.
+    #[doc(hidden)]
+    fn table<E: Entry>(rows: &[E::Raw<Self>]) -> Table<'_, E>
+    where
+        Self: Sized;
 }
 
 /// 32-bit files of byte order `O`.
@@ -39,29 +59,35 @@ pub struct Elf32<O>(PhantomData<O>);
 /// 64-bit files of byte order `O`.
 pub struct Elf64<O>(PhantomData<O>);
 
-impl<O: ByteOrder + 'static> Class for Elf32<O> {
-    type Ehdr = raw32::Ehdr<O>;
-    type Phdr = raw32::Phdr<O>;
-    type Shdr = raw32::Shdr<O>;
-    type Sym = raw32::Sym<O>;
-    type Rel = raw32::Rel<O>;
-    type Rela = raw32::Rela<O>;
-    type Dyn = raw32::Dyn<O>;
-    type Chdr = raw32::Chdr<O>;
-    type Word = U32<O>;
-}
+macro_rules! class {
+    ($class:ident, $raw:ident, $word:ident, $O:ident, $encoding:ident) => {
+        impl Class for $class<$O> {
+            type Ehdr = $raw::Ehdr<$O>;
+            type Phdr = $raw::Phdr<$O>;
+            type Shdr = $raw::Shdr<$O>;
+            type Sym = $raw::Sym<$O>;
+            type Rel = $raw::Rel<$O>;
+            type Rela = $raw::Rela<$O>;
+            type Dyn = $raw::Dyn<$O>;
+            type Chdr = $raw::Chdr<$O>;
+            type Half = U16<$O>;
+            type Word = U32<$O>;
+            type Xword = U64<$O>;
+            type Address = $word<$O>;
+            type Order = $O;
+            const ENCODING: Encoding = Encoding::$encoding;
 
-impl<O: ByteOrder + 'static> Class for Elf64<O> {
-    type Ehdr = raw64::Ehdr<O>;
-    type Phdr = raw64::Phdr<O>;
-    type Shdr = raw64::Shdr<O>;
-    type Sym = raw64::Sym<O>;
-    type Rel = raw64::Rel<O>;
-    type Rela = raw64::Rela<O>;
-    type Dyn = raw64::Dyn<O>;
-    type Chdr = raw64::Chdr<O>;
-    type Word = U32<O>;
+            #[inline]
+            fn table<E: Entry>(rows: &[E::Raw<Self>]) -> Table<'_, E> {
+                Table(Rows::$encoding(rows))
+            }
+        }
+    };
 }
+class!(Elf32, raw32, U32, LE, Elf32Le);
+class!(Elf32, raw32, U32, BE, Elf32Be);
+class!(Elf64, raw64, U64, LE, Elf64Le);
+class!(Elf64, raw64, U64, BE, Elf64Be);
 
 /// The four kinds of ELF file: 32 or 64 bits, little- or big-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -114,9 +140,3 @@ macro_rules! with_class {
     };
 }
 pub(crate) use with_class;
-
-const _: fn() = || {
-    fn is_class<C: Class>() {}
-    is_class::<Elf32<LE>>();
-    is_class::<Elf64<BE>>();
-};

@@ -78,6 +78,13 @@ pub enum ErrorKind {
         /// Size of the table in bytes.
         table: u64,
     },
+    /// No segment of the file is loaded where something is said to be.
+    NoAddress {
+        /// What was looked for.
+        what: &'static str,
+        /// Its address.
+        address: u64,
+    },
     /// A value that the specification does not allow.
     Invalid {
         /// The field.
@@ -130,6 +137,12 @@ impl fmt::Display for Error {
             }
             ErrorKind::Invalid { what, value } => {
                 write!(f, "{what} is {value:#x} at offset {at:#x}")
+            }
+            ErrorKind::NoAddress { what, address } => {
+                write!(
+                    f,
+                    "{what} at address {address:#x} is in no segment of the file, at offset {at:#x}"
+                )
             }
         }
     }

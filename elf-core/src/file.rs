@@ -2,59 +2,17 @@
 
 use crate::class::{Class, Encoding, with_class};
 use crate::error::{Error, ErrorKind};
+use crate::header::{FileHeader, encoding_of};
 use crate::name::{Name, StringTable};
 use crate::names::{
-    PN_XNUM, SHN_LORESERVE, SHN_XINDEX, SHT_DYNSYM, SHT_GROUP, SHT_REL, SHT_RELA, SHT_STRTAB,
-    SHT_SYMTAB, SHT_SYMTAB_SHNDX,
+    PN_XNUM, SHN_LORESERVE, SHN_XINDEX, SHT_DYNSYM, SHT_GROUP, SHT_STRTAB, SHT_SYMTAB,
+    SHT_SYMTAB_SHNDX,
 };
-use crate::record::Relocations;
 use crate::section::{CompressionHeader, SectionFlags, SectionHeader};
 use crate::segment::ProgramHeader;
-use crate::symbol::{Symbol, SymbolTable, Word};
+use crate::symbol::{Symbol, SymbolTable};
 use crate::table::{self, Entry, Table};
-use crate::{raw32, raw64};
-use zerocopy::byteorder::ByteOrder;
-
-/// The file header (gABI ch. 2) but for what only finds the tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileHeader {
-    /// `e_ident[EI_OSABI]`: `ELFOSABI_*`.
-    pub os_abi: u8,
-    /// `e_ident[EI_ABIVERSION]`.
-    pub abi_version: u8,
-    /// `e_type`: `ET_*`.
-    pub r#type: u16,
-    /// `e_machine`: `EM_*`.
-    pub machine: u16,
-    /// `e_version`: 1, but for older CUDA tools, which write their own.
-    pub version: u32,
-    /// Address of the entry point, or 0.
-    pub entry: u64,
-    /// Processor-specific flags.
-    pub flags: u32,
-    /// File offset of the program headers, or 0.
-    pub program_headers: u64,
-    /// `e_phentsize`.
-    pub program_header_size: u16,
-    /// `e_phnum` as it stands; [`File::segments`] knows the number.
-    pub program_header_count: u16,
-    /// File offset of the section headers, or 0.
-    pub section_headers: u64,
-    /// `e_shentsize`.
-    pub section_header_size: u16,
-    /// `e_shnum` as it stands; [`File::sections`] knows the number.
-    pub section_header_count: u16,
-    /// `e_shstrndx` as it stands; [`File::section_names`] knows the table.
-    pub section_names: u16,
-    /// `e_ehsize`: size of the file header.
-    pub header_size: u16,
-}
-
-impl Entry for FileHeader {
-    type View = Self;
-    type Raw<C: Class> = C::Ehdr;
-    const WHAT: &'static str = "file header";
-}
+use crate::word::Word;
 
 /// An ELF file in memory, of either class and byte order.
 #[derive(Clone, Copy)]
@@ -78,30 +36,36 @@ impl<'a> File<'a> {
     /// [`ErrorKind::Outside`] if a table leaves the file; [`ErrorKind::EntrySize`] if its entries are not the gABI's;
     /// [`ErrorKind::NoSection`] or [`ErrorKind::SectionType`] if the section names are not in a string table.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
-        let encoding = encoding_of(bytes)?;
-        let header = one::<FileHeader>(bytes, encoding, 0)?;
-        let first = first_section(bytes, encoding, &header)?;
+        with_class!(encoding_of(bytes)?, C => Self::of_class::<C>(bytes))
+    }
+
+    /// [`parse`](Self::parse), where the class is known.
+    fn of_class<C: Class>(bytes: &'a [u8]) -> Result<Self, Error> {
+        let header = one::<FileHeader, C>(bytes, 0)?;
+        let first = first_section::<C>(bytes, &header)?;
         let sections = match (first, u64::from(header.section_header_count)) {
             (None, _) => Table::empty(),
-            (Some(first), 0) => Table::parse(bytes, encoding, header.section_headers, first.size)?,
-            (Some(_), count) => Table::parse(bytes, encoding, header.section_headers, count)?,
+            (Some(first), 0) => Table::of_class::<C>(bytes, header.section_headers, first.size)?,
+            (Some(_), count) => Table::of_class::<C>(bytes, header.section_headers, count)?,
         };
-        let mut file = Self {
+        let segments = segments::<C>(bytes, &header, first)?;
+        let section_names_index = match (header.section_names, first) {
+            (SHN_XINDEX, Some(first)) => first.link,
+            (index, _) => index.into(),
+        };
+        let section_names = match section_names_index {
+            0 => StringTable::default(),
+            index => strings(bytes, linked(&sections, &header, index, "e_shstrndx")?)?,
+        };
+        Ok(Self {
             bytes,
-            encoding,
+            encoding: C::ENCODING,
             header,
             sections,
-            segments: segments(bytes, encoding, &header, first)?,
-            section_names: StringTable::default(),
-            section_names_index: match (header.section_names, first) {
-                (SHN_XINDEX, Some(first)) => first.link,
-                (index, _) => index.into(),
-            },
-        };
-        if file.section_names_index != 0 {
-            file.section_names = file.string_table(file.section_names_index, "e_shstrndx")?;
-        }
-        Ok(file)
+            segments,
+            section_names,
+            section_names_index,
+        })
     }
 
     /// All bytes of the file.
@@ -170,10 +134,7 @@ impl<'a> File<'a> {
     /// [`ErrorKind::Outside`] if they leave the file.
     #[inline]
     pub fn section_data(&self, section: &SectionHeader) -> Result<&'a [u8], Error> {
-        match section.file_size() {
-            0 => Ok(&[]),
-            size => table::bytes(self.bytes, "section data", section.offset, size),
-        }
+        data(self.bytes, section)
     }
 
     /// The bytes of a segment as they stand in the file.
@@ -199,16 +160,10 @@ impl<'a> File<'a> {
             return Ok(None);
         }
         let data = self.section_data(section)?;
-        let header = one::<CompressionHeader>(data, self.encoding, 0).map_err(|_| Error {
-            at: section.offset,
-            kind: ErrorKind::Outside {
-                what: CompressionHeader::WHAT,
-                count: 1,
-                file: data.len() as u64,
-            },
-        })?;
-        let size =
-            with_class!(self.encoding, C => size_of::<<CompressionHeader as Entry>::Raw<C>>());
+        let (header, size) = with_class!(self.encoding, C => {
+            (one::<CompressionHeader, C>(data, 0), size_of::<<CompressionHeader as Entry>::Raw<C>>())
+        });
+        let header = header.map_err(|error| Error { at: section.offset, ..error })?;
         Ok(data.get(size..).map(|rest| (header, rest)))
     }
 
@@ -218,7 +173,16 @@ impl<'a> File<'a> {
     /// [`ErrorKind::EntrySize`] if `sh_entsize` is neither 0 nor the gABI's, [`ErrorKind::UnevenTable`] if a part of a row is
     /// left, [`ErrorKind::Outside`] if the section leaves the file.
     pub fn rows<E: Entry>(&self, section: &SectionHeader) -> Result<Table<'a, E>, Error> {
-        let expected = with_class!(self.encoding, C => size_of::<E::Raw<C>>()) as u64;
+        with_class!(self.encoding, C => self.rows_of_class::<E, C>(section))
+    }
+
+    /// [`rows`](Self::rows), where the class is known.
+    #[inline]
+    fn rows_of_class<E: Entry, C: Class>(
+        &self,
+        section: &SectionHeader,
+    ) -> Result<Table<'a, E>, Error> {
+        let expected = const { size_of::<E::Raw<C>>() as u64 };
         if section.entry_size != expected && section.entry_size != 0 {
             let kind =
                 ErrorKind::EntrySize { what: "sh_entsize", found: section.entry_size, expected };
@@ -226,7 +190,7 @@ impl<'a> File<'a> {
         }
         match section.file_size() {
             0 => Ok(Table::empty()),
-            size => Table::parse_bytes(self.bytes, self.encoding, section.offset, size),
+            size => Table::of_bytes::<C>(self.bytes, section.offset, size),
         }
     }
 
@@ -257,33 +221,26 @@ impl<'a> File<'a> {
     /// [`ErrorKind::NoSection`] or [`ErrorKind::SectionType`] if that is none, or its `sh_link` is no string table; else as
     /// [`rows`](Self::rows).
     pub fn symbol_table_at(&self, index: u32) -> Result<SymbolTable<'a>, Error> {
+        with_class!(self.encoding, C => self.symbols_of_class::<C>(index))
+    }
+
+    /// [`symbol_table_at`](Self::symbol_table_at), where the class is known.
+    fn symbols_of_class<C: Class>(&self, index: u32) -> Result<SymbolTable<'a>, Error> {
         let section = self.linked_section(index, "sh_link")?;
         if section.r#type != SHT_SYMTAB && section.r#type != SHT_DYNSYM {
             let kind = ErrorKind::SectionType { what: "symbol table", found: section.r#type };
             return Err(Error { at: section.offset, kind });
         }
-        let symbols: Table<'a, Symbol> = self.rows(&section)?;
+        let symbols = self.rows_of_class::<Symbol, C>(&section)?;
+        let names = self.string_table(section.link, "sh_link")?;
+        let extended = self.extended_indices(index)?;
         Ok(SymbolTable {
             section: index,
             at: section.offset,
             symbols,
-            names: self.string_table(section.link, "sh_link")?,
-            extended: self.extended_indices(index)?,
+            names,
+            extended,
             first_global: section.info,
-        })
-    }
-
-    /// The relocations of a section of type `SHT_RELA` or `SHT_REL`; `None` for other types.
-    ///
-    /// `sh_info` is the section they apply to (in `ET_REL`), `sh_link` the symbol table they mean.
-    ///
-    /// # Errors
-    /// As [`rows`](Self::rows).
-    pub fn relocations(&self, section: &SectionHeader) -> Result<Option<Relocations<'a>>, Error> {
-        Ok(match section.r#type {
-            SHT_RELA => Some(Relocations::Rela(self.rows(section)?)),
-            SHT_REL => Some(Relocations::Rel(self.rows(section)?)),
-            _ => None,
         })
     }
 
@@ -306,19 +263,12 @@ impl<'a> File<'a> {
     /// # Errors
     /// [`ErrorKind::NoSection`], [`ErrorKind::SectionType`] or [`ErrorKind::Outside`].
     pub fn string_table(&self, index: u32, what: &'static str) -> Result<StringTable<'a>, Error> {
-        let section = self.linked_section(index, what)?;
-        if section.r#type != SHT_STRTAB {
-            let kind = ErrorKind::SectionType { what: "string table", found: section.r#type };
-            return Err(Error { at: section.offset, kind });
-        }
-        Ok(StringTable::new(self.section_data(&section)?, section.offset))
+        strings(self.bytes, self.linked_section(index, what)?)
     }
 
+    #[inline]
     fn linked_section(&self, index: u32, what: &'static str) -> Result<SectionHeader, Error> {
-        usize::try_from(index).ok().and_then(|index| self.sections.get(index)).ok_or(Error {
-            at: self.header.section_headers,
-            kind: ErrorKind::NoSection { what, index, count: self.sections.len() as u64 },
-        })
+        linked(&self.sections, &self.header, index, what)
     }
 
     /// Index of the first section of this type.
@@ -349,44 +299,65 @@ impl core::fmt::Debug for File<'_> {
     }
 }
 
-/// Class and byte order by `e_ident` (gABI ch. 2, "ELF Identification").
-fn encoding_of(bytes: &[u8]) -> Result<Encoding, Error> {
-    let fail = |at, kind| Err(Error { at, kind });
-    match bytes {
-        [0x7f, b'E', b'L', b'F', 1, 1, ..] => Ok(Encoding::Elf32Le),
-        [0x7f, b'E', b'L', b'F', 1, 2, ..] => Ok(Encoding::Elf32Be),
-        [0x7f, b'E', b'L', b'F', 2, 1, ..] => Ok(Encoding::Elf64Le),
-        [0x7f, b'E', b'L', b'F', 2, 2, ..] => Ok(Encoding::Elf64Be),
-        [0x7f, b'E', b'L', b'F', 1 | 2, data, ..] => fail(5, ErrorKind::UnknownByteOrder(*data)),
-        [0x7f, b'E', b'L', b'F', class, ..] => fail(4, ErrorKind::UnknownClass(*class)),
-        _ => fail(0, ErrorKind::NotElf),
+/// The one row at file offset `at`.
+fn one<E: Entry, C: Class>(bytes: &[u8], at: u64) -> Result<E::View, Error> {
+    match table::rows::<E::Raw<C>>(bytes, E::WHAT, at, 1)? {
+        [row, ..] => Ok((*row).into()),
+        [] => Err(Error {
+            at,
+            kind: ErrorKind::Outside { what: E::WHAT, count: 1, file: bytes.len() as u64 },
+        }),
     }
 }
 
-/// The one row at file offset `at`.
-fn one<E: Entry>(bytes: &[u8], encoding: Encoding, at: u64) -> Result<E::View, Error> {
-    let outside = ErrorKind::Outside { what: E::WHAT, count: 1, file: bytes.len() as u64 };
-    Table::<E>::parse(bytes, encoding, at, 1)?.get(0).ok_or(Error { at, kind: outside })
+/// Section `index`, named by the field `what`.
+#[inline]
+fn linked(
+    sections: &Table<'_, SectionHeader>,
+    header: &FileHeader,
+    index: u32,
+    what: &'static str,
+) -> Result<SectionHeader, Error> {
+    usize::try_from(index).ok().and_then(|index| sections.get(index)).ok_or(Error {
+        at: header.section_headers,
+        kind: ErrorKind::NoSection { what, index, count: sections.len() as u64 },
+    })
+}
+
+/// The strings in a section that is to be a string table.
+#[inline]
+fn strings(bytes: &[u8], section: SectionHeader) -> Result<StringTable<'_>, Error> {
+    if section.r#type != SHT_STRTAB {
+        let kind = ErrorKind::SectionType { what: "string table", found: section.r#type };
+        return Err(Error { at: section.offset, kind });
+    }
+    Ok(StringTable::new(data(bytes, &section)?, section.offset))
+}
+
+/// The bytes of a section as they stand in the file.
+#[inline]
+fn data<'a>(bytes: &'a [u8], section: &SectionHeader) -> Result<&'a [u8], Error> {
+    match section.file_size() {
+        0 => Ok(&[]),
+        size => table::bytes(bytes, "section data", section.offset, size),
+    }
 }
 
 /// Section 0, which holds what the file header has no room for, if there are section headers.
-fn first_section(
+fn first_section<C: Class>(
     bytes: &[u8],
-    encoding: Encoding,
     header: &FileHeader,
 ) -> Result<Option<SectionHeader>, Error> {
     if header.section_headers == 0 {
         return Ok(None);
     }
-    let expected = with_class!(encoding, C => size_of::<<C as Class>::Shdr>()) as u64;
-    entry_size("e_shentsize", header.section_header_size, expected)?;
-    one::<SectionHeader>(bytes, encoding, header.section_headers).map(Some)
+    entry_size("e_shentsize", header.section_header_size, const { size_of::<C::Shdr>() as u64 })?;
+    one::<SectionHeader, C>(bytes, header.section_headers).map(Some)
 }
 
 /// The program headers (gABI ch. 7).
-fn segments<'a>(
+fn segments<'a, C: Class>(
     bytes: &'a [u8],
-    encoding: Encoding,
     header: &FileHeader,
     first: Option<SectionHeader>,
 ) -> Result<Table<'a, ProgramHeader>, Error> {
@@ -397,9 +368,8 @@ fn segments<'a>(
     if count == 0 {
         return Ok(Table::empty());
     }
-    let expected = with_class!(encoding, C => size_of::<<C as Class>::Phdr>()) as u64;
-    entry_size("e_phentsize", header.program_header_size, expected)?;
-    Table::parse(bytes, encoding, header.program_headers, count.into())
+    entry_size("e_phentsize", header.program_header_size, const { size_of::<C::Phdr>() as u64 })?;
+    Table::of_class::<C>(bytes, header.program_headers, count.into())
 }
 
 /// Checks an entry size in the file header.
@@ -411,32 +381,3 @@ fn entry_size(what: &'static str, found: u16, expected: u64) -> Result<(), Error
         Err(Error { at: 0, kind: ErrorKind::EntrySize { what, found, expected } })
     }
 }
-
-macro_rules! from_raw {
-    ($raw:ident) => {
-        impl<O: ByteOrder> From<$raw::Ehdr<O>> for FileHeader {
-            fn from(raw: $raw::Ehdr<O>) -> Self {
-                let [_, _, _, _, _, _, _, os_abi, abi_version, ..] = raw.e_ident;
-                Self {
-                    os_abi,
-                    abi_version,
-                    r#type: raw.e_type.get(),
-                    machine: raw.e_machine.get(),
-                    version: raw.e_version.get(),
-                    entry: raw.e_entry.get().into(),
-                    flags: raw.e_flags.get(),
-                    program_headers: raw.e_phoff.get().into(),
-                    program_header_size: raw.e_phentsize.get(),
-                    program_header_count: raw.e_phnum.get(),
-                    section_headers: raw.e_shoff.get().into(),
-                    section_header_size: raw.e_shentsize.get(),
-                    section_header_count: raw.e_shnum.get(),
-                    section_names: raw.e_shstrndx.get(),
-                    header_size: raw.e_ehsize.get(),
-                }
-            }
-        }
-    };
-}
-from_raw!(raw32);
-from_raw!(raw64);

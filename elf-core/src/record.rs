@@ -1,9 +1,10 @@
 //! Relocation records: one `Rel` or `Rela`.
 
 use crate::class::Class;
-use crate::table::{Entry, Table, TableIter};
+use crate::table::Entry;
 use crate::{raw32, raw64};
 use zerocopy::byteorder::ByteOrder;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// One relocation: where, by which rule, against which symbol (gABI ch. 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -12,7 +13,7 @@ pub struct Record {
     pub offset: u64,
     /// Index of the symbol, or 0 for none.
     pub symbol: u32,
-    /// Type: the number of a [`Kind`](crate::Kind).
+    /// Type: the number of a [`Kind`](crate::Kind). On MIPS64 three types and a special symbol, a byte each from the lowest.
     pub r#type: u32,
     /// Addend, or `None` if the place holds it.
     pub addend: Option<i64>,
@@ -34,96 +35,42 @@ impl Entry for Rel {
     const WHAT: &'static str = "relocations";
 }
 
-/// The relocations of one section.
-#[derive(Clone, Copy)]
-pub enum Relocations<'a> {
-    /// `SHT_RELA`: with addends.
-    Rela(Table<'a, Rela>),
-    /// `SHT_REL`: addends are at the places.
-    Rel(Table<'a, Rel>),
-}
+/// A row as little-endian MIPS64 writes it (MIPS64 ELF Object File Specification 2.5, section 2.9.1).
+///
+/// There `r_info` is no number but the symbol in 32 bits of the file's order, then a special symbol and three types in
+/// a byte each. The same bytes in a big-endian file are those of the gABI.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(transparent)]
+pub struct Mips64El<T>(pub T);
 
-impl<'a> Relocations<'a> {
-    /// Number of records.
-    #[must_use]
-    pub const fn len(&self) -> usize {
-        match self {
-            Self::Rela(table) => table.len(),
-            Self::Rel(table) => table.len(),
-        }
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Record `index`.
-    #[must_use]
-    pub fn get(&self, index: usize) -> Option<Record> {
-        match self {
-            Self::Rela(table) => table.get(index),
-            Self::Rel(table) => table.get(index),
-        }
-    }
-
-    /// The records in order.
-    #[must_use]
-    pub fn iter(&self) -> RelocationIter<'a> {
-        match self {
-            Self::Rela(table) => RelocationIter::Rela(table.iter()),
-            Self::Rel(table) => RelocationIter::Rel(table.iter()),
-        }
-    }
-}
-
-impl<'a> IntoIterator for Relocations<'a> {
-    type Item = Record;
-    type IntoIter = RelocationIter<'a>;
-
-    fn into_iter(self) -> RelocationIter<'a> {
-        self.iter()
-    }
-}
-
-/// The records of a section in order. Internal iteration asks for the form once, not for every record.
-#[derive(Clone)]
-pub enum RelocationIter<'a> {
-    /// Of `SHT_RELA`.
-    Rela(TableIter<'a, Rela>),
-    /// Of `SHT_REL`.
-    Rel(TableIter<'a, Rel>),
-}
-
-impl Iterator for RelocationIter<'_> {
-    type Item = Record;
-
+impl<T: Into<Record>> From<Mips64El<T>> for Record {
     #[inline]
-    fn next(&mut self) -> Option<Record> {
-        match self {
-            Self::Rela(iter) => iter.next(),
-            Self::Rel(iter) => iter.next(),
-        }
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        match self {
-            Self::Rela(iter) => iter.size_hint(),
-            Self::Rel(iter) => iter.size_hint(),
-        }
-    }
-
-    #[inline]
-    fn fold<B, F: FnMut(B, Record) -> B>(self, init: B, f: F) -> B {
-        match self {
-            Self::Rela(iter) => iter.fold(init, f),
-            Self::Rel(iter) => iter.fold(init, f),
-        }
+    fn from(raw: Mips64El<T>) -> Self {
+        let record = raw.0.into();
+        Self { symbol: record.r#type, r#type: record.symbol.swap_bytes(), ..record }
     }
 }
 
-impl ExactSizeIterator for RelocationIter<'_> {}
+/// Rows of `SHT_RELA` of little-endian MIPS64.
+pub enum Mips64ElRela {}
+impl Entry for Mips64ElRela {
+    type View = Record;
+    type Raw<C: Class> = Mips64El<C::Rela>;
+    const WHAT: &'static str = Rela::WHAT;
+}
+
+/// Rows of `SHT_REL` of little-endian MIPS64.
+pub enum Mips64ElRel {}
+impl Entry for Mips64ElRel {
+    type View = Record;
+    type Raw<C: Class> = Mips64El<C::Rel>;
+    const WHAT: &'static str = Rel::WHAT;
+}
+
+/// Symbol and type of an `r_info`.
+pub(crate) const fn of_info(info: u64, is_64: bool) -> (u32, u32) {
+    if is_64 { split64(info) } else { split32(info as u32) }
+}
 
 /// Symbol and type of a 64-bit `r_info`.
 const fn split64(info: u64) -> (u32, u32) {
@@ -161,3 +108,21 @@ macro_rules! from_raw {
 }
 from_raw!(raw32, split32);
 from_raw!(raw64, split64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zerocopy::byteorder::{BE, LE};
+
+    /// Symbol 0x01020304, special symbol 5, types 8, 7, 6 of a place 0x10, as both byte orders write them.
+    #[test]
+    fn mips64() {
+        let little = [0x10, 0, 0, 0, 0, 0, 0, 0, 4, 3, 2, 1, 5, 6, 7, 8];
+        let big = [0, 0, 0, 0, 0, 0, 0, 0x10, 1, 2, 3, 4, 5, 6, 7, 8];
+        let little = Mips64El::<raw64::Rel<LE>>::read_from_bytes(&little).unwrap();
+        let big = raw64::Rel::<BE>::read_from_bytes(&big).unwrap();
+        let record =
+            Record { offset: 0x10, symbol: 0x0102_0304, r#type: 0x0506_0708, addend: None };
+        assert_eq!((Record::from(little), Record::from(big)), (record, record));
+    }
+}

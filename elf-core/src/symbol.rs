@@ -5,6 +5,7 @@ use crate::error::{Error, ErrorKind};
 use crate::name::{Name, StringTable};
 use crate::names::{SHN_ABS, SHN_COMMON, SHN_LORESERVE, SHN_UNDEF, SHN_XINDEX};
 use crate::table::{Entry, Table};
+use crate::word::Word;
 use crate::{raw32, raw64};
 use zerocopy::byteorder::ByteOrder;
 
@@ -70,15 +71,6 @@ pub enum Definition {
     Section(u32),
     /// Another reserved index, by processor or system.
     Reserved(u16),
-}
-
-/// A 32-bit word of a section group or of an extended index table.
-pub(crate) enum Word {}
-
-impl Entry for Word {
-    type View = u32;
-    type Raw<C: Class> = C::Word;
-    const WHAT: &'static str = "words";
 }
 
 /// A symbol table with its names and, if there are many sections, its extended indices.

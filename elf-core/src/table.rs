@@ -44,6 +44,29 @@ pub fn bytes<'a>(
         .ok_or(Error { at, kind: ErrorKind::Outside { what, count: 1, file: file.len() as u64 } })
 }
 
+/// The one row at `offset` in `bytes`, which lie at file offset `at`.
+///
+/// # Errors
+/// [`ErrorKind::Outside`] unless all of it lies inside `bytes`.
+pub(crate) fn row<E: Entry>(
+    bytes: &[u8],
+    encoding: Encoding,
+    offset: u64,
+    at: u64,
+) -> Result<E::View, Error> {
+    let row = with_class!(encoding, C => rows::<E::Raw<C>>(bytes, E::WHAT, offset, 1).map(|rows| first::<E, C>(rows)));
+    let at = at.saturating_add(offset);
+    let outside = Error {
+        at,
+        kind: ErrorKind::Outside { what: E::WHAT, count: 1, file: bytes.len() as u64 },
+    };
+    row.ok().flatten().ok_or(outside)
+}
+
+fn first<E: Entry, C: Class>(rows: &[E::Raw<C>]) -> Option<E::View> {
+    rows.first().map(|&row| row.into())
+}
+
 /// What a table holds: a raw row in each class, one plain view for all.
 pub trait Entry {
     /// The view.
@@ -55,9 +78,9 @@ pub trait Entry {
 }
 
 /// A table of rows borrowed from a file, checked once: reading them cannot fail.
-pub struct Table<'a, E: Entry>(Rows<'a, E>);
+pub struct Table<'a, E: Entry>(pub(crate) Rows<'a, E>);
 
-enum Rows<'a, E: Entry> {
+pub(crate) enum Rows<'a, E: Entry> {
     Elf32Le(&'a [E::Raw<Elf32<LE>>]),
     Elf32Be(&'a [E::Raw<Elf32<BE>>]),
     Elf64Le(&'a [E::Raw<Elf64<LE>>]),
@@ -102,12 +125,7 @@ impl<'a, E: Entry> Table<'a, E> {
     /// # Errors
     /// [`ErrorKind::Outside`] unless all of them lie inside `file`.
     pub fn parse(file: &'a [u8], encoding: Encoding, at: u64, count: u64) -> Result<Self, Error> {
-        Ok(Self(match encoding {
-            Encoding::Elf32Le => Rows::Elf32Le(rows(file, E::WHAT, at, count)?),
-            Encoding::Elf32Be => Rows::Elf32Be(rows(file, E::WHAT, at, count)?),
-            Encoding::Elf64Le => Rows::Elf64Le(rows(file, E::WHAT, at, count)?),
-            Encoding::Elf64Be => Rows::Elf64Be(rows(file, E::WHAT, at, count)?),
-        }))
+        with_class!(encoding, C => Self::of_class::<C>(file, at, count))
     }
 
     /// As many rows as `size` bytes at file offset `at` hold.
@@ -120,9 +138,21 @@ impl<'a, E: Entry> Table<'a, E> {
         at: u64,
         size: u64,
     ) -> Result<Self, Error> {
-        let entry = with_class!(encoding, C => size_of::<E::Raw<C>>()) as u64;
+        with_class!(encoding, C => Self::of_bytes::<C>(file, at, size))
+    }
+
+    /// [`parse`](Self::parse), where the class is known.
+    #[inline]
+    pub(crate) fn of_class<C: Class>(file: &'a [u8], at: u64, count: u64) -> Result<Self, Error> {
+        rows(file, E::WHAT, at, count).map(C::table)
+    }
+
+    /// [`parse_bytes`](Self::parse_bytes), where the class is known.
+    #[inline]
+    pub(crate) fn of_bytes<C: Class>(file: &'a [u8], at: u64, size: u64) -> Result<Self, Error> {
+        let entry = const { size_of::<E::Raw<C>>() as u64 };
         match (size.checked_div(entry), size.checked_rem(entry)) {
-            (Some(count), Some(0)) => Self::parse(file, encoding, at, count),
+            (Some(count), Some(0)) => Self::of_class::<C>(file, at, count),
             _ => Err(Error { at, kind: ErrorKind::UnevenTable { what: E::WHAT, size, entry } }),
         }
     }

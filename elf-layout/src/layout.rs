@@ -67,11 +67,11 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let mut spans = Spans::new();
         let mut fixed = Fixed::default();
         let placed = (&mut spans, &mut fixed);
-        for ((number, file), object) in (0..files.len()).zip(files).zip(objects.iter()) {
+        for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
             let placed = (&mut *placed.0, &mut *placed.1);
             sections::place(number, file, object, sections, &options, placed, names.is_some())?;
         }
-        for (object, file) in files.iter().enumerate() {
+        for (object, file) in (0..usize::MAX).zip(files) {
             symbols::collect(object, file, objects, sections, symbols, &mut names)?;
         }
         if names.is_some() {
@@ -79,7 +79,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         }
         symbols::ask(objects, symbols, externals)?;
         let mut found = Found::default();
-        for ((number, file), object) in (0..files.len()).zip(files).zip(objects.iter()) {
+        for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
             needs::scan::<A>(number, file, object, sections, symbols, &mut found)?;
         }
         let mut layout = Self {
@@ -235,7 +235,7 @@ fn got_entries(needs: Needs) -> u64 {
 /// Checks that the files are what the architecture takes, and numbers their sections and symbols.
 fn number<'a, A: Arch>(files: &[File<'a>], objects: &mut [ObjectSlot<'a>]) -> Result<(), Error> {
     let (mut first_section, mut first_symbol) = (0usize, 0usize);
-    for ((number, file), object) in (0..files.len()).zip(files).zip(objects) {
+    for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects)) {
         let header = file.header();
         let refuse = |kind| Err(Error::object(number, kind));
         if header.machine != A::MACHINE {

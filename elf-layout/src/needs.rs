@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind};
 use crate::place::Group;
 use crate::storage::{Needs, ObjectSlot, SectionSlot, SectionState, SymbolSlot, SymbolState};
-use elf_core::names::{SHT_REL, SHT_RELA};
+use elf_core::names::{SHT_CREL, SHT_REL, SHT_RELA};
 use elf_core::{
     ApplyError, ApplyErrorKind, Arch, Check, File, Kind, Record, Relocations, Role, SectionHeader,
     Slot, Value, find,
@@ -39,7 +39,7 @@ pub(crate) fn target<'a>(
     object: &ObjectSlot<'_>,
     sections: &[SectionSlot],
 ) -> Result<Option<Target<'a>>, Error> {
-    if header.r#type != SHT_RELA && header.r#type != SHT_REL {
+    if !matches!(header.r#type, SHT_RELA | SHT_REL | SHT_CREL) {
         return Ok(None);
     }
     let elf = Error::elf(number, index);
@@ -79,40 +79,48 @@ pub(crate) fn scan<A: Arch>(
         };
         let error = |kind| Error { object: number, section: target.target, kind };
         let Some(mut kind) = A::KINDS.first() else { return Ok(()) };
-        for record in target.records {
+        target.records.try_for_each(|record| {
             // neighbours are often alike
             if kind.number != record.r#type {
                 kind = find(A::KINDS, record.r#type).ok_or_else(|| error(unknown(&record)))?;
             }
             let id =
                 usize::try_from(record.symbol).ok().filter(|&index| index < object.symbol_count);
-            let id =
-                id.and_then(|index| object.first_symbol.checked_add(index)).ok_or_else(|| {
-                    let kind = elf_core::ErrorKind::NoSymbol {
-                        index: record.symbol,
-                        count: object.symbol_count as u64,
-                    };
-                    Error {
-                        section: target.section,
-                        ..error(ErrorKind::Elf(elf_core::Error { at: header.offset, kind }))
-                    }
-                })?;
-            let Some(mut slot) = symbols.get_mut(id) else { continue };
+            let id = id.and_then(|index| object.first_symbol.checked_add(index));
+            let Some(mut slot) = id.and_then(|id| symbols.get(id)) else {
+                return Err(no_symbol(number, &target, &header, object, &record));
+            };
             let definition = slot.definition as usize;
-            if definition != id {
-                let Some(defining) = symbols.get_mut(definition) else { continue };
+            if Some(definition) != id
+                && let Some(defining) = symbols.get(definition)
+            {
                 slot = defining;
             }
             let needs = needs_of::<A>(kind, slot, found);
-            if needs != Needs::default() {
-                slot.needs = slot.needs.with(needs);
-            }
             if let Some(problem) = problem(kind, slot, &record) {
                 return Err(error(problem));
             }
-        }
-        Ok(())
+            if needs != Needs::default()
+                && let Some(slot) = symbols.get_mut(definition)
+            {
+                slot.needs = slot.needs.with(needs);
+            }
+            Ok(())
+        })
     })
+}
+
+#[cold]
+fn no_symbol(
+    number: usize,
+    target: &Target<'_>,
+    header: &SectionHeader,
+    object: &ObjectSlot<'_>,
+    record: &Record,
+) -> Error {
+    let kind =
+        elf_core::ErrorKind::NoSymbol { index: record.symbol, count: object.symbol_count as u64 };
+    Error::elf(number, target.section)(elf_core::Error { at: header.offset, kind })
 }
 
 #[cold]

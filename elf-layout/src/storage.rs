@@ -27,7 +27,7 @@ impl Requirements {
     pub fn of(objects: &[File<'_>]) -> Result<Self, Error> {
         let mut total = Self { objects: objects.len(), ..Self::default() };
         let mut keys = 0usize;
-        for (object, file) in objects.iter().enumerate() {
+        for (object, file) in (0..usize::MAX).zip(objects) {
             let symbols = file.symbol_table().map_err(Error::elf(object, 0))?;
             let symbols = symbols.map_or(1, |table| table.len().max(1));
             total.sections = total.sections.saturating_add(file.sections().len());
@@ -52,13 +52,13 @@ const MOST: usize = 0x7fff_ffff;
 /// Names that other objects may share: of symbols that are not local, and of section groups.
 fn keys_of(file: &File<'_>, object: usize) -> Result<usize, Error> {
     let table = file.symbol_table().map_err(Error::elf(object, 0))?;
-    // `count` checks its sum for overflow, and panics
+    // `count` would check its sum for overflow, and panic
     let count = |total: usize, counts: bool| total.saturating_add(usize::from(counts));
     let global = |table: SymbolTable<'_>| {
         table.symbols().iter().fold(0, |total, symbol| count(total, symbol.binding() != STB_LOCAL))
     };
-    let groups = file.sections().iter();
-    let groups = groups.fold(0, |total, section| count(total, section.r#type == SHT_GROUP));
+    let groups =
+        file.sections().iter().fold(0, |total, section| count(total, section.r#type == SHT_GROUP));
     Ok(table.map_or(0, global).saturating_add(groups))
 }
 

@@ -89,7 +89,7 @@ impl<A: Arch> Layout<'_, '_, A> {
     /// Symbols are looked at one after the other: whoever asks often keeps a table.
     #[must_use]
     pub fn find(&self, name: Name<'_>) -> Option<(usize, u32)> {
-        self.objects.iter().enumerate().find_map(|(number, object)| {
+        (0..usize::MAX).zip(self.objects).find_map(|(number, object)| {
             let table = object.symbols.as_ref()?;
             let mut symbols = (0..u32::MAX).zip(table.symbols());
             let found = symbols.find(|(_, symbol)| {

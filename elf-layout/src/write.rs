@@ -53,7 +53,7 @@ impl<A: Arch> Layout<'_, '_, A> {
     }
 
     fn write_checked(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
-        for (number, file) in self.files.iter().enumerate() {
+        for (number, file) in (0..usize::MAX).zip(self.files) {
             let first = self.objects.get(number).map_or(0, |object| object.first_section);
             let slots = self.sections.get(first..).unwrap_or_default();
             let mut slots = (0..u32::MAX).zip(slots);
@@ -195,7 +195,7 @@ fn part(image: &mut [u8], offset: u64, size: u64) -> Option<&mut [u8]> {
 /// Stores an address of the place's size.
 fn store_address(place: &mut [u8], value: u64, big_endian: bool) {
     let size = place.len();
-    for (index, byte) in place.iter_mut().enumerate() {
+    for (index, byte) in (0..usize::MAX).zip(place.iter_mut()) {
         let low = if big_endian { size.wrapping_sub(1).wrapping_sub(index) } else { index };
         *byte = value.unbounded_shr((low as u32).wrapping_mul(8)) as u8;
     }

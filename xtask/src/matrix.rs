@@ -173,6 +173,10 @@ impl Matrix<'_> {
             .current_dir(self.workspace.root())
             .env("CARGO_TARGET_DIR", self.workspace.kept("matrix")?);
         target.configure(&mut cargo);
+        // Emulated tests take longer than their optimisation; checks of overflow and assertions stay.
+        if matches!(&target.kind, Kind::Tests { runner: Some(_), .. }) {
+            cargo.env("CARGO_PROFILE_DEV_OPT_LEVEL", "2").env("CARGO_PROFILE_DEV_DEBUG", "0");
+        }
         Ok(cargo)
     }
 
