@@ -1,6 +1,6 @@
 //! A file: header and tables checked once, the rest on demand.
 
-use crate::class::{Class, Encoding, with_class};
+use crate::class::{Class, Encoding, with_class, with_known};
 use crate::error::{Error, ErrorKind};
 use crate::header::{FileHeader, encoding_of};
 use crate::name::{Name, StringTable};
@@ -11,7 +11,7 @@ use crate::names::{
 use crate::section::{CompressionHeader, SectionFlags, SectionHeader};
 use crate::segment::ProgramHeader;
 use crate::symbol::{Symbol, SymbolTable};
-use crate::table::{self, Entry, Table};
+use crate::table::{self, Entry, Table, one};
 use crate::word::Word;
 
 /// An ELF file in memory, of either class and byte order.
@@ -36,19 +36,20 @@ impl<'a> File<'a> {
     /// [`ErrorKind::Outside`] if a table leaves the file; [`ErrorKind::EntrySize`] if its entries are not the gABI's;
     /// [`ErrorKind::NoSection`] or [`ErrorKind::SectionType`] if the section names are not in a string table.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
-        with_class!(encoding_of(bytes)?, C => Self::of_class::<C>(bytes))
+        with_known!(encoding_of(bytes)?, encoding => Self::of_class(bytes, encoding))
     }
 
     /// [`parse`](Self::parse), where the class is known.
-    fn of_class<C: Class>(bytes: &'a [u8]) -> Result<Self, Error> {
-        let header = one::<FileHeader, C>(bytes, 0)?;
-        let first = first_section::<C>(bytes, &header)?;
+    #[inline(always)]
+    fn of_class(bytes: &'a [u8], encoding: Encoding) -> Result<Self, Error> {
+        let header = one::<FileHeader>(bytes, encoding, 0)?;
+        let first = first_section(bytes, encoding, &header)?;
         let sections = match (first, u64::from(header.section_header_count)) {
             (None, _) => Table::empty(),
-            (Some(first), 0) => Table::of_class::<C>(bytes, header.section_headers, first.size)?,
-            (Some(_), count) => Table::of_class::<C>(bytes, header.section_headers, count)?,
+            (Some(first), 0) => Table::parse(bytes, encoding, header.section_headers, first.size)?,
+            (Some(_), count) => Table::parse(bytes, encoding, header.section_headers, count)?,
         };
-        let segments = segments::<C>(bytes, &header, first)?;
+        let segments = segments(bytes, encoding, &header, first)?;
         let section_names_index = match (header.section_names, first) {
             (SHN_XINDEX, Some(first)) => first.link,
             (index, _) => index.into(),
@@ -57,15 +58,7 @@ impl<'a> File<'a> {
             0 => StringTable::default(),
             index => strings(bytes, linked(&sections, &header, index, "e_shstrndx")?)?,
         };
-        Ok(Self {
-            bytes,
-            encoding: C::ENCODING,
-            header,
-            sections,
-            segments,
-            section_names,
-            section_names_index,
-        })
+        Ok(Self { bytes, encoding, header, sections, segments, section_names, section_names_index })
     }
 
     /// All bytes of the file.
@@ -160,9 +153,10 @@ impl<'a> File<'a> {
             return Ok(None);
         }
         let data = self.section_data(section)?;
-        let (header, size) = with_class!(self.encoding, C => {
-            (one::<CompressionHeader, C>(data, 0), size_of::<<CompressionHeader as Entry>::Raw<C>>())
+        let size = with_class!(self.encoding, C => {
+            size_of::<<CompressionHeader as Entry>::Raw<C>>()
         });
+        let header = one::<CompressionHeader>(data, self.encoding, 0);
         let header = header.map_err(|error| Error { at: section.offset, ..error })?;
         Ok(data.get(size..).map(|rest| (header, rest)))
     }
@@ -173,16 +167,17 @@ impl<'a> File<'a> {
     /// [`ErrorKind::EntrySize`] if `sh_entsize` is neither 0 nor the gABI's, [`ErrorKind::UnevenTable`] if a part of a row is
     /// left, [`ErrorKind::Outside`] if the section leaves the file.
     pub fn rows<E: Entry>(&self, section: &SectionHeader) -> Result<Table<'a, E>, Error> {
-        with_class!(self.encoding, C => self.rows_of_class::<E, C>(section))
+        with_known!(self.encoding, encoding => self.rows_of_class(section, encoding))
     }
 
     /// [`rows`](Self::rows), where the class is known.
-    #[inline]
-    fn rows_of_class<E: Entry, C: Class>(
+    #[inline(always)]
+    fn rows_of_class<E: Entry>(
         &self,
         section: &SectionHeader,
+        encoding: Encoding,
     ) -> Result<Table<'a, E>, Error> {
-        let expected = const { size_of::<E::Raw<C>>() as u64 };
+        let expected = with_class!(encoding, C => const { size_of::<E::Raw<C>>() as u64 });
         if section.entry_size != expected && section.entry_size != 0 {
             let kind =
                 ErrorKind::EntrySize { what: "sh_entsize", found: section.entry_size, expected };
@@ -190,7 +185,7 @@ impl<'a> File<'a> {
         }
         match section.file_size() {
             0 => Ok(Table::empty()),
-            size => Table::of_bytes::<C>(self.bytes, section.offset, size),
+            size => Table::parse_bytes(self.bytes, encoding, section.offset, size),
         }
     }
 
@@ -221,17 +216,18 @@ impl<'a> File<'a> {
     /// [`ErrorKind::NoSection`] or [`ErrorKind::SectionType`] if that is none, or its `sh_link` is no string table; else as
     /// [`rows`](Self::rows).
     pub fn symbol_table_at(&self, index: u32) -> Result<SymbolTable<'a>, Error> {
-        with_class!(self.encoding, C => self.symbols_of_class::<C>(index))
+        with_known!(self.encoding, encoding => self.symbols_of_class(index, encoding))
     }
 
     /// [`symbol_table_at`](Self::symbol_table_at), where the class is known.
-    fn symbols_of_class<C: Class>(&self, index: u32) -> Result<SymbolTable<'a>, Error> {
+    #[inline(always)]
+    fn symbols_of_class(&self, index: u32, encoding: Encoding) -> Result<SymbolTable<'a>, Error> {
         let section = self.linked_section(index, "sh_link")?;
         if section.r#type != SHT_SYMTAB && section.r#type != SHT_DYNSYM {
             let kind = ErrorKind::SectionType { what: "symbol table", found: section.r#type };
             return Err(Error { at: section.offset, kind });
         }
-        let symbols = self.rows_of_class::<Symbol, C>(&section)?;
+        let symbols = self.rows_of_class::<Symbol>(&section, encoding)?;
         let names = self.string_table(section.link, "sh_link")?;
         let extended = self.extended_indices(index)?;
         Ok(SymbolTable {
@@ -299,17 +295,6 @@ impl core::fmt::Debug for File<'_> {
     }
 }
 
-/// The one row at file offset `at`.
-fn one<E: Entry, C: Class>(bytes: &[u8], at: u64) -> Result<E::View, Error> {
-    match table::rows::<E::Raw<C>>(bytes, E::WHAT, at, 1)? {
-        [row, ..] => Ok((*row).into()),
-        [] => Err(Error {
-            at,
-            kind: ErrorKind::Outside { what: E::WHAT, count: 1, file: bytes.len() as u64 },
-        }),
-    }
-}
-
 /// Section `index`, named by the field `what`.
 #[inline]
 fn linked(
@@ -344,20 +329,25 @@ fn data<'a>(bytes: &'a [u8], section: &SectionHeader) -> Result<&'a [u8], Error>
 }
 
 /// Section 0, which holds what the file header has no room for, if there are section headers.
-fn first_section<C: Class>(
+#[inline(always)]
+fn first_section(
     bytes: &[u8],
+    encoding: Encoding,
     header: &FileHeader,
 ) -> Result<Option<SectionHeader>, Error> {
     if header.section_headers == 0 {
         return Ok(None);
     }
-    entry_size("e_shentsize", header.section_header_size, const { size_of::<C::Shdr>() as u64 })?;
-    one::<SectionHeader, C>(bytes, header.section_headers).map(Some)
+    let expected = with_class!(encoding, C => const { size_of::<<C as Class>::Shdr>() as u64 });
+    entry_size("e_shentsize", header.section_header_size, expected)?;
+    one::<SectionHeader>(bytes, encoding, header.section_headers).map(Some)
 }
 
 /// The program headers (gABI ch. 7).
-fn segments<'a, C: Class>(
+#[inline(always)]
+fn segments<'a>(
     bytes: &'a [u8],
+    encoding: Encoding,
     header: &FileHeader,
     first: Option<SectionHeader>,
 ) -> Result<Table<'a, ProgramHeader>, Error> {
@@ -368,8 +358,9 @@ fn segments<'a, C: Class>(
     if count == 0 {
         return Ok(Table::empty());
     }
-    entry_size("e_phentsize", header.program_header_size, const { size_of::<C::Phdr>() as u64 })?;
-    Table::of_class::<C>(bytes, header.program_headers, count.into())
+    let expected = with_class!(encoding, C => const { size_of::<<C as Class>::Phdr>() as u64 });
+    entry_size("e_phentsize", header.program_header_size, expected)?;
+    Table::parse(bytes, encoding, header.program_headers, count.into())
 }
 
 /// Checks an entry size in the file header.

@@ -11,6 +11,7 @@ use zerocopy::byteorder::{BE, LE};
 ///
 /// # Errors
 /// [`ErrorKind::Outside`] unless every row lies inside `file`.
+#[cfg(target_pointer_width = "64")]
 pub fn rows<'a, T: Row>(
     file: &'a [u8],
     what: &'static str,
@@ -24,6 +25,41 @@ pub fn rows<'a, T: Row>(
         .and_then(|(rest, count)| <[T]>::ref_from_prefix_with_elems(rest, count).ok())
         .map(|(rows, _)| rows)
         .ok_or(Error { at, kind: ErrorKind::Outside { what, count, file: file.len() as u64 } })
+}
+
+/// `count` rows at file offset `at`, borrowed from the file.
+///
+/// On machines of 32 bits, where code is scarcer than time, all rows share the checks.
+///
+/// # Errors
+/// [`ErrorKind::Outside`] unless every row lies inside `file`.
+#[cfg(not(target_pointer_width = "64"))]
+pub fn rows<'a, T: Row>(
+    file: &'a [u8],
+    what: &'static str,
+    at: u64,
+    count: u64,
+) -> Result<&'a [T], Error> {
+    let (bytes, count) = span(file, what, at, count, size_of::<T>())?;
+    // the bytes are as many as the rows take
+    Ok(<[T]>::ref_from_bytes_with_elems(bytes, count).unwrap_or_default())
+}
+
+/// The bytes of `count` rows of `size` bytes each at file offset `at`, and the same count.
+#[cfg(not(target_pointer_width = "64"))]
+fn span<'a>(
+    file: &'a [u8],
+    what: &'static str,
+    at: u64,
+    count: u64,
+    size: usize,
+) -> Result<(&'a [u8], usize), Error> {
+    let rest = usize::try_from(at).ok().and_then(|at| file.get(at..));
+    let found = rest.zip(usize::try_from(count).ok()).and_then(|(rest, count)| {
+        let bytes = rest.get(..count.checked_mul(size)?)?;
+        Some((bytes, count))
+    });
+    found.ok_or(Error { at, kind: ErrorKind::Outside { what, count, file: file.len() as u64 } })
 }
 
 /// `size` bytes at file offset `at`.
@@ -54,17 +90,29 @@ pub(crate) fn row<E: Entry>(
     offset: u64,
     at: u64,
 ) -> Result<E::View, Error> {
-    let row = with_class!(encoding, C => rows::<E::Raw<C>>(bytes, E::WHAT, offset, 1).map(|rows| first::<E, C>(rows)));
+    let row = one::<E>(bytes, encoding, offset);
     let at = at.saturating_add(offset);
     let outside = Error {
         at,
         kind: ErrorKind::Outside { what: E::WHAT, count: 1, file: bytes.len() as u64 },
     };
-    row.ok().flatten().ok_or(outside)
+    row.map_err(|_| outside)
 }
 
-fn first<E: Entry, C: Class>(rows: &[E::Raw<C>]) -> Option<E::View> {
-    rows.first().map(|&row| row.into())
+/// The one row at file offset `at`.
+///
+/// # Errors
+/// [`ErrorKind::Outside`] unless all of it lies inside the file.
+#[cfg_attr(target_pointer_width = "64", inline)]
+pub(crate) fn one<E: Entry>(file: &[u8], encoding: Encoding, at: u64) -> Result<E::View, Error> {
+    #[cfg(target_pointer_width = "64")]
+    let found = with_class!(encoding, C => {
+        rows::<E::Raw<C>>(file, E::WHAT, at, 1)?.first().map(|&row| row.into())
+    });
+    #[cfg(not(target_pointer_width = "64"))]
+    let found = Table::<E>::parse(file, encoding, at, 1)?.get(0);
+    let outside = ErrorKind::Outside { what: E::WHAT, count: 1, file: file.len() as u64 };
+    found.ok_or(Error { at, kind: outside })
 }
 
 /// What a table holds: a raw row in each class, one plain view for all.
@@ -124,36 +172,36 @@ impl<'a, E: Entry> Table<'a, E> {
     ///
     /// # Errors
     /// [`ErrorKind::Outside`] unless all of them lie inside `file`.
+    #[cfg_attr(target_pointer_width = "64", inline(always))]
     pub fn parse(file: &'a [u8], encoding: Encoding, at: u64, count: u64) -> Result<Self, Error> {
-        with_class!(encoding, C => Self::of_class::<C>(file, at, count))
+        Ok(Self(match encoding {
+            Encoding::Elf32Le => Rows::Elf32Le(rows(file, E::WHAT, at, count)?),
+            Encoding::Elf32Be => Rows::Elf32Be(rows(file, E::WHAT, at, count)?),
+            Encoding::Elf64Le => Rows::Elf64Le(rows(file, E::WHAT, at, count)?),
+            Encoding::Elf64Be => Rows::Elf64Be(rows(file, E::WHAT, at, count)?),
+        }))
     }
 
     /// As many rows as `size` bytes at file offset `at` hold.
     ///
     /// # Errors
     /// [`ErrorKind::Outside`] unless the bytes lie inside `file`; [`ErrorKind::UnevenTable`] if a part of a row is left.
+    #[cfg_attr(target_pointer_width = "64", inline(always))]
     pub fn parse_bytes(
         file: &'a [u8],
         encoding: Encoding,
         at: u64,
         size: u64,
     ) -> Result<Self, Error> {
-        with_class!(encoding, C => Self::of_bytes::<C>(file, at, size))
-    }
-
-    /// [`parse`](Self::parse), where the class is known.
-    #[inline]
-    pub(crate) fn of_class<C: Class>(file: &'a [u8], at: u64, count: u64) -> Result<Self, Error> {
-        rows(file, E::WHAT, at, count).map(C::table)
-    }
-
-    /// [`parse_bytes`](Self::parse_bytes), where the class is known.
-    #[inline]
-    pub(crate) fn of_bytes<C: Class>(file: &'a [u8], at: u64, size: u64) -> Result<Self, Error> {
-        let entry = const { size_of::<E::Raw<C>>() as u64 };
-        match (size.checked_div(entry), size.checked_rem(entry)) {
-            (Some(count), Some(0)) => Self::of_class::<C>(file, at, count),
-            _ => Err(Error { at, kind: ErrorKind::UnevenTable { what: E::WHAT, size, entry } }),
+        let entry = with_class!(encoding, C => const { size_of::<E::Raw<C>>() });
+        let uneven = ErrorKind::UnevenTable { what: E::WHAT, size, entry: entry as u64 };
+        // a size that no memory has is not divided: small machines have no instruction for that
+        let rows =
+            usize::try_from(size).ok().map(|size| (size / entry.max(1), size % entry.max(1)));
+        match rows {
+            Some((count, 0)) => Self::parse(file, encoding, at, count as u64),
+            Some(_) => Err(Error { at, kind: uneven }),
+            None => Self::parse(file, encoding, at, size),
         }
     }
 
@@ -171,6 +219,7 @@ impl<'a, E: Entry> Table<'a, E> {
 
     /// Row `index`.
     #[must_use]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     pub fn get(&self, index: usize) -> Option<E::View> {
         each!(&self.0, rows => rows.get(index).map(|&row| row.into()))
     }
@@ -214,14 +263,11 @@ impl<'a, E: Entry> Table<'a, E> {
         }
     }
 
-    /// The rows, if they are of the machine's own class.
+    /// A machine of 32 bits is small: it has one way for all classes.
     #[cfg(not(target_pointer_width = "64"))]
     #[inline]
-    const fn native(&self) -> Option<&'a [E::Raw<Elf32<LE>>]> {
-        match self.0 {
-            Rows::Elf32Le(rows) => Some(rows),
-            _ => None,
-        }
+    const fn native(&self) -> Option<&'a [E::Raw<Elf64<LE>>]> {
+        None
     }
 
     /// Index of the first row that `is` what is looked for.
@@ -263,7 +309,8 @@ impl<E: Entry<View: fmt::Debug>> fmt::Debug for Table<'_, E> {
 
 /// The rows of a [`Table`] in order.
 ///
-/// Internal iteration (`for_each`, `fold` and what is built on them) asks for the class once, not for every row.
+/// Internal iteration (`for_each`, `fold` and what is built on them) asks for the class once, not for every row; on machines of
+/// 32 bits, where code is scarcer, all callers share one reader.
 pub struct TableIter<'a, E: Entry>(Iters<'a, E>);
 
 enum Iters<'a, E: Entry> {
@@ -298,7 +345,9 @@ impl<E: Entry> Clone for TableIter<'_, E> {
 impl<E: Entry> Iterator for TableIter<'_, E> {
     type Item = E::View;
 
-    #[inline]
+    // On a small machine there is one reader for all callers.
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     fn next(&mut self) -> Option<E::View> {
         each_iter!(&mut self.0, rows => rows.next().map(|&row| row.into()))
     }
@@ -311,6 +360,7 @@ impl<E: Entry> Iterator for TableIter<'_, E> {
         each_iter!(&mut self.0, rows => rows.nth(n).map(|&row| row.into()))
     }
 
+    #[cfg(target_pointer_width = "64")]
     #[inline]
     fn fold<B, F: FnMut(B, E::View) -> B>(self, init: B, mut f: F) -> B {
         each_iter!(self.0, rows => rows.fold(init, |acc, &row| f(acc, row.into())))

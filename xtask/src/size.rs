@@ -38,22 +38,27 @@ const MACHINES: &[Machine] = &[
     Machine { target: "aarch64-unknown-none", level: "3" },
 ];
 
-/// What is measured, by name; how much code it may be on the first machine.
+/// What is measured, by name; bytes of code on the first machine.
 struct Program {
     name: &'static str,
     call: &'static str,
-    budget: Option<u64>,
+    /// What it may be: more is a failure. A change that makes it smaller lowers this too.
+    ceiling: u64,
+    /// What it is to become.
+    goal: u64,
 }
 
 const PARSE: &str = "programs::parse";
 const KIB: u64 = 1024;
 
+const LOAD: Program = Program { name: "", call: "", ceiling: 28 * KIB, goal: 16 * KIB };
+
 #[rustfmt::skip]
 const PROGRAMS: &[Program] = &[
-    Program { name: "parse",                           call: PARSE,                                       budget: Some(4 * KIB) },
-    Program { name: "parse, lay out, relocate AArch64", call: "programs::load::<reloc_aarch64::Aarch64>", budget: Some(16 * KIB) },
-    Program { name: "parse, lay out, relocate x86-64",  call: "programs::load::<reloc_x86::X86_64>",      budget: Some(16 * KIB) },
-    Program { name: "parse, lay out, relocate i386",    call: "programs::load::<reloc_x86::I386>",        budget: Some(16 * KIB) },
+    Program { name: "parse", call: PARSE, ceiling: 15 * KIB, goal: 4 * KIB },
+    Program { name: "parse, lay out, relocate AArch64", call: "programs::load::<reloc_aarch64::Aarch64>", ..LOAD },
+    Program { name: "parse, lay out, relocate x86-64",  call: "programs::load::<reloc_x86::X86_64>",      ..LOAD },
+    Program { name: "parse, lay out, relocate i386",    call: "programs::load::<reloc_x86::I386>",        ..LOAD },
 ];
 
 /// The crates that the programs use.
@@ -80,11 +85,9 @@ impl Run for Size {
                 let root = Root { path: program.name.to_owned(), call: program.call.to_owned() };
                 let bytes = self.measure(workspace, machine, program.name, CRATES, &[root])?;
                 let first = MACHINES.first().is_some_and(|first| first.target == machine.target);
-                if let Some(budget) = program.budget.filter(|budget| first && bytes.0 > *budget) {
-                    over.push(format!(
-                        "{} is {} bytes of code, not {budget}",
-                        program.name, bytes.0
-                    ));
+                if first && bytes.0 > program.ceiling {
+                    let Program { name, ceiling, .. } = program;
+                    over.push(format!("{name} is {} bytes of code, not {ceiling}", bytes.0));
                 }
                 measured.push(((number, program.name.to_owned()), bytes));
             }
@@ -110,7 +113,7 @@ impl Run for Size {
         }
         if !over.is_empty() {
             bail!(
-                "over budget on {}: {}",
+                "too large on {}: {}",
                 MACHINES.first().map_or("", |first| first.target),
                 over.join("; ")
             );
@@ -172,16 +175,17 @@ fn table(rows: &BTreeMap<(usize, String), Vec<Bytes>>) -> Result<String> {
     for machine in MACHINES {
         write!(text, " {} at {}: `.text` | `.rodata` |", machine.target, machine.level)?;
     }
-    text += " budget of `.text` |\n|---|";
-    text += &"---:|".repeat(2 * MACHINES.len() + 1);
+    text += " at most | to become |\n|---|";
+    text += &"---:|".repeat(2 * MACHINES.len() + 2);
     for ((_, name), bytes) in rows {
         write!(text, "\n| {name} |")?;
         for (code, data) in bytes {
             write!(text, " {code} | {data} |")?;
         }
-        let budget =
-            PROGRAMS.iter().find(|program| program.name == name).and_then(|program| program.budget);
-        write!(text, " {} |", budget.map_or_else(String::new, |budget| budget.to_string()))?;
+        match PROGRAMS.iter().find(|program| program.name == name) {
+            Some(program) => write!(text, " {} | {} |", program.ceiling, program.goal)?,
+            None => text += " | |",
+        }
     }
     Ok(text)
 }
