@@ -91,7 +91,7 @@ impl<'a> File<'a> {
 
 /// The entries before `DT_NULL`, which ends the section.
 fn before_null(entries: Table<'_, Dynamic>) -> Table<'_, Dynamic> {
-    let end = entries.iter().position(|entry| entry.tag == DT_NULL.cast_signed());
+    let end = entries.position(|entry| entry.tag == DT_NULL.cast_signed());
     end.and_then(|end| entries.slice(0, end)).unwrap_or(entries)
 }
 

@@ -195,10 +195,12 @@ impl<'a> File<'a> {
     /// As [`symbol_table_at`](Self::symbol_table_at).
     pub fn symbol_table(&self) -> Result<Option<SymbolTable<'a>>, Error> {
         // there is one, and compilers put it at the end
-        let behind = self.sections.iter().rev().position(|section| section.r#type == SHT_SYMTAB);
-        let index =
-            behind.and_then(|behind| self.sections.len().checked_sub(behind)?.checked_sub(1));
-        let index = index.and_then(|index| u32::try_from(index).ok());
+        let mut index = self.sections.len();
+        let found = self.sections.iter().rev().find(|section| {
+            index = index.saturating_sub(1);
+            section.r#type == SHT_SYMTAB
+        });
+        let index = found.and_then(|_| u32::try_from(index).ok());
         index.map(|index| self.symbol_table_at(index)).transpose()
     }
 
