@@ -153,7 +153,11 @@ impl Matrix<'_> {
             Err(error) => {
                 let text = format!("{error:#}");
                 eprintln!("{text}");
-                Outcome::Bad(text.lines().next().unwrap_or_default().to_owned())
+                // The table has room for one line: the compiler's or the test's, if it can be told.
+                let telling =
+                    |line: &&str| line.starts_with("error") || line.contains("panicked at");
+                let line = text.lines().find(telling).or_else(|| text.lines().next());
+                Outcome::Bad(line.unwrap_or_default().to_owned())
             }
         };
         let cell = Cell {
@@ -174,6 +178,7 @@ impl Matrix<'_> {
             .env("CARGO_TARGET_DIR", self.workspace.kept("matrix")?);
         target.configure(&mut cargo);
         // Emulated tests take longer than their optimisation; checks of overflow and assertions stay.
+        cargo.env("CARGO_INCREMENTAL", "0");
         if matches!(&target.kind, Kind::Tests { runner: Some(_), .. }) {
             cargo.env("CARGO_PROFILE_DEV_OPT_LEVEL", "2").env("CARGO_PROFILE_DEV_DEBUG", "0");
         }
