@@ -243,7 +243,14 @@ impl<'a> File<'a> {
 
     /// Index of the first section of this type.
     fn first_of(&self, r#type: u32) -> Option<u32> {
-        (0..).zip(self.sections.iter()).find(|(_, section)| section.r#type == r#type).map(|(index, _)| index)
+        let mut index = 0_u32;
+        for section in self.sections {
+            if section.r#type == r#type {
+                return Some(index);
+            }
+            index = index.saturating_add(1);
+        }
+        None
     }
 
     /// The `SHT_SYMTAB_SHNDX` section of symbol table `index`. Only files with so many sections have one.

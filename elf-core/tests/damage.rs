@@ -1,4 +1,11 @@
 //! Damaged files: reading ends, and does not panic.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test"
+)]
 
 mod common;
 

@@ -1,4 +1,11 @@
 //! Every message that a reader may see, word for word.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test"
+)]
 
 use elf_core::{Error, ErrorKind};
 

@@ -1,4 +1,11 @@
 //! The fixtures of `fixtures/forms/`, checked by hand or against one another.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test"
+)]
 
 mod common;
 

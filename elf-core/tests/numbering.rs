@@ -1,4 +1,11 @@
 //! More sections than `e_shnum` counts, more segments than `e_phnum`; core files; what CUDA writes into `e_version`.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test"
+)]
 
 use elf_core::names::{EM_CUDA, EM_X86_64, ET_CORE, PT_LOAD, PT_NOTE, SHN_XINDEX, SHT_STRTAB, SHT_SYMTAB, SHT_SYMTAB_SHNDX};
 use elf_core::{Definition, ErrorKind, File};

@@ -1,4 +1,11 @@
 //! Known bytes are read as known fields, in all four classes; every truncation is an error.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test"
+)]
 
 use elf_core::table::rows;
 use elf_core::{Encoding, Entry, ErrorKind, Table};
