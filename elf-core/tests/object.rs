@@ -220,7 +220,7 @@ fn theirs<E: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Vec<Fact<'_>> {
         let kind = it.sh_type(e).0;
         let numbers = [
             kind.into(),
-            it.sh_flags(e).0.into(),
+            it.sh_flags(e).0,
             it.sh_addr(e).into(),
             it.sh_offset(e).into(),
             it.sh_size(e).into(),

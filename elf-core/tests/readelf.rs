@@ -64,12 +64,17 @@ fn theirs(path: &Path) -> Option<String> {
             }
             ("notes", [owner, size, ..]) if size.starts_with("0x") && line.starts_with("  ") && !line.starts_with("   ") => {
                 let size = u64::from_str_radix(&size[2..], 16).ok()?;
-                writeln!(facts, "note {owner} {size}").ok()?;
+                writeln!(facts, "note {} {size}", shown(owner)).ok()?;
             }
             _ => {}
         }
     }
     Some(facts)
+}
+
+/// The owner of a note. readelf writes out the bytes of build attributes, which begin with `GA`.
+fn shown(owner: &str) -> &str {
+    if owner.starts_with("GA") { "GA" } else { owner }
 }
 
 fn is_hex(word: &str) -> bool {
@@ -109,7 +114,8 @@ fn ours(bytes: &[u8]) -> Option<String> {
         for note in notes {
             let note = note.ok()?;
             let owner = note.owner.to_string();
-            writeln!(facts, "note {} {}", owner.split_whitespace().next().unwrap_or(""), note.data.len()).ok()?;
+            let owner = shown(owner.split_whitespace().next().unwrap_or(""));
+            writeln!(facts, "note {owner} {}", note.data.len()).ok()?;
         }
         Some(())
     };
