@@ -64,7 +64,9 @@ fn theirs(path: &Path) -> Option<String> {
             }
             ("notes", [owner, size, ..]) if size.starts_with("0x") && line.starts_with("  ") && !line.starts_with("   ") => {
                 let size = u64::from_str_radix(&size[2..], 16).ok()?;
-                writeln!(facts, "note {} {size}", shown(owner)).ok()?;
+                if !is_build_attribute(owner) {
+                    writeln!(facts, "note {owner} {size}").ok()?;
+                }
             }
             _ => {}
         }
@@ -72,9 +74,9 @@ fn theirs(path: &Path) -> Option<String> {
     Some(facts)
 }
 
-/// The owner of a note. readelf writes out the bytes of build attributes, which begin with `GA`.
-fn shown(owner: &str) -> &str {
-    if owner.starts_with("GA") { "GA" } else { owner }
+/// Whether a note is a build attribute, the owner of which readelf shows as words of its own.
+fn is_build_attribute(owner: &str) -> bool {
+    owner.starts_with("GA")
 }
 
 fn is_hex(word: &str) -> bool {
@@ -114,8 +116,10 @@ fn ours(bytes: &[u8]) -> Option<String> {
         for note in notes {
             let note = note.ok()?;
             let owner = note.owner.to_string();
-            let owner = shown(owner.split_whitespace().next().unwrap_or(""));
-            writeln!(facts, "note {owner} {}", note.data.len()).ok()?;
+            let owner = owner.split_whitespace().next().unwrap_or("");
+            if !is_build_attribute(owner) {
+                writeln!(facts, "note {owner} {}", note.data.len()).ok()?;
+            }
         }
         Some(())
     };
