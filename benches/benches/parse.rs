@@ -26,20 +26,31 @@ fn floor(bytes: &[u8]) -> Sum {
     let (header, _) = raw64::Ehdr::<zerocopy::LE>::ref_from_prefix(bytes).expect("a file");
     let rest = &bytes[header.e_shoff.get() as usize..];
     let (first, _) = raw64::Shdr::<zerocopy::LE>::ref_from_prefix(rest).expect("sections");
-    let count = if header.e_shnum.get() == 0 { first.sh_size.get() as usize } else { header.e_shnum.get().into() };
-    let (sections, _) = <[raw64::Shdr<zerocopy::LE>]>::ref_from_prefix_with_elems(rest, count).expect("sections");
+    let count = if header.e_shnum.get() == 0 {
+        first.sh_size.get() as usize
+    } else {
+        header.e_shnum.get().into()
+    };
+    let (sections, _) =
+        <[raw64::Shdr<zerocopy::LE>]>::ref_from_prefix_with_elems(rest, count).expect("sections");
     for section in sections {
         sum.add(section.sh_size.get());
         let data = || &bytes[section.sh_offset.get() as usize..][..section.sh_size.get() as usize];
         match section.sh_type.get() {
             SHT_SYMTAB | SHT_DYNSYM => {
-                for symbol in <[raw64::Sym<zerocopy::LE>]>::ref_from_bytes(data()).expect("symbols") {
+                for symbol in <[raw64::Sym<zerocopy::LE>]>::ref_from_bytes(data()).expect("symbols")
+                {
                     sum.add(symbol.st_value.get());
                 }
             }
             SHT_RELA => {
-                for record in <[raw64::Rela<zerocopy::LE>]>::ref_from_bytes(data()).expect("relocations") {
-                    sum.add(record.r_offset.get().wrapping_add_signed(record.r_addend.get()) ^ record.r_info.get());
+                for record in
+                    <[raw64::Rela<zerocopy::LE>]>::ref_from_bytes(data()).expect("relocations")
+                {
+                    sum.add(
+                        record.r_offset.get().wrapping_add_signed(record.r_addend.get())
+                            ^ record.r_info.get(),
+                    );
                 }
             }
             _ => {}
@@ -55,10 +66,15 @@ fn hoist(bytes: &[u8]) -> Sum {
         sum.add(section.size);
         match section.r#type {
             SHT_SYMTAB | SHT_DYNSYM => {
-                file.symbol_table_at(index).expect("symbols").symbols().iter().for_each(|symbol| sum.add(symbol.value));
+                file.symbol_table_at(index)
+                    .expect("symbols")
+                    .symbols()
+                    .iter()
+                    .for_each(|symbol| sum.add(symbol.value));
             }
             SHT_RELA | SHT_REL => {
-                let records = file.relocations(&section).expect("relocations").expect("relocations");
+                let records =
+                    file.relocations(&section).expect("relocations").expect("relocations");
                 records.iter().for_each(|record| {
                     let info = u64::from(record.symbol) << 32 | u64::from(record.r#type);
                     sum.add(record.offset.wrapping_add_signed(record.addend.unwrap_or(0)) ^ info);
@@ -88,10 +104,14 @@ fn object(bytes: &[u8]) -> Sum {
                 }
             }
             SHT_RELA => {
-                let (records, _) = section.rela(endian, bytes).expect("relocations").expect("relocations");
+                let (records, _) =
+                    section.rela(endian, bytes).expect("relocations").expect("relocations");
                 for record in records {
-                    let info = u64::from(record.r_sym(endian, false)) << 32 | u64::from(record.r_type(endian, false).0);
-                    sum.add(record.r_offset(endian).wrapping_add_signed(record.r_addend(endian)) ^ info);
+                    let info = u64::from(record.r_sym(endian, false)) << 32
+                        | u64::from(record.r_type(endian, false).0);
+                    sum.add(
+                        record.r_offset(endian).wrapping_add_signed(record.r_addend(endian)) ^ info,
+                    );
                 }
             }
             _ => {}
@@ -107,9 +127,13 @@ fn elf(bytes: &[u8]) -> Sum {
         sum.add(section.sh_size);
         match section.sh_type {
             SHT_SYMTAB | SHT_DYNSYM => {
-                let (table, _) = if section.sh_type == SHT_SYMTAB { file.symbol_table() } else { file.dynamic_symbol_table() }
-                    .expect("symbols")
-                    .expect("symbols");
+                let (table, _) = if section.sh_type == SHT_SYMTAB {
+                    file.symbol_table()
+                } else {
+                    file.dynamic_symbol_table()
+                }
+                .expect("symbols")
+                .expect("symbols");
                 table.iter().for_each(|symbol| sum.add(symbol.st_value));
             }
             SHT_RELA => {
@@ -138,6 +162,9 @@ fn goblin(bytes: &[u8]) -> Sum {
     sum
 }
 
+/// Reads a file and adds up what is in it.
+type Walk = fn(&[u8]) -> Sum;
+
 fn parse(criterion: &mut Criterion) {
     let files = [
         ("small", Some(benches::SMALL.to_vec())),
@@ -148,8 +175,13 @@ fn parse(criterion: &mut Criterion) {
         let Some(bytes) = bytes else { continue };
         let bytes = bytes.as_slice();
         let expected = floor(bytes);
-        let walks: [(&str, fn(&[u8]) -> Sum); 5] =
-            [("floor", floor), ("hoist", hoist), ("object", object), ("elf", elf), ("goblin", goblin)];
+        let walks: [(&str, Walk); 5] = [
+            ("floor", floor),
+            ("hoist", hoist),
+            ("object", object),
+            ("elf", elf),
+            ("goblin", goblin),
+        ];
         let mut group = criterion.benchmark_group(format!("parse/{name}"));
         group.throughput(Throughput::Elements(expected.entries));
         for (who, walk) in walks {

@@ -12,7 +12,8 @@ pub const SMALL: &[u8] = include_bytes!("../../fixtures/x86_64/elftest.o");
 /// If it cannot be made or read.
 pub fn functions(count: u32) -> std::io::Result<Vec<u8>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let path = target.join("benches").join(format!("functions-{count}.o"));
     if !path.exists() {
         std::fs::create_dir_all(path.parent().unwrap_or(&target))?;

@@ -27,10 +27,19 @@ impl<'a> AndroidPacked<'a> {
     /// # Errors
     /// [`ErrorKind::Outside`] if the bytes end early or there are more than `limit` relocations;
     /// [`ErrorKind::Invalid`] if the magic or the size of a group is wrong, or a number has more than 64 bits.
-    pub fn parse(bytes: &'a [u8], has_addends: bool, is_64: bool, limit: usize, at: u64) -> Result<Self, Error> {
+    pub fn parse(
+        bytes: &'a [u8],
+        has_addends: bool,
+        is_64: bool,
+        limit: usize,
+        at: u64,
+    ) -> Result<Self, Error> {
         let Some(data) = bytes.strip_prefix(MAGIC) else {
             let value = bytes.iter().take(4).fold(0, |value, &byte| value << 8 | u64::from(byte));
-            return Err(Error { at, kind: ErrorKind::Invalid { what: "magic of packed relocations", value } });
+            return Err(Error {
+                at,
+                kind: ErrorKind::Invalid { what: "magic of packed relocations", value },
+            });
         };
         let mut packed = Self { bytes: data, len: 0, has_addends, is_64 };
         let mut rest = Leb(data);
@@ -46,12 +55,17 @@ impl<'a> AndroidPacked<'a> {
         while iter.left != 0 {
             if iter.step().is_none() {
                 let group = iter.group.left;
-                let size = ErrorKind::Invalid { what: "size of a group of packed relocations", value: group };
+                let size = ErrorKind::Invalid {
+                    what: "size of a group of packed relocations",
+                    value: group,
+                };
                 let read = bytes.len().saturating_sub(iter.data.0.len()) as u64;
-                return Err(match group > iter.left as u64 || group == 0 && !iter.data.0.is_empty() {
-                    true => Error { at: at.saturating_add(read), kind: size },
-                    false => broken(bytes, iter.data, at),
-                });
+                return Err(
+                    match group > iter.left as u64 || group == 0 && !iter.data.0.is_empty() {
+                        true => Error { at: at.saturating_add(read), kind: size },
+                        false => broken(bytes, iter.data, at),
+                    },
+                );
             }
         }
         Ok(packed)
@@ -76,7 +90,15 @@ impl<'a> AndroidPacked<'a> {
         let mut data = Leb(bytes);
         let head = data.signed().zip(data.signed());
         let offset = head.map_or(0, |(_, offset)| offset.cast_unsigned());
-        AndroidPackedIter { data, left: len, is_64, has_addends, offset, addend: 0, group: Group::default() }
+        AndroidPackedIter {
+            data,
+            left: len,
+            is_64,
+            has_addends,
+            offset,
+            addend: 0,
+            group: Group::default(),
+        }
     }
 }
 
@@ -122,8 +144,14 @@ impl AndroidPackedIter<'_> {
         self.left = self.left.saturating_sub(1);
         let (symbol, r#type) = of_info(info, self.is_64);
         let narrow = |value: u64| if self.is_64 { value } else { value & 0xffff_ffff };
-        let addend = if self.is_64 { self.addend.cast_signed() } else { (self.addend as i32).into() };
-        Some(Record { offset: narrow(self.offset), symbol, r#type, addend: self.has_addends.then_some(addend) })
+        let addend =
+            if self.is_64 { self.addend.cast_signed() } else { (self.addend as i32).into() };
+        Some(Record {
+            offset: narrow(self.offset),
+            symbol,
+            r#type,
+            addend: self.has_addends.then_some(addend),
+        })
     }
 
     /// Reads the head of a group. One that is not as it should be is left with a size that tells.
@@ -179,7 +207,12 @@ mod tests {
     #[test]
     fn groups() {
         let packed = AndroidPacked::parse(&BYTES, true, true, 4, 0).unwrap();
-        let record = |offset, symbol, r#type, addend| Record { offset, symbol, r#type, addend: Some(addend) };
+        let record = |offset, symbol, r#type, addend| Record {
+            offset,
+            symbol,
+            r#type,
+            addend: Some(addend),
+        };
         let first = [0x1008, 0x1010, 0x1018].map(|offset| record(offset, 0, 23, 16));
         assert!(packed.iter().eq(first.into_iter().chain([record(0x1010, 1, 1, 15)])));
         assert_eq!((packed.len(), packed.is_empty()), (4, false));
@@ -194,13 +227,27 @@ mod tests {
 
     #[test]
     fn errors() {
-        let error = |bytes: &[u8], limit| AndroidPacked::parse(bytes, true, true, limit, 0x40).err().unwrap().to_string();
+        let error = |bytes: &[u8], limit| {
+            AndroidPacked::parse(bytes, true, true, limit, 0x40).err().unwrap().to_string()
+        };
         assert_eq!(error(b"APS1", 9), "magic of packed relocations is 0x41505331 at offset 0x40");
-        assert_eq!(error(&BYTES, 3), "4 packed relocations at offset 0x40 are outside its 0x3 bytes");
-        assert_eq!(error(&BYTES[..9], 4), "packed relocation at offset 0x49 is outside its 0x9 bytes");
+        assert_eq!(
+            error(&BYTES, 3),
+            "4 packed relocations at offset 0x40 are outside its 0x3 bytes"
+        );
+        assert_eq!(
+            error(&BYTES[..9], 4),
+            "packed relocation at offset 0x49 is outside its 0x9 bytes"
+        );
         let group = "size of a group of packed relocations is";
-        assert_eq!(error(b"APS2\x02\0\x03\x0f\0\0\0", 9), std::format!("{group} 0x3 at offset 0x48"));
+        assert_eq!(
+            error(b"APS2\x02\0\x03\x0f\0\0\0", 9),
+            std::format!("{group} 0x3 at offset 0x48")
+        );
         assert_eq!(error(b"APS2\x02\0\0\0\0\0\0", 9), std::format!("{group} 0x0 at offset 0x48"));
-        assert_eq!(error(b"APS2\x02\0\x7f\0\0\0\0", 9), std::format!("{group} 0xffffffffffffffff at offset 0x48"));
+        assert_eq!(
+            error(b"APS2\x02\0\x7f\0\0\0\0", 9),
+            std::format!("{group} 0xffffffffffffffff at offset 0x48")
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! The one verb: value, check, bits.
 
 use crate::record::Record;
-use crate::reloc::{Arch, Bits, Check, Field, Kind, Order, Page, Role, Stage, find};
+use crate::reloc::{Arch, Bits, Check, Field, Kind, Order, Page, Role, Shape, Stage, Value, find};
+use crate::relocations::Relocations;
 use core::fmt;
 
 /// A section while it is relocated: the memory written and the address computed with are two things.
@@ -101,10 +102,14 @@ impl fmt::Display for ApplyError {
             ApplyErrorKind::UnknownType => write!(f, "unknown type"),
             ApplyErrorKind::Dynamic => write!(f, "only a dynamic loader resolves this type"),
             ApplyErrorKind::Unsupported => write!(f, "this type is not supported"),
-            ApplyErrorKind::OutsideSection { size } => write!(f, "outside the section of {size:#x} bytes"),
+            ApplyErrorKind::OutsideSection { size } => {
+                write!(f, "outside the section of {size:#x} bytes")
+            }
             ApplyErrorKind::Unresolved(role) => write!(f, "no {role} for symbol {}", self.symbol),
             ApplyErrorKind::Overflow { value, check } => {
+                // every limit is one of these, and they take less code to show than 128 bits
                 let (least, most) = check.limits();
+                let (least, most) = (least as i64, most as u64);
                 let value = value.cast_signed();
                 write!(f, "value {} ({value:#x}) is not in {least}..={most}", Shown(value, check))
             }
@@ -135,80 +140,139 @@ impl core::error::Error for ApplyError {}
 /// Every [`ApplyErrorKind`]: the type is unknown or not for linkers, the place is outside the section, the symbol has no such
 /// value, the value does not fit.
 #[inline]
-pub fn apply<A: Arch>(record: &Record, section: &mut SectionMut<'_>, symbols: &impl Resolve) -> Result<(), ApplyError> {
+pub fn apply<A: Arch>(
+    record: &Record,
+    section: &mut SectionMut<'_>,
+    symbols: &impl Resolve,
+) -> Result<(), ApplyError> {
     match find(A::KINDS, record.r#type) {
         Some(kind) => apply_kind::<A>(kind, record, section, symbols),
         None => Err(fail(record, None, ApplyErrorKind::UnknownType)),
     }
 }
 
+/// Applies `records` to `section`, one after the other, up to the first that fails: what came before it is done.
+///
+/// # Errors
+/// As [`apply`].
+pub fn apply_all<A: Arch>(
+    records: Relocations<'_>,
+    section: &mut SectionMut<'_>,
+    symbols: &impl Resolve,
+) -> Result<(), ApplyError> {
+    let Some(mut kind) = A::KINDS.first() else { return Ok(()) };
+    let apply = |record: Record| {
+        // neighbours are often alike
+        if kind.number != record.r#type {
+            kind = match find(A::KINDS, record.r#type) {
+                Some(kind) => kind,
+                None => return Err(fail(&record, None, ApplyErrorKind::UnknownType)),
+            };
+        }
+        apply_kind::<A>(kind, &record, section, symbols)
+    };
+    records.try_for_each(apply)
+}
+
 /// Applies `record`, whose type is `kind`.
 ///
 /// # Errors
 /// As [`apply`], but for [`ApplyErrorKind::UnknownType`].
-#[inline]
+#[inline(always)]
 pub fn apply_kind<A: Arch>(
     kind: &'static Kind,
     record: &Record,
     section: &mut SectionMut<'_>,
     symbols: &impl Resolve,
 ) -> Result<(), ApplyError> {
+    if let Some(addend) = record.addend
+        && matches!(kind.shape, Shape::Whole4 | Shape::Whole8)
+        && let Some(value) = whole_value::<A>(kind, record, addend, section.address, symbols)
+    {
+        let big = section.big_endian && kind.field.order == Order::Data;
+        let value = if big { value.swap_bytes() } else { value };
+        if kind.shape == Shape::Whole8 {
+            if let Some(place) = place::<8>(section.bytes, record.offset) {
+                *place = value.to_le_bytes();
+                return Ok(());
+            }
+        } else if let Some(place) = place::<4>(section.bytes, record.offset) {
+            let low = if big { value >> 32 } else { value };
+            *place = (low as u32).to_le_bytes();
+            return Ok(());
+        }
+    }
+    apply_parts::<A>(kind, record, section, symbols)
+}
+
+/// The value of most relocations; `None` where there is an error to tell, or the formula is a rare one.
+#[inline(always)]
+fn whole_value<A: Arch>(
+    kind: &'static Kind,
+    record: &Record,
+    addend: i64,
+    address: u64,
+    symbols: &impl Resolve,
+) -> Option<u64> {
+    let Value { of, addend: true, minus, page: Page::Neither } = kind.value else { return None };
+    let place = address.wrapping_add(record.offset);
+    let query = Query { role: of, symbol: record.symbol, place, addend, kind };
+    let value = symbols.resolve(&query)?.wrapping_add_signed(addend);
+    let value = match minus {
+        Role::Zero => value,
+        Role::Place => value.wrapping_sub(place),
+        _ => return None,
+    };
+    let value = if A::ADDRESS_SIZE == 4 { i64::from(value as i32).cast_unsigned() } else { value };
+    kind.check.holds(value).then_some(value)
+}
+
+/// The bytes at `offset`.
+#[inline]
+fn place<const N: usize>(bytes: &mut [u8], offset: u64) -> Option<&mut [u8; N]> {
+    bytes.get_mut(usize::try_from(offset).ok()?..)?.first_chunk_mut::<N>()
+}
+
+/// The same for every shape of field, form of addend and formula.
+#[inline(never)]
+fn apply_parts<A: Arch>(
+    kind: &'static Kind,
+    record: &Record,
+    section: &mut SectionMut<'_>,
+    symbols: &impl Resolve,
+) -> Result<(), ApplyError> {
     let fail = |error| fail(record, Some(kind), error);
-    let field = &kind.field;
     match kind.stage {
         Stage::Link => {}
         Stage::Load => return Err(fail(ApplyErrorKind::Dynamic)),
         Stage::Unsupported => return Err(fail(ApplyErrorKind::Unsupported)),
     }
+    let field = &kind.field;
     if field.bytes == 0 {
         return Ok(());
     }
+    let address = section.address;
     let size = section.bytes.len() as u64;
+    let outside = fail(ApplyErrorKind::OutsideSection { size });
     let start = usize::try_from(record.offset).ok();
-    let (before, rest) = start
-        .and_then(|start| section.bytes.split_at_mut_checked(start))
-        .ok_or(fail(ApplyErrorKind::OutsideSection { size }))?;
-    let place = rest.get_mut(..field.bytes).ok_or(fail(ApplyErrorKind::OutsideSection { size }))?;
+    let (before, rest) =
+        start.and_then(|start| section.bytes.split_at_mut_checked(start)).ok_or(outside)?;
+    let place = rest.get_mut(..field.bytes).ok_or(outside)?;
     let big = section.big_endian && field.order == Order::Data;
 
-    let addend = match record.addend {
-        Some(addend) => addend,
-        None => field.addend(load(place, big)),
-    };
-    let address = section.address.wrapping_add(record.offset);
-    let ask = |role| match role {
-        Role::Zero => Ok(0),
-        Role::Place => Ok(address),
-        role => {
-            let query = Query { role, symbol: record.symbol, place: address, addend, kind };
-            symbols.resolve(&query).ok_or(fail(ApplyErrorKind::Unresolved(role)))
-        }
-    };
-    let formula = match kind.select {
-        None => &kind.value,
-        Some(select) => &select(before),
-    };
-    let page = |value: u64, rounded: bool| if rounded { value & !0xfff } else { value };
-    let mut value = ask(formula.of)?;
-    if formula.addend {
-        value = value.wrapping_add_signed(addend);
-    }
-    value = page(value, formula.page == Page::Both).wrapping_sub(page(ask(formula.minus)?, formula.page != Page::Neither));
-    if A::ADDRESS_SIZE == 4 {
-        value = i64::from(value as i32).cast_unsigned();
-    }
-    if !kind.check.holds(value) {
-        return Err(fail(ApplyErrorKind::Overflow { value, check: kind.check }));
-    }
-    if field.is_whole() {
-        store(place, value.into(), big);
-        return Ok(());
-    }
     let mut word = load(place, big);
+    let addend = record.addend.unwrap_or_else(|| field.addend(word));
+    let formula = match kind.select {
+        None => kind.value,
+        Some(select) => select(before),
+    };
+    let value = value::<A>(kind, &formula, record, addend, address, symbols)?;
     for bits in field.parts {
         let part = match bits.role {
             None => value,
-            Some(role) => ask(role)?,
+            Some(role) => {
+                ask(role, kind, record, addend, address.wrapping_add(record.offset), symbols)?
+            }
         };
         word = bits.put(word, part).map_err(fail)?;
     }
@@ -217,6 +281,62 @@ pub fn apply_kind<A: Arch>(
     }
     store(place, word, big);
     Ok(())
+}
+
+/// The value of a formula, checked.
+fn value<A: Arch>(
+    kind: &'static Kind,
+    formula: &Value,
+    record: &Record,
+    addend: i64,
+    address: u64,
+    symbols: &impl Resolve,
+) -> Result<u64, ApplyError> {
+    let place = address.wrapping_add(record.offset);
+    let mut value = ask(formula.of, kind, record, addend, place, symbols)?;
+    if formula.addend {
+        value = value.wrapping_add_signed(addend);
+    }
+    let minus = match formula.minus {
+        Role::Zero => 0,
+        Role::Place => place,
+        role => ask(role, kind, record, addend, place, symbols)?,
+    };
+    let page = |value: u64| value & !0xfff;
+    value = match formula.page {
+        Page::Neither => value.wrapping_sub(minus),
+        Page::Minus => value.wrapping_sub(page(minus)),
+        Page::Both => page(value).wrapping_sub(page(minus)),
+    };
+    if A::ADDRESS_SIZE == 4 {
+        value = i64::from(value as i32).cast_unsigned();
+    }
+    if kind.check.holds(value) {
+        Ok(value)
+    } else {
+        Err(fail(record, Some(kind), ApplyErrorKind::Overflow { value, check: kind.check }))
+    }
+}
+
+/// What the symbol, or the place, has for a role.
+fn ask(
+    role: Role,
+    kind: &'static Kind,
+    record: &Record,
+    addend: i64,
+    place: u64,
+    symbols: &impl Resolve,
+) -> Result<u64, ApplyError> {
+    match role {
+        Role::Zero => Ok(0),
+        Role::Place => Ok(place),
+        role => {
+            let query = Query { role, symbol: record.symbol, place, addend, kind };
+            symbols
+                .resolve(&query)
+                .ok_or_else(|| fail(record, Some(kind), ApplyErrorKind::Unresolved(role)))
+        }
+    }
 }
 
 #[cold]
@@ -230,7 +350,8 @@ impl Field {
     #[must_use]
     pub fn addend(&self, word: u128) -> i64 {
         let own = || self.parts.iter().filter(|bits| bits.role.is_none());
-        let value = own().fold(0u64, |value, bits| value | bits.get(word).unbounded_shl(bits.shift));
+        let value =
+            own().fold(0u64, |value, bits| value | bits.get(word).unbounded_shl(bits.shift));
         let width = own().map(|bits| bits.shift.saturating_add(bits.width)).max().unwrap_or(0);
         let unused = 64u32.saturating_sub(width);
         value.unbounded_shl(unused).cast_signed().unbounded_shr(unused)
@@ -263,7 +384,7 @@ impl Bits {
     }
 
     /// `width` ones.
-    const fn mask(&self) -> u64 {
+    pub(crate) const fn mask(&self) -> u64 {
         u64::MAX.unbounded_shr(64u32.saturating_sub(self.width))
     }
 }
@@ -273,7 +394,11 @@ impl Bits {
 fn load(place: &[u8], big_endian: bool) -> u128 {
     macro_rules! word {
         ($type:ty, $bytes:expr) => {
-            if big_endian { <$type>::from_be_bytes(*$bytes).into() } else { <$type>::from_le_bytes(*$bytes).into() }
+            if big_endian {
+                <$type>::from_be_bytes(*$bytes).into()
+            } else {
+                <$type>::from_le_bytes(*$bytes).into()
+            }
         };
     }
     if let Some(bytes) = place.as_array::<4>() {

@@ -128,13 +128,20 @@ impl<'a> Members<'a> {
         let header = self.at;
         let bytes = table::bytes(self.bytes, WHAT, header, HEADER)?;
         let Ok(row) = Header::ref_from_bytes(bytes) else {
-            return Err(Error { at: header, kind: ErrorKind::Outside { what: WHAT, count: 1, file: 0 } });
+            return Err(Error {
+                at: header,
+                kind: ErrorKind::Outside { what: WHAT, count: 1, file: 0 },
+            });
         };
         if &row.ar_fmag != b"`\n" {
             let value = u64::from(u16::from_be_bytes(row.ar_fmag));
-            return Err(Error { at: header.saturating_add(58), kind: ErrorKind::Invalid { what: "ar_fmag", value } });
+            return Err(Error {
+                at: header.saturating_add(58),
+                kind: ErrorKind::Invalid { what: "ar_fmag", value },
+            });
         }
-        let size = decimal(&row.ar_size).ok_or_else(|| invalid("ar_size", header.saturating_add(48), &row.ar_size))?;
+        let size = decimal(&row.ar_size)
+            .ok_or_else(|| invalid("ar_size", header.saturating_add(48), &row.ar_size))?;
         let name = row.ar_name.trim_ascii_end();
         let offset = header.saturating_add(HEADER);
         let table = matches!(name, b"/" | b"/SYM64/" | b"//");
@@ -223,7 +230,10 @@ mod tests {
     fn read(archive: &str) -> Vec<(String, Option<String>)> {
         let members = Archive::parse(archive.as_bytes()).unwrap().members();
         let text = |data: &[u8]| String::from_utf8_lossy(data).into_owned();
-        members.map(Result::unwrap).map(|member| (member.name.to_string(), member.data.map(text))).collect()
+        members
+            .map(Result::unwrap)
+            .map(|member| (member.name.to_string(), member.data.map(text)))
+            .collect()
     }
 
     fn expected(list: &[(&str, &str)]) -> Vec<(String, Option<String>)> {
@@ -233,23 +243,40 @@ mod tests {
     #[test]
     fn gnu() {
         let names = "a-name-longer-than-16.o/\nanother-one-that-is-long.o/\n";
-        let archive = ["!<arch>\n", &member("/", "1234"), &member("//", names), &member("a.o/", "abc")].concat()
-            + &member("/0", "x")
-            + &member("/25", "yz");
-        let list = [("a.o", "abc"), ("a-name-longer-than-16.o", "x"), ("another-one-that-is-long.o", "yz")];
+        let archive =
+            ["!<arch>\n", &member("/", "1234"), &member("//", names), &member("a.o/", "abc")]
+                .concat()
+                + &member("/0", "x")
+                + &member("/25", "yz");
+        let list = [
+            ("a.o", "abc"),
+            ("a-name-longer-than-16.o", "x"),
+            ("another-one-that-is-long.o", "yz"),
+        ];
         assert_eq!(read(&archive), expected(&list));
     }
 
     #[test]
     fn bsd() {
-        let archive = ["!<arch>\n", &member("#1/12", "__.SYMDEF\0\0\0...."), &member("#1/8", "long.o\0\0abc")].concat()
+        let archive = [
+            "!<arch>\n",
+            &member("#1/12", "__.SYMDEF\0\0\0...."),
+            &member("#1/8", "long.o\0\0abc"),
+        ]
+        .concat()
             + &member("short.o", "x");
         assert_eq!(read(&archive), expected(&[("long.o", "abc"), ("short.o", "x")]));
     }
 
     #[test]
     fn coff() {
-        let archive = ["!<arch>\n", &member("/", "12"), &member("/", "34"), &member("//", "a/b.obj\0c.obj\0")].concat()
+        let archive = [
+            "!<arch>\n",
+            &member("/", "12"),
+            &member("/", "34"),
+            &member("//", "a/b.obj\0c.obj\0"),
+        ]
+        .concat()
             + &member("/8", "x");
         assert_eq!(read(&archive), expected(&[("c.obj", "x")]));
     }
@@ -257,9 +284,13 @@ mod tests {
     #[test]
     fn thin() {
         let header = |name: &str| member(name, "").replace("0         `", "77        `");
-        let archive = ["!<thin>\n", &member("//", "dir/a.o/\n"), &header("/0"), &header("b.o/")].concat();
+        let archive =
+            ["!<thin>\n", &member("//", "dir/a.o/\n"), &header("/0"), &header("b.o/")].concat();
         assert_eq!(read(&archive), [("dir/a.o".to_string(), None), ("b.o".to_string(), None)]);
-        let sizes = Archive::parse(archive.as_bytes()).unwrap().members().map(|member| member.unwrap().size);
+        let sizes = Archive::parse(archive.as_bytes())
+            .unwrap()
+            .members()
+            .map(|member| member.unwrap().size);
         assert_eq!(sizes.collect::<Vec<_>>(), [77, 77]);
     }
 
@@ -267,10 +298,23 @@ mod tests {
     fn an_error_is_the_last() {
         for (archive, at, message) in [
             ("!<arch>\nshort", 8, "archive member header at offset 0x8 is outside its 0xd bytes"),
-            (&["!<arch>\n", &member("a.o/", "abc").replace('`', "'")].concat(), 66, "ar_fmag is 0x270a at offset 0x42"),
-            (&["!<arch>\n", &member("/7", "abc")].concat(), 8, "offset of a member's name is 0x7 at offset 0x8"),
+            (
+                &["!<arch>\n", &member("a.o/", "abc").replace('`', "'")].concat(),
+                66,
+                "ar_fmag is 0x270a at offset 0x42",
+            ),
+            (
+                &["!<arch>\n", &member("/7", "abc")].concat(),
+                8,
+                "offset of a member's name is 0x7 at offset 0x8",
+            ),
             (&["!<arch>\n", &member("#1/9", "abc")].concat(), 68, ""),
-            (&["!<arch>\n", &member("a.o/", "abc").replace("3         `", "x         `")].concat(), 56, ""),
+            (
+                &["!<arch>\n", &member("a.o/", "abc").replace("3         `", "x         `")]
+                    .concat(),
+                56,
+                "",
+            ),
         ] {
             let mut members = Archive::parse(archive.as_bytes()).unwrap().members();
             let error = members.next().unwrap().unwrap_err();
@@ -283,7 +327,13 @@ mod tests {
 
     #[test]
     fn every_truncation_ends_early_or_is_an_error() {
-        let archive = ["!<arch>\n", &member("//", "dir/a.o/\n"), &member("/0", "abc"), &member("b.o/", "defg")].concat();
+        let archive = [
+            "!<arch>\n",
+            &member("//", "dir/a.o/\n"),
+            &member("/0", "abc"),
+            &member("b.o/", "defg"),
+        ]
+        .concat();
         for end in 8..archive.len() {
             let members = Archive::parse(&archive.as_bytes()[..end]).unwrap().members();
             let good = members.clone().filter(Result::is_ok).count();

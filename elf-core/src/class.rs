@@ -1,14 +1,19 @@
 //! Class and byte order: the raw structs that a file is made of.
 
-use crate::{Dynamic, FileHeader, ProgramHeader, Record, SectionHeader, Symbol, section::CompressionHeader};
 use crate::table::{Entry, Rows, Table};
+use crate::{
+    Dynamic, FileHeader, ProgramHeader, Record, SectionHeader, Symbol, section::CompressionHeader,
+};
 use crate::{raw32, raw64};
 use core::marker::PhantomData;
 use zerocopy::byteorder::{BE, ByteOrder, LE, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// A raw row of a table: any bytes at any address are a value of it.
-pub trait Row: FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned + Copy + 'static {}
+pub trait Row:
+    FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned + Copy + 'static
+{
+}
 impl<T: FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned + Copy + 'static> Row for T {}
 
 /// A class and byte order: types only. Each raw row turns into the plain view that is the same in every class.

@@ -24,7 +24,8 @@ impl<'a> Crel<'a> {
         let mut data = Leb(bytes);
         let header = data.unsigned().ok_or_else(|| broken(bytes, data, at))?;
         let count = header >> 3;
-        let outside = ErrorKind::Outside { what: "compact relocations", count, file: bytes.len() as u64 };
+        let outside =
+            ErrorKind::Outside { what: "compact relocations", count, file: bytes.len() as u64 };
         // Each has a byte of its own at least.
         let left = usize::try_from(count).ok().filter(|&count| count <= data.0.len());
         let left = left.ok_or(Error { at, kind: outside })?;
@@ -192,7 +193,10 @@ mod tests {
         }
         assert!(Crel::parse(&BYTES[..8], true, 0).is_ok());
         let error = Crel::parse(&BYTES[..2], true, 0x40).err().unwrap();
-        assert_eq!(error.to_string(), "2 compact relocations at offset 0x40 are outside its 0x2 bytes");
+        assert_eq!(
+            error.to_string(),
+            "2 compact relocations at offset 0x40 are outside its 0x2 bytes"
+        );
         let error = Crel::parse(&BYTES[..4], true, 0x40).err().unwrap();
         assert_eq!(error.to_string(), "packed relocation at offset 0x44 is outside its 0x4 bytes");
         let long = [8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1];

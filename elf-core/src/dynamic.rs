@@ -6,12 +6,14 @@ use crate::gnu_hash::GnuHashTable;
 use crate::hash::HashTable;
 use crate::name::{Name, StringTable};
 use crate::names::{
-    DT_AARCH64_AUTH_RELR, DT_AARCH64_AUTH_RELRSZ, DT_ANDROID_REL, DT_ANDROID_RELA, DT_ANDROID_RELASZ, DT_ANDROID_RELR,
-    DT_ANDROID_RELRSZ, DT_ANDROID_RELSZ, DT_AUDIT, DT_AUXILIARY, DT_CONFIG, DT_CREL, DT_DEPAUDIT, DT_FILTER,
-    DT_GNU_HASH, DT_HASH, DT_JMPREL, DT_NEEDED, DT_NULL, DT_PLTREL, DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELASZ, DT_RELR,
-    DT_RELRSZ, DT_RELSZ, DT_RPATH, DT_RUNPATH, DT_SONAME, DT_STRSZ, DT_STRTAB, DT_SYMTAB, DT_VERDEF, DT_VERDEFNUM,
-    DT_VERNEED, DT_VERNEEDNUM, DT_VERSYM, EM_AARCH64, PT_DYNAMIC, SHT_AARCH64_AUTH_RELR, SHT_ANDROID_REL,
-    SHT_ANDROID_RELA, SHT_ANDROID_RELR, SHT_CREL, SHT_DYNAMIC, SHT_REL, SHT_RELA, SHT_RELR,
+    DT_AARCH64_AUTH_RELR, DT_AARCH64_AUTH_RELRSZ, DT_ANDROID_REL, DT_ANDROID_RELA,
+    DT_ANDROID_RELASZ, DT_ANDROID_RELR, DT_ANDROID_RELRSZ, DT_ANDROID_RELSZ, DT_AUDIT,
+    DT_AUXILIARY, DT_CONFIG, DT_CREL, DT_DEPAUDIT, DT_FILTER, DT_GNU_HASH, DT_HASH, DT_JMPREL,
+    DT_NEEDED, DT_NULL, DT_PLTREL, DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELASZ, DT_RELR, DT_RELRSZ,
+    DT_RELSZ, DT_RPATH, DT_RUNPATH, DT_SONAME, DT_STRSZ, DT_STRTAB, DT_SYMTAB, DT_VERDEF,
+    DT_VERDEFNUM, DT_VERNEED, DT_VERNEEDNUM, DT_VERSYM, EM_AARCH64, PT_DYNAMIC,
+    SHT_AARCH64_AUTH_RELR, SHT_ANDROID_REL, SHT_ANDROID_RELA, SHT_ANDROID_RELR, SHT_CREL,
+    SHT_DYNAMIC, SHT_REL, SHT_RELA, SHT_RELR,
 };
 use crate::relocations::Relocations;
 use crate::section::SectionHeader;
@@ -50,7 +52,10 @@ impl<'a> File<'a> {
     /// # Errors
     /// As [`rows`](Self::rows) and [`string_table`](Self::string_table).
     pub fn dynamic_by_section(&self) -> Result<Option<DynamicSection<'a>>, Error> {
-        let Some(section) = self.sections().iter().find(|section| section.r#type == SHT_DYNAMIC) else { return Ok(None) };
+        let Some(section) = self.sections().iter().find(|section| section.r#type == SHT_DYNAMIC)
+        else {
+            return Ok(None);
+        };
         let strings = self.string_table(section.link, "sh_link")?;
         let entries = before_null(self.rows(&section)?);
         Ok(Some(DynamicSection { file: *self, at: section.offset, entries, strings }))
@@ -62,11 +67,22 @@ impl<'a> File<'a> {
     /// [`ErrorKind::Outside`] or [`ErrorKind::UnevenTable`] by the segment; [`ErrorKind::NoAddress`] or
     /// [`ErrorKind::Outside`] by the strings.
     pub fn dynamic_by_segment(&self) -> Result<Option<DynamicSection<'a>>, Error> {
-        let Some(segment) = self.segments().iter().find(|segment| segment.r#type == PT_DYNAMIC) else { return Ok(None) };
-        let entries = Table::parse_bytes(self.bytes(), self.encoding(), segment.offset, segment.file_size)?;
+        let Some(segment) = self.segments().iter().find(|segment| segment.r#type == PT_DYNAMIC)
+        else {
+            return Ok(None);
+        };
+        let entries =
+            Table::parse_bytes(self.bytes(), self.encoding(), segment.offset, segment.file_size)?;
         let entries = before_null(entries);
-        let mut found = DynamicSection { file: *self, at: segment.offset, entries, strings: StringTable::default() };
-        if let Some((at, data)) = found.table("dynamic string table", DT_STRTAB, found.value(DT_STRSZ))? {
+        let mut found = DynamicSection {
+            file: *self,
+            at: segment.offset,
+            entries,
+            strings: StringTable::default(),
+        };
+        if let Some((at, data)) =
+            found.table("dynamic string table", DT_STRTAB, found.value(DT_STRSZ))?
+        {
             found.strings = StringTable::new(data, at);
         }
         Ok(Some(found))
@@ -104,14 +120,19 @@ impl<'a> DynamicSection<'a> {
     /// [`ErrorKind::NoString`] if the string table does not hold it.
     pub fn text(&self, entry: &Dynamic) -> Result<Option<Name<'a>>, Error> {
         match entry.tag.cast_unsigned() {
-            DT_NEEDED | DT_SONAME | DT_RPATH | DT_RUNPATH | DT_AUXILIARY | DT_FILTER | DT_CONFIG | DT_AUDIT
-            | DT_DEPAUDIT => self.strings.get(u32::try_from(entry.value).unwrap_or(u32::MAX)).map(Some),
+            DT_NEEDED | DT_SONAME | DT_RPATH | DT_RUNPATH | DT_AUXILIARY | DT_FILTER
+            | DT_CONFIG | DT_AUDIT | DT_DEPAUDIT => {
+                self.strings.get(u32::try_from(entry.value).unwrap_or(u32::MAX)).map(Some)
+            }
             _ => Ok(None),
         }
     }
 
     /// The texts of all entries with this tag, in order: of `DT_NEEDED`, the libraries that are needed.
-    pub fn texts(&self, tag: u64) -> impl Iterator<Item = Result<Name<'a>, Error>> + Clone + use<'a> {
+    pub fn texts(
+        &self,
+        tag: u64,
+    ) -> impl Iterator<Item = Result<Name<'a>, Error>> + Clone + use<'a> {
         let dynamic = *self;
         let entries = self.entries.iter().filter(move |entry| entry.tag == tag.cast_signed());
         entries.filter_map(move |entry| dynamic.text(&entry).transpose())
@@ -128,7 +149,9 @@ impl<'a> DynamicSection<'a> {
             (None, Some(table)) => table.symbol_count()?.into(),
             (None, None) => return Ok(None),
         };
-        let Some((at, _)) = self.table("dynamic symbol table", DT_SYMTAB, None)? else { return Ok(None) };
+        let Some((at, _)) = self.table("dynamic symbol table", DT_SYMTAB, None)? else {
+            return Ok(None);
+        };
         let symbols = Table::parse(self.file.bytes(), self.file.encoding(), at, count)?;
         let names = self.strings;
         Ok(Some(SymbolTable { section: 0, at, symbols, names, extended: None, first_global: 0 }))
@@ -148,7 +171,9 @@ impl<'a> DynamicSection<'a> {
     /// # Errors
     /// [`ErrorKind::NoAddress`] or [`ErrorKind::Outside`] if it is not in the file.
     pub fn gnu_hash_table(&self) -> Result<Option<GnuHashTable<'a>>, Error> {
-        let Some((at, data)) = self.table("hash table", DT_GNU_HASH, None)? else { return Ok(None) };
+        let Some((at, data)) = self.table("hash table", DT_GNU_HASH, None)? else {
+            return Ok(None);
+        };
         GnuHashTable::parse(data, self.file.encoding(), at).map(Some)
     }
 
@@ -160,19 +185,27 @@ impl<'a> DynamicSection<'a> {
     pub fn versions(&self) -> Result<Option<Versions<'a>>, Error> {
         let indices = self.table("symbol versions", DT_VERSYM, None)?;
         let list = |tag, count| {
-            let count = self.value(count).map_or(u32::MAX, |count| u32::try_from(count).unwrap_or(u32::MAX));
-            Ok(self.table("symbol versions", tag, None)?.map(|(at, data)| (data, at, count, self.strings)))
+            let count = self
+                .value(count)
+                .map_or(u32::MAX, |count| u32::try_from(count).unwrap_or(u32::MAX));
+            Ok(self
+                .table("symbol versions", tag, None)?
+                .map(|(at, data)| (data, at, count, self.strings)))
         };
-        let (definitions, needs) = (list(DT_VERDEF, DT_VERDEFNUM)?, list(DT_VERNEED, DT_VERNEEDNUM)?);
+        let (definitions, needs) =
+            (list(DT_VERDEF, DT_VERDEFNUM)?, list(DT_VERNEED, DT_VERNEEDNUM)?);
         if indices.is_none() && definitions.is_none() && needs.is_none() {
             return Ok(None);
         }
         let encoding = self.file.encoding();
         let indices = match (indices, self.symbol_table()?) {
-            (Some((at, _)), Some(symbols)) => Table::parse(self.file.bytes(), encoding, at, symbols.len() as u64)?,
+            (Some((at, _)), Some(symbols)) => {
+                Table::parse(self.file.bytes(), encoding, at, symbols.len() as u64)?
+            }
             _ => Table::empty(),
         };
-        let definitions = definitions.map_or(Definitions::EMPTY, |list| Definitions::new(encoding, list));
+        let definitions =
+            definitions.map_or(Definitions::EMPTY, |list| Definitions::new(encoding, list));
         let needs = needs.map_or(Needs::EMPTY, |list| Needs::new(encoding, list));
         Ok(Some(Versions { at: self.at, indices, definitions, needs }))
     }
@@ -200,18 +233,31 @@ impl<'a> DynamicSection<'a> {
                 Some(DT_REL) => (DT_PLTRELSZ, SHT_REL),
                 None => return Ok(None),
                 Some(value) => {
-                    return Err(Error { at: self.at, kind: ErrorKind::Invalid { what: "DT_PLTREL", value } });
+                    return Err(Error {
+                        at: self.at,
+                        kind: ErrorKind::Invalid { what: "DT_PLTREL", value },
+                    });
                 }
             },
             _ => return Ok(None),
         };
         let size = if r#type == SHT_CREL { None } else { Some(self.value(size).unwrap_or(0)) };
         let Some((offset, data)) = self.table("relocations", tag, size)? else { return Ok(None) };
-        self.file.relocations(&SectionHeader { r#type, offset, size: data.len() as u64, ..SectionHeader::default() })
+        self.file.relocations(&SectionHeader {
+            r#type,
+            offset,
+            size: data.len() as u64,
+            ..SectionHeader::default()
+        })
     }
 
     /// File offset and bytes of what the entry with this tag names: `size` of them, or all to the end of the segment.
-    fn table(&self, what: &'static str, tag: u64, size: Option<u64>) -> Result<Option<(u64, &'a [u8])>, Error> {
+    fn table(
+        &self,
+        what: &'static str,
+        tag: u64,
+        size: Option<u64>,
+    ) -> Result<Option<(u64, &'a [u8])>, Error> {
         let Some(address) = self.value(tag) else { return Ok(None) };
         if size == Some(0) {
             return Ok(Some((self.at, &[])));

@@ -99,8 +99,12 @@ impl fmt::Display for Error {
         let at = self.at;
         match self.kind {
             ErrorKind::NotElf => write!(f, "not an ELF file"),
-            ErrorKind::UnknownClass(class) => write!(f, "unknown ELF class {class} at offset {at:#x}"),
-            ErrorKind::UnknownByteOrder(data) => write!(f, "unknown byte order {data} at offset {at:#x}"),
+            ErrorKind::UnknownClass(class) => {
+                write!(f, "unknown ELF class {class} at offset {at:#x}")
+            }
+            ErrorKind::UnknownByteOrder(data) => {
+                write!(f, "unknown byte order {data} at offset {at:#x}")
+            }
             ErrorKind::Outside { what, count: 1, file } => {
                 write!(f, "{what} at offset {at:#x} is outside its {file:#x} bytes")
             }
@@ -111,7 +115,10 @@ impl fmt::Display for Error {
                 write!(f, "{what} is {found}, not {expected}, at offset {at:#x}")
             }
             ErrorKind::UnevenTable { what, size, entry } => {
-                write!(f, "the size {size:#x} of the {what} at offset {at:#x} is no multiple of {entry}")
+                write!(
+                    f,
+                    "the size {size:#x} of the {what} at offset {at:#x} is no multiple of {entry}"
+                )
             }
             ErrorKind::NoSection { what, index, count } => {
                 write!(f, "{what} names section {index} of {count}, at offset {at:#x}")
@@ -123,12 +130,20 @@ impl fmt::Display for Error {
                 write!(f, "a section of type {found:#x} at offset {at:#x} is no {what}")
             }
             ErrorKind::NoString { offset, table } => {
-                write!(f, "no string at {offset:#x} in the string table of {table:#x} bytes at offset {at:#x}")
+                write!(
+                    f,
+                    "no string at {offset:#x} in the string table of {table:#x} bytes at offset {at:#x}"
+                )
+            }
+            ErrorKind::Invalid { what, value } => {
+                write!(f, "{what} is {value:#x} at offset {at:#x}")
             }
             ErrorKind::NoAddress { what, address } => {
-                write!(f, "{what} at address {address:#x} is in no segment of the file, at offset {at:#x}")
+                write!(
+                    f,
+                    "{what} at address {address:#x} is in no segment of the file, at offset {at:#x}"
+                )
             }
-            ErrorKind::Invalid { what, value } => write!(f, "{what} is {value:#x} at offset {at:#x}"),
         }
     }
 }

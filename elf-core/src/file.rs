@@ -57,7 +57,15 @@ impl<'a> File<'a> {
             0 => StringTable::default(),
             index => strings(bytes, linked(&sections, &header, index, "e_shstrndx")?)?,
         };
-        Ok(Self { bytes, encoding: C::ENCODING, header, sections, segments, section_names, section_names_index })
+        Ok(Self {
+            bytes,
+            encoding: C::ENCODING,
+            header,
+            sections,
+            segments,
+            section_names,
+            section_names_index,
+        })
     }
 
     /// All bytes of the file.
@@ -144,7 +152,10 @@ impl<'a> File<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::Outside`] if the section leaves the file or is too short for the header.
-    pub fn compressed(&self, section: &SectionHeader) -> Result<Option<(CompressionHeader, &'a [u8])>, Error> {
+    pub fn compressed(
+        &self,
+        section: &SectionHeader,
+    ) -> Result<Option<(CompressionHeader, &'a [u8])>, Error> {
         if !section.flags.contains(SectionFlags::COMPRESSED) {
             return Ok(None);
         }
@@ -167,7 +178,12 @@ impl<'a> File<'a> {
     }
 
     /// [`rows`](Self::rows) of `size` bytes at `offset`: no section header need be in memory for it.
-    fn rows_at<E: Entry>(&self, offset: u64, size: u64, entry_size: u64) -> Result<Table<'a, E>, Error> {
+    fn rows_at<E: Entry>(
+        &self,
+        offset: u64,
+        size: u64,
+        entry_size: u64,
+    ) -> Result<Table<'a, E>, Error> {
         with_class!(self.encoding, C => self.rows_of_class::<E, C>(offset, size, entry_size))
     }
 
@@ -192,7 +208,12 @@ impl<'a> File<'a> {
     /// # Errors
     /// As [`symbol_table_at`](Self::symbol_table_at).
     pub fn symbol_table(&self) -> Result<Option<SymbolTable<'a>>, Error> {
-        self.first_of(SHT_SYMTAB).map(|index| self.symbol_table_at(index)).transpose()
+        // there is one, and compilers put it at the end
+        let behind = self.sections.iter().rev().position(|section| section.r#type == SHT_SYMTAB);
+        let index =
+            behind.and_then(|behind| self.sections.len().checked_sub(behind)?.checked_sub(1));
+        let index = index.and_then(|index| u32::try_from(index).ok());
+        index.map(|index| self.symbol_table_at(index)).transpose()
     }
 
     /// The table of symbols for dynamic linking (`SHT_DYNSYM`), if there is one.
@@ -219,17 +240,31 @@ impl<'a> File<'a> {
             let kind = ErrorKind::SectionType { what: "symbol table", found: section.r#type };
             return Err(Error { at: section.offset, kind });
         }
-        let symbols = self.rows_of_class::<Symbol, C>(section.offset, section.file_size(), section.entry_size)?;
+        let symbols = self.rows_of_class::<Symbol, C>(
+            section.offset,
+            section.file_size(),
+            section.entry_size,
+        )?;
         let names = self.string_table(section.link, "sh_link")?;
         let extended = self.extended_indices(index)?;
-        Ok(SymbolTable { section: index, at: section.offset, symbols, names, extended, first_global: section.info })
+        Ok(SymbolTable {
+            section: index,
+            at: section.offset,
+            symbols,
+            names,
+            extended,
+            first_global: section.info,
+        })
     }
 
     /// The words of a section group: flags first, then the members' indices; `None` for other types (gABI ch. 3).
     ///
     /// # Errors
     /// As [`rows`](Self::rows).
-    pub fn group(&self, section: &SectionHeader) -> Result<Option<impl Iterator<Item = u32> + Clone + use<'a>>, Error> {
+    pub fn group(
+        &self,
+        section: &SectionHeader,
+    ) -> Result<Option<impl Iterator<Item = u32> + Clone + use<'a>>, Error> {
         match section.r#type {
             SHT_GROUP => Ok(Some(self.rows::<Word>(section)?.iter())),
             _ => Ok(None),
@@ -251,14 +286,9 @@ impl<'a> File<'a> {
 
     /// Index of the first section of this type.
     fn first_of(&self, r#type: u32) -> Option<u32> {
-        let mut index = 0_u32;
-        for section in self.sections {
-            if section.r#type == r#type {
-                return Some(index);
-            }
-            index = index.saturating_add(1);
-        }
-        None
+        self.sections
+            .position(|section| section.r#type == r#type)
+            .and_then(|index| u32::try_from(index).ok())
     }
 
     /// The `SHT_SYMTAB_SHNDX` section of symbol table `index`. Only files with so many sections have one.
@@ -266,15 +296,19 @@ impl<'a> File<'a> {
         if self.sections.len() < SHN_LORESERVE.into() {
             return Ok(None);
         }
-        let mut sections = self.sections.iter();
-        let found = sections.find(|section| section.r#type == SHT_SYMTAB_SHNDX && section.link == index);
+        let is =
+            |section: &SectionHeader| section.r#type == SHT_SYMTAB_SHNDX && section.link == index;
+        let found = self.sections.position(is).and_then(|at| self.sections.get(at));
         found.map(|section| self.rows(&section)).transpose()
     }
 }
 
 impl core::fmt::Debug for File<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("File").field("encoding", &self.encoding).field("header", &self.header).finish_non_exhaustive()
+        f.debug_struct("File")
+            .field("encoding", &self.encoding)
+            .field("header", &self.header)
+            .finish_non_exhaustive()
     }
 }
 
@@ -282,7 +316,10 @@ impl core::fmt::Debug for File<'_> {
 fn one<E: Entry, C: Class>(bytes: &[u8], at: u64) -> Result<E::View, Error> {
     match table::rows::<E::Raw<C>>(bytes, E::WHAT, at, 1)? {
         [row, ..] => Ok((*row).into()),
-        [] => Err(Error { at, kind: ErrorKind::Outside { what: E::WHAT, count: 1, file: bytes.len() as u64 } }),
+        [] => Err(Error {
+            at,
+            kind: ErrorKind::Outside { what: E::WHAT, count: 1, file: bytes.len() as u64 },
+        }),
     }
 }
 
@@ -320,7 +357,10 @@ fn data<'a>(bytes: &'a [u8], section: &SectionHeader) -> Result<&'a [u8], Error>
 }
 
 /// Section 0, which holds what the file header has no room for, if there are section headers.
-fn first_section<C: Class>(bytes: &[u8], header: &FileHeader) -> Result<Option<SectionHeader>, Error> {
+fn first_section<C: Class>(
+    bytes: &[u8],
+    header: &FileHeader,
+) -> Result<Option<SectionHeader>, Error> {
     if header.section_headers == 0 {
         return Ok(None);
     }
@@ -348,5 +388,9 @@ fn segments<'a, C: Class>(
 /// Checks an entry size in the file header.
 fn entry_size(what: &'static str, found: u16, expected: u64) -> Result<(), Error> {
     let found = found.into();
-    if found == expected { Ok(()) } else { Err(Error { at: 0, kind: ErrorKind::EntrySize { what, found, expected } }) }
+    if found == expected {
+        Ok(())
+    } else {
+        Err(Error { at: 0, kind: ErrorKind::EntrySize { what, found, expected } })
+    }
 }

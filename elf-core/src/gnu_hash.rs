@@ -82,7 +82,11 @@ impl<'a> GnuHashTable<'a> {
     ///
     /// # Errors
     /// As [`find_where`](Self::find_where).
-    pub fn find(&self, name: Name<'_>, symbols: &SymbolTable<'_>) -> Result<Option<(u32, Symbol)>, Error> {
+    pub fn find(
+        &self,
+        name: Name<'_>,
+        symbols: &SymbolTable<'_>,
+    ) -> Result<Option<(u32, Symbol)>, Error> {
         self.find_where(name, symbols, |_, _| true)
     }
 
@@ -101,7 +105,8 @@ impl<'a> GnuHashTable<'a> {
         if !self.may_hold(hash) {
             return Ok(None);
         }
-        let bucket = usize::try_from(hash).ok().and_then(|hash| hash.checked_rem(self.buckets.len()));
+        let bucket =
+            usize::try_from(hash).ok().and_then(|hash| hash.checked_rem(self.buckets.len()));
         let first = bucket.and_then(|bucket| self.buckets.get(bucket)).unwrap_or(0);
         if first < self.first {
             return Ok(None);
@@ -140,7 +145,8 @@ impl<'a> GnuHashTable<'a> {
     }
 
     fn endless(&self, first: u32) -> Error {
-        let kind = ErrorKind::Invalid { what: "chain of a hash table without end", value: first.into() };
+        let kind =
+            ErrorKind::Invalid { what: "chain of a hash table without end", value: first.into() };
         Error { at: self.at, kind }
     }
 }
@@ -148,7 +154,9 @@ impl<'a> GnuHashTable<'a> {
 /// The hash of a name in `DT_GNU_HASH`.
 #[must_use]
 pub fn gnu_hash(name: Name<'_>) -> u32 {
-    name.as_bytes().iter().fold(5381, |hash: u32, &byte| hash.wrapping_mul(33).wrapping_add(byte.into()))
+    name.as_bytes()
+        .iter()
+        .fold(5381, |hash: u32, &byte| hash.wrapping_mul(33).wrapping_add(byte.into()))
 }
 
 impl<'a> File<'a> {
@@ -156,7 +164,10 @@ impl<'a> File<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::Outside`] if the section leaves the file or the table the section.
-    pub fn gnu_hash_table(&self, section: &SectionHeader) -> Result<Option<GnuHashTable<'a>>, Error> {
+    pub fn gnu_hash_table(
+        &self,
+        section: &SectionHeader,
+    ) -> Result<Option<GnuHashTable<'a>>, Error> {
         if section.r#type != SHT_GNU_HASH {
             return Ok(None);
         }

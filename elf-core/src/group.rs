@@ -46,7 +46,8 @@ impl<'a> File<'a> {
             return Ok(None);
         }
         let words: Table<'a, Word> = self.rows(section)?;
-        let outside = ErrorKind::Outside { what: "flags of a section group", count: 1, file: section.size };
+        let outside =
+            ErrorKind::Outside { what: "flags of a section group", count: 1, file: section.size };
         let missing = Error { at: section.offset, kind: outside };
         let (flags, members) = words.get(0).zip(words.slice(1, words.len())).ok_or(missing)?;
         let symbols = self.symbol_table_at(section.link)?;

@@ -27,7 +27,13 @@ enum Words<'a> {
 
 impl<'a> Words<'a> {
     /// `count` words at `at` bytes.
-    fn parse(bytes: &'a [u8], encoding: Encoding, wide: bool, at: u64, count: u64) -> Result<Self, Error> {
+    fn parse(
+        bytes: &'a [u8],
+        encoding: Encoding,
+        wide: bool,
+        at: u64,
+        count: u64,
+    ) -> Result<Self, Error> {
         Ok(match wide {
             true => Self::Wide(Table::parse(bytes, encoding, at, count)?),
             false => Self::Narrow(Table::parse(bytes, encoding, at, count)?),
@@ -63,7 +69,11 @@ impl<'a> HashTable<'a> {
         };
         let head = words(0, 2)?;
         let (buckets, chains) = (head.get(0).unwrap_or(0), head.get(1).unwrap_or(0));
-        Ok(Self { at, buckets: words(2, buckets)?, chains: words(buckets.saturating_add(2), chains)? })
+        Ok(Self {
+            at,
+            buckets: words(2, buckets)?,
+            chains: words(buckets.saturating_add(2), chains)?,
+        })
     }
 
     /// Number of symbols in the symbol table: that of the chains' words.
@@ -82,7 +92,11 @@ impl<'a> HashTable<'a> {
     ///
     /// # Errors
     /// As [`find_where`](Self::find_where).
-    pub fn find(&self, name: Name<'_>, symbols: &SymbolTable<'_>) -> Result<Option<(u32, Symbol)>, Error> {
+    pub fn find(
+        &self,
+        name: Name<'_>,
+        symbols: &SymbolTable<'_>,
+    ) -> Result<Option<(u32, Symbol)>, Error> {
         self.find_where(name, symbols, |_, _| true)
     }
 
@@ -110,9 +124,15 @@ impl<'a> HashTable<'a> {
                 return Ok(Some((index, symbol)));
             }
             let count = self.chains.len() as u64;
-            next = self.chains.get(next).ok_or(Error { at: self.at, kind: ErrorKind::NoSymbol { index, count } })?;
+            next = self
+                .chains
+                .get(next)
+                .ok_or(Error { at: self.at, kind: ErrorKind::NoSymbol { index, count } })?;
         }
-        Err(Error { at: self.at, kind: ErrorKind::Invalid { what: "chain of a hash table without end", value: next } })
+        Err(Error {
+            at: self.at,
+            kind: ErrorKind::Invalid { what: "chain of a hash table without end", value: next },
+        })
     }
 }
 
@@ -141,11 +161,13 @@ impl<'a> File<'a> {
             8 => true,
             _ => self.has_wide_hash(),
         };
-        HashTable::parse(self.section_data(section)?, self.encoding(), wide, section.offset).map(Some)
+        HashTable::parse(self.section_data(section)?, self.encoding(), wide, section.offset)
+            .map(Some)
     }
 
     /// Whether the words of hash tables have 64 bits.
     pub(crate) fn has_wide_hash(&self) -> bool {
-        self.encoding().is_64() && matches!(self.header().machine, EM_ALPHA | EM_FAKE_ALPHA | EM_S390)
+        self.encoding().is_64()
+            && matches!(self.header().machine, EM_ALPHA | EM_FAKE_ALPHA | EM_S390)
     }
 }

@@ -54,7 +54,10 @@ impl Leb<'_> {
             shift = shift.saturating_add(7);
             if byte < 0x80 {
                 let negative = byte & 0x40 != 0;
-                return Some((value | if negative { u64::MAX.unbounded_shl(shift) } else { 0 }).cast_signed());
+                return Some(
+                    (value | if negative { u64::MAX.unbounded_shl(shift) } else { 0 })
+                        .cast_signed(),
+                );
             }
         }
     }

@@ -81,11 +81,13 @@ mod version_list;
 mod word;
 
 pub use android::{AndroidPacked, AndroidPackedIter};
-pub use apply::{ApplyError, ApplyErrorKind, Query, Resolve, SectionMut, apply, apply_kind};
+pub use apply::{
+    ApplyError, ApplyErrorKind, Query, Resolve, SectionMut, apply, apply_all, apply_kind,
+};
 pub use class::{Class, Elf32, Elf64, Encoding, Row};
+pub use crel::{Crel, CrelIter};
 pub use dynamic::DynamicSection;
 pub use error::{Error, ErrorKind};
-pub use crel::{Crel, CrelIter};
 pub use file::File;
 pub use gnu_hash::{GnuHashTable, gnu_hash};
 pub use group::Group;

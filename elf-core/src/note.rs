@@ -54,11 +54,21 @@ impl<'a> Notes<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] if `alignment` is another one.
-    pub fn new(bytes: &'a [u8], encoding: Encoding, alignment: u64, at: u64) -> Result<Self, Error> {
+    pub fn new(
+        bytes: &'a [u8],
+        encoding: Encoding,
+        alignment: u64,
+        at: u64,
+    ) -> Result<Self, Error> {
         let alignment = match alignment {
             0..=4 => 4,
             8 => 8,
-            value => return Err(Error { at, kind: ErrorKind::Invalid { what: "alignment of notes", value } }),
+            value => {
+                return Err(Error {
+                    at,
+                    kind: ErrorKind::Invalid { what: "alignment of notes", value },
+                });
+            }
         };
         Ok(Self { rest: bytes, at, alignment, encoding })
     }
@@ -73,7 +83,8 @@ impl<'a> Notes<'a> {
             let part = if size == 0 { &[] } else { bytes.get(start..end)? };
             Some((part, end.checked_next_multiple_of(self.alignment)?))
         };
-        let parts = part(HEAD, head.owner).and_then(|(owner, start)| Some((owner, start, part(start, head.data)?)));
+        let parts = part(HEAD, head.owner)
+            .and_then(|(owner, start)| Some((owner, start, part(start, head.data)?)));
         let (name, start, (data, next)) = parts.ok_or(Error { at, kind: outside })?;
         self.rest = bytes.get(next..).unwrap_or(&[]);
         self.at = at.saturating_add(next as u64);
@@ -103,7 +114,8 @@ impl<'a> File<'a> {
         if section.r#type != SHT_NOTE {
             return Ok(None);
         }
-        Notes::new(self.section_data(section)?, self.encoding(), section.alignment, section.offset).map(Some)
+        Notes::new(self.section_data(section)?, self.encoding(), section.alignment, section.offset)
+            .map(Some)
     }
 
     /// The notes in a segment of type `PT_NOTE` or `PT_GNU_PROPERTY`; `None` for other types.
@@ -114,7 +126,8 @@ impl<'a> File<'a> {
         if segment.r#type != PT_NOTE && segment.r#type != PT_GNU_PROPERTY {
             return Ok(None);
         }
-        Notes::new(self.segment_data(segment)?, self.encoding(), segment.alignment, segment.offset).map(Some)
+        Notes::new(self.segment_data(segment)?, self.encoding(), segment.alignment, segment.offset)
+            .map(Some)
     }
 }
 
@@ -169,8 +182,10 @@ mod tests {
                 let bytes = bytes(align, big);
                 let notes = Notes::new(&bytes, encoding, align as u64, 0x40).unwrap();
                 let notes: Vec<_> = notes.map(Result::unwrap).collect();
-                let found: Vec<_> =
-                    notes.iter().map(|note| (note.at, note.owner.to_str().unwrap(), note.r#type, note.data)).collect();
+                let found: Vec<_> = notes
+                    .iter()
+                    .map(|note| (note.at, note.owner.to_str().unwrap(), note.r#type, note.data))
+                    .collect();
                 assert_eq!(found, [(0x40, "GNU", 3, &b"12345"[..]), (0x40 + second, "Go", 7, b"")]);
                 assert_eq!(notes[0].data_at, 0x50);
                 assert!(notes[0].properties().is_none());
@@ -186,7 +201,10 @@ mod tests {
             let good = notes.clone().take_while(Result::is_ok).count();
             match end {
                 21..=24 => assert_eq!((good, notes.count()), (1, 1), "padding may be missing"),
-                _ => assert_eq!((good, notes.count()), (usize::from(end > 24), usize::from(end > 24) + 1)),
+                _ => assert_eq!(
+                    (good, notes.count()),
+                    (usize::from(end > 24), usize::from(end > 24) + 1)
+                ),
             }
         }
     }
@@ -194,7 +212,14 @@ mod tests {
     #[test]
     fn errors() {
         let bytes = bytes(4, false);
-        let error = |bytes| Notes::new(bytes, Encoding::Elf64Le, 1, 0x40).unwrap().next().unwrap().unwrap_err().to_string();
+        let error = |bytes| {
+            Notes::new(bytes, Encoding::Elf64Le, 1, 0x40)
+                .unwrap()
+                .next()
+                .unwrap()
+                .unwrap_err()
+                .to_string()
+        };
         assert_eq!(error(&bytes[..11]), "note at offset 0x40 is outside its 0xb bytes");
         assert_eq!(error(&bytes[..20]), "note at offset 0x40 is outside its 0x14 bytes");
         let error = Notes::new(&bytes, Encoding::Elf64Le, 16, 0x40).unwrap_err();

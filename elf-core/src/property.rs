@@ -49,10 +49,13 @@ impl<'a> Properties<'a> {
     fn step(&mut self) -> Result<Property<'a>, Error> {
         let (bytes, at) = (core::mem::take(&mut self.rest), self.at);
         let Head { r#type, size } = table::row::<Head>(bytes, self.encoding, 0, at)?;
-        let (start, align) = (size_of::<raw::Property>(), if self.encoding.is_64() { 8 } else { 4 });
+        let (start, align) =
+            (size_of::<raw::Property>(), if self.encoding.is_64() { 8 } else { 4 });
         let end = usize::try_from(size).ok().and_then(|size| start.checked_add(size));
-        let data = end.and_then(|end| Some((bytes.get(start..end)?, end.checked_next_multiple_of(align)?)));
-        let outside = ErrorKind::Outside { what: "program property", count: 1, file: bytes.len() as u64 };
+        let data = end
+            .and_then(|end| Some((bytes.get(start..end)?, end.checked_next_multiple_of(align)?)));
+        let outside =
+            ErrorKind::Outside { what: "program property", count: 1, file: bytes.len() as u64 };
         let (data, next) = data.ok_or(Error { at, kind: outside })?;
         self.rest = bytes.get(next..).unwrap_or(&[]);
         self.at = at.saturating_add(next as u64);
@@ -103,7 +106,9 @@ mod tests {
         let two = [&WIDE[..], &[1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0]].concat();
         let narrow = [&WIDE[..12], &WIDE[..12]].concat();
         let read = |bytes, encoding| -> Vec<_> {
-            Properties::new(bytes, encoding, 0).map(|it| it.map(|it| (it.at, it.r#type, it.value())).unwrap()).collect()
+            Properties::new(bytes, encoding, 0)
+                .map(|it| it.map(|it| (it.at, it.r#type, it.value())).unwrap())
+                .collect()
         };
         let cet = 0xc000_0002;
         assert_eq!(read(&two, Encoding::Elf64Le), [(0, cet, Some(3)), (16, 1, Some(0x10_0000))]);
@@ -116,7 +121,10 @@ mod tests {
         for end in 1..12 {
             let mut properties = Properties::new(&WIDE[..end], Encoding::Elf64Le, 0x50);
             let error = properties.next().unwrap().unwrap_err().to_string();
-            assert_eq!(error, std::format!("program property at offset 0x50 is outside its {end:#x} bytes"));
+            assert_eq!(
+                error,
+                std::format!("program property at offset 0x50 is outside its {end:#x} bytes")
+            );
             assert!(properties.next().is_none());
         }
     }

@@ -88,7 +88,12 @@ macro_rules! from_raw {
             #[inline]
             fn from(raw: $raw::Rela<O>) -> Self {
                 let (symbol, r#type) = $split(raw.r_info.get());
-                Self { offset: raw.r_offset.get().into(), symbol, r#type, addend: Some(raw.r_addend.get().into()) }
+                Self {
+                    offset: raw.r_offset.get().into(),
+                    symbol,
+                    r#type,
+                    addend: Some(raw.r_addend.get().into()),
+                }
             }
         }
 
@@ -116,7 +121,8 @@ mod tests {
         let big = [0, 0, 0, 0, 0, 0, 0, 0x10, 1, 2, 3, 4, 5, 6, 7, 8];
         let little = Mips64El::<raw64::Rel<LE>>::read_from_bytes(&little).unwrap();
         let big = raw64::Rel::<BE>::read_from_bytes(&big).unwrap();
-        let record = Record { offset: 0x10, symbol: 0x0102_0304, r#type: 0x0506_0708, addend: None };
+        let record =
+            Record { offset: 0x10, symbol: 0x0102_0304, r#type: 0x0506_0708, addend: None };
         assert_eq!((Record::from(little), Record::from(big)), (record, record));
     }
 }

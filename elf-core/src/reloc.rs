@@ -22,13 +22,30 @@ pub struct Kind {
     pub select: Option<fn(before: &[u8]) -> Value>,
     /// Who resolves it.
     pub stage: Stage,
+    /// What the field is like, found out once.
+    pub(crate) shape: Shape,
 }
 
 impl Kind {
     /// A row: number, name, formula, check, field.
     #[must_use]
-    pub const fn new(number: u32, name: &'static str, value: Value, check: Check, field: Field) -> Self {
-        Self { number, name, value, check, field, select: None, stage: Stage::Link }
+    pub const fn new(
+        number: u32,
+        name: &'static str,
+        value: Value,
+        check: Check,
+        field: Field,
+    ) -> Self {
+        Self {
+            number,
+            name,
+            value,
+            check,
+            field,
+            select: None,
+            stage: Stage::Link,
+            shape: field.shape(),
+        }
     }
 
     /// A row that says nothing but its name: no bits change.
@@ -54,7 +71,7 @@ impl Kind {
     /// The same with a formula that the instruction decides.
     #[must_use]
     pub const fn select(self, select: fn(before: &[u8]) -> Value) -> Self {
-        Self { select: Some(select), ..self }
+        Self { select: Some(select), shape: Shape::Parts, ..self }
     }
 }
 
@@ -272,7 +289,9 @@ impl Check {
                 (half.wrapping_neg(), half.wrapping_sub(1))
             }
             Self::Unsigned(bits) => (0, power(bits).wrapping_sub(1)),
-            Self::Either(bits) => (power(bits.saturating_sub(1)).wrapping_neg(), power(bits).wrapping_sub(1)),
+            Self::Either(bits) => {
+                (power(bits.saturating_sub(1)).wrapping_neg(), power(bits).wrapping_sub(1))
+            }
         }
     }
 }
@@ -288,6 +307,19 @@ pub struct Field {
     pub order: Order,
     /// For the few that also change the opcode: the word with its parts filled, and the value, make the word.
     pub encode: Option<fn(word: u64, value: i64) -> u64>,
+}
+
+/// How a word is written: most are whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Not at all.
+    Nothing,
+    /// The value is the four bytes.
+    Whole4,
+    /// The value is the eight bytes.
+    Whole8,
+    /// Piece by piece.
+    Parts,
 }
 
 /// Whose byte order a word has.
@@ -330,13 +362,22 @@ impl Field {
     }
 
     /// Whether the field is the whole word and takes the value as it is.
-    #[inline]
-    pub(crate) const fn is_whole(&self) -> bool {
+    const fn is_whole(&self) -> bool {
         match self.parts {
             [Bits { at: 0, shift: 0, role: None, width, .. }] => {
                 *width as usize == self.bytes.saturating_mul(8) && self.encode.is_none()
             }
             _ => false,
+        }
+    }
+
+    /// How the word is written.
+    pub(crate) const fn shape(&self) -> Shape {
+        match self.bytes {
+            0 => Shape::Nothing,
+            4 if self.is_whole() => Shape::Whole4,
+            8 if self.is_whole() => Shape::Whole8,
+            _ => Shape::Parts,
         }
     }
 }
@@ -433,16 +474,20 @@ pub const fn well_formed(kinds: &[Kind]) -> bool {
 }
 
 const fn field_well_formed(field: &Field) -> bool {
-    if !matches!(field.bytes, 0 | 1 | 2 | 4 | 8 | 16) || (field.encode.is_some() && field.bytes > 8) {
+    if !matches!(field.bytes, 0 | 1 | 2 | 4 | 8 | 16) || (field.encode.is_some() && field.bytes > 8)
+    {
         return false;
     }
     let mut rest = field.parts;
     let mut used = 0u128;
     while let [bits, tail @ ..] = rest {
-        if bits.width == 0 || bits.width > 64 || bits.at + bits.width > field.bytes as u32 * 8 {
+        if bits.width == 0
+            || bits.width > 64
+            || bits.at.saturating_add(bits.width) > field.bytes as u32 * 8
+        {
             return false;
         }
-        let mask = (u128::MAX >> (128 - bits.width)) << bits.at;
+        let mask = (bits.mask() as u128).unbounded_shl(bits.at);
         if used & mask != 0 {
             return false;
         }

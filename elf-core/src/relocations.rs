@@ -6,8 +6,8 @@ use crate::crel::{Crel, CrelIter};
 use crate::error::Error;
 use crate::file::File;
 use crate::names::{
-    EM_AARCH64, EM_MIPS, SHT_AARCH64_AUTH_RELR, SHT_ANDROID_REL, SHT_ANDROID_RELA, SHT_ANDROID_RELR, SHT_CREL, SHT_REL,
-    SHT_RELA, SHT_RELR,
+    EM_AARCH64, EM_MIPS, SHT_AARCH64_AUTH_RELR, SHT_ANDROID_REL, SHT_ANDROID_RELA,
+    SHT_ANDROID_RELR, SHT_CREL, SHT_REL, SHT_RELA, SHT_RELR,
 };
 use crate::record::{Mips64ElRel, Mips64ElRela, Record, Rel, Rela};
 use crate::relr::{self, Relr, RelrIter};
@@ -91,6 +91,19 @@ impl<'a> Relocations<'a> {
         }
     }
 
+    /// Calls `f` with every record in order, up to the first error: faster than a loop over [`iter`](Self::iter) for the form
+    /// that most objects have.
+    ///
+    /// # Errors
+    /// The first error of `f`.
+    #[inline]
+    pub fn try_for_each<E>(&self, f: impl FnMut(Record) -> Result<(), E>) -> Result<(), E> {
+        match self {
+            Self::Rela(table) => table.try_for_each(f),
+            other => other.iter().try_for_each(f),
+        }
+    }
+
     /// The records by index, at the cost of `len / stops.len()` steps each at most.
     ///
     /// Tables need no `stops`; those of packed forms are set here, in one pass.
@@ -98,7 +111,9 @@ impl<'a> Relocations<'a> {
     pub fn indexed<'s>(&self, stops: &'s mut [RelocationIter<'a>]) -> IndexedRelocations<'a, 's> {
         let step = match self {
             Self::Rela(_) | Self::Rel(_) | Self::Mips64ElRela(_) | Self::Mips64ElRel(_) => 0,
-            packed => packed.len().checked_div(stops.len()).map_or(0, |step| step.saturating_add(1)),
+            packed => {
+                packed.len().checked_div(stops.len()).map_or(0, |step| step.saturating_add(1))
+            }
         };
         let mut iter = self.iter();
         if let Some(skip) = step.checked_sub(1) {
@@ -136,14 +151,26 @@ impl<'a> File<'a> {
     fn packed_relocations(&self, section: SectionHeader) -> Result<Option<Relocations<'a>>, Error> {
         let (machine, is_64) = (self.header().machine, self.encoding().is_64());
         Ok(Some(match section.r#type {
-            SHT_RELR | SHT_ANDROID_RELR => self.relr(&section, relr::relative_type(machine, is_64))?,
-            SHT_AARCH64_AUTH_RELR if machine == EM_AARCH64 => self.relr(&section, relr::AARCH64_AUTH_RELATIVE)?,
-            SHT_CREL => Relocations::Crel(Crel::parse(self.section_data(&section)?, is_64, section.offset)?),
+            SHT_RELR | SHT_ANDROID_RELR => {
+                self.relr(&section, relr::relative_type(machine, is_64))?
+            }
+            SHT_AARCH64_AUTH_RELR if machine == EM_AARCH64 => {
+                self.relr(&section, relr::AARCH64_AUTH_RELATIVE)?
+            }
+            SHT_CREL => {
+                Relocations::Crel(Crel::parse(self.section_data(&section)?, is_64, section.offset)?)
+            }
             SHT_ANDROID_REL | SHT_ANDROID_RELA => {
                 // Each relocation has a place of its own, most of them in the file.
                 let (data, limit) = (self.section_data(&section)?, self.bytes().len());
                 let has_addends = section.r#type == SHT_ANDROID_RELA;
-                Relocations::Android(AndroidPacked::parse(data, has_addends, is_64, limit, section.offset)?)
+                Relocations::Android(AndroidPacked::parse(
+                    data,
+                    has_addends,
+                    is_64,
+                    limit,
+                    section.offset,
+                )?)
             }
             _ => return Ok(None),
         }))

@@ -2,9 +2,9 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::names::{
-    EM_386, EM_68K, EM_AARCH64, EM_ALPHA, EM_AMDGPU, EM_ARC_COMPACT, EM_ARC_COMPACT2, EM_ARM, EM_CSKY, EM_HEXAGON,
-    EM_IAMCU, EM_LOONGARCH, EM_MIPS, EM_PPC, EM_PPC64, EM_RISCV, EM_S390, EM_SH, EM_SPARC, EM_SPARC32PLUS, EM_SPARCV9,
-    EM_VE, EM_X86_64,
+    EM_68K, EM_386, EM_AARCH64, EM_ALPHA, EM_AMDGPU, EM_ARC_COMPACT, EM_ARC_COMPACT2, EM_ARM,
+    EM_CSKY, EM_HEXAGON, EM_IAMCU, EM_LOONGARCH, EM_MIPS, EM_PPC, EM_PPC64, EM_RISCV, EM_S390,
+    EM_SH, EM_SPARC, EM_SPARC32PLUS, EM_SPARCV9, EM_VE, EM_X86_64,
 };
 use crate::record::Record;
 use crate::table::{Table, TableIter};
@@ -26,11 +26,19 @@ impl<'a> Relr<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::Outside`] if there are more of them than a `usize` counts.
-    pub fn new(words: Table<'a, Address>, is_64: bool, r#type: u32, at: u64) -> Result<Self, Error> {
+    pub fn new(
+        words: Table<'a, Address>,
+        is_64: bool,
+        r#type: u32,
+        at: u64,
+    ) -> Result<Self, Error> {
         let count = |sum: Option<usize>, word| sum?.checked_add(places(word));
         let file = words.len() as u64;
         let len = words.iter().fold(Some(0), count);
-        let len = len.ok_or(Error { at, kind: ErrorKind::Outside { what: "relative relocations", count: u64::MAX, file } })?;
+        let len = len.ok_or(Error {
+            at,
+            kind: ErrorKind::Outside { what: "relative relocations", count: u64::MAX, file },
+        })?;
         Ok(Self { words, len, r#type, is_64 })
     }
 
@@ -195,7 +203,8 @@ mod tests {
 
     #[test]
     fn addresses_of_32_bits_wrap() {
-        let bytes: Vec<u8> = [0xffff_fffc_u32, 3].iter().flat_map(|word| word.to_le_bytes()).collect();
+        let bytes: Vec<u8> =
+            [0xffff_fffc_u32, 3].iter().flat_map(|word| word.to_le_bytes()).collect();
         let words = Table::parse_bytes(&bytes, Encoding::Elf32Le, 0, 8).unwrap();
         let relr = Relr::new(words, false, 8, 0).unwrap();
         assert!(relr.iter().map(|record| record.offset).eq([0xffff_fffc, 0]));

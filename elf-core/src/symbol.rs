@@ -169,14 +169,9 @@ impl<'a> SymbolTable<'a> {
     /// The first symbol of this name that the file defines: found by looking at one after the other.
     #[must_use]
     pub fn find(&self, name: Name<'_>) -> Option<(u32, Symbol)> {
-        let mut index = 0_u32;
-        for symbol in self.symbols {
-            if !symbol.is_undefined() && self.name_of(&symbol).is_ok_and(|found| found == name) {
-                return Some((index, symbol));
-            }
-            index = index.saturating_add(1);
-        }
-        None
+        (0..u32::MAX).zip(self.symbols.iter()).find(|(_, symbol)| {
+            !symbol.is_undefined() && self.name_of(symbol).is_ok_and(|found| found == name)
+        })
     }
 }
 

@@ -11,7 +11,12 @@ use zerocopy::byteorder::{BE, LE};
 ///
 /// # Errors
 /// [`ErrorKind::Outside`] unless every row lies inside `file`.
-pub fn rows<'a, T: Row>(file: &'a [u8], what: &'static str, at: u64, count: u64) -> Result<&'a [T], Error> {
+pub fn rows<'a, T: Row>(
+    file: &'a [u8],
+    what: &'static str,
+    at: u64,
+    count: u64,
+) -> Result<&'a [T], Error> {
     usize::try_from(at)
         .ok()
         .and_then(|at| file.get(at..))
@@ -25,7 +30,12 @@ pub fn rows<'a, T: Row>(file: &'a [u8], what: &'static str, at: u64, count: u64)
 ///
 /// # Errors
 /// [`ErrorKind::Outside`] unless all of them lie inside `file`.
-pub fn bytes<'a>(file: &'a [u8], what: &'static str, at: u64, size: u64) -> Result<&'a [u8], Error> {
+pub fn bytes<'a>(
+    file: &'a [u8],
+    what: &'static str,
+    at: u64,
+    size: u64,
+) -> Result<&'a [u8], Error> {
     usize::try_from(at)
         .ok()
         .and_then(|at| file.get(at..))
@@ -38,10 +48,18 @@ pub fn bytes<'a>(file: &'a [u8], what: &'static str, at: u64, size: u64) -> Resu
 ///
 /// # Errors
 /// [`ErrorKind::Outside`] unless all of it lies inside `bytes`.
-pub(crate) fn row<E: Entry>(bytes: &[u8], encoding: Encoding, offset: u64, at: u64) -> Result<E::View, Error> {
+pub(crate) fn row<E: Entry>(
+    bytes: &[u8],
+    encoding: Encoding,
+    offset: u64,
+    at: u64,
+) -> Result<E::View, Error> {
     let row = with_class!(encoding, C => rows::<E::Raw<C>>(bytes, E::WHAT, offset, 1).map(|rows| first::<E, C>(rows)));
     let at = at.saturating_add(offset);
-    let outside = Error { at, kind: ErrorKind::Outside { what: E::WHAT, count: 1, file: bytes.len() as u64 } };
+    let outside = Error {
+        at,
+        kind: ErrorKind::Outside { what: E::WHAT, count: 1, file: bytes.len() as u64 },
+    };
     row.ok().flatten().ok_or(outside)
 }
 
@@ -114,7 +132,12 @@ impl<'a, E: Entry> Table<'a, E> {
     ///
     /// # Errors
     /// [`ErrorKind::Outside`] unless the bytes lie inside `file`; [`ErrorKind::UnevenTable`] if a part of a row is left.
-    pub fn parse_bytes(file: &'a [u8], encoding: Encoding, at: u64, size: u64) -> Result<Self, Error> {
+    pub fn parse_bytes(
+        file: &'a [u8],
+        encoding: Encoding,
+        at: u64,
+        size: u64,
+    ) -> Result<Self, Error> {
         with_class!(encoding, C => Self::of_bytes::<C>(file, at, size))
     }
 
@@ -161,6 +184,53 @@ impl<'a, E: Entry> Table<'a, E> {
             Rows::Elf64Le(rows) => Rows::Elf64Le(rows.get(start..end)?),
             Rows::Elf64Be(rows) => Rows::Elf64Be(rows.get(start..end)?),
         }))
+    }
+
+    /// Calls `f` with every row in order, up to the first error.
+    ///
+    /// Faster than a loop over [`iter`](Self::iter) for files of the machine's own class: it is asked for once, not for every
+    /// row.
+    ///
+    /// # Errors
+    /// The first error of `f`.
+    #[inline]
+    pub fn try_for_each<Error>(
+        &self,
+        mut f: impl FnMut(E::View) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if let Some(rows) = self.native() {
+            return rows.iter().try_for_each(|&row| f(row.into()));
+        }
+        self.iter().try_for_each(f)
+    }
+
+    /// The rows, if they are of the machine's own class.
+    #[cfg(target_pointer_width = "64")]
+    #[inline]
+    const fn native(&self) -> Option<&'a [E::Raw<Elf64<LE>>]> {
+        match self.0 {
+            Rows::Elf64Le(rows) => Some(rows),
+            _ => None,
+        }
+    }
+
+    /// The rows, if they are of the machine's own class.
+    #[cfg(not(target_pointer_width = "64"))]
+    #[inline]
+    const fn native(&self) -> Option<&'a [E::Raw<Elf32<LE>>]> {
+        match self.0 {
+            Rows::Elf32Le(rows) => Some(rows),
+            _ => None,
+        }
+    }
+
+    /// Index of the first row that `is` what is looked for.
+    #[inline]
+    pub fn position(&self, mut is: impl FnMut(&E::View) -> bool) -> Option<usize> {
+        if let Some(rows) = self.native() {
+            return rows.iter().position(|&row| is(&row.into()));
+        }
+        self.iter().position(|row| is(&row))
     }
 
     /// The rows in order.

@@ -5,13 +5,16 @@ use crate::error::{Error, ErrorKind};
 use crate::file::File;
 use crate::name::{Name, StringTable};
 use crate::names::{
-    SHT_GNU_verdef, SHT_GNU_verneed, SHT_GNU_versym, VER_NDX_GLOBAL, VER_NDX_LOCAL, VERSYM_HIDDEN, VERSYM_VERSION,
+    SHT_GNU_verdef, SHT_GNU_verneed, SHT_GNU_versym, VER_NDX_GLOBAL, VER_NDX_LOCAL, VERSYM_HIDDEN,
+    VERSYM_VERSION,
 };
 use crate::section::SectionHeader;
 use crate::table::Table;
 use crate::word::Half;
 
-pub use crate::version_list::{Definition, Definitions, Need, NeededVersion, NeededVersions, Needs, VersionNames};
+pub use crate::version_list::{
+    Definition, Definitions, Need, NeededVersion, NeededVersions, Needs, VersionNames,
+};
 
 /// The version of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,11 +82,19 @@ impl<'a> Versions<'a> {
             for version in need.versions() {
                 let version = version?;
                 if version.index & VERSYM_VERSION == index {
-                    return Ok(Version { name: version.name, file: Some(need.file), index, is_hidden });
+                    return Ok(Version {
+                        name: version.name,
+                        file: Some(need.file),
+                        index,
+                        is_hidden,
+                    });
                 }
             }
         }
-        Err(Error { at: self.at, kind: ErrorKind::Invalid { what: "index of a symbol's version", value: index.into() } })
+        Err(Error {
+            at: self.at,
+            kind: ErrorKind::Invalid { what: "index of a symbol's version", value: index.into() },
+        })
     }
 }
 
@@ -95,17 +106,20 @@ impl<'a> File<'a> {
     /// As [`rows`](Self::rows), [`section_data`](Self::section_data) and [`string_table`](Self::string_table).
     pub fn versions(&self) -> Result<Option<Versions<'a>>, Error> {
         let find = |r#type| self.sections().iter().find(|section| section.r#type == r#type);
-        let (indices, definitions, needs) = (find(SHT_GNU_versym), find(SHT_GNU_verdef), find(SHT_GNU_verneed));
+        let (indices, definitions, needs) =
+            (find(SHT_GNU_versym), find(SHT_GNU_verdef), find(SHT_GNU_verneed));
         let Some(first) = indices.or(definitions).or(needs) else { return Ok(None) };
         let list = |section: Option<SectionHeader>| {
             let Some(section) = section else { return Ok(None) };
-            let (data, strings) = (self.section_data(&section)?, self.string_table(section.link, "sh_link")?);
+            let (data, strings) =
+                (self.section_data(&section)?, self.string_table(section.link, "sh_link")?);
             Ok(Some((data, section.offset, section.info, strings)))
         };
         Ok(Some(Versions {
             at: first.offset,
             indices: indices.map_or(Ok(Table::empty()), |section| self.rows(&section))?,
-            definitions: list(definitions)?.map_or(Definitions::EMPTY, |list| Definitions::new(self.encoding(), list)),
+            definitions: list(definitions)?
+                .map_or(Definitions::EMPTY, |list| Definitions::new(self.encoding(), list)),
             needs: list(needs)?.map_or(Needs::EMPTY, |list| Needs::new(self.encoding(), list)),
         }))
     }

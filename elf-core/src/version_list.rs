@@ -28,7 +28,8 @@ impl<'a> Definition<'a> {
     /// [`ErrorKind::Outside`] if it has none or that leaves the list, [`ErrorKind::NoString`] by the string table.
     pub fn name(&self) -> Result<Name<'a>, Error> {
         let Chain { at, next, bytes, .. } = self.names;
-        let outside = ErrorKind::Outside { what: Verdaux::WHAT, count: 1, file: bytes.len() as u64 };
+        let outside =
+            ErrorKind::Outside { what: Verdaux::WHAT, count: 1, file: bytes.len() as u64 };
         self.names().next().unwrap_or(Err(Error { at: at.saturating_add(next), kind: outside }))
     }
 
@@ -151,9 +152,18 @@ impl<'a> Needs<'a> {
 }
 
 /// Checks the version of a record's form.
-fn is_current(chain: &Chain<'_>, what: &'static str, found: u16, expected: u16) -> Result<(), Error> {
+fn is_current(
+    chain: &Chain<'_>,
+    what: &'static str,
+    found: u16,
+    expected: u16,
+) -> Result<(), Error> {
     let kind = ErrorKind::Invalid { what, value: found.into() };
-    if found == expected { Ok(()) } else { Err(Error { at: chain.at.saturating_add(chain.next), kind }) }
+    if found == expected {
+        Ok(())
+    } else {
+        Err(Error { at: chain.at.saturating_add(chain.next), kind })
+    }
 }
 
 /// A plain view of each raw struct.

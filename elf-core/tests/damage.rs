@@ -32,7 +32,8 @@ fn every_truncation() {
         let all = everything(&bytes);
         assert!(all > 0, "{}", path.display());
         // The tables are at the end: without the last byte something is missing.
-        let step = bytes.len().div_ceil(if cfg!(target_arch = "x86_64") { 4096 } else { 256 }).max(1);
+        let step =
+            bytes.len().div_ceil(if cfg!(target_arch = "x86_64") { 4096 } else { 256 }).max(1);
         for end in (0..bytes.len()).step_by(step) {
             everything(&bytes[..end]);
         }

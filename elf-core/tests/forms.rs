@@ -11,8 +11,8 @@ mod common;
 
 use common::{fixture, fixtures};
 use elf_core::names::{
-    DT_ANDROID_REL, DT_ANDROID_RELA, DT_ANDROID_RELR, DT_JMPREL, DT_NEEDED, DT_RELA, DT_RELR, DT_SONAME, SHT_CREL,
-    SHT_GNU_HASH, SHT_HASH, SHT_NOTE, SHT_RELA,
+    DT_ANDROID_REL, DT_ANDROID_RELA, DT_ANDROID_RELR, DT_JMPREL, DT_NEEDED, DT_RELA, DT_RELR,
+    DT_SONAME, SHT_CREL, SHT_GNU_HASH, SHT_HASH, SHT_NOTE, SHT_RELA,
 };
 use elf_core::{File, Name, Record, RelocationIter, Relocations};
 
@@ -28,9 +28,13 @@ fn crel_is_rela() {
     let (crel, rela) = (fixture("forms/models-crel.o"), fixture("forms/models-rela.o"));
     let (crel, rela) = (File::parse(&crel).unwrap(), File::parse(&rela).unwrap());
     let (crel, rela) = (relocations(&crel, SHT_CREL), relocations(&rela, SHT_RELA));
-    let records = |all: &[Relocations<'_>]| -> Vec<Vec<Record>> { all.iter().map(|it| it.iter().collect()).collect() };
+    let records = |all: &[Relocations<'_>]| -> Vec<Vec<Record>> {
+        all.iter().map(|it| it.iter().collect()).collect()
+    };
     // `.eh_frame` keeps SHT_RELA in both.
-    assert!(crel.len() >= 3 && records(&crel).iter().all(|section| records(&rela).contains(section)));
+    assert!(
+        crel.len() >= 3 && records(&crel).iter().all(|section| records(&rela).contains(section))
+    );
     for packed in &crel {
         assert!(matches!(packed, Relocations::Crel(it) if it.has_addends() && !it.is_empty()));
         for stops in 0..packed.len() + 3 {
@@ -57,7 +61,9 @@ fn android() {
         record(0x34f0, 6, 1, Some(0)),
     ];
     let dynamic = file.dynamic_by_segment().unwrap().unwrap();
-    for found in [relocations(&file, 0x6000_0002)[0], dynamic.relocations(DT_ANDROID_RELA).unwrap().unwrap()] {
+    for found in
+        [relocations(&file, 0x6000_0002)[0], dynamic.relocations(DT_ANDROID_RELA).unwrap().unwrap()]
+    {
         assert!(found.iter().eq(expected));
         assert_eq!((found.len(), found.get(2), found.get(4)), (4, Some(expected[2]), None));
     }
@@ -65,7 +71,11 @@ fn android() {
     let dynamic = File::parse(&bytes).unwrap().dynamic_by_segment().unwrap().unwrap();
     let packed = dynamic.relocations(DT_ANDROID_REL).unwrap().unwrap();
     let expected = [(0x203e0, 3, 0x15), (0x203e4, 5, 0x15), (0x303f0, 6, 2)];
-    assert!(packed.iter().eq(expected.map(|(offset, symbol, r#type)| record(offset, symbol, r#type, None))));
+    assert!(
+        packed
+            .iter()
+            .eq(expected.map(|(offset, symbol, r#type)| record(offset, symbol, r#type, None)))
+    );
     let relative = dynamic.relocations(DT_ANDROID_RELR).unwrap().unwrap();
     assert!(relative.iter().eq([record(0x303f4, 0, 23, None)]));
     let jumps = dynamic.relocations(DT_JMPREL).unwrap().unwrap();
@@ -95,13 +105,16 @@ fn x32() {
     let record = |offset, symbol, r#type, addend| Record { offset, symbol, r#type, addend };
     let relative: Vec<Record> = dynamic.relocations(DT_RELR).unwrap().unwrap().iter().collect();
     assert!(matches!(relative[..], [Record { symbol: 0, r#type: 8, addend: None, .. }]));
-    let types: Vec<u32> = dynamic.relocations(DT_RELA).unwrap().unwrap().iter().map(|it| it.r#type).collect();
+    let types: Vec<u32> =
+        dynamic.relocations(DT_RELA).unwrap().unwrap().iter().map(|it| it.r#type).collect();
     assert_eq!(types, [6, 6, 10]);
     assert_ne!(relative[0], record(0, 0, 8, None));
     let section = file.sections().iter().find(|section| section.r#type == SHT_NOTE).unwrap();
     let note = file.section_notes(&section).unwrap().unwrap().next().unwrap().unwrap();
     let properties = note.properties().unwrap().map(|property| property.unwrap());
-    assert!(properties.map(|property| (property.r#type, property.value())).eq([(0xc000_0002, Some(3))]));
+    assert!(
+        properties.map(|property| (property.r#type, property.value())).eq([(0xc000_0002, Some(3))])
+    );
 }
 
 /// Versions by sections and by addresses, in all classes and orders that the fixtures have.
@@ -117,7 +130,10 @@ fn versions() {
         for versions in [file.versions().unwrap().unwrap(), dynamic.versions().unwrap().unwrap()] {
             let version = |symbol: &str| {
                 let (index, _) = symbols.find(symbol.into()).unwrap();
-                versions.of(index).unwrap().map(|version| (version.name.to_str().unwrap(), version.is_hidden))
+                versions
+                    .of(index)
+                    .unwrap()
+                    .map(|version| (version.name.to_str().unwrap(), version.is_hidden))
             };
             assert_eq!(version("exported"), Some(("FIXTURE_1.0", false)), "{name}");
             assert_eq!(version("exported_data"), Some(("FIXTURE_1.0", false)));
@@ -130,7 +146,11 @@ fn versions() {
             let names: Vec<_> = names.collect();
             // lld does not write down what a version inherits from.
             let inherits = if name.starts_with("x86_64") { vec![] } else { vec!["FIXTURE_1.0"] };
-            assert_eq!(names[1..], [vec!["FIXTURE_1.0"], [vec!["FIXTURE_2.0"], inherits].concat()], "{name}");
+            assert_eq!(
+                names[1..],
+                [vec!["FIXTURE_1.0"], [vec!["FIXTURE_2.0"], inherits].concat()],
+                "{name}"
+            );
             for definition in versions.definitions() {
                 let definition = definition.unwrap();
                 assert_eq!(definition.hash, elf_core::sysv_hash(definition.name().unwrap()));
@@ -150,8 +170,12 @@ fn hash_tables_find_every_name() {
         let dynamic = file.dynamic_by_segment().unwrap().unwrap();
         let find = |kind| file.sections().iter().find(|section| section.r#type == kind);
         let sysv = find(SHT_HASH).map(|section| file.hash_table(&section).unwrap().unwrap());
-        let second = find(SHT_GNU_HASH).map(|section| file.gnu_hash_table(&section).unwrap().unwrap());
-        assert_eq!(dynamic.hash_table().unwrap().map(|it| it.symbol_count()), sysv.map(|it| it.symbol_count()));
+        let second =
+            find(SHT_GNU_HASH).map(|section| file.gnu_hash_table(&section).unwrap().unwrap());
+        assert_eq!(
+            dynamic.hash_table().unwrap().map(|it| it.symbol_count()),
+            sysv.map(|it| it.symbol_count())
+        );
         for (index, symbol) in (0u32..).zip(symbols.symbols()).skip(1) {
             let name = symbols.name_of(&symbol).unwrap();
             if name.is_empty() {
@@ -174,7 +198,14 @@ fn hash_tables_find_every_name() {
         let absent = Name::from("absent");
         assert_eq!(sysv.map_or(Ok(None), |table| table.find(absent, &symbols)), Ok(None));
         assert_eq!(second.map_or(Ok(None), |table| table.find(absent, &symbols)), Ok(None));
-        assert_eq!(second.map_or(Ok(None), |table| table.find_where("exported".into(), &symbols, |_, _| false)), Ok(None));
+        assert_eq!(
+            second.map_or(Ok(None), |table| table.find_where(
+                "exported".into(),
+                &symbols,
+                |_, _| false
+            )),
+            Ok(None)
+        );
     }
     assert!(narrow >= 10 && wide >= 5 && gnu >= 10, "{narrow} {wide} {gnu}");
 }
@@ -185,13 +216,15 @@ fn dynamic_section_and_segment() {
     let mut count = 0;
     for (path, bytes) in fixtures() {
         let file = File::parse(&bytes).unwrap();
-        let (section, segment) = (file.dynamic_by_section().unwrap(), file.dynamic_by_segment().unwrap());
+        let (section, segment) =
+            (file.dynamic_by_section().unwrap(), file.dynamic_by_segment().unwrap());
         assert_eq!(section.is_some(), segment.is_some());
         let Some((section, segment)) = section.zip(segment) else { continue };
         count += 1;
         assert!(section.entries().iter().eq(segment.entries()), "{}", path.display());
         let texts = |dynamic: &elf_core::DynamicSection<'_>| -> Vec<String> {
-            let all = [DT_NEEDED, DT_SONAME].map(|tag| dynamic.texts(tag).map(|text| text.unwrap().to_string()));
+            let all = [DT_NEEDED, DT_SONAME]
+                .map(|tag| dynamic.texts(tag).map(|text| text.unwrap().to_string()));
             all.into_iter().flatten().collect()
         };
         assert_eq!(texts(&section), texts(&segment));
@@ -213,7 +246,9 @@ fn groups() {
             assert!(group.is_comdat() && !group.signature.is_empty());
             for member in group.members() {
                 members += 1;
-                assert!(file.section(member).unwrap().flags.contains(elf_core::SectionFlags::GROUP));
+                assert!(
+                    file.section(member).unwrap().flags.contains(elf_core::SectionFlags::GROUP)
+                );
             }
             count += 1;
         }

@@ -7,7 +7,10 @@
     reason = "a test"
 )]
 
-use elf_core::names::{EM_CUDA, EM_X86_64, ET_CORE, PT_LOAD, PT_NOTE, SHN_XINDEX, SHT_STRTAB, SHT_SYMTAB, SHT_SYMTAB_SHNDX};
+use elf_core::names::{
+    EM_CUDA, EM_X86_64, ET_CORE, PT_LOAD, PT_NOTE, SHN_XINDEX, SHT_STRTAB, SHT_SYMTAB,
+    SHT_SYMTAB_SHNDX,
+};
 use elf_core::{Definition, ErrorKind, File};
 
 /// A writer of numbers of one class and byte order.
@@ -19,11 +22,23 @@ struct Writer {
 
 impl Writer {
     /// A file with the header `e_ident .. e_shstrndx`.
-    fn new((is_64, big): (bool, bool), machine: u16, version: u32, tables: [u64; 2], counts: [u16; 3]) -> Self {
+    fn new(
+        (is_64, big): (bool, bool),
+        machine: u16,
+        version: u32,
+        tables: [u64; 2],
+        counts: [u16; 3],
+    ) -> Self {
         let mut ident = *b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0";
         (ident[4], ident[5]) = (1 + u8::from(is_64), 1 + u8::from(big));
         let mut it = Self { bytes: ident.to_vec(), is_64, big };
-        it.half(ET_CORE).half(machine).word(version).address(0).address(tables[0]).address(tables[1]).word(0);
+        it.half(ET_CORE)
+            .half(machine)
+            .word(version)
+            .address(0)
+            .address(tables[0])
+            .address(tables[1])
+            .word(0);
         it.half(if is_64 { 64 } else { 52 }).half(if is_64 { 56 } else { 32 }).half(counts[0]);
         it.half(if is_64 { 64 } else { 40 }).half(counts[1]).half(counts[2]);
         it
@@ -49,19 +64,46 @@ impl Writer {
         self.put(value, if self.is_64 { 8 } else { 4 })
     }
 
-    fn section(&mut self, name: u32, kind: u32, offset: u64, size: u64, link: u32, info: u32) -> &mut Self {
-        self.word(name).word(kind).address(0).address(0).address(offset).address(size).word(link).word(info);
+    fn section(
+        &mut self,
+        name: u32,
+        kind: u32,
+        offset: u64,
+        size: u64,
+        link: u32,
+        info: u32,
+    ) -> &mut Self {
+        self.word(name)
+            .word(kind)
+            .address(0)
+            .address(0)
+            .address(offset)
+            .address(size)
+            .word(link)
+            .word(info);
         self.address(1).address(0)
     }
 
     fn segment(&mut self, kind: u32, offset: u64, address: u64, size: u64) -> &mut Self {
         match self.is_64 {
-            true => {
-                self.word(kind).word(4).address(offset).address(address).address(0).address(size).address(size).address(4)
-            }
-            false => {
-                self.word(kind).word(offset as u32).address(address).address(0).address(size).address(size).word(4).word(4)
-            }
+            true => self
+                .word(kind)
+                .word(4)
+                .address(offset)
+                .address(address)
+                .address(0)
+                .address(size)
+                .address(size)
+                .address(4),
+            false => self
+                .word(kind)
+                .word(offset as u32)
+                .address(address)
+                .address(0)
+                .address(size)
+                .address(size)
+                .word(4)
+                .word(4),
         }
     }
 }
@@ -78,14 +120,21 @@ fn extended_numbering_in_every_class() {
         let names = header + SECTIONS * shdr + SEGMENTS * phdr;
         let symbol = if class.0 { 24 } else { 16 };
         let (symbols, indices) = (names + 16, names + 16 + 2 * symbol);
-        let mut file = Writer::new(class, EM_X86_64, 1, [header + SECTIONS * shdr, header], [0xffff, 0, SHN_XINDEX]);
+        let mut file = Writer::new(
+            class,
+            EM_X86_64,
+            1,
+            [header + SECTIONS * shdr, header],
+            [0xffff, 0, SHN_XINDEX],
+        );
         let last = SECTIONS as u32 - 1;
         file.section(0, 0, 0, SECTIONS, last, SEGMENTS as u32);
         for _ in 1..SECTIONS - 3 {
             file.section(1, 1, 0, 0, 0, 0);
         }
         file.section(1, SHT_SYMTAB_SHNDX, indices, 8, last - 1, 0);
-        file.section(1, SHT_SYMTAB, symbols, 2 * symbol, last, 1).section(3, SHT_STRTAB, names, 16, 0, 0);
+        file.section(1, SHT_SYMTAB, symbols, 2 * symbol, last, 1)
+            .section(3, SHT_STRTAB, names, 16, 0, 0);
         for segment in 0..SEGMENTS {
             file.segment(PT_LOAD, 0, segment * 0x1000, 0x10);
         }
@@ -98,7 +147,10 @@ fn extended_numbering_in_every_class() {
         file.word(0).word(last - 2);
 
         let read = File::parse(&file.bytes).unwrap();
-        assert_eq!((read.sections().len() as u64, read.segments().len() as u64), (SECTIONS, SEGMENTS));
+        assert_eq!(
+            (read.sections().len() as u64, read.segments().len() as u64),
+            (SECTIONS, SEGMENTS)
+        );
         assert_eq!(read.section_names_index(), last);
         assert_eq!(read.section_name(&read.section(last).unwrap()).unwrap(), "names");
         assert_eq!(read.segments().get(65_999).unwrap().address, 65_999 * 0x1000);
@@ -112,7 +164,11 @@ fn extended_numbering_in_every_class() {
             let _ = File::parse(&file.bytes[..end]).map(|file| file.symbol_table().map(|_| ()));
         }
         let short = &file.bytes[..(header + SECTIONS * shdr) as usize - 1];
-        let kind = ErrorKind::Outside { what: "section headers", count: SECTIONS, file: short.len() as u64 };
+        let kind = ErrorKind::Outside {
+            what: "section headers",
+            count: SECTIONS,
+            file: short.len() as u64,
+        };
         assert_eq!(File::parse(short).unwrap_err().kind, kind);
     }
 }
@@ -135,7 +191,8 @@ fn core_file() {
         let read = File::parse(&file.bytes).unwrap();
         let segment = read.segments().get(0).unwrap();
         let found: Vec<_> = read.segment_notes(&segment).unwrap().unwrap().collect();
-        let text = |index: usize| found[index].map(|note| (note.owner.to_str(), note.r#type, note.data));
+        let text =
+            |index: usize| found[index].map(|note| (note.owner.to_str(), note.r#type, note.data));
         assert_eq!(text(0), Ok((Some("CORE"), 1, &[1; 8][..])));
         assert_eq!(text(1), Ok((Some("CORE"), 0x4649_4c45, &[2; 8][..])));
         assert_eq!((found.len(), found[2].unwrap_err().at), (3, notes + 56));

@@ -41,8 +41,19 @@ fn ours(bytes: &[u8]) -> Vec<Fact<'_>> {
     ));
     for (index, it) in (0..).zip(file.segments()) {
         let [kind, flags] = [it.r#type, it.flags.bits()].map(u64::from);
-        let (addresses, sizes) = ([it.address, it.physical_address], [it.file_size, it.memory_size]);
-        let numbers = [kind, flags, it.offset, addresses[0], addresses[1], sizes[0], sizes[1], it.alignment, 0];
+        let (addresses, sizes) =
+            ([it.address, it.physical_address], [it.file_size, it.memory_size]);
+        let numbers = [
+            kind,
+            flags,
+            it.offset,
+            addresses[0],
+            addresses[1],
+            sizes[0],
+            sizes[1],
+            it.alignment,
+            0,
+        ];
         facts.push(("segment", index, numbers, file.segment_data(&it).unwrap_or(b"outside")));
         match file.segment_notes(&it) {
             Ok(found) => notes(&mut facts, index, found.into_iter().flatten()),
@@ -52,8 +63,23 @@ fn ours(bytes: &[u8]) -> Vec<Fact<'_>> {
     for (index, it) in (0u32..).zip(file.sections()) {
         let at = u64::from(index);
         let [kind, link, info] = [it.r#type, it.link, it.info].map(u64::from);
-        let numbers = [kind, it.flags.bits(), it.address, it.offset, it.size, link, info, it.alignment, it.entry_size];
-        facts.push(("section", at, numbers, file.section_name(&it).unwrap_or("no name".into()).as_bytes()));
+        let numbers = [
+            kind,
+            it.flags.bits(),
+            it.address,
+            it.offset,
+            it.size,
+            link,
+            info,
+            it.alignment,
+            it.entry_size,
+        ];
+        facts.push((
+            "section",
+            at,
+            numbers,
+            file.section_name(&it).unwrap_or("no name".into()).as_bytes(),
+        ));
         if matches!(it.r#type, SHT_SYMTAB | SHT_DYNSYM) {
             match file.symbol_table_at(index) {
                 Err(_) => facts.push(("bad symbols", at, [0; 9], &[])),
@@ -64,9 +90,24 @@ fn ours(bytes: &[u8]) -> Vec<Fact<'_>> {
                             Ok(_) => 0,
                             Err(_) => u64::MAX,
                         };
-                        let [name, info, other, shndx] =
-                            [symbol.name, symbol.info.into(), symbol.other.into(), symbol.shndx.into()].map(u64::from);
-                        let numbers = [index.into(), name, symbol.value, symbol.size, info, other, shndx, section, 0];
+                        let [name, info, other, shndx] = [
+                            symbol.name,
+                            symbol.info.into(),
+                            symbol.other.into(),
+                            symbol.shndx.into(),
+                        ]
+                        .map(u64::from);
+                        let numbers = [
+                            index.into(),
+                            name,
+                            symbol.value,
+                            symbol.size,
+                            info,
+                            other,
+                            shndx,
+                            section,
+                            0,
+                        ];
                         let name = table.name_of(&symbol).unwrap_or("no name".into());
                         facts.push(("symbol", at, numbers, name.as_bytes()));
                     }
@@ -81,7 +122,12 @@ fn ours(bytes: &[u8]) -> Vec<Fact<'_>> {
                     let addend = record.addend.unwrap_or(0).cast_unsigned();
                     let has_addend = record.addend.is_some().into();
                     let [symbol, kind] = [record.symbol, record.r#type].map(u64::from);
-                    facts.push(("relocation", at, [record.offset, symbol, kind, addend, has_addend, 0, 0, 0, 0], &[]));
+                    facts.push((
+                        "relocation",
+                        at,
+                        [record.offset, symbol, kind, addend, has_addend, 0, 0, 0, 0],
+                        &[],
+                    ));
                 }
             }
         }
@@ -92,7 +138,8 @@ fn ours(bytes: &[u8]) -> Vec<Fact<'_>> {
         match file.compressed(&it) {
             Ok(None) => {}
             Ok(Some((header, data))) => {
-                let numbers = [header.r#type.into(), header.size, header.alignment, 0, 0, 0, 0, 0, 0];
+                let numbers =
+                    [header.r#type.into(), header.size, header.alignment, 0, 0, 0, 0, 0, 0];
                 facts.push(("compressed", at, numbers, data));
             }
             Err(_) => facts.push(("bad compression", at, [0; 9], &[])),
@@ -108,23 +155,41 @@ fn ours(bytes: &[u8]) -> Vec<Fact<'_>> {
     if let Ok(Some(dynamic)) = file.dynamic_by_section() {
         for entry in dynamic.entries() {
             let text = dynamic.text(&entry).ok().flatten().unwrap_or_default();
-            facts.push(("dynamic", 0, [entry.tag.cast_unsigned(), entry.value, 0, 0, 0, 0, 0, 0, 0], text.as_bytes()));
+            facts.push((
+                "dynamic",
+                0,
+                [entry.tag.cast_unsigned(), entry.value, 0, 0, 0, 0, 0, 0, 0],
+                text.as_bytes(),
+            ));
         }
     }
     let Ok(Some(symbols)) = file.dynamic_symbol_table() else { return facts };
     let versions = file.versions().ok().flatten();
     let hash = file.sections().iter().find_map(|section| file.hash_table(&section).ok().flatten());
-    let gnu_hash = file.sections().iter().find_map(|section| file.gnu_hash_table(&section).ok().flatten());
+    let gnu_hash =
+        file.sections().iter().find_map(|section| file.gnu_hash_table(&section).ok().flatten());
     for (index, symbol) in (0u32..).zip(symbols.symbols()) {
         if let Some(versions) = versions {
             match versions.of(index) {
                 Ok(None) => {}
                 Ok(Some(version)) => {
                     let hidden = version.is_hidden.into();
-                    facts.push(("version", 0, [index.into(), hidden, 0, 0, 0, 0, 0, 0, 0], version.name.as_bytes()));
-                    facts.push(("version's file", 0, [0; 9], version.file.unwrap_or_default().as_bytes()));
+                    facts.push((
+                        "version",
+                        0,
+                        [index.into(), hidden, 0, 0, 0, 0, 0, 0, 0],
+                        version.name.as_bytes(),
+                    ));
+                    facts.push((
+                        "version's file",
+                        0,
+                        [0; 9],
+                        version.file.unwrap_or_default().as_bytes(),
+                    ));
                 }
-                Err(_) => facts.push(("bad version", 0, [index.into(), 0, 0, 0, 0, 0, 0, 0, 0], &[])),
+                Err(_) => {
+                    facts.push(("bad version", 0, [index.into(), 0, 0, 0, 0, 0, 0, 0, 0], &[]))
+                }
             }
         }
         let Ok(name) = symbols.name_of(&symbol) else { continue };
@@ -136,7 +201,9 @@ fn ours(bytes: &[u8]) -> Vec<Fact<'_>> {
             let word = versions.and_then(|versions| versions.indices().get(index as usize));
             word.is_none_or(|word| word & VERSYM_HIDDEN == 0)
         };
-        let index = |found: Result<Option<(u32, _)>, _>| found.ok().flatten().map_or(0, |(index, _)| index.into());
+        let index = |found: Result<Option<(u32, _)>, _>| {
+            found.ok().flatten().map_or(0, |(index, _)| index.into())
+        };
         let found = [
             hash.map_or(0, |table| index(table.find_where(name, &symbols, good))),
             gnu_hash.map_or(0, |table| index(table.find_where(name, &symbols, good))),
@@ -146,17 +213,31 @@ fn ours(bytes: &[u8]) -> Vec<Fact<'_>> {
     facts
 }
 
-fn notes<'a>(facts: &mut Vec<Fact<'a>>, at: u64, notes: impl Iterator<Item = Result<Note<'a>, elf_core::Error>>) {
+fn notes<'a>(
+    facts: &mut Vec<Fact<'a>>,
+    at: u64,
+    notes: impl Iterator<Item = Result<Note<'a>, elf_core::Error>>,
+) {
     for note in notes {
         let Ok(note) = note else {
             facts.push(("bad note", at, [0; 9], &[]));
             continue;
         };
-        facts.push(("note", at, [note.r#type.into(), 0, 0, 0, 0, 0, 0, 0, 0], note.owner.as_bytes()));
+        facts.push((
+            "note",
+            at,
+            [note.r#type.into(), 0, 0, 0, 0, 0, 0, 0, 0],
+            note.owner.as_bytes(),
+        ));
         facts.push(("note's data", at, [0; 9], note.data));
         for property in note.properties().into_iter().flatten() {
             match property {
-                Ok(it) => facts.push(("property", at, [it.r#type.into(), 0, 0, 0, 0, 0, 0, 0, 0], it.data)),
+                Ok(it) => facts.push((
+                    "property",
+                    at,
+                    [it.r#type.into(), 0, 0, 0, 0, 0, 0, 0, 0],
+                    it.data,
+                )),
                 Err(_) => facts.push(("bad property", at, [0; 9], &[])),
             }
         }
@@ -169,7 +250,9 @@ fn theirs<E: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Vec<Fact<'_>> {
     let bad = || -> Vec<Fact<'_>> { vec![("no file", 0, [0; 9], &[])] };
     let Ok(header) = E::parse(bytes) else { return bad() };
     let Ok(e) = header.endian() else { return bad() };
-    let (Ok(sections), Ok(segments)) = (header.sections(e, bytes), header.program_headers(e, bytes)) else {
+    let (Ok(sections), Ok(segments)) =
+        (header.sections(e, bytes), header.program_headers(e, bytes))
+    else {
         return bad();
     };
     let ident = header.e_ident();
@@ -206,7 +289,9 @@ fn theirs<E: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Vec<Fact<'_>> {
         let property = it.p_type(e).0 == elf_core::names::PT_GNU_PROPERTY;
         let found = match property {
             false => it.notes(e, bytes),
-            true => it.data(e, bytes).map_or(Ok(None), |data| NoteIterator::new(e, it.p_align(e), data).map(Some)),
+            true => it
+                .data(e, bytes)
+                .map_or(Ok(None), |data| NoteIterator::new(e, it.p_align(e), data).map(Some)),
         };
         match found {
             Ok(found) => their_notes::<E>(&mut facts, e, index, found),
@@ -250,14 +335,25 @@ fn theirs<E: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Vec<Fact<'_>> {
                             section,
                             0,
                         ];
-                        facts.push(("symbol", at, numbers, table.symbol_name(e, it).unwrap_or(b"no name")));
+                        facts.push((
+                            "symbol",
+                            at,
+                            numbers,
+                            table.symbol_name(e, it).unwrap_or(b"no name"),
+                        ));
                     }
                 }
             }
         }
         let mut relocation = |offset: u64, symbol: u32, kind: u32, addend: Option<i64>| {
-            let (value, has_addend) = (addend.unwrap_or(0).cast_unsigned(), addend.is_some().into());
-            facts.push(("relocation", at, [offset, symbol.into(), kind.into(), value, has_addend, 0, 0, 0, 0], &[]));
+            let (value, has_addend) =
+                (addend.unwrap_or(0).cast_unsigned(), addend.is_some().into());
+            facts.push((
+                "relocation",
+                at,
+                [offset, symbol.into(), kind.into(), value, has_addend, 0, 0, 0, 0],
+                &[],
+            ));
         };
         match (it.rela(e, bytes), it.rel(e, bytes), it.relr(e, bytes), it.crel(e, bytes)) {
             (Ok(rela), Ok(rel), Ok(relr), Ok(crel)) => {
@@ -288,7 +384,11 @@ fn theirs<E: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Vec<Fact<'_>> {
         match it.compression(e, bytes) {
             Ok(None) => {}
             Ok(Some((header, offset, size))) => {
-                let numbers = [header.ch_type(e).0.into(), header.ch_size(e).into(), header.ch_addralign(e).into()];
+                let numbers = [
+                    header.ch_type(e).0.into(),
+                    header.ch_size(e).into(),
+                    header.ch_addralign(e).into(),
+                ];
                 let [a, b, c] = numbers;
                 let data = &bytes[offset as usize..][..size as usize];
                 facts.push(("compressed", at, [a, b, c, 0, 0, 0, 0, 0, 0], data));
@@ -297,15 +397,23 @@ fn theirs<E: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Vec<Fact<'_>> {
         }
         if let Ok(Some((flags, members))) = it.group(e, bytes) {
             for member in members {
-                facts.push(("member", at, [flags.0.into(), member.get(e).into(), 0, 0, 0, 0, 0, 0, 0], &[]));
+                facts.push((
+                    "member",
+                    at,
+                    [flags.0.into(), member.get(e).into(), 0, 0, 0, 0, 0, 0, 0],
+                    &[],
+                ));
             }
         }
     }
-    if let (Ok(Some((entries, _))), Ok(table)) = (sections.dynamic(e, bytes), sections.dynamic_table(e, bytes)) {
+    if let (Ok(Some((entries, _))), Ok(table)) =
+        (sections.dynamic(e, bytes), sections.dynamic_table(e, bytes))
+    {
         let used = entries.iter().take_while(|entry| entry.d_tag(e).0 != 0);
         for (entry, it) in used.zip(table.iter()) {
             let text = if it.is_string() { table.string(it).unwrap_or(&[]) } else { &[] };
-            let numbers = [entry.d_tag(e).0.cast_unsigned(), entry.d_val(e).into(), 0, 0, 0, 0, 0, 0, 0];
+            let numbers =
+                [entry.d_tag(e).0.cast_unsigned(), entry.d_val(e).into(), 0, 0, 0, 0, 0, 0, 0];
             facts.push(("dynamic", 0, numbers, text));
         }
     }
@@ -329,7 +437,9 @@ fn theirs<E: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Vec<Fact<'_>> {
                     facts.push(("version", 0, numbers, version.name()));
                     facts.push(("version's file", 0, [0; 9], version.file().unwrap_or(&[])));
                 }
-                Err(_) => facts.push(("bad version", 0, [index.0 as u64, 0, 0, 0, 0, 0, 0, 0, 0], &[])),
+                Err(_) => {
+                    facts.push(("bad version", 0, [index.0 as u64, 0, 0, 0, 0, 0, 0, 0, 0], &[]))
+                }
             }
         }
         let Ok(name) = symbols.symbol_name(e, symbol) else { continue };
@@ -341,8 +451,11 @@ fn theirs<E: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Vec<Fact<'_>> {
         let gnu = elf_core::gnu_hash(Name(name));
         assert_eq!((sysv, gnu), (object::elf::hash(name), object::elf::gnu_hash(name)));
         let found = [
-            hash.as_ref().map_or(0, |(it, _)| number(it.find(e, name, sysv, None, &symbols, table))),
-            gnu_hash.as_ref().map_or(0, |(it, _)| number(it.find(e, name, gnu, None, &symbols, table))),
+            hash.as_ref()
+                .map_or(0, |(it, _)| number(it.find(e, name, sysv, None, &symbols, table))),
+            gnu_hash
+                .as_ref()
+                .map_or(0, |(it, _)| number(it.find(e, name, gnu, None, &symbols, table))),
         ];
         facts.push(("found", 0, [found[0], found[1], 0, 0, 0, 0, 0, 0, 0], name));
     }
@@ -361,7 +474,12 @@ fn their_notes<'a, E: FileHeader<Endian = Endianness>>(
             Ok(None) => return,
             Err(_) => return facts.push(("bad note", at, [0; 9], &[])),
             Ok(Some(note)) => {
-                facts.push(("note", at, [note.n_type(e).0.into(), 0, 0, 0, 0, 0, 0, 0, 0], note.name()));
+                facts.push((
+                    "note",
+                    at,
+                    [note.n_type(e).0.into(), 0, 0, 0, 0, 0, 0, 0, 0],
+                    note.name(),
+                ));
                 facts.push(("note's data", at, [0; 9], note.desc()));
                 let Some(mut properties) = note.gnu_properties(e) else { continue };
                 loop {
@@ -407,7 +525,9 @@ fn compare(bytes: &[u8]) -> (usize, Vec<String>) {
 fn known(machine: u16, bytes: &[u8], difference: &str) -> Option<&'static str> {
     let is = |what: &str, who: &str| difference.starts_with(what) && difference.ends_with(who);
     let mips64el = machine == EM_MIPS && bytes.starts_with(b"\x7fELF\x02\x01");
-    let section = |r#type: u32| File::parse(bytes).is_ok_and(|file| file.sections().iter().any(|it| it.r#type == r#type));
+    let section = |r#type: u32| {
+        File::parse(bytes).is_ok_and(|file| file.sections().iter().any(|it| it.r#type == r#type))
+    };
     let packed = [0x6000_0001, 0x6000_0002, 0x6fff_ff00].into_iter().any(section);
     if is("relocation", "elf-core") && packed {
         return Some("object does not know Android's packed relocations");
@@ -415,7 +535,10 @@ fn known(machine: u16, bytes: &[u8], difference: &str) -> Option<&'static str> {
     if is("relocation", "") && mips64el {
         return Some("object takes r_info of SHT_REL as a number on little-endian MIPS64");
     }
-    if is("found", "") && File::parse(bytes).is_ok_and(|file| file.header().machine == 22 && file.encoding().is_64()) {
+    if is("found", "")
+        && File::parse(bytes)
+            .is_ok_and(|file| file.header().machine == 22 && file.encoding().is_64())
+    {
         return Some("object reads 32-bit words in DT_HASH of s390x");
     }
     None
@@ -441,7 +564,9 @@ fn run(files: impl Iterator<Item = (impl AsRef<Path>, Vec<u8>)>) -> bool {
             }
         }
     }
-    println!("{count} files, {facts} facts, {unknown} unexplained differences; explained: {why:#?}");
+    println!(
+        "{count} files, {facts} facts, {unknown} unexplained differences; explained: {why:#?}"
+    );
     count != 0 && unknown == 0
 }
 

@@ -8,12 +8,16 @@
 )]
 
 use elf_core::table::rows;
+use elf_core::{
+    Address, CompressionHeader, Dynamic, FileHeader, Half, ProgramHeader, Record, Rel, Rela,
+    SectionHeader, Symbol,
+};
 use elf_core::{Encoding, Entry, ErrorKind, Table};
-use elf_core::{Address, CompressionHeader, Dynamic, FileHeader, Half, ProgramHeader, Record, Rel, Rela, SectionHeader, Symbol};
 use elf_core::{SectionFlags, SegmentFlags, Word, Xword, raw};
 use zerocopy::byteorder::{BE, LE};
 
-const ENCODINGS: [Encoding; 4] = [Encoding::Elf32Le, Encoding::Elf32Be, Encoding::Elf64Le, Encoding::Elf64Be];
+const ENCODINGS: [Encoding; 4] =
+    [Encoding::Elf32Le, Encoding::Elf32Be, Encoding::Elf64Le, Encoding::Elf64Be];
 
 /// A field: its width in bytes in 32-bit and in 64-bit files, and its value.
 type Field = (usize, usize, u64);
@@ -37,7 +41,8 @@ where
 {
     for encoding in ENCODINGS {
         let bytes = bytes(encoding, if encoding.is_64() { wide } else { narrow });
-        let read = |bytes: &[u8]| Table::<E>::parse(bytes, encoding, 0, 1).map(|table| table.get(0));
+        let read =
+            |bytes: &[u8]| Table::<E>::parse(bytes, encoding, 0, 1).map(|table| table.get(0));
         assert_eq!(read(&bytes), Ok(Some(expected(encoding))), "{encoding:?}");
         assert!(Table::<E>::parse_bytes(&bytes, encoding, 0, bytes.len() as u64).is_ok());
         for end in 0..bytes.len() {
@@ -95,7 +100,9 @@ fn file_header() {
             section_names: 9,
             header_size: 64,
         };
-        let read = |bytes: &[u8]| Table::<FileHeader>::parse(bytes, encoding, 0, 1).map(|table| table.get(0));
+        let read = |bytes: &[u8]| {
+            Table::<FileHeader>::parse(bytes, encoding, 0, 1).map(|table| table.get(0))
+        };
         assert_eq!(read(&all), Ok(Some(expected)));
         for end in 0..all.len() {
             assert!(read(&all[..end]).is_err());
@@ -209,14 +216,32 @@ fn structures_of_both_classes() {
             assert!(rows::<raw::$name<BE>>(&bytes[..$size], "row", 0, 1).is_ok());
         };
     }
-    check!(Nhdr, 12, n_namesz = 0x0102_0304_u32, n_descsz = 0x0506_0708_u32, n_type = 0x090a_0b0c_u32);
+    check!(
+        Nhdr,
+        12,
+        n_namesz = 0x0102_0304_u32,
+        n_descsz = 0x0506_0708_u32,
+        n_type = 0x090a_0b0c_u32
+    );
     check!(Property, 8, pr_type = 0x0102_0304_u32, pr_datasz = 0x0506_0708_u32);
-    check!(Verdef, 20, vd_version = 0x0102_u16, vd_flags = 0x0304_u16, vd_ndx = 0x0506_u16, vd_cnt = 0x0708_u16);
-    check!(Verdef, 20, vd_hash = 0x090a_0b0c_u32, vd_aux = 0x0d0e_0f10_u32, vd_next = 0x1112_1314_u32);
+    check!(
+        Verdef,
+        20,
+        vd_version = 0x0102_u16,
+        vd_flags = 0x0304_u16,
+        vd_ndx = 0x0506_u16,
+        vd_cnt = 0x0708_u16
+    );
+    check!(
+        Verdef,
+        20,
+        vd_hash = 0x090a_0b0c_u32,
+        vd_aux = 0x0d0e_0f10_u32,
+        vd_next = 0x1112_1314_u32
+    );
     check!(Verdaux, 8, vda_name = 0x0102_0304_u32, vda_next = 0x0506_0708_u32);
     check!(Verneed, 16, vn_version = 0x0102_u16, vn_cnt = 0x0304_u16, vn_file = 0x0506_0708_u32);
     check!(Verneed, 16, vn_aux = 0x090a_0b0c_u32, vn_next = 0x0d0e_0f10_u32);
     check!(Vernaux, 16, vna_hash = 0x0102_0304_u32, vna_flags = 0x0506_u16, vna_other = 0x0708_u16);
     check!(Vernaux, 16, vna_name = 0x090a_0b0c_u32, vna_next = 0x0d0e_0f10_u32);
 }
-

@@ -10,15 +10,16 @@
 mod common;
 
 use common::{fixtures, machine};
-use elf_core::names::{DT_NULL, SHT_NOTE};
 use elf_core::File;
+use elf_core::names::{DT_NULL, SHT_NOTE};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The words of readelf's lines that are compared, one fact a line.
 fn theirs(path: &Path) -> Option<String> {
-    let output = Command::new("readelf").args(["-dVnW"]).arg(path).env("LC_ALL", "C").output().ok()?;
+    let output =
+        Command::new("readelf").args(["-dVnW"]).arg(path).env("LC_ALL", "C").output().ok()?;
     let mut facts = String::new();
     let mut part = "";
     for line in String::from_utf8_lossy(&output.stdout).lines() {
@@ -34,16 +35,24 @@ fn theirs(path: &Path) -> Option<String> {
         match (part, &words[..]) {
             ("dynamic", [tag, ..]) if tag.starts_with("0x") => {
                 let tag = u64::from_str_radix(&tag[2..], 16).ok()?;
-                let text = words.windows(2).find(|pair| pair[0].ends_with(':') && pair[1].starts_with('['));
+                let text = words
+                    .windows(2)
+                    .find(|pair| pair[0].ends_with(':') && pair[1].starts_with('['));
                 if tag != DT_NULL {
                     let text = text.map_or("", |pair| pair[1].trim_matches(['[', ']']));
                     writeln!(facts, "dynamic {tag:x} {text}").ok()?;
                 }
             }
-            ("definitions", [_, "Rev:", _, "Flags:", _, "Index:", index, "Cnt:", _, "Name:", name]) => {
+            (
+                "definitions",
+                [_, "Rev:", _, "Flags:", _, "Index:", index, "Cnt:", _, "Name:", name],
+            ) => {
                 writeln!(facts, "definition {index} {name}").ok()?;
             }
-            ("definitions", [_, "Rev:", _, "Flags:", _, _, "Index:", index, "Cnt:", _, "Name:", name]) => {
+            (
+                "definitions",
+                [_, "Rev:", _, "Flags:", _, _, "Index:", index, "Cnt:", _, "Name:", name],
+            ) => {
                 writeln!(facts, "definition {index} {name}").ok()?;
             }
             ("needs", [_, "Version:", _, "File:", file, "Cnt:", count]) => {
@@ -54,16 +63,26 @@ fn theirs(path: &Path) -> Option<String> {
             }
             ("symbols", [number, rest @ ..]) if number.strip_suffix(':').is_some_and(is_hex) => {
                 // Columns of an index, `h` if hidden, and the name in parentheses.
-                for word in rest.join(" ").replace(" (", "(").split(") ").filter(|word| !word.is_empty()) {
+                for word in
+                    rest.join(" ").replace(" (", "(").split(") ").filter(|word| !word.is_empty())
+                {
                     let (index, name) = word.split_once('(')?;
                     let (index, hidden) = (index.trim_end_matches('h'), index.ends_with('h'));
                     let index = u16::from_str_radix(index, 16).ok()?;
                     let name = name.trim_end_matches(')');
-                    writeln!(facts, "symbol {index} {hidden} {}", if index < 2 { "" } else { name }).ok()?;
+                    writeln!(
+                        facts,
+                        "symbol {index} {hidden} {}",
+                        if index < 2 { "" } else { name }
+                    )
+                    .ok()?;
                 }
             }
-            ("notes", [owner, size, ..]) if size.starts_with("0x") && line.starts_with("  ") && !line.starts_with("   ") => {
-                let size = u64::from_str_radix(&size[2..], 16).ok()?;
+            // An owner may be two words.
+            ("notes", [owner, size, ..] | [owner, _, size, ..])
+                if size.starts_with("0x") && line.starts_with("  ") && !line.starts_with("   ") =>
+            {
+                let size = u64::from_str_radix(size.strip_prefix("0x")?, 16).ok()?;
                 if !is_build_attribute(owner) {
                     writeln!(facts, "note {owner} {size}").ok()?;
                 }
@@ -96,7 +115,8 @@ fn ours(bytes: &[u8]) -> Option<String> {
     }
     if let Some(versions) = file.versions().ok()? {
         for (symbol, word) in (0u32..).zip(versions.indices()) {
-            let name = versions.of(symbol).ok()?.map_or_else(Default::default, |version| version.name);
+            let name =
+                versions.of(symbol).ok()?.map_or_else(Default::default, |version| version.name);
             writeln!(facts, "symbol {} {} {name}", word & 0x7fff, word & 0x8000 != 0).ok()?;
         }
         for definition in versions.definitions() {
@@ -126,7 +146,9 @@ fn ours(bytes: &[u8]) -> Option<String> {
     // readelf shows sections, and segments only where there are no sections of notes.
     let sections = file.sections().iter().filter(|section| section.r#type == SHT_NOTE);
     if sections.clone().count() == 0 {
-        for segment in file.segments().iter().filter(|segment| segment.r#type == elf_core::names::PT_NOTE) {
+        for segment in
+            file.segments().iter().filter(|segment| segment.r#type == elf_core::names::PT_NOTE)
+        {
             notes(file.segment_notes(&segment).ok()??)?;
         }
     }
@@ -140,7 +162,8 @@ fn ours(bytes: &[u8]) -> Option<String> {
 fn run(files: impl Iterator<Item = (PathBuf, Vec<u8>)>) -> bool {
     let (mut count, mut facts, mut differences) = (0, 0, 0);
     for (path, bytes) in files {
-        let (ours, theirs) = (ours(&bytes).unwrap_or_else(|| "error".into()), theirs(&path).unwrap_or_default());
+        let (ours, theirs) =
+            (ours(&bytes).unwrap_or_else(|| "error".into()), theirs(&path).unwrap_or_default());
         count += 1;
         facts += ours.lines().count();
         let sorted = |facts: &str| {
@@ -151,8 +174,15 @@ fn run(files: impl Iterator<Item = (PathBuf, Vec<u8>)>) -> bool {
         let (left, right) = (sorted(&ours), sorted(&theirs));
         if left != right {
             differences += 1;
-            let only = |a: &[String], b: &[String]| a.iter().filter(|it| !b.contains(it)).take(3).cloned().collect::<Vec<_>>();
-            println!("{}: only elf-core {:?}, only readelf {:?}", path.display(), only(&left, &right), only(&right, &left));
+            let only = |a: &[String], b: &[String]| {
+                a.iter().filter(|it| !b.contains(it)).take(3).cloned().collect::<Vec<_>>()
+            };
+            println!(
+                "{}: only elf-core {:?}, only readelf {:?}",
+                path.display(),
+                only(&left, &right),
+                only(&right, &left)
+            );
         }
     }
     println!("{count} files, {facts} facts, {differences} files differ");

@@ -11,8 +11,8 @@ use elf_core::names::{STB_GLOBAL, STB_LOCAL};
 use elf_core::{Definition, File};
 use object::write::{Object, Relocation, SectionId, Symbol, SymbolSection};
 use object::{
-    Architecture, BinaryFormat, Endianness, RelocationEncoding, RelocationFlags, RelocationKind, SectionKind,
-    SymbolFlags, SymbolKind, SymbolScope,
+    Architecture, BinaryFormat, Endianness, RelocationEncoding, RelocationFlags, RelocationKind,
+    SectionKind, SymbolFlags, SymbolKind, SymbolScope,
 };
 use proptest::prelude::*;
 
@@ -21,7 +21,11 @@ type Section = (Vec<u8>, u32, Vec<(u8, prop::sample::Index, i16)>);
 
 fn section() -> impl Strategy<Value = Section> {
     let relocation = (any::<u8>(), any::<prop::sample::Index>(), any::<i16>());
-    (prop::collection::vec(any::<u8>(), 300..500), 0..8_u32, prop::collection::vec(relocation, 0..6))
+    (
+        prop::collection::vec(any::<u8>(), 300..500),
+        0..8_u32,
+        prop::collection::vec(relocation, 0..6),
+    )
 }
 
 const TARGETS: [(Architecture, Endianness); 8] = [

@@ -120,23 +120,34 @@ impl fmt::Display for ErrorKind {
             Self::FileType(found) => write!(f, "file type {found} is not relocatable"),
             Self::Alignment(found) => write!(f, "alignment {found:#x} is no power of two"),
             Self::TooLarge => write!(f, "does not fit the address space"),
-            Self::Storage { what, needed } => write!(f, "storage for {what} is too small: {needed} needed"),
-            Self::Image { found, needed } => write!(f, "image of {found:#x} bytes is too small: {needed:#x} needed"),
+            Self::Storage { what, needed } => {
+                write!(f, "storage for {what} is too small: {needed} needed")
+            }
+            Self::Image { found, needed } => {
+                write!(f, "image of {found:#x} bytes is too small: {needed:#x} needed")
+            }
             Self::Base { base, alignment } => {
                 write!(f, "image cannot be at {base:#x}, with an alignment of {alignment:#x}")
             }
             Self::Overlap { address } => write!(f, "cannot be placed at its address {address:#x}"),
-            Self::Duplicate { symbol, first } => write!(f, "symbol {symbol} is defined in object {first} already"),
+            Self::Duplicate { symbol, first } => {
+                write!(f, "symbol {symbol} is defined in object {first} already")
+            }
             Self::Undefined { symbol, offset, name, .. } => {
                 write!(f, "{name} at offset {offset:#x}: symbol {symbol} is undefined")
             }
             Self::NotLoaded { symbol, offset, name, .. } => {
-                write!(f, "{name} at offset {offset:#x}: symbol {symbol} is in a section that is not loaded")
+                write!(
+                    f,
+                    "{name} at offset {offset:#x}: symbol {symbol} is in a section that is not loaded"
+                )
             }
             Self::Indirect { symbol, offset, name, .. } => {
                 write!(f, "{name} at offset {offset:#x}: symbol {symbol} is an indirect function")
             }
-            Self::SymbolTable { link } => write!(f, "relocations mean section {link}, not the symbol table"),
+            Self::SymbolTable { link } => {
+                write!(f, "relocations mean section {link}, not the symbol table")
+            }
         }
     }
 }

@@ -17,8 +17,10 @@ pub(crate) fn drop_copies(
     sections: &mut [SectionSlot],
     names: &mut NameTable<'_>,
 ) -> Result<(), Error> {
-    let (Some(file), Some(object)) = (files.get(number), objects.get(number)) else { return Ok(()) };
-    for (index, section) in (0u32..).zip(file.sections()) {
+    let (Some(file), Some(object)) = (files.get(number), objects.get(number)) else {
+        return Ok(());
+    };
+    for (index, section) in (0..u32::MAX).zip(file.sections()) {
         if section.r#type != SHT_GROUP {
             continue;
         }
@@ -29,7 +31,9 @@ pub(crate) fn drop_copies(
         }
         let signature = signature(file, object, &section).map_err(&elf)?;
         let id = GROUP | object.first_section.saturating_add(index as usize) as u32;
-        let same = |other: u32| other & GROUP != 0 && signature_of(files, objects, other & !GROUP) == Some(signature);
+        let same = |other: u32| {
+            other & GROUP != 0 && signature_of(files, objects, other & !GROUP) == Some(signature)
+        };
         let full = Error::object(number, ErrorKind::Storage { what: "names", needed: usize::MAX });
         if names.find_or_insert(signature, id, same).ok_or(full)? == id {
             continue;
@@ -55,7 +59,9 @@ fn signature<'a>(
     let symbol = table.get(group.info)?;
     let name = table.name_of(&symbol)?;
     match table.section_of(group.info, &symbol)? {
-        elf_core::Definition::Section(section) if name.is_empty() && symbol.r#type() == STT_SECTION => {
+        elf_core::Definition::Section(section)
+            if name.is_empty() && symbol.r#type() == STT_SECTION =>
+        {
             file.section_name(&file.section(section)?)
         }
         _ => Ok(name),

@@ -16,7 +16,12 @@ impl<'s> NameTable<'s> {
     /// The number that was inserted first under this name, or else `number`, inserted now.
     ///
     /// `is` tells whether a number stands for the same key. `None` if the table is full.
-    pub(crate) fn find_or_insert(&mut self, name: Name<'_>, number: u32, is: impl Fn(u32) -> bool) -> Option<u32> {
+    pub(crate) fn find_or_insert(
+        &mut self,
+        name: Name<'_>,
+        number: u32,
+        is: impl Fn(u32) -> bool,
+    ) -> Option<u32> {
         let mask = self.cells.len().checked_sub(1)?;
         let mut at = hash(name.as_bytes()) as usize & mask;
         for _ in 0..self.cells.len() {

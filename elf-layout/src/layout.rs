@@ -7,7 +7,9 @@ use crate::needs::{self, Found};
 use crate::options::Options;
 use crate::place::{Group, Segment, Spans};
 use crate::sections::{self, Fixed};
-use crate::storage::{Needs, ObjectSlot, Requirements, SectionSlot, SectionState, Storage, SymbolSlot, SymbolState};
+use crate::storage::{
+    Needs, ObjectSlot, Requirements, SectionSlot, SectionState, Storage, SymbolSlot, SymbolState,
+};
 use crate::symbols;
 use core::marker::PhantomData;
 use elf_core::names::{EM_CUDA, ET_REL};
@@ -57,16 +59,19 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         number::<A>(files, objects)?;
         let mut names = (!names.is_empty()).then(|| NameTable::new(names));
         if let Some(names) = &mut names {
+            sections.fill(SectionSlot::default());
             for object in 0..files.len() {
                 groups::drop_copies(object, files, objects, sections, names)?;
             }
         }
         let mut spans = Spans::new();
         let mut fixed = Fixed::default();
-        for (object, file) in files.iter().enumerate() {
-            sections::place(object, file, objects, sections, &options, &mut spans, &mut fixed)?;
+        let placed = (&mut spans, &mut fixed);
+        for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
+            let placed = (&mut *placed.0, &mut *placed.1);
+            sections::place(number, file, object, sections, &options, placed, names.is_some())?;
         }
-        for (object, file) in files.iter().enumerate() {
+        for (object, file) in (0..usize::MAX).zip(files) {
             symbols::collect(object, file, objects, sections, symbols, &mut names)?;
         }
         if names.is_some() {
@@ -74,7 +79,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         }
         symbols::ask(objects, symbols, externals)?;
         let mut found = Found::default();
-        for (number, (file, object)) in files.iter().zip(objects.iter()).enumerate() {
+        for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
             needs::scan::<A>(number, file, object, sections, symbols, &mut found)?;
         }
         let mut layout = Self {
@@ -92,7 +97,9 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         };
         layout.place_additions(symbols)?;
         layout.spans.finish(&options)?;
-        layout.place_symbols(symbols);
+        if files.len() > 1 {
+            copy_definitions(symbols);
+        }
         layout.symbols = symbols;
         Ok(layout)
     }
@@ -103,7 +110,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let packed = matches!(self.options.mode, crate::Mode::Packed { .. });
         let group = |group| if packed { Group::Packed } else { group };
         let (mut got, mut stubs) = (if self.found.tls_module { 2u32 } else { 0 }, 0u32);
-        for (id, slot) in symbols.iter_mut().enumerate() {
+        for (id, slot) in (0..usize::MAX).zip(symbols.iter_mut()) {
             if slot.definition as usize != id {
                 continue;
             }
@@ -116,9 +123,9 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
                 stubs = stubs.saturating_add(1);
             }
             if slot.state == SymbolState::Common {
-                let alignment = 1u64.unbounded_shl(slot.alignment.into()).max(1);
-                let offset = self.spans.append(group(Group::Zero), slot.value, alignment).map_err(too_large)?;
-                slot.value = offset;
+                slot.group = group(Group::Zero);
+                let placed = self.spans.append(slot.group, slot.value, slot.traits.alignment());
+                slot.value = placed.map_err(too_large)?;
             }
         }
         (self.got_entries, self.stubs) = (got, stubs);
@@ -131,51 +138,13 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         Ok(())
     }
 
-    /// Turns values of symbols into offsets in the image, and copies a definition to those who mean it.
-    fn place_symbols(&self, symbols: &mut [SymbolSlot]) {
-        let packed = matches!(self.options.mode, crate::Mode::Packed { .. });
-        let commons = self.spans.group(if packed { Group::Packed } else { Group::Zero }).offset;
-        let got = self.spans.group(Group::Got).offset;
-        for object in self.objects {
-            let Some(table) = &object.symbols else { continue };
-            let ids = object.first_symbol..object.first_symbol.saturating_add(object.symbol_count);
-            let Some(slots) = symbols.get_mut(ids) else { continue };
-            for ((index, symbol), slot) in (0u32..).zip(table.symbols()).zip(slots) {
-                match slot.state {
-                    SymbolState::Relative | SymbolState::ThreadLocal | SymbolState::Indirect => {
-                        let Ok(elf_core::Definition::Section(section)) = table.section_of(index, &symbol) else { continue };
-                        let at = object.first_section.checked_add(section as usize);
-                        let section = at.and_then(|at| self.sections.get(at)).and_then(|slot| self.offset_of(slot));
-                        slot.value = slot.value.wrapping_add(section.unwrap_or(0));
-                    }
-                    SymbolState::Common => slot.value = slot.value.wrapping_add(commons),
-                    SymbolState::GotBase => slot.value = got,
-                    _ => {}
-                }
-            }
-        }
-        if self.objects.len() < 2 {
-            return;
-        }
-        for id in 0..symbols.len() {
-            let Some(&slot) = symbols.get(id) else { continue };
-            if slot.definition as usize == id {
-                continue;
-            }
-            if let Some(&definition) = symbols.get(slot.definition as usize)
-                && let Some(slot) = symbols.get_mut(id)
-            {
-                *slot = SymbolSlot { canonical: slot.canonical, ..definition };
-            }
-        }
-    }
-
     /// Offset of a section from the start of the image, if it is loaded.
     #[inline]
     pub(crate) fn offset_of(&self, slot: &SectionSlot) -> Option<u64> {
         match slot.state {
-            SectionState::Placed(group) => Some(self.spans.group(group).offset.wrapping_add(slot.offset)),
-            SectionState::Fixed => Some(slot.offset),
+            SectionState::Placed(group) => {
+                Some(self.spans.group(group).offset.wrapping_add(slot.offset))
+            }
             SectionState::NotLoaded | SectionState::Dropped => None,
         }
     }
@@ -221,8 +190,25 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
     /// Offset of section `section` of object `object` from the start of the image; `None` if it is not loaded.
     #[must_use]
     pub fn section(&self, object: usize, section: u32) -> Option<u64> {
-        let first = self.objects.get(object)?.first_section;
-        self.offset_of(self.sections.get(first.checked_add(section as usize)?)?)
+        let object = self.objects.get(object)?;
+        let at = object
+            .first_section
+            .checked_add(section as usize)
+            .filter(|_| section < object.section_count)?;
+        self.offset_of(self.sections.get(at)?)
+    }
+}
+
+/// Copies a definition to those who mean it.
+fn copy_definitions(symbols: &mut [SymbolSlot]) {
+    for id in 0..symbols.len() {
+        let Some(&SymbolSlot { definition, traits, .. }) = symbols.get(id) else { continue };
+        if definition as usize != id
+            && let Some(&definition) = symbols.get(definition as usize)
+            && let Some(slot) = symbols.get_mut(id)
+        {
+            *slot = SymbolSlot { traits, ..definition };
+        }
     }
 }
 
@@ -242,13 +228,14 @@ pub(crate) const GOT_SLOTS: [(Needs, Slot); 4] = [
 
 /// Number of GOT entries that a symbol needs.
 fn got_entries(needs: Needs) -> u64 {
-    GOT_SLOTS.iter().filter(|(need, _)| needs.has(*need)).map(|(_, slot)| slot.entries()).sum()
+    let needed = GOT_SLOTS.iter().filter(|(need, _)| needs.has(*need));
+    needed.fold(0, |total, (_, slot)| slot.entries().saturating_add(total))
 }
 
 /// Checks that the files are what the architecture takes, and numbers their sections and symbols.
 fn number<'a, A: Arch>(files: &[File<'a>], objects: &mut [ObjectSlot<'a>]) -> Result<(), Error> {
     let (mut first_section, mut first_symbol) = (0usize, 0usize);
-    for (number, (file, object)) in files.iter().zip(objects).enumerate() {
+    for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects)) {
         let header = file.header();
         let refuse = |kind| Err(Error::object(number, kind));
         if header.machine != A::MACHINE {
@@ -263,6 +250,7 @@ fn number<'a, A: Arch>(files: &[File<'a>], objects: &mut [ObjectSlot<'a>]) -> Re
         let symbols = file.symbol_table().map_err(Error::elf(number, 0))?;
         *object = ObjectSlot {
             first_section,
+            section_count: u32::try_from(file.sections().len()).unwrap_or(u32::MAX),
             first_symbol,
             symbol_count: symbols.map_or(1, |table| table.len().max(1)),
             symbols,

@@ -1,6 +1,41 @@
 //! Where the sections of relocatable objects go, in storage the caller lends.
+//!
+//! A [`Layout`] takes several objects, decides which symbol means which, counts what their relocations need (GOT entries,
+//! stubs), gives every section its place by permission, and writes the relocated image: into the memory of this process, of
+//! another one, or of a device, since where the bytes are and the address they will have are two things.
+//!
+//! ```
+//! use elf_core::File;
+//! use elf_layout::{Layout, ObjectSlot, Options, Requirements, SectionSlot, Storage, SymbolSlot};
+//! use reloc_x86::X86_64;
+//!
+//! let bytes = include_bytes!("../../fixtures/x86_64/elftest.o");
+//! let files = [File::parse(bytes)?];
+//! assert!(Requirements::of(&files)?.sections <= 16);
+//!
+//! // no heap: 16 sections and 16 symbols at the most
+//! let mut objects = [ObjectSlot::default(); 1];
+//! let (mut sections, mut symbols) = ([SectionSlot::default(); 16], [SymbolSlot::default(); 16]);
+//! let storage = Storage { objects: &mut objects, sections: &mut sections, symbols: &mut symbols, names: &mut [] };
+//! let layout = Layout::<X86_64>::plan(&files, Options::default(), storage, &mut |_| None)?;
+//!
+//! let mut image = [0; 0x2000];
+//! layout.write(&mut image, 0x10_0000)?; // as it will stand at 0x100000, wherever it is now
+//! let (object, symbol) = layout.find("foo".into()).unwrap();
+//! assert_eq!(layout.symbol(object, symbol).unwrap().at(0x10_0000), 0x10_0000);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! It knows `elf-core` only; an architecture is a type parameter, [`Arch`](elf_core::Arch). It takes no memory, calls no code and
+//! changes no permission: that is an executor's part. It does not merge strings, relax instructions or lay out thread-local
+//! storage for a running thread.
+//!
+//! With the feature `alloc`, `Room` is storage from the heap.
 #![no_std]
 #![forbid(unsafe_code)]
+
+#[cfg(feature = "alloc")]
+extern crate alloc;
 
 mod error;
 mod groups;
@@ -10,6 +45,8 @@ mod needs;
 mod options;
 mod place;
 mod resolve;
+#[cfg(feature = "alloc")]
+mod room;
 mod sections;
 mod storage;
 mod symbols;
@@ -20,5 +57,7 @@ pub use error::{Error, ErrorKind};
 pub use layout::{External, Layout};
 pub use options::{Mode, Options};
 pub use place::Segment;
+#[cfg(feature = "alloc")]
+pub use room::Room;
 pub use storage::{ObjectSlot, Requirements, SectionSlot, Storage, SymbolSlot};
 pub use view::{Address, FixedSection, GotEntry, StubEntry};

@@ -1,10 +1,12 @@
 //! What relocations need beside the sections: GOT entries and stubs, found before anything is placed.
 
 use crate::error::{Error, ErrorKind};
+use crate::place::Group;
 use crate::storage::{Needs, ObjectSlot, SectionSlot, SectionState, SymbolSlot, SymbolState};
-use elf_core::names::{SHT_REL, SHT_RELA};
+use elf_core::names::{SHT_CREL, SHT_REL, SHT_RELA};
 use elf_core::{
-    ApplyError, ApplyErrorKind, Arch, Check, File, Kind, Record, Relocations, Role, SectionHeader, Slot, Value, find,
+    ApplyError, ApplyErrorKind, Arch, Check, File, Kind, Record, Relocations, Role, SectionHeader,
+    Slot, Value, find,
 };
 
 /// What was found beside the needs of single symbols.
@@ -22,10 +24,13 @@ pub(crate) struct Target<'a> {
     pub(crate) section: u32,
     /// Index of the section it applies to.
     pub(crate) target: u32,
+    /// Where that is, among all sections.
+    pub(crate) slot: SectionSlot,
     pub(crate) records: Relocations<'a>,
 }
 
 /// The relocations of section `index`, if it holds any for a loaded section.
+#[inline]
 pub(crate) fn target<'a>(
     number: usize,
     index: u32,
@@ -34,21 +39,26 @@ pub(crate) fn target<'a>(
     object: &ObjectSlot<'_>,
     sections: &[SectionSlot],
 ) -> Result<Option<Target<'a>>, Error> {
-    if header.r#type != SHT_RELA && header.r#type != SHT_REL {
+    if !matches!(header.r#type, SHT_RELA | SHT_REL | SHT_CREL) {
         return Ok(None);
     }
     let elf = Error::elf(number, index);
-    file.section(header.info).map_err(&elf)?;
-    let slot = object.first_section.checked_add(header.info as usize).and_then(|at| sections.get(at));
-    if !matches!(slot, Some(SectionSlot { state: SectionState::Placed(_) | SectionState::Fixed, .. })) {
+    let target = header.info;
+    let at =
+        object.first_section.checked_add(target as usize).filter(|_| target < object.section_count);
+    let slot = match at.and_then(|at| sections.get(at)) {
+        Some(slot) => *slot,
+        None => return file.section(target).map(|_| None).map_err(elf),
+    };
+    if !matches!(slot.state, SectionState::Placed(_)) {
         return Ok(None);
     }
-    let Some(records) = file.relocations(header).map_err(&elf)? else { return Ok(None) };
+    let Some(records) = file.relocations(header).map_err(elf)? else { return Ok(None) };
     if header.link != object.symbol_table && !records.is_empty() {
         let kind = ErrorKind::SymbolTable { link: header.link };
         return Err(Error { object: number, section: index, kind });
     }
-    Ok(Some(Target { section: index, target: header.info, records }))
+    Ok(Some(Target { section: index, target, slot, records }))
 }
 
 /// Notes what the relocations of one object need.
@@ -60,31 +70,69 @@ pub(crate) fn scan<A: Arch>(
     symbols: &mut [SymbolSlot],
     found: &mut Found,
 ) -> Result<(), Error> {
-    for (index, header) in (0u32..).zip(file.sections()) {
-        let Some(target) = target(number, index, &header, file, object, sections)? else { continue };
+    let mut next = 0u32;
+    file.sections().try_for_each(|header| {
+        let index = next;
+        next = index.wrapping_add(1);
+        let Some(target) = target(number, index, &header, file, object, sections)? else {
+            return Ok(());
+        };
         let error = |kind| Error { object: number, section: target.target, kind };
-        for record in target.records {
-            let kind = find(A::KINDS, record.r#type).ok_or_else(|| error(unknown(&record)))?;
-            let id = usize::try_from(record.symbol).ok().filter(|&index| index < object.symbol_count);
-            let id = id.and_then(|index| object.first_symbol.checked_add(index)).ok_or_else(|| {
-                let kind = elf_core::ErrorKind::NoSymbol { index: record.symbol, count: object.symbol_count as u64 };
-                Error { section: target.section, ..error(ErrorKind::Elf(elf_core::Error { at: header.offset, kind })) }
-            })?;
-            let definition = symbols.get(id).map_or(id, |slot| slot.definition as usize);
-            let Some(slot) = symbols.get_mut(definition) else { continue };
-            slot.needs = slot.needs.with(needs_of::<A>(kind, slot, found));
+        let Some(mut kind) = A::KINDS.first() else { return Ok(()) };
+        target.records.try_for_each(|record| {
+            // neighbours are often alike
+            if kind.number != record.r#type {
+                kind = find(A::KINDS, record.r#type).ok_or_else(|| error(unknown(&record)))?;
+            }
+            let id =
+                usize::try_from(record.symbol).ok().filter(|&index| index < object.symbol_count);
+            let id = id.and_then(|index| object.first_symbol.checked_add(index));
+            let Some(mut slot) = id.and_then(|id| symbols.get(id)) else {
+                return Err(no_symbol(number, &target, &header, object, &record));
+            };
+            let definition = slot.definition as usize;
+            if Some(definition) != id
+                && let Some(defining) = symbols.get(definition)
+            {
+                slot = defining;
+            }
+            let needs = needs_of::<A>(kind, slot, found);
             if let Some(problem) = problem(kind, slot, &record) {
                 return Err(error(problem));
             }
-        }
-    }
-    Ok(())
+            if needs != Needs::default()
+                && let Some(slot) = symbols.get_mut(definition)
+            {
+                slot.needs = slot.needs.with(needs);
+            }
+            Ok(())
+        })
+    })
+}
+
+#[cold]
+fn no_symbol(
+    number: usize,
+    target: &Target<'_>,
+    header: &SectionHeader,
+    object: &ObjectSlot<'_>,
+    record: &Record,
+) -> Error {
+    let kind =
+        elf_core::ErrorKind::NoSymbol { index: record.symbol, count: object.symbol_count as u64 };
+    Error::elf(number, target.section)(elf_core::Error { at: header.offset, kind })
 }
 
 #[cold]
 fn unknown(record: &Record) -> ErrorKind {
     let Record { offset, symbol, r#type, .. } = *record;
-    ErrorKind::Apply(ApplyError { offset, r#type, name: None, symbol, kind: ApplyErrorKind::UnknownType })
+    ErrorKind::Apply(ApplyError {
+        offset,
+        r#type,
+        name: None,
+        symbol,
+        kind: ApplyErrorKind::UnknownType,
+    })
 }
 
 /// What one relocation of this kind needs for the symbol.
@@ -108,12 +156,16 @@ fn needs_of<A: Arch>(kind: &Kind, slot: &SymbolSlot, found: &mut Found) -> Needs
         },
         Role::Address if is_narrow::<A>(kind) => match (slot.state, value.minus) {
             // a function of the process is reached by way of a stub that becomes its address here
-            (SymbolState::ExternalFunction, Role::Place) => Needs::NEAR.with(Needs::STUB).with(Needs::GOT),
+            (SymbolState::ExternalFunction, Role::Place) => {
+                Needs::NEAR.with(Needs::STUB).with(Needs::GOT)
+            }
             (SymbolState::ExternalFunction, Role::Zero) => {
                 limit(value, kind.check, found);
                 Needs::LOW.with(Needs::STUB).with(Needs::GOT)
             }
-            (SymbolState::Relative | SymbolState::Common, Role::Zero) => {
+            (SymbolState::Defined | SymbolState::Common, Role::Zero)
+                if slot.group != Group::Absolute || slot.state == SymbolState::Common =>
+            {
                 limit(value, kind.check, found);
                 Needs::default()
             }
@@ -145,7 +197,10 @@ fn limit(value: &Value, check: Check, found: &mut Found) {
 /// Why the symbol cannot be used by this relocation.
 #[inline]
 fn problem(kind: &Kind, slot: &SymbolSlot, record: &Record) -> Option<ErrorKind> {
-    if !matches!(slot.state, SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Indirect) {
+    if !matches!(
+        slot.state,
+        SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Indirect
+    ) {
         return None;
     }
     if kind.field.bytes == 0 || kind.value.of == Role::GotBase {

@@ -6,9 +6,14 @@ use elf_core::names::{SHT_NOBITS, SHT_NULL};
 use elf_core::{SectionFlags, SectionHeader, SegmentFlags};
 
 /// Sections of one kind, which stand together. The order is that of the image.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Group {
+    /// Nothing of the image: addresses as they are.
+    #[default]
+    Absolute,
+    /// Sections at addresses of their own.
+    Fixed,
     /// Code.
     Text,
     /// Stubs.
@@ -93,6 +98,20 @@ pub(crate) fn align_up(value: u64, alignment: u64) -> Option<u64> {
     Some(value.checked_add(low)? & !low)
 }
 
+/// The addresses at which the groups start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bases([u64; GROUPS.next_power_of_two()]);
+
+impl Bases {
+    /// The address of the group's first byte; 0 for [`Group::Absolute`].
+    #[inline]
+    pub(crate) fn of(&self, group: Group) -> u64 {
+        // the mask changes nothing and tells the compiler so
+        let index = group as usize & (GROUPS.next_power_of_two() - 1);
+        self.0.get(index).copied().unwrap_or(0)
+    }
+}
+
 /// All groups and the segments they make.
 #[derive(Clone, Debug)]
 pub(crate) struct Spans {
@@ -118,6 +137,15 @@ impl Spans {
         }
     }
 
+    /// Where the groups start, for an image at `base`.
+    pub(crate) fn bases(&self, base: u64) -> Bases {
+        let mut bases = [0; GROUPS.next_power_of_two()];
+        for (start, span) in bases.iter_mut().zip(&self.groups).skip(Group::Fixed as usize) {
+            *start = base.wrapping_add(span.offset);
+        }
+        Bases(bases)
+    }
+
     /// The span of a group.
     #[inline]
     pub(crate) fn group(&self, group: Group) -> &Span {
@@ -128,7 +156,12 @@ impl Spans {
     }
 
     /// Appends to a group and gives the offset in it.
-    pub(crate) fn append(&mut self, group: Group, size: u64, alignment: u64) -> Result<u64, ErrorKind> {
+    pub(crate) fn append(
+        &mut self,
+        group: Group,
+        size: u64,
+        alignment: u64,
+    ) -> Result<u64, ErrorKind> {
         let span = self.groups.get_mut(group as usize).ok_or(ErrorKind::TooLarge)?;
         span.append(size, alignment).ok_or(ErrorKind::TooLarge)
     }
@@ -157,7 +190,8 @@ impl Spans {
                 }
                 alignment = alignment.max(span.alignment);
                 let start = if first.is_none() { align_up(end, page) } else { Some(end) };
-                let start = start.and_then(|start| align_up(start, span.alignment)).ok_or(too_large)?;
+                let start =
+                    start.and_then(|start| align_up(start, span.alignment)).ok_or(too_large)?;
                 first.get_or_insert(start);
                 span.offset = start;
                 if group != Group::TlsZero {
@@ -177,7 +211,10 @@ impl Spans {
 /// The group of a section, or `None` if it occupies no memory.
 pub(crate) fn group_of(section: &SectionHeader, options: &Options) -> Option<Group> {
     let flags = section.flags;
-    if !flags.contains(SectionFlags::ALLOC) || flags.contains(SectionFlags::EXCLUDE) || section.r#type == SHT_NULL {
+    if !flags.contains(SectionFlags::ALLOC)
+        || flags.contains(SectionFlags::EXCLUDE)
+        || section.r#type == SHT_NULL
+    {
         return None;
     }
     if matches!(options.mode, Mode::Packed { .. }) {
@@ -186,13 +223,31 @@ pub(crate) fn group_of(section: &SectionHeader, options: &Options) -> Option<Gro
     let zero = section.r#type == SHT_NOBITS;
     let large = flags.contains(SectionFlags::X86_64_LARGE);
     Some(match (flags.contains(SectionFlags::WRITE), flags.contains(SectionFlags::EXECINSTR)) {
-        _ if flags.contains(SectionFlags::TLS) => if zero { Group::TlsZero } else { Group::TlsData },
+        _ if flags.contains(SectionFlags::TLS) => {
+            if zero {
+                Group::TlsZero
+            } else {
+                Group::TlsData
+            }
+        }
         (true, true) => Group::WriteExecute,
         (false, true) => Group::Text,
         (false, false) if large => Group::LargeReadOnly,
         (false, false) => Group::ReadOnly,
-        (true, false) if large => if zero { Group::LargeZero } else { Group::LargeData },
-        (true, false) => if zero { Group::Zero } else { Group::Data },
+        (true, false) if large => {
+            if zero {
+                Group::LargeZero
+            } else {
+                Group::LargeData
+            }
+        }
+        (true, false) => {
+            if zero {
+                Group::Zero
+            } else {
+                Group::Data
+            }
+        }
     })
 }
 

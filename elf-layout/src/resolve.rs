@@ -1,7 +1,7 @@
 //! What a placed symbol answers when a relocation asks.
 
 use crate::layout::{GOT_SLOTS, Layout, stub_size};
-use crate::place::Group;
+use crate::place::{Bases, Group};
 use crate::storage::{Needs, SymbolSlot, SymbolState};
 use core::ops::Range;
 use elf_core::{Arch, Check, Page, Query, Resolve, Role, Slot, Value};
@@ -12,26 +12,30 @@ pub(crate) struct Symbols<'l, 'a, 's, A> {
     pub(crate) slots: &'s [SymbolSlot],
     pub(crate) object: usize,
     pub(crate) base: u64,
-    pub(crate) got: u64,
+    bases: Bases,
 }
 
 impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
     /// The symbols of `object` whose numbers are `ids`.
-    pub(crate) fn new(layout: &'l Layout<'a, 's, A>, object: usize, ids: Range<usize>, base: u64) -> Self {
+    pub(crate) fn new(
+        layout: &'l Layout<'a, 's, A>,
+        object: usize,
+        ids: Range<usize>,
+        base: u64,
+    ) -> Self {
         let slots = layout.symbols.get(ids).unwrap_or_default();
-        let got = base.wrapping_add(layout.spans.group(Group::Got).offset);
-        Self { layout, slots, object, base, got }
+        Self { layout, slots, object, base, bases: layout.spans.bases(base) }
     }
 
     /// S, the symbol's own address.
     #[inline]
     pub(crate) fn address(&self, slot: &SymbolSlot) -> Option<u64> {
         match slot.state {
-            SymbolState::Relative | SymbolState::Common | SymbolState::GotBase | SymbolState::ImageStart => {
-                Some(self.base.wrapping_add(slot.value))
-            }
-            SymbolState::Absolute | SymbolState::External | SymbolState::ExternalFunction => Some(slot.value),
-            SymbolState::UndefinedWeak => Some(0),
+            SymbolState::Defined
+            | SymbolState::External
+            | SymbolState::ExternalFunction
+            | SymbolState::UndefinedWeak
+            | SymbolState::Common => Some(self.bases.of(slot.group).wrapping_add(slot.value)),
             SymbolState::ThreadLocal
             | SymbolState::Indirect
             | SymbolState::Undefined
@@ -45,8 +49,11 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
         let address = self.address(slot)?;
         let near = !slot.needs.has(Needs::NEAR) || {
             let end = self.base.wrapping_add(self.layout.spans.size);
-            let reach = |place: u64| Check::Signed(32).holds(address.wrapping_sub(place).wrapping_sub(REACH_MARGIN))
-                && Check::Signed(32).holds(address.wrapping_sub(place).wrapping_add(REACH_MARGIN));
+            let reach = |place: u64| {
+                Check::Signed(32).holds(address.wrapping_sub(place).wrapping_sub(REACH_MARGIN))
+                    && Check::Signed(32)
+                        .holds(address.wrapping_sub(place).wrapping_add(REACH_MARGIN))
+            };
             reach(self.base) && reach(end)
         };
         let low = !slot.needs.has(Needs::LOW) || Check::Signed(32).holds(address);
@@ -56,19 +63,26 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
     /// The address of the symbol's stub.
     pub(crate) fn stub(&self, slot: &SymbolSlot) -> Option<u64> {
         let stub = A::STUB.filter(|_| slot.needs.has(Needs::STUB))?;
-        let start = self.layout.spans.group(Group::Stubs).offset.wrapping_add(self.base);
+        let start = self.bases.of(Group::Stubs);
         Some(start.wrapping_add(u64::from(slot.stub).wrapping_mul(stub_size(&stub))))
     }
 
     /// The address of the symbol's GOT entry of this content.
     pub(crate) fn got_entry(&self, slot: &SymbolSlot, content: Slot) -> Option<u64> {
         if content == Slot::TlsLd {
-            return self.layout.found.tls_module.then_some(self.got);
+            return self.layout.found.tls_module.then_some(self.bases.of(Group::Got));
         }
+        let got = self.bases.of(Group::Got);
         let mut index = u64::from(slot.got);
+        if content == Slot::Address {
+            return slot
+                .needs
+                .has(Needs::GOT)
+                .then_some(got.wrapping_add(index.wrapping_mul(A::ADDRESS_SIZE)));
+        }
         for (need, entry) in GOT_SLOTS {
             if entry == content {
-                let address = self.got.wrapping_add(index.wrapping_mul(A::ADDRESS_SIZE));
+                let address = got.wrapping_add(index.wrapping_mul(A::ADDRESS_SIZE));
                 return slot.needs.has(need).then_some(address);
             }
             if slot.needs.has(need) {
@@ -76,6 +90,23 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             }
         }
         None
+    }
+
+    /// What is asked for less often.
+    #[inline(never)]
+    fn resolve_rarely(&self, slot: &SymbolSlot, role: Role, query: &Query) -> Option<u64> {
+        match role {
+            Role::Address if slot.needs.has(CANONICAL) => self.canonical(slot),
+            Role::Address => self.address(slot),
+            Role::Plt => {
+                let address = self.address(slot)?;
+                if reaches(query, address) { Some(address) } else { self.stub(slot) }
+            }
+            Role::Got(content) => self.got_entry(slot, content),
+            Role::GotBase => Some(self.bases.of(Group::Got)),
+            Role::Size => self.size(slot, query.symbol),
+            _ => None,
+        }
     }
 
     /// Z: the size of the symbol where it is defined.
@@ -99,17 +130,9 @@ impl<A: Arch> Resolve for Symbols<'_, '_, '_, A> {
     fn resolve(&self, query: &Query) -> Option<u64> {
         let slot = self.slots.get(query.symbol as usize)?;
         match query.role {
-            Role::Address if slot.needs.has(CANONICAL) => self.canonical(slot),
-            Role::Address => self.address(slot),
-            Role::Plt if slot.needs.has(Needs::STUB) => {
-                let address = self.address(slot)?;
-                if reaches(query, address) { Some(address) } else { self.stub(slot) }
-            }
-            Role::Plt => self.address(slot),
-            Role::Got(content) => self.got_entry(slot, content),
-            Role::GotBase => Some(self.got),
-            Role::Size => self.size(slot, query.symbol),
-            _ => None,
+            Role::Address | Role::Plt if !slot.needs.has(Needs::STUB) => self.address(slot),
+            Role::Got(Slot::Address) => self.got_entry(slot, Slot::Address),
+            role => self.resolve_rarely(slot, role, query),
         }
     }
 }

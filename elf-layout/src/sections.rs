@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::options::Options;
-use crate::place::{Spans, alignment_of, group_of};
+use crate::place::{Group, Spans, alignment_of, group_of};
 use crate::storage::{ObjectSlot, SectionSlot, SectionState};
 use core::num::NonZeroU32;
 use elf_core::File;
@@ -14,21 +14,28 @@ pub(crate) struct Fixed {
     last: Option<NonZeroU32>,
 }
 
-/// Appends every section of one object that occupies memory to its group.
+/// Appends every section of one object that occupies memory to its group; those that are dropped already stay so.
 pub(crate) fn place(
     number: usize,
     file: &File<'_>,
-    objects: &[ObjectSlot<'_>],
+    object: &ObjectSlot<'_>,
     sections: &mut [SectionSlot],
     options: &Options,
-    spans: &mut Spans,
-    fixed: &mut Fixed,
+    (spans, fixed): (&mut Spans, &mut Fixed),
+    grouped: bool,
 ) -> Result<(), Error> {
-    let first = objects.get(number).map_or(0, |object| object.first_section);
-    for (index, header) in (0u32..).zip(file.sections()) {
+    let first = object.first_section;
+    let mut next = 0u32;
+    file.sections().try_for_each(|header| {
+        let index = next;
+        next = index.wrapping_add(1);
         let at = first.saturating_add(index as usize);
-        let Some(slot) = sections.get_mut(at) else { continue };
-        let Some(group) = group_of(&header, options).filter(|_| slot.state != SectionState::Dropped) else { continue };
+        let Some(slot) = sections.get_mut(at) else { return Ok(()) };
+        if grouped && slot.state == SectionState::Dropped {
+            return Ok(());
+        }
+        *slot = SectionSlot { size: header.size, ..SectionSlot::default() };
+        let Some(group) = group_of(&header, options) else { return Ok(()) };
         let error = |kind| Error { object: number, section: index, kind };
         let alignment = alignment_of(&header, options).map_err(error)?;
         if header.address == 0 {
@@ -36,14 +43,14 @@ pub(crate) fn place(
             slot.state = SectionState::Placed(group);
         } else {
             let overlap = error(ErrorKind::Overlap { address: header.address });
-            let offset = header.address.checked_sub(options.base.unwrap_or(0)).ok_or(overlap)?;
-            let end = offset.checked_add(header.size).ok_or(error(ErrorKind::TooLarge))?;
-            *slot = SectionSlot { offset, end, state: SectionState::Fixed, next: None };
+            slot.offset = header.address.checked_sub(options.base.unwrap_or(0)).ok_or(overlap)?;
+            slot.state = SectionState::Placed(Group::Fixed);
+            let end = slot.offset.checked_add(header.size).ok_or(error(ErrorKind::TooLarge))?;
             spans.fixed_end = spans.fixed_end.max(end);
             fixed.insert(at, sections).ok_or(overlap)?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 impl Fixed {
@@ -52,14 +59,23 @@ impl Fixed {
         let number = u32::try_from(at).ok().and_then(NonZeroU32::new)?;
         let new = *sections.get(at)?;
         // most files have them in order: look at the last one first
-        let append = self.last.and_then(|last| slot(sections, last)).is_none_or(|last| last.offset <= new.offset);
+        let append = self
+            .last
+            .and_then(|last| slot(sections, last))
+            .is_none_or(|last| last.offset <= new.offset);
         let (mut before, mut after) = if append { (self.last, None) } else { (None, self.first) };
-        while let Some(next) = after.and_then(|number| slot(sections, number)).filter(|next| next.offset < new.offset) {
+        while let Some(next) =
+            after.and_then(|number| slot(sections, number)).filter(|next| next.offset < new.offset)
+        {
             before = after;
             after = next.next;
         }
-        let clear_before = before.and_then(|number| slot(sections, number)).is_none_or(|slot| slot.end <= new.offset);
-        let clear_after = after.and_then(|number| slot(sections, number)).is_none_or(|slot| new.end <= slot.offset);
+        let clear_before = before
+            .and_then(|number| slot(sections, number))
+            .is_none_or(|slot| slot.end() <= new.offset);
+        let clear_after = after
+            .and_then(|number| slot(sections, number))
+            .is_none_or(|slot| new.end() <= slot.offset);
         if !(clear_before && clear_after) {
             return None;
         }
@@ -78,6 +94,13 @@ impl Fixed {
     pub(crate) fn iter(self, sections: &[SectionSlot]) -> impl Iterator<Item = usize> + '_ {
         let next = |&number: &NonZeroU32| slot(sections, number).and_then(|slot| slot.next);
         core::iter::successors(self.first, next).map(|number| number.get() as usize)
+    }
+}
+
+impl SectionSlot {
+    /// End of the section, which fits 64 bits.
+    const fn end(&self) -> u64 {
+        self.offset.wrapping_add(self.size)
     }
 }
 

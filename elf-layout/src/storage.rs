@@ -1,6 +1,7 @@
 //! What the caller lends, and how much of it.
 
 use crate::error::{Error, ErrorKind};
+use crate::place::Group;
 use core::num::NonZeroU32;
 use elf_core::names::{SHT_GROUP, STB_LOCAL};
 use elf_core::{File, SymbolTable};
@@ -26,7 +27,7 @@ impl Requirements {
     pub fn of(objects: &[File<'_>]) -> Result<Self, Error> {
         let mut total = Self { objects: objects.len(), ..Self::default() };
         let mut keys = 0usize;
-        for (object, file) in objects.iter().enumerate() {
+        for (object, file) in (0..usize::MAX).zip(objects) {
             let symbols = file.symbol_table().map_err(Error::elf(object, 0))?;
             let symbols = symbols.map_or(1, |table| table.len().max(1));
             total.sections = total.sections.saturating_add(file.sections().len());
@@ -51,8 +52,13 @@ const MOST: usize = 0x7fff_ffff;
 /// Names that other objects may share: of symbols that are not local, and of section groups.
 fn keys_of(file: &File<'_>, object: usize) -> Result<usize, Error> {
     let table = file.symbol_table().map_err(Error::elf(object, 0))?;
-    let global = |table: SymbolTable<'_>| table.symbols().iter().filter(|symbol| symbol.binding() != STB_LOCAL).count();
-    let groups = file.sections().iter().filter(|section| section.r#type == SHT_GROUP).count();
+    // `count` would check its sum for overflow, and panic
+    let count = |total: usize, counts: bool| total.saturating_add(usize::from(counts));
+    let global = |table: SymbolTable<'_>| {
+        table.symbols().iter().fold(0, |total, symbol| count(total, symbol.binding() != STB_LOCAL))
+    };
+    let groups =
+        file.sections().iter().fold(0, |total, section| count(total, section.r#type == SHT_GROUP));
     Ok(table.map_or(0, global).saturating_add(groups))
 }
 
@@ -74,6 +80,8 @@ pub struct Storage<'s, 'a> {
 pub struct ObjectSlot<'a> {
     /// Number of the object's section 0 among all sections.
     pub(crate) first_section: usize,
+    /// Number of sections.
+    pub(crate) section_count: u32,
     /// Number of the object's symbol 0 among all symbols.
     pub(crate) first_symbol: usize,
     /// Number of symbols, at least 1.
@@ -86,17 +94,19 @@ pub struct ObjectSlot<'a> {
 
 impl core::fmt::Debug for ObjectSlot<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("ObjectSlot").field("symbol_count", &self.symbol_count).finish_non_exhaustive()
+        f.debug_struct("ObjectSlot")
+            .field("symbol_count", &self.symbol_count)
+            .finish_non_exhaustive()
     }
 }
 
 /// What a layout knows of a section.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SectionSlot {
-    /// Bytes from the start of the group, or of the image if fixed.
+    /// Bytes from the start of the group.
     pub(crate) offset: u64,
-    /// End of a fixed section, in bytes from the start of the image.
-    pub(crate) end: u64,
+    /// Size in bytes.
+    pub(crate) size: u64,
     pub(crate) state: SectionState,
     /// Number of the next section by address, of those at addresses of their own.
     pub(crate) next: Option<NonZeroU32>,
@@ -111,15 +121,13 @@ pub(crate) enum SectionState {
     /// Another object's copy of the section group is taken.
     Dropped,
     /// In this group.
-    Placed(crate::place::Group),
-    /// At the address it carries.
-    Fixed,
+    Placed(Group),
 }
 
 /// What a layout knows of a symbol.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SymbolSlot {
-    /// An offset in the image or an absolute address, by state.
+    /// Bytes from the start of the group.
     pub(crate) value: u64,
     /// Number of the symbol that defines this one: itself, or another object's.
     pub(crate) definition: u32,
@@ -129,13 +137,10 @@ pub struct SymbolSlot {
     pub(crate) stub: u32,
     pub(crate) needs: Needs,
     pub(crate) state: SymbolState,
-    /// Logarithm of the alignment of a common symbol.
-    pub(crate) alignment: u8,
-    /// First of its name.
-    pub(crate) canonical: bool,
-    /// Gives way to other definitions; undefined, it may stay so.
-    pub(crate) weak: bool,
+    pub(crate) group: Group,
+    pub(crate) traits: Traits,
 }
+const _: () = assert!(size_of::<SymbolSlot>() == 24);
 
 /// What a symbol is worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,28 +150,63 @@ pub(crate) enum SymbolState {
     Undefined,
     /// 0: nobody defines it, and nobody needs to.
     UndefinedWeak,
-    /// An offset in the image.
-    Relative,
-    /// An offset in the image, in the initial values of thread-local storage.
-    ThreadLocal,
-    /// An offset in the image, of a function that says where the symbol is (`STT_GNU_IFUNC`).
-    Indirect,
-    /// An absolute address, of this object.
-    Absolute,
-    /// An absolute address, by the caller.
+    /// An address in its group, of an object's own.
+    Defined,
+    /// An address of the caller's.
     External,
-    /// An absolute address of a function, by the caller.
+    /// An address of a function of the caller's.
     ExternalFunction,
-    /// An offset in the image, once placed.
+    /// An address in its group, once it is placed; until then the value is the size.
     Common,
-    /// The base of the GOT.
-    GotBase,
-    /// The start of the image.
-    ImageStart,
+    /// A place in the initial values of thread-local storage.
+    ThreadLocal,
+    /// The address of a function that says where the symbol is (`STT_GNU_IFUNC`).
+    Indirect,
     /// Defined in a section that is not loaded.
     NotLoaded,
     /// Defined in a section that another object's copy replaces.
     Dropped,
+}
+
+/// Weak or not, first of its name or not, and the alignment of a common symbol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Traits(u8);
+
+impl Traits {
+    const WEAK: u8 = 0x80;
+    const CANONICAL: u8 = 0x40;
+
+    /// Gives way to other definitions; undefined, it may stay so.
+    pub(crate) const fn is_weak(self) -> bool {
+        self.0 & Self::WEAK != 0
+    }
+
+    pub(crate) const fn set_weak(&mut self, weak: bool) {
+        self.0 = if weak { self.0 | Self::WEAK } else { self.0 & !Self::WEAK };
+    }
+
+    /// First of its name.
+    pub(crate) const fn is_canonical(self) -> bool {
+        self.0 & Self::CANONICAL != 0
+    }
+
+    pub(crate) const fn set_canonical(&mut self, canonical: bool) {
+        self.0 = if canonical { self.0 | Self::CANONICAL } else { self.0 & !Self::CANONICAL };
+    }
+
+    /// The alignment of a common symbol, in bytes.
+    pub(crate) const fn alignment(self) -> u64 {
+        1 << (self.0 & 0x3f)
+    }
+
+    /// Raises the alignment to `alignment`, rounded down to a power of two.
+    pub(crate) const fn align(&mut self, alignment: u64) {
+        if let Some(bits) = alignment.checked_ilog2()
+            && bits as u8 > self.0 & 0x3f
+        {
+            self.0 = self.0 & !0x3f | bits as u8 & 0x3f;
+        }
+    }
 }
 
 /// What relocations need for a symbol.
@@ -185,6 +225,7 @@ impl Needs {
     pub(crate) const LOW: Self = Self(64);
     pub(crate) const ANY_GOT: Self = Self(1 | 2 | 4 | 8);
 
+    #[inline]
     pub(crate) const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
@@ -195,18 +236,22 @@ impl Needs {
 }
 
 impl<'s, 'a> Storage<'s, 'a> {
-    /// Cuts the storage to what is needed and empties it.
+    /// Cuts the storage to what is needed and empties the hash table; all else is written before it is read.
     pub(crate) fn prepare(self, needed: &Requirements) -> Result<Self, Error> {
-        fn cut<'s, T: Default>(slots: &'s mut [T], what: &'static str, needed: usize) -> Result<&'s mut [T], Error> {
-            let slots = slots.get_mut(..needed).ok_or(Error::object(0, ErrorKind::Storage { what, needed }))?;
-            slots.fill_with(T::default);
-            Ok(slots)
+        fn cut<'s, T>(
+            slots: &'s mut [T],
+            what: &'static str,
+            needed: usize,
+        ) -> Result<&'s mut [T], Error> {
+            slots.get_mut(..needed).ok_or(Error::object(0, ErrorKind::Storage { what, needed }))
         }
+        let names = cut(self.names, "names", needed.names)?;
+        names.fill(0);
         Ok(Self {
             objects: cut(self.objects, "objects", needed.objects)?,
             sections: cut(self.sections, "sections", needed.sections)?,
             symbols: cut(self.symbols, "symbols", needed.symbols)?,
-            names: cut(self.names, "names", needed.names)?,
+            names,
         })
     }
 }

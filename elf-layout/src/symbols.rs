@@ -4,14 +4,20 @@ use crate::error::{Error, ErrorKind};
 use crate::groups::GROUP;
 use crate::hash::NameTable;
 use crate::layout::External;
+use crate::place::Group;
 use crate::storage::{ObjectSlot, SectionSlot, SectionState, SymbolSlot, SymbolState};
-use elf_core::names::{SHN_X86_64_LCOMMON, STB_LOCAL, STB_WEAK, STT_GNU_IFUNC, STT_TLS};
-use elf_core::{Definition, File, Name, Symbol};
+use elf_core::names::{
+    SHN_LORESERVE, SHN_X86_64_LCOMMON, STB_LOCAL, STB_WEAK, STT_GNU_IFUNC, STT_TLS,
+};
+use elf_core::{Definition, File, Name, Symbol, Table};
 
 /// The name that means the base of the GOT.
 const GOT_BASE: &str = "_GLOBAL_OFFSET_TABLE_";
 /// The name that means these objects and no others (Itanium C++ ABI 3.3.6): the start of the image.
 const DSO_HANDLE: &str = "__dso_handle";
+
+/// Stands for an error that [`File::section`] gives.
+const UNREACHABLE: elf_core::Error = elf_core::Error { at: 0, kind: elf_core::ErrorKind::NotElf };
 
 /// Gives every symbol of one object its state and, unless it is local, its place among those of the same name.
 pub(crate) fn collect(
@@ -26,32 +32,53 @@ pub(crate) fn collect(
     let first = object.first_symbol;
     let elf = Error::elf(number, object.symbol_table);
     if let Some(null) = symbols.get_mut(first) {
-        *null = SymbolSlot { state: SymbolState::Absolute, definition: first as u32, ..SymbolSlot::default() };
-    }
-    let Some(table) = &object.symbols else { return Ok(()) };
-    for (index, symbol) in (0u32..).zip(table.symbols()).skip(1) {
-        let id = first.saturating_add(index as usize);
-        let mut slot = SymbolSlot {
-            definition: id as u32,
-            weak: symbol.binding() == STB_WEAK,
+        *null = SymbolSlot {
+            state: SymbolState::Defined,
+            definition: first as u32,
             ..SymbolSlot::default()
         };
-        match table.section_of(index, &symbol).map_err(&elf)? {
+    }
+    let Some(table) = &object.symbols else { return Ok(()) };
+    let rest = table.symbols().slice(1, table.len()).unwrap_or(Table::empty());
+    let mut index = 0u32;
+    rest.try_for_each(|symbol| {
+        index = index.wrapping_add(1);
+        let id = first.saturating_add(index as usize);
+        let mut slot = SymbolSlot { definition: id as u32, ..SymbolSlot::default() };
+        slot.traits.set_weak(symbol.binding() == STB_WEAK);
+        // most symbols, without the detour of an error
+        let definition = match symbol.shndx {
+            section @ 1..SHN_LORESERVE => Definition::Section(section.into()),
+            _ => table.section_of(index, &symbol).map_err(&elf)?,
+        };
+        match definition {
             Definition::Undefined => {}
             Definition::Absolute => {
-                slot.state = SymbolState::Absolute;
+                slot.state = SymbolState::Defined;
                 slot.value = symbol.value;
             }
-            Definition::Common | Definition::Reserved(SHN_X86_64_LCOMMON) => common(&mut slot, &symbol),
+            Definition::Common | Definition::Reserved(SHN_X86_64_LCOMMON) => {
+                slot.state = SymbolState::Common;
+                slot.value = symbol.size;
+                slot.traits.align(symbol.value);
+            }
             Definition::Section(section) => {
-                file.section(section).map_err(&elf)?;
-                let state = object.first_section.checked_add(section as usize).and_then(|at| sections.get(at));
-                slot.value = symbol.value;
-                slot.state = match state.map_or(SectionState::NotLoaded, |section| section.state) {
+                let at = object
+                    .first_section
+                    .checked_add(section as usize)
+                    .filter(|_| section < object.section_count);
+                let Some(section) = at.and_then(|at| sections.get(at)) else {
+                    return Err(elf(file.section(section).err().unwrap_or(UNREACHABLE)));
+                };
+                slot.value = symbol.value.wrapping_add(section.offset);
+                slot.state = match section.state {
                     SectionState::NotLoaded => SymbolState::NotLoaded,
                     SectionState::Dropped if symbol.binding() == STB_LOCAL => SymbolState::Dropped,
                     SectionState::Dropped => SymbolState::Undefined,
-                    SectionState::Placed(_) | SectionState::Fixed => placed(&symbol),
+                    SectionState::Placed(group) => {
+                        slot.group = group;
+                        placed(&symbol)
+                    }
                 };
             }
             Definition::Reserved(shndx) => {
@@ -63,15 +90,16 @@ pub(crate) fn collect(
         if let Some(names) = earlier {
             let name = table.name_of(&symbol).map_err(&elf)?;
             let same = |other| other & GROUP == 0 && name_of(objects, other) == Some(name);
-            let full = Error::object(number, ErrorKind::Storage { what: "names", needed: usize::MAX });
+            let full =
+                Error::object(number, ErrorKind::Storage { what: "names", needed: usize::MAX });
             let canonical = names.find_or_insert(name, id as u32, same).ok_or(full)?;
-            slot.canonical = canonical == id as u32;
+            slot.traits.set_canonical(canonical == id as u32);
             merge(number, index, slot, id as u32, canonical, objects, symbols)?;
         } else if let Some(place) = symbols.get_mut(id) {
             *place = slot;
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// What a symbol in a loaded section is worth, by its type.
@@ -79,22 +107,15 @@ const fn placed(symbol: &Symbol) -> SymbolState {
     match symbol.r#type() {
         STT_TLS => SymbolState::ThreadLocal,
         STT_GNU_IFUNC => SymbolState::Indirect,
-        _ => SymbolState::Relative,
+        _ => SymbolState::Defined,
     }
-}
-
-/// A symbol whose memory is still to be found: its value is its alignment.
-fn common(slot: &mut SymbolSlot, symbol: &Symbol) {
-    slot.state = SymbolState::Common;
-    slot.value = symbol.size;
-    slot.alignment = symbol.value.checked_ilog2().unwrap_or(0) as u8;
 }
 
 /// Which of two definitions wins: strong over common over weak over none.
 const fn rank(slot: &SymbolSlot) -> u8 {
     match slot.state {
         SymbolState::Undefined => 0,
-        _ if slot.weak => 1,
+        _ if slot.traits.is_weak() => 1,
         SymbolState::Common => 2,
         _ => 3,
     }
@@ -122,12 +143,12 @@ fn merge(
                 }
                 (0, 0) => {
                     // one reference that insists is enough
-                    old.weak &= slot.weak;
+                    old.traits.set_weak(old.traits.is_weak() && slot.traits.is_weak());
                     false
                 }
                 (2, 2) => {
-                    old.alignment = old.alignment.max(slot.alignment);
-                    slot.alignment = old.alignment;
+                    old.traits.align(slot.traits.alignment());
+                    slot.traits.align(old.traits.alignment());
                     slot.value > old.value
                 }
                 (old, new) => new > old,
@@ -147,7 +168,7 @@ fn merge(
 pub(crate) fn link(symbols: &mut [SymbolSlot]) {
     for id in 0..symbols.len() {
         let Some(&slot) = symbols.get(id) else { continue };
-        if slot.canonical || slot.definition as usize == id {
+        if slot.traits.is_canonical() || slot.definition as usize == id {
             continue;
         }
         let definition = symbols.get(slot.definition as usize).map(|first| first.definition);
@@ -163,21 +184,20 @@ pub(crate) fn ask(
     symbols: &mut [SymbolSlot],
     externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
 ) -> Result<(), Error> {
-    for (number, object) in objects.iter().enumerate() {
+    for (number, object) in (0..usize::MAX).zip(objects) {
         let Some(table) = &object.symbols else { continue };
-        for (index, symbol) in (0usize..).zip(table.symbols()).skip(1) {
-            let id = object.first_symbol.saturating_add(index);
-            let Some(slot) = symbols.get_mut(id) else { continue };
+        let slots = symbols.get_mut(object.first_symbol..).unwrap_or_default();
+        for (index, slot) in (0..u32::MAX).zip(slots).take(object.symbol_count) {
+            let id = object.first_symbol.saturating_add(index as usize);
             if slot.state != SymbolState::Undefined || slot.definition as usize != id {
                 continue;
             }
-            let name = table.name_of(&symbol).map_err(Error::elf(number, object.symbol_table))?;
-            if name == GOT_BASE {
-                slot.state = SymbolState::GotBase;
-                continue;
-            }
-            if name == DSO_HANDLE {
-                slot.state = SymbolState::ImageStart;
+            let elf = Error::elf(number, object.symbol_table);
+            let symbol = table.get(index).map_err(&elf)?;
+            let name = table.name_of(&symbol).map_err(&elf)?;
+            if name == GOT_BASE || name == DSO_HANDLE {
+                slot.state = SymbolState::Defined;
+                slot.group = if name == GOT_BASE { Group::Got } else { Group::Fixed };
                 continue;
             }
             slot.state = match externals(name) {
@@ -185,7 +205,7 @@ pub(crate) fn ask(
                     slot.value = address;
                     if function { SymbolState::ExternalFunction } else { SymbolState::External }
                 }
-                None if slot.weak => SymbolState::UndefinedWeak,
+                None if slot.traits.is_weak() => SymbolState::UndefinedWeak,
                 None => SymbolState::Undefined,
             };
         }
@@ -195,7 +215,8 @@ pub(crate) fn ask(
 
 /// The object that symbol `id` belongs to, and its index there.
 pub(crate) fn owner(objects: &[ObjectSlot<'_>], id: u32) -> Option<(usize, u32)> {
-    let number = objects.partition_point(|object| object.first_symbol <= id as usize).checked_sub(1)?;
+    let number =
+        objects.partition_point(|object| object.first_symbol <= id as usize).checked_sub(1)?;
     let index = (id as usize).checked_sub(objects.get(number)?.first_symbol)?;
     Some((number, index as u32))
 }

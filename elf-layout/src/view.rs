@@ -69,18 +69,12 @@ impl<A: Arch> Layout<'_, '_, A> {
     #[must_use]
     pub fn symbol(&self, object: usize, symbol: u32) -> Option<Address> {
         let slot = self.slot(object, symbol)?;
-        match slot.state {
-            SymbolState::Relative
-            | SymbolState::ThreadLocal
-            | SymbolState::Indirect
-            | SymbolState::Common
-            | SymbolState::GotBase
-            | SymbolState::ImageStart => Some(Address::Image(slot.value)),
-            SymbolState::Absolute | SymbolState::External | SymbolState::ExternalFunction => {
-                Some(Address::Absolute(slot.value))
+        match (slot.state, slot.group) {
+            (SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Dropped, _) => None,
+            (_, Group::Absolute) => Some(Address::Absolute(slot.value)),
+            (_, group) => {
+                Some(Address::Image(self.spans.group(group).offset.wrapping_add(slot.value)))
             }
-            SymbolState::UndefinedWeak => Some(Address::Absolute(0)),
-            SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Dropped => None,
         }
     }
 
@@ -95,9 +89,9 @@ impl<A: Arch> Layout<'_, '_, A> {
     /// Symbols are looked at one after the other: whoever asks often keeps a table.
     #[must_use]
     pub fn find(&self, name: Name<'_>) -> Option<(usize, u32)> {
-        self.objects.iter().enumerate().find_map(|(number, object)| {
+        (0..usize::MAX).zip(self.objects).find_map(|(number, object)| {
             let table = object.symbols.as_ref()?;
-            let mut symbols = (0u32..).zip(table.symbols());
+            let mut symbols = (0..u32::MAX).zip(table.symbols());
             let found = symbols.find(|(_, symbol)| {
                 let named = || table.name_of(symbol).is_ok_and(|found| found == name);
                 !symbol.is_undefined() && symbol.binding() != STB_LOCAL && named()
@@ -110,14 +104,22 @@ impl<A: Arch> Layout<'_, '_, A> {
     pub fn got_entries(&self) -> impl Iterator<Item = GotEntry> + '_ {
         let start = self.spans.group(Group::Got).offset;
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
-        let module = self.found.tls_module.then_some(GotEntry { object: 0, symbol: 0, content: Slot::TlsLd, offset: start });
+        let module = self.found.tls_module.then_some(GotEntry {
+            object: 0,
+            symbol: 0,
+            content: Slot::TlsLd,
+            offset: start,
+        });
         let own = self.definitions().flat_map(move |(id, slot)| {
             let (object, symbol) = crate::symbols::owner(self.objects, id).unwrap_or_default();
             let entry = |content| {
                 let offset = symbols.got_entry(slot, content)?;
                 Some(GotEntry { object, symbol, content, offset })
             };
-            GOT_SLOTS.map(|(need, content)| if slot.needs.has(need) { entry(content) } else { None }).into_iter().flatten()
+            GOT_SLOTS
+                .map(|(need, content)| if slot.needs.has(need) { entry(content) } else { None })
+                .into_iter()
+                .flatten()
         });
         module.into_iter().chain(own)
     }
@@ -135,20 +137,25 @@ impl<A: Arch> Layout<'_, '_, A> {
     /// The sections that stand at the address they carry, by rising address.
     pub fn fixed_sections(&self) -> impl Iterator<Item = FixedSection> + '_ {
         self.fixed.iter(self.sections).filter_map(|at| {
-            let object = self.objects.partition_point(|object| object.first_section <= at).checked_sub(1)?;
+            let object =
+                self.objects.partition_point(|object| object.first_section <= at).checked_sub(1)?;
             let section = at.checked_sub(self.objects.get(object)?.first_section)? as u32;
             let header = self.files.get(object)?.section(section).ok()?;
             let mut flags = SegmentFlags::READ;
             flags.set(SegmentFlags::WRITE, header.flags.contains(SectionFlags::WRITE));
             flags.set(SegmentFlags::EXECUTE, header.flags.contains(SectionFlags::EXECINSTR));
             let offset = self.section(object, section)?;
-            Some(FixedSection { object, section, segment: Segment { offset, size: header.size, flags } })
+            Some(FixedSection {
+                object,
+                section,
+                segment: Segment { offset, size: header.size, flags },
+            })
         })
     }
 
     /// Symbols that define something, with their numbers.
     fn definitions(&self) -> impl Iterator<Item = (u32, &SymbolSlot)> {
-        (0u32..).zip(self.symbols).filter(|(id, slot)| slot.definition == *id)
+        (0..u32::MAX).zip(self.symbols).filter(|(id, slot)| slot.definition == *id)
     }
 
     fn slot(&self, object: usize, symbol: u32) -> Option<&SymbolSlot> {

@@ -7,7 +7,7 @@ use crate::resolve::Symbols;
 use crate::storage::Needs;
 use elf_core::names::SHT_NOBITS;
 use elf_core::{
-    ApplyError, ApplyErrorKind, Arch, Kind, Record, Role, SectionMut, Slot, Stub, apply, apply_kind, find,
+    ApplyError, ApplyErrorKind, Arch, Record, Role, SectionMut, Slot, Stub, apply, apply_all,
 };
 
 impl<A: Arch> Layout<'_, '_, A> {
@@ -53,20 +53,26 @@ impl<A: Arch> Layout<'_, '_, A> {
     }
 
     fn write_checked(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
-        for (number, file) in self.files.iter().enumerate() {
+        for (number, file) in (0..usize::MAX).zip(self.files) {
             let first = self.objects.get(number).map_or(0, |object| object.first_section);
             let slots = self.sections.get(first..).unwrap_or_default();
-            for ((index, header), slot) in (0u32..).zip(file.sections()).zip(slots) {
-                let Some(offset) = self.offset_of(slot) else { continue };
-                if header.size == 0 || header.r#type == SHT_NOBITS {
-                    continue;
-                }
-                let error = Error::elf(number, index);
-                let data = file.section_data(&header).map_err(&error)?;
-                if let Some(place) = part(image, offset, header.size) {
+            let mut slots = (0..u32::MAX).zip(slots);
+            file.sections().try_for_each(|header| {
+                let Some((index, slot)) = slots.next() else { return Ok(()) };
+                let Some(offset) =
+                    self.offset_of(slot).filter(|_| header.r#type != SHT_NOBITS && slot.size > 0)
+                else {
+                    return Ok(());
+                };
+                let data = file.section_data(&header).map_err(Error::elf(number, index))?;
+                // both have the section's size; asking for it again spares a check that could panic
+                if let Some(place) = part(image, offset, slot.size)
+                    && let Some(data) = data.get(..place.len())
+                {
                     place.copy_from_slice(data);
                 }
-            }
+                Ok(())
+            })?;
         }
         self.write_got(image, base)?;
         self.write_stubs(image, base)?;
@@ -75,30 +81,29 @@ impl<A: Arch> Layout<'_, '_, A> {
 
     /// Applies all relocations of one object.
     fn relocate(&self, number: usize, image: &mut [u8], base: u64) -> Result<(), Error> {
-        let (Some(file), Some(object)) = (self.files.get(number), self.objects.get(number)) else { return Ok(()) };
+        let (Some(file), Some(object)) = (self.files.get(number), self.objects.get(number)) else {
+            return Ok(());
+        };
         let ids = object.first_symbol..object.first_symbol.saturating_add(object.symbol_count);
         let symbols = Symbols::new(self, number, ids, base);
         let big_endian = file.encoding().is_big_endian();
-        for (index, header) in (0u32..).zip(file.sections()) {
-            let Some(target) = needs::target(number, index, &header, file, object, self.sections)? else { continue };
-            let section = file.section(target.target).map_err(Error::elf(number, index))?;
-            let Some(offset) = self.section(number, target.target) else { continue };
-            let bytes = part(image, offset, section.size).unwrap_or_default();
+        let mut next = 0u32;
+        file.sections().try_for_each(|header| {
+            let index = next;
+            next = index.wrapping_add(1);
+            let Some(target) = needs::target(number, index, &header, file, object, self.sections)?
+            else {
+                return Ok(());
+            };
+            let Some(offset) = self.offset_of(&target.slot) else { return Ok(()) };
+            let bytes = part(image, offset, target.slot.size).unwrap_or_default();
             let mut section = SectionMut { bytes, address: base.wrapping_add(offset), big_endian };
-            let mut kind: Option<&'static Kind> = None;
-            for record in target.records {
-                // neighbours are often alike
-                if kind.is_none_or(|kind| kind.number != record.r#type) {
-                    kind = find(A::KINDS, record.r#type);
-                }
-                let done = match kind {
-                    Some(kind) => apply_kind::<A>(kind, &record, &mut section, &symbols),
-                    None => continue,
-                };
-                done.map_err(|error| Error { object: number, section: target.target, kind: ErrorKind::Apply(error) })?;
-            }
-        }
-        Ok(())
+            apply_all::<A>(target.records, &mut section, &symbols).map_err(|error| Error {
+                object: number,
+                section: target.target,
+                kind: ErrorKind::Apply(error),
+            })
+        })
     }
 
     /// Fills the GOT.
@@ -107,15 +112,19 @@ impl<A: Arch> Layout<'_, '_, A> {
             return Ok(());
         }
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), base);
-        for (id, slot) in (0u32..).zip(self.symbols) {
+        for (id, slot) in (0..u32::MAX).zip(self.symbols) {
             if slot.definition != id || !slot.needs.has(Needs::ANY_GOT) {
                 continue;
             }
             for (need, content) in GOT_SLOTS.into_iter().filter(|(need, _)| slot.needs.has(*need)) {
                 let value = if need == Needs::GOT { symbols.address(slot) } else { None };
                 let value = value.ok_or_else(|| self.unresolved(id, content))?;
-                let entry = symbols.got_entry(slot, content).map(|address| address.wrapping_sub(base));
-                let Some(place) = entry.and_then(|offset| part(image, offset, A::ADDRESS_SIZE)) else { continue };
+                let entry =
+                    symbols.got_entry(slot, content).map(|address| address.wrapping_sub(base));
+                let Some(place) = entry.and_then(|offset| part(image, offset, A::ADDRESS_SIZE))
+                else {
+                    continue;
+                };
                 store_address(place, value, self.is_big_endian());
             }
         }
@@ -126,7 +135,7 @@ impl<A: Arch> Layout<'_, '_, A> {
     fn write_stubs(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
         let Some(stub) = A::STUB.filter(|_| self.stubs > 0) else { return Ok(()) };
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), base);
-        for (id, slot) in (0u32..).zip(self.symbols) {
+        for (id, slot) in (0..u32::MAX).zip(self.symbols) {
             if slot.definition != id {
                 continue;
             }
@@ -165,7 +174,10 @@ impl<A: Arch> Layout<'_, '_, A> {
     fn unresolved(&self, id: u32, content: Slot) -> Error {
         let (object, symbol) = crate::symbols::owner(self.objects, id).unwrap_or_default();
         let kind = ApplyErrorKind::Unresolved(Role::Got(content));
-        Error::object(object, ErrorKind::Apply(ApplyError { offset: 0, r#type: 0, name: None, symbol, kind }))
+        Error::object(
+            object,
+            ErrorKind::Apply(ApplyError { offset: 0, r#type: 0, name: None, symbol, kind }),
+        )
     }
 
     fn is_big_endian(&self) -> bool {
@@ -183,7 +195,7 @@ fn part(image: &mut [u8], offset: u64, size: u64) -> Option<&mut [u8]> {
 /// Stores an address of the place's size.
 fn store_address(place: &mut [u8], value: u64, big_endian: bool) {
     let size = place.len();
-    for (index, byte) in place.iter_mut().enumerate() {
+    for (index, byte) in (0..usize::MAX).zip(place.iter_mut()) {
         let low = if big_endian { size.wrapping_sub(1).wrapping_sub(index) } else { index };
         *byte = value.unbounded_shr((low as u32).wrapping_mul(8)) as u8;
     }

@@ -143,7 +143,12 @@ impl<B: AsRef<[u8]>> Module<B> {
     ///
     /// # Errors
     /// As [`Module::function`].
-    pub fn dynamic(&self, name: &str, arguments: &[Type], result: Type) -> Result<DynamicFunction<'_>, Error> {
+    pub fn dynamic(
+        &self,
+        name: &str,
+        arguments: &[Type],
+        result: Type,
+    ) -> Result<DynamicFunction<'_>, Error> {
         let address = self.function(name)?;
         Ok(DynamicFunction {
             code: CodePtr::from_ptr(core::ptr::with_exposed_provenance(address as usize)),
@@ -165,7 +170,10 @@ impl DynamicFunction<'_> {
     /// The function has the type it was asked for with; pointers are good for what it does with them; whatever it does is sound.
     pub unsafe fn call(&self, arguments: &[Value]) -> Result<Option<Value>, Error> {
         if !arguments.iter().map(Value::r#type).eq(self.arguments.iter().copied()) {
-            return Err(Error::Arguments { expected: self.arguments.len(), found: arguments.len() });
+            return Err(Error::Arguments {
+                expected: self.arguments.len(),
+                found: arguments.len(),
+            });
         }
         let arguments: Vec<Arg<'_>> = arguments.iter().map(Value::argument).collect();
         macro_rules! arms {

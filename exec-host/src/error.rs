@@ -79,20 +79,33 @@ impl fmt::Display for Error {
             Self::Map { size, cause } => write!(f, "no memory for {size:#x} bytes: {cause}"),
             Self::OutOfMemory { size } => write!(f, "{size:#x} bytes do not fit the address space"),
             Self::NoLowMemory { size, limit } => {
-                write!(f, "no memory for {size:#x} bytes below {limit:#x}, which code without -fPIC needs")
+                write!(
+                    f,
+                    "no memory for {size:#x} bytes below {limit:#x}, which code without -fPIC needs"
+                )
             }
             Self::WriteExecute => write!(f, "a section is writable and executable at once"),
             Self::FixedAddress { object, section, address } => {
-                write!(f, "object {object}: section {section}: its address {address:#x} cannot be had")
+                write!(
+                    f,
+                    "object {object}: section {section}: its address {address:#x} cannot be had"
+                )
             }
             Self::NoSymbol(name) => write!(f, "no object defines {name}"),
             Self::NotFunction(name) => write!(f, "{name} is not code"),
             Self::NotInitialized => write!(f, "constructors were not run yet"),
             Self::Initializer { object, section, address } => {
-                write!(f, "object {object}: section {section}: constructor {address:#x} is outside the code")
+                write!(
+                    f,
+                    "object {object}: section {section}: constructor {address:#x} is outside the code"
+                )
             }
-            Self::Arguments { expected, found } if expected == found => write!(f, "an argument has the wrong type"),
-            Self::Arguments { expected, found } => write!(f, "{found} arguments, expected {expected}"),
+            Self::Arguments { expected, found } if expected == found => {
+                write!(f, "an argument has the wrong type")
+            }
+            Self::Arguments { expected, found } => {
+                write!(f, "{found} arguments, expected {expected}")
+            }
             Self::Library(error) => error.fmt(f),
         }
     }

@@ -5,7 +5,7 @@ use crate::error::Error;
 use core::ffi::{c_char, c_int, c_void};
 use core::ops::Range;
 use elf_core::names::{SHT_FINI_ARRAY, SHT_INIT_ARRAY, SHT_PREINIT_ARRAY, SHT_PROGBITS};
-use elf_core::{Name, SectionHeader};
+use elf_core::{Name, SectionFlags, SectionHeader};
 use elf_layout::Layout;
 
 /// The functions to call, in the order to call them.
@@ -16,6 +16,10 @@ pub(crate) struct Calls {
     /// What the objects' `__dso_handle` is: `__cxa_atexit` knows their destructors by it.
     handle: u64,
 }
+
+const ALLOC: SectionFlags = SectionFlags::ALLOC;
+const WRITE: SectionFlags = SectionFlags::WRITE;
+const EXECINSTR: SectionFlags = SectionFlags::EXECINSTR;
 
 /// First or last.
 #[derive(Clone, Copy, Debug)]
@@ -43,21 +47,34 @@ impl Calls {
         let (mut initialize, mut finalize) = (Vec::<Ranked>::new(), Vec::<Ranked>::new());
         for (object, file) in layout.files().iter().enumerate() {
             for (section, header) in (0u32..).zip(file.sections()) {
-                let Some(offset) = layout.section(object, section) else { continue };
-                let Some((list, rank, backwards)) = kind(&header, file.section_name(&header).unwrap_or_default()) else {
+                // all of them are writable data
+                if header.flags & (ALLOC | WRITE | EXECINSTR) != ALLOC | WRITE {
+                    continue;
+                }
+                let Some((list, rank, backwards)) =
+                    kind(&header, file.section_name(&header).unwrap_or_default())
+                else {
                     continue;
                 };
+                let Some(offset) = layout.section(object, section) else { continue };
                 let bytes = usize::try_from(offset).ok().and_then(|offset| image.get(offset..));
-                let bytes = bytes.and_then(|rest| rest.get(..usize::try_from(header.size).ok()?)).unwrap_or_default();
+                let bytes = bytes
+                    .and_then(|rest| rest.get(..usize::try_from(header.size).ok()?))
+                    .unwrap_or_default();
                 let words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
-                let mut addresses: Vec<u64> = words.filter(|address| !matches!(*address, 0 | u64::MAX)).collect();
-                if let Some(&address) = addresses.iter().find(|address| !code.iter().any(|range| range.contains(address))) {
+                let mut addresses: Vec<u64> =
+                    words.filter(|address| !matches!(*address, 0 | u64::MAX)).collect();
+                if let Some(&address) = addresses
+                    .iter()
+                    .find(|address| !code.iter().any(|range| range.contains(address)))
+                {
                     return Err(Error::Initializer { object, section, address });
                 }
                 if backwards {
                     addresses.reverse();
                 }
-                let calls = if matches!(list, Order::Initialize) { &mut initialize } else { &mut finalize };
+                let calls =
+                    if matches!(list, Order::Initialize) { &mut initialize } else { &mut finalize };
                 calls.extend(addresses.into_iter().map(|address| (rank, address)));
             }
         }
@@ -65,7 +82,8 @@ impl Calls {
         initialize.sort_by_key(|(rank, _)| *rank);
         finalize.sort_by_key(|(rank, _)| *rank);
         finalize.reverse();
-        let addresses = |calls: Vec<Ranked>| calls.into_iter().map(|(_, address)| address).collect();
+        let addresses =
+            |calls: Vec<Ranked>| calls.into_iter().map(|(_, address)| address).collect();
         let handle = image.as_ptr().addr() as u64;
         Ok(Self { initialize: addresses(initialize), finalize: addresses(finalize), handle })
     }
@@ -92,7 +110,9 @@ impl Calls {
             Order::Initialize => &self.initialize,
             Order::Finalize => {
                 // SAFETY: runs what constructors have registered under this handle, which is this module's alone.
-                unsafe { __cxa_finalize(core::ptr::with_exposed_provenance_mut(self.handle as usize)) };
+                unsafe {
+                    __cxa_finalize(core::ptr::with_exposed_provenance_mut(self.handle as usize))
+                };
                 &self.finalize
             }
         };
@@ -100,7 +120,9 @@ impl Calls {
         for &address in calls {
             let code = core::ptr::with_exposed_provenance::<()>(address as usize);
             // SAFETY: the caller vouches for a function there; it may take fewer arguments than it is given.
-            unsafe { core::mem::transmute::<*const (), Initializer>(code)(0, arguments.as_ptr(), environ) };
+            unsafe {
+                core::mem::transmute::<*const (), Initializer>(code)(0, arguments.as_ptr(), environ)
+            };
         }
     }
 }
@@ -114,14 +136,22 @@ fn kind(header: &SectionHeader, name: Name<'_>) -> Option<(Order, u32, bool)> {
     };
     match header.r#type {
         SHT_PREINIT_ARRAY => Some((Order::Initialize, 0, false)),
-        SHT_INIT_ARRAY => Some((Order::Initialize, priority(".init_array").map_or(LAST, rank), false)),
-        SHT_FINI_ARRAY => Some((Order::Finalize, priority(".fini_array").map_or(LAST, rank), false)),
+        SHT_INIT_ARRAY => {
+            Some((Order::Initialize, priority(".init_array").map_or(LAST, rank), false))
+        }
+        SHT_FINI_ARRAY => {
+            Some((Order::Finalize, priority(".fini_array").map_or(LAST, rank), false))
+        }
         SHT_PROGBITS if name == ".ctors" => Some((Order::Initialize, LAST, true)),
         SHT_PROGBITS if name == ".dtors" => Some((Order::Finalize, LAST, true)),
         // the priority of .ctors counts downwards
         SHT_PROGBITS => match (priority(".ctors"), priority(".dtors")) {
-            (Some(priority), _) => Some((Order::Initialize, rank(65535u32.saturating_sub(priority)), true)),
-            (_, Some(priority)) => Some((Order::Finalize, rank(65535u32.saturating_sub(priority)), true)),
+            (Some(priority), _) => {
+                Some((Order::Initialize, rank(65535u32.saturating_sub(priority)), true))
+            }
+            (_, Some(priority)) => {
+                Some((Order::Finalize, rank(65535u32.saturating_sub(priority)), true))
+            }
             _ => None,
         },
         _ => None,

@@ -32,10 +32,16 @@ impl Mapping {
         let slack = alignment.saturating_sub(page);
         let size = size.max(1).checked_next_multiple_of(page).ok_or(out_of_memory)?;
         let reserved = size.checked_add(slack).ok_or(Error::OutOfMemory { size: size as u64 })?;
-        let low = if limit.is_some() { MapFlags::from_bits_retain(MAP_32BIT) } else { MapFlags::empty() };
+        let low =
+            if limit.is_some() { MapFlags::from_bits_retain(MAP_32BIT) } else { MapFlags::empty() };
         // SAFETY: without a wish for an address no existing mapping is touched.
         let start = unsafe {
-            mmap_anonymous(ptr::null_mut(), reserved, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | low)
+            mmap_anonymous(
+                ptr::null_mut(),
+                reserved,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE | low,
+            )
         };
         let start = start.map_err(|cause| match limit {
             Some(limit) => Error::NoLowMemory { size: size as u64, limit: limit.min(LOW) },
@@ -55,7 +61,10 @@ impl Mapping {
     /// Gives back what is before the first multiple of `alignment` and behind `size` bytes from there.
     fn trim(&mut self, size: usize, alignment: usize) {
         let before = self.start.align_offset(alignment);
-        let Some(behind) = self.size.checked_sub(before).and_then(|rest| rest.checked_sub(size)) else { return };
+        let Some(behind) = self.size.checked_sub(before).and_then(|rest| rest.checked_sub(size))
+        else {
+            return;
+        };
         let unmap = |at: *mut u8, size: usize| {
             if size > 0 {
                 // SAFETY: the pages are ours, whole, and outside of what is kept.
@@ -88,12 +97,19 @@ impl Mapping {
     pub(crate) fn protect(&self, segment: &Segment) -> Result<(), Error> {
         let flags = segment.flags;
         if flags.contains(SegmentFlags::WRITE) {
-            return if flags.contains(SegmentFlags::EXECUTE) { Err(Error::WriteExecute) } else { Ok(()) };
+            return if flags.contains(SegmentFlags::EXECUTE) {
+                Err(Error::WriteExecute)
+            } else {
+                Ok(())
+            };
         }
         let execute = flags.contains(SegmentFlags::EXECUTE);
-        let flags = if execute { MprotectFlags::READ | MprotectFlags::EXEC } else { MprotectFlags::READ };
+        let flags =
+            if execute { MprotectFlags::READ | MprotectFlags::EXEC } else { MprotectFlags::READ };
         let page = rustix::param::page_size();
-        let (Ok(offset), Ok(size)) = (usize::try_from(segment.offset), usize::try_from(segment.size)) else {
+        let (Ok(offset), Ok(size)) =
+            (usize::try_from(segment.offset), usize::try_from(segment.size))
+        else {
             return Err(Error::OutOfMemory { size: segment.size });
         };
         let size = size.checked_next_multiple_of(page).unwrap_or(size);
@@ -105,7 +121,8 @@ impl Mapping {
             crate::cache::synchronize(start, size);
         }
         // SAFETY: the range lies inside the mapping, and no reference to its bytes is alive.
-        unsafe { mprotect(start.cast::<c_void>(), size, flags) }.map_err(|cause| Error::Map { size: size as u64, cause })
+        unsafe { mprotect(start.cast::<c_void>(), size, flags) }
+            .map_err(|cause| Error::Map { size: size as u64, cause })
     }
 }
 

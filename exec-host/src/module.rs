@@ -7,9 +7,7 @@ use crate::initialize::{Calls, Order};
 use crate::memory::Mapping;
 use core::ops::Range;
 use elf_core::{File, Name, SegmentFlags};
-use elf_layout::{
-    External, Layout, Mode, ObjectSlot, Options, Requirements, SectionSlot, Storage, SymbolSlot,
-};
+use elf_layout::{External, Layout, Mode, Options, Room};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Objects in executable memory. Dropping it runs destructors and gives everything back.
@@ -40,22 +38,29 @@ impl<B: AsRef<[u8]>> Module<B> {
     ) -> Result<Self, Error> {
         let objects: Vec<B> = objects.into_iter().collect();
         let files = parse(&objects)?;
-        let needed = Requirements::of(&files).map_err(Error::Layout)?;
-        let mut storage = Lent::new(&needed);
-        let options = Options { mode: Mode::Segments { page_size: rustix::param::page_size() as u64 }, base: None };
-        let layout = Layout::<Host>::plan(&files, options, storage.lend(), externals).map_err(Error::Layout)?;
+        let mut room = Room::new();
+        let options = Options {
+            mode: Mode::Segments { page_size: rustix::param::page_size() as u64 },
+            base: None,
+        };
+        let layout: Layout<'_, '_, Host> =
+            room.plan(&files, options, externals).map_err(Error::Layout)?;
         if let Some(fixed) = layout.fixed_sections().next() {
             let (object, section) = (fixed.object, fixed.section);
             return Err(Error::FixedAddress { object, section, address: fixed.segment.offset });
         }
         let size = |size: u64| usize::try_from(size).map_err(|_| Error::OutOfMemory { size });
-        let mut memory = Mapping::new(size(layout.size())?, size(layout.alignment())?, layout.limit())?;
+        let mut memory =
+            Mapping::new(size(layout.size())?, size(layout.alignment())?, layout.limit())?;
         let base = memory.address();
         layout.write_zeroed(memory.bytes_mut(), base).map_err(Error::Layout)?;
         let code: Vec<_> = layout
             .segments()
             .filter(|segment| segment.flags.contains(SegmentFlags::EXECUTE))
-            .map(|segment| base.wrapping_add(segment.offset)..base.wrapping_add(segment.offset).wrapping_add(segment.size))
+            .map(|segment| {
+                base.wrapping_add(segment.offset)
+                    ..base.wrapping_add(segment.offset).wrapping_add(segment.size)
+            })
             .collect();
         let calls = Calls::collect(&layout, memory.bytes_mut(), &code)?;
         layout.segments().try_for_each(|segment| memory.protect(&segment))?;
@@ -118,7 +123,9 @@ impl<B: AsRef<[u8]>> Module<B> {
             let table = File::parse(object.as_ref()).ok()?.symbol_table().ok()??;
             let symbols = table.symbols().iter().skip(table.first_global());
             let found = symbols.zip(addresses.iter()).find(|(symbol, address)| {
-                **address != 0 && !symbol.is_undefined() && table.name_of(symbol).is_ok_and(|found| found == name)
+                **address != 0
+                    && !symbol.is_undefined()
+                    && table.name_of(symbol).is_ok_and(|found| found == name)
             });
             found.map(|(_, &address)| address)
         })
@@ -153,35 +160,8 @@ fn globals(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Box<[u64]>> {
     let addresses = |(object, file): (usize, &File<'_>)| {
         let Ok(Some(table)) = file.symbol_table() else { return Box::default() };
         let ids = table.first_global()..table.len();
-        ids.map(|index| layout.symbol(object, index as u32).map_or(0, |address| address.at(base))).collect()
+        ids.map(|index| layout.symbol(object, index as u32).map_or(0, |address| address.at(base)))
+            .collect()
     };
     layout.files().iter().enumerate().map(addresses).collect()
-}
-
-/// Storage for a layout.
-struct Lent<'a> {
-    objects: Vec<ObjectSlot<'a>>,
-    sections: Vec<SectionSlot>,
-    symbols: Vec<SymbolSlot>,
-    names: Vec<u32>,
-}
-
-impl<'a> Lent<'a> {
-    fn new(needed: &Requirements) -> Self {
-        Self {
-            objects: vec![ObjectSlot::default(); needed.objects],
-            sections: vec![SectionSlot::default(); needed.sections],
-            symbols: vec![SymbolSlot::default(); needed.symbols],
-            names: vec![0; needed.names],
-        }
-    }
-
-    fn lend(&mut self) -> Storage<'_, 'a> {
-        Storage {
-            objects: &mut self.objects,
-            sections: &mut self.sections,
-            symbols: &mut self.symbols,
-            names: &mut self.names,
-        }
-    }
 }

@@ -8,7 +8,8 @@ use elf_layout::External;
 use libloading::os::unix::Library;
 use std::path::Path;
 
-/// What the process itself offers (libc, libm and whatever else is loaded), and libraries opened for this purpose.
+/// What the process itself offers (libc and whatever else is loaded; libm, where it is a library of its own), and libraries
+/// opened for this purpose.
 ///
 /// Libraries stay open as long as this lives, which must be longer than the code that uses them.
 #[derive(Debug)]
@@ -16,6 +17,9 @@ pub struct Process {
     libraries: Vec<Library>,
     code: Vec<Range<u64>>,
 }
+
+/// Programs that are not written in C may come without it.
+const LIBM: &str = "libm.so.6";
 
 impl Default for Process {
     fn default() -> Self {
@@ -27,7 +31,10 @@ impl Process {
     /// The symbols of the process.
     #[must_use]
     pub fn new() -> Self {
-        Self { libraries: vec![Library::this()], code: Vec::new() }
+        let mut libraries = vec![Library::this()];
+        // SAFETY: the mathematical library has no constructors that do anything.
+        libraries.extend(unsafe { Library::new(LIBM) });
+        Self { libraries, code: Vec::new() }
     }
 
     /// Opens a library as `dlopen` does: a path if the name has a slash, else a name to search for. What was opened first is
@@ -67,14 +74,19 @@ impl Process {
 
 /// The executable segments of everything that the dynamic loader has loaded.
 fn code_ranges() -> Vec<Range<u64>> {
-    unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _size: usize, ranges: *mut c_void) -> c_int {
+    unsafe extern "C" fn collect(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        ranges: *mut c_void,
+    ) -> c_int {
         // SAFETY: `dl_iterate_phdr` gives a valid description, and back what `code_ranges` gave it.
         let (info, ranges) = unsafe { (&*info, &mut *ranges.cast::<Vec<Range<u64>>>()) };
         if info.dlpi_phdr.is_null() {
             return 0;
         }
         // SAFETY: the description holds so many program headers.
-        let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+        let headers =
+            unsafe { core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
         for header in headers {
             if header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0 {
                 let start = info.dlpi_addr.wrapping_add(header.p_vaddr);

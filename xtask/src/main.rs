@@ -4,13 +4,18 @@
 //! [`task::Run::run`]. A build server calls the same tasks as a person, so what fails there fails at home with the same
 //! words.
 
+mod api;
+mod bare;
 mod calls;
 mod ci;
 mod fixtures;
 mod generate;
+mod image;
 mod layers;
 mod lint;
 mod manifest;
+mod no_panic;
+mod size;
 mod task;
 mod test;
 mod tool;
@@ -31,6 +36,8 @@ const TASKS: &[Task] = &[
     task::<layers::Layers>    ("layers",   "Compare the picture in ARCHITECTURE.md with the manifests"),
     task::<fixtures::Fixtures>("fixtures", "Rebuild every fixture by its recorded command; tell which changed"),
     task::<calls::Calls>      ("calls",    "Link the fixtures with the system's linker and check fixtures/calls.toml"),
+    task::<no_panic::NoPanic> ("no-panic", "Prove that no entry point of the lower crates can panic or allocates; tell their stack"),
+    task::<size::Size>        ("size",     "Code of the lower crates on small machines, beside its budget"),
     task::<generate::Generate>("generate", "Make large inputs for benches"),
 ];
 

@@ -36,15 +36,28 @@ impl Workspace {
     /// # Errors
     /// If it cannot be emptied or made.
     pub(crate) fn scratch(&self, name: &str) -> Result<PathBuf> {
-        let target = std::env::var_os("CARGO_TARGET_DIR")
-            .map_or_else(|| self.root.join("target"), PathBuf::from);
-        let folder = target.join("xtask").join(name);
+        let folder = self.target().join("xtask").join(name);
         if folder.exists() {
             std::fs::remove_dir_all(&folder)
                 .with_context(|| format!("cannot empty {}", folder.display()))?;
         }
+        self.kept(name)
+    }
+
+    /// The same folder, with what it holds from before.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub(crate) fn kept(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.target().join("xtask").join(name);
         std::fs::create_dir_all(&folder)
             .with_context(|| format!("cannot make {}", folder.display()))?;
         Ok(folder)
+    }
+
+    /// Cargo's target directory.
+    pub(crate) fn target(&self) -> PathBuf {
+        std::env::var_os("CARGO_TARGET_DIR")
+            .map_or_else(|| self.root.join("target"), |folder| self.root.join(folder))
     }
 }

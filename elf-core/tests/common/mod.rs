@@ -31,7 +31,10 @@ pub(crate) fn folder() -> PathBuf {
 /// Every fixture that is an ELF file: its path and bytes.
 pub(crate) fn fixtures() -> Vec<(PathBuf, Vec<u8>)> {
     let files = files(&folder()).into_iter().map(|path| (fs::read(&path).unwrap(), path));
-    files.filter(|(bytes, _)| bytes.starts_with(b"\x7fELF")).map(|(bytes, path)| (path, bytes)).collect()
+    files
+        .filter(|(bytes, _)| bytes.starts_with(b"\x7fELF"))
+        .map(|(bytes, path)| (path, bytes))
+        .collect()
 }
 
 /// One fixture.
@@ -74,7 +77,9 @@ pub(crate) fn everything(bytes: &[u8]) -> usize {
     };
     let symbols = |table: elf_core::SymbolTable<'_>| {
         let symbols = (0..).zip(table.symbols());
-        symbols.filter(|(index, it)| table.name_of(it).is_ok() && table.section_of(*index, it).is_ok()).count()
+        symbols
+            .filter(|(index, it)| table.name_of(it).is_ok() && table.section_of(*index, it).is_ok())
+            .count()
     };
     for (index, section) in (0..).zip(file.sections()) {
         count += usize::from(file.section_name(&section).is_ok());
@@ -83,15 +88,18 @@ pub(crate) fn everything(bytes: &[u8]) -> usize {
         count += file.symbol_table_at(index).map_or(0, symbols);
         count += file.section_notes(&section).ok().flatten().map_or(0, notes);
         count += file.group(&section).ok().flatten().map_or(0, Iterator::count);
-        count += file.section_group(&section).ok().flatten().map_or(0, |group| group.members().count());
+        count +=
+            file.section_group(&section).ok().flatten().map_or(0, |group| group.members().count());
         count += usize::from(file.compressed(&section).is_ok());
         let Ok(linked) = file.symbol_table_at(section.link) else { continue };
         for name in ["exported", "memcpy", "", "x"].map(Name::from) {
             if let Ok(Some(table)) = file.hash_table(&section) {
-                count += usize::from(table.find(name, &linked).is_ok()) + table.symbol_count().min(1);
+                count +=
+                    usize::from(table.find(name, &linked).is_ok()) + table.symbol_count().min(1);
             }
             if let Ok(Some(table)) = file.gnu_hash_table(&section) {
-                count += usize::from(table.find(name, &linked).is_ok()) + usize::from(table.symbol_count().is_ok());
+                count += usize::from(table.find(name, &linked).is_ok())
+                    + usize::from(table.symbol_count().is_ok());
             }
         }
     }
@@ -101,10 +109,16 @@ pub(crate) fn everything(bytes: &[u8]) -> usize {
         count += usize::from(file.offset_of(segment.address).is_some());
     }
     count += file.versions().ok().flatten().map_or(0, versions);
-    for dynamic in [file.dynamic_by_section(), file.dynamic_by_segment()].into_iter().flatten().flatten() {
+    for dynamic in
+        [file.dynamic_by_section(), file.dynamic_by_segment()].into_iter().flatten().flatten()
+    {
         for entry in dynamic.entries() {
             count += usize::from(dynamic.text(&entry).is_ok());
-            count += dynamic.relocations(entry.tag.cast_unsigned()).ok().flatten().map_or(0, relocations);
+            count += dynamic
+                .relocations(entry.tag.cast_unsigned())
+                .ok()
+                .flatten()
+                .map_or(0, relocations);
         }
         count += dynamic.symbol_table().ok().flatten().map_or(0, symbols);
         count += dynamic.versions().ok().flatten().map_or(0, versions);

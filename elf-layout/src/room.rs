@@ -1,0 +1,48 @@
+//! Storage for layouts from the heap.
+
+use crate::{
+    Error, External, Layout, ObjectSlot, Options, Requirements, SectionSlot, Storage, SymbolSlot,
+};
+use alloc::vec::Vec;
+use elf_core::{Arch, File, Name};
+
+/// Storage from the heap, for those who have one. It is kept from one layout to the next.
+#[derive(Debug, Default)]
+pub struct Room<'a> {
+    objects: Vec<ObjectSlot<'a>>,
+    sections: Vec<SectionSlot>,
+    symbols: Vec<SymbolSlot>,
+    names: Vec<u32>,
+}
+
+impl<'a> Room<'a> {
+    /// No room yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { objects: Vec::new(), sections: Vec::new(), symbols: Vec::new(), names: Vec::new() }
+    }
+
+    /// Lays out `files`, with as much storage as they need.
+    ///
+    /// # Errors
+    /// As [`Requirements::of`] and [`Layout::plan`].
+    pub fn plan<'s, A: Arch>(
+        &'s mut self,
+        files: &'s [File<'a>],
+        options: Options,
+        externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+    ) -> Result<Layout<'a, 's, A>, Error> {
+        let needed = Requirements::of(files)?;
+        fn grow<T: Clone + Default>(slots: &mut Vec<T>, needed: usize) {
+            if slots.len() < needed {
+                slots.resize(needed, T::default());
+            }
+        }
+        let Self { objects, sections, symbols, names } = self;
+        grow(objects, needed.objects);
+        grow(sections, needed.sections);
+        grow(symbols, needed.symbols);
+        grow(names, needed.names);
+        Layout::plan(files, options, Storage { objects, sections, symbols, names }, externals)
+    }
+}

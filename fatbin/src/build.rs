@@ -1,0 +1,291 @@
+//! Regions built from images.
+
+use crate::cubin::Cubin;
+use crate::entry::{Entry, Options};
+use crate::error::{Error, ErrorKind};
+use crate::kind::{Flags, Kind, Method, Sm};
+use crate::ptx::PtxHeader;
+use crate::raw;
+use crate::sink::Sink;
+
+/// An entry to be written, laid out as the tools of CUDA 13 do: identifier, options, payload.
+#[derive(Clone, Copy, Debug)]
+pub struct NewEntry<'a> {
+    /// What the payload is.
+    pub kind: Kind,
+    /// The architecture it is for.
+    pub sm: Sm,
+    /// Major and minor version of the code, as in [`Entry::code_version`].
+    pub code_version: (u16, u16),
+    /// Flags other than those of compression and suffix, which the other fields say.
+    pub flags: Flags,
+    /// What the entry is called, or nothing.
+    pub identifier: &'a [u8],
+    /// What the entry says besides.
+    pub options: Options<'a>,
+    /// The payload as it is to be stored, without padding.
+    pub stored: &'a [u8],
+    /// How `stored` is compressed, and the size it unpacks to.
+    pub compression: Option<(Method, u64)>,
+}
+
+impl<'a> NewEntry<'a> {
+    /// An entry for a cubin, not compressed.
+    ///
+    /// # Errors
+    /// As [`Cubin::parse`].
+    pub fn cubin(cubin: &'a [u8]) -> Result<Self, Error> {
+        let parsed = Cubin::parse(cubin)?;
+        let Cubin { sm, abi, .. } = parsed;
+        let compat = parsed.compat.filter(|_| parsed.flags().contains(Flags::COMPAT));
+        Ok(Self {
+            kind: Kind::Elf,
+            sm,
+            code_version: (1, abi.into()),
+            flags: parsed.flags(),
+            identifier: &[],
+            options: compat.map_or(Options::None, Options::Compat),
+            stored: cubin,
+            compression: None,
+        })
+    }
+
+    /// An entry for PTX, not compressed. A closing NUL should be part of the text: the tools store one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] if the text does not begin with `.version` and `.target`.
+    pub fn ptx(text: &'a [u8]) -> Result<Self, Error> {
+        let invalid = ErrorKind::Invalid {
+            what: "PTX without .version and .target, size",
+            value: text.len() as u64,
+        };
+        let header = PtxHeader::parse(text).ok_or(Error { at: 0, kind: invalid })?;
+        let address = if header.address_64 { Flags::ADDRESS_64 } else { Flags::empty() };
+        Ok(Self {
+            kind: Kind::Ptx,
+            sm: header.sm,
+            code_version: header.version,
+            flags: Flags::LINUX | address,
+            identifier: &[],
+            options: Options::Compiler(&[]),
+            stored: text,
+            compression: None,
+        })
+    }
+
+    /// The same entry with its payload compressed: `stored` unpacks to the payload that the entry has now.
+    #[must_use]
+    pub const fn compressed(self, method: Method, stored: &'a [u8]) -> Self {
+        let size = match self.compression {
+            Some((_, size)) => size,
+            None => self.stored.len() as u64,
+        };
+        Self { stored, compression: Some((method, size)), ..self }
+    }
+
+    /// The same entry with this architecture: for suffix `f`, which a cubin does not record.
+    #[must_use]
+    pub const fn with_sm(self, sm: Sm) -> Self {
+        Self { sm, ..self }
+    }
+
+    /// The identifier and the NUL after it, which its size does not count.
+    const fn identifier_bytes(&self) -> [&'a [u8]; 2] {
+        if self.identifier.is_empty() { [&[], &[]] } else { [self.identifier, &[0]] }
+    }
+
+    /// The bytes of the options, with a NUL that their size does not count: after those of the compiler, before `.nv.compat`.
+    const fn options_bytes(&self) -> Option<(&'a [u8], [&'a [u8]; 2])> {
+        match self.options {
+            Options::None => None,
+            Options::Compiler(bytes) => Some((bytes, [bytes, &[0]])),
+            Options::Compat(bytes) => Some((bytes, [&[0], bytes])),
+        }
+    }
+
+    fn options_at(&self) -> usize {
+        size_of::<raw::Entry>().saturating_add(size_of_block(self.identifier_bytes()))
+    }
+
+    fn header_size(&self) -> usize {
+        let size = |(_, block)| size_of::<raw::Options>().saturating_add(size_of_block(block));
+        self.options_at().saturating_add(self.options_bytes().map_or(0, size))
+    }
+
+    fn size(&self) -> usize {
+        self.header_size().saturating_add(padded(self.stored.len()))
+    }
+
+    fn write(&self, sink: &mut Sink<'_>) -> Result<(), Error> {
+        let at = sink.at();
+        let limit = |what, value: usize| {
+            let kind = ErrorKind::Invalid { what, value: value as u64 };
+            u32::try_from(value).map_err(|_| Error { at, kind })
+        };
+        let suffix = Flags::SPECIFIC | Flags::FAMILY;
+        let method = self.compression.map_or(Flags::empty(), |(method, _)| method.flag());
+        let flags =
+            self.flags.difference(suffix | Flags::COMPRESSED) | method | self.sm.suffix.flag();
+        sink.row(&raw::Entry {
+            kind: self.kind.number().into(),
+            version: 0x0101.into(),
+            header_size: limit("entry header size", self.header_size())?.into(),
+            payload_size: (padded(self.stored.len()) as u64).into(),
+            compressed_size: compressed_size(at, self.compression, self.stored)?.into(),
+            options: match self.options {
+                Options::None => 0.into(),
+                _ => limit("options offset", self.options_at())?.into(),
+            },
+            code_minor: self.code_version.1.into(),
+            code_major: self.code_version.0.into(),
+            sm: self.sm.number.into(),
+            identifier: if self.identifier.is_empty() { 0.into() } else { 0x40.into() },
+            identifier_size: limit("identifier size", self.identifier.len())?.into(),
+            flags: flags.bits().into(),
+            obfuscation_key: 0.into(),
+            unpacked_size: self.compression.map_or(0, |(_, size)| size).into(),
+        })?;
+        sink.padded(&self.identifier_bytes())?;
+        if let Some((options, block)) = self.options_bytes() {
+            let offset = self.options_at().saturating_add(size_of::<raw::Options>());
+            let (offset, size) =
+                (limit("options offset", offset)?, limit("options size", options.len())?);
+            sink.row(&raw::Options { offset: offset.into(), size: size.into() })?;
+            sink.padded(&block)?;
+        }
+        sink.padded(&[self.stored])
+    }
+}
+
+/// The padded size of bytes and their NUL.
+const fn size_of_block([first, second]: [&[u8]; 2]) -> usize {
+    padded(first.len().saturating_add(second.len()))
+}
+
+/// Rounds up to a multiple of 8.
+const fn padded(size: usize) -> usize {
+    size.saturating_add(7) & !7
+}
+
+/// An entry of a region to be written.
+#[derive(Clone, Copy, Debug)]
+pub enum Item<'a> {
+    /// A new one.
+    New(NewEntry<'a>),
+    /// One that exists, byte for byte.
+    Kept(Entry<'a>),
+    /// One that exists, with the same payload in another compression. Its header stays as it is, in whatever order older tools
+    /// laid it out, but for the sizes and the flag of compression.
+    Repacked {
+        /// The entry.
+        entry: Entry<'a>,
+        /// The payload as it is to be stored, without padding.
+        stored: &'a [u8],
+        /// How `stored` is compressed, and the size it unpacks to.
+        compression: Option<(Method, u64)>,
+    },
+}
+
+impl Item<'_> {
+    fn size(&self) -> usize {
+        match self {
+            Self::New(entry) => entry.size(),
+            Self::Kept(entry) => entry.bytes().len(),
+            Self::Repacked { entry, stored, .. } => {
+                entry.header_span().bytes().len().saturating_add(padded(stored.len()))
+            }
+        }
+    }
+
+    fn write(&self, sink: &mut Sink<'_>) -> Result<(), Error> {
+        match self {
+            Self::New(entry) => entry.write(sink),
+            Self::Kept(entry) => sink.bytes(entry.bytes()),
+            Self::Repacked { entry, stored, compression } => {
+                if let Some(key) = entry.obfuscation_key() {
+                    return Err(Error { at: entry.at(), kind: ErrorKind::Obfuscated { key } });
+                }
+                let method = compression.map_or(Flags::empty(), |(method, _)| method.flag());
+                let mut header = *entry.header();
+                header.payload_size = (padded(stored.len()) as u64).into();
+                header.compressed_size = compressed_size(sink.at(), *compression, stored)?.into();
+                header.flags = (entry.flags().difference(Flags::COMPRESSED) | method).bits().into();
+                header.unpacked_size = compression.map_or(0, |(_, size)| size).into();
+                sink.row(&header)?;
+                sink.bytes(entry.header_span().bytes().get(size_of_val(&header)..).unwrap_or(&[]))?;
+                sink.padded(&[stored])
+            }
+        }
+    }
+}
+
+impl<'a> From<NewEntry<'a>> for Item<'a> {
+    fn from(entry: NewEntry<'a>) -> Self {
+        Self::New(entry)
+    }
+}
+
+impl<'a> From<Entry<'a>> for Item<'a> {
+    fn from(entry: Entry<'a>) -> Self {
+        Self::Kept(entry)
+    }
+}
+
+/// What the header says of the compressed size.
+fn compressed_size(
+    at: u64,
+    compression: Option<(Method, u64)>,
+    stored: &[u8],
+) -> Result<u32, Error> {
+    let Some(_) = compression else { return Ok(0) };
+    let kind = ErrorKind::Invalid { what: "compressed size", value: stored.len() as u64 };
+    u32::try_from(stored.len()).map_err(|_| Error { at, kind })
+}
+
+/// The bytes that a region of these entries takes.
+#[must_use]
+pub fn region_size(items: &[Item<'_>]) -> usize {
+    let sizes = items.iter().map(Item::size);
+    sizes.fold(size_of::<raw::Region>(), usize::saturating_add)
+}
+
+/// Writes a region of these entries, in their order, into a buffer of exactly [`region_size`] bytes.
+///
+/// ```
+/// use fatbin::{Method, NewEntry, Region, region_size, write_region};
+///
+/// let ptx = b".version 8.0\n.target sm_75\n.address_size 64\n\0";
+/// let items = [NewEntry::ptx(ptx)?.into()];
+/// let mut buffer = [0; 256];
+/// let bytes = &mut buffer[..region_size(&items)];
+/// write_region(&items, bytes)?;
+/// let entry = Region::parse(&*bytes)?.entries().next().unwrap()?;
+/// assert_eq!((entry.sm().number, entry.code_version()), (75, (8, 0)));
+/// # Ok::<_, fatbin::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::Buffer`] if the buffer has another size; [`ErrorKind::Invalid`] if a size does not fit the 32 bits of its
+/// field; [`ErrorKind::Obfuscated`] if the payload of an obfuscated entry is to be repacked.
+pub fn write_region(items: &[Item<'_>], into: &mut [u8]) -> Result<(), Error> {
+    let size = region_size(items);
+    let mut sink = Sink::new(into, size)?;
+    sink.row(&raw::Region {
+        magic: raw::REGION_MAGIC.into(),
+        version: 1.into(),
+        header_size: 16.into(),
+        size: (size.saturating_sub(size_of::<raw::Region>()) as u64).into(),
+    })?;
+    items.iter().try_for_each(|item| item.write(&mut sink))
+}
+
+/// A region of these entries.
+///
+/// # Errors
+/// As [`write_region`].
+#[cfg(feature = "alloc")]
+pub fn region(items: &[Item<'_>]) -> Result<alloc::vec::Vec<u8>, Error> {
+    let mut bytes = alloc::vec![0; region_size(items)];
+    write_region(items, &mut bytes)?;
+    Ok(bytes)
+}

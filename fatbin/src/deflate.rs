@@ -1,0 +1,54 @@
+//! Payloads, compressed.
+
+use crate::error::Error;
+#[cfg(any(
+    feature = "libzstd",
+    not(all(feature = "zlib", feature = "lz4", feature = "zstd"))
+))]
+use crate::error::ErrorKind;
+use crate::kind::Method;
+use alloc::vec::Vec;
+
+impl Method {
+    /// Compresses a payload, at the level that gives the smallest result here: others, or other encoders, may do better.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoCodec`](crate::ErrorKind::NoCodec) without the feature, or without memory for the encoder.
+    #[cfg_attr(
+        not(any(feature = "zlib", feature = "lz4", feature = "zstd", feature = "libzstd")),
+        expect(unused_variables)
+    )]
+    pub fn pack(self, payload: &[u8]) -> Result<Vec<u8>, Error> {
+        match self {
+            #[cfg(feature = "zlib")]
+            Self::Zlib => Ok(miniz_oxide::deflate::compress_to_vec_zlib(payload, 10)),
+            #[cfg(feature = "lz4")]
+            Self::Lz4 => Ok(lz4_flex::block::compress(payload)),
+            #[cfg(feature = "lz4")]
+            Self::Lz4Frame => Ok(crate::lz4_frame::pack(payload)),
+            #[cfg(feature = "libzstd")]
+            Self::Zstd => libzstd(payload).ok_or(Error { at: 0, kind: ErrorKind::NoCodec(self) }),
+            #[cfg(all(feature = "zstd", not(feature = "libzstd")))]
+            Self::Zstd => {
+                let level = ruzstd::encoding::CompressionLevel::Fastest;
+                Ok(ruzstd::encoding::compress_to_vec(payload, level))
+            }
+            #[cfg(not(all(
+                feature = "zlib",
+                feature = "lz4",
+                any(feature = "zstd", feature = "libzstd")
+            )))]
+            _ => Err(Error { at: 0, kind: ErrorKind::NoCodec(self) }),
+        }
+    }
+}
+
+/// One frame at the level of `fatbinary -compress-mode=size`; none without memory for the encoder.
+#[cfg(feature = "libzstd")]
+fn libzstd(payload: &[u8]) -> Option<Vec<u8>> {
+    const LEVEL: i32 = 19;
+    let mut frame = alloc::vec![0; zstd_safe::compress_bound(payload.len())];
+    let size = zstd_safe::compress(frame.as_mut_slice(), payload, LEVEL).ok()?;
+    frame.truncate(size);
+    Some(frame)
+}

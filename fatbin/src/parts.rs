@@ -1,0 +1,91 @@
+//! A concatenated entry: several images compressed as one (CUDA 13.5).
+
+use crate::entry::{Entry, suffix};
+use crate::error::{Error, ErrorKind};
+use crate::kind::{Flags, Kind, Sm};
+use crate::raw;
+
+/// The images in a concatenated entry. Their table lies in the header: nothing is unpacked to read it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Parts<'a>(&'a [raw::Part]);
+
+impl<'a> Parts<'a> {
+    pub(crate) fn parse(entry: &Entry<'a>) -> Result<Self, Error> {
+        let header = entry.header_span();
+        let at = u64::from(entry.header().options.get());
+        let table: &raw::Parts = header.row("table of parts", at)?;
+        let count = u64::from(table.count.get());
+        let rows = at.saturating_add(size_of::<raw::Parts>() as u64);
+        let parts: &[raw::Part] = header.rows("table of parts", rows, count)?;
+        let unpacked = entry.unpacked_size();
+        let outside = |part: &raw::Part| {
+            u64::from(part.offset.get()).saturating_add(part.size.get()) > unpacked
+        };
+        match parts.iter().zip(0..=u64::MAX).find(|(part, _)| outside(part)) {
+            None => Ok(Self(parts)),
+            Some((part, index)) => {
+                let row = rows.saturating_add(index.saturating_mul(size_of::<raw::Part>() as u64));
+                let left = unpacked.saturating_sub(part.offset.get().into());
+                Err(header
+                    .error(row, ErrorKind::Outside { what: "part", size: part.size.get(), left }))
+            }
+        }
+    }
+
+    /// Number of parts.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The parts in order.
+    pub fn iter(
+        &self,
+    ) -> impl ExactSizeIterator<Item = Part> + DoubleEndedIterator + Clone + use<'a> {
+        self.0.iter().map(Part::new)
+    }
+}
+
+/// One image in a concatenated entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// What the image is.
+    pub kind: Kind,
+    /// The architecture it is for.
+    pub sm: Sm,
+    /// Its flags, without those of compression.
+    pub flags: Flags,
+    /// Major and minor version of the code.
+    pub code_version: (u16, u16),
+    /// Offset of the image in the unpacked payload.
+    pub offset: u64,
+    /// Bytes of the image.
+    pub size: u64,
+}
+
+impl Part {
+    fn new(raw: &raw::Part) -> Self {
+        let flags = Flags::from_bits_retain(raw.flags.get());
+        Self {
+            kind: Kind::from_number(raw.kind.get()),
+            sm: Sm { number: raw.sm.get(), suffix: suffix(flags) },
+            flags,
+            code_version: (raw.code_major.get(), raw.code_minor.get()),
+            offset: raw.offset.get().into(),
+            size: raw.size.get(),
+        }
+    }
+
+    /// The image in the unpacked payload of its entry.
+    #[must_use]
+    pub fn of<'a>(&self, unpacked: &'a [u8]) -> Option<&'a [u8]> {
+        let start = usize::try_from(self.offset).ok()?;
+        unpacked.get(start..)?.get(..usize::try_from(self.size).ok()?)
+    }
+}

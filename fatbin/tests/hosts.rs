@@ -1,0 +1,157 @@
+//! Host files: where device code is found in them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+use elf_core::File;
+use fatbin::{
+    Container, Error, ErrorKind, Found, Kind, Pointer, Search, module_ids, walk, wrappers,
+};
+
+fn fixture(name: &str) -> Vec<u8> {
+    let path = format!("{}/../fixtures/fatbin/{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn found(bytes: &[u8]) -> Vec<Found<'_>> {
+    walk(bytes, Search::Always).collect::<Result<_, _>>().unwrap()
+}
+
+/// Section, kinds of the entries.
+fn regions(bytes: &[u8]) -> Vec<(String, Vec<Kind>)> {
+    let name = |found: &Found<'_>| {
+        found.place.section.map_or_else(String::new, |(_, name)| name.to_string())
+    };
+    let kinds = |found: &Found<'_>| match found.container {
+        Container::Region(region) => region.entries().map(|entry| entry.unwrap().kind()).collect(),
+        ref other => panic!("{other:?}"),
+    };
+    found(bytes).iter().map(|found| (name(found), kinds(found))).collect()
+}
+
+#[test]
+fn objects_of_nvcc() {
+    for (name, section, ids) in [
+        ("whole.o", ".nv_fatbin", "__NV_MODULE_ID"),
+        ("separate.o", "__nv_relfatbin", "_4a2a8ad8_4_t_cu__Z1kPi"),
+    ] {
+        let bytes = fixture(name);
+        assert_eq!(regions(&bytes), [(section.into(), vec![Kind::Elf])], "{name}");
+        let file = File::parse(&bytes).unwrap();
+        let [wrapper] = wrappers(&file).collect::<Result<Vec<_>, _>>().unwrap()[..] else {
+            panic!("{name}")
+        };
+        assert!(matches!(wrapper.data, Pointer::Section { offset: 0, .. }), "{name}");
+        assert_eq!((wrapper.version, wrapper.second), (1, Pointer::Null), "{name}");
+        let [only] = found(&bytes)[..] else { panic!("{name}") };
+        assert_eq!(wrapper.data.file_offset(&file), Some(only.container.at()), "{name}");
+        let [(at, id)] = module_ids(&file).unwrap().collect::<Vec<_>>()[..] else {
+            panic!("{name}")
+        };
+        assert!(bytes[at as usize..].starts_with(id.as_bytes()), "{name}");
+        // The hash in the id differs from run to run.
+        assert_eq!(id.as_bytes()[0], ids.as_bytes()[0]);
+        assert_eq!(id == "__NV_MODULE_ID", name == "whole.o");
+    }
+}
+
+#[test]
+fn a_shared_library() {
+    let bytes = fixture("libt.so");
+    let file = File::parse(&bytes).unwrap();
+    let wrappers: Vec<_> = wrappers(&file).collect::<Result<_, _>>().unwrap();
+    // The device linker's comes first: it points to what it linked, and to a table that is filled at start-up.
+    assert_eq!(wrappers.iter().map(|wrapper| wrapper.version).collect::<Vec<_>>(), [2, 1]);
+    assert!(matches!(wrappers[0].second, Pointer::Address(_)));
+    assert_eq!(wrappers[1].second, Pointer::Null);
+    let at: Vec<_> = wrappers.iter().map(|wrapper| wrapper.data.file_offset(&file)).collect();
+    assert_eq!(
+        at,
+        found(&bytes).iter().map(|found| Some(found.container.at())).collect::<Vec<_>>()
+    );
+    let sections: Vec<_> = regions(&bytes).into_iter().map(|(section, _)| section).collect();
+    assert_eq!(sections, [".nv_fatbin", "__nv_relfatbin"]);
+}
+
+/// An archive in the way of GNU's `ar`.
+fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut archive = b"!<arch>\n".to_vec();
+    for (name, data) in members {
+        archive.extend(
+            format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 644, data.len()).bytes(),
+        );
+        archive.extend(*data);
+        archive.resize(archive.len().next_multiple_of(2), b'\n');
+    }
+    archive
+}
+
+#[test]
+fn archives() {
+    let (whole, offloading, cubin) =
+        (fixture("whole.o"), fixture("offloading.o"), fixture("k75.cubin"));
+    let bytes =
+        archive(&[("w.o/", &whole), ("text/", b"nothing"), ("o.o/", &offloading), ("c/", &cubin)]);
+    let found = found(&bytes);
+    let members: Vec<_> =
+        found.iter().map(|found| found.place.member.unwrap().to_string()).collect();
+    assert_eq!(members, ["w.o", "o.o", "o.o", "o.o", "c"]);
+    let Container::Region(region) = found[0].container else { panic!() };
+    assert!(
+        bytes[region.at() as usize..].starts_with(region.bytes()),
+        "offsets count from the archive's start"
+    );
+    assert!(matches!(found[4].container, Container::Cubin(span) if span.bytes() == cubin));
+
+    let thin = fixture("thin.a");
+    let items: Vec<_> = walk(&thin, Search::Always).map(|item| item.map(|_| ())).collect();
+    assert_eq!(items, [Err(Error { at: 0, kind: ErrorKind::ThinArchive })]);
+
+    // A member that is damaged does not hide the next.
+    let mut bad = whole.clone();
+    bad[5] = 9;
+    let bytes = archive(&[("bad.o/", &bad), ("w.o/", &whole)]);
+    let items: Vec<_> = walk(&bytes, Search::Always).collect();
+    let error = items[0].as_ref().unwrap_err();
+    assert_eq!(error.to_string(), format!("unknown byte order 9 at offset {:#x}", 8 + 60 + 5));
+    assert!(items.len() == 2 && items[1].is_ok());
+}
+
+#[test]
+fn ordinary_data() {
+    let (region, binary) = (fixture("lz4.fatbin"), fixture("packager-19.bin"));
+    let mut bytes = vec![1; 4096];
+    bytes[8..16].copy_from_slice(b"\x50\xed\x55\xba\x01\0\x10\0"); // a magic that is none
+    bytes[1000..1000 + region.len()].copy_from_slice(&region);
+    bytes.splice(3200.., binary.iter().copied());
+    bytes.extend([2; 100]);
+    let places: Vec<_> =
+        found(&bytes).iter().map(|found| (found.container.at(), found.place.searched)).collect();
+    assert_eq!(places[..2], [(1000, true), (3200, true)]);
+    assert_eq!(places.len(), 4);
+    assert!(walk(&bytes, Search::Never).next().is_none());
+    // Not at a multiple of 8.
+    assert!(walk(&[&[0; 4], &region[..]].concat(), Search::Always).next().is_none());
+    // Cut.
+    assert!(
+        walk(&[&[1; 8], &region[..region.len() - 8]].concat(), Search::Always).next().is_none()
+    );
+}
+
+#[test]
+fn gaps_and_junk_between_regions() {
+    let region = fixture("zlib.fatbin");
+    let ats = |gap: &[u8]| {
+        let bytes = [&region, gap, &region[..]].concat();
+        walk(&bytes, Search::Always)
+            .map(|item| item.map(|found| found.container.at()).map_err(|e| e.at))
+            .collect::<Vec<_>>()
+    };
+    let size = region.len() as u64;
+    assert_eq!(ats(&[]), [Ok(0), Ok(size)]);
+    assert_eq!(ats(&[0; 32]), [Ok(0), Ok(size + 32)]);
+    assert_eq!(ats(&[7; 8]), [Ok(0), Err(size)]);
+}

@@ -1,0 +1,93 @@
+//! Arguments that several subcommands take.
+
+use std::path::PathBuf;
+
+use elf_layout::{Mode, Options};
+
+/// Which objects, and how to lay them out.
+#[derive(Debug, clap::Args)]
+pub struct ObjectArguments {
+    /// Relocatable objects, and archives of them: members that define what is missing where the archive stands are taken.
+    #[arg(required = true, value_name = "OBJECT")]
+    pub objects: Vec<PathBuf>,
+    /// Takes the member of an archive that defines this symbol, even if nothing asks for it.
+    #[arg(short, long, value_name = "NAME")]
+    pub undefined: Vec<String>,
+    #[command(flatten)]
+    placing: Placing,
+}
+
+/// How to lay out.
+#[derive(Clone, Copy, Debug, clap::Args)]
+struct Placing {
+    /// Size of a page in bytes: each permission has pages of its own.
+    #[arg(long, value_name = "BYTES", value_parser = power_of_two, default_value = "4096")]
+    page_size: u64,
+    /// Packs all sections into one segment, in file order, each at least at this alignment.
+    #[arg(long, value_name = "BYTES", value_parser = power_of_two, conflicts_with = "page_size")]
+    packed: Option<u64>,
+}
+
+impl ObjectArguments {
+    /// Options for an image at `base`, if that is known.
+    #[must_use]
+    pub fn options(&self, base: Option<u64>) -> Options {
+        let mode = match self.placing {
+            Placing { packed: Some(section_alignment), .. } => Mode::Packed { section_alignment },
+            Placing { page_size, .. } => Mode::Segments { page_size },
+        };
+        Options { mode, base }
+    }
+
+    /// Names that archives are asked for from the start.
+    #[must_use]
+    pub fn wanted(&self) -> Vec<&str> {
+        self.undefined.iter().map(String::as_str).collect()
+    }
+}
+
+/// A number: decimal, or hexadecimal after `0x`.
+///
+/// # Errors
+/// If it is none, or needs more than 64 bits.
+pub fn number(text: &str) -> Result<u64, String> {
+    let number = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    number.map_err(|error| error.to_string())
+}
+
+fn power_of_two(text: &str) -> Result<u64, String> {
+    let number = number(text)?;
+    if number.is_power_of_two() { Ok(number) } else { Err(String::from("no power of two")) }
+}
+
+/// A name and its address: `NAME=ADDRESS`.
+///
+/// # Errors
+/// If it is not that.
+pub fn definition(text: &str) -> Result<(String, u64), String> {
+    let (name, address) = text.rsplit_once('=').ok_or("not NAME=ADDRESS")?;
+    Ok((name.to_owned(), number(address)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_definitions() {
+        assert_eq!(number("4096"), Ok(4096));
+        assert_eq!(number("0xffffffffffffffff"), Ok(u64::MAX));
+        assert!(
+            number("0x10000000000000000").is_err()
+                && number("ten").is_err()
+                && number("-1").is_err()
+        );
+        assert_eq!(power_of_two("0x80"), Ok(128));
+        assert!(power_of_two("0").is_err() && power_of_two("24").is_err());
+        assert_eq!(definition("operator==0x10"), Ok((String::from("operator="), 16)));
+        assert!(definition("puts").is_err());
+    }
+}

@@ -1,0 +1,46 @@
+//! The subcommands, one file each. They print to any writer, so that tests and other programs can call them.
+
+use std::io::Write;
+
+use anyhow::Result;
+
+pub mod disasm;
+pub mod layout;
+pub mod link;
+#[cfg(feature = "host")]
+#[expect(unsafe_code, reason = "calls what the user asks for")]
+pub mod run;
+pub mod show;
+
+/// The subcommands of the command line.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// Loads objects into this process and calls a function in them.
+    #[cfg(feature = "host")]
+    Run(run::Run),
+    /// Shows what ELF files and archives contain.
+    Show(show::Show),
+    /// Shows where the sections of objects go, and why.
+    Layout(layout::Layout),
+    /// Writes the image of objects for an address, relocated.
+    Link(link::Link),
+    /// Shows instructions, with relocated targets by name.
+    Disasm(disasm::Disasm),
+}
+
+impl Command {
+    /// Does what the subcommand says and prints to `out`.
+    ///
+    /// # Errors
+    /// What went wrong, in one line: with file, section, symbol and position as they apply.
+    pub fn run(self, out: &mut dyn Write) -> Result<()> {
+        match self {
+            #[cfg(feature = "host")]
+            Self::Run(command) => command.run(out),
+            Self::Show(command) => command.run(out),
+            Self::Layout(command) => command.run(out),
+            Self::Link(command) => command.run(out),
+            Self::Disasm(command) => command.run(out),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! `hoist disasm OBJECT [FUNCTION]`: instructions, with the names of what relocations make them mean.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail};
+use elf_core::names::{EM_386, EM_X86_64};
+use elf_core::{Arch as _, File, SectionFlags, names};
+use reloc_x86::{I386, X86_64};
+
+use crate::input::{Input, Part};
+use crate::printable::Printable;
+
+mod code;
+mod targets;
+mod x86;
+
+use code::{Code, Function};
+
+/// Shows the instructions of an object, executable or library, relocated targets by name. For x86-64 and i386.
+#[derive(Debug, clap::Args)]
+pub struct Disasm {
+    /// An ELF file, or an archive of them.
+    object: PathBuf,
+    /// The function to show; without it, everything that can be executed.
+    function: Option<String>,
+}
+
+impl Disasm {
+    /// Prints to `out`.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is damaged, is for another machine, or has no such function.
+    pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+        let input = Input::read(&self.object)?;
+        let parts = input.parts()?;
+        let is_elf =
+            |part: &&Part<'_>| !input.is_archive() || part.bytes.starts_with(&names::ELFMAG);
+        let mut shown = 0;
+        for part in parts.iter().filter(is_elf) {
+            shown +=
+                disasm(part, self.function.as_deref(), out).with_context(|| part.label.clone())?;
+        }
+        match &self.function {
+            Some(function) if shown == 0 => {
+                bail!("{}: no function {}", input.label(), Printable::from(function.as_str()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Prints one function, or all; says how many that were.
+///
+/// # Errors
+/// If the file is damaged or for another machine.
+pub fn disasm(part: &Part<'_>, function: Option<&str>, out: &mut dyn Write) -> Result<usize> {
+    let file = File::parse(part.bytes)?;
+    let (bits, kinds) = match (file.header().machine, file.encoding().is_64()) {
+        (EM_X86_64, is_64) => (if is_64 { 64 } else { 32 }, X86_64::KINDS),
+        (EM_386, _) => (32, I386::KINDS),
+        (machine, _) => match names::machine(machine) {
+            Some(name) => bail!("disassembles x86-64 and i386 only, not {name}"),
+            None => bail!("disassembles x86-64 and i386 only, not machine {machine}"),
+        },
+    };
+    // x32 has the code of x86-64
+    let bits = if file.header().machine == EM_X86_64 { 64 } else { bits };
+    let code = Code::of(&file)?;
+    let mut shown = 0;
+    for (index, section) in (0u32..).zip(file.sections()) {
+        let holds_code = section.flags.contains(SectionFlags::EXECINSTR) && section.file_size() > 0;
+        if !holds_code {
+            continue;
+        }
+        let functions = code.functions(index, &section);
+        let wanted = |found: &&Function<'_>| function.is_none_or(|name| found.name == name);
+        let mut functions = functions.iter().filter(wanted).peekable();
+        if functions.peek().is_none() {
+            continue;
+        }
+        if shown > 0 {
+            writeln!(out)?;
+        }
+        let name = Printable::from(file.section_name(&section)?);
+        writeln!(out, "{}: section {name}", Printable::from(part.label.as_str()))?;
+        let mut listing = x86::Listing::of(&code, index, &section, bits, kinds)?;
+        for function in functions {
+            listing.function(function, out)?;
+            shown += 1;
+        }
+    }
+    Ok(shown)
+}

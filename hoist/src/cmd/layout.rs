@@ -1,0 +1,64 @@
+//! `hoist layout OBJECT...`: where each section goes, and why.
+
+use std::io::Write;
+
+use anyhow::Result;
+use elf_core::Name;
+use elf_layout::{External, Options, Room};
+
+use crate::arguments::ObjectArguments;
+use crate::input;
+use crate::objects::Objects;
+use crate::with_arch;
+
+mod rows;
+mod text;
+
+pub use rows::{Entry, NotLoaded, Part, Placement, Reason, SegmentRow, What};
+
+/// Shows where the sections of objects go, and why: permission, alignment, padding; what is added; what is left out.
+///
+/// Symbols that no object defines are taken to be somewhere else.
+#[derive(Debug, clap::Args)]
+pub struct Layout {
+    #[command(flatten)]
+    objects: ObjectArguments,
+    /// Prints JSON with stable keys.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Lays out objects and says what went where.
+///
+/// # Errors
+/// What the layout met, in one line.
+pub fn layout<'a>(objects: &'a Objects<'a>, options: Options) -> Result<Placement<'a>> {
+    let files = objects.files();
+    let mut room = Room::new();
+    let mut undefined = Vec::new();
+    let mut externals = |name: Name<'_>| {
+        undefined.push(name.to_string());
+        Some(External { address: 0, function: false })
+    };
+    with_arch!(objects.machine(), A => {
+        let layout = room.plan::<A>(files, options, &mut externals).map_err(|error| objects.explain(error))?;
+        Ok(Placement::of(&layout, objects, undefined))
+    })
+}
+
+impl Layout {
+    /// Prints to `out`.
+    ///
+    /// # Errors
+    /// If a file cannot be read, or the objects cannot be laid out.
+    pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+        let inputs = input::read_all(&self.objects.objects)?;
+        let objects = Objects::gather(&inputs, &self.objects.wanted())?;
+        let placement = layout(&objects, self.objects.options(None))?;
+        if self.json {
+            serde_json::to_writer(&mut *out, &placement)?;
+            return Ok(writeln!(out)?);
+        }
+        text::write(&placement, out)
+    }
+}

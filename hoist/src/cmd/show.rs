@@ -1,0 +1,137 @@
+//! `hoist show FILE`: what ELF files and archives contain, for people or, with `--json`, for programs.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use elf_core::File;
+
+use crate::input::{Input, Part};
+
+mod dump;
+mod dynamic;
+mod json;
+mod notes;
+mod relr;
+mod rows;
+mod text;
+mod versions;
+
+pub use dump::{Dump, RelocationSection, Symbols};
+pub use dynamic::DynamicRow;
+pub use notes::{Hex, Note, NoteBytes};
+pub use rows::{Header, Relocation, Section, Segment, SymbolRow};
+pub use versions::Version;
+
+/// Shows what ELF files and archives contain.
+#[derive(Debug, clap::Args)]
+pub struct Show {
+    /// ELF files of any kind, and archives of them.
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    selection: Selection,
+    /// Prints JSON with stable keys.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What to show: everything if nothing is selected.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub struct Selection {
+    /// The file header.
+    #[arg(long)]
+    header: bool,
+    /// Segments (program headers).
+    #[arg(long)]
+    segments: bool,
+    /// Sections.
+    #[arg(long)]
+    sections: bool,
+    /// The dynamic section.
+    #[arg(long)]
+    dynamic: bool,
+    /// Symbols of all symbol tables.
+    #[arg(long)]
+    symbols: bool,
+    /// Relocations.
+    #[arg(long)]
+    relocations: bool,
+    /// Notes.
+    #[arg(long)]
+    notes: bool,
+    /// Everything: what is shown anyway if nothing is selected.
+    #[arg(long)]
+    all: bool,
+}
+
+impl Selection {
+    /// Everything, if nothing was selected.
+    const fn resolved(self) -> Self {
+        let Self { header, segments, sections, dynamic, symbols, relocations, notes, all } = self;
+        if !all && (header || segments || sections || dynamic || symbols || relocations || notes) {
+            return self;
+        }
+        Self {
+            header: true,
+            segments: true,
+            sections: true,
+            dynamic: true,
+            symbols: true,
+            relocations: true,
+            notes: true,
+            all: true,
+        }
+    }
+}
+
+impl Show {
+    /// Prints to `out`.
+    ///
+    /// # Errors
+    /// If a file cannot be read or printed, or is damaged; what was printed before stays.
+    pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+        if self.json {
+            write!(out, "{{\"files\":[")?;
+        }
+        let mut first = true;
+        for path in &self.files {
+            let input = Input::read(path)?;
+            for part in input.parts()? {
+                if !core::mem::take(&mut first) {
+                    out.write_all(if self.json { b"," } else { b"\n" })?;
+                }
+                show(&part, &input.label(), self.selection, self.json, out)?;
+            }
+        }
+        if self.json {
+            writeln!(out, "]}}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Prints one file or member of an archive: text, or a JSON object.
+///
+/// # Errors
+/// If it is damaged, or cannot be printed.
+pub fn show(
+    part: &Part<'_>,
+    path: &str,
+    selection: Selection,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let context = || part.label.clone();
+    let dump = match (File::parse(part.bytes), &part.member) {
+        (Ok(file), _) => Some(Dump::new(file)),
+        // archives hold other files as well
+        (Err(_), Some(_)) if !part.bytes.starts_with(&elf_core::names::ELFMAG) => None,
+        (Err(error), _) => return Err(error).with_context(context),
+    };
+    let selection = selection.resolved();
+    if json {
+        return json::write(part, path, dump, selection, out).with_context(context);
+    }
+    text::write(part, dump, selection, out).with_context(context)
+}

@@ -1,0 +1,310 @@
+//! The same for people: tables whose columns fit what is in them.
+
+use core::fmt::Display;
+use std::io::Write;
+
+use anyhow::Result;
+
+use super::{Dump, Selection, SymbolRow, Version};
+use crate::explain::section_name;
+use crate::input::Part;
+use crate::printable::Printable;
+use crate::table::Table;
+
+/// Bytes of a note that are shown.
+const NOTE_BYTES: usize = 32;
+
+/// Writes what is selected of one file or member.
+pub(super) fn write<'a>(
+    part: &Part<'_>,
+    dump: Option<Dump<'a>>,
+    selection: Selection,
+    out: &mut dyn Write,
+) -> Result<()> {
+    writeln!(out, "{}:", Printable::from(part.label.as_str()))?;
+    let Some(dump) = dump else {
+        writeln!(out, "  not an ELF file, {} bytes", part.bytes.len())?;
+        return Ok(());
+    };
+    let text = Text { digits: if dump.file.encoding().is_64() { 16 } else { 8 }, dump };
+    let parts: [(bool, Print<'a>); 7] = [
+        (selection.header, Text::header),
+        (selection.segments, Text::segments),
+        (selection.sections, Text::sections),
+        (selection.dynamic, Text::dynamic),
+        (selection.symbols, Text::symbols),
+        (selection.relocations, Text::relocations),
+        (selection.notes, Text::notes),
+    ];
+    parts.iter().filter(|(selected, _)| *selected).try_for_each(|(_, print)| print(&text, out))
+}
+
+type Print<'a> = fn(&Text<'a>, &mut dyn Write) -> Result<()>;
+
+struct Text<'a> {
+    dump: Dump<'a>,
+    /// Hexadecimal digits of an address.
+    digits: usize,
+}
+
+impl Text<'_> {
+    fn header(&self, out: &mut dyn Write) -> Result<()> {
+        let header = self.dump.header();
+        let mut table = Table::new(out);
+        table.row(["  file type", &known(header.type_name, "ET_", header.r#type)])?;
+        table.row(["  machine", &known(header.machine_name, "EM_", header.machine)])?;
+        table.row(["  class", &format!("{} bits, {}-endian", header.bits, header.byte_order)])?;
+        let os_abi = known(header.os_abi_name, "ELFOSABI_", header.os_abi);
+        table.row(["  system", &format!("{os_abi}, ABI version {}", header.abi_version)])?;
+        table.row(["  version", &header.version.to_string()])?;
+        table.row(["  entry", &format!("{:#x}", header.entry)])?;
+        let flags = names_of(&header.flag_names, "EF_");
+        table.row(["  flags", format!("{:#x} {flags}", header.flags).trim_end()])?;
+        table.row([
+            "  segments",
+            &format!("{} at offset {:#x}", header.segments, header.program_headers),
+        ])?;
+        let (count, at, names) = (header.sections, header.section_headers, header.section_names);
+        table
+            .row(["  sections", &format!("{count} at offset {at:#x}, names in section {names}")])?;
+        table.end()
+    }
+
+    fn segments(&self, out: &mut dyn Write) -> Result<()> {
+        if self.dump.file.segments().is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\nsegments")?;
+        let mut table = Table::new(out);
+        table.row([
+            "  #",
+            "type",
+            "offset",
+            "address",
+            "physical",
+            "in file",
+            "in memory",
+            "align",
+            "flags",
+        ])?;
+        for segment in self.dump.segments() {
+            let segment = segment?;
+            table.row([
+                format!("  {}", segment.index),
+                known(segment.type_name, "PT_", segment.r#type),
+                format!("{:#x}", segment.offset),
+                self.address(segment.address),
+                self.address(segment.physical_address),
+                format!("{:#x}", segment.file_size),
+                format!("{:#x}", segment.memory_size),
+                format!("{:#x}", segment.alignment),
+                names_of(&segment.flag_names, "PF_"),
+            ])?;
+        }
+        table.end()
+    }
+
+    fn sections(&self, out: &mut dyn Write) -> Result<()> {
+        if self.dump.file.sections().is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\nsections")?;
+        let mut table = Table::new(out);
+        table.row([
+            "  #", "name", "type", "address", "offset", "size", "entry", "align", "link", "info",
+            "flags",
+        ])?;
+        for section in self.dump.sections() {
+            let section = section?;
+            table.row([
+                format!("  {}", section.index),
+                section.name.to_string(),
+                known(section.type_name, "SHT_", section.r#type),
+                self.address(section.address),
+                format!("{:#x}", section.offset),
+                format!("{:#x}", section.size),
+                format!("{:#x}", section.entry_size),
+                section.alignment.to_string(),
+                section.link.to_string(),
+                section.info.to_string(),
+                names_of(&section.flag_names, "SHF_"),
+            ])?;
+        }
+        table.end()
+    }
+
+    fn dynamic(&self, out: &mut dyn Write) -> Result<()> {
+        let rows = self.dump.dynamic()?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\ndynamic section")?;
+        let mut table = Table::new(out);
+        table.row(["  tag", "value", "meaning"])?;
+        for row in rows {
+            let meaning =
+                row.text.map_or_else(|| names_of(&row.value_names, "DT_"), |text| text.to_string());
+            table.row([
+                format!("  {}", known(row.tag_name, "DT_", row.tag)),
+                format!("{:#x}", row.value),
+                meaning,
+            ])?;
+        }
+        table.end()
+    }
+
+    fn symbols(&self, out: &mut dyn Write) -> Result<()> {
+        for symbols in self.dump.symbol_tables() {
+            let symbols = symbols?;
+            let label = self.dump.section_label(symbols.table.section());
+            writeln!(out, "\nsymbols in {label}")?;
+            let mut table = Table::new(out);
+            table.row([
+                "  #",
+                "value",
+                "size",
+                "type",
+                "binding",
+                "visibility",
+                "section",
+                "name",
+            ])?;
+            for symbol in self.dump.symbols(&symbols) {
+                self.symbol(&symbol?, &mut table)?;
+            }
+            table.end()?;
+        }
+        Ok(())
+    }
+
+    fn symbol(&self, symbol: &SymbolRow<'_>, table: &mut Table<'_>) -> Result<()> {
+        let mut visibility = known(symbol.visibility_name, "STV_", symbol.other & 3);
+        if symbol.other & !3 != 0 {
+            visibility = format!("{visibility} {}", names_of(&symbol.other_names, "STO_"));
+            if symbol.other_names.is_empty() {
+                visibility = format!("{}{:#x}", visibility, symbol.other & !3);
+            }
+        }
+        let section = match symbol.section_name {
+            Some(name) => String::from(name.to_string().trim_start_matches("SHN_")),
+            None => format!("{:#x}", symbol.section),
+        };
+        table.row([
+            format!("  {}", symbol.index),
+            self.address(symbol.value),
+            symbol.size.to_string(),
+            known(symbol.type_name, "STT_", symbol.r#type),
+            known(symbol.binding_name, "STB_", symbol.binding),
+            visibility,
+            section,
+            versioned(symbol.name, symbol.version),
+        ])
+    }
+
+    fn relocations(&self, out: &mut dyn Write) -> Result<()> {
+        for section in self.dump.relocation_sections() {
+            let section = section?;
+            let label = self.dump.section_label(section.section);
+            match section.target {
+                0 => writeln!(out, "\nrelocations in {label}")?,
+                target => writeln!(
+                    out,
+                    "\nrelocations in {label}, of {}",
+                    self.dump.section_label(target)
+                )?,
+            }
+            let mut table = Table::new(out);
+            table.row(["  offset", "type", "symbol"])?;
+            for record in self.dump.relocations(&section) {
+                let record = record?;
+                let symbol = match record.symbol_name {
+                    Some(name) if record.symbol != 0 => versioned(name, record.symbol_version),
+                    _ if record.symbol == 0 => String::new(),
+                    _ => format!("symbol {}", record.symbol),
+                };
+                let addend = match record.addend {
+                    None | Some(0) => String::new(),
+                    Some(addend) if symbol.is_empty() => format!("{addend:#x}"),
+                    Some(addend) if addend < 0 => format!(" - {:#x}", addend.unsigned_abs()),
+                    Some(addend) => format!(" + {addend:#x}"),
+                };
+                let r#type = record
+                    .type_name
+                    .map_or_else(|| format!("type {}", record.r#type), String::from);
+                table.row([
+                    format!("  {}", self.address(record.offset)),
+                    r#type,
+                    format!("{symbol}{addend}"),
+                ])?;
+            }
+            table.end()?;
+        }
+        for section in self.dump.packed_relocations() {
+            let (section, places) = section?;
+            writeln!(out, "\npacked relative relocations in {}", self.dump.section_label(section))?;
+            for place in places {
+                writeln!(out, "  {}", self.address(place))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn notes(&self, out: &mut dyn Write) -> Result<()> {
+        for bytes in self.dump.notes()? {
+            let name = u32::try_from(bytes.index)
+                .ok()
+                .and_then(|index| section_name(&self.dump.file, index));
+            match name.filter(|_| bytes.is_section) {
+                Some(name) => writeln!(out, "\nnotes in section {}", Printable::from(name))?,
+                None => writeln!(out, "\nnotes in segment {}", bytes.index)?,
+            }
+            let mut table = Table::new(out);
+            table.row(["  owner", "type", "size", "description"])?;
+            for note in bytes.iter() {
+                let note = note?;
+                let shown = note.description.0.get(..NOTE_BYTES);
+                let description = match shown {
+                    Some(bytes) if bytes.len() < note.size => format!("{}...", super::Hex(bytes)),
+                    _ => note.description.to_string(),
+                };
+                let r#type = known(note.type_name, "NT_", note.r#type);
+                table.row([
+                    format!("  {}", note.owner),
+                    r#type,
+                    note.size.to_string(),
+                    description,
+                ])?;
+            }
+            table.end()?;
+        }
+        Ok(())
+    }
+
+    fn address(&self, address: u64) -> String {
+        format!("{address:0digits$x}", digits = self.digits)
+    }
+}
+
+/// A name without its prefix, or the number.
+fn known(name: Option<&str>, prefix: &str, number: impl Display) -> String {
+    match name {
+        Some(name) => String::from(name.strip_prefix(prefix).unwrap_or(name)),
+        None => number.to_string(),
+    }
+}
+
+/// Names without their prefix, with blanks between.
+fn names_of(names: &[&str], prefix: &str) -> String {
+    let short: Vec<&str> =
+        names.iter().map(|name| name.strip_prefix(prefix).unwrap_or(name)).collect();
+    short.join(" ")
+}
+
+/// A symbol's name and version as linkers write it.
+fn versioned(name: Printable<'_>, version: Option<Version<'_>>) -> String {
+    match version {
+        Some(Version { name: version, default: true }) => format!("{name}@@{version}"),
+        Some(Version { name: version, default: false }) => format!("{name}@{version}"),
+        None => name.to_string(),
+    }
+}
