@@ -172,26 +172,35 @@ impl<'a> File<'a> {
     /// # Errors
     /// [`ErrorKind::EntrySize`] if `sh_entsize` is neither 0 nor the gABI's, [`ErrorKind::UnevenTable`] if a part of a row is
     /// left, [`ErrorKind::Outside`] if the section leaves the file.
+    #[inline]
     pub fn rows<E: Entry>(&self, section: &SectionHeader) -> Result<Table<'a, E>, Error> {
-        with_class!(self.encoding, C => self.rows_of_class::<E, C>(section))
+        self.rows_at(section.offset, section.file_size(), section.entry_size)
+    }
+
+    /// [`rows`](Self::rows) of `size` bytes at `offset`: no section header need be in memory for it.
+    fn rows_at<E: Entry>(
+        &self,
+        offset: u64,
+        size: u64,
+        entry_size: u64,
+    ) -> Result<Table<'a, E>, Error> {
+        with_class!(self.encoding, C => self.rows_of_class::<E, C>(offset, size, entry_size))
     }
 
     /// [`rows`](Self::rows), where the class is known.
     #[inline]
     fn rows_of_class<E: Entry, C: Class>(
         &self,
-        section: &SectionHeader,
+        offset: u64,
+        size: u64,
+        entry_size: u64,
     ) -> Result<Table<'a, E>, Error> {
         let expected = const { size_of::<E::Raw<C>>() as u64 };
-        if section.entry_size != expected && section.entry_size != 0 {
-            let kind =
-                ErrorKind::EntrySize { what: "sh_entsize", found: section.entry_size, expected };
-            return Err(Error { at: section.offset, kind });
+        if entry_size != expected && entry_size != 0 {
+            let kind = ErrorKind::EntrySize { what: "sh_entsize", found: entry_size, expected };
+            return Err(Error { at: offset, kind });
         }
-        match section.file_size() {
-            0 => Ok(Table::empty()),
-            size => Table::of_bytes::<C>(self.bytes, section.offset, size),
-        }
+        if size == 0 { Ok(Table::empty()) } else { Table::of_bytes::<C>(self.bytes, offset, size) }
     }
 
     /// The symbol table (`SHT_SYMTAB`), if there is one.
@@ -231,7 +240,11 @@ impl<'a> File<'a> {
             let kind = ErrorKind::SectionType { what: "symbol table", found: section.r#type };
             return Err(Error { at: section.offset, kind });
         }
-        let symbols = self.rows_of_class::<Symbol, C>(&section)?;
+        let symbols = self.rows_of_class::<Symbol, C>(
+            section.offset,
+            section.file_size(),
+            section.entry_size,
+        )?;
         let names = self.string_table(section.link, "sh_link")?;
         let extended = self.extended_indices(index)?;
         Ok(SymbolTable {
