@@ -26,7 +26,7 @@
 //! |---|---|
 //! | The specifications' structs, field for field; numbers and their names | [`raw32`], [`raw64`], [`raw`]; [`names`] |
 //! | Rows of a table, checked once, turned into plain views one by one | [`Table`], [`Class`], [`Entry`] |
-//! | A file and its tables | [`File`], [`SectionHeader`], [`ProgramHeader`], [`SymbolTable`], [`StringTable`] |
+//! | A file and its tables | [`File`], of a known class [`ClassFile`], [`SectionHeader`], [`ProgramHeader`], [`SymbolTable`], [`StringTable`] |
 //! | Relocations in all their forms: tables, `SHT_RELR`, `SHT_CREL`, Android's | [`Relocations`], [`Record`] |
 //! | What a dynamic linker goes by, found by sections or, without any, by addresses | [`DynamicSection`], [`HashTable`], [`GnuHashTable`], [`version`] |
 //! | Notes and program properties, section groups | [`Notes`], [`Properties`], [`Group`] |
@@ -52,6 +52,7 @@ mod android;
 mod apply;
 pub mod archive;
 mod class;
+mod class_file;
 mod crel;
 mod dynamic;
 mod error;
@@ -85,6 +86,7 @@ pub use apply::{
     ApplyError, ApplyErrorKind, Query, Resolve, SectionMut, apply, apply_all, apply_kind,
 };
 pub use class::{Class, Elf32, Elf64, Encoding, Row};
+pub use class_file::ClassFile;
 pub use crel::{Crel, CrelIter};
 pub use dynamic::DynamicSection;
 pub use error::{Error, ErrorKind};
