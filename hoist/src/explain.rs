@@ -51,14 +51,24 @@ impl Display for Explained<'_, '_> {
             }
             ErrorKind::NotLoaded { symbol: index, offset, name, .. } => {
                 let symbol = symbol(index);
-                write!(f, "{name} at offset {offset:#x}: symbol {symbol} is in a section that is not loaded")
+                write!(
+                    f,
+                    "{name} at offset {offset:#x}: symbol {symbol} is in a section that is not loaded"
+                )
             }
             ErrorKind::Dropped { symbol: index, offset, name, .. } => {
                 let symbol = symbol(index);
-                write!(f, "{name} at offset {offset:#x}: symbol {symbol} is in a section group that is not taken")
+                write!(
+                    f,
+                    "{name} at offset {offset:#x}: symbol {symbol} is in a section group that is not taken"
+                )
             }
             ErrorKind::Indirect { symbol: index, offset, name, .. } => {
-                write!(f, "{name} at offset {offset:#x}: symbol {} is an indirect function", symbol(index))
+                write!(
+                    f,
+                    "{name} at offset {offset:#x}: symbol {} is an indirect function",
+                    symbol(index)
+                )
             }
             ErrorKind::Duplicate { symbol: index, first } => {
                 write!(f, "symbol {} is defined in {} already", symbol(index), objects.label(first))
