@@ -94,7 +94,7 @@ fn contents(file: &File<'_>, section: &SectionHeader, sink: &mut Sink) {
         Err(error) => sink.display(error),
     }
     let Ok(linked) = file.symbol_table_at(section.link) else { return };
-    let name = linked.symbols().iter().last().and_then(|symbol| linked.name_of(&symbol).ok());
+    let name = linked.symbols().iter().next_back().and_then(|symbol| linked.name_of(&symbol).ok());
     let name = name.unwrap_or(Name::from("main"));
     match file.hash_table(section) {
         Ok(Some(table)) => sink.debug(table.find(name, &linked).map_err(|error| sink_text(&error))),

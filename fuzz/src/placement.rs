@@ -130,7 +130,8 @@ fn commons<A: Arch>(
     parts: &mut Vec<Part>,
 ) {
     let Ok(Some(table)) = file.symbol_table() else { return };
-    for (index, symbol) in (0u32..).zip(table.symbols()) {
+    // the first symbol is none, whatever it says
+    for (index, symbol) in (0u32..).zip(table.symbols()).skip(1) {
         let is_common = table.section_of(index, &symbol) == Ok(Definition::Common);
         if !is_common || layout.definition(object, index) != Some((object, index)) {
             continue;

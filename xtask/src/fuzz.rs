@@ -10,6 +10,7 @@ use crate::tool::{Tool, need, run};
 use crate::workspace::Workspace;
 
 #[path = "../../fuzz/src/seeds.rs"]
+#[allow(unreachable_pub, reason = "it is public where the targets are")]
 mod seeds;
 
 /// Arguments of `fuzz`.

@@ -1,6 +1,6 @@
 //! What the fuzz targets do, on the stable compiler: with the fixtures, and with what was found before.
 #![cfg(test)]
-#![allow(dead_code, reason = "the targets are a library of their own")]
+#![allow(dead_code, unreachable_pub, reason = "the targets are a library of their own")]
 
 #[path = "../../fuzz/src/lib.rs"]
 mod fuzz;
