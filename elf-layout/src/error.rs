@@ -58,7 +58,7 @@ pub enum ErrorKind {
         /// The alignment in bytes.
         alignment: u64,
     },
-    /// The section's own address overlaps another section's, shares a page with another permission, or is below the base.
+    /// The section's own address overlaps another section's, or is below the base.
     Overlap {
         /// The section's address.
         address: u64,

@@ -105,6 +105,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             let placed = (&mut *placed.0, &mut *placed.1);
             sections::place(number, file, object, sections, &options, placed, names.is_some())?;
         }
+        fixed.finish(objects, sections, &options)?;
         for (object, file) in (0..usize::MAX).zip(files) {
             symbols::collect(object, file, objects, sections, symbols, &mut names)?;
         }

@@ -11,7 +11,8 @@ use elf_core::{File, Name, SegmentFlags};
 use elf_layout::{External, Layout, Mode, Options, Room, Sort};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Objects in executable memory. Dropping it runs destructors and gives everything back.
+/// Objects in executable memory. Dropping it runs what their code has registered with `__cxa_atexit`, then, if it was
+/// [initialized](Self::initialize), their destructors, and gives everything back.
 ///
 /// `B` holds the bytes of an object: `&[u8]`, `Vec<u8>`, a mapped file. They are kept for their symbol names.
 #[derive(Debug)]
@@ -21,6 +22,7 @@ pub struct Module<B> {
     globals: Vec<Box<[u64]>>,
     code: Vec<Range<u64>>,
     calls: Calls,
+    /// Somebody has vouched for constructors and destructors.
     initialized: AtomicBool,
     #[expect(dead_code, reason = "dropped before the memory")]
     unwinding: Unwinding,
@@ -72,14 +74,15 @@ impl<B: AsRef<[u8]>> Module<B> {
         let tables = layout.unwinding_tables().map(|(offset, _)| base.wrapping_add(offset));
         // SAFETY: the tables are relocated, in memory that the module keeps.
         let unwinding = unsafe { Unwinding::register(tables) };
-        let initialized = AtomicBool::new(calls.is_empty(Order::Initialize));
+        let initialized = AtomicBool::new(false);
         Ok(Self { objects, globals, code, calls, initialized, unwinding, memory })
     }
 
-    /// Runs the objects' constructors, in the order of their priorities, once. Functions are given out only afterwards.
+    /// Runs the objects' constructors, in the order of their priorities, once. Functions are given out only afterwards. The
+    /// destructors will run when the module is dropped.
     ///
     /// # Safety
-    /// The constructors are code of the objects: whatever they do must be sound in this process.
+    /// Constructors and destructors are code of the objects: whatever they do must be sound in this process.
     pub unsafe fn initialize(&self) {
         if !self.initialized.swap(true, Ordering::AcqRel) {
             // SAFETY: the caller vouches for the constructors; they are in our code, which is executable now.
@@ -90,7 +93,7 @@ impl<B: AsRef<[u8]>> Module<B> {
     /// Whether there are constructors that [`initialize`](Self::initialize) has not run yet.
     #[must_use]
     pub fn needs_initialization(&self) -> bool {
-        !self.initialized.load(Ordering::Acquire)
+        !self.calls.needs_no_initialization() && !self.initialized.load(Ordering::Acquire)
     }
 
     /// The function `name`, as a pointer that cannot outlive the module.
@@ -147,8 +150,10 @@ impl<B: AsRef<[u8]>> Module<B> {
 
 impl<B> Drop for Module<B> {
     fn drop(&mut self) {
-        if self.initialized.load(Ordering::Acquire) && !self.calls.is_empty(Order::Initialize) {
-            // SAFETY: the constructors ran, so that destructors may; no function of ours is borrowed any more.
+        // SAFETY: it was registered by code of ours, which somebody vouched for who called it; no function is borrowed any more.
+        unsafe { self.calls.run_registered() };
+        if self.initialized.load(Ordering::Acquire) {
+            // SAFETY: who initialized the module vouched for its destructors as well.
             unsafe { self.calls.run(Order::Finalize) };
         }
     }
