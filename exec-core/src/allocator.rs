@@ -2,20 +2,20 @@
 
 use alloc::vec;
 use core::fmt;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::Error;
 use crate::spec::Spec;
 
 /// One device of this process, told apart from all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct DeviceId(u64);
+pub struct DeviceId(usize);
 
 impl DeviceId {
     /// An identity that no other device of this process has.
     #[must_use]
     pub fn unique() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 }

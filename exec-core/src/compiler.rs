@@ -1,5 +1,6 @@
 //! Compilers: source to image, with a cache in between.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::error::Error as StdError;
@@ -60,6 +61,14 @@ pub trait Compiler: Send + Sync {
     /// What images depend on beside the source.
     fn identity(&self) -> Identity<'_>;
 
+    /// The source with everything that it includes from elsewhere, which an image depends on, too.
+    ///
+    /// # Errors
+    /// As [`compile`](Self::compile).
+    fn expand<'s>(&self, source: &'s str) -> Result<Cow<'s, str>, CompileError> {
+        Ok(Cow::Borrowed(source))
+    }
+
     /// Compiles.
     ///
     /// # Errors
@@ -87,6 +96,7 @@ pub trait Compiler: Send + Sync {
                 note: None,
             });
         }
+        let source = &*self.expand(source)?;
         let key = Key::of(&self.identity(), source);
         let note = match cache.get(&key) {
             Ok(Lookup::Hit(image)) => {

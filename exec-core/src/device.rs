@@ -33,8 +33,8 @@ pub struct MemoryInfo {
 
 /// Something that has memory and runs programs.
 ///
-/// An error of the device itself, or of a call that nobody waited for, sticks: it is what every later call returns until
-/// [`reset`](Self::reset).
+/// An error of the device itself, or of a running function, sticks: it is what every later call returns, queued ones
+/// included, until [`reset`](Self::reset).
 pub trait Device: Send + Sync {
     /// What its memory is from.
     type Allocator: Allocator;

@@ -1,12 +1,12 @@
 //! Who uses a buffer at the moment: queued calls, or the host, never both.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::Error;
 
-/// Counts of uses in one word: calls in the low 32 bits, readers on the host above, a writer on the host in the highest bit.
+/// Counts of uses in one word: calls in the lower half, readers on the host above, a writer on the host in the highest bit.
 #[derive(Debug, Default)]
-pub(crate) struct Uses(AtomicU64);
+pub(crate) struct Uses(AtomicUsize);
 
 /// A way to use a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,12 +19,12 @@ pub(crate) enum Use {
     Write,
 }
 
-const READ: u64 = 1 << 32;
-const WRITE: u64 = 1 << 63;
+const READ: usize = 1 << (usize::BITS / 2);
+const WRITE: usize = 1 << (usize::BITS - 1);
 
 impl Use {
     /// What this use adds to the word.
-    const fn unit(self) -> u64 {
+    const fn unit(self) -> usize {
         match self {
             Self::Call => 1,
             Self::Read => READ,
@@ -33,7 +33,7 @@ impl Use {
     }
 
     /// Whether it can begin beside the others.
-    const fn fits(self, word: u64) -> bool {
+    const fn fits(self, word: usize) -> bool {
         match self {
             // one below the limit, so that a count never runs into its neighbour
             Self::Call => word < READ - 1,
@@ -49,7 +49,7 @@ impl Uses {
     /// # Errors
     /// [`Error::InUse`] if another is in its way.
     pub(crate) fn begin(&self, r#use: Use) -> Result<(), Error> {
-        let add = |word: u64| r#use.fits(word).then(|| word.wrapping_add(r#use.unit()));
+        let add = |word: usize| r#use.fits(word).then(|| word.wrapping_add(r#use.unit()));
         match self.0.fetch_update(Ordering::Acquire, Ordering::Relaxed, add) {
             Ok(_) => Ok(()),
             Err(_) => Err(Error::InUse),
@@ -93,9 +93,9 @@ mod tests {
 
     #[test]
     fn counts_do_not_overflow() {
-        let uses = Uses(AtomicU64::new(READ - 1));
+        let uses = Uses(AtomicUsize::new(READ - 1));
         assert!(uses.begin(Use::Call).is_err());
-        let uses = Uses(AtomicU64::new(WRITE - READ));
+        let uses = Uses(AtomicUsize::new(WRITE - READ));
         assert!(uses.begin(Use::Read).is_err());
     }
 }
