@@ -36,9 +36,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = default_folder().unwrap_or_else(std::env::temp_dir);
     let cache = DiskCache::open(&folder, Mode::ReadWrite, 1 << 28)?;
     let source = source(expression);
-    let compiled = match ClangCompiler::find() {
+    let compiled = match ClangCompiler::find(&cache) {
         Ok(clang) => clang.compile_cached(&source, &cache)?,
-        Err(_) => GccCompiler::find()?.compile_cached(&source, &cache)?,
+        Err(_) => GccCompiler::find(&cache)?.compile_cached(&source, &cache)?,
     };
     println!("{} bytes from the {:?}", compiled.image.len(), compiled.origin);
 

@@ -5,8 +5,8 @@
 //! use exec_host::compile::GccCompiler;
 //! use exec_host::{Module, Process};
 //!
-//! # if GccCompiler::find().is_err() { return Ok(()) }
-//! let compiler = GccCompiler::find()?;
+//! # if GccCompiler::find(&NoCache).is_err() { return Ok(()) }
+//! let compiler = GccCompiler::find(&NoCache)?;
 //! let compiled = compiler.compile_cached("int twice(int x) { return 2 * x; }", &NoCache)?;
 //! let mut process = Process::new();
 //! let module = Module::load([compiled.image], &mut |name| process.find(name))?;
@@ -26,6 +26,7 @@ mod family;
 mod search;
 mod target;
 mod tool;
+mod version;
 
 pub use driver::Driver;
 pub use family::{Clang, Family, Gcc, Rustc};

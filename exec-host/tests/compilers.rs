@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use exec_core::{CompileError, Compiler, DiskCache, Mode, Origin};
+use exec_core::{Cache, CompileError, Compiler, DiskCache, Mode, NoCache, Origin};
 use exec_host::compile::{ClangCompiler, Driver, Family, GccCompiler, RustcCompiler};
 use exec_host::{Module, Process};
 use tempfile::TempDir;
@@ -16,7 +16,7 @@ const C: &str = "long product(long a, long b) { return a * b; }";
 const RUST: &str = "#![no_std]\n#[unsafe(no_mangle)] pub extern \"C\" fn product(a: i64, b: i64) -> i64 { a.wrapping_mul(b) }";
 
 fn found<F: Family>(test: &str) -> Option<Driver<F>> {
-    let driver = Driver::find();
+    let driver = Driver::find(&NoCache);
     if driver.is_err() {
         println!("skipped: {test}: needs {}", F::NAME);
     }
@@ -62,6 +62,28 @@ fn rustc() {
     let compiler: RustcCompiler = compiler;
     assert!(compiler.identity().version.contains("commit-hash"));
     compiles(&compiler, RUST);
+}
+
+#[test]
+fn the_version_is_asked_for_once() {
+    let folder = TempDir::new().unwrap();
+    let cache = DiskCache::open(folder.path(), Mode::ReadWrite, 1 << 20).unwrap();
+    let (path, count) = (folder.path().join("my-gcc"), folder.path().join("count"));
+    let write = |version: &str| {
+        fs::write(&path, format!("#!/bin/sh\necho {version}; echo >> {}\n", count.display()))
+            .unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    let version =
+        |cache: &dyn Cache| started(|| GccCompiler::at(&path, cache)).identity().version.to_owned();
+    write("one");
+    assert_eq!(version(&NoCache), "one\n");
+    assert_eq!([version(&cache), version(&cache)], ["one\n", "one\n"]);
+    assert_eq!(fs::read(&count).unwrap(), b"\n\n");
+    // another size is another file
+    write("another");
+    assert_eq!([version(&cache), version(&cache)], ["another\n", "another\n"]);
+    assert_eq!(fs::read(&count).unwrap(), b"\n\n\n");
 }
 
 #[test]
@@ -115,11 +137,15 @@ fn script(folder: &TempDir, body: &str) -> GccCompiler {
     let path: PathBuf = folder.path().join("fake");
     fs::write(&path, format!("#!/bin/sh\n[ \"$1\" = -v ] && exit 0\n{body}\n")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    // another test's child, between its fork and exec, may have the script open for writing
-    let start = Instant::now();
+    started(|| GccCompiler::at(&path, &NoCache))
+}
+
+/// Tries again as long as another test's child, between its fork and exec, has the script open for writing.
+fn started(start: impl Fn() -> Result<GccCompiler, CompileError>) -> GccCompiler {
+    let first = Instant::now();
     loop {
-        match GccCompiler::at(&path) {
-            Err(CompileError::Start { .. }) if start.elapsed() < Duration::from_secs(5) => {}
+        match start() {
+            Err(CompileError::Start { .. }) if first.elapsed() < Duration::from_secs(5) => {}
             outcome => return outcome.unwrap(),
         }
     }
@@ -171,7 +197,7 @@ fn a_compiler_that_dies_or_lies_is_named() {
 #[test]
 fn a_compiler_that_is_not_there_is_named() {
     let folder = TempDir::new().unwrap();
-    let outcome = GccCompiler::at(&folder.path().join("none"));
+    let outcome = GccCompiler::at(&folder.path().join("none"), &NoCache);
     let Err(CompileError::Start { name, .. }) = outcome else { panic!("{outcome:?}") };
     assert_eq!(name, "none");
 }

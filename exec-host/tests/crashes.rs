@@ -5,7 +5,9 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use exec_core::{Compiler as _, Device as _, Error, Launch, Program as _, Signal, Spec, Value};
+use exec_core::{
+    Compiler as _, Device as _, Error, Launch, NoCache, Program as _, Signal, Spec, Value,
+};
 use exec_host::compile::GccCompiler;
 use exec_host::device::{HostDevice, HostImage, HostOptions};
 
@@ -29,7 +31,7 @@ const SOURCE: &str = r"
 ";
 
 fn device() -> Option<(HostDevice, Arc<HostImage>)> {
-    let Ok(compiler) = GccCompiler::find() else {
+    let Ok(compiler) = GccCompiler::find(&NoCache) else {
         println!("skipped: crashes: needs gcc");
         return None;
     };
@@ -152,7 +154,7 @@ fn other_crashes_stay_crashes() {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "our_own_crash", "--ignored"]).env("HOIST_TEST_CRASH", "1");
     let status = command.output().unwrap().status;
-    if GccCompiler::find().is_ok() {
+    if GccCompiler::find(&NoCache).is_ok() {
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(11), "{status}");
     }
 }

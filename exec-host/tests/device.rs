@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use exec_core::{
     Allocator as _, Buffer, Compiler as _, Device as _, Error, External, Kind, Launch, Limits,
-    Parameter, Program as _, Signature, Spec, Type, Value, copy,
+    NoCache, Parameter, Program as _, Signature, Spec, Type, Value, copy,
 };
 use exec_host::compile::GccCompiler;
 use exec_host::device::{HostDevice, HostImage, HostOptions};
@@ -31,7 +31,7 @@ const SOURCE: &str = r"
 ";
 
 fn device() -> Option<(HostDevice, Arc<HostImage>)> {
-    let Ok(compiler) = GccCompiler::find() else {
+    let Ok(compiler) = GccCompiler::find(&NoCache) else {
         println!("skipped: device: needs gcc");
         return None;
     };

@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use elf_core::names::ET_REL;
 use elf_core::{Arch as _, File};
-use exec_core::{CompileError, Compiler, Identity};
+use exec_core::{Cache, CompileError, Compiler, Identity, Mode};
 
 use super::family::Family;
 use super::tool::{self, Failure, Output};
-use super::{search, target};
+use super::{search, target, version};
 use crate::Host;
 
 /// A compiler of the family `F`.
@@ -39,18 +39,21 @@ const SIZE: u64 = 1 << 28;
 impl<F: Family> Driver<F> {
     /// The compiler on `PATH`: without a version in its name, else the newest.
     ///
+    /// It is asked for its version, which takes longer than looking an image up. A compiler whose file is as it was when `cache`
+    /// was told the version, is not asked again: path, size, time and number of the file are the same.
+    ///
     /// # Errors
     /// [`CompileError::NotFound`]; what keeps it from saying its version.
-    pub fn find() -> Result<Self, CompileError> {
+    pub fn find(cache: &dyn Cache) -> Result<Self, CompileError> {
         let missing = || CompileError::NotFound { name: String::from(F::NAME) };
-        Self::at(&search::find(F::NAME).ok_or_else(missing)?)
+        Self::at(&search::find(F::NAME).ok_or_else(missing)?, cache)
     }
 
-    /// The compiler at this path.
+    /// The compiler at this path. It is asked for its version as by [`find`](Self::find).
     ///
     /// # Errors
     /// [`CompileError::Start`]; what keeps it from saying its version.
-    pub fn at(path: &Path) -> Result<Self, CompileError> {
+    pub fn at(path: &Path, cache: &dyn Cache) -> Result<Self, CompileError> {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         let mut driver = Self {
             path: path.to_owned(),
@@ -61,8 +64,16 @@ impl<F: Family> Driver<F> {
             limit: LIMIT,
             family: PhantomData,
         };
+        let key = if F::IS_ITSELF { version::key(path, F::NAME) } else { None };
+        if let Some(known) = key.as_ref().and_then(|key| version::known(cache, key)) {
+            return Ok(Self { version: known, ..driver });
+        }
         let said = driver.run(F::VERSION.iter().copied(), "")?;
         driver.version = String::from_utf8_lossy(&said.out).into_owned() + &said.messages;
+        if let Some(key) = key.filter(|_| cache.mode() == Mode::ReadWrite) {
+            // that it is not kept costs time, nothing else
+            let _ = cache.put(&key, driver.version.as_bytes());
+        }
         Ok(driver)
     }
 

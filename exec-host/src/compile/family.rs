@@ -10,6 +10,9 @@ pub trait Family: Send + Sync + 'static {
     const COMPILE: &'static [&'static str];
     /// Arguments that make a source without includes, if there is such a thing.
     const EXPAND: Option<&'static [&'static str]>;
+    /// Whether a file of this name is the compiler itself, and changes when the version does: `rustc` is often a program that
+    /// starts one of several compilers.
+    const IS_ITSELF: bool;
     /// Arguments that make it say everything about its version.
     const VERSION: &'static [&'static str];
 }
@@ -34,6 +37,7 @@ impl Family for Clang {
     const OPTIONS: &'static [&'static str] = C;
     const COMPILE: &'static [&'static str] = &["-c", "-x", "c", "-", "-o", "-"];
     const EXPAND: Option<&'static [&'static str]> = Some(&["-E", "-x", "c", "-"]);
+    const IS_ITSELF: bool = true;
     const VERSION: &'static [&'static str] = &["--version"];
 }
 
@@ -45,6 +49,7 @@ impl Family for Gcc {
         &["-c", "-x", "c", "-pipe", "-", "-o", "/proc/self/fd/1"];
     const EXPAND: Option<&'static [&'static str]> = Some(&["-E", "-x", "c", "-"]);
     // with how it was configured, as distributions differ in defaults
+    const IS_ITSELF: bool = true;
     const VERSION: &'static [&'static str] = &["-v"];
 }
 
@@ -61,5 +66,6 @@ impl Family for Rustc {
     const COMPILE: &'static [&'static str] =
         &["--crate-type=lib", "--crate-name=image", "--emit=obj=-", "-"];
     const EXPAND: Option<&'static [&'static str]> = None;
+    const IS_ITSELF: bool = false;
     const VERSION: &'static [&'static str] = &["--version", "--verbose"];
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
-use exec_core::{Compiled, Compiler, Origin};
+use exec_core::{Cache, CompileError, Compiled, Compiler, Origin};
 use exec_host::compile::{ClangCompiler, Driver, Family, GccCompiler, RustcCompiler};
 use exec_host::dynamic::{DynamicFunction, Type, Value};
 use exec_host::{Module, Process};
@@ -17,6 +17,7 @@ use crate::call::{Argument, Element};
 use crate::cmd::cache::{Place, Use};
 use crate::cmd::disasm::disasm;
 use crate::input::Part;
+use crate::printable::Printable;
 
 /// Compiles a source and calls a function in it.
 #[derive(Debug, clap::Args)]
@@ -76,10 +77,13 @@ impl Jit {
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let mut times = Times::default();
         let mut arguments = self.parse()?;
+        let cache = self.place.open(self.cache.0)?;
         let start = Instant::now();
-        let compiler = self.compiler()?;
+        let compiler = self.compiler(&cache)?;
         times.find = start.elapsed();
-        let compiled = self.compile(&*compiler, &mut times)?;
+        let start = Instant::now();
+        let compiled = self.compile(&*compiler, &cache)?;
+        times.compile = start.elapsed();
         if let Some(note) = &compiled.note {
             eprintln!("hoist: cache: {note}");
         }
@@ -126,18 +130,21 @@ impl Jit {
         self.arguments.iter().map(|word| word.parse()).collect()
     }
 
+    fn is_rust(&self) -> bool {
+        self.source.extension().is_some_and(|extension| extension == "rs")
+    }
+
     /// The compiler that was asked for, or one for the language.
-    fn compiler(&self) -> Result<Box<dyn Compiler>> {
-        let is_rust = self.source.extension().is_some_and(|extension| extension == "rs");
+    fn compiler(&self, cache: &dyn Cache) -> Result<Box<dyn Compiler>> {
         Ok(match self.compiler.as_deref() {
-            Some("clang") => Box::new(self.with_options(ClangCompiler::find()?)),
-            Some("gcc") => Box::new(self.with_options(GccCompiler::find()?)),
-            Some("rustc") => Box::new(self.with_options(RustcCompiler::find()?)),
+            Some("clang") => Box::new(self.with_options(ClangCompiler::find(cache)?)),
+            Some("gcc") => Box::new(self.with_options(GccCompiler::find(cache)?)),
+            Some("rustc") => Box::new(self.with_options(RustcCompiler::find(cache)?)),
             Some(other) => bail!("unknown compiler {other:?}: one of clang, gcc, rustc"),
-            None if is_rust => Box::new(self.with_options(RustcCompiler::find()?)),
-            None => match ClangCompiler::find() {
+            None if self.is_rust() => Box::new(self.with_options(RustcCompiler::find(cache)?)),
+            None => match ClangCompiler::find(cache) {
                 Ok(clang) => Box::new(self.with_options(clang)),
-                Err(_) => Box::new(self.with_options(GccCompiler::find()?)),
+                Err(_) => Box::new(self.with_options(GccCompiler::find(cache)?)),
             },
         })
     }
@@ -152,14 +159,21 @@ impl Jit {
         self.options.iter().fold(driver, |driver, option| driver.with_option(option.as_str()))
     }
 
-    fn compile(&self, compiler: &dyn Compiler, times: &mut Times) -> Result<Compiled> {
+    fn compile(&self, compiler: &dyn Compiler, cache: &dyn Cache) -> Result<Compiled> {
         let name = || self.source.display().to_string();
-        let text = fs::read_to_string(&self.source).with_context(name)?;
-        let cache = self.place.open(self.cache.0)?;
-        let start = Instant::now();
-        let compiled = compiler.compile_cached(&text, &cache).with_context(name)?;
-        times.compile = start.elapsed();
-        Ok(compiled)
+        let mut text = fs::read_to_string(&self.source).with_context(name)?;
+        if !self.is_rust() {
+            // messages name the file
+            let quoted = name().replace('\\', "\\\\").replace('"', "\\\"");
+            text.insert_str(0, &format!("#line 1 \"{quoted}\"\n"));
+        }
+        match compiler.compile_cached(&text, cache) {
+            Err(CompileError::Rejected { name: compiler, messages }) => {
+                messages.lines().for_each(|line| eprintln!("{}", Printable::from(line)));
+                bail!("{}: {compiler} rejects it", name());
+            }
+            outcome => outcome.with_context(name),
+        }
     }
 
     /// Loads the image, with symbols of this process and of the libraries asked for.
