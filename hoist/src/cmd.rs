@@ -4,7 +4,12 @@ use std::io::Write;
 
 use anyhow::Result;
 
+#[cfg(feature = "host")]
+pub mod cache;
 pub mod disasm;
+#[cfg(feature = "host")]
+#[expect(unsafe_code, reason = "calls what the user asks for")]
+pub mod jit;
 pub mod layout;
 pub mod link;
 #[cfg(feature = "host")]
@@ -18,6 +23,12 @@ pub enum Command {
     /// Loads objects into this process and calls a function in them.
     #[cfg(feature = "host")]
     Run(run::Run),
+    /// Compiles a source and calls a function in it.
+    #[cfg(feature = "host")]
+    Jit(jit::Jit),
+    /// Shows, checks or empties the cache of compiled sources.
+    #[cfg(feature = "host")]
+    Cache(cache::Cache),
     /// Shows what ELF files and archives contain.
     Show(show::Show),
     /// Shows where the sections of objects go, and why.
@@ -37,6 +48,10 @@ impl Command {
         match self {
             #[cfg(feature = "host")]
             Self::Run(command) => command.run(out),
+            #[cfg(feature = "host")]
+            Self::Jit(command) => command.run(out),
+            #[cfg(feature = "host")]
+            Self::Cache(command) => command.run(out),
             Self::Show(command) => command.run(out),
             Self::Layout(command) => command.run(out),
             Self::Link(command) => command.run(out),
