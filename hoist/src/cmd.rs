@@ -5,6 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 
 pub mod disasm;
+pub mod fatbin;
 pub mod layout;
 pub mod link;
 #[cfg(feature = "host")]
@@ -26,6 +27,9 @@ pub enum Command {
     Link(link::Link),
     /// Shows instructions, with relocated targets by name.
     Disasm(disasm::Disasm),
+    /// Lists, extracts, packs and changes device code inside host files.
+    #[command(subcommand)]
+    Fatbin(fatbin::Fatbin),
 }
 
 impl Command {
@@ -41,6 +45,7 @@ impl Command {
             Self::Layout(command) => command.run(out),
             Self::Link(command) => command.run(out),
             Self::Disasm(command) => command.run(out),
+            Self::Fatbin(command) => command.run(out),
         }
     }
 }
