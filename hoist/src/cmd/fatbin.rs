@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anyhow::{Error, Result, anyhow};
 
+pub mod change;
 pub mod extract;
 pub mod filter;
 pub mod list;
@@ -13,6 +14,10 @@ pub mod names;
 pub mod offload;
 pub mod output;
 pub mod pack;
+pub mod prune;
+pub mod recompress;
+pub mod replace;
+pub mod rewrite;
 pub mod rows;
 pub mod scan;
 pub mod select;
@@ -33,6 +38,12 @@ pub enum Fatbin {
     Offload(offload::Offload),
     /// Shows which architectures the files of a tree cover.
     Scan(scan::Scan),
+    /// Puts other code in place of an entry.
+    Replace(replace::Replace),
+    /// Removes entries.
+    Prune(prune::Prune),
+    /// Compresses entries in another way.
+    Recompress(recompress::Recompress),
 }
 
 impl Fatbin {
@@ -48,6 +59,9 @@ impl Fatbin {
             Self::Pack(command) => command.run(out),
             Self::Offload(command) => command.run(out),
             Self::Scan(command) => command.run(out),
+            Self::Replace(command) => command.run(out),
+            Self::Prune(command) => command.run(out),
+            Self::Recompress(command) => command.run(out),
         }
     }
 }

@@ -116,7 +116,8 @@ impl Pack {
 }
 
 /// PTX has a NUL behind it in a fatbin; other files are as they are.
-fn with_nul(bytes: &[u8]) -> Cow<'_, [u8]> {
+#[must_use]
+pub fn with_nul(bytes: &[u8]) -> Cow<'_, [u8]> {
     let is_text =
         !bytes.starts_with(b"\x7fELF") && !bytes.starts_with(&NVVM) && !bytes.ends_with(&[0]);
     if is_text { [bytes, &[0]].concat().into() } else { bytes.into() }
