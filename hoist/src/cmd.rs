@@ -10,6 +10,7 @@ pub mod disasm;
 #[cfg(feature = "host")]
 #[expect(unsafe_code, reason = "calls what the user asks for")]
 pub mod jit;
+pub mod fatbin;
 pub mod layout;
 pub mod link;
 #[cfg(feature = "host")]
@@ -37,6 +38,9 @@ pub enum Command {
     Link(link::Link),
     /// Shows instructions, with relocated targets by name.
     Disasm(disasm::Disasm),
+    /// Lists, extracts, packs and changes device code inside host files.
+    #[command(subcommand)]
+    Fatbin(fatbin::Fatbin),
 }
 
 impl Command {
@@ -56,6 +60,7 @@ impl Command {
             Self::Layout(command) => command.run(out),
             Self::Link(command) => command.run(out),
             Self::Disasm(command) => command.run(out),
+            Self::Fatbin(command) => command.run(out),
         }
     }
 }
