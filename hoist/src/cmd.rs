@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 
+pub mod cubin;
 pub mod disasm;
 pub mod layout;
 pub mod link;
@@ -24,6 +25,8 @@ pub enum Command {
     Layout(layout::Layout),
     /// Writes the image of objects for an address, relocated.
     Link(link::Link),
+    /// Shows, changes and links CUDA cubins.
+    Cubin(cubin::Cubin),
     /// Shows instructions, with relocated targets by name.
     Disasm(disasm::Disasm),
 }
@@ -40,6 +43,7 @@ impl Command {
             Self::Show(command) => command.run(out),
             Self::Layout(command) => command.run(out),
             Self::Link(command) => command.run(out),
+            Self::Cubin(command) => command.run(out),
             Self::Disasm(command) => command.run(out),
         }
     }
