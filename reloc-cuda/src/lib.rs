@@ -43,11 +43,13 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod load;
 mod mercury;
 mod proof;
 mod resolver;
 mod rows;
 
+pub use load::{Load, LoadError, LoadErrorKind, SECTION_ALIGNMENT};
 pub use proof::Proof;
 pub use resolver::{Resolver, without_unified_table};
 pub use rows::Row;
