@@ -43,6 +43,11 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "link")]
+extern crate alloc;
+
+#[cfg(feature = "link")]
+pub mod link;
 mod load;
 mod mercury;
 mod proof;

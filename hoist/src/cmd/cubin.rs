@@ -27,7 +27,7 @@ pub use attributes::{AttributeRow, AttributeSection, attributes};
 pub use changes::{Change, Changes};
 pub use disasm::disassembler;
 pub use kernel::{Bank, Kernel, Occupancy, Subroutine};
-pub use link::{Linked, link};
+pub use link::{Linked, link_files};
 pub use module::{Module, Tool, Variable};
 pub use params::{ParameterRow, parameters};
 pub use patch::{Patched, Suspect, patch};
