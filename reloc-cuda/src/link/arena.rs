@@ -53,14 +53,20 @@ impl<K, T> Arena<K, T> {
 impl<K, T> Index<Id<K>> for Arena<K, T> {
     type Output = T;
 
-    #[expect(clippy::indexing_slicing, reason = "`push` alone gives numbers, and nothing is removed")]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "`push` alone gives numbers, and nothing is removed"
+    )]
     fn index(&self, id: Id<K>) -> &T {
         &self.0[id.0 as usize]
     }
 }
 
 impl<K, T> IndexMut<Id<K>> for Arena<K, T> {
-    #[expect(clippy::indexing_slicing, reason = "`push` alone gives numbers, and nothing is removed")]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "`push` alone gives numbers, and nothing is removed"
+    )]
     fn index_mut(&mut self, id: Id<K>) -> &mut T {
         &mut self.0[id.0 as usize]
     }

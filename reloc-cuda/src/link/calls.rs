@@ -45,8 +45,6 @@ pub(super) struct Calls<'a> {
     pub(super) trees: BTreeMap<EntityId, BTreeSet<EntityId>>,
     /// Functions that stay.
     pub(super) kept: BTreeSet<EntityId>,
-    /// Those among them that a kernel reaches.
-    pub(super) reached: BTreeSet<EntityId>,
 }
 
 impl<'a> Calls<'a> {
@@ -64,8 +62,9 @@ impl<'a> Calls<'a> {
     fn graph(&mut self, object: &Object<'a>, entities: &Entities<'a>) -> Result<(), LinkError> {
         let damaged = LinkError::damaged::<nvinfo::Error>(object.index);
         // a function that lost against another object's calls nothing
-        let own = |symbol| object.entity(symbol).filter(|&id| defined_in(entities, id, object.index));
-        let mut direct = Vec::new();
+        let own =
+            |symbol| object.entity(symbol).filter(|&id| defined_in(entities, id, object.index));
+        let (mut direct, mut may_reach) = (Vec::new(), Vec::new());
         for call in object.cubin.calls().map_err(&damaged)? {
             match call {
                 Call::Direct { caller, callee } => {
@@ -81,7 +80,7 @@ impl<'a> Calls<'a> {
                     push_new(&mut self.indirect, own(caller).map(|id| (id, text)));
                 }
                 Call::MayReach { caller, callee } => {
-                    push_new(&mut self.may_reach, own(caller).zip(object.entity(callee)));
+                    push_new(&mut may_reach, own(caller).zip(object.entity(callee)));
                 }
                 _ => {}
             }
@@ -89,6 +88,7 @@ impl<'a> Calls<'a> {
         for (caller, callee) in direct.into_iter().rev() {
             self.direct.entry(caller).or_default().push(callee);
         }
+        self.may_reach.extend(may_reach.into_iter().rev());
         Ok(())
     }
 
@@ -116,7 +116,9 @@ impl<'a> Calls<'a> {
             let row = row.map_err(&damaged)?;
             let Payload::OfSymbol { symbol, value } = row.payload() else { continue };
             let own = object.entity(symbol);
-            let Some(id) = own.filter(|&id| defined_in(entities, id, object.index)) else { continue };
+            let Some(id) = own.filter(|&id| defined_in(entities, id, object.index)) else {
+                continue;
+            };
             let needs = self.needs.entry(id).or_default();
             match row.number {
                 eiattr::REGCOUNT => needs.registers = value,
@@ -152,18 +154,25 @@ impl<'a> Calls<'a> {
                     open.extend(self.callees(function));
                 }
             }
-            self.reached.extend(&tree);
+            self.kept.extend(&tree);
             self.trees.insert(id, tree);
         }
-        self.kept = self.reached.clone();
         self.kept.extend(self.taken.iter().map(|taken| taken.0));
+        // functions of the driver stay for whoever calls them
+        let kept: Vec<_> = self.kept.iter().copied().collect();
+        for callee in kept.iter().filter_map(|id| self.direct.get(id)).flatten() {
+            if is_external(entities, *callee) {
+                self.kept.insert(*callee);
+            }
+        }
     }
 
     /// Everything that a function may call, by its name or through an address.
     fn callees(&self, function: EntityId) -> Vec<EntityId> {
         let direct = self.direct.get(&function).into_iter().flatten().copied();
         let texts = self.indirect.iter().filter(|caller| caller.0 == function);
-        let through = texts.flat_map(|(_, text)| self.taken.iter().filter(move |taken| taken.1 == *text));
+        let through =
+            texts.flat_map(|(_, text)| self.taken.iter().filter(move |taken| taken.1 == *text));
         direct.chain(through.map(|taken| taken.0)).collect()
     }
 

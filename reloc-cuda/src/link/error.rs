@@ -108,7 +108,9 @@ impl fmt::Display for LinkErrorKind {
             Self::Nothing => write!(f, "no objects"),
             Self::Cubin(error) => error.fmt(f),
             Self::NotRelocatable => write!(f, "is linked already"),
-            Self::Form => write!(f, "has a header of an older toolkit than 13, which is not linked"),
+            Self::Form => {
+                write!(f, "has a header of an older toolkit than 13, which is not linked")
+            }
             Self::Architecture { found, expected } => {
                 write!(f, "is for sm_{found}, not for sm_{expected} as the first object")
             }
@@ -124,14 +126,20 @@ impl fmt::Display for LinkErrorKind {
             }
             Self::Undefined(symbol) => write!(f, "symbol {symbol} is undefined"),
             Self::SharedTooLarge { kernel, size, limit } => {
-                write!(f, "kernel {kernel} uses {size:#x} bytes of shared memory: at most {limit:#x}")
+                write!(
+                    f,
+                    "kernel {kernel} uses {size:#x} bytes of shared memory: at most {limit:#x}"
+                )
             }
             Self::ConstantsTooLarge { size, limit } => {
                 write!(f, "{size:#x} bytes of constants: at most {limit:#x}")
             }
             Self::Apply { section, error } => write!(f, "section {section}: {error}"),
             Self::Relocation { section, offset, r#type } => {
-                write!(f, "section {section}: relocation type {type} at offset {offset:#x} is not linked")
+                write!(
+                    f,
+                    "section {section}: relocation type {type} at offset {offset:#x} is not linked"
+                )
             }
         }
     }

@@ -32,7 +32,8 @@ impl State<'_> {
                 100.. => self.live_spans(object, number, section)?,
                 _ => Vec::from([Span { from: 0, to: 0, size: section.data.len() as u64 }]),
             };
-            let data: Vec<u8> = spans.iter().flat_map(|span| part(section.data, span)).copied().collect();
+            let data: Vec<u8> =
+                spans.iter().flat_map(|span| part(section.data, span)).copied().collect();
             let header = section.header;
             let id = *out.get_or_insert_with(|| {
                 self.outs.push(Out {
@@ -94,7 +95,8 @@ impl State<'_> {
         let Some(&(out, base)) = self.places.get(&(object.index, target)) else { return Ok(()) };
         let spans = self.frames.get(&object.index).cloned().unwrap_or_default();
         let moved = |offset: u64| {
-            let span = spans.iter().find(|span| (span.from..span.from + span.size).contains(&offset));
+            let span =
+                spans.iter().find(|span| (span.from..span.from + span.size).contains(&offset));
             span.map(|span| offset - span.from + span.to + base)
         };
         let rows = object.cubin.file().relocations(&section.header);
@@ -104,7 +106,8 @@ impl State<'_> {
             let here = |id: &EntityId| self.is_here(*id, object.index);
             match (record.r#type, object.entity(record.symbol)) {
                 (UNUSED_CLEAR64, Some(id)) => {
-                    if !here(&id) {
+                    // one that lost against another object's keeps its size
+                    if !self.calls.kept.contains(&id) {
                         self.put(out, offset, 0);
                     }
                 }
@@ -116,12 +119,18 @@ impl State<'_> {
                     }
                 }
                 // the place of another entry
+                (R_CUDA_64, None) if self.sm >= 100 => {
+                    let holds =
+                        |span: &&Span| (span.from..span.from + span.size).contains(&record.offset);
+                    let start = spans.iter().find(holds).map_or(0, |span| span.to + base);
+                    self.put(out, offset, start);
+                }
                 (R_CUDA_64, None) => {
                     let addend = match record.addend {
                         Some(addend) => addend.cast_unsigned(),
                         None => word(section_data(object, target), record.offset).unwrap_or(0),
                     };
-                    self.put(out, offset, moved(addend).unwrap_or(0));
+                    self.put(out, offset, addend.wrapping_add(base));
                 }
                 _ => {}
             }

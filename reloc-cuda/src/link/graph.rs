@@ -14,8 +14,9 @@ impl State<'_> {
         let kept = |id: &EntityId| self.calls.kept.contains(id);
         let mut rows: Vec<[u32; 2]> = Vec::new();
         rows.push([0, (-1i32).cast_unsigned()]);
-        for (caller, callees) in self.calls.direct.iter().filter(|(id, _)| self.calls.reached.contains(*id)) {
-            rows.extend(callees.iter().map(|&callee| [number(*caller), number(callee)]));
+        for (caller, callees) in self.calls.direct.iter().filter(|(id, _)| kept(id)) {
+            let callees = callees.iter().filter(|id| kept(id));
+            rows.extend(callees.map(|&callee| [number(*caller), number(callee)]));
         }
         rows.push([0, (-2i32).cast_unsigned()]);
         let taken = self.calls.taken.iter().filter(|(id, _)| kept(id));

@@ -80,7 +80,8 @@ impl State<'_> {
                     _ => continue,
                 },
                 eiattr::NUM_BARRIERS if kernel => {
-                    let count = totals.as_mut().map_or(0, |totals| core::mem::take(&mut totals.barriers));
+                    let count =
+                        totals.as_mut().map_or(0, |totals| core::mem::take(&mut totals.barriers));
                     byte(eiattr::NUM_BARRIERS, count)
                 }
                 eiattr::CRS_STACK_SIZE if kernel => {
@@ -91,7 +92,11 @@ impl State<'_> {
                 }
                 _ => self.renumbered(object, &row, numbers),
             };
-            if self.sm >= 100 && LAST.contains(&row.number) { last.push(bytes) } else { first.push(bytes) }
+            if self.sm >= 100 && LAST.contains(&row.number) {
+                last.push(bytes)
+            } else {
+                first.push(bytes)
+            }
         }
         first.reverse();
         first.extend(new_records(totals, externs));
@@ -159,7 +164,9 @@ impl State<'_> {
                 })
                 .collect();
             rows.sort_by_key(|row| (row.0, row.1));
-            found.extend(rows.into_iter().map(|(_, _, index, id, out)| ((object.index, index), id, out)));
+            found.extend(
+                rows.into_iter().map(|(_, _, index, id, out)| ((object.index, index), id, out)),
+            );
         }
         found
     }

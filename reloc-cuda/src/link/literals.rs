@@ -38,7 +38,7 @@ impl State<'_> {
             let ends = kernels.iter().filter_map(|kernel| banks.get(kernel));
             let end = ends.map(|&bank| self.outs[bank].data.len() as u64).max();
             let start = align(end.unwrap_or(0), header.alignment);
-            for kernel in texts.iter().map(|text| text.0).filter(|id| kernels.contains(id)) {
+            for kernel in texts.iter().rev().map(|text| text.0).filter(|id| kernels.contains(id)) {
                 let bank = self.bank(kernel, &header, &mut banks);
                 let out = &mut self.outs[bank];
                 out.alignment = out.alignment.max(header.alignment);

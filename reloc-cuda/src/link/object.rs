@@ -4,7 +4,7 @@ use super::error::{LinkError, LinkErrorKind};
 use super::resolve::EntityId;
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use elf_core::names::{SHF_CUDA_MERCURY, SHT_REL, SHT_RELA, SHT_NOTE};
+use elf_core::names::{SHF_CUDA_MERCURY, SHT_NOTE, SHT_REL, SHT_RELA};
 use elf_core::{Definition, Name, Record, SectionHeader, Symbol, SymbolTable};
 use nvinfo::{Cubin, Form, Stage};
 

@@ -46,7 +46,8 @@ impl State<'_> {
         self.sections_of(&mut symbols, &[Class::CallGraph]);
         self.sections_of(&mut symbols, &[Class::Prototypes]);
         self.sections_of(&mut symbols, &[Class::Banks]);
-        self.sections_of(&mut symbols, &[Class::Initialized, Class::NoBits]);
+        self.sections_of(&mut symbols, &[Class::Initialized]);
+        self.common_section(&mut symbols);
         self.sections_of(&mut symbols, &[Class::RelocationActions]);
         symbols.locals = symbols.all.len() as u32;
         for (id, entity) in self.entities.iter() {
@@ -84,6 +85,12 @@ impl State<'_> {
         self.records.iter().any(|(_, _, list)| names(list))
     }
 
+    /// The section of zeroed variables, if common ones alone are in it.
+    fn common_section(&self, symbols: &mut Symbols) {
+        let found = self.outs.iter().find(|(_, out)| out.name == b".nv.global");
+        found.into_iter().for_each(|(id, _)| self.section(id, symbols));
+    }
+
     fn sections_of(&self, symbols: &mut Symbols, classes: &[Class]) {
         for (id, _) in self.outs.iter().filter(|(_, out)| classes.contains(&out.class)) {
             self.section(id, symbols);
@@ -118,10 +125,13 @@ impl State<'_> {
             if entity.local {
                 self.entity(id, symbols);
             }
-            if !entity.inner && let Some(text) = object.section_of(index).and_then(out) {
+            if !entity.inner
+                && let Some(text) = object.section_of(index).and_then(out)
+            {
                 self.section(text, symbols);
             }
-            if let Some(&shared) = self.shared_sections.get(&id) {
+            let shared = self.shared_sections.get(&id);
+            if let Some(&(shared, _)) = shared.filter(|one| one.1 || self.sm == 90) {
                 self.section(shared, symbols);
             }
         }

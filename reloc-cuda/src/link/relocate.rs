@@ -116,7 +116,9 @@ impl State<'_> {
             if entity.kind == Kind::Shared || entity.kind == Kind::InBank || in_bank {
                 // a pointer to a constant is the driver's
                 let ours = kind.resolver != Resolver::Driver
-                    && (entity.kind == Kind::Shared || kind.resolver == Resolver::Linker || record.r#type == 55);
+                    && (entity.kind == Kind::Shared
+                        || kind.resolver == Resolver::Linker
+                        || record.r#type == 55);
                 if ours {
                     return Ok(Fate::Apply);
                 }
@@ -173,9 +175,9 @@ impl State<'_> {
         let id = object.entity(query.symbol);
         let entity = id.map(|id| &self.entities[id]);
         let section = match entity {
-            Some(entity) => entity.place.and_then(|place| {
-                self.objects.get(place.object)?.section(place.section?)
-            }),
+            Some(entity) => entity
+                .place
+                .and_then(|place| self.objects.get(place.object)?.section(place.section?)),
             None => object.section(object.section_of(query.symbol)?),
         };
         let role = section.map(|section| section.role);
@@ -217,9 +219,13 @@ impl State<'_> {
         if let Some(id) = object.entity(record.symbol) {
             return Ok(Some((Meaning::Entity(id), record.addend)));
         }
-        let is_section = object.symbols.get(record.symbol as usize).is_some_and(|(symbol, _)| symbol.r#type() == STT_SECTION);
+        let is_section = object
+            .symbols
+            .get(record.symbol as usize)
+            .is_some_and(|(symbol, _)| symbol.r#type() == STT_SECTION);
         let section = object.section_of(record.symbol).filter(|_| is_section);
-        let Some(&(out, base)) = section.and_then(|section| self.places.get(&(object.index, section)))
+        let Some(&(out, base)) =
+            section.and_then(|section| self.places.get(&(object.index, section)))
         else {
             return Ok(None);
         };

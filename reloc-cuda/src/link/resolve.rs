@@ -37,7 +37,6 @@ pub(super) enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) object: usize,
-    pub(super) symbol: u32,
     /// Index of the section in the object; `None` for common variables and textures.
     pub(super) section: Option<u32>,
 }
@@ -137,7 +136,7 @@ fn entity_of<'a>(object: &Object<'a>, index: u32, symbol: Symbol, name: Name<'a>
         kind,
         local: symbol.binding() == STB_LOCAL,
         symbol,
-        place: defined.then_some(Place { object: object.index, symbol: index, section }),
+        place: defined.then_some(Place { object: object.index, section }),
         first: object.index,
         common,
         inner,
@@ -154,7 +153,12 @@ fn merge<'a>(known: &mut Entity<'a>, new: Entity<'a>, object: usize) -> Result<(
     }
     let sizes = (known.symbol.size, new.symbol.size);
     let both_common = known.common.is_some() && new.common.is_some();
-    if known.kind == Kind::Variable && !both_common && sizes.0 != sizes.1 && sizes.0 != 0 && sizes.1 != 0 {
+    if known.kind == Kind::Variable
+        && !both_common
+        && sizes.0 != sizes.1
+        && sizes.0 != 0
+        && sizes.1 != 0
+    {
         return refuse(LinkErrorKind::Size { symbol, first });
     }
     let weak = |entity: &Entity<'_>| entity.symbol.binding() == STB_WEAK;

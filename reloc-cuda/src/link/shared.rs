@@ -57,6 +57,13 @@ impl State<'_> {
                 }
             }
         }
+        // what uses an array and is reached by no kernel may be reached by all of them
+        if self.dead_use(&uses)? {
+            for &kernel in &kernels {
+                let end = align(ends(&placed, kernel).unwrap_or(0), DYNAMIC_ALIGNMENT);
+                dynamic.entry(kernel).or_insert(end);
+            }
+        }
         placed.sort_by_key(|(_, one)| one.id);
         for (at, one) in &placed {
             for &function in uses.get(&one.id).into_iter().flatten() {
@@ -67,7 +74,9 @@ impl State<'_> {
         for (kernel, text) in texts.into_iter().filter(|(id, _)| kernels.contains(id)) {
             let end = ends(&placed, kernel);
             if let Some(end) = end.into_iter().chain(dynamic.get(&kernel).copied()).max() {
-                self.shared_section(kernel, text, end, dynamic.contains_key(&kernel), !dynamic.is_empty())?;
+                let has_static = ends(&placed, kernel).is_some();
+                let dynamic = dynamic.contains_key(&kernel);
+                self.shared_section((kernel, text), end, has_static, dynamic)?;
             }
         }
         if !dynamic.is_empty() {
@@ -88,8 +97,7 @@ impl State<'_> {
                 let Some(function) = self.function_here(object, text) else { continue };
                 for record in object.records(text)?.into_iter().flat_map(|(_, rows)| rows) {
                     let variable = object.entity(record.symbol);
-                    let shared =
-                        variable.filter(|&id| self.entities[id].kind == Kind::Shared);
+                    let shared = variable.filter(|&id| self.entities[id].kind == Kind::Shared);
                     if let Some(id) = shared {
                         uses.entry(id).or_default().insert(function);
                     }
@@ -97,6 +105,26 @@ impl State<'_> {
             }
         }
         Ok(uses)
+    }
+
+    /// Whether a function that is dropped uses an array whose size the launch gives, as kernels do.
+    fn dead_use(&self, uses: &BTreeMap<EntityId, BTreeSet<EntityId>>) -> Result<bool, LinkError> {
+        for object in self.objects.iter() {
+            for (text, _) in object.with_role(Role::Text) {
+                if self.function_here(object, text).is_some() {
+                    continue;
+                }
+                let names = |symbol| {
+                    let array = object.entity(symbol).filter(|id| uses.contains_key(id));
+                    array.is_some_and(|id| self.entities[id].place.is_none())
+                };
+                let records = object.records(text)?;
+                if records.iter().flat_map(|(_, rows)| rows).any(|row| names(row.symbol)) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// The kernels that reach a function.
@@ -173,18 +201,18 @@ impl State<'_> {
     /// Makes `.nv.shared.K`, which ends at `end`; `dynamic` if the kernel has an array whose size the launch gives.
     fn shared_section(
         &mut self,
-        kernel: EntityId,
-        text: super::out::OutId,
+        (kernel, text): (EntityId, super::out::OutId),
         end: u64,
+        has_static: bool,
         dynamic: bool,
-        any_dynamic: bool,
     ) -> Result<(), LinkError> {
         let mut name = b".nv.shared.".to_vec();
         name.extend_from_slice(self.entities[kernel].name.as_bytes());
-        let mut alignment = if any_dynamic && dynamic { DYNAMIC_ALIGNMENT } else { 1 };
+        let mut alignment = if dynamic { DYNAMIC_ALIGNMENT } else { 1 };
         for object in self.objects.iter() {
             for section in &object.sections {
-                let ours = section.role == Role::FreeShared || section.role == Role::Shared && section.name.as_bytes() == name;
+                let ours = section.role == Role::FreeShared
+                    || section.role == Role::Shared && section.name.as_bytes() == name;
                 if ours {
                     alignment = alignment.max(section.header.alignment);
                 }
@@ -203,7 +231,7 @@ impl State<'_> {
             memory: size.saturating_add(reserved),
             ..Out::new(&name, Class::NoBits, SHT_NOBITS, alignment)
         });
-        self.shared_sections.insert(kernel, out);
+        self.shared_sections.insert(kernel, (out, has_static));
         Ok(())
     }
 }

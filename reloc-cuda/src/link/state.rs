@@ -24,8 +24,8 @@ pub(super) struct State<'a> {
     pub(super) texts: Vec<(EntityId, OutId)>,
     /// Values of shared variables, by variable and function that uses it.
     pub(super) shared: BTreeMap<(EntityId, EntityId), u64>,
-    /// Shared memory of kernels.
-    pub(super) shared_sections: BTreeMap<EntityId, OutId>,
+    /// Shared memory of kernels: its section, and whether it has more than arrays whose size the launch gives.
+    pub(super) shared_sections: BTreeMap<EntityId, (OutId, bool)>,
     /// Where literals of a function begin in bank 2.
     pub(super) literals: BTreeMap<EntityId, u64>,
     /// Parts of objects' unwind tables that were taken.

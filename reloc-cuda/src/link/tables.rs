@@ -37,12 +37,14 @@ impl State<'_> {
     /// Makes all tables and gives the file; `flags` are those of the objects' headers.
     pub(super) fn finish(mut self, flags: u32) -> Result<Vec<u8>, LinkError> {
         let tables = self.make_tables();
-        let sections = Sections::of(&self.outs);
         let symbols: order::Symbols = self.symbols();
+        let sections = Sections::of(&self.outs, &symbols);
         let numbers: Numbers =
             (0u32..).zip(&symbols.all).filter_map(|(at, one)| Some((one.meaning?, at))).collect();
         let mut strings = Strings::new();
-        self.prototypes().for_each(|(_, text)| drop(strings.add(text)));
+        self.prototypes().for_each(|(_, text)| {
+            strings.add(text);
+        });
         self.outs[tables.module].data = self.module_info(&numbers)?;
         for &(source, function, out) in &tables.infos {
             self.outs[out].data = self.function_info(source, function, &numbers)?;
@@ -62,9 +64,8 @@ impl State<'_> {
     }
 
     fn make_tables(&mut self) -> Tables {
-        let symbol_linked = |outs: &mut super::out::Outs, out: Out| {
-            outs.push(Out { link: Link::Symbols, ..out })
-        };
+        let symbol_linked =
+            |outs: &mut super::out::Outs, out: Out| outs.push(Out { link: Link::Symbols, ..out });
         let outs = &mut self.outs;
         outs.push(Out::new(b".shstrtab", Class::SectionNames, SHT_STRTAB, 1));
         let strings = outs.push(Out::new(b".strtab", Class::Strings, SHT_STRTAB, 1));
@@ -74,7 +75,8 @@ impl State<'_> {
             entry_size: 24,
             ..Out::new(b".symtab", Class::Symbols, SHT_SYMTAB, 8)
         });
-        let module = symbol_linked(outs, Out::new(b".nv.info", Class::ModuleInfo, SHT_CUDA_INFO, 4));
+        let module =
+            symbol_linked(outs, Out::new(b".nv.info", Class::ModuleInfo, SHT_CUDA_INFO, 4));
         let graph = Out::new(b".nv.callgraph", Class::CallGraph, SHT_CUDA_CALLGRAPH, 4);
         let calls = symbol_linked(outs, Out { entry_size: 8, ..graph });
         if self.sm < 100 {
@@ -139,6 +141,8 @@ impl State<'_> {
                 }
             }
         }
-        first.into_iter().for_each(|out| drop(self.outs.push(out)));
+        for out in first {
+            self.outs.push(out);
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! The linked file as bytes.
 
+use super::info::{Numbers, number};
 use super::order::Symbols;
 use super::out::{Class, Info, Link, Meaning, OutId, OutRecord, Outs, align};
-use super::info::{Numbers, number};
 use super::strings::Strings;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -19,10 +19,19 @@ pub(super) struct Sections {
 }
 
 impl Sections {
-    pub(super) fn of(outs: &Outs) -> Self {
-        let mut order: Vec<_> = outs.iter().map(|(id, out)| (out.class, id)).collect();
+    /// By class; banks and memory without contents as their symbols stand in the table, the others as they were made.
+    pub(super) fn of(outs: &Outs, symbols: &Symbols) -> Self {
+        let place =
+            |id| symbols.all.iter().position(|one| one.meaning == Some(Meaning::Section(id)));
+        let mut order: Vec<_> = outs
+            .iter()
+            .map(|(id, out)| {
+                let by_symbol = matches!(out.class, Class::Banks | Class::NoBits);
+                (out.class, by_symbol.then(|| place(id)).flatten(), id)
+            })
+            .collect();
         order.sort();
-        let order: Vec<_> = order.into_iter().map(|(_, id)| id).collect();
+        let order: Vec<_> = order.into_iter().map(|(_, _, id)| id).collect();
         let numbers = order.iter().copied().zip(1..).collect();
         Self { order, numbers }
     }
@@ -131,7 +140,8 @@ pub(super) fn file(
     }
     let note = sections.of_class(outs, Class::CudaNote).min(0xff);
     let count = u16::try_from(sections.order.len().saturating_add(1)).unwrap_or(u16::MAX);
-    let header = header(program_headers, at, flags & 0xff_ffff | note << 24, [segments.len() as u16, count]);
+    let header =
+        header(program_headers, at, flags & 0xff_ffff | note << 24, [segments.len() as u16, count]);
     if let Some(place) = bytes.first_chunk_mut() {
         *place = header;
     }
@@ -156,7 +166,8 @@ fn segments(
         let end = in_file.map(|(offset, out)| offset.saturating_add(out.size())).max();
         let file = end.map_or(0, |end| end.saturating_sub(start));
         let zeros = ours.iter().filter(|(_, out)| out.r#type == SHT_NOBITS);
-        let memory = zeros.fold(file, |end, (_, out)| align(end, out.alignment).saturating_add(out.size()));
+        let memory =
+            zeros.fold(file, |end, (_, out)| align(end, out.alignment).saturating_add(out.size()));
         Segment { r#type, flags, start, file, memory }
     };
     let itself = |r#type, flags, count: u64| {
@@ -180,14 +191,20 @@ fn segments(
     all
 }
 
-fn header(program_headers: u64, section_headers: u64, flags: u32, [segments, sections]: [u16; 2]) -> [u8; 64] {
+fn header(
+    program_headers: u64,
+    section_headers: u64,
+    flags: u32,
+    [segments, sections]: [u16; 2],
+) -> [u8; 64] {
     let mut bytes = Vec::from(*b"\x7fELF\x02\x01\x01");
     bytes.extend_from_slice(&[ELFOSABI_CUDA_V2, 8, 0, 0, 0, 0, 0, 0, 0]);
     bytes.extend([ET_EXEC, EM_CUDA].into_iter().flat_map(u16::to_le_bytes));
     bytes.extend_from_slice(&1u32.to_le_bytes());
     bytes.extend([0, program_headers, section_headers].into_iter().flat_map(u64::to_le_bytes));
     bytes.extend_from_slice(&flags.to_le_bytes());
-    let sizes = [HEADER as u16, PROGRAM_HEADER as u16, segments, SECTION_HEADER as u16, sections, 1];
+    let sizes =
+        [HEADER as u16, PROGRAM_HEADER as u16, segments, SECTION_HEADER as u16, sections, 1];
     bytes.extend(sizes.into_iter().flat_map(u16::to_le_bytes));
     bytes.first_chunk().copied().unwrap_or([0; 64])
 }
