@@ -36,8 +36,8 @@ pub(super) struct Calls<'a> {
     pub(super) taken: Vec<(EntityId, Name<'a>)>,
     /// Functions that call through an address, with the text of the prototype that they call.
     pub(super) indirect: Vec<(EntityId, Name<'a>)>,
-    /// Pairs of list -4.
-    pub(super) may_reach: Vec<(EntityId, EntityId)>,
+    /// Pairs of list -4, in the same form as direct calls.
+    pub(super) may_reach: BTreeMap<EntityId, Vec<EntityId>>,
     /// Prototypes of functions, by first appearance.
     pub(super) prototypes: Vec<(EntityId, Name<'a>)>,
     pub(super) needs: BTreeMap<EntityId, Needs>,
@@ -88,7 +88,9 @@ impl<'a> Calls<'a> {
         for (caller, callee) in direct.into_iter().rev() {
             self.direct.entry(caller).or_default().push(callee);
         }
-        self.may_reach.extend(may_reach.into_iter().rev());
+        for (caller, callee) in may_reach.into_iter().rev() {
+            self.may_reach.entry(caller).or_default().push(callee);
+        }
         Ok(())
     }
 

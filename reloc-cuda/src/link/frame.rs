@@ -107,7 +107,8 @@ impl State<'_> {
             match (record.r#type, object.entity(record.symbol)) {
                 (UNUSED_CLEAR64, Some(id)) => {
                     // one that lost against another object's keeps its size
-                    if !self.calls.kept.contains(&id) {
+                    let own = super::calls::defined_in(&self.entities, id, object.index);
+                    if own && !here(&id) {
                         self.put(out, offset, 0);
                     }
                 }

@@ -5,6 +5,7 @@ use super::out::Meaning;
 use super::resolve::EntityId;
 use super::state::State;
 use super::strings::Strings;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 impl State<'_> {
@@ -12,12 +13,17 @@ impl State<'_> {
     pub(super) fn call_graph(&self, numbers: &Numbers, strings: &mut Strings) -> Vec<u8> {
         let number = |id: EntityId| number(numbers, Meaning::Entity(id));
         let kept = |id: &EntityId| self.calls.kept.contains(id);
-        let mut rows: Vec<[u32; 2]> = Vec::new();
-        rows.push([0, (-1i32).cast_unsigned()]);
-        for (caller, callees) in self.calls.direct.iter().filter(|(id, _)| kept(id)) {
-            let callees = callees.iter().filter(|id| kept(id));
-            rows.extend(callees.map(|&callee| [number(*caller), number(callee)]));
-        }
+        let pairs = |lists: &BTreeMap<EntityId, Vec<EntityId>>| -> Vec<[u32; 2]> {
+            let lists = lists.iter().filter(|(caller, _)| kept(caller));
+            let row = |caller: EntityId, callee: EntityId| [number(caller), number(callee)];
+            lists
+                .flat_map(|(&caller, list)| {
+                    list.iter().filter(|id| kept(id)).map(move |&callee| row(caller, callee))
+                })
+                .collect()
+        };
+        let mut rows: Vec<[u32; 2]> = Vec::from([[0, (-1i32).cast_unsigned()]]);
+        rows.extend(pairs(&self.calls.direct));
         rows.push([0, (-2i32).cast_unsigned()]);
         let taken = self.calls.taken.iter().filter(|(id, _)| kept(id));
         rows.extend(taken.map(|(id, text)| [number(*id), strings.add(text.as_bytes())]));
@@ -25,8 +31,7 @@ impl State<'_> {
         let indirect = self.calls.indirect.iter().filter(|(id, _)| kept(id));
         rows.extend(indirect.map(|(id, text)| [number(*id), strings.add(text.as_bytes())]));
         rows.push([0, (-4i32).cast_unsigned()]);
-        let pairs = self.calls.may_reach.iter().filter(|(from, to)| kept(from) && kept(to));
-        rows.extend(pairs.map(|&(from, to)| [number(from), number(to)]));
+        rows.extend(pairs(&self.calls.may_reach));
         bytes(&rows)
     }
 

@@ -10,7 +10,7 @@ use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use elf_core::names::STT_SECTION;
+use elf_core::names::{SHT_RELA, STT_SECTION};
 use elf_core::{Query, Record, SectionMut, apply};
 
 const YIELD_OPCODE9_0: u32 = 68;
@@ -48,6 +48,10 @@ impl State<'_> {
                 continue;
             }
             let Some(&(out, base)) = self.places.get(&(object.index, target)) else { continue };
+            // nvlink keeps the section where Mercury's records refer to it
+            if self.sm >= 100 && role == Some(Role::Text) {
+                self.records.push((out, section.header.r#type == SHT_RELA, Vec::new()));
+            }
             let rows = object.cubin.file().relocations(&section.header);
             let rows = rows.map_err(LinkError::damaged(object.index))?;
             for record in rows.into_iter().flat_map(|rows| rows.iter().collect::<Vec<_>>()) {
@@ -240,7 +244,7 @@ impl State<'_> {
     /// Makes the sections of records.
     pub(super) fn record_sections(&mut self) -> BTreeMap<super::out::OutId, usize> {
         use super::out::{Class, Info, Link, Out};
-        use elf_core::names::{SHT_REL, SHT_RELA};
+        use elf_core::names::SHT_REL;
         let mut made = BTreeMap::new();
         for (index, (target, with, _)) in self.records.iter().enumerate() {
             let (prefix, r#type, entry_size) = match with {

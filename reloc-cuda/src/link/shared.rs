@@ -57,13 +57,6 @@ impl State<'_> {
                 }
             }
         }
-        // what uses an array and is reached by no kernel may be reached by all of them
-        if self.dead_use(&uses)? {
-            for &kernel in &kernels {
-                let end = align(ends(&placed, kernel).unwrap_or(0), DYNAMIC_ALIGNMENT);
-                dynamic.entry(kernel).or_insert(end);
-            }
-        }
         placed.sort_by_key(|(_, one)| one.id);
         for (at, one) in &placed {
             for &function in uses.get(&one.id).into_iter().flatten() {
@@ -74,12 +67,11 @@ impl State<'_> {
         for (kernel, text) in texts.into_iter().filter(|(id, _)| kernels.contains(id)) {
             let end = ends(&placed, kernel);
             if let Some(end) = end.into_iter().chain(dynamic.get(&kernel).copied()).max() {
-                let has_static = ends(&placed, kernel).is_some();
                 let dynamic = dynamic.contains_key(&kernel);
-                self.shared_section((kernel, text), end, has_static, dynamic)?;
+                self.shared_section((kernel, text), end, &placed, dynamic)?;
             }
         }
-        if !dynamic.is_empty() {
+        if self.has_arrays() {
             self.outs.push(Out {
                 flags: 3, // SHF_WRITE | SHF_ALLOC
                 memory: if self.sm >= 100 { RESERVED } else { 0 },
@@ -107,24 +99,24 @@ impl State<'_> {
         Ok(uses)
     }
 
-    /// Whether a function that is dropped uses an array whose size the launch gives, as kernels do.
-    fn dead_use(&self, uses: &BTreeMap<EntityId, BTreeSet<EntityId>>) -> Result<bool, LinkError> {
-        for object in self.objects.iter() {
-            for (text, _) in object.with_role(Role::Text) {
-                if self.function_here(object, text).is_some() {
-                    continue;
-                }
-                let names = |symbol| {
-                    let array = object.entity(symbol).filter(|id| uses.contains_key(id));
-                    array.is_some_and(|id| self.entities[id].place.is_none())
-                };
-                let records = object.records(text)?;
-                if records.iter().flat_map(|(_, rows)| rows).any(|row| names(row.symbol)) {
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
+    /// Whether an object names an array whose size the launch gives.
+    fn has_arrays(&self) -> bool {
+        let arrays = self.entities.iter().filter(|(_, entity)| entity.kind == Kind::Shared);
+        arrays.into_iter().any(|(_, entity)| entity.place.is_none())
+    }
+
+    /// Whether a variable is of a device function, not of a kernel.
+    fn is_free(&self, id: EntityId) -> bool {
+        let place = self.entities[id].place;
+        let section = place.and_then(|place| self.objects.get(place.object)?.section(place.section?));
+        section.is_some_and(|section| section.role == Role::FreeShared)
+    }
+
+    /// The alignment that the variables of device functions have together.
+    fn free_alignment(&self) -> u64 {
+        let free = self.objects.iter().flat_map(|object| object.with_role(Role::FreeShared));
+        let most = free.map(|(_, section)| section.header.alignment).max().unwrap_or(1);
+        if self.has_arrays() { most.max(DYNAMIC_ALIGNMENT) } else { most }
     }
 
     /// The kernels that reach a function.
@@ -203,21 +195,16 @@ impl State<'_> {
         &mut self,
         (kernel, text): (EntityId, super::out::OutId),
         end: u64,
-        has_static: bool,
+        placed: &[(u64, Static)],
         dynamic: bool,
     ) -> Result<(), LinkError> {
         let mut name = b".nv.shared.".to_vec();
         name.extend_from_slice(self.entities[kernel].name.as_bytes());
-        let mut alignment = if dynamic { DYNAMIC_ALIGNMENT } else { 1 };
-        for object in self.objects.iter() {
-            for section in &object.sections {
-                let ours = section.role == Role::FreeShared
-                    || section.role == Role::Shared && section.name.as_bytes() == name;
-                if ours {
-                    alignment = alignment.max(section.header.alignment);
-                }
-            }
-        }
+        // variables of functions bring the alignment of all of them
+        let ours = placed.iter().filter(|(_, one)| one.kernels.contains(&kernel));
+        let free = dynamic || ours.clone().any(|(_, one)| self.is_free(one.id));
+        let alignment = ours.map(|(_, one)| one.alignment).max().unwrap_or(1);
+        let alignment = if free { alignment.max(self.free_alignment()) } else { alignment };
         let size = if dynamic { align(end, alignment) } else { end };
         if size > LIMIT {
             let kernel = self.entities[kernel].name.to_string();
@@ -231,6 +218,7 @@ impl State<'_> {
             memory: size.saturating_add(reserved),
             ..Out::new(&name, Class::NoBits, SHT_NOBITS, alignment)
         });
+        let has_static = placed.iter().any(|(_, one)| one.kernels.contains(&kernel));
         self.shared_sections.insert(kernel, (out, has_static));
         Ok(())
     }
