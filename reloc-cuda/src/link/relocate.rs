@@ -10,7 +10,7 @@ use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use elf_core::names::{SHT_RELA, STT_SECTION};
+use elf_core::names::STT_SECTION;
 use elf_core::{Query, Record, SectionMut, apply};
 
 const YIELD_OPCODE9_0: u32 = 68;
@@ -48,10 +48,6 @@ impl State<'_> {
                 continue;
             }
             let Some(&(out, base)) = self.places.get(&(object.index, target)) else { continue };
-            // nvlink keeps the section where Mercury's records refer to it
-            if self.sm >= 100 && role == Some(Role::Text) {
-                self.records.push((out, section.header.r#type == SHT_RELA, Vec::new()));
-            }
             let rows = object.cubin.file().relocations(&section.header);
             let rows = rows.map_err(LinkError::damaged(object.index))?;
             for record in rows.into_iter().flat_map(|rows| rows.iter().collect::<Vec<_>>()) {
@@ -72,7 +68,14 @@ impl State<'_> {
         let placed = Record { offset: record.offset.wrapping_add(base), ..record };
         match self.fate(object, target, &record)? {
             Fate::Drop => {}
-            Fate::Apply => self.apply_to(object, out, function, &placed)?,
+            Fate::Apply => {
+                self.apply_to(object, out, function, &placed)?;
+                let entity = object.entity(record.symbol).map(|id| self.entities[id].kind);
+                // nvlink keeps the section, if only empty
+                if self.sm >= 100 && entity == Some(Kind::Shared) {
+                    self.record_list(out, record.addend.is_some());
+                }
+            }
             Fate::Keep(r#type) => {
                 let Some((symbol, addend)) = self.meaning(object, target, &placed)? else {
                     return Ok(());
@@ -86,11 +89,19 @@ impl State<'_> {
 
     /// Adds a record to those of its section.
     pub(super) fn keep_record(&mut self, out: OutId, record: OutRecord) {
-        let with = record.addend.is_some();
-        match self.records.iter_mut().find(|list| list.0 == out && list.1 == with) {
-            Some((_, _, list)) => list.push(record),
-            None => self.records.push((out, with, Vec::from([record]))),
+        let list = self.record_list(out, record.addend.is_some());
+        if let Some((_, _, records)) = self.records.get_mut(list) {
+            records.push(record);
         }
+    }
+
+    /// The position of the list of records of a section, made if need be.
+    fn record_list(&mut self, out: OutId, with: bool) -> usize {
+        let found = self.records.iter().position(|list| list.0 == out && list.1 == with);
+        found.unwrap_or_else(|| {
+            self.records.push((out, with, Vec::new()));
+            self.records.len().saturating_sub(1)
+        })
     }
 
     /// What becomes of a relocation, by its type and by what it names.
@@ -244,7 +255,7 @@ impl State<'_> {
     /// Makes the sections of records.
     pub(super) fn record_sections(&mut self) -> BTreeMap<super::out::OutId, usize> {
         use super::out::{Class, Info, Link, Out};
-        use elf_core::names::SHT_REL;
+        use elf_core::names::{SHT_REL, SHT_RELA};
         let mut made = BTreeMap::new();
         for (index, (target, with, _)) in self.records.iter().enumerate() {
             let (prefix, r#type, entry_size) = match with {

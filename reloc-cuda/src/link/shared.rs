@@ -63,10 +63,14 @@ impl State<'_> {
                 self.shared.insert((one.id, function), *at);
             }
         }
+        let pool = placed.iter().any(|(_, one)| one.kernels.len() != 1);
         let texts: Vec<_> = self.texts.clone();
         for (kernel, text) in texts.into_iter().filter(|(id, _)| kernels.contains(id)) {
             let end = ends(&placed, kernel);
-            if let Some(end) = end.into_iter().chain(dynamic.get(&kernel).copied()).max() {
+            let always = (pool && !dynamic.is_empty()).then_some(0);
+            if let Some(end) =
+                end.into_iter().chain(dynamic.get(&kernel).copied()).chain(always).max()
+            {
                 let dynamic = dynamic.contains_key(&kernel);
                 self.shared_section((kernel, text), end, &placed, dynamic)?;
             }
@@ -86,7 +90,10 @@ impl State<'_> {
         let mut uses: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
         for object in self.objects.iter() {
             for (text, _) in object.with_role(Role::Text) {
-                let Some(function) = self.function_here(object, text) else { continue };
+                let Some(function) = super::calls::function_of(object, text) else { continue };
+                if !super::calls::defined_in(&self.entities, function, object.index) {
+                    continue;
+                }
                 for record in object.records(text)?.into_iter().flat_map(|(_, rows)| rows) {
                     let variable = object.entity(record.symbol);
                     let shared = variable.filter(|&id| self.entities[id].kind == Kind::Shared);
@@ -105,13 +112,6 @@ impl State<'_> {
         arrays.into_iter().any(|(_, entity)| entity.place.is_none())
     }
 
-    /// Whether a variable is of a device function, not of a kernel.
-    fn is_free(&self, id: EntityId) -> bool {
-        let place = self.entities[id].place;
-        let section = place.and_then(|place| self.objects.get(place.object)?.section(place.section?));
-        section.is_some_and(|section| section.role == Role::FreeShared)
-    }
-
     /// The alignment that the variables of device functions have together.
     fn free_alignment(&self) -> u64 {
         let free = self.objects.iter().flat_map(|object| object.with_role(Role::FreeShared));
@@ -125,9 +125,9 @@ impl State<'_> {
         trees.map(|(&kernel, _)| kernel).collect()
     }
 
-    /// Places variables of several kernels, the largest first, where none of a common kernel is; then those of one kernel at its end.
+    /// Places variables of several kernels and of none, the largest first; then those of one kernel at its end.
     fn place_static(&self, uses: &BTreeMap<EntityId, BTreeSet<EntityId>>) -> Vec<(u64, Static)> {
-        let mut many = Vec::new();
+        let mut pool = Vec::new();
         let mut single = Vec::new();
         for (&id, functions) in uses {
             let entity = &self.entities[id];
@@ -136,30 +136,33 @@ impl State<'_> {
             }
             let kernels: Kernels =
                 functions.iter().flat_map(|&function| self.kernels_of(function)).collect();
-            let list = match kernels.len() {
-                0 => continue,
-                1 => &mut single,
-                _ => &mut many,
-            };
+            let list = if kernels.len() == 1 { &mut single } else { &mut pool };
             let (size, alignment) = (entity.symbol.size, entity.symbol.value.max(1));
             list.push(Static { id, size, alignment, kernels });
         }
-        many.sort_by_key(|one| core::cmp::Reverse(one.size));
+        pool.reverse();
+        pool.sort_by_key(|one: &Static| core::cmp::Reverse(one.size));
         single.sort_by_key(|one| (core::cmp::Reverse(one.alignment), one.size));
+        // places of the pool: each as large as the first variable in it, for variables without a common kernel
+        let mut slots: Vec<(u64, Kernels)> = Vec::new();
         let mut placed: Vec<(u64, Static)> = Vec::new();
-        for one in many {
-            let mut taken: Vec<(u64, u64)> = placed
-                .iter()
-                .filter(|(_, other)| !other.kernels.is_disjoint(&one.kernels))
-                .map(|(at, other)| (*at, at.saturating_add(other.size)))
-                .collect();
-            taken.sort_unstable();
-            let mut at = 0u64;
-            for (start, end) in taken {
-                if at.saturating_add(one.size) > start {
-                    at = at.max(align(end, one.alignment));
+        let mut end = 0;
+        for one in pool {
+            let free = |slot: &&mut (u64, Kernels)| {
+                slot.1.is_disjoint(&one.kernels) && slot.0.is_multiple_of(one.alignment)
+            };
+            let at = match slots.iter_mut().find(free) {
+                Some((at, kernels)) => {
+                    kernels.extend(&one.kernels);
+                    *at
                 }
-            }
+                None => {
+                    let at = align(end, one.alignment);
+                    slots.push((at, one.kernels.clone()));
+                    end = at.saturating_add(one.size);
+                    at
+                }
+            };
             placed.push((at, one));
         }
         for one in single {
@@ -200,11 +203,11 @@ impl State<'_> {
     ) -> Result<(), LinkError> {
         let mut name = b".nv.shared.".to_vec();
         name.extend_from_slice(self.entities[kernel].name.as_bytes());
-        // variables of functions bring the alignment of all of them
         let ours = placed.iter().filter(|(_, one)| one.kernels.contains(&kernel));
-        let free = dynamic || ours.clone().any(|(_, one)| self.is_free(one.id));
-        let alignment = ours.map(|(_, one)| one.alignment).max().unwrap_or(1);
-        let alignment = if free { alignment.max(self.free_alignment()) } else { alignment };
+        let own = ours.map(|(_, one)| one.alignment).max().unwrap_or(1);
+        // with a pool all kernels have the alignment of the objects' own
+        let pool = placed.iter().any(|(_, one)| one.kernels.len() != 1);
+        let alignment = if dynamic || pool { own.max(self.free_alignment()) } else { own };
         let size = if dynamic { align(end, alignment) } else { end };
         if size > LIMIT {
             let kernel = self.entities[kernel].name.to_string();
