@@ -55,6 +55,8 @@ impl<'a> Calls<'a> {
             calls.prototypes_of(object)?;
             calls.needs_of(object, entities)?;
         }
+        calls.taken.sort_by_key(|row| row.0);
+        calls.indirect.sort_by_key(|row| row.0);
         calls.keep(entities);
         Ok(calls)
     }
@@ -167,6 +169,11 @@ impl<'a> Calls<'a> {
                 self.kept.insert(*callee);
             }
         }
+    }
+
+    /// Whether a kernel reaches a function.
+    pub(super) fn is_reached(&self, id: EntityId) -> bool {
+        self.trees.values().any(|tree| tree.contains(&id))
     }
 
     /// Everything that a function may call, by its name or through an address.

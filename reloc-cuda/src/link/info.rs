@@ -104,12 +104,16 @@ impl State<'_> {
         Ok(first.concat())
     }
 
-    /// Undefined functions that a function calls, a kernel with all that it reaches.
+    /// Undefined functions that a function calls, a kernel with all that it reaches and with functions that no kernel does and
+    /// whose address is taken.
     fn externs(&self, id: EntityId, numbers: &Numbers) -> Vec<u32> {
         let own = [id].into();
         let tree = self.calls.trees.get(&id).unwrap_or(&own);
+        let kernel = self.entities[id].is_kernel();
+        let taken = self.calls.taken.iter().map(|taken| &taken.0);
+        let taken = taken.filter(|id| kernel && !self.calls.is_reached(**id));
         let mut found = Vec::new();
-        for function in tree {
+        for function in tree.iter().chain(taken) {
             for &callee in self.calls.direct.get(function).into_iter().flatten() {
                 let symbol = number(numbers, Meaning::Entity(callee));
                 if is_external(&self.entities, callee) && !found.contains(&symbol) {

@@ -23,13 +23,15 @@ pub(super) struct OutSymbol {
 pub(super) struct Symbols {
     pub(super) all: Vec<OutSymbol>,
     pub(super) locals: u32,
+    /// Sections as they are first needed, those without a symbol too.
+    pub(super) needed: Vec<OutId>,
     seen: BTreeSet<Meaning>,
 }
 
 impl State<'_> {
     /// All symbols in order.
     pub(super) fn symbols(&self) -> Symbols {
-        let mut symbols = Symbols { all: Vec::new(), locals: 0, seen: BTreeSet::new() };
+        let mut symbols = Symbols { all: Vec::new(), locals: 0, needed: Vec::new(), seen: BTreeSet::new() };
         symbols.all.push(OutSymbol {
             meaning: None,
             name: Vec::new(),
@@ -98,6 +100,7 @@ impl State<'_> {
     }
 
     fn section(&self, id: OutId, symbols: &mut Symbols) {
+        symbols.needed.push(id);
         if symbols.seen.insert(Meaning::Section(id)) {
             symbols.all.push(OutSymbol {
                 meaning: Some(Meaning::Section(id)),
@@ -131,8 +134,11 @@ impl State<'_> {
                 self.section(text, symbols);
             }
             let shared = self.shared_sections.get(&id);
-            if let Some(&(shared, _)) = shared.filter(|one| one.1 || self.sm == 90) {
-                self.section(shared, symbols);
+            if let Some(&(shared, has_static)) = shared {
+                symbols.needed.push(shared);
+                if has_static || self.sm == 90 {
+                    self.section(shared, symbols);
+                }
             }
         }
         for local in [true, false] {
@@ -141,6 +147,9 @@ impl State<'_> {
                     continue;
                 };
                 let entity = &self.entities[id];
+                if !local && entity.kind == Kind::Shared {
+                    symbols.needed.extend(self.free_shared);
+                }
                 let here = entity.place.is_some_and(|place| place.object == object.index);
                 if entity.local != local || !here {
                     continue;

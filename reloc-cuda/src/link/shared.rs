@@ -76,11 +76,12 @@ impl State<'_> {
             }
         }
         if self.has_arrays() {
-            self.outs.push(Out {
+            let out = self.outs.push(Out {
                 flags: 3, // SHF_WRITE | SHF_ALLOC
                 memory: if self.sm >= 100 { RESERVED } else { 0 },
                 ..Out::new(b".nv_debug.shared", Class::NoBits, SHT_NOBITS, DYNAMIC_ALIGNMENT)
             });
+            self.free_shared = Some(out);
         }
         Ok(())
     }

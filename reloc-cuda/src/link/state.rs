@@ -26,6 +26,8 @@ pub(super) struct State<'a> {
     pub(super) shared: BTreeMap<(EntityId, EntityId), u64>,
     /// Shared memory of kernels: its section, and whether it has more than arrays whose size the launch gives.
     pub(super) shared_sections: BTreeMap<EntityId, (OutId, bool)>,
+    /// `.nv_debug.shared`, if there is one.
+    pub(super) free_shared: Option<OutId>,
     /// Where literals of a function begin in bank 2.
     pub(super) literals: BTreeMap<EntityId, u64>,
     /// Parts of objects' unwind tables that were taken.
@@ -51,6 +53,7 @@ impl<'a> State<'a> {
             texts: Vec::new(),
             shared: BTreeMap::new(),
             shared_sections: BTreeMap::new(),
+            free_shared: None,
             literals: BTreeMap::new(),
             frames: BTreeMap::new(),
             records: Vec::new(),

@@ -19,10 +19,9 @@ pub(super) struct Sections {
 }
 
 impl Sections {
-    /// By class; banks and memory without contents as their symbols stand in the table, the others as they were made.
+    /// By class; banks and memory without contents as they are first needed, the others as they were made.
     pub(super) fn of(outs: &Outs, symbols: &Symbols) -> Self {
-        let place =
-            |id| symbols.all.iter().position(|one| one.meaning == Some(Meaning::Section(id)));
+        let place = |id| symbols.needed.iter().position(|&one| one == id);
         let mut order: Vec<_> = outs
             .iter()
             .map(|(id, out)| {
