@@ -171,6 +171,20 @@ impl<'a> Calls<'a> {
         }
     }
 
+    /// Whether a function reaches one that is external by direct calls alone.
+    pub(super) fn reaches_directly(&self, id: EntityId, entities: &Entities<'_>) -> bool {
+        let (mut seen, mut open) = (BTreeSet::new(), Vec::from([id]));
+        while let Some(function) = open.pop() {
+            if is_external(entities, function) {
+                return true;
+            }
+            if seen.insert(function) {
+                open.extend(self.direct.get(&function).into_iter().flatten());
+            }
+        }
+        false
+    }
+
     /// Whether a kernel reaches a function.
     pub(super) fn is_reached(&self, id: EntityId) -> bool {
         self.trees.values().any(|tree| tree.contains(&id))

@@ -75,10 +75,12 @@ impl State<'_> {
         for row in Attributes::new(section.data, section.header.offset) {
             let row = row.map_err(LinkError::damaged(object.index))?;
             let bytes = match row.number {
-                eiattr::EXTERNS => match externs.take() {
-                    Some(symbols) if !symbols.is_empty() => words(eiattr::EXTERNS, &symbols),
-                    _ => continue,
-                },
+                // its place is lost if only calls through addresses reach undefined functions
+                eiattr::EXTERNS if kernel && !self.calls.reaches_directly(id, &self.entities) => {
+                    continue;
+                }
+                eiattr::EXTERNS if externs.as_ref().is_none_or(Vec::is_empty) => continue,
+                eiattr::EXTERNS => words(eiattr::EXTERNS, &externs.take().unwrap_or_default()),
                 eiattr::NUM_BARRIERS if kernel => {
                     let count =
                         totals.as_mut().map_or(0, |totals| core::mem::take(&mut totals.barriers));
@@ -114,14 +116,20 @@ impl State<'_> {
         let taken = taken.filter(|id| kernel && !self.calls.is_reached(**id));
         let mut found = Vec::new();
         for function in tree.iter().chain(taken) {
-            for &callee in self.calls.direct.get(function).into_iter().flatten() {
+            for callee in self.own_externs(*function) {
                 let symbol = number(numbers, Meaning::Entity(callee));
-                if is_external(&self.entities, callee) && !found.contains(&symbol) {
+                if !found.contains(&symbol) {
                     found.push(symbol);
                 }
             }
         }
         found
+    }
+
+    /// Undefined functions that a function calls directly.
+    fn own_externs(&self, id: EntityId) -> impl Iterator<Item = EntityId> {
+        let callees = self.calls.direct.get(&id).into_iter().flatten().copied();
+        callees.filter(|&callee| is_external(&self.entities, callee))
     }
 
     /// A record whose symbols, if it names any, have their new numbers.

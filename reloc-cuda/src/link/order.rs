@@ -31,7 +31,8 @@ pub(super) struct Symbols {
 impl State<'_> {
     /// All symbols in order.
     pub(super) fn symbols(&self) -> Symbols {
-        let mut symbols = Symbols { all: Vec::new(), locals: 0, needed: Vec::new(), seen: BTreeSet::new() };
+        let mut symbols =
+            Symbols { all: Vec::new(), locals: 0, needed: Vec::new(), seen: BTreeSet::new() };
         symbols.all.push(OutSymbol {
             meaning: None,
             name: Vec::new(),

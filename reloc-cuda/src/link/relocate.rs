@@ -10,7 +10,7 @@ use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use elf_core::names::STT_SECTION;
+use elf_core::names::{SHT_RELA, STT_SECTION};
 use elf_core::{Query, Record, SectionMut, apply};
 
 const YIELD_OPCODE9_0: u32 = 68;
@@ -32,6 +32,8 @@ impl State<'_> {
     pub(super) fn relocate(&mut self) -> Result<(), LinkError> {
         let objects = Rc::clone(&self.objects);
         objects.iter().try_for_each(|object| self.relocate_object(object))?;
+        let kept = &self.kept_lists;
+        self.records.retain(|(out, with, list)| !list.is_empty() || kept.contains(&(*out, *with)));
         // the last object's records come first
         for (_, _, records) in &mut self.records {
             records.reverse();
@@ -43,6 +45,9 @@ impl State<'_> {
         for (_, section) in object.with_role(Role::Relocations) {
             let target = section.header.info;
             let role = object.section(target).map(|section| section.role);
+            if let Some(&(out, _)) = self.places.get(&(object.index, target)) {
+                self.record_list(out, section.header.r#type == SHT_RELA);
+            }
             if role == Some(Role::Frame) {
                 self.relocate_frame(object, section)?;
                 continue;
@@ -73,7 +78,7 @@ impl State<'_> {
                 let entity = object.entity(record.symbol).map(|id| self.entities[id].kind);
                 // nvlink keeps the section, if only empty
                 if self.sm >= 100 && entity == Some(Kind::Shared) {
-                    self.record_list(out, record.addend.is_some());
+                    self.kept_lists.insert((out, record.addend.is_some()));
                 }
             }
             Fate::Keep(r#type) => {
@@ -255,7 +260,7 @@ impl State<'_> {
     /// Makes the sections of records.
     pub(super) fn record_sections(&mut self) -> BTreeMap<super::out::OutId, usize> {
         use super::out::{Class, Info, Link, Out};
-        use elf_core::names::{SHT_REL, SHT_RELA};
+        use elf_core::names::SHT_REL;
         let mut made = BTreeMap::new();
         for (index, (target, with, _)) in self.records.iter().enumerate() {
             let (prefix, r#type, entry_size) = match with {

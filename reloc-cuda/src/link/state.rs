@@ -6,7 +6,7 @@ use super::error::LinkError;
 use super::object::{Object, Role};
 use super::out::{Class, Info, Out, OutId, OutRecord, Outs};
 use super::resolve::{Entities, EntityId, Kind};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use elf_core::names::{SHT_NOBITS, SHT_PROGBITS, STT_FUNC};
@@ -34,6 +34,8 @@ pub(super) struct State<'a> {
     pub(super) frames: BTreeMap<usize, Vec<super::frame::Span>>,
     /// Records by target, those without addends and those with, in order of first appearance.
     pub(super) records: Vec<(OutId, bool, Vec<OutRecord>)>,
+    /// Those that stay even if they are empty.
+    pub(super) kept_lists: BTreeSet<(OutId, bool)>,
 }
 
 impl<'a> State<'a> {
@@ -57,6 +59,7 @@ impl<'a> State<'a> {
             literals: BTreeMap::new(),
             frames: BTreeMap::new(),
             records: Vec::new(),
+            kept_lists: BTreeSet::new(),
         }
     }
 
