@@ -14,19 +14,16 @@ pub(super) fn tool(sm: u32) -> Vec<u8> {
     let arguments = format!("-arch sm_{sm} ");
     let texts: [&[u8]; 5] = [b"", b"hoist", version.as_bytes(), b"", arguments.as_bytes()];
     let mut words = Vec::from([2u32]);
-    // the empty name is the first byte of the table
-    let mut table = Vec::from([0u8]);
+    let mut table = Vec::new();
     for text in texts {
-        if text.is_empty() {
-            words.push(0);
-            continue;
-        }
         words.push(u32::try_from(table.len()).unwrap_or(u32::MAX));
         table.extend_from_slice(text);
         table.push(0);
     }
     let mut description: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
     description.append(&mut table);
+    // nvdisasm wants the size itself to be a multiple of 4
+    description.resize(description.len().next_multiple_of(4), 0);
     note(TOOL, &description)
 }
 
