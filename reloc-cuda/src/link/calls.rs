@@ -79,7 +79,7 @@ impl<'a> Calls<'a> {
                 }
                 Call::Indirect { caller, prototype } => {
                     let text = object.cubin.prototype(prototype).map_err(&damaged)?;
-                    push_new(&mut self.indirect, own(caller).map(|id| (id, text)));
+                    self.indirect.extend(own(caller).map(|id| (id, text)));
                 }
                 Call::MayReach { caller, callee } => {
                     push_new(&mut may_reach, own(caller).zip(object.entity(callee)));
@@ -185,9 +185,14 @@ impl<'a> Calls<'a> {
         false
     }
 
-    /// Whether a kernel reaches a function.
-    pub(super) fn is_reached(&self, id: EntityId) -> bool {
-        self.trees.values().any(|tree| tree.contains(&id))
+    /// The functions whose barriers and undefined functions are those of a function too: for a kernel what it reaches. An only
+    /// kernel has those of all functions that stay.
+    pub(super) fn charged(&self, id: EntityId) -> BTreeSet<EntityId> {
+        match self.trees.get(&id) {
+            Some(_) if self.trees.len() == 1 => self.kept.clone(),
+            Some(tree) => tree.clone(),
+            None => [id].into(),
+        }
     }
 
     /// Everything that a function may call, by its name or through an address.
@@ -203,10 +208,10 @@ impl<'a> Calls<'a> {
     pub(super) fn totals(&self, kernel: EntityId) -> Totals {
         let of = |id: &EntityId| self.needs.get(id).copied().unwrap_or_default();
         let mut totals = Totals::default();
-        for needs in self.trees.get(&kernel).into_iter().flatten().map(of) {
-            totals.registers = totals.registers.max(needs.registers);
-            totals.barriers = totals.barriers.max(needs.barriers);
-        }
+        let tree = self.trees.get(&kernel).into_iter().flatten().map(of);
+        totals.registers = tree.map(|needs| needs.registers).max().unwrap_or(0);
+        let charged = self.charged(kernel);
+        totals.barriers = charged.iter().map(of).map(|needs| needs.barriers).max().unwrap_or(0);
         let sums = self.deepest(kernel);
         (totals.stack, totals.returns) = sums.unwrap_or((u32::MAX, u32::MAX));
         totals

@@ -62,7 +62,7 @@ impl State<'_> {
             let function = ours.find_map(|record| {
                 object.entity(record.symbol).filter(|_| record.r#type == R_CUDA_64)
             });
-            function.is_some_and(|id| !self.is_here(id, object.index))
+            function.is_some_and(|id| !self.is_unwound(id, object.index))
         };
         let (mut spans, mut from, mut to, mut start) = (Vec::new(), 0u64, 0u64, 0u64);
         while let Some(rest) = part_from(section.data, from).filter(|rest| rest.len() >= LENGTH) {
@@ -112,12 +112,10 @@ impl State<'_> {
                         self.put(out, offset, 0);
                     }
                 }
-                (R_CUDA_64, Some(id)) => {
-                    if here(&id) {
-                        let symbol = Meaning::Entity(id);
-                        let (r#type, addend) = (record.r#type, record.addend);
-                        self.keep_record(out, OutRecord { offset, r#type, symbol, addend });
-                    }
+                (R_CUDA_64, Some(id)) if self.is_unwound(id, object.index) => {
+                    let symbol = Meaning::Entity(id);
+                    let (r#type, addend) = (record.r#type, record.addend);
+                    self.keep_record(out, OutRecord { offset, r#type, symbol, addend });
                 }
                 // the place of another entry
                 (R_CUDA_64, None) if self.sm >= 100 => {
@@ -137,6 +135,12 @@ impl State<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether an object's entry for a function stays: a weak function's that came first too, though another took its place.
+    fn is_unwound(&self, id: EntityId, object: usize) -> bool {
+        let origin = self.entities[id].origin == Some(object);
+        self.is_here(id, object) || origin && self.calls.kept.contains(&id)
     }
 
     fn put(&mut self, out: super::out::OutId, offset: u64, value: u64) {

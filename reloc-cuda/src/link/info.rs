@@ -87,10 +87,9 @@ impl State<'_> {
                     byte(eiattr::NUM_BARRIERS, count)
                 }
                 eiattr::CRS_STACK_SIZE if kernel => {
-                    match totals.as_mut().map_or(0, |totals| core::mem::take(&mut totals.returns)) {
-                        0 => continue,
-                        size => words(eiattr::CRS_STACK_SIZE, &[size]),
-                    }
+                    let size =
+                        totals.as_mut().map_or(0, |totals| core::mem::take(&mut totals.returns));
+                    words(eiattr::CRS_STACK_SIZE, &[size])
                 }
                 _ => self.renumbered(object, &row, numbers),
             };
@@ -106,16 +105,10 @@ impl State<'_> {
         Ok(first.concat())
     }
 
-    /// Undefined functions that a function calls, a kernel with all that it reaches and with functions that no kernel does and
-    /// whose address is taken.
+    /// Undefined functions that a function calls, a kernel with all that it reaches.
     fn externs(&self, id: EntityId, numbers: &Numbers) -> Vec<u32> {
-        let own = [id].into();
-        let tree = self.calls.trees.get(&id).unwrap_or(&own);
-        let kernel = self.entities[id].is_kernel();
-        let taken = self.calls.taken.iter().map(|taken| &taken.0);
-        let taken = taken.filter(|id| kernel && !self.calls.is_reached(**id));
         let mut found = Vec::new();
-        for function in tree.iter().chain(taken) {
+        for function in &self.calls.charged(id) {
             for callee in self.own_externs(*function) {
                 let symbol = number(numbers, Meaning::Entity(callee));
                 if !found.contains(&symbol) {

@@ -10,29 +10,32 @@ use elf_core::SectionHeader;
 use elf_core::names::SHT_PROGBITS;
 
 impl State<'_> {
-    /// Puts literals of kernels at the start of their banks, then those of functions, last function first, behind what the
+    /// Puts literals of kernels at the start of their banks, then those of functions, last section first, behind what the
     /// banks of all kernels that reach it hold by then.
     pub(super) fn place_literals(&mut self) {
-        let mut found: BTreeMap<EntityId, (SectionHeader, Vec<u8>)> = BTreeMap::new();
+        let mut found: Vec<(EntityId, SectionHeader, Vec<u8>)> = Vec::new();
+        let mut sections = BTreeMap::new();
         for object in self.objects.iter() {
-            for (_, section) in object.with_role(Role::Literals) {
+            for (number, section) in object.with_role(Role::Literals) {
                 if let Some(id) = self.function_here(object, section.header.info) {
-                    found.insert(id, (section.header, section.data.to_vec()));
+                    sections.insert(id, (object.index, number));
+                    found.push((id, section.header, section.data.to_vec()));
                 }
             }
         }
         let mut banks: BTreeMap<EntityId, OutId> = BTreeMap::new();
         let texts = self.texts.clone();
-        let own = texts.iter().filter(|(id, _)| self.entities[*id].is_kernel());
-        for (kernel, _) in own.copied().collect::<Vec<_>>() {
-            if let Some((header, data)) = found.remove(&kernel) {
-                let bank = self.bank(kernel, &header, &mut banks);
-                self.outs[bank].append(&data, header.alignment);
-                self.literals.insert(kernel, 0);
+        let (own, others): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|row| self.entities[row.0].is_kernel());
+        for (kernel, header, data) in own {
+            let bank = self.bank(kernel, &header, &mut banks);
+            self.outs[bank].append(&data, header.alignment);
+            self.literals.insert(kernel, 0);
+            if let Some(&place) = sections.get(&kernel) {
+                self.places.insert(place, (bank, 0));
             }
         }
-        for &(function, _) in texts.iter().rev() {
-            let Some((header, data)) = found.get(&function).cloned() else { continue };
+        for (function, header, data) in others.into_iter().rev() {
             let trees = self.calls.trees.iter().filter(|(_, tree)| tree.contains(&function));
             let kernels: Vec<_> = trees.map(|(&kernel, _)| kernel).collect();
             let ends = kernels.iter().filter_map(|kernel| banks.get(kernel));

@@ -123,15 +123,15 @@ impl State<'_> {
                 continue;
             };
             let entity = &self.entities[id];
-            if !self.stays(id) || entity.place.is_none_or(|place| place.object != object.index) {
+            if !self.stays(id) || entity.origin != Some(object.index) {
                 continue;
             }
             if entity.local {
                 self.entity(id, symbols);
             }
-            if !entity.inner
-                && let Some(text) = object.section_of(index).and_then(out)
-            {
+            let place = entity.place.and_then(|place| Some((place.object, place.section?)));
+            let text = place.and_then(|place| self.places.get(&place));
+            if let Some(&(text, _)) = text.filter(|_| !entity.inner) {
                 self.section(text, symbols);
             }
             let shared = self.shared_sections.get(&id);

@@ -49,6 +49,8 @@ pub(super) struct Entity<'a> {
     /// The definition, or the first reference.
     pub(super) symbol: Symbol,
     pub(super) place: Option<Place>,
+    /// Object of the first definition, which another may have replaced.
+    pub(super) origin: Option<usize>,
     /// Object of the first mention.
     first: usize,
     /// A common variable: its alignment.
@@ -137,6 +139,7 @@ fn entity_of<'a>(object: &Object<'a>, index: u32, symbol: Symbol, name: Name<'a>
         local: symbol.binding() == STB_LOCAL,
         symbol,
         place: defined.then_some(Place { object: object.index, section }),
+        origin: defined.then_some(object.index),
         first: object.index,
         common,
         inner,
@@ -181,7 +184,7 @@ fn merge<'a>(known: &mut Entity<'a>, new: Entity<'a>, object: usize) -> Result<(
         }
     };
     if replaces {
-        *known = Entity { first, ..new };
+        *known = Entity { first, origin: known.origin.or(new.origin), ..new };
     }
     Ok(())
 }

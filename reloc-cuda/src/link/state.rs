@@ -80,9 +80,18 @@ impl<'a> State<'a> {
                 let Some(id) = object.entity(index).filter(|_| symbol.r#type() == STT_FUNC) else {
                     continue;
                 };
-                let here = self.is_here(id, object.index) && !self.entities[id].inner;
-                let Some(number) = object.section_of(index).filter(|_| here) else { continue };
-                let Some(section) = object.section(number) else { continue };
+                // a function that took the place of a weak one stands where that did
+                let entity = &self.entities[id];
+                let here = entity.origin == Some(object.index)
+                    && object.section_of(index).is_some()
+                    && self.calls.kept.contains(&id)
+                    && !entity.inner;
+                let Some(place) = entity.place.filter(|_| here) else { continue };
+                let Some((number, source)) = place.section.zip(self.objects.get(place.object))
+                else {
+                    continue;
+                };
+                let Some(section) = source.section(number) else { continue };
                 let header = section.header;
                 let name = section.name.as_bytes();
                 let out = self.outs.push(Out {
@@ -92,7 +101,7 @@ impl<'a> State<'a> {
                     data: section.data.to_vec(),
                     ..Out::new(name, Class::Text, SHT_PROGBITS, header.alignment)
                 });
-                self.places.insert((object.index, number), (out, 0));
+                self.places.insert((place.object, number), (out, 0));
                 self.texts.push((id, out));
             }
         }
@@ -139,13 +148,18 @@ impl<'a> State<'a> {
 
     /// Gives common variables their room behind the others.
     fn take_common(&mut self, mut out: Option<OutId>) {
-        let common: Vec<_> = self
+        let mut common: Vec<_> = self
             .entities
             .iter()
             .filter(|(_, entity)| entity.kind == Kind::Variable)
-            .filter_map(|(id, entity)| Some((id, entity.common?, entity.symbol.size)))
+            .filter_map(|(id, entity)| {
+                let place = entity.place.filter(|_| entity.common.is_some())?;
+                Some((place.object, id, entity.common?, entity.symbol.size))
+            })
             .collect();
-        for (id, alignment, size) in common {
+        // each where the object with the largest one stands
+        common.sort_by_key(|one| (one.0, one.1));
+        for (_, id, alignment, size) in common {
             let section = *out.get_or_insert_with(|| {
                 self.outs.push(Out {
                     flags: 3, // SHF_WRITE | SHF_ALLOC

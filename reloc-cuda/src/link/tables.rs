@@ -15,6 +15,7 @@ use elf_core::names::{
     SHT_CUDA_CALLGRAPH, SHT_CUDA_COMPAT_INFO, SHT_CUDA_INFO, SHT_CUDA_PROTOTYPE,
     SHT_CUDA_RELOCINFO, SHT_NOTE, SHT_STRTAB, SHT_SYMTAB,
 };
+use nvinfo::{Attributes, Value};
 
 /// How the driver is to fill `R_CUDA_ABS55_16_34`: `.nv.rel.action`, up to `sm_90`.
 const RELOCATION_ACTIONS: [u8; 16] =
@@ -135,7 +136,11 @@ impl State<'_> {
                         flags: section.header.flags.bits(),
                         link: if is_note { Link::ToolNote } else { Link::None },
                         info: if is_note { Info::Compat } else { Info::None },
-                        data: section.data.to_vec(),
+                        data: if is_note {
+                            section.data.to_vec()
+                        } else {
+                            self.compat(section.data)
+                        },
                         ..Out::new(name, class, r#type, section.header.alignment)
                     });
                 }
@@ -144,5 +149,28 @@ impl State<'_> {
         for out in first {
             self.outs.push(out);
         }
+    }
+
+    /// `.nv.compat`: the first object's, each number of a byte the largest of all objects.
+    fn compat(&self, first: &[u8]) -> Vec<u8> {
+        let mut data = first.to_vec();
+        for row in Attributes::new(first, 0).flatten() {
+            let Value::Byte(value, _) = row.value else { continue };
+            let mut most = value;
+            for object in self.objects.iter() {
+                let others = object.with_role(Role::Compat);
+                for other in
+                    others.flat_map(|(_, section)| Attributes::new(section.data, 0)).flatten()
+                {
+                    if let (true, Value::Byte(value, _)) = (other.number == row.number, other.value)
+                    {
+                        most = most.max(value);
+                    }
+                }
+            }
+            let place = usize::try_from(row.value_at()).ok().and_then(|at| data.get_mut(at));
+            place.into_iter().for_each(|byte| *byte = most);
+        }
+        data
     }
 }
