@@ -1,8 +1,11 @@
 //! Why objects were not linked, and where.
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use core::fmt;
 use elf_core::ApplyError;
+
+/// The largest alignment of a section or a variable.
+const MOST_ALIGNMENT: u64 = 0x1_0000;
 
 /// Why objects were not linked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +37,13 @@ pub enum LinkErrorKind {
     },
     /// The object has a section that is not linked: tables of unified functions, addresses in bank 4.
     Section(String),
+    /// An alignment is no power of two, or larger than any that is known.
+    Alignment {
+        /// The section, or the symbol.
+        name: String,
+        /// The alignment.
+        alignment: u64,
+    },
     /// Two objects define the symbol.
     Duplicate {
         /// The symbol.
@@ -92,6 +102,19 @@ pub enum LinkErrorKind {
 }
 
 impl LinkError {
+    /// Refuses alignments that no tool writes: they would ask for absurd amounts of padding.
+    pub(super) fn check_alignment(
+        object: usize,
+        name: elf_core::Name<'_>,
+        alignment: u64,
+    ) -> Result<(), Self> {
+        if alignment == 0 || alignment.is_power_of_two() && alignment <= MOST_ALIGNMENT {
+            return Ok(());
+        }
+        let name = name.to_string();
+        Err(Self::new(object, LinkErrorKind::Alignment { name, alignment }))
+    }
+
     pub(super) const fn new(object: usize, kind: LinkErrorKind) -> Self {
         Self { object, kind }
     }
@@ -115,6 +138,9 @@ impl fmt::Display for LinkErrorKind {
                 write!(f, "is for sm_{found}, not for sm_{expected} as the first object")
             }
             Self::Section(name) => write!(f, "section {name} is not linked"),
+            Self::Alignment { name, alignment } => {
+                write!(f, "alignment {alignment:#x} of {name} is not linked")
+            }
             Self::Duplicate { symbol, first } => {
                 write!(f, "symbol {symbol} is defined in object {first} already")
             }

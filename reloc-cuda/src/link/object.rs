@@ -131,6 +131,7 @@ impl<'a> Object<'a> {
             let Some(role) = role else {
                 return refuse(LinkErrorKind::Section(name.to_string()));
             };
+            LinkError::check_alignment(index, name, header.alignment)?;
             // memory without contents has its size in the header, whatever its type
             let data = match role {
                 Role::Zeroed | Role::Shared | Role::FreeShared | Role::Ignored => &[],

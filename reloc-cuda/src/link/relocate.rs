@@ -8,7 +8,7 @@ use super::state::State;
 use crate::{Cuda, Resolver, row, without_unified_table};
 use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use elf_core::names::{SHT_RELA, STT_SECTION};
 use elf_core::{Query, Record, SectionMut, apply};
@@ -178,16 +178,15 @@ impl State<'_> {
         function: Option<EntityId>,
         record: &Record,
     ) -> Result<(), LinkError> {
-        let answer = |query: &Query| self.answer(object, function, query);
-        let mut bytes = self.outs[out].data.clone();
+        let mut bytes = core::mem::take(&mut self.outs[out].data);
         let mut place = SectionMut { bytes: &mut bytes, address: 0, big_endian: false };
+        let answer = |query: &Query| self.answer(object, function, query);
         let done = apply::<Cuda>(record, &mut place, &answer);
-        done.map_err(|error| {
-            let section = alloc::string::String::from_utf8_lossy(&self.outs[out].name).into_owned();
-            LinkError::new(object.index, LinkErrorKind::Apply { section, error })
-        })?;
         self.outs[out].data = bytes;
-        Ok(())
+        done.map_err(|error| {
+            let section = String::from_utf8_lossy(&self.outs[out].name).into_owned();
+            LinkError::new(object.index, LinkErrorKind::Apply { section, error })
+        })
     }
 
     /// What a symbol is worth: its place in shared memory or in a bank, and the bank's number.

@@ -92,6 +92,9 @@ pub(super) fn resolve<'a>(objects: &mut [Object<'a>]) -> Result<Entities<'a>, Li
                 }
                 let index = index as u32;
                 let entity = entity_of(object, index, symbol, name);
+                if entity.kind == Kind::Shared || entity.common.is_some() {
+                    LinkError::check_alignment(object.index, name, symbol.value)?;
+                }
                 let id = match names.get(&name) {
                     Some(&id) if !entity.local => {
                         merge(&mut all[id], entity, object.index)?;
