@@ -1,4 +1,5 @@
 //! Device linking beside nvlink 13.5: the same sections, attributes, relocations and symbols.
+#![cfg(test)]
 #![cfg(feature = "link")]
 
 mod linked;
