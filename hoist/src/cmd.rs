@@ -6,6 +6,7 @@ use anyhow::Result;
 
 #[cfg(feature = "host")]
 pub mod cache;
+pub mod cubin;
 pub mod disasm;
 #[cfg(feature = "host")]
 #[expect(unsafe_code, reason = "calls what the user asks for")]
@@ -36,6 +37,8 @@ pub enum Command {
     Layout(layout::Layout),
     /// Writes the image of objects for an address, relocated.
     Link(link::Link),
+    /// Shows, changes and links CUDA cubins.
+    Cubin(cubin::Cubin),
     /// Shows instructions, with relocated targets by name.
     Disasm(disasm::Disasm),
     /// Lists, extracts, packs and changes device code inside host files.
@@ -59,6 +62,7 @@ impl Command {
             Self::Show(command) => command.run(out),
             Self::Layout(command) => command.run(out),
             Self::Link(command) => command.run(out),
+            Self::Cubin(command) => command.run(out),
             Self::Disasm(command) => command.run(out),
             Self::Fatbin(command) => command.run(out),
         }
