@@ -1,5 +1,6 @@
 //! What cannot be in memory of this process.
-#![cfg(all(test, target_arch = "x86_64"))]
+#![cfg(test)]
+#![cfg(target_arch = "x86_64")]
 
 #[path = "../../elf-layout/tests/support/mod.rs"]
 mod support;
