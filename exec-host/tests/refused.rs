@@ -1,12 +1,6 @@
 //! What cannot be in memory of this process.
-#![cfg(all(test, target_arch = "x86_64"))]
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "tests; what they share is not under cfg(test)"
-)]
+#![cfg(test)]
+#![cfg(target_arch = "x86_64")]
 
 #[path = "../../elf-layout/tests/support/mod.rs"]
 mod support;

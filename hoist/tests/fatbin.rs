@@ -1,1 +1,1 @@
-
+//! `hoist fatbin` on the fixtures.
