@@ -185,7 +185,7 @@ fn our_symbols(file: &File<'_>) -> Vec<String> {
             "{index:x} {:x} {:x} {} {} {section:x} {}",
             symbol.value,
             symbol.size,
-            short(r#type, "STT_").replacen("CUDA_", "CUDA_", 1),
+            short(r#type, "STT_"),
             short(
                 names::symbol_binding(names::EM_CUDA, file.header().os_abi, symbol.binding()),
                 "STB_"
