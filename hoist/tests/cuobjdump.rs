@@ -87,16 +87,25 @@ fn cuobjdump_says_the_same() {
 fn compare_elf(path: &Path, file: File<'_>, text: &str, counts: &mut Counts) {
     let cubin = Cubin::of(file).expect("a cubin");
     let target = cubin.target();
-    let header = text.lines().find(|line| line.contains("-bit ELF: ")).unwrap_or_default();
-    let toolkit = target.toolkit.map_or(String::new(), |toolkit| format!(" toolkit={toolkit},"));
-    let ours = format!(
-        "{}-bit ELF: type={}, ABI={}, sm={},{toolkit} flags={:#x}",
-        if target.is_64 { 64 } else { 32 },
-        names::file_type(file.header().r#type).unwrap_or_default(),
-        file.header().abi_version,
-        target.sm.unwrap_or_default(),
-        file.header().flags
-    );
+    let header = text.lines().find(|line| line.to_lowercase().contains("bit elf: "));
+    let header = header.unwrap_or_default();
+    let bits = if target.is_64 { 64 } else { 32 };
+    let (head, sm) = (file.header(), target.sm.unwrap_or_default());
+    let toolkit = target.toolkit.map(|toolkit| match head.abi_version {
+        7 => format!(" toolkit={},", toolkit.0),
+        _ => format!(" toolkit={toolkit},"),
+    });
+    let (toolkit, flags) = (toolkit.unwrap_or_default(), head.flags);
+    let ours = match head.abi_version {
+        7 => format!(
+            "{bits}bit elf: type={}, abi=7, sm={sm},{toolkit} flags = {flags:#x}",
+            head.r#type
+        ),
+        abi => {
+            let r#type = names::file_type(head.r#type).unwrap_or_default();
+            format!("{bits}-bit ELF: type={type}, ABI={abi}, sm={sm},{toolkit} flags={flags:#x}")
+        }
+    };
     counts.row("header", path, &ours, header);
     let dump = Dump::new(file);
     counts.lists("sections", path, &our_sections(&dump), &their_sections(text));

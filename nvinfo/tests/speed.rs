@@ -3,7 +3,8 @@
 //! `NVINFO_SPEED=FOLDER cargo test --release -p nvinfo --test speed -- --nocapture`
 #![cfg(test)]
 
-use nvinfo::Cubin;
+use elf_core::names::SHT_CUDA_INFO;
+use nvinfo::{Cubin, KernelNeeds};
 use std::time::Instant;
 
 #[test]
@@ -15,6 +16,8 @@ fn cubins_are_read_at_speed() {
     let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let files: Vec<_> = paths.map(|path| std::fs::read(path).unwrap()).collect();
     let bytes: usize = files.iter().map(Vec::len).sum();
+    let mut room = vec![KernelNeeds::EMPTY; 20_000];
+    let mut index = Vec::new();
     let (mut plain, mut parsed) = (f64::MAX, f64::MAX);
     let (mut sum, mut kernels, mut attributes) = (0u64, 0usize, 0usize);
     for _ in 0..3 {
@@ -28,13 +31,11 @@ fn cubins_are_read_at_speed() {
         (kernels, attributes) = (0, 0);
         for file in &files {
             let Ok(cubin) = Cubin::parse(file) else { continue };
-            for row in cubin.attributes().unwrap() {
-                attributes += usize::from(row.unwrap().payload().code_offsets().count() < 1 << 30);
-            }
-            for kernel in cubin.kernels() {
-                let needs = kernel.resources().unwrap();
-                kernels += usize::from(needs.code_size > 0);
-                for row in kernel.attributes().unwrap() {
+            let sections = cubin.file().sections();
+            index.resize(index.len().max(cubin.symbols().unwrap().len() + sections.len()), 0);
+            kernels += cubin.kernel_needs(&mut room, &mut index).unwrap().len();
+            for section in sections.iter().filter(|section| section.r#type == SHT_CUDA_INFO) {
+                for row in cubin.attributes_in(&section).unwrap() {
                     attributes +=
                         usize::from(row.unwrap().payload().code_offsets().count() < 1 << 30);
                 }
