@@ -58,7 +58,7 @@ const CHANGES: [&[&str]; 7] = [
     &["recompress", "--with", "zstd"],
     &["recompress", "--with", "lz4-frame"],
     &["replace", "--region", "0", "--entry", "0", "--with", "k100f.cubin", "--any"],
-    &["replace", "--region", "0", "--entry", "1", "--with", "k80.cubin"],
+    &["replace", "--region", "0", "--entry", "1", "--with", "k80.cubin", "--compress", "none"],
 ];
 
 /// Entries of a file: arch and compression.
@@ -125,19 +125,19 @@ fn programs_and_libraries_stay_loadable() {
         for change in CHANGES {
             let words = [change, &[&*copy, "-o", host]].concat();
             let said = printed(at, &words);
-            assert_eq!(run(at, program), region(at, host, 0), "{host} {change:?}: {said}");
+            assert!(run(at, program) == region(at, host, 0), "{host} {change:?}: {said}");
             assert_eq!(complaints(at, host), before, "{host} {change:?}");
             assert!(region(at, host, 0) != region(at, &copy, 0), "{host} {change:?}");
             // once more, on what was changed: back to one entry
             printed(at, &["prune", "--keep", "sm_75,sm_80,sm_100,ptx", host, "-o", host]);
             printed(at, &["recompress", "--with", "none", host, "-o", host]);
-            assert_eq!(run(at, program), region(at, host, 0), "{host} {change:?} twice");
+            assert!(run(at, program) == region(at, host, 0), "{host} {change:?} twice");
         }
         assert_eq!(archs(at, &copy).len(), 3);
     }
     // nothing else has changed
     let shared = read(at, "libshow.so.copy");
-    assert_eq!(shared, original);
+    assert!(shared == original);
 }
 
 /// A library whose region is the tail of its segment: what is freed is gone from the file.
@@ -205,7 +205,7 @@ fn archives_and_objects_can_still_be_linked() {
             let out = if host == "lib.a" { "out.a" } else { "out.o" };
             printed(at, &[change, &[host, "-o", out]].concat());
             cc(at, &[linked, &["-o", "linked"]].concat());
-            assert_eq!(run(at, "linked"), region(at, out, 0), "{host} {change:?}");
+            assert!(run(at, "linked") == region(at, out, 0), "{host} {change:?}");
             assert_eq!(complaints(at, out), "", "{host} {change:?}");
         }
     }
