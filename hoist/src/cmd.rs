@@ -8,10 +8,10 @@ use anyhow::Result;
 pub mod cache;
 pub mod cubin;
 pub mod disasm;
+pub mod fatbin;
 #[cfg(feature = "host")]
 #[expect(unsafe_code, reason = "calls what the user asks for")]
 pub mod jit;
-pub mod fatbin;
 pub mod layout;
 pub mod link;
 #[cfg(feature = "host")]

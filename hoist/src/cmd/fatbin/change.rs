@@ -1,5 +1,6 @@
 //! What commands that change host files have in common: which file, to where, and what is said of it.
 
+use std::collections::HashSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -149,18 +150,34 @@ fn text(report: &Report<'_>, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// Looks at a changed file: it has as many regions, those that changed are there, and wrappers lead to regions as before.
+/// Looks at a changed file: it has as many regions with entries, those that changed are there, and wrappers lead to regions as
+/// before.
 fn check(old: &Mapped, new: &Mapped, changes: &[Change]) -> Result<()> {
+    // the search for magic numbers passes over regions without entries
+    let filled = |region: &Region<'_>| region.entries().next().is_some();
+    let filled_change =
+        |change: &&Change| Region::parse(&*change.new).is_ok_and(|new| filled(&new));
     let (before, after) = (regions(old)?, regions(new)?);
+    let (before, after): (Vec<_>, Vec<_>) = (
+        before.into_iter().filter(|(_, region)| filled(region)).collect(),
+        after.into_iter().filter(|(_, region)| filled(region)).collect(),
+    );
+    let starts: HashSet<u64> = before.iter().map(|(_, region)| region.at()).collect();
+    let was_filled = changes.iter().filter(|change| starts.contains(&change.at));
+    let emptied = was_filled.filter(|change| !filled_change(change)).count();
     ensure!(
-        before.len() == after.len(),
+        after.len() + emptied == before.len(),
         "would have {} regions instead of {}",
         after.len(),
-        before.len()
+        before.len() - emptied
     );
-    for change in changes {
-        let there = after.iter().any(|(_, region)| region.bytes() == change.new);
-        ensure!(there, "the region at offset {:#x} would be lost", change.at);
+    let there: HashSet<&[u8]> = after.iter().map(|(_, region)| region.bytes()).collect();
+    for change in changes.iter().filter(filled_change) {
+        ensure!(
+            there.contains(&*change.new),
+            "the region at offset {:#x} would be lost",
+            change.at
+        );
     }
     let (lost, wrong) = (unwrapped(old.bytes()), unwrapped(new.bytes()));
     if wrong > lost {

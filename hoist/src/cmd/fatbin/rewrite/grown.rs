@@ -4,7 +4,8 @@
 use anyhow::{Context as _, Result, ensure};
 use elf_core::SectionFlags;
 use elf_core::names::{
-    EM_X86_64, ET_EXEC, PF_R, PT_INTERP, PT_LOAD, PT_PHDR, SHF_ALLOC, SHT_NOBITS, SHT_PROGBITS,
+    EM_X86_64, ET_EXEC, PF_R, PT_INTERP, PT_LOAD, PT_PHDR, SHF_ALLOC, SHT_DYNSYM, SHT_NOBITS,
+    SHT_PROGBITS,
 };
 use elf_core::raw64::{Phdr, Shdr};
 use zerocopy::IntoBytes as _;
@@ -70,8 +71,8 @@ pub(super) fn plan(elf: &Elf<'_>, grow: &[&Change], plan: &mut Plan) -> Result<(
     moves.sort_by_key(|one| one.old);
     let size = content.len() as u64;
     code::check(elf, &moves)?;
-    let section = elf.sections.len();
-    pointers::retarget(elf, &moves, section, plan)?;
+    let emptied = emptied(elf, grow);
+    pointers::retarget(elf, &moves, emptied.unwrap_or(elf.sections.len()), plan)?;
     let segments = segments(elf, &place, size, in_place)?;
     if !in_place && let Some(room) = content.get_mut(..segments.as_bytes().len()) {
         room.copy_from_slice(segments.as_bytes());
@@ -94,9 +95,12 @@ pub(super) fn plan(elf: &Elf<'_>, grow: &[&Change], plan: &mut Plan) -> Result<(
             ..blank()
         };
         let behind = place.offset.saturating_add(size);
-        let at = sections(elf, row, end, behind, plan)?;
+        let (at, count) = match emptied {
+            Some(index) => moved_section(elf, index, row, end, behind, plan)?,
+            None => one_more_section(elf, row, end, behind, plan)?,
+        };
         header.e_shoff = at.into();
-        header.e_shnum = header.e_shnum.get().saturating_add(1).into();
+        header.e_shnum = count.into();
     }
     plan.edits.put(0, header.as_bytes())?;
     plan.moved = grow.len();
@@ -139,6 +143,14 @@ fn place(elf: &Elf<'_>, end: u64) -> Result<Place> {
     let first = loads().min_by_key(|load| load.p_vaddr.get()).context("loads nothing")?;
     let end = end.next_multiple_of(ALIGNMENT);
     if !is_program(elf) {
+        // eu-elflint takes a relocation to write as many bytes as its symbol has: none may seem to reach into the segment
+        let dynamic = elf.sections.iter().filter(|section| section.sh_type == SHT_DYNSYM);
+        let mut largest = 0;
+        for table in dynamic {
+            let sizes = elf.symbols(table)?.iter().map(|symbol| symbol.st_size.get());
+            largest = sizes.filter(|size| *size < 1 << 26).max().unwrap_or(0).max(largest);
+        }
+        let top = top.saturating_add(largest).next_multiple_of(alignment);
         // what the last page holds before is mapped along, as linkers do
         return Ok(Place { offset: end, address: top.saturating_add(end % alignment), alignment });
     }
@@ -208,15 +220,51 @@ fn segments(elf: &Elf<'_>, place: &Place, size: u64, in_place: bool) -> Result<V
     Ok(segments)
 }
 
+/// The section of which nothing but zeros is left when these regions are gone.
+fn emptied(elf: &Elf<'_>, grow: &[&Change]) -> Option<usize> {
+    let index = elf.section_at(grow.first()?.at)?;
+    let row = elf.sections.get(index)?;
+    let mut at = row.sh_offset.get();
+    let end = at.saturating_add(row.sh_size.get());
+    let zero = |from: u64, to: u64| {
+        let range = usize::try_from(from).ok()?..usize::try_from(to).ok()?;
+        Some(elf.bytes().get(range)?.iter().all(|&byte| byte == 0))
+    };
+    for change in grow {
+        if elf.section_at(change.at) != Some(index) || zero(at, change.at) != Some(true) {
+            return None;
+        }
+        at = change.end();
+    }
+    (zero(at, end) == Some(true)).then_some(index)
+}
+
+/// Adds the section headers behind the segment, with one that goes along with its content. Gives their offset and number.
+fn moved_section(
+    elf: &Elf<'_>,
+    index: usize,
+    row: Shdr<LE>,
+    end: u64,
+    behind: u64,
+    plan: &mut Plan,
+) -> Result<(u64, u16)> {
+    let mut table = elf.sections.clone();
+    let old = table.get_mut(index).context("no section")?;
+    *old = Shdr { sh_name: old.sh_name, sh_flags: old.sh_flags, ..row };
+    let start = behind.next_multiple_of(8);
+    plan.edits.append(end, start.saturating_sub(behind), table.as_bytes().to_vec());
+    Ok((start, elf.header.e_shnum.get()))
+}
+
 /// Adds the section headers with one more, and its name, behind the segment, which ends at `behind` of the new file. Gives their
-/// offset.
-fn sections(
+/// offset and number.
+fn one_more_section(
     elf: &Elf<'_>,
     mut row: Shdr<LE>,
     end: u64,
     behind: u64,
     plan: &mut Plan,
-) -> Result<u64> {
+) -> Result<(u64, u16)> {
     let is = |name: &str| elf.sections.iter().position(|section| elf.name(section) == name);
     // cuobjdump looks into one section of each of these names
     let name = if is("__nv_relfatbin").is_none() { "__nv_relfatbin" } else { ".nv_fatbin" };
@@ -258,5 +306,5 @@ fn sections(
             ": cuobjdump shows it with -all"
         }
     ));
-    Ok(start)
+    Ok((start, elf.header.e_shnum.get().saturating_add(1)))
 }
