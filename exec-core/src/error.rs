@@ -116,7 +116,7 @@ pub enum Signal {
     Access,
     /// Memory that cannot be had, or a misaligned access (`SIGBUS`).
     Bus,
-    /// No instruction, or a trap (`SIGILL`).
+    /// No instruction, or one that is there to stop (`SIGILL`, `SIGTRAP`).
     Instruction,
     /// Division by zero and other arithmetic (`SIGFPE`).
     Arithmetic,

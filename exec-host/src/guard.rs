@@ -41,10 +41,11 @@ thread_local! {
 }
 
 /// Signals and what they mean.
-const SIGNALS: [(c_int, Signal); 4] = [
+const SIGNALS: [(c_int, Signal); 5] = [
     (libc::SIGSEGV, Signal::Access),
     (libc::SIGBUS, Signal::Bus),
     (libc::SIGILL, Signal::Instruction),
+    (libc::SIGTRAP, Signal::Instruction),
     (libc::SIGFPE, Signal::Arithmetic),
 ];
 

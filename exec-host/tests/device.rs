@@ -18,7 +18,7 @@ const SOURCE: &str = r"
         for (unsigned i = 0; i < count; i++) to[i] = a[i] + b[i];
     }
     void fill(unsigned *to, unsigned value, unsigned index) { to[index] = value + index; }
-    void scale(double *to, char many, short small, float by, double plus, long long last) {
+    void scale(double *to, signed char many, short small, float by, double plus, long long last) {
         to[0] = to[0] * by + plus + many + small + last;
     }
     void next(volatile long *at) { long was = *at; for (volatile int i = 0; i < 1000; i++); *at = was * 3 + 1; }
