@@ -1,5 +1,6 @@
 //! Class and byte order: the raw structs that a file is made of.
 
+use crate::table::{Entry, Rows, Table};
 use crate::{
     Dynamic, FileHeader, ProgramHeader, Record, SectionHeader, Symbol, section::CompressionHeader,
 };
@@ -43,6 +44,14 @@ pub trait Class {
     type Address: Row + Into<u64>;
     /// The byte order, for what is the same in both classes.
     type Order: ByteOrder + 'static;
+    /// The same as a value.
+    const ENCODING: Encoding;
+
+    /// A table of rows of this class.
+    #[doc(hidden)]
+    fn table<E: Entry>(rows: &[E::Raw<Self>]) -> Table<'_, E>
+    where
+        Self: Sized;
 }
 
 /// 32-bit files of byte order `O`.
@@ -51,7 +60,7 @@ pub struct Elf32<O>(PhantomData<O>);
 pub struct Elf64<O>(PhantomData<O>);
 
 macro_rules! class {
-    ($class:ident, $raw:ident, $word:ident, $O:ident) => {
+    ($class:ident, $raw:ident, $word:ident, $O:ident, $encoding:ident) => {
         impl Class for $class<$O> {
             type Ehdr = $raw::Ehdr<$O>;
             type Phdr = $raw::Phdr<$O>;
@@ -66,13 +75,19 @@ macro_rules! class {
             type Xword = U64<$O>;
             type Address = $word<$O>;
             type Order = $O;
+            const ENCODING: Encoding = Encoding::$encoding;
+
+            #[inline]
+            fn table<E: Entry>(rows: &[E::Raw<Self>]) -> Table<'_, E> {
+                Table(Rows::$encoding(rows))
+            }
         }
     };
 }
-class!(Elf32, raw32, U32, LE);
-class!(Elf32, raw32, U32, BE);
-class!(Elf64, raw64, U64, LE);
-class!(Elf64, raw64, U64, BE);
+class!(Elf32, raw32, U32, LE, Elf32Le);
+class!(Elf32, raw32, U32, BE, Elf32Be);
+class!(Elf64, raw64, U64, LE, Elf64Le);
+class!(Elf64, raw64, U64, BE, Elf64Be);
 
 /// The four kinds of ELF file: 32 or 64 bits, little- or big-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -125,37 +140,3 @@ macro_rules! with_class {
     };
 }
 pub(crate) use with_class;
-
-/// Runs `$body` with `$known` as `$encoding`, known to the compiler: code for each, so that nothing asks again.
-#[cfg(target_pointer_width = "64")]
-macro_rules! with_known {
-    ($encoding:expr, $known:ident => $body:expr) => {
-        match $encoding {
-            $crate::Encoding::Elf32Le => {
-                let $known = $crate::Encoding::Elf32Le;
-                $body
-            }
-            $crate::Encoding::Elf32Be => {
-                let $known = $crate::Encoding::Elf32Be;
-                $body
-            }
-            $crate::Encoding::Elf64Le => {
-                let $known = $crate::Encoding::Elf64Le;
-                $body
-            }
-            $crate::Encoding::Elf64Be => {
-                let $known = $crate::Encoding::Elf64Be;
-                $body
-            }
-        }
-    };
-}
-/// Runs `$body` with `$known` as `$encoding`: on small machines code is scarcer than time.
-#[cfg(not(target_pointer_width = "64"))]
-macro_rules! with_known {
-    ($encoding:expr, $known:ident => $body:expr) => {{
-        let $known = $encoding;
-        $body
-    }};
-}
-pub(crate) use with_known;

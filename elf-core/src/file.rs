@@ -1,17 +1,17 @@
 //! A file: header and tables checked once, the rest on demand.
 
-use crate::class::{Class, Encoding, with_class, with_known};
+use crate::class::{Class, Encoding, with_class};
+use crate::class_file::ClassFile;
 use crate::error::{Error, ErrorKind};
 use crate::header::{FileHeader, encoding_of};
 use crate::name::{Name, StringTable};
 use crate::names::{
-    PN_XNUM, SHN_LORESERVE, SHN_XINDEX, SHT_DYNSYM, SHT_GROUP, SHT_STRTAB, SHT_SYMTAB,
-    SHT_SYMTAB_SHNDX,
+    SHN_LORESERVE, SHT_DYNSYM, SHT_GROUP, SHT_STRTAB, SHT_SYMTAB, SHT_SYMTAB_SHNDX,
 };
 use crate::section::{CompressionHeader, SectionFlags, SectionHeader};
 use crate::segment::ProgramHeader;
 use crate::symbol::{Symbol, SymbolTable};
-use crate::table::{self, Entry, Table, one};
+use crate::table::{self, Entry, Table};
 use crate::word::Word;
 
 /// An ELF file in memory, of either class and byte order.
@@ -36,29 +36,22 @@ impl<'a> File<'a> {
     /// [`ErrorKind::Outside`] if a table leaves the file; [`ErrorKind::EntrySize`] if its entries are not the gABI's;
     /// [`ErrorKind::NoSection`] or [`ErrorKind::SectionType`] if the section names are not in a string table.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
-        with_known!(encoding_of(bytes)?, encoding => Self::of_class(bytes, encoding))
+        with_class!(encoding_of(bytes)?, C => Self::of_class::<C>(bytes))
     }
 
     /// [`parse`](Self::parse), where the class is known.
-    #[inline(always)]
-    fn of_class(bytes: &'a [u8], encoding: Encoding) -> Result<Self, Error> {
-        let header = one::<FileHeader>(bytes, encoding, 0)?;
-        let first = first_section(bytes, encoding, &header)?;
-        let sections = match (first, u64::from(header.section_header_count)) {
-            (None, _) => Table::empty(),
-            (Some(first), 0) => Table::parse(bytes, encoding, header.section_headers, first.size)?,
-            (Some(_), count) => Table::parse(bytes, encoding, header.section_headers, count)?,
-        };
-        let segments = segments(bytes, encoding, &header, first)?;
-        let section_names_index = match (header.section_names, first) {
-            (SHN_XINDEX, Some(first)) => first.link,
-            (index, _) => index.into(),
-        };
-        let section_names = match section_names_index {
-            0 => StringTable::default(),
-            index => strings(bytes, linked(&sections, &header, index, "e_shstrndx")?)?,
-        };
-        Ok(Self { bytes, encoding, header, sections, segments, section_names, section_names_index })
+    fn of_class<C: Class>(bytes: &'a [u8]) -> Result<Self, Error> {
+        let file = ClassFile::<C>::of_class(bytes)?;
+        let section_names = file.section_names()?;
+        Ok(Self {
+            bytes,
+            encoding: C::ENCODING,
+            header: (*file.header()).into(),
+            sections: C::table(file.sections()),
+            segments: C::table(file.segments()),
+            section_names,
+            section_names_index: file.section_names_index(),
+        })
     }
 
     /// All bytes of the file.
@@ -153,10 +146,9 @@ impl<'a> File<'a> {
             return Ok(None);
         }
         let data = self.section_data(section)?;
-        let size = with_class!(self.encoding, C => {
-            size_of::<<CompressionHeader as Entry>::Raw<C>>()
+        let (header, size) = with_class!(self.encoding, C => {
+            (one::<CompressionHeader, C>(data, 0), size_of::<<CompressionHeader as Entry>::Raw<C>>())
         });
-        let header = one::<CompressionHeader>(data, self.encoding, 0);
         let header = header.map_err(|error| Error { at: section.offset, ..error })?;
         Ok(data.get(size..).map(|rest| (header, rest)))
     }
@@ -166,27 +158,35 @@ impl<'a> File<'a> {
     /// # Errors
     /// [`ErrorKind::EntrySize`] if `sh_entsize` is neither 0 nor the gABI's, [`ErrorKind::UnevenTable`] if a part of a row is
     /// left, [`ErrorKind::Outside`] if the section leaves the file.
+    #[inline]
     pub fn rows<E: Entry>(&self, section: &SectionHeader) -> Result<Table<'a, E>, Error> {
-        with_known!(self.encoding, encoding => self.rows_of_class(section, encoding))
+        self.rows_at(section.offset, section.file_size(), section.entry_size)
+    }
+
+    /// [`rows`](Self::rows) of `size` bytes at `offset`: no section header need be in memory for it.
+    fn rows_at<E: Entry>(
+        &self,
+        offset: u64,
+        size: u64,
+        entry_size: u64,
+    ) -> Result<Table<'a, E>, Error> {
+        with_class!(self.encoding, C => self.rows_of_class::<E, C>(offset, size, entry_size))
     }
 
     /// [`rows`](Self::rows), where the class is known.
-    #[inline(always)]
-    fn rows_of_class<E: Entry>(
+    #[inline]
+    fn rows_of_class<E: Entry, C: Class>(
         &self,
-        section: &SectionHeader,
-        encoding: Encoding,
+        offset: u64,
+        size: u64,
+        entry_size: u64,
     ) -> Result<Table<'a, E>, Error> {
-        let expected = with_class!(encoding, C => const { size_of::<E::Raw<C>>() as u64 });
-        if section.entry_size != expected && section.entry_size != 0 {
-            let kind =
-                ErrorKind::EntrySize { what: "sh_entsize", found: section.entry_size, expected };
-            return Err(Error { at: section.offset, kind });
+        let expected = const { size_of::<E::Raw<C>>() as u64 };
+        if entry_size != expected && entry_size != 0 {
+            let kind = ErrorKind::EntrySize { what: "sh_entsize", found: entry_size, expected };
+            return Err(Error { at: offset, kind });
         }
-        match section.file_size() {
-            0 => Ok(Table::empty()),
-            size => Table::parse_bytes(self.bytes, encoding, section.offset, size),
-        }
+        if size == 0 { Ok(Table::empty()) } else { Table::of_bytes::<C>(self.bytes, offset, size) }
     }
 
     /// The symbol table (`SHT_SYMTAB`), if there is one.
@@ -218,18 +218,21 @@ impl<'a> File<'a> {
     /// [`ErrorKind::NoSection`] or [`ErrorKind::SectionType`] if that is none, or its `sh_link` is no string table; else as
     /// [`rows`](Self::rows).
     pub fn symbol_table_at(&self, index: u32) -> Result<SymbolTable<'a>, Error> {
-        with_known!(self.encoding, encoding => self.symbols_of_class(index, encoding))
+        with_class!(self.encoding, C => self.symbols_of_class::<C>(index))
     }
 
     /// [`symbol_table_at`](Self::symbol_table_at), where the class is known.
-    #[inline(always)]
-    fn symbols_of_class(&self, index: u32, encoding: Encoding) -> Result<SymbolTable<'a>, Error> {
+    fn symbols_of_class<C: Class>(&self, index: u32) -> Result<SymbolTable<'a>, Error> {
         let section = self.linked_section(index, "sh_link")?;
         if section.r#type != SHT_SYMTAB && section.r#type != SHT_DYNSYM {
             let kind = ErrorKind::SectionType { what: "symbol table", found: section.r#type };
             return Err(Error { at: section.offset, kind });
         }
-        let symbols = self.rows_of_class::<Symbol>(&section, encoding)?;
+        let symbols = self.rows_of_class::<Symbol, C>(
+            section.offset,
+            section.file_size(),
+            section.entry_size,
+        )?;
         let names = self.string_table(section.link, "sh_link")?;
         let extended = self.extended_indices(index)?;
         Ok(SymbolTable {
@@ -266,7 +269,10 @@ impl<'a> File<'a> {
 
     #[inline]
     fn linked_section(&self, index: u32, what: &'static str) -> Result<SectionHeader, Error> {
-        linked(&self.sections, &self.header, index, what)
+        usize::try_from(index).ok().and_then(|index| self.sections.get(index)).ok_or(Error {
+            at: self.header.section_headers,
+            kind: ErrorKind::NoSection { what, index, count: self.sections.len() as u64 },
+        })
     }
 
     /// Index of the first section of this type.
@@ -297,23 +303,20 @@ impl core::fmt::Debug for File<'_> {
     }
 }
 
-/// Section `index`, named by the field `what`.
-#[inline]
-fn linked(
-    sections: &Table<'_, SectionHeader>,
-    header: &FileHeader,
-    index: u32,
-    what: &'static str,
-) -> Result<SectionHeader, Error> {
-    usize::try_from(index).ok().and_then(|index| sections.get(index)).ok_or(Error {
-        at: header.section_headers,
-        kind: ErrorKind::NoSection { what, index, count: sections.len() as u64 },
-    })
+/// The one row at file offset `at`.
+fn one<E: Entry, C: Class>(bytes: &[u8], at: u64) -> Result<E::View, Error> {
+    match table::rows::<E::Raw<C>>(bytes, E::WHAT, at, 1)? {
+        [row, ..] => Ok((*row).into()),
+        [] => Err(Error {
+            at,
+            kind: ErrorKind::Outside { what: E::WHAT, count: 1, file: bytes.len() as u64 },
+        }),
+    }
 }
 
 /// The strings in a section that is to be a string table.
 #[inline]
-fn strings(bytes: &[u8], section: SectionHeader) -> Result<StringTable<'_>, Error> {
+pub(crate) fn strings(bytes: &[u8], section: SectionHeader) -> Result<StringTable<'_>, Error> {
     if section.r#type != SHT_STRTAB {
         let kind = ErrorKind::SectionType { what: "string table", found: section.r#type };
         return Err(Error { at: section.offset, kind });
@@ -323,54 +326,9 @@ fn strings(bytes: &[u8], section: SectionHeader) -> Result<StringTable<'_>, Erro
 
 /// The bytes of a section as they stand in the file.
 #[inline]
-fn data<'a>(bytes: &'a [u8], section: &SectionHeader) -> Result<&'a [u8], Error> {
+pub(crate) fn data<'a>(bytes: &'a [u8], section: &SectionHeader) -> Result<&'a [u8], Error> {
     match section.file_size() {
         0 => Ok(&[]),
         size => table::bytes(bytes, "section data", section.offset, size),
-    }
-}
-
-/// Section 0, which holds what the file header has no room for, if there are section headers.
-#[inline(always)]
-fn first_section(
-    bytes: &[u8],
-    encoding: Encoding,
-    header: &FileHeader,
-) -> Result<Option<SectionHeader>, Error> {
-    if header.section_headers == 0 {
-        return Ok(None);
-    }
-    let expected = with_class!(encoding, C => const { size_of::<<C as Class>::Shdr>() as u64 });
-    entry_size("e_shentsize", header.section_header_size, expected)?;
-    one::<SectionHeader>(bytes, encoding, header.section_headers).map(Some)
-}
-
-/// The program headers (gABI ch. 7).
-#[inline(always)]
-fn segments<'a>(
-    bytes: &'a [u8],
-    encoding: Encoding,
-    header: &FileHeader,
-    first: Option<SectionHeader>,
-) -> Result<Table<'a, ProgramHeader>, Error> {
-    let count = match (header.program_header_count, first) {
-        (PN_XNUM, Some(first)) => first.info,
-        (count, _) => count.into(),
-    };
-    if count == 0 {
-        return Ok(Table::empty());
-    }
-    let expected = with_class!(encoding, C => const { size_of::<<C as Class>::Phdr>() as u64 });
-    entry_size("e_phentsize", header.program_header_size, expected)?;
-    Table::parse(bytes, encoding, header.program_headers, count.into())
-}
-
-/// Checks an entry size in the file header.
-fn entry_size(what: &'static str, found: u16, expected: u64) -> Result<(), Error> {
-    let found = found.into();
-    if found == expected {
-        Ok(())
-    } else {
-        Err(Error { at: 0, kind: ErrorKind::EntrySize { what, found, expected } })
     }
 }

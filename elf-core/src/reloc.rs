@@ -44,7 +44,11 @@ impl Kind {
             field,
             select: None,
             stage: Stage::Link,
-            shape: field.shape(),
+            shape: match value.of {
+                // nothing is asked of the symbol, as the short way does
+                Role::Zero | Role::Place => field.shape().in_parts(),
+                _ => field.shape(),
+            },
         }
     }
 
@@ -320,6 +324,16 @@ pub(crate) enum Shape {
     Whole8,
     /// Piece by piece.
     Parts,
+}
+
+impl Shape {
+    /// The same, but never whole.
+    const fn in_parts(self) -> Self {
+        match self {
+            Self::Nothing => Self::Nothing,
+            _ => Self::Parts,
+        }
+    }
 }
 
 /// Whose byte order a word has.

@@ -90,29 +90,17 @@ pub(crate) fn row<E: Entry>(
     offset: u64,
     at: u64,
 ) -> Result<E::View, Error> {
-    let row = one::<E>(bytes, encoding, offset);
+    let row = with_class!(encoding, C => rows::<E::Raw<C>>(bytes, E::WHAT, offset, 1).map(|rows| first::<E, C>(rows)));
     let at = at.saturating_add(offset);
     let outside = Error {
         at,
         kind: ErrorKind::Outside { what: E::WHAT, count: 1, file: bytes.len() as u64 },
     };
-    row.map_err(|_| outside)
+    row.ok().flatten().ok_or(outside)
 }
 
-/// The one row at file offset `at`.
-///
-/// # Errors
-/// [`ErrorKind::Outside`] unless all of it lies inside the file.
-#[cfg_attr(target_pointer_width = "64", inline)]
-pub(crate) fn one<E: Entry>(file: &[u8], encoding: Encoding, at: u64) -> Result<E::View, Error> {
-    #[cfg(target_pointer_width = "64")]
-    let found = with_class!(encoding, C => {
-        rows::<E::Raw<C>>(file, E::WHAT, at, 1)?.first().map(|&row| row.into())
-    });
-    #[cfg(not(target_pointer_width = "64"))]
-    let found = Table::<E>::parse(file, encoding, at, 1)?.get(0);
-    let outside = ErrorKind::Outside { what: E::WHAT, count: 1, file: file.len() as u64 };
-    found.ok_or(Error { at, kind: outside })
+fn first<E: Entry, C: Class>(rows: &[E::Raw<C>]) -> Option<E::View> {
+    rows.first().map(|&row| row.into())
 }
 
 /// What a table holds: a raw row in each class, one plain view for all.
@@ -172,36 +160,43 @@ impl<'a, E: Entry> Table<'a, E> {
     ///
     /// # Errors
     /// [`ErrorKind::Outside`] unless all of them lie inside `file`.
-    #[cfg_attr(target_pointer_width = "64", inline(always))]
     pub fn parse(file: &'a [u8], encoding: Encoding, at: u64, count: u64) -> Result<Self, Error> {
-        Ok(Self(match encoding {
-            Encoding::Elf32Le => Rows::Elf32Le(rows(file, E::WHAT, at, count)?),
-            Encoding::Elf32Be => Rows::Elf32Be(rows(file, E::WHAT, at, count)?),
-            Encoding::Elf64Le => Rows::Elf64Le(rows(file, E::WHAT, at, count)?),
-            Encoding::Elf64Be => Rows::Elf64Be(rows(file, E::WHAT, at, count)?),
-        }))
+        with_class!(encoding, C => Self::of_class::<C>(file, at, count))
     }
 
     /// As many rows as `size` bytes at file offset `at` hold.
     ///
     /// # Errors
     /// [`ErrorKind::Outside`] unless the bytes lie inside `file`; [`ErrorKind::UnevenTable`] if a part of a row is left.
-    #[cfg_attr(target_pointer_width = "64", inline(always))]
     pub fn parse_bytes(
         file: &'a [u8],
         encoding: Encoding,
         at: u64,
         size: u64,
     ) -> Result<Self, Error> {
-        let entry = with_class!(encoding, C => const { size_of::<E::Raw<C>>() });
-        let uneven = ErrorKind::UnevenTable { what: E::WHAT, size, entry: entry as u64 };
+        with_class!(encoding, C => Self::of_bytes::<C>(file, at, size))
+    }
+
+    /// [`parse`](Self::parse), where the class is known.
+    #[inline]
+    pub(crate) fn of_class<C: Class>(file: &'a [u8], at: u64, count: u64) -> Result<Self, Error> {
+        rows(file, E::WHAT, at, count).map(C::table)
+    }
+
+    /// [`parse_bytes`](Self::parse_bytes), where the class is known.
+    #[inline]
+    pub(crate) fn of_bytes<C: Class>(file: &'a [u8], at: u64, size: u64) -> Result<Self, Error> {
+        let entry = const { size_of::<E::Raw<C>>() };
         // a size that no memory has is not divided: small machines have no instruction for that
-        let rows =
-            usize::try_from(size).ok().map(|size| (size / entry.max(1), size % entry.max(1)));
-        match rows {
-            Some((count, 0)) => Self::parse(file, encoding, at, count as u64),
-            Some(_) => Err(Error { at, kind: uneven }),
-            None => Self::parse(file, encoding, at, size),
+        let parts =
+            usize::try_from(size).map(|size| (size.checked_div(entry), size.checked_rem(entry)));
+        match parts {
+            Ok((Some(count), Some(0))) => Self::of_class::<C>(file, at, count as u64),
+            Err(_) => Self::of_class::<C>(file, at, size),
+            Ok(_) => {
+                let kind = ErrorKind::UnevenTable { what: E::WHAT, size, entry: entry as u64 };
+                Err(Error { at, kind })
+            }
         }
     }
 

@@ -58,7 +58,7 @@ pub enum ErrorKind {
         /// The alignment in bytes.
         alignment: u64,
     },
-    /// The section's own address overlaps another section's, shares a page with another permission, or is below the base.
+    /// The section's own address overlaps another section's, or is below the base.
     Overlap {
         /// The section's address.
         address: u64,
@@ -94,6 +94,17 @@ pub enum ErrorKind {
     },
     /// A relocation asks for a symbol that a function of the object would have to find first (`STT_GNU_IFUNC`).
     Indirect {
+        /// Index of the symbol.
+        symbol: u32,
+        /// `r_offset` of the relocation.
+        offset: u64,
+        /// Its `r_type`.
+        r#type: u32,
+        /// Name of the type.
+        name: &'static str,
+    },
+    /// A relocation asks for a local symbol of a section group of which another object's copy is taken.
+    Dropped {
         /// Index of the symbol.
         symbol: u32,
         /// `r_offset` of the relocation.
@@ -144,6 +155,12 @@ impl fmt::Display for ErrorKind {
             }
             Self::Indirect { symbol, offset, name, .. } => {
                 write!(f, "{name} at offset {offset:#x}: symbol {symbol} is an indirect function")
+            }
+            Self::Dropped { symbol, offset, name, .. } => {
+                write!(
+                    f,
+                    "{name} at offset {offset:#x}: symbol {symbol} is in a section group that is not taken"
+                )
             }
             Self::SymbolTable { link } => {
                 write!(f, "relocations mean section {link}, not the symbol table")

@@ -5,13 +5,15 @@ use crate::options::Options;
 use crate::place::{Group, Spans, alignment_of, group_of};
 use crate::storage::{ObjectSlot, SectionSlot, SectionState};
 use core::num::NonZeroU32;
-use elf_core::File;
+use elf_core::{File, SectionFlags, SectionHeader};
 
-/// Sections at addresses of their own, as a list by rising address that runs through their slots.
+/// Sections at addresses of their own, as a list that runs through their slots.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fixed {
     first: Option<NonZeroU32>,
     last: Option<NonZeroU32>,
+    /// Some section starts before one that came earlier.
+    unsorted: bool,
 }
 
 /// Appends every section of one object that occupies memory to its group; those that are dropped already stay so.
@@ -39,7 +41,10 @@ pub(crate) fn place(
         let error = |kind| Error { object: number, section: index, kind };
         let alignment = alignment_of(&header, options).map_err(error)?;
         if header.address == 0 {
-            slot.offset = spans.append(group, header.size, alignment).map_err(error)?;
+            slot.unwinding = is_unwinding(file, &header);
+            // a length of 0 ends unwinding tables (LSB, "Exception Frames"): linkers add it
+            let room = if slot.unwinding { header.size.saturating_add(4) } else { header.size };
+            slot.offset = spans.append(group, room, alignment).map_err(error)?;
             slot.state = SectionState::Placed(group);
         } else {
             let overlap = error(ErrorKind::Overlap { address: header.address });
@@ -47,50 +52,63 @@ pub(crate) fn place(
             slot.state = SectionState::Placed(Group::Fixed);
             let end = slot.offset.checked_add(header.size).ok_or(error(ErrorKind::TooLarge))?;
             spans.fixed_end = spans.fixed_end.max(end);
-            fixed.insert(at, sections).ok_or(overlap)?;
+            fixed.append(at, sections).ok_or(overlap)?;
         }
         Ok(())
     })
 }
 
+/// Whether a section tells how to unwind.
+fn is_unwinding(file: &File<'_>, header: &SectionHeader) -> bool {
+    let constant = header.flags & (ALLOC | WRITE | EXECINSTR) == ALLOC;
+    constant && file.section_name(header).is_ok_and(|name| name == ".eh_frame")
+}
+
+const ALLOC: SectionFlags = SectionFlags::ALLOC;
+const WRITE: SectionFlags = SectionFlags::WRITE;
+const EXECINSTR: SectionFlags = SectionFlags::EXECINSTR;
+
 impl Fixed {
-    /// Enters section `at` behind all that start before it. `None` if it overlaps one.
-    fn insert(&mut self, at: usize, sections: &mut [SectionSlot]) -> Option<()> {
+    /// Enters section `at` as the last.
+    fn append(&mut self, at: usize, sections: &mut [SectionSlot]) -> Option<()> {
         let number = u32::try_from(at).ok().and_then(NonZeroU32::new)?;
-        let new = *sections.get(at)?;
-        // most files have them in order: look at the last one first
-        let append = self
-            .last
-            .and_then(|last| slot(sections, last))
-            .is_none_or(|last| last.offset <= new.offset);
-        let (mut before, mut after) = if append { (self.last, None) } else { (None, self.first) };
-        while let Some(next) =
-            after.and_then(|number| slot(sections, number)).filter(|next| next.offset < new.offset)
-        {
-            before = after;
-            after = next.next;
-        }
-        let clear_before = before
-            .and_then(|number| slot(sections, number))
-            .is_none_or(|slot| slot.end() <= new.offset);
-        let clear_after = after
-            .and_then(|number| slot(sections, number))
-            .is_none_or(|slot| new.end() <= slot.offset);
-        if !(clear_before && clear_after) {
-            return None;
-        }
-        sections.get_mut(at)?.next = after;
-        match before {
-            Some(before) => sections.get_mut(before.get() as usize)?.next = Some(number),
+        let new = key(sections, number);
+        match self.last {
             None => self.first = Some(number),
+            Some(last) => {
+                self.unsorted |= new < key(sections, last);
+                sections.get_mut(last.get() as usize)?.next = Some(number);
+            }
         }
-        if after.is_none() {
-            self.last = Some(number);
-        }
+        self.last = Some(number);
         Some(())
     }
 
-    /// Numbers of the sections, by rising address.
+    /// Brings the sections into the order of their addresses, now that all are there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Overlap`] of two that overlap, for the one that came later. What is empty overlaps nothing.
+    pub(crate) fn finish(
+        &mut self,
+        objects: &[ObjectSlot<'_>],
+        sections: &mut [SectionSlot],
+        options: &Options,
+    ) -> Result<(), Error> {
+        if self.unsorted {
+            self.first = sort(self.first, sections);
+        }
+        let (mut end, mut owner) = (0, 0);
+        for at in self.iter(sections) {
+            let Some(slot) = sections.get(at).filter(|slot| slot.size > 0) else { continue };
+            if slot.offset < end {
+                return Err(overlap(at.max(owner), objects, sections, options));
+            }
+            (end, owner) = (slot.end(), at);
+        }
+        Ok(())
+    }
+
+    /// Numbers of the sections, once [`finish`](Self::finish)ed by rising address.
     pub(crate) fn iter(self, sections: &[SectionSlot]) -> impl Iterator<Item = usize> + '_ {
         let next = |&number: &NonZeroU32| slot(sections, number).and_then(|slot| slot.next);
         core::iter::successors(self.first, next).map(|number| number.get() as usize)
@@ -106,4 +124,73 @@ impl SectionSlot {
 
 fn slot(sections: &[SectionSlot], number: NonZeroU32) -> Option<SectionSlot> {
     sections.get(number.get() as usize).copied()
+}
+
+/// By what sections are ordered: of those at one address the empty ones come first.
+fn key(sections: &[SectionSlot], number: NonZeroU32) -> (u64, u64) {
+    slot(sections, number).map_or((0, 0), |slot| (slot.offset, slot.size))
+}
+
+/// The list sorted: each bin holds a run of twice as many as the one before, or none.
+#[cold]
+fn sort(mut list: Option<NonZeroU32>, sections: &mut [SectionSlot]) -> Option<NonZeroU32> {
+    let mut bins = [None; u32::BITS as usize];
+    while let Some(number) = list {
+        list = sections.get_mut(number.get() as usize).and_then(|slot| slot.next.take());
+        let mut run = Some(number);
+        for bin in &mut bins {
+            match bin.take() {
+                Some(earlier) => run = merge(earlier, run, sections),
+                None => {
+                    *bin = run;
+                    break;
+                }
+            }
+        }
+    }
+    bins.into_iter().flatten().fold(None, |run, earlier| merge(earlier, run, sections))
+}
+
+/// Two sorted lists as one; of equals those of `earlier` come first.
+fn merge(
+    earlier: NonZeroU32,
+    later: Option<NonZeroU32>,
+    sections: &mut [SectionSlot],
+) -> Option<NonZeroU32> {
+    let (mut rests, mut first, mut last) = ((Some(earlier), later), None, None::<NonZeroU32>);
+    loop {
+        let next = match rests {
+            (Some(one), Some(other)) if key(sections, other) < key(sections, one) => other,
+            (Some(one), Some(_)) => one,
+            (rest, None) | (None, rest) => rest?,
+        };
+        match last.and_then(|last| sections.get_mut(last.get() as usize)) {
+            Some(slot) => slot.next = Some(next),
+            None => first = Some(next),
+        }
+        let (Some(_), Some(_)) = rests else { return first };
+        let rest = slot(sections, next).and_then(|slot| slot.next);
+        if rests.0 == Some(next) {
+            rests.0 = rest
+        } else {
+            rests.1 = rest
+        }
+        last = Some(next);
+    }
+}
+
+/// Section `at`, of all, overlaps another.
+#[cold]
+fn overlap(
+    at: usize,
+    objects: &[ObjectSlot<'_>],
+    sections: &[SectionSlot],
+    options: &Options,
+) -> Error {
+    let number = objects.partition_point(|object| object.first_section <= at).saturating_sub(1);
+    let first = objects.get(number).map_or(0, |object| object.first_section);
+    let offset = sections.get(at).map_or(0, |slot| slot.offset);
+    let address = offset.wrapping_add(options.base.unwrap_or(0));
+    let section = at.saturating_sub(first) as u32;
+    Error { object: number, section, kind: ErrorKind::Overlap { address } }
 }

@@ -3,8 +3,9 @@
 use crate::error::{Error, ErrorKind};
 use crate::layout::{GOT_SLOTS, Layout, stub_size};
 use crate::needs;
+use crate::place::Group;
 use crate::resolve::Symbols;
-use crate::storage::Needs;
+use crate::storage::{Needs, SectionState};
 use elf_core::names::SHT_NOBITS;
 use elf_core::{
     ApplyError, ApplyErrorKind, Arch, Record, Role, SectionMut, Slot, Stub, apply, apply_all,
@@ -96,7 +97,11 @@ impl<A: Arch> Layout<'_, '_, A> {
                 return Ok(());
             };
             let Some(offset) = self.offset_of(&target.slot) else { return Ok(()) };
-            let bytes = part(image, offset, target.slot.size).unwrap_or_default();
+            let bytes = match target.slot.state {
+                // its room is the next section's
+                SectionState::Placed(Group::TlsZero) => &mut [],
+                _ => part(image, offset, target.slot.size).unwrap_or_default(),
+            };
             let mut section = SectionMut { bytes, address: base.wrapping_add(offset), big_endian };
             apply_all::<A>(target.records, &mut section, &symbols).map_err(|error| Error {
                 object: number,

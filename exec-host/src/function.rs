@@ -4,6 +4,19 @@ use core::marker::PhantomData;
 use core::ops::Deref;
 
 /// A function of a loaded module, to be called like the pointer it derefs to.
+///
+/// It borrows the module, so that its code is there as long as it is:
+///
+/// ```compile_fail,E0505
+/// # use exec_host::{Module, Process};
+/// # let object = include_bytes!("../../fixtures/x86_64/elftest.o");
+/// # let mut process = Process::new();
+/// let module = Module::load([&object[..]], &mut |name| process.find(name))?;
+/// let foo = unsafe { module.get::<unsafe extern "C" fn(i32) -> f32>("foo")? };
+/// drop(module); // cannot move out of `module` because it is borrowed
+/// unsafe { foo(321) };
+/// # Ok::<(), exec_host::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Function<'m, F> {
     pointer: F,

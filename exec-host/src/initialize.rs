@@ -88,12 +88,21 @@ impl Calls {
         Ok(Self { initialize: addresses(initialize), finalize: addresses(finalize), handle })
     }
 
-    /// Whether there is nothing to call.
-    pub(crate) fn is_empty(&self, order: Order) -> bool {
-        match order {
-            Order::Initialize => self.initialize.is_empty(),
-            Order::Finalize => self.finalize.is_empty(),
+    /// Whether there are no constructors.
+    pub(crate) const fn needs_no_initialization(&self) -> bool {
+        self.initialize.is_empty()
+    }
+
+    /// Calls what the objects' code has registered with `__cxa_atexit` under their handle, which then is free again.
+    ///
+    /// # Safety
+    /// What was registered, if anything, is sound to call, and still mapped.
+    pub(crate) unsafe fn run_registered(&self) {
+        unsafe extern "C" {
+            fn __cxa_finalize(handle: *mut c_void);
         }
+        // SAFETY: the handle is this module's alone, so that nothing of others is called; the caller vouches for ours.
+        unsafe { __cxa_finalize(core::ptr::with_exposed_provenance_mut(self.handle as usize)) };
     }
 
     /// Calls them.
@@ -103,18 +112,11 @@ impl Calls {
     pub(crate) unsafe fn run(&self, order: Order) {
         unsafe extern "C" {
             static environ: *const *const c_char;
-            fn __cxa_finalize(handle: *mut c_void);
         }
         type Initializer = unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char);
         let calls = match order {
             Order::Initialize => &self.initialize,
-            Order::Finalize => {
-                // SAFETY: runs what constructors have registered under this handle, which is this module's alone.
-                unsafe {
-                    __cxa_finalize(core::ptr::with_exposed_provenance_mut(self.handle as usize))
-                };
-                &self.finalize
-            }
+            Order::Finalize => &self.finalize,
         };
         let arguments: [*const c_char; 1] = [core::ptr::null()];
         for &address in calls {

@@ -5,12 +5,14 @@ use crate::error::Error;
 use crate::function::{Function, FunctionPointer};
 use crate::initialize::{Calls, Order};
 use crate::memory::Mapping;
+use crate::unwind::Unwinding;
 use core::ops::Range;
 use elf_core::{File, Name, SegmentFlags};
-use elf_layout::{External, Layout, Mode, Options, Room};
+use elf_layout::{External, Layout, Mode, Options, Room, Sort};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Objects in executable memory. Dropping it runs destructors and gives everything back.
+/// Objects in executable memory. Dropping it runs what their code has registered with `__cxa_atexit`, then, if it was
+/// [initialized](Self::initialize), their destructors, and gives everything back.
 ///
 /// `B` holds the bytes of an object: `&[u8]`, `Vec<u8>`, a mapped file. They are kept for their symbol names.
 #[derive(Debug)]
@@ -20,7 +22,10 @@ pub struct Module<B> {
     globals: Vec<Box<[u64]>>,
     code: Vec<Range<u64>>,
     calls: Calls,
+    /// Somebody has vouched for constructors and destructors.
     initialized: AtomicBool,
+    #[expect(dead_code, reason = "dropped before the memory")]
+    unwinding: Unwinding,
     memory: Mapping,
 }
 
@@ -54,6 +59,7 @@ impl<B: AsRef<[u8]>> Module<B> {
             Mapping::new(size(layout.size())?, size(layout.alignment())?, layout.limit())?;
         let base = memory.address();
         layout.write_zeroed(memory.bytes_mut(), base).map_err(Error::Layout)?;
+        copy_constants(&layout, memory.bytes_mut(), externals);
         let code: Vec<_> = layout
             .segments()
             .filter(|segment| segment.flags.contains(SegmentFlags::EXECUTE))
@@ -65,14 +71,18 @@ impl<B: AsRef<[u8]>> Module<B> {
         let calls = Calls::collect(&layout, memory.bytes_mut(), &code)?;
         layout.segments().try_for_each(|segment| memory.protect(&segment))?;
         let globals = globals(&layout, base);
-        let initialized = AtomicBool::new(calls.is_empty(Order::Initialize));
-        Ok(Self { objects, globals, code, calls, initialized, memory })
+        let tables = layout.unwinding_tables().map(|(offset, _)| base.wrapping_add(offset));
+        // SAFETY: the tables are relocated, in memory that the module keeps.
+        let unwinding = unsafe { Unwinding::register(tables) };
+        let initialized = AtomicBool::new(false);
+        Ok(Self { objects, globals, code, calls, initialized, unwinding, memory })
     }
 
-    /// Runs the objects' constructors, in the order of their priorities, once. Functions are given out only afterwards.
+    /// Runs the objects' constructors, in the order of their priorities, once. Functions are given out only afterwards. The
+    /// destructors will run when the module is dropped.
     ///
     /// # Safety
-    /// The constructors are code of the objects: whatever they do must be sound in this process.
+    /// Constructors and destructors are code of the objects: whatever they do must be sound in this process.
     pub unsafe fn initialize(&self) {
         if !self.initialized.swap(true, Ordering::AcqRel) {
             // SAFETY: the caller vouches for the constructors; they are in our code, which is executable now.
@@ -83,7 +93,7 @@ impl<B: AsRef<[u8]>> Module<B> {
     /// Whether there are constructors that [`initialize`](Self::initialize) has not run yet.
     #[must_use]
     pub fn needs_initialization(&self) -> bool {
-        !self.initialized.load(Ordering::Acquire)
+        !self.calls.needs_no_initialization() && !self.initialized.load(Ordering::Acquire)
     }
 
     /// The function `name`, as a pointer that cannot outlive the module.
@@ -140,8 +150,10 @@ impl<B: AsRef<[u8]>> Module<B> {
 
 impl<B> Drop for Module<B> {
     fn drop(&mut self) {
-        if self.initialized.load(Ordering::Acquire) && !self.calls.is_empty(Order::Initialize) {
-            // SAFETY: the constructors ran, so that destructors may; no function of ours is borrowed any more.
+        // SAFETY: it was registered by code of ours, which somebody vouched for who called it; no function is borrowed any more.
+        unsafe { self.calls.run_registered() };
+        if self.initialized.load(Ordering::Acquire) {
+            // SAFETY: who initialized the module vouched for its destructors as well.
             unsafe { self.calls.run(Order::Finalize) };
         }
     }
@@ -153,6 +165,31 @@ fn parse<B: AsRef<[u8]>>(objects: &[B]) -> Result<Vec<File<'_>>, Error> {
         File::parse(bytes.as_ref()).map_err(|error| Error::Elf { object, error })
     });
     parsed.collect()
+}
+
+/// Fills the room that the layout has for constants of the process.
+fn copy_constants(
+    layout: &Layout<'_, '_, Host>,
+    image: &mut [u8],
+    externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+) {
+    for copy in layout.copies() {
+        let file = layout.files().get(copy.object);
+        let table = file.and_then(|file| file.symbol_table().ok()?);
+        let name = table.and_then(|table| table.name_of(&table.get(copy.symbol).ok()?).ok());
+        let Some(External { address, sort: Sort::Constant { size } }) =
+            name.and_then(&mut *externals)
+        else {
+            continue;
+        };
+        let place = usize::try_from(copy.offset).ok().and_then(|offset| image.get_mut(offset..));
+        let Some(place) = place.and_then(|rest| rest.get_mut(..usize::try_from(size).ok()?)) else {
+            continue;
+        };
+        let data = core::ptr::with_exposed_provenance::<u8>(address as usize);
+        // SAFETY: whoever answers with constant data vouches that so many bytes are there and never change.
+        place.copy_from_slice(unsafe { core::slice::from_raw_parts(data, place.len()) });
+    }
 }
 
 /// Addresses of the symbols that are not local, for an image at `base`.

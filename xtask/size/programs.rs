@@ -1,6 +1,8 @@
 //! What is measured: the least that a program does with each of the layers.
 
-use elf_core::{Arch, Error, File, Name};
+use elf_core::names::{SHT_RELA, SHT_SYMTAB};
+use elf_core::{Arch, ClassFile, Elf64, Error, File, Name, Record, SectionHeader, Symbol};
+use zerocopy::LE;
 use elf_layout::{External, Layout, Options, Storage};
 
 use crate::harness::seen;
@@ -19,6 +21,33 @@ pub fn parse(bytes: &'static [u8]) -> Result<(), Error> {
         for (index, symbol) in (0..u32::MAX).zip(table.symbols()) {
             seen(table.name_of(&symbol)?);
             seen(table.section_of(index, &symbol)?);
+        }
+    }
+    Ok(())
+}
+
+/// The same, of one class only and with the forms of relocations that its objects have: what firmware needs to look into one.
+pub fn parse_class(bytes: &'static [u8]) -> Result<(), Error> {
+    let file = ClassFile::<Elf64<LE>>::parse(bytes)?;
+    let names = file.section_names()?;
+    for row in file.sections() {
+        let section = SectionHeader::from(*row);
+        seen(names.get(section.name)?);
+        match section.r#type {
+            SHT_RELA => file.rela(&section)?.iter().for_each(|row| {
+                seen(Record::from(*row));
+            }),
+            SHT_SYMTAB => {
+                let names = file.string_table(section.link, "sh_link")?;
+                for row in file.symbols(&section)? {
+                    let symbol = Symbol::from(*row);
+                    seen(names.get(symbol.name)?);
+                    seen(symbol);
+                }
+            }
+            _ => {
+                seen(file.section_data(&section)?);
+            }
         }
     }
     Ok(())

@@ -10,6 +10,7 @@ mod bare_metal;
 mod calls;
 mod ci;
 mod fixtures;
+mod fuzz;
 mod generate;
 mod image;
 mod layers;
@@ -42,6 +43,7 @@ const TASKS: &[Task] = &[
     task::<calls::Calls>      ("calls",    "Link the fixtures with the system's linker and check fixtures/calls.toml"),
     task::<no_panic::NoPanic> ("no-panic", "Prove that no entry point of the lower crates can panic or allocates; tell their stack"),
     task::<size::Size>        ("size",     "Code of the lower crates on small machines, beside its budget"),
+    task::<fuzz::Fuzz>        ("fuzz",     "Run the fuzz targets on seeds made of the fixtures"),
     task::<bare_metal::BareMetal>("bare-metal", "Boot firmware that links objects: examples/bare-metal"),
     task::<generate::Generate>("generate", "Make large inputs for benches"),
 ];

@@ -1,0 +1,230 @@
+//! What relocations get: GOT entries, stubs, addresses that fit.
+#![cfg(test)]
+
+mod support;
+
+use elf_core::names::*;
+use elf_core::{ApplyErrorKind, Slot};
+use elf_layout::{ErrorKind, Options};
+use support::{
+    BASE, CODE, FAR, NEAR, Object, Place, READ, WRITE, half, image, image_error, laid_out, plan,
+    process, word,
+};
+
+const R_X86_64_64: u32 = 1;
+const R_X86_64_PC32: u32 = 2;
+const R_X86_64_PLT32: u32 = 4;
+const R_X86_64_GOTPCREL: u32 = 9;
+const R_X86_64_32: u32 = 10;
+const R_X86_64_32S: u32 = 11;
+const R_X86_64_SIZE64: u32 = 33;
+const R_X86_64_REX_GOTPCRELX: u32 = 42;
+
+/// An object whose code refers to `symbols` one after the other, eight bytes each, by `kind`.
+fn uses(kind: u32, symbols: &[&str]) -> Object {
+    let mut object = Object::new();
+    let text = object.section(".text", CODE, 16, &vec![0; 8 * symbols.len()]);
+    for (at, name) in symbols.iter().enumerate() {
+        let symbol = object.undefined(name);
+        object.relocation(text, 8 * at as u64, kind, symbol, 0);
+    }
+    object
+}
+
+#[test]
+fn one_got_entry_for_each_symbol() {
+    let mut one = uses(R_X86_64_GOTPCREL, &["far", "near"]);
+    one.relocation(1, 4, R_X86_64_REX_GOTPCRELX, 0, 0);
+    let mut two = uses(R_X86_64_REX_GOTPCRELX, &["near", "own", "far"]);
+    let data = two.section(".data", WRITE, 8, &[0; 8]);
+    two.global("own3", data, 0);
+    let mut three = Object::new();
+    let own = three.section(".rodata", READ, 8, &[0; 8]);
+    three.global("own", own, 4);
+    laid_out(&[&one, &two, &three], |layout| {
+        let entries: Vec<_> = layout.got_entries().collect();
+        assert_eq!(entries.len(), 3, "{entries:?}");
+        assert_eq!(layout.got().1, 24);
+        assert!(entries.iter().all(|entry| entry.content == Slot::Address));
+        assert!(
+            entries.iter().any(|entry| (entry.object, entry.symbol) == (2, 1)),
+            "by its definition"
+        );
+        assert_eq!(layout.stubs().count(), 0);
+        let image = image(layout).unwrap();
+        let target = |object: usize, offset: u64| {
+            let place = layout.section(object, 1).unwrap() + offset;
+            word(&image, place.wrapping_add_signed(half(&image, place)))
+        };
+        assert_eq!([target(0, 0), target(0, 4), target(1, 16)], [FAR; 3]);
+        assert_eq!([target(0, 8), target(1, 0)], [NEAR; 2]);
+        assert_eq!(target(1, 8), BASE + layout.section(2, own).unwrap() + 4);
+    });
+}
+
+#[test]
+fn stubs_only_where_the_target_is_out_of_reach() {
+    let names = ["far", "near", "far", "own", "far_data", "near_data"];
+    let one = uses(R_X86_64_PLT32, &names);
+    let mut two = uses(R_X86_64_PLT32, &["far"]);
+    two.global("own", 1, 4);
+    laid_out(&[&one, &two], |layout| {
+        let image = image(layout).unwrap();
+        let target = |object: usize, offset: u64| {
+            let place = layout.section(object, 1).unwrap() + offset;
+            (BASE + place).wrapping_add_signed(half(&image, place))
+        };
+        let stub = |address: u64| layout.stubs().any(|stub| BASE + stub.offset == address);
+        let through = |address: u64| {
+            let at = address - BASE;
+            assert_eq!(image[at as usize..][..2], [0xff, 0x25]);
+            word(&image, (at + 6).wrapping_add_signed(half(&image, at + 2)))
+        };
+        assert!(stub(target(0, 0)) && through(target(0, 0)) == FAR);
+        assert_eq!(target(0, 0), target(0, 16));
+        assert_eq!(target(0, 0), target(1, 0), "one stub for all objects");
+        assert_eq!(target(0, 8), NEAR);
+        assert_eq!(target(0, 24), BASE + layout.section(1, 1).unwrap() + 4);
+        assert!(through(target(0, 32)) == FAR, "a branch to what is no function as well");
+        assert_eq!(target(0, 40), NEAR);
+        assert_eq!(layout.stubs().count(), 4, "one for each external that is called");
+        for entry in layout.stubs() {
+            assert_eq!((entry.offset % 8, entry.size), (0, 8));
+        }
+    });
+}
+
+/// Every reference to a function out of reach means the same stub, so that its address is one.
+#[test]
+fn a_stub_is_the_address_of_a_function_out_of_reach() {
+    for kind in [R_X86_64_PC32, R_X86_64_32, R_X86_64_32S] {
+        let mut one = uses(kind, &["far"]);
+        one.relocation(1, 4, R_X86_64_PLT32, 0, -4);
+        let mut two = Object::new();
+        let data = two.section(".data", WRITE, 8, &[0; 16]);
+        let (far, near) = (two.undefined("far"), two.undefined("near"));
+        two.relocation(data, 0, R_X86_64_64, far, 0);
+        two.relocation(data, 8, R_X86_64_64, near, 0);
+        laid_out(&[&one, &two], |layout| {
+            let image = image(layout).unwrap();
+            let stub = BASE + layout.stubs().next().unwrap().offset;
+            let place = layout.section(0, 1).unwrap();
+            let found = match kind {
+                R_X86_64_PC32 => (BASE + place).wrapping_add_signed(half(&image, place)),
+                _ => half(&image, place) as u64,
+            };
+            assert_eq!(found, stub, "{kind}");
+            let data = layout.section(1, data).unwrap();
+            assert_eq!([word(&image, data), word(&image, data + 8)], [stub, NEAR], "{kind}");
+            let limit = if kind == R_X86_64_PC32 { None } else { Some(layout.limit().unwrap()) };
+            assert_eq!(layout.limit(), limit);
+        });
+    }
+    // within reach it has its own address
+    let near = uses(R_X86_64_PC32, &["near"]);
+    laid_out(&[&near], |layout| {
+        let image = image(layout).unwrap();
+        let place = layout.section(0, 1).unwrap();
+        assert_eq!((BASE + place).wrapping_add_signed(half(&image, place)), NEAR);
+    });
+}
+
+#[test]
+fn data_out_of_reach_is_an_error() {
+    for kind in [R_X86_64_PC32, R_X86_64_32, R_X86_64_32S] {
+        let object = uses(kind, &["near_data", "far_data"]);
+        laid_out(&[&object], |layout| {
+            let error = image_error(layout);
+            let ErrorKind::Apply(apply) = error.kind else { panic!("{error}") };
+            assert_eq!((apply.offset, apply.symbol), (8, 2));
+            assert!(matches!(apply.kind, ApplyErrorKind::Overflow { .. }), "{error}");
+        });
+    }
+}
+
+/// The first address too high for objects whose places are narrow.
+#[test]
+fn limits() {
+    let limit = |kind: u32, place: Place| {
+        let mut object = Object::new();
+        let data = object.section(".data", WRITE, 8, &[0; 16]);
+        let symbol = object.symbol("symbol", STB_GLOBAL, STT_OBJECT, place, 8, 8);
+        object.relocation(data, 0, kind, symbol, 0);
+        laid_out(&[&object], |layout| layout.limit())
+    };
+    let here = Place::In(1);
+    assert_eq!(limit(R_X86_64_64, here), None);
+    assert_eq!(limit(R_X86_64_PC32, here), None);
+    assert_eq!(limit(R_X86_64_32, here), Some(1 << 32));
+    assert_eq!(limit(R_X86_64_32S, here), Some(1 << 31));
+    assert_eq!(limit(R_X86_64_32S, Place::Common), Some(1 << 31));
+    assert_eq!(limit(R_X86_64_32S, Place::Absolute), None, "it stays where it is");
+    let both = {
+        let mut object = Object::new();
+        let data = object.section(".data", WRITE, 8, &[0; 16]);
+        let symbol = object.global("symbol", data, 0);
+        object.relocation(data, 0, R_X86_64_32S, symbol, 0);
+        object.relocation(data, 8, R_X86_64_32, symbol, 0);
+        object
+    };
+    laid_out(&[&both], |layout| {
+        assert_eq!(layout.limit(), Some(1 << 31), "the lower of both");
+        let mut image = vec![0; layout.size() as usize];
+        assert!(layout.write(&mut image, 1 << 31).is_err());
+        layout.write(&mut image, (1 << 31) - 4096).unwrap();
+        assert_eq!(half(&image, 0), (1 << 31) - 4096);
+    });
+}
+
+#[test]
+fn sizes_are_those_of_the_definition() {
+    let mut one = uses(R_X86_64_SIZE64, &["symbol", "common"]);
+    one.common("other", 1, 1);
+    let mut two = Object::new();
+    let data = two.section(".data", WRITE, 8, &[0; 8]);
+    two.symbol("symbol", STB_GLOBAL, STT_OBJECT, Place::In(data), 0, 0x77);
+    two.common("common", 0x20, 4);
+    let mut three = Object::new();
+    three.common("common", 0x40, 4);
+    laid_out(&[&one, &two, &three], |layout| {
+        let image = image(layout).unwrap();
+        let text = layout.section(0, 1).unwrap();
+        assert_eq!([word(&image, text), word(&image, text + 8)], [0x77, 0x40]);
+    });
+}
+
+/// The address that the code computes with and the place its bytes are at are two things.
+#[test]
+fn written_here_for_another_place() {
+    let mut object = uses(R_X86_64_GOTPCREL, &["near"]);
+    let data = object.section(".data", WRITE, 8, &[0; 8]);
+    let symbol = object.local("symbol", data, 4);
+    object.relocation(data, 0, R_X86_64_64, symbol, 0);
+    laid_out(&[&object], |layout| {
+        let size = layout.size() as usize;
+        let mut room = vec![0x77; size + 64];
+        for (start, base) in [(0, 0), (1, 0x7000), (33, 1 << 40), (64, 0xffff_ffff_ff00_0000)] {
+            layout.write(&mut room[start..], base).unwrap();
+            let image = &room[start..start + size];
+            let place = layout.section(0, data).unwrap();
+            assert_eq!(word(image, place), base + place + 4);
+            let text = layout.section(0, 1).unwrap();
+            assert_eq!(text.wrapping_add_signed(half(image, text)), layout.got().0);
+        }
+    });
+}
+
+/// The same objects laid out by the same storage give the same image twice, in whatever it was before.
+#[test]
+fn zeroed_memory_gets_the_same_bytes() {
+    let one = uses(R_X86_64_PLT32, &["far", "near"]);
+    let two = uses(R_X86_64_GOTPCREL, &["far", "near"]);
+    let objects = [one.build(), two.build()];
+    plan(&objects, Options::default(), &mut process, |layout| {
+        let layout = layout.unwrap();
+        let image = image(&layout).unwrap();
+        let mut zeroed = vec![0; image.len()];
+        layout.write_zeroed(&mut zeroed, BASE).unwrap();
+        assert_eq!(image, zeroed);
+    });
+}

@@ -1,0 +1,80 @@
+//! Fixtures of this machine, and what the system says of this process.
+
+#![allow(dead_code, reason = "each test uses a part")]
+
+use exec_host::{Error, Module, Process};
+use std::ops::Range;
+use std::path::Path;
+
+/// The folder of this machine's fixtures.
+pub(crate) const ARCH: &str = if cfg!(target_arch = "x86_64") { "x86_64" } else { "aarch64" };
+/// That of another machine.
+pub(crate) const OTHER: &str = if cfg!(target_arch = "x86_64") { "aarch64" } else { "x86_64" };
+
+/// A file of `fixtures/`.
+pub(crate) fn fixture(name: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures").join(name);
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// All fixtures of this machine that are relocatable objects, by name.
+pub(crate) fn objects() -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures").join(ARCH);
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with(".o"))
+        .collect();
+    names.sort();
+    names.into_iter().map(|name| (name.clone(), fixture(&format!("{ARCH}/{name}")))).collect()
+}
+
+/// Loads objects against what this process has.
+pub(crate) fn load(objects: &[&[u8]]) -> Result<Module<Vec<u8>>, Error> {
+    let mut process = Process::new();
+    Module::load(objects.iter().map(|bytes| bytes.to_vec()), &mut |name| process.find(name))
+}
+
+/// A line of `/proc/self/maps`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Map {
+    pub(crate) range: Range<u64>,
+    /// `r`, `w`, `x` and `p`, or dashes.
+    pub(crate) permissions: String,
+    pub(crate) path: String,
+}
+
+/// Everything that is mapped, by rising address.
+pub(crate) fn maps() -> Vec<Map> {
+    let text = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let line = |line: &str| {
+        let mut words = line.split_ascii_whitespace();
+        let (start, end) = words.next()?.split_once('-')?;
+        let number = |text: &str| u64::from_str_radix(text, 16).ok();
+        Some(Map {
+            range: number(start)?..number(end)?,
+            permissions: words.next()?.to_owned(),
+            path: words.nth(3).unwrap_or_default().to_owned(),
+        })
+    };
+    text.lines().map(|text| line(text).unwrap()).collect()
+}
+
+/// What is mapped of these addresses.
+pub(crate) fn mapped(range: &Range<u64>) -> Vec<Map> {
+    let overlaps = |map: &Map| map.range.start < range.end && range.start < map.range.end;
+    maps().into_iter().filter(overlaps).collect()
+}
+
+/// The addresses that a module occupies.
+pub(crate) fn extent<B: AsRef<[u8]>>(module: &Module<B>) -> Range<u64> {
+    let (start, size) = module.extent();
+    start..start + size
+}
+
+/// Address space and memory of this process, in pages.
+pub(crate) fn pages() -> (u64, u64) {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let mut words = text.split_ascii_whitespace().map(|word| word.parse().unwrap());
+    (words.next().unwrap(), words.next().unwrap())
+}

@@ -1,0 +1,146 @@
+//! Lays out any file in fixed storage, writes the image, and looks whether the layout is one.
+
+use super::placement;
+use super::sink::Sink;
+use elf_core::names::{EM_386, EM_AARCH64, EM_CUDA, SHT_NOBITS};
+use elf_core::{Arch, File, Name};
+use elf_layout::{
+    ErrorKind, External, Layout, Mode, ObjectSlot, Options, Requirements, SectionSlot, Storage,
+    SymbolSlot,
+};
+use reloc_aarch64::Aarch64;
+use reloc_cuda::Cuda;
+use reloc_x86::{I386, X86_64};
+
+/// Most objects.
+pub const OBJECTS: usize = 4;
+const SECTIONS: usize = 512;
+const SYMBOLS: usize = 1024;
+const NAMES: usize = 2048;
+/// Largest image that is written, in bytes.
+const IMAGE: u64 = 1 << 18;
+
+/// Lays out the file as segments and as one blob.
+pub fn run(bytes: &[u8]) {
+    if let Some(file) = Sink::default().result(File::parse(bytes)) {
+        files(&[file]);
+    }
+}
+
+/// Lays out files together, for the machine of the first.
+pub(super) fn files(files: &[File<'_>]) {
+    let Some(first) = files.first() else { return };
+    let base = Some(0x4000_0000);
+    let segments = Mode::Segments { page_size: 4096 };
+    for options in [
+        Options::default(),
+        Options { mode: segments, base },
+        Options { mode: Mode::Packed { section_alignment: 128 }, base: None },
+    ] {
+        match first.header().machine {
+            EM_386 => plan::<I386>(files, options),
+            EM_AARCH64 => plan::<Aarch64>(files, options),
+            EM_CUDA => plan::<Cuda>(files, options),
+            _ => plan::<X86_64>(files, options),
+        }
+    }
+}
+
+/// What a process might answer: near, far, data, or nothing, by the name's first byte.
+fn external(name: Name<'_>) -> Option<External> {
+    let byte = name.as_bytes().first().copied().unwrap_or(0);
+    let address = if byte & 2 != 0 { 0x7fff_f7a0_1230 } else { 0x4100_0000 };
+    match byte & 7 {
+        7 => None,
+        kind if kind & 1 != 0 => Some(External::function(address)),
+        2 => Some(External::constant(address, byte.into())),
+        _ => Some(External::new(address)),
+    }
+}
+
+fn plan<A: Arch>(files: &[File<'_>], options: Options) {
+    let mut sink = Sink::default();
+    let mut objects = [ObjectSlot::default(); OBJECTS];
+    let mut sections = [SectionSlot::default(); SECTIONS];
+    let (mut symbols, mut names) = ([SymbolSlot::default(); SYMBOLS], [u32::MAX; NAMES]);
+    let storage = Storage {
+        objects: &mut objects,
+        sections: &mut sections,
+        symbols: &mut symbols,
+        names: &mut names,
+    };
+    match Layout::<A>::plan(files, options, storage, &mut |name| external(name)) {
+        Ok(layout) => laid_out(&layout, &options, &mut sink),
+        Err(error) => {
+            sink.display(error);
+            assert!(error.object < files.len(), "it is one of the objects");
+            if let ErrorKind::Storage { needed, .. } = error.kind {
+                let all = Requirements::of(files).expect("the error came later");
+                assert!(
+                    [all.objects, all.sections, all.symbols, all.names].contains(&needed),
+                    "what is needed is known beforehand"
+                );
+            }
+        }
+    }
+}
+
+fn laid_out<A: Arch>(layout: &Layout<'_, '_, A>, options: &Options, sink: &mut Sink) {
+    placement::check(layout, options);
+    sink.debug((layout.limit(), layout.size(), layout.alignment()));
+    for (object, file) in layout.files().iter().enumerate() {
+        let table = file.symbol_table().expect("it was read before").into_iter();
+        let symbols = table.flat_map(|table| (0u32..).zip(table.symbols()));
+        for (index, symbol) in symbols {
+            let (owner, own) = layout.definition(object, index).expect("somebody stands for it");
+            assert_eq!(layout.definition(owner, own), Some((owner, own)), "and is itself");
+            assert_eq!(layout.symbol(object, index), layout.symbol(owner, own));
+            if index < 16 {
+                let table = file.symbol_table().expect("as above").expect("as above");
+                sink.debug(table.name_of(&symbol).ok().and_then(|name| layout.find(name)));
+            }
+        }
+    }
+    write(layout, options, sink);
+}
+
+fn write<A: Arch>(layout: &Layout<'_, '_, A>, options: &Options, sink: &mut Sink) {
+    if layout.size() > IMAGE {
+        return;
+    }
+    let size = layout.size() as usize;
+    let base = options.base.unwrap_or(layout.alignment().max(0x1_0000));
+    let mut image = vec![0xaa; size + 16];
+    if let Some(less) = size.checked_sub(1) {
+        assert!(layout.write(&mut image[..less], base).is_err(), "there is no room");
+        assert!(image.iter().all(|byte| *byte == 0xaa), "nothing was written");
+    }
+    match layout.write(&mut image, base) {
+        Err(error) => sink.display(error),
+        Ok(()) => {
+            assert_eq!(image[size..], [0xaa; 16], "what is behind the image is left alone");
+            let mut again = vec![0; size];
+            assert_eq!(layout.write_zeroed(&mut again, base), Ok(()));
+            assert!(image[..size] == again, "the same bytes again");
+            copied(layout, &image);
+        }
+    }
+}
+
+/// Sections without relocations are copies of the file's bytes.
+fn copied<A: Arch>(layout: &Layout<'_, '_, A>, image: &[u8]) {
+    for (object, file) in layout.files().iter().enumerate() {
+        for (index, header) in (0u32..).zip(file.sections()) {
+            let Some(offset) = layout.section(object, index) else { continue };
+            let relocated = file.sections().iter().any(|other| {
+                other.info == index && file.relocations(&other).is_ok_and(|rows| rows.is_some())
+            });
+            if relocated || header.r#type == SHT_NOBITS {
+                continue;
+            }
+            let data = file.section_data(&header).expect("it was copied");
+            let place = image.get(offset as usize..).and_then(|rest| rest.get(..data.len()));
+            assert!(place == Some(data), "section {index} of object {object} is copied");
+        }
+    }
+}
