@@ -2,9 +2,9 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use elf_core::names::{SHT_DYNSYM, SHT_REL, SHT_RELA, SHT_SYMTAB};
-use elf_core::{File, raw64};
+use elf_core::{ClassFile, Elf64, File, SectionHeader, raw64};
 use std::hint::black_box;
-use zerocopy::FromBytes;
+use zerocopy::{FromBytes, LE};
 
 /// What a walk adds up, so that every entry is really read.
 #[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
@@ -79,6 +79,33 @@ fn hoist(bytes: &[u8]) -> Sum {
                     let info = u64::from(record.symbol) << 32 | u64::from(record.r#type);
                     sum.add(record.offset.wrapping_add_signed(record.addend.unwrap_or(0)) ^ info);
                 });
+            }
+            _ => {}
+        }
+    }
+    sum
+}
+
+/// The same for files of one class.
+fn hoist_class(bytes: &[u8]) -> Sum {
+    let mut sum = Sum::default();
+    let file = ClassFile::<Elf64<LE>>::parse(bytes).expect("a file");
+    for row in file.sections() {
+        let section = SectionHeader::from(*row);
+        sum.add(section.size);
+        match section.r#type {
+            SHT_SYMTAB | SHT_DYNSYM => {
+                for symbol in file.symbols(&section).expect("symbols") {
+                    sum.add(symbol.st_value.get());
+                }
+            }
+            SHT_RELA => {
+                for record in file.rela(&section).expect("relocations") {
+                    sum.add(
+                        record.r_offset.get().wrapping_add_signed(record.r_addend.get())
+                            ^ record.r_info.get(),
+                    );
+                }
             }
             _ => {}
         }
@@ -175,9 +202,10 @@ fn parse(criterion: &mut Criterion) {
         let Some(bytes) = bytes else { continue };
         let bytes = bytes.as_slice();
         let expected = floor(bytes);
-        let walks: [(&str, Walk); 5] = [
+        let walks: [(&str, Walk); 6] = [
             ("floor", floor),
             ("hoist", hoist),
+            ("hoist-class", hoist_class),
             ("object", object),
             ("elf", elf),
             ("goblin", goblin),

@@ -1,12 +1,12 @@
 //! A file: header and tables checked once, the rest on demand.
 
 use crate::class::{Class, Encoding, with_class};
+use crate::class_file::ClassFile;
 use crate::error::{Error, ErrorKind};
 use crate::header::{FileHeader, encoding_of};
 use crate::name::{Name, StringTable};
 use crate::names::{
-    PN_XNUM, SHN_LORESERVE, SHN_XINDEX, SHT_DYNSYM, SHT_GROUP, SHT_STRTAB, SHT_SYMTAB,
-    SHT_SYMTAB_SHNDX,
+    SHN_LORESERVE, SHT_DYNSYM, SHT_GROUP, SHT_STRTAB, SHT_SYMTAB, SHT_SYMTAB_SHNDX,
 };
 use crate::section::{CompressionHeader, SectionFlags, SectionHeader};
 use crate::segment::ProgramHeader;
@@ -41,30 +41,16 @@ impl<'a> File<'a> {
 
     /// [`parse`](Self::parse), where the class is known.
     fn of_class<C: Class>(bytes: &'a [u8]) -> Result<Self, Error> {
-        let header = one::<FileHeader, C>(bytes, 0)?;
-        let first = first_section::<C>(bytes, &header)?;
-        let sections = match (first, u64::from(header.section_header_count)) {
-            (None, _) => Table::empty(),
-            (Some(first), 0) => Table::of_class::<C>(bytes, header.section_headers, first.size)?,
-            (Some(_), count) => Table::of_class::<C>(bytes, header.section_headers, count)?,
-        };
-        let segments = segments::<C>(bytes, &header, first)?;
-        let section_names_index = match (header.section_names, first) {
-            (SHN_XINDEX, Some(first)) => first.link,
-            (index, _) => index.into(),
-        };
-        let section_names = match section_names_index {
-            0 => StringTable::default(),
-            index => strings(bytes, linked(&sections, &header, index, "e_shstrndx")?)?,
-        };
+        let file = ClassFile::<C>::of_class(bytes)?;
+        let section_names = file.section_names()?;
         Ok(Self {
             bytes,
             encoding: C::ENCODING,
-            header,
-            sections,
-            segments,
+            header: (*file.header()).into(),
+            sections: C::table(file.sections()),
+            segments: C::table(file.segments()),
             section_names,
-            section_names_index,
+            section_names_index: file.section_names_index(),
         })
     }
 
@@ -172,26 +158,35 @@ impl<'a> File<'a> {
     /// # Errors
     /// [`ErrorKind::EntrySize`] if `sh_entsize` is neither 0 nor the gABI's, [`ErrorKind::UnevenTable`] if a part of a row is
     /// left, [`ErrorKind::Outside`] if the section leaves the file.
+    #[inline]
     pub fn rows<E: Entry>(&self, section: &SectionHeader) -> Result<Table<'a, E>, Error> {
-        with_class!(self.encoding, C => self.rows_of_class::<E, C>(section))
+        self.rows_at(section.offset, section.file_size(), section.entry_size)
+    }
+
+    /// [`rows`](Self::rows) of `size` bytes at `offset`: no section header need be in memory for it.
+    fn rows_at<E: Entry>(
+        &self,
+        offset: u64,
+        size: u64,
+        entry_size: u64,
+    ) -> Result<Table<'a, E>, Error> {
+        with_class!(self.encoding, C => self.rows_of_class::<E, C>(offset, size, entry_size))
     }
 
     /// [`rows`](Self::rows), where the class is known.
     #[inline]
     fn rows_of_class<E: Entry, C: Class>(
         &self,
-        section: &SectionHeader,
+        offset: u64,
+        size: u64,
+        entry_size: u64,
     ) -> Result<Table<'a, E>, Error> {
         let expected = const { size_of::<E::Raw<C>>() as u64 };
-        if section.entry_size != expected && section.entry_size != 0 {
-            let kind =
-                ErrorKind::EntrySize { what: "sh_entsize", found: section.entry_size, expected };
-            return Err(Error { at: section.offset, kind });
+        if entry_size != expected && entry_size != 0 {
+            let kind = ErrorKind::EntrySize { what: "sh_entsize", found: entry_size, expected };
+            return Err(Error { at: offset, kind });
         }
-        match section.file_size() {
-            0 => Ok(Table::empty()),
-            size => Table::of_bytes::<C>(self.bytes, section.offset, size),
-        }
+        if size == 0 { Ok(Table::empty()) } else { Table::of_bytes::<C>(self.bytes, offset, size) }
     }
 
     /// The symbol table (`SHT_SYMTAB`), if there is one.
@@ -231,7 +226,11 @@ impl<'a> File<'a> {
             let kind = ErrorKind::SectionType { what: "symbol table", found: section.r#type };
             return Err(Error { at: section.offset, kind });
         }
-        let symbols = self.rows_of_class::<Symbol, C>(&section)?;
+        let symbols = self.rows_of_class::<Symbol, C>(
+            section.offset,
+            section.file_size(),
+            section.entry_size,
+        )?;
         let names = self.string_table(section.link, "sh_link")?;
         let extended = self.extended_indices(index)?;
         Ok(SymbolTable {
@@ -268,7 +267,10 @@ impl<'a> File<'a> {
 
     #[inline]
     fn linked_section(&self, index: u32, what: &'static str) -> Result<SectionHeader, Error> {
-        linked(&self.sections, &self.header, index, what)
+        usize::try_from(index).ok().and_then(|index| self.sections.get(index)).ok_or(Error {
+            at: self.header.section_headers,
+            kind: ErrorKind::NoSection { what, index, count: self.sections.len() as u64 },
+        })
     }
 
     /// Index of the first section of this type.
@@ -310,23 +312,9 @@ fn one<E: Entry, C: Class>(bytes: &[u8], at: u64) -> Result<E::View, Error> {
     }
 }
 
-/// Section `index`, named by the field `what`.
-#[inline]
-fn linked(
-    sections: &Table<'_, SectionHeader>,
-    header: &FileHeader,
-    index: u32,
-    what: &'static str,
-) -> Result<SectionHeader, Error> {
-    usize::try_from(index).ok().and_then(|index| sections.get(index)).ok_or(Error {
-        at: header.section_headers,
-        kind: ErrorKind::NoSection { what, index, count: sections.len() as u64 },
-    })
-}
-
 /// The strings in a section that is to be a string table.
 #[inline]
-fn strings(bytes: &[u8], section: SectionHeader) -> Result<StringTable<'_>, Error> {
+pub(crate) fn strings(bytes: &[u8], section: SectionHeader) -> Result<StringTable<'_>, Error> {
     if section.r#type != SHT_STRTAB {
         let kind = ErrorKind::SectionType { what: "string table", found: section.r#type };
         return Err(Error { at: section.offset, kind });
@@ -336,48 +324,9 @@ fn strings(bytes: &[u8], section: SectionHeader) -> Result<StringTable<'_>, Erro
 
 /// The bytes of a section as they stand in the file.
 #[inline]
-fn data<'a>(bytes: &'a [u8], section: &SectionHeader) -> Result<&'a [u8], Error> {
+pub(crate) fn data<'a>(bytes: &'a [u8], section: &SectionHeader) -> Result<&'a [u8], Error> {
     match section.file_size() {
         0 => Ok(&[]),
         size => table::bytes(bytes, "section data", section.offset, size),
-    }
-}
-
-/// Section 0, which holds what the file header has no room for, if there are section headers.
-fn first_section<C: Class>(
-    bytes: &[u8],
-    header: &FileHeader,
-) -> Result<Option<SectionHeader>, Error> {
-    if header.section_headers == 0 {
-        return Ok(None);
-    }
-    entry_size("e_shentsize", header.section_header_size, const { size_of::<C::Shdr>() as u64 })?;
-    one::<SectionHeader, C>(bytes, header.section_headers).map(Some)
-}
-
-/// The program headers (gABI ch. 7).
-fn segments<'a, C: Class>(
-    bytes: &'a [u8],
-    header: &FileHeader,
-    first: Option<SectionHeader>,
-) -> Result<Table<'a, ProgramHeader>, Error> {
-    let count = match (header.program_header_count, first) {
-        (PN_XNUM, Some(first)) => first.info,
-        (count, _) => count.into(),
-    };
-    if count == 0 {
-        return Ok(Table::empty());
-    }
-    entry_size("e_phentsize", header.program_header_size, const { size_of::<C::Phdr>() as u64 })?;
-    Table::of_class::<C>(bytes, header.program_headers, count.into())
-}
-
-/// Checks an entry size in the file header.
-fn entry_size(what: &'static str, found: u16, expected: u64) -> Result<(), Error> {
-    let found = found.into();
-    if found == expected {
-        Ok(())
-    } else {
-        Err(Error { at: 0, kind: ErrorKind::EntrySize { what, found, expected } })
     }
 }

@@ -155,8 +155,14 @@ impl<'a> File<'a> {
         if section.r#type != SHT_HASH {
             return Ok(None);
         }
-        let data = self.section_data(section)?;
-        HashTable::parse(data, self.encoding(), self.has_wide_hash(), section.offset).map(Some)
+        // lld writes 32-bit words for every machine, and says so.
+        let wide = match section.entry_size {
+            4 => false,
+            8 => true,
+            _ => self.has_wide_hash(),
+        };
+        HashTable::parse(self.section_data(section)?, self.encoding(), wide, section.offset)
+            .map(Some)
     }
 
     /// Whether the words of hash tables have 64 bits.

@@ -1,4 +1,49 @@
 //! Zero-copy ELF parsing and the vocabulary of relocation, for programs without a heap or an operating system.
+//!
+//! For loaders, linkers, debuggers and firmware that read ELF files which they do not trust. A file is a `&[u8]`; all
+//! that is read of it borrows from there. Both classes and both byte orders are read through the same types.
+//!
+//! ```
+//! use elf_core::{Definition, File};
+//!
+//! # const BYTES: &[u8] = include_bytes!("../../fixtures/x86_64/elftest.o");
+//! let file = File::parse(BYTES)?;
+//! for section in file.sections() {
+//!     let name = file.section_name(&section)?;
+//!     for record in file.relocations(&section)?.into_iter().flatten() {
+//!         println!("{name}: {:#x} type {} symbol {}", record.offset, record.r#type, record.symbol);
+//!     }
+//! }
+//! let symbols = file.symbol_table()?.expect("an object has symbols");
+//! let (index, foo) = symbols.find("foo".into()).expect("foo");
+//! assert!(matches!(symbols.section_of(index, &foo)?, Definition::Section(_)));
+//! # Ok::<_, elf_core::Error>(())
+//! ```
+//!
+//! # Layers
+//!
+//! | What | Where |
+//! |---|---|
+//! | The specifications' structs, field for field; numbers and their names | [`raw32`], [`raw64`], [`raw`]; [`names`] |
+//! | Rows of a table, checked once, turned into plain views one by one | [`Table`], [`Class`], [`Entry`] |
+//! | A file and its tables | [`File`], of a known class [`ClassFile`], [`SectionHeader`], [`ProgramHeader`], [`SymbolTable`], [`StringTable`] |
+//! | Relocations in all their forms: tables, `SHT_RELR`, `SHT_CREL`, Android's | [`Relocations`], [`Record`] |
+//! | What a dynamic linker goes by, found by sections or, without any, by addresses | [`DynamicSection`], [`HashTable`], [`GnuHashTable`], [`version`] |
+//! | Notes and program properties, section groups | [`Notes`], [`Properties`], [`Group`] |
+//! | What a relocation is, and how it is applied | [`Kind`], [`Arch`], [`apply`] |
+//! | Static libraries | [`archive`] |
+//!
+//! An [`Error`] says what is wrong, and at which offset of the file. Iterators over rows of one size cannot fail; those
+//! over records of varying size give a `Result`, and end after an error.
+//!
+//! # What is not promised
+//!
+//! - Only what is asked for is checked: [`File::parse`] accepts a file whose symbols are broken, and sections that
+//!   overlap. Whether a file means anything is for others to say.
+//! - Names are bytes. Compressed sections are not decompressed, addresses are not relocated.
+//! - A small file can name many things more than once: work is bounded by the file's size for each thing asked for,
+//!   not for all of them together.
+//! - Packed relocations are read from the first one on: [`Relocations::indexed`] says how not to.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -7,6 +52,7 @@ mod android;
 mod apply;
 pub mod archive;
 mod class;
+mod class_file;
 mod crel;
 mod dynamic;
 mod error;
@@ -40,6 +86,7 @@ pub use apply::{
     ApplyError, ApplyErrorKind, Query, Resolve, SectionMut, apply, apply_all, apply_kind,
 };
 pub use class::{Class, Elf32, Elf64, Encoding, Row};
+pub use class_file::ClassFile;
 pub use crel::{Crel, CrelIter};
 pub use dynamic::DynamicSection;
 pub use error::{Error, ErrorKind};

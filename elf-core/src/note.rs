@@ -17,8 +17,10 @@ use zerocopy::byteorder::ByteOrder;
 pub struct Note<'a> {
     /// File offset of its head.
     pub at: u64,
-    /// Who says what the type means, without the NUL that ends it.
+    /// Who says what the type means, without the NULs that end it.
     pub owner: Name<'a>,
+    /// All bytes of the owner's name.
+    pub name: &'a [u8],
     /// `n_type`: what the descriptor is, by owner: [`note_type`](crate::names::note_type).
     pub r#type: u32,
     /// The descriptor.
@@ -83,12 +85,13 @@ impl<'a> Notes<'a> {
         };
         let parts = part(HEAD, head.owner)
             .and_then(|(owner, start)| Some((owner, start, part(start, head.data)?)));
-        let (owner, start, (data, next)) = parts.ok_or(Error { at, kind: outside })?;
+        let (name, start, (data, next)) = parts.ok_or(Error { at, kind: outside })?;
         self.rest = bytes.get(next..).unwrap_or(&[]);
         self.at = at.saturating_add(next as u64);
-        let owner = Name(owner.strip_suffix(&[0]).unwrap_or(owner));
+        let end = name.iter().rposition(|&byte| byte != 0).map_or(0, |last| last.saturating_add(1));
+        let owner = Name(name.get(..end).unwrap_or(name));
         let data_at = at.saturating_add(start as u64);
-        Ok(Note { at, owner, r#type: head.r#type, data, data_at, encoding: self.encoding })
+        Ok(Note { at, owner, name, r#type: head.r#type, data, data_at, encoding: self.encoding })
     }
 }
 
@@ -156,11 +159,11 @@ mod tests {
     use std::string::ToString;
     use std::vec::Vec;
 
-    /// Owners `GNU` and `stapsdt`, descriptors of 5 and 0 bytes, aligned to `align`.
+    /// Owners `GNU` and, with a NUL too many, `Go`, descriptors of 5 and 0 bytes, aligned to `align`.
     fn bytes(align: usize, big: bool) -> Vec<u8> {
         let word = |value: u32| if big { value.to_be_bytes() } else { value.to_le_bytes() };
         let mut bytes = Vec::new();
-        for (owner, r#type, data) in [(&b"GNU\0"[..], 3, &b"12345"[..]), (b"stapsdt\0", 7, b"")] {
+        for (owner, r#type, data) in [(&b"GNU\0"[..], 3, &b"12345"[..]), (b"Go\0\0", 7, b"")] {
             for value in [owner.len() as u32, data.len() as u32, r#type] {
                 bytes.extend(word(value));
             }
@@ -183,10 +186,7 @@ mod tests {
                     .iter()
                     .map(|note| (note.at, note.owner.to_str().unwrap(), note.r#type, note.data))
                     .collect();
-                assert_eq!(
-                    found,
-                    [(0x40, "GNU", 3, &b"12345"[..]), (0x40 + second, "stapsdt", 7, b"")]
-                );
+                assert_eq!(found, [(0x40, "GNU", 3, &b"12345"[..]), (0x40 + second, "Go", 7, b"")]);
                 assert_eq!(notes[0].data_at, 0x50);
                 assert!(notes[0].properties().is_none());
             }

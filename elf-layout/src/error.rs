@@ -103,6 +103,17 @@ pub enum ErrorKind {
         /// Name of the type.
         name: &'static str,
     },
+    /// A relocation asks for a local symbol of a section group of which another object's copy is taken.
+    Dropped {
+        /// Index of the symbol.
+        symbol: u32,
+        /// `r_offset` of the relocation.
+        offset: u64,
+        /// Its `r_type`.
+        r#type: u32,
+        /// Name of the type.
+        name: &'static str,
+    },
     /// The relocations mean another symbol table than the object's.
     SymbolTable {
         /// `sh_link` of the relocation section.
@@ -144,6 +155,12 @@ impl fmt::Display for ErrorKind {
             }
             Self::Indirect { symbol, offset, name, .. } => {
                 write!(f, "{name} at offset {offset:#x}: symbol {symbol} is an indirect function")
+            }
+            Self::Dropped { symbol, offset, name, .. } => {
+                write!(
+                    f,
+                    "{name} at offset {offset:#x}: symbol {symbol} is in a section group that is not taken"
+                )
             }
             Self::SymbolTable { link } => {
                 write!(f, "relocations mean section {link}, not the symbol table")

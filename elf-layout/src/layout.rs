@@ -20,8 +20,42 @@ use elf_core::{Arch, File, Name, Slot};
 pub struct External {
     /// Its address.
     pub address: u64,
-    /// Whether it is known to be a function: then a stub may stand for it where its address does not fit.
-    pub function: bool,
+    /// What is known of it.
+    pub sort: Sort,
+}
+
+/// What may stand for a symbol of the caller's where its address does not fit a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// Nothing: the relocation is refused.
+    Unknown,
+    /// A stub, since it is a function.
+    Function,
+    /// A copy, since it is so many bytes that never change. The executor makes it: [`Layout::copies`].
+    Constant {
+        /// Size in bytes.
+        size: u64,
+    },
+}
+
+impl External {
+    /// A symbol of which nothing but the address is known.
+    #[must_use]
+    pub const fn new(address: u64) -> Self {
+        Self { address, sort: Sort::Unknown }
+    }
+
+    /// A function.
+    #[must_use]
+    pub const fn function(address: u64) -> Self {
+        Self { address, sort: Sort::Function }
+    }
+
+    /// Data that never change.
+    #[must_use]
+    pub const fn constant(address: u64, size: u64) -> Self {
+        Self { address, sort: Sort::Constant { size } }
+    }
 }
 
 /// Where everything goes: addresses as offsets from the start of an image whose own address may still be open.
@@ -123,6 +157,15 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
                 slot.stub = stubs;
                 stubs = stubs.saturating_add(1);
             }
+            if slot.needs.has(Needs::COPY) {
+                let size = u64::from(slot.stub);
+                let offset = self
+                    .spans
+                    .append(group(Group::Copies), size, COPY_ALIGNMENT)
+                    .map_err(too_large)?;
+                slot.stub = u32::try_from(offset / COPY_ALIGNMENT)
+                    .map_err(|_| too_large(ErrorKind::TooLarge))?;
+            }
             if slot.state == SymbolState::Common {
                 slot.group = group(Group::Zero);
                 let placed = self.spans.append(slot.group, slot.value, slot.traits.alignment());
@@ -199,6 +242,9 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         self.offset_of(self.sections.get(at)?)
     }
 }
+
+/// Alignment of copies in bytes: as much as compilers give to data.
+pub(crate) const COPY_ALIGNMENT: u64 = 64;
 
 /// Copies a definition to those who mean it.
 fn copy_definitions(symbols: &mut [SymbolSlot]) {

@@ -54,10 +54,10 @@ mod view;
 mod write;
 
 pub use error::{Error, ErrorKind};
-pub use layout::{External, Layout};
+pub use layout::{External, Layout, Sort};
 pub use options::{Mode, Options};
 pub use place::Segment;
 #[cfg(feature = "alloc")]
 pub use room::Room;
 pub use storage::{ObjectSlot, Requirements, SectionSlot, Storage, SymbolSlot};
-pub use view::{Address, FixedSection, GotEntry, StubEntry};
+pub use view::{Address, CopyEntry, FixedSection, GotEntry, StubEntry};

@@ -97,7 +97,7 @@ pub(crate) fn scan<A: Arch>(
                 slot = defining;
             }
             let needs = needs_of::<A>(kind, slot, found);
-            if let Some(problem) = problem(kind, slot, &record) {
+            if let Some(problem) = problem(kind, slot, &record, target.slot.unwinding) {
                 return Err(error(problem));
             }
             if needs != Needs::default()
@@ -149,9 +149,10 @@ fn needs_of<A: Arch>(kind: &Kind, slot: &SymbolSlot, found: &mut Found) -> Needs
             Needs::default()
         }
         Role::Plt if is_narrow::<A>(kind) => match slot.state {
-            SymbolState::External | SymbolState::ExternalFunction | SymbolState::UndefinedWeak => {
-                Needs::STUB.with(Needs::GOT)
-            }
+            SymbolState::External
+            | SymbolState::ExternalFunction
+            | SymbolState::ExternalConstant
+            | SymbolState::UndefinedWeak => Needs::STUB.with(Needs::GOT),
             _ => Needs::default(),
         },
         Role::Address if is_narrow::<A>(kind) => match (slot.state, value.minus) {
@@ -162,6 +163,11 @@ fn needs_of<A: Arch>(kind: &Kind, slot: &SymbolSlot, found: &mut Found) -> Needs
             (SymbolState::ExternalFunction, Role::Zero) => {
                 limit(value, kind.check, found);
                 Needs::LOW.with(Needs::STUB).with(Needs::GOT)
+            }
+            (SymbolState::ExternalConstant, Role::Place) => Needs::NEAR.with(Needs::COPY),
+            (SymbolState::ExternalConstant, Role::Zero) => {
+                limit(value, kind.check, found);
+                Needs::LOW.with(Needs::COPY)
             }
             (SymbolState::Defined | SymbolState::Common, Role::Zero)
                 if slot.group != Group::Absolute || slot.state == SymbolState::Common =>
@@ -196,10 +202,18 @@ fn limit(value: &Value, check: Check, found: &mut Found) {
 
 /// Why the symbol cannot be used by this relocation.
 #[inline]
-fn problem(kind: &Kind, slot: &SymbolSlot, record: &Record) -> Option<ErrorKind> {
+fn problem(
+    kind: &Kind,
+    slot: &SymbolSlot,
+    record: &Record,
+    is_unwinding: bool,
+) -> Option<ErrorKind> {
     if !matches!(
         slot.state,
-        SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Indirect
+        SymbolState::Undefined
+            | SymbolState::NotLoaded
+            | SymbolState::Indirect
+            | SymbolState::Dropped
     ) {
         return None;
     }
@@ -210,6 +224,9 @@ fn problem(kind: &Kind, slot: &SymbolSlot, record: &Record) -> Option<ErrorKind>
     let name = kind.name;
     Some(match slot.state {
         SymbolState::Undefined => ErrorKind::Undefined { symbol, offset, r#type, name },
+        // unwinding tables speak of functions that are not there any more: nobody will ask
+        SymbolState::Dropped if is_unwinding => return None,
+        SymbolState::Dropped => ErrorKind::Dropped { symbol, offset, r#type, name },
         SymbolState::Indirect => ErrorKind::Indirect { symbol, offset, r#type, name },
         _ => ErrorKind::NotLoaded { symbol, offset, r#type, name },
     })

@@ -20,6 +20,8 @@ pub(crate) enum Group {
     Stubs,
     /// Read-only data.
     ReadOnly,
+    /// Copies of constants of the caller's.
+    Copies,
     /// The GOT: read-only once it is filled.
     Got,
     /// The initial values of thread-local storage.
@@ -51,13 +53,13 @@ const SEGMENTS: [(SegmentFlags, &[Group]); 7] = {
     const W: SegmentFlags = R.union(SegmentFlags::WRITE);
     const X: SegmentFlags = R.union(SegmentFlags::EXECUTE);
     [
+        (W.union(X), &[Packed]),
         (X, &[Text, Stubs]),
-        (R, &[ReadOnly, Got, TlsData, TlsZero]),
+        (R, &[ReadOnly, Copies, Got, TlsData, TlsZero]),
         (W, &[Data, Zero]),
         (R, &[LargeReadOnly]),
         (W, &[LargeData, LargeZero]),
         (W.union(X), &[WriteExecute]),
-        (W.union(X), &[Packed]),
     ]
 };
 

@@ -1,6 +1,6 @@
 //! What a placed symbol answers when a relocation asks.
 
-use crate::layout::{GOT_SLOTS, Layout, stub_size};
+use crate::layout::{COPY_ALIGNMENT, GOT_SLOTS, Layout, stub_size};
 use crate::place::{Bases, Group};
 use crate::storage::{Needs, SymbolSlot, SymbolState};
 use core::ops::Range;
@@ -34,6 +34,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             SymbolState::Defined
             | SymbolState::External
             | SymbolState::ExternalFunction
+            | SymbolState::ExternalConstant
             | SymbolState::UndefinedWeak
             | SymbolState::Common => Some(self.bases.of(slot.group).wrapping_add(slot.value)),
             SymbolState::ThreadLocal
@@ -57,7 +58,17 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             reach(self.base) && reach(end)
         };
         let low = !slot.needs.has(Needs::LOW) || Check::Signed(32).holds(address);
-        if near && low { Some(address) } else { self.stub(slot) }
+        match (near && low, slot.needs.has(Needs::COPY)) {
+            (true, _) => Some(address),
+            (false, true) => self.copy(slot),
+            (false, false) => self.stub(slot),
+        }
+    }
+
+    /// The address of the copy of the symbol's data.
+    pub(crate) fn copy(&self, slot: &SymbolSlot) -> Option<u64> {
+        let offset = u64::from(slot.stub).wrapping_mul(COPY_ALIGNMENT);
+        slot.needs.has(Needs::COPY).then_some(self.bases.of(Group::Copies).wrapping_add(offset))
     }
 
     /// The address of the symbol's stub.
@@ -116,7 +127,10 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             None => (self.object, symbol),
         };
         match slot.state {
-            SymbolState::External | SymbolState::ExternalFunction | SymbolState::Undefined => None,
+            SymbolState::External
+            | SymbolState::ExternalFunction
+            | SymbolState::ExternalConstant
+            | SymbolState::Undefined => None,
             _ => Some(self.layout.objects.get(object)?.symbols.as_ref()?.get(index).ok()?.size),
         }
     }
@@ -130,14 +144,27 @@ impl<A: Arch> Resolve for Symbols<'_, '_, '_, A> {
     fn resolve(&self, query: &Query) -> Option<u64> {
         let slot = self.slots.get(query.symbol as usize)?;
         match query.role {
-            Role::Address | Role::Plt if !slot.needs.has(Needs::STUB) => self.address(slot),
+            Role::Address | Role::Plt if !slot.needs.has(RARE) => {
+                self.address(slot).or_else(|| dropped(slot, query))
+            }
             Role::Got(Slot::Address) => self.got_entry(slot, Slot::Address),
             role => self.resolve_rarely(slot, role, query),
         }
     }
 }
 
-/// Needs that may give a function another address than its own.
+/// Needs that may give a symbol another address than its own.
+const RARE: Needs = CANONICAL.with(Needs::STUB);
+
+/// What makes the field 0 that speaks of a dropped function.
+#[cold]
+fn dropped(slot: &SymbolSlot, query: &Query) -> Option<u64> {
+    let place = if query.kind.value.minus == Role::Place { query.place } else { 0 };
+    (slot.state == SymbolState::Dropped)
+        .then(|| place.wrapping_add_signed(query.addend.wrapping_neg()))
+}
+
+/// Needs that may give a symbol another address than its own, wherever it is asked for.
 const CANONICAL: Needs = Needs::NEAR.with(Needs::LOW);
 
 /// Whether a branch at the place reaches `address` itself.

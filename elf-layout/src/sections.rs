@@ -5,7 +5,7 @@ use crate::options::Options;
 use crate::place::{Group, Spans, alignment_of, group_of};
 use crate::storage::{ObjectSlot, SectionSlot, SectionState};
 use core::num::NonZeroU32;
-use elf_core::File;
+use elf_core::{File, SectionFlags, SectionHeader};
 
 /// Sections at addresses of their own, as a list that runs through their slots.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,7 +41,10 @@ pub(crate) fn place(
         let error = |kind| Error { object: number, section: index, kind };
         let alignment = alignment_of(&header, options).map_err(error)?;
         if header.address == 0 {
-            slot.offset = spans.append(group, header.size, alignment).map_err(error)?;
+            slot.unwinding = is_unwinding(file, &header);
+            // a length of 0 ends unwinding tables (LSB, "Exception Frames"): linkers add it
+            let room = if slot.unwinding { header.size.saturating_add(4) } else { header.size };
+            slot.offset = spans.append(group, room, alignment).map_err(error)?;
             slot.state = SectionState::Placed(group);
         } else {
             let overlap = error(ErrorKind::Overlap { address: header.address });
@@ -54,6 +57,16 @@ pub(crate) fn place(
         Ok(())
     })
 }
+
+/// Whether a section tells how to unwind.
+fn is_unwinding(file: &File<'_>, header: &SectionHeader) -> bool {
+    let constant = header.flags & (ALLOC | WRITE | EXECINSTR) == ALLOC;
+    constant && file.section_name(header).is_ok_and(|name| name == ".eh_frame")
+}
+
+const ALLOC: SectionFlags = SectionFlags::ALLOC;
+const WRITE: SectionFlags = SectionFlags::WRITE;
+const EXECINSTR: SectionFlags = SectionFlags::EXECINSTR;
 
 impl Fixed {
     /// Enters section `at` as the last.

@@ -108,6 +108,8 @@ pub struct SectionSlot {
     /// Size in bytes.
     pub(crate) size: u64,
     pub(crate) state: SectionState,
+    /// Whether it tells how to unwind (`.eh_frame`).
+    pub(crate) unwinding: bool,
     /// Number of the next section by address, of those at addresses of their own.
     pub(crate) next: Option<NonZeroU32>,
 }
@@ -133,7 +135,7 @@ pub struct SymbolSlot {
     pub(crate) definition: u32,
     /// Index of the first GOT entry, if `needs` has any.
     pub(crate) got: u32,
-    /// Index of the stub, if `needs` has one.
+    /// Index of the stub or, in units of its alignment, offset of the copy, if `needs` has one.
     pub(crate) stub: u32,
     pub(crate) needs: Needs,
     pub(crate) state: SymbolState,
@@ -156,6 +158,8 @@ pub(crate) enum SymbolState {
     External,
     /// An address of a function of the caller's.
     ExternalFunction,
+    /// An address of constant data of the caller's; until it is placed, `stub` is their size.
+    ExternalConstant,
     /// An address in its group, once it is placed; until then the value is the size.
     Common,
     /// A place in the initial values of thread-local storage.
@@ -223,6 +227,8 @@ impl Needs {
     pub(crate) const NEAR: Self = Self(32);
     /// A place too narrow for any address takes the address of the function.
     pub(crate) const LOW: Self = Self(64);
+    /// A copy of the data stands where a place is too narrow for their address.
+    pub(crate) const COPY: Self = Self(128);
     pub(crate) const ANY_GOT: Self = Self(1 | 2 | 4 | 8);
 
     #[inline]

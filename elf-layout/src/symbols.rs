@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind};
 use crate::groups::GROUP;
 use crate::hash::NameTable;
-use crate::layout::External;
+use crate::layout::{External, Sort};
 use crate::place::Group;
 use crate::storage::{ObjectSlot, SectionSlot, SectionState, SymbolSlot, SymbolState};
 use elf_core::names::{
@@ -201,9 +201,19 @@ pub(crate) fn ask(
                 continue;
             }
             slot.state = match externals(name) {
-                Some(External { address, function }) => {
+                Some(External { address, sort }) => {
                     slot.value = address;
-                    if function { SymbolState::ExternalFunction } else { SymbolState::External }
+                    match sort {
+                        Sort::Unknown => SymbolState::External,
+                        Sort::Function => SymbolState::ExternalFunction,
+                        Sort::Constant { size } => match u32::try_from(size) {
+                            Ok(size) => {
+                                slot.stub = size;
+                                SymbolState::ExternalConstant
+                            }
+                            Err(_) => SymbolState::External,
+                        },
+                    }
                 }
                 None if slot.traits.is_weak() => SymbolState::UndefinedWeak,
                 None => SymbolState::Undefined,

@@ -53,6 +53,19 @@ pub struct StubEntry {
     pub size: u64,
 }
 
+/// Room for a copy of constant data of the caller's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyEntry {
+    /// The object that names the symbol.
+    pub object: usize,
+    /// The symbol's index there.
+    pub symbol: u32,
+    /// Address of the data.
+    pub address: u64,
+    /// Bytes from the start of the image.
+    pub offset: u64,
+}
+
 /// A section that stands at the address it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedSection {
@@ -132,6 +145,23 @@ impl<A: Arch> Layout<'_, '_, A> {
             let (object, symbol) = crate::symbols::owner(self.objects, id)?;
             Some(StubEntry { object, symbol, offset: symbols.stub(slot)?, size })
         })
+    }
+
+    /// Room for copies of constant data whose address does not fit every place that asks for it (`R_X86_64_COPY` in
+    /// executables). The caller, who has answered with the address and size of the data, fills it after
+    /// [`write`](Self::write).
+    pub fn copies(&self) -> impl Iterator<Item = CopyEntry> + '_ {
+        let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
+        self.definitions().filter_map(move |(id, slot)| {
+            let (object, symbol) = crate::symbols::owner(self.objects, id)?;
+            Some(CopyEntry { object, symbol, address: slot.value, offset: symbols.copy(slot)? })
+        })
+    }
+
+    /// The unwinding tables (`.eh_frame`) that are loaded, as offset and size in bytes; a length of 0 follows each.
+    pub fn unwinding_tables(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let slots = self.sections.iter().filter(|slot| slot.unwinding && slot.size > 0);
+        slots.filter_map(|slot| Some((self.offset_of(slot)?, slot.size)))
     }
 
     /// The sections that stand at the address they carry, by rising address.

@@ -18,8 +18,9 @@
 //! # Ok::<(), exec_host::Error>(())
 //! ```
 //!
-//! What it does not do yet: thread-local storage, indirect functions and exceptions that cross loaded frames; the first two are
-//! refused by name.
+//! Exceptions and panics cross loaded frames: unwinding tables are made known to the process.
+//!
+//! What it does not do yet: thread-local storage and indirect functions, which are refused by name.
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 compile_error!("exec-host runs on Linux, on x86-64 and AArch64");
@@ -33,6 +34,7 @@ mod initialize;
 mod memory;
 mod module;
 mod process;
+mod unwind;
 
 pub use error::Error;
 pub use function::{Function, FunctionPointer};

@@ -5,9 +5,10 @@ use crate::error::Error;
 use crate::function::{Function, FunctionPointer};
 use crate::initialize::{Calls, Order};
 use crate::memory::Mapping;
+use crate::unwind::Unwinding;
 use core::ops::Range;
 use elf_core::{File, Name, SegmentFlags};
-use elf_layout::{External, Layout, Mode, Options, Room};
+use elf_layout::{External, Layout, Mode, Options, Room, Sort};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Objects in executable memory. Dropping it runs what their code has registered with `__cxa_atexit`, then, if it was
@@ -23,6 +24,8 @@ pub struct Module<B> {
     calls: Calls,
     /// Somebody has vouched for constructors and destructors.
     initialized: AtomicBool,
+    #[expect(dead_code, reason = "dropped before the memory")]
+    unwinding: Unwinding,
     memory: Mapping,
 }
 
@@ -56,6 +59,7 @@ impl<B: AsRef<[u8]>> Module<B> {
             Mapping::new(size(layout.size())?, size(layout.alignment())?, layout.limit())?;
         let base = memory.address();
         layout.write_zeroed(memory.bytes_mut(), base).map_err(Error::Layout)?;
+        copy_constants(&layout, memory.bytes_mut(), externals);
         let code: Vec<_> = layout
             .segments()
             .filter(|segment| segment.flags.contains(SegmentFlags::EXECUTE))
@@ -67,8 +71,11 @@ impl<B: AsRef<[u8]>> Module<B> {
         let calls = Calls::collect(&layout, memory.bytes_mut(), &code)?;
         layout.segments().try_for_each(|segment| memory.protect(&segment))?;
         let globals = globals(&layout, base);
+        let tables = layout.unwinding_tables().map(|(offset, _)| base.wrapping_add(offset));
+        // SAFETY: the tables are relocated, in memory that the module keeps.
+        let unwinding = unsafe { Unwinding::register(tables) };
         let initialized = AtomicBool::new(false);
-        Ok(Self { objects, globals, code, calls, initialized, memory })
+        Ok(Self { objects, globals, code, calls, initialized, unwinding, memory })
     }
 
     /// Runs the objects' constructors, in the order of their priorities, once. Functions are given out only afterwards. The
@@ -158,6 +165,31 @@ fn parse<B: AsRef<[u8]>>(objects: &[B]) -> Result<Vec<File<'_>>, Error> {
         File::parse(bytes.as_ref()).map_err(|error| Error::Elf { object, error })
     });
     parsed.collect()
+}
+
+/// Fills the room that the layout has for constants of the process.
+fn copy_constants(
+    layout: &Layout<'_, '_, Host>,
+    image: &mut [u8],
+    externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+) {
+    for copy in layout.copies() {
+        let file = layout.files().get(copy.object);
+        let table = file.and_then(|file| file.symbol_table().ok()?);
+        let name = table.and_then(|table| table.name_of(&table.get(copy.symbol).ok()?).ok());
+        let Some(External { address, sort: Sort::Constant { size } }) =
+            name.and_then(&mut *externals)
+        else {
+            continue;
+        };
+        let place = usize::try_from(copy.offset).ok().and_then(|offset| image.get_mut(offset..));
+        let Some(place) = place.and_then(|rest| rest.get_mut(..usize::try_from(size).ok()?)) else {
+            continue;
+        };
+        let data = core::ptr::with_exposed_provenance::<u8>(address as usize);
+        // SAFETY: whoever answers with constant data vouches that so many bytes are there and never change.
+        place.copy_from_slice(unsafe { core::slice::from_raw_parts(data, place.len()) });
+    }
 }
 
 /// Addresses of the symbols that are not local, for an image at `base`.

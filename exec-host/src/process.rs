@@ -15,11 +15,22 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct Process {
     libraries: Vec<Library>,
+    known: Option<Segments>,
+}
+
+/// What the addresses of the process hold.
+#[derive(Debug, Default)]
+struct Segments {
     code: Vec<Range<u64>>,
+    /// What is not writable, or was made so after relocation.
+    constant: Vec<Range<u64>>,
 }
 
 /// Programs that are not written in C may come without it.
 const LIBM: &str = "libm.so.6";
+
+/// Variables of the C library that no program may assign to (C17 7.21.1: expressions, not lvalues), and so never change.
+const STREAMS: [&str; 3] = ["stdin", "stdout", "stderr"];
 
 impl Default for Process {
     fn default() -> Self {
@@ -34,7 +45,7 @@ impl Process {
         let mut libraries = vec![Library::this()];
         // SAFETY: the mathematical library has no constructors that do anything.
         libraries.extend(unsafe { Library::new(LIBM) });
-        Self { libraries, code: Vec::new() }
+        Self { libraries, known: None }
     }
 
     /// Opens a library as `dlopen` does: a path if the name has a slash, else a name to search for. What was opened first is
@@ -49,54 +60,84 @@ impl Process {
         // SAFETY: the caller vouches for the library.
         let library = unsafe { Library::new(library.as_ref()) }.map_err(Error::Library)?;
         self.libraries.push(library);
-        self.code.clear();
+        self.known = None;
         Ok(())
     }
 
-    /// The symbol of this name.
+    /// The symbol of this name: its address, and whether it is a function, or data that never change.
     pub fn find(&mut self, name: Name<'_>) -> Option<External> {
         let address = self.libraries.iter().find_map(|library| {
             // SAFETY: only the address is taken, as a pointer to nothing in particular.
             let symbol = unsafe { library.get::<*mut c_void>(name.as_bytes()) }.ok()?;
             Some(symbol.as_raw_ptr().expose_provenance() as u64).filter(|&address| address != 0)
         })?;
-        Some(External { address, function: self.is_code(address) })
-    }
-
-    /// Whether `address` is in an executable segment of what is loaded.
-    fn is_code(&mut self, address: u64) -> bool {
-        if self.code.is_empty() {
-            self.code = code_ranges();
-        }
-        self.code.iter().any(|range| range.contains(&address))
+        let known = self.known.get_or_insert_with(Segments::of_process);
+        let within = |ranges: &[Range<u64>]| ranges.iter().any(|range| range.contains(&address));
+        Some(if within(&known.code) {
+            External::function(address)
+        } else if STREAMS.iter().any(|stream| name == *stream) {
+            External::constant(address, size_of::<*const c_void>() as u64)
+        } else if within(&known.constant) {
+            size_of_symbol(address)
+                .map_or(External::new(address), |size| External::constant(address, size))
+        } else {
+            External::new(address)
+        })
     }
 }
 
-/// The executable segments of everything that the dynamic loader has loaded.
-fn code_ranges() -> Vec<Range<u64>> {
-    unsafe extern "C" fn collect(
-        info: *mut libc::dl_phdr_info,
-        _size: usize,
-        ranges: *mut c_void,
-    ) -> c_int {
-        // SAFETY: `dl_iterate_phdr` gives a valid description, and back what `code_ranges` gave it.
-        let (info, ranges) = unsafe { (&*info, &mut *ranges.cast::<Vec<Range<u64>>>()) };
-        if info.dlpi_phdr.is_null() {
-            return 0;
-        }
-        // SAFETY: the description holds so many program headers.
-        let headers =
-            unsafe { core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
-        for header in headers {
-            if header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0 {
-                let start = info.dlpi_addr.wrapping_add(header.p_vaddr);
-                ranges.push(start..start.wrapping_add(header.p_memsz));
+impl Segments {
+    /// The segments of everything that the dynamic loader has loaded.
+    fn of_process() -> Self {
+        unsafe extern "C" fn collect(
+            info: *mut libc::dl_phdr_info,
+            _size: usize,
+            known: *mut c_void,
+        ) -> c_int {
+            // SAFETY: `dl_iterate_phdr` gives a valid description, and back what `of_process` gave it.
+            let (info, known) = unsafe { (&*info, &mut *known.cast::<Segments>()) };
+            if info.dlpi_phdr.is_null() {
+                return 0;
             }
+            // SAFETY: the description holds so many program headers.
+            let headers =
+                unsafe { core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+            for header in headers {
+                let start = info.dlpi_addr.wrapping_add(header.p_vaddr);
+                let range = start..start.wrapping_add(header.p_memsz);
+                match header.p_type {
+                    libc::PT_LOAD if header.p_flags & libc::PF_X != 0 => known.code.push(range),
+                    libc::PT_LOAD if header.p_flags & libc::PF_W == 0 => known.constant.push(range),
+                    libc::PT_GNU_RELRO => known.constant.push(range),
+                    _ => {}
+                }
+            }
+            0
         }
-        0
+        let mut known = Self::default();
+        // SAFETY: the callback has the type asked for and keeps nothing.
+        unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut known).cast()) };
+        known
     }
-    let mut ranges = Vec::<Range<u64>>::new();
-    // SAFETY: the callback has the type asked for and keeps nothing.
-    unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut ranges).cast()) };
-    ranges
 }
+
+/// Size of the symbol that starts at `address`, as the dynamic loader knows it.
+fn size_of_symbol(address: u64) -> Option<u64> {
+    let mut info = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    let mut symbol: *mut c_void = core::ptr::null_mut();
+    let pointer = core::ptr::with_exposed_provenance::<c_void>(address as usize);
+    // SAFETY: both results are written to variables of ours; the address may be any.
+    let found =
+        unsafe { libc::dladdr1(pointer, info.as_mut_ptr(), &raw mut symbol, RTLD_DL_SYMENT) };
+    // SAFETY: zeroed, it is valid: pointers that are null.
+    let info = unsafe { info.assume_init() };
+    if found == 0 || symbol.is_null() || info.dli_saddr.addr() as u64 != address {
+        return None;
+    }
+    // SAFETY: `RTLD_DL_SYMENT` gives the symbol's entry, which lives as long as its library.
+    let symbol = unsafe { &*symbol.cast::<libc::Elf64_Sym>() };
+    Some(symbol.st_size).filter(|&size| size != 0)
+}
+
+/// `dladdr1`: wants the entry in the symbol table.
+const RTLD_DL_SYMENT: c_int = 1;

@@ -32,9 +32,7 @@ fn load(names: &[&str]) -> Module<Vec<u8>> {
     let mut process = Process::new();
     let objects = names.iter().map(|name| fixture(&format!("{ARCH}/{name}")));
     let mut externals = |name: elf_core::Name<'_>| match name.to_str() {
-        Some("note") => {
-            Some(External { address: note as *const () as usize as u64, function: true })
-        }
+        Some("note") => Some(External::function(note as *const () as usize as u64)),
         _ => process.find(name),
     };
     Module::load(objects, &mut externals).unwrap()

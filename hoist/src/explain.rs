@@ -56,9 +56,19 @@ impl Display for Explained<'_, '_> {
                     "{name} at offset {offset:#x}: symbol {symbol} is in a section that is not loaded"
                 )
             }
-            ErrorKind::Indirect { symbol: index, offset, name, .. } => {
+            ErrorKind::Dropped { symbol: index, offset, name, .. } => {
                 let symbol = symbol(index);
-                write!(f, "{name} at offset {offset:#x}: symbol {symbol} is an indirect function")
+                write!(
+                    f,
+                    "{name} at offset {offset:#x}: symbol {symbol} is in a section group that is not taken"
+                )
+            }
+            ErrorKind::Indirect { symbol: index, offset, name, .. } => {
+                write!(
+                    f,
+                    "{name} at offset {offset:#x}: symbol {} is an indirect function",
+                    symbol(index)
+                )
             }
             ErrorKind::Duplicate { symbol: index, first } => {
                 write!(f, "symbol {} is defined in {} already", symbol(index), objects.label(first))

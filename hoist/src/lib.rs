@@ -67,6 +67,8 @@ pub mod map;
 #[cfg(feature = "cli")]
 pub mod objects;
 #[cfg(feature = "cli")]
+pub mod overlap;
+#[cfg(feature = "cli")]
 pub mod printable;
 #[cfg(feature = "cli")]
 pub mod table;

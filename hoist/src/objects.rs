@@ -9,6 +9,7 @@ use elf_core::{File, Name, SymbolTable};
 use crate::explain::name_in;
 use crate::input::{Input, Part};
 use crate::machine::Machine;
+use crate::overlap;
 
 /// Objects in the order of the command line, and what to call them.
 pub struct Objects<'a> {
@@ -101,6 +102,7 @@ impl<'a> Gathering<'a> {
     /// Takes an object.
     fn part(&mut self, part: Part<'a>) -> Result<()> {
         let file = File::parse(part.bytes).with_context(|| part.label.clone())?;
+        overlap::check(&file).with_context(|| part.label.clone())?;
         globals(&file, |name, kind| match kind {
             Global::Defined => {
                 self.defined.insert(name);

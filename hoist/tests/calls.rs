@@ -84,7 +84,13 @@ fn call(inputs: &[Input], call: &Call) -> Result<(), String> {
 
 /// Makes a call in a process of its own and compares what it prints.
 fn command(build: &[String], call: &Call, prints: &str) -> Result<(), String> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hoist"));
+    // under an emulator, cargo's runner for the target
+    let target =
+        format!("CARGO_TARGET_{}_UNKNOWN_LINUX_GNU_RUNNER", std::env::consts::ARCH.to_uppercase());
+    let runner = std::env::var(target).unwrap_or_default();
+    let mut words = runner.split_whitespace().chain([env!("CARGO_BIN_EXE_hoist")]);
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words);
     command.arg("run").args(build).arg(&call.function).args(&call.args).current_dir(fixtures());
     command.args(["--ret", call.ret.as_deref().unwrap_or("void")]);
     let output = command.output().expect("hoist runs");

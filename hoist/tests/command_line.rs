@@ -80,8 +80,8 @@ fn bad_input_is_explained_in_a_line() {
         ),
         ("layout x86_64/libempty.a", "x86_64/libempty.a: no member is asked for"),
         (
-            "disasm aarch64/elftest.o",
-            "aarch64/elftest.o: disassembles x86-64 and i386 only, not EM_AARCH64",
+            "disasm cuda/kernels-13.5-sm_80.cubin",
+            "cuda/kernels-13.5-sm_80.cubin: disassembles x86-64, i386 and AArch64, not EM_CUDA",
         ),
         ("disasm x86_64/elftest.o bar", "x86_64/elftest.o: no function bar"),
     ] {
@@ -135,6 +135,7 @@ fn what_show_prints() {
         ("layout-archive", "layout x86_64/uses-pair.o x86_64/libpair.a"),
         ("disasm", "disasm x86_64/models-gcc12-O2-pic-small.o"),
         ("disasm-i386", "disasm i386/models-O2-pic.o"),
+        ("disasm-aarch64", "disasm aarch64/models-clang19-O2-pic-small.o"),
         ("disasm-large", "disasm x86_64/models-clang19-O2-pic-large.o"),
     ] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -66,7 +66,7 @@ fn compare(linker: &Linker, paths: &[PathBuf], base: u64, folder: &Path) -> Outc
     };
     with_arch!(objects.machine(), A => {
         let mut room = Room::new();
-        let mut externals = |name: Name<'_>| Some(External { address: *defined.get(&name)?, function: false });
+        let mut externals = |name: Name<'_>| Some(External::new(*defined.get(&name)?));
         let layout = room.plan::<A>(objects.files(), options, &mut externals).expect("a layout, as before");
         let linked = match linker.link(&objects, &script(&layout, &objects, &undefined, base), folder) {
             Ok(linked) => linked,
@@ -88,6 +88,7 @@ fn script<A: Arch>(
     for (name, address) in undefined {
         script.define(name, *address);
     }
+    script.define("__dso_handle", base);
     let mut sections = Vec::new();
     for (number, file) in objects.files().iter().enumerate() {
         for (index, _) in (0u32..).zip(file.sections()) {

@@ -4,20 +4,26 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
-use elf_core::names::{EM_386, EM_X86_64};
+use elf_core::names::{EM_386, EM_AARCH64, EM_X86_64};
 use elf_core::{Arch as _, File, SectionFlags, names};
+use reloc_aarch64::Aarch64;
 use reloc_x86::{I386, X86_64};
 
 use crate::input::{Input, Part};
 use crate::printable::Printable;
 
+mod aarch64;
 mod code;
+mod listing;
 mod targets;
 mod x86;
 
 use code::{Code, Function};
+use listing::{Decode, Section};
+use x86::X86;
 
-/// Shows the instructions of an object, executable or library, relocated targets by name. For x86-64 and i386.
+/// Shows the instructions of an object, executable or library, relocated targets by name. For x86-64, i386 and
+/// AArch64.
 #[derive(Debug, clap::Args)]
 pub struct Disasm {
     /// An ELF file, or an archive of them.
@@ -56,16 +62,16 @@ impl Disasm {
 /// If the file is damaged or for another machine.
 pub fn disasm(part: &Part<'_>, function: Option<&str>, out: &mut dyn Write) -> Result<usize> {
     let file = File::parse(part.bytes)?;
-    let (bits, kinds) = match (file.header().machine, file.encoding().is_64()) {
-        (EM_X86_64, is_64) => (if is_64 { 64 } else { 32 }, X86_64::KINDS),
-        (EM_386, _) => (32, I386::KINDS),
-        (machine, _) => match names::machine(machine) {
-            Some(name) => bail!("disassembles x86-64 and i386 only, not {name}"),
-            None => bail!("disassembles x86-64 and i386 only, not machine {machine}"),
+    let (mut machine, kinds): (Box<dyn Decode>, _) = match file.header().machine {
+        // x32 has the code of x86-64
+        EM_X86_64 => (Box::new(X86::new(64)), X86_64::KINDS),
+        EM_386 => (Box::new(X86::new(32)), I386::KINDS),
+        EM_AARCH64 => (Box::<aarch64::Aarch64>::default(), Aarch64::KINDS),
+        machine => match names::machine(machine) {
+            Some(name) => bail!("disassembles x86-64, i386 and AArch64, not {name}"),
+            None => bail!("disassembles x86-64, i386 and AArch64, not machine {machine}"),
         },
     };
-    // x32 has the code of x86-64
-    let bits = if file.header().machine == EM_X86_64 { 64 } else { bits };
     let code = Code::of(&file)?;
     let mut shown = 0;
     for (index, section) in (0u32..).zip(file.sections()) {
@@ -84,9 +90,9 @@ pub fn disasm(part: &Part<'_>, function: Option<&str>, out: &mut dyn Write) -> R
         }
         let name = Printable::from(file.section_name(&section)?);
         writeln!(out, "{}: section {name}", Printable::from(part.label.as_str()))?;
-        let mut listing = x86::Listing::of(&code, index, &section, bits, kinds)?;
+        let listing = Section::of(&code, index, &section, kinds)?;
         for function in functions {
-            listing.function(function, out)?;
+            listing.function(function, &mut *machine, out)?;
             shown += 1;
         }
     }

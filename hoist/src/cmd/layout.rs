@@ -38,7 +38,7 @@ pub fn layout<'a>(objects: &'a Objects<'a>, options: Options) -> Result<Placemen
     let mut undefined = Vec::new();
     let mut externals = |name: Name<'_>| {
         undefined.push(name.to_string());
-        Some(External { address: 0, function: false })
+        Some(External::new(0))
     };
     with_arch!(objects.machine(), A => {
         let layout = room.plan::<A>(files, options, &mut externals).map_err(|error| objects.explain(error))?;

@@ -59,8 +59,7 @@ pub fn link<'a>(
 ) -> Result<Image<'a>> {
     let files = objects.files();
     let mut room = Room::new();
-    let mut externals =
-        |name: Name<'_>| Some(External { address: *defined.get(&name)?, function: false });
+    let mut externals = |name: Name<'_>| Some(External::new(*defined.get(&name)?));
     with_arch!(objects.machine(), A => {
         let layout = room.plan::<A>(files, options, &mut externals).map_err(|error| objects.explain(error))?;
         let mut bytes = zeros(layout.size())?;

@@ -12,14 +12,13 @@ mod dump;
 mod dynamic;
 mod json;
 mod notes;
-mod relr;
 mod rows;
 mod text;
 mod versions;
 
 pub use dump::{Dump, RelocationSection, Symbols};
 pub use dynamic::DynamicRow;
-pub use notes::{Hex, Note, NoteBytes};
+pub use notes::{Hex, Note, NoteList, Property};
 pub use rows::{Header, Relocation, Section, Segment, SymbolRow};
 pub use versions::Version;
 

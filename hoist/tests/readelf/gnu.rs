@@ -45,7 +45,11 @@ fn read_line(line: &str, block: &mut Option<Topic>, lines: &mut Lines) {
         Topic::Segment => line.starts_with("  ") && first != '[' && !line.starts_with("  Type"),
         Topic::Dynamic => line.starts_with(" 0x"),
         Topic::Symbol => first.is_ascii_digit(),
-        Topic::Relocation => line.starts_with(|first: char| first.is_ascii_hexdigit()),
+        Topic::Relocation => {
+            line.starts_with(|first: char| first.is_ascii_hexdigit())
+                || line.trim_start().starts_with("Type2:")
+                || line.trim_start().starts_with("Type3:")
+        }
         Topic::PackedRelocation => {
             line.len() >= 8 && line.bytes().all(|byte| byte.is_ascii_hexdigit())
         }
@@ -54,7 +58,7 @@ fn read_line(line: &str, block: &mut Option<Topic>, lines: &mut Lines) {
         return;
     }
     match topic {
-        Topic::Header => lines.add(topic, header_value(line)),
+        Topic::Header => lines.add(topic, &without_stand_in(header_value(line))),
         Topic::Symbol | Topic::Relocation => lines.add(topic, without_version_index(line)),
         _ => lines.add(topic, line),
     }
@@ -127,4 +131,15 @@ fn header_value(line: &str) -> &str {
         _ => None,
     };
     end.and_then(|end| line.get(..end)).unwrap_or(line)
+}
+
+/// Extended numbering: readelf shows what stands in the field as well, `0 (70000)`, `65535 (69999)`.
+fn without_stand_in(line: &str) -> String {
+    let extended = line.strip_suffix(')').and_then(|line| line.rsplit_once(" ("));
+    match extended.and_then(|(before, number)| Some((before.rsplit_once(' ')?.0, number))) {
+        Some((name, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!("{name} {number}")
+        }
+        _ => line.to_owned(),
+    }
 }

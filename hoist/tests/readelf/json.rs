@@ -15,7 +15,6 @@ pub(crate) struct File<'a> {
     pub(crate) dynamic: Vec<Dynamic<'a>>,
     pub(crate) symbol_tables: Vec<SymbolTable<'a>>,
     pub(crate) relocations: Vec<Relocations<'a>>,
-    pub(crate) packed_relocations: Vec<Packed>,
 }
 
 #[derive(Deserialize)]
@@ -113,6 +112,7 @@ pub(crate) struct Version<'a> {
 
 #[derive(Deserialize)]
 pub(crate) struct Relocations<'a> {
+    pub(crate) section: u32,
     pub(crate) symbol_table: Option<u32>,
     #[serde(borrow)]
     pub(crate) records: Vec<Relocation<'a>>,
@@ -122,15 +122,11 @@ pub(crate) struct Relocations<'a> {
 pub(crate) struct Relocation<'a> {
     pub(crate) offset: u64,
     pub(crate) r#type: u32,
-    pub(crate) type_name: Option<&'a str>,
+    #[serde(borrow)]
+    pub(crate) type_name: Option<Text<'a>>,
     pub(crate) symbol: u32,
     #[serde(borrow)]
     pub(crate) symbol_name: Option<Text<'a>>,
     pub(crate) symbol_version: Option<Version<'a>>,
     pub(crate) addend: Option<i64>,
-}
-
-#[derive(Deserialize)]
-pub(crate) struct Packed {
-    pub(crate) places: Vec<u64>,
 }

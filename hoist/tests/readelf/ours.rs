@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use hoist::cmd::show::{Selection, show};
-use hoist::elf::names::EM_AARCH64;
+use hoist::elf::names::{EM_AARCH64, EM_MIPS, SHT_REL, SHT_RELA, SHT_RELR};
 use hoist::input::Input;
 
-use crate::json::{Dynamic, File, Relocation, Section, Segment, Symbol, SymbolTable, Version};
+use crate::json::{
+    Dynamic, File, Relocation, Relocations, Section, Segment, Symbol, SymbolTable, Version,
+};
 use crate::lines::{Lines, Topic};
 
 /// What hoist says of a file, or of every ELF file in an archive; or why it says nothing.
@@ -38,7 +40,8 @@ impl File<'_> {
             lines.add(Topic::Segment, &self.segment(segment));
         }
         for dynamic in &self.dynamic {
-            lines.add(Topic::Dynamic, &self.dynamic(dynamic));
+            let named = self.dynamic(dynamic, dynamic.tag_name);
+            lines.add_either(Topic::Dynamic, &named, &self.dynamic(dynamic, None));
         }
         if !self.dynamic.is_empty() {
             lines.add(Topic::Dynamic, &format!("0x{} (NULL) 0x0", self.hex(0)));
@@ -51,17 +54,32 @@ impl File<'_> {
             );
         }
         for section in &self.relocations {
-            let table =
-                self.symbol_tables.iter().find(|table| Some(table.section) == section.symbol_table);
-            for record in &section.records {
-                let of = |name| self.relocation(record, name, table);
-                lines.add_either(Topic::Relocation, &of(record.type_name), &of(None));
-            }
-        }
-        for place in self.packed_relocations.iter().flat_map(|section| &section.places) {
-            lines.add(Topic::PackedRelocation, &self.hex(*place));
+            self.relocations(section, &mut lines);
         }
         lines
+    }
+
+    fn relocations(&self, of: &Relocations<'_>, lines: &mut Lines) {
+        let r#type = self.sections.get(of.section as usize).map_or(0, |section| section.r#type);
+        let table = self.symbol_tables.iter().find(|table| Some(table.section) == of.symbol_table);
+        for record in &of.records {
+            match r#type {
+                SHT_RELR => lines.add(Topic::PackedRelocation, &self.hex(record.offset)),
+                SHT_REL | SHT_RELA => {
+                    let line = |name| self.relocation(record, name, table);
+                    let mut names = record.type_name.iter().flat_map(|names| names.split('/'));
+                    lines.add_either(Topic::Relocation, &line(names.next()), &line(None));
+                    if self.header.machine == EM_MIPS && self.header.bits == 64 {
+                        for number in 2..=3 {
+                            let name = names.next().unwrap_or("R_MIPS_NONE");
+                            lines.add(Topic::Relocation, &format!("Type{number}: {name}"));
+                        }
+                    }
+                }
+                // readelf does not read the other forms
+                _ => {}
+            }
+        }
     }
 
     /// An address with all its digits.
@@ -161,6 +179,7 @@ impl File<'_> {
         let r#type = match segment.type_name {
             // readelf has no room for all of it
             Some("PT_RISCV_ATTRIBUTES") => "RISCV_ATTRIBUT",
+            Some("PT_ARM_EXIDX") => "EXIDX",
             Some(name) => name.trim_start_matches("PT_"),
             None => &format!("<unknown>: {:x}", segment.r#type),
         };
@@ -175,8 +194,11 @@ impl File<'_> {
         format!("{type} 0x{offset:06x} 0x{address} 0x{physical} {sizes} {flags} {alignment}")
     }
 
-    fn dynamic(&self, dynamic: &Dynamic<'_>) -> String {
-        let name = dynamic.tag_name.map_or("", |name| name.trim_start_matches("DT_"));
+    fn dynamic(&self, dynamic: &Dynamic<'_>, tag_name: Option<&str>) -> String {
+        let name = match tag_name {
+            Some(name) => name.trim_start_matches("DT_"),
+            None => &format!("Operating System specific: {:x}", dynamic.tag),
+        };
         let text =
             |what: &str| format!("{what}: [{}]", dynamic.text.as_deref().unwrap_or_default());
         let names = |prefix: &str| {

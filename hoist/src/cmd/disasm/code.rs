@@ -2,7 +2,8 @@
 
 use anyhow::{Context as _, Result};
 use elf_core::names::{
-    ET_REL, SHT_REL, SHT_RELA, STT_FILE, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_SECTION, STT_TLS,
+    EM_AARCH64, ET_REL, SHT_REL, SHT_RELA, STT_FILE, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE,
+    STT_SECTION, STT_TLS,
 };
 use elf_core::{Definition, File, Name, SectionHeader, SymbolTable};
 
@@ -53,6 +54,7 @@ impl<'a> Code<'a> {
             None => file.dynamic_symbol_table()?,
         };
         let relative = file.header().r#type == ET_REL;
+        let is_aarch64 = file.header().machine == EM_AARCH64;
         let mut named = Vec::new();
         if let Some(table) = &table {
             for (index, symbol) in (0u32..).zip(table.symbols()).skip(1) {
@@ -64,7 +66,9 @@ impl<'a> Code<'a> {
                     continue;
                 }
                 let name = table.name_of(&symbol).with_context(|| format!("symbol {index}"))?;
-                if name.is_empty() {
+                // AArch64 marks code and data so
+                let is_mark = is_aarch64 && name.as_bytes().starts_with(b"$");
+                if name.is_empty() || is_mark {
                     continue;
                 }
                 let is_function = matches!(r#type, STT_FUNC | STT_GNU_IFUNC);

@@ -1,5 +1,6 @@
 //! What a file holds, row by row, read when it is asked for.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use anyhow::{Context as _, Result};
@@ -9,8 +10,7 @@ use elf_core::{
 };
 
 use super::dynamic::{self, DynamicRow};
-use super::notes::{self, NoteBytes};
-use super::relr;
+use super::notes::{self, NoteList};
 use super::rows::{Header, Relocation, Section, Segment, SymbolRow};
 use super::versions::{Version, Versions};
 use crate::explain::{name_in, section_name};
@@ -32,9 +32,23 @@ pub struct Symbols<'a> {
 }
 
 impl<'a> Symbols<'a> {
+    /// The symbol table that is a section.
     fn of(file: &File<'a>, section: u32) -> Result<Self, elf_core::Error> {
         let table = file.symbol_table_at(section)?;
-        Ok(Self { table, versions: Versions::of(file, &table)?.map(Rc::new) })
+        let is_dynamic = file.section(section)?.r#type == names::SHT_DYNSYM;
+        let versions = if is_dynamic { file.versions()? } else { None };
+        Ok(Self {
+            table,
+            versions: versions.map(|found| Versions::of(&found)).transpose()?.map(Rc::new),
+        })
+    }
+
+    /// The symbols that the dynamic section names by address.
+    fn by_address(file: &File<'a>) -> Result<Option<Self>, elf_core::Error> {
+        let Some(dynamic) = dynamic::find(file)? else { return Ok(None) };
+        let Some(table) = dynamic.symbol_table()? else { return Ok(None) };
+        let versions = dynamic.versions()?.map(|found| Versions::of(&found)).transpose()?;
+        Ok(Some(Self { table, versions: versions.map(Rc::new) }))
     }
 
     fn version(&self, index: u32, symbol: &Symbol) -> Option<Version<'a>> {
@@ -42,11 +56,25 @@ impl<'a> Symbols<'a> {
     }
 }
 
+/// Tags of the dynamic section that name relocations.
+const RELOCATION_TAGS: [u64; 8] = [
+    names::DT_RELA,
+    names::DT_REL,
+    names::DT_RELR,
+    names::DT_CREL,
+    names::DT_ANDROID_REL,
+    names::DT_ANDROID_RELA,
+    names::DT_ANDROID_RELR,
+    names::DT_JMPREL,
+];
+
 /// A relocation section and what it means.
 #[derive(Clone)]
 pub struct RelocationSection<'a> {
-    /// Index of the section.
+    /// Index of the section, or 0.
     pub section: u32,
+    /// The tag of the dynamic section that names them, if no section does.
+    pub tag: Option<&'static str>,
     /// `sh_info`: the section it applies to.
     pub target: u32,
     /// Its records.
@@ -149,15 +177,24 @@ impl<'a> Dump<'a> {
         })
     }
 
-    /// The symbol tables, in the order of their sections.
+    /// The symbol tables, in the order of their sections; in a file without sections, the dynamic symbols.
     pub fn symbol_tables(&self) -> impl Iterator<Item = Result<Symbols<'a>>> + use<'a> {
         let file = self.file;
         let is_table =
             |header: &SectionHeader| matches!(header.r#type, names::SHT_SYMTAB | names::SHT_DYNSYM);
         let tables = (0u32..).zip(file.sections()).filter(move |(_, header)| is_table(header));
-        tables.map(move |(index, _)| {
+        let by_section = tables.map(move |(index, _)| {
             Symbols::of(&file, index).with_context(|| in_section(&file, index))
-        })
+        });
+        by_section.chain(self.symbols_by_address().transpose())
+    }
+
+    /// The dynamic symbols of a file without sections.
+    fn symbols_by_address(&self) -> Result<Option<Symbols<'a>>> {
+        if !self.file.sections().is_empty() {
+            return Ok(None);
+        }
+        Symbols::by_address(&self.file).context("dynamic symbols")
     }
 
     /// The symbols of a table.
@@ -210,7 +247,7 @@ impl<'a> Dump<'a> {
         })
     }
 
-    /// The relocation sections, in their order.
+    /// The relocation sections, in their order; in a file without sections, what the dynamic section names.
     pub fn relocation_sections(
         &self,
     ) -> impl Iterator<Item = Result<RelocationSection<'a>>> + use<'a> {
@@ -222,18 +259,42 @@ impl<'a> Dump<'a> {
             Some(known) if known.table.section() == link => Ok(Some(known.clone())),
             _ => Symbols::of(&file, link).map(|found| last.insert(found).clone()).map(Some),
         };
-        (0u32..).zip(file.sections()).filter_map(move |(section, header)| {
+        let by_section = (0u32..).zip(file.sections()).filter_map(move |(section, header)| {
             let records = file.relocations(&header).transpose()?;
             let found = records.and_then(|records| {
-                Ok(RelocationSection {
-                    section,
-                    target: header.info,
-                    records,
-                    symbols: symbols(header.link)?,
-                })
+                let (target, symbols) = (header.info, symbols(header.link)?);
+                Ok(RelocationSection { section, tag: None, target, records, symbols })
             });
             Some(found.with_context(|| in_section(&file, section)))
-        })
+        });
+        let by_address = self.relocations_by_address();
+        let (found, error) =
+            by_address.map_or_else(|error| (Vec::new(), Some(error)), |found| (found, None));
+        by_section.chain(found.into_iter().map(Ok)).chain(error.map(Err))
+    }
+
+    /// The relocations that the dynamic section of a file without sections names.
+    fn relocations_by_address(&self) -> Result<Vec<RelocationSection<'a>>> {
+        let mut found = Vec::new();
+        if !self.file.sections().is_empty() {
+            return Ok(found);
+        }
+        let Some(dynamic) = dynamic::find(&self.file).context("dynamic section")? else {
+            return Ok(found);
+        };
+        let symbols = self.symbols_by_address()?;
+        for tag in RELOCATION_TAGS {
+            let name = names::dynamic_tag(self.machine(), tag);
+            let records = dynamic.relocations(tag).with_context(|| name.unwrap_or_default())?;
+            found.extend(records.map(|records| RelocationSection {
+                section: 0,
+                tag: name,
+                target: 0,
+                records,
+                symbols: symbols.clone(),
+            }));
+        }
+        Ok(found)
     }
 
     /// The relocations of a section.
@@ -264,23 +325,11 @@ impl<'a> Dump<'a> {
         Ok(Relocation {
             offset: record.offset,
             r#type: record.r#type,
-            type_name: relocation_name(self.machine(), record.r#type),
+            type_name: self.relocation_name(record.r#type),
             symbol: record.symbol,
             symbol_name,
             symbol_version,
             addend: record.addend,
-        })
-    }
-
-    /// The sections of packed relative relocations: index, and the places in order.
-    pub fn packed_relocations(
-        &self,
-    ) -> impl Iterator<Item = Result<(u32, impl Iterator<Item = u64> + Clone + use<'a>)>> + use<'a>
-    {
-        let file = self.file;
-        (0u32..).zip(file.sections()).filter_map(move |(index, section)| {
-            let places = relr::places(&file, &section).transpose()?;
-            Some(places.map(|places| (index, places)).with_context(|| in_section(&file, index)))
         })
     }
 
@@ -296,7 +345,7 @@ impl<'a> Dump<'a> {
     ///
     /// # Errors
     /// If they leave the file.
-    pub fn notes(&self) -> Result<Vec<NoteBytes<'a>>> {
+    pub fn notes(&self) -> Result<Vec<NoteList<'a>>> {
         notes::all(&self.file).context("notes")
     }
 
@@ -306,13 +355,27 @@ impl<'a> Dump<'a> {
         in_section(&self.file, index)
     }
 
+    fn relocation_name(&self, r#type: u32) -> Option<Cow<'static, str>> {
+        let machine = self.machine();
+        if machine != names::EM_MIPS || !self.file.encoding().is_64() {
+            return relocation_name(machine, r#type).map(Cow::Borrowed);
+        }
+        // three types in a byte each, and a special symbol
+        let [first, second, third, _] = r#type.to_le_bytes();
+        let numbers = [first, second, third].into_iter().map(u32::from).enumerate();
+        let used = numbers.filter(|&(at, number)| at == 0 || number != 0);
+        let names: Option<Vec<_>> =
+            used.map(|(_, number)| relocation_name(machine, number)).collect();
+        Some(Cow::Owned(names?.join("/")))
+    }
+
     fn machine(&self) -> u16 {
         self.file.header().machine
     }
 }
 
 /// A section by number and, if it has one, name.
-fn in_section(file: &elf_core::File<'_>, index: u32) -> String {
+pub(super) fn in_section(file: &elf_core::File<'_>, index: u32) -> String {
     match section_name(file, index).filter(|name| !name.is_empty()) {
         Some(name) => format!("section {}", Printable::from(name)),
         None => format!("section {index}"),

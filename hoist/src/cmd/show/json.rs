@@ -54,7 +54,6 @@ impl Serialize for Report<'_, '_> {
         }
         if self.selection.relocations {
             map.serialize_entry("relocations", &RelocationSections(dump))?;
-            map.serialize_entry("packed_relocations", &PackedSections(dump))?;
         }
         if self.selection.notes {
             map.serialize_entry("notes", &NoteSections(dump))?;
@@ -127,6 +126,8 @@ struct Relocations<'a, R> {
     /// The section that they apply to, or 0.
     target: u32,
     target_name: Option<Printable<'a>>,
+    /// The tag of the dynamic section that names them, if no section does.
+    tag: Option<&'static str>,
     /// The section of the symbols that they mean, or nothing.
     symbol_table: Option<u32>,
     records: R,
@@ -141,6 +142,7 @@ impl Serialize for RelocationSections<'_, '_> {
             list.serialize_element(&Relocations {
                 section: of.section,
                 section_name: name(dump, of.section),
+                tag: of.tag,
                 target: of.target,
                 target_name: name(dump, of.target),
                 symbol_table: of.symbols.as_ref().map(|symbols| symbols.table.section()),
@@ -150,31 +152,10 @@ impl Serialize for RelocationSections<'_, '_> {
     }
 }
 
-/// An element of `packed_relocations`.
-#[derive(Serialize)]
-struct Packed<'a, R> {
-    section: u32,
-    section_name: Option<Printable<'a>>,
-    places: R,
-}
-
-struct PackedSections<'r, 'a>(&'r Dump<'a>);
-
-impl Serialize for PackedSections<'_, '_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let dump = self.0;
-        list(serializer, dump.packed_relocations(), |list, (section, places)| {
-            let section_name = name(dump, *section);
-            let places = Rows(|| places.clone().map(Ok));
-            list.serialize_element(&Packed { section: *section, section_name, places })
-        })
-    }
-}
-
 /// An element of `notes`: those of a section or of a segment.
 #[derive(Serialize)]
 struct Notes<'a, R> {
-    section: Option<usize>,
+    section: Option<u32>,
     section_name: Option<Printable<'a>>,
     segment: Option<usize>,
     notes: R,
@@ -186,12 +167,13 @@ impl Serialize for NoteSections<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let dump = self.0;
         let all = dump.notes().map_err(in_words)?;
-        list(serializer, all.into_iter().map(Ok), |list, bytes| {
-            let index = Some(bytes.index);
-            let (section, segment) = if bytes.is_section { (index, None) } else { (None, index) };
-            let section_name = section.and_then(|section| name(dump, u32::try_from(section).ok()?));
-            let notes = Rows(|| bytes.iter().map(|note| Ok(note?)));
-            list.serialize_element(&Notes { section, section_name, segment, notes })
+        list(serializer, all.into_iter().map(Ok), |list, of| {
+            list.serialize_element(&Notes {
+                section: of.section,
+                section_name: of.section.and_then(|section| name(dump, section)),
+                segment: of.segment,
+                notes: Rows(|| of.iter()),
+            })
         })
     }
 }

@@ -1,22 +1,22 @@
 //! Notes (gABI ch. 7, "Note Section"): who says what about the file.
 
-use elf_core::names::{self, ET_CORE, PT_NOTE, SHT_NOTE};
-use elf_core::{Error, ErrorKind, File};
+use anyhow::{Context as _, Result};
+use elf_core::names::{self, ET_CORE, PT_NOTE};
+use elf_core::{File, Notes};
 use serde::{Serialize, Serializer};
 
+use super::dump::in_section;
 use crate::printable::Printable;
 
-/// Bytes that hold notes: a section's, or a segment's.
-#[derive(Clone, Copy, Debug)]
-pub struct NoteBytes<'a> {
-    /// Index of the section or segment.
-    pub index: usize,
-    /// Whether it is a section.
-    pub is_section: bool,
-    data: &'a [u8],
-    at: u64,
-    alignment: u64,
-    big: bool,
+/// Notes that stand together: in a section, or in a segment.
+#[derive(Clone, Debug)]
+pub struct NoteList<'a> {
+    /// Index of the section.
+    pub section: Option<u32>,
+    /// Index of the segment.
+    pub segment: Option<usize>,
+    notes: Notes<'a>,
+    machine: u16,
     core: bool,
 }
 
@@ -35,6 +35,21 @@ pub struct Note<'a> {
     pub size: usize,
     /// The description, as hexadecimal digits.
     pub description: Hex<'a>,
+    /// The program properties, if that is what the note holds.
+    pub properties: Option<Vec<Property>>,
+}
+
+/// A program property.
+#[derive(Debug, Serialize)]
+pub struct Property {
+    /// `pr_type`.
+    pub r#type: u32,
+    /// `GNU_PROPERTY_..`.
+    pub type_name: Option<&'static str>,
+    /// Its value, if it is a number.
+    pub value: Option<u64>,
+    /// Names of its bits.
+    pub value_names: Vec<&'static str>,
 }
 
 /// Bytes as hexadecimal digits.
@@ -53,87 +68,59 @@ impl Serialize for Hex<'_> {
     }
 }
 
-/// The sections of notes; in a file without sections, the segments.
-pub(super) fn all<'a>(file: &File<'a>) -> Result<Vec<NoteBytes<'a>>, Error> {
-    let (big, core) = (file.encoding().is_big_endian(), file.header().r#type == ET_CORE);
-    let sections =
-        file.sections().iter().enumerate().filter(|(_, section)| section.r#type == SHT_NOTE);
-    let segments =
-        file.segments().iter().enumerate().filter(|(_, segment)| segment.r#type == PT_NOTE);
-    if !file.sections().is_empty() {
-        return sections
-            .map(|(index, section)| {
-                let (at, alignment) = (section.offset, section.alignment);
-                Ok(NoteBytes {
-                    index,
-                    is_section: true,
-                    data: file.section_data(&section)?,
-                    at,
-                    alignment,
-                    big,
-                    core,
-                })
-            })
-            .collect();
+/// The notes of all sections; in a file without sections, of all segments.
+pub(super) fn all<'a>(file: &File<'a>) -> Result<Vec<NoteList<'a>>> {
+    let (machine, core) = (file.header().machine, file.header().r#type == ET_CORE);
+    let mut lists = Vec::new();
+    for (index, section) in (0u32..).zip(file.sections()) {
+        let notes = file.section_notes(&section).with_context(|| in_section(file, index))?;
+        let list = |notes| NoteList { section: Some(index), segment: None, notes, machine, core };
+        lists.extend(notes.map(list));
     }
-    segments
-        .map(|(index, segment)| {
-            let (at, alignment) = (segment.offset, segment.alignment);
-            Ok(NoteBytes {
-                index,
-                is_section: false,
-                data: file.segment_data(&segment)?,
-                at,
-                alignment,
-                big,
-                core,
-            })
-        })
-        .collect()
+    if !file.sections().is_empty() {
+        return Ok(lists);
+    }
+    for (index, segment) in file.segments().into_iter().enumerate() {
+        if segment.r#type == PT_NOTE {
+            let notes = file.segment_notes(&segment).with_context(|| format!("segment {index}"))?;
+            let list =
+                |notes| NoteList { section: None, segment: Some(index), notes, machine, core };
+            lists.extend(notes.map(list));
+        }
+    }
+    Ok(lists)
 }
 
-impl<'a> NoteBytes<'a> {
-    /// The notes in order. One that does not fit is an error, and the last.
-    pub fn iter(&self) -> impl Iterator<Item = Result<Note<'a>, Error>> + use<'a> {
-        let whole = *self;
-        let mut next = 0usize;
-        core::iter::from_fn(move || {
-            if next >= whole.data.len() {
-                return None;
-            }
-            let at = next;
-            let note = whole.note(at);
-            next = note.as_ref().map_or(usize::MAX, |(_, end)| *end);
-            let outside =
-                ErrorKind::Outside { what: "note", count: 1, file: whole.data.len() as u64 };
-            let error = Error { at: whole.at.saturating_add(at as u64), kind: outside };
-            Some(note.map(|(note, _)| note).ok_or(error))
+impl<'a> NoteList<'a> {
+    /// The notes in order. One that cannot be read is the last.
+    pub fn iter(&self) -> impl Iterator<Item = Result<Note<'a>>> + use<'a> {
+        let (machine, core) = (self.machine, self.core);
+        self.notes.clone().map(move |note| {
+            let note = note?;
+            let properties = note.properties().map(|properties| {
+                let row = |property| Ok(property_of(machine, &property?));
+                properties.map(row).collect::<Result<_>>()
+            });
+            Ok(Note {
+                owner: note.owner.into(),
+                r#type: note.r#type,
+                type_name: names::note_type(note.owner.as_bytes(), core, note.r#type),
+                offset: note.data_at,
+                size: note.data.len(),
+                description: Hex(note.data),
+                properties: properties.transpose()?,
+            })
         })
     }
+}
 
-    /// The note at this offset and the offset behind it.
-    fn note(&self, at: usize) -> Option<(Note<'a>, usize)> {
-        // 4 but for GNU properties of 64-bit files, whatever the alignment says
-        let padded = |size: usize| match self.alignment {
-            8 => size.checked_next_multiple_of(8),
-            _ => size.checked_next_multiple_of(4),
-        };
-        let (header, rest) = self.data.get(at..)?.split_first_chunk::<12>()?;
-        let word = |index: usize| {
-            let bytes = *header.as_chunks::<4>().0.get(index)?;
-            Some(if self.big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
-        };
-        let (name_size, size, r#type) = (word(0)? as usize, word(1)? as usize, word(2)?);
-        let owner = rest.get(..name_size)?;
-        let owner = owner.split(|&byte| byte == 0).next().unwrap_or(owner);
-        let start = padded(at.checked_add(12)?.checked_add(name_size)?)?;
-        let end = start.checked_add(size)?;
-        let description = Hex(self.data.get(start..end)?);
-        let type_name = names::note_type(owner, self.core, r#type);
-        let offset = self.at.saturating_add(start as u64);
-        Some((
-            Note { owner: owner.into(), r#type, type_name, offset, size, description },
-            padded(end)?,
-        ))
+fn property_of(machine: u16, property: &elf_core::Property<'_>) -> Property {
+    let value = property.value();
+    let flags = names::property_flags(machine, property.r#type);
+    Property {
+        r#type: property.r#type,
+        type_name: names::property_type(machine, property.r#type),
+        value,
+        value_names: flags.names(value.unwrap_or(0)).collect(),
     }
 }

@@ -3,6 +3,8 @@
 //! Numbers are as they stand in the file. A `.._name` is the specification's name of the number before it, or nothing if the
 //! number has none; the `.._names` of a word of flags are those of its bits that have one.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use super::versions::Version;
@@ -153,8 +155,8 @@ pub struct Relocation<'a> {
     pub offset: u64,
     /// `r_type`.
     pub r#type: u32,
-    /// `R_..`.
-    pub type_name: Option<&'static str>,
+    /// `R_..`; on MIPS64 the names of up to three types, with `/` between.
+    pub type_name: Option<Cow<'static, str>>,
     /// Index of the symbol.
     pub symbol: u32,
     /// Its name, or that of its section; nothing without a symbol table.

@@ -5,8 +5,7 @@ use std::io::Write;
 
 use anyhow::Result;
 
-use super::{Dump, Selection, SymbolRow, Version};
-use crate::explain::section_name;
+use super::{Dump, Hex, Note, Property, Selection, SymbolRow, Version};
 use crate::input::Part;
 use crate::printable::Printable;
 use crate::table::Table;
@@ -157,7 +156,10 @@ impl Text<'_> {
         for symbols in self.dump.symbol_tables() {
             let symbols = symbols?;
             let label = self.dump.section_label(symbols.table.section());
-            writeln!(out, "\nsymbols in {label}")?;
+            match symbols.table.section() {
+                0 => writeln!(out, "\ndynamic symbols")?,
+                _ => writeln!(out, "\nsymbols in {label}")?,
+            }
             let mut table = Table::new(out);
             table.row([
                 "  #",
@@ -204,7 +206,10 @@ impl Text<'_> {
     fn relocations(&self, out: &mut dyn Write) -> Result<()> {
         for section in self.dump.relocation_sections() {
             let section = section?;
-            let label = self.dump.section_label(section.section);
+            let label = match section.tag {
+                Some(tag) => String::from(tag),
+                None => self.dump.section_label(section.section),
+            };
             match section.target {
                 0 => writeln!(out, "\nrelocations in {label}")?,
                 target => writeln!(
@@ -222,15 +227,19 @@ impl Text<'_> {
                     _ if record.symbol == 0 => String::new(),
                     _ => format!("symbol {}", record.symbol),
                 };
+                let sign = |is_negative| match (symbol.is_empty(), is_negative) {
+                    (true, false) => "",
+                    (true, true) => "-",
+                    (false, false) => " + ",
+                    (false, true) => " - ",
+                };
                 let addend = match record.addend {
                     None | Some(0) => String::new(),
-                    Some(addend) if symbol.is_empty() => format!("{addend:#x}"),
-                    Some(addend) if addend < 0 => format!(" - {:#x}", addend.unsigned_abs()),
-                    Some(addend) => format!(" + {addend:#x}"),
+                    Some(addend) => format!("{}{:#x}", sign(addend < 0), addend.unsigned_abs()),
                 };
                 let r#type = record
                     .type_name
-                    .map_or_else(|| format!("type {}", record.r#type), String::from);
+                    .map_or_else(|| format!("type {}", record.r#type), |name| name.into_owned());
                 table.row([
                     format!("  {}", self.address(record.offset)),
                     r#type,
@@ -239,41 +248,26 @@ impl Text<'_> {
             }
             table.end()?;
         }
-        for section in self.dump.packed_relocations() {
-            let (section, places) = section?;
-            writeln!(out, "\npacked relative relocations in {}", self.dump.section_label(section))?;
-            for place in places {
-                writeln!(out, "  {}", self.address(place))?;
-            }
-        }
         Ok(())
     }
 
     fn notes(&self, out: &mut dyn Write) -> Result<()> {
-        for bytes in self.dump.notes()? {
-            let name = u32::try_from(bytes.index)
-                .ok()
-                .and_then(|index| section_name(&self.dump.file, index));
-            match name.filter(|_| bytes.is_section) {
-                Some(name) => writeln!(out, "\nnotes in section {}", Printable::from(name))?,
-                None => writeln!(out, "\nnotes in segment {}", bytes.index)?,
+        for list in self.dump.notes()? {
+            match (list.section, list.segment) {
+                (Some(section), _) => {
+                    writeln!(out, "\nnotes in {}", self.dump.section_label(section))?;
+                }
+                (None, segment) => {
+                    writeln!(out, "\nnotes in segment {}", segment.unwrap_or_default())?;
+                }
             }
             let mut table = Table::new(out);
             table.row(["  owner", "type", "size", "description"])?;
-            for note in bytes.iter() {
+            for note in list.iter() {
                 let note = note?;
-                let shown = note.description.0.get(..NOTE_BYTES);
-                let description = match shown {
-                    Some(bytes) if bytes.len() < note.size => format!("{}...", super::Hex(bytes)),
-                    _ => note.description.to_string(),
-                };
                 let r#type = known(note.type_name, "NT_", note.r#type);
-                table.row([
-                    format!("  {}", note.owner),
-                    r#type,
-                    note.size.to_string(),
-                    description,
-                ])?;
+                let (owner, size) = (format!("  {}", note.owner), note.size.to_string());
+                table.row([owner, r#type, size, description(&note)])?;
             }
             table.end()?;
         }
@@ -282,6 +276,24 @@ impl Text<'_> {
 
     fn address(&self, address: u64) -> String {
         format!("{address:0digits$x}", digits = self.digits)
+    }
+}
+
+/// Program properties by name; of other notes the first bytes.
+fn description(note: &Note<'_>) -> String {
+    let property = |property: &Property| {
+        let name = known(property.type_name, "GNU_PROPERTY_", property.r#type);
+        let value = match (property.value, property.value_names.as_slice()) {
+            (None, _) => return name,
+            (Some(value), []) => format!("{value:#x}"),
+            (_, names) => names_of(names, "GNU_PROPERTY_"),
+        };
+        format!("{name}: {value}")
+    };
+    match (&note.properties, note.description.0.get(..NOTE_BYTES)) {
+        (Some(properties), _) => properties.iter().map(property).collect::<Vec<_>>().join(", "),
+        (None, Some(bytes)) if bytes.len() < note.size => format!("{}...", Hex(bytes)),
+        (None, _) => note.description.to_string(),
     }
 }
 
@@ -303,8 +315,8 @@ fn names_of(names: &[&str], prefix: &str) -> String {
 /// A symbol's name and version as linkers write it.
 fn versioned(name: Printable<'_>, version: Option<Version<'_>>) -> String {
     match version {
-        Some(Version { name: version, default: true }) => format!("{name}@@{version}"),
-        Some(Version { name: version, default: false }) => format!("{name}@{version}"),
+        Some(Version { name: version, default: true, .. }) => format!("{name}@@{version}"),
+        Some(Version { name: version, default: false, .. }) => format!("{name}@{version}"),
         None => name.to_string(),
     }
 }

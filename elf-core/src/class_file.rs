@@ -1,0 +1,257 @@
+//! A file of a class that is known when the program is compiled.
+
+use crate::class::{Class, Encoding, Row};
+use crate::error::{Error, ErrorKind};
+use crate::file::{data, strings};
+use crate::header::{FileHeader, encoding_of};
+use crate::name::StringTable;
+use crate::names::{PN_XNUM, SHN_XINDEX, SHT_DYNSYM, SHT_SYMTAB};
+use crate::section::SectionHeader;
+use crate::table::{Entry, rows};
+
+/// An ELF file of class `C`: its tables as slices of raw rows, without the code of other classes.
+///
+/// For firmware that counts bytes and for whoever counts nanoseconds; [`File`](crate::File) reads every class. A raw row
+/// turns into the plain view by `into`.
+///
+/// ```
+/// use elf_core::{ClassFile, Elf64, SectionHeader};
+/// use zerocopy::LE;
+///
+/// # const BYTES: &[u8] = include_bytes!("../../fixtures/x86_64/elftest.o");
+/// let file = ClassFile::<Elf64<LE>>::parse(BYTES)?;
+/// let alive = file.sections().iter().filter(|row| SectionHeader::from(**row).size > 0);
+/// assert!(alive.count() > 3);
+/// # Ok::<_, elf_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ClassFile<'a, C: Class> {
+    bytes: &'a [u8],
+    header: &'a C::Ehdr,
+    sections: &'a [C::Shdr],
+    segments: &'a [C::Phdr],
+    section_names: u32,
+}
+
+impl<C: Class> Clone for ClassFile<'_, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<C: Class> Copy for ClassFile<'_, C> {}
+
+impl<'a, C: Class> ClassFile<'a, C> {
+    /// Reads the file header and finds section headers and program headers, extended numbering included.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotElf`]; [`ErrorKind::UnknownClass`] or [`ErrorKind::UnknownByteOrder`] if the file is not of class `C`;
+    /// [`ErrorKind::Outside`] if a table leaves the file; [`ErrorKind::EntrySize`] if its entries are not the gABI's.
+    #[inline]
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
+        match encoding_of(bytes)? {
+            found if found == C::ENCODING => Self::of_class(bytes),
+            found => Err(other_class(found, C::ENCODING)),
+        }
+    }
+
+    /// [`parse`](Self::parse), where `e_ident` is looked at already.
+    #[inline]
+    pub(crate) fn of_class(bytes: &'a [u8]) -> Result<Self, Error> {
+        let header: &C::Ehdr = one(bytes, FileHeader::WHAT, 0)?;
+        let view: FileHeader = (*header).into();
+        let mut first = SectionHeader::default();
+        let mut count = u64::from(view.section_header_count);
+        if view.section_headers == 0 {
+            count = 0;
+        } else {
+            entry_size("e_shentsize", view.section_header_size, size_of::<C::Shdr>())?;
+            // section 0 holds what the file header has no room for
+            let row: &C::Shdr = one(bytes, SectionHeader::WHAT, view.section_headers)?;
+            first = (*row).into();
+            if count == 0 {
+                count = first.size;
+            }
+        }
+        let segments = match view.program_header_count {
+            PN_XNUM if view.section_headers != 0 => first.info,
+            count => count.into(),
+        };
+        if segments != 0 {
+            entry_size("e_phentsize", view.program_header_size, size_of::<C::Phdr>())?;
+        }
+        let at = if count == 0 { 0 } else { view.section_headers };
+        Ok(Self {
+            bytes,
+            header,
+            sections: rows(bytes, SectionHeader::WHAT, at, count)?,
+            segments: match segments {
+                0 => &[],
+                count => rows(bytes, "program headers", view.program_headers, count.into())?,
+            },
+            section_names: match view.section_names {
+                SHN_XINDEX if view.section_headers != 0 => first.link,
+                index => index.into(),
+            },
+        })
+    }
+
+    /// All bytes of the file.
+    #[must_use]
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The file header.
+    #[must_use]
+    pub const fn header(&self) -> &'a C::Ehdr {
+        self.header
+    }
+
+    /// The section headers, the first of which is the null section.
+    #[must_use]
+    pub const fn sections(&self) -> &'a [C::Shdr] {
+        self.sections
+    }
+
+    /// The program headers.
+    #[must_use]
+    pub const fn segments(&self) -> &'a [C::Phdr] {
+        self.segments
+    }
+
+    /// Index of the section that holds the section names, or 0.
+    #[must_use]
+    pub const fn section_names_index(&self) -> u32 {
+        self.section_names
+    }
+
+    /// The section names.
+    ///
+    /// # Errors
+    /// As [`string_table`](Self::string_table).
+    pub fn section_names(&self) -> Result<StringTable<'a>, Error> {
+        match self.section_names {
+            0 => Ok(StringTable::default()),
+            index => self.string_table(index, "e_shstrndx"),
+        }
+    }
+
+    /// The header of section `index`, named by the field `what`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoSection`] if there are fewer sections.
+    #[inline]
+    pub fn section(&self, index: u32, what: &'static str) -> Result<SectionHeader, Error> {
+        let row = usize::try_from(index).ok().and_then(|index| self.sections.get(index));
+        row.map(|row| (*row).into()).ok_or_else(|| {
+            let view: FileHeader = (*self.header).into();
+            let count = self.sections.len() as u64;
+            Error { at: view.section_headers, kind: ErrorKind::NoSection { what, index, count } }
+        })
+    }
+
+    /// The bytes of a section as they stand in the file: none for `SHT_NOBITS`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Outside`] if they leave the file.
+    #[inline]
+    pub fn section_data(&self, section: &SectionHeader) -> Result<&'a [u8], Error> {
+        data(self.bytes, section)
+    }
+
+    /// The string table that is section `index`, named by the field `what`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoSection`], [`ErrorKind::SectionType`] or [`ErrorKind::Outside`].
+    #[inline]
+    pub fn string_table(&self, index: u32, what: &'static str) -> Result<StringTable<'a>, Error> {
+        strings(self.bytes, self.section(index, what)?)
+    }
+
+    /// The symbols of a section of type `SHT_SYMTAB` or `SHT_DYNSYM`. Its `link` is the string table of their names.
+    ///
+    /// # Errors
+    /// [`ErrorKind::SectionType`] if it is of another type; else as [`rows`](Self::rows).
+    #[inline]
+    pub fn symbols(&self, section: &SectionHeader) -> Result<&'a [C::Sym], Error> {
+        if section.r#type != SHT_SYMTAB && section.r#type != SHT_DYNSYM {
+            let kind = ErrorKind::SectionType { what: "symbol table", found: section.r#type };
+            return Err(Error { at: section.offset, kind });
+        }
+        self.rows(section, "symbols")
+    }
+
+    /// The relocations of a section of type `SHT_RELA`; the caller has looked at the type.
+    ///
+    /// # Errors
+    /// As [`rows`](Self::rows).
+    #[inline]
+    pub fn rela(&self, section: &SectionHeader) -> Result<&'a [C::Rela], Error> {
+        self.rows(section, "relocations")
+    }
+
+    /// The relocations of a section of type `SHT_REL`; the caller has looked at the type.
+    ///
+    /// # Errors
+    /// As [`rows`](Self::rows).
+    #[inline]
+    pub fn rel(&self, section: &SectionHeader) -> Result<&'a [C::Rel], Error> {
+        self.rows(section, "relocations")
+    }
+
+    /// The rows of a section that is a table of `what`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::EntrySize`] if `sh_entsize` is neither 0 nor the gABI's, [`ErrorKind::UnevenTable`] if a part of a row is
+    /// left, [`ErrorKind::Outside`] if the section leaves the file.
+    #[inline]
+    pub fn rows<T: Row>(
+        &self,
+        section: &SectionHeader,
+        what: &'static str,
+    ) -> Result<&'a [T], Error> {
+        let expected = const { size_of::<T>() as u64 };
+        let (at, found, size) = (section.offset, section.entry_size, section.file_size());
+        if found != expected && found != 0 {
+            return Err(Error {
+                at,
+                kind: ErrorKind::EntrySize { what: "sh_entsize", found, expected },
+            });
+        }
+        match (size.checked_div(expected), size.checked_rem(expected)) {
+            (Some(0), Some(0)) => Ok(&[]),
+            (Some(count), Some(0)) => rows(self.bytes, what, at, count),
+            _ => Err(Error { at, kind: ErrorKind::UnevenTable { what, size, entry: expected } }),
+        }
+    }
+}
+
+/// The one row at file offset `at`.
+#[inline]
+fn one<'a, T: Row>(bytes: &'a [u8], what: &'static str, at: u64) -> Result<&'a T, Error> {
+    let outside = ErrorKind::Outside { what, count: 1, file: bytes.len() as u64 };
+    rows::<T>(bytes, what, at, 1)?.first().ok_or(Error { at, kind: outside })
+}
+
+/// Checks an entry size in the file header.
+#[inline]
+fn entry_size(what: &'static str, found: u16, expected: usize) -> Result<(), Error> {
+    let (found, expected) = (u64::from(found), expected as u64);
+    if found == expected {
+        Ok(())
+    } else {
+        Err(Error { at: 0, kind: ErrorKind::EntrySize { what, found, expected } })
+    }
+}
+
+/// The file is of class `found`.
+#[cold]
+const fn other_class(found: Encoding, expected: Encoding) -> Error {
+    let (class, data) =
+        (if found.is_64() { 2 } else { 1 }, if found.is_big_endian() { 2 } else { 1 });
+    if found.is_64() == expected.is_64() {
+        Error { at: 5, kind: ErrorKind::UnknownByteOrder(data) }
+    } else {
+        Error { at: 4, kind: ErrorKind::UnknownClass(class) }
+    }
+}
