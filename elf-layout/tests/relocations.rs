@@ -7,8 +7,8 @@ use elf_core::names::*;
 use elf_core::{ApplyErrorKind, Slot};
 use elf_layout::{ErrorKind, Mode, Options};
 use support::{
-    BASE, CODE, FAR, NEAR, Object, Place, READ, WRITE, half, image, image_error, laid_out, plan,
-    process, word,
+    BASE, CODE, FAR, NEAR, Object, Place, READ, WRITE, half, image, image_error, laid_out,
+    placement, plan, process, word,
 };
 
 const R_X86_64_64: u32 = 1;
