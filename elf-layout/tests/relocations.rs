@@ -5,10 +5,10 @@ mod support;
 
 use elf_core::names::*;
 use elf_core::{ApplyErrorKind, Slot};
-use elf_layout::{ErrorKind, Options};
+use elf_layout::{ErrorKind, Mode, Options};
 use support::{
-    BASE, CODE, FAR, NEAR, Object, Place, READ, WRITE, half, image, image_error, laid_out, plan,
-    process, word,
+    BASE, CODE, FAR, NEAR, Object, Place, READ, WRITE, half, image, image_error, laid_out,
+    placement, plan, process, word,
 };
 
 const R_X86_64_64: u32 = 1;
@@ -156,6 +156,18 @@ fn a_copy_is_the_address_of_a_constant_out_of_reach() {
     }
     laid_out(&[&uses(R_X86_64_64, &["far_constant"])], |layout| {
         assert_eq!(layout.copies().count(), 0, "every address fits");
+    });
+    // in one blob as well they have room of their own
+    let mode = Mode::Packed { section_alignment: 128 };
+    let options = Options { mode, ..Options::default() };
+    let object = uses(R_X86_64_32S, &["far_constant", "near_constant"]).build();
+    plan(&[object], options, &mut process, |layout| {
+        let layout = layout.unwrap();
+        placement::check(&layout, &options);
+        let far = layout.copies().find(|copy| copy.address == FAR).unwrap();
+        let image = image(&layout).unwrap();
+        assert_eq!(half(&image, 0) as u64, BASE + far.offset);
+        assert!(far.offset >= 16 && far.offset + 24 <= layout.size());
     });
 }
 
