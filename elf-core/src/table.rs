@@ -230,7 +230,8 @@ impl<'a, E: Entry> Table<'a, E> {
         if let Some(rows) = self.native() {
             return rows.iter().position(|&row| is(&row.into()));
         }
-        self.iter().position(|row| is(&row))
+        // `position` of an iterator that is not a slice's checks its counter for overflow, and panics
+        (0..self.len()).zip(self.iter()).find(|(_, row)| is(row)).map(|(index, _)| index)
     }
 
     /// The rows in order.

@@ -3,64 +3,9 @@
 use crate::error::Error;
 use crate::module::Module;
 use core::ffi::c_void;
-use core::fmt;
 use libffi::middle::{Arg, Cif, CodePtr, Type as FfiType};
 
-/// An argument or result of the C calling convention.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value {
-    /// `int8_t`.
-    I8(i8),
-    /// `int16_t`.
-    I16(i16),
-    /// `int32_t`.
-    I32(i32),
-    /// `int64_t`.
-    I64(i64),
-    /// `uint8_t`.
-    U8(u8),
-    /// `uint16_t`.
-    U16(u16),
-    /// `uint32_t`.
-    U32(u32),
-    /// `uint64_t`.
-    U64(u64),
-    /// `float`.
-    F32(f32),
-    /// `double`.
-    F64(f64),
-    /// A pointer.
-    Pointer(*mut c_void),
-}
-
-/// The type of a [`Value`], or none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Type {
-    /// No result.
-    Void,
-    /// `int8_t`.
-    I8,
-    /// `int16_t`.
-    I16,
-    /// `int32_t`.
-    I32,
-    /// `int64_t`.
-    I64,
-    /// `uint8_t`.
-    U8,
-    /// `uint16_t`.
-    U16,
-    /// `uint32_t`.
-    U32,
-    /// `uint64_t`.
-    U64,
-    /// `float`.
-    F32,
-    /// `double`.
-    F64,
-    /// A pointer.
-    Pointer,
-}
+pub use exec_core::{Type, Value};
 
 /// Runs `$do!` with every scalar type: variant, Rust type, libffi's constructor.
 macro_rules! each_type {
@@ -71,61 +16,30 @@ macro_rules! each_type {
     };
 }
 
-impl Value {
-    /// The value's type.
-    #[must_use]
-    pub const fn r#type(&self) -> Type {
-        macro_rules! arms {
-            ($($variant:ident $type:ident),*) => {
-                match self {
-                    $(Self::$variant(_) => Type::$variant,)*
-                    Self::Pointer(_) => Type::Pointer,
-                }
-            };
-        }
-        each_type!(arms)
+fn argument(value: &Value) -> Arg<'_> {
+    macro_rules! arms {
+        ($($variant:ident $type:ident),*) => {
+            match value {
+                $(Value::$variant(value) => Arg::new(value),)*
+                Value::Pointer(value) => Arg::new(value),
+            }
+        };
     }
-
-    fn argument(&self) -> Arg<'_> {
-        macro_rules! arms {
-            ($($variant:ident $type:ident),*) => {
-                match self {
-                    $(Self::$variant(value) => Arg::new(value),)*
-                    Self::Pointer(value) => Arg::new(value),
-                }
-            };
-        }
-        each_type!(arms)
-    }
+    each_type!(arms)
 }
 
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        macro_rules! arms {
-            ($($variant:ident $type:ident),*) => {
-                match self {
-                    $(Self::$variant(value) => value.fmt(f),)*
-                    Self::Pointer(value) => write!(f, "{value:p}"),
-                }
-            };
-        }
-        each_type!(arms)
+/// The type as libffi knows it.
+pub(crate) fn ffi(r#type: Type) -> FfiType {
+    macro_rules! arms {
+        ($($variant:ident $type:ident),*) => {
+            match r#type {
+                Type::Void => FfiType::void(),
+                $(Type::$variant => FfiType::$type(),)*
+                Type::Pointer => FfiType::pointer(),
+            }
+        };
     }
-}
-
-impl Type {
-    fn ffi(self) -> FfiType {
-        macro_rules! arms {
-            ($($variant:ident $type:ident),*) => {
-                match self {
-                    Self::Void => FfiType::void(),
-                    $(Self::$variant => FfiType::$type(),)*
-                    Self::Pointer => FfiType::pointer(),
-                }
-            };
-        }
-        each_type!(arms)
-    }
+    each_type!(arms)
 }
 
 /// A function of a module together with its type.
@@ -152,7 +66,7 @@ impl<B: AsRef<[u8]>> Module<B> {
         let address = self.function(name)?;
         Ok(DynamicFunction {
             code: CodePtr::from_ptr(core::ptr::with_exposed_provenance(address as usize)),
-            cif: Cif::new(arguments.iter().map(|argument| argument.ffi()), result.ffi()),
+            cif: Cif::new(arguments.iter().map(|&argument| ffi(argument)), ffi(result)),
             arguments: arguments.to_vec(),
             result,
             module: core::marker::PhantomData,
@@ -175,7 +89,7 @@ impl DynamicFunction<'_> {
                 found: arguments.len(),
             });
         }
-        let arguments: Vec<Arg<'_>> = arguments.iter().map(Value::argument).collect();
+        let arguments: Vec<Arg<'_>> = arguments.iter().map(argument).collect();
         macro_rules! arms {
             ($($variant:ident $type:ident),*) => {
                 // SAFETY: types and number fit what the caller vouches for; the result's type is the one of `cif`.

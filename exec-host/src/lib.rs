@@ -26,10 +26,16 @@
 compile_error!("exec-host runs on Linux, on x86-64 and AArch64");
 
 mod cache;
+#[cfg(feature = "compile")]
+pub mod compile;
+#[cfg(feature = "device")]
+pub mod device;
 #[cfg(feature = "dynamic")]
 pub mod dynamic;
 mod error;
 mod function;
+#[cfg(feature = "device")]
+mod guard;
 mod initialize;
 mod memory;
 mod module;

@@ -1,5 +1,12 @@
 //! What runs first and last, in which order, and only if somebody vouches for it.
 #![cfg(test)]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests; what they share is not under cfg(test)"
+)]
 
 mod system;
 

@@ -1,5 +1,12 @@
 //! Memory as the system sees it. One test, so that no other one maps anything meanwhile.
 #![cfg(test)]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests; what they share is not under cfg(test)"
+)]
 
 mod system;
 

@@ -4,6 +4,7 @@ use crate::cubin::Cubin;
 use crate::entry::{Entry, Options};
 use crate::error::{Error, ErrorKind};
 use crate::kind::{Flags, Kind, Method, Sm};
+use crate::parts::Part;
 use crate::ptx::PtxHeader;
 use crate::raw;
 use crate::sink::Sink;
@@ -21,8 +22,10 @@ pub struct NewEntry<'a> {
     pub flags: Flags,
     /// What the entry is called, or nothing.
     pub identifier: &'a [u8],
-    /// What the entry says besides.
+    /// What the entry says besides; nothing if it has parts.
     pub options: Options<'a>,
+    /// The images in a concatenated entry, in the order of their offsets; none for other kinds.
+    pub parts: &'a [Part],
     /// The payload as it is to be stored, without padding.
     pub stored: &'a [u8],
     /// How `stored` is compressed, and the size it unpacks to.
@@ -44,6 +47,7 @@ impl<'a> NewEntry<'a> {
             code_version: (1, abi.into()),
             flags: parsed.flags(),
             identifier: &[],
+            parts: &[],
             options: compat.map_or(Options::None, Options::Compat),
             stored: cubin,
             compression: None,
@@ -67,10 +71,27 @@ impl<'a> NewEntry<'a> {
             code_version: header.version,
             flags: Flags::LINUX | address,
             identifier: &[],
+            parts: &[],
             options: Options::Compiler(&[]),
             stored: text,
             compression: None,
         })
+    }
+
+    /// A concatenated entry (CUDA 13.5), not compressed: `payload` is the images one after another, `parts` says where.
+    #[must_use]
+    pub const fn concatenated(parts: &'a [Part], payload: &'a [u8]) -> Self {
+        Self {
+            kind: Kind::Concatenated,
+            sm: Sm::new(0),
+            code_version: (0, 1),
+            flags: Flags::ADDRESS_64.union(Flags::LINUX),
+            identifier: &[],
+            options: Options::None,
+            parts,
+            stored: payload,
+            compression: None,
+        }
     }
 
     /// The same entry with its payload compressed: `stored` unpacks to the payload that the entry has now.
@@ -97,6 +118,7 @@ impl<'a> NewEntry<'a> {
     /// The bytes of the options, with a NUL that their size does not count: after those of the compiler, before `.nv.compat`.
     const fn options_bytes(&self) -> Option<(&'a [u8], [&'a [u8]; 2])> {
         match self.options {
+            _ if !self.parts.is_empty() => None,
             Options::None => None,
             Options::Compiler(bytes) => Some((bytes, [bytes, &[0]])),
             Options::Compat(bytes) => Some((bytes, [&[0], bytes])),
@@ -107,9 +129,19 @@ impl<'a> NewEntry<'a> {
         size_of::<raw::Entry>().saturating_add(size_of_block(self.identifier_bytes()))
     }
 
+    /// Bytes of the table of parts; 0 without parts.
+    const fn table_size(&self) -> usize {
+        if self.parts.is_empty() {
+            return 0;
+        }
+        size_of::<raw::Parts>()
+            .saturating_add(self.parts.len().saturating_mul(size_of::<raw::Part>()))
+    }
+
     fn header_size(&self) -> usize {
         let size = |(_, block)| size_of::<raw::Options>().saturating_add(size_of_block(block));
-        self.options_at().saturating_add(self.options_bytes().map_or(0, size))
+        let options = self.options_bytes().map_or(0, size);
+        self.options_at().saturating_add(self.table_size()).saturating_add(options)
     }
 
     fn size(&self) -> usize {
@@ -133,7 +165,7 @@ impl<'a> NewEntry<'a> {
             payload_size: (padded(self.stored.len()) as u64).into(),
             compressed_size: compressed_size(at, self.compression, self.stored)?.into(),
             options: match self.options {
-                Options::None => 0.into(),
+                Options::None if self.parts.is_empty() => 0.into(),
                 _ => limit("options offset", self.options_at())?.into(),
             },
             code_minor: self.code_version.1.into(),
@@ -146,6 +178,12 @@ impl<'a> NewEntry<'a> {
             unpacked_size: self.compression.map_or(0, |(_, size)| size).into(),
         })?;
         sink.padded(&self.identifier_bytes())?;
+        if !self.parts.is_empty() {
+            let size = limit("size of the table of parts", self.table_size())?;
+            let count = limit("number of parts", self.parts.len())?;
+            sink.row(&raw::Parts { count: count.into(), size: size.into() })?;
+            self.parts.iter().try_for_each(|part| sink.row(&part.to_raw(at)?))?;
+        }
         if let Some((options, block)) = self.options_bytes() {
             let offset = self.options_at().saturating_add(size_of::<raw::Options>());
             let (offset, size) =

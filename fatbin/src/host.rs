@@ -2,12 +2,12 @@
 
 use crate::bundle::{Bundle, CompressedBundle};
 use crate::error::{Error, ErrorKind};
-use crate::object::{ObjectWalk, Step};
+use crate::object::{self, ObjectWalk};
 use crate::offload::OffloadBinary;
 use crate::raw::REGION_MAGIC;
 use crate::raw_llvm::{BUNDLE_MAGIC, COMPRESSED_BUNDLE_MAGIC, OFFLOAD_MAGIC};
 use crate::region::Region;
-use crate::search;
+use crate::search::{self, Next};
 use crate::span::Span;
 use core::iter::FusedIterator;
 use elf_core::Name;
@@ -167,10 +167,18 @@ impl<'a> Walk<'a> {
     }
 }
 
-impl<'a> Iterator for Walk<'a> {
-    type Item = Result<Found<'a>, Error>;
+/// What a walk met.
+#[derive(Clone, Copy, Debug)]
+pub enum Step<'a> {
+    /// A container.
+    Found(Found<'a>),
+    /// Ordinary data that was searched, in which nothing begins: a program that maps files can let go of these pages.
+    Passed(Span<'a>),
+}
 
-    fn next(&mut self) -> Option<Self::Item> {
+impl<'a> Walk<'a> {
+    /// The next container, or some megabytes without any: what [`next`](Iterator::next) passes over in silence.
+    pub fn step(&mut self) -> Option<Result<Step<'a>, Error>> {
         loop {
             if let Some(error) = self.error.take() {
                 return Some(Err(error));
@@ -182,11 +190,25 @@ impl<'a> Iterator for Walk<'a> {
                 }
             }
             match self.object.as_mut().map(ObjectWalk::step) {
-                Some(Step::Section(scan)) => self.scan = Some(scan),
-                Some(Step::Error(error)) => return Some(Err(error)),
-                Some(Step::End) => self.object = None,
+                Some(object::Step::Section(scan)) => self.scan = Some(scan),
+                Some(object::Step::Error(error)) => return Some(Err(error)),
+                Some(object::Step::End) => self.object = None,
                 None if self.next_member() => {}
                 None => return None,
+            }
+        }
+    }
+}
+
+impl<'a> Iterator for Walk<'a> {
+    type Item = Result<Found<'a>, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.step()? {
+                Ok(Step::Passed(_)) => {}
+                Ok(Step::Found(found)) => return Some(Ok(found)),
+                Err(error) => return Some(Err(error)),
             }
         }
     }
@@ -223,16 +245,22 @@ impl<'a> Scan<'a> {
     }
 
     /// The next container; an error is the last.
-    fn next(&mut self) -> Option<Result<Found<'a>, Error>> {
+    fn next(&mut self) -> Option<Result<Step<'a>, Error>> {
         let rest = self.rest.take()?;
         let container = match self.look {
             Look::Cubin => Ok(Container::Cubin(rest)),
             Look::Anything { address } => {
-                let (container, behind) = search::next(rest, address)?;
+                let next = search::next(rest, address)?;
+                let (Next::Found(_, behind) | Next::Passed(behind)) = next;
                 let step = behind.at().saturating_sub(rest.at());
                 self.look = Look::Anything { address: address.wrapping_add(step) };
                 self.rest = Some(behind);
-                return Some(Ok(Found { place: self.place, container }));
+                return match next {
+                    Next::Found(container, _) => {
+                        Some(Ok(Step::Found(Found { place: self.place, container })))
+                    }
+                    Next::Passed(_) => Some(rest.part("data", 0, step).map(Step::Passed)),
+                };
             }
             look => {
                 let start = rest.without_leading_zeros();
@@ -246,7 +274,7 @@ impl<'a> Scan<'a> {
                 container
             }
         };
-        Some(container.map(|container| Found { place: self.place, container }))
+        Some(container.map(|container| Step::Found(Found { place: self.place, container })))
     }
 }
 

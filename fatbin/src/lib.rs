@@ -51,6 +51,7 @@
 extern crate alloc;
 
 mod build;
+mod build_object;
 mod build_offload;
 mod bundle;
 mod cubin;
@@ -83,6 +84,7 @@ mod wrapper;
 #[cfg(feature = "alloc")]
 pub use build::region;
 pub use build::{Item, NewEntry, region_size, write_region};
+pub use build_object::{object_size, write_object};
 #[cfg(feature = "alloc")]
 pub use build_offload::offload;
 pub use build_offload::{NewImage, offload_size, write_offload};
@@ -91,7 +93,7 @@ pub use cubin::Cubin;
 pub use descriptor::{Descriptor, DeviceImage, descriptor, device_image};
 pub use entry::{Entry, Options, text};
 pub use error::{Error, ErrorKind};
-pub use host::{Container, Found, Place, Search, Walk, walk};
+pub use host::{Container, Found, Place, Search, Step, Walk, walk};
 pub use host_entry::{HostEntries, HostEntry, host_entries};
 pub use kind::{Flags, Kind, Method, NotAnSm, Sm, Suffix};
 pub use offload::{Image, ImageKind, Images, OffloadBinary, Producer};

@@ -82,6 +82,30 @@ impl Part {
         }
     }
 
+    /// The row of a table for it.
+    pub(crate) fn to_raw(self, at: u64) -> Result<raw::Part, Error> {
+        let kind = ErrorKind::Invalid { what: "offset of a part", value: self.offset };
+        let offset = u32::try_from(self.offset).map_err(|_| Error { at, kind })?;
+        let suffix = Flags::SPECIFIC | Flags::FAMILY;
+        let flags = self.flags.difference(suffix | Flags::COMPRESSED) | self.sm.suffix.flag();
+        Ok(raw::Part {
+            kind: self.kind.number().into(),
+            version: 0x0101.into(),
+            offset: offset.into(),
+            size: self.size.into(),
+            compressed_size: 0.into(),
+            options: 0.into(),
+            code_minor: self.code_version.1.into(),
+            code_major: self.code_version.0.into(),
+            sm: self.sm.number.into(),
+            identifier: 0.into(),
+            identifier_size: 0.into(),
+            flags: flags.bits().into(),
+            obfuscation_key: 0.into(),
+            unpacked_size: 0.into(),
+        })
+    }
+
     /// The image in the unpacked payload of its entry.
     #[must_use]
     pub fn of<'a>(&self, unpacked: &'a [u8]) -> Option<&'a [u8]> {

@@ -12,18 +12,36 @@ const ALIGNMENT: usize = 8;
 /// Words looked at together, so that the compiler can use vectors.
 const BATCH: usize = 32;
 
-/// The next container in `span`, and what lies behind it. `address` is where `span` lies in memory: it tells where the
-/// multiples of 8 are.
+/// Bytes searched before the caller hears of it.
+const WINDOW: usize = 8 << 20;
+
+/// What a step of the search met.
+pub(crate) enum Next<'a> {
+    /// A container, and what lies behind it.
+    Found(Container<'a>, Span<'a>),
+    /// No container up to where the rest begins.
+    Passed(Span<'a>),
+}
+
+/// The next container in `span`, looked for in a window of it; none at its end. `address` is where `span` lies in memory:
+/// it tells where the multiples of 8 are.
 ///
 /// A magic number alone proves nothing: it is a container only if all its headers make sense, to the last entry.
-pub(crate) fn next<'a>(mut span: Span<'a>, address: u64) -> Option<(Container<'a>, Span<'a>)> {
+pub(crate) fn next<'a>(mut span: Span<'a>, address: u64) -> Option<Next<'a>> {
     let start = span.at();
     loop {
         let behind = address.wrapping_add(span.at().wrapping_sub(start)) % ALIGNMENT as u64;
         span = span.tail((ALIGNMENT as u64).wrapping_sub(behind) % ALIGNMENT as u64)?;
-        span = span.tail(find(span.bytes())?)?;
+        if span.size() < ALIGNMENT as u64 {
+            return None;
+        }
+        let window = span.bytes().get(..WINDOW).unwrap_or(span.bytes());
+        let Some(found) = find(window) else {
+            return Some(Next::Passed(span.tail(window.len() as u64)?));
+        };
+        span = span.tail(found)?;
         if let Some(container) = check(span) {
-            return Some((container, span.tail(container.size())?));
+            return Some(Next::Found(container, span.tail(container.size())?));
         }
         span = span.tail(ALIGNMENT as u64)?;
     }

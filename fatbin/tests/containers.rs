@@ -190,6 +190,7 @@ fn a_region_built_again_is_the_same() {
         assert!(region(&repacked).unwrap() == bytes || name == "lto.fatbin", "{name}");
         // As new entries: all that they say is in the fields.
         let new = entries(&bytes).into_iter().map(|entry| NewEntry {
+            parts: &[],
             kind: entry.kind(),
             sm: entry.sm(),
             code_version: entry.code_version(),
@@ -342,4 +343,23 @@ fn lies_about_sizes_are_errors_with_their_offset() {
         "the payload at offset 0x58 unpacks to 2856 bytes, not 2857"
     );
     assert_eq!(change(0x48, &2855_u64.to_le_bytes()).1, "damaged zstd payload at offset 0x58");
+}
+
+/// A concatenated entry built anew is that of fatbinary, byte for byte.
+#[test]
+fn concatenated_again() {
+    let bytes = fixture("concat.fatbin");
+    let [outer] = entries(&bytes)[..] else { panic!() };
+    let parts: Vec<_> = outer.parts().unwrap().iter().collect();
+    let unpacked = outer.unpack(LIMIT).unwrap();
+    let entry = NewEntry::concatenated(&parts, &unpacked);
+    let packed = NewEntry {
+        identifier: outer.identifier().as_bytes(),
+        ..entry.compressed(outer.compression().unwrap(), outer.stored().bytes())
+    };
+    let built = region(&[packed.into()]).unwrap();
+    assert_eq!(built, bytes);
+    let plain = region(&[entry.into()]).unwrap();
+    assert_eq!(entries(&plain)[0].unpack(LIMIT).unwrap()[..unpacked.len()], unpacked[..]);
+    assert_eq!(entries(&plain)[0].parts().unwrap().iter().collect::<Vec<_>>(), parts);
 }

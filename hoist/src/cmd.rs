@@ -4,7 +4,14 @@ use std::io::Write;
 
 use anyhow::Result;
 
+#[cfg(feature = "host")]
+pub mod cache;
+pub mod cubin;
 pub mod disasm;
+pub mod fatbin;
+#[cfg(feature = "host")]
+#[expect(unsafe_code, reason = "calls what the user asks for")]
+pub mod jit;
 pub mod layout;
 pub mod link;
 #[cfg(feature = "host")]
@@ -18,14 +25,25 @@ pub enum Command {
     /// Loads objects into this process and calls a function in them.
     #[cfg(feature = "host")]
     Run(run::Run),
+    /// Compiles a source and calls a function in it.
+    #[cfg(feature = "host")]
+    Jit(jit::Jit),
+    /// Shows, checks or empties the cache of compiled sources.
+    #[cfg(feature = "host")]
+    Cache(cache::Cache),
     /// Shows what ELF files and archives contain.
     Show(show::Show),
     /// Shows where the sections of objects go, and why.
     Layout(layout::Layout),
     /// Writes the image of objects for an address, relocated.
     Link(link::Link),
+    /// Shows, changes and links CUDA cubins.
+    Cubin(cubin::Cubin),
     /// Shows instructions, with relocated targets by name.
     Disasm(disasm::Disasm),
+    /// Lists, extracts, packs and changes device code inside host files.
+    #[command(subcommand)]
+    Fatbin(fatbin::Fatbin),
 }
 
 impl Command {
@@ -37,10 +55,16 @@ impl Command {
         match self {
             #[cfg(feature = "host")]
             Self::Run(command) => command.run(out),
+            #[cfg(feature = "host")]
+            Self::Jit(command) => command.run(out),
+            #[cfg(feature = "host")]
+            Self::Cache(command) => command.run(out),
             Self::Show(command) => command.run(out),
             Self::Layout(command) => command.run(out),
             Self::Link(command) => command.run(out),
+            Self::Cubin(command) => command.run(out),
             Self::Disasm(command) => command.run(out),
+            Self::Fatbin(command) => command.run(out),
         }
     }
 }

@@ -88,6 +88,7 @@ fn script<A: Arch>(
     for (name, address) in undefined {
         script.define(name, *address);
     }
+    // ours is the start of the image; lld has one of its own
     script.define("__dso_handle", base);
     let mut sections = Vec::new();
     for (number, file) in objects.files().iter().enumerate() {

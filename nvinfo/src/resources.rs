@@ -2,6 +2,7 @@
 
 use crate::attribute::Attribute;
 use crate::bank::ConstantBank;
+use crate::cubin::Cubin;
 use crate::error::Error;
 use crate::function::Function;
 use crate::names::eiattr;
@@ -10,6 +11,7 @@ use crate::parameter::ParameterBank;
 use crate::payload::Payload;
 use crate::target::Toolkit;
 use core::fmt;
+use elf_core::SectionHeader;
 use elf_core::names::{SHF_BARRIERS, SHF_CUDA_MERCURY, SHT_CUDA_INFO, SHT_REL, SHT_RELA};
 
 const R_CUDA_TEX_HEADER_INDEX: u32 = 6;
@@ -108,57 +110,76 @@ pub struct Resources {
 }
 
 impl Resources {
-    pub(crate) fn of(function: &Function<'_>) -> Result<Self, Error> {
-        let cubin = function.cubin();
+    /// Nothing: room for the needs of a function.
+    pub const EMPTY: Self = Self {
+        registers: None,
+        header_registers: None,
+        frame_size: None,
+        stack: None,
+        max_stack: None,
+        crs_stack: None,
+        local: 0,
+        shared: 0,
+        reserved_shared: 0,
+        barriers: 0,
+        virtual_resources: 0,
+        textures: 0,
+        samplers: 0,
+        surfaces: 0,
+        max_registers: None,
+        max_threads: None,
+        required_threads: None,
+        cluster: None,
+        explicit_cluster: false,
+        blocks_are_clusters: false,
+        max_cluster_rank: None,
+        parameter_bank: None,
+        parameter_size: None,
+        toolkit: None,
+        code_size: 0,
+    };
+
+    /// What the function's symbol and the header of its code say.
+    pub(crate) fn of_headers(function: &Function<'_>) -> Self {
         let header = function.section_header();
         let own = !function.is_subroutine();
-        let header_registers =
-            (own && cubin.target().has_registers_in_header()).then_some(header.info >> 24);
-        let mut found = Self {
-            registers: None,
+        let header_registers = (own && function.cubin().target().has_registers_in_header())
+            .then_some(header.info >> 24);
+        Self {
+            registers: header_registers,
             header_registers,
-            frame_size: None,
-            stack: None,
-            max_stack: None,
-            crs_stack: None,
-            local: 0,
-            shared: 0,
-            reserved_shared: 0,
             barriers: ((header.flags.bits() & SHF_BARRIERS) >> 20) as u32,
-            virtual_resources: 0,
-            textures: 0,
-            samplers: 0,
-            surfaces: 0,
-            max_registers: None,
-            max_threads: None,
-            required_threads: None,
-            cluster: None,
-            explicit_cluster: false,
-            blocks_are_clusters: false,
-            max_cluster_rank: None,
-            parameter_bank: None,
-            parameter_size: None,
-            toolkit: None,
             code_size: if own { header.size } else { function.symbol().size },
-        };
+            ..Self::EMPTY
+        }
+    }
+
+    pub(crate) fn of(function: &Function<'_>) -> Result<Self, Error> {
+        let cubin = function.cubin();
+        let mut found = Self::of_headers(function);
         for row in cubin.attributes()? {
-            found.module_attribute(function.index(), &row?);
+            if let Some((symbol, number, value)) = of_symbol(&row?)
+                && symbol == function.index()
+            {
+                found.module_attribute(number, value);
+            }
         }
-        if own {
-            found.sections(function)?;
-            found.headers(function)?;
+        if !function.is_subroutine() {
+            for section in cubin.file().sections() {
+                if section.info == function.section() {
+                    found.section(cubin, &section)?;
+                }
+                if bank_target(cubin, &section) == Some(function.section()) {
+                    found.headers(cubin, &section)?;
+                }
+            }
         }
-        found.registers = found.registers.or(header_registers);
         Ok(found)
     }
 
     /// Takes what an attribute of the module says of this function.
-    fn module_attribute(&mut self, function: u32, attribute: &Attribute<'_>) {
-        let Payload::OfSymbol { symbol, value } = attribute.payload() else { return };
-        if symbol != function {
-            return;
-        }
-        match attribute.number {
+    pub(crate) fn module_attribute(&mut self, number: u8, value: u32) {
+        match number {
             eiattr::REGCOUNT => self.registers = Some(value),
             eiattr::FRAME_SIZE => self.frame_size = Some(value),
             eiattr::MIN_STACK_SIZE => self.stack = Some(Stack::from_size(value)),
@@ -167,52 +188,46 @@ impl Resources {
         }
     }
 
-    /// Takes what the sections that belong to the function's code say.
-    fn sections(&mut self, function: &Function<'_>) -> Result<(), Error> {
-        let (cubin, file) = (function.cubin(), function.cubin().file());
-        let ours = file.sections().iter().filter(|section| section.info == function.section());
-        for section in ours.filter(|section| section.flags.bits() & SHF_CUDA_MERCURY == 0) {
-            if section.r#type == SHT_CUDA_INFO {
-                for row in cubin.attributes_in(&section)? {
-                    self.attribute(&row?);
-                }
-                continue;
+    /// Takes what a section that belongs to the function's code says.
+    pub(crate) fn section(
+        &mut self,
+        cubin: &Cubin<'_>,
+        section: &SectionHeader,
+    ) -> Result<(), Error> {
+        if section.flags.bits() & SHF_CUDA_MERCURY != 0 {
+            return Ok(());
+        }
+        if section.r#type == SHT_CUDA_INFO {
+            for row in cubin.attributes_in(section)? {
+                self.attribute(&row?);
             }
-            let name = file.section_name(&section).unwrap_or_default();
-            if name.as_bytes().starts_with(b".nv.shared.") {
-                let reserved = cubin.target().reserved_shared().min(section.size);
-                self.reserved_shared = reserved;
-                self.shared = section.size.saturating_sub(reserved);
-            } else if name.as_bytes().starts_with(b".nv.local.") {
-                self.local = section.size;
-            }
+            return Ok(());
+        }
+        let name = cubin.file().section_name(section).unwrap_or_default();
+        if name.as_bytes().starts_with(b".nv.shared.") {
+            let reserved = cubin.target().reserved_shared().min(section.size);
+            self.reserved_shared = reserved;
+            self.shared = section.size.saturating_sub(reserved);
+        } else if name.as_bytes().starts_with(b".nv.local.") {
+            self.local = section.size;
         }
         Ok(())
     }
 
-    /// Counts the headers that relocations put into the function's own banks.
-    fn headers(&mut self, function: &Function<'_>) -> Result<(), Error> {
-        let file = function.cubin().file();
-        for section in file.sections() {
-            if !matches!(section.r#type, SHT_REL | SHT_RELA)
-                || section.flags.bits() & SHF_CUDA_MERCURY != 0
-            {
-                continue;
-            }
-            let Ok(target) = file.section(section.info) else { continue };
-            let Some(bank) = ConstantBank::of(file, section.info, target) else { continue };
-            if bank.owner != Some(function.section()) {
-                continue;
-            }
-            for record in file.relocations(&section)?.into_iter().flatten() {
-                let count = match record.r#type {
-                    R_CUDA_TEX_HEADER_INDEX => &mut self.textures,
-                    R_CUDA_SAMP_HEADER_INDEX | R_CUDA_SAMP_HEADER_INDEX_0 => &mut self.samplers,
-                    R_CUDA_SURF_HEADER_INDEX => &mut self.surfaces,
-                    _ => continue,
-                };
-                *count = count.saturating_add(1);
-            }
+    /// Counts the headers that relocations put into a bank of the function's.
+    pub(crate) fn headers(
+        &mut self,
+        cubin: &Cubin<'_>,
+        section: &SectionHeader,
+    ) -> Result<(), Error> {
+        for record in cubin.file().relocations(section)?.into_iter().flatten() {
+            let count = match record.r#type {
+                R_CUDA_TEX_HEADER_INDEX => &mut self.textures,
+                R_CUDA_SAMP_HEADER_INDEX | R_CUDA_SAMP_HEADER_INDEX_0 => &mut self.samplers,
+                R_CUDA_SURF_HEADER_INDEX => &mut self.surfaces,
+                _ => continue,
+            };
+            *count = count.saturating_add(1);
         }
         Ok(())
     }
@@ -259,4 +274,22 @@ impl Resources {
             virtual_resources: self.virtual_resources,
         }
     }
+}
+
+/// Symbol, attribute and value of a record that says something of a symbol.
+pub(crate) fn of_symbol(attribute: &Attribute<'_>) -> Option<(u32, u8, u32)> {
+    match attribute.payload() {
+        Payload::OfSymbol { symbol, value } => Some((symbol, attribute.number, value)),
+        _ => None,
+    }
+}
+
+/// The section of the code whose bank the records of `section` change.
+pub(crate) fn bank_target(cubin: &Cubin<'_>, section: &SectionHeader) -> Option<u32> {
+    if !matches!(section.r#type, SHT_REL | SHT_RELA) || section.flags.bits() & SHF_CUDA_MERCURY != 0
+    {
+        return None;
+    }
+    let target = cubin.file().section(section.info).ok()?;
+    ConstantBank::of(cubin.file(), section.info, target)?.owner
 }

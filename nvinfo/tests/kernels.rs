@@ -258,3 +258,31 @@ fn constants_and_their_bytes() {
     assert_eq!(table, [1u32, 2, 3, 4].map(u32::to_le_bytes).concat());
     assert_eq!(module[1].header.size, 24, "addresses of three variables");
 }
+
+/// All kernels in one pass need what each of them needs.
+#[test]
+fn needs_of_all_are_those_of_each() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/cuda");
+    let mut kernels = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "cubin") {
+            continue;
+        }
+        let bytes = std::fs::read(&path).unwrap();
+        let cubin = Cubin::parse(&bytes).unwrap();
+        let symbols = cubin.symbols().map_or(0, |table| table.len());
+        let mut index = vec![0; symbols + cubin.file().sections().len()];
+        let mut room = [nvinfo::KernelNeeds::EMPTY; 16];
+        let found = cubin.kernel_needs(&mut room, &mut index).unwrap();
+        let each: Vec<_> = cubin.kernels().map(|kernel| kernel.resources().unwrap()).collect();
+        let all: Vec<_> = found.iter().map(|needs| needs.resources).collect();
+        assert_eq!(all, each, "{}", path.display());
+        kernels += all.len();
+        if all.len() > 1 {
+            assert!(cubin.kernel_needs(&mut room[..1], &mut index).is_err());
+            assert!(cubin.kernel_needs(&mut room, &mut index[1..]).is_err());
+        }
+    }
+    assert!(kernels > 50, "{kernels}");
+}

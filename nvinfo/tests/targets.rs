@@ -48,6 +48,9 @@ kernels-12.9-sm_80: sm_80 of 30 by 12.9
 kernels-13.5-sm_121f: sm_121f of 30 by 13.5
 kernels-13.5-sm_80: sm_80 of 30 by 13.5
 kernels-13.5-sm_90a: sm_90a of 30 by 13.5
+linked-13.5-sm_100: sm_100 of 30 by 13.5
+linked-13.5-sm_80: sm_80 of 30 by 13.5
+linked-13.5-sm_90: sm_90 of 30 by 13.5
 textures-11.8-sm_61: sm_61 of 30 by 11.8
 textures-13.5-sm_80: sm_80 of 30 by 13.5";
     assert_eq!(found.join("\n"), expected);

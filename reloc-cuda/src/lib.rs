@@ -43,11 +43,18 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "link")]
+extern crate alloc;
+
+#[cfg(feature = "link")]
+pub mod link;
+mod load;
 mod mercury;
 mod proof;
 mod resolver;
 mod rows;
 
+pub use load::{Load, LoadError, LoadErrorKind, SECTION_ALIGNMENT};
 pub use proof::Proof;
 pub use resolver::{Resolver, without_unified_table};
 pub use rows::Row;

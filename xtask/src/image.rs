@@ -144,27 +144,38 @@ impl Image {
     fn read_relocations(&mut self, file: &File<'_>) -> Result<()> {
         let index = Index::new(&self.nodes);
         let Some(table) = file.symbol_table()? else { return Ok(()) };
-        let mask = if file.header().machine == EM_ARM { !1 } else { !0 };
+        let machine = file.header().machine;
+        let mask = if machine == EM_ARM { !1 } else { !0 };
         for section in file.sections() {
             let Some(records) = file.relocations(&section)? else { continue };
-            if !file.section(section.info)?.flags.contains(SectionFlags::ALLOC) {
+            let target = file.section(section.info)?;
+            if !target.flags.contains(SectionFlags::ALLOC) {
                 continue;
             }
+            let places = file.section_data(&target)?;
             for record in records {
                 let Some(from) = index.at(&self.nodes, record.offset) else { continue };
                 let symbol = table.get(record.symbol)?;
                 let Definition::Section(_) = table.section_of(record.symbol, &symbol)? else {
                     continue;
                 };
-                let to = if symbol.r#type() == STT_SECTION {
-                    let addend = record
-                        .addend
-                        .unwrap_or(0)
-                        .wrapping_add(bias(file.header().machine, record.r#type));
-                    index.at(&self.nodes, symbol.value.wrapping_add_signed(addend))
-                } else {
-                    index.at(&self.nodes, symbol.value & mask)
+                let to = match (symbol.r#type(), record.addend) {
+                    (STT_SECTION, Some(addend)) => {
+                        let addend = addend.wrapping_add(bias(machine, record.r#type));
+                        symbol.value.wrapping_add_signed(addend)
+                    }
+                    // The place holds the whole address; where an instruction has a part of it, what it means stays open.
+                    (STT_SECTION, None) if record.r#type == R_ARM_ABS32 => {
+                        let start = record.offset.wrapping_sub(target.address);
+                        let word = usize::try_from(start)
+                            .ok()
+                            .and_then(|start| places.get(start..)?.first_chunk());
+                        word.map_or(0, |word| u64::from(u32::from_le_bytes(*word)))
+                    }
+                    (STT_SECTION, None) => continue,
+                    _ => symbol.value,
                 };
+                let to = index.at(&self.nodes, to & mask).or_else(|| index.at(&self.nodes, to));
                 if let Some(to) = to.filter(|to| *to != from)
                     && let Some(node) = self.nodes.get_mut(from)
                 {
@@ -239,7 +250,7 @@ impl Image {
         }
         let Some(node) = self.nodes.get(at) else { return Stack::default() };
         if !open.insert(at) {
-            return Stack { bytes: 0, recursive: node.code, partial: false };
+            return Stack { bytes: 0, recursive: node.frame.is_some(), partial: false };
         }
         let mut deepest = Stack::default();
         for to in node.to.keys() {
@@ -257,6 +268,9 @@ impl Image {
         deepest
     }
 }
+
+/// A relocation of ARM: an address of 4 bytes.
+const R_ARM_ABS32: u32 = 2;
 
 /// What an addend lacks to be an offset: distances of x86-64 count from the end of a field of 4 bytes.
 const fn bias(machine: u16, number: u32) -> i64 {

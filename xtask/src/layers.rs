@@ -73,11 +73,12 @@ struct Metadata {
     packages: Vec<Package>,
 }
 
+/// A crate of the workspace.
 #[derive(Deserialize)]
-struct Package {
-    name: String,
+pub(crate) struct Package {
+    pub(crate) name: String,
     dependencies: Vec<Dependency>,
-    features: BTreeMap<String, Vec<String>>,
+    pub(crate) features: BTreeMap<String, Vec<String>>,
     targets: Vec<Target>,
 }
 
@@ -138,7 +139,7 @@ impl Package {
 }
 
 /// The crates of the workspace.
-fn packages(workspace: &Workspace) -> Result<Vec<Package>> {
+pub(crate) fn packages(workspace: &Workspace) -> Result<Vec<Package>> {
     let mut command = cargo();
     command.current_dir(workspace.root()).args(["metadata", "--no-deps", "--format-version", "1"]);
     let metadata: Metadata =

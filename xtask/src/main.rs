@@ -6,6 +6,7 @@
 
 mod api;
 mod bare;
+mod bare_metal;
 mod calls;
 mod ci;
 mod fixtures;
@@ -15,8 +16,10 @@ mod image;
 mod layers;
 mod lint;
 mod manifest;
+mod matrix;
 mod no_panic;
 mod size;
+mod targets;
 mod task;
 mod test;
 mod tool;
@@ -34,12 +37,14 @@ const TASKS: &[Task] = &[
     task::<ci::Ci>            ("ci",       "All that a change must pass: lint, layers, fixtures, calls, and test last"),
     task::<lint::Lint>        ("lint",     "rustfmt, clippy and rustdoc without warnings"),
     task::<test::Test>        ("test",     "Every test and doctest of the workspace; ends with the total"),
+    task::<matrix::TestMatrix>("test-matrix", "Every target, crate and feature set in one table"),
     task::<layers::Layers>    ("layers",   "Compare the picture in ARCHITECTURE.md with the manifests"),
     task::<fixtures::Fixtures>("fixtures", "Rebuild every fixture by its recorded command; tell which changed"),
     task::<calls::Calls>      ("calls",    "Link the fixtures with the system's linker and check fixtures/calls.toml"),
     task::<no_panic::NoPanic> ("no-panic", "Prove that no entry point of the lower crates can panic or allocates; tell their stack"),
     task::<size::Size>        ("size",     "Code of the lower crates on small machines, beside its budget"),
     task::<fuzz::Fuzz>        ("fuzz",     "Run the fuzz targets on seeds made of the fixtures"),
+    task::<bare_metal::BareMetal>("bare-metal", "Boot firmware that links objects: examples/bare-metal"),
     task::<generate::Generate>("generate", "Make large inputs for benches"),
 ];
 

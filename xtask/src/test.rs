@@ -70,7 +70,7 @@ fn copy(from: impl Read, mut to: impl Write, total: &Mutex<Total>) -> Result<()>
 
 /// What the closing lines of all test runners say together.
 #[derive(Default)]
-struct Total {
+pub(crate) struct Total {
     passed: u64,
     failed: u64,
     ignored: u64,
@@ -80,7 +80,7 @@ struct Total {
 
 impl Total {
     /// Takes in one line of output.
-    fn read(&mut self, line: &str) {
+    pub(crate) fn read(&mut self, line: &str) {
         let line = line.trim_end();
         if let Some((name, _reason)) =
             line.strip_prefix("skipped: ").and_then(|rest| rest.split_once(": "))

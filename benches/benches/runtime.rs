@@ -1,0 +1,114 @@
+//! What the runtime costs around a function that does nothing, beside its floor: one row for each thing, nanoseconds, the median.
+//!
+//! `benches/peers/runtime.py` runs this and tinygrad, and puts them side by side.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+
+use exec_core::{
+    Allocator as _, Buffer, Compiler as _, Device as _, DiskCache, Launch, Mode, NoCache,
+    Program as _, Spec, Value,
+};
+use exec_host::compile::GccCompiler;
+use exec_host::device::{HostDevice, HostOptions};
+use exec_host::dynamic::Type;
+use exec_host::{Module, Process};
+
+const SOURCE: &str = "void nothing(void *a, void *b, void *c, long n) {}";
+
+/// Prints the median of so many rounds of so many times.
+fn row(name: &str, times: u32, mut what: impl FnMut()) {
+    let mut rounds: Vec<f64> = (0..41)
+        .map(|_| {
+            let start = Instant::now();
+            (0..times).for_each(|_| what());
+            start.elapsed().as_nanos() as f64 / f64::from(times)
+        })
+        .collect();
+    rounds.sort_by(f64::total_cmp);
+    println!("{name}\t{:.1}", rounds[rounds.len() / 2]);
+}
+
+fn main() {
+    let compiler = GccCompiler::find(&NoCache).expect("gcc");
+    let object = compiler.compile(SOURCE).expect("an object");
+    let mut process = Process::new();
+    let module = Module::load([&object[..]], &mut |name| process.find(name)).expect("a module");
+
+    type Nothing = extern "C" fn(u64, u64, u64, i64);
+    // SAFETY: the source is above.
+    let typed = unsafe { module.get::<Nothing>("nothing") }.expect("a function");
+    extern "C" fn local(_: u64, _: u64, _: u64, _: i64) {}
+    let floor: Nothing = black_box(local);
+    row("call: floor, a function of this program", 100_000, || floor(1, 2, 3, black_box(4)));
+    row("call: typed", 100_000, || typed(1, 2, 3, black_box(4)));
+    let types = [Type::U64, Type::U64, Type::U64, Type::I64];
+    let dynamic = module.dynamic("nothing", &types, Type::Void).expect("a function");
+    let values = [Value::U64(1), Value::U64(2), Value::U64(3), Value::I64(4)];
+    row("call: dynamic", 10_000, || {
+        // SAFETY: it does nothing.
+        let _ = black_box(unsafe { dynamic.call(&values) });
+    });
+
+    for guard in [false, true] {
+        let device =
+            HostDevice::new(HostOptions { guard, ..HostOptions::default() }).expect("a device");
+        let image = device.load(&object).expect("an image");
+        let program = device.program(&image, "nothing", None).expect("a function");
+        let [a, b, c] = [(); 3].map(|()| device.buffer(4096, Spec::new()).expect("memory"));
+        let kind = if guard { "guarded program" } else { "program" };
+        row(&format!("call: {kind}, waiting"), 10_000, || {
+            // SAFETY: it does nothing.
+            let _ = black_box(unsafe {
+                program.call(&[&a, &b, &c], &[Value::I64(4)], Launch::ONCE.waiting())
+            });
+        });
+        if guard {
+            continue;
+        }
+        row("queue: submit to completion", 200, || {
+            // SAFETY: as above.
+            let event = unsafe { program.submit(&[&a, &b, &c], &[Value::I64(4)], Launch::ONCE) };
+            let _ = event.expect("an event").wait();
+        });
+        row("queue: submit, of 1000", 1, || {
+            for _ in 0..1000 {
+                // SAFETY: as above.
+                let _ = black_box(unsafe {
+                    program.call(&[&a, &b, &c], &[Value::I64(4)], Launch::ONCE)
+                });
+            }
+            device.synchronize().expect("no error");
+        });
+        row("load: bytes to first call", 100, || {
+            let image = device.load(&object).expect("an image");
+            let program = device.program(&image, "nothing", None).expect("a function");
+            // SAFETY: as above.
+            let _ =
+                unsafe { program.call(&[&a, &b, &c], &[Value::I64(4)], Launch::ONCE.waiting()) };
+        });
+        let allocator = Arc::clone(device.allocator());
+        row("memory: floor, malloc and free", 10_000, || {
+            drop(black_box(Vec::<u8>::with_capacity(4096)))
+        });
+        row("memory: allocate and release, kept", 10_000, || {
+            let memory = allocator.allocate(black_box(4096), Spec::new()).expect("memory");
+            allocator.release(memory).expect("no error");
+        });
+        row("memory: buffer and free, kept", 10_000, || {
+            let buffer = Buffer::new(&allocator, black_box(4096), Spec::new()).expect("memory");
+            buffer.free().expect("no error");
+        });
+    }
+
+    let folder = std::env::temp_dir().join(format!("hoist-bench-{}", std::process::id()));
+    let cache = DiskCache::open(&folder, Mode::ReadWrite, 1 << 20).expect("a cache");
+    compiler.compile_cached(SOURCE, &cache).expect("an object");
+    let file = folder.join("object");
+    std::fs::write(&file, &object).expect("a file");
+    row("cache: floor, read of the file", 1000, || drop(black_box(std::fs::read(&file))));
+    row("cache: hit", 1000, || drop(black_box(compiler.compile_cached(SOURCE, &cache))));
+    drop(cache);
+    let _ = std::fs::remove_dir_all(folder);
+}

@@ -1,0 +1,339 @@
+//! The cache on disk: one SQLite database.
+//!
+//! Why SQLite and not a store of files such as `cacache`: a bound in bytes with the least recently used out first needs one
+//! place where sizes and times are known and changed together with the content, by several processes that may die at any
+//! moment. That is a transaction. A store of files has content and an index that only grows, and would need a lock and a journal
+//! of our own for the rest. The price is a C compiler at build time, hence the feature.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::string::String;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use std::vec::Vec;
+use std::{env, fs};
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+use sha2::{Digest as _, Sha256};
+
+use crate::cache::{Cache, Lookup, Mode};
+use crate::error::CacheError;
+use crate::key::Key;
+use crate::sync::Mutex;
+
+mod open;
+
+/// Images on disk, for any number of processes at once. Whoever can write there, can make its users run any code: its folder
+/// is made for its owner alone.
+///
+/// A process may be killed at any moment: what was put in before is there, what was being put in is there or not. Every image is
+/// checked against a sum before it is given out.
+#[derive(Debug)]
+pub struct DiskCache {
+    mode: Mode,
+    path: PathBuf,
+    limit: u64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// None if the cache is off, or for reading and not there.
+    connection: Option<Connection>,
+    /// The whole database was damaged and is empty now: the next miss says so.
+    was_damaged: bool,
+    /// Hits and their times, which are written down with the next image: reading stays reading.
+    touched: HashMap<Key, i64>,
+}
+
+/// What is in a cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Number of images.
+    pub images: u64,
+    /// Bytes of all images.
+    pub bytes: u64,
+    /// Bytes of the files on disk.
+    pub file_bytes: u64,
+}
+
+/// What [`DiskCache::verify`] found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Images that are what was put in.
+    pub good: u64,
+    /// Images that are not. They are gone now, unless the cache is for reading only.
+    pub damaged: u64,
+    /// Whether the database itself is in order.
+    pub is_sound: bool,
+}
+
+/// Hits that are remembered before they are written down.
+const TOUCHED: usize = 1024;
+
+/// Where caches of the user are, if that is known: `HOIST_CACHE_DIR`, else `hoist` in `XDG_CACHE_HOME` or in `.cache` of the
+/// home directory.
+#[must_use]
+pub fn default_folder() -> Option<PathBuf> {
+    let variable =
+        |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    variable("HOIST_CACHE_DIR").or_else(|| {
+        let caches = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
+        Some(caches?.join("hoist"))
+    })
+}
+
+impl DiskCache {
+    /// The cache in `folder`, made if need be, of at most `limit` bytes of images.
+    ///
+    /// A database that is none any more is emptied; the next miss is then [`Lookup::Damaged`].
+    ///
+    /// # Errors
+    /// [`CacheError::Open`].
+    pub fn open(folder: &Path, mode: Mode, limit: u64) -> Result<Self, CacheError> {
+        let path = folder.join("images-1.db");
+        let (connection, was_damaged) = match mode {
+            Mode::Off => (None, false),
+            Mode::ReadOnly | Mode::Required => (open::for_reading(&path)?, false),
+            Mode::ReadWrite => {
+                open::folder(folder)?;
+                open::for_writing(&path).map(|(connection, damaged)| (Some(connection), damaged))?
+            }
+        };
+        let state = State { connection, was_damaged, touched: HashMap::new() };
+        Ok(Self { mode, path, limit, state: Mutex::new(state) })
+    }
+
+    /// What is in it.
+    ///
+    /// # Errors
+    /// [`CacheError::Read`].
+    pub fn stats(&self) -> Result<Stats, CacheError> {
+        let state = self.state.lock();
+        let Some(connection) = &state.connection else { return Ok(Stats::default()) };
+        let sizes = "SELECT count(*), coalesce(sum(size), 0) FROM image";
+        let (images, bytes): (i64, i64) =
+            connection.query_row(sizes, [], |row| Ok((row.get(0)?, row.get(1)?))).map_err(read)?;
+        let size = |suffix: &str| {
+            let mut path = self.path.clone().into_os_string();
+            path.push(suffix);
+            fs::metadata(path).map_or(0, |metadata| metadata.len())
+        };
+        let file_bytes = size("").saturating_add(size("-wal"));
+        Ok(Stats { images: images.unsigned_abs(), bytes: bytes.unsigned_abs(), file_bytes })
+    }
+
+    /// Empties it, and says what was in it.
+    ///
+    /// # Errors
+    /// [`CacheError::Write`], [`CacheError::ReadOnly`].
+    pub fn clear(&self) -> Result<Stats, CacheError> {
+        let stats = self.stats()?;
+        if self.mode != Mode::ReadWrite {
+            return Err(CacheError::ReadOnly);
+        }
+        let mut state = self.state.lock();
+        state.touched.clear();
+        let Some(connection) = &state.connection else { return Ok(stats) };
+        let statements = "DELETE FROM image; VACUUM; PRAGMA wal_checkpoint(TRUNCATE);";
+        connection.execute_batch(statements).map_err(write)?;
+        Ok(stats)
+    }
+
+    /// Reads everything, and removes what is damaged.
+    ///
+    /// # Errors
+    /// [`CacheError::Read`], [`CacheError::Write`].
+    pub fn verify(&self) -> Result<Verified, CacheError> {
+        let mut found = Verified { is_sound: true, ..Verified::default() };
+        let keys: Vec<Vec<u8>> = {
+            let state = self.state.lock();
+            let Some(connection) = &state.connection else { return Ok(found) };
+            let verdict: String = connection
+                .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
+                .unwrap_or_default();
+            found.is_sound = verdict == "ok";
+            let mut all = connection.prepare("SELECT key FROM image").map_err(read)?;
+            let keys = all.query_map([], |row| row.get(0)).and_then(Iterator::collect);
+            keys.map_err(read)?
+        };
+        for key in keys {
+            // one at a time, so that others get on with their work
+            let mut state = self.state.lock();
+            let Some(connection) = &state.connection else { break };
+            match image(connection, &key).map_err(read)? {
+                Lookup::Hit(_) => found.good = found.good.saturating_add(1),
+                // somebody else removed it
+                Lookup::Miss => {}
+                Lookup::Damaged => {
+                    found.damaged = found.damaged.saturating_add(1);
+                    self.remove(&mut state, &key)?;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn remove(&self, state: &mut State, key: &[u8]) -> Result<(), CacheError> {
+        match &state.connection {
+            Some(connection) if self.mode == Mode::ReadWrite => {
+                connection.execute("DELETE FROM image WHERE key = ?1", [key]).map_err(write)?;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Empties a database that SQLite cannot make sense of.
+    fn rebuild(&self, state: &mut State) {
+        if self.mode == Mode::ReadWrite {
+            state.connection = None;
+            // what cannot be mended is a miss from now on
+            state.connection = open::for_writing(&self.path).ok().map(|(connection, _)| connection);
+        }
+    }
+}
+
+/// The image of a key, checked.
+fn image(connection: &Connection, key: &[u8]) -> rusqlite::Result<Lookup> {
+    let mut statement =
+        connection.prepare_cached("SELECT sum, content FROM image WHERE key = ?1")?;
+    let found = statement.query_row([key], |row| {
+        // whatever type damage has given it
+        let content = row.get_ref(1)?.as_blob().unwrap_or_default();
+        let is_good = row.get_ref(0)?.as_blob().unwrap_or_default() == sum(key, content);
+        Ok(if is_good { Lookup::Hit(content.to_vec()) } else { Lookup::Damaged })
+    });
+    Ok(found.optional()?.unwrap_or(Lookup::Miss))
+}
+
+/// What an image is checked by: it belongs to its key, too.
+fn sum(key: &[u8], content: &[u8]) -> [u8; 32] {
+    Sha256::new().chain_update(key).chain_update(content).finalize().into()
+}
+
+/// Microseconds since 1970.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+impl State {
+    /// Writes down when images were used.
+    fn flush(&mut self) -> rusqlite::Result<()> {
+        let Some(connection) = &mut self.connection else { return Ok(()) };
+        if self.touched.is_empty() {
+            return Ok(());
+        }
+        let transaction = connection.transaction()?;
+        touch(&transaction, &self.touched)?;
+        transaction.commit()?;
+        self.touched.clear();
+        Ok(())
+    }
+
+    /// Keeps an image, and no more than `limit` bytes of them.
+    fn put(&mut self, key: &Key, image: &[u8], limit: u64) -> rusqlite::Result<()> {
+        let Some(connection) = &mut self.connection else { return Ok(()) };
+        let transaction = connection.transaction()?;
+        touch(&transaction, &self.touched)?;
+        // the clock may go back: the newest is the newest nevertheless
+        transaction
+            .prepare_cached(
+                "INSERT OR REPLACE INTO image (key, sum, size, content, used)
+             SELECT ?1, ?2, ?3, ?4, max(?5, coalesce(max(used) + 1, 0)) FROM image",
+            )?
+            .execute(params![
+                &key.as_bytes()[..],
+                &sum(key.as_bytes(), image)[..],
+                image.len() as i64,
+                image,
+                now()
+            ])?;
+        transaction.prepare_cached(
+            "DELETE FROM image WHERE key IN (SELECT key FROM
+               (SELECT key, sum(size) OVER (ORDER BY used DESC, key ROWS UNBOUNDED PRECEDING) AS running FROM image)
+             WHERE running > ?1)",
+        )?
+        .execute([i64::try_from(limit).unwrap_or(i64::MAX)])?;
+        transaction.commit()?;
+        self.touched.clear();
+        Ok(())
+    }
+}
+
+fn touch(connection: &Connection, touched: &HashMap<Key, i64>) -> rusqlite::Result<()> {
+    let mut update =
+        connection.prepare_cached("UPDATE image SET used = max(used, ?2) WHERE key = ?1")?;
+    for (key, used) in touched {
+        update.execute(params![&key.as_bytes()[..], used])?;
+    }
+    Ok(())
+}
+
+impl Cache for DiskCache {
+    fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    fn get(&self, key: &Key) -> Result<Lookup, CacheError> {
+        let mut state = self.state.lock();
+        let Some(connection) = &state.connection else { return Ok(Lookup::Miss) };
+        match image(connection, key.as_bytes()) {
+            Ok(Lookup::Hit(image)) => {
+                if self.mode == Mode::ReadWrite {
+                    state.touched.insert(*key, now());
+                    if state.touched.len() >= TOUCHED {
+                        // that it does not succeed makes the order of age worse, nothing else
+                        let _ = state.flush();
+                        state.touched.clear();
+                    }
+                }
+                Ok(Lookup::Hit(image))
+            }
+            Ok(Lookup::Miss) if core::mem::take(&mut state.was_damaged) => Ok(Lookup::Damaged),
+            Ok(Lookup::Miss) => Ok(Lookup::Miss),
+            Ok(Lookup::Damaged) => {
+                self.remove(&mut state, key.as_bytes())?;
+                Ok(Lookup::Damaged)
+            }
+            Err(error) if open::is_damage(&error) => {
+                self.rebuild(&mut state);
+                Ok(Lookup::Damaged)
+            }
+            Err(error) => Err(read(error)),
+        }
+    }
+
+    fn put(&self, key: &Key, image: &[u8]) -> Result<(), CacheError> {
+        let size = image.len() as u64;
+        if self.mode != Mode::ReadWrite {
+            return Err(CacheError::ReadOnly);
+        }
+        if size > self.limit {
+            return Err(CacheError::TooLarge { size, limit: self.limit });
+        }
+        let mut state = self.state.lock();
+        match state.put(key, image, self.limit) {
+            Err(error) if open::is_damage(&error) => {
+                self.rebuild(&mut state);
+                state.put(key, image, self.limit).map_err(write)
+            }
+            outcome => outcome.map_err(write),
+        }
+    }
+}
+
+impl Drop for DiskCache {
+    fn drop(&mut self) {
+        let _ = self.state.get_mut().flush();
+    }
+}
+
+fn read(error: rusqlite::Error) -> CacheError {
+    CacheError::Read(Arc::new(error))
+}
+
+fn write(error: rusqlite::Error) -> CacheError {
+    CacheError::Write(Arc::new(error))
+}

@@ -1,0 +1,123 @@
+//! What is known of a function's parameters, and whether arguments fit them.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::error::Error;
+use crate::value::{Type, Value};
+
+/// What a function takes in one place, or is given there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Parameter {
+    /// A buffer of at least so many bytes.
+    Buffer(u64),
+    /// A value of this type.
+    Value(Type),
+    /// A value of so many bytes, of whatever type: what a GPU's image says.
+    Bytes(u32),
+}
+
+/// A function's parameters: first buffers, then values.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Signature {
+    parameters: Vec<Parameter>,
+}
+
+impl Signature {
+    /// Parameters in their order.
+    #[must_use]
+    pub fn new(parameters: impl IntoIterator<Item = Parameter>) -> Self {
+        Self { parameters: parameters.into_iter().collect() }
+    }
+
+    /// The parameters.
+    #[must_use]
+    pub fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+
+    /// Whether a call with buffers of these sizes and these values fits.
+    ///
+    /// # Errors
+    /// [`Error::ArgumentCount`]; [`Error::Argument`] for the first that does not fit.
+    pub fn check(
+        &self,
+        buffers: impl ExactSizeIterator<Item = u64>,
+        values: &[Value],
+    ) -> Result<(), Error> {
+        let found = buffers.len().saturating_add(values.len());
+        if found != self.parameters.len() {
+            return Err(Error::ArgumentCount { expected: self.parameters.len(), found });
+        }
+        let values = values.iter().map(|value| Parameter::Value(value.r#type()));
+        let given = buffers.map(Parameter::Buffer).chain(values);
+        for (index, (&expected, found)) in self.parameters.iter().zip(given).enumerate() {
+            if !expected.takes(found) {
+                return Err(Error::Argument { index, expected, found });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Parameter {
+    /// Whether what is given fits.
+    fn takes(self, given: Self) -> bool {
+        match (self, given) {
+            (Self::Buffer(least), Self::Buffer(size)) => size >= least,
+            (Self::Value(expected), Self::Value(found)) => expected == found,
+            (Self::Bytes(size), Self::Value(found)) => size as usize == found.size(),
+            // a device address
+            (Self::Bytes(size), Self::Buffer(_)) => size == 8,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Parameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Buffer(size) => write!(f, "a buffer of {size} bytes"),
+            Self::Value(r#type) => write!(f, "a value of type {type}"),
+            Self::Bytes(size) => write!(f, "a value of {size} bytes"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString as _;
+
+    #[test]
+    fn what_does_not_fit_is_told() {
+        let signature = Signature::new([
+            Parameter::Buffer(16),
+            Parameter::Value(Type::F32),
+            Parameter::Bytes(4),
+        ]);
+        let check = |buffers: &[u64], values: &[Value]| {
+            signature.check(buffers.iter().copied(), values).map_err(|error| error.to_string())
+        };
+        let one = Value::F32(1.0);
+        assert_eq!(check(&[16], &[one, Value::I32(1)]), Ok(()));
+        assert_eq!(check(&[17], &[one, one]), Ok(()));
+        assert_eq!(check(&[], &[one]), Err("1 arguments, expected 3".into()));
+        assert_eq!(
+            check(&[15], &[one, one]),
+            Err("argument 0: a buffer of 15 bytes, expected a buffer of 16 bytes".into())
+        );
+        assert_eq!(
+            check(&[16], &[Value::F64(1.0), one]),
+            Err("argument 1: a value of type double, expected a value of type float".into())
+        );
+        assert_eq!(
+            check(&[16], &[one, Value::U64(1)]),
+            Err("argument 2: a value of type uint64_t, expected a value of 4 bytes".into())
+        );
+        assert_eq!(
+            check(&[16, 16], &[one]),
+            Err("argument 1: a buffer of 16 bytes, expected a value of type float".into())
+        );
+    }
+}

@@ -1,0 +1,209 @@
+//! This machine as a device: memory, a queue with threads of its own, programs.
+//!
+//! With [`HostOptions::guard`], a function that crashes gives [`Error::Fault`] and the process lives. What cannot be promised
+//! then: that what the function was changing is in order, in its buffers or anywhere else it could write; that locks it
+//! held, those of `malloc` included, are ever free again, so that the next one who wants them does not wait for ever; that
+//! memory it had is given back; that it has not gone on for a while, writing where it should not, before it was stopped. The
+//! error sticks to the device until it is [reset](Device::reset), for whoever does that to decide. A function that
+//! does not return, calls `abort` or `exit`, or throws an exception, is not caught.
+
+use core::num::NonZero;
+use std::path::Path;
+use std::string::String;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::{fs, io, thread};
+
+use exec_core::{
+    Allocator as _, Device, DeviceId, Error, Kind, Limits, LruAllocator, MemoryInfo, Signature,
+    View,
+};
+
+use crate::Process;
+use crate::guard;
+
+mod allocator;
+mod call;
+mod event;
+mod grid;
+mod image;
+mod program;
+mod queue;
+
+pub use allocator::{HostAllocator, HostMemory};
+pub use event::Event;
+pub use image::HostImage;
+pub use program::HostProgram;
+use queue::Queue;
+
+/// How a [`HostDevice`] is to be.
+#[derive(Clone, Copy, Debug)]
+pub struct HostOptions {
+    /// The most bytes of memory; without it, what the machine has.
+    pub memory: Option<u64>,
+    /// How much freed memory is kept for reuse.
+    pub keep: Limits,
+    /// How many threads work on a grid; without it, one for each core.
+    pub threads: Option<NonZero<usize>>,
+    /// Whether crashes of programs are caught.
+    pub guard: bool,
+}
+
+impl Default for HostOptions {
+    /// All of the machine; at most a quarter of its memory kept; no guard.
+    fn default() -> Self {
+        let keep = Limits { bytes: total_memory() / 4, number: 4096 };
+        Self { memory: None, keep, threads: None, guard: false }
+    }
+}
+
+/// The processor and memory of this process, as a device. Clones are the same device.
+///
+/// Calls run in the order they were queued in, on a thread of the device; those of a grid on one thread for each core. When the
+/// last program and the last clone are gone, what is queued is done and the threads end.
+#[derive(Clone, Debug)]
+pub struct HostDevice(Arc<Shared>);
+
+/// What the device and its programs share.
+#[derive(Debug)]
+struct Shared {
+    // first, so that nothing runs any more when the rest goes
+    queue: Queue,
+    allocator: Arc<LruAllocator<HostAllocator>>,
+    process: Arc<Mutex<Process>>,
+    is_guarded: bool,
+}
+
+impl HostDevice {
+    /// A device with threads of its own.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if there are no threads to be had, or the guard cannot be installed.
+    pub fn new(options: HostOptions) -> Result<Self, Error> {
+        let fail = |error: io::Error| Error::Device(Arc::new(error));
+        if options.guard {
+            guard::install().map_err(fail)?;
+        }
+        let threads = options.threads.or_else(|| thread::available_parallelism().ok());
+        let helpers = threads.map_or(0, |threads| threads.get() - 1);
+        let memory = options.memory.unwrap_or_else(total_memory);
+        let allocator = HostAllocator::new(DeviceId::unique(), memory);
+        Ok(Self(Arc::new(Shared {
+            queue: Queue::new(helpers).map_err(fail)?,
+            allocator: Arc::new(LruAllocator::new(allocator, options.keep)),
+            process: Arc::new(Mutex::new(Process::new())),
+            is_guarded: options.guard,
+        })))
+    }
+
+    /// Opens a library whose symbols images may use, as [`Process::open`].
+    ///
+    /// # Errors
+    /// [`Error::Load`].
+    ///
+    /// # Safety
+    /// The library's constructors run.
+    pub unsafe fn open(&self, library: impl AsRef<Path>) -> Result<(), Error> {
+        let mut process = self.0.process.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the caller vouches for the library.
+        unsafe { process.open(library) }.map_err(|error| Error::Load(Arc::new(error)))
+    }
+
+    /// Waits until everything in the queue is done, then copies out of a buffer.
+    ///
+    /// # Errors
+    /// As [`Device::synchronize`] and [`View::copy_out`].
+    pub fn read(
+        &self,
+        from: &View<LruAllocator<HostAllocator>>,
+        at: u64,
+        to: &mut [u8],
+    ) -> Result<(), Error> {
+        self.synchronize()?;
+        from.copy_out(at, to)
+    }
+
+    /// Waits until everything in the queue is done, then copies into a buffer.
+    ///
+    /// # Errors
+    /// As [`Device::synchronize`] and [`View::copy_in`].
+    pub fn write(
+        &self,
+        to: &View<LruAllocator<HostAllocator>>,
+        at: u64,
+        from: &[u8],
+    ) -> Result<(), Error> {
+        self.synchronize()?;
+        to.copy_in(at, from)
+    }
+}
+
+/// Bytes of memory that the machine has.
+fn total_memory() -> u64 {
+    let system = rustix::system::sysinfo();
+    system.totalram.saturating_mul(u64::from(system.mem_unit))
+}
+
+impl Device for HostDevice {
+    type Allocator = LruAllocator<HostAllocator>;
+    type Image = HostImage;
+    type Program = HostProgram;
+
+    fn id(&self) -> DeviceId {
+        self.0.allocator.device()
+    }
+
+    fn name(&self) -> String {
+        let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let mut fields = text.lines().filter_map(|line| line.split_once(':'));
+        let model = fields.find(|(key, _)| key.trim() == "model name");
+        model.map_or_else(|| String::from(std::env::consts::ARCH), |(_, name)| name.trim().into())
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Host
+    }
+
+    fn memory(&self) -> Result<MemoryInfo, Error> {
+        let system = rustix::system::sysinfo();
+        let free = system.freeram.saturating_add(system.bufferram);
+        let free = free.saturating_mul(u64::from(system.mem_unit));
+        let allocator = self.0.allocator.inner();
+        let left = allocator.limit().saturating_sub(allocator.used());
+        let kept = self.0.allocator.figures().held;
+        Ok(MemoryInfo { total: allocator.limit(), available: left.min(free).saturating_add(kept) })
+    }
+
+    fn allocator(&self) -> &Arc<Self::Allocator> {
+        &self.0.allocator
+    }
+
+    fn load(&self, image: &[u8]) -> Result<Arc<HostImage>, Error> {
+        self.0.queue.sticky().check()?;
+        let image = HostImage::load(image, &self.0.process);
+        image.map(Arc::new).map_err(|error| Error::Load(Arc::new(error)))
+    }
+
+    fn program(
+        &self,
+        image: &Arc<HostImage>,
+        name: &str,
+        signature: Option<Signature>,
+    ) -> Result<HostProgram, Error> {
+        self.0.queue.sticky().check()?;
+        self.find(image, name, signature)
+    }
+
+    fn synchronize(&self) -> Result<(), Error> {
+        self.0.queue.drain();
+        self.0.queue.sticky().check()
+    }
+
+    fn fault(&self) -> Option<Error> {
+        self.0.queue.sticky().get()
+    }
+
+    fn reset(&self) -> Option<Error> {
+        self.0.queue.drain();
+        self.0.queue.sticky().take()
+    }
+}

@@ -1,0 +1,124 @@
+//! `hoist cubin attributes FILE [FUNCTION]`.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use elf_core::names::{SHT_CUDA_COMPAT_INFO, SHT_CUDA_INFO};
+use nvinfo::{Cubin, compat_name};
+use serde::Serialize;
+
+use super::each_report;
+use super::payload::PayloadValue;
+use crate::printable::Printable;
+use crate::table::Table;
+
+/// Shows every attribute of `.nv.info`, `.nv.info.K` and `.nv.compat`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Attributes {
+    /// A cubin, or an archive of them.
+    file: PathBuf,
+    /// The function whose attributes to show.
+    function: Option<String>,
+    /// Prints JSON with stable keys.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The attributes of one section.
+#[derive(Debug, Serialize)]
+pub struct AttributeSection {
+    /// Index of the section.
+    pub section: u32,
+    /// Its name.
+    pub section_name: String,
+    /// Its records.
+    pub attributes: Vec<AttributeRow>,
+}
+
+/// A record.
+#[derive(Debug, Serialize)]
+pub struct AttributeRow {
+    /// File offset.
+    pub offset: u64,
+    /// Number of the attribute.
+    pub number: u8,
+    /// `EIATTR_..` or `EICOMPAT_ATTR_..`.
+    pub name: Option<&'static str>,
+    /// `EIFMT_..`.
+    pub format: &'static str,
+    /// What the value means.
+    pub value: PayloadValue,
+}
+
+/// A list of sections.
+#[derive(Debug, Serialize)]
+struct Sections {
+    attribute_sections: Vec<AttributeSection>,
+}
+
+/// The attributes of all sections, or of one function's.
+///
+/// # Errors
+/// If they are damaged, or there is no such function.
+pub fn attributes(cubin: &Cubin<'_>, function: Option<&str>) -> Result<Vec<AttributeSection>> {
+    let only = function.map(|name| super::function(cubin, name)).transpose()?;
+    let file = cubin.file();
+    let mut found = Vec::new();
+    for (index, section) in (0u32..).zip(file.sections()) {
+        let is_compat = section.r#type == SHT_CUDA_COMPAT_INFO;
+        let wanted = match &only {
+            Some(function) => section.r#type == SHT_CUDA_INFO && section.info == function.section(),
+            None => is_compat || section.r#type == SHT_CUDA_INFO,
+        };
+        if !wanted {
+            continue;
+        }
+        let row = |row: Result<nvinfo::Attribute<'_>, _>| {
+            let row = row?;
+            Ok(AttributeRow {
+                offset: row.at,
+                number: row.number,
+                name: if is_compat { compat_name(row.number) } else { row.name() },
+                format: row.value.format(),
+                value: match row.value {
+                    // numbers of this table mean other things
+                    nvinfo::Value::Bytes(bytes) if is_compat => {
+                        PayloadValue::Bytes { bytes: super::payload::hex(bytes) }
+                    }
+                    _ => PayloadValue::of(cubin, row.payload()),
+                },
+            })
+        };
+        found.push(AttributeSection {
+            section: index,
+            section_name: Printable::from(file.section_name(&section)?).to_string(),
+            attributes: cubin.attributes_in(&section)?.map(row).collect::<Result<_>>()?,
+        });
+    }
+    Ok(found)
+}
+
+impl Attributes {
+    pub(super) fn run(&self, out: &mut dyn Write) -> Result<()> {
+        each_report(
+            (&self.file, self.json),
+            out,
+            |cubin| {
+                let attribute_sections = attributes(cubin, self.function.as_deref())?;
+                Ok(Sections { attribute_sections })
+            },
+            |sections, out| sections.attribute_sections.iter().try_for_each(|one| text(one, out)),
+        )
+    }
+}
+
+fn text(section: &AttributeSection, out: &mut dyn Write) -> Result<()> {
+    writeln!(out, "{}", section.section_name)?;
+    let mut table = Table::new(out);
+    for row in &section.attributes {
+        let name = row.name.map_or_else(|| format!("attribute {:#x}", row.number), str::to_owned);
+        table.row([format!("  {:#06x}", row.offset), name, row.value.text()])?;
+    }
+    table.end()
+}

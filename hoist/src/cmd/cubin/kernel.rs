@@ -1,0 +1,185 @@
+//! What one kernel needs, for people and for programs.
+
+use anyhow::Result;
+use nvinfo::{Cubin, Edge, Function, Node, Resources, Stack, occupancy};
+use serde::Serialize;
+
+use super::symbol_name;
+
+/// Threads of a block that occupancy is given for, if the kernel names none.
+const THREADS: u32 = 256;
+
+/// A kernel. Sizes in bytes; `null` where the file does not say.
+#[derive(Debug, Serialize)]
+pub struct Kernel {
+    /// Its name, mangled.
+    pub name: String,
+    /// Registers of a thread.
+    pub registers: Option<u32>,
+    /// Static shared memory of a block.
+    pub shared: u64,
+    /// Shared memory that the section has for the system, beside that.
+    pub reserved_shared: u64,
+    /// Local memory of a thread with a section of its own.
+    pub local: u64,
+    /// Stack of the kernel itself.
+    pub frame_size: Option<u32>,
+    /// Stack with all that is called; `null` if it has no bound, or is not known.
+    pub stack: Option<u64>,
+    /// Whether the stack has no bound that can be told.
+    pub stack_unbounded: bool,
+    /// Named barriers.
+    pub barriers: u32,
+    /// Number of parameters.
+    pub parameters: usize,
+    /// Their size.
+    pub parameter_size: Option<u32>,
+    /// Offset of the first one in constant bank 0.
+    pub parameter_base: Option<u32>,
+    /// Registers that the compiler kept to.
+    pub max_registers: Option<u32>,
+    /// Most threads of a block, by dimension.
+    pub max_threads: Option<[u32; 3]>,
+    /// Threads that a block must have, by dimension.
+    pub required_threads: Option<[u32; 3]>,
+    /// Blocks that a cluster must have, by dimension.
+    pub cluster: Option<[u32; 3]>,
+    /// Most blocks of a cluster.
+    pub max_cluster_rank: Option<u32>,
+    /// Textures, samplers and surfaces that it reaches by reference.
+    pub textures: [u32; 3],
+    /// Size of its code.
+    pub code_size: u64,
+    /// Constant banks of its own.
+    pub constant_banks: Vec<Bank>,
+    /// Subroutines in its code.
+    pub subroutines: Vec<Subroutine>,
+    /// Functions that it calls directly.
+    pub callees: Vec<String>,
+    /// How many of its blocks an SM runs, if its limits are known.
+    pub occupancy: Option<Occupancy>,
+}
+
+/// A constant bank.
+#[derive(Debug, Serialize)]
+pub struct Bank {
+    /// Its number.
+    pub bank: u32,
+    /// Its section.
+    pub section: u32,
+    /// Its size.
+    pub size: u64,
+}
+
+/// A subroutine inside a function.
+#[derive(Debug, Serialize)]
+pub struct Subroutine {
+    /// Its name.
+    pub name: String,
+    /// Offset in the code.
+    pub offset: u64,
+    /// Size of its code.
+    pub size: u64,
+}
+
+/// How many blocks an SM runs at a time.
+#[derive(Debug, Serialize)]
+pub struct Occupancy {
+    /// Threads of a block.
+    pub threads: u32,
+    /// Blocks.
+    pub blocks: u32,
+    /// Their warps.
+    pub warps: u32,
+    /// Warps that the SM could hold.
+    pub of_warps: u32,
+    /// What keeps it from running more.
+    pub limiter: String,
+}
+
+impl Kernel {
+    /// What `kernel` needs; occupancy for blocks of `threads`, if that is given.
+    ///
+    /// # Errors
+    /// If its attributes are damaged.
+    pub fn of(kernel: &Function<'_>, stack: Option<Stack>, threads: Option<u32>) -> Result<Self> {
+        let cubin = kernel.cubin();
+        let needs = kernel.resources()?;
+        let stack = needs.stack.or(stack);
+        let parameters = kernel.parameters()?.collect::<Result<Vec<_>, _>>()?;
+        let banks = kernel.constant_banks().map(|bank| Bank {
+            bank: bank.bank,
+            section: bank.section,
+            size: bank.header.size,
+        });
+        let subroutines = kernel.subroutines().map(|inner| Subroutine {
+            name: symbol_name(cubin, inner.index()),
+            offset: inner.symbol().value,
+            size: inner.symbol().size,
+        });
+        Ok(Self {
+            name: symbol_name(cubin, kernel.index()),
+            registers: needs.registers,
+            shared: needs.shared,
+            reserved_shared: needs.reserved_shared,
+            local: needs.local,
+            frame_size: needs.frame_size,
+            stack: stack.and_then(Stack::bytes),
+            stack_unbounded: stack == Some(Stack::Unbounded),
+            barriers: needs.barriers,
+            parameters: parameters.len(),
+            parameter_size: needs.parameter_size,
+            parameter_base: needs.parameter_bank.map(|bank| bank.offset.into()),
+            max_registers: needs.max_registers,
+            max_threads: needs.max_threads,
+            required_threads: needs.required_threads,
+            cluster: needs.cluster,
+            max_cluster_rank: needs.max_cluster_rank,
+            textures: [needs.textures, needs.samplers, needs.surfaces],
+            code_size: needs.code_size,
+            constant_banks: banks.collect(),
+            subroutines: subroutines.collect(),
+            callees: kernel.callees()?.map(|callee| symbol_name(cubin, callee)).collect(),
+            occupancy: Occupancy::of(cubin, &needs, threads),
+        })
+    }
+}
+
+impl Occupancy {
+    fn of(cubin: &Cubin<'_>, needs: &Resources, threads: Option<u32>) -> Option<Self> {
+        let limits = occupancy::limits(cubin.target().sm?)?;
+        let threads = threads.or(needs.threads()).unwrap_or(THREADS);
+        let found = limits.occupancy(&needs.demand(threads, 0));
+        let limiter = match found.limiter {
+            occupancy::Limiter::Warps => "warps",
+            occupancy::Limiter::Blocks => "blocks",
+            occupancy::Limiter::Registers => "registers",
+            occupancy::Limiter::Shared => "shared memory",
+            occupancy::Limiter::Barriers => "barriers",
+            occupancy::Limiter::VirtualResources => "virtual resources",
+        };
+        Some(Self {
+            threads,
+            blocks: found.blocks,
+            warps: found.warps,
+            of_warps: found.of_warps,
+            limiter: limiter.to_owned(),
+        })
+    }
+}
+
+/// All kernels, or the one of this name; stacks of relocatable files by their call graph.
+///
+/// # Errors
+/// If the file is damaged.
+pub(super) fn kernels(
+    cubin: &Cubin<'_>,
+    only: Option<&str>,
+    threads: Option<u32>,
+) -> Result<Vec<Kernel>> {
+    let (nodes, edges) = cubin.call_tree_size()?;
+    let (mut nodes, mut edges) = (vec![Node::EMPTY; nodes], vec![Edge::EMPTY; edges]);
+    let mut tree = cubin.call_tree(&mut nodes, &mut edges)?;
+    let wanted = cubin.kernels().filter(|kernel| only.is_none_or(|name| kernel.name() == name));
+    wanted.map(|kernel| Kernel::of(&kernel, tree.stack(kernel.index()), threads)).collect()
+}

@@ -1,0 +1,100 @@
+//! `hoist cubin params FILE KERNEL`.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use nvinfo::Cubin;
+use serde::Serialize;
+
+use super::each_report;
+use crate::table::Table;
+
+/// Shows the parameters of a kernel.
+#[derive(Debug, clap::Args)]
+pub(super) struct Params {
+    /// A cubin.
+    file: PathBuf,
+    /// Name of the kernel, as it is in the symbol table.
+    kernel: String,
+    /// Prints JSON with stable keys.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A parameter.
+#[derive(Debug, Serialize)]
+pub struct ParameterRow {
+    /// Position, from 0.
+    pub ordinal: u16,
+    /// Offset from the first one.
+    pub offset: u16,
+    /// Its size.
+    pub size: u16,
+    /// Offset in constant bank 0, if the file says where they begin.
+    pub bank_offset: Option<u32>,
+    /// Alignment of what a pointer points to, in bytes.
+    pub pointee_alignment: Option<u64>,
+    /// Number of the space that a pointer points to; 0 if not known.
+    pub space: u8,
+    /// Whether it is in shared memory.
+    pub in_shared_memory: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Parameters {
+    parameters: Vec<ParameterRow>,
+}
+
+/// The parameters of a kernel, by rising ordinal.
+///
+/// # Errors
+/// If there is no such function, or its attributes are damaged.
+pub fn parameters(cubin: &Cubin<'_>, kernel: &str) -> Result<Vec<ParameterRow>> {
+    let kernel = super::function(cubin, kernel)?;
+    let base = kernel.resources()?.parameter_bank.map(|bank| u32::from(bank.offset));
+    let mut rows = Vec::new();
+    for found in kernel.parameters()? {
+        let found = found?;
+        rows.push(ParameterRow {
+            ordinal: found.ordinal,
+            offset: found.offset,
+            size: found.size,
+            bank_offset: base.map(|base| base + u32::from(found.offset)),
+            pointee_alignment: match found.pointee_alignment {
+                0 => None,
+                power => 1u64.checked_shl(power.into()),
+            },
+            space: found.space,
+            in_shared_memory: found.in_shared_memory,
+        });
+    }
+    rows.sort_by_key(|row| row.ordinal);
+    Ok(rows)
+}
+
+impl Params {
+    pub(super) fn run(&self, out: &mut dyn Write) -> Result<()> {
+        each_report(
+            (&self.file, self.json),
+            out,
+            |cubin| Ok(Parameters { parameters: parameters(cubin, &self.kernel)? }),
+            |found, out| text(&found.parameters, out),
+        )
+    }
+}
+
+fn text(rows: &[ParameterRow], out: &mut dyn Write) -> Result<()> {
+    let mut table = Table::new(out);
+    table.row(["ordinal", "offset", "size", "in bank 0", "points to"])?;
+    for row in rows {
+        let bank = row.bank_offset.map_or("-".to_owned(), |offset| format!("{offset:#x}"));
+        let mut points = Vec::new();
+        points.extend(row.pointee_alignment.map(|bytes| format!("aligned to {bytes}")));
+        points.extend((row.space != 0).then(|| format!("space {}", row.space)));
+        let points = if points.is_empty() { "-".to_owned() } else { points.join(", ") };
+        let offset = format!("{:#x}", row.offset);
+        table.row([row.ordinal.to_string(), offset, row.size.to_string(), bank, points])?;
+    }
+    table.end()
+}

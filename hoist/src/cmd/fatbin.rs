@@ -1,0 +1,100 @@
+//! `hoist fatbin`: device code inside host files, one file per subcommand.
+
+use std::io::Write;
+
+use anyhow::{Error, Result, anyhow};
+
+pub mod change;
+pub mod extract;
+pub mod filter;
+pub mod list;
+#[expect(unsafe_code, reason = "files are mapped, not read")]
+pub mod mapped;
+pub mod names;
+pub mod offload;
+pub mod output;
+pub mod pack;
+pub mod prune;
+pub mod recompress;
+pub mod replace;
+pub mod rewrite;
+pub mod rows;
+pub mod scan;
+pub mod select;
+
+/// Lists, extracts, packs and changes device code inside host files.
+#[derive(Debug, clap::Subcommand)]
+pub enum Fatbin {
+    /// Lists regions and their entries.
+    List(list::List),
+    /// Writes entries to files, unpacked, named as cuobjdump names them.
+    Extract(extract::Extract),
+    /// Shows which entry of each region a driver would take for a device.
+    Select(select::Select),
+    /// Packs cubins and PTX into a fatbin, or into an object with a wrapper.
+    Pack(pack::Pack),
+    /// LLVM's containers.
+    #[command(subcommand)]
+    Offload(offload::Offload),
+    /// Shows which architectures the files of a tree cover.
+    Scan(scan::Scan),
+    /// Puts other code in place of an entry.
+    Replace(replace::Replace),
+    /// Removes entries.
+    Prune(prune::Prune),
+    /// Compresses entries in another way.
+    Recompress(recompress::Recompress),
+}
+
+impl Fatbin {
+    /// Does what the subcommand says and prints to `out`.
+    ///
+    /// # Errors
+    /// What went wrong, in one line.
+    pub fn run(self, out: &mut dyn Write) -> Result<()> {
+        match self {
+            Self::List(command) => command.run(out),
+            Self::Extract(command) => command.run(out),
+            Self::Select(command) => command.run(out),
+            Self::Pack(command) => command.run(out),
+            Self::Offload(command) => command.run(out),
+            Self::Scan(command) => command.run(out),
+            Self::Replace(command) => command.run(out),
+            Self::Prune(command) => command.run(out),
+            Self::Recompress(command) => command.run(out),
+        }
+    }
+}
+
+/// The most bytes that an entry may unpack to, unless the command line says otherwise.
+pub const LIMIT: usize = 1 << 30;
+
+/// What went wrong while the work went on: the first, and how many more there were.
+#[derive(Debug, Default)]
+pub struct Faults {
+    first: Option<Error>,
+    more: usize,
+}
+
+impl Faults {
+    /// Remembers an error.
+    pub fn push(&mut self, error: impl Into<Error>) {
+        if self.first.is_some() {
+            self.more += 1;
+        } else {
+            self.first = Some(error.into());
+        }
+    }
+
+    /// The result of all the work.
+    ///
+    /// # Errors
+    /// The first error, and the number of others.
+    pub fn result(self) -> Result<()> {
+        match (self.first, self.more) {
+            (None, _) => Ok(()),
+            (Some(error), 0) => Err(error),
+            (Some(error), more) => Err(anyhow!("{error:#} (and {more} more errors)")),
+        }
+    }
+}

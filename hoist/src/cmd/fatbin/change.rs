@@ -1,0 +1,210 @@
+//! What commands that change host files have in common: which file, to where, and what is said of it.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use elf_core::File;
+use fatbin::{Container, Entry, Method, Region, Search, walk, wrappers};
+use serde::Serialize;
+
+use super::mapped::Mapped;
+use super::output;
+use super::rewrite::{self, Change, Plan};
+use crate::printable::Printable;
+
+/// Which file is changed.
+#[derive(Debug, clap::Args)]
+pub struct Files {
+    /// An executable, a shared or static library, an object, or a fatbin.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The file to write: it appears when it is whole. It may be the same.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Prints JSON with stable keys.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What was done.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    file: &'a str,
+    output: &'a str,
+    /// Regions that changed.
+    regions: usize,
+    /// Of these, those that moved.
+    moved: usize,
+    size_before: u64,
+    size_after: u64,
+    /// Bytes that are zeros now.
+    holes: u64,
+    notes: &'a [String],
+}
+
+/// All regions of a file, in the order of `list`.
+///
+/// # Errors
+/// If a part of it cannot be read.
+pub fn regions(file: &Mapped) -> Result<Vec<(usize, Region<'_>)>> {
+    let mut all = Vec::new();
+    for (index, found) in walk(file.bytes(), Search::Always).enumerate() {
+        if let Container::Region(region) = found?.container {
+            all.push((index, region));
+        }
+    }
+    Ok(all)
+}
+
+/// The entries of a region.
+///
+/// # Errors
+/// If one cannot be read: a region that is not understood is not changed.
+pub fn entries<'a>(region: &Region<'a>) -> Result<Vec<Entry<'a>>> {
+    Ok(region.entries().collect::<Result<_, _>>()?)
+}
+
+/// A region that becomes `new`.
+#[must_use]
+pub const fn change(region: &Region<'_>, new: Vec<u8>) -> Change {
+    Change { at: region.at(), size: region.size(), new }
+}
+
+impl Files {
+    /// What to call the file.
+    #[must_use]
+    pub fn label(&self) -> String {
+        self.file.display().to_string()
+    }
+
+    /// Writes the file with these changes, looks at what was written, and says what was done.
+    ///
+    /// # Errors
+    /// If the file cannot be changed so: then nothing is written.
+    pub fn apply(
+        &self,
+        file: &Mapped,
+        mut changes: Vec<Change>,
+        mut notes: Vec<String>,
+        out: &mut dyn Write,
+    ) -> Result<()> {
+        changes.sort_by_key(|change| change.at);
+        let plan = if changes.is_empty() {
+            Plan::default()
+        } else {
+            rewrite::plan(file.bytes(), &changes).with_context(|| self.label())?
+        };
+        let before = file.bytes().len() as u64;
+        let after = before.saturating_add_signed(plan.edits.growth());
+        output::write(&self.output, Some(&self.file), |to| {
+            plan.edits
+                .write(file.bytes(), to)
+                .with_context(|| self.output.display().to_string())?;
+            let written = Mapped::map(to)?;
+            check(file, &written, &changes).with_context(|| self.label())
+        })?;
+        notes.extend(plan.notes);
+        notes.sort();
+        notes.dedup();
+        let report = Report {
+            file: &self.label(),
+            output: &self.output.display().to_string(),
+            regions: changes.len(),
+            moved: plan.moved,
+            size_before: before,
+            size_after: after,
+            holes: plan.holes,
+            notes: &notes,
+        };
+        if self.json {
+            serde_json::to_writer(&mut *out, &report)?;
+            return Ok(writeln!(out)?);
+        }
+        text(&report, out)
+    }
+}
+
+fn text(report: &Report<'_>, out: &mut dyn Write) -> Result<()> {
+    let Report { regions, moved, size_before, size_after, holes, .. } = report;
+    let holes = match holes {
+        0 => String::new(),
+        holes => {
+            format!(", {holes} of them holes, which take no room where the file system has such")
+        }
+    };
+    let moved = if *moved > 0 {
+        format!(", {moved} of them moved into a new segment")
+    } else {
+        String::new()
+    };
+    writeln!(
+        out,
+        "{}: {regions} regions changed{moved}; {size_before} bytes before, {size_after} after{holes}",
+        Printable::from(report.output)
+    )?;
+    for note in report.notes {
+        writeln!(out, "note: {}", Printable::from(&**note))?;
+    }
+    Ok(())
+}
+
+/// Looks at a changed file: it has as many regions with entries, those that changed are there, and wrappers lead to regions as
+/// before.
+fn check(old: &Mapped, new: &Mapped, changes: &[Change]) -> Result<()> {
+    // the search for magic numbers passes over regions without entries
+    let filled = |region: &Region<'_>| region.entries().next().is_some();
+    let filled_change =
+        |change: &&Change| Region::parse(&*change.new).is_ok_and(|new| filled(&new));
+    let (before, after) = (regions(old)?, regions(new)?);
+    let (before, after): (Vec<_>, Vec<_>) = (
+        before.into_iter().filter(|(_, region)| filled(region)).collect(),
+        after.into_iter().filter(|(_, region)| filled(region)).collect(),
+    );
+    let starts: HashSet<u64> = before.iter().map(|(_, region)| region.at()).collect();
+    let was_filled = changes.iter().filter(|change| starts.contains(&change.at));
+    let emptied = was_filled.filter(|change| !filled_change(change)).count();
+    ensure!(
+        after.len() + emptied == before.len(),
+        "would have {} regions instead of {}",
+        after.len(),
+        before.len() - emptied
+    );
+    let there: HashSet<&[u8]> = after.iter().map(|(_, region)| region.bytes()).collect();
+    for change in changes.iter().filter(filled_change) {
+        ensure!(
+            there.contains(&*change.new),
+            "the region at offset {:#x} would be lost",
+            change.at
+        );
+    }
+    let (lost, wrong) = (unwrapped(old.bytes()), unwrapped(new.bytes()));
+    if wrong > lost {
+        bail!("{wrong} wrappers would lead to no region");
+    }
+    Ok(())
+}
+
+/// Wrappers that lead to no region.
+fn unwrapped(bytes: &[u8]) -> usize {
+    let Ok(file) = File::parse(bytes) else { return 0 };
+    let leads = |wrapper: fatbin::Wrapper| {
+        let at = wrapper.data.file_offset(&file).and_then(|at| usize::try_from(at).ok());
+        at.and_then(|at| bytes.get(at..)).is_some_and(|bytes| Region::parse(bytes).is_ok())
+    };
+    wrappers(&file).filter(|wrapper| !wrapper.is_ok_and(leads)).count()
+}
+
+/// What a method asks of drivers.
+#[must_use]
+pub fn needs(method: Option<Method>) -> Option<String> {
+    let since = method?.since()?;
+    Some(format!("{} is read by drivers of CUDA {since} and later", method?.name()))
+}
+
+/// The path of a file, for messages.
+#[must_use]
+pub fn label(path: &Path) -> String {
+    path.display().to_string()
+}

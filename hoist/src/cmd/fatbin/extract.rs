@@ -1,0 +1,292 @@
+//! `hoist fatbin extract FILE...`: entries as files of their own, unpacked on all cores.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use fatbin::{Container, Entry, Found, Kind, Part, Search, Span, walk};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::filter::Filter;
+use super::mapped::Mapped;
+use super::names::Names;
+use super::{Faults, LIMIT};
+use crate::printable::Printable;
+
+/// Writes entries to files, unpacked, named as cuobjdump names them.
+#[derive(Debug, clap::Args)]
+pub struct Extract {
+    /// The files.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    filter: Filter,
+    /// The folder to write to; `-` is standard output, for a single entry.
+    #[arg(short, long, value_name = "FOLDER", default_value = ".")]
+    output: PathBuf,
+    /// The most bytes that an entry may unpack to.
+    #[arg(long, value_name = "BYTES", default_value_t = LIMIT)]
+    limit: usize,
+    /// Prints JSON with stable keys.
+    #[arg(long, conflicts_with = "quiet")]
+    json: bool,
+    /// Prints nothing but errors.
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// What is to be extracted: an image, or several in a concatenated entry.
+struct Job<'a> {
+    payload: Payload<'a>,
+    kind: Kind,
+    region: usize,
+    entry: usize,
+    /// Names, with the part for each but the payload as a whole.
+    names: Vec<(String, Option<Part>)>,
+}
+
+#[derive(Clone, Copy)]
+enum Payload<'a> {
+    Entry(Entry<'a>),
+    Cubin(Span<'a>),
+}
+
+/// A file that was written.
+#[derive(Debug, Serialize)]
+struct Written<'a> {
+    file: &'a str,
+    region: usize,
+    entry: usize,
+    size: usize,
+    name: &'a str,
+}
+
+impl Extract {
+    /// Writes files and prints their names to `out`.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written, an entry is damaged, or nothing is to be extracted. What could be extracted stays.
+    pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+        let mut faults = Faults::default();
+        let to_stdout = self.output.as_os_str() == "-";
+        if !to_stdout {
+            fs::create_dir_all(&self.output).with_context(|| self.output.display().to_string())?;
+        }
+        let mut all = Vec::new();
+        for path in &self.files {
+            let file = match Mapped::open(path) {
+                Ok(file) => file,
+                Err(error) => {
+                    faults.push(error);
+                    continue;
+                }
+            };
+            let label = path.display().to_string();
+            let jobs = self.jobs(path, &file, &mut faults);
+            let count: usize = jobs.iter().map(|job| job.names.len()).sum();
+            if count == 0 {
+                faults.push(anyhow!("{label}: nothing to extract"));
+            } else if to_stdout {
+                if count > 1 || self.files.len() > 1 {
+                    bail!(
+                        "{label}: {count} entries, but standard output takes one: say --arch, --kind, --region, --entry"
+                    );
+                }
+                self.print(&jobs, out).with_context(|| label.clone())?;
+            } else {
+                let results: Vec<_> = jobs
+                    .par_iter()
+                    .map_init(Vec::new, |buffer, job| self.write(job, &file, buffer))
+                    .collect();
+                for (job, result) in jobs.into_iter().zip(results) {
+                    match result {
+                        Ok(sizes) => {
+                            all.extend(job.names.into_iter().zip(sizes).map(|((name, _), size)| {
+                                (label.clone(), job.region, job.entry, size, name)
+                            }))
+                        }
+                        Err(error) => faults.push(error.context(label.clone())),
+                    }
+                }
+            }
+        }
+        if self.json {
+            let rows: Vec<_> = all
+                .iter()
+                .map(|(file, region, entry, size, name)| Written {
+                    file,
+                    region: *region,
+                    entry: *entry,
+                    size: *size,
+                    name,
+                })
+                .collect();
+            serde_json::to_writer(&mut *out, &serde_json::json!({ "files": rows }))?;
+            writeln!(out)?;
+        } else if !self.quiet && !to_stdout {
+            for (.., name) in &all {
+                writeln!(out, "{}", Printable::from(&**name))?;
+            }
+        }
+        faults.result()
+    }
+
+    /// What is to be extracted from a file: only headers are read.
+    fn jobs<'a>(&self, path: &Path, file: &'a Mapped, faults: &mut Faults) -> Vec<Job<'a>> {
+        let context = |error| anyhow::Error::new(error).context(path.display().to_string());
+        let mut names = Names::new(path);
+        let mut jobs = Vec::new();
+        let mut found = Vec::new();
+        for item in walk(file.bytes(), Search::Always) {
+            match item {
+                Ok(item) => found.push((found.len(), item)),
+                Err(error) => faults.push(context(error)),
+            }
+        }
+        sort(&mut found);
+        let mut errors = Vec::new();
+        for (region, found) in found {
+            match found.container {
+                Container::Region(entries) => {
+                    for (index, entry) in entries.entries().enumerate() {
+                        match entry.and_then(|entry| self.job(entry, region, index, &mut names)) {
+                            Ok(job) => jobs.push(job),
+                            Err(error) => errors.push(error),
+                        }
+                    }
+                }
+                Container::Cubin(span) => match fatbin::Cubin::parse(span.bytes()) {
+                    Ok(cubin) => {
+                        let name = names.next(Kind::Elf, cubin.sm, "");
+                        let wanted = self.filter.wants(Kind::Elf, cubin.sm)
+                            && self.filter.wants_place(region, 0);
+                        let names = wanted.then_some((name, None)).into_iter().collect();
+                        jobs.push(Job {
+                            payload: Payload::Cubin(span),
+                            kind: Kind::Elf,
+                            region,
+                            entry: 0,
+                            names,
+                        });
+                    }
+                    Err(error) => errors.push(error),
+                },
+                _ => {} // `offload extract`
+            }
+        }
+        errors.into_iter().for_each(|error| faults.push(context(error)));
+        jobs.retain(|job| !job.names.is_empty());
+        jobs
+    }
+
+    /// What is to be extracted from an entry: names are counted whether they are wanted or not.
+    fn job<'a>(
+        &self,
+        entry: Entry<'a>,
+        region: usize,
+        index: usize,
+        names: &mut Names,
+    ) -> Result<Job<'a>, fatbin::Error> {
+        let identifier = entry.identifier().to_string();
+        let place = self.filter.wants_place(region, index);
+        let mut job = Job {
+            payload: Payload::Entry(entry),
+            kind: entry.kind(),
+            region,
+            entry: index,
+            names: Vec::new(),
+        };
+        let parts = entry.parts()?;
+        if parts.is_empty() {
+            let name = names.next(entry.kind(), entry.sm(), &identifier);
+            if place && self.filter.wants(entry.kind(), entry.sm()) {
+                job.names.push((name, None));
+            }
+        }
+        for part in parts.iter() {
+            let name = names.next(part.kind, part.sm, &identifier);
+            if place && self.filter.wants(part.kind, part.sm) {
+                job.names.push((name, Some(part)));
+            }
+        }
+        Ok(job)
+    }
+
+    /// Writes the files of a job; the sizes of them.
+    fn write(&self, job: &Job<'_>, file: &Mapped, buffer: &mut Vec<u8>) -> Result<Vec<usize>> {
+        let (bytes, stored) = job.unpack(buffer, self.limit)?;
+        let write = |(name, part): &(String, Option<Part>)| {
+            let image = job.image(bytes, *part)?;
+            let path = self.output.join(name);
+            fs::write(&path, image).with_context(|| path.display().to_string())?;
+            Ok(image.len())
+        };
+        let sizes = job.names.iter().map(write).collect();
+        file.done_with(stored.at()..stored.at().saturating_add(stored.size()));
+        sizes
+    }
+
+    fn print(&self, jobs: &[Job<'_>], out: &mut dyn Write) -> Result<()> {
+        for job in jobs {
+            let mut buffer = Vec::new();
+            let (bytes, _) = job.unpack(&mut buffer, self.limit)?;
+            for (_, part) in &job.names {
+                out.write_all(job.image(bytes, *part)?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Puts regions in the order of cuobjdump, which counts by it: in each member of an archive first `.nv_fatbin`, then
+/// `__nv_relfatbin`, then what it does not find.
+fn sort(found: &mut [(usize, Found<'_>)]) {
+    let rank = |found: &Found<'_>| match found.place.section {
+        Some((_, name)) if name == ".nv_fatbin" => 0,
+        Some((_, name)) if name == "__nv_relfatbin" => 1,
+        _ => 2,
+    };
+    let members = found.chunk_by_mut(|(_, one), (_, other)| one.place.member == other.place.member);
+    members.for_each(|member| member.sort_by_key(|(_, found)| rank(found)));
+}
+
+impl<'a> Job<'a> {
+    /// The payload without compression, and where in the file it is stored.
+    fn unpack<'b>(&self, buffer: &'b mut Vec<u8>, limit: usize) -> Result<(&'b [u8], Span<'a>)>
+    where
+        'a: 'b,
+    {
+        let entry = match self.payload {
+            Payload::Cubin(span) => return Ok((span.bytes(), span)),
+            Payload::Entry(entry) => entry,
+        };
+        let stored = entry.stored();
+        let size = entry.unpack_size(limit)?;
+        if entry.compression().is_none() {
+            return Ok((stored.bytes(), stored));
+        }
+        if buffer.len() < size {
+            let more = size.saturating_sub(buffer.len());
+            buffer
+                .try_reserve_exact(more)
+                .with_context(|| format!("no memory for {size} bytes"))?;
+            buffer.resize(size, 0);
+        }
+        let into = buffer.get_mut(..size).unwrap_or_default();
+        entry.unpack_into(into)?;
+        Ok((into, stored))
+    }
+
+    /// What goes into a file: PTX without the NULs behind it, as cuobjdump writes it.
+    fn image<'b>(&self, unpacked: &'b [u8], part: Option<Part>) -> Result<&'b [u8]> {
+        match part {
+            Some(part) => part.of(unpacked).with_context(|| {
+                format!("{:#x} bytes at {:#x} of a concatenated entry", part.size, part.offset)
+            }),
+            None if self.kind == Kind::Ptx => Ok(fatbin::text(unpacked)),
+            None => Ok(unpacked),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Which entries a command is about.
+
+use fatbin::{Kind, Sm};
+
+/// Which entries; all if nothing is said.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Filter {
+    /// Architectures, with their suffix: `sm_90`, `90a`.
+    #[arg(long, value_delimiter = ',', value_name = "ARCH")]
+    pub arch: Vec<Sm>,
+    /// Kinds: `elf`, `ptx`, `nvvm`.
+    #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = kind)]
+    pub kind: Vec<Kind>,
+    /// The region with this number in `list`.
+    #[arg(long, value_name = "NUMBER")]
+    pub region: Option<usize>,
+    /// The entry with this number in its region.
+    #[arg(long, value_name = "NUMBER")]
+    pub entry: Option<usize>,
+}
+
+impl Filter {
+    /// Whether entry `entry` of region `region` can be meant: by its numbers.
+    #[must_use]
+    pub fn wants_place(&self, region: usize, entry: usize) -> bool {
+        self.region.is_none_or(|wanted| wanted == region)
+            && self.entry.is_none_or(|wanted| wanted == entry)
+    }
+
+    /// Whether code of this kind for this architecture is meant.
+    #[must_use]
+    pub fn wants(&self, kind: Kind, sm: Sm) -> bool {
+        (self.arch.is_empty() || self.arch.contains(&sm))
+            && (self.kind.is_empty() || self.kind.contains(&kind))
+    }
+}
+
+/// A kind by its name.
+///
+/// # Errors
+/// If there is none of this name.
+pub fn kind(text: &str) -> Result<Kind, String> {
+    const KINDS: [(&str, Kind); 9] = [
+        ("ptx", Kind::Ptx),
+        ("elf", Kind::Elf),
+        ("cubin", Kind::Elf),
+        ("nvvm", Kind::Nvvm),
+        ("lto", Kind::Nvvm),
+        ("index", Kind::Index),
+        ("relocatable-ptx", Kind::RelocatablePtx),
+        ("tile-ir", Kind::TileIr),
+        ("concatenated", Kind::Concatenated),
+    ];
+    KINDS.iter().find(|(name, _)| *name == text).map(|(_, kind)| *kind).ok_or_else(|| {
+        let names: Vec<_> = KINDS.iter().map(|(name, _)| *name).collect();
+        format!("no kind; expected one of {}", names.join(", "))
+    })
+}

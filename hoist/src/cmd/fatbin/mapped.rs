@@ -1,0 +1,88 @@
+//! Files in memory without being read: pages come when they are looked at, and go when they are done with.
+
+use std::fs::{self, File};
+use std::ops::Range;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use memmap2::{Advice, Mmap, UncheckedAdvice};
+
+/// The bytes of a file.
+#[derive(Debug)]
+pub struct Mapped(Content);
+
+#[derive(Debug)]
+enum Content {
+    Mapped(Mmap),
+    /// What cannot be mapped: a pipe, a terminal.
+    Read(Vec<u8>),
+}
+
+impl Mapped {
+    /// Maps a file; reads what is no file.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn open(path: &Path) -> Result<Self> {
+        let context = || path.display().to_string();
+        let file = File::open(path).with_context(context)?;
+        if !file.metadata().with_context(context)?.is_file() {
+            return fs::read(path).map(Self::of).with_context(context);
+        }
+        Self::map(&file).with_context(context)
+    }
+
+    /// Maps an open file.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn map(file: &File) -> Result<Self> {
+        // SAFETY: the mapping is private and read-only, and nothing in this process writes to the file. That no other process
+        // cuts or changes it meanwhile is left to the user, as with every program that maps files: the worst is SIGBUS, or
+        // different bytes at a second look, which all code behind this takes as bad input.
+        let map = unsafe { Mmap::map(file) }?;
+        // What is wanted are headers far apart: no reading ahead. Advice that is not taken does no harm.
+        let _ = map.advise(Advice::Random);
+        Ok(Self(Content::Mapped(map)))
+    }
+
+    /// Bytes that are in memory anyway.
+    #[must_use]
+    pub const fn of(bytes: Vec<u8>) -> Self {
+        Self(Content::Read(bytes))
+    }
+
+    /// All bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        match &self.0 {
+            Content::Mapped(map) => map,
+            Content::Read(bytes) => bytes,
+        }
+    }
+
+    /// Says that a range will be read from its start to its end.
+    pub fn will_read(&self, range: Range<u64>) {
+        if let (Content::Mapped(map), Some((start, size))) = (&self.0, self.pages(range)) {
+            let _ = map.advise_range(Advice::Sequential, start, size);
+        }
+    }
+
+    /// Lets go of the pages that lie in a range: they come back from the file if they are looked at again.
+    pub fn done_with(&self, range: Range<u64>) {
+        if let (Content::Mapped(map), Some((start, size))) = (&self.0, self.pages(range)) {
+            // SAFETY: the mapping is of a file and never written to, so that a page that is dropped comes back with the same
+            // bytes: no reference into it sees a change. The range lies inside the mapping.
+            let _ = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, size) };
+        }
+    }
+
+    /// A range in whole pages, cut to the file: the first page may hold other bytes too, the last is left out.
+    fn pages(&self, range: Range<u64>) -> Option<(usize, usize)> {
+        const PAGE: usize = 1 << 16;
+        let start = usize::try_from(range.start).ok()? / PAGE * PAGE;
+        let end = usize::try_from(range.end).ok()?.min(self.bytes().len());
+        let size = end.checked_sub(start)?;
+        (size != 0).then_some((start, size))
+    }
+}

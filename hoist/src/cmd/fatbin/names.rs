@@ -1,0 +1,90 @@
+//! The names of extracted files: those that `cuobjdump` gives (measured, 13.5), but never the same twice.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use fatbin::{Kind, Sm, Suffix};
+
+/// Gives names to the entries of one file.
+///
+/// An entry with an identifier is named for the identifier's file, another for the host file and by its number among the
+/// entries of its kind. The suffix `f` is not in the name. Where `cuobjdump` would overwrite a file with another of the same name,
+/// ours has its number in it.
+#[derive(Debug)]
+pub struct Names {
+    stem: String,
+    counts: [usize; 3],
+    given: HashSet<String>,
+}
+
+impl Names {
+    /// For the entries of the file at `path`.
+    #[must_use]
+    pub fn new(path: &Path) -> Self {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Self { stem: stem(&name).to_owned(), counts: [0; 3], given: HashSet::new() }
+    }
+
+    /// The name of the next entry, or part of one.
+    pub fn next(&mut self, kind: Kind, sm: Sm, identifier: &str) -> String {
+        let [elf, ptx, other] = &mut self.counts;
+        let count = match kind {
+            Kind::Elf | Kind::Cubin => elf,
+            Kind::Ptx => ptx,
+            _ => other,
+        };
+        *count += 1;
+        let suffix = if sm.suffix == Suffix::Specific { "a" } else { "" };
+        let end = format!("sm_{}{suffix}.{}", sm.number, extension(kind));
+        let numbered = |stem: &str| format!("{stem}.{count}.{end}");
+        let name = if identifier.is_empty() {
+            numbered(&self.stem)
+        } else {
+            let file = identifier.rsplit('/').next().unwrap_or(identifier);
+            let stem = stem(file).replace(|c: char| c == ' ' || c.is_control(), "-");
+            let name = format!("{stem}.{end}");
+            if self.given.contains(&name) { numbered(&stem) } else { name }
+        };
+        self.given.insert(name.clone());
+        name
+    }
+}
+
+/// What comes before the last dot.
+fn stem(name: &str) -> &str {
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
+}
+
+/// What files of a kind are called.
+#[must_use]
+pub const fn extension(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Elf | Kind::Cubin => "cubin",
+        Kind::Ptx | Kind::RelocatablePtx => "ptx",
+        Kind::Nvvm => "nvvm",
+        Kind::TileIr => "tileir",
+        _ => "bin",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_cuobjdump_names_them() {
+        let mut names = Names::new(Path::new("/a/libnvjpeg.so.13"));
+        let mut next =
+            |kind, sm: &str, identifier| names.next(kind, sm.parse().unwrap(), identifier);
+        assert_eq!(next(Kind::Elf, "75", ""), "libnvjpeg.so.1.sm_75.cubin");
+        assert_eq!(next(Kind::Elf, "100f", ""), "libnvjpeg.so.2.sm_100.cubin");
+        assert_eq!(next(Kind::Ptx, "90a", ""), "libnvjpeg.so.1.sm_90a.ptx");
+        assert_eq!(next(Kind::Elf, "75", "/x/we ird.bar.cu"), "we-ird.bar.sm_75.cubin");
+        assert_eq!(next(Kind::Elf, "75", "we ird.bar.cu"), "we-ird.bar.4.sm_75.cubin");
+        assert_eq!(next(Kind::Elf, "75", "a/"), ".sm_75.cubin");
+        assert_eq!(
+            Names::new(Path::new("noext")).next(Kind::Ptx, Sm::new(52), ""),
+            "noext.1.sm_52.ptx"
+        );
+    }
+}

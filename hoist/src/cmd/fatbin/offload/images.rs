@@ -1,0 +1,145 @@
+//! The images of LLVM's containers, unpacked where the container is compressed.
+
+use std::borrow::Cow;
+
+use fatbin::{Bundle, Container, Error, OffloadBinary, Span};
+use serde::Serialize;
+
+/// An image.
+#[derive(Clone, Debug)]
+pub(super) struct Image<'a> {
+    /// Its number in the file.
+    pub(super) index: usize,
+    container: &'static str,
+    kind: String,
+    producer: String,
+    triple: String,
+    pub(super) arch: String,
+    /// Offset in the file; none if its container is compressed.
+    offset: Option<u64>,
+    pub(super) bytes: Cow<'a, [u8]>,
+}
+
+/// What is said of an image.
+#[derive(Debug, Serialize)]
+pub(super) struct Row {
+    pub(super) index: usize,
+    pub(super) container: &'static str,
+    pub(super) kind: String,
+    pub(super) producer: String,
+    pub(super) triple: String,
+    pub(super) arch: String,
+    pub(super) offset: Option<u64>,
+    pub(super) size: usize,
+}
+
+impl Image<'_> {
+    pub(super) fn row(&self) -> Row {
+        let Self { index, container, offset, .. } = *self;
+        let shown = |text: &String| crate::printable::Printable::from(&**text).to_string();
+        Row {
+            index,
+            container,
+            kind: shown(&self.kind),
+            producer: shown(&self.producer),
+            triple: shown(&self.triple),
+            arch: shown(&self.arch),
+            offset,
+            size: self.bytes.len(),
+        }
+    }
+
+    /// The name that clang-offload-packager gives, with nothing in it that leads out of a folder.
+    pub(super) fn file_name(&self, stem: &str) -> String {
+        let Self { triple, arch, index, kind, .. } = self;
+        format!("{stem}-{triple}-{arch}.{index}.{kind}").replace(['/', '\0'], "_")
+    }
+
+    fn into_owned<'b>(self) -> Image<'b> {
+        let Self { index, container, kind, producer, triple, arch, offset: _, bytes } = self;
+        let bytes = Cow::Owned(bytes.into_owned());
+        Image { index, container, kind, producer, triple, arch, offset: None, bytes }
+    }
+}
+
+/// Adds the images of a container to `all`.
+///
+/// # Errors
+/// If the container or an image is damaged, or unpacks to more than `limit` bytes; images before it are added.
+pub(super) fn images<'a>(
+    container: Container<'a>,
+    limit: usize,
+    all: &mut Vec<Image<'a>>,
+) -> Result<(), Error> {
+    match container {
+        Container::Offload(binary) => match binary.inflate_size(limit)? {
+            None => offload(binary, all),
+            Some(size) => {
+                let mut buffer = vec![0; size];
+                let mut inner = Vec::new();
+                let result = offload(binary.inflate_into(&mut buffer)?, &mut inner);
+                all.extend(inner.into_iter().map(Image::into_owned));
+                result
+            }
+        },
+        Container::Bundle(entries) => bundle(entries, all),
+        Container::CompressedBundle(compressed) => {
+            let mut buffer = vec![0; compressed.unpack_size(limit)?];
+            let mut inner = Vec::new();
+            let result = bundle(compressed.unpack_into(&mut buffer)?, &mut inner);
+            all.extend(inner.into_iter().map(Image::into_owned));
+            result
+        }
+        _ => Ok(()),
+    }
+}
+
+fn plain<'a>(container: &'static str, span: Span<'a>) -> Image<'a> {
+    Image {
+        index: 0,
+        container,
+        kind: String::new(),
+        producer: String::new(),
+        triple: String::new(),
+        arch: String::new(),
+        offset: Some(span.at()),
+        bytes: Cow::Borrowed(span.bytes()),
+    }
+}
+
+fn offload<'a>(binary: OffloadBinary<'a>, all: &mut Vec<Image<'a>>) -> Result<(), Error> {
+    for image in binary.images() {
+        let image = image?;
+        let (kind, producer) = (image.kind(), image.producer());
+        all.push(Image {
+            kind: kind.name().map_or_else(|| kind.0.to_string(), str::to_owned),
+            producer: producer.name().map_or_else(|| producer.0.to_string(), str::to_owned),
+            triple: image.triple().unwrap_or_default().to_string(),
+            arch: image.arch().unwrap_or_default().to_string(),
+            ..plain("offload", image.payload())
+        });
+    }
+    Ok(())
+}
+
+fn bundle<'a>(bundle: Bundle<'a>, all: &mut Vec<Image<'a>>) -> Result<(), Error> {
+    for entry in bundle.entries() {
+        let entry = entry?;
+        let target = entry.target().to_string();
+        // `<triple>--<arch>`: the arch follows the dashes of an empty environment, or the fifth part.
+        let (triple, arch) = match target.rsplit_once('-') {
+            Some((triple, arch)) if arch.starts_with("gfx") || arch.starts_with("sm_") => {
+                (triple.trim_end_matches('-'), arch)
+            }
+            _ => (target.trim_end_matches('-'), ""),
+        };
+        all.push(Image {
+            kind: String::from("o"),
+            producer: entry.kind().to_string(),
+            triple: triple.to_owned(),
+            arch: arch.to_owned(),
+            ..plain("bundle", entry.image)
+        });
+    }
+    Ok(())
+}

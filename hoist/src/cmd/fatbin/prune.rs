@@ -1,0 +1,165 @@
+//! `hoist fatbin prune FILE --keep sm_90,ptx -o OUT`: host files without the code that is not needed.
+
+use std::io::Write;
+
+use anyhow::{Context as _, Result, ensure};
+use fatbin::{Entry, Item, Kind, NewEntry, Part, Sm, region};
+
+use super::LIMIT;
+use super::change::{Files, change, entries, regions};
+use super::filter::kind;
+use super::mapped::Mapped;
+
+/// Removes entries from a host file, which stays loadable.
+#[derive(Debug, clap::Args)]
+pub struct Prune {
+    #[command(flatten)]
+    files: Files,
+    /// What to keep: `sm_90`, `sm_90a` (machine code), `compute_90` (PTX), `ptx`, `elf`, `nvvm` (all of a kind).
+    #[arg(long, required = true, value_delimiter = ',', value_name = "WHAT", value_parser = keep)]
+    keep: Vec<Keep>,
+}
+
+/// What is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// All of a kind.
+    Kind(Kind),
+    /// Machine code for an architecture.
+    Code(Sm),
+    /// PTX for an architecture.
+    Ptx(Sm),
+}
+
+impl Keep {
+    fn keeps(self, kind: Kind, sm: Sm) -> bool {
+        match self {
+            Self::Kind(wanted) => kind == wanted,
+            Self::Code(wanted) => kind.is_machine_code() && sm == wanted,
+            Self::Ptx(wanted) => matches!(kind, Kind::Ptx | Kind::RelocatablePtx) && sm == wanted,
+        }
+    }
+}
+
+fn keep(text: &str) -> Result<Keep, String> {
+    if let Ok(kind) = kind(text) {
+        return Ok(Keep::Kind(kind));
+    }
+    let sm = text.parse().map_err(|error: fatbin::NotAnSm| error.to_string())?;
+    Ok(if text.starts_with("compute_") { Keep::Ptx(sm) } else { Keep::Code(sm) })
+}
+
+/// What becomes of an entry.
+enum Fate<'a> {
+    Kept(Entry<'a>),
+    /// A concatenated entry with fewer images: how it is compressed, and what it is stored as.
+    Fewer {
+        entry: Entry<'a>,
+        parts: Vec<Part>,
+        payload: Vec<u8>,
+        stored: Option<Vec<u8>>,
+    },
+    Gone,
+}
+
+impl Prune {
+    /// Writes the file and prints what was done.
+    ///
+    /// # Errors
+    /// If nothing would be left, or the file cannot be changed so.
+    pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+        let file = Mapped::open(&self.files.file)?;
+        let label = self.files.label();
+        let (mut changes, mut left, mut all, mut empty) = (Vec::new(), 0, 0, 0);
+        for (_, found) in regions(&file).with_context(|| label.clone())? {
+            let old = entries(&found).with_context(|| label.clone())?;
+            let fates: Vec<_> = old
+                .iter()
+                .map(|entry| self.fate(*entry))
+                .collect::<Result<_>>()
+                .with_context(|| label.clone())?;
+            let items: Vec<_> = fates.iter().filter_map(Fate::item).collect();
+            let whole = fates.iter().all(|fate| matches!(fate, Fate::Kept(_)));
+            all += old.len();
+            left += items.len();
+            if !whole {
+                empty += usize::from(items.is_empty());
+                changes.push(change(&found, region(&items)?));
+            }
+            file.done_with(found.at()..found.end());
+        }
+        ensure!(left > 0, "{label}: nothing of it would be left");
+        let mut notes = vec![format!("{left} of {all} entries are left")];
+        if empty > 0 {
+            notes.push(format!(
+                "{empty} regions are left without entries: what they held does not run any more"
+            ));
+        }
+        self.files.apply(&file, changes, notes, out)
+    }
+
+    fn keeps(&self, kind: Kind, sm: Sm) -> bool {
+        self.keep.iter().any(|keep| keep.keeps(kind, sm))
+    }
+
+    fn fate<'a>(&self, entry: Entry<'a>) -> Result<Fate<'a>> {
+        let parts = entry.parts()?;
+        if parts.is_empty() {
+            let kept = self.keeps(entry.kind(), entry.sm());
+            return Ok(if kept { Fate::Kept(entry) } else { Fate::Gone });
+        }
+        let mut kept: Vec<_> = parts.iter().filter(|part| self.keeps(part.kind, part.sm)).collect();
+        if kept.len() == parts.len() {
+            return Ok(Fate::Kept(entry));
+        }
+        if kept.is_empty() {
+            return Ok(Fate::Gone);
+        }
+        let unpacked = entry.unpack(LIMIT)?;
+        let mut payload = Vec::new();
+        for part in &mut kept {
+            let image = part.of(&unpacked).context("a part leaves its entry")?;
+            part.offset = payload.len() as u64;
+            payload.extend(image);
+        }
+        let stored = entry.compression().map(|method| method.pack(&payload)).transpose()?;
+        Ok(Fate::Fewer { entry, parts: kept, payload, stored })
+    }
+}
+
+impl Fate<'_> {
+    fn item(&self) -> Option<Item<'_>> {
+        match self {
+            Self::Kept(entry) => Some(Item::Kept(*entry)),
+            Self::Gone => None,
+            Self::Fewer { entry, parts, payload, stored } => {
+                let new = NewEntry::concatenated(parts, payload);
+                let new = NewEntry {
+                    identifier: entry.identifier().as_bytes(),
+                    flags: entry.flags(),
+                    ..new
+                };
+                Some(Item::New(match (entry.compression(), stored) {
+                    (Some(method), Some(stored)) => new.compressed(method, stored),
+                    _ => new,
+                }))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words() {
+        let sm = |text: &str| text.parse::<Sm>().unwrap();
+        let code = keep("sm_90").unwrap();
+        assert!(code.keeps(Kind::Elf, sm("90")) && !code.keeps(Kind::Elf, sm("90a")));
+        assert!(!code.keeps(Kind::Ptx, sm("90")));
+        assert!(keep("compute_90").unwrap().keeps(Kind::Ptx, sm("90")));
+        assert_eq!(keep("ptx"), Ok(Keep::Kind(Kind::Ptx)));
+        assert!(keep("sm_").is_err() && keep("all").is_err());
+    }
+}

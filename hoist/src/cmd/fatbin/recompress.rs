@@ -1,0 +1,134 @@
+//! `hoist fatbin recompress FILE --with zstd -o OUT`: the same code, compressed in another way.
+
+use std::io::Write;
+
+use anyhow::{Context as _, Result};
+use elf_core::File;
+use elf_core::names::SHT_NOBITS;
+use fatbin::{Entry, Item, Kind, Method, Region, region, text};
+use rayon::prelude::*;
+
+use super::LIMIT;
+use super::change::{self, Files, change, entries, regions};
+use super::mapped::Mapped;
+use super::pack::{Compression, method};
+
+/// Compresses the entries of a host file in another way; it stays loadable.
+#[derive(Debug, clap::Args)]
+pub struct Recompress {
+    #[command(flatten)]
+    files: Files,
+    /// How: `none`, `zlib`, `lz4`, `lz4-frame`, `zstd`.
+    #[arg(long, value_name = "METHOD", value_parser = method)]
+    with: Compression,
+    /// The most bytes that an entry may unpack to.
+    #[arg(long, value_name = "BYTES", default_value_t = LIMIT)]
+    limit: usize,
+}
+
+/// How an entry is stored from now on.
+enum Stored<'a> {
+    Kept(Entry<'a>),
+    New { entry: Entry<'a>, stored: Vec<u8>, compression: Option<(Method, u64)> },
+}
+
+impl Stored<'_> {
+    fn item(&self) -> Item<'_> {
+        match self {
+            Self::Kept(entry) => Item::Kept(*entry),
+            Self::New { entry, stored, compression } => {
+                Item::Repacked { entry: *entry, stored, compression: *compression }
+            }
+        }
+    }
+}
+
+impl Recompress {
+    /// Writes the file and prints what was done.
+    ///
+    /// # Errors
+    /// If an entry cannot be unpacked, or the file cannot be changed so.
+    pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+        let file = Mapped::open(&self.files.file)?;
+        let label = self.files.label();
+        let all = regions(&file).with_context(|| label.clone())?;
+        let results: Vec<_> =
+            all.par_iter().map(|(_, region)| self.region(region, &file)).collect();
+        let (mut changes, mut obfuscated) = (Vec::new(), 0);
+        for result in results {
+            let (new, hidden) = result.with_context(|| label.clone())?;
+            obfuscated += hidden;
+            changes.extend(new);
+        }
+        let mut notes: Vec<_> = change::needs(self.with.0).into_iter().collect();
+        if obfuscated > 0 {
+            notes.push(format!("{obfuscated} entries are obfuscated and stay as they are"));
+        }
+        self.files.apply(&file, changes, notes, out)
+    }
+
+    /// A region with its entries compressed anew, if any is; and the number of those that cannot be.
+    fn region(
+        &self,
+        found: &Region<'_>,
+        file: &Mapped,
+    ) -> Result<(Option<super::rewrite::Change>, usize)> {
+        let old = entries(found)?;
+        let hidden = old.iter().filter(|entry| entry.obfuscation_key().is_some()).count();
+        let stored: Vec<_> =
+            old.par_iter().map(|entry| self.entry(*entry)).collect::<Result<_>>()?;
+        file.done_with(found.at()..found.end());
+        if stored.iter().all(|stored| matches!(stored, Stored::Kept(_))) {
+            return Ok((None, hidden));
+        }
+        let items: Vec<_> = stored.iter().map(Stored::item).collect();
+        Ok((Some(change(found, region(&items)?)), hidden))
+    }
+
+    fn entry<'a>(&self, entry: Entry<'a>) -> Result<Stored<'a>> {
+        let (old, Compression(new)) = (entry.compression(), self.with);
+        if entry.obfuscation_key().is_some() || (old.is_none() && new.is_none()) {
+            return Ok(Stored::Kept(entry));
+        }
+        let unpacked = entry.unpack(self.limit)?;
+        let payload =
+            if old.is_none() { without_padding(entry.kind(), &unpacked) } else { &unpacked };
+        let Some(method) = new else {
+            return Ok(Stored::New { entry, stored: payload.to_vec(), compression: None });
+        };
+        let stored = method.pack(payload)?;
+        // what does not become smaller stays, unless another method is wanted
+        let keeps = old.is_none() || old == new;
+        if keeps && stored.len().next_multiple_of(8) as u64 >= entry.stored_size() {
+            return Ok(Stored::Kept(entry));
+        }
+        Ok(Stored::New { entry, stored, compression: Some((method, payload.len() as u64)) })
+    }
+}
+
+/// A payload that was stored without compression, and so with zeros behind it. PTX keeps one NUL.
+fn without_padding(kind: Kind, payload: &[u8]) -> &[u8] {
+    let size = match kind {
+        Kind::Ptx => Some(text(payload).len().saturating_add(1)),
+        Kind::Elf => elf_size(payload),
+        _ => None,
+    };
+    let padding =
+        |size: &usize| payload.len().checked_sub(*size).is_some_and(|padding| padding < 8);
+    size.filter(padding).and_then(|size| payload.get(..size)).unwrap_or(payload)
+}
+
+/// Where the last table or section of an ELF file ends.
+fn elf_size(bytes: &[u8]) -> Option<usize> {
+    let file = File::parse(bytes).ok()?;
+    let header = file.header();
+    let table = |at: u64, size: u16, count: usize| {
+        at.saturating_add(u64::from(size).saturating_mul(count as u64))
+    };
+    let sections = file.sections().iter().filter(|section| section.r#type != SHT_NOBITS);
+    let ends = sections.map(|section| section.offset.saturating_add(section.size)).chain([
+        table(header.section_headers, header.section_header_size, file.sections().len()),
+        table(header.program_headers, header.program_header_size, file.segments().len()),
+    ]);
+    usize::try_from(ends.max()?).ok()
+}

@@ -1,0 +1,277 @@
+//! Pointers to regions that move: those of wrappers and relocations follow them; any other is a reason to refuse.
+
+use anyhow::{Result, bail, ensure};
+use elf_core::SectionFlags;
+use elf_core::names::{
+    ET_EXEC, SHN_LORESERVE, SHN_UNDEF, SHT_DYNSYM, SHT_PROGBITS, SHT_REL, SHT_RELA, SHT_RELR,
+    SHT_SYMTAB,
+};
+use elf_core::raw64::{Rela, Shdr, Sym};
+use zerocopy::byteorder::LE;
+
+use super::Plan;
+use super::elf::Elf;
+
+/// A region that moves.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Move {
+    /// Its address.
+    pub(super) old: u64,
+    /// Its size.
+    pub(super) size: u64,
+    /// Its new address.
+    pub(super) new: u64,
+    /// Its new size.
+    pub(super) new_size: u64,
+    /// Where it is in the file.
+    pub(super) offset: u64,
+}
+
+/// Where an address leads.
+pub(super) enum To<'m> {
+    /// Not into what moves.
+    Elsewhere,
+    /// To the start of a region that moves.
+    Start(usize, &'m Move),
+    /// Into a region that moves.
+    Inside(&'m Move),
+}
+
+/// Where an address leads. `moves` are in the order of their addresses.
+pub(super) fn target(moves: &[Move], address: u64) -> To<'_> {
+    let behind = moves.partition_point(|one| one.old <= address);
+    let Some((index, found)) =
+        behind.checked_sub(1).and_then(|index| Some((index, moves.get(index)?)))
+    else {
+        return To::Elsewhere;
+    };
+    match address.saturating_sub(found.old) {
+        0 => To::Start(index, found),
+        inside if inside < found.size => To::Inside(found),
+        _ => To::Elsewhere,
+    }
+}
+
+/// `R_X86_64_RELATIVE`, `R_X86_64_RELATIVE64`.
+const RELATIVE: [u64; 2] = [8, 38];
+
+/// Lets everything that points to a region point to where it goes.
+///
+/// # Errors
+/// If something points into a region, or nothing to it.
+pub(super) fn retarget(
+    elf: &Elf<'_>,
+    moves: &[Move],
+    section: usize,
+    plan: &mut Plan,
+) -> Result<()> {
+    let mut found = vec![false; moves.len()];
+    let mut mark = |index: usize| {
+        if let Some(seen) = found.get_mut(index) {
+            *seen = true;
+        }
+    };
+    for table in &elf.sections {
+        match table.sh_type.get() {
+            SHT_RELA => relocated(elf, table, moves, plan, &mut mark)?,
+            SHT_RELR => packed(elf, table, moves, plan, &mut mark)?,
+            SHT_REL => bail!("relocations without addends cannot be changed here"),
+            SHT_SYMTAB | SHT_DYNSYM => symbols(elf, table, moves, section, plan)?,
+            _ => {}
+        }
+    }
+    if elf.header.e_type == ET_EXEC {
+        fixed(elf, moves, plan, &mut mark)?;
+    }
+    match moves.iter().zip(&found).find(|(_, found)| !**found) {
+        Some((lost, _)) => bail!(
+            "the region at offset {:#x} grows and has to move, but nothing points to it: nobody would find it elsewhere",
+            lost.offset
+        ),
+        None => Ok(()),
+    }
+}
+
+/// Refuses an address inside a region.
+fn inside(moves: &Move, what: &str, at: u64, value: u64) -> Result<()> {
+    bail!(
+        "{what} at {at:#x} points to {value:#x}, into the region at offset {:#x}, which would have to move",
+        moves.offset
+    )
+}
+
+/// The word at an address, and its file offset.
+fn word(elf: &Elf<'_>, address: u64) -> Option<(u64, u64)> {
+    let at = fatbin::Pointer::Address(address).file_offset(&elf.file)?;
+    let bytes = elf.bytes().get(usize::try_from(at).ok()?..)?.first_chunk()?;
+    Some((at, u64::from_le_bytes(*bytes)))
+}
+
+/// Relocations with addends.
+fn relocated(
+    elf: &Elf<'_>,
+    table: &Shdr<LE>,
+    moves: &[Move],
+    plan: &mut Plan,
+    mark: &mut impl FnMut(usize),
+) -> Result<()> {
+    const ROW: u64 = size_of::<Rela<LE>>() as u64;
+    let symbols = usize::try_from(table.sh_link.get()).ok().and_then(|link| elf.sections.get(link));
+    let symbols: &[Sym<LE>] = match symbols {
+        Some(section) if matches!(section.sh_type.get(), SHT_DYNSYM | SHT_SYMTAB) => {
+            elf.symbols(section)?
+        }
+        _ => &[],
+    };
+    for (row, record) in (0_u64..).zip(elf.relocations(table)?) {
+        let (symbol, kind) = (record.r_info.get() >> 32, record.r_info.get() & 0xffff_ffff);
+        let addend = record.r_addend.get().cast_unsigned();
+        let place = record.r_offset.get();
+        if symbol != 0 {
+            let symbol = usize::try_from(symbol).ok().and_then(|symbol| symbols.get(symbol));
+            let Some(symbol) = symbol.filter(|symbol| symbol.st_shndx != SHN_UNDEF) else {
+                continue;
+            };
+            let value = symbol.st_value.get().wrapping_add(addend);
+            match target(moves, value) {
+                To::Elsewhere => {}
+                To::Start(index, _) if addend == 0 => mark(index), // the symbol moves along
+                To::Start(_, one) | To::Inside(one) => {
+                    inside(one, "a relocation with a symbol", place, value)?
+                }
+            }
+            continue;
+        }
+        if !RELATIVE.contains(&kind) {
+            continue;
+        }
+        match target(moves, addend) {
+            To::Elsewhere => {}
+            To::Inside(one) => inside(one, "a relocation", place, addend)?,
+            To::Start(index, one) => {
+                let at = table
+                    .sh_offset
+                    .get()
+                    .saturating_add(row.saturating_mul(ROW))
+                    .saturating_add(16);
+                plan.edits.put(at, &one.new.to_le_bytes())?;
+                // some linkers write the address to the place as well
+                if let Some((at, _)) = word(elf, place).filter(|(_, word)| *word == one.old) {
+                    plan.edits.put(at, &one.new.to_le_bytes())?;
+                }
+                mark(index);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Relative relocations without records: the address stands in the place.
+fn packed(
+    elf: &Elf<'_>,
+    table: &Shdr<LE>,
+    moves: &[Move],
+    plan: &mut Plan,
+    mark: &mut impl FnMut(usize),
+) -> Result<()> {
+    let header = elf
+        .file
+        .sections()
+        .iter()
+        .find(|section| section.r#type == SHT_RELR && section.offset == table.sh_offset.get());
+    let Some(relocations) =
+        header.map(|header| elf.file.relocations(&header)).transpose()?.flatten()
+    else {
+        return Ok(());
+    };
+    for record in relocations.iter() {
+        let Some((at, value)) = word(elf, record.offset) else { continue };
+        match target(moves, value) {
+            To::Elsewhere => {}
+            To::Inside(one) => inside(one, "a relocated word", record.offset, value)?,
+            To::Start(index, one) => {
+                plan.edits.put(at, &one.new.to_le_bytes())?;
+                mark(index);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Words of a program at fixed addresses: those of wrappers are pointers; others may be, which is for the user to know.
+fn fixed(
+    elf: &Elf<'_>,
+    moves: &[Move],
+    plan: &mut Plan,
+    mark: &mut impl FnMut(usize),
+) -> Result<()> {
+    let mut wrappers = Vec::new();
+    for wrapper in fatbin::wrappers(&elf.file) {
+        let at = wrapper?.at.saturating_add(8);
+        wrappers.push(at);
+        let bytes = usize::try_from(at).ok().and_then(|at| elf.bytes().get(at..)?.first_chunk());
+        let value = bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        match target(moves, value) {
+            To::Elsewhere => {}
+            To::Inside(one) => inside(one, "the wrapper", at, value)?,
+            To::Start(index, one) => {
+                plan.edits.put(at, &one.new.to_le_bytes())?;
+                mark(index);
+            }
+        }
+    }
+    for section in &elf.sections {
+        let flags = SectionFlags::from_bits_retain(section.sh_flags.get());
+        let data = section.sh_type == SHT_PROGBITS
+            && flags.contains(SectionFlags::ALLOC | SectionFlags::WRITE);
+        let range = usize::try_from(section.sh_offset.get())?
+            ..usize::try_from(section.sh_offset.get().saturating_add(section.sh_size.get()))?;
+        let bytes = elf.bytes().get(range).filter(|_| data).unwrap_or_default();
+        for (at, word) in (section.sh_offset.get()..).step_by(8).zip(bytes.as_chunks::<8>().0) {
+            let value = u64::from_le_bytes(*word);
+            if let To::Start(_, one) | To::Inside(one) = target(moves, value)
+                && !wrappers.contains(&at)
+            {
+                inside(one, &format!("a word of {}, offset", elf.name(section)), at, value)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Symbols of regions move along.
+fn symbols(
+    elf: &Elf<'_>,
+    table: &Shdr<LE>,
+    moves: &[Move],
+    section: usize,
+    plan: &mut Plan,
+) -> Result<()> {
+    const ROW: u64 = size_of::<Sym<LE>>() as u64;
+    let section = u16::try_from(section)?;
+    for (row, symbol) in (0_u64..).zip(elf.symbols(table)?) {
+        let index = symbol.st_shndx.get();
+        // section symbols stay with their section
+        if index == SHN_UNDEF
+            || index >= SHN_LORESERVE
+            || symbol.st_info & 15 == elf_core::names::STT_SECTION
+        {
+            continue;
+        }
+        match target(moves, symbol.st_value.get()) {
+            To::Elsewhere => {}
+            To::Inside(one) => inside(one, "a symbol", row, symbol.st_value.get())?,
+            To::Start(_, one) => {
+                let size = symbol.st_size.get();
+                ensure!(size <= one.size, "a symbol at {:#x} is larger than its region", one.old);
+                let mut new = *symbol;
+                new.st_shndx = section.into();
+                new.st_value = one.new.into();
+                new.st_size = if size == one.size { one.new_size.into() } else { symbol.st_size };
+                let at = table.sh_offset.get().saturating_add(row.saturating_mul(ROW));
+                plan.edits.put(at, zerocopy::IntoBytes::as_bytes(&new))?;
+            }
+        }
+    }
+    Ok(())
+}

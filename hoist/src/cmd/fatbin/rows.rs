@@ -1,0 +1,293 @@
+//! What is said of regions and their entries: the same for people and for programs.
+
+use elf_core::Name;
+use fatbin::{
+    BundleEntry, Container, Cubin, Entry, Error, Flags, Found, Image, Kind, Method, Options, Sm,
+    Suffix,
+};
+use serde::{Serialize, Serializer};
+
+use crate::printable::Printable;
+
+/// A container of device code.
+#[derive(Debug, Serialize)]
+pub struct RegionRow<'a> {
+    /// Its number in the file.
+    pub index: usize,
+    /// What it is: `fatbin`, `offload`, `bundle`, `compressed bundle`, `cubin`.
+    pub container: &'static str,
+    /// Offset in the file.
+    pub offset: u64,
+    /// Size in bytes.
+    pub size: u64,
+    /// The member of the archive.
+    pub member: Option<Printable<'a>>,
+    /// The section.
+    pub section: Option<Printable<'a>>,
+    /// Whether it lies in ordinary data and was found by its magic number.
+    pub searched: bool,
+    /// Its entries.
+    pub entries: Vec<EntryRow<'a>>,
+}
+
+/// An entry of a container.
+#[derive(Debug, Serialize)]
+pub struct EntryRow<'a> {
+    /// Its number in the region.
+    pub index: usize,
+    /// What the payload is: the name of the kind.
+    pub kind: String,
+    /// Offset of its header in the file; in LLVM's containers of its payload.
+    pub offset: u64,
+    /// `sm_90a`, `gfx90a`; none for several.
+    pub arch: Option<String>,
+    /// `a`, `f` or nothing.
+    pub suffix: &'static str,
+    /// The word of flags.
+    pub flags: u64,
+    /// The names of its bits.
+    pub flag_names: Vec<&'static str>,
+    /// Major and minor version of the code.
+    pub code_version: Option<(u16, u16)>,
+    /// Bytes of the payload as it is stored.
+    pub stored_size: u64,
+    /// Bytes of the payload when unpacked, as the header claims.
+    pub unpacked_size: u64,
+    /// `zlib`, `lz4`, `lz4 frame`, `zstd`.
+    pub compression: Option<&'static str>,
+    /// The key if the payload is obfuscated.
+    pub obfuscation_key: Option<u64>,
+    /// What the entry is called.
+    pub identifier: Printable<'a>,
+    /// Options for the compiler.
+    pub options: Option<Printable<'a>>,
+    /// The content of `.nv.compat`.
+    pub compat: Option<Bytes<'a>>,
+    /// Target triple: LLVM's containers only.
+    pub triple: Option<Printable<'a>>,
+    /// Programming model: LLVM's containers only.
+    pub producer: Option<&'static str>,
+    /// The images in a concatenated entry.
+    pub parts: Vec<PartRow>,
+}
+
+/// An image in a concatenated entry.
+#[derive(Debug, Serialize)]
+pub struct PartRow {
+    /// The name of the kind.
+    pub kind: String,
+    /// `sm_90a`.
+    pub arch: String,
+    /// Offset in the unpacked payload.
+    pub offset: u64,
+    /// Size in bytes.
+    pub size: u64,
+}
+
+/// Bytes as hexadecimal digits.
+#[derive(Clone, Copy, Debug)]
+pub struct Bytes<'a>(pub &'a [u8]);
+
+impl Serialize for Bytes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{}", Hex(self.0)))
+    }
+}
+
+struct Hex<'a>(&'a [u8]);
+
+impl core::fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// What the tools call an architecture; none for number 0.
+#[must_use]
+pub fn arch(kind: Kind, sm: Sm) -> Option<String> {
+    let prefix = if matches!(kind, Kind::Ptx | Kind::RelocatablePtx | Kind::Nvvm) {
+        "compute_"
+    } else {
+        "sm_"
+    };
+    (sm.number != 0).then(|| format!("{prefix}{sm}"))
+}
+
+/// The names of a word's bits.
+#[must_use]
+pub fn flag_names(flags: Flags) -> Vec<&'static str> {
+    flags.iter_names().map(|(name, _)| name).filter(|name| *name != "_").collect()
+}
+
+impl<'a> RegionRow<'a> {
+    /// What is said of a container. An entry that cannot be read is the last: the error comes along.
+    #[must_use]
+    pub fn of(index: usize, found: &Found<'a>) -> (Self, Option<Error>) {
+        let (container, mut entries, error) = match found.container {
+            Container::Region(region) => {
+                let (entries, error) = collect(region.entries(), EntryRow::of);
+                ("fatbin", entries, error)
+            }
+            Container::Offload(binary) => {
+                let (mut entries, error) =
+                    collect(binary.images(), |image| Ok(EntryRow::of_image(&image)));
+                entries.extend(
+                    binary
+                        .compression()
+                        .map(|method| EntryRow::packed(method, binary.at(), binary.size())),
+                );
+                ("offload", entries, error)
+            }
+            Container::Bundle(bundle) => {
+                let (entries, error) =
+                    collect(bundle.entries(), |entry| Ok(EntryRow::of_bundled(&entry)));
+                ("bundle", entries, error)
+            }
+            Container::CompressedBundle(bundle) => {
+                let row = EntryRow::packed(bundle.method, bundle.at(), bundle.size());
+                (
+                    "compressed bundle",
+                    vec![EntryRow { unpacked_size: bundle.unpacked_size, ..row }],
+                    None,
+                )
+            }
+            Container::Cubin(span) => match Cubin::parse(span.bytes()) {
+                Ok(cubin) => {
+                    ("cubin", vec![EntryRow::of_cubin(&cubin, span.at(), span.size())], None)
+                }
+                Err(error) => ("cubin", Vec::new(), Some(error)),
+            },
+            _ => ("unknown", Vec::new(), None),
+        };
+        for (index, entry) in entries.iter_mut().enumerate() {
+            entry.index = index;
+        }
+        let row = Self {
+            index,
+            container,
+            offset: found.container.at(),
+            size: found.container.size(),
+            member: found.place.member.map(Printable::from),
+            section: found.place.section.map(|(_, name)| Printable::from(name)),
+            searched: found.place.searched,
+            entries,
+        };
+        (row, error)
+    }
+}
+
+/// Rows of all that can be read, and the error that ended them.
+fn collect<T, R>(
+    items: impl Iterator<Item = Result<T, Error>>,
+    row: impl Fn(T) -> Result<R, Error>,
+) -> (Vec<R>, Option<Error>) {
+    let mut rows = Vec::new();
+    for item in items {
+        match item.and_then(&row) {
+            Ok(row) => rows.push(row),
+            Err(error) => return (rows, Some(error)),
+        }
+    }
+    (rows, None)
+}
+
+impl<'a> EntryRow<'a> {
+    /// A row with nothing but its kind and sizes.
+    fn plain(kind: impl Into<String>, offset: u64, size: u64) -> Self {
+        Self {
+            index: 0,
+            kind: kind.into(),
+            offset,
+            arch: None,
+            suffix: "",
+            flags: 0,
+            flag_names: Vec::new(),
+            code_version: None,
+            stored_size: size,
+            unpacked_size: size,
+            compression: None,
+            obfuscation_key: None,
+            identifier: Printable::from(""),
+            options: None,
+            compat: None,
+            triple: None,
+            producer: None,
+            parts: Vec::new(),
+        }
+    }
+
+    /// What is compressed as a whole: nothing is known of what is in it.
+    fn packed(method: Method, offset: u64, size: u64) -> Self {
+        Self { compression: Some(method.name()), ..Self::plain("compressed", offset, size) }
+    }
+
+    fn of(entry: Entry<'a>) -> Result<Self, Error> {
+        let (kind, sm) = (entry.kind(), entry.sm());
+        let part = |part: fatbin::Part| PartRow {
+            kind: part.kind.to_string(),
+            arch: arch(part.kind, part.sm).unwrap_or_default(),
+            offset: part.offset,
+            size: part.size,
+        };
+        let (options, compat) = match entry.options() {
+            Options::None => (None, None),
+            Options::Compiler(options) => (Some(Printable::from(options)), None),
+            Options::Compat(compat) => (None, Some(Bytes(compat))),
+        };
+        Ok(Self {
+            arch: arch(kind, sm),
+            suffix: sm.suffix.letter(),
+            flags: entry.flags().bits(),
+            flag_names: flag_names(entry.flags()),
+            code_version: Some(entry.code_version()),
+            unpacked_size: entry.unpacked_size(),
+            compression: entry.compression().map(Method::name),
+            obfuscation_key: entry.obfuscation_key(),
+            identifier: Printable::from(entry.identifier()),
+            options,
+            compat,
+            parts: entry.parts()?.iter().map(part).collect(),
+            ..Self::plain(kind.to_string(), entry.at(), entry.stored_size())
+        })
+    }
+
+    fn of_image(image: &Image<'a>) -> Self {
+        let kind =
+            image.kind().name().map_or_else(|| format!("kind {}", image.kind().0), str::to_owned);
+        let payload = image.payload();
+        Self {
+            arch: image.arch().map(name),
+            flags: image.flags().into(),
+            triple: image.triple().map(Printable::from),
+            producer: image.producer().name(),
+            ..Self::plain(kind, payload.at(), payload.size())
+        }
+    }
+
+    fn of_bundled(entry: &BundleEntry<'a>) -> Self {
+        Self {
+            arch: None,
+            triple: Some(Printable::from(entry.target())),
+            identifier: Printable::from(entry.id),
+            ..Self::plain(entry.kind().to_string(), entry.image.at(), entry.image.size())
+        }
+    }
+
+    fn of_cubin(cubin: &Cubin<'a>, offset: u64, size: u64) -> Self {
+        let Cubin { sm: Sm { suffix, .. }, abi, compat, .. } = *cubin;
+        debug_assert!(suffix != Suffix::Family, "a cubin does not record it");
+        Self {
+            arch: arch(Kind::Elf, cubin.sm),
+            suffix: suffix.letter(),
+            flags: cubin.flags().bits(),
+            flag_names: flag_names(cubin.flags()),
+            code_version: Some((1, abi.into())),
+            compat: compat.map(Bytes),
+            ..Self::plain("elf", offset, size)
+        }
+    }
+}
+
+fn name(name: Name<'_>) -> String {
+    name.to_string()
+}

@@ -1,0 +1,267 @@
+//! `hoist fatbin scan DIR...`: which architectures are covered, by which file of a tree. Files are looked at on all cores, archives
+//! and wheels (zip) inside too.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow};
+use fatbin::Kind;
+use indicatif::{ProgressBar, ProgressStyle};
+use rayon::prelude::*;
+use serde::Serialize;
+use walkdir::WalkDir;
+
+use super::Faults;
+use super::list::regions;
+use super::mapped::Mapped;
+use super::rows::RegionRow;
+use crate::printable::Printable;
+use crate::table::Table;
+
+mod zip;
+
+/// Shows which architectures the files of a tree cover, archives and wheels inside included.
+#[derive(Debug, clap::Args)]
+pub struct Scan {
+    /// Folders, and files.
+    #[arg(required = true, value_name = "FOLDER")]
+    folders: Vec<PathBuf>,
+    /// Prints JSON with stable keys.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a file holds.
+#[derive(Debug, Default, Serialize)]
+pub struct Covered {
+    /// The file; in a wheel behind its path and a colon.
+    pub file: String,
+    /// Number of regions.
+    pub regions: usize,
+    /// Number of entries.
+    pub entries: usize,
+    /// Bytes of all payloads as they are stored.
+    pub stored_size: u64,
+    /// Bytes of all payloads when unpacked, as headers claim.
+    pub unpacked_size: u64,
+    /// Architectures with machine code.
+    pub code: BTreeSet<Arch>,
+    /// Architectures with PTX.
+    pub ptx: BTreeSet<Arch>,
+    /// Architectures with other code.
+    pub other: BTreeSet<Arch>,
+}
+
+/// The name of an architecture, ordered by its number.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Arch(u32, String);
+
+impl Arch {
+    fn new(name: &str) -> Self {
+        let digits: String = name.chars().filter(char::is_ascii_digit).collect();
+        Self(digits.parse().unwrap_or(0), name.to_owned())
+    }
+}
+
+impl Serialize for Arch {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.1)
+    }
+}
+
+impl Covered {
+    fn add(&mut self, region: &RegionRow<'_>) {
+        self.regions += 1;
+        for entry in &region.entries {
+            self.entries += 1;
+            self.stored_size = self.stored_size.saturating_add(entry.stored_size);
+            self.unpacked_size = self.unpacked_size.saturating_add(entry.unpacked_size);
+            let triple = || entry.triple.map(|triple| triple.to_string());
+            let set = |kind: &str| match kind {
+                kind if kind == Kind::Ptx.name() || kind == "s" => 1,
+                "elf" | "cubin" | "o" | "hip" | "hipv4" => 0,
+                _ => 2,
+            };
+            let named = entry.arch.clone().or_else(triple);
+            let parts = entry.parts.iter().map(|part| (&*part.kind, part.arch.clone()));
+            for (kind, arch) in named.map(|arch| (&*entry.kind, arch)).into_iter().chain(parts) {
+                let into = [&mut self.code, &mut self.ptx, &mut self.other];
+                into.into_iter().nth(set(kind)).into_iter().for_each(|set| {
+                    set.insert(Arch::new(&arch));
+                });
+            }
+        }
+    }
+}
+
+impl Scan {
+    /// Prints to `out`.
+    ///
+    /// # Errors
+    /// If a folder or file cannot be read, or a file is damaged; the others are shown.
+    pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+        let mut faults = Faults::default();
+        let mut paths = Vec::new();
+        for folder in &self.folders {
+            for entry in WalkDir::new(folder).sort_by_file_name() {
+                match entry {
+                    Ok(entry)
+                        if entry.file_type().is_file()
+                            || entry.depth() == 0 && entry.path().is_file() =>
+                    {
+                        let size = entry.metadata().map_or(0, |metadata| metadata.len());
+                        paths.push((entry.into_path(), size));
+                    }
+                    Ok(_) => {}
+                    Err(error) => faults.push(error),
+                }
+            }
+        }
+        let bar = progress(paths.iter().map(|(_, size)| size).sum());
+        let results: Vec<_> = paths
+            .par_iter()
+            .with_max_len(1)
+            .map(|(path, size)| {
+                let result = scan(path);
+                bar.inc(*size);
+                result
+            })
+            .collect();
+        bar.finish_and_clear();
+        let mut all = Vec::new();
+        for (covered, errors) in results {
+            all.extend(covered);
+            errors.into_iter().for_each(|error| faults.push(error));
+        }
+        if self.json {
+            json(&all, out)?
+        } else {
+            text(&all, out)?
+        }
+        faults.result()
+    }
+}
+
+/// A bar on a terminal; nothing elsewhere.
+fn progress(bytes: u64) -> ProgressBar {
+    let style =
+        ProgressStyle::with_template("{wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}");
+    ProgressBar::new(bytes).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// Architectures to the number of files that have code, and PTX, for them.
+fn coverage(all: &[Covered]) -> BTreeMap<&Arch, (usize, usize)> {
+    let mut counts: BTreeMap<_, (usize, usize)> = BTreeMap::new();
+    for covered in all {
+        covered.code.iter().for_each(|arch| counts.entry(arch).or_default().0 += 1);
+        covered.ptx.iter().for_each(|arch| counts.entry(arch).or_default().1 += 1);
+    }
+    counts
+}
+
+fn json(all: &[Covered], out: &mut dyn Write) -> Result<()> {
+    let archs: Vec<_> = coverage(all)
+        .into_iter()
+        .map(|(arch, (code, ptx))| serde_json::json!({ "arch": arch, "files_with_code": code, "files_with_ptx": ptx }))
+        .collect();
+    serde_json::to_writer(&mut *out, &serde_json::json!({ "files": all, "archs": archs }))?;
+    Ok(writeln!(out)?)
+}
+
+fn text(all: &[Covered], out: &mut dyn Write) -> Result<()> {
+    let list = |set: &BTreeSet<Arch>| {
+        let names: Vec<_> = set.iter().map(|Arch(_, name)| short(name)).collect();
+        names.join(" ")
+    };
+    let mut table = Table::new(out);
+    table.row(["regions", "entries", "stored", "unpacked", "code", "ptx", "other", "file"])?;
+    for covered in all {
+        table.row([
+            covered.regions.to_string(),
+            covered.entries.to_string(),
+            covered.stored_size.to_string(),
+            covered.unpacked_size.to_string(),
+            list(&covered.code),
+            list(&covered.ptx),
+            list(&covered.other),
+            Printable::from(&*covered.file).to_string(),
+        ])?;
+    }
+    table.end()?;
+    writeln!(out)?;
+    let mut table = Table::new(out);
+    table.row(["arch", "files with code", "files with ptx"])?;
+    for (Arch(_, name), (code, ptx)) in coverage(all) {
+        table.row([name, &code.to_string(), &ptx.to_string()])?;
+    }
+    table.end()
+}
+
+/// What the column says already is left out.
+fn short(name: &str) -> String {
+    let name = name.strip_prefix("sm_").or_else(|| name.strip_prefix("compute_")).unwrap_or(name);
+    Printable::from(name).to_string()
+}
+
+/// Whether a file that begins so may hold device code, or files that do.
+fn may_hold(head: &[u8]) -> bool {
+    const MAGICS: [&[u8]; 8] = [
+        b"\x7fELF",
+        b"!<arch>\n",
+        b"\x50\xed\x55\xba",
+        b"\x10\xff\x10\xad",
+        b"__CLANG_OFFLOAD_BUNDLE__",
+        b"CCOB",
+        b"MZ",
+        b"PK\x03\x04",
+    ];
+    MAGICS.iter().any(|magic| head.starts_with(magic))
+}
+
+/// What a file holds, and the files in it if it is a wheel; what was wrong.
+fn scan(path: &Path) -> (Vec<Covered>, Vec<anyhow::Error>) {
+    let label = path.display().to_string();
+    let file = match Mapped::open(path) {
+        Ok(file) => file,
+        Err(error) => return (Vec::new(), vec![error]),
+    };
+    if !may_hold(file.bytes()) {
+        return Default::default();
+    }
+    if file.bytes().starts_with(b"PK\x03\x04") {
+        return zip::scan(&label, &file);
+    }
+    one(label, &file)
+}
+
+/// What a file that is no wheel holds.
+fn one(label: String, file: &Mapped) -> (Vec<Covered>, Vec<anyhow::Error>) {
+    let mut covered = Covered { file: label, ..Covered::default() };
+    let result = regions(file, |region| {
+        covered.add(&region);
+        Ok(())
+    });
+    let errors = match result {
+        Ok(errors) => errors.into_iter().map(anyhow::Error::new).collect(),
+        Err(error) => vec![error],
+    };
+    // A file that cannot be read as what it seems to be is only of interest if it holds something.
+    let errors = errors.into_iter().map(|error| error.context(covered.file.clone())).collect();
+    (if covered.regions == 0 { Vec::new() } else { vec![covered] }, errors)
+}
+
+/// An error in a member of a wheel.
+fn in_member(label: &str, name: &str, error: impl std::fmt::Display) -> anyhow::Error {
+    anyhow!("{label}:{name}: {error}")
+}
+
+/// A file without a name, filled by `fill` and mapped.
+///
+/// # Errors
+/// If that fails.
+fn spooled(fill: impl FnOnce(&mut std::fs::File) -> Result<()>) -> Result<Mapped> {
+    let mut file = tempfile::tempfile().context("a temporary file")?;
+    fill(&mut file)?;
+    Mapped::map(&file).context("a temporary file")
+}

@@ -1,0 +1,171 @@
+//! `hoist fatbin select FILE... --sm 90 --cuda 12.8`: what a driver would take for a device.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use fatbin::{
+    Candidate, Container, CudaVersion, Device, Fit, Region, Search, Selected, select, walk,
+};
+use serde::Serialize;
+
+use super::Faults;
+use super::mapped::Mapped;
+use super::rows::arch;
+use crate::printable::Printable;
+use crate::table::Table;
+
+/// Shows which entry of each region a driver would take for a device.
+#[derive(Debug, clap::Args)]
+pub struct Select {
+    /// The files.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The SM of the device: 90, 121.
+    #[arg(long, value_name = "NUMBER", value_parser = sm)]
+    sm: u32,
+    /// The version of CUDA that the driver knows: 12.8.
+    #[arg(long, value_name = "MAJOR.MINOR", value_parser = version)]
+    cuda: CudaVersion,
+    /// Prints JSON with stable keys.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is taken of a region.
+#[derive(Debug, Serialize)]
+struct Choice<'a> {
+    file: &'a str,
+    region: usize,
+    /// None if nothing runs.
+    entry: Option<usize>,
+    /// The image in a concatenated entry.
+    part: Option<usize>,
+    kind: Option<String>,
+    arch: Option<String>,
+    fit: Option<&'static str>,
+    /// The oldest driver that reads it.
+    needs: Option<String>,
+}
+
+impl Select {
+    /// Prints to `out`.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is damaged.
+    pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+        let device = Device { sm: self.sm, driver: self.cuda };
+        let mut faults = Faults::default();
+        let labels: Vec<_> = self.files.iter().map(|path| path.display().to_string()).collect();
+        let mut choices = Vec::new();
+        for (path, label) in self.files.iter().zip(&labels) {
+            let file = match Mapped::open(path) {
+                Ok(file) => file,
+                Err(error) => {
+                    faults.push(error);
+                    continue;
+                }
+            };
+            for (index, found) in walk(file.bytes(), Search::Always).enumerate() {
+                let choice = match found.map(|found| found.container) {
+                    Ok(Container::Region(region)) => choose(label, index, region, device),
+                    Ok(_) => continue,
+                    Err(error) => Err(error),
+                };
+                match choice.with_context(|| label.clone()) {
+                    Ok(choice) => choices.push(choice),
+                    Err(error) => faults.push(error),
+                }
+            }
+        }
+        if self.json {
+            serde_json::to_writer(&mut *out, &serde_json::json!({ "choices": choices }))?;
+            writeln!(out)?;
+        } else {
+            print(&choices, out)?;
+        }
+        faults.result()
+    }
+}
+
+fn print(choices: &[Choice<'_>], out: &mut dyn Write) -> Result<()> {
+    let mut table = Table::new(out);
+    table.row(["region", "entry", "kind", "arch", "fit", "needs CUDA", "file"])?;
+    for choice in choices {
+        let entry = match (choice.entry, choice.part) {
+            (Some(entry), Some(part)) => format!("{entry} part {part}"),
+            (Some(entry), None) => entry.to_string(),
+            (None, _) => String::from("none"),
+        };
+        table.row([
+            &choice.region.to_string(),
+            &entry,
+            choice.kind.as_deref().unwrap_or_default(),
+            choice.arch.as_deref().unwrap_or_default(),
+            choice.fit.unwrap_or_default(),
+            choice.needs.as_deref().unwrap_or_default(),
+            &Printable::from(choice.file).to_string(),
+        ])?;
+    }
+    table.end()
+}
+
+fn choose<'a>(
+    file: &'a str,
+    index: usize,
+    region: Region<'_>,
+    device: Device,
+) -> Result<Choice<'a>, fatbin::Error> {
+    let none = Choice {
+        file,
+        region: index,
+        entry: None,
+        part: None,
+        kind: None,
+        arch: None,
+        fit: None,
+        needs: None,
+    };
+    let Some(Selected { entry, part, fit }) = select(region.entries(), device)? else {
+        return Ok(none);
+    };
+    let number =
+        region.entries().position(|other| other.is_ok_and(|other| other.at() == entry.at()));
+    let (kind, sm) = part.map_or((entry.kind(), entry.sm()), |part| (part.kind, part.sm));
+    let part =
+        part.map(|part| entry.parts().map(|parts| parts.iter().position(|other| other == part)));
+    Ok(Choice {
+        entry: number,
+        part: part.transpose()?.flatten(),
+        kind: Some(kind.to_string()),
+        arch: arch(kind, sm),
+        fit: Some(fit_name(fit)),
+        needs: Candidate::from(&entry).needs().map(|version| version.to_string()),
+        ..none
+    })
+}
+
+const fn fit_name(fit: Fit) -> &'static str {
+    match fit {
+        Fit::Compiled => "compiled",
+        Fit::LowerMinor => "lower minor",
+        Fit::Family => "family",
+        Fit::Exact => "exact",
+    }
+}
+
+fn sm(text: &str) -> Result<u32, String> {
+    let sm: fatbin::Sm = text.parse().map_err(|error: fatbin::NotAnSm| error.to_string())?;
+    match sm.suffix {
+        fatbin::Suffix::None => Ok(sm.number),
+        _ => Err(String::from("a device has no suffix: it runs code with and without")),
+    }
+}
+
+fn version(text: &str) -> Result<CudaVersion, String> {
+    let parse = || {
+        let (major, minor) = text.split_once('.')?;
+        Some(CudaVersion::new(major.parse().ok()?, minor.parse().ok()?))
+    };
+    parse().ok_or_else(|| String::from("not a version such as 12.8"))
+}

@@ -1,0 +1,179 @@
+//! `hoist cubin`: what it shows of fixtures, what it changes, what it says of bad input, and that every key is documented.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "a test"
+)]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/cuda")
+}
+
+fn hoist(line: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hoist"));
+    command.arg("cubin").args(line.split(' ')).current_dir(folder());
+    command.env_remove("NVDISASM").env_remove("CUDA_HOME").env_remove("CUDA_PATH").env("PATH", "");
+    command.output().expect("hoist runs")
+}
+
+fn printed(line: &str) -> String {
+    let output = hoist(line);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{line}: {error}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn refused(line: &str) -> String {
+    let output = hoist(line);
+    assert!(!output.status.success(), "{line}");
+    String::from_utf8(output.stderr).expect("text").trim_end().to_owned()
+}
+
+#[test]
+fn kernels_and_their_needs() {
+    let shown = printed("show kernels-13.5-sm_80.cubin");
+    let line = |name: &str| {
+        let line = shown.lines().find(|line| line.starts_with(name)).expect("a line");
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(
+        line("shared_memory"),
+        "shared_memory 10 1040 0 0 1 (8 bytes) 4 <= 64x2x1 100%: 16 blocks of 128 threads (warps)"
+    );
+    assert_eq!(
+        line("local_memory"),
+        "local_memory 8 0 0 80 2 (12 bytes) 0 = 32x1x1 50%: 32 blocks of 32 threads (blocks)"
+    );
+    assert_eq!(line("architecture"), "architecture sm_80, linked");
+    let one = printed("show kernels-13.5-sm_80.cubin shared_memory --threads 1024");
+    assert!(
+        one.contains("2 blocks of 1024 threads (warps)") && !one.contains("architecture"),
+        "{one}"
+    );
+    let recursive = printed("show calls_b-13.5-sm_90.cubin");
+    assert!(recursive.contains("function         recursive"), "{recursive}");
+}
+
+#[test]
+fn attributes_relocations_and_parameters() {
+    let attributes = printed("attributes calls-13.5-sm_90.cubin calls");
+    assert!(attributes.contains("EIATTR_EXIT_INSTR_OFFSETS   +0x1d0"), "{attributes}");
+    let relocations = printed("relocs calls-13.5-sm_90.cubin .text.calls");
+    assert!(
+        relocations.contains("R_CUDA_ABS55_16_34  other           0x0   driver"),
+        "{relocations}"
+    );
+    let parameters = printed("params calls-13.5-sm_90.cubin indirect");
+    assert!(parameters.ends_with("1        0x8     4     0x218      -\n"), "{parameters}");
+}
+
+#[test]
+fn patches_and_what_they_break() {
+    let output = tempfile::NamedTempFile::new().expect("a file");
+    let path = output.path().display().to_string();
+    let file = "calls-13.5-sm_90.cubin";
+    let said = printed(&format!(
+        "patch {file} -f calls --registers 40 --attribute NUM_BARRIERS=3 -o {path}"
+    ));
+    assert_eq!(said.lines().count(), 2, "{said}");
+    let shown = printed(&format!("show {path} calls"));
+    assert!(
+        shown.contains("registers          40") && shown.contains("barriers           3"),
+        "{shown}"
+    );
+    // an exit where none was, and none where one was
+    let broken = printed(&format!("patch {file} -f calls --code 0x10=4d79 --code 0x1d0=1879"));
+    assert!(
+        broken.contains("+0x1d0  EIATTR_EXIT_INSTR_OFFSETS  opcode 0x918, was 0x94d"),
+        "{broken}"
+    );
+    assert!(broken.contains("+0x10   EIATTR_EXIT_INSTR_OFFSETS  opcode 0x94d, which"), "{broken}");
+    let whole = printed(&format!("patch {file} -f calls --code 0x20=1879"));
+    assert_eq!(whole.lines().count(), 1, "{whole}");
+}
+
+#[test]
+fn objects_are_linked() {
+    let output = tempfile::NamedTempFile::new().expect("a file");
+    let path = output.path().display().to_string();
+    let said =
+        printed(&format!("link calls_a-13.5-sm_80.cubin calls_b-13.5-sm_80.cubin -o {path}"));
+    assert_eq!(said, "the stack of kernel recurses has no bound that can be told\n");
+    let shown = printed(&format!("show {path}"));
+    assert!(shown.contains("sm_80, linked") && shown.contains("made by          hoist"), "{shown}");
+}
+
+#[test]
+fn bad_input_is_explained_in_a_line() {
+    for (line, message) in [
+        ("show ../README.md", "hoist: ../README.md: not an ELF file"),
+        ("show ../x86_64/elftest.o", "hoist: ../x86_64/elftest.o: machine 62 is not CUDA (190)"),
+        ("show calls-13.5-sm_90.cubin none", "hoist: calls-13.5-sm_90.cubin: no kernel none"),
+        (
+            "patch calls-13.5-sm_90.cubin -f calls --registers 256",
+            "hoist: calls-13.5-sm_90.cubin: the register count 256 does not fit",
+        ),
+        (
+            "patch calls-13.5-sm_90.cubin -f calls --code 0x1000=00",
+            "hoist: calls-13.5-sm_90.cubin: 1 bytes at 0x1000 are not inside the code of 0x280 bytes",
+        ),
+        (
+            "link calls_b-13.5-sm_90.cubin calls_b-13.5-sm_90.cubin -o /dev/null",
+            "hoist: calls_b-13.5-sm_90.cubin: symbol other is defined in calls_b-13.5-sm_90.cubin already",
+        ),
+        ("disasm calls-13.5-sm_90.cubin", "hoist: nvdisasm is not installed"),
+    ] {
+        let found = refused(line);
+        assert!(found.starts_with(message) && found.lines().count() == 1, "{line}: {found}");
+    }
+}
+
+fn collect(value: &Value, keys: &mut BTreeSet<String>) {
+    match value {
+        Value::Array(values) => values.iter().for_each(|value| collect(value, keys)),
+        Value::Object(entries) => entries.iter().for_each(|(key, value)| {
+            keys.insert(key.clone());
+            collect(value, keys);
+        }),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_key_is_documented() {
+    let mut keys = BTreeSet::new();
+    let mut take = |line: &str| {
+        let value = serde_json::from_str(&printed(line)).expect("JSON");
+        collect(&value, &mut keys);
+    };
+    for entry in std::fs::read_dir(folder()).expect("a folder") {
+        let name = entry.expect("an entry").file_name().into_string().expect("a name");
+        if name.ends_with(".cubin") {
+            for command in ["show", "attributes", "relocs"] {
+                take(&format!("{command} --json {name}"));
+            }
+        }
+    }
+    take("params --json calls-13.5-sm_90.cubin calls");
+    take("patch --json calls-13.5-sm_90.cubin -f calls --registers 9 --code 0x10=4d79");
+    take("link --json calls_a-13.5-sm_80.cubin calls_b-13.5-sm_80.cubin -o /dev/null");
+    let documented = include_str!("../JSON.md");
+    let missing: Vec<_> = keys
+        .iter()
+        .filter(|key| {
+            // `files` is the list around them
+            *key != "files" && !documented.contains(&format!("`{key}`"))
+        })
+        .collect();
+    assert!(keys.len() > 80, "{keys:?}");
+    assert!(missing.is_empty(), "not in JSON.md: {missing:?}");
+}

@@ -1,0 +1,317 @@
+//! Host files that are changed, and then run.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::{fixture, folder, hoist, json, printed, read, refused};
+
+/// Writes what the wrapper `kernels` leads to, as a runtime would read it.
+const PROGRAM: &str = r"
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+extern const struct { uint32_t magic, version; const char *data, *second; } kernels;
+int show(void) {
+    uint64_t size;
+    memcpy(&size, kernels.data + 8, sizeof size);
+    return kernels.magic == 0x466243b1 && fwrite(kernels.data, 1, size + 16, stdout) == size + 16 ? 0 : 1;
+}
+";
+
+/// A compiler run in a folder; false if there is none.
+fn cc(at: &Path, words: &[&str]) -> bool {
+    let result = Command::new("cc").args(words).current_dir(at).stdin(Stdio::null()).status();
+    match result {
+        Ok(status) => {
+            assert!(status.success(), "cc {words:?}");
+            true
+        }
+        Err(_) => false,
+    }
+}
+
+/// What a program prints.
+fn run(at: &Path, name: &str) -> Vec<u8> {
+    let output = Command::new(at.join(name)).current_dir(at).output().expect("it runs");
+    assert!(output.status.success(), "{name}: {output:?}");
+    output.stdout
+}
+
+/// The bytes of region `index` of a file.
+fn region(at: &Path, name: &str, index: usize) -> Vec<u8> {
+    let row = &json(at, &["list", "--json", name])["files"][0]["regions"][index];
+    let number = |key: &str| usize::try_from(row[key].as_u64().expect("a number")).expect("a size");
+    read(at, name)[number("offset")..][..number("size")].to_vec()
+}
+
+/// What readelf says on standard error.
+fn complaints(at: &Path, name: &str) -> String {
+    let output = Command::new("readelf").args(["-aW", name]).current_dir(at).output();
+    output.map_or(String::new(), |output| String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+const CHANGES: [&[&str]; 7] = [
+    &["prune", "--keep", "sm_80"],
+    &["prune", "--keep", "ptx"],
+    &["recompress", "--with", "none"],
+    &["recompress", "--with", "zstd"],
+    &["recompress", "--with", "lz4-frame"],
+    &["replace", "--region", "0", "--entry", "0", "--with", "k100f.cubin", "--any"],
+    &["replace", "--region", "0", "--entry", "1", "--with", "k80.cubin", "--compress", "none"],
+];
+
+/// Entries of a file: arch and compression.
+fn archs(at: &Path, name: &str) -> Vec<String> {
+    let listed = json(at, &["list", "--json", name]);
+    let entries = listed["files"][0]["regions"][0]["entries"].as_array().expect("entries").clone();
+    entries
+        .iter()
+        .map(|entry| format!("{} {}", entry["arch"].as_str().unwrap_or(""), entry["compression"]))
+        .collect()
+}
+
+/// A folder with `pack.o`, whose wrapper is `kernels`; none without a compiler.
+fn packed() -> Option<tempfile::TempDir> {
+    let folder = folder(&["k75.cubin", "k80.cubin", "k100f.cubin", "k.ptx"]);
+    let at = folder.path();
+    printed(
+        at,
+        &[
+            "pack",
+            "-o",
+            "pack.o",
+            "--wrapper",
+            "kernels",
+            "--compress",
+            "lz4",
+            "k75.cubin",
+            "k80.cubin",
+            "k.ptx",
+        ],
+    );
+    fs::write(at.join("show.c"), PROGRAM).expect("a file");
+    fs::write(at.join("main.c"), "int show(void);\nint main(void) { return show(); }\n")
+        .expect("a file");
+    cc(at, &["-fPIC", "-c", "show.c", "main.c"]).then_some(folder)
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn programs_and_libraries_stay_loadable() {
+    let Some(folder) = packed() else {
+        println!("skipped: programs_and_libraries_stay_loadable: needs cc");
+        return;
+    };
+    let at = folder.path();
+    cc(at, &["-pie", "main.o", "show.o", "pack.o", "-o", "pie"]);
+    cc(at, &["-no-pie", "main.o", "show.o", "pack.o", "-o", "fixed"]);
+    cc(at, &["-static", "main.o", "show.o", "pack.o", "-o", "static"]);
+    cc(at, &["-pie", "-Wl,-z,pack-relative-relocs", "main.o", "show.o", "pack.o", "-o", "packed"]);
+    cc(at, &["-shared", "-Wl,-z,now", "show.o", "pack.o", "-o", "libshow.so"]);
+    cc(at, &["main.o", "libshow.so", "-Wl,-rpath,.", "-o", "shared"]);
+    let original = read(at, "libshow.so");
+    for (host, program) in [
+        ("pie", "pie"),
+        ("fixed", "fixed"),
+        ("static", "static"),
+        ("packed", "packed"),
+        ("libshow.so", "shared"),
+    ] {
+        assert!(run(at, program) == region(at, host, 0), "{host}");
+        let before = complaints(at, host);
+        let copy = format!("{host}.copy");
+        fs::copy(at.join(host), at.join(&copy)).expect("a copy");
+        for change in CHANGES {
+            let words = [change, &[&*copy, "-o", host]].concat();
+            let said = printed(at, &words);
+            assert!(run(at, program) == region(at, host, 0), "{host} {change:?}: {said}");
+            assert_eq!(complaints(at, host), before, "{host} {change:?}");
+            assert!(region(at, host, 0) != region(at, &copy, 0), "{host} {change:?}");
+            // once more, on what was changed: back to one entry
+            printed(at, &["prune", "--keep", "sm_75,sm_80,sm_100,ptx", host, "-o", host]);
+            printed(at, &["recompress", "--with", "none", host, "-o", host]);
+            assert!(run(at, program) == region(at, host, 0), "{host} {change:?} twice");
+        }
+        assert_eq!(archs(at, &copy).len(), 3);
+    }
+    // nothing else has changed
+    let shared = read(at, "libshow.so.copy");
+    assert!(shared == original);
+}
+
+/// A library whose region is the tail of its segment: what is freed is gone from the file.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn the_tail_of_a_segment_is_cut() {
+    let Some(folder) = packed() else {
+        println!("skipped: the_tail_of_a_segment_is_cut: needs cc");
+        return;
+    };
+    let at = folder.path();
+    printed(
+        at,
+        &[
+            "pack",
+            "-o",
+            "pack.o",
+            "--wrapper",
+            "kernels",
+            "k75.cubin",
+            "k80.cubin",
+            "k100f.cubin",
+            "k.ptx",
+        ],
+    );
+    cc(at, &["-fPIC", "-fno-asynchronous-unwind-tables", "-c", "show.c"]);
+    cc(
+        at,
+        &[
+            "-shared",
+            "-nostartfiles",
+            "-Wl,--no-eh-frame-hdr",
+            "show.o",
+            "pack.o",
+            "-o",
+            "libshow.so",
+        ],
+    );
+    cc(at, &["main.o", "libshow.so", "-Wl,-rpath,.", "-o", "shared"]);
+    let (before, complained) = (read(at, "libshow.so"), complaints(at, "libshow.so"));
+    let said = printed(at, &["prune", "--keep", "ptx", "libshow.so", "-o", "libshow.so"]);
+    assert!(read(at, "libshow.so").len() + 4096 <= before.len(), "{said}");
+    assert!(run(at, "shared") == region(at, "libshow.so", 0), "{said}");
+    assert_eq!(complaints(at, "libshow.so"), complained);
+}
+
+#[test]
+fn archives_and_objects_can_still_be_linked() {
+    let Some(folder) = packed() else {
+        println!("skipped: archives_and_objects_can_still_be_linked: needs cc");
+        return;
+    };
+    let at = folder.path();
+    let ar = |words: &[&str]| {
+        Command::new("ar").args(words).current_dir(at).status().is_ok_and(|status| status.success())
+    };
+    if !ar(&["rcs", "lib.a", "pack.o", "show.o"]) {
+        println!("skipped: archives_and_objects_can_still_be_linked: needs ar");
+        return;
+    }
+    for change in CHANGES {
+        for (host, linked) in
+            [("lib.a", &["main.o", "out.a"][..]), ("pack.o", &["main.o", "show.o", "out.o"])]
+        {
+            let out = if host == "lib.a" { "out.a" } else { "out.o" };
+            printed(at, &[change, &[host, "-o", out]].concat());
+            cc(at, &[linked, &["-o", "linked"]].concat());
+            assert!(run(at, "linked") == region(at, out, 0), "{host} {change:?}");
+            assert_eq!(complaints(at, out), "", "{host} {change:?}");
+        }
+    }
+    // freed space is gone
+    printed(at, &["prune", "--keep", "sm_80", "lib.a", "-o", "out.a"]);
+    assert!(read(at, "out.a").len() < read(at, "lib.a").len());
+    assert_eq!(archs(at, "out.a"), ["sm_80 \"lz4\""]);
+}
+
+/// Two regions in one section, one behind the other, and a program that takes the address of the first in its code.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn code_that_refers_to_a_region_is_named() {
+    let folder = folder(&["lz4.fatbin", "zstd.fatbin", "k100f.cubin"]);
+    let at = folder.path();
+    let source = r#"
+        .section .nv_fatbin,"a"
+        .balign 8
+first:  .incbin "lz4.fatbin"
+        .balign 8
+second: .incbin "zstd.fatbin"
+        .section .nvFatBinSegment,"aw"
+        .balign 8
+        .long 0x466243b1, 1
+        .quad first, 0
+        .long 0x466243b1, 1
+        .quad second, 0
+        .text
+        .globl main
+main:   lea first(%rip), %rax
+        xor %eax, %eax
+        ret
+        .section .note.GNU-stack,"",@progbits
+    "#;
+    fs::write(at.join("refers.s"), source).expect("a file");
+    if !cc(at, &["-pie", "refers.s", "-o", "refers"]) {
+        println!("skipped: code_that_refers_to_a_region_is_named: needs cc");
+        return;
+    }
+    let replace = |region: &'static str| {
+        [
+            "replace",
+            "--region",
+            region,
+            "--entry",
+            "0",
+            "--with",
+            "k100f.cubin",
+            "--any",
+            "--compress",
+            "none",
+            "refers",
+            "-o",
+            "out",
+        ]
+    };
+    let said = refused(at, &replace("0"));
+    assert!(
+        said.starts_with("refers: the instruction at 0x") && said.contains("(lea rax,["),
+        "{said}"
+    );
+    assert!(!at.join("out").exists());
+    // the other may move, and what fits stays
+    let said = printed(at, &replace("1"));
+    assert!(said.contains("1 of them moved into a new segment"), "{said}");
+    assert_eq!(run(at, "out"), b"");
+    let said = printed(at, &["recompress", "--with", "zstd", "refers", "-o", "out"]);
+    assert!(!said.contains("moved"), "{said}");
+}
+
+#[test]
+fn fatbins_change_too_and_bad_wishes_are_refused() {
+    let folder = folder(&["suffixes.fatbin", "concat.fatbin", "lto.fatbin", "k75.cubin", "thin.a"]);
+    let at = folder.path();
+    printed(at, &["prune", "--keep", "sm_80,sm_90a", "concat.fatbin", "-o", "out.fatbin"]);
+    assert_eq!(printed(at, &["extract", "out.fatbin"]), "out.1.sm_80.cubin\nout.2.sm_90a.cubin\n");
+    assert_eq!(read(at, "out.1.sm_80.cubin"), fs::read(fixture("k80.cubin")).expect("a fixture"));
+    let said = printed(at, &["recompress", "--with", "lz4", "lto.fatbin", "-o", "out.fatbin"]);
+    assert!(said.contains("obfuscated"), "{said}");
+    assert_eq!(read(at, "out.fatbin"), read(at, "lto.fatbin"));
+    let before = read(at, "out.fatbin");
+    for (words, message) in [
+        (
+            &["prune", "--keep", "sm_70", "suffixes.fatbin"][..],
+            "suffixes.fatbin: nothing of it would be left",
+        ),
+        (
+            &["replace", "--region", "7", "--entry", "0", "--with", "k75.cubin", "suffixes.fatbin"],
+            "suffixes.fatbin: no region 7",
+        ),
+        (
+            &["replace", "--region", "0", "--entry", "0", "--with", "k75.cubin", "suffixes.fatbin"],
+            "k75.cubin: is elf for 75, in place of elf for 90a: --any allows it",
+        ),
+        (
+            &["recompress", "--with", "lz4", "thin.a"],
+            "thin.a: a thin archive: its members are files of their own",
+        ),
+    ] {
+        assert_eq!(refused(at, &[words, &["-o", "out.fatbin"]].concat()), message);
+        assert_eq!(read(at, "out.fatbin"), before, "a file that cannot be made is left alone");
+    }
+    let left = fs::read_dir(at).expect("a folder").count();
+    assert!(
+        hoist(at, &["prune", "--keep", "sm_70", "suffixes.fatbin", "-o", "new"]).status.code()
+            == Some(1)
+    );
+    assert_eq!(fs::read_dir(at).expect("a folder").count(), left, "no temporary file stays");
+}

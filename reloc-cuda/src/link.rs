@@ -1,0 +1,79 @@
+//! Device linking: relocatable cubins (`-rdc=true`) into one that can be loaded, as nvlink does it.
+//!
+//! Functions that no kernel reaches are dropped; those whose address is taken stay. Shared memory is placed per kernel over
+//! what it calls, constants and variables of all objects are put together, kernels get the registers, barriers and stack that
+//! their callees need. Relocations whose values are known then are applied; addresses of code and variables are left to
+//! whoever loads the file: [`Load`](crate::Load) or a driver.
+//!
+//! Only the form that toolkit 13 writes is linked, and no Mercury code: from `sm_100` on the linked file has machine code alone.
+
+mod arena;
+mod calls;
+mod error;
+mod frame;
+mod graph;
+mod info;
+mod literals;
+mod notes;
+mod object;
+mod order;
+mod out;
+mod relocate;
+mod resolve;
+mod shared;
+mod state;
+mod strings;
+mod tables;
+mod write;
+
+pub use error::{LinkError, LinkErrorKind};
+
+use alloc::rc::Rc;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use object::{Object, Role};
+use state::State;
+
+/// A linked cubin.
+#[derive(Clone, Debug)]
+pub struct LinkedCubin {
+    /// The file.
+    pub bytes: Vec<u8>,
+    /// Kernels whose stack has no bound that can be told: a launch must be given one.
+    pub unbounded: Vec<String>,
+    /// Objects whose debug information was dropped.
+    pub without_debug: Vec<usize>,
+}
+
+/// Links relocatable cubins of one architecture, in this order.
+///
+/// # Errors
+/// Every [`LinkErrorKind`]: what is wrong with which object.
+pub fn link(objects: &[&[u8]]) -> Result<LinkedCubin, LinkError> {
+    let mut read: Vec<Object<'_>> = Vec::new();
+    for (index, bytes) in objects.iter().enumerate() {
+        let sm = read.first().and_then(|first| first.cubin.target().sm);
+        read.push(Object::read(index, bytes, sm)?);
+    }
+    let Some(first) = read.first() else { return Err(LinkError::new(0, LinkErrorKind::Nothing)) };
+    let (sm, flags) = (first.cubin.target().sm.unwrap_or(0), first.cubin.file().header().flags);
+    let without_debug = read.iter().filter(|one| one.with_role(Role::Debug).next().is_some());
+    let without_debug = without_debug.map(|object| object.index).collect();
+    let entities = resolve::resolve(&mut read)?;
+    let calls = calls::Calls::read(&read, &entities)?;
+    let mut state = State::new(sm, Rc::from(read), entities, calls);
+
+    state.take_code();
+    state.place_shared()?;
+    state.take_variables();
+    state.check_constants()?;
+    state.take_parameters();
+    state.place_literals();
+    state.take_frames()?;
+    state.relocate()?;
+    let unbounded = state.texts.iter().filter(|(id, _)| {
+        state.entities[*id].is_kernel() && state.calls.totals(*id).stack == u32::MAX
+    });
+    let unbounded = unbounded.map(|(id, _)| state.entities[*id].name.to_string()).collect();
+    Ok(LinkedCubin { bytes: state.finish(flags)?, unbounded, without_debug })
+}

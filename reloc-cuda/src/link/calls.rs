@@ -1,0 +1,273 @@
+//! Who calls whom over all objects: which functions are kept, and what a kernel needs with all that it calls.
+
+use super::error::LinkError;
+use super::object::{Object, Role};
+use super::resolve::{Entities, EntityId, Kind};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use elf_core::Name;
+use nvinfo::{Attributes, Call, Payload, eiattr};
+
+/// What the objects say of one function.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Needs {
+    pub(super) registers: u32,
+    frame: u32,
+    barriers: u32,
+    /// Call and return stack.
+    returns: u32,
+}
+
+/// What a kernel needs with all that it calls. A stack without a bound is `u32::MAX`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Totals {
+    pub(super) registers: u32,
+    pub(super) barriers: u32,
+    pub(super) stack: u32,
+    pub(super) returns: u32,
+}
+
+/// The calls of all functions that were taken.
+#[derive(Default)]
+pub(super) struct Calls<'a> {
+    /// Direct calls by caller; of each, the callees in reverse order of its object.
+    pub(super) direct: BTreeMap<EntityId, Vec<EntityId>>,
+    /// Functions whose address is taken, with the text of their prototype.
+    pub(super) taken: Vec<(EntityId, Name<'a>)>,
+    /// Functions that call through an address, with the text of the prototype that they call.
+    pub(super) indirect: Vec<(EntityId, Name<'a>)>,
+    /// Pairs of list -4, in the same form as direct calls.
+    pub(super) may_reach: BTreeMap<EntityId, Vec<EntityId>>,
+    /// Prototypes of functions, by first appearance.
+    pub(super) prototypes: Vec<(EntityId, Name<'a>)>,
+    pub(super) needs: BTreeMap<EntityId, Needs>,
+    /// What each kernel reaches, itself included.
+    pub(super) trees: BTreeMap<EntityId, BTreeSet<EntityId>>,
+    /// Functions that stay.
+    pub(super) kept: BTreeSet<EntityId>,
+}
+
+impl<'a> Calls<'a> {
+    pub(super) fn read(objects: &[Object<'a>], entities: &Entities<'a>) -> Result<Self, LinkError> {
+        let mut calls = Self::default();
+        for object in objects {
+            calls.graph(object, entities)?;
+            calls.prototypes_of(object)?;
+            calls.needs_of(object, entities)?;
+        }
+        calls.taken.sort_by_key(|row| row.0);
+        calls.indirect.sort_by_key(|row| row.0);
+        calls.keep(entities);
+        Ok(calls)
+    }
+
+    fn graph(&mut self, object: &Object<'a>, entities: &Entities<'a>) -> Result<(), LinkError> {
+        let damaged = LinkError::damaged::<nvinfo::Error>(object.index);
+        // a function that lost against another object's calls nothing
+        let own =
+            |symbol| object.entity(symbol).filter(|&id| defined_in(entities, id, object.index));
+        let (mut direct, mut may_reach) = (Vec::new(), Vec::new());
+        for call in object.cubin.calls().map_err(&damaged)? {
+            match call {
+                Call::Direct { caller, callee } => {
+                    direct.extend(own(caller).zip(object.entity(callee)));
+                }
+                Call::AddressTaken { function, prototype } => {
+                    let text = object.cubin.prototype(prototype).map_err(&damaged)?;
+                    let row = object.entity(function).map(|id| (id, text));
+                    push_new(&mut self.taken, row);
+                }
+                Call::Indirect { caller, prototype } => {
+                    let text = object.cubin.prototype(prototype).map_err(&damaged)?;
+                    self.indirect.extend(own(caller).map(|id| (id, text)));
+                }
+                Call::MayReach { caller, callee } => {
+                    push_new(&mut may_reach, own(caller).zip(object.entity(callee)));
+                }
+                _ => {}
+            }
+        }
+        for (caller, callee) in direct.into_iter().rev() {
+            self.direct.entry(caller).or_default().push(callee);
+        }
+        for (caller, callee) in may_reach.into_iter().rev() {
+            self.may_reach.entry(caller).or_default().push(callee);
+        }
+        Ok(())
+    }
+
+    fn prototypes_of(&mut self, object: &Object<'a>) -> Result<(), LinkError> {
+        let found = object.sections.iter().find(|section| section.name == ".nv.prototype");
+        let Some(section) = found else { return Ok(()) };
+        let damaged = LinkError::damaged::<elf_core::Error>(object.index);
+        let data = object.cubin.file().section_data(&section.header).map_err(damaged)?;
+        for row in data.as_chunks::<8>().0 {
+            let row = u64::from_le_bytes(*row);
+            let damaged = LinkError::damaged::<nvinfo::Error>(object.index);
+            let text = object.cubin.prototype((row >> 32) as u32).map_err(damaged)?;
+            if let Some(id) = object.entity(row as u32)
+                && self.prototypes.iter().all(|known| known.0 != id)
+            {
+                self.prototypes.push((id, text));
+            }
+        }
+        Ok(())
+    }
+
+    fn needs_of(&mut self, object: &Object<'a>, entities: &Entities<'a>) -> Result<(), LinkError> {
+        let damaged = LinkError::damaged::<nvinfo::Error>(object.index);
+        for row in object.cubin.attributes().map_err(&damaged)? {
+            let row = row.map_err(&damaged)?;
+            let Payload::OfSymbol { symbol, value } = row.payload() else { continue };
+            let own = object.entity(symbol);
+            let Some(id) = own.filter(|&id| defined_in(entities, id, object.index)) else {
+                continue;
+            };
+            let needs = self.needs.entry(id).or_default();
+            match row.number {
+                eiattr::REGCOUNT => needs.registers = value,
+                eiattr::FRAME_SIZE => needs.frame = value,
+                _ => {}
+            }
+        }
+        for (_, section) in object.with_role(Role::Info) {
+            let Some(id) = function_of(object, section.header.info) else { continue };
+            if !defined_in(entities, id, object.index) {
+                continue;
+            }
+            let needs = self.needs.entry(id).or_default();
+            for row in Attributes::new(section.data, section.header.offset) {
+                let row = row.map_err(&damaged)?;
+                match (row.number, row.number_value()) {
+                    (eiattr::NUM_BARRIERS, Some(count)) => needs.barriers = count,
+                    (eiattr::CRS_STACK_SIZE, Some(size)) => needs.returns = size,
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds what kernels reach; keeps that, and functions whose address is taken.
+    fn keep(&mut self, entities: &Entities<'a>) {
+        for (id, _) in entities.iter().filter(|(_, entity)| entity.is_kernel()) {
+            let mut tree = BTreeSet::new();
+            let mut open = Vec::from([id]);
+            while let Some(function) = open.pop() {
+                if tree.insert(function) {
+                    open.extend(self.callees(function));
+                }
+            }
+            self.kept.extend(&tree);
+            self.trees.insert(id, tree);
+        }
+        self.kept.extend(self.taken.iter().map(|taken| taken.0));
+        // functions of the driver stay for whoever calls them
+        let kept: Vec<_> = self.kept.iter().copied().collect();
+        for callee in kept.iter().filter_map(|id| self.direct.get(id)).flatten() {
+            if is_external(entities, *callee) {
+                self.kept.insert(*callee);
+            }
+        }
+    }
+
+    /// Whether a function reaches one that is external by direct calls alone.
+    pub(super) fn reaches_directly(&self, id: EntityId, entities: &Entities<'_>) -> bool {
+        let (mut seen, mut open) = (BTreeSet::new(), Vec::from([id]));
+        while let Some(function) = open.pop() {
+            if is_external(entities, function) {
+                return true;
+            }
+            if seen.insert(function) {
+                open.extend(self.direct.get(&function).into_iter().flatten());
+            }
+        }
+        false
+    }
+
+    /// The functions whose barriers and undefined functions are those of a function too: for a kernel what it reaches. An only
+    /// kernel has those of all functions that stay.
+    pub(super) fn charged(&self, id: EntityId) -> BTreeSet<EntityId> {
+        match self.trees.get(&id) {
+            Some(_) if self.trees.len() == 1 => self.kept.clone(),
+            Some(tree) => tree.clone(),
+            None => [id].into(),
+        }
+    }
+
+    /// Everything that a function may call, by its name or through an address.
+    fn callees(&self, function: EntityId) -> Vec<EntityId> {
+        let direct = self.direct.get(&function).into_iter().flatten().copied();
+        let texts = self.indirect.iter().filter(|caller| caller.0 == function);
+        let through =
+            texts.flat_map(|(_, text)| self.taken.iter().filter(move |taken| taken.1 == *text));
+        direct.chain(through.map(|taken| taken.0)).collect()
+    }
+
+    /// What a kernel needs with all that it calls.
+    pub(super) fn totals(&self, kernel: EntityId) -> Totals {
+        let of = |id: &EntityId| self.needs.get(id).copied().unwrap_or_default();
+        let mut totals = Totals::default();
+        let tree = self.trees.get(&kernel).into_iter().flatten().map(of);
+        totals.registers = tree.map(|needs| needs.registers).max().unwrap_or(0);
+        let charged = self.charged(kernel);
+        totals.barriers = charged.iter().map(of).map(|needs| needs.barriers).max().unwrap_or(0);
+        let sums = self.deepest(kernel);
+        (totals.stack, totals.returns) = sums.unwrap_or((u32::MAX, u32::MAX));
+        totals
+    }
+
+    /// The largest sums of both stacks over all paths; `None` with a recursion. Walks
+    /// without calling itself: paths may be long.
+    fn deepest(&self, kernel: EntityId) -> Option<(u32, u32)> {
+        let mut done = BTreeMap::new();
+        let mut path = Vec::from([(kernel, self.callees(kernel), (0u32, 0u32))]);
+        done.insert(kernel, None);
+        loop {
+            let (function, rest, sums) = path.last_mut()?;
+            let Some(callee) = rest.pop() else {
+                let needs = self.needs.get(function).copied().unwrap_or_default();
+                let own =
+                    (sums.0.saturating_add(needs.frame), sums.1.saturating_add(needs.returns));
+                done.insert(*function, Some(own));
+                path.pop();
+                match path.last_mut() {
+                    None => return Some(own),
+                    Some((_, _, sums)) => *sums = (sums.0.max(own.0), sums.1.max(own.1)),
+                }
+                continue;
+            };
+            match done.get(&callee) {
+                // open: it is on the path already
+                Some(None) => return None,
+                Some(&Some(known)) => *sums = (sums.0.max(known.0), sums.1.max(known.1)),
+                None => {
+                    done.insert(callee, None);
+                    path.push((callee, self.callees(callee), (0, 0)));
+                }
+            }
+        }
+    }
+}
+
+/// Whether the definition that was taken is that of this object.
+pub(super) fn defined_in(entities: &Entities<'_>, id: EntityId, object: usize) -> bool {
+    entities[id].place.is_some_and(|place| place.object == object)
+}
+
+/// The function whose code is section `text` of an object.
+pub(super) fn function_of(object: &Object<'_>, text: u32) -> Option<EntityId> {
+    let section = object.section(text).filter(|section| section.role == Role::Text)?;
+    object.entity(section.header.info & super::resolve::SYMBOL_OF_TEXT)
+}
+
+/// Whether an entity is a function that somebody is to call by its name, and nobody defines: of the driver.
+pub(super) fn is_external(entities: &Entities<'_>, id: EntityId) -> bool {
+    entities[id].kind == Kind::Function && entities[id].place.is_none()
+}
+
+fn push_new<T: PartialEq>(list: &mut Vec<T>, item: Option<T>) {
+    if let Some(item) = item.filter(|item| !list.contains(item)) {
+        list.push(item);
+    }
+}

@@ -1,0 +1,180 @@
+//! Why objects were not linked, and where.
+
+use alloc::string::{String, ToString};
+use core::fmt;
+use elf_core::ApplyError;
+
+/// The largest alignment of a section or a variable.
+const MOST_ALIGNMENT: u64 = 0x1_0000;
+
+/// Why objects were not linked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkError {
+    /// Index of the object at fault.
+    pub object: usize,
+    /// What is wrong.
+    pub kind: LinkErrorKind,
+}
+
+/// What is wrong. Names are those of symbols and sections, mangled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LinkErrorKind {
+    /// There is nothing to link.
+    Nothing,
+    /// The object is damaged, or no cubin.
+    Cubin(nvinfo::Error),
+    /// The object is linked already.
+    NotRelocatable,
+    /// The header has an older form than that of toolkit 13, which is the only one that is linked.
+    Form,
+    /// The object is for another architecture than the first one.
+    Architecture {
+        /// Its architecture.
+        found: u32,
+        /// That of the first object.
+        expected: u32,
+    },
+    /// The object has a section that is not linked: tables of unified functions, addresses in bank 4.
+    Section(String),
+    /// An alignment is no power of two, or larger than any that is known.
+    Alignment {
+        /// The section, or the symbol.
+        name: String,
+        /// The alignment.
+        alignment: u64,
+    },
+    /// Two objects define the symbol.
+    Duplicate {
+        /// The symbol.
+        symbol: String,
+        /// The object that defined it first.
+        first: usize,
+    },
+    /// Objects disagree about the size of a variable.
+    Size {
+        /// The symbol.
+        symbol: String,
+        /// The object that named it first.
+        first: usize,
+    },
+    /// Objects disagree about the memory that a variable is in.
+    Space {
+        /// The symbol.
+        symbol: String,
+        /// The object that named it first.
+        first: usize,
+    },
+    /// Nobody defines the symbol, and a relocation asks for it.
+    Undefined(String),
+    /// A kernel uses more shared memory than it may.
+    SharedTooLarge {
+        /// The kernel.
+        kernel: String,
+        /// Bytes it uses.
+        size: u64,
+        /// Bytes it may use.
+        limit: u64,
+    },
+    /// The constants of all objects are more than fit a bank.
+    ConstantsTooLarge {
+        /// Bytes there are.
+        size: u64,
+        /// Bytes that fit.
+        limit: u64,
+    },
+    /// A relocation cannot be applied.
+    Apply {
+        /// The section.
+        section: String,
+        /// Why.
+        error: ApplyError,
+    },
+    /// A relocation is of a form that is not linked.
+    Relocation {
+        /// The section.
+        section: String,
+        /// Offset in the section.
+        offset: u64,
+        /// `r_type`.
+        r#type: u32,
+    },
+}
+
+impl LinkError {
+    /// Refuses alignments that no tool writes: they would ask for absurd amounts of padding.
+    pub(super) fn check_alignment(
+        object: usize,
+        name: elf_core::Name<'_>,
+        alignment: u64,
+    ) -> Result<(), Self> {
+        if alignment == 0 || alignment.is_power_of_two() && alignment <= MOST_ALIGNMENT {
+            return Ok(());
+        }
+        let name = name.to_string();
+        Err(Self::new(object, LinkErrorKind::Alignment { name, alignment }))
+    }
+
+    pub(super) const fn new(object: usize, kind: LinkErrorKind) -> Self {
+        Self { object, kind }
+    }
+
+    /// A damaged object.
+    pub(super) fn damaged<E: Into<nvinfo::Error>>(object: usize) -> impl Fn(E) -> Self {
+        move |error| Self { object, kind: LinkErrorKind::Cubin(error.into()) }
+    }
+}
+
+impl fmt::Display for LinkErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => write!(f, "no objects"),
+            Self::Cubin(error) => error.fmt(f),
+            Self::NotRelocatable => write!(f, "is linked already"),
+            Self::Form => {
+                write!(f, "has a header of an older toolkit than 13, which is not linked")
+            }
+            Self::Architecture { found, expected } => {
+                write!(f, "is for sm_{found}, not for sm_{expected} as the first object")
+            }
+            Self::Section(name) => write!(f, "section {name} is not linked"),
+            Self::Alignment { name, alignment } => {
+                write!(f, "alignment {alignment:#x} of {name} is not linked")
+            }
+            Self::Duplicate { symbol, first } => {
+                write!(f, "symbol {symbol} is defined in object {first} already")
+            }
+            Self::Size { symbol, first } => {
+                write!(f, "symbol {symbol} has another size in object {first}")
+            }
+            Self::Space { symbol, first } => {
+                write!(f, "symbol {symbol} is in another memory in object {first}")
+            }
+            Self::Undefined(symbol) => write!(f, "symbol {symbol} is undefined"),
+            Self::SharedTooLarge { kernel, size, limit } => {
+                write!(
+                    f,
+                    "kernel {kernel} uses {size:#x} bytes of shared memory: at most {limit:#x}"
+                )
+            }
+            Self::ConstantsTooLarge { size, limit } => {
+                write!(f, "{size:#x} bytes of constants: at most {limit:#x}")
+            }
+            Self::Apply { section, error } => write!(f, "section {section}: {error}"),
+            Self::Relocation { section, offset, r#type } => {
+                write!(
+                    f,
+                    "section {section}: relocation type {type} at offset {offset:#x} is not linked"
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Display for LinkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "object {}: {}", self.object, self.kind)
+    }
+}
+
+impl core::error::Error for LinkError {}

@@ -1,0 +1,59 @@
+//! `.nv.callgraph` and `.nv.prototype` of the linked file.
+
+use super::info::{Numbers, number};
+use super::out::Meaning;
+use super::resolve::EntityId;
+use super::state::State;
+use super::strings::Strings;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+impl State<'_> {
+    /// The four lists of calls, of functions that stay.
+    pub(super) fn call_graph(&self, numbers: &Numbers, strings: &mut Strings) -> Vec<u8> {
+        let number = |id: EntityId| number(numbers, Meaning::Entity(id));
+        let kept = |id: &EntityId| self.calls.kept.contains(id);
+        let pairs = |lists: &BTreeMap<EntityId, Vec<EntityId>>| -> Vec<[u32; 2]> {
+            let lists = lists.iter().filter(|(caller, _)| kept(caller));
+            let row = |caller: EntityId, callee: EntityId| [number(caller), number(callee)];
+            lists
+                .flat_map(|(&caller, list)| {
+                    list.iter().filter(|id| kept(id)).map(move |&callee| row(caller, callee))
+                })
+                .collect()
+        };
+        let mut rows: Vec<[u32; 2]> = Vec::from([[0, (-1i32).cast_unsigned()]]);
+        rows.extend(pairs(&self.calls.direct));
+        rows.push([0, (-2i32).cast_unsigned()]);
+        let taken = self.calls.taken.iter().filter(|(id, _)| kept(id));
+        rows.extend(taken.map(|(id, text)| [number(*id), strings.add(text.as_bytes())]));
+        rows.push([0, (-3i32).cast_unsigned()]);
+        let indirect = self.calls.indirect.iter().filter(|(id, _)| kept(id));
+        rows.extend(indirect.map(|(id, text)| [number(*id), strings.add(text.as_bytes())]));
+        rows.push([0, (-4i32).cast_unsigned()]);
+        rows.extend(pairs(&self.calls.may_reach));
+        bytes(&rows)
+    }
+
+    /// Functions in the table that have a prototype and whose address nobody takes.
+    pub(super) fn prototypes(&self) -> impl Iterator<Item = (EntityId, &[u8])> {
+        let taken = |id: EntityId| self.calls.taken.iter().any(|taken| taken.0 == id);
+        let known = self.calls.prototypes.iter().filter(move |(id, _)| {
+            let stays = self.calls.kept.contains(id);
+            stays && !taken(*id)
+        });
+        known.map(|(id, text)| (*id, text.as_bytes()))
+    }
+
+    pub(super) fn prototype_table(&self, numbers: &Numbers, strings: &mut Strings) -> Vec<u8> {
+        let rows: Vec<_> = self
+            .prototypes()
+            .map(|(id, text)| [number(numbers, Meaning::Entity(id)), strings.add(text)])
+            .collect();
+        bytes(&rows)
+    }
+}
+
+fn bytes(rows: &[[u32; 2]]) -> Vec<u8> {
+    rows.iter().flatten().flat_map(|word| word.to_le_bytes()).collect()
+}

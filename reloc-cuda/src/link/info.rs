@@ -1,0 +1,225 @@
+//! `.nv.info` and `.nv.info.F`: what the objects say, with what linking changes.
+
+use super::calls::{Totals, is_external};
+use super::error::LinkError;
+use super::object::{Object, Role};
+use super::out::{Meaning, OutId};
+use super::resolve::EntityId;
+use super::state::State;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use nvinfo::{Attribute, Attributes, Payload, Value, eiattr};
+
+/// Numbers of the symbols of the linked file.
+pub(super) type Numbers = BTreeMap<Meaning, u32>;
+
+/// Attributes that stay behind all others from `sm_100` on: `CBANK_PARAM_SIZE`, `PARAM_CBANK`, `SW_WAR`, `NVSAL_SW_WAR`,
+/// `PREEXIT_USED`.
+const LAST: [u8; 5] = [0x19, 0x0a, 0x36, 0x6b, 0x6d];
+
+/// A record as bytes.
+type Bytes = Vec<u8>;
+
+impl State<'_> {
+    /// `.nv.info`: the last object's last record first, then the stacks of kernels.
+    pub(super) fn module_info(&self, numbers: &Numbers) -> Result<Vec<u8>, LinkError> {
+        let mut records: Vec<Bytes> = Vec::new();
+        for object in self.objects.iter() {
+            for (_, section) in object.with_role(Role::ModuleInfo) {
+                for row in Attributes::new(section.data, section.header.offset) {
+                    let row = row.map_err(LinkError::damaged(object.index))?;
+                    records.extend(self.module_record(object, &row, numbers));
+                }
+            }
+        }
+        records.reverse();
+        for &(id, _) in self.texts.iter().filter(|(id, _)| self.entities[*id].is_kernel()) {
+            let stack = self.calls.totals(id).stack;
+            let symbol = number(numbers, Meaning::Entity(id));
+            records.push(words(eiattr::MIN_STACK_SIZE, &[symbol, stack]));
+        }
+        Ok(records.concat())
+    }
+
+    fn module_record(
+        &self,
+        object: &Object<'_>,
+        row: &Attribute<'_>,
+        numbers: &Numbers,
+    ) -> Option<Bytes> {
+        if matches!(row.number, eiattr::MAX_STACK_SIZE | eiattr::MIN_STACK_SIZE) {
+            return None;
+        }
+        let Payload::OfSymbol { symbol, value } = row.payload() else { return Some(raw(row)) };
+        let id = object.entity(symbol).filter(|&id| self.is_here(id, object.index))?;
+        let value = match row.number {
+            eiattr::REGCOUNT if self.entities[id].is_kernel() => self.calls.totals(id).registers,
+            _ => value,
+        };
+        Some(words(row.number, &[number(numbers, Meaning::Entity(id)), value]))
+    }
+
+    /// `.nv.info.F` of the function that has section `section` of attributes in its object.
+    pub(super) fn function_info(
+        &self,
+        (object, section): (usize, u32),
+        id: EntityId,
+        numbers: &Numbers,
+    ) -> Result<Vec<u8>, LinkError> {
+        let Some(object) = self.objects.get(object) else { return Ok(Vec::new()) };
+        let Some(section) = object.section(section) else { return Ok(Vec::new()) };
+        let kernel = self.entities[id].is_kernel();
+        let mut totals = kernel.then(|| self.calls.totals(id));
+        let mut externs = Some(self.externs(id, numbers));
+        let (mut first, mut last) = (Vec::new(), Vec::new());
+        for row in Attributes::new(section.data, section.header.offset) {
+            let row = row.map_err(LinkError::damaged(object.index))?;
+            let bytes = match row.number {
+                // its place is lost if only calls through addresses reach undefined functions
+                eiattr::EXTERNS if kernel && !self.calls.reaches_directly(id, &self.entities) => {
+                    continue;
+                }
+                eiattr::EXTERNS if externs.as_ref().is_none_or(Vec::is_empty) => continue,
+                eiattr::EXTERNS => words(eiattr::EXTERNS, &externs.take().unwrap_or_default()),
+                eiattr::NUM_BARRIERS if kernel => {
+                    let count =
+                        totals.as_mut().map_or(0, |totals| core::mem::take(&mut totals.barriers));
+                    byte(eiattr::NUM_BARRIERS, count)
+                }
+                eiattr::CRS_STACK_SIZE if kernel => {
+                    let size =
+                        totals.as_mut().map_or(0, |totals| core::mem::take(&mut totals.returns));
+                    words(eiattr::CRS_STACK_SIZE, &[size])
+                }
+                _ => self.renumbered(object, &row, numbers),
+            };
+            if self.sm >= 100 && LAST.contains(&row.number) {
+                last.push(bytes)
+            } else {
+                first.push(bytes)
+            }
+        }
+        first.reverse();
+        first.extend(new_records(totals, externs));
+        first.append(&mut last);
+        Ok(first.concat())
+    }
+
+    /// Undefined functions that a function calls, a kernel with all that it reaches.
+    fn externs(&self, id: EntityId, numbers: &Numbers) -> Vec<u32> {
+        let mut found = Vec::new();
+        for function in &self.calls.charged(id) {
+            for callee in self.own_externs(*function) {
+                let symbol = number(numbers, Meaning::Entity(callee));
+                if !found.contains(&symbol) {
+                    found.push(symbol);
+                }
+            }
+        }
+        found
+    }
+
+    /// Undefined functions that a function calls directly.
+    fn own_externs(&self, id: EntityId) -> impl Iterator<Item = EntityId> {
+        let callees = self.calls.direct.get(&id).into_iter().flatten().copied();
+        callees.filter(|&callee| is_external(&self.entities, callee))
+    }
+
+    /// A record whose symbols, if it names any, have their new numbers.
+    fn renumbered(&self, object: &Object<'_>, row: &Attribute<'_>, numbers: &Numbers) -> Bytes {
+        match row.payload() {
+            Payload::ParameterBank(bank) => {
+                let place = u32::from(bank.size) << 16 | u32::from(bank.offset);
+                words(row.number, &[self.renumber(object, bank.symbol, numbers), place])
+            }
+            Payload::Symbols(symbols) => {
+                let symbols: Vec<_> = symbols
+                    .into_iter()
+                    .map(|symbol| self.renumber(object, symbol, numbers))
+                    .collect();
+                words(row.number, &symbols)
+            }
+            Payload::OfSymbol { symbol, value } => {
+                words(row.number, &[self.renumber(object, symbol, numbers), value])
+            }
+            _ => raw(row),
+        }
+    }
+
+    fn renumber(&self, object: &Object<'_>, symbol: u32, numbers: &Numbers) -> u32 {
+        let place = |section| self.places.get(&(object.index, section)).map(|place| place.0);
+        let meaning = object
+            .entity(symbol)
+            .map(Meaning::Entity)
+            .or_else(|| object.section_of(symbol).and_then(place).map(Meaning::Section));
+        meaning.map_or(0, |meaning| number(numbers, meaning))
+    }
+
+    /// Sections of attributes of functions that stay: kernels of an object first.
+    pub(super) fn info_sections(&self) -> Vec<((usize, u32), EntityId, OutId)> {
+        let mut found = Vec::new();
+        for object in self.objects.iter() {
+            let mut rows: Vec<_> = object
+                .with_role(Role::Info)
+                .filter_map(|(index, section)| {
+                    let text = section.header.info;
+                    let id = self.function_here(object, text)?;
+                    let out = self.places.get(&(object.index, text))?.0;
+                    Some((!self.entities[id].is_kernel(), text, index, id, out))
+                })
+                .collect();
+            rows.sort_by_key(|row| (row.0, row.1));
+            found.extend(
+                rows.into_iter().map(|(_, _, index, id, out)| ((object.index, index), id, out)),
+            );
+        }
+        found
+    }
+}
+
+/// Records that the object did not have.
+fn new_records(totals: Option<Totals>, externs: Option<Vec<u32>>) -> impl Iterator<Item = Bytes> {
+    let totals = totals.unwrap_or_default();
+    let returns = (totals.returns > 0).then(|| words(eiattr::CRS_STACK_SIZE, &[totals.returns]));
+    let barriers = (totals.barriers > 0).then(|| byte(eiattr::NUM_BARRIERS, totals.barriers));
+    let externs = externs.filter(|symbols| !symbols.is_empty());
+    let externs = externs.map(|symbols| words(eiattr::EXTERNS, &symbols));
+    [returns, barriers, externs].into_iter().flatten()
+}
+
+pub(super) fn number(numbers: &Numbers, meaning: Meaning) -> u32 {
+    numbers.get(&meaning).copied().unwrap_or(0)
+}
+
+/// A record whose value is words (`EIFMT_SVAL`).
+fn words(attribute: u8, words: &[u32]) -> Bytes {
+    let size = u16::try_from(words.len().saturating_mul(4)).unwrap_or(u16::MAX);
+    let mut bytes = Vec::from([4, attribute]);
+    bytes.extend(size.to_le_bytes());
+    bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    bytes
+}
+
+/// A record whose value is a byte (`EIFMT_BVAL`).
+fn byte(attribute: u8, value: u32) -> Bytes {
+    Vec::from([2, attribute, value as u8, 0])
+}
+
+/// A record as it was.
+fn raw(row: &Attribute<'_>) -> Bytes {
+    match row.value {
+        Value::None(value) => head(1, row.number, value),
+        Value::Byte(low, high) => Vec::from([2, row.number, low, high]),
+        Value::Half(value) => head(3, row.number, value),
+        Value::Bytes(value) => {
+            let mut bytes = head(4, row.number, value.len() as u16);
+            bytes.extend_from_slice(value);
+            bytes
+        }
+    }
+}
+
+fn head(format: u8, attribute: u8, value: u16) -> Bytes {
+    let [low, high] = value.to_le_bytes();
+    Vec::from([format, attribute, low, high])
+}

@@ -1,0 +1,76 @@
+//! Bank 2: literals, which code of device functions reaches in the banks of all kernels at one offset.
+
+use super::object::Role;
+use super::out::{Class, Info, Out, OutId, align};
+use super::resolve::EntityId;
+use super::state::State;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use elf_core::SectionHeader;
+use elf_core::names::SHT_PROGBITS;
+
+impl State<'_> {
+    /// Puts literals of kernels at the start of their banks, then those of functions, last section first, behind what the
+    /// banks of all kernels that reach it hold by then.
+    pub(super) fn place_literals(&mut self) {
+        let mut found: Vec<(EntityId, SectionHeader, Vec<u8>)> = Vec::new();
+        let mut sections = BTreeMap::new();
+        for object in self.objects.iter() {
+            for (number, section) in object.with_role(Role::Literals) {
+                if let Some(id) = self.function_here(object, section.header.info) {
+                    sections.insert(id, (object.index, number));
+                    found.push((id, section.header, section.data.to_vec()));
+                }
+            }
+        }
+        let mut banks: BTreeMap<EntityId, OutId> = BTreeMap::new();
+        let texts = self.texts.clone();
+        let (own, others): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|row| self.entities[row.0].is_kernel());
+        for (kernel, header, data) in own {
+            let bank = self.bank(kernel, &header, &mut banks);
+            self.outs[bank].append(&data, header.alignment);
+            self.literals.insert(kernel, 0);
+            if let Some(&place) = sections.get(&kernel) {
+                self.places.insert(place, (bank, 0));
+            }
+        }
+        for (function, header, data) in others.into_iter().rev() {
+            let trees = self.calls.trees.iter().filter(|(_, tree)| tree.contains(&function));
+            let kernels: Vec<_> = trees.map(|(&kernel, _)| kernel).collect();
+            let ends = kernels.iter().filter_map(|kernel| banks.get(kernel));
+            let end = ends.map(|&bank| self.outs[bank].data.len() as u64).max();
+            let start = align(end.unwrap_or(0), header.alignment);
+            for kernel in texts.iter().rev().map(|text| text.0).filter(|id| kernels.contains(id)) {
+                let bank = self.bank(kernel, &header, &mut banks);
+                let out = &mut self.outs[bank];
+                out.alignment = out.alignment.max(header.alignment);
+                out.data.resize(usize::try_from(start).unwrap_or(usize::MAX), 0);
+                out.data.extend_from_slice(&data);
+            }
+            self.literals.insert(function, start);
+        }
+    }
+
+    /// The bank of a kernel, made if need be.
+    fn bank(
+        &mut self,
+        kernel: EntityId,
+        like: &SectionHeader,
+        banks: &mut BTreeMap<EntityId, OutId>,
+    ) -> OutId {
+        if let Some(&bank) = banks.get(&kernel) {
+            return bank;
+        }
+        let mut name = b".nv.constant2.".to_vec();
+        name.extend_from_slice(self.entities[kernel].name.as_bytes());
+        let text = self.texts.iter().find(|text| text.0 == kernel);
+        let bank = self.outs.push(Out {
+            flags: like.flags.bits(),
+            info: text.map_or(Info::None, |text| Info::Section(text.1)),
+            ..Out::new(&name, Class::Banks, SHT_PROGBITS, 1)
+        });
+        banks.insert(kernel, bank);
+        bank
+    }
+}

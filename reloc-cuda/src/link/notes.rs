@@ -1,0 +1,40 @@
+//! Notes: who made the linked file, and out of what.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+/// The owner of CUDA's notes.
+const OWNER: &[u8; 12] = b"NVIDIA Corp\0";
+/// `.note.nv.tkinfo`: the tool that made a file.
+const TOOL: u32 = 2000;
+
+/// The linker's own note.
+pub(super) fn tool(sm: u32) -> Vec<u8> {
+    let version = format!("version {}", env!("CARGO_PKG_VERSION"));
+    let arguments = format!("-arch sm_{sm} ");
+    let texts: [&[u8]; 5] = [b"", b"hoist", version.as_bytes(), b"", arguments.as_bytes()];
+    let mut words = Vec::from([2u32]);
+    let mut table = Vec::new();
+    for text in texts {
+        words.push(u32::try_from(table.len()).unwrap_or(u32::MAX));
+        table.extend_from_slice(text);
+        table.push(0);
+    }
+    let mut description: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
+    description.append(&mut table);
+    // nvdisasm wants the size itself to be a multiple of 4
+    description.resize(description.len().next_multiple_of(4), 0);
+    note(TOOL, &description)
+}
+
+fn note(r#type: u32, description: &[u8]) -> Vec<u8> {
+    let size = u32::try_from(description.len()).unwrap_or(u32::MAX);
+    let mut bytes = Vec::new();
+    for word in [OWNER.len() as u32, size, r#type] {
+        bytes.extend_from_slice(&word.to_le_bytes());
+    }
+    bytes.extend_from_slice(OWNER);
+    bytes.extend_from_slice(description);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}

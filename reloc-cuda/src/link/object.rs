@@ -1,0 +1,204 @@
+//! One relocatable cubin, read once.
+
+use super::error::{LinkError, LinkErrorKind};
+use super::resolve::EntityId;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use elf_core::names::{SHF_CUDA_MERCURY, SHT_NOTE, SHT_REL, SHT_RELA};
+use elf_core::{Definition, Name, Record, SectionHeader, Symbol, SymbolTable};
+use nvinfo::{Cubin, Form, Stage};
+
+/// What a section is to a linker, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Tables of the file itself, Mercury, and what a linker makes anew.
+    Ignored,
+    /// Debug information, which is dropped.
+    Debug,
+    /// `.text.F`.
+    Text,
+    /// `.nv.info`.
+    ModuleInfo,
+    /// `.nv.info.F`.
+    Info,
+    /// `.nv.constant0.K`.
+    Parameters,
+    /// `.nv.constant2.F`.
+    Literals,
+    /// `.nv.constant3`.
+    Constants,
+    /// `.nv.global.init`.
+    Initialized,
+    /// `.nv.global`.
+    Zeroed,
+    /// `.nv.shared.K`.
+    Shared,
+    /// `.nv_debug.shared`.
+    FreeShared,
+    /// `.debug_frame`.
+    Frame,
+    /// `.rel.*` and `.rela.*`.
+    Relocations,
+    /// `.note.nv.tkinfo`.
+    ToolNote,
+    /// `.note.nv.cuinfo`.
+    CudaNote,
+    /// `.nv.compat`.
+    Compat,
+}
+
+/// Names and what they are, first match; a name that ends in a dot is a prefix.
+const ROLES: &[(&[u8], Role)] = &[
+    (b"", Role::Ignored),
+    (b".shstrtab", Role::Ignored),
+    (b".strtab", Role::Ignored),
+    (b".symtab", Role::Ignored),
+    (b".symtab_shndx", Role::Ignored),
+    (b".nv.callgraph", Role::Ignored),
+    (b".nv.prototype", Role::Ignored),
+    (b".nv.rel.action", Role::Ignored),
+    (b".nv.shared.reserved.", Role::Ignored),
+    (b".text.", Role::Text),
+    (b".nv.info", Role::ModuleInfo),
+    (b".nv.info.", Role::Info),
+    (b".nv.constant0.", Role::Parameters),
+    (b".nv.constant2.", Role::Literals),
+    (b".nv.constant3", Role::Constants),
+    (b".nv.global.init", Role::Initialized),
+    (b".nv.global", Role::Zeroed),
+    (b".nv.shared.", Role::Shared),
+    (b".nv_debug.shared", Role::FreeShared),
+    (b".debug_frame", Role::Frame),
+    (b".note.nv.tkinfo", Role::ToolNote),
+    (b".note.nv.cuinfo", Role::CudaNote),
+    (b".nv.compat", Role::Compat),
+    (b".debug_line", Role::Debug),
+    (b".debug_info", Role::Debug),
+    (b".debug_abbrev", Role::Debug),
+    (b".debug_str", Role::Debug),
+    (b".debug_ranges", Role::Debug),
+    (b".debug_loc", Role::Debug),
+    (b".debug_pubnames", Role::Debug),
+    (b".debug_macinfo", Role::Debug),
+    (b".debug_aranges", Role::Debug),
+    (b".debug_pubtypes", Role::Debug),
+    (b".nv_debug_line_sass", Role::Debug),
+    (b".nv_debug_ptx_txt", Role::Debug),
+    (b".nv_debug_ptx_txt.", Role::Debug),
+    (b".nv_debug_info_reg_sass", Role::Debug),
+    (b".nv_debug_info_reg_type", Role::Debug),
+];
+
+/// A section with its name and bytes.
+pub(super) struct Section<'a> {
+    pub(super) header: SectionHeader,
+    pub(super) name: Name<'a>,
+    pub(super) data: &'a [u8],
+    pub(super) role: Role,
+}
+
+/// A relocatable cubin.
+pub(super) struct Object<'a> {
+    pub(super) index: usize,
+    pub(super) cubin: Cubin<'a>,
+    pub(super) sections: Vec<Section<'a>>,
+    pub(super) symbols: Vec<(Symbol, Name<'a>)>,
+    /// What each symbol means, once symbols are resolved.
+    pub(super) entities: Vec<Option<EntityId>>,
+    table: SymbolTable<'a>,
+}
+
+impl<'a> Object<'a> {
+    pub(super) fn read(index: usize, bytes: &'a [u8], sm: Option<u32>) -> Result<Self, LinkError> {
+        let refuse = |kind| Err(LinkError::new(index, kind));
+        let cubin = Cubin::parse(bytes).map_err(LinkError::damaged(index))?;
+        let target = cubin.target();
+        if target.stage != Stage::Relocatable {
+            return refuse(LinkErrorKind::NotRelocatable);
+        }
+        let (Form::V8, Some(found)) = (target.form, target.sm) else {
+            return refuse(LinkErrorKind::Form);
+        };
+        if let Some(expected) = sm.filter(|&expected| expected != found) {
+            return refuse(LinkErrorKind::Architecture { found, expected });
+        }
+        let file = cubin.file();
+        let damaged = LinkError::damaged::<elf_core::Error>(index);
+        let mut sections = Vec::new();
+        for header in file.sections() {
+            let name = file.section_name(&header).map_err(&damaged)?;
+            let role = role_of(&header, name);
+            let Some(role) = role else {
+                return refuse(LinkErrorKind::Section(name.to_string()));
+            };
+            LinkError::check_alignment(index, name, header.alignment)?;
+            // memory without contents has its size in the header, whatever its type
+            let data = match role {
+                Role::Zeroed | Role::Shared | Role::FreeShared | Role::Ignored => &[],
+                _ => file.section_data(&header).map_err(&damaged)?,
+            };
+            sections.push(Section { header, name, data, role });
+        }
+        let Some(&table) = cubin.symbols() else {
+            return refuse(LinkErrorKind::Section(".symtab is missing: nothing".to_string()));
+        };
+        let symbols: Vec<_> = table
+            .symbols()
+            .iter()
+            .map(|symbol| (symbol, table.name_of(&symbol).unwrap_or_default()))
+            .collect();
+        let entities = alloc::vec![None; symbols.len()];
+        Ok(Self { index, cubin, sections, symbols, entities, table })
+    }
+
+    pub(super) fn section(&self, index: u32) -> Option<&Section<'a>> {
+        self.sections.get(usize::try_from(index).ok()?)
+    }
+
+    /// The section that a symbol is in.
+    pub(super) fn section_of(&self, index: u32) -> Option<u32> {
+        let (symbol, _) = self.symbols.get(usize::try_from(index).ok()?)?;
+        match self.table.section_of(index, symbol) {
+            Ok(Definition::Section(section)) => Some(section),
+            _ => None,
+        }
+    }
+
+    pub(super) fn entity(&self, symbol: u32) -> Option<EntityId> {
+        *self.entities.get(usize::try_from(symbol).ok()?)?
+    }
+
+    /// Indices of the sections of this role.
+    pub(super) fn with_role(&self, role: Role) -> impl Iterator<Item = (u32, &Section<'a>)> {
+        let sections = (0u32..).zip(&self.sections);
+        sections.filter(move |(_, section)| section.role == role)
+    }
+
+    /// The records against section `target`, by section of records: whether they have addends, and the records.
+    pub(super) fn records(&self, target: u32) -> Result<Vec<(bool, Vec<Record>)>, LinkError> {
+        let ours = self.with_role(Role::Relocations);
+        let mut found = Vec::new();
+        for (_, section) in ours.filter(|(_, section)| section.header.info == target) {
+            let rows = self.cubin.file().relocations(&section.header);
+            if let Some(rows) = rows.map_err(LinkError::damaged(self.index))? {
+                found.push((section.header.r#type == SHT_RELA, rows.iter().collect()));
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn role_of(header: &SectionHeader, name: Name<'_>) -> Option<Role> {
+    if header.flags.bits() & SHF_CUDA_MERCURY != 0 && header.r#type != SHT_NOTE {
+        return Some(Role::Ignored);
+    }
+    if matches!(header.r#type, SHT_REL | SHT_RELA) {
+        return Some(Role::Relocations);
+    }
+    let name = name.as_bytes();
+    let matches = |pattern: &[u8]| match pattern {
+        [.., b'.'] => name.starts_with(pattern),
+        _ => name == pattern,
+    };
+    ROLES.iter().find(|(pattern, _)| matches(pattern)).map(|row| row.1)
+}

@@ -1,0 +1,287 @@
+//! Relocations: those that a linker resolves are written into the code, the others go on to the driver.
+
+use super::error::{LinkError, LinkErrorKind};
+use super::object::{Object, Role};
+use super::out::{Meaning, OutId, OutRecord};
+use super::resolve::{EntityId, Kind};
+use super::state::State;
+use crate::{Cuda, Resolver, row, without_unified_table};
+use alloc::collections::BTreeMap;
+use alloc::rc::Rc;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use elf_core::names::{SHT_RELA, STT_SECTION};
+use elf_core::{Query, Record, SectionMut, apply};
+
+const YIELD_OPCODE9_0: u32 = 68;
+const YIELD_CLEAR_PRED4_87: u32 = 69;
+const ABS56_16_34: u32 = 114;
+
+/// What becomes of a relocation.
+pub(super) enum Fate {
+    /// It is resolved here.
+    Apply,
+    /// It goes without a trace.
+    Drop,
+    /// It stays, with this type.
+    Keep(u32),
+}
+
+impl State<'_> {
+    /// Resolves or takes over the relocations of code, banks and variables.
+    pub(super) fn relocate(&mut self) -> Result<(), LinkError> {
+        let objects = Rc::clone(&self.objects);
+        objects.iter().try_for_each(|object| self.relocate_object(object))?;
+        let kept = &self.kept_lists;
+        self.records.retain(|(out, with, list)| !list.is_empty() || kept.contains(&(*out, *with)));
+        // the last object's records come first
+        for (_, _, records) in &mut self.records {
+            records.reverse();
+        }
+        Ok(())
+    }
+
+    fn relocate_object(&mut self, object: &Object<'_>) -> Result<(), LinkError> {
+        for (_, section) in object.with_role(Role::Relocations) {
+            let target = section.header.info;
+            let role = object.section(target).map(|section| section.role);
+            if let Some(&(out, _)) = self.places.get(&(object.index, target)) {
+                self.record_list(out, section.header.r#type == SHT_RELA);
+            }
+            if role == Some(Role::Frame) {
+                self.relocate_frame(object, section)?;
+                continue;
+            }
+            let Some(&(out, base)) = self.places.get(&(object.index, target)) else { continue };
+            let rows = object.cubin.file().relocations(&section.header);
+            let rows = rows.map_err(LinkError::damaged(object.index))?;
+            for record in rows.into_iter().flat_map(|rows| rows.iter().collect::<Vec<_>>()) {
+                self.relocate_record(object, target, (out, base), record)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn relocate_record(
+        &mut self,
+        object: &Object<'_>,
+        target: u32,
+        (out, base): (OutId, u64),
+        record: Record,
+    ) -> Result<(), LinkError> {
+        let function = super::calls::function_of(object, target);
+        let placed = Record { offset: record.offset.wrapping_add(base), ..record };
+        match self.fate(object, target, &record)? {
+            Fate::Drop => {}
+            Fate::Apply => {
+                self.apply_to(object, out, function, &placed)?;
+                let entity = object.entity(record.symbol).map(|id| self.entities[id].kind);
+                // nvlink keeps the section, if only empty
+                if self.sm >= 100 && entity == Some(Kind::Shared) {
+                    self.kept_lists.insert((out, record.addend.is_some()));
+                }
+            }
+            Fate::Keep(r#type) => {
+                let Some((symbol, addend)) = self.meaning(object, target, &placed)? else {
+                    return Ok(());
+                };
+                let record = OutRecord { offset: placed.offset, r#type, symbol, addend };
+                self.keep_record(out, record);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a record to those of its section.
+    pub(super) fn keep_record(&mut self, out: OutId, record: OutRecord) {
+        let list = self.record_list(out, record.addend.is_some());
+        if let Some((_, _, records)) = self.records.get_mut(list) {
+            records.push(record);
+        }
+    }
+
+    /// The position of the list of records of a section, made if need be.
+    fn record_list(&mut self, out: OutId, with: bool) -> usize {
+        let found = self.records.iter().position(|list| list.0 == out && list.1 == with);
+        found.unwrap_or_else(|| {
+            self.records.push((out, with, Vec::new()));
+            self.records.len().saturating_sub(1)
+        })
+    }
+
+    /// What becomes of a relocation, by its type and by what it names.
+    fn fate(&self, object: &Object<'_>, target: u32, record: &Record) -> Result<Fate, LinkError> {
+        if matches!(record.r#type, YIELD_OPCODE9_0 | YIELD_CLEAR_PRED4_87) {
+            return Ok(Fate::Drop);
+        }
+        let Some(kind) = row(record.r#type) else {
+            return Err(refused(object, target, record));
+        };
+        if let Some(id) = object.entity(record.symbol) {
+            let entity = &self.entities[id];
+            let gone = entity.kind == Kind::Function
+                && entity.place.is_some()
+                && !self.calls.kept.contains(&id);
+            if gone {
+                return Ok(Fate::Drop);
+            }
+            if record.r#type == ABS56_16_34 && entity.name == "__UFT_OFFSET" {
+                return Ok(Fate::Drop);
+            }
+            if entity.place.is_none() && !self.may_stay_undefined(id) {
+                let kind = LinkErrorKind::Undefined(entity.name.to_string());
+                return Err(LinkError::new(object.index, kind));
+            }
+            let in_bank = entity.place.is_some_and(|place| self.is_bank(&place));
+            if entity.kind == Kind::Shared || entity.kind == Kind::InBank || in_bank {
+                // a pointer to a constant is the driver's
+                let ours = kind.resolver != Resolver::Driver
+                    && (entity.kind == Kind::Shared
+                        || kind.resolver == Resolver::Linker
+                        || record.r#type == 55);
+                if ours {
+                    return Ok(Fate::Apply);
+                }
+            }
+        }
+        if kind.resolver == Resolver::Linker {
+            return Ok(Fate::Apply);
+        }
+        Ok(Fate::Keep(without_unified_table(record.r#type).unwrap_or(record.r#type)))
+    }
+
+    /// Whether a place is in bank 3.
+    fn is_bank(&self, place: &super::resolve::Place) -> bool {
+        let object = self.objects.get(place.object);
+        let section = place.section.and_then(|section| object?.section(section));
+        section.is_some_and(|section| section.role == Role::Constants)
+    }
+
+    /// Functions of the driver are known by the long form of their prototype; weak ones need no definition.
+    fn may_stay_undefined(&self, id: EntityId) -> bool {
+        let entity = &self.entities[id];
+        match entity.kind {
+            Kind::Shared | Kind::Reserved => true,
+            Kind::Function => {
+                let prototype = self.calls.prototypes.iter().find(|known| known.0 == id);
+                prototype.is_some_and(|(_, text)| text.as_bytes().contains(&b'|'))
+            }
+            _ => entity.symbol.binding() == elf_core::names::STB_WEAK,
+        }
+    }
+
+    /// Writes a resolved field.
+    fn apply_to(
+        &mut self,
+        object: &Object<'_>,
+        out: OutId,
+        function: Option<EntityId>,
+        record: &Record,
+    ) -> Result<(), LinkError> {
+        let mut bytes = core::mem::take(&mut self.outs[out].data);
+        let mut place = SectionMut { bytes: &mut bytes, address: 0, big_endian: false };
+        let answer = |query: &Query| self.answer(object, function, query);
+        let done = apply::<Cuda>(record, &mut place, &answer);
+        self.outs[out].data = bytes;
+        done.map_err(|error| {
+            let section = String::from_utf8_lossy(&self.outs[out].name).into_owned();
+            LinkError::new(object.index, LinkErrorKind::Apply { section, error })
+        })
+    }
+
+    /// What a symbol is worth: its place in shared memory or in a bank, and the bank's number.
+    fn answer(&self, object: &Object<'_>, user: Option<EntityId>, query: &Query) -> Option<u64> {
+        let id = object.entity(query.symbol);
+        let entity = id.map(|id| &self.entities[id]);
+        let section = match entity {
+            Some(entity) => entity
+                .place
+                .and_then(|place| self.objects.get(place.object)?.section(place.section?)),
+            None => object.section(object.section_of(query.symbol)?),
+        };
+        let role = section.map(|section| section.role);
+        match query.role {
+            elf_core::Role::Address => match (entity, role) {
+                (Some(entity), _) if entity.kind == Kind::Shared => {
+                    Some(self.shared.get(&(id?, user?)).copied().unwrap_or(0))
+                }
+                (_, Some(Role::Literals)) => {
+                    let owner = super::calls::function_of(object, section?.header.info)?;
+                    let offset = self.literals.get(&owner)?;
+                    Some(offset.wrapping_add(entity.map_or(0, |entity| entity.symbol.value)))
+                }
+                (Some(entity), _) => Some(entity.value),
+                (None, _) => {
+                    let section = object.section_of(query.symbol)?;
+                    self.places.get(&(object.index, section)).map(|place| place.1)
+                }
+            },
+            elf_core::Role::Bank => match role? {
+                Role::Parameters => Some(0),
+                Role::Literals => Some(2),
+                Role::Constants => Some(3),
+                _ => None,
+            },
+            elf_core::Role::Size => entity.map(|entity| entity.symbol.size),
+            _ => None,
+        }
+    }
+
+    /// What a relocation that stays names, and its addend. Symbols of sections that are put together with others' count from
+    /// where theirs begins.
+    fn meaning(
+        &self,
+        object: &Object<'_>,
+        target: u32,
+        record: &Record,
+    ) -> Result<Option<(Meaning, Option<i64>)>, LinkError> {
+        if let Some(id) = object.entity(record.symbol) {
+            return Ok(Some((Meaning::Entity(id), record.addend)));
+        }
+        let is_section = object
+            .symbols
+            .get(record.symbol as usize)
+            .is_some_and(|(symbol, _)| symbol.r#type() == STT_SECTION);
+        let section = object.section_of(record.symbol).filter(|_| is_section);
+        let Some(&(out, base)) =
+            section.and_then(|section| self.places.get(&(object.index, section)))
+        else {
+            return Ok(None);
+        };
+        let addend = match record.addend {
+            Some(addend) => Some(addend.wrapping_add(base.cast_signed())),
+            None if base == 0 => None,
+            None => return Err(refused(object, target, record)),
+        };
+        Ok(Some((Meaning::Section(out), addend)))
+    }
+
+    /// Makes the sections of records.
+    pub(super) fn record_sections(&mut self) -> BTreeMap<super::out::OutId, usize> {
+        use super::out::{Class, Info, Link, Out};
+        use elf_core::names::SHT_REL;
+        let mut made = BTreeMap::new();
+        for (index, (target, with, _)) in self.records.iter().enumerate() {
+            let (prefix, r#type, entry_size) = match with {
+                true => (&b".rela"[..], SHT_RELA, 24),
+                false => (&b".rel"[..], SHT_REL, 16),
+            };
+            let name = [prefix, &self.outs[*target].name].concat();
+            let out = self.outs.push(Out {
+                flags: 0x40, // SHF_INFO_LINK
+                entry_size,
+                link: Link::Symbols,
+                info: Info::Section(*target),
+                ..Out::new(&name, Class::Relocations, r#type, 8)
+            });
+            made.insert(out, index);
+        }
+        made
+    }
+}
+
+fn refused(object: &Object<'_>, target: u32, record: &Record) -> LinkError {
+    let section = object.section(target).map_or_else(Default::default, |one| one.name.to_string());
+    let (offset, r#type) = (record.offset, record.r#type);
+    LinkError::new(object.index, LinkErrorKind::Relocation { section, offset, r#type })
+}

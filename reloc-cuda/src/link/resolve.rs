@@ -1,0 +1,193 @@
+//! Which symbol means which: one entity for each thing that several objects name.
+
+use super::arena::{Arena, Id};
+use super::error::{LinkError, LinkErrorKind};
+use super::object::{Object, Role};
+use alloc::collections::BTreeMap;
+use alloc::string::ToString;
+use elf_core::names::{
+    SHN_COMMON, STB_LOCAL, STB_WEAK, STO_CUDA_ENTRY, STO_CUDA_MANAGED, STT_CUDA_SURFACE,
+    STT_CUDA_TEXTURE, STT_FUNC, STT_SECTION,
+};
+use elf_core::{Name, Symbol};
+use nvinfo::Space;
+
+/// Bits of `sh_info` of code that are a symbol; up to `sm_89` the others are registers.
+pub(super) const SYMBOL_OF_TEXT: u32 = 0xff_ffff;
+
+/// Marks numbers of entities.
+pub(super) enum EntityKey {}
+pub(super) type EntityId = Id<EntityKey>;
+
+/// What an entity is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Function,
+    /// In global memory or a constant bank, or one without a place: a texture.
+    Variable,
+    /// In shared memory; without a definition an array whose size the launch gives.
+    Shared,
+    /// What the system has in shared memory.
+    Reserved,
+    /// A name inside a bank: parameters, literals.
+    InBank,
+}
+
+/// Where an entity is defined.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) object: usize,
+    /// Index of the section in the object; `None` for common variables and textures.
+    pub(super) section: Option<u32>,
+}
+
+/// A function or variable.
+pub(super) struct Entity<'a> {
+    pub(super) name: Name<'a>,
+    pub(super) kind: Kind,
+    pub(super) local: bool,
+    /// The definition, or the first reference.
+    pub(super) symbol: Symbol,
+    pub(super) place: Option<Place>,
+    /// Object of the first definition, which another may have replaced.
+    pub(super) origin: Option<usize>,
+    /// Object of the first mention.
+    first: usize,
+    /// A common variable: its alignment.
+    pub(super) common: Option<u64>,
+    /// A subroutine in another function's code.
+    pub(super) inner: bool,
+    /// Where it ends up in its output section.
+    pub(super) value: u64,
+}
+
+impl Entity<'_> {
+    pub(super) const fn is_kernel(&self) -> bool {
+        matches!(self.kind, Kind::Function)
+            && self.symbol.other & STO_CUDA_ENTRY != 0
+            && self.place.is_some()
+    }
+
+    /// `st_other` as a linked file has it.
+    pub(super) const fn linked_other(&self) -> u8 {
+        self.symbol.other & (STO_CUDA_ENTRY | STO_CUDA_MANAGED | 0x3)
+    }
+}
+
+/// All entities, in the order of their first mention.
+pub(super) type Entities<'a> = Arena<EntityKey, Entity<'a>>;
+
+/// Finds the entity of every symbol, and writes it into the objects.
+pub(super) fn resolve<'a>(objects: &mut [Object<'a>]) -> Result<Entities<'a>, LinkError> {
+    let mut all = Arena::new();
+    let mut names: BTreeMap<Name<'a>, EntityId> = BTreeMap::new();
+    for object in objects {
+        // functions first: the order of their numbers is that of nvlink's tables
+        for functions in [true, false] {
+            for index in 0..object.symbols.len() {
+                let Some(&(symbol, name)) = object.symbols.get(index) else { continue };
+                let is_function = symbol.r#type() == STT_FUNC;
+                if index == 0 || symbol.r#type() == STT_SECTION || is_function != functions {
+                    continue;
+                }
+                let index = index as u32;
+                let entity = entity_of(object, index, symbol, name);
+                if entity.kind == Kind::Shared || entity.common.is_some() {
+                    LinkError::check_alignment(object.index, name, symbol.value)?;
+                }
+                let id = match names.get(&name) {
+                    Some(&id) if !entity.local => {
+                        merge(&mut all[id], entity, object.index)?;
+                        id
+                    }
+                    _ => {
+                        let local = entity.local;
+                        let id = all.push(entity);
+                        if !local {
+                            names.insert(name, id);
+                        }
+                        id
+                    }
+                };
+                if let Some(slot) = object.entities.get_mut(index as usize) {
+                    *slot = Some(id);
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// What one symbol says of what it names.
+fn entity_of<'a>(object: &Object<'a>, index: u32, symbol: Symbol, name: Name<'a>) -> Entity<'a> {
+    let section = object.section_of(index);
+    let role = section.and_then(|section| object.section(section)).map(|section| section.role);
+    let is_texture = matches!(symbol.r#type(), STT_CUDA_TEXTURE..=STT_CUDA_SURFACE);
+    let kind = match (symbol.r#type(), Space::of(&symbol), role) {
+        (STT_FUNC, ..) => Kind::Function,
+        (_, _, Some(Role::Parameters | Role::Literals)) => Kind::InBank,
+        (_, Space::ReservedShared, _) => Kind::Reserved,
+        _ if name.as_bytes().starts_with(b".nv.reservedSmem.") => Kind::Reserved,
+        (_, Space::Shared, _) | (_, _, Some(Role::Shared | Role::FreeShared)) => Kind::Shared,
+        _ => Kind::Variable,
+    };
+    let text = section.and_then(|section| object.section(section));
+    let inner = kind == Kind::Function
+        && text.is_some_and(|text| text.header.info & SYMBOL_OF_TEXT != index);
+    let common = (symbol.shndx == SHN_COMMON).then_some(symbol.value);
+    let defined = section.is_some() || is_texture || common.is_some();
+    Entity {
+        name,
+        kind,
+        local: symbol.binding() == STB_LOCAL,
+        symbol,
+        place: defined.then_some(Place { object: object.index, section }),
+        origin: defined.then_some(object.index),
+        first: object.index,
+        common,
+        inner,
+        value: symbol.value,
+    }
+}
+
+/// Takes another mention of an entity: of two definitions the strong one, of two references the first.
+fn merge<'a>(known: &mut Entity<'a>, new: Entity<'a>, object: usize) -> Result<(), LinkError> {
+    let refuse = |kind| Err(LinkError::new(object, kind));
+    let (symbol, first) = (known.name.to_string(), known.first);
+    if known.kind != new.kind || Space::of(&known.symbol) != Space::of(&new.symbol) {
+        return refuse(LinkErrorKind::Space { symbol, first });
+    }
+    let sizes = (known.symbol.size, new.symbol.size);
+    let both_common = known.common.is_some() && new.common.is_some();
+    if known.kind == Kind::Variable
+        && !both_common
+        && sizes.0 != sizes.1
+        && sizes.0 != 0
+        && sizes.1 != 0
+    {
+        return refuse(LinkErrorKind::Size { symbol, first });
+    }
+    let weak = |entity: &Entity<'_>| entity.symbol.binding() == STB_WEAK;
+    let replaces = match (known.place, new.place) {
+        (_, None) => false,
+        (None, Some(_)) => true,
+        (Some(_), Some(_)) if both_common => {
+            let alignment = known.common.max(new.common);
+            let larger = sizes.1 > sizes.0;
+            let place = if larger { new.place } else { known.place };
+            known.symbol.size = sizes.0.max(sizes.1);
+            (known.common, known.place) = (alignment, place);
+            return Ok(());
+        }
+        (Some(_), Some(_)) if known.common.is_some() => true,
+        (Some(_), Some(_)) if new.common.is_some() || weak(&new) => false,
+        (Some(_), Some(_)) if weak(known) => true,
+        (Some(place), Some(_)) => {
+            return refuse(LinkErrorKind::Duplicate { symbol, first: place.object });
+        }
+    };
+    if replaces {
+        *known = Entity { first, origin: known.origin.or(new.origin), ..new };
+    }
+    Ok(())
+}

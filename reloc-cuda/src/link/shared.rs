@@ -1,0 +1,229 @@
+//! Shared memory: one address for every variable, since no function's code is there twice.
+
+use super::error::{LinkError, LinkErrorKind};
+use super::object::Role;
+use super::out::{Class, Info, Out, align};
+use super::resolve::{EntityId, Kind};
+use super::state::State;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use elf_core::names::SHT_NOBITS;
+
+/// Shared memory of a block that a kernel may have without asking for more.
+const LIMIT: u64 = 0xc000;
+/// What the system has of the section from `sm_90` on.
+const RESERVED: u64 = 0x400;
+/// `SHF_WRITE`, `SHF_ALLOC`, `SHF_INFO_LINK`.
+const FLAGS: u64 = 0x43;
+/// Least alignment of an array whose size the launch gives.
+const DYNAMIC_ALIGNMENT: u64 = 16;
+
+type Kernels = BTreeSet<EntityId>;
+
+/// A variable of known size.
+struct Static {
+    id: EntityId,
+    size: u64,
+    alignment: u64,
+    kernels: Kernels,
+}
+
+impl State<'_> {
+    /// Finds the place of every shared variable, and makes the sections of kernels.
+    pub(super) fn place_shared(&mut self) -> Result<(), LinkError> {
+        let uses = self.shared_uses()?;
+        let mut placed = self.place_static(&uses);
+        let ends = |placed: &[(u64, Static)], kernel: EntityId| {
+            let ours = placed.iter().filter(|(_, one)| one.kernels.contains(&kernel));
+            ours.map(|(at, one)| at.saturating_add(one.size)).max()
+        };
+        let kernels: Vec<_> = self.calls.trees.keys().copied().collect();
+        let mut dynamic: BTreeMap<EntityId, u64> = BTreeMap::new();
+        for (&array, functions) in uses.iter().filter(|(id, _)| self.entities[**id].place.is_none())
+        {
+            let alignment = self.entities[array].symbol.value.max(DYNAMIC_ALIGNMENT);
+            for group in self.connected(functions) {
+                let start = group.iter().map(|&kernel| ends(&placed, kernel).unwrap_or(0)).max();
+                let start = align(start.unwrap_or(0), alignment);
+                for &kernel in &group {
+                    let known = dynamic.entry(kernel).or_default();
+                    *known = start.max(*known);
+                }
+                for &function in functions {
+                    if self.kernels_of(function).iter().any(|kernel| group.contains(kernel)) {
+                        self.shared.insert((array, function), start);
+                    }
+                }
+            }
+        }
+        placed.sort_by_key(|(_, one)| one.id);
+        for (at, one) in &placed {
+            for &function in uses.get(&one.id).into_iter().flatten() {
+                self.shared.insert((one.id, function), *at);
+            }
+        }
+        let pool = placed.iter().any(|(_, one)| one.kernels.len() != 1);
+        let texts: Vec<_> = self.texts.clone();
+        for (kernel, text) in texts.into_iter().filter(|(id, _)| kernels.contains(id)) {
+            let end = ends(&placed, kernel);
+            let always = (pool && !dynamic.is_empty()).then_some(0);
+            if let Some(end) =
+                end.into_iter().chain(dynamic.get(&kernel).copied()).chain(always).max()
+            {
+                let dynamic = dynamic.contains_key(&kernel);
+                self.shared_section((kernel, text), end, &placed, dynamic)?;
+            }
+        }
+        if self.has_arrays() {
+            let out = self.outs.push(Out {
+                flags: 3, // SHF_WRITE | SHF_ALLOC
+                memory: if self.sm >= 100 { RESERVED } else { 0 },
+                ..Out::new(b".nv_debug.shared", Class::NoBits, SHT_NOBITS, DYNAMIC_ALIGNMENT)
+            });
+            self.free_shared = Some(out);
+        }
+        Ok(())
+    }
+
+    /// The functions that use each shared variable, by their relocations.
+    fn shared_uses(&self) -> Result<BTreeMap<EntityId, BTreeSet<EntityId>>, LinkError> {
+        let mut uses: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        for object in self.objects.iter() {
+            for (text, _) in object.with_role(Role::Text) {
+                let Some(function) = super::calls::function_of(object, text) else { continue };
+                if !super::calls::defined_in(&self.entities, function, object.index) {
+                    continue;
+                }
+                for record in object.records(text)?.into_iter().flat_map(|(_, rows)| rows) {
+                    let variable = object.entity(record.symbol);
+                    let shared = variable.filter(|&id| self.entities[id].kind == Kind::Shared);
+                    if let Some(id) = shared {
+                        uses.entry(id).or_default().insert(function);
+                    }
+                }
+            }
+        }
+        Ok(uses)
+    }
+
+    /// Whether an object names an array whose size the launch gives.
+    fn has_arrays(&self) -> bool {
+        let arrays = self.entities.iter().filter(|(_, entity)| entity.kind == Kind::Shared);
+        arrays.into_iter().any(|(_, entity)| entity.place.is_none())
+    }
+
+    /// The alignment that the variables of device functions have together.
+    fn free_alignment(&self) -> u64 {
+        let free = self.objects.iter().flat_map(|object| object.with_role(Role::FreeShared));
+        let most = free.map(|(_, section)| section.header.alignment).max().unwrap_or(1);
+        if self.has_arrays() { most.max(DYNAMIC_ALIGNMENT) } else { most }
+    }
+
+    /// The kernels that reach a function.
+    fn kernels_of(&self, function: EntityId) -> Kernels {
+        let trees = self.calls.trees.iter().filter(|(_, tree)| tree.contains(&function));
+        trees.map(|(&kernel, _)| kernel).collect()
+    }
+
+    /// Places variables of several kernels and of none, the largest first; then those of one kernel at its end.
+    fn place_static(&self, uses: &BTreeMap<EntityId, BTreeSet<EntityId>>) -> Vec<(u64, Static)> {
+        let mut pool = Vec::new();
+        let mut single = Vec::new();
+        for (&id, functions) in uses {
+            let entity = &self.entities[id];
+            if entity.place.is_none() {
+                continue;
+            }
+            let kernels: Kernels =
+                functions.iter().flat_map(|&function| self.kernels_of(function)).collect();
+            let list = if kernels.len() == 1 { &mut single } else { &mut pool };
+            let (size, alignment) = (entity.symbol.size, entity.symbol.value.max(1));
+            list.push(Static { id, size, alignment, kernels });
+        }
+        pool.reverse();
+        pool.sort_by_key(|one: &Static| core::cmp::Reverse(one.size));
+        single.sort_by_key(|one| (core::cmp::Reverse(one.alignment), one.size));
+        // places of the pool: each as large as the first variable in it, for variables without a common kernel
+        let mut slots: Vec<(u64, Kernels)> = Vec::new();
+        let mut placed: Vec<(u64, Static)> = Vec::new();
+        let mut end = 0;
+        for one in pool {
+            let free = |slot: &&mut (u64, Kernels)| {
+                slot.1.is_disjoint(&one.kernels) && slot.0.is_multiple_of(one.alignment)
+            };
+            let at = match slots.iter_mut().find(free) {
+                Some((at, kernels)) => {
+                    kernels.extend(&one.kernels);
+                    *at
+                }
+                None => {
+                    let at = align(end, one.alignment);
+                    slots.push((at, one.kernels.clone()));
+                    end = at.saturating_add(one.size);
+                    at
+                }
+            };
+            placed.push((at, one));
+        }
+        for one in single {
+            let ours = placed.iter().filter(|(_, other)| !other.kernels.is_disjoint(&one.kernels));
+            let end = ours.map(|(at, other)| at.saturating_add(other.size)).max();
+            placed.push((align(end.unwrap_or(0), one.alignment), one));
+        }
+        placed
+    }
+
+    /// Kernels in groups: those of one group reach a common function among these, or are connected by others that do.
+    fn connected(&self, functions: &BTreeSet<EntityId>) -> Vec<Kernels> {
+        let mut groups: Vec<Kernels> = Vec::new();
+        for &function in functions {
+            let mut group = self.kernels_of(function);
+            if group.is_empty() {
+                continue;
+            }
+            groups.retain(|other| {
+                let apart = other.is_disjoint(&group);
+                if !apart {
+                    group.extend(other);
+                }
+                apart
+            });
+            groups.push(group);
+        }
+        groups
+    }
+
+    /// Makes `.nv.shared.K`, which ends at `end`; `dynamic` if the kernel has an array whose size the launch gives.
+    fn shared_section(
+        &mut self,
+        (kernel, text): (EntityId, super::out::OutId),
+        end: u64,
+        placed: &[(u64, Static)],
+        dynamic: bool,
+    ) -> Result<(), LinkError> {
+        let mut name = b".nv.shared.".to_vec();
+        name.extend_from_slice(self.entities[kernel].name.as_bytes());
+        let ours = placed.iter().filter(|(_, one)| one.kernels.contains(&kernel));
+        let own = ours.map(|(_, one)| one.alignment).max().unwrap_or(1);
+        // with a pool all kernels have the alignment of the objects' own
+        let pool = placed.iter().any(|(_, one)| one.kernels.len() != 1);
+        let alignment = if dynamic || pool { own.max(self.free_alignment()) } else { own };
+        let size = if dynamic { align(end, alignment) } else { end };
+        if size > LIMIT {
+            let kernel = self.entities[kernel].name.to_string();
+            let kind = LinkErrorKind::SharedTooLarge { kernel, size, limit: LIMIT };
+            return Err(LinkError::new(0, kind));
+        }
+        let reserved = if self.sm >= 90 { RESERVED } else { 0 };
+        let out = self.outs.push(Out {
+            flags: FLAGS,
+            info: Info::Section(text),
+            memory: size.saturating_add(reserved),
+            ..Out::new(&name, Class::NoBits, SHT_NOBITS, alignment)
+        });
+        let has_static = placed.iter().any(|(_, one)| one.kernels.contains(&kernel));
+        self.shared_sections.insert(kernel, (out, has_static));
+        Ok(())
+    }
+}

@@ -1,0 +1,211 @@
+//! What is known while objects are linked.
+
+use super::arena::Arena;
+use super::calls::{Calls, defined_in, function_of};
+use super::error::LinkError;
+use super::object::{Object, Role};
+use super::out::{Class, Info, Out, OutId, OutRecord, Outs};
+use super::resolve::{Entities, EntityId, Kind};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use elf_core::names::{SHT_NOBITS, SHT_PROGBITS, STT_FUNC};
+
+/// A link: objects, what their symbols mean, and the sections made so far.
+pub(super) struct State<'a> {
+    pub(super) sm: u32,
+    pub(super) objects: Rc<[Object<'a>]>,
+    pub(super) entities: Entities<'a>,
+    pub(super) calls: Calls<'a>,
+    pub(super) outs: Outs,
+    /// Where the section of an object went: the output section, and the offset in it.
+    pub(super) places: BTreeMap<(usize, u32), (OutId, u64)>,
+    /// Functions in the order of their code.
+    pub(super) texts: Vec<(EntityId, OutId)>,
+    /// Values of shared variables, by variable and function that uses it.
+    pub(super) shared: BTreeMap<(EntityId, EntityId), u64>,
+    /// Shared memory of kernels: its section, and whether it has more than arrays whose size the launch gives.
+    pub(super) shared_sections: BTreeMap<EntityId, (OutId, bool)>,
+    /// `.nv_debug.shared`, if there is one.
+    pub(super) free_shared: Option<OutId>,
+    /// Where literals of a function begin in bank 2.
+    pub(super) literals: BTreeMap<EntityId, u64>,
+    /// Parts of objects' unwind tables that were taken.
+    pub(super) frames: BTreeMap<usize, Vec<super::frame::Span>>,
+    /// Records by target, those without addends and those with, in order of first appearance.
+    pub(super) records: Vec<(OutId, bool, Vec<OutRecord>)>,
+    /// Those that stay even if they are empty.
+    pub(super) kept_lists: BTreeSet<(OutId, bool)>,
+}
+
+impl<'a> State<'a> {
+    pub(super) fn new(
+        sm: u32,
+        objects: Rc<[Object<'a>]>,
+        entities: Entities<'a>,
+        calls: Calls<'a>,
+    ) -> Self {
+        Self {
+            sm,
+            objects,
+            entities,
+            calls,
+            outs: Arena::new(),
+            places: BTreeMap::new(),
+            texts: Vec::new(),
+            shared: BTreeMap::new(),
+            shared_sections: BTreeMap::new(),
+            free_shared: None,
+            literals: BTreeMap::new(),
+            frames: BTreeMap::new(),
+            records: Vec::new(),
+            kept_lists: BTreeSet::new(),
+        }
+    }
+
+    /// Whether a function's code is that of this object, and stays.
+    pub(super) fn is_here(&self, id: EntityId, object: usize) -> bool {
+        defined_in(&self.entities, id, object) && self.calls.kept.contains(&id)
+    }
+
+    /// The function whose code, if it stays, is section `text` of an object.
+    pub(super) fn function_here(&self, object: &Object<'a>, text: u32) -> Option<EntityId> {
+        function_of(object, text).filter(|&id| self.is_here(id, object.index))
+    }
+
+    /// Takes the code of all functions that stay, in the order of their symbols.
+    pub(super) fn take_code(&mut self) {
+        for object in Rc::clone(&self.objects).iter() {
+            for (index, (symbol, _)) in (0u32..).zip(&object.symbols) {
+                let Some(id) = object.entity(index).filter(|_| symbol.r#type() == STT_FUNC) else {
+                    continue;
+                };
+                // a function that took the place of a weak one stands where that did
+                let entity = &self.entities[id];
+                let here = entity.origin == Some(object.index)
+                    && object.section_of(index).is_some()
+                    && self.calls.kept.contains(&id)
+                    && !entity.inner;
+                let Some(place) = entity.place.filter(|_| here) else { continue };
+                let Some((number, source)) = place.section.zip(self.objects.get(place.object))
+                else {
+                    continue;
+                };
+                let Some(section) = source.section(number) else { continue };
+                let header = section.header;
+                let name = section.name.as_bytes();
+                let out = self.outs.push(Out {
+                    flags: header.flags.bits(),
+                    link: super::out::Link::Symbols,
+                    info: Info::Symbol(id, header.info & !super::resolve::SYMBOL_OF_TEXT),
+                    data: section.data.to_vec(),
+                    ..Out::new(name, Class::Text, SHT_PROGBITS, header.alignment)
+                });
+                self.places.insert((place.object, number), (out, 0));
+                self.texts.push((id, out));
+            }
+        }
+    }
+
+    /// Puts variables of all objects together: each object's sections whole, in order.
+    pub(super) fn take_variables(&mut self) {
+        for (role, class, r#type) in [
+            (Role::Initialized, Class::Initialized, SHT_PROGBITS),
+            (Role::Zeroed, Class::NoBits, SHT_NOBITS),
+            (Role::Constants, Class::Banks, SHT_PROGBITS),
+        ] {
+            let mut out = None;
+            for object in Rc::clone(&self.objects).iter() {
+                for (number, section) in object.with_role(role) {
+                    let header = section.header;
+                    let id = *out.get_or_insert_with(|| {
+                        self.outs.push(Out {
+                            flags: header.flags.bits(),
+                            ..Out::new(section.name.as_bytes(), class, r#type, 1)
+                        })
+                    });
+                    let offset = match role {
+                        Role::Zeroed => self.outs[id].reserve(header.size, header.alignment),
+                        _ => self.outs[id].append(section.data, header.alignment),
+                    };
+                    self.places.insert((object.index, number), (id, offset));
+                }
+            }
+            if role == Role::Zeroed {
+                self.take_common(out);
+            }
+        }
+        let ids: Vec<_> = self.entities.iter().map(|(id, _)| id).collect();
+        for id in ids {
+            let entity = &self.entities[id];
+            let section = entity.place.and_then(|place| Some((place.object, place.section?)));
+            if let Some((_, offset)) = section.and_then(|section| self.places.get(&section)) {
+                let value = entity.symbol.value.wrapping_add(*offset);
+                self.entities[id].value = value;
+            }
+        }
+    }
+
+    /// Gives common variables their room behind the others.
+    fn take_common(&mut self, mut out: Option<OutId>) {
+        let mut common: Vec<_> = self
+            .entities
+            .iter()
+            .filter(|(_, entity)| entity.kind == Kind::Variable)
+            .filter_map(|(id, entity)| {
+                let place = entity.place.filter(|_| entity.common.is_some())?;
+                Some((place.object, id, entity.common?, entity.symbol.size))
+            })
+            .collect();
+        // each where the object with the largest one stands
+        common.sort_by_key(|one| (one.0, one.1));
+        for (_, id, alignment, size) in common {
+            let section = *out.get_or_insert_with(|| {
+                self.outs.push(Out {
+                    flags: 3, // SHF_WRITE | SHF_ALLOC
+                    ..Out::new(b".nv.global", Class::NoBits, SHT_NOBITS, 1)
+                })
+            });
+            self.entities[id].value = self.outs[section].reserve(size, alignment);
+        }
+    }
+
+    /// Copies the parameter banks of kernels that stay.
+    pub(super) fn take_parameters(&mut self) {
+        let class = if self.sm >= 100 { Class::LateBanks } else { Class::Banks };
+        for object in Rc::clone(&self.objects).iter() {
+            for (number, section) in object.with_role(Role::Parameters) {
+                let text = section.header.info;
+                if self.function_here(object, text).is_none() {
+                    continue;
+                }
+                let Some(&(text, _)) = self.places.get(&(object.index, text)) else { continue };
+                let out = self.outs.push(Out {
+                    flags: section.header.flags.bits(),
+                    info: Info::Section(text),
+                    data: section.data.to_vec(),
+                    ..Out::new(
+                        section.name.as_bytes(),
+                        class,
+                        SHT_PROGBITS,
+                        section.header.alignment,
+                    )
+                });
+                self.places.insert((object.index, number), (out, 0));
+            }
+        }
+    }
+
+    /// Checks that all constants fit their bank.
+    pub(super) fn check_constants(&self) -> Result<(), LinkError> {
+        let limit = 0x1_0000;
+        let bank = self.outs.iter().find(|(_, out)| out.name == b".nv.constant3");
+        match bank.map(|(_, out)| out.size()).filter(|&size| size > limit) {
+            Some(size) => Err(LinkError::new(
+                0,
+                super::error::LinkErrorKind::ConstantsTooLarge { size, limit },
+            )),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What describes the rest: symbols, attributes, the call graph, notes.
+
+use super::error::LinkError;
+use super::info::Numbers;
+use super::object::Role;
+use super::out::{Class, Info, Link, Out, OutId};
+use super::resolve::EntityId;
+use super::state::State;
+use super::strings::Strings;
+use super::write::{self, Sections};
+use super::{notes, order};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use elf_core::names::{
+    SHT_CUDA_CALLGRAPH, SHT_CUDA_COMPAT_INFO, SHT_CUDA_INFO, SHT_CUDA_PROTOTYPE,
+    SHT_CUDA_RELOCINFO, SHT_NOTE, SHT_STRTAB, SHT_SYMTAB,
+};
+use nvinfo::{Attributes, Value};
+
+/// How the driver is to fill `R_CUDA_ABS55_16_34`: `.nv.rel.action`, up to `sm_90`.
+const RELOCATION_ACTIONS: [u8; 16] =
+    [0x73, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x25, 0, 0x05, 0x36];
+
+/// Sections that are filled once symbols have numbers.
+struct Tables {
+    strings: OutId,
+    symbols: OutId,
+    module: OutId,
+    /// Section of the object, function, section of the linked file.
+    infos: Vec<((usize, u32), EntityId, OutId)>,
+    calls: OutId,
+    prototypes: Option<OutId>,
+    /// Position in the list of records.
+    records: BTreeMap<OutId, usize>,
+}
+
+impl State<'_> {
+    /// Makes all tables and gives the file; `flags` are those of the objects' headers.
+    pub(super) fn finish(mut self, flags: u32) -> Result<Vec<u8>, LinkError> {
+        let tables = self.make_tables();
+        let symbols: order::Symbols = self.symbols();
+        let sections = Sections::of(&self.outs, &symbols);
+        let numbers: Numbers =
+            (0u32..).zip(&symbols.all).filter_map(|(at, one)| Some((one.meaning?, at))).collect();
+        let mut strings = Strings::new();
+        self.prototypes().for_each(|(_, text)| {
+            strings.add(text);
+        });
+        self.outs[tables.module].data = self.module_info(&numbers)?;
+        for &(source, function, out) in &tables.infos {
+            self.outs[out].data = self.function_info(source, function, &numbers)?;
+        }
+        self.outs[tables.calls].data = self.call_graph(&numbers, &mut strings);
+        if let Some(out) = tables.prototypes {
+            self.outs[out].data = self.prototype_table(&numbers, &mut strings);
+        }
+        for (&out, &list) in &tables.records {
+            if let Some((_, _, list)) = self.records.get(list) {
+                self.outs[out].data = write::records(list, &numbers);
+            }
+        }
+        self.outs[tables.symbols].data = write::symbol_table(&symbols, &sections, &mut strings);
+        self.outs[tables.strings].data = strings.into_bytes();
+        Ok(write::file(&self.outs, &sections, &numbers, (flags, symbols.locals, self.sm)))
+    }
+
+    fn make_tables(&mut self) -> Tables {
+        let symbol_linked =
+            |outs: &mut super::out::Outs, out: Out| outs.push(Out { link: Link::Symbols, ..out });
+        let outs = &mut self.outs;
+        outs.push(Out::new(b".shstrtab", Class::SectionNames, SHT_STRTAB, 1));
+        let strings = outs.push(Out::new(b".strtab", Class::Strings, SHT_STRTAB, 1));
+        let symbols = outs.push(Out {
+            link: Link::Strings,
+            info: Info::Locals,
+            entry_size: 24,
+            ..Out::new(b".symtab", Class::Symbols, SHT_SYMTAB, 8)
+        });
+        let module =
+            symbol_linked(outs, Out::new(b".nv.info", Class::ModuleInfo, SHT_CUDA_INFO, 4));
+        let graph = Out::new(b".nv.callgraph", Class::CallGraph, SHT_CUDA_CALLGRAPH, 4);
+        let calls = symbol_linked(outs, Out { entry_size: 8, ..graph });
+        if self.sm < 100 {
+            self.outs.push(Out {
+                entry_size: 8,
+                data: RELOCATION_ACTIONS.into(),
+                ..Out::new(b".nv.rel.action", Class::RelocationActions, SHT_CUDA_RELOCINFO, 8)
+            });
+        }
+        let has_prototypes = self.prototypes().next().is_some();
+        let prototypes = has_prototypes.then(|| {
+            let table = Out::new(b".nv.prototype", Class::Prototypes, SHT_CUDA_PROTOTYPE, 4);
+            symbol_linked(&mut self.outs, Out { entry_size: 8, ..table })
+        });
+        self.notes();
+        let sources = self.info_sections();
+        let mut infos = Vec::new();
+        for (source, function, text) in sources {
+            let name = [b".nv.info.", self.entities[function].name.as_bytes()].concat();
+            let out = Out {
+                flags: 0x40, // SHF_INFO_LINK
+                info: Info::Section(text),
+                ..Out::new(&name, Class::Info, SHT_CUDA_INFO, 4)
+            };
+            infos.push((source, function, symbol_linked(&mut self.outs, out)));
+        }
+        let records = self.record_sections();
+        Tables { strings, symbols, module, infos, calls, prototypes, records }
+    }
+
+    /// The linker's note and those of all objects; what the first object says of itself.
+    fn notes(&mut self) {
+        let mut tools = notes::tool(self.sm);
+        let (mut tool_flags, mut first) = (0, Vec::new());
+        for object in self.objects.iter() {
+            for (_, section) in object.with_role(Role::ToolNote) {
+                tool_flags = section.header.flags.bits();
+                tools.extend_from_slice(section.data);
+                tools.resize(tools.len().next_multiple_of(4), 0);
+            }
+        }
+        self.outs.push(Out {
+            flags: tool_flags,
+            data: tools,
+            ..Out::new(b".note.nv.tkinfo", Class::ToolNote, SHT_NOTE, 4)
+        });
+        if let Some(object) = self.objects.first() {
+            for (role, class, r#type) in [
+                (Role::CudaNote, Class::CudaNote, SHT_NOTE),
+                (Role::Compat, Class::Compat, SHT_CUDA_COMPAT_INFO),
+            ] {
+                if let Some((_, section)) = object.with_role(role).next() {
+                    let name = section.name.as_bytes();
+                    let is_note = role == Role::CudaNote;
+                    first.push(Out {
+                        flags: section.header.flags.bits(),
+                        link: if is_note { Link::ToolNote } else { Link::None },
+                        info: if is_note { Info::Compat } else { Info::None },
+                        data: if is_note {
+                            section.data.to_vec()
+                        } else {
+                            self.compat(section.data)
+                        },
+                        ..Out::new(name, class, r#type, section.header.alignment)
+                    });
+                }
+            }
+        }
+        for out in first {
+            self.outs.push(out);
+        }
+    }
+
+    /// `.nv.compat`: the first object's, each number of a byte the largest of all objects.
+    fn compat(&self, first: &[u8]) -> Vec<u8> {
+        let mut data = first.to_vec();
+        for row in Attributes::new(first, 0).flatten() {
+            let Value::Byte(value, _) = row.value else { continue };
+            let mut most = value;
+            for object in self.objects.iter() {
+                let others = object.with_role(Role::Compat);
+                for other in
+                    others.flat_map(|(_, section)| Attributes::new(section.data, 0)).flatten()
+                {
+                    if let (true, Value::Byte(value, _)) = (other.number == row.number, other.value)
+                    {
+                        most = most.max(value);
+                    }
+                }
+            }
+            let place = usize::try_from(row.value_at()).ok().and_then(|at| data.get_mut(at));
+            place.into_iter().for_each(|byte| *byte = most);
+        }
+        data
+    }
+}

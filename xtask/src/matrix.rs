@@ -1,0 +1,430 @@
+//! `test-matrix`: every target, crate and feature set in one table.
+//!
+//! A cell that cannot be tried because something is missing is a failure that says what to install: nothing is skipped in
+//! silence. Without `--full`, what only repeats is left out: features on machines beside this one, tests of feature sets,
+//! proofs on all bare targets.
+
+use std::fmt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::bare::Toolchain;
+use crate::bare_metal;
+use crate::layers::{self, Package};
+use crate::targets::{self, HOST, Kind, TARGETS, Target};
+use crate::task::{Run, Told};
+use crate::test::Total;
+use crate::tool::output;
+use crate::workspace::Workspace;
+use crate::{TASKS, no_panic, task};
+
+/// Arguments of `test-matrix`.
+#[derive(clap::Args)]
+pub(crate) struct TestMatrix {
+    /// Install what is missing: packages of Debian, and libraries
+    #[arg(long)]
+    install: bool,
+    /// Only this target; `features`, `lowest`, `no-panic`, `bare-metal` and `size` name the other rows
+    #[arg(long)]
+    only: Vec<String>,
+    /// Everything, also what takes long and finds little
+    #[arg(long)]
+    full: bool,
+}
+
+/// Features that need an operating system, or a C compiler for the target.
+const HOSTED: &[(&str, &str)] = &[("fatbin", "libzstd")];
+/// Crates that are no libraries to be used by others.
+const TOOLS: &[&str] = &["xtask", "benches"];
+/// The executor.
+const EXECUTOR: &str = "exec-host";
+/// Targets for which freedom from panics is proved without `--full`: 64 and 32 bits.
+const PROVED: &[&str] = &["x86_64-unknown-none", "thumbv7em-none-eabihf"];
+
+/// What came of one try.
+enum Outcome {
+    /// What was done.
+    Good(String),
+    /// What went wrong.
+    Bad(String),
+}
+
+/// A cell of the table.
+struct Cell {
+    row: String,
+    crates: Vec<String>,
+    features: String,
+    outcome: Outcome,
+    time: Duration,
+}
+
+impl Run for TestMatrix {
+    fn run(self, workspace: &Workspace) -> Result<()> {
+        let named = ["features", "lowest", "no-panic", "bare-metal", "size"];
+        for name in &self.only {
+            if !named.contains(&name.as_str()) && !TARGETS.iter().any(|target| target.name == name)
+            {
+                bail!("no row {name}; there are {}, {}", names(), named.join(", "));
+            }
+        }
+        let chosen: Vec<&Target> =
+            TARGETS.iter().filter(|target| self.wants(target.name)).collect();
+        if self.install {
+            targets::install(workspace, &chosen)?;
+        }
+        let mut matrix = Matrix {
+            workspace,
+            full: self.full,
+            packages: layers::packages(workspace)?,
+            lower: no_panic::crates(workspace),
+            cells: Vec::new(),
+        };
+        for target in chosen {
+            match &target.kind {
+                Kind::Bare => matrix.build(target),
+                Kind::Tests { .. } => matrix.test(target),
+            }
+        }
+        if self.wants("features") {
+            matrix.features();
+        }
+        if self.wants("lowest") {
+            matrix.lowest();
+        }
+        for target in TARGETS.iter().filter(|target| matches!(target.kind, Kind::Bare)) {
+            let always = PROVED.contains(&target.name) && self.wants("no-panic");
+            let linked = target.name.ends_with("-none") || target.name.contains("-none-");
+            if always
+                || (self.full && linked && (self.wants("no-panic") || self.wants(target.name)))
+            {
+                matrix.task("no-panic", &["no-panic", "--target", target.name]);
+            }
+        }
+        for machine in bare_metal::MACHINES {
+            if self.wants("bare-metal") || self.only.iter().any(|name| name == machine.target) {
+                matrix.task("bare-metal", &["bare-metal", machine.target]);
+            }
+        }
+        if self.wants("size") {
+            matrix.task("size", &["size"]);
+        }
+        println!("\n{}", Table(&matrix.cells));
+        let bad =
+            matrix.cells.iter().filter(|cell| matches!(cell.outcome, Outcome::Bad(_))).count();
+        println!("{} cells, {bad} bad", matrix.cells.len());
+        if bad > 0 { Err(Told.into()) } else { Ok(()) }
+    }
+}
+
+impl TestMatrix {
+    fn wants(&self, row: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| name == row)
+    }
+}
+
+fn names() -> String {
+    TARGETS.iter().map(|target| target.name).collect::<Vec<_>>().join(", ")
+}
+
+/// The table while it grows.
+struct Matrix<'a> {
+    workspace: &'a Workspace,
+    full: bool,
+    packages: Vec<Package>,
+    lower: Vec<&'static str>,
+    cells: Vec<Cell>,
+}
+
+impl Matrix<'_> {
+    /// Tries something and notes what came of it.
+    fn try_cell(
+        &mut self,
+        row: &str,
+        name: &str,
+        features: &str,
+        attempt: impl FnOnce() -> Result<String>,
+    ) {
+        eprintln!("==> {row}: {name}, {features}");
+        let start = Instant::now();
+        let outcome = match attempt() {
+            Ok(what) => Outcome::Good(what),
+            Err(error) => {
+                let text = format!("{error:#}");
+                eprintln!("{text}");
+                Outcome::Bad(text.lines().next().unwrap_or_default().to_owned())
+            }
+        };
+        let cell = Cell {
+            row: row.to_owned(),
+            crates: vec![name.to_owned()],
+            features: features.to_owned(),
+            outcome,
+            time: start.elapsed(),
+        };
+        self.cells.push(cell);
+    }
+
+    /// `cargo` of the toolchain that has the libraries of `target`, its output apart from that of other tasks.
+    fn cargo(&self, toolchain: &Toolchain, target: &Target) -> Result<Command> {
+        let mut cargo = toolchain.cargo();
+        cargo
+            .current_dir(self.workspace.root())
+            .env("CARGO_TARGET_DIR", self.workspace.kept("matrix")?);
+        target.configure(&mut cargo);
+        // Emulated tests take longer than their optimisation; checks of overflow and assertions stay.
+        if matches!(&target.kind, Kind::Tests { runner: Some(_), .. }) {
+            cargo.env("CARGO_PROFILE_DEV_OPT_LEVEL", "2").env("CARGO_PROFILE_DEV_DEBUG", "0");
+        }
+        Ok(cargo)
+    }
+
+    /// Builds every lower crate for a bare target.
+    fn build(&mut self, target: &Target) {
+        for name in self.lower.clone() {
+            let mut sets = vec![String::new()];
+            if self.full {
+                sets.extend(
+                    self.feature_sets(name).into_iter().filter(|set| !is_hosted(name, set)),
+                );
+            }
+            for set in sets {
+                let cargo = ready(target).and_then(|toolchain| self.cargo(&toolchain, target));
+                self.try_cell(target.name, name, show(&set), || {
+                    let arguments =
+                        ["build", "--quiet", "--package", name, "--target", target.name];
+                    output(cargo?.args(arguments).args([
+                        "--no-default-features",
+                        "--features",
+                        &set,
+                    ]))?;
+                    Ok("built".to_owned())
+                });
+            }
+        }
+    }
+
+    /// Runs the tests of the lower crates, and of the executor where it can work.
+    fn test(&mut self, target: &Target) {
+        let Kind::Tests { runner, executor, .. } = &target.kind else { return };
+        let how = runner.as_ref().map_or("this machine", |runner| runner.name);
+        let mut crates = self.lower.clone();
+        if *executor && self.packages.iter().any(|package| package.name == EXECUTOR) {
+            crates.push(EXECUTOR);
+        }
+        for name in crates {
+            let cargo = ready(target).and_then(|toolchain| self.cargo(&toolchain, target));
+            self.try_cell(target.name, name, show(""), || {
+                tests(cargo?, name, target.name, "", how)
+            });
+        }
+    }
+
+    /// Every crate alone: without features, with each, with all.
+    fn features(&mut self) {
+        let Some(target) = TARGETS.iter().find(|target| target.name == HOST) else { return };
+        let names: Vec<String> = self.packages.iter().map(|package| package.name.clone()).collect();
+        for name in names.iter().filter(|name| !TOOLS.contains(&name.as_str())) {
+            let sets = [String::new()].into_iter().chain(self.feature_sets(name));
+            for set in sets.collect::<Vec<_>>() {
+                let cargo = self.cargo(&Toolchain::Own, target);
+                let full = self.full;
+                self.try_cell("features", name, show(&set), || {
+                    if full {
+                        return tests(cargo?, name, HOST, &set, "this machine");
+                    }
+                    let arguments =
+                        ["check", "--quiet", "--package", name, "--no-default-features"];
+                    output(cargo?.args(arguments).args(["--features", &set]))?;
+                    Ok("checked".to_owned())
+                });
+            }
+        }
+    }
+
+    /// The lowest version of Rust that the manifest promises.
+    fn lowest(&mut self) {
+        let workspace = self.workspace;
+        self.try_cell("lowest Rust", "all", "all", || {
+            let manifest = std::fs::read_to_string(workspace.root().join("Cargo.toml"))?;
+            let manifest: toml::Value = toml::from_str(&manifest)?;
+            let version = manifest.get("workspace").and_then(|table| table.get("package"));
+            let version =
+                version.and_then(|table| table.get("rust-version")).and_then(toml::Value::as_str);
+            let version = version.context("Cargo.toml: no rust-version")?;
+            let own = Toolchain::Own.version()?;
+            let mut cargo = if own
+                .strip_prefix("rustc ")
+                .is_some_and(|own| own.starts_with(version))
+            {
+                Toolchain::Own.cargo()
+            } else {
+                let full = [version, &"0".repeat(usize::from(version.matches('.').count() == 1))]
+                    .into_iter()
+                    .filter(|part| !part.is_empty())
+                    .collect::<Vec<_>>()
+                    .join(".");
+                let mut rustup = Command::new("rustup");
+                rustup.args(["run", &full, "cargo"]);
+                output(Command::new("rustup").args(["run", &full, "rustc", "-V"])).with_context(
+                    || format!("Rust {full} is missing: rustup toolchain install {full}"),
+                )?;
+                rustup.env_remove("RUSTC").env_remove("RUSTDOC");
+                rustup
+            };
+            cargo.current_dir(workspace.root()).env("CARGO_TARGET_DIR", workspace.kept("matrix")?);
+            output(cargo.args([
+                "check",
+                "--quiet",
+                "--workspace",
+                "--all-targets",
+                "--all-features",
+            ]))?;
+            Ok(format!("checked with {version}"))
+        });
+    }
+
+    /// Another task as a cell.
+    fn task(&mut self, row: &str, words: &[&str]) {
+        let workspace = self.workspace;
+        let of = words.last().copied().filter(|_| words.len() > 1).unwrap_or("all");
+        self.try_cell(row, of, show(""), || {
+            let task = task::find(TASKS, words.first().copied().unwrap_or_default())?;
+            task.run(&task.command().try_get_matches_from(words)?, workspace)?;
+            Ok("passed".to_owned())
+        });
+    }
+
+    /// Every feature alone, and all together if there are several.
+    fn feature_sets(&self, name: &str) -> Vec<String> {
+        let Some(package) = self.packages.iter().find(|package| package.name == name) else {
+            return Vec::new();
+        };
+        let single: Vec<String> =
+            package.features.keys().filter(|name| *name != "default").cloned().collect();
+        let all = single.join(",");
+        let together = (single.len() > 1).then_some(all);
+        single.into_iter().chain(together).collect()
+    }
+}
+
+/// A feature set in the table.
+fn show(set: &str) -> &str {
+    if set.is_empty() { "none" } else { set }
+}
+
+fn is_hosted(name: &str, set: &str) -> bool {
+    set.split(',').any(|feature| HOSTED.contains(&(name, feature)))
+}
+
+/// The toolchain for `target`, if all that it needs is there.
+fn ready(target: &Target) -> Result<Toolchain> {
+    let missing = target.missing();
+    if !missing.is_empty() {
+        let mut packages: Vec<&str> = missing.iter().map(|tool| tool.package).collect();
+        packages.dedup();
+        bail!(
+            "missing: apt-get install {}, or cargo xtask test-matrix --install",
+            packages.join(" ")
+        );
+    }
+    Toolchain::of(target.name)
+}
+
+/// Runs the tests of one crate and counts them.
+fn tests(mut cargo: Command, name: &str, target: &str, set: &str, how: &str) -> Result<String> {
+    cargo.args(["test", "--package", name, "--target", target, "--no-fail-fast"]);
+    cargo.args(["--no-default-features", "--features", set, "--", "--show-output"]);
+    let outcome = cargo.output().context("cannot run cargo")?;
+    let text = String::from_utf8_lossy(&outcome.stdout).into_owned();
+    let mut total = Total::default();
+    text.lines().for_each(|line| total.read(line));
+    if !outcome.status.success() {
+        let errors = String::from_utf8_lossy(&outcome.stderr).into_owned();
+        bail!("{total}: {}\n{text}\n{errors}", outcome.status);
+    }
+    Ok(format!("{total} on {how}"))
+}
+
+/// The cells as a table: those of one row that only differ in the crate share a line.
+struct Table<'a>(&'a [Cell]);
+
+impl fmt::Display for Table<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut lines: Vec<(&str, Vec<&str>, &str, String, Duration)> = Vec::new();
+        for cell in self.0 {
+            let outcome = match &cell.outcome {
+                Outcome::Good(what) => what.clone(),
+                Outcome::Bad(what) => format!("FAILED: {what}"),
+            };
+            let crates = cell.crates.iter().map(String::as_str);
+            let same = lines
+                .iter_mut()
+                .find(|line| line.0 == cell.row && line.2 == cell.features && line.3 == outcome);
+            match same {
+                Some(line) => {
+                    line.1.extend(crates);
+                    line.4 += cell.time;
+                }
+                None => {
+                    lines.push((&cell.row, crates.collect(), &cell.features, outcome, cell.time))
+                }
+            }
+        }
+        writeln!(f, "| target | crate | features | result | seconds |\n|---|---|---|---|---:|")?;
+        for (row, crates, features, outcome, time) in lines {
+            let seconds = time.as_secs_f64();
+            writeln!(
+                f,
+                "| {row} | {} | {features} | {outcome} | {seconds:.1} |",
+                crates.join(" ")
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(row: &str, name: &str, outcome: Outcome) -> Cell {
+        let time = Duration::from_millis(500);
+        Cell {
+            row: row.to_owned(),
+            crates: vec![name.to_owned()],
+            features: "none".to_owned(),
+            outcome,
+            time,
+        }
+    }
+
+    #[test]
+    fn what_differs_has_a_line_of_its_own() {
+        let good = || Outcome::Good("built".to_owned());
+        let cells = [
+            cell("one", "a", good()),
+            cell("one", "b", good()),
+            cell("one", "c", Outcome::Bad("broken".to_owned())),
+            cell("two", "a", good()),
+        ];
+        let table = Table(&cells).to_string();
+        let lines: Vec<&str> = table.lines().skip(2).collect();
+        assert_eq!(
+            lines,
+            [
+                "| one | a b | none | built | 1.0 |",
+                "| one | c | none | FAILED: broken | 0.5 |",
+                "| two | a | none | built | 0.5 |",
+            ]
+        );
+    }
+
+    #[test]
+    fn sets_that_need_a_host() {
+        assert!(is_hosted("fatbin", "alloc,libzstd"));
+        assert!(!is_hosted("fatbin", "alloc,zstd"));
+        assert!(!is_hosted("elf-layout", "alloc"));
+    }
+}

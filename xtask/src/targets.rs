@@ -1,0 +1,300 @@
+//! The targets of the matrix: what each needs, and how to get it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::bare::Toolchain;
+use crate::tool::{Tool, output, run};
+use crate::workspace::Workspace;
+
+/// A machine that code is made for.
+pub(crate) struct Target {
+    /// Its triple.
+    pub(crate) name: &'static str,
+    /// What shows that the code works.
+    pub(crate) kind: Kind,
+}
+
+/// What shows that the code works.
+pub(crate) enum Kind {
+    /// That it compiles: there is no standard library.
+    Bare,
+    /// Its tests, which pass.
+    Tests {
+        /// Compiler and C library; none for this machine itself.
+        linker: Option<Tool<'static>>,
+        /// What runs programs.
+        runner: Option<Runner>,
+        /// Whether code can be loaded and called, so that the executor is tested too.
+        executor: bool,
+    },
+}
+
+/// What runs programs of another machine.
+pub(crate) struct Runner {
+    /// Words of the command.
+    pub(crate) words: &'static [&'static str],
+    /// The program, and what brings it.
+    pub(crate) tool: Tool<'static>,
+    /// A file that must be there, and what brings it.
+    pub(crate) library: Tool<'static>,
+    /// How to call it in the table.
+    pub(crate) name: &'static str,
+}
+
+/// This machine.
+pub(crate) const HOST: &str = "x86_64-unknown-linux-gnu";
+
+const fn bare(name: &'static str) -> Target {
+    Target { name, kind: Kind::Bare }
+}
+
+const fn emulated(
+    name: &'static str,
+    linker: Tool<'static>,
+    runner: Runner,
+    executor: bool,
+) -> Target {
+    Target { name, kind: Kind::Tests { linker: Some(linker), runner: Some(runner), executor } }
+}
+
+/// Every target. An emulated program that hangs is ended after five minutes.
+pub(crate) const TARGETS: &[Target] = &[
+    bare("x86_64-unknown-none"),
+    bare("aarch64-unknown-none"),
+    bare("thumbv6m-none-eabi"),
+    bare("thumbv7em-none-eabihf"),
+    bare("riscv32imac-unknown-none-elf"),
+    bare("riscv64gc-unknown-none-elf"),
+    bare("wasm32-unknown-unknown"),
+    bare("x86_64-unknown-uefi"),
+    Target { name: HOST, kind: Kind::Tests { linker: None, runner: None, executor: true } },
+    emulated(
+        "aarch64-unknown-linux-gnu",
+        Tool::new("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+        Runner {
+            words: &["timeout", "300", "qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"],
+            tool: Tool::new("qemu-aarch64", "qemu-user"),
+            library: Tool::new("/usr/aarch64-linux-gnu/lib/libc.so.6", "libc6-dev-arm64-cross"),
+            name: "qemu-aarch64",
+        },
+        true,
+    ),
+    // The processor here runs 32-bit code itself; qemu-i386 hangs in the test harness.
+    emulated(
+        "i686-unknown-linux-gnu",
+        Tool::new("i686-linux-gnu-gcc", "gcc-i686-linux-gnu"),
+        Runner {
+            words: &[
+                "timeout",
+                "300",
+                "/usr/i686-linux-gnu/lib/ld-linux.so.2",
+                "--library-path",
+                "/usr/i686-linux-gnu/lib",
+            ],
+            tool: Tool::new("timeout", "coreutils"),
+            library: Tool::new("/usr/i686-linux-gnu/lib/ld-linux.so.2", "libc6-dev-i386-cross"),
+            name: "this processor",
+        },
+        false,
+    ),
+    emulated(
+        "s390x-unknown-linux-gnu",
+        Tool::new("s390x-linux-gnu-gcc", "gcc-s390x-linux-gnu"),
+        Runner {
+            words: &["timeout", "300", "qemu-s390x", "-L", "/usr/s390x-linux-gnu"],
+            tool: Tool::new("qemu-s390x", "qemu-user"),
+            library: Tool::new("/usr/s390x-linux-gnu/lib/libc.so.6", "libc6-dev-s390x-cross"),
+            name: "qemu-s390x",
+        },
+        false,
+    ),
+    emulated(
+        "powerpc-unknown-linux-gnu",
+        Tool::new("powerpc-linux-gnu-gcc", "gcc-powerpc-linux-gnu"),
+        Runner {
+            words: &["timeout", "300", "qemu-ppc", "-L", "/usr/powerpc-linux-gnu"],
+            tool: Tool::new("qemu-ppc", "qemu-user"),
+            library: Tool::new("/usr/powerpc-linux-gnu/lib/libc.so.6", "libc6-dev-powerpc-cross"),
+            name: "qemu-ppc",
+        },
+        false,
+    ),
+];
+
+impl Target {
+    /// What is missing on this machine to build for this target and to test it.
+    pub(crate) fn missing(&self) -> Vec<Tool<'static>> {
+        let Kind::Tests { linker, runner, .. } = &self.kind else { return Vec::new() };
+        let mut missing: Vec<Tool<'static>> = Vec::new();
+        let runner_tool = runner.as_ref().map(|runner| runner.tool);
+        let programs = linker.iter().copied().chain(runner_tool);
+        missing.extend(programs.filter(|tool| !matches!(tool.version(), Ok(Some(_)))));
+        let library = runner.as_ref().map(|runner| runner.library);
+        missing.extend(library.filter(|library| !Path::new(library.program).exists()));
+        missing
+    }
+
+    /// Sets what `cargo` must know to link and run programs of this target.
+    pub(crate) fn configure<'a>(&self, cargo: &'a mut Command) -> &'a mut Command {
+        let variable = |what: &str| {
+            format!("CARGO_TARGET_{}_{what}", self.name.replace('-', "_").to_uppercase())
+        };
+        if let Kind::Tests { linker, runner, .. } = &self.kind {
+            if let Some(linker) = linker {
+                cargo.env(variable("LINKER"), linker.program);
+                // For build scripts that compile C.
+                cargo.env(format!("CC_{}", self.name.replace('-', "_")), linker.program);
+            }
+            if let Some(runner) = runner {
+                cargo.env(variable("RUNNER"), runner.words.join(" "));
+            }
+        }
+        cargo
+    }
+}
+
+/// What every part of the matrix needs beside what targets need.
+const SHARED: &[&str] =
+    &["rustc-web", "cargo-web", "rust-web-src", "libstd-rust-web-dev", "lld-19", "llvm-19"];
+
+/// Gets what is missing for `targets`: packages of Debian, then libraries.
+///
+/// # Errors
+/// If something cannot be had.
+pub(crate) fn install(workspace: &Workspace, targets: &[&Target]) -> Result<()> {
+    let foreign: Vec<&Target> =
+        targets.iter().copied().filter(|target| target.name != HOST).collect();
+    let mut packages: Vec<&str> =
+        foreign.iter().flat_map(|target| target.missing()).map(|tool| tool.package).collect();
+    let without: Vec<&Target> = foreign
+        .into_iter()
+        .filter(|target| Toolchain::of(target.name).is_err() && !rustup_has(target.name))
+        .collect();
+    let shared =
+        SHARED.iter().copied().filter(|package| !without.is_empty() || package.starts_with('l'));
+    packages.extend(shared.filter(|package| !is_installed(package)));
+    let emulators = crate::bare_metal::MACHINES.iter();
+    let emulators =
+        emulators.filter(|machine| targets.iter().any(|target| target.name == machine.target));
+    packages.extend(
+        emulators.map(|machine| machine.emulator.package).filter(|package| !is_installed(package)),
+    );
+    packages.sort_unstable();
+    packages.dedup();
+    if !packages.is_empty() {
+        // Debian's qemu-system would remove an older qemu-utils that is not named.
+        if packages.iter().any(|package| package.starts_with("qemu-system")) {
+            packages.push("qemu-utils");
+        }
+        let options = ["-q", "-o", "DPkg::Lock::Timeout=600", "-o", "Acquire::Retries=3"];
+        run(as_root("apt-get").args(options).arg("update"))?;
+        run(as_root("apt-get")
+            .args(options)
+            .args(["install", "-y", "--no-install-recommends"])
+            .args(&packages)
+            .env("DEBIAN_FRONTEND", "noninteractive"))?;
+    }
+    for target in without {
+        build_libraries(workspace, target.name)?;
+    }
+    Ok(())
+}
+
+fn is_installed(package: &str) -> bool {
+    let mut query = Command::new("dpkg-query");
+    query.args(["-W", "-f=${db:Status-Abbrev}", package]);
+    output(&mut query).is_ok_and(|status| status.stdout.starts_with(b"ii"))
+}
+
+/// `program`, by way of `sudo` unless this is root.
+fn as_root(program: &str) -> Command {
+    let root = output(Command::new("id").arg("-u")).is_ok_and(|id| id.stdout.trim_ascii() == b"0");
+    if root {
+        return Command::new(program);
+    }
+    let mut command = Command::new("sudo");
+    command.arg(program);
+    command
+}
+
+/// Whether rustup brings the libraries of this target, where its server can be reached.
+fn rustup_has(target: &str) -> bool {
+    let mut rustup = Command::new("timeout");
+    output(rustup.args(["60", "rustup", "target", "add", target])).is_ok()
+        && Toolchain::Own.has(target)
+}
+
+/// Builds the library of Debian's compiler for `target` from its source and makes it part of the compiler's own.
+fn build_libraries(workspace: &Workspace, target: &str) -> Result<()> {
+    let parts = if target.contains("-linux-") {
+        "std,panic_unwind,panic_abort,proc_macro,test"
+    } else {
+        "core,alloc,panic_abort"
+    };
+    let seed = workspace.scratch("library-seed")?;
+    fs::create_dir_all(seed.join("src"))?;
+    fs::write(seed.join("src").join("lib.rs"), "#![no_std]\n")?;
+    fs::write(
+        seed.join("Cargo.toml"),
+        "[package]\nname = \"seed\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n[workspace]\n\n[profile.release]\nopt-level = 3\n",
+    )?;
+    run(Toolchain::Debian
+        .cargo()
+        .current_dir(&seed)
+        .args(["build", "--quiet", "--release", "--target", target])
+        .arg(format!("-Zbuild-std={parts}"))
+        .env("CARGO_TARGET_DIR", seed.join("target"))
+        // Without it the libraries cannot take part in whole-program optimisation.
+        .env("RUSTFLAGS", "-Cembed-bitcode=yes")
+        .env("RUSTC_BOOTSTRAP", "1"))?;
+    let answer =
+        output(Toolchain::Debian.rustc().args(["--print", "target-libdir", "--target", target]))?;
+    let to = PathBuf::from(String::from_utf8(answer.stdout)?.trim());
+    run(as_root("mkdir").arg("-p").arg(&to))?;
+    let made = seed.join("target").join(target).join("release").join("deps");
+    let mut copied = 0;
+    for file in fs::read_dir(&made).with_context(|| format!("cannot read {}", made.display()))? {
+        let path = file?.path();
+        let name =
+            path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if name.ends_with(".rlib") && !name.starts_with("libseed-") {
+            run(as_root("cp").arg(&path).arg(&to))?;
+            copied += 1;
+        }
+    }
+    if copied == 0 || !Toolchain::Debian.has(target) {
+        bail!("the libraries of {target} were built, and the compiler does not find them");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargo_is_told_linker_and_runner() {
+        let target = TARGETS.iter().find(|target| target.name.starts_with("s390x")).unwrap();
+        let mut command = Command::new("cargo");
+        target.configure(&mut command);
+        let variables: Vec<_> =
+            command.get_envs().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
+        assert!(variables.contains(&"CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_LINKER".to_owned()));
+        assert!(variables.contains(&"CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_RUNNER".to_owned()));
+    }
+
+    #[test]
+    fn every_emulated_machine_is_a_target() {
+        for machine in crate::bare_metal::MACHINES {
+            assert!(
+                TARGETS.iter().any(|target| target.name == machine.target),
+                "{}",
+                machine.target
+            );
+        }
+    }
+}
