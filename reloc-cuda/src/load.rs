@@ -63,7 +63,7 @@ impl<'a, 's> Load<'a, 's> {
             return Err(LoadError::new(0, LoadErrorKind::Storage { needed }));
         };
         let (mut end, mut most) = (0u64, SECTION_ALIGNMENT);
-        for ((index, section), offset) in (0u32..).zip(file.sections()).zip(offsets.iter_mut()) {
+        for ((index, section), offset) in (0..u32::MAX).zip(file.sections()).zip(offsets.iter_mut()) {
             *offset = NOT_LOADED;
             if !is_loaded(file, &section) {
                 continue;
@@ -159,7 +159,7 @@ impl<'a, 's> Load<'a, 's> {
             return refuse(LoadErrorKind::Image { found, needed: self.size });
         };
         image.fill(0);
-        for (index, section) in (0u32..).zip(self.file.sections()) {
+        for (index, section) in (0..u32::MAX).zip(self.file.sections()) {
             if section.r#type == SHT_NOBITS {
                 continue;
             }
@@ -169,7 +169,7 @@ impl<'a, 's> Load<'a, 's> {
                 place.copy_from_slice(data);
             }
         }
-        for (index, section) in (0u32..).zip(self.file.sections()) {
+        for (index, section) in (0..u32::MAX).zip(self.file.sections()) {
             self.relocate(index, &section, image, base, answer)?;
         }
         Ok(())
