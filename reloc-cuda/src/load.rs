@@ -63,7 +63,8 @@ impl<'a, 's> Load<'a, 's> {
             return Err(LoadError::new(0, LoadErrorKind::Storage { needed }));
         };
         let (mut end, mut most) = (0u64, SECTION_ALIGNMENT);
-        for ((index, section), offset) in (0..u32::MAX).zip(file.sections()).zip(offsets.iter_mut()) {
+        for ((index, section), offset) in (0..u32::MAX).zip(file.sections()).zip(offsets.iter_mut())
+        {
             *offset = NOT_LOADED;
             if !is_loaded(file, &section) {
                 continue;
