@@ -17,15 +17,16 @@ use exec_host::{Module, Process};
 
 const SOURCE: &str = "void nothing(void *a, void *b, void *c, long n) {}";
 
-/// Prints the median of so many rounds of so many times.
-fn row(name: &str, times: u32, mut what: impl FnMut()) {
-    let mut rounds: Vec<f64> = (0..41)
-        .map(|_| {
-            let start = Instant::now();
-            (0..times).for_each(|_| what());
-            start.elapsed().as_nanos() as f64 / f64::from(times)
-        })
-        .collect();
+/// Prints the median of many rounds. A round is short, so that on a busy machine most are not interrupted.
+fn row(name: &str, mut what: impl FnMut()) {
+    let mut round = |times: u32| {
+        let start = Instant::now();
+        (0..times).for_each(|_| what());
+        start.elapsed().as_nanos() as f64 / f64::from(times)
+    };
+    let once = (0..5).map(|_| round(20)).fold(f64::INFINITY, f64::min);
+    let times = (100_000.0 / once).clamp(1.0, 100_000.0) as u32;
+    let mut rounds: Vec<f64> = (0..301).map(|_| round(times)).collect();
     rounds.sort_by(f64::total_cmp);
     println!("{name}\t{:.1}", rounds[rounds.len() / 2]);
 }
@@ -41,12 +42,12 @@ fn main() {
     let typed = unsafe { module.get::<Nothing>("nothing") }.expect("a function");
     extern "C" fn local(_: u64, _: u64, _: u64, _: i64) {}
     let floor: Nothing = black_box(local);
-    row("call: floor, a function of this program", 100_000, || floor(1, 2, 3, black_box(4)));
-    row("call: typed", 100_000, || typed(1, 2, 3, black_box(4)));
+    row("call: floor, a function of this program", || floor(1, 2, 3, black_box(4)));
+    row("call: typed", || typed(1, 2, 3, black_box(4)));
     let types = [Type::U64, Type::U64, Type::U64, Type::I64];
     let dynamic = module.dynamic("nothing", &types, Type::Void).expect("a function");
     let values = [Value::U64(1), Value::U64(2), Value::U64(3), Value::I64(4)];
-    row("call: dynamic", 10_000, || {
+    row("call: dynamic", || {
         // SAFETY: it does nothing.
         let _ = black_box(unsafe { dynamic.call(&values) });
     });
@@ -58,7 +59,7 @@ fn main() {
         let program = device.program(&image, "nothing", None).expect("a function");
         let [a, b, c] = [(); 3].map(|()| device.buffer(4096, Spec::new()).expect("memory"));
         let kind = if guard { "guarded program" } else { "program" };
-        row(&format!("call: {kind}, waiting"), 10_000, || {
+        row(&format!("call: {kind}, waiting"), || {
             // SAFETY: it does nothing.
             let _ = black_box(unsafe {
                 program.call(&[&a, &b, &c], &[Value::I64(4)], Launch::ONCE.waiting())
@@ -67,12 +68,12 @@ fn main() {
         if guard {
             continue;
         }
-        row("queue: submit to completion", 200, || {
+        row("queue: submit to completion", || {
             // SAFETY: as above.
             let event = unsafe { program.submit(&[&a, &b, &c], &[Value::I64(4)], Launch::ONCE) };
             let _ = event.expect("an event").wait();
         });
-        row("queue: submit, of 1000", 1, || {
+        row("queue: submit, of 1000", || {
             for _ in 0..1000 {
                 // SAFETY: as above.
                 let _ = black_box(unsafe {
@@ -81,7 +82,7 @@ fn main() {
             }
             device.synchronize().expect("no error");
         });
-        row("load: bytes to first call", 100, || {
+        row("load: bytes to first call", || {
             let image = device.load(&object).expect("an image");
             let program = device.program(&image, "nothing", None).expect("a function");
             // SAFETY: as above.
@@ -89,14 +90,12 @@ fn main() {
                 unsafe { program.call(&[&a, &b, &c], &[Value::I64(4)], Launch::ONCE.waiting()) };
         });
         let allocator = Arc::clone(device.allocator());
-        row("memory: floor, malloc and free", 10_000, || {
-            drop(black_box(Vec::<u8>::with_capacity(4096)))
-        });
-        row("memory: allocate and release, kept", 10_000, || {
+        row("memory: floor, malloc and free", || drop(black_box(Vec::<u8>::with_capacity(4096))));
+        row("memory: allocate and release, kept", || {
             let memory = allocator.allocate(black_box(4096), Spec::new()).expect("memory");
             allocator.release(memory).expect("no error");
         });
-        row("memory: buffer and free, kept", 10_000, || {
+        row("memory: buffer and free, kept", || {
             let buffer = Buffer::new(&allocator, black_box(4096), Spec::new()).expect("memory");
             buffer.free().expect("no error");
         });
@@ -107,8 +106,8 @@ fn main() {
     compiler.compile_cached(SOURCE, &cache).expect("an object");
     let file = folder.join("object");
     std::fs::write(&file, &object).expect("a file");
-    row("cache: floor, read of the file", 1000, || drop(black_box(std::fs::read(&file))));
-    row("cache: hit", 1000, || drop(black_box(compiler.compile_cached(SOURCE, &cache))));
+    row("cache: floor, read of the file", || drop(black_box(std::fs::read(&file))));
+    row("cache: hit", || drop(black_box(compiler.compile_cached(SOURCE, &cache))));
     drop(cache);
     let _ = std::fs::remove_dir_all(folder);
 }

@@ -159,10 +159,8 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             }
             if slot.needs.has(Needs::COPY) {
                 let size = u64::from(slot.stub);
-                let offset = self
-                    .spans
-                    .append(group(Group::Copies), size, COPY_ALIGNMENT)
-                    .map_err(too_large)?;
+                let offset =
+                    self.spans.append(Group::Copies, size, COPY_ALIGNMENT).map_err(too_large)?;
                 slot.stub = u32::try_from(offset / COPY_ALIGNMENT)
                     .map_err(|_| too_large(ErrorKind::TooLarge))?;
             }

@@ -5,10 +5,10 @@ mod support;
 
 use elf_core::names::*;
 use elf_core::{ApplyErrorKind, Slot};
-use elf_layout::{ErrorKind, Options};
+use elf_layout::{ErrorKind, Mode, Options};
 use support::{
-    BASE, CODE, FAR, NEAR, Object, Place, READ, WRITE, half, image, image_error, laid_out, plan,
-    process, word,
+    BASE, CODE, FAR, NEAR, Object, Place, READ, WRITE, half, image, image_error, laid_out,
+    placement, plan, process, word,
 };
 
 const R_X86_64_64: u32 = 1;
@@ -126,6 +126,48 @@ fn a_stub_is_the_address_of_a_function_out_of_reach() {
         let image = image(layout).unwrap();
         let place = layout.section(0, 1).unwrap();
         assert_eq!((BASE + place).wrapping_add_signed(half(&image, place)), NEAR);
+    });
+}
+
+/// Constants out of reach are asked for at the place of a copy, which the caller makes.
+#[test]
+fn a_copy_is_the_address_of_a_constant_out_of_reach() {
+    for kind in [R_X86_64_PC32, R_X86_64_32S] {
+        let one = uses(kind, &["far_constant", "near_constant", "far_constant"]);
+        let two = uses(R_X86_64_64, &["far_constant", "near_constant"]);
+        laid_out(&[&one, &two], |layout| {
+            let copies: Vec<_> = layout.copies().collect();
+            assert_eq!(copies.len(), 2, "one for each that a narrow place asks for");
+            let far = copies.iter().find(|copy| copy.address == FAR).unwrap();
+            assert!(far.offset + 24 <= layout.size());
+            assert!(copies.iter().any(|copy| copy.address == NEAR));
+            let image = image(layout).unwrap();
+            let (narrow, wide) = (layout.section(0, 1).unwrap(), layout.section(1, 1).unwrap());
+            let target = |offset: u64| {
+                let from = if kind == R_X86_64_PC32 { BASE + narrow + offset } else { 0 };
+                from.wrapping_add_signed(half(&image, narrow + offset))
+            };
+            assert_eq!(
+                [target(0), target(8), target(16)],
+                [BASE + far.offset, NEAR, BASE + far.offset]
+            );
+            assert_eq!([word(&image, wide), word(&image, wide + 8)], [BASE + far.offset, NEAR]);
+        });
+    }
+    laid_out(&[&uses(R_X86_64_64, &["far_constant"])], |layout| {
+        assert_eq!(layout.copies().count(), 0, "every address fits");
+    });
+    // in one blob as well they have room of their own
+    let mode = Mode::Packed { section_alignment: 128 };
+    let options = Options { mode, ..Options::default() };
+    let object = uses(R_X86_64_32S, &["far_constant", "near_constant"]).build();
+    plan(&[object], options, &mut process, |layout| {
+        let layout = layout.unwrap();
+        placement::check(&layout, &options);
+        let far = layout.copies().find(|copy| copy.address == FAR).unwrap();
+        let image = image(&layout).unwrap();
+        assert_eq!(half(&image, 0) as u64, BASE + far.offset);
+        assert!(far.offset >= 16 && far.offset + 24 <= layout.size());
     });
 }
 

@@ -61,6 +61,11 @@ pub trait Compiler: Send + Sync {
     /// What images depend on beside the source.
     fn identity(&self) -> Identity<'_>;
 
+    /// The key of [`identity`](Self::identity), for those who have it ready.
+    fn key(&self) -> Key {
+        Key::of_identity(&self.identity())
+    }
+
     /// The source with everything that it includes from elsewhere, which an image depends on, too.
     ///
     /// # Errors
@@ -97,7 +102,7 @@ pub trait Compiler: Send + Sync {
             });
         }
         let source = &*self.expand(source)?;
-        let key = Key::of(&self.identity(), source);
+        let key = self.key().with(source);
         let note = match cache.get(&key) {
             Ok(Lookup::Hit(image)) => {
                 return Ok(Compiled { image, origin: Origin::Cache, note: None });

@@ -17,6 +17,12 @@ impl Key {
     /// The key of what a compiler makes of a source.
     #[must_use]
     pub fn of(identity: &Identity<'_>, source: &str) -> Self {
+        Self::of_identity(identity).with(source)
+    }
+
+    /// The key of a compiler, for those who ask for many sources [`with`](Self::with) it.
+    #[must_use]
+    pub fn of_identity(identity: &Identity<'_>) -> Self {
         let mut hash = Sha256::new();
         let mut part = |bytes: &[u8]| {
             // with its length, so that no two lists of parts are the same bytes
@@ -27,10 +33,14 @@ impl Key {
         part(identity.name.as_bytes());
         part(identity.version.as_bytes());
         part(identity.target.as_bytes());
-        part(&(identity.options.len() as u64).to_le_bytes());
         identity.options.iter().for_each(|option| part(option.as_bytes()));
-        part(source.as_bytes());
         Self(hash.finalize().into())
+    }
+
+    /// The key of what the compiler of this key makes of a source.
+    #[must_use]
+    pub fn with(&self, source: &str) -> Self {
+        Self(Sha256::new().chain_update(self.0).chain_update(source).finalize().into())
     }
 
     /// Its bytes.

@@ -46,14 +46,14 @@ pub(super) fn files(files: &[File<'_>]) {
     }
 }
 
-/// What a process might answer: near, far, data, or nothing, by the name's first byte.
+/// What a process might answer: near or far; a function, constant or other data, or nothing, by the name's first byte.
 fn external(name: Name<'_>) -> Option<External> {
     let byte = name.as_bytes().first().copied().unwrap_or(0);
     let address = if byte & 2 != 0 { 0x7fff_f7a0_1230 } else { 0x4100_0000 };
-    match byte & 7 {
-        7 => None,
-        kind if kind & 1 != 0 => Some(External::function(address)),
-        2 => Some(External::constant(address, byte.into())),
+    match byte & 15 {
+        1 | 3 | 5 | 9 | 11 => Some(External::function(address)),
+        7 | 13 | 15 => None,
+        4 | 6 => Some(External::constant(address, u64::from(byte) * 3)),
         _ => Some(External::new(address)),
     }
 }

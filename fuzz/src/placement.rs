@@ -60,6 +60,11 @@ pub fn check<A: Arch>(layout: &Layout<'_, '_, A>, options: &Options) {
         end = entry.offset + entry.content.entries() * A::ADDRESS_SIZE;
     }
     assert!(end <= got + size, "in the GOT");
+    for copy in layout.copies() {
+        assert_eq!(copy.offset % 64, 0, "as much as compilers give to data");
+        parts.push((copy.offset, 1, format!("copy of {}", copy.symbol)));
+        inside(&mut segments, copy.offset, 1, SegmentFlags::READ);
+    }
     for stub in layout.stubs() {
         let alignment = A::STUB.map_or(1, |stub| stub.alignment);
         assert_eq!(stub.offset % alignment, 0);

@@ -13,6 +13,8 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+#[path = "fatbin/damage.rs"]
+mod damage;
 #[path = "fatbin/hosts.rs"]
 mod hosts;
 #[path = "fatbin/real.rs"]

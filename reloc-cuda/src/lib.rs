@@ -34,6 +34,11 @@
 //! - [`Role::Size`](elf_core::Role::Size), by `R_CUDA_UNUSED_CLEAR*` alone: the symbol's size, or 0 if a linker drops it. The
 //!   place holds the size already.
 //!
+//! # Loading and linking
+//!
+//! [`Load`] gives a linked cubin's image for a device address: sections aligned to 128 bytes, relocated, without a heap. With the
+//! feature `link`, which needs a heap, `link::link` does a device linker's job on relocatable cubins.
+//!
 //! Above `elf-core`, whose words the table is written in; beside `nvinfo`, which reads what else a cubin holds.
 //!
 //! # What is refused

@@ -375,19 +375,20 @@ pub(crate) fn nobody(_: Name<'_>) -> Option<External> {
     None
 }
 
-/// A function or datum of the caller's by the name `far`, `near`, `far_data` and `near_data`.
+/// Functions, data and constants of the caller's: `far`, `near`, `far_data`, `near_data`, `far_constant`, `near_constant`.
 pub(crate) const FAR: u64 = 0x7fff_1234_5670;
 pub(crate) const NEAR: u64 = 0x1012_3450;
 
 pub(crate) fn process(name: Name<'_>) -> Option<External> {
-    let (address, function) = match name.to_str()? {
-        "far" => (FAR, true),
-        "near" => (NEAR, true),
-        "far_data" => (FAR, false),
-        "near_data" => (NEAR, false),
+    Some(match name.to_str()? {
+        "far" => External::function(FAR),
+        "near" => External::function(NEAR),
+        "far_data" => External::new(FAR),
+        "near_data" => External::new(NEAR),
+        "far_constant" => External::constant(FAR, 24),
+        "near_constant" => External::constant(NEAR, 24),
         _ => return None,
-    };
-    Some(if function { External::function(address) } else { External::new(address) })
+    })
 }
 
 /// Lays out files, with as much storage as they need and dirt in it, and hands the outcome to `f`.

@@ -74,8 +74,7 @@ pub fn link<'m>(
         names: &mut [0; 128],
     };
     let options = Options { mode: Mode::Segments { page_size: 64 }, base: Some(base) };
-    let mut outside =
-        |name: Name<'_>| outside(name).map(|address| External { address, function: true });
+    let mut outside = |name: Name<'_>| outside(name).map(|address| External::function(address));
     let layout = Layout::<Aarch64>::plan(&files, options, storage, &mut outside)?;
     layout.write(memory, base)?;
     let address = |name: &'static str| {

@@ -7,11 +7,11 @@ use std::borrow::Cow;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::string::String;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use elf_core::names::ET_REL;
 use elf_core::{Arch as _, File};
-use exec_core::{Cache, CompileError, Compiler, Identity, Mode};
+use exec_core::{Cache, CompileError, Compiler, Identity, Key, Mode};
 
 use super::family::Family;
 use super::tool::{self, Failure, Output};
@@ -28,6 +28,8 @@ pub struct Driver<F> {
     target: String,
     options: Vec<String>,
     limit: Duration,
+    /// Of everything above but the path and the limit.
+    key: OnceLock<Key>,
     family: PhantomData<F>,
 }
 
@@ -62,6 +64,7 @@ impl<F: Family> Driver<F> {
             target: target::native(),
             options: F::OPTIONS.iter().copied().map(String::from).collect(),
             limit: LIMIT,
+            key: OnceLock::new(),
             family: PhantomData,
         };
         let key = if F::IS_ITSELF { version::key(path, F::NAME) } else { None };
@@ -80,13 +83,15 @@ impl<F: Family> Driver<F> {
     /// The same, with these options in place of the usual ones.
     #[must_use]
     pub fn with_options(self, options: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self { options: options.into_iter().map(Into::into).collect(), ..self }
+        let options = options.into_iter().map(Into::into).collect();
+        Self { options, key: OnceLock::new(), ..self }
     }
 
     /// The same, with one more option.
     #[must_use]
     pub fn with_option(mut self, option: impl Into<String>) -> Self {
         self.options.push(option.into());
+        self.key = OnceLock::new();
         self
     }
 
@@ -143,6 +148,10 @@ impl<F: Family> Compiler for Driver<F> {
             target: &self.target,
             options: &self.options,
         }
+    }
+
+    fn key(&self) -> Key {
+        *self.key.get_or_init(|| Key::of_identity(&self.identity()))
     }
 
     fn expand<'s>(&self, source: &'s str) -> Result<Cow<'s, str>, CompileError> {

@@ -14,8 +14,15 @@ pub struct Event(Arc<State>);
 #[derive(Debug)]
 struct State {
     is_done: AtomicBool,
-    outcome: Mutex<Option<Result<Duration, Error>>>,
+    outcome: Mutex<Outcome>,
     done: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Outcome {
+    outcome: Option<Result<Duration, Error>>,
+    /// Threads that sleep until it is there.
+    sleepers: usize,
 }
 
 /// Looks before sleeping: waking a thread takes longer than many calls.
@@ -25,7 +32,7 @@ impl Event {
     pub(super) fn new() -> Self {
         let state = State {
             is_done: AtomicBool::new(false),
-            outcome: Mutex::new(None),
+            outcome: Mutex::default(),
             done: Condvar::new(),
         };
         Self(Arc::new(state))
@@ -48,18 +55,23 @@ impl Event {
             }
             spin_loop();
         }
-        let mut outcome = self.0.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            if let Some(outcome) = &*outcome {
+            if let Some(outcome) = &state.outcome {
                 return outcome.clone();
             }
-            outcome = self.0.done.wait(outcome).unwrap_or_else(PoisonError::into_inner);
+            state.sleepers += 1;
+            state = self.0.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.sleepers -= 1;
         }
     }
 
     pub(super) fn finish(&self, outcome: Result<Duration, Error>) {
-        *self.0.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+        let mut state = self.0.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        state.outcome = Some(outcome);
         self.0.is_done.store(true, Ordering::Release);
-        self.0.done.notify_all();
+        if state.sleepers > 0 {
+            self.0.done.notify_all();
+        }
     }
 }

@@ -38,6 +38,10 @@ struct State {
     calls: VecDeque<(Call, Event)>,
     is_running: bool,
     is_closed: bool,
+    /// Whether the queue's thread sleeps; waking nobody takes the system as long as waking somebody.
+    is_asleep: bool,
+    /// Threads that wait until nothing runs.
+    waiters: usize,
 }
 
 impl Shared {
@@ -61,8 +65,10 @@ impl Shared {
         let mut state = self.lock();
         state.is_running = false;
         if state.calls.is_empty() {
-            self.idle.notify_all();
-        } else {
+            if state.waiters > 0 {
+                self.idle.notify_all();
+            }
+        } else if state.is_asleep {
             self.more.notify_one();
         }
     }
@@ -95,8 +101,11 @@ impl Queue {
         let mut state = self.shared.lock();
         state.calls.push_back((call, event.clone()));
         self.shared.waiting.store(state.calls.len(), Ordering::Relaxed);
+        let wakes = state.is_asleep;
         drop(state);
-        self.shared.more.notify_one();
+        if wakes {
+            self.shared.more.notify_one();
+        }
         event
     }
 
@@ -119,7 +128,9 @@ impl Queue {
     pub(super) fn drain(&self) {
         let mut state = self.shared.lock();
         while state.is_running || !state.calls.is_empty() {
+            state.waiters += 1;
             state = self.shared.idle.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiters -= 1;
         }
     }
 }
@@ -143,7 +154,9 @@ fn serve(shared: &Shared) {
                     return;
                 }
             }
+            state.is_asleep = true;
             state = shared.more.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.is_asleep = false;
         };
         shared.waiting.store(state.calls.len(), Ordering::Relaxed);
         state.is_running = true;

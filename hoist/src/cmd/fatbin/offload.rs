@@ -191,6 +191,9 @@ pub struct Extract {
     /// The most bytes that a container may unpack to.
     #[arg(long, value_name = "BYTES", default_value_t = LIMIT)]
     limit: usize,
+    /// Prints JSON with stable keys.
+    #[arg(long)]
+    json: bool,
 }
 
 impl Extract {
@@ -200,6 +203,7 @@ impl Extract {
     /// If a file cannot be read or written, is damaged, or has no such image. What could be extracted stays.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let mut faults = Faults::default();
+        let mut rows = Vec::new();
         for path in &self.files {
             let label = path.display().to_string();
             let file = match Mapped::open(path) {
@@ -230,10 +234,18 @@ impl Extract {
                             file.write_all(&image.bytes)
                                 .with_context(|| target.display().to_string())
                         })?;
-                        writeln!(out, "{}", Printable::from(&*name))?;
+                        if self.json {
+                            let size = image.bytes.len();
+                            rows.push(serde_json::json!({ "file": label, "image": image.index, "size": size, "name": name }));
+                        } else {
+                            writeln!(out, "{}", Printable::from(&*name))?;
+                        }
                     }
                 }
             }
+        }
+        if self.json {
+            writeln!(out, "{}", serde_json::json!({ "files": rows }))?;
         }
         faults.result()
     }

@@ -45,6 +45,9 @@ pub struct Pack {
     /// The machine of the object: `x86-64` or `aarch64`.
     #[arg(long, value_name = "MACHINE", value_parser = machine, default_value = "x86-64")]
     machine: u16,
+    /// Prints JSON with stable keys.
+    #[arg(long)]
+    json: bool,
 }
 
 /// A method of compression, or none.
@@ -78,11 +81,11 @@ fn image(text: &str) -> Result<(Option<Sm>, PathBuf), String> {
 }
 
 impl Pack {
-    /// Writes the file; prints nothing.
+    /// Writes the file; prints nothing but JSON, if that is wanted.
     ///
     /// # Errors
     /// If a file cannot be read or written, or is neither a cubin nor PTX.
-    pub fn run(&self, _out: &mut dyn Write) -> Result<()> {
+    pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let files: Vec<_> =
             self.images.iter().map(|(_, path)| Mapped::open(path)).collect::<Result<_>>()?;
         let texts: Vec<Cow<'_, [u8]>> = files.iter().map(|file| with_nul(file.bytes())).collect();
@@ -111,7 +114,13 @@ impl Pack {
         };
         output::write(&self.output, None, |file| {
             file.write_all(&bytes).with_context(|| self.output.display().to_string())
-        })
+        })?;
+        if self.json {
+            let (file, size) = (self.output.display().to_string(), bytes.len());
+            let row = serde_json::json!({ "output": file, "size": size, "entries": entries.len() });
+            writeln!(out, "{row}")?;
+        }
+        Ok(())
     }
 }
 

@@ -18,6 +18,9 @@ pub struct Pack {
     /// The file to write.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+    /// Prints JSON with stable keys.
+    #[arg(long)]
+    json: bool,
 }
 
 /// What the command line says of an image.
@@ -55,11 +58,11 @@ fn image(text: &str) -> Result<Description, String> {
 }
 
 impl Pack {
-    /// Writes the file; prints nothing.
+    /// Writes the file; prints nothing but JSON, if that is wanted.
     ///
     /// # Errors
     /// If a file cannot be read or written.
-    pub fn run(&self, _out: &mut dyn Write) -> Result<()> {
+    pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let files: Vec<_> =
             self.image.iter().map(|image| Mapped::open(&image.file)).collect::<Result<_>>()?;
         let strings: Vec<Vec<(&str, &str)>> = self
@@ -83,6 +86,12 @@ impl Pack {
         let bytes = offload(&images)?;
         output::write(&self.output, None, |file| {
             file.write_all(&bytes).with_context(|| self.output.display().to_string())
-        })
+        })?;
+        if self.json {
+            let (file, size) = (self.output.display().to_string(), bytes.len());
+            let row = serde_json::json!({ "output": file, "size": size, "entries": images.len() });
+            writeln!(out, "{row}")?;
+        }
+        Ok(())
     }
 }

@@ -136,6 +136,10 @@ fn place(elf: &Elf<'_>, end: u64) -> Result<Place> {
     let loads = || elf.segments.iter().filter(|segment| segment.p_type == PT_LOAD);
     let alignment =
         loads().map(|load| load.p_align.get()).max().context("loads nothing")?.max(0x1000);
+    ensure!(
+        alignment.is_power_of_two() && alignment <= 1 << 30,
+        "a segment is aligned to {alignment:#x}"
+    );
     let top = |load: &Phdr<LE>| {
         load.p_vaddr.get().checked_add(load.p_memsz.get())?.checked_next_multiple_of(alignment)
     };
@@ -150,7 +154,8 @@ fn place(elf: &Elf<'_>, end: u64) -> Result<Place> {
             let sizes = elf.symbols(table)?.iter().map(|symbol| symbol.st_size.get());
             largest = sizes.filter(|size| *size < 1 << 26).max().unwrap_or(0).max(largest);
         }
-        let top = top.saturating_add(largest).next_multiple_of(alignment);
+        let top = top.checked_add(largest).and_then(|top| top.checked_next_multiple_of(alignment));
+        let top = top.context("is loaded to the end of memory")?;
         // what the last page holds before is mapped along, as linkers do
         return Ok(Place { offset: end, address: top.saturating_add(end % alignment), alignment });
     }
@@ -159,6 +164,11 @@ fn place(elf: &Elf<'_>, end: u64) -> Result<Place> {
     let bias =
         first.p_vaddr.get().checked_sub(first.p_offset.get()).context("an odd first segment")?;
     let offset = end.max(top.saturating_sub(bias));
+    ensure!(
+        offset.saturating_sub(end) < 1 << 36,
+        "has {:#x} bytes without content",
+        offset.saturating_sub(end)
+    );
     Ok(Place { offset, address: offset.saturating_add(bias), alignment })
 }
 

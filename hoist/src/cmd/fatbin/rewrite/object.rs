@@ -104,6 +104,7 @@ fn section(elf: &Elf<'_>, index: usize, changes: &[&Change]) -> Result<Section> 
     // what follows moves by a multiple of the strictest alignment
     let later = elf.sections.iter().filter(|section| section.sh_offset.get() >= range.end);
     let unit = later.map(|section| section.sh_addralign.get()).max().unwrap_or(1).max(16);
+    ensure!(unit.is_power_of_two() && unit <= 1 << 30, "a section is aligned to {unit:#x}");
     let old = range.end.saturating_sub(range.start);
     let padding =
         (unit.saturating_sub((content.len() as u64) % unit)).saturating_add(old % unit) % unit;

@@ -1,6 +1,6 @@
 //! Pointers to regions that move: those of wrappers and relocations follow them; any other is a reason to refuse.
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, bail};
 use elf_core::SectionFlags;
 use elf_core::names::{
     ET_EXEC, SHN_LORESERVE, SHN_UNDEF, SHT_DYNSYM, SHT_PROGBITS, SHT_REL, SHT_RELA, SHT_RELR,
@@ -251,11 +251,18 @@ fn symbols(
     let section = u16::try_from(section)?;
     for (row, symbol) in (0_u64..).zip(elf.symbols(table)?) {
         let index = symbol.st_shndx.get();
-        // section symbols stay with their section
-        if index == SHN_UNDEF
-            || index >= SHN_LORESERVE
-            || symbol.st_info & 15 == elf_core::names::STT_SECTION
-        {
+        let at = table.sh_offset.get().saturating_add(row.saturating_mul(ROW));
+        if index == SHN_UNDEF || index >= SHN_LORESERVE {
+            continue;
+        }
+        if symbol.st_info & 15 == elf_core::names::STT_SECTION {
+            // a section that moves as a whole takes its symbol along
+            if index == section
+                && let Some(start) = moves.iter().map(|one| one.new).min()
+            {
+                let new = Sym { st_value: start.into(), ..*symbol };
+                plan.edits.put(at, zerocopy::IntoBytes::as_bytes(&new))?;
+            }
             continue;
         }
         match target(moves, symbol.st_value.get()) {
@@ -263,12 +270,10 @@ fn symbols(
             To::Inside(one) => inside(one, "a symbol", row, symbol.st_value.get())?,
             To::Start(_, one) => {
                 let size = symbol.st_size.get();
-                ensure!(size <= one.size, "a symbol at {:#x} is larger than its region", one.old);
                 let mut new = *symbol;
                 new.st_shndx = section.into();
                 new.st_value = one.new.into();
-                new.st_size = if size == one.size { one.new_size.into() } else { symbol.st_size };
-                let at = table.sh_offset.get().saturating_add(row.saturating_mul(ROW));
+                new.st_size = if size >= one.size { one.new_size.into() } else { symbol.st_size };
                 plan.edits.put(at, zerocopy::IntoBytes::as_bytes(&new))?;
             }
         }
