@@ -46,7 +46,7 @@ impl<B: AsRef<[u8]>> Module<B> {
         let mut room = Room::new();
         let options = Options {
             mode: Mode::Segments { page_size: rustix::param::page_size() as u64 },
-            base: None,
+            ..Options::default()
         };
         let layout: Layout<'_, '_, Host> =
             room.plan(&files, options, externals).map_err(Error::Layout)?;
