@@ -155,6 +155,10 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
                 slot.got = got;
                 got = got.saturating_add(got_entries(slot.needs) as u32);
             }
+            if slot.value == symbols::OWN_ENTRY && slot.group == Group::Got {
+                slot.value = u64::from(slot.got).saturating_mul(A::ADDRESS_SIZE);
+                self.found.handle = Some(slot.value);
+            }
             if slot.needs.has(Needs::STUB) && A::STUB.is_some() {
                 slot.stub = stubs;
                 stubs = stubs.saturating_add(1);
@@ -229,6 +233,14 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
     pub fn got(&self) -> (u64, u64) {
         let span = self.spans.group(Group::Got);
         (span.offset, span.size)
+    }
+
+    /// Offset of what `__dso_handle` means from the start of the image, if the objects ask for it and none defines it: a word that
+    /// holds its own address. `__cxa_atexit` knows by that address whose destructors it is given.
+    #[must_use]
+    pub fn dso_handle(&self) -> Option<u64> {
+        let start = self.spans.group(Group::Got).offset;
+        self.found.handle.map(|offset| start.wrapping_add(offset))
     }
 
     /// Offset of section `section` of object `object` from the start of the image; `None` if it is not loaded.

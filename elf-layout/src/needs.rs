@@ -17,6 +17,8 @@ pub(crate) struct Found {
     pub(crate) tls_module: bool,
     /// First address that is too high for the image, if there is one: some place is too narrow for all of them.
     pub(crate) limit: Option<u64>,
+    /// Offset of the word that `__dso_handle` means, in the GOT.
+    pub(crate) handle: Option<u64>,
     /// What instructions may be relaxed by.
     pub(crate) bounds: Bounds,
 }

@@ -84,7 +84,8 @@ impl Calls {
         finalize.reverse();
         let addresses =
             |calls: Vec<Ranked>| calls.into_iter().map(|(_, address)| address).collect();
-        let handle = image.as_ptr().addr() as u64;
+        let base = image.as_ptr().addr() as u64;
+        let handle = base.wrapping_add(layout.dso_handle().unwrap_or(0));
         Ok(Self { initialize: addresses(initialize), finalize: addresses(finalize), handle })
     }
 
