@@ -3,6 +3,7 @@
 use crate::error::{Error, ErrorKind};
 use crate::groups;
 use crate::hash::NameTable;
+use crate::islands::{self, Islands};
 use crate::needs::{self, Found};
 use crate::options::Options;
 use crate::place::{Group, Segment, Spans};
@@ -72,6 +73,7 @@ pub struct Layout<'a, 's, A> {
     pub(crate) fixed: Fixed,
     pub(crate) got_entries: u32,
     pub(crate) stubs: u32,
+    pub(crate) islands: Islands,
     arch: PhantomData<A>,
 }
 
@@ -115,14 +117,15 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         }
         let common = symbols::ask(objects, symbols, externals)?;
         let bounds = Bounds::of::<A>(&options, &spans, symbols.len(), common);
-        let mut found = Found { bounds, ..Found::default() };
+        let reach = islands::reach::<A>(&spans);
+        let mut found = Found { bounds, reach, ..Found::default() };
         for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
             needs::scan::<A>(number, file, object, sections, symbols, &mut found)?;
         }
         let mut layout = Self {
             files,
             objects,
-            sections,
+            sections: &[],
             symbols: &[],
             options,
             spans,
@@ -130,9 +133,19 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             fixed,
             got_entries: 0,
             stubs: 0,
+            islands: Islands::NONE,
             arch: PhantomData,
         };
         layout.place_additions(symbols)?;
+        if let (Some(reach), Some(stub)) =
+            (layout.found.reach, A::STUB.filter(|_| layout.stubs > 0))
+        {
+            let size = u64::from(layout.stubs).saturating_mul(stub_size(&stub));
+            let spans = &mut layout.spans;
+            layout.islands =
+                islands::insert::<A>(files, objects, sections, symbols, spans, (size, reach))?;
+        }
+        layout.sections = sections;
         layout.spans.finish(&options)?;
         if files.len() > 1 {
             copy_definitions(symbols);
