@@ -122,7 +122,7 @@ fn with_every_option() {
     };
     run(100);
     let (before, count) = (pages(), maps().len());
-    run(2000);
+    run(600);
     let after = pages();
     assert!(after.0 <= before.0 + 64, "{} pages of address space became {}", before.0, after.0);
     assert!(after.1 <= before.1 + 64, "{} pages of memory became {}", before.1, after.1);
