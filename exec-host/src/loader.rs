@@ -34,6 +34,9 @@ pub struct Loader {
     is_huge: bool,
 }
 
+/// Objects that sources of symbols gave.
+type Joined = Vec<Arc<[u8]>>;
+
 impl Loader {
     /// Loads as [`Module::load`] does.
     #[must_use]
@@ -116,8 +119,8 @@ impl Loader {
         objects: &[B],
         links: &mut Links<'_>,
         mut finish: impl FnMut(&Layout<'_, '_, Host>, &mut Links<'_>) -> Result<T, Error>,
-    ) -> Result<(Vec<Arc<[u8]>>, T), Error> {
-        let mut joined: Vec<Arc<[u8]>> = Vec::new();
+    ) -> Result<(Joined, T), Error> {
+        let mut joined = Joined::new();
         loop {
             let mut more = Vec::new();
             {
