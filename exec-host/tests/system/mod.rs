@@ -78,3 +78,25 @@ pub(crate) fn pages() -> (u64, u64) {
     let mut words = text.split_ascii_whitespace().map(|word| word.parse().unwrap());
     (words.next().unwrap(), words.next().unwrap())
 }
+
+/// What a compiler of this machine makes of a source, and where both lie; nothing if there is no such compiler.
+pub(crate) fn compile(compiler: &str, options: &[&str], source: &str) -> Option<Compiled> {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join(if compiler.contains("++") { "source.cc" } else { "source.c" });
+    let object = folder.path().join("source.o");
+    std::fs::write(&input, source).unwrap();
+    let mut command = std::process::Command::new(compiler);
+    // the folder does not enter the file's name, which debuggers are asked for
+    command.current_dir(folder.path()).args(["-c", "-o", "source.o"]).args(options);
+    let output = command.arg(input.file_name().unwrap()).output().ok()?;
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{compiler} {options:?}: {messages}");
+    Some(Compiled { bytes: std::fs::read(&object).unwrap(), object, folder })
+}
+
+/// An object in a folder of its own.
+pub(crate) struct Compiled {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) object: std::path::PathBuf,
+    pub(crate) folder: tempfile::TempDir,
+}
