@@ -85,13 +85,27 @@ pub(crate) fn compile(compiler: &str, options: &[&str], source: &str) -> Option<
     let input = folder.path().join(if compiler.contains("++") { "source.cc" } else { "source.c" });
     let object = folder.path().join("source.o");
     std::fs::write(&input, source).unwrap();
-    let mut command = std::process::Command::new(compiler);
+    let mut command = std::process::Command::new(of_this_machine(compiler));
+    if cfg!(target_arch = "aarch64") && compiler.starts_with("clang") {
+        command.arg("--target=aarch64-linux-gnu");
+    }
     // the folder does not enter the file's name, which debuggers are asked for
     command.current_dir(folder.path()).args(["-c", "-o", "source.o"]).args(options);
     let output = command.arg(input.file_name().unwrap()).output().ok()?;
     let messages = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{compiler} {options:?}: {messages}");
     Some(Compiled { bytes: std::fs::read(&object).unwrap(), object, folder })
+}
+
+/// The cross compiler where this program runs in an emulator, else the one of this name.
+fn of_this_machine(compiler: &str) -> &str {
+    let cross = match compiler {
+        "cc" | "gcc" => "aarch64-linux-gnu-gcc",
+        "c++" | "g++" => "aarch64-linux-gnu-g++",
+        _ => return compiler,
+    };
+    let is_there = || std::process::Command::new(cross).arg("--version").output().is_ok();
+    if cfg!(target_arch = "aarch64") && is_there() { cross } else { compiler }
 }
 
 /// An object in a folder of its own.
