@@ -41,6 +41,8 @@ mod program;
 mod properties;
 #[cfg(feature = "driver")]
 mod queue;
+#[cfg(feature = "raw")]
+pub mod raw;
 #[cfg(feature = "driver")]
 mod stream;
 
