@@ -5,13 +5,12 @@ use core::fmt;
 use crate::allocator::{Allocator, DeviceId, Foreign};
 use crate::error::Error;
 use crate::spec::Spec;
-use crate::sync::Mutex;
+use crate::sync::Brief;
 
 mod class;
 mod shelves;
 
-use class::Class;
-use shelves::Shelves;
+use shelves::{Shelves, Sort};
 
 /// How much freed memory is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,16 +55,15 @@ pub struct Figures {
 pub struct LruAllocator<A: Allocator> {
     inner: A,
     limits: Limits,
-    state: Mutex<State<A::Memory>>,
+    state: Brief<State<A::Memory>>,
 }
 
 /// Memory from an [`LruAllocator`].
 #[derive(Debug)]
 pub struct Kept<M> {
     memory: M,
-    spec: Spec,
     /// `None` if it is not to be kept.
-    class: Option<Class>,
+    sort: Option<Sort>,
     /// As the device counts them.
     bytes: u64,
 }
@@ -88,7 +86,7 @@ impl<A: Allocator> LruAllocator<A> {
     #[must_use]
     pub const fn new(inner: A, limits: Limits) -> Self {
         let state = State { shelves: Shelves::new(), figures: Figures::ZERO };
-        Self { inner, limits, state: Mutex::new(state) }
+        Self { inner, limits, state: Brief::new(state) }
     }
 
     /// The allocator beneath.
@@ -130,14 +128,15 @@ impl<A: Allocator> LruAllocator<A> {
     }
 
     /// Memory that was kept.
-    fn reuse(&self, class: Class, spec: Spec) -> Option<A::Memory> {
+    #[inline]
+    fn reuse(&self, sort: Sort) -> Option<A::Memory> {
         let mut state = self.state.lock();
-        let memory = state.shelves.pop_newest(spec, class);
+        let memory = state.shelves.pop_newest(sort);
         let figures = &mut state.figures;
         match memory {
             Some(_) => {
                 figures.hits = figures.hits.saturating_add(1);
-                state.took(class.bytes());
+                state.took(sort.bytes());
             }
             None => figures.misses = figures.misses.saturating_add(1),
         }
@@ -145,10 +144,10 @@ impl<A: Allocator> LruAllocator<A> {
     }
 
     /// Memory from the device: a whole class of it, or if that is too much after all, just so many bytes.
-    fn fresh(&self, size: u64, class: Option<Class>, spec: Spec) -> Result<Kept<A::Memory>, Error> {
-        let bytes = class.map_or(size, Class::bytes);
-        let (memory, class, bytes) = match self.inner.allocate(bytes, spec) {
-            Ok(memory) => (memory, class, bytes),
+    fn fresh(&self, size: u64, sort: Option<Sort>, spec: Spec) -> Result<Kept<A::Memory>, Error> {
+        let bytes = sort.map_or(size, Sort::bytes);
+        let (memory, sort, bytes) = match self.inner.allocate(bytes, spec) {
+            Ok(memory) => (memory, sort, bytes),
             Err(Error::OutOfMemory { .. }) => {
                 let mut state = self.state.lock();
                 state.figures.emptied = state.figures.emptied.saturating_add(1);
@@ -157,14 +156,14 @@ impl<A: Allocator> LruAllocator<A> {
                 let _ = self.empty();
                 (
                     self.inner.allocate(size, spec)?,
-                    class.filter(|class| class.bytes() == size),
+                    sort.filter(|sort| sort.bytes() == size),
                     size,
                 )
             }
             Err(error) => return Err(error),
         };
         self.state.lock().took(bytes);
-        Ok(Kept { memory, spec, class, bytes })
+        Ok(Kept { memory, sort, bytes })
     }
 }
 
@@ -182,11 +181,6 @@ impl Figures {
     };
 }
 
-/// What pieces are kept apart by: not by whether they were zeroed once.
-const fn shelf_of(spec: Spec) -> Spec {
-    Spec { zeroed: false, ..spec }
-}
-
 impl<A: Allocator> Allocator for LruAllocator<A> {
     type Memory = Kept<A::Memory>;
 
@@ -194,31 +188,31 @@ impl<A: Allocator> Allocator for LruAllocator<A> {
         self.inner.device()
     }
 
+    #[inline]
     fn allocate(&self, size: u64, spec: Spec) -> Result<Self::Memory, Error> {
-        let class = if spec.is_kept() { Class::of(size) } else { None };
-        let Some((class, memory)) =
-            class.and_then(|class| Some((class, self.reuse(class, shelf_of(spec))?)))
-        else {
-            return self.fresh(size, class, spec);
+        let sort = Sort::of(size, spec);
+        let Some((sort, memory)) = sort.and_then(|sort| Some((sort, self.reuse(sort)?))) else {
+            return self.fresh(size, sort, spec);
         };
-        let kept = Kept { memory, spec, class: Some(class), bytes: class.bytes() };
+        let kept = Kept { memory, sort: Some(sort), bytes: sort.bytes() };
         if spec.is_zeroed() {
             // SAFETY: the memory was kept, so that nobody else has it.
             let outcome = unsafe { self.inner.zero(&kept.memory, size) };
             if let Err(error) = outcome {
-                let _ = self.release(Kept { class: None, ..kept });
+                let _ = self.release(Kept { sort: None, ..kept });
                 return Err(error);
             }
         }
         Ok(kept)
     }
 
+    #[inline]
     fn release(&self, memory: Self::Memory) -> Result<(), Error> {
-        let Kept { memory, spec, class, bytes } = memory;
+        let Kept { memory, sort, bytes } = memory;
         let mut state = self.state.lock();
         state.figures.used = state.figures.used.saturating_sub(bytes);
-        let class = class.filter(|_| bytes <= self.limits.bytes && self.limits.number > 0);
-        let Some(class) = class else {
+        let sort = sort.filter(|_| bytes <= self.limits.bytes && self.limits.number > 0);
+        let Some(sort) = sort else {
             drop(state);
             return self.give_back(memory);
         };
@@ -226,7 +220,7 @@ impl<A: Allocator> Allocator for LruAllocator<A> {
         loop {
             let room = self.limits.bytes.saturating_sub(bytes);
             if state.shelves.bytes() <= room && state.shelves.len() < self.limits.number {
-                state.shelves.push(shelf_of(spec), class, memory);
+                state.shelves.push(sort, memory);
                 return outcome;
             }
             let oldest = state.shelves.pop_oldest();

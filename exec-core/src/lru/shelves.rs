@@ -1,4 +1,4 @@
-//! Pieces of memory in two orders at once: all by age, and those of one spec and class by age.
+//! Pieces of memory in two orders at once: all by age, and those of one sort by age.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -6,8 +6,18 @@ use alloc::vec::Vec;
 use super::class::Class;
 use crate::spec::Spec;
 
-/// Pieces. Adding one, taking the newest of a class and taking the oldest of all are a few steps each.
+/// What pieces must have in common to stand for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sort {
+    /// Of the spec, what memory keeps when it changes hands: its alignment, as a power of two, and two flags.
+    shelf: u8,
+    class: Class,
+}
+
+/// Pieces. Adding one, taking the newest of a sort and taking the oldest of all are a few steps each.
 pub(crate) struct Shelves<M> {
+    /// The newest of all, which is in no list yet: whoever asks next often asks for the like.
+    latest: Option<(Sort, M)>,
     /// Pieces, and gaps where some were.
     slots: Vec<Slot<M>>,
     gaps: Vec<usize>,
@@ -23,7 +33,7 @@ struct Slot<M> {
     shelf: usize,
     class: Class,
     all: Links,
-    /// Among the pieces of its class.
+    /// Among the pieces of its sort.
     own: Links,
 }
 
@@ -33,16 +43,35 @@ struct Links {
     older: Option<usize>,
 }
 
-/// The newest piece of each class. There are few specs.
+/// The newest piece of each class. There are few shelves.
 struct Shelf {
-    spec: Spec,
+    name: u8,
     newest: Box<[Option<usize>; Class::COUNT]>,
+}
+
+impl Sort {
+    /// The sort of memory for `size` bytes; nothing if it is not to be kept.
+    pub(crate) const fn of(size: u64, spec: Spec) -> Option<Self> {
+        if !spec.kept || !spec.alignment.is_power_of_two() {
+            return None;
+        }
+        let Some(class) = Class::of(size) else { return None };
+        // not by whether it was zeroed once
+        let flags = (spec.host_visible as u8) << 6 | (spec.uncached as u8) << 7;
+        Some(Self { shelf: spec.alignment.trailing_zeros() as u8 | flags, class })
+    }
+
+    /// Bytes of a piece.
+    pub(crate) const fn bytes(self) -> u64 {
+        self.class.bytes()
+    }
 }
 
 impl<M> Shelves<M> {
     /// Nothing.
     pub(crate) const fn new() -> Self {
         Self {
+            latest: None,
             slots: Vec::new(),
             gaps: Vec::new(),
             shelves: Vec::new(),
@@ -64,9 +93,46 @@ impl<M> Shelves<M> {
     }
 
     /// Adds a piece: the newest.
-    pub(crate) fn push(&mut self, spec: Spec, class: Class, memory: M) {
-        let shelf = self.shelf(spec).unwrap_or_else(|| {
-            self.shelves.push(Shelf { spec, newest: Box::new([None; Class::COUNT]) });
+    #[inline]
+    pub(crate) fn push(&mut self, sort: Sort, memory: M) {
+        self.bytes = self.bytes.saturating_add(sort.bytes());
+        self.number = self.number.saturating_add(1);
+        if let Some((sort, memory)) = self.latest.replace((sort, memory)) {
+            self.insert(sort, memory);
+        }
+    }
+
+    /// Takes the newest piece of this sort.
+    #[inline]
+    pub(crate) fn pop_newest(&mut self, sort: Sort) -> Option<M> {
+        let memory = match self.latest.take_if(|(latest, _)| *latest == sort) {
+            Some((_, memory)) => memory,
+            None => self.find(sort)?,
+        };
+        self.took(sort.bytes());
+        Some(memory)
+    }
+
+    /// Takes the oldest piece of all, with its size in bytes.
+    pub(crate) fn pop_oldest(&mut self) -> Option<(M, u64)> {
+        let (memory, bytes) = match self.oldest {
+            Some(oldest) => self.take(oldest)?,
+            None => self.latest.take().map(|(sort, memory)| (memory, sort.bytes()))?,
+        };
+        self.took(bytes);
+        Some((memory, bytes))
+    }
+
+    fn took(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_sub(bytes);
+        self.number = self.number.saturating_sub(1);
+    }
+
+    /// Puts a piece into the lists, as the newest there.
+    fn insert(&mut self, sort: Sort, memory: M) {
+        let Sort { shelf: name, class } = sort;
+        let shelf = self.shelf(name).unwrap_or_else(|| {
+            self.shelves.push(Shelf { name, newest: Box::new([None; Class::COUNT]) });
             self.shelves.len() - 1
         });
         let older = self.head(shelf, class).and_then(|head| *head);
@@ -93,31 +159,24 @@ impl<M> Shelves<M> {
         }
         self.newest = Some(index);
         self.oldest.get_or_insert(index);
-        self.bytes = self.bytes.saturating_add(class.bytes());
-        self.number = self.number.saturating_add(1);
     }
 
-    /// Takes the newest piece of this kind.
-    pub(crate) fn pop_newest(&mut self, spec: Spec, class: Class) -> Option<M> {
-        let shelf = self.shelf(spec)?;
-        let index = (*self.head(shelf, class)?)?;
+    /// Takes the newest piece of this sort out of the lists.
+    fn find(&mut self, sort: Sort) -> Option<M> {
+        let shelf = self.shelf(sort.shelf)?;
+        let index = (*self.head(shelf, sort.class)?)?;
         self.take(index).map(|(memory, _)| memory)
     }
 
-    /// Takes the oldest piece of all, with its size in bytes.
-    pub(crate) fn pop_oldest(&mut self) -> Option<(M, u64)> {
-        self.take(self.oldest?)
-    }
-
-    fn shelf(&self, spec: Spec) -> Option<usize> {
-        self.shelves.iter().position(|shelf| shelf.spec == spec)
+    fn shelf(&self, name: u8) -> Option<usize> {
+        self.shelves.iter().position(|shelf| shelf.name == name)
     }
 
     fn head(&mut self, shelf: usize, class: Class) -> Option<&mut Option<usize>> {
         self.shelves.get_mut(shelf)?.newest.get_mut(class.index())
     }
 
-    /// Takes a piece out of both orders.
+    /// Takes a piece out of both orders, with its size in bytes.
     fn take(&mut self, index: usize) -> Option<(M, u64)> {
         let slot = self.slots.get_mut(index)?;
         let memory = slot.memory.take()?;
@@ -142,8 +201,6 @@ impl<M> Shelves<M> {
             older.own.newer = own.newer;
         }
         self.gaps.push(index);
-        self.bytes = self.bytes.saturating_sub(class.bytes());
-        self.number = self.number.saturating_sub(1);
         Some((memory, class.bytes()))
     }
 }
