@@ -62,10 +62,10 @@ pub struct LruAllocator<A: Allocator> {
 #[derive(Debug)]
 pub struct Kept<M> {
     memory: M,
-    /// `None` if it is not to be kept.
-    sort: Option<Sort>,
     /// As the device counts them.
     bytes: u64,
+    /// `None` if it is not to be kept.
+    sort: Option<Sort>,
 }
 
 struct State<M> {
@@ -154,11 +154,7 @@ impl<A: Allocator> LruAllocator<A> {
                 drop(state);
                 // an error of giving back is counted, and what matters is whether there is memory now
                 let _ = self.empty();
-                (
-                    self.inner.allocate(size, spec)?,
-                    sort.filter(|sort| sort.bytes() == size),
-                    size,
-                )
+                (self.inner.allocate(size, spec)?, sort.filter(|sort| sort.bytes() == size), size)
             }
             Err(error) => return Err(error),
         };

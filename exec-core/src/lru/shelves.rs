@@ -2,17 +2,16 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::num::NonZeroU16;
 
 use super::class::Class;
 use crate::spec::Spec;
 
-/// What pieces must have in common to stand for each other.
+/// What pieces must have in common to stand for each other: their class, and of the spec what memory keeps when it changes
+/// hands. One number, as it is moved and compared more often than it is looked into: the alignment as a power of two and two
+/// flags in the higher byte, 1 more than the class in the lower one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sort {
-    /// Of the spec, what memory keeps when it changes hands: its alignment, as a power of two, and two flags.
-    shelf: u8,
-    class: Class,
-}
+pub(crate) struct Sort(NonZeroU16);
 
 /// Pieces. Adding one, taking the newest of a sort and taking the oldest of all are a few steps each.
 pub(crate) struct Shelves<M> {
@@ -57,13 +56,22 @@ impl Sort {
         }
         let Some(class) = Class::of(size) else { return None };
         // not by whether it was zeroed once
-        let flags = (spec.host_visible as u8) << 6 | (spec.uncached as u8) << 7;
-        Some(Self { shelf: spec.alignment.trailing_zeros() as u8 | flags, class })
+        let flags = (spec.host_visible as u16) << 14 | (spec.uncached as u16) << 15;
+        let shelf = (spec.alignment.trailing_zeros() as u16) << 8 | flags;
+        Some(Self(NonZeroU16::MIN.saturating_add(shelf | class.index() as u16)))
     }
 
     /// Bytes of a piece.
     pub(crate) const fn bytes(self) -> u64 {
-        self.class.bytes()
+        self.class().bytes()
+    }
+
+    const fn class(self) -> Class {
+        Class::at(self.0.get() as u8 - 1)
+    }
+
+    const fn shelf(self) -> u8 {
+        (self.0.get() >> 8) as u8
     }
 }
 
@@ -130,7 +138,7 @@ impl<M> Shelves<M> {
 
     /// Puts a piece into the lists, as the newest there.
     fn insert(&mut self, sort: Sort, memory: M) {
-        let Sort { shelf: name, class } = sort;
+        let (name, class) = (sort.shelf(), sort.class());
         let shelf = self.shelf(name).unwrap_or_else(|| {
             self.shelves.push(Shelf { name, newest: Box::new([None; Class::COUNT]) });
             self.shelves.len() - 1
@@ -163,8 +171,8 @@ impl<M> Shelves<M> {
 
     /// Takes the newest piece of this sort out of the lists.
     fn find(&mut self, sort: Sort) -> Option<M> {
-        let shelf = self.shelf(sort.shelf)?;
-        let index = (*self.head(shelf, sort.class)?)?;
+        let shelf = self.shelf(sort.shelf())?;
+        let index = (*self.head(shelf, sort.class())?)?;
         self.take(index).map(|(memory, _)| memory)
     }
 
@@ -202,5 +210,29 @@ impl<M> Shelves<M> {
         }
         self.gaps.push(index);
         Some((memory, class.bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sort_is_class_alignment_and_flags() {
+        let largest = (7 << 61) - 1;
+        for size in [1, 257, 1 << 20, largest] {
+            for alignment in [1, 64, 1 << 63] {
+                let spec = Spec::new().aligned(alignment);
+                let sort = Sort::of(size, spec).unwrap();
+                assert_eq!((Some(sort.class()), sort.bytes() >= size), (Class::of(size), true));
+                assert_eq!(Some(sort), Sort::of(size, spec.zeroed()));
+                for other in [spec.host_visible(), spec.uncached(), spec.aligned(2)] {
+                    assert_ne!(Some(sort), Sort::of(size, other));
+                }
+            }
+        }
+        assert_eq!(Sort::of(1, Spec::new().not_kept()), None);
+        assert_eq!(Sort::of(1, Spec::new().aligned(48)), None);
+        assert_eq!(Sort::of(u64::MAX, Spec::new()), None);
     }
 }
