@@ -129,21 +129,44 @@ impl<A: Allocator> LruAllocator<A> {
 
     /// Memory that was kept.
     #[inline]
-    fn reuse(&self, sort: Sort) -> Option<A::Memory> {
+    fn reuse(&self, sort: Sort, bytes: u64) -> Option<A::Memory> {
         let mut state = self.state.lock();
-        let memory = state.shelves.pop_newest(sort);
-        let figures = &mut state.figures;
-        match memory {
-            Some(_) => {
-                figures.hits = figures.hits.saturating_add(1);
-                state.took(sort.bytes());
+        match state.shelves.pop_newest(sort, bytes) {
+            Some(memory) => {
+                state.figures.hits = state.figures.hits.saturating_add(1);
+                state.took(bytes);
+                Some(memory)
             }
-            None => figures.misses = figures.misses.saturating_add(1),
+            None => {
+                state.figures.misses = state.figures.misses.saturating_add(1);
+                None
+            }
         }
-        memory
+    }
+
+    /// Keeps a piece for which there may not be room, and gives back what has to go, or the piece itself.
+    #[cold]
+    fn make_room(&self, memory: A::Memory, sort: Option<Sort>, bytes: u64) -> Result<(), Error> {
+        let sort = sort.filter(|_| bytes <= self.limits.bytes && self.limits.number > 0);
+        let Some(sort) = sort else { return self.give_back(memory) };
+        let mut outcome = Ok(());
+        loop {
+            let mut state = self.state.lock();
+            if state.shelves.have_room(bytes, self.limits) {
+                state.shelves.push(sort, bytes, memory);
+                return outcome;
+            }
+            let oldest = state.shelves.pop_oldest();
+            state.figures.evicted = state.figures.evicted.saturating_add(1);
+            drop(state);
+            if let Some((oldest, _)) = oldest {
+                outcome = outcome.and(self.give_back(oldest));
+            }
+        }
     }
 
     /// Memory from the device: a whole class of it, or if that is too much after all, just so many bytes.
+    #[cold]
     fn fresh(&self, size: u64, sort: Option<Sort>, spec: Spec) -> Result<Kept<A::Memory>, Error> {
         let bytes = sort.map_or(size, Sort::bytes);
         let (memory, sort, bytes) = match self.inner.allocate(bytes, spec) {
@@ -187,10 +210,11 @@ impl<A: Allocator> Allocator for LruAllocator<A> {
     #[inline]
     fn allocate(&self, size: u64, spec: Spec) -> Result<Self::Memory, Error> {
         let sort = Sort::of(size, spec);
-        let Some((sort, memory)) = sort.and_then(|sort| Some((sort, self.reuse(sort)?))) else {
+        let bytes = sort.map_or(0, Sort::bytes);
+        let Some(memory) = sort.and_then(|sort| self.reuse(sort, bytes)) else {
             return self.fresh(size, sort, spec);
         };
-        let kept = Kept { memory, sort: Some(sort), bytes: sort.bytes() };
+        let kept = Kept { memory, sort, bytes };
         if spec.is_zeroed() {
             // SAFETY: the memory was kept, so that nobody else has it.
             let outcome = unsafe { self.inner.zero(&kept.memory, size) };
@@ -207,26 +231,14 @@ impl<A: Allocator> Allocator for LruAllocator<A> {
         let Kept { memory, sort, bytes } = memory;
         let mut state = self.state.lock();
         state.figures.used = state.figures.used.saturating_sub(bytes);
-        let sort = sort.filter(|_| bytes <= self.limits.bytes && self.limits.number > 0);
-        let Some(sort) = sort else {
-            drop(state);
-            return self.give_back(memory);
-        };
-        let mut outcome = Ok(());
-        loop {
-            let room = self.limits.bytes.saturating_sub(bytes);
-            if state.shelves.bytes() <= room && state.shelves.len() < self.limits.number {
-                state.shelves.push(sort, memory);
-                return outcome;
-            }
-            let oldest = state.shelves.pop_oldest();
-            state.figures.evicted = state.figures.evicted.saturating_add(1);
-            drop(state);
-            if let Some((oldest, _)) = oldest {
-                outcome = outcome.and(self.give_back(oldest));
-            }
-            state = self.state.lock();
+        if let Some(sort) = sort
+            && state.shelves.have_room(bytes, self.limits)
+        {
+            state.shelves.push(sort, bytes, memory);
+            return Ok(());
         }
+        drop(state);
+        self.make_room(memory, sort, bytes)
     }
 
     fn address(&self, memory: &Self::Memory) -> u64 {

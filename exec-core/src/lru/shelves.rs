@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::num::NonZeroU16;
 
 use super::class::Class;
+use crate::lru::Limits;
 use crate::spec::Spec;
 
 /// What pieces must have in common to stand for each other: their class, and of the spec what memory keeps when it changes
@@ -16,7 +17,9 @@ pub(crate) struct Sort(NonZeroU16);
 /// Pieces. Adding one, taking the newest of a sort and taking the oldest of all are a few steps each.
 pub(crate) struct Shelves<M> {
     /// The newest of all, which is in no list yet: whoever asks next often asks for the like.
-    latest: Option<(Sort, M)>,
+    latest: Option<M>,
+    /// Its sort. Apart, as a pair in an option is moved in odd pieces, which processors are slow to put together again.
+    latest_sort: Option<Sort>,
     /// Pieces, and gaps where some were.
     slots: Vec<Slot<M>>,
     gaps: Vec<usize>,
@@ -80,6 +83,7 @@ impl<M> Shelves<M> {
     pub(crate) const fn new() -> Self {
         Self {
             latest: None,
+            latest_sort: None,
             slots: Vec::new(),
             gaps: Vec::new(),
             shelves: Vec::new(),
@@ -100,24 +104,33 @@ impl<M> Shelves<M> {
         self.number
     }
 
-    /// Adds a piece: the newest.
+    /// Whether one more piece is within the limits.
     #[inline]
-    pub(crate) fn push(&mut self, sort: Sort, memory: M) {
-        self.bytes = self.bytes.saturating_add(sort.bytes());
+    pub(crate) const fn have_room(&self, bytes: u64, limits: Limits) -> bool {
+        self.bytes.saturating_add(bytes) <= limits.bytes && self.number < limits.number
+    }
+
+    /// Adds a piece of so many bytes: the newest.
+    #[inline]
+    pub(crate) fn push(&mut self, sort: Sort, bytes: u64, memory: M) {
+        self.bytes = self.bytes.saturating_add(bytes);
         self.number = self.number.saturating_add(1);
-        if let Some((sort, memory)) = self.latest.replace((sort, memory)) {
+        let before = self.latest.replace(memory);
+        if let (Some(sort), Some(memory)) = (self.latest_sort.replace(sort), before) {
             self.insert(sort, memory);
         }
     }
 
-    /// Takes the newest piece of this sort.
+    /// Takes the newest piece of this sort, which has so many bytes.
     #[inline]
-    pub(crate) fn pop_newest(&mut self, sort: Sort) -> Option<M> {
-        let memory = match self.latest.take_if(|(latest, _)| *latest == sort) {
-            Some((_, memory)) => memory,
-            None => self.find(sort)?,
+    pub(crate) fn pop_newest(&mut self, sort: Sort, bytes: u64) -> Option<M> {
+        let memory = if self.latest_sort == Some(sort) {
+            self.latest_sort = None;
+            self.latest.take()?
+        } else {
+            self.find(sort)?
         };
-        self.took(sort.bytes());
+        self.took(bytes);
         Some(memory)
     }
 
@@ -125,7 +138,7 @@ impl<M> Shelves<M> {
     pub(crate) fn pop_oldest(&mut self) -> Option<(M, u64)> {
         let (memory, bytes) = match self.oldest {
             Some(oldest) => self.take(oldest)?,
-            None => self.latest.take().map(|(sort, memory)| (memory, sort.bytes()))?,
+            None => (self.latest.take()?, self.latest_sort.take()?.bytes()),
         };
         self.took(bytes);
         Some((memory, bytes))
@@ -137,6 +150,7 @@ impl<M> Shelves<M> {
     }
 
     /// Puts a piece into the lists, as the newest there.
+    #[inline(never)]
     fn insert(&mut self, sort: Sort, memory: M) {
         let (name, class) = (sort.shelf(), sort.class());
         let shelf = self.shelf(name).unwrap_or_else(|| {
