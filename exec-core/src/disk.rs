@@ -30,8 +30,8 @@ use recent::Recent;
 /// is made for its owner alone.
 ///
 /// A process may be killed at any moment: what was put in before is there, what was being put in is there or not. Every image is
-/// checked against a sum before it is given out. Those that were asked for lately, up to 16 MiB, stay in memory and are given
-/// out from there again.
+/// checked against a sum before it is given out. Those that were asked for lately stay in
+/// [memory](Self::with_memory) and are given out from there, as long as no process changes the database.
 #[derive(Debug)]
 pub struct DiskCache {
     mode: Mode,
@@ -74,6 +74,8 @@ pub struct Verified {
     pub is_sound: bool,
 }
 
+/// Bytes of images that stay in memory, unless told otherwise.
+const MEMORY: usize = 16 << 20;
 /// Hits that are remembered before they are written down.
 const TOUCHED: usize = 1024;
 
@@ -107,9 +109,17 @@ impl DiskCache {
             }
         };
         let state =
-            State { connection, was_damaged, touched: HashMap::new(), recent: Recent::default() };
+            State { connection, was_damaged, touched: HashMap::new(), recent: Recent::new(MEMORY) };
         let paths = [path, folder.join("images-1.db-wal")];
         Ok(Self { mode, paths, limit, state: Mutex::new(state) })
+    }
+
+    /// The same, with at most so many bytes of images in memory; without this, 16 MiB. A single image is kept there if it has at
+    /// most an eighth of them.
+    #[must_use]
+    pub fn with_memory(mut self, bytes: usize) -> Self {
+        self.state.get_mut().recent = Recent::new(bytes);
+        self
     }
 
     /// What is in it.

@@ -38,14 +38,8 @@ impl<T> Mutex<T> {
     }
 
     /// The value, without waiting: nobody else has it.
-    #[cfg(feature = "std")]
+    #[cfg(feature = "disk")]
     pub(crate) fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    /// The value, without waiting: nobody else has it.
-    #[cfg(not(feature = "std"))]
-    pub(crate) fn get_mut(&mut self) -> &mut T {
-        self.0.get_mut()
     }
 }

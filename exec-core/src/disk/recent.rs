@@ -13,8 +13,10 @@ use crate::key::Key;
 ///
 /// A key says everything that an image depends on, so that one which was good stays good: that they go when the database
 /// changes is for those who want to see what is on the disk.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Recent {
+    /// Bytes that each of both halves may have.
+    half: usize,
     looked: Option<Instant>,
     /// The files of the database, when they were looked at.
     files: [Option<(SystemTime, u64)>; 2],
@@ -26,16 +28,26 @@ pub(super) struct Recent {
     bytes: usize,
 }
 
-/// Bytes of images in memory: as many in each of both halves.
-const HALF: usize = 8 << 20;
 /// How long the files of the database are not looked at again.
 const PAUSE: Duration = Duration::from_millis(1);
 
 impl Recent {
+    /// No images yet, and never more than so many bytes of them.
+    pub(super) fn new(bytes: usize) -> Self {
+        Self {
+            half: bytes / 2,
+            looked: None,
+            files: [None; 2],
+            young: HashMap::new(),
+            old: HashMap::new(),
+            bytes: 0,
+        }
+    }
+
     /// Forgets all images if the database has changed, looking at `paths` from time to time.
     pub(super) fn refresh(&mut self, paths: &[impl AsRef<Path>; 2]) {
         let now = Instant::now();
-        if self.looked.is_none_or(|looked| now.duration_since(looked) >= PAUSE) {
+        if self.half > 0 && self.looked.is_none_or(|looked| now.duration_since(looked) >= PAUSE) {
             let files = look(paths);
             if files != self.files {
                 self.clear();
@@ -62,7 +74,7 @@ impl Recent {
     pub(super) fn put(&mut self, key: &Key, image: &[u8]) {
         self.remove(key);
         // one that would drive out most others costs less to read than they do
-        if image.len() <= HALF / 4 {
+        if image.len() <= self.half / 4 {
             self.keep(key, image.to_vec());
         }
     }
@@ -81,7 +93,7 @@ impl Recent {
     }
 
     fn keep(&mut self, key: &Key, image: Vec<u8>) {
-        if self.bytes.saturating_add(image.len()) > HALF {
+        if self.bytes.saturating_add(image.len()) > self.half {
             self.old = core::mem::take(&mut self.young);
             self.bytes = 0;
         }
@@ -110,21 +122,25 @@ mod tests {
 
     #[test]
     fn what_is_used_stays_and_the_rest_goes() {
-        let mut recent = Recent::default();
-        let size = HALF / 8;
+        let half = 8000;
+        let mut recent = Recent::new(2 * half);
+        let size = half / 8;
         for number in 0..100 {
             recent.put(&key(number), &vec![number as u8; size]);
             assert!(recent.get(&key(0)).is_some_and(|image| image.first() == Some(&0)));
-            assert!(recent.bytes <= HALF && recent.old.len() + recent.young.len() <= 16);
+            assert!(recent.bytes <= half && recent.old.len() + recent.young.len() <= 16);
         }
         assert!(recent.get(&key(99)).is_some() && recent.get(&key(50)).is_none());
         recent.put(&key(0), &[7]);
         assert_eq!(recent.get(&key(0)), Some(&[7][..]));
-        recent.put(&key(0), &vec![0; HALF]);
+        recent.put(&key(0), &vec![0; half]);
         assert!(recent.get(&key(0)).is_none());
         recent.remove(&key(99));
         assert!(recent.get(&key(99)).is_none());
         recent.clear();
         assert_eq!((recent.bytes, recent.young.len(), recent.old.len()), (0, 0, 0));
+        let mut none = Recent::new(0);
+        none.put(&key(0), &[1]);
+        assert!(none.get(&key(0)).is_none());
     }
 }
