@@ -15,6 +15,8 @@ mod driver;
 mod error;
 #[cfg(feature = "driver")]
 mod functions;
+#[cfg(feature = "raw")]
+pub mod raw;
 
 #[cfg(feature = "driver")]
 pub use driver::Driver;
