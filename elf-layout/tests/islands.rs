@@ -1,6 +1,13 @@
 //! More code than a branch of AArch64 spans: every branch arrives, by way of a stub if need be.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs, reason = "a test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    missing_docs,
+    reason = "a test"
+)]
 
 mod support;
 

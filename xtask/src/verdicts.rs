@@ -136,7 +136,7 @@ impl Verdicts {
     fn place(&self, arch: &'static Arch, workspace: &Workspace) -> Result<Place> {
         tool::need(arch.tools())?;
         let given = self.hoist.iter().filter_map(|word| word.split_once('='));
-        let given = given.filter(|(name, _)| *name == arch.name).next_back();
+        let given = given.rev().find(|(name, _)| *name == arch.name);
         let hoist = match (given, arch.target) {
             (Some((_, path)), _) => PathBuf::from(path),
             (None, target) => build_hoist(workspace, target, arch.linker)?,
