@@ -193,7 +193,7 @@ impl Matrix<'_> {
                 sets.extend(
                     self.feature_sets(name).into_iter().filter(|set| !is_hosted(name, set)),
                 );
-            } else if self.usual(name) != "" {
+            } else if !self.usual(name).is_empty() {
                 sets.push(self.usual(name).to_owned());
             }
             for set in sets {
