@@ -93,6 +93,16 @@ impl Calls {
         self.initialize.is_empty()
     }
 
+    /// Addresses of constructors, in order.
+    pub(crate) fn constructors(&self) -> &[u64] {
+        &self.initialize
+    }
+
+    /// Addresses of destructors, in order.
+    pub(crate) fn destructors(&self) -> &[u64] {
+        &self.finalize
+    }
+
     /// Calls what the objects' code has registered with `__cxa_atexit` under their handle, which then is free again.
     ///
     /// # Safety
