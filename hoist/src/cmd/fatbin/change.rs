@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use elf_core::File;
-use fatbin::{Container, Entry, Method, Region, Search, walk, wrappers};
+use fatbin::{Entry, Method, Region, wrappers};
 use serde::Serialize;
 
+use super::found::regions;
 use super::mapped::Mapped;
 use super::output;
 use super::rewrite::{self, Change, Plan};
@@ -42,20 +43,6 @@ struct Report<'a> {
     /// Bytes that are zeros now.
     holes: u64,
     notes: &'a [String],
-}
-
-/// All regions of a file, in the order of `list`.
-///
-/// # Errors
-/// If a part of it cannot be read.
-pub fn regions(file: &Mapped) -> Result<Vec<(usize, Region<'_>)>> {
-    let mut all = Vec::new();
-    for (index, found) in walk(file.bytes(), Search::Always).enumerate() {
-        if let Container::Region(region) = found?.container {
-            all.push((index, region));
-        }
-    }
-    Ok(all)
 }
 
 /// The entries of a region.
