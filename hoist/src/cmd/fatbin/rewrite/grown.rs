@@ -4,8 +4,7 @@
 use anyhow::{Context as _, Result, ensure};
 use elf_core::SectionFlags;
 use elf_core::names::{
-    EM_X86_64, ET_EXEC, PF_R, PT_INTERP, PT_LOAD, PT_PHDR, SHF_ALLOC, SHT_DYNSYM, SHT_NOBITS,
-    SHT_PROGBITS,
+    ET_EXEC, PF_R, PT_INTERP, PT_LOAD, PT_PHDR, SHF_ALLOC, SHT_DYNSYM, SHT_NOBITS, SHT_PROGBITS,
 };
 use elf_core::raw64::{Phdr, Shdr};
 use zerocopy::IntoBytes as _;
@@ -32,10 +31,6 @@ struct Place {
 
 /// Moves regions into a new segment.
 pub(super) fn plan(elf: &Elf<'_>, grow: &[&Change], plan: &mut Plan) -> Result<()> {
-    ensure!(
-        elf.header.e_machine == EM_X86_64,
-        "a region grows and has to move, which is known to be safe for x86-64 only"
-    );
     ensure!(
         elf.header.e_phnum.get() < 0xfffe && elf.header.e_shnum.get() < 0xfeff,
         "too many headers"
@@ -148,7 +143,7 @@ fn place(elf: &Elf<'_>, end: u64) -> Result<Place> {
     let end = end.next_multiple_of(ALIGNMENT);
     if !is_program(elf) {
         // eu-elflint takes a relocation to write as many bytes as its symbol has: none may seem to reach into the segment
-        let dynamic = elf.sections.iter().filter(|section| section.sh_type == SHT_DYNSYM);
+        let dynamic = elf.tables.iter().filter(|section| section.sh_type == SHT_DYNSYM);
         let mut largest = 0;
         for table in dynamic {
             let sizes = elf.symbols(table)?.iter().map(|symbol| symbol.st_size.get());
