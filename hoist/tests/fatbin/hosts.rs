@@ -318,10 +318,26 @@ fn code_that_refers_to_a_region_is_named() {
         assert!(!at.join("out").exists());
         // the other may move, and what fits stays
         let said = printed(at, &replace("1"));
-        assert!(said.contains("1 of them moved into a new segment"), "{said}");
+        assert!(said.contains("1 regions changed, 1 moved into a new segment"), "{said}");
         assert_eq!(machine.run(at, "out"), b"");
         let said = printed(at, &["recompress", "--with", "zstd", "refers", "-o", "out"]);
         assert!(!said.contains("moved"), "{said}");
+        // where nothing refers to the first, it moves along: there is still one section
+        let (_, code) =
+            code.rsplit_once("first").and_then(|(_, rest)| rest.split_once(';')).expect("code");
+        fs::write(at.join("refers.s"), format!("{TWO_REGIONS}{code}\n")).expect("a file");
+        machine.cc(at, &["-pie", "refers.s", "-o", "refers"]);
+        let said = printed(at, &replace("1"));
+        assert!(said.contains("1 regions changed, 2 moved into a new segment"), "{said}");
+        let listed = json(at, &["list", "--json", "out"]);
+        for region in listed["files"][0]["regions"].as_array().expect("regions") {
+            assert_eq!(region["section"], ".nv_fatbin");
+            assert!(
+                region["offset"].as_u64()
+                    > listed["files"][0]["size"].as_u64().map(|size| size / 2)
+            );
+        }
+        assert_eq!(machine.run(at, "out"), b"");
     }
 }
 

@@ -36,7 +36,7 @@ struct Report<'a> {
     output: &'a str,
     /// Regions that changed.
     regions: usize,
-    /// Of these, those that moved.
+    /// Regions that moved into a new segment, those included that share their section.
     moved: usize,
     size_before: u64,
     size_after: u64,
@@ -121,11 +121,8 @@ fn text(report: &Report<'_>, out: &mut dyn Write) -> Result<()> {
             format!(", {holes} of them holes, which take no room where the file system has such")
         }
     };
-    let moved = if *moved > 0 {
-        format!(", {moved} of them moved into a new segment")
-    } else {
-        String::new()
-    };
+    let moved =
+        if *moved > 0 { format!(", {moved} moved into a new segment") } else { String::new() };
     writeln!(
         out,
         "{}: {regions} regions changed{moved}; {size_before} bytes before, {size_after} after{holes}",

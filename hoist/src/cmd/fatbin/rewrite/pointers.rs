@@ -26,6 +26,8 @@ pub(super) struct Move {
     pub(super) new_size: u64,
     /// Where it is in the file.
     pub(super) offset: u64,
+    /// The section that it goes to: its own, which goes along, or the one behind the last.
+    pub(super) section: usize,
 }
 
 /// Where an address leads.
@@ -66,12 +68,7 @@ fn is_relative(elf: &Elf<'_>, number: u32) -> bool {
 ///
 /// # Errors
 /// If something points into a region, or nothing to it.
-pub(super) fn retarget(
-    elf: &Elf<'_>,
-    moves: &[Move],
-    section: usize,
-    plan: &mut Plan,
-) -> Result<()> {
+pub(super) fn retarget(elf: &Elf<'_>, moves: &[Move], plan: &mut Plan) -> Result<()> {
     let mut found = vec![false; moves.len()];
     let mut mark = |index: usize| {
         if let Some(seen) = found.get_mut(index) {
@@ -88,7 +85,7 @@ pub(super) fn retarget(
             }
             SHT_AARCH64_AUTH_RELR => bail!("signed relocations cannot be changed here"),
             SHT_CREL => bail!("compact relocations (CREL) cannot be changed here"),
-            SHT_SYMTAB | SHT_DYNSYM => symbols(elf, table, moves, section, plan)?,
+            SHT_SYMTAB | SHT_DYNSYM => symbols(elf, table, moves, plan)?,
             _ => {}
         }
     }
@@ -248,15 +245,8 @@ fn fixed(
 }
 
 /// Symbols of regions move along.
-fn symbols(
-    elf: &Elf<'_>,
-    table: &Shdr<LE>,
-    moves: &[Move],
-    section: usize,
-    plan: &mut Plan,
-) -> Result<()> {
+fn symbols(elf: &Elf<'_>, table: &Shdr<LE>, moves: &[Move], plan: &mut Plan) -> Result<()> {
     const ROW: u64 = size_of::<Sym<LE>>() as u64;
-    let section = u16::try_from(section)?;
     for (row, symbol) in (0_u64..).zip(elf.symbols(table)?) {
         let index = symbol.st_shndx.get();
         let at = table.sh_offset.get().saturating_add(row.saturating_mul(ROW));
@@ -265,9 +255,8 @@ fn symbols(
         }
         if symbol.st_info & 15 == elf_core::names::STT_SECTION {
             // a section that moves as a whole takes its symbol along
-            if index == section
-                && let Some(start) = moves.iter().map(|one| one.new).min()
-            {
+            let own = moves.iter().filter(|one| one.section == usize::from(index));
+            if let Some(start) = own.map(|one| one.new).min() {
                 let new = Sym { st_value: start.into(), ..*symbol };
                 plan.edits.put(at, zerocopy::IntoBytes::as_bytes(&new))?;
             }
@@ -285,7 +274,7 @@ fn symbols(
                 let size = symbol.st_size.get();
                 let mut new = *symbol;
                 if !elf.sections.is_empty() {
-                    new.st_shndx = section.into();
+                    new.st_shndx = u16::try_from(one.section)?.into();
                 }
                 new.st_value = one.new.into();
                 new.st_size = if size >= one.size { one.new_size.into() } else { symbol.st_size };
