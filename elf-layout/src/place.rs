@@ -83,7 +83,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    const EMPTY: Self = Self { offset: 0, size: 0, alignment: 1 };
+    pub(crate) const EMPTY: Self = Self { offset: 0, size: 0, alignment: 1 };
 
     /// Appends `size` bytes at `alignment`, a power of two, and gives their offset in the span.
     pub(crate) fn append(&mut self, size: u64, alignment: u64) -> Option<u64> {
@@ -157,6 +157,13 @@ impl Spans {
         }
     }
 
+    /// Replaces a group.
+    pub(crate) fn replace(&mut self, group: Group, span: Span) {
+        if let Some(place) = self.groups.get_mut(group as usize) {
+            *place = span;
+        }
+    }
+
     /// Appends to a group and gives the offset in it.
     pub(crate) fn append(
         &mut self,
@@ -166,6 +173,19 @@ impl Spans {
     ) -> Result<u64, ErrorKind> {
         let span = self.groups.get_mut(group as usize).ok_or(ErrorKind::TooLarge)?;
         span.append(size, alignment).ok_or(ErrorKind::TooLarge)
+    }
+
+    /// Most bytes that the image takes with what was appended so far: each group with its padding, on pages of its own.
+    pub(crate) fn most(&self, options: &Options) -> u64 {
+        let page = match options.mode {
+            Mode::Segments { page_size } => page_size,
+            Mode::Packed { .. } => 1,
+        };
+        self.groups.iter().fold(self.fixed_end, |total, span| {
+            [span.size, span.alignment, page]
+                .iter()
+                .fold(total, |sum, part| sum.saturating_add(*part))
+        })
     }
 
     /// The segments that are not empty, in the order of the image, those of sections at their own address left out.
