@@ -2,14 +2,16 @@
 
 use crate::Host;
 use crate::error::Error;
+use crate::image::{Image, Room};
 use crate::initialize::Calls;
 use crate::memory::{HUGE_PAGE, Mapping, Wish};
 use crate::module::{Module, Parts};
 use crate::observer::{Loaded, Observer};
 use crate::symbols::{Links, Symbols};
 use crate::unwind::Unwinding;
+use core::ops::Range;
 use elf_core::{File, Name, SegmentFlags};
-use elf_layout::{External, Layout, Mode, Options, Room, Sort};
+use elf_layout::{External, Layout, Mode, Options, Room as Slots, Segment, Sort};
 use std::sync::Arc;
 
 /// Loads modules, all in one way: which memory, and who is told of them. It may be shared by threads.
@@ -25,25 +27,28 @@ use std::sync::Arc;
 /// # }
 /// # Ok::<(), exec_host::Error>(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Loader {
     observers: Vec<Arc<dyn Observer>>,
     is_dual: bool,
     is_huge: bool,
+    relaxes: bool,
 }
 
-/// What one attempt at a load comes to.
-enum Attempt {
-    Loaded(Parts),
-    /// Objects have joined: once more, with them.
-    Joined,
+impl Default for Loader {
+    fn default() -> Self {
+        Self::new()
+    }
 }
+
+/// Objects that sources of symbols gave.
+type Joined = Vec<Arc<[u8]>>;
 
 impl Loader {
     /// Loads as [`Module::load`] does.
     #[must_use]
     pub const fn new() -> Self {
-        Self { observers: Vec::new(), is_dual: false, is_huge: false }
+        Self { observers: Vec::new(), is_dual: false, is_huge: false, relaxes: true }
     }
 
     /// Has every load and unload told to `observer`: a debugger, a profiler. Those that were added first are told first.
@@ -70,6 +75,14 @@ impl Loader {
         self
     }
 
+    /// Whether instructions that use the global offset table become others that need it not, where that does the same
+    /// ([`Options::relax`]). They do unless this says otherwise.
+    #[must_use]
+    pub const fn relax(mut self, is_wanted: bool) -> Self {
+        self.relaxes = is_wanted;
+        self
+    }
+
     /// Loads objects into one stretch of memory: code, read-only data and writable data apart, nothing writable and executable.
     ///
     /// `symbols` answers for what no object defines, and is kept by the module as far as it is used. No code runs.
@@ -83,46 +96,75 @@ impl Loader {
         mut symbols: impl Symbols,
     ) -> Result<Module<B>, Error> {
         let objects: Vec<B> = objects.into_iter().collect();
-        let mut joined = Vec::new();
         let mut links = Links::new(&mut symbols);
-        let parts = loop {
-            let given = objects.iter().map(AsRef::as_ref);
-            let bytes: Vec<&[u8]> = given.chain(joined.iter().map(AsRef::as_ref)).collect();
-            let mut more = Vec::new();
-            match self.attempt(&bytes, &mut links, &mut more)? {
-                Attempt::Loaded(parts) => break parts,
-                Attempt::Joined => joined.append(&mut more),
-            }
-        };
+        let (joined, parts) = self.link_all(&objects, &mut links, |layout, links| {
+            self.place(layout, &mut |name| links.find(name))
+        })?;
         let keepers = links.into_keepers();
         Ok(Module::new(objects, joined, parts, keepers))
     }
 
-    /// Loads objects unless others have to join them.
-    fn attempt(
+    /// Relocates objects for an address where they are not: in another process, in memory of a device, in a file that will be
+    /// mapped. Nothing is mapped here, and observers are not told.
+    ///
+    /// `place` is asked once, when it is known how much room the objects take, for the address that they will have.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load); [`Error::Layout`] if the address is no multiple of the alignment or not below the limit.
+    pub fn link<B: AsRef<[u8]>>(
         &self,
-        objects: &[&[u8]],
+        objects: impl IntoIterator<Item = B>,
+        mut symbols: impl Symbols,
+        mut place: impl FnMut(Room) -> u64,
+    ) -> Result<Image, Error> {
+        let objects: Vec<B> = objects.into_iter().collect();
+        let mut links = Links::new(&mut symbols);
+        let (_, mut image) = self.link_all(&objects, &mut links, |layout, links| {
+            let room =
+                Room { size: layout.size(), alignment: layout.alignment(), limit: layout.limit() };
+            Image::new(layout, place(room), &mut |name| links.find(name))
+        })?;
+        image.keep(links.into_keepers());
+        Ok(image)
+    }
+
+    /// Lays objects out, with those that have to join them, and finishes the layout. Gives those that joined as well.
+    fn link_all<B: AsRef<[u8]>, T>(
+        &self,
+        objects: &[B],
         links: &mut Links<'_>,
-        more: &mut Vec<Arc<[u8]>>,
-    ) -> Result<Attempt, Error> {
-        let files = parse(objects)?;
-        let mut room = Room::new();
-        let layout = self.plan(&files, &mut room, &mut |name| links.find(name));
-        if links.join(&files, more) {
-            return Ok(Attempt::Joined);
+        mut finish: impl FnMut(&Layout<'_, '_, Host>, &mut Links<'_>) -> Result<T, Error>,
+    ) -> Result<(Joined, T), Error> {
+        let mut joined = Joined::new();
+        loop {
+            let mut more = Vec::new();
+            {
+                let given = objects.iter().map(AsRef::as_ref);
+                let bytes: Vec<&[u8]> = given.chain(joined.iter().map(AsRef::as_ref)).collect();
+                let files = parse(&bytes)?;
+                let mut slots = Slots::new();
+                let layout = self.plan(&files, &mut slots, &mut |name| links.find(name));
+                if !links.join(&files, &mut more) {
+                    let finished = finish(&layout?, links)?;
+                    return Ok((joined, finished));
+                }
+            }
+            joined.append(&mut more);
         }
-        self.place(&layout?, &mut |name| links.find(name)).map(Attempt::Loaded)
     }
 
     /// Lays the files out.
     fn plan<'a, 's>(
         &self,
         files: &'s [File<'a>],
-        room: &'s mut Room<'a>,
+        slots: &'s mut Slots<'a>,
         externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
     ) -> Result<Layout<'a, 's, Host>, Error> {
-        let options =
-            |page_size| Options { mode: Mode::Segments { page_size }, ..Options::default() };
+        let options = |page_size| Options {
+            mode: Mode::Segments { page_size },
+            relax: self.relaxes,
+            ..Options::default()
+        };
         let page = rustix::param::page_size() as u64;
         if self.is_huge {
             let code = files.iter().flat_map(|file| file.sections());
@@ -132,10 +174,10 @@ impl Loader {
                 >= HUGE_PAGE as u64
             {
                 let huge = options(page.max(HUGE_PAGE as u64));
-                return room.plan(files, huge, externals).map_err(Error::Layout);
+                return slots.plan(files, huge, externals).map_err(Error::Layout);
             }
         }
-        room.plan(files, options(page), externals).map_err(Error::Layout)
+        slots.plan(files, options(page), externals).map_err(Error::Layout)
     }
 
     /// Takes memory for a layout, fills it, and makes it what it shall be.
@@ -158,14 +200,7 @@ impl Loader {
         let base = memory.address();
         layout.write_zeroed(memory.bytes_mut(), base).map_err(Error::Layout)?;
         copy_constants(layout, memory.bytes_mut(), externals);
-        let code: Vec<_> = layout
-            .segments()
-            .filter(|segment| segment.flags.contains(SegmentFlags::EXECUTE))
-            .map(|segment| {
-                base.wrapping_add(segment.offset)
-                    ..base.wrapping_add(segment.offset).wrapping_add(segment.size)
-            })
-            .collect();
+        let code = code(layout, base);
         let calls = Calls::collect(layout, memory.bytes_mut(), base, &code)?;
         memory.protect(layout.segments())?;
         let globals = globals(layout, base);
@@ -189,8 +224,19 @@ fn parse<'a>(objects: &[&'a [u8]]) -> Result<Vec<File<'a>>, Error> {
     parsed.collect()
 }
 
+/// Where the code of an image at `base` is.
+pub(crate) fn code(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Range<u64>> {
+    let segments = layout.segments();
+    let code = segments.filter(|segment| segment.flags.contains(SegmentFlags::EXECUTE));
+    let range = |segment: Segment| {
+        let start = base.wrapping_add(segment.offset);
+        start..start.wrapping_add(segment.size)
+    };
+    code.map(range).collect()
+}
+
 /// Fills the room that the layout has for constants of the process.
-fn copy_constants(
+pub(crate) fn copy_constants(
     layout: &Layout<'_, '_, Host>,
     image: &mut [u8],
     externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
@@ -215,7 +261,7 @@ fn copy_constants(
 }
 
 /// Addresses of the symbols that are not local, for an image at `base`.
-fn globals(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Box<[u64]>> {
+pub(crate) fn globals(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Box<[u64]>> {
     let addresses = |(object, file): (usize, &File<'_>)| {
         let Ok(Some(table)) = file.symbol_table() else { return Box::default() };
         let ids = table.first_global()..table.len();

@@ -15,6 +15,8 @@ pub(crate) struct Links<'s> {
     given: HashMap<Box<[u8]>, Arc<[u8]>>,
     /// Names that an object was given for.
     joined: HashSet<Box<[u8]>>,
+    /// Where the objects are that have joined.
+    members: HashSet<usize>,
     /// Names that an object was given for, but nobody insists on.
     weak: HashSet<Box<[u8]>>,
 }
@@ -26,6 +28,7 @@ impl<'s> Links<'s> {
             keepers: BTreeMap::new(),
             given: HashMap::new(),
             joined: HashSet::new(),
+            members: HashSet::new(),
             weak: HashSet::new(),
         }
     }
@@ -55,7 +58,8 @@ impl<'s> Links<'s> {
         }
     }
 
-    /// Adds the objects given for what `files` insist on to `objects`. If it says so, the load has to be laid out again.
+    /// Adds the objects given for what `files` insist on to `objects`. If it says so, the load has to be laid out again with them,
+    /// or because what was given is not wanted.
     pub(crate) fn join(&mut self, files: &[File<'_>], objects: &mut Vec<Arc<[u8]>>) -> bool {
         if self.given.is_empty() {
             return false;
@@ -71,7 +75,7 @@ impl<'s> Links<'s> {
                     continue;
                 };
                 self.joined.insert(name);
-                if !objects.iter().any(|object| Arc::ptr_eq(object, &bytes)) {
+                if self.members.insert(Arc::as_ptr(&bytes).cast::<()>().addr()) {
                     objects.push(bytes);
                 }
             }
