@@ -23,6 +23,7 @@
 
 mod arena;
 mod calls;
+mod debug;
 mod error;
 mod frame;
 mod graph;
@@ -38,14 +39,15 @@ mod shared;
 mod state;
 mod strings;
 mod tables;
+mod textures;
 mod write;
 
-pub use error::{LinkError, LinkErrorKind};
+pub use error::{LinkError, LinkErrorKind, LinkErrors};
 
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use object::{Object, Role};
+use object::Object;
 use state::State;
 
 /// A linked cubin.
@@ -55,39 +57,40 @@ pub struct LinkedCubin {
     pub bytes: Vec<u8>,
     /// Kernels whose stack has no bound that can be told: a launch must be given one.
     pub unbounded: Vec<String>,
-    /// Objects whose debug information was dropped.
-    pub without_debug: Vec<usize>,
 }
 
 /// Links relocatable cubins of one architecture, in this order.
 ///
 /// # Errors
 /// Every [`LinkErrorKind`]: what is wrong with which object.
-pub fn link(objects: &[&[u8]]) -> Result<LinkedCubin, LinkError> {
+pub fn link(objects: &[&[u8]]) -> Result<LinkedCubin, LinkErrors> {
     let mut read: Vec<Object<'_>> = Vec::new();
     for (index, bytes) in objects.iter().enumerate() {
         let sm = read.first().and_then(|first| first.cubin.target().sm);
         read.push(Object::read(index, bytes, sm)?);
     }
-    let Some(first) = read.first() else { return Err(LinkError::new(0, LinkErrorKind::Nothing)) };
+    let Some(first) = read.first() else {
+        return Err(LinkError::new(0, LinkErrorKind::Nothing).into());
+    };
     let (sm, flags) = (first.cubin.target().sm.unwrap_or(0), first.cubin.file().header().flags);
-    let without_debug = read.iter().filter(|one| one.with_role(Role::Debug).next().is_some());
-    let without_debug = without_debug.map(|object| object.index).collect();
     let entities = resolve::resolve(&mut read)?;
     let calls = calls::Calls::read(&read, &entities)?;
+    calls.check_registers(&entities)?;
     let mut state = State::new(sm, Rc::from(read), entities, calls);
 
     state.take_code();
     state.place_shared()?;
     state.take_variables();
     state.check_constants()?;
-    state.take_parameters();
+    state.take_parameters()?;
+    state.place_textures()?;
     state.place_literals();
     state.take_frames()?;
+    state.take_debug();
     state.relocate()?;
     let unbounded = state.texts.iter().filter(|(id, _)| {
         state.entities[*id].is_kernel() && state.calls.totals(*id).stack == u32::MAX
     });
     let unbounded = unbounded.map(|(id, _)| state.entities[*id].name.to_string()).collect();
-    Ok(LinkedCubin { bytes: state.finish(flags)?, unbounded, without_debug })
+    Ok(LinkedCubin { bytes: state.finish(flags)?, unbounded })
 }

@@ -1,9 +1,10 @@
 //! Who calls whom over all objects: which functions are kept, and what a kernel needs with all that it calls.
 
-use super::error::LinkError;
+use super::error::{LinkError, LinkErrorKind, LinkErrors};
 use super::object::{Object, Role};
 use super::resolve::{Entities, EntityId, Kind};
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::ToString;
 use alloc::vec::Vec;
 use elf_core::Name;
 use nvinfo::{Attributes, Call, Payload, eiattr};
@@ -16,6 +17,8 @@ pub(super) struct Needs {
     barriers: u32,
     /// Call and return stack.
     returns: u32,
+    /// Registers that a kernel may have, 0 if it does not say.
+    most_registers: u32,
 }
 
 /// What a kernel needs with all that it calls. A stack without a bound is `u32::MAX`.
@@ -48,13 +51,17 @@ pub(super) struct Calls<'a> {
 }
 
 impl<'a> Calls<'a> {
-    pub(super) fn read(objects: &[Object<'a>], entities: &Entities<'a>) -> Result<Self, LinkError> {
-        let mut calls = Self::default();
+    pub(super) fn read(
+        objects: &[Object<'a>],
+        entities: &Entities<'a>,
+    ) -> Result<Self, LinkErrors> {
+        let (mut calls, mut errors) = (Self::default(), Vec::new());
         for object in objects {
             calls.graph(object, entities)?;
-            calls.prototypes_of(object)?;
+            calls.prototypes_of(object, entities, &mut errors)?;
             calls.needs_of(object, entities)?;
         }
+        LinkErrors::none_of(errors)?;
         calls.taken.sort_by_key(|row| row.0);
         calls.indirect.sort_by_key(|row| row.0);
         calls.keep(entities);
@@ -96,7 +103,13 @@ impl<'a> Calls<'a> {
         Ok(())
     }
 
-    fn prototypes_of(&mut self, object: &Object<'a>) -> Result<(), LinkError> {
+    /// Takes the prototypes that an object knows; `errors` gets those that another object has otherwise.
+    fn prototypes_of(
+        &mut self,
+        object: &Object<'a>,
+        entities: &Entities<'a>,
+        errors: &mut Vec<LinkError>,
+    ) -> Result<(), LinkError> {
         let found = object.sections.iter().find(|section| section.name == ".nv.prototype");
         let Some(section) = found else { return Ok(()) };
         let damaged = LinkError::damaged::<elf_core::Error>(object.index);
@@ -105,10 +118,15 @@ impl<'a> Calls<'a> {
             let row = u64::from_le_bytes(*row);
             let damaged = LinkError::damaged::<nvinfo::Error>(object.index);
             let text = object.cubin.prototype((row >> 32) as u32).map_err(damaged)?;
-            if let Some(id) = object.entity(row as u32)
-                && self.prototypes.iter().all(|known| known.0 != id)
-            {
-                self.prototypes.push((id, text));
+            let Some(id) = object.entity(row as u32) else { continue };
+            match self.prototypes.iter().find(|known| known.0 == id) {
+                Some(known) if known.1 != text => {
+                    let (symbol, first) = (entities[id].name.to_string(), entities[id].first);
+                    let kind = LinkErrorKind::Prototype { symbol, first };
+                    errors.push(LinkError::new(object.index, kind));
+                }
+                Some(_) => {}
+                None => self.prototypes.push((id, text)),
             }
         }
         Ok(())
@@ -141,6 +159,7 @@ impl<'a> Calls<'a> {
                 match (row.number, row.number_value()) {
                     (eiattr::NUM_BARRIERS, Some(count)) => needs.barriers = count,
                     (eiattr::CRS_STACK_SIZE, Some(size)) => needs.returns = size,
+                    (eiattr::MAXREG_COUNT, Some(most)) => needs.most_registers = most,
                     _ => {}
                 }
             }
@@ -193,6 +212,26 @@ impl<'a> Calls<'a> {
             Some(tree) => tree.clone(),
             None => [id].into(),
         }
+    }
+
+    /// Checks that no kernel reaches a function of more registers than it may have.
+    pub(super) fn check_registers(&self, entities: &Entities<'_>) -> Result<(), LinkErrors> {
+        let needs = |id: &EntityId| self.needs.get(id).copied().unwrap_or_default();
+        let mut errors = Vec::new();
+        for (kernel, tree) in &self.trees {
+            let most = needs(kernel).most_registers;
+            let over = |id: &&EntityId| most > 0 && needs(id).registers > most && *id != kernel;
+            errors.extend(tree.iter().filter(over).map(|function| {
+                let kind = LinkErrorKind::Registers {
+                    kernel: entities[*kernel].name.to_string(),
+                    most,
+                    function: entities[*function].name.to_string(),
+                    needs: needs(function).registers,
+                };
+                LinkError::new(entities[*kernel].place.map_or(0, |place| place.object), kind)
+            }));
+        }
+        LinkErrors::none_of(errors)
     }
 
     /// Everything that a function may call, by its name or through an address.

@@ -1,13 +1,18 @@
 //! Why objects were not linked, and where.
 
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::fmt;
 use elf_core::ApplyError;
 
 /// The largest alignment of a section or a variable.
 const MOST_ALIGNMENT: u64 = 0x1_0000;
 
-/// Why objects were not linked.
+/// Why objects were not linked: everything that was found wrong until linking could not go on, at least one reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkErrors(pub Vec<LinkError>);
+
+/// One reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkError {
     /// Index of the object at fault.
@@ -65,8 +70,49 @@ pub enum LinkErrorKind {
         /// The object that named it first.
         first: usize,
     },
+    /// Objects disagree about parameters or result of a function.
+    Prototype {
+        /// The symbol.
+        symbol: String,
+        /// The object that named it first.
+        first: usize,
+    },
+    /// A variable is managed in one object and not in another.
+    Managed {
+        /// The symbol.
+        symbol: String,
+        /// The object that named it first.
+        first: usize,
+    },
+    /// A function is a kernel in one object and not in another.
+    Entry {
+        /// The symbol.
+        symbol: String,
+        /// The object that named it first.
+        first: usize,
+    },
+    /// A common variable is larger than the definition of another object.
+    Common {
+        /// The symbol.
+        symbol: String,
+        /// The object that has the other one.
+        first: usize,
+    },
+    /// Two weak kernels of one name have parameters of different size.
+    Parameters(String),
     /// Nobody defines the symbol, and a relocation asks for it.
     Undefined(String),
+    /// A kernel that may use so many registers calls a function that needs more.
+    Registers {
+        /// The kernel.
+        kernel: String,
+        /// Registers that it may use.
+        most: u32,
+        /// The function that it reaches.
+        function: String,
+        /// Registers that this needs.
+        needs: u32,
+    },
     /// A kernel uses more shared memory than it may.
     SharedTooLarge {
         /// The kernel.
@@ -150,6 +196,27 @@ impl fmt::Display for LinkErrorKind {
             Self::Space { symbol, first } => {
                 write!(f, "symbol {symbol} is in another memory in object {first}")
             }
+            Self::Prototype { symbol, first } => {
+                write!(f, "symbol {symbol} has another prototype in object {first}")
+            }
+            Self::Managed { symbol, first } => {
+                write!(f, "symbol {symbol} is managed in one of this and object {first} only")
+            }
+            Self::Entry { symbol, first } => {
+                write!(f, "symbol {symbol} is a kernel in one of this and object {first} only")
+            }
+            Self::Common { symbol, first } => {
+                write!(f, "common symbol {symbol} is larger than its definition: object {first}")
+            }
+            Self::Parameters(symbol) => {
+                write!(f, "weak kernel {symbol} has parameters of another size elsewhere")
+            }
+            Self::Registers { kernel, most, function, needs } => {
+                write!(
+                    f,
+                    "kernel {kernel} of at most {most} registers calls {function} that needs {needs}"
+                )
+            }
             Self::Undefined(symbol) => write!(f, "symbol {symbol} is undefined"),
             Self::SharedTooLarge { kernel, size, limit } => {
                 write!(
@@ -178,3 +245,28 @@ impl fmt::Display for LinkError {
 }
 
 impl core::error::Error for LinkError {}
+
+impl fmt::Display for LinkErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.0.iter().enumerate() {
+            let line = if index == 0 { "" } else { "\n" };
+            write!(f, "{line}{error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl core::error::Error for LinkErrors {}
+
+impl From<LinkError> for LinkErrors {
+    fn from(error: LinkError) -> Self {
+        Self(Vec::from([error]))
+    }
+}
+
+impl LinkErrors {
+    /// Nothing, if there are no errors.
+    pub(super) fn none_of(errors: Vec<LinkError>) -> Result<(), Self> {
+        if errors.is_empty() { Ok(()) } else { Err(Self(errors)) }
+    }
+}

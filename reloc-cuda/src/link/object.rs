@@ -13,7 +13,7 @@ use nvinfo::{Cubin, Form, Stage};
 pub(super) enum Role {
     /// Tables of the file itself, Mercury, and what a linker makes anew.
     Ignored,
-    /// Debug information, which is dropped.
+    /// Debug information but for `.debug_frame`.
     Debug,
     /// `.text.F`.
     Text,
@@ -47,7 +47,7 @@ pub(super) enum Role {
     Compat,
 }
 
-/// Names and what they are, first match; a name that ends in a dot is a prefix.
+/// Names and what they are, first match; a name that ends in a dot or a low line is a prefix.
 const ROLES: &[(&[u8], Role)] = &[
     (b"", Role::Ignored),
     (b".shstrtab", Role::Ignored),
@@ -72,21 +72,8 @@ const ROLES: &[(&[u8], Role)] = &[
     (b".note.nv.tkinfo", Role::ToolNote),
     (b".note.nv.cuinfo", Role::CudaNote),
     (b".nv.compat", Role::Compat),
-    (b".debug_line", Role::Debug),
-    (b".debug_info", Role::Debug),
-    (b".debug_abbrev", Role::Debug),
-    (b".debug_str", Role::Debug),
-    (b".debug_ranges", Role::Debug),
-    (b".debug_loc", Role::Debug),
-    (b".debug_pubnames", Role::Debug),
-    (b".debug_macinfo", Role::Debug),
-    (b".debug_aranges", Role::Debug),
-    (b".debug_pubtypes", Role::Debug),
-    (b".nv_debug_line_sass", Role::Debug),
-    (b".nv_debug_ptx_txt", Role::Debug),
-    (b".nv_debug_ptx_txt.", Role::Debug),
-    (b".nv_debug_info_reg_sass", Role::Debug),
-    (b".nv_debug_info_reg_type", Role::Debug),
+    (b".debug_", Role::Debug),
+    (b".nv_debug_", Role::Debug),
 ];
 
 /// A section with its name and bytes.
@@ -197,7 +184,7 @@ fn role_of(header: &SectionHeader, name: Name<'_>) -> Option<Role> {
     }
     let name = name.as_bytes();
     let matches = |pattern: &[u8]| match pattern {
-        [.., b'.'] => name.starts_with(pattern),
+        [.., b'.' | b'_'] => name.starts_with(pattern),
         _ => name == pattern,
     };
     ROLES.iter().find(|(pattern, _)| matches(pattern)).map(|row| row.1)

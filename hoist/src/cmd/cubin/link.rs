@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, anyhow};
-use reloc_cuda::link::{LinkErrorKind, link};
+use reloc_cuda::link::{LinkError, LinkErrorKind, link};
 use serde::Serialize;
 
 use crate::input::{Input, Part, read_all};
@@ -37,8 +37,6 @@ pub struct Linked {
     pub objects: Vec<String>,
     /// Kernels whose stack has no bound that can be told.
     pub unbounded_stacks: Vec<String>,
-    /// Objects whose debug information was dropped.
-    pub without_debug: Vec<String>,
 }
 
 /// Links the cubins among the files; of archives all of them, asked for or not.
@@ -55,28 +53,45 @@ pub fn link_files(inputs: &[Input]) -> Result<Linked> {
     }
     let bytes: Vec<_> = parts.iter().map(|part| part.bytes).collect();
     let label = |index: usize| parts.get(index).map_or("", |part| part.label.as_str()).to_owned();
-    let linked = link(&bytes).map_err(|error| {
-        let text = match &error.kind {
-            LinkErrorKind::Duplicate { symbol, first } => {
-                format!("symbol {symbol} is defined in {} already", label(*first))
-            }
-            LinkErrorKind::Size { symbol, first } => {
-                format!("symbol {symbol} has another size in {}", label(*first))
-            }
-            LinkErrorKind::Space { symbol, first } => {
-                format!("symbol {symbol} is in another memory in {}", label(*first))
-            }
-            kind => kind.to_string(),
-        };
-        anyhow!("{}: {text}", label(error.object))
+    let linked = link(&bytes).map_err(|errors| {
+        let lines: Vec<_> = errors.0.iter().map(|error| explain(error, &label)).collect();
+        anyhow!(lines.join("\n"))
     })?;
     Ok(Linked {
         size: linked.bytes.len(),
         bytes: linked.bytes,
         objects: parts.iter().map(|part| part.label.clone()).collect(),
         unbounded_stacks: linked.unbounded,
-        without_debug: linked.without_debug.into_iter().map(label).collect(),
     })
+}
+
+/// One error, with the names of files in place of their numbers.
+fn explain(error: &LinkError, label: &impl Fn(usize) -> String) -> String {
+    let text = match &error.kind {
+        LinkErrorKind::Duplicate { symbol, first } => {
+            format!("symbol {symbol} is defined in {} already", label(*first))
+        }
+        LinkErrorKind::Size { symbol, first } => {
+            format!("symbol {symbol} has another size in {}", label(*first))
+        }
+        LinkErrorKind::Space { symbol, first } => {
+            format!("symbol {symbol} is in another memory in {}", label(*first))
+        }
+        LinkErrorKind::Prototype { symbol, first } => {
+            format!("symbol {symbol} has another prototype in {}", label(*first))
+        }
+        LinkErrorKind::Managed { symbol, first } => {
+            format!("symbol {symbol} is managed in one of this and {} only", label(*first))
+        }
+        LinkErrorKind::Entry { symbol, first } => {
+            format!("symbol {symbol} is a kernel in one of this and {} only", label(*first))
+        }
+        LinkErrorKind::Common { symbol, first } => {
+            format!("common symbol {symbol} is larger than its definition: {}", label(*first))
+        }
+        kind => kind.to_string(),
+    };
+    format!("{}: {text}", label(error.object))
 }
 
 impl Link {
@@ -91,10 +106,6 @@ impl Link {
         for kernel in &linked.unbounded_stacks {
             let kernel = Printable::from(kernel.as_str());
             writeln!(out, "the stack of kernel {kernel} has no bound that can be told")?;
-        }
-        for object in &linked.without_debug {
-            let object = Printable::from(object.as_str());
-            writeln!(out, "debug information of {object} is left out")?;
         }
         Ok(())
     }
