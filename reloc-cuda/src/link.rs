@@ -24,6 +24,7 @@
 mod arena;
 mod calls;
 mod debug;
+mod driver;
 mod error;
 mod frame;
 mod graph;
@@ -72,7 +73,7 @@ pub fn link(objects: &[&[u8]]) -> Result<LinkedCubin, LinkErrors> {
     let Some(first) = read.first() else {
         return Err(LinkError::new(0, LinkErrorKind::Nothing).into());
     };
-    let (sm, flags) = (first.cubin.target().sm.unwrap_or(0), first.cubin.file().header().flags);
+    let sm = first.cubin.target().sm.unwrap_or(0);
     let entities = resolve::resolve(&mut read)?;
     let calls = calls::Calls::read(&read, &entities)?;
     calls.check_registers(&entities)?;
@@ -92,5 +93,5 @@ pub fn link(objects: &[&[u8]]) -> Result<LinkedCubin, LinkErrors> {
         state.entities[*id].is_kernel() && state.calls.totals(*id).stack == u32::MAX
     });
     let unbounded = unbounded.map(|(id, _)| state.entities[*id].name.to_string()).collect();
-    Ok(LinkedCubin { bytes: state.finish(flags)?, unbounded })
+    Ok(LinkedCubin { bytes: state.finish()?, unbounded })
 }

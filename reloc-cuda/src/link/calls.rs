@@ -1,7 +1,7 @@
 //! Who calls whom over all objects: which functions are kept, and what a kernel needs with all that it calls.
 
 use super::error::{LinkError, LinkErrorKind, LinkErrors};
-use super::object::{Object, Role};
+use super::object::{BARRIERS, Object, Role};
 use super::resolve::{Entities, EntityId, Kind};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::ToString;
@@ -17,6 +17,8 @@ pub(super) struct Needs {
     barriers: u32,
     /// Call and return stack.
     returns: u32,
+    /// Barriers that flags of the code tell, and no attribute.
+    flagged_barriers: u32,
     /// Registers that a kernel may have, 0 if it does not say.
     most_registers: u32,
 }
@@ -148,6 +150,15 @@ impl<'a> Calls<'a> {
                 _ => {}
             }
         }
+        // toolkits up to 12 have barriers in flags of the code
+        for (text, section) in object.with_role(Role::Text) {
+            let Some(id) = function_of(object, text) else { continue };
+            let barriers = (section.header.flags.bits() & BARRIERS) >> BARRIERS.trailing_zeros();
+            if barriers > 0 && defined_in(entities, id, object.index) {
+                let needs = self.needs.entry(id).or_default();
+                (needs.barriers, needs.flagged_barriers) = (barriers as u32, barriers as u32);
+            }
+        }
         for (_, section) in object.with_role(Role::Info) {
             let Some(id) = function_of(object, section.header.info) else { continue };
             if !defined_in(entities, id, object.index) {
@@ -241,6 +252,11 @@ impl<'a> Calls<'a> {
         let through =
             texts.flat_map(|(_, text)| self.taken.iter().filter(move |taken| taken.1 == *text));
         direct.chain(through.map(|taken| taken.0)).collect()
+    }
+
+    /// Barriers of a function that flags of its code tell.
+    pub(super) fn barriers_elsewhere(&self, function: EntityId) -> u32 {
+        self.needs.get(&function).map_or(0, |needs| needs.flagged_barriers)
     }
 
     /// What a kernel needs with all that it calls.

@@ -31,8 +31,15 @@ pub enum LinkErrorKind {
     Cubin(nvinfo::Error),
     /// The object is linked already.
     NotRelocatable,
-    /// The header has an older form than that of toolkit 13, which is the only one that is linked.
+    /// The object has 32-bit addresses, or does not say for which architecture it is.
     Form,
+    /// The toolkit that made the object is too old for its architecture, or the architecture for the form of linked files.
+    Toolkit {
+        /// The architecture.
+        sm: u32,
+        /// The toolkit: ten times the major number and the minor number.
+        toolkit: u32,
+    },
     /// The object is for another architecture than the first one.
     Architecture {
         /// Its architecture.
@@ -177,8 +184,11 @@ impl fmt::Display for LinkErrorKind {
             Self::Nothing => write!(f, "no objects"),
             Self::Cubin(error) => error.fmt(f),
             Self::NotRelocatable => write!(f, "is linked already"),
-            Self::Form => {
-                write!(f, "has a header of an older toolkit than 13, which is not linked")
+            Self::Form => write!(f, "has 32-bit addresses or no architecture: not linked"),
+            Self::Toolkit { sm, toolkit } => {
+                let (major, minor) = (toolkit / 10, toolkit % 10);
+                write!(f, "is for sm_{sm} by toolkit {major}.{minor}: sm_75 and later are linked, ")?;
+                write!(f, "from sm_90 on of toolkit 12.0 and later")
             }
             Self::Architecture { found, expected } => {
                 write!(f, "is for sm_{found}, not for sm_{expected} as the first object")

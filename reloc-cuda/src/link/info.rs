@@ -69,7 +69,9 @@ impl State<'_> {
         let Some(object) = self.objects.get(object) else { return Ok(Vec::new()) };
         let Some(section) = object.section(section) else { return Ok(Vec::new()) };
         let kernel = self.entities[id].is_kernel();
-        let mut totals = kernel.then(|| self.calls.totals(id));
+        // a device function has its own barriers, which older toolkits have elsewhere
+        let own = || Totals { barriers: self.calls.barriers_elsewhere(id), ..Totals::default() };
+        let mut totals = Some(if kernel { self.calls.totals(id) } else { own() });
         let mut externs = Some(self.externs(id, numbers));
         let (mut first, mut last) = (Vec::new(), Vec::new());
         for row in Attributes::new(section.data, section.header.offset) {

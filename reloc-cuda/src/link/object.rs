@@ -41,7 +41,7 @@ pub(super) enum Role {
     Relocations,
     /// `.note.nv.tkinfo`.
     ToolNote,
-    /// `.note.nv.cuinfo`.
+    /// `.note.nv.cuinfo`, in toolkit 12 `.note.nv.cuver`.
     CudaNote,
     /// `.nv.compat`.
     Compat,
@@ -71,10 +71,21 @@ const ROLES: &[(&[u8], Role)] = &[
     (b".debug_frame", Role::Frame),
     (b".note.nv.tkinfo", Role::ToolNote),
     (b".note.nv.cuinfo", Role::CudaNote),
+    (b".note.nv.cuver", Role::CudaNote),
     (b".nv.compat", Role::Compat),
     (b".debug_", Role::Debug),
     (b".nv_debug_", Role::Debug),
 ];
+
+/// The oldest architecture of the header form that linked files have.
+const OLDEST_SM: u32 = 75;
+/// Bits of `sh_flags` of code that are the number of barriers up to toolkit 12.
+pub(super) const BARRIERS: u64 = 0x7f << 20;
+
+/// The oldest toolkit whose objects nvlink 13.5 takes.
+const fn oldest_toolkit(sm: u32) -> u32 {
+    if sm < 90 { 70 } else { 120 }
+}
 
 /// A section with its name and bytes.
 pub(super) struct Section<'a> {
@@ -103,9 +114,16 @@ impl<'a> Object<'a> {
         if target.stage != Stage::Relocatable {
             return refuse(LinkErrorKind::NotRelocatable);
         }
-        let (Form::V8, Some(found)) = (target.form, target.sm) else {
+        let Some(found) = target.sm.filter(|_| target.is_64) else {
             return refuse(LinkErrorKind::Form);
         };
+        if target.form == Form::V7 {
+            let toolkit = target.toolkit.map_or(0, |toolkit| toolkit.0);
+            let least = if found < OLDEST_SM { u32::MAX } else { oldest_toolkit(found) };
+            if toolkit < least {
+                return refuse(LinkErrorKind::Toolkit { sm: found, toolkit });
+            }
+        }
         if let Some(expected) = sm.filter(|&expected| expected != found) {
             return refuse(LinkErrorKind::Architecture { found, expected });
         }

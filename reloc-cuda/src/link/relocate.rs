@@ -191,15 +191,12 @@ impl State<'_> {
         self.entities[id].kind == Kind::Function
     }
 
-    /// Functions of the driver are known by the long form of their prototype; weak ones need no definition.
+    /// Functions of the driver have no definition; weak variables need none.
     fn may_stay_undefined(&self, id: EntityId) -> bool {
         let entity = &self.entities[id];
         match entity.kind {
             Kind::Shared | Kind::Reserved => true,
-            Kind::Function => {
-                let prototype = self.calls.prototypes.iter().find(|known| known.0 == id);
-                prototype.is_some_and(|(_, text)| text.as_bytes().contains(&b'|'))
-            }
+            Kind::Function => super::driver::has(entity.name.as_bytes()),
             _ => entity.symbol.binding() == elf_core::names::STB_WEAK,
         }
     }

@@ -3,7 +3,7 @@
 use super::arena::Arena;
 use super::calls::{Calls, defined_in, function_of};
 use super::error::{LinkError, LinkErrorKind};
-use super::object::{Object, Role};
+use super::object::{BARRIERS, Object, Role};
 use super::out::{Class, Info, Out, OutId, OutRecord, Outs};
 use super::resolve::{Entities, EntityId, Kind};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -99,7 +99,7 @@ impl<'a> State<'a> {
                 let header = section.header;
                 let name = section.name.as_bytes();
                 let out = self.outs.push(Out {
-                    flags: header.flags.bits(),
+                    flags: header.flags.bits() & !BARRIERS,
                     link: super::out::Link::Symbols,
                     info: Info::Symbol(id, header.info & !super::resolve::SYMBOL_OF_TEXT),
                     data: section.data.to_vec(),
