@@ -6,6 +6,7 @@ use crate::hash::NameTable;
 use crate::needs::{self, Found};
 use crate::options::Options;
 use crate::place::{Group, Segment, Spans};
+use crate::relax::Bounds;
 use crate::sections::{self, Fixed};
 use crate::storage::{
     Needs, ObjectSlot, Requirements, SectionSlot, SectionState, Storage, SymbolSlot, SymbolState,
@@ -112,8 +113,9 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         if names.is_some() {
             symbols::link(symbols);
         }
-        symbols::ask(objects, symbols, externals)?;
-        let mut found = Found::default();
+        let common = symbols::ask(objects, symbols, externals)?;
+        let bounds = Bounds::of::<A>(&options, &spans, symbols.len(), common);
+        let mut found = Found { bounds, ..Found::default() };
         for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
             needs::scan::<A>(number, file, object, sections, symbols, &mut found)?;
         }

@@ -27,7 +27,7 @@
 //! ```
 //!
 //! It knows `elf-core` only; an architecture is a type parameter, [`Arch`](elf_core::Arch). It takes no memory, calls no code and
-//! changes no permission: that is an executor's part. It does not merge strings, relax instructions or lay out thread-local
+//! changes no permission: that is an executor's part. It does not merge strings or lay out thread-local
 //! storage for a running thread.
 //!
 //! With the feature `alloc`, `Room` is storage from the heap.
@@ -44,6 +44,7 @@ mod layout;
 mod needs;
 mod options;
 mod place;
+mod relax;
 mod resolve;
 #[cfg(feature = "alloc")]
 mod room;

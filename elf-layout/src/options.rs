@@ -8,6 +8,9 @@ pub struct Options {
     /// The address of the image, if it is known already. Sections that carry an address are placed at it; without a base their
     /// address counts from the image's start.
     pub base: Option<u64>,
+    /// Whether loads and branches through the GOT become direct where that does the same ([`Arch::relax`](elf_core::Arch::relax)).
+    /// Entries that nobody uses any more are left out. Who wants to change an entry later, to replace a function, says no.
+    pub relax: bool,
 }
 
 /// Segments by permission, or one blob.
@@ -26,8 +29,8 @@ pub enum Mode {
 }
 
 impl Default for Options {
-    /// Segments on pages of 4 KiB, at an address that is not known yet.
+    /// Segments on pages of 4 KiB, at an address that is not known yet, relaxed.
     fn default() -> Self {
-        Self { mode: Mode::Segments { page_size: 4096 }, base: None }
+        Self { mode: Mode::Segments { page_size: 4096 }, base: None, relax: true }
     }
 }

@@ -4,11 +4,13 @@ use crate::error::{Error, ErrorKind};
 use crate::layout::{GOT_SLOTS, Layout, stub_size};
 use crate::needs;
 use crate::place::Group;
+use crate::relax;
 use crate::resolve::Symbols;
 use crate::storage::{Needs, SectionState};
 use elf_core::names::SHT_NOBITS;
 use elf_core::{
-    ApplyError, ApplyErrorKind, Arch, Record, Role, SectionMut, Slot, Stub, apply, apply_all,
+    ApplyError, ApplyErrorKind, Arch, Kind, Record, Relocations, Rewrite, Role, SectionMut, Site,
+    Slot, Stub, apply, apply_all, apply_kind, find,
 };
 
 impl<A: Arch> Layout<'_, '_, A> {
@@ -103,12 +105,62 @@ impl<A: Arch> Layout<'_, '_, A> {
                 _ => part(image, offset, target.slot.size).unwrap_or_default(),
             };
             let mut section = SectionMut { bytes, address: base.wrapping_add(offset), big_endian };
-            apply_all::<A>(target.records, &mut section, &symbols).map_err(|error| Error {
+            self.apply_all(&target.records, &mut section, &symbols).map_err(|error| Error {
                 object: number,
                 section: target.target,
                 kind: ErrorKind::Apply(error),
             })
         })
+    }
+
+    /// Applies `records`, and rewrites the instructions that do without a GOT entry.
+    fn apply_all(
+        &self,
+        records: &Relocations<'_>,
+        section: &mut SectionMut<'_>,
+        symbols: &Symbols<'_, '_, '_, A>,
+    ) -> Result<(), ApplyError> {
+        if !self.found.bounds.relax {
+            return apply_all::<A>(*records, section, symbols);
+        }
+        let Some(mut kind) = A::KINDS.first() else { return Ok(()) };
+        let (mut following, mut is_done) = (0usize, false);
+        records.try_for_each(|record| {
+            let at = following;
+            following = at.wrapping_add(1);
+            if core::mem::take(&mut is_done) {
+                return Ok(());
+            }
+            if kind.number != record.r#type {
+                let unknown = || needs::unknown(&record);
+                kind = find(A::KINDS, record.r#type).ok_or_else(unknown)?;
+            }
+            if matches!(kind.value.of, Role::Got(_)) {
+                let next = relax::next_record(records, at);
+                if let Some(rewrite) = self.relaxed(kind, &record, next.as_ref(), section, symbols)
+                {
+                    is_done = rewrite.takes_next;
+                    return rewrite.write::<A>(section, symbols);
+                }
+            }
+            apply_kind::<A>(kind, &record, section, symbols)
+        })
+    }
+
+    /// The instructions that stand for those of a relocation.
+    fn relaxed(
+        &self,
+        kind: &Kind,
+        record: &Record,
+        next: Option<&Record>,
+        section: &SectionMut<'_>,
+        symbols: &Symbols<'_, '_, '_, A>,
+    ) -> Option<Rewrite> {
+        let slot = symbols.slots.get(record.symbol as usize)?;
+        let place = section.address.wrapping_add(record.offset);
+        let distance = symbols.address(slot).map(|address| address.wrapping_sub(place) as i64);
+        let site = Site { bytes: section.bytes, record, next };
+        self.found.bounds.rewrite_placed::<A>(&kind.value, slot, &site, distance)
     }
 
     /// Fills the GOT.

@@ -318,7 +318,7 @@ fn images_above_four_gib() {
         symbols: &mut symbols,
         names: &mut [],
     };
-    let options = Options { mode: Mode::Packed { section_alignment: 1 }, base: None };
+    let options = Options { mode: Mode::Packed { section_alignment: 1 }, ..Options::default() };
     let layout = Layout::<I386>::plan(&files, options, storage, &mut nobody).unwrap();
     let mut image = vec![0; layout.size() as usize];
     let high = (1 << 32) - layout.alignment();

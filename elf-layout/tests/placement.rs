@@ -12,7 +12,8 @@ use support::{
     process, refused,
 };
 
-const PACKED: Options = Options { mode: Mode::Packed { section_alignment: 128 }, base: None };
+const PACKED: Options =
+    Options { mode: Mode::Packed { section_alignment: 128 }, base: None, relax: true };
 
 #[test]
 fn segments_by_permission_on_pages_of_their_own() {
@@ -342,7 +343,7 @@ proptest! {
             Some(bits) => Mode::Packed { section_alignment: 1 << bits },
             None => Mode::Segments { page_size: 1 << page },
         };
-        let options = Options { mode, base: None };
+        let options = Options { mode, ..Options::default() };
         let objects: Vec<_> = objects.iter().enumerate()
             .map(|(number, (sections, commons))| object(number, sections, commons).build())
             .collect();

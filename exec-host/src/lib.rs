@@ -36,14 +36,20 @@ mod error;
 mod function;
 #[cfg(feature = "device")]
 mod guard;
+pub mod image;
 mod initialize;
+mod loader;
 mod memory;
 mod module;
+pub mod observer;
 mod process;
+pub mod symbols;
 mod unwind;
 
+pub use elf_layout::External;
 pub use error::Error;
 pub use function::{Function, FunctionPointer};
+pub use loader::Loader;
 pub use module::Module;
 pub use process::Process;
 

@@ -10,7 +10,8 @@
 
 mod system;
 
-use exec_host::Error;
+use exec_host::observer::{GdbInterface, PerfMap};
+use exec_host::{Error, Loader, Process};
 use system::{ARCH, OTHER, extent, fixture, load, mapped, maps, objects, pages};
 
 #[test]
@@ -18,6 +19,7 @@ fn memory_is_protected_and_given_back() {
     permissions();
     nothing_stays_after_an_error();
     ten_thousand_times();
+    with_every_option();
     #[cfg(target_arch = "x86_64")]
     low_addresses();
 }
@@ -100,6 +102,30 @@ fn ten_thousand_times() {
     let after = pages();
     assert!(after.0 <= space + 64, "{space} pages of address space became {}", after.0);
     assert!(after.1 <= memory + 64, "{memory} pages of memory became {}", after.1);
+    assert!(maps().len() <= count + 2);
+}
+
+/// Nor do modules that a debugger is told of, or that are mapped in another way.
+fn with_every_option() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = fixture(&format!("{ARCH}/elftest.o"));
+    let loaders = [
+        Loader::new().observer(GdbInterface),
+        Loader::new().dual_mapping(true),
+        Loader::new().observer(PerfMap::create_at(folder.path().join("perf.map")).unwrap()),
+    ];
+    let run = |times: usize| {
+        for loader in loaders.iter().cycle().take(times) {
+            let module = loader.load([&bytes], Process::new()).unwrap();
+            assert!(module.function("foo").is_ok());
+        }
+    };
+    run(100);
+    let (before, count) = (pages(), maps().len());
+    run(600);
+    let after = pages();
+    assert!(after.0 <= before.0 + 64, "{} pages of address space became {}", before.0, after.0);
+    assert!(after.1 <= before.1 + 64, "{} pages of memory became {}", before.1, after.1);
     assert!(maps().len() <= count + 2);
 }
 

@@ -26,6 +26,9 @@ struct Placing {
     /// Packs all sections into one segment, in file order, each at least at this alignment.
     #[arg(long, value_name = "BYTES", value_parser = power_of_two, conflicts_with = "page_size")]
     packed: Option<u64>,
+    /// Leaves instructions that use the global offset table as they are, even where they could do without.
+    #[arg(long)]
+    no_relax: bool,
 }
 
 impl ObjectArguments {
@@ -36,7 +39,7 @@ impl ObjectArguments {
             Placing { packed: Some(section_alignment), .. } => Mode::Packed { section_alignment },
             Placing { page_size, .. } => Mode::Segments { page_size },
         };
-        Options { mode, base }
+        Options { mode, base, relax: !self.placing.no_relax }
     }
 
     /// Names that archives are asked for from the start.

@@ -60,6 +60,9 @@ pub mod cmd;
 pub mod explain;
 #[cfg(feature = "cli")]
 pub mod input;
+#[cfg(all(feature = "cli", feature = "host"))]
+#[expect(unsafe_code, reason = "opens the libraries that the user asks for")]
+pub mod loading;
 #[cfg(feature = "cli")]
 pub mod machine;
 #[cfg(feature = "cli")]

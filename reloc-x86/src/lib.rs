@@ -16,12 +16,14 @@
 //!
 //! Above `elf-core`, whose words the tables are written in; below the executors, which answer what symbols are worth.
 //!
-//! No code is rewritten: a load through the GOT stays one (`GOTPCRELX` and `GOT32X` allow more), a TLS sequence keeps its model.
+//! What may do without the GOT (`GOTPCRELX`, `GOT32X`) is rewritten if a linker [asks](elf_core::Arch::relax); a TLS sequence keeps
+//! its model.
 //! x32, the ILP32 form of x86-64, is not an architecture here.
 #![no_std]
 #![forbid(unsafe_code)]
 
 mod i386;
+mod relax;
 mod x86_64;
 
 pub use i386::I386;

@@ -9,14 +9,15 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use exec_core::{Cache, CompileError, Compiled, Compiler, Origin};
+use exec_host::Module;
 use exec_host::compile::{ClangCompiler, Driver, Family, GccCompiler, RustcCompiler};
 use exec_host::dynamic::{DynamicFunction, Type, Value};
-use exec_host::{Module, Process};
 
 use crate::call::{Argument, Element};
 use crate::cmd::cache::{Place, Use};
 use crate::cmd::disasm::disasm;
 use crate::input::Part;
+use crate::loading::Loading;
 use crate::printable::Printable;
 
 /// Compiles a source and calls a function in it.
@@ -43,9 +44,8 @@ pub struct Jit {
     cache: Use,
     #[command(flatten)]
     place: Place,
-    /// Opens a library whose symbols the source may use, as dlopen does
-    #[arg(long = "lib", value_name = "NAME_OR_PATH")]
-    libraries: Vec<PathBuf>,
+    #[command(flatten)]
+    loading: Loading,
     /// Prints the buffers after the call, one a line
     #[arg(long)]
     show_buffers: bool,
@@ -178,14 +178,7 @@ impl Jit {
 
     /// Loads the image, with symbols of this process and of the libraries asked for.
     fn load(&self, image: Vec<u8>) -> Result<Module<Vec<u8>>> {
-        let mut process = Process::new();
-        for library in &self.libraries {
-            // SAFETY: the user asks for the library, and its constructors with it.
-            unsafe { process.open(library) }.with_context(|| library.display().to_string())?;
-        }
-        let module = Module::load([image], &mut |name| process.find(name));
-        // code may call into the libraries until the process ends
-        core::mem::forget(process);
+        let module = self.loading.loader()?.load([image], self.loading.process()?);
         let module = module.with_context(|| self.source.display().to_string())?;
         // SAFETY: the user asks for the source to be run.
         unsafe { module.initialize() };

@@ -10,11 +10,12 @@ use anyhow::{Context as _, Result, bail};
 use elf_core::Arch as _;
 use elf_core::names;
 use exec_host::dynamic::{DynamicFunction, Type, Value};
-use exec_host::{Error, Host, Module, Process};
+use exec_host::{Error, Host, Module};
 
 use crate::call::{Argument, Element};
 use crate::explain::section_name;
 use crate::input;
+use crate::loading::Loading;
 use crate::objects::Objects;
 use crate::printable::Printable;
 
@@ -30,9 +31,8 @@ pub struct Run {
     /// What the function returns: a number type, `ptr`, `str` or `void`
     #[arg(long, default_value = "void", value_name = "TYPE")]
     ret: Returned,
-    /// Opens a library whose symbols the objects may use, as dlopen does
-    #[arg(long = "lib", value_name = "NAME_OR_PATH")]
-    libraries: Vec<PathBuf>,
+    #[command(flatten)]
+    loading: Loading,
     /// Prints the buffers after the call, one a line
     #[arg(long)]
     show_buffers: bool,
@@ -152,15 +152,8 @@ impl Run {
                 name(Host::MACHINE)
             );
         }
-        let mut process = Process::new();
-        for library in &self.libraries {
-            // SAFETY: the user asks for the library, and its constructors with it.
-            unsafe { process.open(library) }.with_context(|| library.display().to_string())?;
-        }
         let bytes = objects.files().iter().map(|file| file.bytes());
-        let module = Module::load(bytes, &mut |name| process.find(name));
-        // code may call into the libraries until the process ends
-        core::mem::forget(process);
+        let module = self.loading.loader()?.load(bytes, self.loading.process()?);
         module.map_err(|error| explain(objects, error))
     }
 

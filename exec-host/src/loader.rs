@@ -1,0 +1,254 @@
+//! How objects get into memory, and who is told.
+
+use crate::Host;
+use crate::error::Error;
+use crate::image::{Image, Room};
+use crate::initialize::Calls;
+use crate::memory::{HUGE_PAGE, Mapping, Wish};
+use crate::module::{Module, Parts};
+use crate::observer::{Loaded, Observer};
+use crate::symbols::{Links, Symbols};
+use crate::unwind::Unwinding;
+use core::ops::Range;
+use elf_core::{File, Name, SegmentFlags};
+use elf_layout::{External, Layout, Mode, Options, Room as Slots, Segment, Sort};
+use std::sync::Arc;
+
+/// Loads modules, all in one way: which memory, and who is told of them. It may be shared by threads.
+///
+/// ```
+/// use exec_host::{Loader, Process};
+///
+/// # #[cfg(target_arch = "x86_64")] {
+/// let loader = Loader::new().dual_mapping(true); // no page is ever made executable that was writable
+/// let object = include_bytes!("../../fixtures/x86_64/elftest.o");
+/// let module = loader.load([&object[..]], Process::new())?;
+/// # assert!(module.address("foo").is_some());
+/// # }
+/// # Ok::<(), exec_host::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Loader {
+    observers: Vec<Arc<dyn Observer>>,
+    is_dual: bool,
+    is_huge: bool,
+}
+
+/// Objects that sources of symbols gave.
+type Joined = Vec<Arc<[u8]>>;
+
+impl Loader {
+    /// Loads as [`Module::load`] does.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { observers: Vec::new(), is_dual: false, is_huge: false }
+    }
+
+    /// Has every load and unload told to `observer`: a debugger, a profiler. Those that were added first are told first.
+    #[must_use]
+    pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.observers.push(Arc::new(observer));
+        self
+    }
+
+    /// Whether code is written through other addresses than those where it is executed, to pages of a file in memory
+    /// (`memfd_create`) that is sealed before anything can be executed. No page is made executable that was not so when it was
+    /// mapped: for processes under a policy that forbids it (`PR_SET_MDWE`, `execmem` of SELinux, a filter of system calls).
+    #[must_use]
+    pub const fn dual_mapping(mut self, is_wanted: bool) -> Self {
+        self.is_dual = is_wanted;
+        self
+    }
+
+    /// Whether modules whose code fills a huge page (2 MiB) ask for such pages: from the pool of `MAP_HUGETLB` if it has any,
+    /// else transparent ones. Every segment then starts on a huge page. [`Module::bytes_in_huge_pages`] says what was got.
+    #[must_use]
+    pub const fn huge_pages(mut self, are_wanted: bool) -> Self {
+        self.is_huge = are_wanted;
+        self
+    }
+
+    /// Loads objects into one stretch of memory: code, read-only data and writable data apart, nothing writable and executable.
+    ///
+    /// `symbols` answers for what no object defines, and is kept by the module as far as it is used. No code runs.
+    ///
+    /// # Errors
+    /// What is wrong with which object; memory that cannot be had; what an observer says. Nothing stays mapped. Objects that
+    /// came out of an [`Archive`](crate::symbols::Archive) count behind those given.
+    pub fn load<B: AsRef<[u8]>>(
+        &self,
+        objects: impl IntoIterator<Item = B>,
+        mut symbols: impl Symbols,
+    ) -> Result<Module<B>, Error> {
+        let objects: Vec<B> = objects.into_iter().collect();
+        let mut links = Links::new(&mut symbols);
+        let (joined, parts) = self.link_all(&objects, &mut links, |layout, links| {
+            self.place(layout, &mut |name| links.find(name))
+        })?;
+        let keepers = links.into_keepers();
+        Ok(Module::new(objects, joined, parts, keepers))
+    }
+
+    /// Relocates objects for an address where they are not: in another process, in memory of a device, in a file that will be
+    /// mapped. Nothing is mapped here, and observers are not told.
+    ///
+    /// `place` is asked once, when it is known how much room the objects take, for the address that they will have.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load); [`Error::Layout`] if the address is no multiple of the alignment or not below the limit.
+    pub fn link<B: AsRef<[u8]>>(
+        &self,
+        objects: impl IntoIterator<Item = B>,
+        mut symbols: impl Symbols,
+        mut place: impl FnMut(Room) -> u64,
+    ) -> Result<Image, Error> {
+        let objects: Vec<B> = objects.into_iter().collect();
+        let mut links = Links::new(&mut symbols);
+        let (_, mut image) = self.link_all(&objects, &mut links, |layout, links| {
+            let room =
+                Room { size: layout.size(), alignment: layout.alignment(), limit: layout.limit() };
+            Image::new(layout, place(room), &mut |name| links.find(name))
+        })?;
+        image.keep(links.into_keepers());
+        Ok(image)
+    }
+
+    /// Lays objects out, with those that have to join them, and finishes the layout. Gives those that joined as well.
+    fn link_all<B: AsRef<[u8]>, T>(
+        &self,
+        objects: &[B],
+        links: &mut Links<'_>,
+        mut finish: impl FnMut(&Layout<'_, '_, Host>, &mut Links<'_>) -> Result<T, Error>,
+    ) -> Result<(Joined, T), Error> {
+        let mut joined = Joined::new();
+        loop {
+            let mut more = Vec::new();
+            {
+                let given = objects.iter().map(AsRef::as_ref);
+                let bytes: Vec<&[u8]> = given.chain(joined.iter().map(AsRef::as_ref)).collect();
+                let files = parse(&bytes)?;
+                let mut slots = Slots::new();
+                let layout = self.plan(&files, &mut slots, &mut |name| links.find(name));
+                if !links.join(&files, &mut more) {
+                    let finished = finish(&layout?, links)?;
+                    return Ok((joined, finished));
+                }
+            }
+            joined.append(&mut more);
+        }
+    }
+
+    /// Lays the files out.
+    fn plan<'a, 's>(
+        &self,
+        files: &'s [File<'a>],
+        slots: &'s mut Slots<'a>,
+        externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+    ) -> Result<Layout<'a, 's, Host>, Error> {
+        let options =
+            |page_size| Options { mode: Mode::Segments { page_size }, ..Options::default() };
+        let page = rustix::param::page_size() as u64;
+        if self.is_huge {
+            let code = files.iter().flat_map(|file| file.sections());
+            let code =
+                code.filter(|section| section.flags.contains(elf_core::SectionFlags::EXECINSTR));
+            if code.fold(0u64, |total, section| total.saturating_add(section.size))
+                >= HUGE_PAGE as u64
+            {
+                let huge = options(page.max(HUGE_PAGE as u64));
+                return slots.plan(files, huge, externals).map_err(Error::Layout);
+            }
+        }
+        slots.plan(files, options(page), externals).map_err(Error::Layout)
+    }
+
+    /// Takes memory for a layout, fills it, and makes it what it shall be.
+    fn place(
+        &self,
+        layout: &Layout<'_, '_, Host>,
+        externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+    ) -> Result<Parts, Error> {
+        if let Some(fixed) = layout.fixed_sections().next() {
+            let (object, section) = (fixed.object, fixed.section);
+            return Err(Error::FixedAddress { object, section, address: fixed.segment.offset });
+        }
+        let mut memory = Mapping::new(&Wish {
+            size: layout.size(),
+            alignment: layout.alignment(),
+            limit: layout.limit(),
+            is_dual: self.is_dual,
+            is_huge: layout.alignment() >= HUGE_PAGE as u64 && self.is_huge,
+        })?;
+        let base = memory.address();
+        layout.write_zeroed(memory.bytes_mut(), base).map_err(Error::Layout)?;
+        copy_constants(layout, memory.bytes_mut(), externals);
+        let code = code(layout, base);
+        let calls = Calls::collect(layout, memory.bytes_mut(), base, &code)?;
+        memory.protect(layout.segments())?;
+        let globals = globals(layout, base);
+        let tables = layout.unwinding_tables().map(|(offset, _)| base.wrapping_add(offset));
+        // SAFETY: the tables are relocated, in memory that the module keeps.
+        let unwinding = unsafe { Unwinding::register(tables) };
+        let loaded = Loaded::new(layout, &memory);
+        let observed = self.observers.iter().map(|observer| observer.loaded(&loaded));
+        let observed = observed.filter_map(Result::transpose).collect::<Result<_, _>>();
+        let observed = observed.map_err(Error::Observer)?;
+        Ok(Parts { globals, code, calls, observed, unwinding, memory })
+    }
+}
+
+/// The headers of all objects.
+fn parse<'a>(objects: &[&'a [u8]]) -> Result<Vec<File<'a>>, Error> {
+    let parsed = objects
+        .iter()
+        .enumerate()
+        .map(|(object, bytes)| File::parse(bytes).map_err(|error| Error::Elf { object, error }));
+    parsed.collect()
+}
+
+/// Where the code of an image at `base` is.
+pub(crate) fn code(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Range<u64>> {
+    let segments = layout.segments();
+    let code = segments.filter(|segment| segment.flags.contains(SegmentFlags::EXECUTE));
+    let range = |segment: Segment| {
+        let start = base.wrapping_add(segment.offset);
+        start..start.wrapping_add(segment.size)
+    };
+    code.map(range).collect()
+}
+
+/// Fills the room that the layout has for constants of the process.
+pub(crate) fn copy_constants(
+    layout: &Layout<'_, '_, Host>,
+    image: &mut [u8],
+    externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+) {
+    for copy in layout.copies() {
+        let file = layout.files().get(copy.object);
+        let table = file.and_then(|file| file.symbol_table().ok()?);
+        let name = table.and_then(|table| table.name_of(&table.get(copy.symbol).ok()?).ok());
+        let Some(External { address, sort: Sort::Constant { size } }) =
+            name.and_then(&mut *externals)
+        else {
+            continue;
+        };
+        let place = usize::try_from(copy.offset).ok().and_then(|offset| image.get_mut(offset..));
+        let Some(place) = place.and_then(|rest| rest.get_mut(..usize::try_from(size).ok()?)) else {
+            continue;
+        };
+        let data = core::ptr::with_exposed_provenance::<u8>(address as usize);
+        // SAFETY: whoever answers with constant data vouches that so many bytes are there and never change.
+        place.copy_from_slice(unsafe { core::slice::from_raw_parts(data, place.len()) });
+    }
+}
+
+/// Addresses of the symbols that are not local, for an image at `base`.
+pub(crate) fn globals(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Box<[u64]>> {
+    let addresses = |(object, file): (usize, &File<'_>)| {
+        let Ok(Some(table)) = file.symbol_table() else { return Box::default() };
+        let ids = table.first_global()..table.len();
+        ids.map(|index| layout.symbol(object, index as u32).map_or(0, |address| address.at(base)))
+            .collect()
+    };
+    layout.files().iter().enumerate().map(addresses).collect()
+}
