@@ -46,6 +46,8 @@ pub(super) struct Calls<'a> {
     /// Prototypes of functions, by first appearance.
     pub(super) prototypes: Vec<(EntityId, Name<'a>)>,
     pub(super) needs: BTreeMap<EntityId, Needs>,
+    /// Functions that the objects list as external to one (`EIATTR_EXTERNS`).
+    pub(super) listed: BTreeMap<EntityId, Vec<EntityId>>,
     /// What each kernel reaches, itself included.
     pub(super) trees: BTreeMap<EntityId, BTreeSet<EntityId>>,
     /// Functions that stay.
@@ -165,8 +167,12 @@ impl<'a> Calls<'a> {
                 continue;
             }
             let needs = self.needs.entry(id).or_default();
+            let listed = self.listed.entry(id).or_default();
             for row in Attributes::new(section.data, section.header.offset) {
                 let row = row.map_err(&damaged)?;
+                if let (eiattr::EXTERNS, Payload::Symbols(symbols)) = (row.number, row.payload()) {
+                    listed.extend(symbols.into_iter().filter_map(|symbol| object.entity(symbol)));
+                }
                 match (row.number, row.number_value()) {
                     (eiattr::NUM_BARRIERS, Some(count)) => needs.barriers = count,
                     (eiattr::CRS_STACK_SIZE, Some(size)) => needs.returns = size,

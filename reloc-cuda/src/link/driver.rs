@@ -59,8 +59,7 @@ const NAMES: [&str; 50] = [
 
 /// Whether the driver has a function of this name.
 pub(super) fn has(name: &[u8]) -> bool {
-    name.starts_with(PREFIX)
-        || NAMES.binary_search_by(|known| known.as_bytes().cmp(name)).is_ok()
+    name.starts_with(PREFIX) || NAMES.binary_search_by(|known| known.as_bytes().cmp(name)).is_ok()
 }
 
 #[cfg(test)]

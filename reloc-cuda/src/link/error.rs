@@ -40,11 +40,11 @@ pub enum LinkErrorKind {
         /// The toolkit: ten times the major number and the minor number.
         toolkit: u32,
     },
-    /// The object is for another architecture than the first one.
+    /// The object is for an architecture whose code does not run on the one that is linked for.
     Architecture {
         /// Its architecture.
         found: u32,
-        /// That of the first object.
+        /// The one that is linked for.
         expected: u32,
     },
     /// The object has a section that is not linked: tables of unified functions, addresses in bank 4.
@@ -187,11 +187,14 @@ impl fmt::Display for LinkErrorKind {
             Self::Form => write!(f, "has 32-bit addresses or no architecture: not linked"),
             Self::Toolkit { sm, toolkit } => {
                 let (major, minor) = (toolkit / 10, toolkit % 10);
-                write!(f, "is for sm_{sm} by toolkit {major}.{minor}: sm_75 and later are linked, ")?;
+                write!(
+                    f,
+                    "is for sm_{sm} by toolkit {major}.{minor}: sm_75 and later are linked, "
+                )?;
                 write!(f, "from sm_90 on of toolkit 12.0 and later")
             }
             Self::Architecture { found, expected } => {
-                write!(f, "is for sm_{found}, not for sm_{expected} as the first object")
+                write!(f, "is for sm_{found}, which does not run on sm_{expected}")
             }
             Self::Section(name) => write!(f, "section {name} is not linked"),
             Self::Alignment { name, alignment } => {

@@ -121,10 +121,12 @@ impl State<'_> {
         found
     }
 
-    /// Undefined functions that a function calls directly.
+    /// Undefined functions that a function calls directly, and kernels that it launches.
     fn own_externs(&self, id: EntityId) -> impl Iterator<Item = EntityId> {
         let callees = self.calls.direct.get(&id).into_iter().flatten().copied();
-        callees.filter(|&callee| is_external(&self.entities, callee))
+        let undefined = callees.filter(|&callee| is_external(&self.entities, callee));
+        let listed = self.calls.listed.get(&id).into_iter().flatten().copied();
+        undefined.chain(listed.filter(|&one| self.entities[one].is_kernel()))
     }
 
     /// A record whose symbols, if it names any, have their new numbers.

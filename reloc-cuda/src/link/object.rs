@@ -124,7 +124,8 @@ impl<'a> Object<'a> {
                 return refuse(LinkErrorKind::Toolkit { sm: found, toolkit });
             }
         }
-        if let Some(expected) = sm.filter(|&expected| expected != found) {
+        let runs_on = |target: u32| found / 10 == target / 10 && found <= target;
+        if let Some(expected) = sm.filter(|&expected| !runs_on(expected)) {
             return refuse(LinkErrorKind::Architecture { found, expected });
         }
         let file = cubin.file();

@@ -176,8 +176,10 @@ impl State<'_> {
                     let Some(id) = object.entity(record.symbol) else { continue };
                     let entity = &self.entities[id];
                     let missing = entity.place.is_none() && !self.may_stay_undefined(id);
-                    let is_dead_call = dropped && self.is_function(id);
-                    if missing && !is_dead_call && seen.insert(id) {
+                    // what the compiler names for itself is as a call
+                    let is_excused =
+                        self.is_function(id) || entity.name.as_bytes().starts_with(b".nv.");
+                    if missing && !(dropped && is_excused) && seen.insert(id) {
                         let kind = LinkErrorKind::Undefined(entity.name.to_string());
                         errors.push(LinkError::new(object.index, kind));
                     }

@@ -9,6 +9,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use elf_core::names::SHT_NOBITS;
+use nvinfo::Form;
 
 /// Shared memory of a block that a kernel may have without asking for more.
 const LIMIT: u64 = 0xc000;
@@ -74,7 +75,11 @@ impl State<'_> {
         let texts: Vec<_> = self.texts.clone();
         for (kernel, text) in texts.into_iter().filter(|(id, _)| kernels.contains(id)) {
             let end = ends(&placed, kernel);
-            let always = (pool && !dynamic.is_empty()).then_some(0);
+            // with both a pool and arrays, kernels of the newer form that have neither get an empty section
+            let place = self.entities[kernel].place;
+            let object = place.and_then(|place| self.objects.get(place.object));
+            let newer = object.is_some_and(|object| object.cubin.target().form == Form::V8);
+            let always = (newer && pool && !dynamic.is_empty()).then_some(0);
             if let Some(end) =
                 end.into_iter().chain(dynamic.get(&kernel).map(|one| one.0)).chain(always).max()
             {

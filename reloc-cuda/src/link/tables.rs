@@ -168,9 +168,9 @@ impl State<'_> {
     fn flags(&self) -> u32 {
         let first = self.objects.first().map(|object| &object.cubin);
         let newer = first.filter(|cubin| cubin.target().form == Form::V8);
-        newer.map_or((self.sm & 0xffff) << 8 | if self.sm < 100 { 4 } else { 2 }, |cubin| {
-            cubin.file().header().flags & 0xff_ffff
-        })
+        let low = newer
+            .map_or(if self.sm < 100 { 4 } else { 2 }, |cubin| cubin.file().header().flags & 0xff);
+        (self.sm & 0xffff) << 8 | low
     }
 
     /// The newest toolkit that made an object, at least the first one of this form of notes.
