@@ -45,7 +45,8 @@ fn shapes_are_linked_as_nvlink_does() {
     for version in SHAPES {
         let [a, b] = shapes(version);
         let linked = link(&[&a, &b]).unwrap();
-        let expected = read(&format!("shapes-{version}"));
+        let (_, arch) = version.split_once('-').unwrap();
+        let expected = read(&format!("shapes-13.5-{arch}"));
         let mut found = differences(&expected, &linked.bytes);
         // nvlink says its own version there, of objects that do not say any
         found.retain(|line| version.starts_with("13") || !line.starts_with(".note.nv.cuinfo"));
