@@ -25,6 +25,7 @@ mod task;
 mod test;
 mod tool;
 mod value;
+mod verdicts;
 mod workspace;
 
 use std::process::ExitCode;
@@ -47,6 +48,7 @@ const TASKS: &[Task] = &[
     task::<fuzz::Fuzz>        ("fuzz",     "Run the fuzz targets on seeds made of the fixtures"),
     task::<sanitize::Sanitize>("sanitize", "Tests of the executors under AddressSanitizer: bad accesses, leaks"),
     task::<bare_metal::BareMetal>("bare-metal", "Boot firmware that links objects: examples/bare-metal"),
+    task::<verdicts::Verdicts>("verdicts", "Run programs of every compiler and code model; tell what hoist gets right"),
     task::<generate::Generate>("generate", "Make large inputs for benches"),
 ];
 
