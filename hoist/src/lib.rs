@@ -57,6 +57,9 @@ pub use reloc_x86 as x86;
 pub mod arguments;
 #[cfg(all(feature = "cli", any(feature = "host", feature = "nv")))]
 pub mod call;
+#[cfg(all(feature = "cli", feature = "host"))]
+#[expect(unsafe_code, reason = "runs what the user asks for")]
+pub mod calling;
 #[cfg(feature = "cli")]
 pub mod cmd;
 #[cfg(feature = "cli")]
