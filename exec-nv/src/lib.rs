@@ -32,6 +32,9 @@
     )
 )]
 
+#[cfg(all(feature = "driver", not(target_pointer_width = "64")))]
+compile_error!("GPUs and processes share addresses of 64 bits");
+
 #[cfg(feature = "driver")]
 mod arguments;
 #[cfg(feature = "driver")]
