@@ -3,6 +3,7 @@
 //! The letters are those of the psABIs: S the symbol's address, A the addend, P the place, L a stub that jumps to S (PLT entry,
 //! veneer), G a GOT entry, GOT the base of the GOT, Z the symbol's size.
 
+use crate::tls::Tls;
 use core::fmt;
 
 /// One kind of relocation: everything that [`apply`](crate::apply) needs to know.
@@ -447,6 +448,8 @@ pub trait Arch {
     const KINDS: &'static [Kind];
     /// Code that jumps to a symbol through its GOT entry, if the architecture needs any.
     const STUB: Option<Stub>;
+    /// Thread-local storage, if the architecture has any.
+    const TLS: Option<Tls> = None;
 }
 
 /// Code that a linker adds: a PLT entry or veneer.

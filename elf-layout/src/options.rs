@@ -8,6 +8,22 @@ pub struct Options {
     /// The address of the image, if it is known already. Sections that carry an address are placed at it; without a base their
     /// address counts from the image's start.
     pub base: Option<u64>,
+    /// How code reaches thread-local variables.
+    pub thread_local: ThreadLocal,
+    /// Whether the caller runs what finds the indirect functions (`STT_GNU_IFUNC`) before anything else:
+    /// [`Layout::indirect_functions`](crate::Layout::indirect_functions). If not, they are refused.
+    pub indirect_functions: bool,
+}
+
+/// How code reaches thread-local variables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ThreadLocal {
+    /// By their distance from the thread pointer: code of other models is rewritten where the ABI has a way, as linkers do in
+    /// executables. Code that is not what the ABI wants is refused.
+    #[default]
+    LocalExec,
+    /// As it was compiled: by GOT entries, which whoever made them may ask `__tls_get_addr` or a descriptor's function for.
+    AsCompiled,
 }
 
 /// Segments by permission, or one blob.
@@ -28,6 +44,11 @@ pub enum Mode {
 impl Default for Options {
     /// Segments on pages of 4 KiB, at an address that is not known yet.
     fn default() -> Self {
-        Self { mode: Mode::Segments { page_size: 4096 }, base: None }
+        Self {
+            mode: Mode::Segments { page_size: 4096 },
+            base: None,
+            thread_local: ThreadLocal::default(),
+            indirect_functions: false,
+        }
     }
 }

@@ -1,14 +1,16 @@
 //! The image: sections copied, GOT and stubs filled, relocations applied.
 
 use crate::error::{Error, ErrorKind};
+use crate::indirect::BehindStubs;
 use crate::layout::{GOT_SLOTS, Layout, stub_size};
 use crate::needs;
 use crate::place::Group;
 use crate::resolve::Symbols;
-use crate::storage::{Needs, SectionState};
+use crate::storage::{Needs, SectionState, SymbolSlot};
 use elf_core::names::SHT_NOBITS;
 use elf_core::{
-    ApplyError, ApplyErrorKind, Arch, Record, Role, SectionMut, Slot, Stub, apply, apply_all,
+    ApplyError, ApplyErrorKind, Arch, Record, Relocations, Role, SectionMut, Slot, Stub, apply,
+    apply_all, apply_kind, find,
 };
 
 impl<A: Arch> Layout<'_, '_, A> {
@@ -103,12 +105,38 @@ impl<A: Arch> Layout<'_, '_, A> {
                 _ => part(image, offset, target.slot.size).unwrap_or_default(),
             };
             let mut section = SectionMut { bytes, address: base.wrapping_add(offset), big_endian };
-            apply_all::<A>(target.records, &mut section, &symbols).map_err(|error| Error {
+            self.apply_all(target.records, &mut section, &symbols).map_err(|error| Error {
                 object: number,
                 section: target.target,
                 kind: ErrorKind::Apply(error),
             })
         })
+    }
+
+    /// Applies `records`, and rewrites code that reaches thread-local variables.
+    fn apply_all(
+        &self,
+        records: Relocations<'_>,
+        section: &mut SectionMut<'_>,
+        symbols: &Symbols<'_, '_, '_, A>,
+    ) -> Result<(), ApplyError> {
+        if !self.found.transitions {
+            return apply_all::<A>(records, section, symbols);
+        }
+        let mut records = records.iter();
+        let mut next = records.next();
+        while let Some(record) = next {
+            next = records.next();
+            let Some(kind) = find(A::KINDS, record.r#type) else {
+                return apply::<A>(&record, section, symbols);
+            };
+            match self.rewrite(&record, next.as_ref(), kind, section, symbols)? {
+                None => apply_kind::<A>(kind, &record, section, symbols)?,
+                Some(false) => {}
+                Some(true) => next = records.next(),
+            }
+        }
+        Ok(())
     }
 
     /// Fills the GOT.
@@ -121,19 +149,34 @@ impl<A: Arch> Layout<'_, '_, A> {
             if slot.definition != id || !slot.needs.has(Needs::ANY_GOT) {
                 continue;
             }
-            for (need, content) in GOT_SLOTS.into_iter().filter(|(need, _)| slot.needs.has(*need)) {
-                let value = if need == Needs::GOT { symbols.address(slot) } else { None };
-                let value = value.ok_or_else(|| self.unresolved(id, content))?;
-                let entry =
-                    symbols.got_entry(slot, content).map(|address| address.wrapping_sub(base));
-                let Some(place) = entry.and_then(|offset| part(image, offset, A::ADDRESS_SIZE))
-                else {
-                    continue;
+            for (_, content) in GOT_SLOTS.into_iter().filter(|(need, _)| slot.needs.has(*need)) {
+                let words = match content {
+                    Slot::Address => symbols.address(slot).map(|address| [address, 0]),
+                    content => symbols.variable_entry(slot, content),
                 };
-                store_address(place, value, self.is_big_endian());
+                let words = words.ok_or_else(|| self.unresolved(id, content))?;
+                if let Some(address) = symbols.got_entry(slot, content) {
+                    self.store(image, address.wrapping_sub(base), content, words);
+                }
             }
         }
-        if self.found.tls_module { Err(self.unresolved(0, Slot::TlsLd)) } else { Ok(()) }
+        if self.found.tls_module {
+            let slot = SymbolSlot::default();
+            let words = symbols.variable_entry(&slot, Slot::TlsLd);
+            let words = words.ok_or_else(|| self.unresolved(0, Slot::TlsLd))?;
+            self.store(image, self.got().0, Slot::TlsLd, words);
+        }
+        Ok(())
+    }
+
+    /// Stores a GOT entry of one or two words.
+    fn store(&self, image: &mut [u8], offset: u64, content: Slot, words: [u64; 2]) {
+        let size = content.entries().wrapping_mul(A::ADDRESS_SIZE);
+        let Some(entry) = part(image, offset, size) else { return };
+        let size = usize::try_from(A::ADDRESS_SIZE).unwrap_or(1).max(1);
+        for (place, word) in entry.chunks_exact_mut(size).zip(words) {
+            store_address(place, word, self.is_big_endian());
+        }
     }
 
     /// Copies the stubs and points each at its symbol.
@@ -165,7 +208,8 @@ impl<A: Arch> Layout<'_, '_, A> {
     ) -> Result<(), Error> {
         for &(offset, r#type, addend) in stub.relocations {
             let record = Record { offset, symbol: id, r#type, addend: Some(addend) };
-            apply::<A>(&record, section, symbols).map_err(|mut error| {
+            let symbols = BehindStubs(symbols);
+            apply::<A>(&record, section, &symbols).map_err(|mut error| {
                 let (object, symbol) = crate::symbols::owner(self.objects, id).unwrap_or_default();
                 error.symbol = symbol;
                 Error::object(object, ErrorKind::Apply(error))

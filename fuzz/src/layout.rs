@@ -34,8 +34,8 @@ pub(super) fn files(files: &[File<'_>]) {
     let segments = Mode::Segments { page_size: 4096 };
     for options in [
         Options::default(),
-        Options { mode: segments, base },
-        Options { mode: Mode::Packed { section_alignment: 128 }, base: None },
+        Options { mode: segments, base, ..Options::default() },
+        Options { mode: Mode::Packed { section_alignment: 128 }, ..Options::default() },
     ] {
         match first.header().machine {
             EM_386 => plan::<I386>(files, options),

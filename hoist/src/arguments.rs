@@ -36,7 +36,7 @@ impl ObjectArguments {
             Placing { packed: Some(section_alignment), .. } => Mode::Packed { section_alignment },
             Placing { page_size, .. } => Mode::Segments { page_size },
         };
-        Options { mode, base }
+        Options { mode, base, ..Options::default() }
     }
 
     /// Names that archives are asked for from the start.

@@ -15,6 +15,7 @@
 
 use elf_core::Check::{Any, Either, Signed, Unsigned};
 use elf_core::names::EM_AARCH64;
+use elf_core::tls::Tls;
 use elf_core::{Arch, Bits, Field, Kind, Role, Slot, Stub, Value, well_formed};
 
 /// AArch64 with addresses of 8 bytes (`EM_AARCH64`, `ELFCLASS64`), of either byte order.
@@ -36,6 +37,7 @@ impl Arch for Aarch64 {
         alignment: 16,
         relocations: &[(0, R_AARCH64_ADR_GOT_PAGE, 0), (4, R_AARCH64_LD64_GOT_LO12_NC, 0)],
     });
+    const TLS: Option<Tls> = Some(crate::tls::TLS);
 }
 
 const R_AARCH64_ADR_GOT_PAGE: u32 = 311;

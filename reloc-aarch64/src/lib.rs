@@ -16,11 +16,13 @@
 //!
 //! Above `elf-core`, whose words the tables are written in; below the executors, which answer what symbols are worth.
 //!
-//! No code is rewritten but `MOVN` and `MOVZ`, where the ABI wants the opcode to follow the sign. ILP32 (`ELFCLASS32`, with numbers
+//! No code is rewritten but `MOVN` and `MOVZ`, where the ABI wants the opcode to follow the sign, and sequences for thread-local
+//! variables, by those who ask for it ([`elf_core::tls`]). ILP32 (`ELFCLASS32`, with numbers
 //! of its own) is not this architecture; pointer authentication is refused by name.
 #![no_std]
 #![forbid(unsafe_code)]
 
 mod aarch64;
+mod tls;
 
 pub use aarch64::Aarch64;

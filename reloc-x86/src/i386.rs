@@ -14,6 +14,7 @@
 
 use elf_core::Check::{Any, Either, Signed};
 use elf_core::names::EM_386;
+use elf_core::tls::Tls;
 use elf_core::{Arch, Field, Kind, Role, Slot, Stub, Value, well_formed};
 
 /// i386 (`EM_386`).
@@ -30,6 +31,7 @@ impl Arch for I386 {
         alignment: 8,
         relocations: &[(2, R_386_GOT32, 0)],
     });
+    const TLS: Option<Tls> = Some(crate::tls32::TLS);
 }
 
 const R_386_GOT32: u32 = 3;

@@ -16,12 +16,15 @@
 //!
 //! Above `elf-core`, whose words the tables are written in; below the executors, which answer what symbols are worth.
 //!
-//! No code is rewritten: a load through the GOT stays one (`GOTPCRELX` and `GOT32X` allow more), a TLS sequence keeps its model.
+//! Rewritten are only sequences for thread-local variables, by those who ask for it ([`elf_core::tls`]); a load through the GOT stays
+//! one (`GOTPCRELX` and `GOT32X` allow more).
 //! x32, the ILP32 form of x86-64, is not an architecture here.
 #![no_std]
 #![forbid(unsafe_code)]
 
 mod i386;
+mod tls32;
+mod tls64;
 mod x86_64;
 
 pub use i386::I386;
