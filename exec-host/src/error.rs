@@ -69,6 +69,19 @@ pub enum Error {
     },
     /// A library could not be opened.
     Library(libloading::Error),
+    /// An archive is damaged.
+    Archive(elf_core::Error),
+    /// The members of a thin archive are files of their own, and its folder is not known.
+    ThinArchive,
+    /// A file could not be read.
+    File {
+        /// Its path.
+        path: std::path::PathBuf,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// An observer could not do its part.
+    Observer(std::io::Error),
 }
 
 impl fmt::Display for Error {
@@ -107,6 +120,10 @@ impl fmt::Display for Error {
                 write!(f, "{found} arguments, expected {expected}")
             }
             Self::Library(error) => error.fmt(f),
+            Self::Archive(error) => write!(f, "archive: {error}"),
+            Self::ThinArchive => write!(f, "a thin archive, which names files beside it"),
+            Self::File { path, cause } => write!(f, "{}: {cause}", path.display()),
+            Self::Observer(cause) => write!(f, "an observer of loads: {cause}"),
         }
     }
 }
@@ -118,6 +135,8 @@ impl core::error::Error for Error {
             Self::Layout(error) => Some(error),
             Self::Map { cause, .. } => Some(cause),
             Self::Library(error) => Some(error),
+            Self::Archive(error) => Some(error),
+            Self::File { cause, .. } | Self::Observer(cause) => Some(cause),
             _ => None,
         }
     }

@@ -37,7 +37,8 @@ impl<F> Deref for Function<'_, F> {
     }
 }
 
-/// A pointer to a function of the C calling convention with up to twelve arguments.
+/// A pointer to a function of the C calling convention with up to twelve arguments: `extern "C-unwind"` if exceptions or panics
+/// may leave it.
 pub trait FunctionPointer: Copy + sealed::Sealed {
     /// The pointer for code at `address`.
     ///
@@ -54,6 +55,8 @@ macro_rules! pointers {
     ($($argument:ident)*) => {
         pointers!(@ unsafe extern "C" fn($($argument),*) -> R, $($argument)*);
         pointers!(@ extern "C" fn($($argument),*) -> R, $($argument)*);
+        pointers!(@ unsafe extern "C-unwind" fn($($argument),*) -> R, $($argument)*);
+        pointers!(@ extern "C-unwind" fn($($argument),*) -> R, $($argument)*);
     };
     (@ $type:ty, $($argument:ident)*) => {
         impl<R, $($argument),*> sealed::Sealed for $type {}

@@ -35,13 +35,14 @@ type Ranked = (u32, u64);
 const LAST: u32 = 65536;
 
 impl Calls {
-    /// Reads the arrays of function addresses out of the relocated image.
+    /// Reads the arrays of function addresses out of the image, which is relocated for `base`.
     ///
     /// # Errors
     /// [`Error::Initializer`] if an address is not in the objects' code.
     pub(crate) fn collect(
         layout: &Layout<'_, '_, Host>,
         image: &[u8],
+        base: u64,
         code: &[Range<u64>],
     ) -> Result<Self, Error> {
         let (mut initialize, mut finalize) = (Vec::<Ranked>::new(), Vec::<Ranked>::new());
@@ -84,8 +85,7 @@ impl Calls {
         finalize.reverse();
         let addresses =
             |calls: Vec<Ranked>| calls.into_iter().map(|(_, address)| address).collect();
-        let handle = image.as_ptr().addr() as u64;
-        Ok(Self { initialize: addresses(initialize), finalize: addresses(finalize), handle })
+        Ok(Self { initialize: addresses(initialize), finalize: addresses(finalize), handle: base })
     }
 
     /// Whether there are no constructors.

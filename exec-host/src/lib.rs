@@ -37,13 +37,18 @@ mod function;
 #[cfg(feature = "device")]
 mod guard;
 mod initialize;
+mod loader;
 mod memory;
 mod module;
+pub mod observer;
 mod process;
+pub mod symbols;
 mod unwind;
 
+pub use elf_layout::External;
 pub use error::Error;
 pub use function::{Function, FunctionPointer};
+pub use loader::Loader;
 pub use module::Module;
 pub use process::Process;
 

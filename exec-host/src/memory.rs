@@ -1,17 +1,29 @@
 //! Memory that is written first and run then, never both at once.
 
+mod dual;
+mod huge;
+
 use crate::error::Error;
 use core::ffi::c_void;
 use core::ptr;
+use dual::Alias;
 use elf_core::SegmentFlags;
 use elf_layout::Segment;
-use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+use rustix::mm::{
+    Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,
+};
 
-/// Zeroed anonymous pages of this process, given back on drop.
+pub(crate) use huge::{HUGE_PAGE, bytes_in_huge_pages};
+
+/// Zeroed pages of this process, given back on drop.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     start: *mut u8,
     size: usize,
+    /// Size of a page in bytes.
+    page: usize,
+    /// Where the pages are written, if that is elsewhere.
+    alias: Option<Alias>,
 }
 
 // SAFETY: the mapping is owned memory: nothing in it belongs to a thread.
@@ -19,35 +31,90 @@ unsafe impl Send for Mapping {}
 // SAFETY: `&Mapping` gives out addresses only.
 unsafe impl Sync for Mapping {}
 
+/// What is asked of memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wish {
+    /// Bytes.
+    pub(crate) size: u64,
+    /// Multiple that the address shall be of, a power of two.
+    pub(crate) alignment: u64,
+    /// First address that is too high.
+    pub(crate) limit: Option<u64>,
+    /// Written by way of other addresses than those where it is executed.
+    pub(crate) is_dual: bool,
+    /// On huge pages, where there are any.
+    pub(crate) is_huge: bool,
+}
+
 /// `MAP_32BIT` of Linux on x86-64: an address below 2 GiB.
 const MAP_32BIT: u32 = if cfg!(target_arch = "x86_64") { 0x40 } else { 0 };
 /// First address that `MAP_32BIT` never gives out.
 const LOW: u64 = 1 << 31;
 
 impl Mapping {
-    /// At least `size` bytes, writable, at a multiple of `alignment` (a power of two), below `limit` if there is one.
-    pub(crate) fn new(size: usize, alignment: usize, limit: Option<u64>) -> Result<Self, Error> {
+    /// Memory as wished for, or at least of the size, alignment and limit, still to be written.
+    pub(crate) fn new(wish: &Wish) -> Result<Self, Error> {
+        let page = if wish.is_huge { HUGE_PAGE } else { rustix::param::page_size() };
+        let too_large = || Error::OutOfMemory { size: wish.size };
+        let number = |number: u64| usize::try_from(number).map_err(|_| too_large());
+        let size = number(wish.size)?.max(1).checked_next_multiple_of(page);
+        let size = size.ok_or_else(too_large)?;
+        let alignment = number(wish.alignment)?.max(page);
+        if wish.is_dual {
+            let mut mapping = Self::reserve(size, alignment, wish.limit, ProtFlags::empty())?;
+            mapping.page = page;
+            mapping.alias = Some(Alias::new(size, wish.is_huge)?);
+            return Ok(mapping);
+        }
+        let writable = ProtFlags::READ | ProtFlags::WRITE;
+        if wish.is_huge && wish.limit.is_none() {
+            // from the pool that an administrator has set aside, if there is one
+            // SAFETY: without a wish for an address no existing mapping is touched.
+            let pool = unsafe {
+                mmap_anonymous(
+                    ptr::null_mut(),
+                    size,
+                    writable,
+                    MapFlags::PRIVATE | MapFlags::HUGETLB,
+                )
+            };
+            if let Ok(start) = pool {
+                let mapping = Self { start: start.cast(), size, page, alias: None };
+                if mapping.start.addr().is_multiple_of(alignment) {
+                    return Ok(mapping);
+                }
+            }
+        }
+        let mut mapping = Self::reserve(size, alignment, wish.limit, writable)?;
+        mapping.page = page;
+        if wish.is_huge {
+            // SAFETY: the pages are ours; the advice changes no content. Without huge pages it is refused, and that is fine.
+            let _ = unsafe { madvise(mapping.start.cast(), size, Advice::LinuxHugepage) };
+        }
+        Ok(mapping)
+    }
+
+    /// `size` bytes, whole pages, at a multiple of `alignment`, below `limit` if there is one.
+    fn reserve(
+        size: usize,
+        alignment: usize,
+        limit: Option<u64>,
+        protection: ProtFlags,
+    ) -> Result<Self, Error> {
         let page = rustix::param::page_size();
-        let out_of_memory = Error::OutOfMemory { size: size as u64 };
         let slack = alignment.saturating_sub(page);
-        let size = size.max(1).checked_next_multiple_of(page).ok_or(out_of_memory)?;
         let reserved = size.checked_add(slack).ok_or(Error::OutOfMemory { size: size as u64 })?;
         let low =
             if limit.is_some() { MapFlags::from_bits_retain(MAP_32BIT) } else { MapFlags::empty() };
         // SAFETY: without a wish for an address no existing mapping is touched.
         let start = unsafe {
-            mmap_anonymous(
-                ptr::null_mut(),
-                reserved,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::PRIVATE | low,
-            )
+            mmap_anonymous(ptr::null_mut(), reserved, protection, MapFlags::PRIVATE | low)
         };
         let start = start.map_err(|cause| match limit {
             Some(limit) => Error::NoLowMemory { size: size as u64, limit: limit.min(LOW) },
             None => Error::Map { size: size as u64, cause },
         })?;
-        let mut mapping = Self { start: start.cast(), size: reserved };
+        let mut mapping = Self { start: start.cast(), size: reserved, page, alias: None };
         if slack > 0 {
             mapping.trim(size, alignment);
         }
@@ -87,42 +154,63 @@ impl Mapping {
         self.size as u64
     }
 
-    /// All bytes, before any of them is protected.
+    /// All bytes, before they are [protected](Self::protect).
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        let start = self.alias.as_ref().map_or(self.start, Alias::start);
         // SAFETY: the pages are mapped, writable as long as `protect` was not called, and ours alone.
-        unsafe { core::slice::from_raw_parts_mut(self.start, self.size) }
+        unsafe { core::slice::from_raw_parts_mut(start, self.size) }
     }
 
-    /// Gives the pages of `segment` their permissions.
-    pub(crate) fn protect(&self, segment: &Segment) -> Result<(), Error> {
-        let flags = segment.flags;
-        if flags.contains(SegmentFlags::WRITE) {
-            return if flags.contains(SegmentFlags::EXECUTE) {
-                Err(Error::WriteExecute)
+    /// `size` bytes from `offset`, which `protect` made readable; nothing if they are not all inside.
+    ///
+    /// # Safety
+    /// They are protected, and nobody writes to them as long as the result lives.
+    pub(crate) unsafe fn bytes(&self, offset: u64, size: u64) -> Option<&[u8]> {
+        let (start, size) = self.part(offset, size)?;
+        // SAFETY: the range lies inside the mapping; the caller vouches for the rest.
+        Some(unsafe { core::slice::from_raw_parts(start, size) })
+    }
+
+    /// Gives the pages of all segments their permissions. What was written elsewhere is theirs now.
+    pub(crate) fn protect(&mut self, segments: impl Iterator<Item = Segment>) -> Result<(), Error> {
+        let alias = self.alias.take().map(Alias::seal);
+        for segment in segments {
+            let flags = segment.flags;
+            if flags.contains(SegmentFlags::WRITE | SegmentFlags::EXECUTE) {
+                return Err(Error::WriteExecute);
+            }
+            let (start, size) = self
+                .part(segment.offset, segment.size)
+                .ok_or(Error::OutOfMemory { size: segment.size })?;
+            let refused = |cause| Error::Map { size: size as u64, cause };
+            if let Some(written) = &alias {
+                // SAFETY: the range lies inside the mapping, which is reserved for this, and no reference to it is alive.
+                unsafe { written.show(start, size, segment.offset, flags) }.map_err(refused)?;
+            }
+            let is_code = flags.contains(SegmentFlags::EXECUTE);
+            if is_code {
+                crate::cache::synchronize(start, size);
+            }
+            if alias.is_some() || flags.contains(SegmentFlags::WRITE) {
+                continue;
+            }
+            let flags = if is_code {
+                MprotectFlags::READ | MprotectFlags::EXEC
             } else {
-                Ok(())
+                MprotectFlags::READ
             };
+            // SAFETY: the range lies inside the mapping, and no reference to its bytes is alive.
+            unsafe { mprotect(start.cast::<c_void>(), size, flags) }.map_err(refused)?;
         }
-        let execute = flags.contains(SegmentFlags::EXECUTE);
-        let flags =
-            if execute { MprotectFlags::READ | MprotectFlags::EXEC } else { MprotectFlags::READ };
-        let page = rustix::param::page_size();
-        let (Ok(offset), Ok(size)) =
-            (usize::try_from(segment.offset), usize::try_from(segment.size))
-        else {
-            return Err(Error::OutOfMemory { size: segment.size });
-        };
-        let size = size.checked_next_multiple_of(page).unwrap_or(size);
-        if offset.checked_add(size).is_none_or(|end| end > self.size) {
-            return Err(Error::OutOfMemory { size: segment.size });
-        }
-        let start = self.start.wrapping_add(offset);
-        if execute {
-            crate::cache::synchronize(start, size);
-        }
-        // SAFETY: the range lies inside the mapping, and no reference to its bytes is alive.
-        unsafe { mprotect(start.cast::<c_void>(), size, flags) }
-            .map_err(|cause| Error::Map { size: size as u64, cause })
+        Ok(())
+    }
+
+    /// The pages of `size` bytes from `offset`.
+    fn part(&self, offset: u64, size: u64) -> Option<(*mut u8, usize)> {
+        let (offset, size) = (usize::try_from(offset).ok()?, usize::try_from(size).ok()?);
+        let size = size.checked_next_multiple_of(self.page)?;
+        offset.checked_add(size).filter(|&end| end <= self.size)?;
+        Some((self.start.wrapping_add(offset), size))
     }
 }
 

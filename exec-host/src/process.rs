@@ -7,14 +7,18 @@ use elf_core::Name;
 use elf_layout::External;
 use libloading::os::unix::Library;
 use std::path::Path;
+use std::sync::Arc;
+
+use crate::symbols::{Found, Symbols};
 
 /// What the process itself offers (libc and whatever else is loaded; libm, where it is a library of its own), and libraries
 /// opened for this purpose.
 ///
-/// Libraries stay open as long as this lives, which must be longer than the code that uses them.
+/// Libraries stay open as long as this lives, and longer as long as a module lives that was loaded with this as its
+/// [source](Symbols) and uses them. Who asks by [`find`](Self::find) must keep it alive as long as the code.
 #[derive(Debug)]
 pub struct Process {
-    libraries: Vec<Library>,
+    libraries: Vec<Arc<Library>>,
     known: Option<Segments>,
 }
 
@@ -42,9 +46,9 @@ impl Process {
     /// The symbols of the process.
     #[must_use]
     pub fn new() -> Self {
-        let mut libraries = vec![Library::this()];
+        let mut libraries = vec![Arc::new(Library::this())];
         // SAFETY: the mathematical library has no constructors that do anything.
-        libraries.extend(unsafe { Library::new(LIBM) });
+        libraries.extend(unsafe { Library::new(LIBM) }.map(Arc::new));
         Self { libraries, known: None }
     }
 
@@ -59,21 +63,27 @@ impl Process {
     pub unsafe fn open(&mut self, library: impl AsRef<Path>) -> Result<(), Error> {
         // SAFETY: the caller vouches for the library.
         let library = unsafe { Library::new(library.as_ref()) }.map_err(Error::Library)?;
-        self.libraries.push(library);
+        self.libraries.push(Arc::new(library));
         self.known = None;
         Ok(())
     }
 
     /// The symbol of this name: its address, and whether it is a function, or data that never change.
     pub fn find(&mut self, name: Name<'_>) -> Option<External> {
-        let address = self.libraries.iter().find_map(|library| {
+        self.find_in_library(name).map(|(external, _)| external)
+    }
+
+    /// The symbol of this name, and the library that has it.
+    fn find_in_library(&mut self, name: Name<'_>) -> Option<(External, Arc<Library>)> {
+        let (address, library) = self.libraries.iter().find_map(|library| {
             // SAFETY: only the address is taken, as a pointer to nothing in particular.
             let symbol = unsafe { library.get::<*mut c_void>(name.as_bytes()) }.ok()?;
-            Some(symbol.as_raw_ptr().expose_provenance() as u64).filter(|&address| address != 0)
+            let address = symbol.as_raw_ptr().expose_provenance() as u64;
+            (address != 0).then(|| (address, Arc::clone(library)))
         })?;
         let known = self.known.get_or_insert_with(Segments::of_process);
         let within = |ranges: &[Range<u64>]| ranges.iter().any(|range| range.contains(&address));
-        Some(if within(&known.code) {
+        let external = if within(&known.code) {
             External::function(address)
         } else if STREAMS.iter().any(|stream| name == *stream) {
             External::constant(address, size_of::<*const c_void>() as u64)
@@ -82,7 +92,15 @@ impl Process {
                 .map_or(External::new(address), |size| External::constant(address, size))
         } else {
             External::new(address)
-        })
+        };
+        Some((external, library))
+    }
+}
+
+/// Who uses a symbol of a library keeps the library open.
+impl Symbols for Process {
+    fn find(&mut self, name: Name<'_>) -> Option<Found> {
+        self.find_in_library(name).map(|(external, library)| Found::Kept(external, library))
     }
 }
 

@@ -1,0 +1,226 @@
+//! How objects get into memory, and who is told.
+
+use crate::Host;
+use crate::error::Error;
+use crate::initialize::Calls;
+use crate::memory::{HUGE_PAGE, Mapping, Wish};
+use crate::module::{Module, Parts};
+use crate::observer::{Loaded, Observer};
+use crate::symbols::{Links, Symbols};
+use crate::unwind::Unwinding;
+use elf_core::{File, Name, SegmentFlags};
+use elf_layout::{External, Layout, Mode, Options, Room, Sort};
+use std::sync::Arc;
+
+/// Loads modules, all in one way: which memory, and who is told of them. It may be shared by threads.
+///
+/// ```
+/// use exec_host::{Loader, Process};
+///
+/// # #[cfg(target_arch = "x86_64")] {
+/// let loader = Loader::new().dual_mapping(true); // no page is ever made executable that was writable
+/// let object = include_bytes!("../../fixtures/x86_64/elftest.o");
+/// let module = loader.load([&object[..]], Process::new())?;
+/// # assert!(module.address("foo").is_some());
+/// # }
+/// # Ok::<(), exec_host::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Loader {
+    observers: Vec<Arc<dyn Observer>>,
+    is_dual: bool,
+    is_huge: bool,
+}
+
+/// What one attempt at a load comes to.
+enum Attempt {
+    Loaded(Parts),
+    /// Objects have joined: once more, with them.
+    Joined,
+}
+
+impl Loader {
+    /// Loads as [`Module::load`] does.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { observers: Vec::new(), is_dual: false, is_huge: false }
+    }
+
+    /// Has every load and unload told to `observer`: a debugger, a profiler. Those that were added first are told first.
+    #[must_use]
+    pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.observers.push(Arc::new(observer));
+        self
+    }
+
+    /// Whether code is written through other addresses than those where it is executed, to pages of a file in memory
+    /// (`memfd_create`) that is sealed before anything can be executed. No page is made executable that was not so when it was
+    /// mapped: for processes under a policy that forbids it (`PR_SET_MDWE`, `execmem` of SELinux, a filter of system calls).
+    #[must_use]
+    pub const fn dual_mapping(mut self, is_wanted: bool) -> Self {
+        self.is_dual = is_wanted;
+        self
+    }
+
+    /// Whether modules whose code fills a huge page (2 MiB) ask for such pages: from the pool of `MAP_HUGETLB` if it has any,
+    /// else transparent ones. Every segment then starts on a huge page. [`Module::bytes_in_huge_pages`] says what was got.
+    #[must_use]
+    pub const fn huge_pages(mut self, are_wanted: bool) -> Self {
+        self.is_huge = are_wanted;
+        self
+    }
+
+    /// Loads objects into one stretch of memory: code, read-only data and writable data apart, nothing writable and executable.
+    ///
+    /// `symbols` answers for what no object defines, and is kept by the module as far as it is used. No code runs.
+    ///
+    /// # Errors
+    /// What is wrong with which object; memory that cannot be had; what an observer says. Nothing stays mapped. Objects that
+    /// came out of an [`Archive`](crate::symbols::Archive) count behind those given.
+    pub fn load<B: AsRef<[u8]>>(
+        &self,
+        objects: impl IntoIterator<Item = B>,
+        mut symbols: impl Symbols,
+    ) -> Result<Module<B>, Error> {
+        let objects: Vec<B> = objects.into_iter().collect();
+        let mut joined = Vec::new();
+        let mut links = Links::new(&mut symbols);
+        let parts = loop {
+            let given = objects.iter().map(AsRef::as_ref);
+            let bytes: Vec<&[u8]> = given.chain(joined.iter().map(AsRef::as_ref)).collect();
+            let mut more = Vec::new();
+            match self.attempt(&bytes, &mut links, &mut more)? {
+                Attempt::Loaded(parts) => break parts,
+                Attempt::Joined => joined.append(&mut more),
+            }
+        };
+        let keepers = links.into_keepers();
+        Ok(Module::new(objects, joined, parts, keepers))
+    }
+
+    /// Loads objects unless others have to join them.
+    fn attempt(
+        &self,
+        objects: &[&[u8]],
+        links: &mut Links<'_>,
+        more: &mut Vec<Arc<[u8]>>,
+    ) -> Result<Attempt, Error> {
+        let files = parse(objects)?;
+        let mut room = Room::new();
+        let layout = self.plan(&files, &mut room, &mut |name| links.find(name));
+        if links.join(&files, more) {
+            return Ok(Attempt::Joined);
+        }
+        self.place(&layout?, &mut |name| links.find(name)).map(Attempt::Loaded)
+    }
+
+    /// Lays the files out.
+    fn plan<'a, 's>(
+        &self,
+        files: &'s [File<'a>],
+        room: &'s mut Room<'a>,
+        externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+    ) -> Result<Layout<'a, 's, Host>, Error> {
+        let options =
+            |page_size| Options { mode: Mode::Segments { page_size }, ..Options::default() };
+        let page = rustix::param::page_size() as u64;
+        if self.is_huge {
+            let code = files.iter().flat_map(|file| file.sections());
+            let code =
+                code.filter(|section| section.flags.contains(elf_core::SectionFlags::EXECINSTR));
+            if code.fold(0u64, |total, section| total.saturating_add(section.size))
+                >= HUGE_PAGE as u64
+            {
+                let huge = options(page.max(HUGE_PAGE as u64));
+                return room.plan(files, huge, externals).map_err(Error::Layout);
+            }
+        }
+        room.plan(files, options(page), externals).map_err(Error::Layout)
+    }
+
+    /// Takes memory for a layout, fills it, and makes it what it shall be.
+    fn place(
+        &self,
+        layout: &Layout<'_, '_, Host>,
+        externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+    ) -> Result<Parts, Error> {
+        if let Some(fixed) = layout.fixed_sections().next() {
+            let (object, section) = (fixed.object, fixed.section);
+            return Err(Error::FixedAddress { object, section, address: fixed.segment.offset });
+        }
+        let mut memory = Mapping::new(&Wish {
+            size: layout.size(),
+            alignment: layout.alignment(),
+            limit: layout.limit(),
+            is_dual: self.is_dual,
+            is_huge: layout.alignment() >= HUGE_PAGE as u64 && self.is_huge,
+        })?;
+        let base = memory.address();
+        layout.write_zeroed(memory.bytes_mut(), base).map_err(Error::Layout)?;
+        copy_constants(layout, memory.bytes_mut(), externals);
+        let code: Vec<_> = layout
+            .segments()
+            .filter(|segment| segment.flags.contains(SegmentFlags::EXECUTE))
+            .map(|segment| {
+                base.wrapping_add(segment.offset)
+                    ..base.wrapping_add(segment.offset).wrapping_add(segment.size)
+            })
+            .collect();
+        let calls = Calls::collect(layout, memory.bytes_mut(), base, &code)?;
+        memory.protect(layout.segments())?;
+        let globals = globals(layout, base);
+        let tables = layout.unwinding_tables().map(|(offset, _)| base.wrapping_add(offset));
+        // SAFETY: the tables are relocated, in memory that the module keeps.
+        let unwinding = unsafe { Unwinding::register(tables) };
+        let loaded = Loaded::new(layout, &memory);
+        let observed = self.observers.iter().map(|observer| observer.loaded(&loaded));
+        let observed = observed.filter_map(Result::transpose).collect::<Result<_, _>>();
+        let observed = observed.map_err(Error::Observer)?;
+        Ok(Parts { globals, code, calls, observed, unwinding, memory })
+    }
+}
+
+/// The headers of all objects.
+fn parse<'a>(objects: &[&'a [u8]]) -> Result<Vec<File<'a>>, Error> {
+    let parsed = objects
+        .iter()
+        .enumerate()
+        .map(|(object, bytes)| File::parse(bytes).map_err(|error| Error::Elf { object, error }));
+    parsed.collect()
+}
+
+/// Fills the room that the layout has for constants of the process.
+fn copy_constants(
+    layout: &Layout<'_, '_, Host>,
+    image: &mut [u8],
+    externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+) {
+    for copy in layout.copies() {
+        let file = layout.files().get(copy.object);
+        let table = file.and_then(|file| file.symbol_table().ok()?);
+        let name = table.and_then(|table| table.name_of(&table.get(copy.symbol).ok()?).ok());
+        let Some(External { address, sort: Sort::Constant { size } }) =
+            name.and_then(&mut *externals)
+        else {
+            continue;
+        };
+        let place = usize::try_from(copy.offset).ok().and_then(|offset| image.get_mut(offset..));
+        let Some(place) = place.and_then(|rest| rest.get_mut(..usize::try_from(size).ok()?)) else {
+            continue;
+        };
+        let data = core::ptr::with_exposed_provenance::<u8>(address as usize);
+        // SAFETY: whoever answers with constant data vouches that so many bytes are there and never change.
+        place.copy_from_slice(unsafe { core::slice::from_raw_parts(data, place.len()) });
+    }
+}
+
+/// Addresses of the symbols that are not local, for an image at `base`.
+fn globals(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Box<[u64]>> {
+    let addresses = |(object, file): (usize, &File<'_>)| {
+        let Ok(Some(table)) = file.symbol_table() else { return Box::default() };
+        let ids = table.first_global()..table.len();
+        ids.map(|index| layout.symbol(object, index as u32).map_or(0, |address| address.at(base)))
+            .collect()
+    };
+    layout.files().iter().enumerate().map(addresses).collect()
+}

@@ -1,0 +1,87 @@
+//! What a load has asked for: addresses, what keeps them, and objects that have to join it.
+
+use super::{Found, Keeper, Symbols};
+use elf_core::names::STB_WEAK;
+use elf_core::{File, Name};
+use elf_layout::External;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+/// The link between a load and its source of symbols.
+pub(crate) struct Links<'s> {
+    symbols: &'s mut dyn Symbols,
+    keepers: BTreeMap<usize, Keeper>,
+    /// Objects given for names since the last [`join`](Self::join).
+    given: HashMap<Box<[u8]>, Arc<[u8]>>,
+    /// Names that an object was given for.
+    joined: HashSet<Box<[u8]>>,
+    /// Names that an object was given for, but nobody insists on.
+    weak: HashSet<Box<[u8]>>,
+}
+
+impl<'s> Links<'s> {
+    pub(crate) fn new(symbols: &'s mut dyn Symbols) -> Self {
+        Self {
+            symbols,
+            keepers: BTreeMap::new(),
+            given: HashMap::new(),
+            joined: HashSet::new(),
+            weak: HashSet::new(),
+        }
+    }
+
+    /// What a layout asks for.
+    pub(crate) fn find(&mut self, name: Name<'_>) -> Option<External> {
+        let is_weak = self.weak.contains(name.as_bytes());
+        let found = if self.joined.contains(name.as_bytes()) {
+            // it joined and did not define it
+            None
+        } else if is_weak {
+            self.symbols.find_weak(name)
+        } else {
+            self.symbols.find(name)
+        };
+        match found? {
+            Found::At(external) => Some(external),
+            Found::Kept(external, keeper) => {
+                self.keepers.entry(Arc::as_ptr(&keeper).cast::<()>().addr()).or_insert(keeper);
+                Some(external)
+            }
+            Found::Object(_) if is_weak => None,
+            Found::Object(bytes) => {
+                self.given.insert(name.as_bytes().into(), bytes);
+                None
+            }
+        }
+    }
+
+    /// Adds the objects given for what `files` insist on to `objects`. If it says so, the load has to be laid out again.
+    pub(crate) fn join(&mut self, files: &[File<'_>], objects: &mut Vec<Arc<[u8]>>) -> bool {
+        if self.given.is_empty() {
+            return false;
+        }
+        for file in files {
+            let Ok(Some(table)) = file.symbol_table() else { continue };
+            for symbol in table.symbols().iter().skip(table.first_global()) {
+                if !symbol.is_undefined() || symbol.binding() == STB_WEAK {
+                    continue;
+                }
+                let Ok(name) = table.name_of(&symbol) else { continue };
+                let Some((name, bytes)) = self.given.remove_entry(name.as_bytes()) else {
+                    continue;
+                };
+                self.joined.insert(name);
+                if !objects.iter().any(|object| Arc::ptr_eq(object, &bytes)) {
+                    objects.push(bytes);
+                }
+            }
+        }
+        self.weak.extend(self.given.drain().map(|(name, _)| name));
+        true
+    }
+
+    /// What has to live as long as the load.
+    pub(crate) fn into_keepers(self) -> Vec<Keeper> {
+        self.keepers.into_values().collect()
+    }
+}
