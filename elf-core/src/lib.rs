@@ -71,6 +71,7 @@ pub mod raw;
 pub mod raw32;
 pub mod raw64;
 mod record;
+mod relax;
 mod reloc;
 mod relocations;
 mod relr;
@@ -101,6 +102,7 @@ pub use name::{Name, StringTable};
 pub use note::{Note, Notes};
 pub use property::{Properties, Property};
 pub use record::{Mips64El, Mips64ElRel, Mips64ElRela, Record, Rel, Rela};
+pub use relax::{Reach, Rewrite, Site};
 pub use reloc::{
     Arch, Bits, Check, Field, Kind, Order, Page, Role, Slot, Stage, Stub, Value, find, well_formed,
 };

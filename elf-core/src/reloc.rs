@@ -3,6 +3,7 @@
 //! The letters are those of the psABIs: S the symbol's address, A the addend, P the place, L a stub that jumps to S (PLT entry,
 //! veneer), G a GOT entry, GOT the base of the GOT, Z the symbol's size.
 
+use crate::relax::{Reach, Rewrite, Site};
 use crate::tls::Tls;
 use core::fmt;
 
@@ -450,6 +451,16 @@ pub trait Arch {
     const STUB: Option<Stub>;
     /// Thread-local storage, if the architecture has any.
     const TLS: Option<Tls> = None;
+    /// Whether the GOT entry of a symbol may be done without only if nobody uses it any more: what is loaded for one use may serve
+    /// another that does not say so.
+    const RELAXES_ALL_OR_NONE: bool = false;
+
+    /// Simpler instructions that do the same without a GOT entry, where the ABI allows it and there are any.
+    #[must_use]
+    fn relax(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
+        let _ = (site, reach);
+        None
+    }
 }
 
 /// Code that a linker adds: a PLT entry or veneer.

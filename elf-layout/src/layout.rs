@@ -7,6 +7,7 @@ use crate::indirect;
 use crate::needs::{self, Found};
 use crate::options::Options;
 use crate::place::{Group, Segment, Spans};
+use crate::relax::Bounds;
 use crate::sections::{self, Fixed};
 use crate::storage::{
     Needs, ObjectSlot, Requirements, SectionSlot, SectionState, Storage, SymbolSlot, SymbolState,
@@ -129,8 +130,9 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         if names.is_some() {
             symbols::link(symbols);
         }
-        symbols::ask(objects, symbols, externals)?;
-        let mut found = Found::default();
+        let common = symbols::ask(objects, symbols, externals)?;
+        let bounds = Bounds::of::<A>(&options, &spans, symbols.len(), common);
+        let mut found = Found { bounds, ..Found::default() };
         for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
             needs::scan::<A>(number, file, object, sections, symbols, &options, &mut found)?;
         }

@@ -45,6 +45,7 @@ mod layout;
 mod needs;
 mod options;
 mod place;
+mod relax;
 mod resolve;
 #[cfg(feature = "alloc")]
 mod room;

@@ -3,12 +3,13 @@
 use crate::error::{Error, ErrorKind};
 use crate::options::Options;
 use crate::place::Group;
+use crate::relax::{self, Bounds};
 use crate::storage::{Needs, ObjectSlot, SectionSlot, SectionState, SymbolSlot, SymbolState};
 use crate::tls;
 use elf_core::names::{SHT_CREL, SHT_REL, SHT_RELA};
 use elf_core::{
     ApplyError, ApplyErrorKind, Arch, Check, File, Kind, Record, Relocations, Role, SectionHeader,
-    Slot, Value, find,
+    Site, Slot, Value, find,
 };
 
 /// What was found beside the needs of single symbols.
@@ -22,6 +23,8 @@ pub(crate) struct Found {
     pub(crate) transitions: bool,
     /// First address that is too high for the image, if there is one: some place is too narrow for all of them.
     pub(crate) limit: Option<u64>,
+    /// What instructions may be relaxed by.
+    pub(crate) bounds: Bounds,
 }
 
 /// A relocation section whose target is loaded.
@@ -77,6 +80,7 @@ pub(crate) fn scan<A: Arch>(
     options: &Options,
     found: &mut Found,
 ) -> Result<(), Error> {
+    let bounds = found.bounds;
     let mut next = 0u32;
     file.sections().try_for_each(|header| {
         let index = next;
@@ -86,14 +90,23 @@ pub(crate) fn scan<A: Arch>(
         };
         let error = |kind| Error { object: number, section: target.target, kind };
         let Some(mut kind) = A::KINDS.first() else { return Ok(()) };
-        let mut is_done = false;
+        let bytes = if bounds.relax {
+            let section = file.section(target.target).and_then(|it| file.section_data(&it));
+            section.map_err(Error::elf(number, target.target))?
+        } else {
+            &[]
+        };
+        let (mut following, mut is_done) = (0usize, false);
         target.records.try_for_each(|record| {
+            let at = following;
+            following = at.wrapping_add(1);
             if core::mem::take(&mut is_done) {
                 return Ok(());
             }
             // neighbours are often alike
             if kind.number != record.r#type {
-                kind = find(A::KINDS, record.r#type).ok_or_else(|| error(unknown(&record)))?;
+                kind = find(A::KINDS, record.r#type)
+                    .ok_or_else(|| error(ErrorKind::Apply(unknown(&record))))?;
             }
             let id =
                 usize::try_from(record.symbol).ok().filter(|&index| index < object.symbol_count);
@@ -106,6 +119,14 @@ pub(crate) fn scan<A: Arch>(
                 && let Some(defining) = symbols.get(definition)
             {
                 slot = defining;
+            }
+            if matches!(kind.value.of, Role::Got(_)) && bounds.relax {
+                let next = relax::next_record(&target.records, at);
+                let site = Site { bytes, record: &record, next: next.as_ref() };
+                if let Some(rewrite) = bounds.rewrite::<A>(&kind.value, slot, &site, None) {
+                    is_done = rewrite.takes_next;
+                    return Ok(());
+                }
             }
             if let Some(problem) = problem(kind, slot, &record, target.slot.unwinding, options) {
                 return Err(error(problem));
@@ -147,15 +168,9 @@ fn no_symbol(
 }
 
 #[cold]
-fn unknown(record: &Record) -> ErrorKind {
+pub(crate) fn unknown(record: &Record) -> ApplyError {
     let Record { offset, symbol, r#type, .. } = *record;
-    ErrorKind::Apply(ApplyError {
-        offset,
-        r#type,
-        name: None,
-        symbol,
-        kind: ApplyErrorKind::UnknownType,
-    })
+    ApplyError { offset, r#type, name: None, symbol, kind: ApplyErrorKind::UnknownType }
 }
 
 /// What one relocation of this kind needs for the symbol.

@@ -13,6 +13,9 @@ pub struct Options {
     /// Whether the caller runs what finds the indirect functions (`STT_GNU_IFUNC`) before anything else:
     /// [`Layout::indirect_functions`](crate::Layout::indirect_functions). If not, they are refused.
     pub indirect_functions: bool,
+    /// Whether loads and branches through the GOT become direct where that does the same ([`Arch::relax`](elf_core::Arch::relax)).
+    /// Entries that nobody uses any more are left out. Who wants to change an entry later, to replace a function, says no.
+    pub relax: bool,
 }
 
 /// How code reaches thread-local variables.
@@ -42,13 +45,14 @@ pub enum Mode {
 }
 
 impl Default for Options {
-    /// Segments on pages of 4 KiB, at an address that is not known yet.
+    /// Segments on pages of 4 KiB, at an address that is not known yet, relaxed.
     fn default() -> Self {
         Self {
             mode: Mode::Segments { page_size: 4096 },
             base: None,
             thread_local: ThreadLocal::default(),
             indirect_functions: false,
+            relax: true,
         }
     }
 }

@@ -168,6 +168,19 @@ impl Spans {
         span.append(size, alignment).ok_or(ErrorKind::TooLarge)
     }
 
+    /// Most bytes that the image takes with what was appended so far: each group with its padding, on pages of its own.
+    pub(crate) fn most(&self, options: &Options) -> u64 {
+        let page = match options.mode {
+            Mode::Segments { page_size } => page_size,
+            Mode::Packed { .. } => 1,
+        };
+        self.groups.iter().fold(self.fixed_end, |total, span| {
+            [span.size, span.alignment, page]
+                .iter()
+                .fold(total, |sum, part| sum.saturating_add(*part))
+        })
+    }
+
     /// The segments that are not empty, in the order of the image, those of sections at their own address left out.
     pub(crate) fn segments(&self) -> impl Iterator<Item = Segment> + '_ {
         self.segments.iter().copied().filter(|segment| segment.size > 0)

@@ -182,17 +182,22 @@ pub(crate) fn link(symbols: &mut [SymbolSlot]) {
     }
 }
 
-/// Asks the caller for what no object defines.
+/// Asks the caller for what no object defines. Gives the bytes that common symbols take.
 pub(crate) fn ask(
     objects: &[ObjectSlot<'_>],
     symbols: &mut [SymbolSlot],
     externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
-) -> Result<(), Error> {
+) -> Result<u64, Error> {
+    let mut common = 0u64;
     for (number, object) in (0..usize::MAX).zip(objects) {
         let Some(table) = &object.symbols else { continue };
         let slots = symbols.get_mut(object.first_symbol..).unwrap_or_default();
         for (index, slot) in (0..u32::MAX).zip(slots).take(object.symbol_count) {
             let id = object.first_symbol.saturating_add(index as usize);
+            if slot.state == SymbolState::Common {
+                let room = slot.value.saturating_add(slot.traits.alignment());
+                common = common.saturating_add(room);
+            }
             if slot.state != SymbolState::Undefined || slot.definition as usize != id {
                 continue;
             }
@@ -229,7 +234,7 @@ pub(crate) fn ask(
             };
         }
     }
-    Ok(())
+    Ok(common)
 }
 
 /// Enters a thread-local variable of the caller's, of which the value is the offset in the block. It stays undefined if its numbers

@@ -5,12 +5,13 @@ use crate::indirect::BehindStubs;
 use crate::layout::{GOT_SLOTS, Layout, stub_size};
 use crate::needs;
 use crate::place::Group;
+use crate::relax;
 use crate::resolve::Symbols;
 use crate::storage::{Needs, SectionState, SymbolSlot};
 use elf_core::names::SHT_NOBITS;
 use elf_core::{
-    ApplyError, ApplyErrorKind, Arch, Record, Relocations, Role, SectionMut, Slot, Stub, apply,
-    apply_all, apply_kind, find,
+    ApplyError, ApplyErrorKind, Arch, Kind, Record, Relocations, Rewrite, Role, SectionMut, Site,
+    Slot, Stub, apply, apply_all, apply_kind, find,
 };
 
 impl<A: Arch> Layout<'_, '_, A> {
@@ -105,7 +106,7 @@ impl<A: Arch> Layout<'_, '_, A> {
                 _ => part(image, offset, target.slot.size).unwrap_or_default(),
             };
             let mut section = SectionMut { bytes, address: base.wrapping_add(offset), big_endian };
-            self.apply_all(target.records, &mut section, &symbols).map_err(|error| Error {
+            self.apply_all(&target.records, &mut section, &symbols).map_err(|error| Error {
                 object: number,
                 section: target.target,
                 kind: ErrorKind::Apply(error),
@@ -113,30 +114,86 @@ impl<A: Arch> Layout<'_, '_, A> {
         })
     }
 
-    /// Applies `records`, and rewrites code that reaches thread-local variables.
+    /// Applies `records`, and rewrites the instructions that do without a GOT entry.
     fn apply_all(
         &self,
-        records: Relocations<'_>,
+        records: &Relocations<'_>,
         section: &mut SectionMut<'_>,
         symbols: &Symbols<'_, '_, '_, A>,
     ) -> Result<(), ApplyError> {
-        if !self.found.transitions {
-            return apply_all::<A>(records, section, symbols);
+        if self.found.transitions {
+            return self.apply_with_transitions(records, section, symbols);
         }
+        if !self.found.bounds.relax {
+            return apply_all::<A>(*records, section, symbols);
+        }
+        let Some(mut kind) = A::KINDS.first() else { return Ok(()) };
+        let (mut following, mut is_done) = (0usize, false);
+        records.try_for_each(|record| {
+            let at = following;
+            following = at.wrapping_add(1);
+            if core::mem::take(&mut is_done) {
+                return Ok(());
+            }
+            if kind.number != record.r#type {
+                let unknown = || needs::unknown(&record);
+                kind = find(A::KINDS, record.r#type).ok_or_else(unknown)?;
+            }
+            if matches!(kind.value.of, Role::Got(_)) {
+                let next = relax::next_record(records, at);
+                if let Some(rewrite) = self.relaxed(kind, &record, next.as_ref(), section, symbols)
+                {
+                    is_done = rewrite.takes_next;
+                    return rewrite.write::<A>(section, symbols);
+                }
+            }
+            apply_kind::<A>(kind, &record, section, symbols)
+        })
+    }
+
+    /// The same where code that reaches thread-local variables is rewritten.
+    fn apply_with_transitions(
+        &self,
+        records: &Relocations<'_>,
+        section: &mut SectionMut<'_>,
+        symbols: &Symbols<'_, '_, '_, A>,
+    ) -> Result<(), ApplyError> {
         let mut records = records.iter();
         let mut next = records.next();
         while let Some(record) = next {
             next = records.next();
-            let Some(kind) = find(A::KINDS, record.r#type) else {
-                return apply::<A>(&record, section, symbols);
-            };
-            match self.rewrite(&record, next.as_ref(), kind, section, symbols)? {
+            let unknown = || needs::unknown(&record);
+            let kind = find(A::KINDS, record.r#type).ok_or_else(unknown)?;
+            let mut is_done = self.rewrite(&record, next.as_ref(), kind, section, symbols)?;
+            if is_done.is_none()
+                && let Some(rewrite) = self.relaxed(kind, &record, next.as_ref(), section, symbols)
+            {
+                rewrite.write::<A>(section, symbols)?;
+                is_done = Some(rewrite.takes_next);
+            }
+            match is_done {
                 None => apply_kind::<A>(kind, &record, section, symbols)?,
                 Some(false) => {}
                 Some(true) => next = records.next(),
             }
         }
         Ok(())
+    }
+
+    /// The instructions that stand for those of a relocation.
+    fn relaxed(
+        &self,
+        kind: &Kind,
+        record: &Record,
+        next: Option<&Record>,
+        section: &SectionMut<'_>,
+        symbols: &Symbols<'_, '_, '_, A>,
+    ) -> Option<Rewrite> {
+        let slot = symbols.slots.get(record.symbol as usize)?;
+        let place = section.address.wrapping_add(record.offset);
+        let distance = symbols.address(slot).map(|address| address.wrapping_sub(place) as i64);
+        let site = Site { bytes: section.bytes, record, next };
+        self.found.bounds.rewrite_placed::<A>(&kind.value, slot, &site, distance)
     }
 
     /// Fills the GOT.

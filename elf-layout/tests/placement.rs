@@ -18,6 +18,7 @@ const BASELESS: Options = Options {
     base: None,
     thread_local: ThreadLocal::LocalExec,
     indirect_functions: false,
+    relax: true,
 };
 
 #[test]

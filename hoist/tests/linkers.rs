@@ -1,7 +1,8 @@
 //! `hoist link` against GNU ld and lld, which place the same sections at the same addresses: every byte of every section.
 //!
 //! What may differ, and how it is compared all the same: the order of GOT entries is each linker's own. A field that leads to
-//! a GOT entry is compared after it was led to the other linker's entry of the same content.
+//! a GOT entry is compared after it was led to the other linker's entry of the same content. Relaxed instructions that do the same
+//! in other words are taken for equal, and counted.
 
 #![allow(
     clippy::expect_used,
@@ -15,6 +16,8 @@
 mod fixtures;
 #[path = "linkers/linker.rs"]
 mod linker;
+#[path = "linkers/meaning.rs"]
+mod meaning;
 #[path = "linkers/renamed.rs"]
 mod renamed;
 
@@ -32,8 +35,8 @@ use linker::{Linker, Script, content};
 
 /// What came out of one comparison.
 enum Outcome {
-    /// So many sections, bytes and fields that lead to the GOT are equal.
-    Equal { sections: usize, bytes: usize, got: usize },
+    /// So many sections, bytes and fields that lead to the GOT are equal; so many instructions in other words.
+    Equal { sections: usize, bytes: usize, got: usize, reworded: usize },
     /// These differ.
     Different(Vec<String>),
     /// Hoist refuses the objects, and why.
@@ -43,13 +46,13 @@ enum Outcome {
 }
 
 /// Links objects with hoist and with a linker.
-fn compare(linker: &Linker, paths: &[PathBuf], base: u64, folder: &Path) -> Outcome {
+fn compare(linker: &Linker, paths: &[PathBuf], base: u64, relax: bool, folder: &Path) -> Outcome {
     let inputs = input::read_all(paths).expect("fixtures");
     let objects = match Objects::gather(&inputs, &[]) {
         Ok(objects) => objects,
         Err(error) => return Outcome::Refused(format!("{error:#}")),
     };
-    let options = Options { base: Some(base), ..Options::default() };
+    let options = Options { base: Some(base), relax, ..Options::default() };
     let placement = match layout::layout(&objects, options) {
         Ok(placement) => placement,
         Err(error) => return Outcome::Refused(format!("{error:#}")),
@@ -68,7 +71,7 @@ fn compare(linker: &Linker, paths: &[PathBuf], base: u64, folder: &Path) -> Outc
         let mut room = Room::new();
         let mut externals = |name: Name<'_>| Some(External::new(*defined.get(&name)?));
         let layout = room.plan::<A>(objects.files(), options, &mut externals).expect("a layout, as before");
-        let linked = match linker.link(&objects, &script(&layout, &objects, &undefined, base), folder) {
+        let linked = match linker.link(&objects, &script(&layout, &objects, &undefined, base), relax, folder) {
             Ok(linked) => linked,
             Err(error) => return Outcome::LinkerRefused(error),
         };
@@ -134,7 +137,7 @@ fn compare_sections<A: Arch>(
     linked: &File<'_>,
     base: u64,
 ) -> Outcome {
-    let (mut sections, mut bytes, mut got) = (0, 0, 0);
+    let (mut sections, mut bytes, mut got, mut reworded) = (0, 0, 0, 0);
     let mut different = Vec::new();
     for (number, file) in objects.files().iter().enumerate() {
         for (index, header) in (0u32..).zip(file.sections()) {
@@ -158,6 +161,15 @@ fn compare_sections<A: Arch>(
                 continue;
             }
             let mut ours = image[offset as usize..][..header.size as usize].to_vec();
+            reworded += take_their_words(
+                layout,
+                objects,
+                (number, index),
+                (&mut ours, image),
+                linked,
+                theirs,
+                base,
+            );
             got += lead_to_other_got(
                 layout,
                 objects,
@@ -184,7 +196,7 @@ fn compare_sections<A: Arch>(
         }
     }
     if different.is_empty() {
-        Outcome::Equal { sections, bytes, got }
+        Outcome::Equal { sections, bytes, got, reworded }
     } else {
         Outcome::Different(different)
     }
@@ -215,6 +227,9 @@ fn lead_to_other_got<A: Arch>(
             }
             count += 1;
             let place = record.offset as usize..record.offset as usize + kind.field.bytes;
+            if theirs.get(place.clone()) == ours.get(place.clone()) {
+                continue;
+            }
             // the addend of a REL record was at the place
             let word = original[place.clone()]
                 .iter()
@@ -235,6 +250,61 @@ fn lead_to_other_got<A: Arch>(
                 if theirs.get(place.clone()) == ours.get(place.clone()) {
                     break;
                 }
+            }
+        }
+    }
+    count
+}
+
+/// Where an instruction and the linker's do the same in other words, takes the linker's: how often.
+fn take_their_words<A: Arch>(
+    layout: &Layout<'_, '_, A>,
+    objects: &Objects<'_>,
+    (number, index): (usize, u32),
+    (ours, image): (&mut [u8], &[u8]),
+    linked: &File<'_>,
+    theirs: &[u8],
+    base: u64,
+) -> usize {
+    let file = &objects.files()[number];
+    let address = base + layout.section(number, index).expect("a section that is loaded");
+    let machine = objects.machine();
+    let got_base = base + layout.got().0;
+    let word = |bytes: &[u8]| {
+        let bytes = bytes.get(..A::ADDRESS_SIZE as usize)?;
+        let fold = |word, &byte: &u8| word << 8 | u64::from(byte);
+        Some(match file.encoding().is_big_endian() {
+            true => bytes.iter().fold(0, fold),
+            false => bytes.iter().rev().fold(0, fold),
+        })
+    };
+    let our_got = |at: u64| word(image.get(usize::try_from(at.checked_sub(base)?).ok()?..)?);
+    let tables = [".got", ".got.plt"].map(|name| content(linked, name));
+    let their_got = |at: u64| {
+        let entry =
+            |(start, bytes): &(u64, &[u8])| word(bytes.get(at.checked_sub(*start)? as usize..)?);
+        tables.iter().flatten().find_map(entry)
+    };
+    let mut count = 0;
+    for header in file.sections().iter().filter(|header| header.info == index) {
+        for record in file.relocations(&header).expect("relocations").into_iter().flatten() {
+            let Some((before, size)) = meaning::extent(machine, record.r#type) else { continue };
+            let Some(start) = (record.offset as usize).checked_sub(before) else { continue };
+            let place = start..start + size;
+            let (Some(our), Some(their)) = (ours.get(place.clone()), theirs.get(place.clone()))
+            else {
+                continue;
+            };
+            if our == their {
+                continue;
+            }
+            let at = address + start as u64;
+            let meant = meaning::meaning(machine, our, at, got_base, &our_got);
+            if meant.is_some()
+                && meant == meaning::meaning(machine, their, at, got_base, &their_got)
+            {
+                count += 1;
+                ours[place.clone()].copy_from_slice(&theirs[place]);
             }
         }
     }
@@ -292,7 +362,7 @@ fn cases(folder: &str) -> Vec<Vec<PathBuf>> {
 }
 
 /// Compares all cases of a folder with a linker and says what came out.
-fn compare_all(test: &str, folder: &str, base: u64, programs: &[&str]) {
+fn compare_all(test: &str, folder: &str, base: u64, programs: &[&str], relax: bool) {
     let Some(linker) = Linker::find(programs) else {
         println!("skipped: {test}: none of {programs:?} is installed");
         return;
@@ -302,11 +372,15 @@ fn compare_all(test: &str, folder: &str, base: u64, programs: &[&str]) {
     let mut add = |what, count| *counts.entry(what).or_default() += count;
     let (mut different, mut refused) = (Vec::new(), Vec::new());
     for paths in cases(folder) {
-        match compare(&linker, &paths, base, scratch.path()) {
-            Outcome::Equal { sections, bytes, got } => {
-                for (what, count) in
-                    [("links", 1), ("sections", sections), ("bytes", bytes), ("GOT fields", got)]
-                {
+        match compare(&linker, &paths, base, relax, scratch.path()) {
+            Outcome::Equal { sections, bytes, got, reworded } => {
+                for (what, count) in [
+                    ("links", 1),
+                    ("sections", sections),
+                    ("bytes", bytes),
+                    ("GOT fields", got),
+                    ("in other words", reworded),
+                ] {
                     add(what, count);
                 }
             }
@@ -332,12 +406,28 @@ fn compare_all(test: &str, folder: &str, base: u64, programs: &[&str]) {
 
 #[test]
 fn x86_64_as_gnu_ld() {
-    compare_all("x86_64_as_gnu_ld", "x86_64", 0x40_0000, &["x86_64-linux-gnu-ld", "ld.bfd"]);
+    compare_all("x86_64_as_gnu_ld", "x86_64", 0x40_0000, &["x86_64-linux-gnu-ld", "ld.bfd"], false);
+}
+
+#[test]
+fn x86_64_as_gnu_ld_relaxed() {
+    compare_all(
+        "x86_64_as_gnu_ld_relaxed",
+        "x86_64",
+        0x40_0000,
+        &["x86_64-linux-gnu-ld", "ld.bfd"],
+        true,
+    );
 }
 
 #[test]
 fn x86_64_as_lld() {
-    compare_all("x86_64_as_lld", "x86_64", 0x40_0000, &["ld.lld", "ld.lld-19"]);
+    compare_all("x86_64_as_lld", "x86_64", 0x40_0000, &["ld.lld", "ld.lld-19"], false);
+}
+
+#[test]
+fn x86_64_as_lld_relaxed() {
+    compare_all("x86_64_as_lld_relaxed", "x86_64", 0x40_0000, &["ld.lld", "ld.lld-19"], true);
 }
 
 #[test]
@@ -347,20 +437,47 @@ fn i386_as_gnu_ld() {
         "i386",
         0x804_8000,
         &["x86_64-linux-gnu-ld", "i686-linux-gnu-ld", "ld.bfd"],
+        false,
+    );
+}
+
+#[test]
+fn i386_as_gnu_ld_relaxed() {
+    compare_all(
+        "i386_as_gnu_ld_relaxed",
+        "i386",
+        0x804_8000,
+        &["x86_64-linux-gnu-ld", "i686-linux-gnu-ld", "ld.bfd"],
+        true,
     );
 }
 
 #[test]
 fn i386_as_lld() {
-    compare_all("i386_as_lld", "i386", 0x804_8000, &["ld.lld", "ld.lld-19"]);
+    compare_all("i386_as_lld", "i386", 0x804_8000, &["ld.lld", "ld.lld-19"], false);
+}
+
+#[test]
+fn i386_as_lld_relaxed() {
+    compare_all("i386_as_lld_relaxed", "i386", 0x804_8000, &["ld.lld", "ld.lld-19"], true);
 }
 
 #[test]
 fn aarch64_as_gnu_ld() {
-    compare_all("aarch64_as_gnu_ld", "aarch64", 0x40_0000, &["aarch64-linux-gnu-ld"]);
+    compare_all("aarch64_as_gnu_ld", "aarch64", 0x40_0000, &["aarch64-linux-gnu-ld"], false);
+}
+
+#[test]
+fn aarch64_as_gnu_ld_relaxed() {
+    compare_all("aarch64_as_gnu_ld_relaxed", "aarch64", 0x40_0000, &["aarch64-linux-gnu-ld"], true);
 }
 
 #[test]
 fn aarch64_as_lld() {
-    compare_all("aarch64_as_lld", "aarch64", 0x40_0000, &["ld.lld", "ld.lld-19"]);
+    compare_all("aarch64_as_lld", "aarch64", 0x40_0000, &["ld.lld", "ld.lld-19"], false);
+}
+
+#[test]
+fn aarch64_as_lld_relaxed() {
+    compare_all("aarch64_as_lld_relaxed", "aarch64", 0x40_0000, &["ld.lld", "ld.lld-19"], true);
 }

@@ -13,10 +13,13 @@
 //! - Refused by name: `PATCHINST` (does nothing if the symbol is undefined), `FUNCINIT64` (calls a function), and the `AUTH` kinds
 //!   of PAuth ABI ELF64 (sign pointers).
 
+use crate::relax;
 use elf_core::Check::{Any, Either, Signed, Unsigned};
 use elf_core::names::EM_AARCH64;
 use elf_core::tls::Tls;
-use elf_core::{Arch, Bits, Field, Kind, Role, Slot, Stub, Value, well_formed};
+use elf_core::{
+    Arch, Bits, Field, Kind, Reach, Rewrite, Role, Site, Slot, Stub, Value, well_formed,
+};
 
 /// AArch64 with addresses of 8 bytes (`EM_AARCH64`, `ELFCLASS64`), of either byte order.
 #[derive(Clone, Copy, Debug)]
@@ -38,10 +41,15 @@ impl Arch for Aarch64 {
         relocations: &[(0, R_AARCH64_ADR_GOT_PAGE, 0), (4, R_AARCH64_LD64_GOT_LO12_NC, 0)],
     });
     const TLS: Option<Tls> = Some(crate::tls::TLS);
+    const RELAXES_ALL_OR_NONE: bool = true;
+
+    fn relax(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
+        relax::got_pair(site, reach)
+    }
 }
 
-const R_AARCH64_ADR_GOT_PAGE: u32 = 311;
-const R_AARCH64_LD64_GOT_LO12_NC: u32 = 312;
+pub(crate) const R_AARCH64_ADR_GOT_PAGE: u32 = 311;
+pub(crate) const R_AARCH64_LD64_GOT_LO12_NC: u32 = 312;
 
 const S_A: Value = Value::of(Role::Address).plus_a();
 const S_A_P: Value = S_A.minus(Role::Place);

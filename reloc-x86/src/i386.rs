@@ -12,10 +12,11 @@
 //! - The 8 and 16 bit kinds are GNU's and not in the psABI. `PC16` may wrap around a segment of 64 KiB, hence its 17 bits, as in
 //!   lld.
 
+use crate::relax::{Instruction, Numbers, Prefix};
 use elf_core::Check::{Any, Either, Signed};
 use elf_core::names::EM_386;
 use elf_core::tls::Tls;
-use elf_core::{Arch, Field, Kind, Role, Slot, Stub, Value, well_formed};
+use elf_core::{Arch, Field, Kind, Reach, Rewrite, Role, Site, Slot, Stub, Value, well_formed};
 
 /// i386 (`EM_386`).
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +33,24 @@ impl Arch for I386 {
         relocations: &[(2, R_386_GOT32, 0)],
     });
     const TLS: Option<Tls> = Some(crate::tls32::TLS);
+
+    fn relax(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
+        let [_, modrm, addend @ ..] = *site.around::<6>(2)?;
+        let addend = site.record.addend.unwrap_or(i32::from_le_bytes(addend).into());
+        // with a base register that needs no SIB byte, or without one
+        let has_base = modrm & 0o300 == 0o200 && modrm & 7 != 4;
+        let is_known = has_base || modrm & 0o307 == 0o005;
+        if site.record.r#type != R_386_GOT32X || !is_known || addend != 0 {
+            return None;
+        }
+        Instruction { site, prefix: Prefix::None, numbers: NUMBERS }.relaxed(reach, false)
+    }
 }
+
+/// The relocations of relaxed instructions.
+const NUMBERS: Numbers = Numbers { distance: 2, immediate: 1, signed_immediate: 1 };
+
+const R_386_GOT32X: u32 = 43;
 
 const R_386_GOT32: u32 = 3;
 

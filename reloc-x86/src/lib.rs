@@ -16,13 +16,14 @@
 //!
 //! Above `elf-core`, whose words the tables are written in; below the executors, which answer what symbols are worth.
 //!
-//! Rewritten are only sequences for thread-local variables, by those who ask for it ([`elf_core::tls`]); a load through the GOT stays
-//! one (`GOTPCRELX` and `GOT32X` allow more).
+//! What may do without the GOT (`GOTPCRELX`, `GOT32X`) is rewritten if a linker [asks](elf_core::Arch::relax), and so are
+//! [sequences](elf_core::Arch::TLS) for thread-local variables.
 //! x32, the ILP32 form of x86-64, is not an architecture here.
 #![no_std]
 #![forbid(unsafe_code)]
 
 mod i386;
+mod relax;
 mod tls32;
 mod tls64;
 mod x86_64;

@@ -9,10 +9,11 @@
 //! - `CODE_4_...`, `CODE_5_...` and `CODE_6_...` (APX) differ from their namesakes only in how long an instruction a linker may
 //!   rewrite.
 
+use crate::relax::{Instruction, Numbers, Prefix};
 use elf_core::Check::{Any, Either, Signed, Unsigned};
 use elf_core::names::EM_X86_64;
 use elf_core::tls::Tls;
-use elf_core::{Arch, Field, Kind, Role, Slot, Stub, Value, well_formed};
+use elf_core::{Arch, Field, Kind, Reach, Rewrite, Role, Site, Slot, Stub, Value, well_formed};
 
 /// x86-64 with addresses of 8 bytes (`EM_X86_64`, `ELFCLASS64`).
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +30,30 @@ impl Arch for X86_64 {
         relocations: &[(2, R_X86_64_GOTPCREL, -4)],
     });
     const TLS: Option<Tls> = Some(crate::tls64::TLS);
+
+    fn relax(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
+        let prefix = match site.record.r#type {
+            R_X86_64_GOTPCRELX => Prefix::None,
+            R_X86_64_REX_GOTPCRELX => Prefix::Rex,
+            R_X86_64_CODE_4_GOTPCRELX => Prefix::Rex2,
+            _ => return None,
+        };
+        let [modrm] = *site.around::<1>(1)?;
+        let is_relative = modrm & 0o307 == 0o005;
+        // with another addend it is not the whole entry that is meant
+        if !is_relative || site.record.addend != Some(-4) {
+            return None;
+        }
+        Instruction { site, prefix, numbers: NUMBERS }.relaxed(reach, true)
+    }
 }
+
+/// The relocations of relaxed instructions.
+const NUMBERS: Numbers = Numbers { distance: 2, immediate: 10, signed_immediate: 11 };
+
+const R_X86_64_GOTPCRELX: u32 = 41;
+const R_X86_64_REX_GOTPCRELX: u32 = 42;
+const R_X86_64_CODE_4_GOTPCRELX: u32 = 43;
 
 const R_X86_64_GOTPCREL: u32 = 9;
 

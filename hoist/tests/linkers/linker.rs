@@ -33,6 +33,7 @@ impl Linker {
         &self,
         objects: &Objects<'_>,
         script: &str,
+        relax: bool,
         folder: &Path,
     ) -> Result<Vec<u8>, String> {
         let (script_path, output_path) = (folder.join("script"), folder.join("linked"));
@@ -52,7 +53,7 @@ impl Linker {
             "-nostdlib",
             "-e",
             "0",
-            "--no-relax",
+            if relax { "--relax" } else { "--no-relax" },
             "--no-check-sections",
         ]);
         // a linker that is not asked for an unwinding table must not rewrite it
@@ -68,7 +69,7 @@ impl Linker {
         command.arg(&script_path).arg("-o").arg(&output_path);
         for (number, file) in objects.files().iter().enumerate() {
             let path = folder.join(object(number));
-            fs::write(&path, renamed::renamed(number, file)).expect("an object");
+            fs::write(&path, renamed::renamed(number, file, relax)).expect("an object");
             command.arg(path);
         }
         let _ = fs::remove_file(&output_path);

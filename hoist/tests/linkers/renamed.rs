@@ -1,5 +1,5 @@
 //! Objects as a linker gets them: every section under a name of its own, so that a script can place each and none is special;
-//! strings are not merged; no relocation invites it to rewrite instructions.
+//! strings are not merged; unless it is asked for, no relocation invites it to rewrite instructions.
 
 use hoist::elf::names::{EM_386, SHF_MERGE, SHF_STRINGS};
 use hoist::elf::{Encoding, File, SectionHeader};
@@ -9,8 +9,8 @@ pub(crate) fn name(object: usize, index: u32) -> String {
     format!(".h{object}.{index}")
 }
 
-/// A copy of an object with its sections renamed.
-pub(crate) fn renamed(object: usize, file: &File<'_>) -> Vec<u8> {
+/// A copy of an object with its sections renamed, to be linked with or without relaxation.
+pub(crate) fn renamed(object: usize, file: &File<'_>, relax: bool) -> Vec<u8> {
     let mut bytes = file.bytes().to_vec();
     let encoding = file.encoding();
     let header = file.header();
@@ -31,7 +31,7 @@ pub(crate) fn renamed(object: usize, file: &File<'_>) -> Vec<u8> {
     put(&mut bytes, encoding, at + offset, word(encoding), start);
     put(&mut bytes, encoding, at + size, word(encoding), names.len() as u64);
     bytes.extend(names);
-    if header.machine == EM_386 {
+    if header.machine == EM_386 && !relax {
         file.sections().iter().for_each(|section| plain_got(&mut bytes, file, &section));
     }
     bytes

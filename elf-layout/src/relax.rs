@@ -1,0 +1,93 @@
+//! Instructions that do without a GOT entry, because it is known now what they ask for.
+
+use crate::options::Options;
+use crate::place::{Group, Spans};
+use crate::storage::{Needs, SymbolSlot, SymbolState};
+use elf_core::{Arch, Reach, Record, Relocations, Rewrite, Role, Site, Slot, Value};
+
+/// How far instructions of this image may reach, known before anything is placed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Bounds {
+    /// Instructions are relaxed at all.
+    pub(crate) relax: bool,
+    /// All distances in the image fit 32 bits, with their sign and 4 KiB more.
+    near: bool,
+    /// The whole image is below 2 GiB.
+    low: bool,
+}
+
+impl Bounds {
+    /// For sections in `spans`, so many symbols, and `common` bytes of those that are common.
+    pub(crate) fn of<A: Arch>(
+        options: &Options,
+        spans: &Spans,
+        symbols: usize,
+        common: u64,
+    ) -> Self {
+        if A::ADDRESS_SIZE == 4 {
+            return Self { relax: options.relax, near: true, low: true };
+        }
+        let additions = (symbols as u64).saturating_mul(ADDITIONS).saturating_add(common);
+        let most = spans.most(options).saturating_add(additions);
+        Self {
+            relax: options.relax && most < LIMIT,
+            near: most < LIMIT,
+            low: options.base.is_some_and(|base| base.saturating_add(most) < LIMIT),
+        }
+    }
+
+    /// What is known of a symbol that has an address of its own; `None` of others, and of those of the caller's.
+    fn reach(&self, slot: &SymbolSlot) -> Option<Reach> {
+        match (slot.state, slot.group) {
+            (SymbolState::Defined | SymbolState::UndefinedWeak, Group::Absolute) => {
+                Some(Reach { near: false, low: slot.value < LIMIT, distance: None })
+            }
+            (SymbolState::Defined | SymbolState::Common, _) => {
+                Some(Reach { near: self.near, low: self.low, distance: None })
+            }
+            _ => None,
+        }
+    }
+
+    /// The instructions that stand for those that ask for a symbol's GOT entry, as far as it is known where they will be.
+    #[inline]
+    pub(crate) fn rewrite<A: Arch>(
+        &self,
+        formula: &Value,
+        slot: &SymbolSlot,
+        site: &Site<'_>,
+        distance: Option<i64>,
+    ) -> Option<Rewrite> {
+        if !self.relax || formula.of != Role::Got(Slot::Address) {
+            return None;
+        }
+        A::relax(site, Reach { distance, ..self.reach(slot)? })
+    }
+
+    /// The same once it is known which GOT entries there are.
+    pub(crate) fn rewrite_placed<A: Arch>(
+        &self,
+        formula: &Value,
+        slot: &SymbolSlot,
+        site: &Site<'_>,
+        distance: Option<i64>,
+    ) -> Option<Rewrite> {
+        let keeps_entry = A::RELAXES_ALL_OR_NONE && slot.needs.has(Needs::GOT);
+        if keeps_entry { None } else { self.rewrite::<A>(formula, slot, site, distance) }
+    }
+}
+
+/// First address that is not low, and first size of an image that is not near in itself.
+const LIMIT: u64 = 0x7fff_0000;
+
+/// Most bytes that a symbol adds to an image, copies of the caller's data aside: GOT entries, a stub.
+const ADDITIONS: u64 = 128;
+
+/// The record behind `index`, where that is found without reading all before it.
+pub(crate) fn next_record(records: &Relocations<'_>, index: usize) -> Option<Record> {
+    match records {
+        Relocations::Rela(table) => table.get(index.checked_add(1)?),
+        Relocations::Rel(table) => table.get(index.checked_add(1)?),
+        _ => None,
+    }
+}
