@@ -158,6 +158,13 @@ impl<A: Arch> Layout<'_, '_, A> {
         ThreadArea { module: 1, distance, ..ThreadArea::default() }
     }
 
+    /// Offset in the block of thread-local variable `symbol` of object `object`; `None` if no object defines it, or it is none.
+    #[must_use]
+    pub fn variable(&self, object: usize, symbol: u32) -> Option<u64> {
+        let slot = self.slot(object, symbol)?;
+        if slot.state == SymbolState::ThreadLocal { self.block_offset(slot) } else { None }
+    }
+
     /// A variable's offset in the block.
     fn block_offset(&self, slot: &SymbolSlot) -> Option<u64> {
         if !matches!(slot.group, Group::TlsData | Group::TlsZero) {

@@ -194,7 +194,7 @@ impl<A: Arch> Layout<'_, '_, A> {
         (0..u32::MAX).zip(self.symbols).filter(|(id, slot)| slot.definition == *id)
     }
 
-    fn slot(&self, object: usize, symbol: u32) -> Option<&SymbolSlot> {
+    pub(crate) fn slot(&self, object: usize, symbol: u32) -> Option<&SymbolSlot> {
         let object = self.objects.get(object)?;
         let index = usize::try_from(symbol).ok().filter(|&index| index < object.symbol_count)?;
         self.symbols.get(object.first_symbol.checked_add(index)?)

@@ -7,7 +7,7 @@ use crate::needs;
 use crate::place::Group;
 use crate::relax;
 use crate::resolve::Symbols;
-use crate::storage::{Needs, SectionState, SymbolSlot};
+use crate::storage::{Needs, SectionSlot, SectionState, SymbolSlot};
 use elf_core::names::SHT_NOBITS;
 use elf_core::{
     ApplyError, ApplyErrorKind, Arch, Kind, Record, Relocations, Rewrite, Role, SectionMut, Site,
@@ -37,6 +37,16 @@ impl<A: Arch> Layout<'_, '_, A> {
         self.write_checked(image, base)
     }
 
+    /// Writes only the initial values of thread-local variables, for those who have to give them to threads before it is known where
+    /// the threads have them. The rest of `image` is left alone.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_tls_block(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
+        let image = self.check(image, base)?;
+        self.write_sections(image, base, |slot| slot.state == SectionState::Placed(Group::TlsData))
+    }
+
     /// The part of `image` that the layout fills.
     fn check<'m>(&self, image: &'m mut [u8], base: u64) -> Result<&'m mut [u8], Error> {
         let refuse = |kind| Error::object(0, kind);
@@ -57,15 +67,26 @@ impl<A: Arch> Layout<'_, '_, A> {
     }
 
     fn write_checked(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
+        self.write_got(image, base)?;
+        self.write_stubs(image, base)?;
+        self.write_sections(image, base, |_| true)
+    }
+
+    /// Copies sections and relocates them.
+    fn write_sections(
+        &self,
+        image: &mut [u8],
+        base: u64,
+        is_wanted: fn(&SectionSlot) -> bool,
+    ) -> Result<(), Error> {
         for (number, file) in (0..usize::MAX).zip(self.files) {
             let first = self.objects.get(number).map_or(0, |object| object.first_section);
             let slots = self.sections.get(first..).unwrap_or_default();
             let mut slots = (0..u32::MAX).zip(slots);
             file.sections().try_for_each(|header| {
                 let Some((index, slot)) = slots.next() else { return Ok(()) };
-                let Some(offset) =
-                    self.offset_of(slot).filter(|_| header.r#type != SHT_NOBITS && slot.size > 0)
-                else {
+                let is_there = header.r#type != SHT_NOBITS && slot.size > 0 && is_wanted(slot);
+                let Some(offset) = self.offset_of(slot).filter(|_| is_there) else {
                     return Ok(());
                 };
                 let data = file.section_data(&header).map_err(Error::elf(number, index))?;
@@ -78,13 +99,17 @@ impl<A: Arch> Layout<'_, '_, A> {
                 Ok(())
             })?;
         }
-        self.write_got(image, base)?;
-        self.write_stubs(image, base)?;
-        (0..self.files.len()).try_for_each(|number| self.relocate(number, image, base))
+        (0..self.files.len()).try_for_each(|number| self.relocate(number, image, base, is_wanted))
     }
 
     /// Applies all relocations of one object.
-    fn relocate(&self, number: usize, image: &mut [u8], base: u64) -> Result<(), Error> {
+    fn relocate(
+        &self,
+        number: usize,
+        image: &mut [u8],
+        base: u64,
+        is_wanted: fn(&SectionSlot) -> bool,
+    ) -> Result<(), Error> {
         let (Some(file), Some(object)) = (self.files.get(number), self.objects.get(number)) else {
             return Ok(());
         };
@@ -99,7 +124,8 @@ impl<A: Arch> Layout<'_, '_, A> {
             else {
                 return Ok(());
             };
-            let Some(offset) = self.offset_of(&target.slot) else { return Ok(()) };
+            let offset = self.offset_of(&target.slot).filter(|_| is_wanted(&target.slot));
+            let Some(offset) = offset else { return Ok(()) };
             let bytes = match target.slot.state {
                 // its room is the next section's
                 SectionState::Placed(Group::TlsZero) => &mut [],

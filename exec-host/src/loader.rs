@@ -6,10 +6,13 @@ use crate::initialize::Calls;
 use crate::memory::{HUGE_PAGE, Mapping, Wish};
 use crate::module::{Module, Parts};
 use crate::observer::{Loaded, Observer};
+use crate::processor;
+use crate::resolvers::Resolvers;
 use crate::symbols::{Links, Symbols};
+use crate::threads::{self, Threads, exit};
 use crate::unwind::Unwinding;
 use elf_core::{File, Name, SegmentFlags};
-use elf_layout::{External, Layout, Mode, Options, Room, Sort};
+use elf_layout::{External, Layout, Mode, Options, Room, Sort, ThreadLocal};
 use std::sync::Arc;
 
 /// Loads modules, all in one way: which memory, and who is told of them. It may be shared by threads.
@@ -85,7 +88,7 @@ impl Loader {
         let objects: Vec<B> = objects.into_iter().collect();
         let mut joined = Vec::new();
         let mut links = Links::new(&mut symbols);
-        let parts = loop {
+        let mut parts = loop {
             let given = objects.iter().map(AsRef::as_ref);
             let bytes: Vec<&[u8]> = given.chain(joined.iter().map(AsRef::as_ref)).collect();
             let mut more = Vec::new();
@@ -94,8 +97,8 @@ impl Loader {
                 Attempt::Joined => joined.append(&mut more),
             }
         };
-        let keepers = links.into_keepers();
-        Ok(Module::new(objects, joined, parts, keepers))
+        parts.keepers = links.into_keepers();
+        Ok(Module::new(objects, joined, parts))
     }
 
     /// Loads objects unless others have to join them.
@@ -106,12 +109,26 @@ impl Loader {
         more: &mut Vec<Arc<[u8]>>,
     ) -> Result<Attempt, Error> {
         let files = parse(objects)?;
+        let mut registers = false;
         let mut room = Room::new();
-        let layout = self.plan(&files, &mut room, &mut |name| links.find(name));
+        let mut externals = |name: Name<'_>| find(links, &mut registers, name);
+        let near = ThreadLocal::LocalExec;
+        let layout = self.plan(&files, &mut room, near, &mut externals);
         if links.join(&files, more) {
             return Ok(Attempt::Joined);
         }
-        self.place(&layout?, &mut |name| links.find(name)).map(Attempt::Loaded)
+        let mut externals = |name: Name<'_>| find(links, &mut registers, name);
+        let mut parts = self.place(layout?, near, &mut externals);
+        if let Err(refused) = &parts
+            && threads::may_be_elsewhere(refused)
+        {
+            let layout = self.plan(&files, &mut room, ThreadLocal::AsCompiled, &mut externals)?;
+            let again = self.place(layout, ThreadLocal::AsCompiled, &mut externals);
+            parts = again.map_err(|error| threads::why(error, refused));
+        }
+        let mut parts = parts?;
+        parts.registers = registers;
+        Ok(Attempt::Loaded(parts))
     }
 
     /// Lays the files out.
@@ -119,10 +136,15 @@ impl Loader {
         &self,
         files: &'s [File<'a>],
         room: &'s mut Room<'a>,
+        access: ThreadLocal,
         externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
     ) -> Result<Layout<'a, 's, Host>, Error> {
-        let options =
-            |page_size| Options { mode: Mode::Segments { page_size }, ..Options::default() };
+        let options = |page_size| Options {
+            mode: Mode::Segments { page_size },
+            thread_local: access,
+            indirect_functions: true,
+            ..Options::default()
+        };
         let page = rustix::param::page_size() as u64;
         if self.is_huge {
             let code = files.iter().flat_map(|file| file.sections());
@@ -141,7 +163,8 @@ impl Loader {
     /// Takes memory for a layout, fills it, and makes it what it shall be.
     fn place(
         &self,
-        layout: &Layout<'_, '_, Host>,
+        mut layout: Layout<'_, '_, Host>,
+        access: ThreadLocal,
         externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
     ) -> Result<Parts, Error> {
         if let Some(fixed) = layout.fixed_sections().next() {
@@ -156,6 +179,14 @@ impl Loader {
             is_huge: layout.alignment() >= HUGE_PAGE as u64 && self.is_huge,
         })?;
         let base = memory.address();
+        let mut threads = None;
+        if let Some(block) = layout.tls_block() {
+            layout.write_tls_block(memory.bytes_mut(), base).map_err(Error::Layout)?;
+            let own = Threads::new(&block, memory.bytes_mut(), access)?;
+            layout.set_thread_area(own.area());
+            threads = Some(own);
+        }
+        let layout = &layout;
         layout.write_zeroed(memory.bytes_mut(), base).map_err(Error::Layout)?;
         copy_constants(layout, memory.bytes_mut(), externals);
         let code: Vec<_> = layout
@@ -167,7 +198,10 @@ impl Loader {
             })
             .collect();
         let calls = Calls::collect(layout, memory.bytes_mut(), base, &code)?;
-        memory.protect(layout.segments())?;
+        let resolvers = Resolvers::collect(layout, base);
+        let late = (!resolvers.are_none()).then(|| layout.got().0);
+        memory.protect(layout.segments(), late)?;
+        let variables = threads.as_ref().map(|own| threads::exports(layout, &own.area()));
         let globals = globals(layout, base);
         let tables = layout.unwinding_tables().map(|(offset, _)| base.wrapping_add(offset));
         // SAFETY: the tables are relocated, in memory that the module keeps.
@@ -176,8 +210,29 @@ impl Loader {
         let observed = self.observers.iter().map(|observer| observer.loaded(&loaded));
         let observed = observed.filter_map(Result::transpose).collect::<Result<_, _>>();
         let observed = observed.map_err(Error::Observer)?;
-        Ok(Parts { globals, code, calls, observed, unwinding, memory })
+        Ok(Parts {
+            globals,
+            code,
+            calls,
+            observed,
+            unwinding,
+            resolvers,
+            variables: variables.unwrap_or_default(),
+            registers: false,
+            memory,
+            threads,
+            keepers: Vec::new(),
+        })
     }
+}
+
+/// What a name means that no object defines.
+fn find(links: &mut Links<'_>, registers: &mut bool, name: Name<'_>) -> Option<External> {
+    if let Some(own) = exit::stands_for(name) {
+        *registers = true;
+        return Some(own);
+    }
+    links.find(name).or_else(|| processor::find(name))
 }
 
 /// The headers of all objects.
