@@ -39,6 +39,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             | SymbolState::Common => Some(self.bases.of(slot.group).wrapping_add(slot.value)),
             SymbolState::Indirect => self.stub(slot),
             SymbolState::ThreadLocal
+            | SymbolState::TlsBase
             | SymbolState::ExternalThreadLocal
             | SymbolState::Undefined
             | SymbolState::NotLoaded
@@ -135,6 +136,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             | SymbolState::ExternalFunction
             | SymbolState::ExternalConstant
             | SymbolState::ExternalThreadLocal
+            | SymbolState::TlsBase
             | SymbolState::Undefined => None,
             _ => Some(self.layout.objects.get(object)?.symbols.as_ref()?.get(index).ok()?.size),
         }
