@@ -88,7 +88,10 @@ impl Library {
         written.map_err(|cause| refused(cause.to_string()))?;
         // SAFETY: the library has no code, and so no constructors.
         let library = unsafe { unix::Library::open(Some(path_of(&file)), RTLD_NOW | RTLD_LOCAL) };
-        let library = library.map_err(|error| refused(error.to_string()))?;
+        let library = library.map_err(|error| {
+            let words = core::error::Error::source(&error).map(ToString::to_string);
+            refused(words.unwrap_or_else(|| error.to_string()))
+        })?;
         let (library, start) = address_of(library);
         let start = start.ok_or_else(|| refused(String::from("its library is not found")))?;
         let mut found = [0; QUESTIONS];
