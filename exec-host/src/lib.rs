@@ -37,6 +37,7 @@ mod error;
 mod function;
 #[cfg(feature = "device")]
 mod guard;
+pub mod image;
 mod initialize;
 mod loader;
 mod memory;

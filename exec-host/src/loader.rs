@@ -2,17 +2,18 @@
 
 use crate::Host;
 use crate::error::Error;
+use crate::image::{Image, Room};
 use crate::initialize::Calls;
-use crate::memory::{HUGE_PAGE, Mapping, Wish};
+use crate::memory::{HUGE_PAGE, Mapping, Spare, Wish};
 use crate::module::{Module, Parts};
 use crate::observer::{Loaded, Observer};
-use crate::processor;
 use crate::resolvers::Resolvers;
 use crate::symbols::{Links, Symbols};
-use crate::threads::{self, Threads, exit};
+use crate::threads::{self, Threads};
 use crate::unwind::Unwinding;
+use core::ops::Range;
 use elf_core::{File, Name, SegmentFlags};
-use elf_layout::{External, Layout, Mode, Options, Room, Sort, ThreadLocal};
+use elf_layout::{External, Layout, Mode, Options, Room as Slots, Segment, Sort, ThreadLocal};
 use std::sync::Arc;
 
 /// Loads modules, all in one way: which memory, and who is told of them. It may be shared by threads.
@@ -28,25 +29,29 @@ use std::sync::Arc;
 /// # }
 /// # Ok::<(), exec_host::Error>(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Loader {
     observers: Vec<Arc<dyn Observer>>,
     is_dual: bool,
     is_huge: bool,
+    relaxes: bool,
+    spare: Option<Arc<Spare>>,
 }
 
-/// What one attempt at a load comes to.
-enum Attempt {
-    Loaded(Parts),
-    /// Objects have joined: once more, with them.
-    Joined,
+impl Default for Loader {
+    fn default() -> Self {
+        Self::new()
+    }
 }
+
+/// Objects that sources of symbols gave.
+type Joined = Vec<Arc<[u8]>>;
 
 impl Loader {
     /// Loads as [`Module::load`] does.
     #[must_use]
     pub const fn new() -> Self {
-        Self { observers: Vec::new(), is_dual: false, is_huge: false }
+        Self { observers: Vec::new(), is_dual: false, is_huge: false, relaxes: true, spare: None }
     }
 
     /// Has every load and unload told to `observer`: a debugger, a profiler. Those that were added first are told first.
@@ -73,6 +78,23 @@ impl Loader {
         self
     }
 
+    /// Whether instructions that use the global offset table become others that need it not, where that does the same
+    /// ([`Options::relax`]). They do unless this says otherwise.
+    #[must_use]
+    pub const fn relax(mut self, is_wanted: bool) -> Self {
+        self.relaxes = is_wanted;
+        self
+    }
+
+    /// Whether memory of small modules that are gone, at most 1 MiB of it, stays for those that come from this loader or a clone of
+    /// it. Mapping and unmapping are most of what such a load costs. In between it is writable and not executable: nothing is
+    /// ever both.
+    #[must_use]
+    pub fn reuse_memory(mut self, is_wanted: bool) -> Self {
+        self.spare = is_wanted.then(Arc::default);
+        self
+    }
+
     /// Loads objects into one stretch of memory: code, read-only data and writable data apart, nothing writable and executable.
     ///
     /// `symbols` answers for what no object defines, and is kept by the module as far as it is used. No code runs.
@@ -86,66 +108,93 @@ impl Loader {
         mut symbols: impl Symbols,
     ) -> Result<Module<B>, Error> {
         let objects: Vec<B> = objects.into_iter().collect();
-        let mut joined = Vec::new();
-        let mut links = Links::new(&mut symbols);
-        let mut parts = loop {
-            let given = objects.iter().map(AsRef::as_ref);
-            let bytes: Vec<&[u8]> = given.chain(joined.iter().map(AsRef::as_ref)).collect();
-            let mut more = Vec::new();
-            match self.attempt(&bytes, &mut links, &mut more)? {
-                Attempt::Loaded(parts) => break parts,
-                Attempt::Joined => joined.append(&mut more),
-            }
-        };
+        let mut links = Links::to_process(&mut symbols);
+        let (joined, mut parts) = self.link_all(&objects, &mut links, |layout, links| {
+            self.place(layout, &mut |name| links.find(name))
+        })?;
+        parts.registers = links.registers();
         parts.keepers = links.into_keepers();
         Ok(Module::new(objects, joined, parts))
     }
 
-    /// Loads objects unless others have to join them.
-    fn attempt(
+    /// Relocates objects for an address where they are not: in another process, in memory of a device, in a file that will be
+    /// mapped. Nothing is mapped here, and observers are not told.
+    ///
+    /// `place` is asked once, when it is known how much room the objects take, for the address that they will have.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load); [`Error::Layout`] if the address is no multiple of the alignment or not below the limit.
+    pub fn link<B: AsRef<[u8]>>(
         &self,
-        objects: &[&[u8]],
+        objects: impl IntoIterator<Item = B>,
+        mut symbols: impl Symbols,
+        mut place: impl FnMut(Room) -> u64,
+    ) -> Result<Image, Error> {
+        let objects: Vec<B> = objects.into_iter().collect();
+        let mut links = Links::new(&mut symbols);
+        let (_, mut image) = self.link_all(&objects, &mut links, |layout, links| {
+            let room =
+                Room { size: layout.size(), alignment: layout.alignment(), limit: layout.limit() };
+            Image::new(layout, place(room), &mut |name| links.find(name))
+        })?;
+        image.keep(links.into_keepers());
+        Ok(image)
+    }
+
+    /// Lays objects out, with those that have to join them, and finishes the layout. Gives those that joined as well.
+    fn link_all<B: AsRef<[u8]>, T>(
+        &self,
+        objects: &[B],
         links: &mut Links<'_>,
-        more: &mut Vec<Arc<[u8]>>,
-    ) -> Result<Attempt, Error> {
-        let files = parse(objects)?;
-        let mut registers = false;
-        let mut room = Room::new();
-        let mut externals = |name: Name<'_>| find(links, &mut registers, name);
-        let near = ThreadLocal::LocalExec;
-        let layout = self.plan(&files, &mut room, near, &mut externals);
-        if links.join(&files, more) {
-            return Ok(Attempt::Joined);
+        mut finish: impl FnMut(&mut Layout<'_, '_, Host>, &mut Links<'_>) -> Result<T, Error>,
+    ) -> Result<(Joined, T), Error> {
+        let mut joined = Joined::new();
+        loop {
+            let mut more = Vec::new();
+            {
+                let given = objects.iter().map(AsRef::as_ref);
+                let bytes: Vec<&[u8]> = given.chain(joined.iter().map(AsRef::as_ref)).collect();
+                let files = parse(&bytes)?;
+                let mut slots = Slots::new();
+                let access =
+                    if self.relaxes { ThreadLocal::LocalExec } else { ThreadLocal::AsCompiled };
+                let layout = self.plan(&files, &mut slots, access, links);
+                if !links.join(&files, &mut more) {
+                    let mut finished = finish(&mut layout?, links);
+                    if let Err(refused) = &finished
+                        && access == ThreadLocal::LocalExec
+                        && threads::may_be_elsewhere(refused)
+                    {
+                        let elsewhere = ThreadLocal::AsCompiled;
+                        let mut layout = self.plan(&files, &mut slots, elsewhere, links)?;
+                        let again = finish(&mut layout, links);
+                        finished = again.map_err(|error| threads::why(error, refused));
+                    }
+                    return Ok((joined, finished?));
+                }
+            }
+            joined.append(&mut more);
         }
-        let mut externals = |name: Name<'_>| find(links, &mut registers, name);
-        let mut parts = self.place(layout?, near, &mut externals);
-        if let Err(refused) = &parts
-            && threads::may_be_elsewhere(refused)
-        {
-            let layout = self.plan(&files, &mut room, ThreadLocal::AsCompiled, &mut externals)?;
-            let again = self.place(layout, ThreadLocal::AsCompiled, &mut externals);
-            parts = again.map_err(|error| threads::why(error, refused));
-        }
-        let mut parts = parts?;
-        parts.registers = registers;
-        Ok(Attempt::Loaded(parts))
     }
 
     /// Lays the files out.
     fn plan<'a, 's>(
         &self,
         files: &'s [File<'a>],
-        room: &'s mut Room<'a>,
+        slots: &'s mut Slots<'a>,
         access: ThreadLocal,
-        externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+        links: &mut Links<'_>,
     ) -> Result<Layout<'a, 's, Host>, Error> {
+        let indirect_functions = links.are_to_process();
         let options = |page_size| Options {
             mode: Mode::Segments { page_size },
+            relax: self.relaxes,
             thread_local: access,
-            indirect_functions: true,
+            indirect_functions,
             ..Options::default()
         };
         let page = rustix::param::page_size() as u64;
+        let externals = &mut |name: Name<'_>| links.find(name);
         if self.is_huge {
             let code = files.iter().flat_map(|file| file.sections());
             let code =
@@ -154,17 +203,16 @@ impl Loader {
                 >= HUGE_PAGE as u64
             {
                 let huge = options(page.max(HUGE_PAGE as u64));
-                return room.plan(files, huge, externals).map_err(Error::Layout);
+                return slots.plan(files, huge, externals).map_err(Error::Layout);
             }
         }
-        room.plan(files, options(page), externals).map_err(Error::Layout)
+        slots.plan(files, options(page), externals).map_err(Error::Layout)
     }
 
     /// Takes memory for a layout, fills it, and makes it what it shall be.
     fn place(
         &self,
-        mut layout: Layout<'_, '_, Host>,
-        access: ThreadLocal,
+        layout: &mut Layout<'_, '_, Host>,
         externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
     ) -> Result<Parts, Error> {
         if let Some(fixed) = layout.fixed_sections().next() {
@@ -177,26 +225,21 @@ impl Loader {
             limit: layout.limit(),
             is_dual: self.is_dual,
             is_huge: layout.alignment() >= HUGE_PAGE as u64 && self.is_huge,
+            spare: self.spare.as_ref(),
         })?;
         let base = memory.address();
         let mut threads = None;
         if let Some(block) = layout.tls_block() {
             layout.write_tls_block(memory.bytes_mut(), base).map_err(Error::Layout)?;
+            let access = layout.options().thread_local;
             let own = Threads::new(&block, memory.bytes_mut(), access)?;
             layout.set_thread_area(own.area());
             threads = Some(own);
         }
-        let layout = &layout;
+        let layout = &*layout;
         layout.write_zeroed(memory.bytes_mut(), base).map_err(Error::Layout)?;
         copy_constants(layout, memory.bytes_mut(), externals);
-        let code: Vec<_> = layout
-            .segments()
-            .filter(|segment| segment.flags.contains(SegmentFlags::EXECUTE))
-            .map(|segment| {
-                base.wrapping_add(segment.offset)
-                    ..base.wrapping_add(segment.offset).wrapping_add(segment.size)
-            })
-            .collect();
+        let code = code(layout, base);
         let calls = Calls::collect(layout, memory.bytes_mut(), base, &code)?;
         let resolvers = Resolvers::collect(layout, base);
         let late = (!resolvers.are_none()).then(|| layout.got().0);
@@ -226,15 +269,6 @@ impl Loader {
     }
 }
 
-/// What a name means that no object defines.
-fn find(links: &mut Links<'_>, registers: &mut bool, name: Name<'_>) -> Option<External> {
-    if let Some(own) = exit::stands_for(name) {
-        *registers = true;
-        return Some(own);
-    }
-    links.find(name).or_else(|| processor::find(name))
-}
-
 /// The headers of all objects.
 fn parse<'a>(objects: &[&'a [u8]]) -> Result<Vec<File<'a>>, Error> {
     let parsed = objects
@@ -244,8 +278,19 @@ fn parse<'a>(objects: &[&'a [u8]]) -> Result<Vec<File<'a>>, Error> {
     parsed.collect()
 }
 
+/// Where the code of an image at `base` is.
+pub(crate) fn code(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Range<u64>> {
+    let segments = layout.segments();
+    let code = segments.filter(|segment| segment.flags.contains(SegmentFlags::EXECUTE));
+    let range = |segment: Segment| {
+        let start = base.wrapping_add(segment.offset);
+        start..start.wrapping_add(segment.size)
+    };
+    code.map(range).collect()
+}
+
 /// Fills the room that the layout has for constants of the process.
-fn copy_constants(
+pub(crate) fn copy_constants(
     layout: &Layout<'_, '_, Host>,
     image: &mut [u8],
     externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
@@ -270,7 +315,7 @@ fn copy_constants(
 }
 
 /// Addresses of the symbols that are not local, for an image at `base`.
-fn globals(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Box<[u64]>> {
+pub(crate) fn globals(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Box<[u64]>> {
     let addresses = |(object, file): (usize, &File<'_>)| {
         let Ok(Some(table)) = file.symbol_table() else { return Box::default() };
         let ids = table.first_global()..table.len();

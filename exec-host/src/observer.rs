@@ -1,9 +1,19 @@
 //! Who is told of loads: debuggers, profilers.
+//!
+//! `JitDump` is there with the feature `jitdump`.
 
 mod debug_object;
 mod gdb;
+#[cfg(feature = "jitdump")]
+mod jitdump;
+#[cfg(feature = "jitdump")]
+mod lines;
+mod perf_map;
 
 pub use gdb::GdbInterface;
+#[cfg(feature = "jitdump")]
+pub use jitdump::JitDump;
+pub use perf_map::PerfMap;
 
 use crate::Host;
 use crate::memory::Mapping;

@@ -10,12 +10,10 @@ pub mod cubin;
 pub mod disasm;
 pub mod fatbin;
 #[cfg(feature = "host")]
-#[expect(unsafe_code, reason = "calls what the user asks for")]
 pub mod jit;
 pub mod layout;
 pub mod link;
 #[cfg(feature = "host")]
-#[expect(unsafe_code, reason = "calls what the user asks for")]
 pub mod run;
 pub mod show;
 

@@ -54,12 +54,18 @@ pub use reloc_x86 as x86;
 pub mod arguments;
 #[cfg(all(feature = "cli", feature = "host"))]
 pub mod call;
+#[cfg(all(feature = "cli", feature = "host"))]
+#[expect(unsafe_code, reason = "runs what the user asks for")]
+pub mod calling;
 #[cfg(feature = "cli")]
 pub mod cmd;
 #[cfg(feature = "cli")]
 pub mod explain;
 #[cfg(feature = "cli")]
 pub mod input;
+#[cfg(all(feature = "cli", feature = "host"))]
+#[expect(unsafe_code, reason = "opens the libraries that the user asks for")]
+pub mod loading;
 #[cfg(feature = "cli")]
 pub mod machine;
 #[cfg(feature = "cli")]

@@ -78,3 +78,39 @@ pub(crate) fn pages() -> (u64, u64) {
     let mut words = text.split_ascii_whitespace().map(|word| word.parse().unwrap());
     (words.next().unwrap(), words.next().unwrap())
 }
+
+/// What a compiler of this machine makes of a source, and where both lie; nothing if there is no such compiler.
+pub(crate) fn compile(compiler: &str, options: &[&str], source: &str) -> Option<Compiled> {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join(if compiler.contains("++") { "source.cc" } else { "source.c" });
+    let object = folder.path().join("source.o");
+    std::fs::write(&input, source).unwrap();
+    let mut command = std::process::Command::new(of_this_machine(compiler));
+    if cfg!(target_arch = "aarch64") && compiler.starts_with("clang") {
+        command.arg("--target=aarch64-linux-gnu");
+    }
+    // the folder does not enter the file's name, which debuggers are asked for
+    command.current_dir(folder.path()).args(["-c", "-o", "source.o"]).args(options);
+    let output = command.arg(input.file_name().unwrap()).output().ok()?;
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{compiler} {options:?}: {messages}");
+    Some(Compiled { bytes: std::fs::read(&object).unwrap(), object, folder })
+}
+
+/// The cross compiler where this program runs in an emulator, else the one of this name.
+fn of_this_machine(compiler: &str) -> &str {
+    let cross = match compiler {
+        "cc" | "gcc" => "aarch64-linux-gnu-gcc",
+        "c++" | "g++" => "aarch64-linux-gnu-g++",
+        _ => return compiler,
+    };
+    let is_there = || std::process::Command::new(cross).arg("--version").output().is_ok();
+    if cfg!(target_arch = "aarch64") && is_there() { cross } else { compiler }
+}
+
+/// An object in a folder of its own.
+pub(crate) struct Compiled {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) object: std::path::PathBuf,
+    pub(crate) folder: tempfile::TempDir,
+}

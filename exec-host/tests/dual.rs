@@ -1,0 +1,176 @@
+//! Code in processes that may not make written memory executable, and on huge pages.
+#![cfg(test)]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests; what they share is not under cfg(test)"
+)]
+
+mod system;
+
+use exec_host::{Error, Loader, Process};
+use std::process::Command;
+use system::{ARCH, compile, extent, fixture, mapped, maps, objects};
+
+fn call(loader: &Loader) -> Result<f32, Error> {
+    let module = loader.load([fixture(&format!("{ARCH}/elftest.o"))], Process::new())?;
+    // SAFETY: `float foo(int x) { return x + 12345678.f; }`
+    let foo = unsafe { module.get::<unsafe extern "C" fn(i32) -> f32>("foo") }?;
+    // SAFETY: as above.
+    Ok(unsafe { foo(321) })
+}
+
+/// Every object that loads otherwise loads this way too, with the same permissions, and writable only where it wants to be.
+#[test]
+fn every_object() {
+    let loader = Loader::new().dual_mapping(true);
+    let mut loaded = 0;
+    for (name, bytes) in objects() {
+        let usual = Loader::new().load([&bytes], Process::new());
+        let dual = loader.load([&bytes], Process::new());
+        match (usual, dual) {
+            (Ok(_), Ok(module)) => {
+                let range = extent(&module);
+                for part in mapped(&range) {
+                    let kinds = ["r--p", "rw-p", "r-xp", "---p"];
+                    assert!(kinds.contains(&&*part.permissions), "{name}: {}", part.permissions);
+                    assert!(part.permissions == "---p" || part.path == "/memfd:hoist", "{part:?}");
+                }
+                drop(module);
+                assert_eq!(mapped(&range), [], "{name}: given back");
+                loaded += 1;
+            }
+            (Err(usual), Err(dual)) => assert_eq!(usual.to_string(), dual.to_string(), "{name}"),
+            (usual, dual) => panic!("{name}: {usual:?} {dual:?}"),
+        }
+    }
+    assert!(loaded > 10, "{loaded}");
+    assert!(!maps().iter().any(|map| map.path.contains("memfd") && map.permissions.ends_with('s')));
+}
+
+/// What one process writes to variables, its child does not see: data are private.
+#[test]
+fn data_are_private() {
+    let source = "int value = 1; int set(int to) { int old = value; value = to; return old; }";
+    let Some(compiled) = compile("cc", &["-O1", "-fPIC"], source) else {
+        println!("skipped: data_are_private: needs cc");
+        return;
+    };
+    let loader = Loader::new().dual_mapping(true);
+    let module = loader.load([compiled.bytes], Process::new()).unwrap();
+    // SAFETY: `int set(int)`.
+    let set = unsafe { module.get::<extern "C" fn(i32) -> i32>("set").unwrap() };
+    // SAFETY: the child calls nothing but loaded code and `_exit`.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let old = set(2);
+        // SAFETY: ends the child at once.
+        unsafe { libc::_exit(old + 10 * set(3)) };
+    }
+    let mut status = 0;
+    // SAFETY: the result is written to a variable of ours.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(libc::WEXITSTATUS(status), 21);
+    assert_eq!(set(7), 1, "the child's own");
+}
+
+/// A filter for the calling thread that refuses `mprotect` with `PROT_EXEC`. Whether there is one now.
+fn forbid_protect() -> bool {
+    let instruction = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    let mut filter = [
+        instruction(0x20, 0, 0, 0), // load the call's number
+        instruction(0x15, 0, 3, libc::SYS_mprotect as u32), // mprotect?
+        instruction(0x20, 0, 0, 32), // load the third argument
+        instruction(0x45, 0, 1, libc::PROT_EXEC as u32), // with PROT_EXEC?
+        instruction(0x06, 0, 0, 0x0005_0000 | libc::EACCES as u32),
+        instruction(0x06, 0, 0, 0x7fff_0000),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: the program is whole, and read before the call returns.
+    unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, 2, &raw const program) == 0
+    }
+}
+
+#[test]
+fn under_a_filter_of_calls() {
+    let thread = std::thread::spawn(|| {
+        if !forbid_protect() {
+            println!("skipped: under_a_filter_of_calls: needs seccomp");
+            return;
+        }
+        let refused = call(&Loader::new()).unwrap_err();
+        assert!(matches!(refused, Error::Map { .. }), "{refused}");
+        assert_eq!(call(&Loader::new().dual_mapping(true)).unwrap(), 12_345_999.0);
+    });
+    thread.join().unwrap();
+}
+
+/// Runs in a process of its own: the policy is for all of it, and for good.
+#[test]
+fn where_exec_gain_is_refused() {
+    const CHILD: &str = "HOIST_TEST_REFUSE_EXEC_GAIN";
+    const NONE: i32 = 77;
+    if std::env::var_os(CHILD).is_some() {
+        // SAFETY: `PR_SET_MDWE` with `PR_MDWE_REFUSE_EXEC_GAIN`.
+        if unsafe { libc::prctl(65, 1, 0, 0, 0) } != 0 {
+            std::process::exit(NONE);
+        }
+        assert!(matches!(call(&Loader::new()), Err(Error::Map { .. })));
+        assert_eq!(call(&Loader::new().dual_mapping(true)).unwrap(), 12_345_999.0);
+        return;
+    }
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "where_exec_gain_is_refused", "--nocapture"]).env(CHILD, "1");
+    let Ok(output) = child.output() else {
+        println!("skipped: where_exec_gain_is_refused: needs processes");
+        return;
+    };
+    match output.status.code() {
+        Some(0) => {}
+        Some(NONE) => println!("skipped: where_exec_gain_is_refused: needs PR_SET_MDWE"),
+        _ => panic!("{}", String::from_utf8_lossy(&output.stderr)),
+    }
+}
+
+/// Large code is on huge pages if the system gives any, and works in any case; small code takes no more room than usual.
+#[test]
+fn large_code_on_huge_pages() {
+    let source =
+        "__asm__(\".section .text\\n .fill 5 << 20, 1, 0\"); int far(int x) { return x + 1; }";
+    let Some(compiled) = compile("cc", &["-O1"], source) else {
+        println!("skipped: large_code_on_huge_pages: needs cc");
+        return;
+    };
+    for is_dual in [false, true] {
+        let loader = Loader::new().huge_pages(true).dual_mapping(is_dual);
+        let module = loader.load([&compiled.bytes], Process::new()).unwrap();
+        // SAFETY: `int far(int)`.
+        let far = unsafe { module.get::<extern "C" fn(i32) -> i32>("far").unwrap() };
+        assert_eq!(far(1), 2);
+        let (start, size) = module.extent();
+        assert!(
+            start.is_multiple_of(2 << 20) && size.is_multiple_of(2 << 20),
+            "{start:#x} {size:#x}"
+        );
+        let huge = module.bytes_in_huge_pages().unwrap();
+        let allowed = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
+        let allowed = allowed.is_ok_and(|text| !text.contains("[never]"));
+        if is_dual || !allowed {
+            continue;
+        }
+        if huge == 0 {
+            println!("skipped: large_code_on_huge_pages: needs huge pages that are free");
+        }
+        assert!(huge <= size && huge.is_multiple_of(2 << 20));
+        drop(module);
+        assert_eq!(mapped(&(start..start + size)), []);
+    }
+    let small = fixture(&format!("{ARCH}/elftest.o"));
+    let module = Loader::new().huge_pages(true).load([small], Process::new()).unwrap();
+    assert!(module.extent().1 < 1 << 20);
+    assert_eq!(module.bytes_in_huge_pages().unwrap(), 0);
+}

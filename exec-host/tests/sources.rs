@@ -1,0 +1,243 @@
+//! Where symbols come from, in the caller's order, and what stays because it is used.
+#![cfg(test)]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests; what they share is not under cfg(test)"
+)]
+
+mod system;
+
+use elf_core::Name;
+use exec_host::symbols::{Archive, Found, Symbols, from_fn};
+use exec_host::{External, Loader, Module, Process};
+use std::cell::RefCell;
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Weak};
+use system::{ARCH, compile, extent, fixture, mapped};
+
+/// Compiles, or tells that the test is skipped.
+macro_rules! object {
+    ($test:literal, $source:expr) => {
+        match compile("cc", &["-O1", "-fPIC"], $source) {
+            Some(compiled) => compiled.bytes,
+            None => {
+                println!("skipped: {}: needs cc", $test);
+                return;
+            }
+        }
+    };
+}
+
+/// Calls `int name(int)`.
+fn call(module: &Module<Vec<u8>>, name: &str, argument: i32) -> i32 {
+    // SAFETY: all functions that are called here have this type.
+    let function = unsafe { module.get::<extern "C" fn(i32) -> i32>(name) };
+    function.unwrap()(argument)
+}
+
+#[test]
+fn the_order_is_the_callers() {
+    let user = object!(
+        "the_order_is_the_callers",
+        "int answer(int); int ask(int x) { return answer(x); }"
+    );
+    let early = object!("", "int answer(int x) { return x + 1; }");
+    let late = object!("", "int answer(int x) { return x + 2; }");
+    let loader = Loader::new();
+    let load = |bytes: &Vec<u8>| Arc::new(loader.load([bytes.clone()], ()).unwrap());
+    let (early, late) = (load(&early), load(&late));
+    extern "C" fn answer(x: i32) -> i32 {
+        x + 3
+    }
+    let ours = || {
+        from_fn(|name| (name == "answer").then(|| External::function(answer as *const () as u64)))
+    };
+    let ask = |symbols: &mut dyn Symbols| {
+        let module = loader.load([user.clone()], symbols).unwrap();
+        call(&module, "ask", 10)
+    };
+    assert_eq!(ask(&mut early.clone().or(late.clone()).or(ours())), 11);
+    assert_eq!(ask(&mut late.clone().or(early.clone()).or(ours())), 12);
+    assert_eq!(ask(&mut ours().or(early.clone()).or(late.clone())), 13);
+    assert_eq!(ask(&mut vec![late.clone(), early.clone()]), 12);
+    assert_eq!(ask(&mut Process::new().or(late)), 12, "the process has no such function");
+    assert!(loader.load([user.clone()], Process::new()).is_err());
+    assert!(loader.load([user], ()).is_err());
+}
+
+/// Fails if it lives on.
+fn assert_gone(module: &Weak<Module<Vec<u8>>>, range: &std::ops::Range<u64>) {
+    assert!(module.upgrade().is_none());
+    assert_eq!(mapped(range), []);
+}
+
+#[test]
+fn what_is_used_stays() {
+    let first =
+        object!("what_is_used_stays", "int shared = 5; int add(int x) { return shared += x; }");
+    let second = object!("", "int add(int); int twice(int x) { return add(x) + add(x); }");
+    let third = object!("", "extern int shared; int read_it(int x) { return shared + x; }");
+    let other = object!("", "int unused(int x) { return x; }");
+    let loader = Loader::new();
+    let load = |bytes: &Vec<u8>, symbols: &mut dyn Symbols| {
+        Arc::new(loader.load([bytes.clone()], symbols).unwrap())
+    };
+    let other = load(&other, &mut ());
+    let first = load(&first, &mut ());
+    let second = load(&second, &mut other.clone().or(first.clone()));
+    let third = load(&third, &mut first.clone().or(second.clone()).or(other.clone()));
+    let ranges = [&first, &second, &third, &other].map(|module| extent(module));
+    let weak = [&first, &second, &third, &other].map(Arc::downgrade);
+    drop(first);
+    drop(other);
+    assert_gone(&weak[3], &ranges[3]);
+    assert!(weak[0].upgrade().is_some(), "two use it");
+    assert_eq!(call(&second, "twice", 1), 6 + 7);
+    assert_eq!(call(&third, "read_it", 0), 7, "one variable for all");
+    // one of many goes, others stay
+    drop(second);
+    assert_gone(&weak[1], &ranges[1]);
+    assert_eq!(call(&third, "read_it", 1), 8);
+    drop(third);
+    assert_gone(&weak[2], &ranges[2]);
+    assert_gone(&weak[0], &ranges[0]);
+}
+
+#[test]
+fn hidden_symbols_are_no_source() {
+    let first = object!(
+        "hidden_symbols_are_no_source",
+        "__attribute__((visibility(\"hidden\"))) int hidden(int x) { return x; }\n\
+         static int local(int x) { return x; } int (*pointer)(int) = local;\n\
+         __attribute__((visibility(\"protected\"))) int seen(int x) { return hidden(x) + local(x); }"
+    );
+    let mut module = Arc::new(Loader::new().load([first], ()).unwrap());
+    assert!(module.address("hidden").is_some());
+    let mut has = |name: &str| module.find(Name::from(name)).is_some();
+    assert_eq!(
+        [has("hidden"), has("local"), has("seen"), has("pointer")],
+        [false, false, true, true]
+    );
+}
+
+/// An archive of objects, made by the system's `ar`.
+fn archive(folder: &Path, options: &str, members: &[(&str, &str)]) -> Option<std::path::PathBuf> {
+    let mut ar = Command::new("ar");
+    ar.current_dir(folder).arg(options).arg("lib.a");
+    for (name, source) in members {
+        let object = compile("cc", &["-O1", "-fPIC"], source)?;
+        std::fs::copy(&object.object, folder.join(name)).unwrap();
+        ar.arg(name);
+    }
+    assert!(ar.output().ok()?.status.success());
+    Some(folder.join("lib.a"))
+}
+
+const MEMBERS: [(&str, &str); 4] = [
+    ("one.o", "int two(int); int one(int x) { return two(x) + 1; }"),
+    // calls back into the object that asked for it
+    ("two.o", "int base(int); int two(int x) { return base(x) * 2; }"),
+    ("three.o", "int optional(int x) { return x + 1000; }"),
+    ("again.o", "int one(int x) { return -1; }"),
+];
+
+#[test]
+fn members_join_on_demand() {
+    let user = object!(
+        "members_join_on_demand",
+        "int one(int); int base(int x) { return x + 5; }\n\
+         __attribute__((weak)) int optional(int);\n\
+         int run(int x) { return one(x) + (optional ? optional(x) : 0); }"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    for options in ["rc", "rcT"] {
+        let _ = std::fs::remove_file(folder.path().join("lib.a"));
+        let Some(path) = archive(folder.path(), options, &MEMBERS) else {
+            println!("skipped: members_join_on_demand: needs ar");
+            return;
+        };
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!(
+            Archive::parse(&bytes).is_err(),
+            options == "rcT",
+            "thin ones need their folder"
+        );
+        let mut archive = Archive::open(&path).unwrap();
+        assert_eq!(archive.members().count(), 4);
+        let loader = Loader::new();
+        let asked = RefCell::new(Vec::new());
+        let listen = from_fn(|name| {
+            asked.borrow_mut().push(name.to_string());
+            None
+        });
+        let module = loader.load([user.clone()], listen.or(&mut archive)).unwrap();
+        assert_eq!(call(&module, "run", 1), 13, "a weak reference takes no member out");
+        assert!(module.address("two").is_some() && module.address("optional").is_none());
+        assert!(asked.borrow().iter().any(|name| name == "two"));
+        // a later source may have what is only asked for weakly
+        extern "C" fn optional(x: i32) -> i32 {
+            x + 100
+        }
+        let later = from_fn(|name| {
+            (name == "optional").then(|| External::function(optional as *const () as u64))
+        });
+        let module = loader.load([user.clone()], (&mut archive).or(later)).unwrap();
+        assert_eq!(call(&module, "run", 1), 13 + 101);
+        // an earlier load that has it is shared
+        let whole = archive.members().take(3).map(|member| member.to_vec());
+        let base = compile("cc", &["-O1", "-fPIC"], "int base(int x) { return x; }").unwrap().bytes;
+        let whole = Arc::new(loader.load(whole.chain([base]), ()).unwrap());
+        let module = loader.load([user.clone()], whole.or(&mut archive)).unwrap();
+        assert_eq!(call(&module, "run", 1), 3 + 1001);
+    }
+}
+
+/// A source that gives objects which do not define what was asked for.
+struct Liar(Vec<u8>);
+
+impl Symbols for Liar {
+    fn find(&mut self, _: Name<'_>) -> Option<Found> {
+        Some(Found::Object(self.0.clone().into()))
+    }
+}
+
+#[test]
+fn objects_that_do_not_help() {
+    let user = object!(
+        "objects_that_do_not_help",
+        "int absent(int); int ask(int x) { return absent(x); }"
+    );
+    let other = object!("", "int more(int); int unrelated(int x) { return more(x); }");
+    let error = Loader::new().load([user.clone()], Liar(other)).map(|_| ()).unwrap_err();
+    assert!(matches!(error, exec_host::Error::Layout(_)), "{error}");
+    let error = Loader::new().load([user], Liar(b"no object".to_vec())).map(|_| ()).unwrap_err();
+    assert!(matches!(error, exec_host::Error::Elf { object: 1, .. }), "{error}");
+}
+
+#[test]
+fn libraries_stay_open() {
+    let source = "#include <stddef.h>\nunsigned long crc32(unsigned long, const unsigned char *, unsigned);\n\
+        int check(int x) { unsigned char c = x; return crc32(0, &c, 1) & 0xffff; }";
+    let user = object!("libraries_stay_open", source);
+    let mut process = Process::new();
+    // SAFETY: zlib has no constructors.
+    if unsafe { process.open("libz.so.1") }.is_err() {
+        println!("skipped: libraries_stay_open: needs libz.so.1");
+        return;
+    }
+    let module = Loader::new().load([user], process).unwrap();
+    assert_eq!(call(&module, "check", 65), 0xd3d9_9e8b_u32 as i32 & 0xffff);
+}
+
+#[test]
+fn bad_archives() {
+    let error = Archive::parse(b"!<arch>\nrubbish").map(|_| ()).unwrap_err();
+    assert!(error.to_string().starts_with("archive: "), "{error}");
+    assert!(Archive::parse(&fixture(&format!("{ARCH}/elftest.o"))).is_err());
+    let error = Archive::open("/nonexistent.a").map(|_| ()).unwrap_err();
+    assert!(error.to_string().starts_with("/nonexistent.a: "), "{error}");
+}

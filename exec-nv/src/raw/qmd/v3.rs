@@ -1,0 +1,71 @@
+//! Version 3.0: Ampere and Ada (`clc6c0qmd.h`); also in Hopper's header. 256 bytes.
+
+use super::field::{Field::*, Row, Version, row, rows, well_formed};
+
+/// Version 3.0.
+pub const V3: Version = Version {
+    major: 3,
+    size: 256,
+    program_shift: 0,
+    constant_shift: 0,
+    shared_shift: 0,
+    local_shift: 0,
+    rows: ROWS,
+};
+
+const _: () = assert!(well_formed(&V3));
+
+#[rustfmt::skip]
+const ROWS: &[Row] = &[
+    row (GroupId,                      133,  128),
+    row (SmGlobalCaching,              134,  134),
+    row (InvalidateTextureHeaders,     186,  186),
+    row (InvalidateTextureSamplers,    187,  187),
+    row (InvalidateTextureData,        188,  188),
+    row (InvalidateShaderData,         189,  189),
+    row (InvalidateInstructions,       190,  190),
+    row (InvalidateConstants,          191,  191),
+    row (ProgramPrefetchAddressLower,  287,  256),
+    row (MembarType,                   369,  368),
+    row (ApiVisibleCallLimit,          378,  378),
+    row (SamplerIndex,                 382,  382),
+    row (GridWidth,                    415,  384),
+    row (GridHeight,                   431,  416),
+    row (GridDepth,                    463,  448),
+    row (DependentPointer,             511,  480),
+    row (DependentEnable,              512,  512),
+    row (DependentAction,              515,  513),
+    row (DependentPrefetch,            516,  516),
+    row (SharedMemorySize,             561,  544),
+    row (MinSmConfigSharedMemory,      567,  562),
+    row (MaxSmConfigSharedMemory,      574,  569),
+    row (MinorVersion,                 579,  576),
+    row (MajorVersion,                 583,  580),
+    row (BlockWidth,                   607,  592),
+    row (BlockHeight,                  623,  608),
+    row (BlockDepth,                   639,  624),
+    rows(ConstantBankValid,            640,  640, 8, 1),
+    row (RegisterCount,                656,  648),
+    row (TargetSmConfigSharedMemory,   662,  657),
+    row (SharedAllocation,             663,  663),
+    row (LocalMemoryLow,               759,  736),
+    row (BarrierCount,                 767,  763),
+    rows(ReleaseAddressLower,          799,  768, 2, 128),
+    rows(ReleaseAddressUpper,          807,  800, 2, 128),
+    rows(ReleaseMembar,                819,  819, 2, 128),
+    rows(ReleaseEnable,                823,  823, 2, 128),
+    rows(ReleasePayload64,             829,  829, 2, 128),
+    rows(ReleaseStructureSize,         831,  830, 2, 128),
+    rows(ReleasePayloadLower,          863,  832, 2, 128),
+    rows(ReleasePayloadUpper,          895,  864, 2, 128),
+    rows(ConstantBankAddressLower,    1055, 1024, 8, 64),
+    rows(ConstantBankAddressUpper,    1072, 1056, 8, 64),
+    rows(ConstantBankInvalidate,      1074, 1074, 8, 64),
+    rows(ConstantBankSize,            1087, 1075, 8, 64),
+    row (ProgramAddressLower,         1567, 1536),
+    row (ProgramAddressUpper,         1584, 1568),
+    row (LocalMemoryHigh,             1623, 1600),
+    row (ProgramPrefetchAddressUpper, 1640, 1632),
+    row (ProgramPrefetchSize,         1649, 1641),
+    row (SassVersion,                 1663, 1656),
+];

@@ -1,0 +1,70 @@
+//! How objects get into this process: what `hoist run` and `hoist jit` have in common.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use exec_host::observer::{GdbInterface, JitDump, PerfMap};
+use exec_host::{Loader, Process};
+
+/// Which memory, which libraries, and who is told.
+#[derive(Debug, clap::Args)]
+pub struct Loading {
+    /// Opens a library whose symbols the code may use, as dlopen does
+    #[arg(long = "lib", value_name = "NAME_OR_PATH")]
+    libraries: Vec<PathBuf>,
+    /// Shows the code to a debugger that this process runs under
+    #[arg(long)]
+    gdb: bool,
+    /// Writes the functions' names to /tmp/perf-PID.map
+    #[arg(long)]
+    perf_map: bool,
+    /// Writes code and lines to jit-PID.dump in a folder, for `perf inject --jit`
+    #[arg(long, value_name = "FOLDER")]
+    jitdump: Option<PathBuf>,
+    /// Writes code through other addresses than those where it is executed
+    #[arg(long)]
+    dual_mapping: bool,
+    /// Asks for huge pages for large code
+    #[arg(long)]
+    huge_pages: bool,
+    /// Leaves instructions that use the global offset table as they are, even where they could do without
+    #[arg(long)]
+    no_relax: bool,
+}
+
+impl Loading {
+    /// What loads.
+    ///
+    /// # Errors
+    /// If a profiler's file cannot be written.
+    pub fn loader(&self) -> Result<Loader> {
+        let mut loader = Loader::new()
+            .dual_mapping(self.dual_mapping)
+            .huge_pages(self.huge_pages)
+            .relax(!self.no_relax);
+        if self.gdb {
+            loader = loader.observer(GdbInterface);
+        }
+        if self.perf_map {
+            loader = loader.observer(PerfMap::create().context("the map for perf")?);
+        }
+        if let Some(folder) = &self.jitdump {
+            let dump = JitDump::create(folder).with_context(|| folder.display().to_string())?;
+            loader = loader.observer(dump);
+        }
+        Ok(loader)
+    }
+
+    /// The symbols of this process and of the libraries asked for.
+    ///
+    /// # Errors
+    /// If a library cannot be opened.
+    pub fn process(&self) -> Result<Process> {
+        let mut process = Process::new();
+        for library in &self.libraries {
+            // SAFETY: the user asks for the library, and its constructors with it.
+            unsafe { process.open(library) }.with_context(|| library.display().to_string())?;
+        }
+        Ok(process)
+    }
+}
