@@ -82,6 +82,8 @@ pub enum ApplyErrorKind {
         /// The limits.
         check: Check,
     },
+    /// The instructions are not those that the ABI wants at such a place, and so were not rewritten.
+    Sequence,
     /// The value is no multiple of the alignment that the instruction needs.
     Misaligned {
         /// The value, modulo 2^64.
@@ -112,6 +114,9 @@ impl fmt::Display for ApplyError {
                 let (least, most) = (least as i64, most as u64);
                 let value = value.cast_signed();
                 write!(f, "value {} ({value:#x}) is not in {least}..={most}", Shown(value, check))
+            }
+            ApplyErrorKind::Sequence => {
+                write!(f, "the instructions are not those that the ABI has for it")
             }
             ApplyErrorKind::Misaligned { value, alignment } => {
                 write!(f, "value {value:#x} is no multiple of {alignment}")
@@ -346,6 +351,12 @@ fn fail(record: &Record, kind: Option<&Kind>, error: ApplyErrorKind) -> ApplyErr
 }
 
 impl Field {
+    /// The same of a little-endian word of the field's size.
+    #[must_use]
+    pub fn addend_of(&self, place: &[u8]) -> i64 {
+        self.addend(load(place, false))
+    }
+
     /// The addend that the place of a `REL` relocation holds: the field's value, its highest bit the sign.
     #[must_use]
     pub fn addend(&self, word: u128) -> i64 {

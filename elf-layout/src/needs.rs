@@ -1,9 +1,11 @@
 //! What relocations need beside the sections: GOT entries and stubs, found before anything is placed.
 
 use crate::error::{Error, ErrorKind};
+use crate::options::Options;
 use crate::place::Group;
 use crate::relax::{self, Bounds};
 use crate::storage::{Needs, ObjectSlot, SectionSlot, SectionState, SymbolSlot, SymbolState};
+use crate::tls;
 use elf_core::names::{SHT_CREL, SHT_REL, SHT_RELA};
 use elf_core::{
     ApplyError, ApplyErrorKind, Arch, Check, File, Kind, Record, Relocations, Role, SectionHeader,
@@ -15,6 +17,10 @@ use elf_core::{
 pub(crate) struct Found {
     /// Some relocation asks for the module's own pair of TLS entries.
     pub(crate) tls_module: bool,
+    /// Some relocation is for thread-local variables.
+    pub(crate) threads: bool,
+    /// Some relocation is rewritten.
+    pub(crate) transitions: bool,
     /// First address that is too high for the image, if there is one: some place is too narrow for all of them.
     pub(crate) limit: Option<u64>,
     /// What instructions may be relaxed by.
@@ -71,6 +77,7 @@ pub(crate) fn scan<A: Arch>(
     object: &ObjectSlot<'_>,
     sections: &[SectionSlot],
     symbols: &mut [SymbolSlot],
+    options: &Options,
     found: &mut Found,
 ) -> Result<(), Error> {
     let bounds = found.bounds;
@@ -121,10 +128,22 @@ pub(crate) fn scan<A: Arch>(
                     return Ok(());
                 }
             }
-            let needs = needs_of::<A>(kind, slot, found);
-            if let Some(problem) = problem(kind, slot, &record, target.slot.unwinding) {
+            if let Some(problem) = problem(kind, slot, &record, target.slot.unwinding, options) {
                 return Err(error(problem));
             }
+            let needs = if tls::concerns(kind) {
+                found.threads = true;
+                if let Some(transition) =
+                    tls::transition::<A>(record.r#type, slot, options.thread_local)
+                {
+                    found.transitions = true;
+                    is_done = transition.takes_call;
+                    return Ok(());
+                }
+                tls::needs(kind.value.of, found)
+            } else {
+                needs_of::<A>(kind, slot, found)
+            };
             if needs != Needs::default()
                 && let Some(slot) = symbols.get_mut(definition)
             {
@@ -160,13 +179,6 @@ fn needs_of<A: Arch>(kind: &Kind, slot: &SymbolSlot, found: &mut Found) -> Needs
     let value = &kind.value;
     match value.of {
         Role::Got(Slot::Address) => Needs::GOT,
-        Role::Got(Slot::TpOffset) => Needs::GOT_TP_OFFSET,
-        Role::Got(Slot::TlsGd) => Needs::GOT_TLS_GD,
-        Role::Got(Slot::TlsDesc) => Needs::GOT_TLS_DESC,
-        Role::Got(Slot::TlsLd) => {
-            found.tls_module = true;
-            Needs::default()
-        }
         Role::Plt if is_narrow::<A>(kind) => match slot.state {
             SymbolState::External
             | SymbolState::ExternalFunction
@@ -226,15 +238,22 @@ fn problem(
     slot: &SymbolSlot,
     record: &Record,
     is_unwinding: bool,
+    options: &Options,
 ) -> Option<ErrorKind> {
-    if !matches!(
-        slot.state,
-        SymbolState::Undefined
-            | SymbolState::NotLoaded
-            | SymbolState::Indirect
-            | SymbolState::Dropped
-    ) {
-        return None;
+    let is_tls = tls::concerns(kind);
+    match slot.state {
+        SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Dropped => {}
+        SymbolState::Indirect if is_tls || !options.indirect_functions => {}
+        SymbolState::Indirect => return None,
+        SymbolState::UndefinedWeak => return None,
+        SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal
+            if is_tls || kind.value.of == Role::Size =>
+        {
+            return None;
+        }
+        SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal => {}
+        _ if !is_tls => return None,
+        _ => {}
     }
     if kind.field.bytes == 0 || kind.value.of == Role::GotBase {
         return None;
@@ -246,7 +265,12 @@ fn problem(
         // unwinding tables speak of functions that are not there any more: nobody will ask
         SymbolState::Dropped if is_unwinding => return None,
         SymbolState::Dropped => ErrorKind::Dropped { symbol, offset, r#type, name },
+        SymbolState::NotLoaded => ErrorKind::NotLoaded { symbol, offset, r#type, name },
+        _ if is_tls => ErrorKind::NotThreadLocal { symbol, offset, r#type, name },
         SymbolState::Indirect => ErrorKind::Indirect { symbol, offset, r#type, name },
+        SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal => {
+            ErrorKind::ThreadLocal { symbol, offset, r#type, name }
+        }
         _ => ErrorKind::NotLoaded { symbol, offset, r#type, name },
     })
 }

@@ -7,11 +7,14 @@ use crate::initialize::Calls;
 use crate::memory::{HUGE_PAGE, Mapping, Wish};
 use crate::module::{Module, Parts};
 use crate::observer::{Loaded, Observer};
+use crate::processor;
+use crate::resolvers::Resolvers;
 use crate::symbols::{Links, Symbols};
+use crate::threads::{self, Threads, exit};
 use crate::unwind::Unwinding;
 use core::ops::Range;
 use elf_core::{File, Name, SegmentFlags};
-use elf_layout::{External, Layout, Mode, Options, Room as Slots, Segment, Sort};
+use elf_layout::{External, Layout, Mode, Options, Room as Slots, Segment, Sort, ThreadLocal};
 use std::sync::Arc;
 
 /// Loads modules, all in one way: which memory, and who is told of them. It may be shared by threads.
@@ -82,20 +85,20 @@ impl Loader {
     ) -> Result<Module<B>, Error> {
         let objects: Vec<B> = objects.into_iter().collect();
         let mut links = Links::new(&mut symbols);
-        let (joined, parts) = self.link_all(&objects, &mut links, |layout, links| {
-            self.place(layout, &mut |name| links.find(name))
-        })?;
-        let keepers = links.into_keepers();
-        Ok(Module::new(objects, joined, parts, keepers))
+        let (joined, mut parts) =
+            link_all(&objects, &mut links, |files, links, more| self.attempt(files, links, more))?;
+        parts.keepers = links.into_keepers();
+        Ok(Module::new(objects, joined, parts))
     }
 
     /// Relocates objects for an address where they are not: in another process, in memory of a device, in a file that will be
-    /// mapped. Nothing is mapped here, and observers are not told.
+    /// mapped. Nothing is mapped here, and observers are not told. Thread-local variables and indirect functions are refused:
+    /// only the process where the objects run could give them places.
     ///
     /// `place` is asked once, when it is known how much room the objects take, for the address that they will have.
     ///
     /// # Errors
-    /// As [`load`](Self::load); [`Error::Layout`] if the address is no multiple of the alignment or not below the limit.
+    /// As [`load`](Self::load); [`Error::Layout`] if the address is no multiple of the alignment.
     pub fn link<B: AsRef<[u8]>>(
         &self,
         objects: impl IntoIterator<Item = B>,
@@ -104,38 +107,50 @@ impl Loader {
     ) -> Result<Image, Error> {
         let objects: Vec<B> = objects.into_iter().collect();
         let mut links = Links::new(&mut symbols);
-        let (_, mut image) = self.link_all(&objects, &mut links, |layout, links| {
+        let (_, mut image) = link_all(&objects, &mut links, |files, links, more| {
+            let options =
+                Options { mode: Mode::Segments { page_size: page() }, ..Options::default() };
+            let mut slots = Slots::new();
+            let layout = slots.plan(files, options, &mut |name| links.find(name));
+            if links.join(files, more) {
+                return Ok(None);
+            }
+            let layout = layout.map_err(Error::Layout)?;
             let room =
                 Room { size: layout.size(), alignment: layout.alignment(), limit: layout.limit() };
-            Image::new(layout, place(room), &mut |name| links.find(name))
+            Image::new(&layout, place(room), &mut |name| links.find(name)).map(Some)
         })?;
         image.keep(links.into_keepers());
         Ok(image)
     }
 
-    /// Lays objects out, with those that have to join them, and finishes the layout. Gives those that joined as well.
-    fn link_all<B: AsRef<[u8]>, T>(
+    /// Loads files unless others have to join them.
+    fn attempt(
         &self,
-        objects: &[B],
+        files: &[File<'_>],
         links: &mut Links<'_>,
-        mut finish: impl FnMut(&Layout<'_, '_, Host>, &mut Links<'_>) -> Result<T, Error>,
-    ) -> Result<(Joined, T), Error> {
-        let mut joined = Joined::new();
-        loop {
-            let mut more = Vec::new();
-            {
-                let given = objects.iter().map(AsRef::as_ref);
-                let bytes: Vec<&[u8]> = given.chain(joined.iter().map(AsRef::as_ref)).collect();
-                let files = parse(&bytes)?;
-                let mut slots = Slots::new();
-                let layout = self.plan(&files, &mut slots, &mut |name| links.find(name));
-                if !links.join(&files, &mut more) {
-                    let finished = finish(&layout?, links)?;
-                    return Ok((joined, finished));
-                }
-            }
-            joined.append(&mut more);
+        more: &mut Joined,
+    ) -> Result<Option<Parts>, Error> {
+        let mut registers = false;
+        let mut slots = Slots::new();
+        let mut externals = |name: Name<'_>| find(links, &mut registers, name);
+        let near = ThreadLocal::LocalExec;
+        let layout = self.plan(files, &mut slots, near, &mut externals);
+        if links.join(files, more) {
+            return Ok(None);
         }
+        let mut externals = |name: Name<'_>| find(links, &mut registers, name);
+        let mut parts = self.place(layout?, near, &mut externals);
+        if let Err(refused) = &parts
+            && threads::may_be_elsewhere(refused)
+        {
+            let layout = self.plan(files, &mut slots, ThreadLocal::AsCompiled, &mut externals)?;
+            let again = self.place(layout, ThreadLocal::AsCompiled, &mut externals);
+            parts = again.map_err(|error| threads::why(error, refused));
+        }
+        let mut parts = parts?;
+        parts.registers = registers;
+        Ok(Some(parts))
     }
 
     /// Lays the files out.
@@ -143,11 +158,15 @@ impl Loader {
         &self,
         files: &'s [File<'a>],
         slots: &'s mut Slots<'a>,
+        access: ThreadLocal,
         externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
     ) -> Result<Layout<'a, 's, Host>, Error> {
-        let options =
-            |page_size| Options { mode: Mode::Segments { page_size }, ..Options::default() };
-        let page = rustix::param::page_size() as u64;
+        let options = |page_size| Options {
+            mode: Mode::Segments { page_size },
+            thread_local: access,
+            indirect_functions: true,
+            ..Options::default()
+        };
         if self.is_huge {
             let code = files.iter().flat_map(|file| file.sections());
             let code =
@@ -155,17 +174,18 @@ impl Loader {
             if code.fold(0u64, |total, section| total.saturating_add(section.size))
                 >= HUGE_PAGE as u64
             {
-                let huge = options(page.max(HUGE_PAGE as u64));
+                let huge = options(page().max(HUGE_PAGE as u64));
                 return slots.plan(files, huge, externals).map_err(Error::Layout);
             }
         }
-        slots.plan(files, options(page), externals).map_err(Error::Layout)
+        slots.plan(files, options(page()), externals).map_err(Error::Layout)
     }
 
     /// Takes memory for a layout, fills it, and makes it what it shall be.
     fn place(
         &self,
-        layout: &Layout<'_, '_, Host>,
+        mut layout: Layout<'_, '_, Host>,
+        access: ThreadLocal,
         externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
     ) -> Result<Parts, Error> {
         if let Some(fixed) = layout.fixed_sections().next() {
@@ -180,11 +200,22 @@ impl Loader {
             is_huge: layout.alignment() >= HUGE_PAGE as u64 && self.is_huge,
         })?;
         let base = memory.address();
+        let mut threads = None;
+        if let Some(block) = layout.tls_block() {
+            layout.write_tls_block(memory.bytes_mut(), base).map_err(Error::Layout)?;
+            let own = Threads::new(&block, memory.bytes_mut(), access)?;
+            layout.set_thread_area(own.area());
+            threads = Some(own);
+        }
+        let layout = &layout;
         layout.write_zeroed(memory.bytes_mut(), base).map_err(Error::Layout)?;
         copy_constants(layout, memory.bytes_mut(), externals);
         let code = code(layout, base);
         let calls = Calls::collect(layout, memory.bytes_mut(), base, &code)?;
-        memory.protect(layout.segments())?;
+        let resolvers = Resolvers::collect(layout, base);
+        let late = (!resolvers.are_none()).then(|| layout.got().0);
+        memory.protect(layout.segments(), late)?;
+        let variables = threads.as_ref().map(|own| threads::exports(layout, &own.area()));
         let globals = globals(layout, base);
         let tables = layout.unwinding_tables().map(|(offset, _)| base.wrapping_add(offset));
         // SAFETY: the tables are relocated, in memory that the module keeps.
@@ -193,8 +224,53 @@ impl Loader {
         let observed = self.observers.iter().map(|observer| observer.loaded(&loaded));
         let observed = observed.filter_map(Result::transpose).collect::<Result<_, _>>();
         let observed = observed.map_err(Error::Observer)?;
-        Ok(Parts { globals, code, calls, observed, unwinding, memory })
+        Ok(Parts {
+            globals,
+            code,
+            calls,
+            observed,
+            unwinding,
+            resolvers,
+            variables: variables.unwrap_or_default(),
+            registers: false,
+            memory,
+            threads,
+            keepers: Vec::new(),
+        })
     }
+}
+
+/// What a name means that no object defines.
+fn find(links: &mut Links<'_>, registers: &mut bool, name: Name<'_>) -> Option<External> {
+    if let Some(own) = exit::stands_for(name) {
+        *registers = true;
+        return Some(own);
+    }
+    links.find(name).or_else(|| processor::find(name))
+}
+
+/// Lays objects out, with those that have to join them, until an attempt needs no more. Gives those that joined as well.
+fn link_all<B: AsRef<[u8]>, T>(
+    objects: &[B],
+    links: &mut Links<'_>,
+    mut attempt: impl FnMut(&[File<'_>], &mut Links<'_>, &mut Joined) -> Result<Option<T>, Error>,
+) -> Result<(Joined, T), Error> {
+    let mut joined = Joined::new();
+    loop {
+        let given = objects.iter().map(AsRef::as_ref);
+        let bytes: Vec<&[u8]> = given.chain(joined.iter().map(AsRef::as_ref)).collect();
+        let files = parse(&bytes)?;
+        let mut more = Joined::new();
+        if let Some(done) = attempt(&files, links, &mut more)? {
+            return Ok((joined, done));
+        }
+        joined.append(&mut more);
+    }
+}
+
+/// Size of a page in bytes.
+fn page() -> u64 {
+    rustix::param::page_size() as u64
 }
 
 /// The headers of all objects.

@@ -16,6 +16,7 @@
 use crate::relax;
 use elf_core::Check::{Any, Either, Signed, Unsigned};
 use elf_core::names::EM_AARCH64;
+use elf_core::tls::Tls;
 use elf_core::{
     Arch, Bits, Field, Kind, Reach, Rewrite, Role, Site, Slot, Stub, Value, well_formed,
 };
@@ -39,6 +40,7 @@ impl Arch for Aarch64 {
         alignment: 16,
         relocations: &[(0, R_AARCH64_ADR_GOT_PAGE, 0), (4, R_AARCH64_LD64_GOT_LO12_NC, 0)],
     });
+    const TLS: Option<Tls> = Some(crate::tls::TLS);
     const RELAXES_ALL_OR_NONE: bool = true;
 
     fn relax(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
