@@ -79,14 +79,14 @@ pub struct FixedSection {
 
 impl<A: Arch> Layout<'_, '_, A> {
     /// Where symbol `symbol` of object `object` is; `None` if nobody defines it, it is not loaded, or every thread has its own. An indirect
-    /// function is where its stub is.
+    /// or replaceable function is where its stub is.
     #[must_use]
     pub fn symbol(&self, object: usize, symbol: u32) -> Option<Address> {
         let slot = self.slot(object, symbol)?;
         match (slot.state, slot.group) {
             (SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Dropped, _) => None,
             (SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal, _) => None,
-            (SymbolState::Indirect, _) => {
+            (SymbolState::Indirect | SymbolState::Replaceable, _) => {
                 let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
                 Some(Address::Image(symbols.stub(slot)?))
             }

@@ -84,6 +84,17 @@ pub enum Error {
         /// Number of those given.
         found: usize,
     },
+    /// The module was not loaded as replaceable, or has no such function.
+    NotReplaceable(String),
+    /// A variable that shall stay where it is has another size than it had.
+    SizeDiffers {
+        /// Its name.
+        name: String,
+        /// Its size where it is, in bytes.
+        old: u64,
+        /// Its size in the new object, in bytes.
+        new: u64,
+    },
     /// A library could not be opened.
     Library(libloading::Error),
     /// An archive is damaged.
@@ -145,6 +156,10 @@ impl fmt::Display for Error {
             }
             Self::Arguments { expected, found } => {
                 write!(f, "{found} arguments, expected {expected}")
+            }
+            Self::NotReplaceable(name) => write!(f, "{name} cannot be replaced"),
+            Self::SizeDiffers { name, old, new } => {
+                write!(f, "variable {name} has {new} bytes, and {old} where it is")
             }
             Self::Library(error) => error.fmt(f),
             Self::Archive(error) => write!(f, "archive: {error}"),

@@ -8,6 +8,7 @@ use crate::memory::{HUGE_PAGE, Mapping, Wish};
 use crate::module::{Module, Parts};
 use crate::observer::{Loaded, Observer};
 use crate::processor;
+use crate::replace::Switches;
 use crate::resolvers::Resolvers;
 use crate::symbols::{Links, Symbols};
 use crate::threads::{self, Threads, exit};
@@ -35,6 +36,7 @@ pub struct Loader {
     observers: Vec<Arc<dyn Observer>>,
     is_dual: bool,
     is_huge: bool,
+    is_replaceable: bool,
 }
 
 /// Objects that sources of symbols gave.
@@ -44,7 +46,7 @@ impl Loader {
     /// Loads as [`Module::load`] does.
     #[must_use]
     pub const fn new() -> Self {
-        Self { observers: Vec::new(), is_dual: false, is_huge: false }
+        Self { observers: Vec::new(), is_dual: false, is_huge: false, is_replaceable: false }
     }
 
     /// Has every load and unload told to `observer`: a debugger, a profiler. Those that were added first are told first.
@@ -68,6 +70,15 @@ impl Loader {
     #[must_use]
     pub const fn huge_pages(mut self, are_wanted: bool) -> Self {
         self.is_huge = are_wanted;
+        self
+    }
+
+    /// Whether functions of what is loaded can be [replaced](Module::replace) later. Every global function then has a stub, by which
+    /// it is called, from inside of the load too, and which is its address for all who ask. Compilers must not inline it, or call
+    /// it as a local function: `-fPIC` for C and C++.
+    #[must_use]
+    pub const fn replaceable(mut self, are_functions: bool) -> Self {
+        self.is_replaceable = are_functions;
         self
     }
 
@@ -165,6 +176,7 @@ impl Loader {
             mode: Mode::Segments { page_size },
             thread_local: access,
             indirect_functions: true,
+            replaceable_functions: self.is_replaceable,
             ..Options::default()
         };
         if self.is_huge {
@@ -231,6 +243,7 @@ impl Loader {
             observed,
             unwinding,
             resolvers,
+            switches: Switches::collect(layout, base),
             variables: variables.unwrap_or_default(),
             registers: false,
             memory,

@@ -6,6 +6,7 @@ mod huge;
 use crate::error::Error;
 use core::ffi::c_void;
 use core::ptr;
+use core::sync::atomic::{AtomicU64, Ordering};
 use dual::Alias;
 use elf_core::SegmentFlags;
 use elf_layout::Segment;
@@ -215,6 +216,24 @@ impl Mapping {
             // SAFETY: the range lies inside the mapping, and no reference to its bytes is alive.
             unsafe { mprotect(start.cast::<c_void>(), size, flags) }.map_err(refused)?;
         }
+        Ok(())
+    }
+
+    /// Stores a word in read-only data while others read it.
+    pub(crate) fn write_word(&self, address: u64, value: u64) -> Result<(), Error> {
+        let refused = |cause| Error::Map { size: size_of::<u64>() as u64, cause };
+        let offset = address.wrapping_sub(self.address());
+        let (start, size) = self
+            .part(offset - offset % self.page as u64, self.page as u64)
+            .ok_or(Error::OutOfMemory { size: offset })?;
+        let writable = MprotectFlags::READ | MprotectFlags::WRITE;
+        // SAFETY: the page lies inside the mapping; who reads it may do so all the time.
+        unsafe { mprotect(start.cast::<c_void>(), size, writable) }.map_err(refused)?;
+        let word = core::ptr::with_exposed_provenance::<AtomicU64>(address as usize);
+        // SAFETY: the word is in the page, aligned, and nobody has a reference to it but as an atomic one.
+        unsafe { &*word }.store(value, Ordering::Release);
+        // SAFETY: as above. Should it stay writable, no harm is done.
+        let _ = unsafe { mprotect(start.cast::<c_void>(), size, MprotectFlags::READ) };
         Ok(())
     }
 
