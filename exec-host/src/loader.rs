@@ -150,13 +150,14 @@ impl Loader {
         if links.join(files, more) {
             return Ok(None);
         }
+        let data = links.near();
         let mut externals = |name: Name<'_>| find(links, &mut registers, name);
-        let mut parts = self.place(layout?, near, &mut externals);
+        let mut parts = self.place(layout?, near, data, &mut externals);
         if let Err(refused) = &parts
             && threads::may_be_elsewhere(refused)
         {
             let layout = self.plan(files, &mut slots, ThreadLocal::AsCompiled, &mut externals)?;
-            let again = self.place(layout, ThreadLocal::AsCompiled, &mut externals);
+            let again = self.place(layout, ThreadLocal::AsCompiled, data, &mut externals);
             parts = again.map_err(|error| threads::why(error, refused));
         }
         let mut parts = parts?;
@@ -198,6 +199,7 @@ impl Loader {
         &self,
         mut layout: Layout<'_, '_, Host>,
         access: ThreadLocal,
+        near: Option<u64>,
         externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
     ) -> Result<Parts, Error> {
         if let Some(fixed) = layout.fixed_sections().next() {
@@ -208,6 +210,7 @@ impl Loader {
             size: layout.size(),
             alignment: layout.alignment(),
             limit: layout.limit(),
+            near,
             is_dual: self.is_dual,
             is_huge: layout.alignment() >= HUGE_PAGE as u64 && self.is_huge,
         })?;

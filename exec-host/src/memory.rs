@@ -2,6 +2,7 @@
 
 mod dual;
 mod huge;
+mod near;
 
 use crate::error::Error;
 use core::ffi::c_void;
@@ -43,6 +44,8 @@ pub(crate) struct Wish {
     pub(crate) alignment: u64,
     /// First address that is too high.
     pub(crate) limit: Option<u64>,
+    /// An address that shall be within reach of 32-bit distances, if that can be had.
+    pub(crate) near: Option<u64>,
     /// Written by way of other addresses than those where it is executed.
     pub(crate) is_dual: bool,
     /// On huge pages, where there are any.
@@ -64,7 +67,7 @@ impl Mapping {
         let size = size.ok_or_else(too_large)?;
         let alignment = number(wish.alignment)?.max(page);
         if wish.is_dual {
-            let mut mapping = Self::reserve(size, alignment, wish.limit, ProtFlags::empty())?;
+            let mut mapping = Self::reserve(size, alignment, wish, ProtFlags::empty())?;
             mapping.page = page;
             mapping.alias = Some(Alias::new(size, wish.is_huge)?);
             return Ok(mapping);
@@ -88,7 +91,7 @@ impl Mapping {
                 }
             }
         }
-        let mut mapping = Self::reserve(size, alignment, wish.limit, writable)?;
+        let mut mapping = Self::reserve(size, alignment, wish, writable)?;
         mapping.page = page;
         if wish.is_huge {
             // SAFETY: the pages are ours; the advice changes no content. Without huge pages it is refused, and that is fine.
@@ -97,13 +100,14 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// `size` bytes, whole pages, at a multiple of `alignment`, below `limit` if there is one.
+    /// `size` bytes, whole pages, at a multiple of `alignment`, below the limit if there is one.
     fn reserve(
         size: usize,
         alignment: usize,
-        limit: Option<u64>,
+        wish: &Wish,
         protection: ProtFlags,
     ) -> Result<Self, Error> {
+        let limit = wish.limit;
         let page = rustix::param::page_size();
         let slack = alignment.saturating_sub(page);
         let reserved = size.checked_add(slack).ok_or(Error::OutOfMemory { size: size as u64 })?;
@@ -119,6 +123,12 @@ impl Mapping {
         })?;
         let mut mapping =
             Self { start: start.cast(), size: reserved, page, alias: None, late: None };
+        if let Some(near) = wish.near.filter(|&near| limit.is_none() && !mapping.is_near(near))
+            && let Some(start) = near::map(near, reserved, protection)
+        {
+            // the other one goes
+            mapping = Self { start, size: reserved, page, alias: None, late: None };
+        }
         if slack > 0 {
             mapping.trim(size, alignment);
         }
@@ -146,6 +156,11 @@ impl Mapping {
         unmap(self.start, before);
         unmap(kept.wrapping_add(size), behind);
         (self.start, self.size) = (kept, size);
+    }
+
+    /// Whether 32-bit distances from all of it reach an address.
+    fn is_near(&self, address: u64) -> bool {
+        near::reaches(self.address(), self.size as u64, address)
     }
 
     /// Address of the first byte.

@@ -218,6 +218,42 @@ fn objects_that_do_not_help() {
     assert!(matches!(error, exec_host::Error::Elf { object: 1, .. }), "{error}");
 }
 
+/// Code that reaches variables by 32-bit distances finds those of earlier loads, however much was mapped meanwhile.
+#[test]
+fn variables_are_within_reach() {
+    let Some(owner) = compile("cc", &["-O1", "-fPIC"], "int shared = 6;") else {
+        println!("skipped: variables_are_within_reach: needs cc");
+        return;
+    };
+    let user = "extern int shared; int read_it(int x) { return shared + x; }";
+    let user = compile("cc", &["-O1", "-fpie"], user).unwrap().bytes;
+    let loader = Loader::new();
+    let owner = Arc::new(loader.load([owner.bytes], ()).unwrap());
+    // no gap that is left near what is mapped takes the next load
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let map = |size: usize| {
+        // SAFETY: without a wish for an address no existing mapping is touched.
+        let start =
+            unsafe { libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, flags, -1, 0) };
+        assert_ne!(start, libc::MAP_FAILED);
+        (start, size)
+    };
+    let far =
+        |start: *mut libc::c_void| (start.addr() as u64).abs_diff(extent(&owner).start) > 1 << 33;
+    let mut all = vec![map(1 << 34)];
+    while !far(all[all.len() - 1].0) || all.len() < 2 {
+        all.push(map(1 << 16));
+    }
+    for is_dual in [false, true] {
+        let user = loader.clone().dual_mapping(is_dual).load([user.clone()], Arc::clone(&owner));
+        assert_eq!(call(&user.unwrap(), "read_it", 1), 7);
+    }
+    for (start, size) in all {
+        // SAFETY: they are ours, and nobody uses them.
+        unsafe { libc::munmap(start, size) };
+    }
+}
+
 #[test]
 fn libraries_stay_open() {
     let source = "#include <stddef.h>\nunsigned long crc32(unsigned long, const unsigned char *, unsigned);\n\
