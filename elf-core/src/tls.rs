@@ -8,6 +8,9 @@
 pub struct Tls {
     /// On which side of the thread pointer an executable's block is.
     pub variant: Variant,
+    /// Whether transitions make offsets in a block distances from the thread pointer. Code that asks for the start of the block
+    /// (`_TLS_MODULE_BASE_`) to add such offsets to it then gets the thread pointer.
+    pub offsets_become_distances: bool,
     /// How code becomes local exec, by rising number. Kinds without a row stay as they were compiled.
     pub transitions: &'static [Transition],
 }

@@ -250,12 +250,12 @@ fn problem(
         SymbolState::Indirect if is_tls || !options.indirect_functions => {}
         SymbolState::Indirect => return None,
         SymbolState::UndefinedWeak => return None,
-        SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal
+        SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal | SymbolState::TlsBase
             if is_tls || kind.value.of == Role::Size =>
         {
             return None;
         }
-        SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal => {}
+        SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal | SymbolState::TlsBase => {}
         _ if !is_tls => return None,
         _ => {}
     }
@@ -272,7 +272,7 @@ fn problem(
         SymbolState::NotLoaded => ErrorKind::NotLoaded { symbol, offset, r#type, name },
         _ if is_tls => ErrorKind::NotThreadLocal { symbol, offset, r#type, name },
         SymbolState::Indirect => ErrorKind::Indirect { symbol, offset, r#type, name },
-        SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal => {
+        SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal | SymbolState::TlsBase => {
             ErrorKind::ThreadLocal { symbol, offset, r#type, name }
         }
         _ => ErrorKind::NotLoaded { symbol, offset, r#type, name },

@@ -42,6 +42,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             SymbolState::Replaceable if self.is_unwinding => Some(self.behind(slot)),
             SymbolState::Indirect | SymbolState::Replaceable => self.stub(slot),
             SymbolState::ThreadLocal
+            | SymbolState::TlsBase
             | SymbolState::ExternalThreadLocal
             | SymbolState::Undefined
             | SymbolState::NotLoaded
@@ -138,6 +139,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             | SymbolState::ExternalFunction
             | SymbolState::ExternalConstant
             | SymbolState::ExternalThreadLocal
+            | SymbolState::TlsBase
             | SymbolState::Undefined => None,
             _ => Some(self.layout.objects.get(object)?.symbols.as_ref()?.get(index).ok()?.size),
         }

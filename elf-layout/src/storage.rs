@@ -165,6 +165,8 @@ pub(crate) enum SymbolState {
     Common,
     /// A place in the initial values of thread-local storage.
     ThreadLocal,
+    /// The start of the block of thread-local variables.
+    TlsBase,
     /// A thread-local variable of the caller's, packed; `stub` is its module.
     ExternalThreadLocal,
     /// The address of a function that says where the symbol is (`STT_GNU_IFUNC`).

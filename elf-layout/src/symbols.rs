@@ -216,7 +216,7 @@ pub(crate) fn ask(
                 continue;
             }
             if name == TLS_BASE {
-                (slot.state, slot.group) = (SymbolState::ThreadLocal, Group::TlsData);
+                (slot.state, slot.group) = (SymbolState::TlsBase, Group::TlsData);
                 continue;
             }
             slot.state = match externals(name) {

@@ -96,7 +96,7 @@ pub(crate) fn transition<A: Arch>(
     access: ThreadLocal,
 ) -> Option<&'static Transition> {
     let is_near = match slot.state {
-        SymbolState::ThreadLocal | SymbolState::UndefinedWeak => true,
+        SymbolState::ThreadLocal | SymbolState::TlsBase | SymbolState::UndefinedWeak => true,
         SymbolState::ExternalThreadLocal => External::unpack(slot.value).distance.is_some(),
         _ => false,
     };
@@ -222,7 +222,9 @@ impl<A: Arch> Symbols<'_, '_, '_, A> {
     pub(crate) fn resolve_variable(&self, slot: &SymbolSlot, role: Role) -> Option<u64> {
         match role {
             Role::TpOffset => self.distance(slot),
-            Role::DtpOffset if slot.state == SymbolState::ThreadLocal => {
+            Role::DtpOffset
+                if matches!(slot.state, SymbolState::ThreadLocal | SymbolState::TlsBase) =>
+            {
                 self.layout.block_offset(slot)
             }
             Role::DtpOffset if slot.state == SymbolState::UndefinedWeak => Some(0),
@@ -233,7 +235,13 @@ impl<A: Arch> Symbols<'_, '_, '_, A> {
     /// A variable's distance from the thread pointer.
     fn distance(&self, slot: &SymbolSlot) -> Option<u64> {
         let distance = match slot.state {
-            SymbolState::ThreadLocal => {
+            SymbolState::TlsBase
+                if self.layout.options.thread_local == ThreadLocal::LocalExec
+                    && A::TLS?.offsets_become_distances =>
+            {
+                0
+            }
+            SymbolState::ThreadLocal | SymbolState::TlsBase => {
                 let block = self.layout.thread_area?.distance?;
                 block.checked_add_unsigned(self.layout.block_offset(slot)?)?
             }
@@ -253,7 +261,9 @@ impl<A: Arch> Symbols<'_, '_, '_, A> {
             Slot::TpOffset => Some([self.distance(slot)?, 0]),
             Slot::TlsLd => Some([area.module, 0]),
             Slot::TlsGd => match slot.state {
-                SymbolState::ThreadLocal => Some([area.module, self.layout.block_offset(slot)?]),
+                SymbolState::ThreadLocal | SymbolState::TlsBase => {
+                    Some([area.module, self.layout.block_offset(slot)?])
+                }
                 SymbolState::ExternalThreadLocal => {
                     Some([slot.stub.into(), External::unpack(slot.value).offset.into()])
                 }

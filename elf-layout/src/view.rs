@@ -85,7 +85,10 @@ impl<A: Arch> Layout<'_, '_, A> {
         let slot = self.slot(object, symbol)?;
         match (slot.state, slot.group) {
             (SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Dropped, _) => None,
-            (SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal, _) => None,
+            (
+                SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal | SymbolState::TlsBase,
+                _,
+            ) => None,
             (SymbolState::Indirect | SymbolState::Replaceable, _) => {
                 let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
                 Some(Address::Image(symbols.stub(slot)?))

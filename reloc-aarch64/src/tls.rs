@@ -3,8 +3,11 @@
 
 use elf_core::tls::{Distances, Tls, Transition, Variant, sequence};
 
-pub(crate) const TLS: Tls =
-    Tls { variant: Variant::Behind { reserved: 16 }, transitions: TRANSITIONS };
+pub(crate) const TLS: Tls = Tls {
+    variant: Variant::Behind { reserved: 16 },
+    offsets_become_distances: false,
+    transitions: TRANSITIONS,
+};
 
 #[rustfmt::skip]
 const TRANSITIONS: &[Transition] = &[

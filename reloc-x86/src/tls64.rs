@@ -4,7 +4,8 @@
 
 use elf_core::tls::{Distances, Tls, Transition, Variant, sequence};
 
-pub(crate) const TLS: Tls = Tls { variant: Variant::Before, transitions: TRANSITIONS };
+pub(crate) const TLS: Tls =
+    Tls { variant: Variant::Before, offsets_become_distances: true, transitions: TRANSITIONS };
 
 #[rustfmt::skip]
 const TRANSITIONS: &[Transition] = &[
