@@ -15,6 +15,13 @@ pub enum Error {
     },
     /// The objects cannot be laid out or relocated.
     Layout(elf_layout::Error),
+    /// Nobody defines a symbol: neither the objects nor where they get symbols from.
+    Undefined {
+        /// Its name.
+        name: String,
+        /// Which object asks for it, and where.
+        error: elf_layout::Error,
+    },
     /// The system gave no memory, or not the permissions.
     Map {
         /// Bytes asked for.
@@ -117,6 +124,7 @@ impl fmt::Display for Error {
         match self {
             Self::Elf { object, error } => write!(f, "object {object}: {error}"),
             Self::Layout(error) => error.fmt(f),
+            Self::Undefined { name, error } => write!(f, "{name}: {error}"),
             Self::Map { size, cause } => write!(f, "no memory for {size:#x} bytes: {cause}"),
             Self::OutOfMemory { size } => write!(f, "{size:#x} bytes do not fit the address space"),
             Self::NoLowMemory { size, limit } => {
@@ -174,7 +182,7 @@ impl core::error::Error for Error {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
             Self::Elf { error, .. } => Some(error),
-            Self::Layout(error) => Some(error),
+            Self::Layout(error) | Self::Undefined { error, .. } => Some(error),
             Self::Map { cause, .. } => Some(cause),
             Self::Library(error) => Some(error),
             Self::Archive(error) => Some(error),

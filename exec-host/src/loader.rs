@@ -15,7 +15,9 @@ use crate::threads::{self, Threads, exit};
 use crate::unwind::Unwinding;
 use core::ops::Range;
 use elf_core::{File, Name, SegmentFlags};
-use elf_layout::{External, Layout, Mode, Options, Room as Slots, Segment, Sort, ThreadLocal};
+use elf_layout::{
+    ErrorKind, External, Layout, Mode, Options, Room as Slots, Segment, Sort, ThreadLocal,
+};
 use std::sync::Arc;
 
 /// Loads modules, all in one way: which memory, and who is told of them. It may be shared by threads.
@@ -277,10 +279,29 @@ fn link_all<B: AsRef<[u8]>, T>(
         let bytes: Vec<&[u8]> = given.chain(joined.iter().map(AsRef::as_ref)).collect();
         let files = parse(&bytes)?;
         let mut more = Joined::new();
-        if let Some(done) = attempt(&files, links, &mut more)? {
+        let done = attempt(&files, links, &mut more).map_err(|error| with_name(error, &files));
+        if let Some(done) = done? {
             return Ok((joined, done));
         }
         joined.append(&mut more);
+    }
+}
+
+/// The same error, with the name of the symbol that is undefined.
+fn with_name(error: Error, files: &[File<'_>]) -> Error {
+    let name = |object: usize, symbol| {
+        let table = files.get(object)?.symbol_table().ok()??;
+        Some(table.name_of(&table.get(symbol).ok()?).ok()?.to_string())
+    };
+    match error {
+        Error::Layout(error) => match error.kind {
+            ErrorKind::Undefined { symbol, .. } => match name(error.object, symbol) {
+                Some(name) => Error::Undefined { name, error },
+                None => Error::Layout(error),
+            },
+            _ => Error::Layout(error),
+        },
+        error => error,
     }
 }
 

@@ -213,7 +213,7 @@ fn objects_that_do_not_help() {
     );
     let other = object!("", "int more(int); int unrelated(int x) { return more(x); }");
     let error = Loader::new().load([user.clone()], Liar(other)).map(|_| ()).unwrap_err();
-    assert!(matches!(error, exec_host::Error::Layout(_)), "{error}");
+    assert!(error.to_string().starts_with("absent: object 0: section "), "{error}");
     let error = Loader::new().load([user], Liar(b"no object".to_vec())).map(|_| ()).unwrap_err();
     assert!(matches!(error, exec_host::Error::Elf { object: 1, .. }), "{error}");
 }
