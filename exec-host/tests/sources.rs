@@ -211,7 +211,10 @@ fn objects_that_do_not_help() {
         "objects_that_do_not_help",
         "int absent(int); int ask(int x) { return absent(x); }"
     );
-    let other = object!("", "int more(int); int unrelated(int x) { return more(x); }");
+    let other = object!(
+        "",
+        "int more(int); __attribute__((used)) static int unrelated(int x) { return more(x); }"
+    );
     let error = Loader::new().load([user.clone()], Liar(other)).map(|_| ()).unwrap_err();
     assert!(error.to_string().starts_with("absent: object 0: section "), "{error}");
     let error = Loader::new().load([user], Liar(b"no object".to_vec())).map(|_| ()).unwrap_err();
