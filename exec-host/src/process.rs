@@ -66,7 +66,7 @@ impl Process {
     pub unsafe fn open(&mut self, library: impl AsRef<Path>) -> Result<(), Error> {
         // SAFETY: the caller vouches for the library.
         let library = unsafe { Library::new(library.as_ref()) }.map_err(Error::Library)?;
-        self.libraries.push(Arc::new(library));
+        self.libraries.push(Arc::new(self.variables.settle(library)));
         self.known = None;
         Ok(())
     }

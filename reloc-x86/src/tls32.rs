@@ -21,10 +21,11 @@ fn immediate(distances: &Distances) -> Option<[u8; 4]> {
     Some(i32::try_from(distances.variable).ok()?.to_le_bytes())
 }
 
-/// `lea x@tlsgd(..), %eax` and a call: `mov %gs:0, %eax; add $x@ntpoff, %eax`.
+/// `lea x@tlsgd(..), %eax` and a call: `mov %gs:0, %eax; sub $x@tpoff, %eax`, as GNU ld and lld have it.
 fn general(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> {
-    let [a, b, c, d] = immediate(distances)?;
-    let local_exec = [0x65, 0xa1, 0, 0, 0, 0, 0x81, 0xc0, a, b, c, d];
+    let distance = i32::try_from(distances.variable.checked_neg()?).ok()?;
+    let [a, b, c, d] = distance.to_le_bytes();
+    let local_exec = [0x65, 0xa1, 0, 0, 0, 0, 0x81, 0xe8, a, b, c, d];
     // lea x@tlsgd(,%ebx,1), %eax; call ___tls_get_addr@plt
     if let Some(code) = sequence::<12>(code, place, 3)
         && let [0x8d, 0x04, 0x1d, _, _, _, _, 0xe8, ..] = code

@@ -28,7 +28,6 @@ fn detect() -> u64 {
     let [low, high] = super::bits(&[
         (0, has!("rand")),
         (1, has!("flagm")),
-        (2, has!("flagm2")),
         (3, has!("fhm")),
         (4, has!("dotprod")),
         (5, has!("sm4")),

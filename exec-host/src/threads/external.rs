@@ -1,10 +1,14 @@
 //! Thread-local variables of the process and its libraries.
 
-use super::library::{Library, Wanted};
+use super::library::{Library, LinkMap, Wanted, map_of};
 use core::ffi::{CStr, c_int, c_void};
 use elf_core::Name;
+use elf_core::names::{STB_LOCAL, STT_TLS};
 use elf_layout::{External, TlsBlock};
+use libloading::os::unix;
 use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 
 /// The blocks of the process's modules, as far as somebody has asked for them.
 #[derive(Debug, Default)]
@@ -23,9 +27,37 @@ struct Block<'n> {
 }
 
 impl Variables {
+    /// Has the loader put the variables of a library near the thread pointer, if it has room: once somebody has asked for the address
+    /// of one, they stay where they were then.
+    pub(crate) fn settle(&mut self, library: unix::Library) -> unix::Library {
+        let (library, map) = map_of(library);
+        if let Some(map) = map {
+            let _ = self.settle_block(&map);
+        }
+        library
+    }
+
+    fn settle_block(&mut self, map: &LinkMap) -> Option<()> {
+        let mut found = Search { address: map.address, is_start: true, block: None };
+        // SAFETY: the callback has the type asked for, and the search outlives the call.
+        unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
+        let Block { module, path, .. } = found.block?;
+        let path = path.to_bytes();
+        let file = std::fs::read(OsStr::from_bytes(path)).ok()?;
+        let file = elf_core::File::parse(&file).ok()?;
+        let table = file.dynamic().ok()??.symbol_table().ok()??;
+        let variable = table.symbols().iter().find(|symbol| {
+            symbol.r#type() == STT_TLS && symbol.binding() != STB_LOCAL && !symbol.is_undefined()
+        })?;
+        let wanted = [Wanted::DistanceOf(table.name_of(&variable).ok()?.as_bytes())];
+        let (_, [distance, ..]) = Library::new(&NOTHING, &[], &wanted, &[path]).ok()?;
+        self.distances.insert(module, Some(distance.wrapping_sub(variable.value)));
+        Some(())
+    }
+
     /// The variable `name`, if `address` is that of this thread's copy.
     pub(crate) fn find(&mut self, name: Name<'_>, address: u64) -> Option<External> {
-        let mut found = Search { address, block: None };
+        let mut found = Search { address, is_start: false, block: None };
         // SAFETY: the callback has the type asked for, and the search outlives the call.
         unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
         let block = found.block?;
@@ -33,9 +65,8 @@ impl Variables {
         let distance = *self.distances.entry(block.module).or_insert_with(|| {
             let path = block.path.to_bytes();
             let needed = if path.is_empty() { &[][..] } else { &[path] };
-            let nothing = TlsBlock { offset: 0, file_size: 0, size: 0, alignment: 1 };
             let wanted = [Wanted::DistanceOf(name.as_bytes())];
-            let (_, [distance, ..]) = Library::new(&nothing, &[], &wanted, needed).ok()?;
+            let (_, [distance, ..]) = Library::new(&NOTHING, &[], &wanted, needed).ok()?;
             // another library may have a variable of this name
             let is_this = super::thread_pointer().wrapping_add(distance) == address;
             is_this.then_some(distance.wrapping_sub(offset))
@@ -45,8 +76,13 @@ impl Variables {
     }
 }
 
+/// No variables of our own.
+const NOTHING: TlsBlock = TlsBlock { offset: 0, file_size: 0, size: 0, alignment: 1 };
+
 struct Search<'n> {
+    /// That of a variable in this thread, or of the start of a library.
     address: u64,
+    is_start: bool,
     block: Option<Block<'n>>,
 }
 
@@ -61,7 +97,7 @@ unsafe extern "C" fn look(
     }
     // SAFETY: `dl_iterate_phdr` gives a valid description of this size, and back what `find` gave it.
     let (info, search) = unsafe { (&*info, &mut *search.cast::<Search<'_>>()) };
-    if info.dlpi_tls_data.is_null() || info.dlpi_phdr.is_null() {
+    if info.dlpi_phdr.is_null() || (info.dlpi_tls_data.is_null() && !search.is_start) {
         return 0;
     }
     // SAFETY: the description holds so many program headers.
@@ -69,7 +105,11 @@ unsafe extern "C" fn look(
     let start = info.dlpi_tls_data.addr() as u64;
     let holds = |header: &libc::Elf64_Phdr| {
         header.p_type == libc::PT_TLS
-            && (start..start.saturating_add(header.p_memsz)).contains(&search.address)
+            && if search.is_start {
+                info.dlpi_addr == search.address
+            } else {
+                (start..start.saturating_add(header.p_memsz)).contains(&search.address)
+            }
     };
     if !headers.iter().any(holds) {
         return 0;

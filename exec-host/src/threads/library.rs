@@ -88,12 +88,15 @@ impl Library {
         written.map_err(|cause| refused(cause.to_string()))?;
         // SAFETY: the library has no code, and so no constructors.
         let library = unsafe { unix::Library::open(Some(path_of(&file)), RTLD_NOW | RTLD_LOCAL) };
-        let library = library.map_err(|error| refused(error.to_string()))?;
-        let (library, start) = address_of(library);
-        let start = start.ok_or_else(|| refused(String::from("its library is not found")))?;
+        let library = library.map_err(|error| {
+            let words = core::error::Error::source(&error).map(ToString::to_string);
+            refused(words.unwrap_or_else(|| error.to_string()))
+        })?;
+        let (library, map) = map_of(library);
+        let map = map.ok_or_else(|| refused(String::from("its library is not found")))?;
         let mut found = [0; QUESTIONS];
         for (index, answer) in (0..wanted.len() as u64).zip(&mut found) {
-            let at = start.wrapping_add(answers).wrapping_add(index.wrapping_mul(8));
+            let at = map.address.wrapping_add(answers).wrapping_add(index.wrapping_mul(8));
             let at = core::ptr::with_exposed_provenance::<u64>(at as usize);
             // SAFETY: the loader has mapped the file there, which has an aligned word for each question.
             *answer = unsafe { at.read() };
@@ -117,22 +120,26 @@ fn path_of(file: &File) -> String {
     format!("/proc/self/fd{}/{}", digits.collect::<String>(), file.as_raw_fd())
 }
 
-/// Where the loader has put a library.
-fn address_of(library: unix::Library) -> (unix::Library, Option<u64>) {
+/// What the loader knows of a library.
+pub(super) fn map_of(library: unix::Library) -> (unix::Library, Option<LinkMap>) {
     let handle = library.into_raw();
     let mut map: *const LinkMap = core::ptr::null();
     // SAFETY: the handle is open, and the request gives a pointer of this type.
     let done = unsafe { libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) };
     // SAFETY: the link map lives as long as the library is open.
-    let address = (done == 0).then(|| unsafe { (*map).address });
+    let map = (done == 0).then(|| unsafe { map.read() });
     // SAFETY: it is the handle that was taken out.
-    (unsafe { unix::Library::from_raw(handle) }, address)
+    (unsafe { unix::Library::from_raw(handle) }, map)
 }
 
 /// The beginning of a `struct link_map` (<link.h>).
 #[repr(C)]
-struct LinkMap {
-    address: u64,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LinkMap {
+    /// Where the library is.
+    pub(super) address: u64,
+    /// The name of its file, as long as it is open.
+    pub(super) name: *const core::ffi::c_char,
 }
 
 /// The file up to the initial values, and the offset of the answers.

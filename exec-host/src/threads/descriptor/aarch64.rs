@@ -16,7 +16,8 @@ pub(super) unsafe extern "C" fn near() {
 #[unsafe(naked)]
 pub(super) unsafe extern "C" fn far() {
     naked_asm!(
-        "stp x29, x30, [sp, #-672]!",
+        "sub sp, sp, #672",
+        "stp x29, x30, [sp]",
         "mov x29, sp",
         "stp x1, x2, [sp, #16]",
         "stp x3, x4, [sp, #32]",
@@ -72,7 +73,8 @@ pub(super) unsafe extern "C" fn far() {
         "ldp q26, q27, [sp, #576]",
         "ldp q28, q29, [sp, #608]",
         "ldp q30, q31, [sp, #640]",
-        "ldp x29, x30, [sp], #672",
+        "ldp x29, x30, [sp]",
+        "add sp, sp, #672",
         "ret",
         get = sym __tls_get_addr,
     )
