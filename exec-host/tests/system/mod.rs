@@ -105,7 +105,7 @@ pub(crate) fn compile(compiler: &str, options: &[&str], source: &str) -> Option<
 }
 
 /// The cross compiler where this program runs in an emulator, else the one of this name.
-fn of_this_machine(compiler: &str) -> &str {
+pub(crate) fn of_this_machine(compiler: &str) -> &str {
     let cross = match compiler {
         "cc" | "gcc" => "aarch64-linux-gnu-gcc",
         "c++" | "g++" => "aarch64-linux-gnu-g++",
