@@ -61,12 +61,10 @@ impl<A: Arch> Layout<'_, '_, A> {
     /// runs.
     pub fn indirect_functions(&self) -> impl Iterator<Item = IndirectFunction> + '_ {
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
-        self.definitions().filter_map(move |(id, slot)| {
+        self.defined_as(SymbolState::Indirect).filter_map(move |(id, slot)| {
             let (object, symbol) = crate::symbols::owner(self.objects, id)?;
-            let resolver = symbols.behind(slot);
-            let entry = symbols.answer(slot);
-            let is_one = slot.state == SymbolState::Indirect;
-            is_one.then_some(IndirectFunction { object, symbol, resolver, entry })
+            let (resolver, entry) = (symbols.behind(slot), symbols.answer(slot));
+            Some(IndirectFunction { object, symbol, resolver, entry })
         })
     }
 
@@ -74,13 +72,16 @@ impl<A: Arch> Layout<'_, '_, A> {
     /// [`Options::replaceable_functions`](crate::Options::replaceable_functions) asks for them.
     pub fn replaceable_functions(&self) -> impl Iterator<Item = ReplaceableFunction> + '_ {
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
-        self.definitions().filter_map(move |(id, slot)| {
+        self.defined_as(SymbolState::Replaceable).filter_map(move |(id, slot)| {
             let (object, symbol) = crate::symbols::owner(self.objects, id)?;
-            let function = symbols.behind(slot);
-            let entry = symbols.answer(slot);
-            let is_one = slot.state == SymbolState::Replaceable;
-            is_one.then_some(ReplaceableFunction { object, symbol, function, entry })
+            let (function, entry) = (symbols.behind(slot), symbols.answer(slot));
+            Some(ReplaceableFunction { object, symbol, function, entry })
         })
+    }
+
+    /// The symbols that are defined in this state, with their numbers.
+    fn defined_as(&self, state: SymbolState) -> impl Iterator<Item = (u32, &SymbolSlot)> {
+        self.definitions().filter(move |(_, slot)| slot.state == state)
     }
 }
 

@@ -230,6 +230,7 @@ impl Loader {
         let code = code(layout, base);
         let calls = Calls::collect(layout, memory.bytes_mut(), base, &code)?;
         let resolvers = Resolvers::collect(layout, base);
+        let switches = self.is_replaceable.then(|| Switches::collect(layout, base));
         let late = (!resolvers.are_none()).then(|| layout.got().0);
         memory.protect(layout.segments(), late)?;
         let variables = threads.as_ref().map(|own| threads::exports(layout, &own.area()));
@@ -248,7 +249,7 @@ impl Loader {
             observed,
             unwinding,
             resolvers,
-            switches: Switches::collect(layout, base),
+            switches: switches.unwrap_or_default(),
             variables: variables.unwrap_or_default(),
             registers: false,
             memory,

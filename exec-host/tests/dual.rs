@@ -38,8 +38,6 @@ fn every_object() {
                     assert!(kinds.contains(&&*part.permissions), "{name}: {}", part.permissions);
                     assert!(part.permissions == "---p" || part.path == "/memfd:hoist", "{part:?}");
                 }
-                drop(module);
-                assert_eq!(mapped(&range), [], "{name}: given back");
                 loaded += 1;
             }
             (Err(usual), Err(dual)) => assert_eq!(usual.to_string(), dual.to_string(), "{name}"),
@@ -170,8 +168,6 @@ fn large_code_on_huge_pages() {
             println!("skipped: large_code_on_huge_pages: needs huge pages that are free");
         }
         assert!(huge <= size && huge.is_multiple_of(2 << 20));
-        drop(module);
-        assert_eq!(mapped(&(start..start + size)), []);
     }
     let small = fixture(&format!("{ARCH}/elftest.o"));
     let module = Loader::new().huge_pages(true).load([small], Process::new()).unwrap();
