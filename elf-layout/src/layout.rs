@@ -4,6 +4,7 @@ use crate::error::{Error, ErrorKind};
 use crate::groups;
 use crate::hash::NameTable;
 use crate::indirect;
+use crate::islands::{self, Islands};
 use crate::needs::{self, Found};
 use crate::options::Options;
 use crate::place::{Group, Segment, Spans};
@@ -89,6 +90,7 @@ pub struct Layout<'a, 's, A> {
     pub(crate) got_entries: u32,
     pub(crate) stubs: u32,
     pub(crate) thread_area: Option<ThreadArea>,
+    pub(crate) islands: Islands,
     arch: PhantomData<A>,
 }
 
@@ -133,14 +135,15 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         }
         let common = symbols::ask(objects, symbols, externals)?;
         let bounds = Bounds::of::<A>(&options, &spans, symbols.len(), common);
-        let mut found = Found { bounds, ..Found::default() };
+        let reach = islands::reach::<A>(&spans);
+        let mut found = Found { bounds, reach, ..Found::default() };
         for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
             needs::scan::<A>(number, file, object, sections, symbols, &options, &mut found)?;
         }
         let mut layout = Self {
             files,
             objects,
-            sections,
+            sections: &[],
             symbols: &[],
             options,
             spans,
@@ -149,9 +152,19 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             got_entries: 0,
             stubs: 0,
             thread_area: None,
+            islands: Islands::NONE,
             arch: PhantomData,
         };
         layout.place_additions(symbols)?;
+        if let (Some(reach), Some(stub)) =
+            (layout.found.reach, A::STUB.filter(|_| layout.stubs > 0))
+        {
+            let size = u64::from(layout.stubs).saturating_mul(stub_size(&stub));
+            let spans = &mut layout.spans;
+            layout.islands =
+                islands::insert::<A>(files, objects, sections, symbols, spans, (size, reach))?;
+        }
+        layout.sections = sections;
         layout.spans.finish(&options)?;
         if files.len() > 1 {
             copy_definitions(symbols);
@@ -178,6 +191,10 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
                 slot.got = got;
                 let entries = got_entries(slot.needs) as u32;
                 got = got.saturating_add(entries).saturating_add(slot.is_indirect().into());
+            }
+            if slot.value == symbols::OWN_ENTRY && slot.group == Group::Got {
+                slot.value = u64::from(slot.got).saturating_mul(A::ADDRESS_SIZE);
+                self.found.handle = Some(slot.value);
             }
             if slot.needs.has(Needs::STUB) && A::STUB.is_some() {
                 slot.stub = stubs;
@@ -217,6 +234,12 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         }
     }
 
+    /// What the caller decided.
+    #[must_use]
+    pub const fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// The objects that were laid out.
     #[must_use]
     pub const fn files(&self) -> &'s [File<'a>] {
@@ -253,6 +276,14 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
     pub fn got(&self) -> (u64, u64) {
         let span = self.spans.group(Group::Got);
         (span.offset, span.size)
+    }
+
+    /// Offset of what `__dso_handle` means from the start of the image, if the objects ask for it and none defines it: a word that
+    /// holds its own address. `__cxa_atexit` knows by that address whose destructors it is given.
+    #[must_use]
+    pub fn dso_handle(&self) -> Option<u64> {
+        let start = self.spans.group(Group::Got).offset;
+        self.found.handle.map(|offset| start.wrapping_add(offset))
     }
 
     /// Offset of section `section` of object `object` from the start of the image; `None` if it is not loaded.

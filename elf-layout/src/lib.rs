@@ -41,6 +41,7 @@ mod error;
 mod groups;
 mod hash;
 mod indirect;
+mod islands;
 mod layout;
 mod needs;
 mod options;

@@ -1,6 +1,7 @@
 //! What relocations need beside the sections: GOT entries and stubs, found before anything is placed.
 
 use crate::error::{Error, ErrorKind};
+use crate::islands;
 use crate::options::Options;
 use crate::place::Group;
 use crate::relax::{self, Bounds};
@@ -8,8 +9,8 @@ use crate::storage::{Needs, ObjectSlot, SectionSlot, SectionState, SymbolSlot, S
 use crate::tls;
 use elf_core::names::{SHT_CREL, SHT_REL, SHT_RELA};
 use elf_core::{
-    ApplyError, ApplyErrorKind, Arch, Check, File, Kind, Record, Relocations, Role, SectionHeader,
-    Site, Slot, Value, find,
+    ApplyError, ApplyErrorKind, Arch, Check, File, Kind, Query, Record, Relocations, Role,
+    SectionHeader, Site, Slot, Value, find,
 };
 
 /// What was found beside the needs of single symbols.
@@ -23,6 +24,10 @@ pub(crate) struct Found {
     pub(crate) transitions: bool,
     /// First address that is too high for the image, if there is one: some place is too narrow for all of them.
     pub(crate) limit: Option<u64>,
+    /// Offset of the word that `__dso_handle` means, in the GOT.
+    pub(crate) handle: Option<u64>,
+    /// How far branches go, if some may not reach their targets in the code.
+    pub(crate) reach: Option<u64>,
     /// What instructions may be relaxed by.
     pub(crate) bounds: Bounds,
 }
@@ -80,7 +85,7 @@ pub(crate) fn scan<A: Arch>(
     options: &Options,
     found: &mut Found,
 ) -> Result<(), Error> {
-    let bounds = found.bounds;
+    let (bounds, reach) = (found.bounds, found.reach);
     let mut next = 0u32;
     file.sections().try_for_each(|header| {
         let index = next;
@@ -90,7 +95,7 @@ pub(crate) fn scan<A: Arch>(
         };
         let error = |kind| Error { object: number, section: target.target, kind };
         let Some(mut kind) = A::KINDS.first() else { return Ok(()) };
-        let bytes = if bounds.relax {
+        let bytes = if bounds.relaxes() {
             let section = file.section(target.target).and_then(|it| file.section_data(&it));
             section.map_err(Error::elf(number, target.target))?
         } else {
@@ -120,7 +125,7 @@ pub(crate) fn scan<A: Arch>(
             {
                 slot = defining;
             }
-            if matches!(kind.value.of, Role::Got(_)) && bounds.relax {
+            if matches!(kind.value.of, Role::Got(_)) && bounds.relaxes() {
                 let next = relax::next_record(&target.records, at);
                 let site = Site { bytes, record: &record, next: next.as_ref() };
                 if let Some(rewrite) = bounds.rewrite::<A>(&kind.value, slot, &site, None) {
@@ -141,6 +146,11 @@ pub(crate) fn scan<A: Arch>(
                     return Ok(());
                 }
                 tls::needs(kind.value.of, found)
+            } else if let Some(reach) = reach
+                && kind.value.of == Role::Plt
+                && islands::is_far(kind, &record, &target.slot, slot, reach)
+            {
+                Needs::STUB.with(Needs::GOT)
             } else {
                 needs_of::<A>(kind, slot, found)
             };
@@ -175,27 +185,27 @@ pub(crate) fn unknown(record: &Record) -> ApplyError {
 
 /// What one relocation of this kind needs for the symbol.
 #[inline]
-fn needs_of<A: Arch>(kind: &Kind, slot: &SymbolSlot, found: &mut Found) -> Needs {
+fn needs_of<A: Arch>(kind: &'static Kind, slot: &SymbolSlot, found: &mut Found) -> Needs {
     let value = &kind.value;
     match value.of {
         Role::Got(Slot::Address) => Needs::GOT,
         Role::Plt if is_narrow::<A>(kind) => match slot.state {
             SymbolState::External
             | SymbolState::ExternalFunction
-            | SymbolState::ExternalConstant
-            | SymbolState::UndefinedWeak => Needs::STUB.with(Needs::GOT),
+            | SymbolState::ExternalConstant => Needs::STUB.with(Needs::GOT),
+            SymbolState::UndefinedWeak if !has_own_weak::<A>(kind) => Needs::STUB.with(Needs::GOT),
             _ => Needs::default(),
         },
         Role::Address if is_narrow::<A>(kind) => match (slot.state, value.minus) {
             // a function of the process is reached by way of a stub that becomes its address here
             (SymbolState::ExternalFunction, Role::Place) => {
-                Needs::NEAR.with(Needs::STUB).with(Needs::GOT)
+                near(kind.check).with(Needs::STUB).with(Needs::GOT)
             }
             (SymbolState::ExternalFunction, Role::Zero) => {
                 limit(value, kind.check, found);
                 Needs::LOW.with(Needs::STUB).with(Needs::GOT)
             }
-            (SymbolState::ExternalConstant, Role::Place) => Needs::NEAR.with(Needs::COPY),
+            (SymbolState::ExternalConstant, Role::Place) => near(kind.check).with(Needs::COPY),
             (SymbolState::ExternalConstant, Role::Zero) => {
                 limit(value, kind.check, found);
                 Needs::LOW.with(Needs::COPY)
@@ -216,9 +226,24 @@ fn needs_of<A: Arch>(kind: &Kind, slot: &SymbolSlot, found: &mut Found) -> Needs
     }
 }
 
+/// Whether the ABI says what the kind makes of a weak symbol that nobody defines.
+fn has_own_weak<A: Arch>(kind: &'static Kind) -> bool {
+    let query = Query { role: kind.value.of, symbol: 0, place: 0, addend: 0, kind };
+    A::undefined_weak(&query).is_some()
+}
+
 /// Whether the kind cannot take every address.
 fn is_narrow<A: Arch>(kind: &Kind) -> bool {
     kind.check != Check::Any && A::ADDRESS_SIZE == 8
+}
+
+/// What makes an external symbol come near. A field that is narrower than most has no use for an address that is near for others:
+/// it is satisfied if neither distance nor address will do.
+const fn near(check: Check) -> Needs {
+    match check {
+        Check::Signed(..32) => Needs::NEAR.with(Needs::LOW),
+        _ => Needs::NEAR,
+    }
 }
 
 /// Lowers the limit of the image's addresses to what an absolute field of this check holds.

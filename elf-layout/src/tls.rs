@@ -89,18 +89,26 @@ pub(crate) const fn concerns(kind: &Kind) -> bool {
     is_tls(kind.value.of) || is_tls(kind.value.minus)
 }
 
+/// Whether code is rewritten where the ABI has a way.
+const fn rewrites(access: ThreadLocal) -> bool {
+    cfg!(feature = "relax") && matches!(access, ThreadLocal::LocalExec)
+}
+
 /// The transition of a relocation of this type against this symbol, if it is rewritten.
 pub(crate) fn transition<A: Arch>(
     number: u32,
     slot: &SymbolSlot,
     access: ThreadLocal,
 ) -> Option<&'static Transition> {
+    if !rewrites(access) {
+        return None;
+    }
     let is_near = match slot.state {
         SymbolState::ThreadLocal | SymbolState::TlsBase | SymbolState::UndefinedWeak => true,
         SymbolState::ExternalThreadLocal => External::unpack(slot.value).distance.is_some(),
         _ => false,
     };
-    if !is_near || access != ThreadLocal::LocalExec { None } else { A::TLS?.transition(number) }
+    if is_near { A::TLS?.transition(number) } else { None }
 }
 
 /// What a relocation needs that is not rewritten.
@@ -202,7 +210,7 @@ impl<A: Arch> Layout<'_, '_, A> {
         let field = place
             .and_then(|place| section.bytes.get(place..)?.get(..kind.field.bytes))
             .ok_or(fail(ApplyErrorKind::OutsideSection { size: section.bytes.len() as u64 }))?;
-        let addend = record.addend.unwrap_or_else(|| kind.field.addend_of(field));
+        let addend = record.addend.unwrap_or_else(|| kind.field.addend_at(field));
         let query = Query { role: Role::TpOffset, symbol: record.symbol, place: 0, addend, kind };
         let distance = symbols.resolve(&query).ok_or(unresolved)?.cast_signed();
         let distances = Distances { variable: distance.wrapping_add(addend), block };
@@ -236,7 +244,7 @@ impl<A: Arch> Symbols<'_, '_, '_, A> {
     fn distance(&self, slot: &SymbolSlot) -> Option<u64> {
         let distance = match slot.state {
             SymbolState::TlsBase
-                if self.layout.options.thread_local == ThreadLocal::LocalExec
+                if rewrites(self.layout.options.thread_local)
                     && A::TLS?.offsets_become_distances =>
             {
                 0

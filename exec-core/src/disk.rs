@@ -22,16 +22,21 @@ use crate::key::Key;
 use crate::sync::Mutex;
 
 mod open;
+mod recent;
+
+use recent::Recent;
 
 /// Images on disk, for any number of processes at once. Whoever can write there, can make its users run any code: its folder
 /// is made for its owner alone.
 ///
 /// A process may be killed at any moment: what was put in before is there, what was being put in is there or not. Every image is
-/// checked against a sum before it is given out.
+/// checked against a sum before it is given out. Those that were asked for lately stay in
+/// [memory](Self::with_memory) and are given out from there, as long as no process changes the database.
 #[derive(Debug)]
 pub struct DiskCache {
     mode: Mode,
-    path: PathBuf,
+    /// The database, and what is written before it is in there.
+    paths: [PathBuf; 2],
     limit: u64,
     state: Mutex<State>,
 }
@@ -44,6 +49,7 @@ struct State {
     was_damaged: bool,
     /// Hits and their times, which are written down with the next image: reading stays reading.
     touched: HashMap<Key, i64>,
+    recent: Recent,
 }
 
 /// What is in a cache.
@@ -68,6 +74,8 @@ pub struct Verified {
     pub is_sound: bool,
 }
 
+/// Bytes of images that stay in memory, unless told otherwise.
+const MEMORY: usize = 16 << 20;
 /// Hits that are remembered before they are written down.
 const TOUCHED: usize = 1024;
 
@@ -100,8 +108,18 @@ impl DiskCache {
                 open::for_writing(&path).map(|(connection, damaged)| (Some(connection), damaged))?
             }
         };
-        let state = State { connection, was_damaged, touched: HashMap::new() };
-        Ok(Self { mode, path, limit, state: Mutex::new(state) })
+        let state =
+            State { connection, was_damaged, touched: HashMap::new(), recent: Recent::new(MEMORY) };
+        let paths = [path, folder.join("images-1.db-wal")];
+        Ok(Self { mode, paths, limit, state: Mutex::new(state) })
+    }
+
+    /// The same, with at most so many bytes of images in memory; without this, 16 MiB. A single image is kept there if it has at
+    /// most an eighth of them.
+    #[must_use]
+    pub fn with_memory(mut self, bytes: usize) -> Self {
+        self.state.get_mut().recent = Recent::new(bytes);
+        self
     }
 
     /// What is in it.
@@ -114,12 +132,8 @@ impl DiskCache {
         let sizes = "SELECT count(*), coalesce(sum(size), 0) FROM image";
         let (images, bytes): (i64, i64) =
             connection.query_row(sizes, [], |row| Ok((row.get(0)?, row.get(1)?))).map_err(read)?;
-        let size = |suffix: &str| {
-            let mut path = self.path.clone().into_os_string();
-            path.push(suffix);
-            fs::metadata(path).map_or(0, |metadata| metadata.len())
-        };
-        let file_bytes = size("").saturating_add(size("-wal"));
+        let sizes = self.paths.iter().map(|path| fs::metadata(path).map_or(0, |file| file.len()));
+        let file_bytes = sizes.fold(0, u64::saturating_add);
         Ok(Stats { images: images.unsigned_abs(), bytes: bytes.unsigned_abs(), file_bytes })
     }
 
@@ -134,6 +148,7 @@ impl DiskCache {
         }
         let mut state = self.state.lock();
         state.touched.clear();
+        state.recent.clear();
         let Some(connection) = &state.connection else { return Ok(stats) };
         let statements = "DELETE FROM image; VACUUM; PRAGMA wal_checkpoint(TRUNCATE);";
         connection.execute_batch(statements).map_err(write)?;
@@ -174,6 +189,11 @@ impl DiskCache {
         Ok(found)
     }
 
+    fn database(&self) -> &Path {
+        let [database, _] = &self.paths;
+        database
+    }
+
     fn remove(&self, state: &mut State, key: &[u8]) -> Result<(), CacheError> {
         match &state.connection {
             Some(connection) if self.mode == Mode::ReadWrite => {
@@ -184,12 +204,26 @@ impl DiskCache {
         }
     }
 
+    /// Remembers that an image was used.
+    fn touch(&self, state: &mut State, key: &Key) {
+        if self.mode != Mode::ReadWrite {
+            return;
+        }
+        state.touched.insert(*key, now());
+        if state.touched.len() >= TOUCHED {
+            // that it does not succeed makes the order of age worse, nothing else
+            let _ = state.flush();
+            state.touched.clear();
+        }
+    }
+
     /// Empties a database that SQLite cannot make sense of.
     fn rebuild(&self, state: &mut State) {
         if self.mode == Mode::ReadWrite {
             state.connection = None;
             // what cannot be mended is a miss from now on
-            state.connection = open::for_writing(&self.path).ok().map(|(connection, _)| connection);
+            state.connection =
+                open::for_writing(self.database()).ok().map(|(connection, _)| connection);
         }
     }
 }
@@ -232,9 +266,9 @@ impl State {
         Ok(())
     }
 
-    /// Keeps an image, and no more than `limit` bytes of them.
-    fn put(&mut self, key: &Key, image: &[u8], limit: u64) -> rusqlite::Result<()> {
-        let Some(connection) = &mut self.connection else { return Ok(()) };
+    /// Keeps an image, and no more than `limit` bytes of them. Gives the keys of those that went.
+    fn put(&mut self, key: &Key, image: &[u8], limit: u64) -> rusqlite::Result<Vec<Key>> {
+        let Some(connection) = &mut self.connection else { return Ok(Vec::new()) };
         let transaction = connection.transaction()?;
         touch(&transaction, &self.touched)?;
         // the clock may go back: the newest is the newest nevertheless
@@ -250,15 +284,20 @@ impl State {
                 image,
                 now()
             ])?;
-        transaction.prepare_cached(
+        let gone = transaction.prepare_cached(
             "DELETE FROM image WHERE key IN (SELECT key FROM
                (SELECT key, sum(size) OVER (ORDER BY used DESC, key ROWS UNBOUNDED PRECEDING) AS running FROM image)
-             WHERE running > ?1)",
+             WHERE running > ?1) RETURNING key",
         )?
-        .execute([i64::try_from(limit).unwrap_or(i64::MAX)])?;
+        .query_map([i64::try_from(limit).unwrap_or(i64::MAX)], |row| {
+            // whatever damage has made of it
+            Ok(row.get_ref(0)?.as_blob().ok().and_then(|key| key.try_into().ok()))
+        })?
+        .filter_map(|key| key.map(|key| key.map(Key::from_bytes)).transpose())
+        .collect::<rusqlite::Result<_>>()?;
         transaction.commit()?;
         self.touched.clear();
-        Ok(())
+        Ok(gone)
     }
 }
 
@@ -277,28 +316,29 @@ impl Cache for DiskCache {
     }
 
     fn get(&self, key: &Key) -> Result<Lookup, CacheError> {
-        let mut state = self.state.lock();
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
+        state.recent.refresh(&self.paths);
+        if let Some(image) = state.recent.get(key) {
+            let image = image.to_vec();
+            self.touch(state, key);
+            return Ok(Lookup::Hit(image));
+        }
         let Some(connection) = &state.connection else { return Ok(Lookup::Miss) };
         match image(connection, key.as_bytes()) {
             Ok(Lookup::Hit(image)) => {
-                if self.mode == Mode::ReadWrite {
-                    state.touched.insert(*key, now());
-                    if state.touched.len() >= TOUCHED {
-                        // that it does not succeed makes the order of age worse, nothing else
-                        let _ = state.flush();
-                        state.touched.clear();
-                    }
-                }
+                state.recent.put(key, &image);
+                self.touch(state, key);
                 Ok(Lookup::Hit(image))
             }
             Ok(Lookup::Miss) if core::mem::take(&mut state.was_damaged) => Ok(Lookup::Damaged),
             Ok(Lookup::Miss) => Ok(Lookup::Miss),
             Ok(Lookup::Damaged) => {
-                self.remove(&mut state, key.as_bytes())?;
+                self.remove(state, key.as_bytes())?;
                 Ok(Lookup::Damaged)
             }
             Err(error) if open::is_damage(&error) => {
-                self.rebuild(&mut state);
+                self.rebuild(state);
                 Ok(Lookup::Damaged)
             }
             Err(error) => Err(read(error)),
@@ -314,13 +354,20 @@ impl Cache for DiskCache {
             return Err(CacheError::TooLarge { size, limit: self.limit });
         }
         let mut state = self.state.lock();
-        match state.put(key, image, self.limit) {
+        state.recent.refresh(&self.paths);
+        state.recent.remove(key);
+        let outcome = match state.put(key, image, self.limit) {
             Err(error) if open::is_damage(&error) => {
                 self.rebuild(&mut state);
-                state.put(key, image, self.limit).map_err(write)
+                state.put(key, image, self.limit)
             }
-            outcome => outcome.map_err(write),
-        }
+            outcome => outcome,
+        };
+        let gone = outcome.map_err(write)?;
+        gone.iter().for_each(|key| state.recent.remove(key));
+        state.recent.put(key, image);
+        state.recent.accept(&self.paths);
+        Ok(())
     }
 }
 

@@ -89,6 +89,8 @@ pub enum Error {
         /// What is wrong.
         what: &'static str,
     },
+    /// The launch is not one that the function or the device can do.
+    Refused(Cause),
     /// A loaded function did something that stopped it.
     Fault {
         /// What it was stopped by.
@@ -158,6 +160,7 @@ impl fmt::Display for Error {
                 write!(f, "argument {index}: {found}, expected {expected}")
             }
             Self::Launch { what } => write!(f, "cannot launch: {what}"),
+            Self::Refused(cause) => write!(f, "cannot launch: {cause}"),
             Self::Fault { signal, address, instruction, function, offset } => {
                 write!(f, "{signal} at {address:#x}, ")?;
                 match offset {
@@ -176,7 +179,10 @@ impl fmt::Display for Error {
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
-            Self::Load(cause) | Self::NoFunction { cause, .. } | Self::Device(cause) => Some(cause),
+            Self::Load(cause)
+            | Self::NoFunction { cause, .. }
+            | Self::Refused(cause)
+            | Self::Device(cause) => Some(cause),
             _ => None,
         }
     }

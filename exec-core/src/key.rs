@@ -43,6 +43,12 @@ impl Key {
         Self(Sha256::new().chain_update(self.0).chain_update(source).finalize().into())
     }
 
+    /// The key that has these bytes.
+    #[cfg(feature = "disk")]
+    pub(crate) const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// Its bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {

@@ -5,13 +5,12 @@ use core::fmt;
 use crate::allocator::{Allocator, DeviceId, Foreign};
 use crate::error::Error;
 use crate::spec::Spec;
-use crate::sync::Mutex;
+use crate::sync::Brief;
 
 mod class;
 mod shelves;
 
-use class::Class;
-use shelves::Shelves;
+use shelves::{Shelves, Sort};
 
 /// How much freed memory is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,18 +55,17 @@ pub struct Figures {
 pub struct LruAllocator<A: Allocator> {
     inner: A,
     limits: Limits,
-    state: Mutex<State<A::Memory>>,
+    state: Brief<State<A::Memory>>,
 }
 
 /// Memory from an [`LruAllocator`].
 #[derive(Debug)]
 pub struct Kept<M> {
     memory: M,
-    spec: Spec,
-    /// `None` if it is not to be kept.
-    class: Option<Class>,
     /// As the device counts them.
     bytes: u64,
+    /// `None` if it is not to be kept.
+    sort: Option<Sort>,
 }
 
 struct State<M> {
@@ -88,7 +86,7 @@ impl<A: Allocator> LruAllocator<A> {
     #[must_use]
     pub const fn new(inner: A, limits: Limits) -> Self {
         let state = State { shelves: Shelves::new(), figures: Figures::ZERO };
-        Self { inner, limits, state: Mutex::new(state) }
+        Self { inner, limits, state: Brief::new(state) }
     }
 
     /// The allocator beneath.
@@ -130,41 +128,61 @@ impl<A: Allocator> LruAllocator<A> {
     }
 
     /// Memory that was kept.
-    fn reuse(&self, class: Class, spec: Spec) -> Option<A::Memory> {
+    #[inline]
+    fn reuse(&self, sort: Sort, bytes: u64) -> Option<A::Memory> {
         let mut state = self.state.lock();
-        let memory = state.shelves.pop_newest(spec, class);
-        let figures = &mut state.figures;
-        match memory {
-            Some(_) => {
-                figures.hits = figures.hits.saturating_add(1);
-                state.took(class.bytes());
+        match state.shelves.pop_newest(sort, bytes) {
+            Some(memory) => {
+                state.figures.hits = state.figures.hits.saturating_add(1);
+                state.took(bytes);
+                Some(memory)
             }
-            None => figures.misses = figures.misses.saturating_add(1),
+            None => {
+                state.figures.misses = state.figures.misses.saturating_add(1);
+                None
+            }
         }
-        memory
+    }
+
+    /// Keeps a piece for which there may not be room, and gives back what has to go, or the piece itself.
+    #[cold]
+    fn make_room(&self, memory: A::Memory, sort: Option<Sort>, bytes: u64) -> Result<(), Error> {
+        let sort = sort.filter(|_| bytes <= self.limits.bytes && self.limits.number > 0);
+        let Some(sort) = sort else { return self.give_back(memory) };
+        let mut outcome = Ok(());
+        loop {
+            let mut state = self.state.lock();
+            if state.shelves.have_room(bytes, self.limits) {
+                state.shelves.push(sort, bytes, memory);
+                return outcome;
+            }
+            let oldest = state.shelves.pop_oldest();
+            state.figures.evicted = state.figures.evicted.saturating_add(1);
+            drop(state);
+            if let Some((oldest, _)) = oldest {
+                outcome = outcome.and(self.give_back(oldest));
+            }
+        }
     }
 
     /// Memory from the device: a whole class of it, or if that is too much after all, just so many bytes.
-    fn fresh(&self, size: u64, class: Option<Class>, spec: Spec) -> Result<Kept<A::Memory>, Error> {
-        let bytes = class.map_or(size, Class::bytes);
-        let (memory, class, bytes) = match self.inner.allocate(bytes, spec) {
-            Ok(memory) => (memory, class, bytes),
+    #[cold]
+    fn fresh(&self, size: u64, sort: Option<Sort>, spec: Spec) -> Result<Kept<A::Memory>, Error> {
+        let bytes = sort.map_or(size, Sort::bytes);
+        let (memory, sort, bytes) = match self.inner.allocate(bytes, spec) {
+            Ok(memory) => (memory, sort, bytes),
             Err(Error::OutOfMemory { .. }) => {
                 let mut state = self.state.lock();
                 state.figures.emptied = state.figures.emptied.saturating_add(1);
                 drop(state);
                 // an error of giving back is counted, and what matters is whether there is memory now
                 let _ = self.empty();
-                (
-                    self.inner.allocate(size, spec)?,
-                    class.filter(|class| class.bytes() == size),
-                    size,
-                )
+                (self.inner.allocate(size, spec)?, sort.filter(|sort| sort.bytes() == size), size)
             }
             Err(error) => return Err(error),
         };
         self.state.lock().took(bytes);
-        Ok(Kept { memory, spec, class, bytes })
+        Ok(Kept { memory, sort, bytes })
     }
 }
 
@@ -182,11 +200,6 @@ impl Figures {
     };
 }
 
-/// What pieces are kept apart by: not by whether they were zeroed once.
-const fn shelf_of(spec: Spec) -> Spec {
-    Spec { zeroed: false, ..spec }
-}
-
 impl<A: Allocator> Allocator for LruAllocator<A> {
     type Memory = Kept<A::Memory>;
 
@@ -194,49 +207,38 @@ impl<A: Allocator> Allocator for LruAllocator<A> {
         self.inner.device()
     }
 
+    #[inline]
     fn allocate(&self, size: u64, spec: Spec) -> Result<Self::Memory, Error> {
-        let class = if spec.is_kept() { Class::of(size) } else { None };
-        let Some((class, memory)) =
-            class.and_then(|class| Some((class, self.reuse(class, shelf_of(spec))?)))
-        else {
-            return self.fresh(size, class, spec);
+        let sort = Sort::of(size, spec);
+        let bytes = sort.map_or(0, Sort::bytes);
+        let Some(memory) = sort.and_then(|sort| self.reuse(sort, bytes)) else {
+            return self.fresh(size, sort, spec);
         };
-        let kept = Kept { memory, spec, class: Some(class), bytes: class.bytes() };
+        let kept = Kept { memory, sort, bytes };
         if spec.is_zeroed() {
             // SAFETY: the memory was kept, so that nobody else has it.
             let outcome = unsafe { self.inner.zero(&kept.memory, size) };
             if let Err(error) = outcome {
-                let _ = self.release(Kept { class: None, ..kept });
+                let _ = self.release(Kept { sort: None, ..kept });
                 return Err(error);
             }
         }
         Ok(kept)
     }
 
+    #[inline]
     fn release(&self, memory: Self::Memory) -> Result<(), Error> {
-        let Kept { memory, spec, class, bytes } = memory;
+        let Kept { memory, sort, bytes } = memory;
         let mut state = self.state.lock();
         state.figures.used = state.figures.used.saturating_sub(bytes);
-        let class = class.filter(|_| bytes <= self.limits.bytes && self.limits.number > 0);
-        let Some(class) = class else {
-            drop(state);
-            return self.give_back(memory);
-        };
-        let mut outcome = Ok(());
-        loop {
-            let room = self.limits.bytes.saturating_sub(bytes);
-            if state.shelves.bytes() <= room && state.shelves.len() < self.limits.number {
-                state.shelves.push(shelf_of(spec), class, memory);
-                return outcome;
-            }
-            let oldest = state.shelves.pop_oldest();
-            state.figures.evicted = state.figures.evicted.saturating_add(1);
-            drop(state);
-            if let Some((oldest, _)) = oldest {
-                outcome = outcome.and(self.give_back(oldest));
-            }
-            state = self.state.lock();
+        if let Some(sort) = sort
+            && state.shelves.have_room(bytes, self.limits)
+        {
+            state.shelves.push(sort, bytes, memory);
+            return Ok(());
         }
+        drop(state);
+        self.make_room(memory, sort, bytes)
     }
 
     fn address(&self, memory: &Self::Memory) -> u64 {

@@ -1,4 +1,14 @@
-//! The lock: the system's if there is one, else one that spins.
+//! Locks: the system's if there is one, else one that spins; and one that spins always.
+
+/// A value behind a lock that is held for a few steps, never over a call of somebody else. It is given back with a store, where
+/// the system's lock has to ask whether anybody sleeps.
+pub(crate) type Brief<T> = spin::mutex::SpinMutex<T, Relax>;
+
+/// What to do while another thread has it: let it go on, if there is a system to ask for that.
+#[cfg(feature = "std")]
+type Relax = spin::Yield;
+#[cfg(not(feature = "std"))]
+type Relax = spin::Spin;
 
 /// A value behind a lock.
 #[derive(Debug, Default)]
@@ -28,14 +38,8 @@ impl<T> Mutex<T> {
     }
 
     /// The value, without waiting: nobody else has it.
-    #[cfg(feature = "std")]
+    #[cfg(feature = "disk")]
     pub(crate) fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    /// The value, without waiting: nobody else has it.
-    #[cfg(not(feature = "std"))]
-    pub(crate) fn get_mut(&mut self) -> &mut T {
-        self.0.get_mut()
     }
 }

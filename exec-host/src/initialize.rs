@@ -85,7 +85,8 @@ impl Calls {
         finalize.reverse();
         let addresses =
             |calls: Vec<Ranked>| calls.into_iter().map(|(_, address)| address).collect();
-        Ok(Self { initialize: addresses(initialize), finalize: addresses(finalize), handle: base })
+        let handle = base.wrapping_add(layout.dso_handle().unwrap_or(0));
+        Ok(Self { initialize: addresses(initialize), finalize: addresses(finalize), handle })
     }
 
     /// Whether there are no constructors.
@@ -101,6 +102,11 @@ impl Calls {
     /// Addresses of destructors, in order.
     pub(crate) fn destructors(&self) -> &[u64] {
         &self.finalize
+    }
+
+    /// The objects' `__dso_handle`.
+    pub(crate) const fn handle(&self) -> u64 {
+        self.handle
     }
 
     /// Calls what the objects' code has registered with `__cxa_atexit` under their handle, which then is free again.

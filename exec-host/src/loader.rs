@@ -4,14 +4,13 @@ use crate::Host;
 use crate::error::Error;
 use crate::image::{Image, Room};
 use crate::initialize::Calls;
-use crate::memory::{HUGE_PAGE, Mapping, Wish};
+use crate::memory::{HUGE_PAGE, Mapping, Spare, Wish};
 use crate::module::{Module, Parts};
 use crate::observer::{Loaded, Observer};
-use crate::processor;
 use crate::replace::Switches;
 use crate::resolvers::Resolvers;
 use crate::symbols::{Links, Symbols};
-use crate::threads::{self, Threads, exit};
+use crate::threads::{self, Threads};
 use crate::unwind::Unwinding;
 use core::ops::Range;
 use elf_core::{File, Name, SegmentFlags};
@@ -33,12 +32,20 @@ use std::sync::Arc;
 /// # }
 /// # Ok::<(), exec_host::Error>(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Loader {
     observers: Vec<Arc<dyn Observer>>,
     is_dual: bool,
     is_huge: bool,
     is_replaceable: bool,
+    relaxes: bool,
+    spare: Option<Arc<Spare>>,
+}
+
+impl Default for Loader {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// Objects that sources of symbols gave.
@@ -48,7 +55,14 @@ impl Loader {
     /// Loads as [`Module::load`] does.
     #[must_use]
     pub const fn new() -> Self {
-        Self { observers: Vec::new(), is_dual: false, is_huge: false, is_replaceable: false }
+        Self {
+            observers: Vec::new(),
+            is_dual: false,
+            is_huge: false,
+            is_replaceable: false,
+            relaxes: true,
+            spare: None,
+        }
     }
 
     /// Has every load and unload told to `observer`: a debugger, a profiler. Those that were added first are told first.
@@ -84,6 +98,23 @@ impl Loader {
         self
     }
 
+    /// Whether instructions that use the global offset table become others that need it not, where that does the same
+    /// ([`Options::relax`]). They do unless this says otherwise.
+    #[must_use]
+    pub const fn relax(mut self, is_wanted: bool) -> Self {
+        self.relaxes = is_wanted;
+        self
+    }
+
+    /// Whether memory of small modules that are gone, at most 1 MiB of it, stays for those that come from this loader or a clone of
+    /// it. Mapping and unmapping are most of what such a load costs. In between it is writable and not executable: nothing is
+    /// ever both.
+    #[must_use]
+    pub fn reuse_memory(mut self, is_wanted: bool) -> Self {
+        self.spare = is_wanted.then(Arc::default);
+        self
+    }
+
     /// Loads objects into one stretch of memory: code, read-only data and writable data apart, nothing writable and executable.
     ///
     /// `symbols` answers for what no object defines, and is kept by the module as far as it is used. No code runs.
@@ -97,21 +128,22 @@ impl Loader {
         mut symbols: impl Symbols,
     ) -> Result<Module<B>, Error> {
         let objects: Vec<B> = objects.into_iter().collect();
-        let mut links = Links::new(&mut symbols);
-        let (joined, mut parts) =
-            link_all(&objects, &mut links, |files, links, more| self.attempt(files, links, more))?;
+        let mut links = Links::to_process(&mut symbols);
+        let (joined, mut parts) = self.link_all(&objects, &mut links, |layout, links| {
+            self.place(layout, links.near(), &mut |name| links.find(name))
+        })?;
+        parts.registers = links.registers();
         parts.keepers = links.into_keepers();
         Ok(Module::new(objects, joined, parts))
     }
 
     /// Relocates objects for an address where they are not: in another process, in memory of a device, in a file that will be
-    /// mapped. Nothing is mapped here, and observers are not told. Thread-local variables and indirect functions are refused:
-    /// only the process where the objects run could give them places.
+    /// mapped. Nothing is mapped here, and observers are not told.
     ///
     /// `place` is asked once, when it is known how much room the objects take, for the address that they will have.
     ///
     /// # Errors
-    /// As [`load`](Self::load); [`Error::Layout`] if the address is no multiple of the alignment.
+    /// As [`load`](Self::load); [`Error::Layout`] if the address is no multiple of the alignment or not below the limit.
     pub fn link<B: AsRef<[u8]>>(
         &self,
         objects: impl IntoIterator<Item = B>,
@@ -120,51 +152,50 @@ impl Loader {
     ) -> Result<Image, Error> {
         let objects: Vec<B> = objects.into_iter().collect();
         let mut links = Links::new(&mut symbols);
-        let (_, mut image) = link_all(&objects, &mut links, |files, links, more| {
-            let options =
-                Options { mode: Mode::Segments { page_size: page() }, ..Options::default() };
-            let mut slots = Slots::new();
-            let layout = slots.plan(files, options, &mut |name| links.find(name));
-            if links.join(files, more) {
-                return Ok(None);
-            }
-            let layout = layout.map_err(Error::Layout)?;
+        let (_, mut image) = self.link_all(&objects, &mut links, |layout, links| {
             let room =
                 Room { size: layout.size(), alignment: layout.alignment(), limit: layout.limit() };
-            Image::new(&layout, place(room), &mut |name| links.find(name)).map(Some)
+            Image::new(layout, place(room), &mut |name| links.find(name))
         })?;
         image.keep(links.into_keepers());
         Ok(image)
     }
 
-    /// Loads files unless others have to join them.
-    fn attempt(
+    /// Lays objects out, with those that have to join them, and finishes the layout. Gives those that joined as well.
+    fn link_all<B: AsRef<[u8]>, T>(
         &self,
-        files: &[File<'_>],
+        objects: &[B],
         links: &mut Links<'_>,
-        more: &mut Joined,
-    ) -> Result<Option<Parts>, Error> {
-        let mut registers = false;
-        let mut slots = Slots::new();
-        let mut externals = |name: Name<'_>| find(links, &mut registers, name);
-        let near = ThreadLocal::LocalExec;
-        let layout = self.plan(files, &mut slots, near, &mut externals);
-        if links.join(files, more) {
-            return Ok(None);
+        mut finish: impl FnMut(&mut Layout<'_, '_, Host>, &mut Links<'_>) -> Result<T, Error>,
+    ) -> Result<(Joined, T), Error> {
+        let mut joined = Joined::new();
+        loop {
+            let mut more = Vec::new();
+            {
+                let given = objects.iter().map(AsRef::as_ref);
+                let bytes: Vec<&[u8]> = given.chain(joined.iter().map(AsRef::as_ref)).collect();
+                let files = parse(&bytes)?;
+                let mut slots = Slots::new();
+                let access =
+                    if self.relaxes { ThreadLocal::LocalExec } else { ThreadLocal::AsCompiled };
+                let layout = self.plan(&files, &mut slots, access, links);
+                if !links.join(&files, &mut more) {
+                    let mut layout = layout.map_err(|error| with_name(error, &files))?;
+                    let mut finished = finish(&mut layout, links);
+                    if let Err(refused) = &finished
+                        && access == ThreadLocal::LocalExec
+                        && threads::may_be_elsewhere(refused)
+                    {
+                        let elsewhere = ThreadLocal::AsCompiled;
+                        let mut layout = self.plan(&files, &mut slots, elsewhere, links)?;
+                        let again = finish(&mut layout, links);
+                        finished = again.map_err(|error| threads::why(error, refused));
+                    }
+                    return Ok((joined, finished?));
+                }
+            }
+            joined.append(&mut more);
         }
-        let data = links.near();
-        let mut externals = |name: Name<'_>| find(links, &mut registers, name);
-        let mut parts = self.place(layout?, near, data, &mut externals);
-        if let Err(refused) = &parts
-            && threads::may_be_elsewhere(refused)
-        {
-            let layout = self.plan(files, &mut slots, ThreadLocal::AsCompiled, &mut externals)?;
-            let again = self.place(layout, ThreadLocal::AsCompiled, data, &mut externals);
-            parts = again.map_err(|error| threads::why(error, refused));
-        }
-        let mut parts = parts?;
-        parts.registers = registers;
-        Ok(Some(parts))
     }
 
     /// Lays the files out.
@@ -173,15 +204,20 @@ impl Loader {
         files: &'s [File<'a>],
         slots: &'s mut Slots<'a>,
         access: ThreadLocal,
-        externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+        links: &mut Links<'_>,
     ) -> Result<Layout<'a, 's, Host>, Error> {
+        // only who runs here can have entries changed
+        let indirect_functions = links.are_to_process();
         let options = |page_size| Options {
             mode: Mode::Segments { page_size },
+            relax: self.relaxes,
             thread_local: access,
-            indirect_functions: true,
-            replaceable_functions: self.is_replaceable,
+            indirect_functions,
+            replaceable_functions: self.is_replaceable && indirect_functions,
             ..Options::default()
         };
+        let page = rustix::param::page_size() as u64;
+        let externals = &mut |name: Name<'_>| links.find(name);
         if self.is_huge {
             let code = files.iter().flat_map(|file| file.sections());
             let code =
@@ -189,18 +225,17 @@ impl Loader {
             if code.fold(0u64, |total, section| total.saturating_add(section.size))
                 >= HUGE_PAGE as u64
             {
-                let huge = options(page().max(HUGE_PAGE as u64));
+                let huge = options(page.max(HUGE_PAGE as u64));
                 return slots.plan(files, huge, externals).map_err(Error::Layout);
             }
         }
-        slots.plan(files, options(page()), externals).map_err(Error::Layout)
+        slots.plan(files, options(page), externals).map_err(Error::Layout)
     }
 
     /// Takes memory for a layout, fills it, and makes it what it shall be.
     fn place(
         &self,
-        mut layout: Layout<'_, '_, Host>,
-        access: ThreadLocal,
+        layout: &mut Layout<'_, '_, Host>,
         near: Option<u64>,
         externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
     ) -> Result<Parts, Error> {
@@ -215,16 +250,18 @@ impl Loader {
             near,
             is_dual: self.is_dual,
             is_huge: layout.alignment() >= HUGE_PAGE as u64 && self.is_huge,
+            spare: self.spare.as_ref(),
         })?;
         let base = memory.address();
         let mut threads = None;
         if let Some(block) = layout.tls_block() {
             layout.write_tls_block(memory.bytes_mut(), base).map_err(Error::Layout)?;
+            let access = layout.options().thread_local;
             let own = Threads::new(&block, memory.bytes_mut(), access)?;
             layout.set_thread_area(own.area());
             threads = Some(own);
         }
-        let layout = &layout;
+        let layout = &*layout;
         layout.write_zeroed(memory.bytes_mut(), base).map_err(Error::Layout)?;
         copy_constants(layout, memory.bytes_mut(), externals);
         let code = code(layout, base);
@@ -259,33 +296,13 @@ impl Loader {
     }
 }
 
-/// What a name means that no object defines.
-fn find(links: &mut Links<'_>, registers: &mut bool, name: Name<'_>) -> Option<External> {
-    if let Some(own) = exit::stands_for(name) {
-        *registers = true;
-        return Some(own);
-    }
-    links.find(name).or_else(|| processor::find(name))
-}
-
-/// Lays objects out, with those that have to join them, until an attempt needs no more. Gives those that joined as well.
-fn link_all<B: AsRef<[u8]>, T>(
-    objects: &[B],
-    links: &mut Links<'_>,
-    mut attempt: impl FnMut(&[File<'_>], &mut Links<'_>, &mut Joined) -> Result<Option<T>, Error>,
-) -> Result<(Joined, T), Error> {
-    let mut joined = Joined::new();
-    loop {
-        let given = objects.iter().map(AsRef::as_ref);
-        let bytes: Vec<&[u8]> = given.chain(joined.iter().map(AsRef::as_ref)).collect();
-        let files = parse(&bytes)?;
-        let mut more = Joined::new();
-        let done = attempt(&files, links, &mut more).map_err(|error| with_name(error, &files));
-        if let Some(done) = done? {
-            return Ok((joined, done));
-        }
-        joined.append(&mut more);
-    }
+/// The headers of all objects.
+fn parse<'a>(objects: &[&'a [u8]]) -> Result<Vec<File<'a>>, Error> {
+    let parsed = objects
+        .iter()
+        .enumerate()
+        .map(|(object, bytes)| File::parse(bytes).map_err(|error| Error::Elf { object, error }));
+    parsed.collect()
 }
 
 /// The same error, with the name of the symbol that is undefined.
@@ -304,20 +321,6 @@ fn with_name(error: Error, files: &[File<'_>]) -> Error {
         },
         error => error,
     }
-}
-
-/// Size of a page in bytes.
-fn page() -> u64 {
-    rustix::param::page_size() as u64
-}
-
-/// The headers of all objects.
-fn parse<'a>(objects: &[&'a [u8]]) -> Result<Vec<File<'a>>, Error> {
-    let parsed = objects
-        .iter()
-        .enumerate()
-        .map(|(object, bytes)| File::parse(bytes).map_err(|error| Error::Elf { object, error }));
-    parsed.collect()
 }
 
 /// Where the code of an image at `base` is.

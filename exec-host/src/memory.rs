@@ -3,6 +3,7 @@
 mod dual;
 mod huge;
 mod near;
+mod spare;
 
 use crate::error::Error;
 use core::ffi::c_void;
@@ -14,8 +15,10 @@ use elf_layout::Segment;
 use rustix::mm::{
     Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,
 };
+use std::sync::Arc;
 
 pub(crate) use huge::{HUGE_PAGE, bytes_in_huge_pages};
+pub(crate) use spare::Spare;
 
 /// Zeroed pages of this process, given back on drop.
 #[derive(Debug)]
@@ -28,6 +31,8 @@ pub(crate) struct Mapping {
     alias: Option<Alias>,
     /// Pages that are still writable and shall not stay so.
     late: Option<(*mut u8, usize)>,
+    /// Where they go, if not back to the system.
+    spare: Option<Arc<Spare>>,
 }
 
 // SAFETY: the mapping is owned memory: nothing in it belongs to a thread.
@@ -37,7 +42,7 @@ unsafe impl Sync for Mapping {}
 
 /// What is asked of memory.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wish {
+pub(crate) struct Wish<'a> {
     /// Bytes.
     pub(crate) size: u64,
     /// Multiple that the address shall be of, a power of two.
@@ -50,6 +55,8 @@ pub(crate) struct Wish {
     pub(crate) is_dual: bool,
     /// On huge pages, where there are any.
     pub(crate) is_huge: bool,
+    /// From there, and back to there, if it is nothing special.
+    pub(crate) spare: Option<&'a Arc<Spare>>,
 }
 
 /// `MAP_32BIT` of Linux on x86-64: an address below 2 GiB.
@@ -59,7 +66,7 @@ const LOW: u64 = 1 << 31;
 
 impl Mapping {
     /// Memory as wished for, or at least of the size, alignment and limit, still to be written.
-    pub(crate) fn new(wish: &Wish) -> Result<Self, Error> {
+    pub(crate) fn new(wish: &Wish<'_>) -> Result<Self, Error> {
         let page = if wish.is_huge { HUGE_PAGE } else { rustix::param::page_size() };
         let too_large = || Error::OutOfMemory { size: wish.size };
         let number = |number: u64| usize::try_from(number).map_err(|_| too_large());
@@ -85,14 +92,23 @@ impl Mapping {
                 )
             };
             if let Ok(start) = pool {
-                let mapping = Self { start: start.cast(), size, page, alias: None, late: None };
+                let mapping = Self::at(start.cast(), size, page);
                 if mapping.start.addr().is_multiple_of(alignment) {
                     return Ok(mapping);
                 }
             }
         }
+        let plain = wish.limit.is_none() && !wish.is_huge && alignment == page;
+        let spare = wish.spare.filter(|_| plain).cloned();
+        if let Some(start) = spare.as_ref().and_then(|spare| spare.take(size)) {
+            let mut mapping = Self::at(start, size, page);
+            mapping.spare = spare.clone();
+            if wish.near.is_none_or(|near| mapping.is_near(near)) {
+                return Ok(mapping);
+            }
+        }
         let mut mapping = Self::reserve(size, alignment, wish, writable)?;
-        mapping.page = page;
+        (mapping.page, mapping.spare) = (page, spare);
         if wish.is_huge {
             // SAFETY: the pages are ours; the advice changes no content. Without huge pages it is refused, and that is fine.
             let _ = unsafe { madvise(mapping.start.cast(), size, Advice::LinuxHugepage) };
@@ -100,11 +116,16 @@ impl Mapping {
         Ok(mapping)
     }
 
+    /// `size` bytes of pages that are mapped at `start`, and ours.
+    const fn at(start: *mut u8, size: usize, page: usize) -> Self {
+        Self { start, size, page, alias: None, late: None, spare: None }
+    }
+
     /// `size` bytes, whole pages, at a multiple of `alignment`, below the limit if there is one.
     fn reserve(
         size: usize,
         alignment: usize,
-        wish: &Wish,
+        wish: &Wish<'_>,
         protection: ProtFlags,
     ) -> Result<Self, Error> {
         let limit = wish.limit;
@@ -121,13 +142,12 @@ impl Mapping {
             Some(limit) => Error::NoLowMemory { size: size as u64, limit: limit.min(LOW) },
             None => Error::Map { size: size as u64, cause },
         })?;
-        let mut mapping =
-            Self { start: start.cast(), size: reserved, page, alias: None, late: None };
+        let mut mapping = Self::at(start.cast(), reserved, page);
         if let Some(near) = wish.near.filter(|&near| limit.is_none() && !mapping.is_near(near))
             && let Some(start) = near::map(near, reserved, protection)
         {
             // the other one goes
-            mapping = Self { start, size: reserved, page, alias: None, late: None };
+            mapping = Self::at(start, reserved, page);
         }
         if slack > 0 {
             mapping.trim(size, alignment);
@@ -271,7 +291,11 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the pages are ours, and functions that are given out do not outlive us.
-        let _ = unsafe { munmap(self.start.cast(), self.size) };
+        match self.spare.take() {
+            // SAFETY: the pages are ours, and functions that are given out do not outlive us.
+            Some(spare) => unsafe { spare.give(self.start, self.size) },
+            // SAFETY: as above.
+            None => drop(unsafe { munmap(self.start.cast(), self.size) }),
+        }
     }
 }

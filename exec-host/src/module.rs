@@ -58,7 +58,7 @@ pub(crate) struct Parts {
 impl Drop for Parts {
     fn drop(&mut self) {
         if self.registers {
-            exit::leave(self.memory.address());
+            exit::leave(self.calls.handle());
         }
     }
 }
@@ -98,8 +98,8 @@ impl<B: AsRef<[u8]>> Module<B> {
         Self { objects, joined, initialized, exports: OnceLock::new(), parts }
     }
 
-    /// Runs what finds the objects' indirect functions, then their constructors, in the order of their priorities, once. Functions are given out only afterwards. The
-    /// destructors will run when the module is dropped.
+    /// Runs what finds the objects' indirect functions, then their constructors, in the order of their priorities, once.
+    /// Functions are given out only afterwards. The destructors will run when the module is dropped.
     ///
     /// # Safety
     /// Constructors and destructors are code of the objects: whatever they do must be sound in this process.

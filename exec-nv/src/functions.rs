@@ -92,6 +92,8 @@ functions! {
     cuMemHostAlloc(address: *mut *mut c_void, size: usize, flags: c_uint);
     cuMemHostGetDevicePointer_v2(device: *mut CUdeviceptr, host: *mut c_void, flags: c_uint);
     cuMemFreeHost(address: *mut c_void);
+    cuMemHostRegister_v2(address: *mut c_void, size: usize, flags: c_uint);
+    cuMemHostUnregister(address: *mut c_void);
     cuMemcpyHtoD_v2(to: CUdeviceptr, from: *const c_void, size: usize);
     cuMemcpyDtoH_v2(to: *mut c_void, from: CUdeviceptr, size: usize);
     cuMemcpyDtoD_v2(to: CUdeviceptr, from: CUdeviceptr, size: usize);

@@ -11,13 +11,54 @@
 //! ```
 
 #[cfg(feature = "driver")]
+mod arguments;
+#[cfg(feature = "driver")]
+mod context;
+#[cfg(feature = "driver")]
+mod device;
+#[cfg(feature = "driver")]
 mod driver;
 mod error;
 #[cfg(feature = "driver")]
 mod functions;
+#[cfg(feature = "driver")]
+mod image;
+#[cfg(feature = "driver")]
+mod kernel;
+#[cfg(feature = "driver")]
+mod launch;
+#[cfg(feature = "driver")]
+mod loaded;
+#[cfg(feature = "driver")]
+mod memory;
+#[cfg(feature = "driver")]
+mod module;
+#[cfg(feature = "driver")]
+pub mod own;
+#[cfg(feature = "driver")]
+mod program;
+#[cfg(feature = "driver")]
+mod properties;
+#[cfg(feature = "driver")]
+mod queue;
 #[cfg(feature = "raw")]
 pub mod raw;
-
 #[cfg(feature = "driver")]
-pub use driver::Driver;
+mod stream;
+
 pub use error::Error;
+#[cfg(feature = "driver")]
+pub use {
+    arguments::Argument,
+    device::{NvDevice, NvOptions},
+    driver::Driver,
+    image::Image,
+    kernel::{Kernel, Parameter},
+    launch::{LaunchError, NvLaunch},
+    loaded::{Loader, NvImage},
+    memory::{MemoryKind, NvAllocator, NvMemory},
+    module::FunctionAttributes,
+    program::NvProgram,
+    properties::Properties,
+    queue::NvQueue,
+};

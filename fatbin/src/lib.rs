@@ -93,7 +93,7 @@ pub use cubin::Cubin;
 pub use descriptor::{Descriptor, DeviceImage, descriptor, device_image};
 pub use entry::{Entry, Options, text};
 pub use error::{Error, ErrorKind};
-pub use host::{Container, Found, Place, Search, Step, Walk, walk};
+pub use host::{Container, Found, Place, Scan, Scans, Search, Step, Walk, scans, walk};
 pub use host_entry::{HostEntries, HostEntry, host_entries};
 pub use kind::{Flags, Kind, Method, NotAnSm, Sm, Suffix};
 pub use offload::{Image, ImageKind, Images, OffloadBinary, Producer};

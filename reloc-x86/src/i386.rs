@@ -31,6 +31,7 @@ impl Arch for I386 {
         code: &[0xff, 0x25, 0, 0, 0, 0, 0xcc, 0xcc],
         alignment: 8,
         relocations: &[(2, R_386_GOT32, 0)],
+        reach: None,
     });
     const TLS: Option<Tls> = Some(crate::tls32::TLS);
 

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::tool::{self, Tool, cargo, output};
+use crate::tool::{self, Missing, Tool, cargo, output};
 use crate::workspace::Workspace;
 
 /// Links images; its arguments are those of every `ld`.
@@ -39,15 +39,16 @@ impl Toolchain {
     /// The first toolchain that has the libraries of `target`.
     ///
     /// # Errors
-    /// If none has: how to get them.
+    /// [`Missing`] if none has: how to get them.
     pub(crate) fn of(target: &str) -> Result<Self> {
         let found = [Self::Own, Self::Debian].into_iter().find(|toolchain| toolchain.has(target));
-        found.with_context(|| {
-            format!(
+        found.ok_or_else(|| {
+            let how = format!(
                 "no compiler here has the libraries of {target}; `rustup target add {target}`, or on Debian: \
                  apt-get install rustc-web cargo-web rust-web-src, then \
                  `cargo xtask test-matrix --install --only {target}` builds them"
-            )
+            );
+            Missing(how).into()
         })
     }
 
@@ -105,6 +106,8 @@ pub(crate) struct Wrapper<'a> {
     pub(crate) name: &'a str,
     /// The crates of the workspace that it uses.
     pub(crate) crates: &'a [&'a str],
+    /// Features of `elf-core` when it is to have these alone; else every crate has its default features.
+    pub(crate) features: Option<&'a [&'a str]>,
     /// Files of `src/` beside what they hold; one is `lib.rs`.
     pub(crate) sources: &'a [(&'a str, String)],
     /// The lines of `[profile.release]` beside those for one object without unwinding.
@@ -155,8 +158,17 @@ impl Wrapper<'_> {
              [workspace]\n\n[profile.release]\ncodegen-units = 1\nlto = \"fat\"\npanic = \"abort\"\n{}\n\n[dependencies]\n",
             self.name, self.profile
         );
-        for name in self.crates {
-            manifest += &format!("{name} = {{ path = {:?} }}\n", workspace.root().join(name));
+        for &name in self.crates {
+            let path = workspace.root().join(name);
+            manifest += &match self.features {
+                None => format!("{name} = {{ path = {path:?} }}\n"),
+                Some(features) => {
+                    let features = if name == "elf-core" { features } else { &[] };
+                    format!(
+                        "{name} = {{ path = {path:?}, default-features = false, features = {features:?} }}\n"
+                    )
+                }
+            };
         }
         manifest + "bitflags = \"2\"\nzerocopy = \"0.8\"\n"
     }

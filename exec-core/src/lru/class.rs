@@ -33,7 +33,12 @@ impl Class {
         }
     }
 
-    /// From 0 to [`COUNT`](Self::COUNT).
+    /// The class of this [`index`](Self::index).
+    pub(crate) const fn at(index: u8) -> Self {
+        Self(index)
+    }
+
+    /// Below [`COUNT`](Self::COUNT).
     pub(crate) const fn index(self) -> usize {
         self.0 as usize
     }

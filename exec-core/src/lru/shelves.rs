@@ -1,13 +1,25 @@
-//! Pieces of memory in two orders at once: all by age, and those of one spec and class by age.
+//! Pieces of memory in two orders at once: all by age, and those of one sort by age.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::num::NonZeroU16;
 
 use super::class::Class;
+use crate::lru::Limits;
 use crate::spec::Spec;
 
-/// Pieces. Adding one, taking the newest of a class and taking the oldest of all are a few steps each.
+/// What pieces must have in common to stand for each other: their class, and of the spec what memory keeps when it changes
+/// hands. One number, as it is moved and compared more often than it is looked into: the alignment as a power of two and two
+/// flags in the higher byte, 1 more than the class in the lower one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sort(NonZeroU16);
+
+/// Pieces. Adding one, taking the newest of a sort and taking the oldest of all are a few steps each.
 pub(crate) struct Shelves<M> {
+    /// The newest of all, which is in no list yet: whoever asks next often asks for the like.
+    latest: Option<M>,
+    /// Its sort. Apart, as a pair in an option is moved in odd pieces, which processors are slow to put together again.
+    latest_sort: Option<Sort>,
     /// Pieces, and gaps where some were.
     slots: Vec<Slot<M>>,
     gaps: Vec<usize>,
@@ -23,7 +35,7 @@ struct Slot<M> {
     shelf: usize,
     class: Class,
     all: Links,
-    /// Among the pieces of its class.
+    /// Among the pieces of its sort.
     own: Links,
 }
 
@@ -33,16 +45,45 @@ struct Links {
     older: Option<usize>,
 }
 
-/// The newest piece of each class. There are few specs.
+/// The newest piece of each class. There are few shelves.
 struct Shelf {
-    spec: Spec,
+    name: u8,
     newest: Box<[Option<usize>; Class::COUNT]>,
+}
+
+impl Sort {
+    /// The sort of memory for `size` bytes; nothing if it is not to be kept.
+    pub(crate) const fn of(size: u64, spec: Spec) -> Option<Self> {
+        if !spec.kept || !spec.alignment.is_power_of_two() {
+            return None;
+        }
+        let Some(class) = Class::of(size) else { return None };
+        // not by whether it was zeroed once
+        let flags = (spec.host_visible as u16) << 14 | (spec.uncached as u16) << 15;
+        let shelf = (spec.alignment.trailing_zeros() as u16) << 8 | flags;
+        Some(Self(NonZeroU16::MIN.saturating_add(shelf | class.index() as u16)))
+    }
+
+    /// Bytes of a piece.
+    pub(crate) const fn bytes(self) -> u64 {
+        self.class().bytes()
+    }
+
+    const fn class(self) -> Class {
+        Class::at(self.0.get() as u8 - 1)
+    }
+
+    const fn shelf(self) -> u8 {
+        (self.0.get() >> 8) as u8
+    }
 }
 
 impl<M> Shelves<M> {
     /// Nothing.
     pub(crate) const fn new() -> Self {
         Self {
+            latest: None,
+            latest_sort: None,
             slots: Vec::new(),
             gaps: Vec::new(),
             shelves: Vec::new(),
@@ -63,10 +104,57 @@ impl<M> Shelves<M> {
         self.number
     }
 
-    /// Adds a piece: the newest.
-    pub(crate) fn push(&mut self, spec: Spec, class: Class, memory: M) {
-        let shelf = self.shelf(spec).unwrap_or_else(|| {
-            self.shelves.push(Shelf { spec, newest: Box::new([None; Class::COUNT]) });
+    /// Whether one more piece is within the limits.
+    #[inline]
+    pub(crate) const fn have_room(&self, bytes: u64, limits: Limits) -> bool {
+        self.bytes.saturating_add(bytes) <= limits.bytes && self.number < limits.number
+    }
+
+    /// Adds a piece of so many bytes: the newest.
+    #[inline]
+    pub(crate) fn push(&mut self, sort: Sort, bytes: u64, memory: M) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.number = self.number.saturating_add(1);
+        let before = self.latest.replace(memory);
+        if let (Some(sort), Some(memory)) = (self.latest_sort.replace(sort), before) {
+            self.insert(sort, memory);
+        }
+    }
+
+    /// Takes the newest piece of this sort, which has so many bytes.
+    #[inline]
+    pub(crate) fn pop_newest(&mut self, sort: Sort, bytes: u64) -> Option<M> {
+        let memory = if self.latest_sort == Some(sort) {
+            self.latest_sort = None;
+            self.latest.take()?
+        } else {
+            self.find(sort)?
+        };
+        self.took(bytes);
+        Some(memory)
+    }
+
+    /// Takes the oldest piece of all, with its size in bytes.
+    pub(crate) fn pop_oldest(&mut self) -> Option<(M, u64)> {
+        let (memory, bytes) = match self.oldest {
+            Some(oldest) => self.take(oldest)?,
+            None => (self.latest.take()?, self.latest_sort.take()?.bytes()),
+        };
+        self.took(bytes);
+        Some((memory, bytes))
+    }
+
+    fn took(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_sub(bytes);
+        self.number = self.number.saturating_sub(1);
+    }
+
+    /// Puts a piece into the lists, as the newest there.
+    #[inline(never)]
+    fn insert(&mut self, sort: Sort, memory: M) {
+        let (name, class) = (sort.shelf(), sort.class());
+        let shelf = self.shelf(name).unwrap_or_else(|| {
+            self.shelves.push(Shelf { name, newest: Box::new([None; Class::COUNT]) });
             self.shelves.len() - 1
         });
         let older = self.head(shelf, class).and_then(|head| *head);
@@ -93,31 +181,24 @@ impl<M> Shelves<M> {
         }
         self.newest = Some(index);
         self.oldest.get_or_insert(index);
-        self.bytes = self.bytes.saturating_add(class.bytes());
-        self.number = self.number.saturating_add(1);
     }
 
-    /// Takes the newest piece of this kind.
-    pub(crate) fn pop_newest(&mut self, spec: Spec, class: Class) -> Option<M> {
-        let shelf = self.shelf(spec)?;
-        let index = (*self.head(shelf, class)?)?;
+    /// Takes the newest piece of this sort out of the lists.
+    fn find(&mut self, sort: Sort) -> Option<M> {
+        let shelf = self.shelf(sort.shelf())?;
+        let index = (*self.head(shelf, sort.class())?)?;
         self.take(index).map(|(memory, _)| memory)
     }
 
-    /// Takes the oldest piece of all, with its size in bytes.
-    pub(crate) fn pop_oldest(&mut self) -> Option<(M, u64)> {
-        self.take(self.oldest?)
-    }
-
-    fn shelf(&self, spec: Spec) -> Option<usize> {
-        self.shelves.iter().position(|shelf| shelf.spec == spec)
+    fn shelf(&self, name: u8) -> Option<usize> {
+        self.shelves.iter().position(|shelf| shelf.name == name)
     }
 
     fn head(&mut self, shelf: usize, class: Class) -> Option<&mut Option<usize>> {
         self.shelves.get_mut(shelf)?.newest.get_mut(class.index())
     }
 
-    /// Takes a piece out of both orders.
+    /// Takes a piece out of both orders, with its size in bytes.
     fn take(&mut self, index: usize) -> Option<(M, u64)> {
         let slot = self.slots.get_mut(index)?;
         let memory = slot.memory.take()?;
@@ -142,8 +223,30 @@ impl<M> Shelves<M> {
             older.own.newer = own.newer;
         }
         self.gaps.push(index);
-        self.bytes = self.bytes.saturating_sub(class.bytes());
-        self.number = self.number.saturating_sub(1);
         Some((memory, class.bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sort_is_class_alignment_and_flags() {
+        let largest = (7 << 61) - 1;
+        for size in [1, 257, 1 << 20, largest] {
+            for alignment in [1, 64, 1 << 63] {
+                let spec = Spec::new().aligned(alignment);
+                let sort = Sort::of(size, spec).unwrap();
+                assert_eq!((Some(sort.class()), sort.bytes() >= size), (Class::of(size), true));
+                assert_eq!(Some(sort), Sort::of(size, spec.zeroed()));
+                for other in [spec.host_visible(), spec.uncached(), spec.aligned(2)] {
+                    assert_ne!(Some(sort), Sort::of(size, other));
+                }
+            }
+        }
+        assert_eq!(Sort::of(1, Spec::new().not_kept()), None);
+        assert_eq!(Sort::of(1, Spec::new().aligned(48)), None);
+        assert_eq!(Sort::of(u64::MAX, Spec::new()), None);
     }
 }

@@ -24,15 +24,14 @@ pub struct HostMemory {
     source: Source,
 }
 
-/// Where memory is from.
-#[derive(Clone, Copy, Debug)]
-enum Source {
-    /// The heap.
-    Heap(Layout),
-    /// Pages.
-    Pages,
-    /// The caller.
-    External,
+/// Where memory is from: the heap, asked for this alignment, or elsewhere. A number, as an enum between others is slow to move, and
+/// memory changes hands more often than it is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Source(usize);
+
+impl Source {
+    const PAGES: Self = Self(0);
+    const EXTERNAL: Self = Self(usize::MAX);
 }
 
 // SAFETY: the memory is owned, or as good as that by what `External` asks for; it is touched only where no other thread does.
@@ -70,13 +69,13 @@ impl HostAllocator {
         if bytes < PAGES || alignment > rustix::param::page_size() {
             // SAFETY: the size is not 0: buffers of no bytes are refused, and so is `allocate` of them.
             let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(fail)?;
-            return Ok(HostMemory { start, size: bytes, source: Source::Heap(layout) });
+            return Ok(HostMemory { start, size: bytes, source: Source(alignment) });
         }
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: touches no existing mapping.
         let start = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, MapFlags::PRIVATE) };
         let start = start.ok().and_then(|start| NonNull::new(start.cast())).ok_or_else(fail)?;
-        Ok(HostMemory { start, size: bytes, source: Source::Pages })
+        Ok(HostMemory { start, size: bytes, source: Source::PAGES })
     }
 }
 
@@ -110,7 +109,7 @@ impl Allocator for HostAllocator {
         if let Some(external) = spec.external_memory() {
             let start = ptr::with_exposed_provenance_mut(external.address() as usize);
             let start = NonNull::new(start).ok_or(Error::OutOfMemory { size })?;
-            let memory = HostMemory { start, size: size as usize, source: Source::External };
+            let memory = HostMemory { start, size: size as usize, source: Source::EXTERNAL };
             if spec.is_zeroed() {
                 // SAFETY: the memory was given to us alone.
                 unsafe { self.zero(&memory, size)? };
@@ -129,12 +128,16 @@ impl Allocator for HostAllocator {
     fn release(&self, memory: HostMemory) -> Result<(), Error> {
         let start = memory.start.as_ptr();
         match memory.source {
-            // SAFETY: it came from there with this layout, and is ours.
-            Source::Heap(layout) => unsafe { dealloc(start, layout) },
+            Source::EXTERNAL => return Ok(()),
             // SAFETY: the pages are ours, all of them.
-            Source::Pages => unsafe { munmap(start.cast::<c_void>(), memory.size) }
+            Source::PAGES => unsafe { munmap(start.cast::<c_void>(), memory.size) }
                 .map_err(|cause| Error::Device(std::sync::Arc::new(cause)))?,
-            Source::External => return Ok(()),
+            Source(alignment) => {
+                // SAFETY: a layout was made of these numbers when it was allocated.
+                let layout = unsafe { Layout::from_size_align_unchecked(memory.size, alignment) };
+                // SAFETY: it came from there with this layout, and is ours.
+                unsafe { dealloc(start, layout) };
+            }
         }
         self.used.fetch_sub(memory.size as u64, Ordering::Relaxed);
         Ok(())

@@ -3,9 +3,11 @@
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 
 use exec_core::Error;
+
+use super::queue::Work;
 
 /// A queued call: whether it is done, and how it went.
 #[derive(Clone, Debug)]
@@ -13,6 +15,8 @@ pub struct Event(Arc<State>);
 
 #[derive(Debug)]
 struct State {
+    /// Where the call is, as long as there is a queue.
+    work: Weak<Work>,
     is_done: AtomicBool,
     outcome: Mutex<Outcome>,
     done: Condvar,
@@ -25,12 +29,10 @@ struct Outcome {
     sleepers: usize,
 }
 
-/// Looks before sleeping: waking a thread takes longer than many calls.
-pub(super) const LOOKS: u32 = 500;
-
 impl Event {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(work: &Arc<Work>) -> Self {
         let state = State {
+            work: Arc::downgrade(work),
             is_done: AtomicBool::new(false),
             outcome: Mutex::default(),
             done: Condvar::new(),
@@ -44,16 +46,20 @@ impl Event {
         self.0.is_done.load(Ordering::Acquire)
     }
 
-    /// Waits until it is done: the time that the call took, without waiting for its turn.
+    /// Waits until it is done: the time that the call took, without waiting for its turn. Calls up to this one that nobody has
+    /// begun run on this thread: no other need wake up for them.
     ///
     /// # Errors
     /// [`Error::Fault`]; what stuck to the device when its turn came; [`Error::QueueClosed`].
     pub fn wait(&self) -> Result<Duration, Error> {
-        for _ in 0..LOOKS {
-            if self.is_done() {
-                break;
+        if let Some(work) = self.0.work.upgrade() {
+            work.help(|| self.is_done());
+            for _ in 0..work.looks() {
+                if self.is_done() {
+                    break;
+                }
+                spin_loop();
             }
-            spin_loop();
         }
         let mut state = self.0.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         loop {

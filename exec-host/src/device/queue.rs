@@ -1,34 +1,38 @@
 //! Calls in their order, on a thread of their own.
 
 use core::hint::spin_loop;
+use core::mem;
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{Builder, JoinHandle};
+use std::thread::{self, Builder, JoinHandle};
 use std::time::Instant;
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use exec_core::{Error, Sticky};
 
 use super::call::Call;
-use super::event::{Event, LOOKS};
+use super::event::Event;
 use super::grid::Pool;
 
 /// Runs calls one after the other.
 #[derive(Debug)]
 pub(super) struct Queue {
-    shared: Arc<Shared>,
+    work: Arc<Work>,
     thread: Option<JoinHandle<()>>,
 }
 
+/// What is to be done, for the queue's thread and all who wait for it.
 #[derive(Debug)]
-struct Shared {
+pub(super) struct Work {
     state: Mutex<State>,
     /// Calls in the queue, to look at without the lock.
     waiting: AtomicUsize,
     more: Condvar,
     idle: Condvar,
+    /// Looks before sleeping: waking a thread takes longer than many calls. None where a look keeps another thread from working.
+    looks: u32,
     pool: Pool,
     sticky: Sticky,
 }
@@ -38,13 +42,13 @@ struct State {
     calls: VecDeque<(Call, Event)>,
     is_running: bool,
     is_closed: bool,
-    /// Whether the queue's thread sleeps; waking nobody takes the system as long as waking somebody.
+    /// Whether the queue's thread sleeps and nobody has woken it; waking nobody takes the system as long as waking somebody.
     is_asleep: bool,
     /// Threads that wait until nothing runs.
     waiters: usize,
 }
 
-impl Shared {
+impl Work {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -60,120 +64,152 @@ impl Shared {
         Ok(time)
     }
 
+    /// Takes the next call, if there is one and nothing runs.
+    fn next(&self, state: &mut State) -> Option<(Call, Event)> {
+        if state.is_running {
+            return None;
+        }
+        let next = state.calls.pop_front()?;
+        self.waiting.store(state.calls.len(), Ordering::Relaxed);
+        state.is_running = true;
+        Some(next)
+    }
+
+    /// Runs a call that was taken.
+    fn serve(&self, (call, event): (Call, Event)) {
+        let outcome = self.run(&call);
+        // buffers are free before anybody hears that the call is over
+        drop(call);
+        event.finish(outcome);
+        self.done();
+    }
+
     /// Ends a turn.
     fn done(&self) {
         let mut state = self.lock();
         state.is_running = false;
-        if state.calls.is_empty() {
-            if state.waiters > 0 {
-                self.idle.notify_all();
-            }
-        } else if state.is_asleep {
+        if state.calls.is_empty() && state.waiters > 0 {
+            self.idle.notify_all();
+        }
+        if (state.is_closed || !state.calls.is_empty()) && mem::take(&mut state.is_asleep) {
             self.more.notify_one();
         }
     }
+
+    /// Runs calls here, in their order, until `is_enough` or another thread is at it.
+    pub(super) fn help(&self, is_enough: impl Fn() -> bool) {
+        while !is_enough() {
+            let mut state = self.lock();
+            let Some(next) = self.next(&mut state) else { return };
+            drop(state);
+            self.serve(next);
+        }
+    }
+
+    /// How often to look whether another thread is done before sleeping.
+    pub(super) const fn looks(&self) -> u32 {
+        self.looks
+    }
 }
+
+/// Looks that take as long as it takes to wake a thread, about 20 microseconds.
+const LOOKS: u32 = 1000;
 
 impl Queue {
     /// A queue whose grids run on `helpers` threads beside its own.
     pub(super) fn new(helpers: usize) -> io::Result<Self> {
-        let shared = Arc::new(Shared {
+        let has_cores = thread::available_parallelism().is_ok_and(|cores| cores.get() > 1);
+        let work = Arc::new(Work {
             state: Mutex::default(),
             waiting: AtomicUsize::new(0),
             more: Condvar::new(),
             idle: Condvar::new(),
+            looks: if has_cores { LOOKS } else { 0 },
             pool: Pool::new(helpers)?,
             sticky: Sticky::new(),
         });
-        let work = Arc::clone(&shared);
-        let thread = Builder::new().name("hoist queue".into()).spawn(move || serve(&work))?;
-        Ok(Self { shared, thread: Some(thread) })
+        let shared = Arc::clone(&work);
+        let thread = Builder::new().name("hoist queue".into()).spawn(move || serve(&shared))?;
+        Ok(Self { work, thread: Some(thread) })
     }
 
     /// What sticks to the device.
     pub(super) fn sticky(&self) -> &Sticky {
-        &self.shared.sticky
+        &self.work.sticky
     }
 
     /// Runs a call behind those before it.
     pub(super) fn submit(&self, call: Call) -> Event {
-        let event = Event::new();
-        let mut state = self.shared.lock();
+        let event = Event::new(&self.work);
+        let mut state = self.work.lock();
         state.calls.push_back((call, event.clone()));
-        self.shared.waiting.store(state.calls.len(), Ordering::Relaxed);
-        let wakes = state.is_asleep;
+        self.work.waiting.store(state.calls.len(), Ordering::Relaxed);
+        let wakes = mem::take(&mut state.is_asleep);
         drop(state);
         if wakes {
-            self.shared.more.notify_one();
+            self.work.more.notify_one();
         }
         event
     }
 
     /// Runs a call behind those before it, and waits. If there are none, it runs here: no thread need wake up.
     pub(super) fn run(&self, call: Call) -> Result<Duration, Error> {
-        let mut state = self.shared.lock();
+        let mut state = self.work.lock();
         if state.is_running || !state.calls.is_empty() {
             drop(state);
             return self.submit(call).wait();
         }
         state.is_running = true;
         drop(state);
-        let outcome = self.shared.run(&call);
+        let outcome = self.work.run(&call);
         drop(call);
-        self.shared.done();
+        self.work.done();
         outcome
     }
 
     /// Waits until nothing waits and nothing runs.
     pub(super) fn drain(&self) {
-        let mut state = self.shared.lock();
+        self.work.help(|| false);
+        let mut state = self.work.lock();
         while state.is_running || !state.calls.is_empty() {
             state.waiters += 1;
-            state = self.shared.idle.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.work.idle.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.waiters -= 1;
         }
     }
 }
 
 /// The queue's thread.
-fn serve(shared: &Shared) {
+fn serve(work: &Work) {
     loop {
-        for _ in 0..LOOKS {
-            if shared.waiting.load(Ordering::Relaxed) > 0 {
+        for _ in 0..work.looks {
+            if work.waiting.load(Ordering::Relaxed) > 0 {
                 break;
             }
             spin_loop();
         }
-        let mut state = shared.lock();
-        let (call, event) = loop {
-            if !state.is_running {
-                if let Some(next) = state.calls.pop_front() {
-                    break next;
-                }
-                if state.is_closed {
-                    return;
-                }
+        let mut state = work.lock();
+        let next = loop {
+            if let Some(next) = work.next(&mut state) {
+                break next;
+            }
+            if state.is_closed && !state.is_running {
+                return;
             }
             state.is_asleep = true;
-            state = shared.more.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = work.more.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.is_asleep = false;
         };
-        shared.waiting.store(state.calls.len(), Ordering::Relaxed);
-        state.is_running = true;
         drop(state);
-        let outcome = shared.run(&call);
-        // buffers are free before anybody hears that the call is over
-        drop(call);
-        event.finish(outcome);
-        shared.done();
+        work.serve(next);
     }
 }
 
 impl Drop for Queue {
     /// Runs what is in the queue, then ends.
     fn drop(&mut self) {
-        self.shared.lock().is_closed = true;
-        self.shared.more.notify_one();
+        self.work.lock().is_closed = true;
+        self.work.more.notify_one();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

@@ -19,7 +19,7 @@ unsafe extern "C" {
     static __dso_handle: u8;
 }
 
-/// The loads that have asked for [`register`], by the start of their image, which is their `__dso_handle`.
+/// The loads that have asked for [`register`], by their `__dso_handle`.
 static LOADS: RwLock<BTreeMap<u64, Weak<Parts>>> = RwLock::new(BTreeMap::new());
 
 /// What stands for the functions of this name by which code registers destructors: the C library's, and the one of the Itanium C++
@@ -32,7 +32,7 @@ pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
 /// Makes a load known that may register destructors.
 pub(crate) fn enter(parts: &Arc<Parts>) {
     let mut loads = LOADS.write().unwrap_or_else(PoisonError::into_inner);
-    loads.insert(parts.memory.address(), Arc::downgrade(parts));
+    loads.insert(parts.calls.handle(), Arc::downgrade(parts));
 }
 
 /// Forgets a load that is about to go.

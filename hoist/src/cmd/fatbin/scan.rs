@@ -238,16 +238,11 @@ fn scan(path: &Path) -> (Vec<Covered>, Vec<anyhow::Error>) {
 /// What a file that is no wheel holds.
 fn one(label: String, file: &Mapped) -> (Vec<Covered>, Vec<anyhow::Error>) {
     let mut covered = Covered { file: label, ..Covered::default() };
-    let result = regions(file, |region| {
-        covered.add(&region);
-        Ok(())
-    });
-    let errors = match result {
-        Ok(errors) => errors.into_iter().map(anyhow::Error::new).collect(),
-        Err(error) => vec![error],
-    };
+    let (rows, errors) = regions(file);
+    rows.iter().for_each(|region| covered.add(region));
     // A file that cannot be read as what it seems to be is only of interest if it holds something.
-    let errors = errors.into_iter().map(|error| error.context(covered.file.clone())).collect();
+    let context = |error| anyhow::Error::new(error).context(covered.file.clone());
+    let errors = errors.into_iter().map(context).collect();
     (if covered.regions == 0 { Vec::new() } else { vec![covered] }, errors)
 }
 

@@ -1,0 +1,238 @@
+//! A GPU as a device: memory, queues, programs.
+
+use std::sync::Arc;
+
+use exec_core::{
+    Allocator as _, Buffer, Device, DeviceId, Error as CoreError, Kind, Limits, LruAllocator,
+    MemoryInfo, Signature, Spec, View,
+};
+
+use crate::context::Context;
+use crate::driver::Driver;
+use crate::error::Error;
+use crate::loaded::{Loader, NvImage};
+use crate::memory::{MemoryKind, NvAllocator};
+use crate::program::NvProgram;
+use crate::properties::Properties;
+use crate::queue::NvQueue;
+use crate::stream::Stream;
+
+/// How an [`NvDevice`] is to be.
+#[derive(Clone, Copy, Debug)]
+pub struct NvOptions {
+    /// The kind of memory that its allocator gives out.
+    pub memory: MemoryKind,
+    /// How much freed memory is kept for reuse.
+    pub keep: Limits,
+    /// Who puts code into the device's memory.
+    pub loader: Loader,
+}
+
+impl Default for NvOptions {
+    /// Plain device memory, at most 8 GiB of it kept; code loaded by the driver.
+    fn default() -> Self {
+        let keep = Limits { bytes: 8 << 30, number: 4096 };
+        Self { memory: MemoryKind::Device, keep, loader: Loader::Driver }
+    }
+}
+
+/// A GPU. Clones are the same device.
+#[derive(Clone, Debug)]
+pub struct NvDevice(pub(crate) Arc<Shared>);
+
+/// What the device and its programs share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    // first, so that nothing runs any more when the rest goes
+    pub(crate) queue: NvQueue,
+    pub(crate) allocator: Arc<LruAllocator<NvAllocator>>,
+    pub(crate) context: Arc<Context>,
+    pub(crate) properties: Properties,
+    loader: Loader,
+    keep: Limits,
+}
+
+impl NvDevice {
+    /// The device of this number, as the driver counts them from 0.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`], [`Error::NoSuchDevice`]; what the driver says.
+    pub fn open(driver: &Arc<Driver>, ordinal: u32, options: NvOptions) -> Result<Self, Error> {
+        let context = Context::retain(driver, ordinal)?;
+        let properties = Properties::of(&context)?;
+        let stream = Arc::new(Stream::new(&context)?);
+        let allocator = NvAllocator::new(Arc::clone(&context), Arc::clone(&stream), options.memory);
+        Ok(Self(Arc::new(Shared {
+            queue: NvQueue::new(stream),
+            allocator: Arc::new(LruAllocator::new(allocator, options.keep)),
+            context,
+            properties,
+            loader: options.loader,
+            keep: options.keep,
+        })))
+    }
+
+    /// What it is, and what it can do.
+    #[must_use]
+    pub fn properties(&self) -> &Properties {
+        &self.0.properties
+    }
+
+    /// The device as `fatbin` chooses code for it.
+    #[must_use]
+    pub fn target(&self) -> fatbin::Device {
+        fatbin::Device { sm: self.0.properties.sm, driver: self.0.properties.driver }
+    }
+
+    /// The driver.
+    #[must_use]
+    pub fn driver(&self) -> &Arc<Driver> {
+        self.0.context.driver()
+    }
+
+    /// The queue that calls go to if they name no other.
+    #[must_use]
+    pub fn queue(&self) -> &NvQueue {
+        &self.0.queue
+    }
+
+    /// Another queue.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn new_queue(&self) -> Result<NvQueue, Error> {
+        Ok(NvQueue::new(Arc::new(Stream::new(&self.0.context)?)))
+    }
+
+    /// An allocator for memory of another kind, beside the device's own.
+    #[must_use]
+    pub fn allocator_of(&self, kind: MemoryKind) -> Arc<LruAllocator<NvAllocator>> {
+        let stream = Arc::clone(self.0.queue.stream());
+        let allocator = NvAllocator::new(Arc::clone(&self.0.context), stream, kind);
+        Arc::new(LruAllocator::new(allocator, self.0.keep))
+    }
+
+    /// Copies between views of one size, on this device or from one GPU to another, without the host.
+    ///
+    /// # Errors
+    /// [`Error::Core`] with what is wrong with the views; what the driver says.
+    pub fn copy(
+        from: &View<LruAllocator<NvAllocator>>,
+        to: &View<LruAllocator<NvAllocator>>,
+    ) -> Result<(), Error> {
+        if from.size() != to.size() {
+            return Err(CoreError::Sizes { from: from.size(), to: to.size() }.into());
+        }
+        let size = usize::try_from(from.size())
+            .map_err(|_| CoreError::OutOfMemory { size: from.size() })?;
+        let (from, to) = (from.hold()?, to.hold()?);
+        let gone = || Error::from(CoreError::Freed);
+        let source = Context::of(from.device()).ok_or_else(gone)?;
+        let target = Context::of(to.device()).ok_or_else(gone)?;
+        // SAFETY: both are held, and so large; the driver waits for what runs in either context before.
+        target.run(|driver| unsafe {
+            if source.id() == target.id() {
+                driver.cuMemcpyDtoD_v2(to.address(), from.address(), size)?;
+                // the host does not wait for copies on one device
+                return driver.cuCtxSynchronize();
+            }
+            driver.cuMemcpyPeer(
+                to.address(),
+                target.handle(),
+                from.address(),
+                source.handle(),
+                size,
+            )?;
+            driver.cuCtxSynchronize()
+        })
+    }
+
+    /// Loads the code of `bytes` that is for this device, by the loader of choice. Of files with code in many places, a
+    /// kernel's code is loaded when a program is made of it.
+    ///
+    /// # Errors
+    /// As [`Image::find`](crate::Image::find); what the driver says.
+    pub fn load_with(&self, bytes: &[u8], loader: Loader) -> Result<Arc<NvImage>, Error> {
+        NvImage::load(self, bytes, loader).map(Arc::new)
+    }
+
+    /// The kernel `name` of an image, to be called with what the image says that it takes.
+    ///
+    /// # Errors
+    /// [`Error::NoKernel`]; what the driver says.
+    pub fn kernel(&self, image: &Arc<NvImage>, name: &str) -> Result<NvProgram, Error> {
+        NvProgram::new(self, image, name, None)
+    }
+}
+
+impl Device for NvDevice {
+    type Allocator = LruAllocator<NvAllocator>;
+    type Image = NvImage;
+    type Program = NvProgram;
+
+    fn id(&self) -> DeviceId {
+        self.0.allocator.device()
+    }
+
+    fn name(&self) -> String {
+        self.0.properties.name.clone()
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Gpu
+    }
+
+    fn memory(&self) -> Result<MemoryInfo, CoreError> {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: the places are ours.
+        let ask =
+            |driver: &Driver| unsafe { driver.cuMemGetInfo_v2(&raw mut free, &raw mut total) };
+        self.0.context.run(ask)?;
+        let kept = self.0.allocator.figures().held;
+        Ok(MemoryInfo { total: total as u64, available: (free as u64).saturating_add(kept) })
+    }
+
+    fn allocator(&self) -> &Arc<Self::Allocator> {
+        &self.0.allocator
+    }
+
+    fn load(&self, image: &[u8]) -> Result<Arc<NvImage>, CoreError> {
+        self.0.context.sticky().check()?;
+        let load = self.load_with(image, self.0.loader);
+        load.map_err(|error| CoreError::Load(Arc::new(error)))
+    }
+
+    fn program(
+        &self,
+        image: &Arc<NvImage>,
+        name: &str,
+        signature: Option<Signature>,
+    ) -> Result<NvProgram, CoreError> {
+        self.0.context.sticky().check()?;
+        let program = NvProgram::new(self, image, name, signature);
+        program.map_err(|error| match error {
+            Error::Core(error) => error,
+            error => CoreError::NoFunction { name: name.into(), cause: Arc::new(error) },
+        })
+    }
+
+    fn synchronize(&self) -> Result<(), CoreError> {
+        self.0.context.sticky().check()?;
+        Ok(self.0.queue.synchronize()?)
+    }
+
+    fn fault(&self) -> Option<CoreError> {
+        self.0.context.sticky().get()
+    }
+
+    /// All memory and code on the device is gone after an error of a kernel: buffers of before can be dropped, but not used.
+    fn reset(&self) -> Option<CoreError> {
+        let _ = self.0.queue.synchronize();
+        self.0.context.reset()
+    }
+
+    fn buffer(&self, size: u64, spec: Spec) -> Result<Buffer<Self::Allocator>, CoreError> {
+        self.0.context.sticky().check()?;
+        Buffer::new(&self.0.allocator, size, spec)
+    }
+}

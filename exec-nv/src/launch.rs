@@ -1,0 +1,338 @@
+//! How a kernel is launched, and whether that can be: before the driver is asked.
+
+use core::fmt;
+
+use nvinfo::{Resources, occupancy};
+
+use crate::properties::Properties;
+
+/// How often a kernel runs, and what its blocks have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NvLaunch {
+    /// Blocks, by dimension.
+    pub grid: [u32; 3],
+    /// Threads of a block, by dimension.
+    pub block: [u32; 3],
+    /// Bytes of shared memory of a block beside what the kernel declares.
+    pub dynamic_shared: u32,
+    /// Blocks of a cluster, by dimension.
+    pub cluster: Option<[u32; 3]>,
+    /// Whether all blocks run at the same time, so that they can wait for each other.
+    pub cooperative: bool,
+    /// Whether to wait until it is done, and say how long it took.
+    pub wait: bool,
+}
+
+impl NvLaunch {
+    /// So many blocks of so many threads, in one dimension.
+    #[must_use]
+    pub const fn new(grid: u32, block: u32) -> Self {
+        Self {
+            grid: [grid, 1, 1],
+            block: [block, 1, 1],
+            dynamic_shared: 0,
+            cluster: None,
+            cooperative: false,
+            wait: false,
+        }
+    }
+
+    /// Threads of a block.
+    #[must_use]
+    pub const fn threads(&self) -> u64 {
+        product(self.block)
+    }
+
+    /// Blocks of the grid.
+    #[must_use]
+    pub const fn blocks(&self) -> u64 {
+        product(self.grid)
+    }
+}
+
+const fn product([x, y, z]: [u32; 3]) -> u64 {
+    (x as u64).saturating_mul(y as u64).saturating_mul(z as u64)
+}
+
+/// Why a launch cannot be. Nothing was launched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LaunchError {
+    /// A grid or block dimension is 0 or too large.
+    Dimension {
+        /// `grid` or `block`.
+        what: &'static str,
+        /// What was asked for.
+        found: [u32; 3],
+        /// The most that the device has.
+        limit: [u32; 3],
+    },
+    /// A block has too many threads.
+    Threads {
+        /// Threads asked for.
+        found: u64,
+        /// The most that can be.
+        limit: u64,
+        /// What sets the limit: `the device`, `the kernel`, `its registers`.
+        by: &'static str,
+    },
+    /// The kernel takes blocks of one form only.
+    Block {
+        /// What was asked for.
+        found: [u32; 3],
+        /// The form.
+        expected: [u32; 3],
+    },
+    /// A block would take more shared memory than there is.
+    Shared {
+        /// Bytes that the kernel declares.
+        declared: u64,
+        /// Bytes that the launch adds.
+        dynamic: u64,
+        /// Bytes that a block may have.
+        limit: u64,
+    },
+    /// The device has no clusters.
+    NoClusters,
+    /// The kernel takes clusters of one form only, and the launch has another or none.
+    Cluster {
+        /// What was asked for.
+        found: Option<[u32; 3]>,
+        /// The form.
+        expected: [u32; 3],
+    },
+    /// The kernel must be launched in clusters.
+    ClusterNeeded,
+    /// A cluster has more blocks than can be.
+    ClusterSize {
+        /// Blocks asked for.
+        found: u64,
+        /// The most that can be.
+        limit: u64,
+    },
+    /// The grid cannot be divided into clusters.
+    ClusterGrid {
+        /// The grid.
+        grid: [u32; 3],
+        /// The cluster.
+        cluster: [u32; 3],
+    },
+    /// The device has no cooperative launches.
+    NoCooperation,
+    /// Not all blocks can run at the same time.
+    Cooperation {
+        /// Blocks asked for.
+        found: u64,
+        /// The most that can run.
+        limit: u64,
+    },
+    /// There are too many or too few arguments.
+    ArgumentCount {
+        /// Number of the kernel's parameters.
+        expected: usize,
+        /// Number of arguments.
+        found: usize,
+    },
+    /// An argument has another size than the parameter.
+    ArgumentSize {
+        /// Its index.
+        index: usize,
+        /// Bytes of the parameter.
+        expected: u32,
+        /// Bytes of the argument.
+        found: usize,
+    },
+}
+
+/// Blocks of a cluster that every device with clusters has.
+const PORTABLE_CLUSTER: u64 = 8;
+/// Blocks of a cluster that a kernel can be allowed to have (`CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`).
+const LARGEST_CLUSTER: u64 = 16;
+
+impl NvLaunch {
+    /// Whether the device can launch a kernel of these needs so. `None` for a kernel whose needs are not known.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn check(
+        &self,
+        device: &Properties,
+        kernel: Option<&Resources>,
+    ) -> Result<(), LaunchError> {
+        dimension("grid", self.grid, device.max_grid)?;
+        dimension("block", self.block, device.max_block)?;
+        let found = self.threads();
+        threads(found, device.max_threads.into(), "the device")?;
+        if let Some(kernel) = kernel {
+            self.check_block(device, kernel)?;
+        }
+        let declared = kernel.map_or(0, |kernel| kernel.shared);
+        let limit = u64::from(device.shared_opt_in.max(device.shared));
+        let dynamic = u64::from(self.dynamic_shared);
+        if declared.saturating_add(dynamic) > limit {
+            return Err(LaunchError::Shared { declared, dynamic, limit });
+        }
+        self.check_cluster(device, kernel)?;
+        self.check_cooperation(device, kernel)
+    }
+
+    fn check_block(&self, device: &Properties, kernel: &Resources) -> Result<(), LaunchError> {
+        if let Some(expected) = kernel.required_threads
+            && expected != self.block
+        {
+            return Err(LaunchError::Block { found: self.block, expected });
+        }
+        let found = self.threads();
+        if let Some(most) = kernel.max_threads {
+            threads(found, product(most), "the kernel")?;
+        }
+        // registers go to warps of 32 threads in pieces of 256
+        let warp = u64::from(kernel.registers.unwrap_or(0)).saturating_mul(32);
+        if let Some(per_warp) = warp.checked_next_multiple_of(256).filter(|&size| size > 0) {
+            let warps = u64::from(device.max_registers).checked_div(per_warp).unwrap_or(0);
+            threads(found, warps.saturating_mul(32), "its registers")?;
+        }
+        Ok(())
+    }
+
+    fn check_cluster(
+        &self,
+        device: &Properties,
+        kernel: Option<&Resources>,
+    ) -> Result<(), LaunchError> {
+        let fixed = kernel.and_then(|kernel| kernel.cluster);
+        match (fixed, self.cluster) {
+            // a cluster of zeros says that the launch has one
+            (Some(expected), Some(found)) if product(expected) > 0 && expected != found => {
+                return Err(LaunchError::Cluster { found: Some(found), expected });
+            }
+            _ => {}
+        }
+        let fixed = fixed.filter(|&fixed| product(fixed) > 0);
+        let Some(cluster) = self.cluster.or(fixed) else {
+            return match kernel {
+                Some(kernel) if kernel.explicit_cluster => Err(LaunchError::ClusterNeeded),
+                _ => Ok(()),
+            };
+        };
+        if !device.cluster_launch {
+            return Err(LaunchError::NoClusters);
+        }
+        let found = product(cluster);
+        let most = kernel.and_then(|kernel| kernel.max_cluster_rank).filter(|&most| most > 0);
+        let limit = most.map_or(LARGEST_CLUSTER, u64::from).min(LARGEST_CLUSTER);
+        if found == 0 || found > limit {
+            return Err(LaunchError::ClusterSize { found, limit });
+        }
+        let divides = self.grid.iter().zip(cluster).all(|(grid, by)| grid.is_multiple_of(by));
+        if !divides && !kernel.is_some_and(|kernel| kernel.blocks_are_clusters) {
+            return Err(LaunchError::ClusterGrid { grid: self.grid, cluster });
+        }
+        Ok(())
+    }
+
+    fn check_cooperation(
+        &self,
+        device: &Properties,
+        kernel: Option<&Resources>,
+    ) -> Result<(), LaunchError> {
+        if !self.cooperative {
+            return Ok(());
+        }
+        if !device.cooperative_launch {
+            return Err(LaunchError::NoCooperation);
+        }
+        let (Some(kernel), Some(limits)) = (kernel, occupancy::limits(device.sm)) else {
+            return Ok(());
+        };
+        let demand = kernel.demand(self.threads() as u32, self.dynamic_shared.into());
+        let per_sm = u64::from(limits.occupancy(&demand).blocks);
+        let limit = per_sm.saturating_mul(device.sm_count.into());
+        let found = self.blocks();
+        if found > limit {
+            return Err(LaunchError::Cooperation { found, limit });
+        }
+        Ok(())
+    }
+
+    /// Whether the kernel must be allowed to have clusters of more than 8 blocks.
+    pub(crate) const fn is_beyond_portable(&self) -> bool {
+        match self.cluster {
+            Some(cluster) => product(cluster) > PORTABLE_CLUSTER,
+            None => false,
+        }
+    }
+}
+
+fn dimension(what: &'static str, found: [u32; 3], limit: [u32; 3]) -> Result<(), LaunchError> {
+    if found.iter().zip(limit).all(|(&found, limit)| (1..=limit).contains(&found)) {
+        Ok(())
+    } else {
+        Err(LaunchError::Dimension { what, found, limit })
+    }
+}
+
+const fn threads(found: u64, limit: u64, by: &'static str) -> Result<(), LaunchError> {
+    if found <= limit { Ok(()) } else { Err(LaunchError::Threads { found, limit, by }) }
+}
+
+/// `4x2x1`.
+struct Form([u32; 3]);
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.0;
+        write!(f, "{x}x{y}x{z}")
+    }
+}
+
+impl fmt::Display for LaunchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dimension { what, found, limit } => {
+                write!(f, "a {what} of {}, where 1x1x1 to {} can be", Form(*found), Form(*limit))
+            }
+            Self::Threads { found, limit, by } => {
+                write!(f, "{found} threads in a block, where {by} allows {limit}")
+            }
+            Self::Block { found, expected } => {
+                write!(f, "a block of {}, where the kernel takes {}", Form(*found), Form(*expected))
+            }
+            Self::Shared { declared, dynamic, limit } => write!(
+                f,
+                "{declared} and {dynamic} bytes of shared memory for a block, where {limit} can be"
+            ),
+            Self::NoClusters => f.write_str("the device has no clusters"),
+            Self::Cluster { found: Some(found), expected } => {
+                write!(
+                    f,
+                    "a cluster of {}, where the kernel takes {}",
+                    Form(*found),
+                    Form(*expected)
+                )
+            }
+            Self::Cluster { found: None, expected } => {
+                write!(f, "no cluster, where the kernel takes {}", Form(*expected))
+            }
+            Self::ClusterNeeded => f.write_str("the kernel must be launched in clusters"),
+            Self::ClusterSize { found, limit } => {
+                write!(f, "a cluster of {found} blocks, where 1 to {limit} can be")
+            }
+            Self::ClusterGrid { grid, cluster } => {
+                write!(f, "a grid of {} has no whole clusters of {}", Form(*grid), Form(*cluster))
+            }
+            Self::NoCooperation => f.write_str("the device has no cooperative launches"),
+            Self::Cooperation { found, limit } => {
+                write!(f, "{found} blocks, where {limit} can run at the same time")
+            }
+            Self::ArgumentCount { expected, found } => {
+                write!(f, "{found} arguments, expected {expected}")
+            }
+            Self::ArgumentSize { index, expected, found } => {
+                write!(f, "argument {index} has {found} bytes, expected {expected}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for LaunchError {}

@@ -1,0 +1,238 @@
+//! Images on a device: loaded by the driver, or by us.
+
+use core::fmt;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use exec_core::{Buffer, LruAllocator, Spec};
+use nvinfo::Cubin;
+
+use crate::context::Context;
+use crate::device::NvDevice;
+use crate::error::Error;
+use crate::image::Image;
+use crate::kernel::Kernel;
+use crate::memory::NvAllocator;
+use crate::module::{Function, Module};
+use crate::own::{OwnError, Plan, shell};
+
+/// Who puts code into the device's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Loader {
+    /// The driver (`cuModuleLoadData`).
+    Driver,
+    /// This crate: [`own`](crate::own).
+    Own,
+}
+
+/// Code on a device, until this and all programs of it are dropped.
+pub struct NvImage {
+    context: Arc<Context>,
+    allocator: Arc<LruAllocator<NvAllocator>>,
+    target: fatbin::Device,
+    loader: Loader,
+    /// A file with code in many places, of which a kernel's is loaded when it is asked for.
+    file: Option<Box<[u8]>>,
+    parts: Mutex<Vec<Arc<Part>>>,
+}
+
+/// Code that was loaded at once.
+enum Part {
+    /// By the driver.
+    Driver { image: Image<'static>, module: Arc<Module> },
+    /// By us.
+    Own(OwnPart),
+}
+
+/// A cubin in memory of ours.
+struct OwnPart {
+    cubin: Box<[u8]>,
+    image: Vec<u8>,
+    memory: Buffer<LruAllocator<NvAllocator>>,
+    shells: Mutex<BTreeMap<String, Arc<Module>>>,
+}
+
+impl NvImage {
+    pub(crate) fn load(device: &NvDevice, bytes: &[u8], loader: Loader) -> Result<Self, Error> {
+        let target = device.target();
+        let one = is_one(bytes);
+        let mut loaded = Self {
+            context: Arc::clone(&device.0.context),
+            allocator: Arc::clone(&device.0.allocator),
+            target,
+            loader,
+            file: None,
+            parts: Mutex::default(),
+        };
+        if one {
+            let images = Image::find(bytes, target, None)?;
+            let parts = images.into_iter().map(|image| loaded.part(image));
+            loaded.parts = Mutex::new(parts.collect::<Result<_, _>>()?);
+        } else {
+            if fatbin::walk(bytes, fatbin::Search::default()).next().is_none() {
+                return Err(Error::NoCode);
+            }
+            loaded.file = Some(bytes.into());
+        }
+        Ok(loaded)
+    }
+
+    fn part(&self, image: Image<'_>) -> Result<Arc<Part>, Error> {
+        let part = match (self.loader, image) {
+            (Loader::Driver, image) => {
+                let module = Arc::new(Module::load(&self.context, &image)?);
+                Part::Driver { image: image.into_owned(), module }
+            }
+            (Loader::Own, Image::Cubin(cubin)) => Part::Own(self.own(cubin)?),
+            (Loader::Own, Image::Ptx(_)) => return Err(OwnError::Ptx.into()),
+        };
+        Ok(Arc::new(part))
+    }
+
+    /// Puts a cubin into memory of ours.
+    fn own(&self, cubin: Cow<'_, [u8]>) -> Result<OwnPart, Error> {
+        let plan = Plan::of(&cubin)?;
+        // never memory that held other code: what the device has cached of that is not known
+        let spec = Spec::new().aligned(plan.alignment().max(256)).not_kept();
+        let memory = Buffer::new(&self.allocator, plan.memory_size(), spec)?;
+        let image = plan.write(memory.address()?)?;
+        memory.copy_in(0, &image)?;
+        let cubin = cubin.into_owned().into_boxed_slice();
+        Ok(OwnPart { cubin, image, memory, shells: Mutex::default() })
+    }
+
+    /// The kernel `name`, ready to be launched, and what is known of it.
+    pub(crate) fn function(&self, name: &str) -> Result<(Function, Kernel), Error> {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kernels = Vec::new();
+        for part in &*parts {
+            match self.function_of(part, name) {
+                Err(Error::NoKernel { kernels: others, .. }) => kernels.extend(others),
+                outcome => return outcome,
+            }
+        }
+        let Some(file) = &self.file else {
+            return Err(Error::NoKernel { name: name.into(), kernels });
+        };
+        let found = Image::find(file, self.target, Some(name))?.into_iter().next();
+        let part = self.part(found.ok_or(Error::NoCode)?)?;
+        parts.push(Arc::clone(&part));
+        self.function_of(&part, name)
+    }
+
+    fn function_of(&self, part: &Part, name: &str) -> Result<(Function, Kernel), Error> {
+        match part {
+            Part::Driver { image: Image::Cubin(cubin), module } => {
+                let kernel = Kernel::of_cubin(&Cubin::parse(cubin)?, name)?;
+                Ok((Function::of(module, name)?, kernel))
+            }
+            Part::Driver { image: ptx @ Image::Ptx(_), module } => {
+                let kernels = ptx.kernels()?;
+                if !kernels.iter().any(|kernel| kernel == name) {
+                    return Err(Error::NoKernel { name: name.into(), kernels });
+                }
+                let function = Function::of(module, name)?;
+                let parameters = function.parameters()?;
+                let kernel = Kernel { name: name.into(), parameters, resources: None, sm: None };
+                Ok((function, kernel))
+            }
+            Part::Own(own) => {
+                let kernel = Kernel::of_cubin(&Cubin::parse(&own.cubin)?, name)?;
+                Ok((Function::of(&own.shell(&self.context, name)?, name)?, kernel))
+            }
+        }
+    }
+
+    /// The address of a variable on the device, and its size. Of an image that the own loader has loaded, constants are not
+    /// among them: [`set_constant`](Self::set_constant).
+    ///
+    /// # Errors
+    /// [`Error::NoVariable`]; what the driver says.
+    pub fn variable(&self, name: &str) -> Result<(u64, u64), Error> {
+        let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        for part in &*parts {
+            match &**part {
+                Part::Driver { module, .. } => match module.global(name) {
+                    // `CUDA_ERROR_NOT_FOUND`
+                    Err(Error::Driver { code: 500, .. }) => {}
+                    outcome => return outcome,
+                },
+                Part::Own(own) => {
+                    if let Some((offset, size)) = Plan::of(&own.cubin)?.variable(name) {
+                        let address = own.memory.address()?.saturating_add(offset);
+                        return Ok((address, size));
+                    }
+                }
+            }
+        }
+        Err(Error::NoVariable { name: name.into() })
+    }
+
+    /// Changes a constant, for all kernels of the image that programs were made of before.
+    ///
+    /// # Errors
+    /// [`Error::NoVariable`], [`Error::Core`] if there are more bytes than the constant has; what the driver says.
+    pub fn set_constant(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut modules = Vec::new();
+        for part in &*parts {
+            match &**part {
+                Part::Driver { module, .. } => modules.push(Arc::clone(module)),
+                Part::Own(own) => {
+                    let shells = own.shells.lock().unwrap_or_else(PoisonError::into_inner);
+                    modules.extend(shells.values().cloned());
+                }
+            }
+        }
+        let mut found = false;
+        for module in modules {
+            let (address, available) = match module.global(name) {
+                Err(Error::Driver { code: 500, .. }) => continue,
+                outcome => outcome?,
+            };
+            let size = bytes.len() as u64;
+            if size > available {
+                return Err(exec_core::Error::Outside { offset: 0, size, available }.into());
+            }
+            // SAFETY: so many bytes are there; the driver waits for what runs.
+            self.context.run(|driver| unsafe {
+                driver.cuMemcpyHtoD_v2(address, bytes.as_ptr().cast(), bytes.len())
+            })?;
+            found = true;
+        }
+        if found { Ok(()) } else { Err(Error::NoVariable { name: name.into() }) }
+    }
+}
+
+impl OwnPart {
+    /// The module that launches a kernel.
+    fn shell(&self, context: &Arc<Context>, name: &str) -> Result<Arc<Module>, Error> {
+        let mut shells = self.shells.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(module) = shells.get(name) {
+            return Ok(Arc::clone(module));
+        }
+        let shell = shell(&Plan::of(&self.cubin)?, &self.image, self.memory.address()?, name)?;
+        let module = Arc::new(Module::load(context, &Image::Cubin(Cow::Owned(shell)))?);
+        shells.insert(name.into(), Arc::clone(&module));
+        Ok(module)
+    }
+}
+
+/// Whether a file is code itself, not one that has code somewhere.
+fn is_one(bytes: &[u8]) -> bool {
+    const EM_CUDA: u16 = elf_core::names::EM_CUDA;
+    let elf = elf_core::File::parse(bytes).ok();
+    let is_container = [&b"\x50\xed\x55\xba"[..], b"\x10\xff\x10\xad"]
+        .iter()
+        .any(|magic| bytes.starts_with(magic));
+    elf.is_some_and(|file| file.header().machine == EM_CUDA)
+        || is_container
+        || fatbin::PtxHeader::parse(bytes).is_some()
+}
+
+impl fmt::Debug for NvImage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NvImage").field("loader", &self.loader).finish_non_exhaustive()
+    }
+}

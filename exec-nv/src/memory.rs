@@ -1,0 +1,262 @@
+//! A device's memory, and the host's that it can use.
+
+use core::ffi::c_void;
+use core::ptr;
+use std::sync::Arc;
+
+use exec_core::{Allocator, DeviceId, Error, Foreign, Spec};
+
+use crate::context::Context;
+use crate::error;
+use crate::stream::Stream;
+
+/// Where memory is, and who sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MemoryKind {
+    /// On the device (`cuMemAlloc`).
+    Device,
+    /// On the device, taken and given back in the order of the device's queue (`cuMemAllocAsync`).
+    StreamOrdered,
+    /// On the host, its pages fixed, seen by both (`cuMemHostAlloc`).
+    Pinned,
+    /// Wherever it was used last, seen by both (`cuMemAllocManaged`).
+    Managed,
+}
+
+/// Gives out memory that programs of a device can use, of one kind; what a [`Spec`] wants to be visible to the host is pinned,
+/// unless it is managed.
+#[derive(Debug)]
+pub struct NvAllocator {
+    context: Arc<Context>,
+    stream: Arc<Stream>,
+    kind: MemoryKind,
+}
+
+/// Memory from an [`NvAllocator`].
+#[derive(Debug)]
+pub struct NvMemory {
+    /// As the device sees it.
+    address: u64,
+    /// As the host sees it, or null.
+    host: *mut u8,
+    size: u64,
+    /// `None` if it is the caller's.
+    kind: Option<MemoryKind>,
+    generation: u64,
+}
+
+// SAFETY: the memory is owned, or as good as that by what `External` asks for; it is touched only where no other thread does.
+unsafe impl Send for NvMemory {}
+// SAFETY: as above.
+unsafe impl Sync for NvMemory {}
+
+/// `CU_MEM_ATTACH_GLOBAL`.
+const ATTACH_GLOBAL: u32 = 1;
+/// `CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP`.
+const PINNED: u32 = 1 | 2;
+/// `CU_MEMHOSTALLOC_WRITECOMBINED`.
+const WRITE_COMBINED: u32 = 4;
+/// `CUDA_ERROR_OUT_OF_MEMORY`.
+const OUT_OF_MEMORY: u32 = 2;
+
+impl NvAllocator {
+    pub(crate) const fn new(context: Arc<Context>, stream: Arc<Stream>, kind: MemoryKind) -> Self {
+        Self { context, stream, kind }
+    }
+
+    /// The kind of memory that it gives out.
+    #[must_use]
+    pub const fn kind(&self) -> MemoryKind {
+        self.kind
+    }
+
+    /// The memory itself: its address on the device and on the host.
+    fn take(&self, size: u64, kind: MemoryKind, spec: Spec) -> Result<(u64, *mut u8), Error> {
+        let bytes = usize::try_from(size).map_err(|_| Error::OutOfMemory { size })?;
+        let (mut address, mut host) = (0, ptr::null_mut::<c_void>());
+        let stream = self.stream.handle()?;
+        let outcome = self.context.run(|driver| {
+            // SAFETY: the places are ours.
+            unsafe {
+                match kind {
+                    MemoryKind::Device => driver.cuMemAlloc_v2(&raw mut address, bytes)?,
+                    MemoryKind::StreamOrdered => {
+                        driver.cuMemAllocAsync(&raw mut address, bytes, stream)?;
+                    }
+                    MemoryKind::Managed => {
+                        driver.cuMemAllocManaged(&raw mut address, bytes, ATTACH_GLOBAL)?;
+                        host = ptr::with_exposed_provenance_mut(address as usize);
+                    }
+                    MemoryKind::Pinned => {
+                        let cached = if spec.is_uncached() { WRITE_COMBINED } else { 0 };
+                        driver.cuMemHostAlloc(&raw mut host, bytes, PINNED | cached)?;
+                        let mapped = driver.cuMemHostGetDevicePointer_v2(&raw mut address, host, 0);
+                        if let Err(error) = mapped {
+                            let _ = driver.cuMemFreeHost(host);
+                            return Err(error);
+                        }
+                    }
+                }
+            }
+            Ok(())
+        });
+        match outcome {
+            Ok(()) => Ok((address, host.cast())),
+            Err(error::Error::Driver { code: OUT_OF_MEMORY, .. }) => {
+                Err(Error::OutOfMemory { size })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl NvMemory {
+    /// `size` bytes from `at`, if they are all inside: their address.
+    fn place(&self, at: u64, size: u64) -> Result<u64, Error> {
+        match at.checked_add(size) {
+            Some(end) if end <= self.size => Ok(self.address.wrapping_add(at)),
+            _ => Err(Error::Outside { offset: at, size, available: self.size }),
+        }
+    }
+}
+
+impl Allocator for NvAllocator {
+    type Memory = NvMemory;
+
+    fn device(&self) -> DeviceId {
+        self.context.id()
+    }
+
+    fn allocate(&self, size: u64, spec: Spec) -> Result<NvMemory, Error> {
+        if size == 0 {
+            return Err(Error::Empty);
+        }
+        let generation = self.context.generation();
+        let memory = match spec.external_memory() {
+            Some(external) => {
+                let address = external.address();
+                NvMemory { address, host: ptr::null_mut(), size, kind: None, generation }
+            }
+            None => {
+                let kind = match self.kind {
+                    MemoryKind::Device | MemoryKind::StreamOrdered if spec.is_host_visible() => {
+                        MemoryKind::Pinned
+                    }
+                    kind => kind,
+                };
+                let (address, host) = self.take(size, kind, spec)?;
+                NvMemory { address, host, size, kind: Some(kind), generation }
+            }
+        };
+        let outcome = if memory.address.is_multiple_of(spec.alignment()) {
+            // SAFETY: nobody else has the memory yet.
+            if spec.is_zeroed() { unsafe { self.zero(&memory, size) } } else { Ok(()) }
+        } else {
+            Err(Error::Alignment { alignment: spec.alignment() })
+        };
+        match outcome {
+            Ok(()) => Ok(memory),
+            Err(error) => {
+                // what went wrong first is what counts
+                let _ = self.release(memory);
+                Err(error)
+            }
+        }
+    }
+
+    fn release(&self, memory: NvMemory) -> Result<(), Error> {
+        let Some(kind) = memory.kind else { return Ok(()) };
+        let give_back = |driver: &crate::Driver| {
+            // SAFETY: it came from there, and is ours.
+            unsafe {
+                match kind {
+                    MemoryKind::Device | MemoryKind::Managed => driver.cuMemFree_v2(memory.address),
+                    MemoryKind::StreamOrdered => {
+                        driver.cuMemFreeAsync(memory.address, self.stream.handle()?)
+                    }
+                    MemoryKind::Pinned => driver.cuMemFreeHost(memory.host.cast()),
+                }
+            }
+        };
+        Ok(self.context.release(memory.generation, give_back)?)
+    }
+
+    fn address(&self, memory: &NvMemory) -> u64 {
+        memory.address
+    }
+
+    fn is_host(&self, memory: &NvMemory) -> bool {
+        !memory.host.is_null()
+    }
+
+    unsafe fn copy_in(&self, memory: &NvMemory, at: u64, from: &[u8]) -> Result<(), Error> {
+        let to = memory.place(at, from.len() as u64)?;
+        // SAFETY: inside of memory that nobody else uses; waits until `from` is read.
+        let copy = |driver: &crate::Driver| unsafe {
+            driver.cuMemcpyHtoD_v2(to, from.as_ptr().cast(), from.len())
+        };
+        Ok(self.context.run(copy)?)
+    }
+
+    unsafe fn copy_out(&self, memory: &NvMemory, at: u64, to: &mut [u8]) -> Result<(), Error> {
+        let from = memory.place(at, to.len() as u64)?;
+        // SAFETY: inside of memory that nobody writes; `to` is the caller's, and written when this returns.
+        let copy = |driver: &crate::Driver| unsafe {
+            driver.cuMemcpyDtoH_v2(to.as_mut_ptr().cast(), from, to.len())
+        };
+        Ok(self.context.run(copy)?)
+    }
+
+    unsafe fn zero(&self, memory: &NvMemory, size: u64) -> Result<(), Error> {
+        let address = memory.place(0, size)?;
+        let size = usize::try_from(size).map_err(|_| Error::OutOfMemory { size })?;
+        // SAFETY: inside of memory that nobody else uses.
+        Ok(self.context.run(|driver| unsafe { driver.cuMemsetD8_v2(address, 0, size) })?)
+    }
+
+    unsafe fn bytes<'m>(&self, memory: &'m NvMemory) -> Option<&'m [u8]> {
+        let size = usize::try_from(memory.size).ok().filter(|_| self.is_host(memory))?;
+        // SAFETY: the host has so many bytes there, and nobody writes them.
+        Some(unsafe { core::slice::from_raw_parts(memory.host, size) })
+    }
+
+    unsafe fn bytes_mut<'m>(&self, memory: &'m NvMemory) -> Option<&'m mut [u8]> {
+        let size = usize::try_from(memory.size).ok().filter(|_| self.is_host(memory))?;
+        // SAFETY: the host has so many bytes there, and nobody else uses them.
+        Some(unsafe { core::slice::from_raw_parts_mut(memory.host, size) })
+    }
+
+    /// Memory of the host is made fast in its place; that of another GPU is reached where the two can.
+    fn import(&self, memory: Foreign) -> Result<u64, Error> {
+        if let Some(peer) = Context::of(memory.device) {
+            return Ok(self.context.reach(&peer).map(|()| memory.address)?);
+        }
+        if !memory.is_host {
+            return Err(Error::Unsupported { what: "memory of that other device" });
+        }
+        let host = ptr::with_exposed_provenance_mut::<c_void>(memory.address as usize);
+        let size =
+            usize::try_from(memory.size).map_err(|_| Error::OutOfMemory { size: memory.size })?;
+        let mut address = 0;
+        let map = |driver: &crate::Driver| {
+            // SAFETY: the memory is there as long as the caller keeps it, which is until `forget`.
+            unsafe {
+                driver.cuMemHostRegister_v2(host, size, PINNED)?;
+                driver.cuMemHostGetDevicePointer_v2(&raw mut address, host, 0).inspect_err(|_| {
+                    let _ = driver.cuMemHostUnregister(host);
+                })
+            }
+        };
+        self.context.run(map)?;
+        Ok(address)
+    }
+
+    fn forget(&self, memory: Foreign, _address: u64) {
+        if Context::of(memory.device).is_none() && memory.is_host {
+            let host = ptr::with_exposed_provenance_mut::<c_void>(memory.address as usize);
+            // SAFETY: registered by `import`. There is nobody to tell of an error.
+            let _ =
+                self.context.enter().and_then(|driver| unsafe { driver.cuMemHostUnregister(host) });
+        }
+    }
+}

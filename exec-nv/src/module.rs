@@ -1,0 +1,196 @@
+//! Modules and functions of the driver.
+
+use core::ffi::{CStr, c_int, c_void};
+use core::ptr;
+use std::borrow::Cow;
+use std::ffi::CString;
+use std::sync::Arc;
+
+use cudarc::driver::sys::{CUfunction, CUfunction_attribute as Attribute, CUmodule};
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::image::Image;
+use crate::kernel::Parameter;
+
+/// Code that the driver has loaded, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Module {
+    context: Arc<Context>,
+    handle: CUmodule,
+    generation: u64,
+}
+
+// SAFETY: handles are good on every thread.
+unsafe impl Send for Module {}
+// SAFETY: as above.
+unsafe impl Sync for Module {}
+
+/// `CU_JIT_ERROR_LOG_BUFFER` and `CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES`.
+const ERROR_LOG: [u32; 2] = [5, 6];
+
+impl Module {
+    /// Loads a cubin or PTX. What the driver's compiler says of PTX is part of the error.
+    pub(crate) fn load(context: &Arc<Context>, image: &Image<'_>) -> Result<Self, Error> {
+        let mut handle = ptr::null_mut();
+        let bytes = match image {
+            Image::Cubin(bytes) => Cow::Borrowed(&**bytes),
+            // the driver looks for its end
+            Image::Ptx(text) => Cow::Owned([text, &[0][..]].concat()),
+        };
+        let image_start = bytes.as_ptr().cast();
+        let mut log = [0u8; 4096];
+        let mut options = ERROR_LOG;
+        let size = ptr::without_provenance_mut::<c_void>(log.len());
+        let mut values = [log.as_mut_ptr().cast::<c_void>(), size];
+        context
+            .run(|driver| {
+                // SAFETY: a whole cubin, whose header says how far it goes, or text that ends in NUL; the places are ours.
+                unsafe {
+                    driver.cuModuleLoadDataEx(
+                        &raw mut handle,
+                        image_start,
+                        2,
+                        options.as_mut_ptr(),
+                        values.as_mut_ptr(),
+                    )
+                }
+            })
+            .map_err(|error| with_log(error, &log))?;
+        Ok(Self { context: Arc::clone(context), handle, generation: context.generation() })
+    }
+
+    /// The address of a variable, and its size.
+    pub(crate) fn global(&self, name: &str) -> Result<(u64, u64), Error> {
+        let name = CString::new(name).map_err(|_| Error::Name)?;
+        let (mut address, mut size) = (0, 0);
+        // SAFETY: the places are ours, the module is there.
+        self.context.run(|driver| unsafe {
+            driver.cuModuleGetGlobal_v2(&raw mut address, &raw mut size, self.handle, name.as_ptr())
+        })?;
+        Ok((address, size as u64))
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        // SAFETY: ours, and nothing of it runs: queues keep what they run.
+        let unload = |driver: &crate::Driver| unsafe { driver.cuModuleUnload(self.handle) };
+        let _ = self.context.release(self.generation, unload);
+    }
+}
+
+/// Puts what the compiler said behind what the driver says.
+fn with_log(error: Error, log: &[u8]) -> Error {
+    let log = CStr::from_bytes_until_nul(log).unwrap_or_default().to_string_lossy();
+    match error {
+        Error::Driver { function, code, text } if !log.trim().is_empty() => {
+            Error::Driver { function, code, text: format!("{text}: {}", log.trim()) }
+        }
+        error => error,
+    }
+}
+
+/// A kernel of a module.
+#[derive(Debug)]
+pub(crate) struct Function {
+    module: Arc<Module>,
+    handle: CUfunction,
+}
+
+// SAFETY: as for `Module`.
+unsafe impl Send for Function {}
+// SAFETY: as above.
+unsafe impl Sync for Function {}
+
+/// What the driver says of a loaded kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FunctionAttributes {
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Static shared memory of a block, in bytes, with what the system has of it.
+    pub shared: u32,
+    /// Local memory of a thread, in bytes.
+    pub local: u32,
+    /// Constants of the program, in bytes.
+    pub constants: u32,
+    /// Threads of a block at most.
+    pub max_threads: u32,
+    /// Number of the architecture of its code.
+    pub binary_version: u32,
+    /// Number of the architecture of the PTX it was made of.
+    pub ptx_version: u32,
+}
+
+impl Function {
+    pub(crate) fn of(module: &Arc<Module>, name: &str) -> Result<Self, Error> {
+        let c_name = CString::new(name).map_err(|_| Error::Name)?;
+        let mut handle = ptr::null_mut();
+        // SAFETY: the place is ours, the module is there.
+        module.context.run(|driver| unsafe {
+            driver.cuModuleGetFunction(&raw mut handle, module.handle, c_name.as_ptr())
+        })?;
+        Ok(Self { module: Arc::clone(module), handle })
+    }
+
+    pub(crate) const fn handle(&self) -> CUfunction {
+        self.handle
+    }
+
+    /// Allows the kernel something, or sets it a limit.
+    pub(crate) fn set(&self, attribute: Attribute, value: u32) -> Result<(), Error> {
+        let value = c_int::try_from(value).unwrap_or(c_int::MAX);
+        // SAFETY: the function is there.
+        self.module.context.run(|driver| unsafe {
+            driver.cuFuncSetAttribute(self.handle, attribute as u32, value)
+        })
+    }
+
+    fn get(&self, attribute: Attribute) -> Result<u32, Error> {
+        let mut value: c_int = 0;
+        // SAFETY: the place is ours, the function is there.
+        self.module.context.run(|driver| unsafe {
+            driver.cuFuncGetAttribute(&raw mut value, attribute as u32, self.handle)
+        })?;
+        Ok(u32::try_from(value).unwrap_or(0))
+    }
+
+    pub(crate) fn attributes(&self) -> Result<FunctionAttributes, Error> {
+        Ok(FunctionAttributes {
+            registers: self.get(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+            shared: self.get(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+            local: self.get(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+            constants: self.get(Attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES)?,
+            max_threads: self.get(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+            binary_version: self.get(Attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION)?,
+            ptx_version: self.get(Attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION)?,
+        })
+    }
+
+    /// The parameters as the driver knows them; `None` if the driver is too old to say.
+    pub(crate) fn parameters(&self) -> Result<Option<Vec<Parameter>>, Error> {
+        let mut parameters = Vec::new();
+        loop {
+            let (mut offset, mut size) = (0, 0);
+            // SAFETY: the places are ours, the function is there.
+            let outcome = self.module.context.run(|driver| unsafe {
+                driver.cuFuncGetParamInfo(
+                    self.handle,
+                    parameters.len(),
+                    &raw mut offset,
+                    &raw mut size,
+                )
+            });
+            match outcome {
+                Ok(()) => parameters.push(Parameter {
+                    offset: u32::try_from(offset).unwrap_or(u32::MAX),
+                    size: u32::try_from(size).unwrap_or(u32::MAX),
+                }),
+                // `CUDA_ERROR_INVALID_VALUE`: there are no more
+                Err(Error::Driver { code: 1, .. }) => return Ok(Some(parameters)),
+                Err(Error::NoDriverFunction { .. }) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Kernels of an image, to be launched through a queue.
+
+use core::ffi::c_void;
+use core::ptr;
+use core::sync::atomic::{AtomicU32, Ordering};
+use core::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cudarc::driver::sys::{
+    CUfunction_attribute as FunctionAttribute, CUlaunchAttribute, CUlaunchAttributeID,
+    CUlaunchAttributeValue, CUlaunchAttributeValue_union__bindgen_ty_1 as ClusterForm,
+    CUlaunchConfig,
+};
+use exec_core::{
+    Allocator as _, Error as CoreError, Launch, LruAllocator, Program, Signature, Value, View,
+};
+
+use crate::arguments::{Argument, Block};
+use crate::device::{NvDevice, Shared};
+use crate::error::Error;
+use crate::kernel::Kernel;
+use crate::launch::NvLaunch;
+use crate::loaded::NvImage;
+use crate::memory::NvAllocator;
+use crate::module::{Function, FunctionAttributes};
+use crate::queue::NvQueue;
+use crate::stream::Event;
+
+/// A kernel that an [`NvDevice`] runs.
+#[derive(Debug)]
+pub struct NvProgram {
+    device: Arc<Shared>,
+    kernel: Kernel,
+    signature: Option<Signature>,
+    function: Arc<Function>,
+    /// The parameters of the latest launch: memory to be used again.
+    block: Mutex<Block>,
+    /// Dynamic shared memory that the driver was asked to allow.
+    allowed: AtomicU32,
+    /// Keeps the code.
+    _image: Arc<NvImage>,
+}
+
+/// Dynamic shared memory that needs no permission.
+const FREE_SHARED: u32 = 48 << 10;
+
+impl NvProgram {
+    pub(crate) fn new(
+        device: &NvDevice,
+        image: &Arc<NvImage>,
+        name: &str,
+        signature: Option<Signature>,
+    ) -> Result<Self, Error> {
+        let (function, kernel) = image.function(name)?;
+        Ok(Self {
+            device: Arc::clone(&device.0),
+            kernel,
+            signature,
+            function: Arc::new(function),
+            block: Mutex::default(),
+            allowed: AtomicU32::new(FREE_SHARED),
+            _image: Arc::clone(image),
+        })
+    }
+
+    /// What its image says of it.
+    #[must_use]
+    pub const fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// What the driver says of it.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn attributes(&self) -> Result<FunctionAttributes, Error> {
+        self.function.attributes()
+    }
+
+    /// What driver and image say differently: what, the driver's number, the image's. Empty if they agree.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn differences(&self) -> Result<Vec<(&'static str, u64, u64)>, Error> {
+        let Some(image) = &self.kernel.resources else { return Ok(Vec::new()) };
+        let driver = self.attributes()?;
+        let stack = image.stack.and_then(nvinfo::Stack::bytes);
+        let rows = [
+            ("registers", driver.registers.into(), image.registers.map(u64::from)),
+            ("shared memory", driver.shared.into(), Some(image.shared)),
+            ("local memory", driver.local.into(), stack.map(|stack| stack.max(image.local))),
+            ("architecture", driver.binary_version.into(), self.kernel.sm.map(u64::from)),
+        ];
+        let differ = |(what, driver, image): (_, u64, Option<u64>)| {
+            image.filter(|&image| image != driver).map(|image| (what, driver, image))
+        };
+        Ok(rows.into_iter().filter_map(differ).collect())
+    }
+
+    /// Puts a launch into a queue, behind what is there. Gives the time it took if the launch waits.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] and [`Error::Core`] before anything runs; what the driver says, of the kernel itself too if the launch
+    /// waits.
+    ///
+    /// # Safety
+    /// The kernel is sound to run with such arguments beside whatever else runs, and uses of the buffers no byte outside of the
+    /// views.
+    pub unsafe fn launch(
+        &self,
+        queue: &NvQueue,
+        arguments: &[Argument<'_>],
+        launch: &NvLaunch,
+    ) -> Result<Option<Duration>, Error> {
+        let context = queue.stream().context();
+        context.sticky().check()?;
+        launch.check(&self.device.properties, self.kernel.resources.as_ref())?;
+        self.allow(launch)?;
+        let expected = self.device.allocator.device();
+        let mut holds = Vec::with_capacity(arguments.len());
+        let mut block = self.block.lock().unwrap_or_else(PoisonError::into_inner);
+        block.fill(self.kernel.parameters.as_deref(), arguments, |view| {
+            let hold = view.hold()?;
+            if hold.device() != expected {
+                return Err(CoreError::OtherDevice { expected, found: hold.device() });
+            }
+            let address = hold.address();
+            holds.push(hold);
+            Ok(address)
+        })?;
+        let start = if launch.wait { Some(Event::record(queue.stream())?) } else { None };
+        // SAFETY: the block has what the kernel takes; the caller vouches for the kernel.
+        let started = unsafe { self.start(queue, block.pointers(), launch) };
+        drop(block);
+        context.note(started)?;
+        let kept = queue.keep(&self.function, holds);
+        let Some(start) = start else { return kept.map(|()| None) };
+        let end = Event::record(queue.stream())?;
+        end.wait()?;
+        queue.synchronize()?;
+        kept?;
+        end.since(&start).map(Some)
+    }
+
+    /// Asks the driver for what it does not allow of itself.
+    fn allow(&self, launch: &NvLaunch) -> Result<(), Error> {
+        if launch.dynamic_shared > self.allowed.load(Ordering::Relaxed) {
+            let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            self.function.set(attribute, launch.dynamic_shared)?;
+            self.allowed.store(launch.dynamic_shared, Ordering::Relaxed);
+        }
+        if launch.is_beyond_portable() {
+            let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+            self.function.set(attribute, 1)?;
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// As for [`launch`](Self::launch), with a pointer to each parameter.
+    unsafe fn start(
+        &self,
+        queue: &NvQueue,
+        parameters: *mut *mut c_void,
+        launch: &NvLaunch,
+    ) -> Result<(), Error> {
+        let driver = queue.stream().context().enter()?;
+        let (function, stream) = (self.function.handle(), queue.stream().handle()?);
+        let ([grid_x, grid_y, grid_z], [x, y, z]) = (launch.grid, launch.block);
+        let none = ptr::null_mut();
+        if !launch.cooperative && launch.cluster.is_none() {
+            // SAFETY: as the caller says.
+            return unsafe {
+                driver.cuLaunchKernel(
+                    function,
+                    grid_x,
+                    grid_y,
+                    grid_z,
+                    x,
+                    y,
+                    z,
+                    launch.dynamic_shared,
+                    stream,
+                    parameters,
+                    none,
+                )
+            };
+        }
+        let mut attributes = Vec::with_capacity(2);
+        if launch.cooperative {
+            let value = CUlaunchAttributeValue { cooperative: 1 };
+            let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+            attributes.push(CUlaunchAttribute { id, pad: [0; 4], value });
+        }
+        if let Some([x, y, z]) = launch.cluster {
+            let value = CUlaunchAttributeValue { clusterDim: ClusterForm { x, y, z } };
+            let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+            attributes.push(CUlaunchAttribute { id, pad: [0; 4], value });
+        }
+        let config = CUlaunchConfig {
+            gridDimX: grid_x,
+            gridDimY: grid_y,
+            gridDimZ: grid_z,
+            blockDimX: x,
+            blockDimY: y,
+            blockDimZ: z,
+            sharedMemBytes: launch.dynamic_shared,
+            hStream: stream,
+            attrs: attributes.as_mut_ptr(),
+            numAttrs: attributes.len() as u32,
+        };
+        // SAFETY: as the caller says.
+        unsafe { driver.cuLaunchKernelEx(&raw const config, function, parameters, none) }
+    }
+}
+
+impl Program for NvProgram {
+    type Allocator = LruAllocator<NvAllocator>;
+
+    fn name(&self) -> &str {
+        &self.kernel.name
+    }
+
+    fn signature(&self) -> Option<&Signature> {
+        self.signature.as_ref()
+    }
+
+    unsafe fn call(
+        &self,
+        buffers: &[&View<Self::Allocator>],
+        values: &[Value],
+        launch: Launch,
+    ) -> Result<Option<Duration>, CoreError> {
+        if let Some(signature) = &self.signature {
+            signature.check(buffers.iter().map(|view| view.size()), values)?;
+        }
+        let buffers = buffers.iter().map(|view| Argument::Buffer(view));
+        let arguments: Vec<_> =
+            buffers.chain(values.iter().map(|&value| Argument::Value(value))).collect();
+        let launch = NvLaunch {
+            grid: launch.grid,
+            block: launch.group,
+            wait: launch.wait,
+            ..NvLaunch::new(1, 1)
+        };
+        // SAFETY: as the caller says.
+        Ok(unsafe { self.launch(&self.device.queue, &arguments, &launch)? })
+    }
+}

@@ -1,0 +1,110 @@
+//! Calls in their order on a stream, with what they use.
+
+use core::fmt;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use exec_core::{Hold, LruAllocator};
+
+use crate::error::Error;
+use crate::memory::NvAllocator;
+use crate::module::Function;
+use crate::stream::{Event, Stream};
+
+/// What calls use, kept until they are done.
+#[derive(Default)]
+struct Used {
+    buffers: Vec<Hold<LruAllocator<NvAllocator>>>,
+    functions: Vec<Arc<Function>>,
+    calls: usize,
+}
+
+/// What is not known to be done yet.
+#[derive(Default)]
+struct Pending {
+    /// Marks, and what the calls before each use.
+    marked: VecDeque<(Event, Used)>,
+    latest: Used,
+}
+
+/// Calls that run in their order. Those of several queues run beside each other.
+pub struct NvQueue {
+    stream: Arc<Stream>,
+    pending: Mutex<Pending>,
+}
+
+/// Calls from one mark to the next: a mark takes about as long as a call.
+const CALLS: usize = 64;
+
+impl NvQueue {
+    pub(crate) fn new(stream: Arc<Stream>) -> Self {
+        Self { stream, pending: Mutex::default() }
+    }
+
+    pub(crate) const fn stream(&self) -> &Arc<Stream> {
+        &self.stream
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps what a call uses.
+    pub(crate) fn keep(
+        &self,
+        function: &Arc<Function>,
+        buffers: impl IntoIterator<Item = Hold<LruAllocator<NvAllocator>>>,
+    ) -> Result<(), Error> {
+        let mut pending = self.lock();
+        let used = &mut pending.latest;
+        used.buffers.extend(buffers);
+        // mostly the same one again
+        if !used.functions.last().is_some_and(|last| Arc::ptr_eq(last, function)) {
+            used.functions.push(Arc::clone(function));
+        }
+        used.calls = used.calls.saturating_add(1);
+        if used.calls < CALLS {
+            return Ok(());
+        }
+        let event = Event::record(&self.stream)?;
+        let used = core::mem::take(&mut pending.latest);
+        pending.marked.push_back((event, used));
+        while pending.marked.front().is_some_and(|(event, _)| event.is_reached()) {
+            pending.marked.pop_front();
+        }
+        Ok(())
+    }
+
+    /// Waits until all calls are done.
+    ///
+    /// # Errors
+    /// What the driver says, of a kernel that failed too.
+    pub fn synchronize(&self) -> Result<(), Error> {
+        let outcome = self.stream.synchronize();
+        // after an error nothing runs any more
+        let pending = core::mem::take(&mut *self.lock());
+        drop(pending);
+        outcome
+    }
+
+    /// Lets what comes after wait for all that is in `other` now.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn wait_for(&self, other: &Self) -> Result<(), Error> {
+        self.stream.wait_for(&Event::record(&other.stream)?)
+    }
+}
+
+impl Drop for NvQueue {
+    /// Waits: memory and code of what runs must stay.
+    fn drop(&mut self) {
+        let _ = self.synchronize();
+    }
+}
+
+impl fmt::Debug for NvQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NvQueue").field("stream", &self.stream).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,202 @@
+//! The own loader without a GPU: images and shells of real cubins, read back.
+#![cfg(feature = "driver")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use elf_core::Name;
+use exec_nv::Error;
+use exec_nv::own::{ENTRY_SIZE, OwnError, Plan, entry, shell};
+use nvinfo::{Cubin, Resources, Stage};
+
+const BASE: u64 = 0x7f12_3400_0000;
+
+/// The cubins among the fixtures that are linked, for architectures the own loader knows.
+fn cubins() -> Vec<(PathBuf, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/cuda");
+    let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    let mut cubins: Vec<_> = files
+        .filter(|path| path.extension().is_some_and(|extension| extension == "cubin"))
+        .map(|path| (path.clone(), std::fs::read(path).unwrap()))
+        .filter(|(_, bytes)| {
+            let cubin = Cubin::parse(bytes).unwrap();
+            cubin.target().stage == Stage::Linked && cubin.target().sm.unwrap() >= 70
+        })
+        .collect();
+    cubins.sort();
+    assert!(cubins.len() >= 10, "only {}", cubins.len());
+    cubins
+}
+
+fn kernels(cubin: &Cubin<'_>) -> Vec<String> {
+    cubin.kernels().map(|kernel| kernel.name().to_string()).collect()
+}
+
+fn needs(cubin: &Cubin<'_>, kernel: &str) -> Resources {
+    cubin.kernel(Name(kernel.as_bytes())).unwrap().resources().unwrap()
+}
+
+/// Calls `check` with every shell: path, kernel, the kernel's cubin, the image, the shell.
+fn each_shell(mut check: impl FnMut(&Path, &str, &Cubin<'_>, &Plan<'_>, &[u8], &[u8])) -> usize {
+    let mut count = 0;
+    for (path, bytes) in cubins() {
+        let cubin = Cubin::parse(&bytes).unwrap();
+        let plan = Plan::of(&bytes).unwrap();
+        let image = plan.write(BASE).unwrap();
+        for kernel in kernels(&cubin) {
+            let shell = match shell(&plan, &image, BASE, &kernel) {
+                Ok(shell) => shell,
+                Err(Error::Own(OwnError::Textures { .. })) => {
+                    assert!(path.display().to_string().contains("textures"));
+                    continue;
+                }
+                Err(Error::Own(OwnError::Undefined { symbol, .. })) if symbol == "vprintf" => {
+                    assert_eq!(kernel, "undefined");
+                    continue;
+                }
+                Err(error) => panic!("{}: {kernel}: {error}", path.display()),
+            };
+            check(&path, &kernel, &cubin, &plan, &image, &shell);
+            count += 1;
+        }
+    }
+    count
+}
+
+#[test]
+fn a_shell_asks_for_what_its_kernel_asks_for() {
+    let count = each_shell(|path, kernel, cubin, plan, image, shell| {
+        let label = format!("{}: {kernel}", path.display());
+        let ours = Cubin::parse(shell).unwrap();
+        assert_eq!(kernels(&ours), [kernel], "{label}");
+        assert_eq!(ours.target(), cubin.target(), "{label}");
+        let (mut expected, found) = (needs(cubin, kernel), needs(&ours, kernel));
+        expected.code_size = ENTRY_SIZE as u64;
+        assert_eq!(found, expected, "{label}");
+        let parameters = |cubin: &Cubin<'_>| {
+            let kernel = cubin.kernel(Name(kernel.as_bytes())).unwrap();
+            kernel.parameters().unwrap().map(Result::unwrap).collect::<Vec<_>>()
+        };
+        assert_eq!(parameters(&ours), parameters(cubin), "{label}");
+        // the code goes on where the kernel is
+        let function = cubin.kernel(Name(kernel.as_bytes())).unwrap();
+        let place = plan.section(function.section()).unwrap() + function.symbol().value;
+        let code = ours.kernel(Name(kernel.as_bytes())).unwrap().code().unwrap();
+        assert_eq!(code, entry(BASE + place), "{label}");
+        // constants are those of the image
+        let text = function.section();
+        for bank in
+            cubin.constant_banks().filter(|bank| bank.owner.is_none_or(|owner| owner == text))
+        {
+            let header = ours.file().section(bank.section).unwrap();
+            let start = plan.section(bank.section).unwrap() as usize;
+            let bytes = ours.file().section_data(&header).unwrap();
+            assert_eq!(bytes, &image[start..start + bytes.len()], "{label}: bank {}", bank.bank);
+        }
+        // nothing of the others
+        let size = ours.file().sections().iter().filter(|one| one.flags.bits() & 4 != 0).count();
+        assert_eq!(size, 1, "{label}: sections of code");
+    });
+    assert!(count >= 50, "{count} shells");
+}
+
+/// A tool of the CUDA toolkit, if it is on this machine.
+fn tool(name: &str) -> Option<Command> {
+    let home = std::env::var_os("CUDA_HOME").map(|home| Path::new(&home).join("bin").join(name));
+    let path = home.filter(|path| path.exists()).unwrap_or_else(|| name.into());
+    Command::new(&path).arg("--version").output().ok().map(|_| Command::new(path))
+}
+
+#[test]
+fn nvdisasm_and_cuobjdump_read_shells() {
+    let tools = ["nvdisasm", "cuobjdump"];
+    if tools.iter().any(|name| tool(name).is_none()) {
+        println!("skipped: nvdisasm_and_cuobjdump_read_shells: needs nvdisasm and cuobjdump");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shell.cubin");
+    each_shell(|path, kernel, _, _, _, shell| {
+        let label = format!("{}: {kernel}", path.display());
+        std::fs::write(&file, shell).unwrap();
+        let run = |name: &str, options: &[&str]| {
+            let output = tool(name).unwrap().args(options).arg(&file).output().unwrap();
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{label}: {name}: {complaint}{text}");
+            text
+        };
+        let code = run("nvdisasm", &["-c"]);
+        let instructions = ["MOV R2, ", "MOV R3, ", "CALL.ABS.NOINC R2", "EXIT", "BRA "];
+        let mut rest = code.as_str();
+        for instruction in instructions {
+            let at =
+                rest.find(instruction).unwrap_or_else(|| panic!("{label}: {instruction}: {code}"));
+            rest = &rest[at..];
+        }
+        let listed = run("cuobjdump", &["-elf"]);
+        assert!(listed.contains(&format!(".text.{kernel}")), "{label}: {listed}");
+    });
+}
+
+#[test]
+fn an_image_moves_by_its_base_alone() {
+    for (path, bytes) in cubins() {
+        let plan = Plan::of(&bytes).unwrap();
+        let (one, other) = (plan.write(BASE).unwrap(), plan.write(BASE + 0x1_0000_0000).unwrap());
+        assert_eq!(one, plan.write(BASE).unwrap());
+        // what differs are parts of addresses: never more than the relocations can fill
+        let differ = one.iter().zip(&other).filter(|(one, other)| one != other).count();
+        let cubin = Cubin::parse(&bytes).unwrap();
+        let relocations: usize = cubin
+            .file()
+            .sections()
+            .iter()
+            .filter_map(|section| cubin.file().relocations(&section).unwrap())
+            .map(|rows| rows.len())
+            .sum();
+        assert!(differ <= relocations * 8, "{}: {differ} of {relocations}", path.display());
+    }
+}
+
+#[test]
+fn what_only_the_driver_knows_is_refused_by_name() {
+    let old = std::fs::read(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/cuda/kernels-11.8-sm_61.cubin"),
+    );
+    assert_eq!(
+        Plan::of(&old.unwrap()).unwrap_err().to_string(),
+        "own loader: code for sm_61, where the own loader begins with sm_70"
+    );
+}
+
+#[test]
+fn damaged_cubins_are_errors() {
+    let of_kernels = |(path, _): &(PathBuf, _)| path.ends_with("kernels-13.5-sm_80.cubin");
+    let (_, bytes) = cubins().into_iter().find(of_kernels).unwrap();
+    let cubin = Cubin::parse(&bytes).unwrap();
+    let kernel = kernels(&cubin).swap_remove(0);
+    let load = |bytes: &[u8]| -> Result<Vec<u8>, Error> {
+        let plan = Plan::of(bytes)?;
+        // a changed size may be anything: no image of it is needed to see that nothing panics
+        if plan.memory_size() > 1 << 24 {
+            return Ok(Vec::new());
+        }
+        shell(&plan, &plan.write(BASE)?, BASE, &kernel)
+    };
+    load(&bytes).unwrap();
+    for size in (0..bytes.len()).step_by(61) {
+        let _ = load(&bytes[..size]);
+    }
+    let mut state = 1u64;
+    for _ in 0..500 {
+        let mut damaged = bytes.clone();
+        for _ in 0..4 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let at = (state >> 33) as usize % damaged.len();
+            damaged[at] = (state >> 24) as u8;
+        }
+        let _ = load(&damaged);
+    }
+}

@@ -1,0 +1,339 @@
+/* A stub of the CUDA driver's library for tests: no GPU, no driver. SPDX-License-Identifier: MIT OR Apache-2.0
+ *
+ * It records calls, keeps count of what was made and not given back, and can fail at the n-th call of any function. Device
+ * memory is memory of the process; kernels do not run: a launch is recorded with its parameters, as the cubin describes them.
+ *
+ * Tests call stub_*; programs are steered by the environment:
+ *   HOIST_STUB_FAIL=FUNCTION:CODE[:N]   HOIST_STUB_LOG=FILE   HOIST_STUB_VERSION=13000   HOIST_STUB_DEVICES=1   HOIST_STUB_SM=90
+ */
+#include <elf.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef int CUresult;
+typedef int CUdevice;
+typedef unsigned long long CUdeviceptr;
+
+/* ---- records ---- */
+
+static char text[1 << 20];
+static size_t used;
+static char fail_name[64];
+static int fail_code, fail_at, ready;
+
+enum { CONTEXT, DEVICE_MEMORY, ASYNC_MEMORY, MANAGED_MEMORY, PINNED_MEMORY, REGISTERED, STREAM, EVENT, MODULE, KINDS };
+static const char *const kinds[KINDS] = {"context", "device memory", "stream-ordered memory", "managed memory",
+                                         "pinned memory", "registered memory", "stream", "event", "module"};
+static struct { void *what; int kind; } live[1 << 16];
+static size_t live_count;
+static int wrong; /* things given back that were not there */
+
+void stub_fail(const char *name, int code, int at) {
+    snprintf(fail_name, sizeof fail_name, "%s", name);
+    fail_code = code, fail_at = at, ready = 1;
+}
+const char *stub_text(void) { return text; }
+void stub_forget(void) { used = 0, text[0] = 0; }
+void stub_clear(void) { live_count = 0, wrong = 0; }
+/* What was not given back, one a line, and what was given back wrongly. Empty if all is well. */
+const char *stub_left(void) {
+    static char left[1 << 12];
+    size_t size = 0;
+    left[0] = 0;
+    for (size_t i = 0; i < live_count && size < sizeof left - 64; i++)
+        size += snprintf(left + size, sizeof left - size, "%s\n", kinds[live[i].kind]);
+    if (wrong) snprintf(left + size, sizeof left - size, "%d given back that were not there\n", wrong);
+    return left;
+}
+
+static void from_environment(void) {
+    const char *fail = getenv("HOIST_STUB_FAIL");
+    ready = 1;
+    if (fail && sscanf(fail, "%63[^:]:%d:%d", fail_name, &fail_code, &fail_at) == 2) fail_at = 1;
+}
+static int version, devices, sm; /* what a test wants; 0 leaves it to the environment */
+void stub_be(int a_version, int some_devices, int an_sm) { version = a_version, devices = some_devices, sm = an_sm; }
+static int number(const char *name, int otherwise) {
+    int wanted = !strcmp(name, "HOIST_STUB_VERSION") ? version : !strcmp(name, "HOIST_STUB_DEVICES") ? devices : sm;
+    const char *value = getenv(name);
+    if (wanted) return wanted < 0 ? 0 : wanted;
+    return value ? atoi(value) : otherwise;
+}
+
+/* Records a call; what it is to fail with, or 0. */
+static CUresult call(const char *name, const char *format, ...) {
+    char line[4096];
+    int size = snprintf(line, sizeof line, "%s", name);
+    va_list list;
+    va_start(list, format);
+    size += vsnprintf(line + size, sizeof line - size - 1, format, list);
+    va_end(list);
+    if (size > (int)sizeof line - 2) size = sizeof line - 2;
+    line[size++] = '\n', line[size] = 0;
+    if (used + size < sizeof text) memcpy(text + used, line, size + 1), used += size;
+    const char *log = getenv("HOIST_STUB_LOG");
+    if (log) {
+        FILE *file = fopen(log, "a");
+        if (file) fputs(line, file), fclose(file);
+    }
+    if (!ready) from_environment();
+    return fail_at && !strcmp(name, fail_name) && --fail_at == 0 ? fail_code : 0;
+}
+#define CALL(...) do { CUresult failed = call(__func__, __VA_ARGS__); if (failed) return failed; } while (0)
+
+static CUresult made(void *what, int kind) {
+    if (!what || live_count == sizeof live / sizeof *live) return 2;
+    live[live_count].what = what, live[live_count++].kind = kind;
+    return 0;
+}
+static CUresult gone(void *what, int kind) {
+    for (size_t i = 0; i < live_count; i++)
+        if (live[i].what == what && live[i].kind == kind) {
+            live[i] = live[--live_count];
+            return 0;
+        }
+    wrong++;
+    return 400; /* CUDA_ERROR_INVALID_HANDLE */
+}
+
+/* ---- driver and device ---- */
+
+CUresult cuInit(unsigned flags) { CALL(" %u", flags); return number("HOIST_STUB_DEVICES", 1) ? 0 : 100; }
+CUresult cuDriverGetVersion(int *found) { CALL(""); *found = number("HOIST_STUB_VERSION", 13000); return 0; }
+CUresult cuGetErrorName(CUresult code, const char **name) {
+    *name = code == 2 ? "CUDA_ERROR_OUT_OF_MEMORY" : code == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR_STUB";
+    return 0;
+}
+CUresult cuGetErrorString(CUresult code, const char **string) { *string = "as the test wants it"; return 0; }
+CUresult cuDeviceGetCount(int *count) { CALL(""); *count = number("HOIST_STUB_DEVICES", 1); return 0; }
+CUresult cuDeviceGet(CUdevice *device, int ordinal) { CALL(" %d", ordinal); *device = ordinal; return 0; }
+CUresult cuDeviceGetName(char *name, int size, CUdevice device) { CALL(""); snprintf(name, size, "Stub of a GPU %d", device); return 0; }
+CUresult cuDeviceGetUuid_v2(unsigned char *uuid, CUdevice device) { CALL(""); memset(uuid, device + 1, 16); return 0; }
+CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) { CALL(""); *bytes = 1ull << 30; return 0; }
+CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
+    static const int table[][2] = {{1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 2147483647}, {6, 65535}, {7, 65535}, {8, 49152},
+        {10, 32}, {12, 65536}, {16, 132}, {38, 52428800}, {81, 233472}, {83, 1}, {95, 1}, {97, 232448}, {111, 1024}, {115, 1}, {120, 1}};
+    CALL(" %d", attribute);
+    int capability = number("HOIST_STUB_SM", 90);
+    *value = attribute == 75 ? capability / 10 : attribute == 76 ? capability % 10 : 0;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i][0] == attribute) *value = table[i][1];
+    return 0;
+}
+CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) { CALL(""); *can = 1; return 0; }
+CUresult cuDevicePrimaryCtxRetain(void **context, CUdevice device) {
+    CALL("");
+    *context = (void *)(intptr_t)(0xc0 + device);
+    return made(*context, CONTEXT);
+}
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) { CALL(""); return gone((void *)(intptr_t)(0xc0 + device), CONTEXT); }
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
+    CALL("");
+    size_t kept = 0;
+    for (size_t i = 0; i < live_count; i++)
+        if (live[i].kind == CONTEXT) live[kept++] = live[i];
+    live_count = kept;
+    return 0;
+}
+CUresult cuCtxGetCurrent(void **context) { *context = 0; return 0; }
+CUresult cuCtxSetCurrent(void *context) { return 0; }
+CUresult cuCtxSynchronize(void) { CALL(""); return 0; }
+CUresult cuCtxGetLimit(size_t *value, int limit) { CALL(""); *value = 1024; return 0; }
+CUresult cuCtxSetLimit(int limit, size_t value) { CALL(" %d %zu", limit, value); return 0; }
+CUresult cuCtxEnablePeerAccess(void *peer, unsigned flags) { CALL(""); return 0; }
+
+/* ---- memory ---- */
+
+static void *memory(size_t size) { return size > 1 << 28 ? 0 : aligned_alloc(512, (size + 511) & ~(size_t)511); }
+
+CUresult cuMemGetInfo_v2(size_t *free, size_t *total) { CALL(""); *free = 1 << 29, *total = 1 << 30; return 0; }
+static CUresult take(CUdeviceptr *address, size_t size, int kind) {
+    void *what = memory(size);
+    *address = (CUdeviceptr)(uintptr_t)what;
+    return made(what, kind);
+}
+CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t size) { CALL(" %zu", size); return take(address, size, DEVICE_MEMORY); }
+CUresult cuMemAllocAsync(CUdeviceptr *address, size_t size, void *stream) { CALL(" %zu", size); return take(address, size, ASYNC_MEMORY); }
+CUresult cuMemAllocManaged(CUdeviceptr *address, size_t size, unsigned flags) { CALL(" %zu %u", size, flags); return take(address, size, MANAGED_MEMORY); }
+CUresult cuMemFree_v2(CUdeviceptr address) {
+    void *what = (void *)(uintptr_t)address;
+    int managed = 0;
+    for (size_t i = 0; i < live_count; i++)
+        if (live[i].what == what && live[i].kind == MANAGED_MEMORY) managed = 1;
+    CALL("");
+    CUresult result = gone(what, managed ? MANAGED_MEMORY : DEVICE_MEMORY);
+    if (!result) free(what);
+    return result;
+}
+CUresult cuMemFreeAsync(CUdeviceptr address, void *stream) {
+    CALL("");
+    CUresult result = gone((void *)(uintptr_t)address, ASYNC_MEMORY);
+    if (!result) free((void *)(uintptr_t)address);
+    return result;
+}
+CUresult cuMemHostAlloc(void **address, size_t size, unsigned flags) { CALL(" %zu %u", size, flags); *address = memory(size); return made(*address, PINNED_MEMORY); }
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *device, void *host, unsigned flags) { CALL(""); *device = (CUdeviceptr)(uintptr_t)host; return 0; }
+CUresult cuMemFreeHost(void *address) {
+    CALL("");
+    CUresult result = gone(address, PINNED_MEMORY);
+    if (!result) free(address);
+    return result;
+}
+CUresult cuMemHostRegister_v2(void *address, size_t size, unsigned flags) { CALL(" %zu", size); return made(address, REGISTERED); }
+CUresult cuMemHostUnregister(void *address) { CALL(""); return gone(address, REGISTERED); }
+CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t size) { CALL(" %zu", size); memcpy((void *)(uintptr_t)to, from, size); return 0; }
+CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t size) { CALL(" %zu", size); memcpy(to, (void *)(uintptr_t)from, size); return 0; }
+CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t size) { CALL(" %zu", size); memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, size); return 0; }
+CUresult cuMemcpyPeer(CUdeviceptr to, void *to_context, CUdeviceptr from, void *from_context, size_t size) {
+    CALL(" %zu", size);
+    memcpy((void *)(uintptr_t)to, (void *)(uintptr_t)from, size);
+    return 0;
+}
+CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t count) { CALL(" %u %zu", value, count); memset((void *)(uintptr_t)address, value, count); return 0; }
+
+/* ---- streams and events ---- */
+
+static CUresult handle(void **place, int kind) { *place = malloc(1); return made(*place, kind); }
+static CUresult drop(void *what, int kind) {
+    CUresult result = gone(what, kind);
+    if (!result) free(what);
+    return result;
+}
+CUresult cuStreamCreate(void **stream, unsigned flags) { CALL(" %u", flags); return handle(stream, STREAM); }
+CUresult cuStreamDestroy_v2(void *stream) { CALL(""); return drop(stream, STREAM); }
+CUresult cuStreamSynchronize(void *stream) { CALL(""); return 0; }
+CUresult cuStreamWaitEvent(void *stream, void *event, unsigned flags) { CALL(""); return 0; }
+CUresult cuEventCreate(void **event, unsigned flags) { CALL(" %u", flags); return handle(event, EVENT); }
+CUresult cuEventDestroy_v2(void *event) { CALL(""); return drop(event, EVENT); }
+CUresult cuEventRecord(void *event, void *stream) { CALL(""); return 0; }
+CUresult cuEventQuery(void *event) { CALL(""); return 0; }
+CUresult cuEventSynchronize(void *event) { CALL(""); return 0; }
+CUresult cuEventElapsedTime(float *milliseconds, void *start, void *end) { CALL(""); *milliseconds = 1.5f; return 0; }
+
+/* ---- modules ---- */
+
+struct function { char name[512]; const unsigned char *info; size_t size; unsigned registers; };
+struct module { unsigned char *image; size_t size; struct function functions[64]; int count; };
+
+static size_t image_size(const unsigned char *image) {
+    const Elf64_Ehdr *header = (const void *)image;
+    if (memcmp(image, "\177ELF", 4)) return strlen((const char *)image) + 1;
+    size_t end = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
+    const Elf64_Shdr *sections = (const void *)(image + header->e_shoff);
+    for (int i = 0; i < header->e_shnum; i++)
+        if (sections[i].sh_type != SHT_NOBITS && sections[i].sh_type < 0x70000000 && sections[i].sh_offset + sections[i].sh_size > end)
+            end = sections[i].sh_offset + sections[i].sh_size;
+    return end;
+}
+CUresult cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options, void **values) {
+    size_t size = image_size(image);
+    CUresult failed = call(__func__, " %zu", size);
+    if (failed) {
+        if (count == 2 && options[0] == 5) snprintf(values[0], (size_t)values[1], "ptxas stub: line 1; what is wrong\n");
+        return failed;
+    }
+    struct module *made_module = calloc(1, sizeof *made_module);
+    made_module->image = malloc(size), made_module->size = size;
+    memcpy(made_module->image, image, size);
+    *module = made_module;
+    return made(made_module, MODULE);
+}
+CUresult cuModuleLoadData(void **module, const void *image) { return cuModuleLoadDataEx(module, image, 0, 0, 0); }
+CUresult cuModuleUnload(void *handle) {
+    CALL("");
+    struct module *module = handle;
+    CUresult result = gone(module, MODULE);
+    if (!result) free(module->image), free(module);
+    return result;
+}
+/* PTX is not compiled: all of its kernels take what `parameters` of fixtures/cuda/kernels.ptx takes, rows of EIATTR_KPARAM_INFO. */
+#define ROW(ordinal, offset, size) 4 | 0x17 << 8 | 12 << 16, 0, (ordinal) | (offset) << 16, (size) << 18
+static const unsigned ptx_parameters[] = {ROW(0, 0, 8), ROW(1, 8, 1), ROW(2, 12, 24), ROW(3, 36, 2), ROW(4, 40, 8)};
+
+CUresult cuModuleGetFunction(void **found, void *handle, const char *name) {
+    CALL(" %s", name);
+    struct module *module = handle;
+    if (!memmem(module->image, module->size, name, strlen(name)) || module->count == 64) return 500;
+    struct function *function = &module->functions[module->count++];
+    memset(function, 0, sizeof *function);
+    snprintf(function->name, sizeof function->name, "%s", name);
+    if (memcmp(module->image, "\177ELF", 4)) {
+        function->info = (const void *)ptx_parameters, function->size = sizeof ptx_parameters;
+    } else {
+        const Elf64_Ehdr *header = (const void *)module->image;
+        const Elf64_Shdr *sections = (const void *)(module->image + header->e_shoff);
+        const char *names = (const char *)module->image + sections[header->e_shstrndx].sh_offset;
+        for (int i = 0; i < header->e_shnum; i++)
+            if (!strncmp(names + sections[i].sh_name, ".nv.info.", 9) && !strcmp(names + sections[i].sh_name + 9, name))
+                function->info = module->image + sections[i].sh_offset, function->size = sections[i].sh_size;
+    }
+    *found = function;
+    return 0;
+}
+CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *size, void *handle, const char *name) {
+    CALL(" %s", name);
+    struct module *module = handle;
+    if (!memmem(module->image, module->size, name, strlen(name))) return 500;
+    *address = (CUdeviceptr)(uintptr_t)module->image, *size = 16;
+    return 0;
+}
+
+/* The parameter of this ordinal in .nv.info.K: EIATTR_KPARAM_INFO, EIATTR_KPARAM_INFO_V2. */
+static int parameter(const struct function *function, unsigned ordinal, unsigned *offset, unsigned *size) {
+    for (size_t at = 0; at + 4 <= function->size;) {
+        const unsigned char *row = function->info + at;
+        unsigned length = row[0] == 4 ? row[2] | row[3] << 8 : 0, words[3];
+        if ((row[1] == 0x17 || row[1] == 0x45) && length == 12) {
+            memcpy(words, row + 4, 12);
+            *offset = words[1] >> 16, *size = row[1] == 0x17 ? words[2] >> 18 : words[2] & 0xffff;
+            if ((words[1] & 0xffff) == ordinal) return 1;
+        }
+        at += 4 + length;
+    }
+    return 0;
+}
+CUresult cuFuncGetParamInfo(void *function, size_t index, size_t *offset, size_t *size) {
+    unsigned at, bytes;
+    CALL(" %zu", index);
+    if (!parameter(function, index, &at, &bytes)) return 1;
+    *offset = at, *size = bytes;
+    return 0;
+}
+CUresult cuFuncGetAttribute(int *value, int attribute, void *function) { CALL(" %d", attribute); *value = 7; return 0; }
+CUresult cuFuncSetAttribute(void *function, int attribute, int value) { CALL(" %d %d", attribute, value); return 0; }
+
+/* Parameters as "OFFSET:HEX". */
+static char *parameters(const struct function *function, void **values) {
+    static char line[3072];
+    size_t end = 0;
+    unsigned at, size;
+    line[0] = 0;
+    for (unsigned i = 0; parameter(function, i, &at, &size) && end < sizeof line - 64; i++) {
+        end += snprintf(line + end, sizeof line - end, " %u:", at);
+        for (unsigned byte = 0; byte < size && byte < 16; byte++)
+            end += snprintf(line + end, sizeof line - end, "%02x", ((unsigned char *)values[i])[byte]);
+    }
+    return line;
+}
+CUresult cuLaunchKernel(struct function *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                        unsigned shared, void *stream, void **values, void **extra) {
+    CALL(" %s %ux%ux%u %ux%ux%u %u%s", function->name, gx, gy, gz, bx, by, bz, shared, parameters(function, values));
+    return 0;
+}
+struct attribute { int id; char pad[4]; unsigned value[16]; };
+struct config { unsigned grid[3], block[3], shared; void *stream; struct attribute *attributes; unsigned count; };
+CUresult cuLaunchKernelEx(const struct config *config, struct function *function, void **values, void **extra) {
+    char attributes[128] = "";
+    size_t end = 0;
+    for (unsigned i = 0; i < config->count; i++) {
+        const struct attribute *one = &config->attributes[i];
+        end += snprintf(attributes + end, sizeof attributes - end, one->id == 4 ? " cluster %ux%ux%u" : " attribute %u",
+                        one->id == 4 ? one->value[0] : (unsigned)one->id, one->value[1], one->value[2]);
+    }
+    CALL(" %s %ux%ux%u %ux%ux%u %u%s%s", function->name, config->grid[0], config->grid[1], config->grid[2], config->block[0],
+         config->block[1], config->block[2], config->shared, attributes, parameters(function, values));
+    return 0;
+}
