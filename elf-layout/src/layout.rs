@@ -127,7 +127,8 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         }
         fixed.finish(objects, sections, &options)?;
         for (object, file) in (0..usize::MAX).zip(files) {
-            symbols::collect(object, file, objects, sections, symbols, &mut names)?;
+            let replaceable = options.replaceable_functions && A::STUB.is_some();
+            symbols::collect(object, file, objects, sections, symbols, &mut names, replaceable)?;
         }
         if names.is_some() {
             symbols::link(symbols);

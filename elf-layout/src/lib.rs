@@ -58,7 +58,7 @@ mod view;
 mod write;
 
 pub use error::{Error, ErrorKind};
-pub use indirect::IndirectFunction;
+pub use indirect::{IndirectFunction, ReplaceableFunction};
 pub use layout::{External, Layout, Sort};
 pub use options::{Mode, Options, ThreadLocal};
 pub use place::Segment;

@@ -210,6 +210,10 @@ fn needs_of<A: Arch>(kind: &'static Kind, slot: &SymbolSlot, found: &mut Found) 
                 limit(value, kind.check, found);
                 Needs::LOW.with(Needs::COPY)
             }
+            (SymbolState::Indirect | SymbolState::Replaceable, Role::Zero) => {
+                limit(value, kind.check, found);
+                Needs::default()
+            }
             (SymbolState::Defined | SymbolState::Common, Role::Zero)
                 if slot.group != Group::Absolute || slot.state == SymbolState::Common =>
             {

@@ -12,7 +12,9 @@ pub(crate) struct Symbols<'l, 'a, 's, A> {
     pub(crate) slots: &'s [SymbolSlot],
     pub(crate) object: usize,
     pub(crate) base: u64,
-    bases: Bases<'l>,
+    pub(crate) bases: Bases<'l>,
+    /// It is a table of functions themselves that asks (`.eh_frame`).
+    pub(crate) is_unwinding: bool,
 }
 
 impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
@@ -24,7 +26,8 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
         base: u64,
     ) -> Self {
         let slots = layout.symbols.get(ids).unwrap_or_default();
-        Self { layout, slots, object, base, bases: Bases::new(&layout.spans, base) }
+        let bases = Bases::new(&layout.spans, base);
+        Self { layout, slots, object, base, bases, is_unwinding: false }
     }
 
     /// S, the symbol's own address.
@@ -37,7 +40,8 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             | SymbolState::ExternalConstant
             | SymbolState::UndefinedWeak
             | SymbolState::Common => Some(self.bases.of(slot.group).wrapping_add(slot.value)),
-            SymbolState::Indirect => self.stub(slot),
+            SymbolState::Replaceable if self.is_unwinding => Some(self.behind(slot)),
+            SymbolState::Indirect | SymbolState::Replaceable => self.stub(slot),
             SymbolState::ThreadLocal
             | SymbolState::TlsBase
             | SymbolState::ExternalThreadLocal

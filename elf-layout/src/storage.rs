@@ -171,6 +171,8 @@ pub(crate) enum SymbolState {
     ExternalThreadLocal,
     /// The address of a function that says where the symbol is (`STT_GNU_IFUNC`).
     Indirect,
+    /// The address of a function behind a stub, which may be replaced.
+    Replaceable,
     /// Defined in a section that is not loaded.
     NotLoaded,
     /// Defined in a section that another object's copy replaces.

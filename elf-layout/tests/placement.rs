@@ -19,6 +19,7 @@ const BASELESS: Options = Options {
     thread_local: ThreadLocal::LocalExec,
     indirect_functions: false,
     relax: true,
+    replaceable_functions: false,
 };
 
 #[test]

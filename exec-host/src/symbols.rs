@@ -21,10 +21,12 @@
 //! ```
 
 mod archive;
+mod data;
 mod exports;
 mod links;
 
 pub use archive::Archive;
+pub use data::keep_data;
 pub(crate) use exports::Exports;
 pub(crate) use links::Links;
 

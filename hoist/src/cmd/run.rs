@@ -94,7 +94,7 @@ fn explain(objects: &Objects<'_>, error: Error) -> anyhow::Error {
         )
     };
     match error {
-        Error::Layout(error) => objects.explain(error),
+        Error::Layout(error) | Error::Undefined { error, .. } => objects.explain(error),
         Error::Elf { object, error } => {
             anyhow::Error::new(error).context(objects.label(object).to_owned())
         }
