@@ -185,7 +185,9 @@ pub fn apply_kind<A: Arch>(
     section: &mut SectionMut<'_>,
     symbols: &impl Resolve,
 ) -> Result<(), ApplyError> {
-    if let Some(addend) = record.addend
+    // a machine of 32 bits is small: it has one way for all
+    if cfg!(target_pointer_width = "64")
+        && let Some(addend) = record.addend
         && matches!(kind.shape, Shape::Whole4 | Shape::Whole8)
         && let Some(value) = whole_value::<A>(kind, record, addend, section.address, symbols)
     {

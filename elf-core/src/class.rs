@@ -1,12 +1,10 @@
 //! Class and byte order: the raw structs that a file is made of.
 
-use crate::table::{Entry, Rows, Table};
 use crate::{
     Dynamic, FileHeader, ProgramHeader, Record, SectionHeader, Symbol, section::CompressionHeader,
 };
-use crate::{raw32, raw64};
 use core::marker::PhantomData;
-use zerocopy::byteorder::{BE, ByteOrder, LE, U16, U32, U64};
+use zerocopy::byteorder::{self, ByteOrder, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// A raw row of a table: any bytes at any address are a value of it.
@@ -46,12 +44,6 @@ pub trait Class {
     type Order: ByteOrder + 'static;
     /// The same as a value.
     const ENCODING: Encoding;
-
-    /// A table of rows of this class.
-    #[doc(hidden)]
-    fn table<E: Entry>(rows: &[E::Raw<Self>]) -> Table<'_, E>
-    where
-        Self: Sized;
 }
 
 /// 32-bit files of byte order `O`.
@@ -61,44 +53,46 @@ pub struct Elf64<O>(PhantomData<O>);
 
 macro_rules! class {
     ($class:ident, $raw:ident, $word:ident, $O:ident, $encoding:ident) => {
-        impl Class for $class<$O> {
-            type Ehdr = $raw::Ehdr<$O>;
-            type Phdr = $raw::Phdr<$O>;
-            type Shdr = $raw::Shdr<$O>;
-            type Sym = $raw::Sym<$O>;
-            type Rel = $raw::Rel<$O>;
-            type Rela = $raw::Rela<$O>;
-            type Dyn = $raw::Dyn<$O>;
-            type Chdr = $raw::Chdr<$O>;
-            type Half = U16<$O>;
-            type Word = U32<$O>;
-            type Xword = U64<$O>;
-            type Address = $word<$O>;
-            type Order = $O;
+        impl Class for $class<byteorder::$O> {
+            type Ehdr = crate::$raw::Ehdr<byteorder::$O>;
+            type Phdr = crate::$raw::Phdr<byteorder::$O>;
+            type Shdr = crate::$raw::Shdr<byteorder::$O>;
+            type Sym = crate::$raw::Sym<byteorder::$O>;
+            type Rel = crate::$raw::Rel<byteorder::$O>;
+            type Rela = crate::$raw::Rela<byteorder::$O>;
+            type Dyn = crate::$raw::Dyn<byteorder::$O>;
+            type Chdr = crate::$raw::Chdr<byteorder::$O>;
+            type Half = U16<byteorder::$O>;
+            type Word = U32<byteorder::$O>;
+            type Xword = U64<byteorder::$O>;
+            type Address = $word<byteorder::$O>;
+            type Order = byteorder::$O;
             const ENCODING: Encoding = Encoding::$encoding;
-
-            #[inline]
-            fn table<E: Entry>(rows: &[E::Raw<Self>]) -> Table<'_, E> {
-                Table(Rows::$encoding(rows))
-            }
         }
     };
 }
+#[cfg(feature = "elf32")]
 class!(Elf32, raw32, U32, LE, Elf32Le);
+#[cfg(all(feature = "elf32", feature = "big-endian"))]
 class!(Elf32, raw32, U32, BE, Elf32Be);
 class!(Elf64, raw64, U64, LE, Elf64Le);
+#[cfg(feature = "big-endian")]
 class!(Elf64, raw64, U64, BE, Elf64Be);
 
-/// The four kinds of ELF file: 32 or 64 bits, little- or big-endian.
+/// The kinds of ELF file that are read: 64 bits, little-endian; with the features `elf32` and `big-endian` all four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Encoding {
     /// 32 bits, little-endian.
+    #[cfg(feature = "elf32")]
     Elf32Le,
     /// 32 bits, big-endian.
+    #[cfg(all(feature = "elf32", feature = "big-endian"))]
     Elf32Be,
     /// 64 bits, little-endian.
     Elf64Le,
     /// 64 bits, big-endian.
+    #[cfg(feature = "big-endian")]
     Elf64Be,
 }
 
@@ -106,13 +100,25 @@ impl Encoding {
     /// Whether addresses have 64 bits (`ELFCLASS64`).
     #[must_use]
     pub const fn is_64(self) -> bool {
-        matches!(self, Self::Elf64Le | Self::Elf64Be)
+        match self {
+            Self::Elf64Le => true,
+            #[cfg(feature = "big-endian")]
+            Self::Elf64Be => true,
+            #[cfg(feature = "elf32")]
+            _ => false,
+        }
     }
 
     /// Whether integers are big-endian (`ELFDATA2MSB`).
     #[must_use]
     pub const fn is_big_endian(self) -> bool {
-        matches!(self, Self::Elf32Be | Self::Elf64Be)
+        match self {
+            Self::Elf64Le => false,
+            #[cfg(feature = "elf32")]
+            Self::Elf32Le => false,
+            #[cfg(feature = "big-endian")]
+            _ => true,
+        }
     }
 }
 
@@ -120,10 +126,12 @@ impl Encoding {
 macro_rules! with_class {
     ($encoding:expr, $C:ident => $body:expr) => {
         match $encoding {
+            #[cfg(feature = "elf32")]
             $crate::Encoding::Elf32Le => {
                 type $C = $crate::Elf32<zerocopy::byteorder::LE>;
                 $body
             }
+            #[cfg(all(feature = "elf32", feature = "big-endian"))]
             $crate::Encoding::Elf32Be => {
                 type $C = $crate::Elf32<zerocopy::byteorder::BE>;
                 $body
@@ -132,6 +140,7 @@ macro_rules! with_class {
                 type $C = $crate::Elf64<zerocopy::byteorder::LE>;
                 $body
             }
+            #[cfg(feature = "big-endian")]
             $crate::Encoding::Elf64Be => {
                 type $C = $crate::Elf64<zerocopy::byteorder::BE>;
                 $body
@@ -140,3 +149,18 @@ macro_rules! with_class {
     };
 }
 pub(crate) use with_class;
+
+/// Runs `$body`: on machines with room for code once for each class, in which `$encoding` is a constant.
+macro_rules! for_class {
+    ($encoding:ident => $body:expr) => {{
+        #[cfg(target_pointer_width = "64")]
+        let value = $crate::class::with_class!($encoding, C => {
+            let $encoding = <C as $crate::Class>::ENCODING;
+            $body
+        });
+        #[cfg(not(target_pointer_width = "64"))]
+        let value = $body;
+        value
+    }};
+}
+pub(crate) use for_class;

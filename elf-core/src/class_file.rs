@@ -5,9 +5,10 @@ use crate::error::{Error, ErrorKind};
 use crate::file::{data, strings};
 use crate::header::{FileHeader, encoding_of};
 use crate::name::StringTable;
-use crate::names::{PN_XNUM, SHN_XINDEX, SHT_DYNSYM, SHT_SYMTAB};
+use crate::names::{SHT_DYNSYM, SHT_SYMTAB};
 use crate::section::SectionHeader;
-use crate::table::{Entry, rows};
+use crate::segment::ProgramHeader;
+use crate::table::{Entry, Place, outside, rows};
 
 /// An ELF file of class `C`: its tables as slices of raw rows, without the code of other classes.
 ///
@@ -59,39 +60,22 @@ impl<'a, C: Class> ClassFile<'a, C> {
     pub(crate) fn of_class(bytes: &'a [u8]) -> Result<Self, Error> {
         let header: &C::Ehdr = one(bytes, FileHeader::WHAT, 0)?;
         let view: FileHeader = (*header).into();
-        let mut first = SectionHeader::default();
-        let mut count = u64::from(view.section_header_count);
-        if view.section_headers == 0 {
-            count = 0;
-        } else {
-            entry_size("e_shentsize", view.section_header_size, size_of::<C::Shdr>())?;
-            // section 0 holds what the file header has no room for
+        let counts = view.counts(size_of::<C::Shdr>(), size_of::<C::Phdr>(), || {
             let row: &C::Shdr = one(bytes, SectionHeader::WHAT, view.section_headers)?;
-            first = (*row).into();
-            if count == 0 {
-                count = first.size;
-            }
-        }
-        let segments = match view.program_header_count {
-            PN_XNUM if view.section_headers != 0 => first.info,
-            count => count.into(),
-        };
-        if segments != 0 {
-            entry_size("e_phentsize", view.program_header_size, size_of::<C::Phdr>())?;
-        }
-        let at = if count == 0 { 0 } else { view.section_headers };
+            Ok((*row).into())
+        })?;
         Ok(Self {
             bytes,
             header,
-            sections: rows(bytes, SectionHeader::WHAT, at, count)?,
-            segments: match segments {
+            sections: match counts.sections {
                 0 => &[],
-                count => rows(bytes, "program headers", view.program_headers, count.into())?,
+                count => rows(bytes, SectionHeader::WHAT, view.section_headers, count)?,
             },
-            section_names: match view.section_names {
-                SHN_XINDEX if view.section_headers != 0 => first.link,
-                index => index.into(),
+            segments: match counts.segments {
+                0 => &[],
+                count => rows(bytes, ProgramHeader::WHAT, view.program_headers, count.into())?,
             },
+            section_names: counts.section_names,
         })
     }
 
@@ -210,25 +194,9 @@ impl<'a, C: Class> ClassFile<'a, C> {
         section: &SectionHeader,
         what: &'static str,
     ) -> Result<&'a [T], Error> {
-        let expected = const { size_of::<T>() as u64 };
-        let (at, found, size) = (section.offset, section.entry_size, section.file_size());
-        if found != expected && found != 0 {
-            return Err(Error {
-                at,
-                kind: ErrorKind::EntrySize { what: "sh_entsize", found, expected },
-            });
-        }
-        // a size that no memory has is not divided: small machines have no instruction for that
-        let entry = const { size_of::<T>() };
-        let parts =
-            usize::try_from(size).map(|size| (size.checked_div(entry), size.checked_rem(entry)));
-        match parts {
-            Ok((Some(0), Some(0))) => Ok(&[]),
-            Ok((Some(count), Some(0))) => rows(self.bytes, what, at, count as u64),
-            Err(_) => rows(self.bytes, what, at, size),
-            Ok(_) => {
-                Err(Error { at, kind: ErrorKind::UnevenTable { what, size, entry: expected } })
-            }
+        match Place::of(section).count(what, size_of::<T>())? {
+            0 => Ok(&[]),
+            count => rows(self.bytes, what, section.offset, count),
         }
     }
 }
@@ -236,19 +204,7 @@ impl<'a, C: Class> ClassFile<'a, C> {
 /// The one row at file offset `at`.
 #[inline]
 fn one<'a, T: Row>(bytes: &'a [u8], what: &'static str, at: u64) -> Result<&'a T, Error> {
-    let outside = ErrorKind::Outside { what, count: 1, file: bytes.len() as u64 };
-    rows::<T>(bytes, what, at, 1)?.first().ok_or(Error { at, kind: outside })
-}
-
-/// Checks an entry size in the file header.
-#[inline]
-fn entry_size(what: &'static str, found: u16, expected: usize) -> Result<(), Error> {
-    let (found, expected) = (u64::from(found), expected as u64);
-    if found == expected {
-        Ok(())
-    } else {
-        Err(Error { at: 0, kind: ErrorKind::EntrySize { what, found, expected } })
-    }
+    rows::<T>(bytes, what, at, 1)?.first().ok_or_else(|| outside(bytes, what, at, 1))
 }
 
 /// The file is of class `found`.

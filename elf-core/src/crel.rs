@@ -88,6 +88,7 @@ pub struct CrelIter<'a> {
 }
 
 impl CrelIter<'_> {
+    #[cfg(feature = "packed-relocations")]
     pub(crate) const EMPTY: Self = Self {
         data: Leb(&[]),
         left: 0,

@@ -21,6 +21,8 @@ pub enum ErrorKind {
     UnknownClass(u8),
     /// `e_ident[EI_DATA]` is neither little- nor big-endian.
     UnknownByteOrder(u8),
+    /// What the bytes hold is only read with this feature of the crate, which was off when the program was built.
+    FeatureOff(&'static str),
     /// `count` of `what` do not fit a file of `file` bytes.
     Outside {
         /// What was looked for.
@@ -104,6 +106,9 @@ impl fmt::Display for Error {
             }
             ErrorKind::UnknownByteOrder(data) => {
                 write!(f, "unknown byte order {data} at offset {at:#x}")
+            }
+            ErrorKind::FeatureOff(feature) => {
+                write!(f, "built without what reads the bytes at offset {at:#x}: feature {feature}")
             }
             ErrorKind::Outside { what, count: 1, file } => {
                 write!(f, "{what} at offset {at:#x} is outside its {file:#x} bytes")

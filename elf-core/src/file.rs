@@ -1,7 +1,6 @@
 //! A file: header and tables checked once, the rest on demand.
 
-use crate::class::{Class, Encoding, with_class};
-use crate::class_file::ClassFile;
+use crate::class::{Encoding, for_class};
 use crate::error::{Error, ErrorKind};
 use crate::header::{FileHeader, encoding_of};
 use crate::name::{Name, StringTable};
@@ -10,8 +9,8 @@ use crate::names::{
 };
 use crate::section::{CompressionHeader, SectionFlags, SectionHeader};
 use crate::segment::ProgramHeader;
-use crate::symbol::{Symbol, SymbolTable};
-use crate::table::{self, Entry, Table};
+use crate::symbol::SymbolTable;
+use crate::table::{self, Entry, Place, Table, row_size};
 use crate::word::Word;
 
 /// An ELF file in memory, of either class and byte order.
@@ -36,22 +35,43 @@ impl<'a> File<'a> {
     /// [`ErrorKind::Outside`] if a table leaves the file; [`ErrorKind::EntrySize`] if its entries are not the gABI's;
     /// [`ErrorKind::NoSection`] or [`ErrorKind::SectionType`] if the section names are not in a string table.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
-        with_class!(encoding_of(bytes)?, C => Self::of_class::<C>(bytes))
+        let encoding = encoding_of(bytes)?;
+        for_class!(encoding => Self::of_encoding(bytes, encoding))
     }
 
     /// [`parse`](Self::parse), where the class is known.
-    fn of_class<C: Class>(bytes: &'a [u8]) -> Result<Self, Error> {
-        let file = ClassFile::<C>::of_class(bytes)?;
-        let section_names = file.section_names()?;
-        Ok(Self {
+    #[inline]
+    fn of_encoding(bytes: &'a [u8], encoding: Encoding) -> Result<Self, Error> {
+        let header = table::row::<FileHeader>(bytes, encoding, 0, 0)?;
+        let at = header.section_headers;
+        let counts = header.counts(
+            row_size::<SectionHeader>(encoding),
+            row_size::<ProgramHeader>(encoding),
+            || table::row::<SectionHeader>(bytes, encoding, at, 0),
+        )?;
+        let sections = match counts.sections {
+            0 => Table::empty(),
+            count => Table::parse(bytes, encoding, at, count)?,
+        };
+        let segments = match counts.segments {
+            0 => Table::empty(),
+            count => Table::parse(bytes, encoding, header.program_headers, count.into())?,
+        };
+        let section_names_index = counts.section_names;
+        let section_names = StringTable::default();
+        let mut file = Self {
             bytes,
-            encoding: C::ENCODING,
-            header: (*file.header()).into(),
-            sections: C::table(file.sections()),
-            segments: C::table(file.segments()),
+            encoding,
+            header,
+            sections,
+            segments,
             section_names,
-            section_names_index: file.section_names_index(),
-        })
+            section_names_index,
+        };
+        if section_names_index != 0 {
+            file.section_names = file.string_table(section_names_index, "e_shstrndx")?;
+        }
+        Ok(file)
     }
 
     /// All bytes of the file.
@@ -146,10 +166,8 @@ impl<'a> File<'a> {
             return Ok(None);
         }
         let data = self.section_data(section)?;
-        let (header, size) = with_class!(self.encoding, C => {
-            (one::<CompressionHeader, C>(data, 0), size_of::<<CompressionHeader as Entry>::Raw<C>>())
-        });
-        let header = header.map_err(|error| Error { at: section.offset, ..error })?;
+        let size = row_size::<CompressionHeader>(self.encoding);
+        let header = table::row::<CompressionHeader>(data, self.encoding, 0, section.offset)?;
         Ok(data.get(size..).map(|rest| (header, rest)))
     }
 
@@ -160,33 +178,8 @@ impl<'a> File<'a> {
     /// left, [`ErrorKind::Outside`] if the section leaves the file.
     #[inline]
     pub fn rows<E: Entry>(&self, section: &SectionHeader) -> Result<Table<'a, E>, Error> {
-        self.rows_at(section.offset, section.file_size(), section.entry_size)
-    }
-
-    /// [`rows`](Self::rows) of `size` bytes at `offset`: no section header need be in memory for it.
-    fn rows_at<E: Entry>(
-        &self,
-        offset: u64,
-        size: u64,
-        entry_size: u64,
-    ) -> Result<Table<'a, E>, Error> {
-        with_class!(self.encoding, C => self.rows_of_class::<E, C>(offset, size, entry_size))
-    }
-
-    /// [`rows`](Self::rows), where the class is known.
-    #[inline]
-    fn rows_of_class<E: Entry, C: Class>(
-        &self,
-        offset: u64,
-        size: u64,
-        entry_size: u64,
-    ) -> Result<Table<'a, E>, Error> {
-        let expected = const { size_of::<E::Raw<C>>() as u64 };
-        if entry_size != expected && entry_size != 0 {
-            let kind = ErrorKind::EntrySize { what: "sh_entsize", found: entry_size, expected };
-            return Err(Error { at: offset, kind });
-        }
-        if size == 0 { Ok(Table::empty()) } else { Table::of_bytes::<C>(self.bytes, offset, size) }
+        let (encoding, place) = (self.encoding, Place::of(section));
+        for_class!(encoding => Table::of_section(self.bytes, encoding, place))
     }
 
     /// The symbol table (`SHT_SYMTAB`), if there is one.
@@ -218,21 +211,23 @@ impl<'a> File<'a> {
     /// [`ErrorKind::NoSection`] or [`ErrorKind::SectionType`] if that is none, or its `sh_link` is no string table; else as
     /// [`rows`](Self::rows).
     pub fn symbol_table_at(&self, index: u32) -> Result<SymbolTable<'a>, Error> {
-        with_class!(self.encoding, C => self.symbols_of_class::<C>(index))
+        let encoding = self.encoding;
+        for_class!(encoding => self.symbols_of_encoding(encoding, index))
     }
 
     /// [`symbol_table_at`](Self::symbol_table_at), where the class is known.
-    fn symbols_of_class<C: Class>(&self, index: u32) -> Result<SymbolTable<'a>, Error> {
+    #[inline]
+    fn symbols_of_encoding(
+        &self,
+        encoding: Encoding,
+        index: u32,
+    ) -> Result<SymbolTable<'a>, Error> {
         let section = self.linked_section(index, "sh_link")?;
         if section.r#type != SHT_SYMTAB && section.r#type != SHT_DYNSYM {
             let kind = ErrorKind::SectionType { what: "symbol table", found: section.r#type };
             return Err(Error { at: section.offset, kind });
         }
-        let symbols = self.rows_of_class::<Symbol, C>(
-            section.offset,
-            section.file_size(),
-            section.entry_size,
-        )?;
+        let symbols = Table::of_section(self.bytes, encoding, Place::of(&section))?;
         let names = self.string_table(section.link, "sh_link")?;
         let extended = self.extended_indices(index)?;
         Ok(SymbolTable {
@@ -289,8 +284,7 @@ impl<'a> File<'a> {
         }
         let is =
             |section: &SectionHeader| section.r#type == SHT_SYMTAB_SHNDX && section.link == index;
-        let found = self.sections.position(is).and_then(|at| self.sections.get(at));
-        found.map(|section| self.rows(&section)).transpose()
+        self.sections.iter().find(is).map(|section| self.rows(&section)).transpose()
     }
 }
 
@@ -300,17 +294,6 @@ impl core::fmt::Debug for File<'_> {
             .field("encoding", &self.encoding)
             .field("header", &self.header)
             .finish_non_exhaustive()
-    }
-}
-
-/// The one row at file offset `at`.
-fn one<E: Entry, C: Class>(bytes: &[u8], at: u64) -> Result<E::View, Error> {
-    match table::rows::<E::Raw<C>>(bytes, E::WHAT, at, 1)? {
-        [row, ..] => Ok((*row).into()),
-        [] => Err(Error {
-            at,
-            kind: ErrorKind::Outside { what: E::WHAT, count: 1, file: bytes.len() as u64 },
-        }),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use crate::class::{Class, Encoding};
 use crate::error::{Error, ErrorKind};
+use crate::names::{PN_XNUM, SHN_XINDEX};
+use crate::section::SectionHeader;
 use crate::table::Entry;
 use crate::{raw32, raw64};
 use zerocopy::byteorder::ByteOrder;
@@ -51,13 +53,75 @@ impl Entry for FileHeader {
 pub(crate) fn encoding_of(bytes: &[u8]) -> Result<Encoding, Error> {
     let fail = |at, kind| Err(Error { at, kind });
     match bytes {
+        #[cfg(feature = "elf32")]
         [0x7f, b'E', b'L', b'F', 1, 1, ..] => Ok(Encoding::Elf32Le),
+        #[cfg(all(feature = "elf32", feature = "big-endian"))]
         [0x7f, b'E', b'L', b'F', 1, 2, ..] => Ok(Encoding::Elf32Be),
         [0x7f, b'E', b'L', b'F', 2, 1, ..] => Ok(Encoding::Elf64Le),
+        #[cfg(feature = "big-endian")]
         [0x7f, b'E', b'L', b'F', 2, 2, ..] => Ok(Encoding::Elf64Be),
+        #[cfg(not(feature = "elf32"))]
+        [0x7f, b'E', b'L', b'F', 1, 1 | 2, ..] => fail(4, ErrorKind::FeatureOff("elf32")),
+        #[cfg(all(feature = "elf32", not(feature = "big-endian")))]
+        [0x7f, b'E', b'L', b'F', 1, 2, ..] => fail(5, ErrorKind::FeatureOff("big-endian")),
+        #[cfg(not(feature = "big-endian"))]
+        [0x7f, b'E', b'L', b'F', 2, 2, ..] => fail(5, ErrorKind::FeatureOff("big-endian")),
         [0x7f, b'E', b'L', b'F', 1 | 2, data, ..] => fail(5, ErrorKind::UnknownByteOrder(*data)),
         [0x7f, b'E', b'L', b'F', class, ..] => fail(4, ErrorKind::UnknownClass(*class)),
         _ => fail(0, ErrorKind::NotElf),
+    }
+}
+
+/// How many rows the tables have that the file header finds.
+pub(crate) struct Counts {
+    pub(crate) sections: u64,
+    pub(crate) segments: u32,
+    /// Index of the section that holds the section names, or 0.
+    pub(crate) section_names: u32,
+}
+
+impl FileHeader {
+    /// Checks the entry sizes against those of the class and counts; section 0 holds what the file header has no room for.
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    pub(crate) fn counts(
+        &self,
+        section_header: usize,
+        program_header: usize,
+        section_0: impl FnOnce() -> Result<SectionHeader, Error>,
+    ) -> Result<Counts, Error> {
+        let mut first = SectionHeader::default();
+        let mut sections = 0;
+        if self.section_headers != 0 {
+            entry_size("e_shentsize", self.section_header_size, section_header)?;
+            first = section_0()?;
+            sections = match self.section_header_count {
+                0 => first.size,
+                count => count.into(),
+            };
+        }
+        let segments = match self.program_header_count {
+            PN_XNUM if self.section_headers != 0 => first.info,
+            count => count.into(),
+        };
+        if segments != 0 {
+            entry_size("e_phentsize", self.program_header_size, program_header)?;
+        }
+        let section_names = match self.section_names {
+            SHN_XINDEX if self.section_headers != 0 => first.link,
+            index => index.into(),
+        };
+        Ok(Counts { sections, segments, section_names })
+    }
+}
+
+/// Checks an entry size in the file header.
+#[inline]
+fn entry_size(what: &'static str, found: u16, expected: usize) -> Result<(), Error> {
+    let (found, expected) = (u64::from(found), expected as u64);
+    if found == expected {
+        Ok(())
+    } else {
+        Err(Error { at: 0, kind: ErrorKind::EntrySize { what, found, expected } })
     }
 }
 

@@ -36,6 +36,20 @@
 //! An [`Error`] says what is wrong, and at which offset of the file. Iterators over rows of one size cannot fail; those
 //! over records of varying size give a `Result`, and end after an error.
 //!
+//! # Features
+//!
+//! All are on by default. Without any, what is read is ELF of 64 bits, little-endian, with relocations in tables, in a quarter of
+//! the code; what is left out is a named error ([`ErrorKind::FeatureOff`]).
+//!
+//! | Feature | Reads |
+//! |---|---|
+//! | `elf32` | files of 32 bits |
+//! | `big-endian` | big-endian files |
+//! | `packed-relocations` | `SHT_RELR`, `SHT_CREL` and Android's forms; [`IndexedRelocations`] |
+//! | `mips64` | relocations of little-endian MIPS64, which are like no others |
+//!
+//! On machines of 32 bits all rows share one reader, for size; on others each kind of row has loops of its own, for speed.
+//!
 //! # What is not promised
 //!
 //! - Only what is asked for is checked: [`File::parse`] accepts a file whose symbols are broken, and sections that
@@ -65,6 +79,8 @@ mod leb;
 mod name;
 pub mod names;
 mod note;
+#[cfg(feature = "packed-relocations")]
+mod packed;
 mod property;
 pub mod raw;
 pub mod raw32;
@@ -98,13 +114,15 @@ pub use hash::{HashTable, sysv_hash};
 pub use header::FileHeader;
 pub use name::{Name, StringTable};
 pub use note::{Note, Notes};
+#[cfg(feature = "packed-relocations")]
+pub use packed::IndexedRelocations;
 pub use property::{Properties, Property};
 pub use record::{Mips64El, Mips64ElRel, Mips64ElRela, Record, Rel, Rela};
 pub use relax::{Reach, Rewrite, Site};
 pub use reloc::{
     Arch, Bits, Check, Field, Kind, Order, Page, Role, Slot, Stage, Stub, Value, find, well_formed,
 };
-pub use relocations::{IndexedRelocations, RelocationIter, Relocations};
+pub use relocations::{RelocationIter, Relocations};
 pub use relr::{Relr, RelrIter, relative_type};
 pub use section::{CompressionHeader, SectionFlags, SectionHeader};
 pub use segment::{Dynamic, ProgramHeader, SegmentFlags};

@@ -152,7 +152,7 @@ impl<O: ByteOrder> From<raw::Nhdr<O>> for Head {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "elf32", feature = "big-endian"))]
 mod tests {
     extern crate std;
     use super::*;

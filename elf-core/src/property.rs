@@ -91,7 +91,7 @@ impl<O: ByteOrder> From<raw::Property<O>> for Head {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "elf32", feature = "big-endian"))]
 mod tests {
     extern crate std;
     use super::*;

@@ -1,16 +1,18 @@
 //! The relocations of one section, in whatever form they are written.
 
+#[cfg(feature = "packed-relocations")]
 use crate::android::{AndroidPacked, AndroidPackedIter};
 use crate::class::Encoding;
+#[cfg(feature = "packed-relocations")]
 use crate::crel::{Crel, CrelIter};
 use crate::error::Error;
 use crate::file::File;
-use crate::names::{
-    EM_AARCH64, EM_MIPS, SHT_AARCH64_AUTH_RELR, SHT_ANDROID_REL, SHT_ANDROID_RELA,
-    SHT_ANDROID_RELR, SHT_CREL, SHT_REL, SHT_RELA, SHT_RELR,
-};
-use crate::record::{Mips64ElRel, Mips64ElRela, Record, Rel, Rela};
-use crate::relr::{self, Relr, RelrIter};
+use crate::names::{EM_MIPS, SHT_REL, SHT_RELA};
+#[cfg(feature = "mips64")]
+use crate::record::{Mips64ElRel, Mips64ElRela};
+use crate::record::{Record, Rel, Rela};
+#[cfg(feature = "packed-relocations")]
+use crate::relr::{Relr, RelrIter};
 use crate::section::SectionHeader;
 use crate::table::{Table, TableIter};
 
@@ -26,14 +28,19 @@ pub enum Relocations<'a> {
     /// `SHT_REL`: addends are at the places.
     Rel(Table<'a, Rel>),
     /// `SHT_RELA` of little-endian MIPS64.
+    #[cfg(feature = "mips64")]
     Mips64ElRela(Table<'a, Mips64ElRela>),
     /// `SHT_REL` of little-endian MIPS64.
+    #[cfg(feature = "mips64")]
     Mips64ElRel(Table<'a, Mips64ElRel>),
     /// `SHT_RELR`: relative ones.
+    #[cfg(feature = "packed-relocations")]
     Relr(Relr<'a>),
     /// `SHT_CREL`: as differences.
+    #[cfg(feature = "packed-relocations")]
     Crel(Crel<'a>),
     /// `SHT_ANDROID_REL` or `SHT_ANDROID_RELA`: in groups.
+    #[cfg(feature = "packed-relocations")]
     Android(AndroidPacked<'a>),
 }
 
@@ -43,10 +50,15 @@ macro_rules! each {
         match $value {
             $type::Rela($form) => $body,
             $type::Rel($form) => $body,
+            #[cfg(feature = "mips64")]
             $type::Mips64ElRela($form) => $body,
+            #[cfg(feature = "mips64")]
             $type::Mips64ElRel($form) => $body,
+            #[cfg(feature = "packed-relocations")]
             $type::Relr($form) => $body,
+            #[cfg(feature = "packed-relocations")]
             $type::Crel($form) => $body,
+            #[cfg(feature = "packed-relocations")]
             $type::Android($form) => $body,
         }
     };
@@ -71,8 +83,11 @@ impl<'a> Relocations<'a> {
         match self {
             Self::Rela(table) => table.get(index),
             Self::Rel(table) => table.get(index),
+            #[cfg(feature = "mips64")]
             Self::Mips64ElRela(table) => table.get(index),
+            #[cfg(feature = "mips64")]
             Self::Mips64ElRel(table) => table.get(index),
+            #[cfg(feature = "packed-relocations")]
             packed => packed.iter().nth(index),
         }
     }
@@ -83,10 +98,15 @@ impl<'a> Relocations<'a> {
         match self {
             Self::Rela(table) => RelocationIter::Rela(table.iter()),
             Self::Rel(table) => RelocationIter::Rel(table.iter()),
+            #[cfg(feature = "mips64")]
             Self::Mips64ElRela(table) => RelocationIter::Mips64ElRela(table.iter()),
+            #[cfg(feature = "mips64")]
             Self::Mips64ElRel(table) => RelocationIter::Mips64ElRel(table.iter()),
+            #[cfg(feature = "packed-relocations")]
             Self::Relr(words) => RelocationIter::Relr(words.iter()),
+            #[cfg(feature = "packed-relocations")]
             Self::Crel(packed) => RelocationIter::Crel(packed.iter()),
+            #[cfg(feature = "packed-relocations")]
             Self::Android(packed) => RelocationIter::Android(packed.iter()),
         }
     }
@@ -103,27 +123,6 @@ impl<'a> Relocations<'a> {
             other => other.iter().try_for_each(f),
         }
     }
-
-    /// The records by index, at the cost of `len / stops.len()` steps each at most.
-    ///
-    /// Tables need no `stops`; those of packed forms are set here, in one pass.
-    #[must_use]
-    pub fn indexed<'s>(&self, stops: &'s mut [RelocationIter<'a>]) -> IndexedRelocations<'a, 's> {
-        let step = match self {
-            Self::Rela(_) | Self::Rel(_) | Self::Mips64ElRela(_) | Self::Mips64ElRel(_) => 0,
-            packed => {
-                packed.len().checked_div(stops.len()).map_or(0, |step| step.saturating_add(1))
-            }
-        };
-        let mut iter = self.iter();
-        if let Some(skip) = step.checked_sub(1) {
-            for stop in stops.iter_mut() {
-                *stop = iter.clone();
-                iter.nth(skip);
-            }
-        }
-        IndexedRelocations { relocations: *self, stops, step }
-    }
 }
 
 impl<'a> File<'a> {
@@ -139,47 +138,42 @@ impl<'a> File<'a> {
     pub fn relocations(&self, section: &SectionHeader) -> Result<Option<Relocations<'a>>, Error> {
         let mips = self.header().machine == EM_MIPS && self.encoding() == Encoding::Elf64Le;
         Ok(Some(match section.r#type {
+            #[cfg(feature = "mips64")]
             SHT_RELA if mips => Relocations::Mips64ElRela(self.rows(section)?),
+            #[cfg(feature = "mips64")]
             SHT_REL if mips => Relocations::Mips64ElRel(self.rows(section)?),
+            #[cfg(not(feature = "mips64"))]
+            SHT_RELA | SHT_REL if mips => return Err(feature_off("mips64", section)),
             SHT_RELA => Relocations::Rela(self.rows(section)?),
             SHT_REL => Relocations::Rel(self.rows(section)?),
             _ => return self.packed_relocations(*section),
         }))
     }
 
-    #[inline(never)]
+    #[cfg(not(feature = "packed-relocations"))]
     fn packed_relocations(&self, section: SectionHeader) -> Result<Option<Relocations<'a>>, Error> {
-        let (machine, is_64) = (self.header().machine, self.encoding().is_64());
-        Ok(Some(match section.r#type {
-            SHT_RELR | SHT_ANDROID_RELR => {
-                self.relr(&section, relr::relative_type(machine, is_64))?
-            }
-            SHT_AARCH64_AUTH_RELR if machine == EM_AARCH64 => {
-                self.relr(&section, relr::AARCH64_AUTH_RELATIVE)?
-            }
-            SHT_CREL => {
-                Relocations::Crel(Crel::parse(self.section_data(&section)?, is_64, section.offset)?)
-            }
-            SHT_ANDROID_REL | SHT_ANDROID_RELA => {
-                // Each relocation has a place of its own, most of them in the file.
-                let (data, limit) = (self.section_data(&section)?, self.bytes().len());
-                let has_addends = section.r#type == SHT_ANDROID_RELA;
-                Relocations::Android(AndroidPacked::parse(
-                    data,
-                    has_addends,
-                    is_64,
-                    limit,
-                    section.offset,
-                )?)
-            }
-            _ => return Ok(None),
-        }))
+        use crate::names::{
+            EM_AARCH64, SHT_AARCH64_AUTH_RELR, SHT_ANDROID_REL, SHT_ANDROID_RELA, SHT_ANDROID_RELR,
+            SHT_CREL, SHT_RELR,
+        };
+        match section.r#type {
+            SHT_AARCH64_AUTH_RELR if self.header().machine != EM_AARCH64 => Ok(None),
+            SHT_RELR
+            | SHT_ANDROID_RELR
+            | SHT_AARCH64_AUTH_RELR
+            | SHT_CREL
+            | SHT_ANDROID_REL
+            | SHT_ANDROID_RELA => Err(feature_off("packed-relocations", &section)),
+            _ => Ok(None),
+        }
     }
+}
 
-    fn relr(&self, section: &SectionHeader, r#type: u32) -> Result<Relocations<'a>, Error> {
-        let relr = Relr::new(self.rows(section)?, self.encoding().is_64(), r#type, section.offset)?;
-        Ok(Relocations::Relr(relr))
-    }
+/// The relocations are of a form that is left out.
+#[cfg(not(all(feature = "packed-relocations", feature = "mips64")))]
+#[cold]
+const fn feature_off(feature: &'static str, section: &SectionHeader) -> Error {
+    Error { at: section.offset, kind: crate::ErrorKind::FeatureOff(feature) }
 }
 
 impl<'a> IntoIterator for Relocations<'a> {
@@ -188,46 +182,6 @@ impl<'a> IntoIterator for Relocations<'a> {
 
     fn into_iter(self) -> RelocationIter<'a> {
         self.iter()
-    }
-}
-
-/// The relocations of one section by index, in storage of the caller: see [`Relocations::indexed`].
-///
-/// ```
-/// # fn f(relocations: elf_core::Relocations<'_>) {
-/// let mut stops = [const { elf_core::RelocationIter::EMPTY }; 64];
-/// let indexed = relocations.indexed(&mut stops);
-/// assert_eq!(indexed.get(1000), relocations.get(1000));
-/// # }
-/// ```
-#[derive(Clone, Copy)]
-pub struct IndexedRelocations<'a, 's> {
-    relocations: Relocations<'a>,
-    /// Iterators, `step` records apart; none if `step` is 0.
-    stops: &'s [RelocationIter<'a>],
-    step: usize,
-}
-
-impl IndexedRelocations<'_, '_> {
-    /// Number of records.
-    #[must_use]
-    pub const fn len(&self) -> usize {
-        self.relocations.len()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Record `index`.
-    #[must_use]
-    pub fn get(&self, index: usize) -> Option<Record> {
-        match index.checked_div(self.step).zip(index.checked_rem(self.step)) {
-            None => self.relocations.get(index),
-            Some((stop, rest)) => self.stops.get(stop)?.clone().nth(rest),
-        }
     }
 }
 
@@ -240,21 +194,24 @@ pub enum RelocationIter<'a> {
     /// Of `SHT_REL`.
     Rel(TableIter<'a, Rel>),
     /// Of `SHT_RELA` of little-endian MIPS64.
+    #[cfg(feature = "mips64")]
     Mips64ElRela(TableIter<'a, Mips64ElRela>),
     /// Of `SHT_REL` of little-endian MIPS64.
+    #[cfg(feature = "mips64")]
     Mips64ElRel(TableIter<'a, Mips64ElRel>),
     /// Of `SHT_RELR`.
+    #[cfg(feature = "packed-relocations")]
     Relr(RelrIter<'a>),
     /// Of `SHT_CREL`.
+    #[cfg(feature = "packed-relocations")]
     Crel(CrelIter<'a>),
     /// Of `SHT_ANDROID_REL` or `SHT_ANDROID_RELA`.
+    #[cfg(feature = "packed-relocations")]
     Android(AndroidPackedIter<'a>),
 }
 
+#[cfg(any(feature = "packed-relocations", feature = "mips64"))]
 impl RelocationIter<'_> {
-    /// No records: what storage for [`Relocations::indexed`] is filled with at first.
-    pub const EMPTY: Self = Self::Crel(CrelIter::EMPTY);
-
     /// `fold` of the forms that are rare: out of the way of the others.
     #[inline(never)]
     fn fold_rare<B, F: FnMut(B, Record) -> B>(self, init: B, f: F) -> B {
@@ -283,6 +240,7 @@ impl Iterator for RelocationIter<'_> {
         match self {
             Self::Rela(iter) => iter.fold(init, f),
             Self::Rel(iter) => iter.fold(init, f),
+            #[cfg(any(feature = "packed-relocations", feature = "mips64"))]
             other => other.fold_rare(init, f),
         }
     }

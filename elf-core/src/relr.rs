@@ -166,9 +166,10 @@ pub const fn relative_type(machine: u16, is_64: bool) -> u32 {
 }
 
 /// The type of the relocations in `SHT_AARCH64_AUTH_RELR` (PAuth ABI ELF 64, "Relocations"): `R_AARCH64_AUTH_RELATIVE`.
+#[cfg(feature = "packed-relocations")]
 pub(crate) const AARCH64_AUTH_RELATIVE: u32 = 0x411;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "elf32", feature = "big-endian"))]
 mod tests {
     extern crate std;
     use super::*;

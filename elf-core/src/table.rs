@@ -1,11 +1,15 @@
 //! The one place where bytes become rows.
 
-use crate::class::{Class, Elf32, Elf64, Encoding, Row, with_class};
+#[cfg_attr(target_pointer_width = "64", path = "table/wide.rs")]
+#[cfg_attr(not(target_pointer_width = "64"), path = "table/narrow.rs")]
+mod rows;
+
+use self::rows::{Iter, Rows};
+use crate::class::{Class, Encoding, Row, with_class};
 use crate::error::{Error, ErrorKind};
+use crate::section::SectionHeader;
 use core::fmt;
-use core::slice;
 use zerocopy::FromBytes;
-use zerocopy::byteorder::{BE, LE};
 
 /// `count` rows at file offset `at`, borrowed from the file.
 ///
@@ -24,7 +28,7 @@ pub fn rows<'a, T: Row>(
         .zip(usize::try_from(count).ok())
         .and_then(|(rest, count)| <[T]>::ref_from_prefix_with_elems(rest, count).ok())
         .map(|(rows, _)| rows)
-        .ok_or(Error { at, kind: ErrorKind::Outside { what, count, file: file.len() as u64 } })
+        .ok_or_else(|| outside(file, what, at, count))
 }
 
 /// `count` rows at file offset `at`, borrowed from the file.
@@ -40,26 +44,79 @@ pub fn rows<'a, T: Row>(
     at: u64,
     count: u64,
 ) -> Result<&'a [T], Error> {
-    let (bytes, count) = span(file, what, at, count, size_of::<T>())?;
     // the bytes are as many as the rows take
-    Ok(<[T]>::ref_from_bytes_with_elems(bytes, count).unwrap_or_default())
+    Ok(<[T]>::ref_from_bytes(span(file, what, at, count, size_of::<T>())?).unwrap_or_default())
 }
 
-/// The bytes of `count` rows of `size` bytes each at file offset `at`, and the same count.
+/// The bytes of `count` rows of `size` bytes each at file offset `at`.
 #[cfg(not(target_pointer_width = "64"))]
+#[inline(never)]
 fn span<'a>(
     file: &'a [u8],
     what: &'static str,
     at: u64,
     count: u64,
     size: usize,
-) -> Result<(&'a [u8], usize), Error> {
+) -> Result<&'a [u8], Error> {
     let rest = usize::try_from(at).ok().and_then(|at| file.get(at..));
-    let found = rest.zip(usize::try_from(count).ok()).and_then(|(rest, count)| {
-        let bytes = rest.get(..count.checked_mul(size)?)?;
-        Some((bytes, count))
-    });
-    found.ok_or(Error { at, kind: ErrorKind::Outside { what, count, file: file.len() as u64 } })
+    let found = rest.zip(usize::try_from(count).ok());
+    let found = found.and_then(|(rest, count)| rest.get(..count.checked_mul(size)?));
+    found.ok_or_else(|| outside(file, what, at, count))
+}
+
+/// `count` of `what` at file offset `at` are not all in the file.
+#[cold]
+#[inline(never)]
+pub(crate) const fn outside(file: &[u8], what: &'static str, at: u64, count: u64) -> Error {
+    Error { at, kind: ErrorKind::Outside { what, count, file: file.len() as u64 } }
+}
+
+/// The number of rows of `entry` bytes that `size` bytes at file offset `at` hold.
+#[cfg_attr(target_pointer_width = "64", inline)]
+#[cfg_attr(not(target_pointer_width = "64"), inline(never))]
+fn count(what: &'static str, at: u64, size: u64, entry: usize) -> Result<u64, Error> {
+    // a size that no memory has is not divided: small machines have no instruction for that
+    let Ok(bytes) = usize::try_from(size) else { return Ok(size) };
+    match (bytes.checked_div(entry), bytes.checked_rem(entry)) {
+        (Some(count), Some(0)) => Ok(count as u64),
+        _ => Err(Error { at, kind: ErrorKind::UnevenTable { what, size, entry: entry as u64 } }),
+    }
+}
+
+/// What a section header says of the table in its section.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    /// File offset.
+    pub(crate) at: u64,
+    /// Size in bytes.
+    pub(crate) size: u64,
+    /// Size of a row in bytes, or 0.
+    pub(crate) entry_size: u64,
+}
+
+impl Place {
+    /// Of a section.
+    #[inline]
+    pub(crate) const fn of(section: &SectionHeader) -> Self {
+        let size = section.file_size();
+        Self { at: section.offset, size, entry_size: section.entry_size }
+    }
+
+    /// The number of rows of `entry` bytes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::EntrySize`] if the section says that they have another size, [`ErrorKind::UnevenTable`] if a part of a
+    /// row is left.
+    #[inline]
+    pub(crate) fn count(self, what: &'static str, entry: usize) -> Result<u64, Error> {
+        let Self { at, size, entry_size: found } = self;
+        let expected = entry as u64;
+        if found != expected && found != 0 {
+            let kind = ErrorKind::EntrySize { what: "sh_entsize", found, expected };
+            return Err(Error { at, kind });
+        }
+        count(what, at, size, entry)
+    }
 }
 
 /// `size` bytes at file offset `at`.
@@ -77,30 +134,38 @@ pub fn bytes<'a>(
         .and_then(|at| file.get(at..))
         .zip(usize::try_from(size).ok())
         .and_then(|(rest, size)| rest.get(..size))
-        .ok_or(Error { at, kind: ErrorKind::Outside { what, count: 1, file: file.len() as u64 } })
+        .ok_or_else(|| outside(file, what, at, 1))
 }
 
 /// The one row at `offset` in `bytes`, which lie at file offset `at`.
 ///
 /// # Errors
 /// [`ErrorKind::Outside`] unless all of it lies inside `bytes`.
+#[inline]
 pub(crate) fn row<E: Entry>(
     bytes: &[u8],
     encoding: Encoding,
     offset: u64,
     at: u64,
 ) -> Result<E::View, Error> {
-    let row = with_class!(encoding, C => rows::<E::Raw<C>>(bytes, E::WHAT, offset, 1).map(|rows| first::<E, C>(rows)));
-    let at = at.saturating_add(offset);
-    let outside = Error {
-        at,
-        kind: ErrorKind::Outside { what: E::WHAT, count: 1, file: bytes.len() as u64 },
-    };
-    row.ok().flatten().ok_or(outside)
+    let row = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..));
+    row.and_then(|row| view::<E>(row, encoding))
+        .ok_or_else(|| outside(bytes, E::WHAT, at.saturating_add(offset), 1))
 }
 
-fn first<E: Entry, C: Class>(rows: &[E::Raw<C>]) -> Option<E::View> {
-    rows.first().map(|&row| row.into())
+/// The row that `bytes` start with.
+#[cfg_attr(target_pointer_width = "64", inline)]
+#[cfg_attr(not(target_pointer_width = "64"), inline(never))]
+fn view<E: Entry>(bytes: &[u8], encoding: Encoding) -> Option<E::View> {
+    with_class!(encoding, C => {
+        E::Raw::<C>::ref_from_prefix(bytes).ok().map(|(row, _)| (*row).into())
+    })
+}
+
+/// Size of a row in bytes.
+#[inline]
+pub(crate) const fn row_size<E: Entry>(encoding: Encoding) -> usize {
+    with_class!(encoding, C => size_of::<E::Raw<C>>())
 }
 
 /// What a table holds: a raw row in each class, one plain view for all.
@@ -114,26 +179,7 @@ pub trait Entry {
 }
 
 /// A table of rows borrowed from a file, checked once: reading them cannot fail.
-pub struct Table<'a, E: Entry>(pub(crate) Rows<'a, E>);
-
-pub(crate) enum Rows<'a, E: Entry> {
-    Elf32Le(&'a [E::Raw<Elf32<LE>>]),
-    Elf32Be(&'a [E::Raw<Elf32<BE>>]),
-    Elf64Le(&'a [E::Raw<Elf64<LE>>]),
-    Elf64Be(&'a [E::Raw<Elf64<BE>>]),
-}
-
-/// Runs `$body` with `$rows` as the raw rows, whatever their class.
-macro_rules! each {
-    ($table:expr, $rows:ident => $body:expr) => {
-        match $table {
-            Rows::Elf32Le($rows) => $body,
-            Rows::Elf32Be($rows) => $body,
-            Rows::Elf64Le($rows) => $body,
-            Rows::Elf64Be($rows) => $body,
-        }
-    };
-}
+pub struct Table<'a, E: Entry>(Rows<'a, E>);
 
 impl<E: Entry> Clone for Table<'_, E> {
     fn clone(&self) -> Self {
@@ -142,68 +188,54 @@ impl<E: Entry> Clone for Table<'_, E> {
 }
 impl<E: Entry> Copy for Table<'_, E> {}
 
-impl<E: Entry> Clone for Rows<'_, E> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<E: Entry> Copy for Rows<'_, E> {}
-
 impl<'a, E: Entry> Table<'a, E> {
     /// A table without rows.
     #[must_use]
     pub const fn empty() -> Self {
-        Self(Rows::Elf64Le(&[]))
+        Self(Rows::EMPTY)
     }
 
     /// `count` rows at file offset `at`.
     ///
     /// # Errors
     /// [`ErrorKind::Outside`] unless all of them lie inside `file`.
+    #[inline]
     pub fn parse(file: &'a [u8], encoding: Encoding, at: u64, count: u64) -> Result<Self, Error> {
-        with_class!(encoding, C => Self::of_class::<C>(file, at, count))
+        Rows::parse(file, encoding, at, count).map(Self)
     }
 
     /// As many rows as `size` bytes at file offset `at` hold.
     ///
     /// # Errors
     /// [`ErrorKind::Outside`] unless the bytes lie inside `file`; [`ErrorKind::UnevenTable`] if a part of a row is left.
+    #[inline]
     pub fn parse_bytes(
         file: &'a [u8],
         encoding: Encoding,
         at: u64,
         size: u64,
     ) -> Result<Self, Error> {
-        with_class!(encoding, C => Self::of_bytes::<C>(file, at, size))
+        let entry = row_size::<E>(encoding);
+        Self::parse(file, encoding, at, count(E::WHAT, at, size, entry)?)
     }
 
-    /// [`parse`](Self::parse), where the class is known.
+    /// The table in a section; none where the section is empty.
+    ///
+    /// # Errors
+    /// As [`Place::count`]; [`ErrorKind::Outside`] if the section leaves the file.
     #[inline]
-    pub(crate) fn of_class<C: Class>(file: &'a [u8], at: u64, count: u64) -> Result<Self, Error> {
-        rows(file, E::WHAT, at, count).map(C::table)
-    }
-
-    /// [`parse_bytes`](Self::parse_bytes), where the class is known.
-    #[inline]
-    pub(crate) fn of_bytes<C: Class>(file: &'a [u8], at: u64, size: u64) -> Result<Self, Error> {
-        let entry = const { size_of::<E::Raw<C>>() };
-        // a size that no memory has is not divided: small machines have no instruction for that
-        let parts =
-            usize::try_from(size).map(|size| (size.checked_div(entry), size.checked_rem(entry)));
-        match parts {
-            Ok((Some(count), Some(0))) => Self::of_class::<C>(file, at, count as u64),
-            Err(_) => Self::of_class::<C>(file, at, size),
-            Ok(_) => {
-                let kind = ErrorKind::UnevenTable { what: E::WHAT, size, entry: entry as u64 };
-                Err(Error { at, kind })
-            }
-        }
+    pub(crate) fn of_section(
+        file: &'a [u8],
+        encoding: Encoding,
+        place: Place,
+    ) -> Result<Self, Error> {
+        Rows::of_section(file, encoding, place).map(Self)
     }
 
     /// Number of rows.
     #[must_use]
     pub const fn len(&self) -> usize {
-        each!(&self.0, rows => rows.len())
+        self.0.len()
     }
 
     /// Whether there are no rows.
@@ -214,20 +246,15 @@ impl<'a, E: Entry> Table<'a, E> {
 
     /// Row `index`.
     #[must_use]
-    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
+    #[inline]
     pub fn get(&self, index: usize) -> Option<E::View> {
-        each!(&self.0, rows => rows.get(index).map(|&row| row.into()))
+        self.0.get(index)
     }
 
     /// The rows `start..end`, if there are that many.
     #[must_use]
     pub fn slice(&self, start: usize, end: usize) -> Option<Self> {
-        Some(Self(match self.0 {
-            Rows::Elf32Le(rows) => Rows::Elf32Le(rows.get(start..end)?),
-            Rows::Elf32Be(rows) => Rows::Elf32Be(rows.get(start..end)?),
-            Rows::Elf64Le(rows) => Rows::Elf64Le(rows.get(start..end)?),
-            Rows::Elf64Be(rows) => Rows::Elf64Be(rows.get(start..end)?),
-        }))
+        self.0.slice(start, end).map(Self)
     }
 
     /// Calls `f` with every row in order, up to the first error.
@@ -242,33 +269,16 @@ impl<'a, E: Entry> Table<'a, E> {
         &self,
         mut f: impl FnMut(E::View) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        if let Some(rows) = self.native() {
+        if let Some(rows) = self.0.native() {
             return rows.iter().try_for_each(|&row| f(row.into()));
         }
         self.iter().try_for_each(f)
     }
 
-    /// The rows, if they are of the machine's own class.
-    #[cfg(target_pointer_width = "64")]
-    #[inline]
-    const fn native(&self) -> Option<&'a [E::Raw<Elf64<LE>>]> {
-        match self.0 {
-            Rows::Elf64Le(rows) => Some(rows),
-            _ => None,
-        }
-    }
-
-    /// A machine of 32 bits is small: it has one way for all classes.
-    #[cfg(not(target_pointer_width = "64"))]
-    #[inline]
-    const fn native(&self) -> Option<&'a [E::Raw<Elf64<LE>>]> {
-        None
-    }
-
     /// Index of the first row that `is` what is looked for.
     #[inline]
     pub fn position(&self, mut is: impl FnMut(&E::View) -> bool) -> Option<usize> {
-        if let Some(rows) = self.native() {
+        if let Some(rows) = self.0.native() {
             return rows.iter().position(|&row| is(&row.into()));
         }
         // `position` of an iterator that is not a slice's checks its counter for overflow, and panics
@@ -278,12 +288,7 @@ impl<'a, E: Entry> Table<'a, E> {
     /// The rows in order.
     #[must_use]
     pub fn iter(&self) -> TableIter<'a, E> {
-        TableIter(match self.0 {
-            Rows::Elf32Le(rows) => Iters::Elf32Le(rows.iter()),
-            Rows::Elf32Be(rows) => Iters::Elf32Be(rows.iter()),
-            Rows::Elf64Le(rows) => Iters::Elf64Le(rows.iter()),
-            Rows::Elf64Be(rows) => Iters::Elf64Be(rows.iter()),
-        })
+        TableIter(self.0.iter())
     }
 }
 
@@ -306,65 +311,41 @@ impl<E: Entry<View: fmt::Debug>> fmt::Debug for Table<'_, E> {
 ///
 /// Internal iteration (`for_each`, `fold` and what is built on them) asks for the class once, not for every row; on machines of
 /// 32 bits, where code is scarcer, all callers share one reader.
-pub struct TableIter<'a, E: Entry>(Iters<'a, E>);
-
-enum Iters<'a, E: Entry> {
-    Elf32Le(slice::Iter<'a, E::Raw<Elf32<LE>>>),
-    Elf32Be(slice::Iter<'a, E::Raw<Elf32<BE>>>),
-    Elf64Le(slice::Iter<'a, E::Raw<Elf64<LE>>>),
-    Elf64Be(slice::Iter<'a, E::Raw<Elf64<BE>>>),
-}
-
-macro_rules! each_iter {
-    ($iter:expr, $rows:ident => $body:expr) => {
-        match $iter {
-            Iters::Elf32Le($rows) => $body,
-            Iters::Elf32Be($rows) => $body,
-            Iters::Elf64Le($rows) => $body,
-            Iters::Elf64Be($rows) => $body,
-        }
-    };
-}
+pub struct TableIter<'a, E: Entry>(Iter<'a, E>);
 
 impl<E: Entry> Clone for TableIter<'_, E> {
     fn clone(&self) -> Self {
-        Self(match &self.0 {
-            Iters::Elf32Le(rows) => Iters::Elf32Le(rows.clone()),
-            Iters::Elf32Be(rows) => Iters::Elf32Be(rows.clone()),
-            Iters::Elf64Le(rows) => Iters::Elf64Le(rows.clone()),
-            Iters::Elf64Be(rows) => Iters::Elf64Be(rows.clone()),
-        })
+        Self(self.0.clone())
     }
 }
 
 impl<E: Entry> Iterator for TableIter<'_, E> {
     type Item = E::View;
 
-    // On a small machine there is one reader for all callers.
-    #[cfg_attr(target_pointer_width = "64", inline)]
-    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
+    #[inline]
     fn next(&mut self) -> Option<E::View> {
-        each_iter!(&mut self.0, rows => rows.next().map(|&row| row.into()))
+        self.0.next()
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        each_iter!(&self.0, rows => rows.size_hint())
+        let len = self.0.len();
+        (len, Some(len))
     }
 
     fn nth(&mut self, n: usize) -> Option<E::View> {
-        each_iter!(&mut self.0, rows => rows.nth(n).map(|&row| row.into()))
+        self.0.nth(n)
     }
 
     #[cfg(target_pointer_width = "64")]
     #[inline]
-    fn fold<B, F: FnMut(B, E::View) -> B>(self, init: B, mut f: F) -> B {
-        each_iter!(self.0, rows => rows.fold(init, |acc, &row| f(acc, row.into())))
+    fn fold<B, F: FnMut(B, E::View) -> B>(self, init: B, f: F) -> B {
+        self.0.fold(init, f)
     }
 }
 
 impl<E: Entry> DoubleEndedIterator for TableIter<'_, E> {
     fn next_back(&mut self) -> Option<E::View> {
-        each_iter!(&mut self.0, rows => rows.next_back().map(|&row| row.into()))
+        self.0.next_back()
     }
 }
 

@@ -1,4 +1,5 @@
 //! Damaged files: reading ends, and does not panic.
+#![cfg(feature = "default")]
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,

@@ -1,4 +1,5 @@
 //! Every message that a reader may see, word for word.
+#![cfg(feature = "default")]
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,
@@ -12,12 +13,13 @@ use elf_core::{Error, ErrorKind};
 #[test]
 fn messages() {
     use ErrorKind::{
-        EntrySize, Invalid, NoAddress, NoSection, NoString, NoSymbol, NotElf, Outside, SectionType,
-        UnevenTable, UnknownByteOrder, UnknownClass,
+        EntrySize, FeatureOff, Invalid, NoAddress, NoSection, NoString, NoSymbol, NotElf, Outside,
+        SectionType, UnevenTable, UnknownByteOrder, UnknownClass,
     };
     let (what, at) = ("symbols", 0x40);
     let messages = [
         (NotElf, "not an ELF file"),
+        (FeatureOff("elf32"), "built without what reads the bytes at offset 0x40: feature elf32"),
         (UnknownClass(3), "unknown ELF class 3 at offset 0x40"),
         (UnknownByteOrder(0), "unknown byte order 0 at offset 0x40"),
         (

@@ -1,4 +1,5 @@
 //! The fixtures of `fixtures/forms/`, checked by hand or against one another.
+#![cfg(feature = "default")]
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,

@@ -1,4 +1,5 @@
 //! More sections than `e_shnum` counts, more segments than `e_phnum`; core files; what CUDA writes into `e_version`.
+#![cfg(feature = "default")]
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,

@@ -1,4 +1,5 @@
 //! Field for field what the crate `object` reads.
+#![cfg(feature = "default")]
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,

@@ -1,4 +1,5 @@
 //! Known bytes are read as known fields, in all four classes; every truncation is an error.
+#![cfg(feature = "default")]
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,

@@ -1,4 +1,5 @@
 //! Dynamic section, symbol versions and notes as GNU `readelf` shows them.
+#![cfg(feature = "default")]
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,

@@ -1,4 +1,5 @@
 //! What the crate `object` writes is read as what went in.
+#![cfg(feature = "default")]
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,

@@ -186,8 +186,15 @@ impl Error {
         Self { object, section: 0, kind }
     }
 
+    // the same code for all callers: there are many, and it is rarely run
+    #[cold]
+    #[inline(never)]
+    const fn damaged(object: usize, section: u32, error: elf_core::Error) -> Self {
+        Self { object, section, kind: ErrorKind::Elf(error) }
+    }
+
     /// A damaged file.
     pub(crate) fn elf(object: usize, section: u32) -> impl Fn(elf_core::Error) -> Self {
-        move |error| Self { object, section, kind: ErrorKind::Elf(error) }
+        move |error| Self::damaged(object, section, error)
     }
 }

@@ -41,6 +41,7 @@ fn refused_by<A: Arch>(bytes: &[u8]) -> Error {
 }
 
 #[test]
+#[cfg(feature = "default")]
 fn files_of_another_kind() {
     let mut object = refers(|object, data| object.global("symbol", data, 0));
     let fine = object.build();
@@ -307,6 +308,7 @@ fn images_that_do_not_fit() {
 
 /// Addresses of 32 bits end at 4 GiB.
 #[test]
+#[cfg(feature = "default")]
 fn images_above_four_gib() {
     let bytes = include_bytes!("../../fixtures/i386/absolute.o");
     let files = [File::parse(bytes).unwrap()];

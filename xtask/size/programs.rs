@@ -13,8 +13,10 @@ pub fn parse(bytes: &'static [u8]) -> Result<(), Error> {
     for section in file.sections() {
         seen(file.section_name(&section)?);
         seen(file.section_data(&section)?);
-        for record in file.relocations(&section)?.into_iter().flatten() {
-            seen(record);
+        if let Some(relocations) = file.relocations(&section)? {
+            for record in relocations {
+                seen(record);
+            }
         }
     }
     if let Some(table) = file.symbol_table()? {

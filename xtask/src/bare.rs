@@ -105,6 +105,8 @@ pub(crate) struct Wrapper<'a> {
     pub(crate) name: &'a str,
     /// The crates of the workspace that it uses.
     pub(crate) crates: &'a [&'a str],
+    /// Features of `elf-core` when it is to have these alone; else every crate has its default features.
+    pub(crate) features: Option<&'a [&'a str]>,
     /// Files of `src/` beside what they hold; one is `lib.rs`.
     pub(crate) sources: &'a [(&'a str, String)],
     /// The lines of `[profile.release]` beside those for one object without unwinding.
@@ -155,8 +157,17 @@ impl Wrapper<'_> {
              [workspace]\n\n[profile.release]\ncodegen-units = 1\nlto = \"fat\"\npanic = \"abort\"\n{}\n\n[dependencies]\n",
             self.name, self.profile
         );
-        for name in self.crates {
-            manifest += &format!("{name} = {{ path = {:?} }}\n", workspace.root().join(name));
+        for &name in self.crates {
+            let path = workspace.root().join(name);
+            manifest += &match self.features {
+                None => format!("{name} = {{ path = {path:?} }}\n"),
+                Some(features) => {
+                    let features = if name == "elf-core" { features } else { &[] };
+                    format!(
+                        "{name} = {{ path = {path:?}, default-features = false, features = {features:?} }}\n"
+                    )
+                }
+            };
         }
         manifest + "bitflags = \"2\"\nzerocopy = \"0.8\"\n"
     }

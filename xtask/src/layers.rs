@@ -115,10 +115,20 @@ impl Package {
             .map(|needed| format!("{}: must not depend on {}", self.name, needed.name))
     }
 
-    /// Fault: a lower crate has features that nobody asked for, and with them optional dependencies.
-    fn default_features(&self) -> Option<String> {
-        let default = self.features.get("default").filter(|default| !default.is_empty())?;
-        Some(format!("{}: must not have default features: {}", self.name, default.join(", ")))
+    /// Faults: default features of a lower crate that bring a heap or another crate. Forms of files they may bring.
+    fn default_features(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        let mut rest = vec!["default"];
+        let mut seen = BTreeSet::new();
+        while let Some(feature) = rest.pop().filter(|feature| seen.insert(*feature)) {
+            for part in self.features.get(feature).into_iter().flatten() {
+                if part == "alloc" || part == "std" || part.starts_with("dep:") {
+                    faults.push(format!("{}: {part} must not be on by default", self.name));
+                }
+                rest.push(part);
+            }
+        }
+        faults
     }
 
     /// Faults: what the `lib.rs` of a lower crate does not say.

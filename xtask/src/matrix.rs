@@ -193,6 +193,8 @@ impl Matrix<'_> {
                 sets.extend(
                     self.feature_sets(name).into_iter().filter(|set| !is_hosted(name, set)),
                 );
+            } else if !self.usual(name).is_empty() {
+                sets.push(self.usual(name).to_owned());
             }
             for set in sets {
                 let cargo = ready(target).and_then(|toolchain| self.cargo(&toolchain, target));
@@ -220,8 +222,9 @@ impl Matrix<'_> {
         }
         for name in crates {
             let cargo = ready(target).and_then(|toolchain| self.cargo(&toolchain, target));
-            self.try_cell(target.name, name, show(""), || {
-                tests(cargo?, name, target.name, "", how)
+            let usual = self.usual(name);
+            self.try_cell(target.name, name, show(usual), || {
+                tests(cargo?, name, target.name, usual, how)
             });
         }
     }
@@ -301,13 +304,22 @@ impl Matrix<'_> {
         });
     }
 
+    /// The feature set of who asks for none: `default`, if the crate has one.
+    fn usual(&self, name: &str) -> &'static str {
+        let package = self.packages.iter().find(|package| package.name == name);
+        if package.is_some_and(|package| package.features.contains_key("default")) {
+            "default"
+        } else {
+            ""
+        }
+    }
+
     /// Every feature alone, and all together if there are several.
     fn feature_sets(&self, name: &str) -> Vec<String> {
         let Some(package) = self.packages.iter().find(|package| package.name == name) else {
             return Vec::new();
         };
-        let single: Vec<String> =
-            package.features.keys().filter(|name| *name != "default").cloned().collect();
+        let single: Vec<String> = package.features.keys().cloned().collect();
         let all = single.join(",");
         let together = (single.len() > 1).then_some(all);
         single.into_iter().chain(together).collect()

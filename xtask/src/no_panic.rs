@@ -136,6 +136,7 @@ pub(crate) fn prove(
     let wrapper = Wrapper {
         name,
         crates,
+        features: None,
         sources: &[("lib.rs", library(crates, roots)), ("harness.rs", read("harness.rs")?)],
         profile: "opt-level = 3\noverflow-checks = true\ndebug = \"line-tables-only\"",
         flags: "-Z emit-stack-sizes",
