@@ -41,6 +41,7 @@ mod initialize;
 mod loader;
 mod memory;
 mod module;
+mod moved;
 pub mod observer;
 mod process;
 pub mod symbols;

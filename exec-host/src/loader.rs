@@ -10,8 +10,8 @@ use crate::observer::{Loaded, Observer};
 use crate::symbols::{Links, Symbols};
 use crate::unwind::Unwinding;
 use core::ops::Range;
-use elf_core::{File, Name, SegmentFlags};
-use elf_layout::{External, Layout, Mode, Options, Room as Slots, Segment, Sort};
+use elf_core::{ApplyErrorKind, File, Name, SegmentFlags};
+use elf_layout::{ErrorKind, External, Layout, Mode, Options, Room as Slots, Segment, Sort};
 use std::sync::Arc;
 
 /// Loads modules, all in one way: which memory, and who is told of them. It may be shared by threads.
@@ -96,12 +96,25 @@ impl Loader {
         mut symbols: impl Symbols,
     ) -> Result<Module<B>, Error> {
         let objects: Vec<B> = objects.into_iter().collect();
-        let mut links = Links::new(&mut symbols);
-        let (joined, parts) = self.link_all(&objects, &mut links, |layout, links| {
-            self.place(layout, &mut |name| links.find(name))
-        })?;
-        let keepers = links.into_keepers();
-        Ok(Module::new(objects, joined, parts, keepers))
+        loop {
+            let mut links = Links::new(&mut symbols);
+            let mut limit = None;
+            let linked = self.link_all(&objects, &mut links, |layout, links| {
+                limit = layout.limit();
+                self.place(layout, &mut |name| links.find(name))
+            });
+            let keepers = links.into_keepers();
+            let error = match linked {
+                Ok((joined, parts)) => return Ok(Module::new(objects, joined, parts, keepers)),
+                Err(error) => error,
+            };
+            // a variable that is moved is not moved again
+            let is_near =
+                out_of_reach(&objects, &error).is_some_and(|name| symbols.bring_near(name, limit));
+            if !is_near {
+                return Err(error);
+            }
+        }
     }
 
     /// Relocates objects for an address where they are not: in another process, in memory of a device, in a file that will be
@@ -213,6 +226,18 @@ impl Loader {
         let observed = observed.map_err(Error::Observer)?;
         Ok(Parts { globals, code, calls, observed, unwinding, memory })
     }
+}
+
+/// The name of the symbol that a relocation of the objects does not reach.
+fn out_of_reach<'a, B: AsRef<[u8]>>(objects: &'a [B], error: &Error) -> Option<Name<'a>> {
+    let Error::Layout(elf_layout::Error { object, kind: ErrorKind::Apply(error), .. }) = error
+    else {
+        return None;
+    };
+    let ApplyErrorKind::Overflow { .. } = error.kind else { return None };
+    let table = File::parse(objects.get(*object)?.as_ref()).ok()?.symbol_table().ok()??;
+    let symbol = table.get(error.symbol).ok().filter(elf_core::Symbol::is_undefined)?;
+    table.name_of(&symbol).ok()
 }
 
 /// The headers of all objects.
