@@ -147,10 +147,9 @@ impl Slots {
     unsafe fn lead_to(&self, new: u64) -> bool {
         for &place in &self.places {
             let is_read_only = self.read_only.iter().any(|range| range.contains(&place));
-            // SAFETY: the page is a library's, which gives it these permissions itself.
-            if is_read_only
-                && unsafe { !protect(place, MprotectFlags::READ | MprotectFlags::WRITE) }
-            {
+            // SAFETY: the page is a library's, and was writable while that was loaded.
+            let open = || unsafe { protect(place, MprotectFlags::READ | MprotectFlags::WRITE) };
+            if is_read_only && !open() {
                 return false;
             }
         }
