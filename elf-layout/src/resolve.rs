@@ -175,8 +175,11 @@ impl<A: Arch> Resolve for Symbols<'_, '_, '_, A> {
     fn resolve(&self, query: &Query) -> Option<u64> {
         let slot = self.slots.get(query.symbol as usize)?;
         match query.role {
-            Role::Address | Role::Plt if slot.state == SymbolState::UndefinedWeak => {
-                A::undefined_weak(query).or_else(|| self.resolve_rarely(slot, query.role, query))
+            Role::Address | Role::Plt
+                if slot.state == SymbolState::UndefinedWeak
+                    && let Some(address) = A::undefined_weak(query) =>
+            {
+                Some(address)
             }
             Role::Address | Role::Plt if !slot.needs.has(RARE) => {
                 self.address(slot).or_else(|| dropped(slot, query))
