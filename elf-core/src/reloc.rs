@@ -3,6 +3,7 @@
 //! The letters are those of the psABIs: S the symbol's address, A the addend, P the place, L a stub that jumps to S (PLT entry,
 //! veneer), G a GOT entry, GOT the base of the GOT, Z the symbol's size.
 
+use crate::apply::Query;
 use crate::relax::{Reach, Rewrite, Site};
 use core::fmt;
 
@@ -452,6 +453,14 @@ pub trait Arch {
     /// another that does not say so.
     const RELAXES_ALL_OR_NONE: bool = false;
 
+    /// What a relocation that counts from its place takes for the address of a weak symbol that nobody defines: 0 unless the ABI says
+    /// otherwise.
+    #[must_use]
+    fn undefined_weak(query: &Query) -> Option<u64> {
+        let _ = query;
+        None
+    }
+
     /// Simpler instructions that do the same without a GOT entry, where the ABI allows it and there are any.
     #[must_use]
     fn relax(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
@@ -469,6 +478,9 @@ pub struct Stub {
     pub alignment: u64,
     /// Offset in the code, type and addend of the relocations against the symbol.
     pub relocations: &'static [(u64, u32, i64)],
+    /// How far branches reach that may go by way of the code, in bytes either way; `None` where that is as far as the code's own
+    /// distance to the GOT.
+    pub reach: Option<u64>,
 }
 
 /// The row of this number.

@@ -3,6 +3,7 @@
 use crate::error::{Error, ErrorKind};
 use crate::groups;
 use crate::hash::NameTable;
+use crate::islands::{self, Islands};
 use crate::needs::{self, Found};
 use crate::options::Options;
 use crate::place::{Group, Segment, Spans};
@@ -72,6 +73,7 @@ pub struct Layout<'a, 's, A> {
     pub(crate) fixed: Fixed,
     pub(crate) got_entries: u32,
     pub(crate) stubs: u32,
+    pub(crate) islands: Islands,
     arch: PhantomData<A>,
 }
 
@@ -115,14 +117,15 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         }
         let common = symbols::ask(objects, symbols, externals)?;
         let bounds = Bounds::of::<A>(&options, &spans, symbols.len(), common);
-        let mut found = Found { bounds, ..Found::default() };
+        let reach = islands::reach::<A>(&spans);
+        let mut found = Found { bounds, reach, ..Found::default() };
         for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
             needs::scan::<A>(number, file, object, sections, symbols, &mut found)?;
         }
         let mut layout = Self {
             files,
             objects,
-            sections,
+            sections: &[],
             symbols: &[],
             options,
             spans,
@@ -130,9 +133,19 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             fixed,
             got_entries: 0,
             stubs: 0,
+            islands: Islands::NONE,
             arch: PhantomData,
         };
         layout.place_additions(symbols)?;
+        if let (Some(reach), Some(stub)) =
+            (layout.found.reach, A::STUB.filter(|_| layout.stubs > 0))
+        {
+            let size = u64::from(layout.stubs).saturating_mul(stub_size(&stub));
+            let spans = &mut layout.spans;
+            layout.islands =
+                islands::insert::<A>(files, objects, sections, symbols, spans, (size, reach))?;
+        }
+        layout.sections = sections;
         layout.spans.finish(&options)?;
         if files.len() > 1 {
             copy_definitions(symbols);
@@ -154,6 +167,10 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             if slot.needs.has(Needs::ANY_GOT) {
                 slot.got = got;
                 got = got.saturating_add(got_entries(slot.needs) as u32);
+            }
+            if slot.value == symbols::OWN_ENTRY && slot.group == Group::Got {
+                slot.value = u64::from(slot.got).saturating_mul(A::ADDRESS_SIZE);
+                self.found.handle = Some(slot.value);
             }
             if slot.needs.has(Needs::STUB) && A::STUB.is_some() {
                 slot.stub = stubs;
@@ -229,6 +246,14 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
     pub fn got(&self) -> (u64, u64) {
         let span = self.spans.group(Group::Got);
         (span.offset, span.size)
+    }
+
+    /// Offset of what `__dso_handle` means from the start of the image, if the objects ask for it and none defines it: a word that
+    /// holds its own address. `__cxa_atexit` knows by that address whose destructors it is given.
+    #[must_use]
+    pub fn dso_handle(&self) -> Option<u64> {
+        let start = self.spans.group(Group::Got).offset;
+        self.found.handle.map(|offset| start.wrapping_add(offset))
     }
 
     /// Offset of section `section` of object `object` from the start of the image; `None` if it is not loaded.

@@ -40,6 +40,7 @@ extern crate alloc;
 mod error;
 mod groups;
 mod hash;
+mod islands;
 mod layout;
 mod needs;
 mod options;

@@ -1,13 +1,14 @@
 //! What relocations need beside the sections: GOT entries and stubs, found before anything is placed.
 
 use crate::error::{Error, ErrorKind};
+use crate::islands;
 use crate::place::Group;
 use crate::relax::{self, Bounds};
 use crate::storage::{Needs, ObjectSlot, SectionSlot, SectionState, SymbolSlot, SymbolState};
 use elf_core::names::{SHT_CREL, SHT_REL, SHT_RELA};
 use elf_core::{
-    ApplyError, ApplyErrorKind, Arch, Check, File, Kind, Record, Relocations, Role, SectionHeader,
-    Site, Slot, Value, find,
+    ApplyError, ApplyErrorKind, Arch, Check, File, Kind, Query, Record, Relocations, Role,
+    SectionHeader, Site, Slot, Value, find,
 };
 
 /// What was found beside the needs of single symbols.
@@ -17,6 +18,10 @@ pub(crate) struct Found {
     pub(crate) tls_module: bool,
     /// First address that is too high for the image, if there is one: some place is too narrow for all of them.
     pub(crate) limit: Option<u64>,
+    /// Offset of the word that `__dso_handle` means, in the GOT.
+    pub(crate) handle: Option<u64>,
+    /// How far branches go, if some may not reach their targets in the code.
+    pub(crate) reach: Option<u64>,
     /// What instructions may be relaxed by.
     pub(crate) bounds: Bounds,
 }
@@ -73,7 +78,7 @@ pub(crate) fn scan<A: Arch>(
     symbols: &mut [SymbolSlot],
     found: &mut Found,
 ) -> Result<(), Error> {
-    let bounds = found.bounds;
+    let (bounds, reach) = (found.bounds, found.reach);
     let mut next = 0u32;
     file.sections().try_for_each(|header| {
         let index = next;
@@ -121,7 +126,13 @@ pub(crate) fn scan<A: Arch>(
                     return Ok(());
                 }
             }
-            let needs = needs_of::<A>(kind, slot, found);
+            let mut needs = needs_of::<A>(kind, slot, found);
+            if let Some(reach) = reach
+                && kind.value.of == Role::Plt
+                && islands::is_far(kind, &record, &target.slot, slot, reach)
+            {
+                needs = Needs::STUB.with(Needs::GOT);
+            }
             if let Some(problem) = problem(kind, slot, &record, target.slot.unwinding) {
                 return Err(error(problem));
             }
@@ -156,7 +167,7 @@ pub(crate) fn unknown(record: &Record) -> ApplyError {
 
 /// What one relocation of this kind needs for the symbol.
 #[inline]
-fn needs_of<A: Arch>(kind: &Kind, slot: &SymbolSlot, found: &mut Found) -> Needs {
+fn needs_of<A: Arch>(kind: &'static Kind, slot: &SymbolSlot, found: &mut Found) -> Needs {
     let value = &kind.value;
     match value.of {
         Role::Got(Slot::Address) => Needs::GOT,
@@ -170,20 +181,20 @@ fn needs_of<A: Arch>(kind: &Kind, slot: &SymbolSlot, found: &mut Found) -> Needs
         Role::Plt if is_narrow::<A>(kind) => match slot.state {
             SymbolState::External
             | SymbolState::ExternalFunction
-            | SymbolState::ExternalConstant
-            | SymbolState::UndefinedWeak => Needs::STUB.with(Needs::GOT),
+            | SymbolState::ExternalConstant => Needs::STUB.with(Needs::GOT),
+            SymbolState::UndefinedWeak if !has_own_weak::<A>(kind) => Needs::STUB.with(Needs::GOT),
             _ => Needs::default(),
         },
         Role::Address if is_narrow::<A>(kind) => match (slot.state, value.minus) {
             // a function of the process is reached by way of a stub that becomes its address here
             (SymbolState::ExternalFunction, Role::Place) => {
-                Needs::NEAR.with(Needs::STUB).with(Needs::GOT)
+                near(kind.check).with(Needs::STUB).with(Needs::GOT)
             }
             (SymbolState::ExternalFunction, Role::Zero) => {
                 limit(value, kind.check, found);
                 Needs::LOW.with(Needs::STUB).with(Needs::GOT)
             }
-            (SymbolState::ExternalConstant, Role::Place) => Needs::NEAR.with(Needs::COPY),
+            (SymbolState::ExternalConstant, Role::Place) => near(kind.check).with(Needs::COPY),
             (SymbolState::ExternalConstant, Role::Zero) => {
                 limit(value, kind.check, found);
                 Needs::LOW.with(Needs::COPY)
@@ -200,9 +211,24 @@ fn needs_of<A: Arch>(kind: &Kind, slot: &SymbolSlot, found: &mut Found) -> Needs
     }
 }
 
+/// Whether the ABI says what the kind makes of a weak symbol that nobody defines.
+fn has_own_weak<A: Arch>(kind: &'static Kind) -> bool {
+    let query = Query { role: kind.value.of, symbol: 0, place: 0, addend: 0, kind };
+    A::undefined_weak(&query).is_some()
+}
+
 /// Whether the kind cannot take every address.
 fn is_narrow<A: Arch>(kind: &Kind) -> bool {
     kind.check != Check::Any && A::ADDRESS_SIZE == 8
+}
+
+/// What makes an external symbol come near. A field that is narrower than most has no use for an address that is near for others:
+/// it is satisfied if neither distance nor address will do.
+const fn near(check: Check) -> Needs {
+    match check {
+        Check::Signed(..32) => Needs::NEAR.with(Needs::LOW),
+        _ => Needs::NEAR,
+    }
 }
 
 /// Lowers the limit of the image's addresses to what an absolute field of this check holds.

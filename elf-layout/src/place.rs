@@ -85,7 +85,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    const EMPTY: Self = Self { offset: 0, size: 0, alignment: 1 };
+    pub(crate) const EMPTY: Self = Self { offset: 0, size: 0, alignment: 1 };
 
     /// Appends `size` bytes at `alignment`, a power of two, and gives their offset in the span.
     pub(crate) fn append(&mut self, size: u64, alignment: u64) -> Option<u64> {
@@ -180,6 +180,13 @@ impl Spans {
         match self.groups.get(group as usize) {
             Some(span) => span,
             None => &Span::EMPTY,
+        }
+    }
+
+    /// Replaces a group.
+    pub(crate) fn replace(&mut self, group: Group, span: Span) {
+        if let Some(place) = self.groups.get_mut(group as usize) {
+            *place = span;
         }
     }
 

@@ -71,11 +71,27 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
         slot.needs.has(Needs::COPY).then_some(self.bases.of(Group::Copies).wrapping_add(offset))
     }
 
-    /// The address of the symbol's stub.
+    /// The address of the symbol's stub at the end of the code.
     pub(crate) fn stub(&self, slot: &SymbolSlot) -> Option<u64> {
-        let stub = A::STUB.filter(|_| slot.needs.has(Needs::STUB))?;
-        let start = self.bases.of(Group::Stubs);
-        Some(start.wrapping_add(u64::from(slot.stub).wrapping_mul(stub_size(&stub))))
+        self.stubs(slot).next()
+    }
+
+    /// The addresses of all stubs of the symbol: at the end of the code, and on islands in it.
+    pub(crate) fn stubs(
+        &self,
+        slot: &SymbolSlot,
+    ) -> impl Iterator<Item = u64> + use<'l, 'a, 's, A> {
+        let stub = A::STUB.filter(|_| slot.needs.has(Needs::STUB));
+        let code = self.bases.of(Group::Text);
+        let layout = self.layout;
+        let islands = layout.islands.offsets().iter();
+        let islands = islands.map(move |offset| code.wrapping_add(*offset));
+        let starts = core::iter::once(self.bases.of(Group::Stubs)).chain(islands);
+        let number = u64::from(slot.stub);
+        let own = stub.map(|stub| {
+            starts.map(move |start| start.wrapping_add(number.wrapping_mul(stub_size(&stub))))
+        });
+        own.into_iter().flatten()
     }
 
     /// The address of the symbol's GOT entry of this content.
@@ -111,7 +127,11 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             Role::Address => self.address(slot),
             Role::Plt => {
                 let address = self.address(slot)?;
-                if reaches(query, address) { Some(address) } else { self.stub(slot) }
+                if reaches(query, address) {
+                    Some(address)
+                } else {
+                    self.stubs(slot).min_by_key(|stub| stub.abs_diff(query.place))
+                }
             }
             Role::Got(content) => self.got_entry(slot, content),
             Role::GotBase => Some(self.bases.of(Group::Got)),
@@ -144,6 +164,9 @@ impl<A: Arch> Resolve for Symbols<'_, '_, '_, A> {
     fn resolve(&self, query: &Query) -> Option<u64> {
         let slot = self.slots.get(query.symbol as usize)?;
         match query.role {
+            Role::Address | Role::Plt if slot.state == SymbolState::UndefinedWeak => {
+                A::undefined_weak(query).or_else(|| self.resolve_rarely(slot, query.role, query))
+            }
             Role::Address | Role::Plt if !slot.needs.has(RARE) => {
                 self.address(slot).or_else(|| dropped(slot, query))
             }

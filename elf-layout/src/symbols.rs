@@ -5,7 +5,7 @@ use crate::groups::GROUP;
 use crate::hash::NameTable;
 use crate::layout::{External, Sort};
 use crate::place::Group;
-use crate::storage::{ObjectSlot, SectionSlot, SectionState, SymbolSlot, SymbolState};
+use crate::storage::{Needs, ObjectSlot, SectionSlot, SectionState, SymbolSlot, SymbolState};
 use elf_core::names::{
     SHN_LORESERVE, SHN_X86_64_LCOMMON, STB_LOCAL, STB_WEAK, STT_GNU_IFUNC, STT_TLS,
 };
@@ -13,8 +13,10 @@ use elf_core::{Definition, File, Name, Symbol, Table};
 
 /// The name that means the base of the GOT.
 const GOT_BASE: &str = "_GLOBAL_OFFSET_TABLE_";
-/// The name that means these objects and no others (Itanium C++ ABI 3.3.6): the start of the image.
+/// The name that means these objects and no others (Itanium C++ ABI 3.3.6): a word that holds its own address.
 const DSO_HANDLE: &str = "__dso_handle";
+/// Stands for the value of a symbol that is its own GOT entry, until that is placed.
+pub(crate) const OWN_ENTRY: u64 = u64::MAX;
 
 /// Stands for an error that [`File::section`] gives.
 const UNREACHABLE: elf_core::Error = elf_core::Error { at: 0, kind: elf_core::ErrorKind::NotElf };
@@ -201,8 +203,11 @@ pub(crate) fn ask(
             let symbol = table.get(index).map_err(&elf)?;
             let name = table.name_of(&symbol).map_err(&elf)?;
             if name == GOT_BASE || name == DSO_HANDLE {
-                slot.state = SymbolState::Defined;
-                slot.group = if name == GOT_BASE { Group::Got } else { Group::Fixed };
+                (slot.state, slot.group) = (SymbolState::Defined, Group::Got);
+                if name == DSO_HANDLE {
+                    slot.value = OWN_ENTRY;
+                    slot.needs = slot.needs.with(Needs::GOT);
+                }
                 continue;
             }
             slot.state = match externals(name) {

@@ -137,13 +137,15 @@ impl<A: Arch> Layout<'_, '_, A> {
         module.into_iter().chain(own)
     }
 
-    /// All stubs. A branch uses the stub only where it does not reach the symbol itself.
+    /// All stubs, several of a symbol where there is more code than a branch spans. A branch uses the nearest, and only if it does not
+    /// reach the symbol itself.
     pub fn stubs(&self) -> impl Iterator<Item = StubEntry> + '_ {
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
         let size = A::STUB.map_or(0, |stub| stub_size(&stub));
-        self.definitions().filter_map(move |(id, slot)| {
-            let (object, symbol) = crate::symbols::owner(self.objects, id)?;
-            Some(StubEntry { object, symbol, offset: symbols.stub(slot)?, size })
+        self.definitions().flat_map(move |(id, slot)| {
+            let (object, symbol) = crate::symbols::owner(self.objects, id).unwrap_or_default();
+            let entry = move |offset| StubEntry { object, symbol, offset, size };
+            symbols.stubs(slot).map(entry)
         })
     }
 

@@ -196,14 +196,15 @@ impl<A: Arch> Layout<'_, '_, A> {
             if slot.definition != id {
                 continue;
             }
-            let Some(address) = symbols.stub(slot) else { continue };
-            let offset = address.wrapping_sub(base);
-            let Some(bytes) = part(image, offset, stub_size(&stub)) else { continue };
-            for (to, from) in bytes.iter_mut().zip(stub.code) {
-                *to = *from;
+            for address in symbols.stubs(slot) {
+                let offset = address.wrapping_sub(base);
+                let Some(bytes) = part(image, offset, stub_size(&stub)) else { continue };
+                for (to, from) in bytes.iter_mut().zip(stub.code) {
+                    *to = *from;
+                }
+                let mut section = SectionMut { bytes, address, big_endian: self.is_big_endian() };
+                self.relocate_stub(&stub, id, &mut section, &symbols)?;
             }
-            let mut section = SectionMut { bytes, address, big_endian: self.is_big_endian() };
-            self.relocate_stub(&stub, id, &mut section, &symbols)?;
         }
         Ok(())
     }

@@ -85,7 +85,8 @@ impl Calls {
         finalize.reverse();
         let addresses =
             |calls: Vec<Ranked>| calls.into_iter().map(|(_, address)| address).collect();
-        Ok(Self { initialize: addresses(initialize), finalize: addresses(finalize), handle: base })
+        let handle = base.wrapping_add(layout.dso_handle().unwrap_or(0));
+        Ok(Self { initialize: addresses(initialize), finalize: addresses(finalize), handle })
     }
 
     /// Whether there are no constructors.

@@ -27,11 +27,18 @@ use std::sync::Arc;
 /// # }
 /// # Ok::<(), exec_host::Error>(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Loader {
     observers: Vec<Arc<dyn Observer>>,
     is_dual: bool,
     is_huge: bool,
+    relaxes: bool,
+}
+
+impl Default for Loader {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// Objects that sources of symbols gave.
@@ -41,7 +48,7 @@ impl Loader {
     /// Loads as [`Module::load`] does.
     #[must_use]
     pub const fn new() -> Self {
-        Self { observers: Vec::new(), is_dual: false, is_huge: false }
+        Self { observers: Vec::new(), is_dual: false, is_huge: false, relaxes: true }
     }
 
     /// Has every load and unload told to `observer`: a debugger, a profiler. Those that were added first are told first.
@@ -65,6 +72,14 @@ impl Loader {
     #[must_use]
     pub const fn huge_pages(mut self, are_wanted: bool) -> Self {
         self.is_huge = are_wanted;
+        self
+    }
+
+    /// Whether instructions that use the global offset table become others that need it not, where that does the same
+    /// ([`Options::relax`]). They do unless this says otherwise.
+    #[must_use]
+    pub const fn relax(mut self, is_wanted: bool) -> Self {
+        self.relaxes = is_wanted;
         self
     }
 
@@ -145,8 +160,11 @@ impl Loader {
         slots: &'s mut Slots<'a>,
         externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
     ) -> Result<Layout<'a, 's, Host>, Error> {
-        let options =
-            |page_size| Options { mode: Mode::Segments { page_size }, ..Options::default() };
+        let options = |page_size| Options {
+            mode: Mode::Segments { page_size },
+            relax: self.relaxes,
+            ..Options::default()
+        };
         let page = rustix::param::page_size() as u64;
         if self.is_huge {
             let code = files.iter().flat_map(|file| file.sections());

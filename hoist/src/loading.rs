@@ -27,6 +27,9 @@ pub struct Loading {
     /// Asks for huge pages for large code
     #[arg(long)]
     huge_pages: bool,
+    /// Leaves instructions that use the global offset table as they are, even where they could do without
+    #[arg(long)]
+    no_relax: bool,
 }
 
 impl Loading {
@@ -35,7 +38,10 @@ impl Loading {
     /// # Errors
     /// If a profiler's file cannot be written.
     pub fn loader(&self) -> Result<Loader> {
-        let mut loader = Loader::new().dual_mapping(self.dual_mapping).huge_pages(self.huge_pages);
+        let mut loader = Loader::new()
+            .dual_mapping(self.dual_mapping)
+            .huge_pages(self.huge_pages)
+            .relax(!self.no_relax);
         if self.gdb {
             loader = loader.observer(GdbInterface);
         }

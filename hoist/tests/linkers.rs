@@ -91,8 +91,10 @@ fn script<A: Arch>(
     for (name, address) in undefined {
         script.define(name, *address);
     }
-    // ours is the start of the image; lld has one of its own
-    script.define("__dso_handle", base);
+    // lld has one of its own
+    if let Some(handle) = layout.dso_handle() {
+        script.define("__dso_handle", base + handle);
+    }
     let mut sections = Vec::new();
     for (number, file) in objects.files().iter().enumerate() {
         for (index, _) in (0u32..).zip(file.sections()) {

@@ -6,6 +6,8 @@
 //! - Signed moves become `MOVN` of the inverted bits or `MOVZ`, by the sign of X (5.7.6).
 //! - Scaled loads and stores take X only if it is a multiple of the access: the ABI expects it, GNU ld and lld demand it. The same
 //!   holds of branch targets, where the linkers are not as strict.
+//! - A branch to a weak symbol that nobody defines goes on with the next instruction; what else counts from the place takes the place
+//!   for its address (4.6.1.1 "Unresolved weak references").
 //! - An addend counts from the GOT entry, as in lld: `G(GDAT(S)) + A`. GNU ld ignores it.
 //! - `PREL32` and `PREL16` are signed, as the ABI says since 2026 and GNU ld always did; lld also takes the upper half of unsigned
 //!   values.
@@ -17,7 +19,7 @@ use crate::relax;
 use elf_core::Check::{Any, Either, Signed, Unsigned};
 use elf_core::names::EM_AARCH64;
 use elf_core::{
-    Arch, Bits, Field, Kind, Reach, Rewrite, Role, Site, Slot, Stub, Value, well_formed,
+    Arch, Bits, Field, Kind, Query, Reach, Rewrite, Role, Site, Slot, Stub, Value, well_formed,
 };
 
 /// AArch64 with addresses of 8 bytes (`EM_AARCH64`, `ELFCLASS64`), of either byte order.
@@ -38,14 +40,31 @@ impl Arch for Aarch64 {
         ],
         alignment: 16,
         relocations: &[(0, R_AARCH64_ADR_GOT_PAGE, 0), (4, R_AARCH64_LD64_GOT_LO12_NC, 0)],
+        reach: Some(1 << 27),
     });
     const RELAXES_ALL_OR_NONE: bool = true;
+
+    fn undefined_weak(query: &Query) -> Option<u64> {
+        match (query.kind.value.of, query.kind.value.minus, query.kind.number) {
+            // the next instruction, whatever the addend
+            (_, Role::Place, TSTBR14 | CONDBR19 | JUMP26 | CALL26) => {
+                Some(query.place.wrapping_add(4).wrapping_add_signed(query.addend.wrapping_neg()))
+            }
+            (Role::Address | Role::Plt, Role::Place, _) => Some(query.place),
+            _ => None,
+        }
+    }
 
     fn relax(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
         relax::got_pair(site, reach)
     }
 }
 
+/// Branches.
+const TSTBR14: u32 = 279;
+const CONDBR19: u32 = 280;
+const JUMP26: u32 = 282;
+const CALL26: u32 = 283;
 pub(crate) const R_AARCH64_ADR_GOT_PAGE: u32 = 311;
 pub(crate) const R_AARCH64_LD64_GOT_LO12_NC: u32 = 312;
 

@@ -30,6 +30,7 @@ impl Arch for I386 {
         code: &[0xff, 0x25, 0, 0, 0, 0, 0xcc, 0xcc],
         alignment: 8,
         relocations: &[(2, R_386_GOT32, 0)],
+        reach: None,
     });
 
     fn relax(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {

@@ -27,6 +27,7 @@ impl Arch for X86_64 {
         code: &[0xff, 0x25, 0, 0, 0, 0, 0xcc, 0xcc],
         alignment: 8,
         relocations: &[(2, R_X86_64_GOTPCREL, -4)],
+        reach: None,
     });
 
     fn relax(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {

@@ -24,6 +24,7 @@ mod task;
 mod test;
 mod tool;
 mod value;
+mod verdicts;
 mod workspace;
 
 use std::process::ExitCode;
@@ -45,6 +46,7 @@ const TASKS: &[Task] = &[
     task::<size::Size>        ("size",     "Code of the lower crates on small machines, beside its budget"),
     task::<fuzz::Fuzz>        ("fuzz",     "Run the fuzz targets on seeds made of the fixtures"),
     task::<bare_metal::BareMetal>("bare-metal", "Boot firmware that links objects: examples/bare-metal"),
+    task::<verdicts::Verdicts>("verdicts", "Run programs of every compiler and code model; tell what hoist gets right"),
     task::<generate::Generate>("generate", "Make large inputs for benches"),
 ];
 

@@ -19,6 +19,7 @@ pub(crate) fn extent(machine: Machine, r#type: u32) -> Option<(usize, usize)> {
         (Machine::X86_64, 41) | (Machine::I386, 43) => Some((2, 6)),
         (Machine::X86_64, 9 | 42) => Some((3, 7)),
         (Machine::Aarch64, 275 | 311) => Some((0, 8)),
+        (Machine::Aarch64, 282 | 283) => Some((0, 4)),
         _ => None,
     }
 }
@@ -81,6 +82,11 @@ fn x86(
 fn aarch64(code: &[u8], address: u64, got: &dyn Fn(u64) -> Option<u64>) -> Option<Meaning> {
     let (first, second) = code.split_first_chunk::<4>()?;
     let word = u32::from_le_bytes;
+    if second.is_empty() {
+        // a branch to the next instruction, or none
+        let goes_on = matches!(word(*first), 0x1400_0001 | 0x9400_0001 | 0xd503_201f);
+        return goes_on.then_some(Meaning { operation: 0, register: 0, value: 0 });
+    }
     let (first, second) = (word(*first), word(*second.first_chunk()?));
     let immediate =
         |word: u32| i64::from((word >> 5 & 0x7ffff) << 13 | (word >> 29 & 3) << 11) << 32 >> 43;

@@ -236,10 +236,14 @@ fn additions<'a, A: Arch>(layout: &Layout<'a, '_, A>) -> Vec<Part<'a>> {
     if size > 0 {
         parts.push(part(What::Got, offset, size, A::ADDRESS_SIZE));
     }
-    let first = layout.stubs().map(|stub| stub.offset).min();
-    let end = layout.stubs().map(|stub| stub.offset.saturating_add(stub.size)).max();
-    if let (Some(first), Some(end), Some(stub)) = (first, end, A::STUB) {
-        parts.push(part(What::Stubs, first, end.saturating_sub(first), stub.alignment));
+    let alignment = A::STUB.map_or(1, |stub| stub.alignment);
+    let mut stubs: Vec<_> = layout.stubs().map(|stub| (stub.offset, stub.size)).collect();
+    stubs.sort_unstable();
+    // each run of stubs, of which there are several if there is much code
+    for run in stubs.chunk_by(|one, next| one.0.saturating_add(one.1) == next.0) {
+        let size = run.iter().map(|(_, size)| size).sum();
+        let offset = run.first().map_or(0, |(offset, _)| *offset);
+        parts.push(part(What::Stubs, offset, size, alignment));
     }
     parts
 }

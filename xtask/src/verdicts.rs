@@ -1,0 +1,269 @@
+//! `verdicts`: small programs by every compiler and code model, run by hoist and by `llvm-jitlink`, compared with the programs
+//! that the system's linker makes of the same objects.
+
+mod builds;
+mod table;
+mod trial;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
+
+use crate::manifest;
+use crate::task::{Run, Told};
+use crate::tool::{self, Tool};
+use crate::workspace::Workspace;
+use builds::{ARCHS, Arch, Compiler, LEVELS, Model};
+use table::Cell;
+use trial::{Ran, Verdict};
+
+/// Arguments of `verdicts`.
+#[derive(clap::Args)]
+pub(crate) struct Verdicts {
+    /// Only builds whose words (x86_64 streams gcc-12 nopic-large O2) hold all of these
+    only: Vec<String>,
+    /// Put the tables into COMPATIBILITY.md
+    #[arg(long)]
+    write: bool,
+    /// A hoist for an architecture, instead of building one: aarch64=PATH
+    #[arg(long, value_name = "ARCH=PATH")]
+    hoist: Vec<String>,
+    /// Builds tried at once
+    #[arg(long, default_value_t = 2)]
+    jobs: usize,
+}
+
+/// `programs.toml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Programs {
+    program: Vec<Program>,
+}
+
+/// A program: a folder of sources.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Program {
+    name: String,
+    /// Only for this architecture.
+    arch: Option<String>,
+    /// What compilers need to know.
+    #[serde(default)]
+    flags: Vec<String>,
+}
+
+const JITLINK: Tool<'_> = Tool::new("llvm-jitlink-19", "llvm-19");
+
+/// Libraries whose symbols objects of C++ use.
+const LIBRARIES: [&str; 2] = ["libstdc++.so.6", "libgcc_s.so.1"];
+
+/// A build to try.
+struct Build<'a> {
+    place: &'a Place,
+    program: &'a Program,
+    compiler: &'static Compiler,
+    model: &'static Model,
+    level: &'static str,
+}
+
+/// What an architecture has here.
+struct Place {
+    arch: &'static Arch,
+    hoist: PathBuf,
+    archives: Vec<PathBuf>,
+    jitlink: bool,
+}
+
+impl Run for Verdicts {
+    fn run(self, workspace: &Workspace) -> Result<()> {
+        let home = workspace.fixtures().join("programs");
+        let programs: Programs = manifest::read(&home.join("programs.toml"))?;
+        let places: Result<Vec<Place>> = ARCHS
+            .iter()
+            .filter(|arch| self.only.iter().all(|word| !is_other_arch(word, arch)))
+            .map(|arch| self.place(arch, workspace))
+            .collect();
+        let places = places?;
+        let mut builds = Vec::new();
+        for place in &places {
+            for program in &programs.program {
+                if program.arch.as_ref().is_none_or(|arch| arch == place.arch.name) {
+                    builds.extend(all(place, program).filter(|build| self.wants(build)));
+                }
+            }
+        }
+        if builds.is_empty() {
+            bail!("no build of these words");
+        }
+        let scratch = workspace.scratch("verdicts")?;
+        let cells = try_all(&builds, &home, &scratch, self.jobs.max(1))?;
+        let tables = table::tables(&cells);
+        println!("{tables}");
+        if self.write {
+            table::write(workspace, &tables)?;
+        }
+        let bad = |cell: &&Cell| matches!(cell.hoist, Verdict::Wrong | Verdict::Crash(_));
+        if cells.iter().any(|cell| bad(&cell)) { Err(Told.into()) } else { Ok(()) }
+    }
+}
+
+/// Whether the word is the name of an architecture, and not of this one.
+fn is_other_arch(word: &str, arch: &Arch) -> bool {
+    word != arch.name && ARCHS.iter().any(|other| other.name == word)
+}
+
+/// Every build of a program.
+fn all<'a>(place: &'a Place, program: &'a Program) -> impl Iterator<Item = Build<'a>> {
+    let models = |compiler| place.arch.models.iter().map(move |model| (compiler, model));
+    let compiled = place.arch.compilers.iter().flat_map(models);
+    compiled.flat_map(move |(compiler, model)| {
+        LEVELS.map(|level| Build { place, program, compiler, model, level })
+    })
+}
+
+impl Verdicts {
+    fn wants(&self, build: &Build<'_>) -> bool {
+        let words = build.words();
+        self.only.iter().all(|word| words.contains(&word.as_str()))
+    }
+
+    /// Finds or builds what an architecture needs.
+    fn place(&self, arch: &'static Arch, workspace: &Workspace) -> Result<Place> {
+        tool::need(arch.tools())?;
+        let given = self.hoist.iter().filter_map(|word| word.split_once('='));
+        let given = given.rev().find(|(name, _)| *name == arch.name);
+        let hoist = match (given, arch.target) {
+            (Some((_, path)), _) => PathBuf::from(path),
+            (None, target) => build_hoist(workspace, target, arch.linker)?,
+        };
+        let jitlink = arch.jitlink && JITLINK.version()?.is_some();
+        if !jitlink {
+            println!("skipped: llvm-jitlink for {}", arch.name);
+        }
+        Ok(Place { arch, hoist, archives: arch.archives()?, jitlink })
+    }
+}
+
+/// Builds the command for an architecture.
+fn build_hoist(workspace: &Workspace, target: Option<&str>, linker: Tool<'_>) -> Result<PathBuf> {
+    let mut command = tool::cargo();
+    command.current_dir(workspace.root()).args(["build", "--package", "hoist"]);
+    let mut folder = workspace.target();
+    if let Some(target) = target {
+        let variable = target.to_uppercase().replace('-', "_");
+        command.args(["--target", target]);
+        command.env(format!("CARGO_TARGET_{variable}_LINKER"), linker.program);
+        folder.push(target);
+    }
+    tool::run(&mut command)?;
+    Ok(folder.join("debug/hoist"))
+}
+
+/// Tries the builds, several at once; the cells come in their order.
+fn try_all(builds: &[Build<'_>], home: &Path, scratch: &Path, jobs: usize) -> Result<Vec<Cell>> {
+    let next = AtomicUsize::new(0);
+    let cells = Mutex::new(Vec::new());
+    let work = || -> Result<()> {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(build) = builds.get(number) else { return Ok(()) };
+            let folder = scratch.join(number.to_string());
+            fs::create_dir(&folder)?;
+            let cell = build.attempt(home, &folder);
+            fs::remove_dir_all(&folder)?;
+            let Some(cell) = cell.with_context(|| build.words().join(" "))? else { continue };
+            if cell.hoist != Verdict::Right {
+                println!("{}: {}", build.words().join(" "), cell.hoist);
+            }
+            cells.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((number, cell));
+        }
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
+        workers
+            .into_iter()
+            .try_for_each(|worker| worker.join().unwrap_or_else(|_| bail!("a worker panicked")))
+    })?;
+    let mut cells = cells.into_inner().unwrap_or_default();
+    cells.sort_by_key(|(number, _)| *number);
+    Ok(cells.into_iter().map(|(_, cell)| cell).collect())
+}
+
+impl Build<'_> {
+    /// What a person calls it.
+    fn words(&self) -> [&str; 5] {
+        [self.place.arch.name, &self.program.name, self.compiler.name, self.model.name, self.level]
+    }
+
+    /// Compiles, links and runs, and loads with hoist and the other loader; `None` if the compiler or the linker cannot make it.
+    fn attempt(&self, home: &Path, folder: &Path) -> Result<Option<Cell>> {
+        let mut objects = Vec::new();
+        for source in sources(&home.join(&self.program.name))? {
+            let object = folder.join(source.file_name().context("a file")?).with_extension("o");
+            let how = (self.model, self.level);
+            if self.compiler.compile(how, &self.program.flags, &source, &object)?.is_none() {
+                return Ok(None);
+            }
+            objects.push(object);
+        }
+        let linked = folder.join("linked");
+        let Place { arch, hoist, archives, jitlink } = self.place;
+        if arch.link(self.model, &objects, &linked).is_err() {
+            return Ok(None);
+        }
+        let native = Ran::of(&mut arch.command(&linked))?;
+        if !native.is_good() {
+            bail!("the linked program fails");
+        }
+        let mut command = arch.command(hoist);
+        command.arg("run").args(&objects).args(archives).arg("main");
+        for library in LIBRARIES {
+            command.args(["--lib", library]);
+        }
+        let hoist = Ran::of(&mut command)?.judge(&native.output, "hoist: ");
+        let jitlink = jitlink.then(|| {
+            let mut command = Command::new(JITLINK.program);
+            Ok::<_, anyhow::Error>(
+                Ran::of(command.args(&objects))?.judge(&native.output, "llvm-jitlink error: "),
+            )
+        });
+        Ok(Some(Cell {
+            arch: arch.name,
+            program: self.program.name.clone(),
+            compiler: self.compiler.name,
+            model: self.model.name,
+            level: self.level,
+            hoist: shortened(hoist, folder),
+            jitlink: jitlink.transpose()?,
+        }))
+    }
+}
+
+/// A verdict without the folder of the day.
+fn shortened(verdict: Verdict, folder: &Path) -> Verdict {
+    match verdict {
+        Verdict::Refused(reason) => {
+            Verdict::Refused(reason.replace(&format!("{}/", folder.display()), ""))
+        }
+        verdict => verdict,
+    }
+}
+
+/// The sources in a folder, by name.
+fn sources(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("no {}", folder.display()))?;
+    let mut sources = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_some_and(|end| end == "c" || end == "cpp") {
+            sources.push(path);
+        }
+    }
+    sources.sort();
+    Ok(sources)
+}

@@ -1,0 +1,195 @@
+//! The builds of a program: every compiler, code model and level, for both architectures.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use crate::tool::{Tool, output};
+
+/// An architecture: what makes programs of it here, and runs them.
+pub(crate) struct Arch {
+    /// Its name in `programs.toml` and the table.
+    pub(crate) name: &'static str,
+    /// Its target, for which hoist is built; none for this machine itself.
+    pub(crate) target: Option<&'static str>,
+    pub(crate) compilers: &'static [Compiler],
+    pub(crate) models: &'static [Model],
+    /// Links programs.
+    pub(crate) linker: Tool<'static>,
+    /// What runs them, word by word, if this machine does not itself.
+    pub(crate) runner: &'static [&'static str],
+    /// Whether an `llvm-jitlink` here can run its code.
+    pub(crate) jitlink: bool,
+}
+
+/// A compiler of C and of C++.
+pub(crate) struct Compiler {
+    pub(crate) name: &'static str,
+    c: &'static [&'static str],
+    cxx: &'static [&'static str],
+    tool: Tool<'static>,
+}
+
+/// Position independence and code model.
+pub(crate) struct Model {
+    /// Its name in the table.
+    pub(crate) name: &'static str,
+    flags: &'static [&'static str],
+    /// Its executables cannot be moved.
+    fixed: bool,
+}
+
+/// Levels of optimisation.
+pub(crate) const LEVELS: [&str; 2] = ["O0", "O2"];
+
+const fn model(name: &'static str, flags: &'static [&'static str], fixed: bool) -> Model {
+    Model { name, flags, fixed }
+}
+
+/// Both of them.
+pub(crate) const ARCHS: &[Arch] = &[
+    Arch {
+        name: "x86_64",
+        target: None,
+        compilers: &[
+            Compiler {
+                name: "gcc-12",
+                c: &["gcc-12"],
+                cxx: &["g++-12"],
+                tool: Tool::new("g++-12", "g++-12"),
+            },
+            Compiler {
+                name: "clang-14",
+                c: &["clang-14"],
+                cxx: &["clang++-14"],
+                tool: Tool::new("clang++-14", "clang-14"),
+            },
+            Compiler {
+                name: "clang-19",
+                c: &["clang-19"],
+                cxx: &["clang++-19"],
+                tool: Tool::new("clang++-19", "clang-19"),
+            },
+        ],
+        models: &[
+            model("pic", &["-fPIC"], false),
+            model("pic-medium", &["-fPIC", "-mcmodel=medium"], false),
+            model("pic-large", &["-fPIC", "-mcmodel=large"], false),
+            model("pie", &["-fPIE"], false),
+            model("nopic", &["-fno-pic"], true),
+            model("nopic-medium", &["-fno-pic", "-mcmodel=medium"], true),
+            model("nopic-large", &["-fno-pic", "-mcmodel=large"], true),
+        ],
+        linker: Tool::new("g++-12", "g++-12"),
+        runner: &[],
+        jitlink: true,
+    },
+    Arch {
+        name: "aarch64",
+        target: Some("aarch64-unknown-linux-gnu"),
+        compilers: &[
+            Compiler {
+                name: "gcc-12",
+                c: &["aarch64-linux-gnu-gcc-12"],
+                cxx: &["aarch64-linux-gnu-g++-12"],
+                tool: Tool::new("aarch64-linux-gnu-g++-12", "g++-12-aarch64-linux-gnu"),
+            },
+            Compiler {
+                name: "clang-14",
+                c: &["clang-14", "--target=aarch64-linux-gnu"],
+                cxx: &["clang++-14", "--target=aarch64-linux-gnu"],
+                tool: Tool::new("clang++-14", "clang-14"),
+            },
+            Compiler {
+                name: "clang-19",
+                c: &["clang-19", "--target=aarch64-linux-gnu"],
+                cxx: &["clang++-19", "--target=aarch64-linux-gnu"],
+                tool: Tool::new("clang++-19", "clang-19"),
+            },
+        ],
+        models: &[
+            model("pic", &["-fPIC"], false),
+            model("pic-tiny", &["-fPIC", "-mcmodel=tiny"], false),
+            model("pie", &["-fPIE"], false),
+            model("nopic", &["-fno-pic"], true),
+            model("nopic-tiny", &["-fno-pic", "-mcmodel=tiny"], true),
+            model("nopic-large", &["-fno-pic", "-mcmodel=large"], true),
+        ],
+        linker: Tool::new("aarch64-linux-gnu-g++-12", "g++-12-aarch64-linux-gnu"),
+        runner: &["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"],
+        jitlink: false,
+    },
+];
+
+impl Arch {
+    /// What must be installed.
+    pub(crate) fn tools(&self) -> impl Iterator<Item = Tool<'static>> {
+        let runner = self.runner.first().map(|program| Tool::new(program, "qemu-user"));
+        self.compilers.iter().map(|compiler| compiler.tool).chain([self.linker]).chain(runner)
+    }
+
+    /// A command that runs `program`.
+    pub(crate) fn command(&self, program: &Path) -> Command {
+        match self.runner {
+            [] => Command::new(program),
+            [runner, arguments @ ..] => {
+                let mut command = Command::new(runner);
+                command.args(arguments).arg(program);
+                command
+            }
+        }
+    }
+
+    /// The archives that every linker searches at the end: parts of programs that no library of the process has.
+    ///
+    /// # Errors
+    /// If the linker does not say where they are.
+    pub(crate) fn archives(&self) -> Result<Vec<PathBuf>> {
+        let path = |name: &str| -> Result<PathBuf> {
+            let mut command = Command::new(self.linker.program);
+            let output = output(command.arg(format!("-print-file-name={name}")))?;
+            Ok(PathBuf::from(String::from_utf8(output.stdout)?.trim()))
+        };
+        Ok(vec![path("libc_nonshared.a")?, path("libgcc.a")?])
+    }
+
+    /// Links `objects` to `program` for the result that all others are compared with.
+    ///
+    /// # Errors
+    /// If they cannot be linked.
+    pub(crate) fn link(&self, model: &Model, objects: &[PathBuf], program: &Path) -> Result<()> {
+        let mut command = Command::new(self.linker.program);
+        command.arg(if model.fixed { "-no-pie" } else { "-pie" });
+        command.args(objects).args(["-pthread", "-lm", "-z", "noexecstack", "-o"]).arg(program);
+        output(&mut command).map(drop)
+    }
+}
+
+impl Compiler {
+    /// Compiles `source` to `object`: `None` if the compiler does not know the model.
+    ///
+    /// # Errors
+    /// If the compiler cannot be run.
+    pub(crate) fn compile(
+        &self,
+        (model, level): (&Model, &str),
+        flags: &[String],
+        source: &Path,
+        object: &Path,
+    ) -> Result<Option<()>> {
+        let is_cxx = source.extension().is_some_and(|end| end == "cpp");
+        let (words, language) =
+            if is_cxx { (self.cxx, "-std=c++17") } else { (self.c, "-std=gnu17") };
+        let (program, target) = words.split_first().context("a compiler")?;
+        let mut command = Command::new(program);
+        command
+            .args(target)
+            .args(["-w", language, &format!("-{level}")])
+            .args(model.flags)
+            .args(flags);
+        command.arg("-c").arg(source).arg("-o").arg(object);
+        let output = command.output().with_context(|| format!("cannot run {program}"))?;
+        Ok(output.status.success().then_some(()))
+    }
+}
