@@ -30,7 +30,16 @@
 //! changes no permission: that is an executor's part. It does not merge strings or lay out thread-local
 //! storage for a running thread.
 //!
-//! With the feature `alloc`, `Room` is storage from the heap.
+//! # Features
+//!
+//! All but `alloc` are on by default, and those of `elf-core` with them; firmware that counts bytes turns them off.
+//!
+//! | Feature | |
+//! |---|---|
+//! | `alloc` | `Room`: storage from the heap |
+//! | `islands` | stubs between sections of code, if that is more than a branch spans; else it is the relocation that fails |
+//! | `relax` | relaxation ([`Options::relax`]); else the GOT is used wherever the compiler has said so |
+//! | `stand-ins` | [`Sort`]: stubs and copies where the caller's symbols are too far for code without `-fPIC`; else [`Sort::Unknown`] |
 #![no_std]
 #![forbid(unsafe_code)]
 

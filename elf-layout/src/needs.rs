@@ -4,7 +4,9 @@ use crate::error::{Error, ErrorKind};
 use crate::islands;
 use crate::place::Group;
 use crate::relax::{self, Bounds};
-use crate::storage::{Needs, ObjectSlot, SectionSlot, SectionState, SymbolSlot, SymbolState};
+use crate::storage::{
+    Needs, ObjectSlot, STAND_INS, SectionSlot, SectionState, SymbolSlot, SymbolState,
+};
 use elf_core::names::{SHT_CREL, SHT_REL, SHT_RELA};
 use elf_core::{
     ApplyError, ApplyErrorKind, Arch, Check, File, Kind, Query, Record, Relocations, Role,
@@ -127,7 +129,8 @@ pub(crate) fn scan<A: Arch>(
                 }
             }
             let mut needs = needs_of::<A>(kind, slot, found);
-            if let Some(reach) = reach
+            if cfg!(feature = "islands")
+                && let Some(reach) = reach
                 && kind.value.of == Role::Plt
                 && islands::is_far(kind, &record, &target.slot, slot, reach)
             {
@@ -185,21 +188,23 @@ fn needs_of<A: Arch>(kind: &'static Kind, slot: &SymbolSlot, found: &mut Found) 
             SymbolState::UndefinedWeak if !has_own_weak::<A>(kind) => Needs::STUB.with(Needs::GOT),
             _ => Needs::default(),
         },
-        Role::Address if is_narrow::<A>(kind) => match (slot.state, value.minus) {
+        Role::Address if is_narrow::<A>(kind) => match (slot.state, value.minus, STAND_INS) {
             // a function of the process is reached by way of a stub that becomes its address here
-            (SymbolState::ExternalFunction, Role::Place) => {
+            (SymbolState::ExternalFunction, Role::Place, true) => {
                 near(kind.check).with(Needs::STUB).with(Needs::GOT)
             }
-            (SymbolState::ExternalFunction, Role::Zero) => {
+            (SymbolState::ExternalFunction, Role::Zero, true) => {
                 limit(value, kind.check, found);
                 Needs::LOW.with(Needs::STUB).with(Needs::GOT)
             }
-            (SymbolState::ExternalConstant, Role::Place) => near(kind.check).with(Needs::COPY),
-            (SymbolState::ExternalConstant, Role::Zero) => {
+            (SymbolState::ExternalConstant, Role::Place, true) => {
+                near(kind.check).with(Needs::COPY)
+            }
+            (SymbolState::ExternalConstant, Role::Zero, true) => {
                 limit(value, kind.check, found);
                 Needs::LOW.with(Needs::COPY)
             }
-            (SymbolState::Defined | SymbolState::Common, Role::Zero)
+            (SymbolState::Defined | SymbolState::Common, Role::Zero, _)
                 if slot.group != Group::Absolute || slot.state == SymbolState::Common =>
             {
                 limit(value, kind.check, found);
