@@ -37,6 +37,7 @@
 //! | Feature | |
 //! |---|---|
 //! | `alloc` | `Room`: storage from the heap |
+//! | `addresses` | sections that stand at the address they carry, which those of compilers never do; else they are an error |
 //! | `islands` | stubs between sections of code, if that is more than a branch spans; else it is the relocation that fails |
 //! | `relax` | relaxation ([`Options::relax`]); else the GOT is used wherever the compiler has said so |
 //! | `stand-ins` | [`Sort`]: stubs and copies where the caller's symbols are too far for code without `-fPIC`; else [`Sort::Unknown`] |
