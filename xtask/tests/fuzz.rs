@@ -56,7 +56,7 @@ macro_rules! targets {
         }
     };
 }
-targets! { apply archive cubin fatbin file layout link offload }
+targets! { apply archive cubin device_link fatbin file layout link offload }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4096, ..ProptestConfig::default() })]
