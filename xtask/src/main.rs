@@ -12,6 +12,7 @@ mod ci;
 mod fixtures;
 mod fuzz;
 mod generate;
+mod gpu_test;
 mod image;
 mod layers;
 mod lint;
@@ -48,6 +49,7 @@ const TASKS: &[Task] = &[
     task::<fuzz::Fuzz>        ("fuzz",     "Run the fuzz targets on seeds made of the fixtures"),
     task::<sanitize::Sanitize>("sanitize", "Tests of the executors under AddressSanitizer: bad accesses, leaks"),
     task::<bare_metal::BareMetal>("bare-metal", "Boot firmware that links objects: examples/bare-metal"),
+    task::<gpu_test::GpuTest> ("gpu-test", "Run on a GPU: make a folder with programs and cubins, and a report there or elsewhere"),
     task::<verdicts::Verdicts>("verdicts", "Run programs of every compiler and code model; tell what hoist gets right"),
     task::<generate::Generate>("generate", "Make large inputs for benches"),
 ];
