@@ -45,7 +45,12 @@ fn every_object() {
         }
     }
     assert!(loaded > 10, "{loaded}");
-    assert!(!maps().iter().any(|map| map.path.contains("memfd") && map.permissions.ends_with('s')));
+    // those of other tests that load at the same time go by and by
+    let is_alias = |map: &system::Map| map.path.contains("memfd") && map.permissions.ends_with('s');
+    let start = std::time::Instant::now();
+    while maps().iter().any(is_alias) {
+        assert!(start.elapsed().as_secs() < 10, "where it was written is still mapped");
+    }
 }
 
 /// What one process writes to variables, its child does not see: data are private.
