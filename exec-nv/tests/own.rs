@@ -293,3 +293,64 @@ fn damaged_cubins_are_errors() {
         let _ = load(&damaged);
     }
 }
+
+/// Kernels of one cubin that are tried.
+const SOME: usize = 20;
+
+#[test]
+fn shells_of_shipped_libraries() {
+    let Some(folder) = std::env::var_os("HOIST_CUDA_LIBRARIES") else {
+        println!("skipped: shells_of_shipped_libraries: needs libraries in HOIST_CUDA_LIBRARIES");
+        return;
+    };
+    let (mut cubins, mut shells, mut refused) = (0, 0, std::collections::BTreeMap::new());
+    for file in std::fs::read_dir(folder).unwrap() {
+        let bytes = std::fs::read(file.unwrap().path()).unwrap();
+        for found in fatbin::walk(&bytes, fatbin::Search::default()).flatten() {
+            let fatbin::Container::Region(region) = found.container else { continue };
+            for entry in region.entries().flatten() {
+                if !entry.kind().is_machine_code() || !(70..=121).contains(&entry.sm().number) {
+                    continue;
+                }
+                let Ok(bytes) = entry.unpack(1 << 28) else { continue };
+                let cubin = Cubin::parse(&bytes).unwrap();
+                if cubin.target().stage != Stage::Linked {
+                    continue;
+                }
+                cubins += 1;
+                let mut refuse = |error: Error| {
+                    let words = error.to_string();
+                    let kind = words.split(" the ").nth(1).map_or(words.clone(), String::from);
+                    *refused.entry(kind).or_insert(0) += 1;
+                };
+                let plan = match Plan::of(&bytes) {
+                    Ok(plan) => plan,
+                    Err(error) => {
+                        refuse(error);
+                        continue;
+                    }
+                };
+                let image = plan.write(BASE).unwrap();
+                for kernel in kernels(&cubin).into_iter().take(SOME) {
+                    let shell = match shell(&plan, &image, BASE, &kernel) {
+                        Ok(shell) => shell,
+                        Err(error) => {
+                            refuse(error);
+                            continue;
+                        }
+                    };
+                    let mut expected = needs(&cubin, &kernel);
+                    expected.code_size = ENTRY_SIZE as u64;
+                    assert_eq!(
+                        needs(&Cubin::parse(&shell).unwrap(), &kernel),
+                        expected,
+                        "{kernel}"
+                    );
+                    shells += 1;
+                }
+            }
+        }
+    }
+    println!("{cubins} cubins, {shells} shells, refused: {refused:#?}");
+    assert!(shells > 0);
+}
