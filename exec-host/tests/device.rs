@@ -201,8 +201,8 @@ fn wrong_arguments_do_not_run() {
     let missing = "void nowhere_to_be_found(void); void f(void) { nowhere_to_be_found(); }";
     let missing = GccCompiler::find(&NoCache).unwrap().compile(missing).unwrap();
     let refused = device.load(&missing).unwrap_err().to_string();
-    assert!(refused.contains("nowhere_to_be_found: "), "{refused}");
-    assert!(refused.ends_with(" is undefined (section .text)"), "{refused}");
+    let is_named = refused.contains("nowhere_to_be_found") && refused.ends_with("(section .text)");
+    assert!(is_named, "{refused}");
     // and nothing sticks
     device.synchronize().unwrap();
     assert_eq!(device.allocator().figures().used, 256 * 2);

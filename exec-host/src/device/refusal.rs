@@ -20,13 +20,15 @@ impl Refusal {
     /// Finds the names in the image.
     pub(super) fn new(error: Error, image: &[u8]) -> Self {
         let (mut section, mut symbol) = (None, None);
-        if let (Error::Layout(at) | Error::Undefined { error: at, .. }, Ok(file)) =
-            (&error, File::parse(image))
-        {
-            section = name_of_section(&file, at.section);
-            // an undefined symbol is named by the error itself
-            if let Error::Layout(at) = &error {
-                symbol = symbol_in(&at.kind).and_then(|symbol| name_of_symbol(&file, symbol));
+        if let Ok(file) = File::parse(image) {
+            match &error {
+                Error::Layout(error) => {
+                    section = name_of_section(&file, error.section);
+                    symbol = symbol_in(&error.kind).and_then(|index| name_of_symbol(&file, index));
+                }
+                // says the symbol's name itself
+                Error::Undefined { error, .. } => section = name_of_section(&file, error.section),
+                _ => {}
             }
         }
         Self { error, section, symbol }
