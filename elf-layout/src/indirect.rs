@@ -21,10 +21,23 @@ pub struct IndirectFunction {
     pub entry: u64,
 }
 
+/// A function that may be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplaceableFunction {
+    /// The object that defines it.
+    pub object: usize,
+    /// The symbol's index there.
+    pub symbol: u32,
+    /// The function itself, in bytes from the start of the image.
+    pub function: u64,
+    /// The GOT entry that holds its address, in bytes from the start of the image. Nothing else uses it.
+    pub entry: u64,
+}
+
 impl SymbolSlot {
-    /// Whether a resolver finds the symbol.
-    pub(crate) fn is_indirect(&self) -> bool {
-        self.state == SymbolState::Indirect
+    /// Whether the symbol is a stub's, which has a GOT entry of its own.
+    pub(crate) const fn is_indirect(&self) -> bool {
+        matches!(self.state, SymbolState::Indirect | SymbolState::Replaceable)
     }
 }
 
@@ -48,17 +61,38 @@ impl<A: Arch> Layout<'_, '_, A> {
     /// runs.
     pub fn indirect_functions(&self) -> impl Iterator<Item = IndirectFunction> + '_ {
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
-        self.definitions().filter(|(_, slot)| slot.is_indirect()).filter_map(move |(id, slot)| {
+        self.defined_as(SymbolState::Indirect).filter_map(move |(id, slot)| {
             let (object, symbol) = crate::symbols::owner(self.objects, id)?;
-            let resolver = self.spans.group(slot.group).offset.wrapping_add(slot.value);
-            Some(IndirectFunction { object, symbol, resolver, entry: symbols.answer(slot) })
+            let (resolver, entry) = (symbols.behind(slot), symbols.answer(slot));
+            Some(IndirectFunction { object, symbol, resolver, entry })
         })
+    }
+
+    /// The functions that may be replaced, by storing the address of another one in their entry: none unless
+    /// [`Options::replaceable_functions`](crate::Options::replaceable_functions) asks for them.
+    pub fn replaceable_functions(&self) -> impl Iterator<Item = ReplaceableFunction> + '_ {
+        let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
+        self.defined_as(SymbolState::Replaceable).filter_map(move |(id, slot)| {
+            let (object, symbol) = crate::symbols::owner(self.objects, id)?;
+            let (function, entry) = (symbols.behind(slot), symbols.answer(slot));
+            Some(ReplaceableFunction { object, symbol, function, entry })
+        })
+    }
+
+    /// The symbols that are defined in this state, with their numbers.
+    fn defined_as(&self, state: SymbolState) -> impl Iterator<Item = (u32, &SymbolSlot)> {
+        self.definitions().filter(move |(_, slot)| slot.state == state)
     }
 }
 
 impl<A: Arch> Symbols<'_, '_, '_, A> {
-    /// The address of the GOT entry that takes a resolver's answer.
-    fn answer(&self, slot: &SymbolSlot) -> u64 {
+    /// The address of what the stub of an indirect function stands for: the resolver, or the function that may be replaced.
+    pub(crate) fn behind(&self, slot: &SymbolSlot) -> u64 {
+        self.bases.of(slot.group).wrapping_add(slot.value)
+    }
+
+    /// The address of the GOT entry that the stub of an indirect function jumps through.
+    pub(crate) fn answer(&self, slot: &SymbolSlot) -> u64 {
         self.entry(slot.got)
     }
 }

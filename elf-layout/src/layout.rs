@@ -127,7 +127,8 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         }
         fixed.finish(objects, sections, &options)?;
         for (object, file) in (0..usize::MAX).zip(files) {
-            symbols::collect(object, file, objects, sections, symbols, &mut names)?;
+            let replaceable = options.replaceable_functions && A::STUB.is_some();
+            symbols::collect(object, file, objects, sections, symbols, &mut names, replaceable)?;
         }
         if names.is_some() {
             symbols::link(symbols);
@@ -155,8 +156,9 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             arch: PhantomData,
         };
         layout.place_additions(symbols)?;
-        if let (Some(reach), Some(stub)) =
-            (layout.found.reach, A::STUB.filter(|_| layout.stubs > 0))
+        if cfg!(feature = "islands")
+            && let (Some(reach), Some(stub)) =
+                (layout.found.reach, A::STUB.filter(|_| layout.stubs > 0))
         {
             let size = u64::from(layout.stubs).saturating_mul(stub_size(&stub));
             let spans = &mut layout.spans;

@@ -16,6 +16,9 @@ pub struct Options {
     /// Whether loads and branches through the GOT become direct where that does the same ([`Arch::relax`](elf_core::Arch::relax)).
     /// Entries that nobody uses any more are left out. Who wants to change an entry later, to replace a function, says no.
     pub relax: bool,
+    /// Whether all who call a global function of the objects, or take its address, get a stub, which jumps through a GOT entry of its
+    /// own: [`Layout::replaceable_functions`](crate::Layout::replaceable_functions). Who changes the entry replaces the function.
+    pub replaceable_functions: bool,
 }
 
 /// How code reaches thread-local variables.
@@ -53,6 +56,7 @@ impl Default for Options {
             thread_local: ThreadLocal::default(),
             indirect_functions: false,
             relax: true,
+            replaceable_functions: false,
         }
     }
 }

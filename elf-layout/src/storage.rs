@@ -171,6 +171,8 @@ pub(crate) enum SymbolState {
     ExternalThreadLocal,
     /// The address of a function that says where the symbol is (`STT_GNU_IFUNC`).
     Indirect,
+    /// The address of a function behind a stub, which may be replaced.
+    Replaceable,
     /// Defined in a section that is not loaded.
     NotLoaded,
     /// Defined in a section that another object's copy replaces.
@@ -218,6 +220,9 @@ impl Traits {
     }
 }
 
+/// Whether something may stand for the caller's symbols.
+pub(crate) const STAND_INS: bool = cfg!(feature = "stand-ins");
+
 /// What relocations need for a symbol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs(u8);
@@ -236,9 +241,12 @@ impl Needs {
     pub(crate) const COPY: Self = Self(128);
     pub(crate) const ANY_GOT: Self = Self(1 | 2 | 4 | 8);
 
+    /// What is not left out by features.
+    const BUILT: Self = Self(if STAND_INS { !0 } else { !(32 | 64 | 128) });
+
     #[inline]
     pub(crate) const fn has(self, other: Self) -> bool {
-        self.0 & other.0 != 0
+        self.0 & other.0 & Self::BUILT.0 != 0
     }
 
     pub(crate) const fn with(self, other: Self) -> Self {

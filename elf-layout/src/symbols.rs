@@ -8,7 +8,7 @@ use crate::place::Group;
 use crate::storage::{Needs, ObjectSlot, SectionSlot, SectionState, SymbolSlot, SymbolState};
 use crate::tls;
 use elf_core::names::{
-    SHN_LORESERVE, SHN_X86_64_LCOMMON, STB_LOCAL, STB_WEAK, STT_GNU_IFUNC, STT_TLS,
+    SHN_LORESERVE, SHN_X86_64_LCOMMON, STB_LOCAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_TLS,
 };
 use elf_core::{Definition, File, Name, Symbol, Table};
 
@@ -32,6 +32,7 @@ pub(crate) fn collect(
     sections: &[SectionSlot],
     symbols: &mut [SymbolSlot],
     names: &mut Option<NameTable<'_>>,
+    replaceable: bool,
 ) -> Result<(), Error> {
     let Some(object) = objects.get(number) else { return Ok(()) };
     let first = object.first_symbol;
@@ -82,7 +83,7 @@ pub(crate) fn collect(
                     SectionState::Dropped => SymbolState::Undefined,
                     SectionState::Placed(group) => {
                         slot.group = group;
-                        placed(&symbol, group)
+                        placed(&symbol, group, replaceable)
                     }
                 };
             }
@@ -108,11 +109,16 @@ pub(crate) fn collect(
 }
 
 /// What a symbol in a loaded section is worth, by its type and what the section is for.
-const fn placed(symbol: &Symbol, group: Group) -> SymbolState {
+const fn placed(symbol: &Symbol, group: Group, replaceable: bool) -> SymbolState {
     match symbol.r#type() {
         _ if matches!(group, Group::TlsData | Group::TlsZero) => SymbolState::ThreadLocal,
         STT_TLS => SymbolState::ThreadLocal,
         STT_GNU_IFUNC => SymbolState::Indirect,
+        STT_FUNC
+            if replaceable && symbol.binding() != STB_LOCAL && matches!(group, Group::Text) =>
+        {
+            SymbolState::Replaceable
+        }
         _ => SymbolState::Defined,
     }
 }

@@ -79,7 +79,7 @@ pub struct FixedSection {
 
 impl<A: Arch> Layout<'_, '_, A> {
     /// Where symbol `symbol` of object `object` is; `None` if nobody defines it, it is not loaded, or every thread has its own. An indirect
-    /// function is where its stub is.
+    /// or replaceable function is where its stub is.
     #[must_use]
     pub fn symbol(&self, object: usize, symbol: u32) -> Option<Address> {
         let slot = self.slot(object, symbol)?;
@@ -89,7 +89,7 @@ impl<A: Arch> Layout<'_, '_, A> {
                 SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal | SymbolState::TlsBase,
                 _,
             ) => None,
-            (SymbolState::Indirect, _) => {
+            (SymbolState::Indirect | SymbolState::Replaceable, _) => {
                 let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
                 Some(Address::Image(symbols.stub(slot)?))
             }
@@ -154,7 +154,7 @@ impl<A: Arch> Layout<'_, '_, A> {
         self.definitions().flat_map(move |(id, slot)| {
             let (object, symbol) = crate::symbols::owner(self.objects, id).unwrap_or_default();
             let entry = move |offset| StubEntry { object, symbol, offset, size };
-            symbols.stubs(slot).map(entry)
+            symbols.stub(slot).into_iter().chain(symbols.island_stubs(slot)).map(entry)
         })
     }
 

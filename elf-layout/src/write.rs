@@ -7,7 +7,7 @@ use crate::needs;
 use crate::place::Group;
 use crate::relax;
 use crate::resolve::Symbols;
-use crate::storage::{Needs, SectionSlot, SectionState, SymbolSlot};
+use crate::storage::{SectionSlot, SectionState, SymbolSlot, SymbolState};
 use elf_core::names::SHT_NOBITS;
 use elf_core::{
     ApplyError, ApplyErrorKind, Arch, Kind, Record, Relocations, Rewrite, Role, SectionMut, Site,
@@ -114,7 +114,7 @@ impl<A: Arch> Layout<'_, '_, A> {
             return Ok(());
         };
         let ids = object.first_symbol..object.first_symbol.saturating_add(object.symbol_count);
-        let symbols = Symbols::new(self, number, ids, base);
+        let mut symbols = Symbols::new(self, number, ids, base);
         let big_endian = file.encoding().is_big_endian();
         let mut next = 0u32;
         file.sections().try_for_each(|header| {
@@ -132,6 +132,7 @@ impl<A: Arch> Layout<'_, '_, A> {
                 _ => part(image, offset, target.slot.size).unwrap_or_default(),
             };
             let mut section = SectionMut { bytes, address: base.wrapping_add(offset), big_endian };
+            symbols.is_unwinding = target.slot.unwinding;
             self.apply_all(&target.records, &mut section, &symbols).map_err(|error| Error {
                 object: number,
                 section: target.target,
@@ -229,8 +230,12 @@ impl<A: Arch> Layout<'_, '_, A> {
         }
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), base);
         for (id, slot) in (0..u32::MAX).zip(self.symbols) {
-            if slot.definition != id || !slot.needs.has(Needs::ANY_GOT) {
+            if slot.definition != id {
                 continue;
+            }
+            if slot.state == SymbolState::Replaceable {
+                let offset = symbols.answer(slot).wrapping_sub(base);
+                self.store(image, offset, Slot::Address, [symbols.behind(slot), 0]);
             }
             for (_, content) in GOT_SLOTS.into_iter().filter(|(need, _)| slot.needs.has(*need)) {
                 let words = match content {
@@ -270,17 +275,31 @@ impl<A: Arch> Layout<'_, '_, A> {
             if slot.definition != id {
                 continue;
             }
-            for address in symbols.stubs(slot) {
-                let offset = address.wrapping_sub(base);
-                let Some(bytes) = part(image, offset, stub_size(&stub)) else { continue };
-                for (to, from) in bytes.iter_mut().zip(stub.code) {
-                    *to = *from;
-                }
-                let mut section = SectionMut { bytes, address, big_endian: self.is_big_endian() };
-                self.relocate_stub(&stub, id, &mut section, &symbols)?;
+            let Some(address) = symbols.stub(slot) else { continue };
+            self.write_stub(&stub, id, address, image, &symbols)?;
+            for address in symbols.island_stubs(slot) {
+                self.write_stub(&stub, id, address, image, &symbols)?;
             }
         }
         Ok(())
+    }
+
+    /// Copies a stub of symbol `id` to `address` and points it at the symbol.
+    fn write_stub(
+        &self,
+        stub: &Stub,
+        id: u32,
+        address: u64,
+        image: &mut [u8],
+        symbols: &Symbols<'_, '_, '_, A>,
+    ) -> Result<(), Error> {
+        let offset = address.wrapping_sub(symbols.base);
+        let Some(bytes) = part(image, offset, stub_size(stub)) else { return Ok(()) };
+        for (to, from) in bytes.iter_mut().zip(stub.code) {
+            *to = *from;
+        }
+        let mut section = SectionMut { bytes, address, big_endian: self.is_big_endian() };
+        self.relocate_stub(stub, id, &mut section, symbols)
     }
 
     fn relocate_stub(

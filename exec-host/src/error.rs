@@ -15,6 +15,13 @@ pub enum Error {
     },
     /// The objects cannot be laid out or relocated.
     Layout(elf_layout::Error),
+    /// Nobody defines a symbol: neither the objects nor where they get symbols from.
+    Undefined {
+        /// Its name.
+        name: String,
+        /// Which object asks for it, and where.
+        error: elf_layout::Error,
+    },
     /// The system gave no memory, or not the permissions.
     Map {
         /// Bytes asked for.
@@ -84,6 +91,17 @@ pub enum Error {
         /// Number of those given.
         found: usize,
     },
+    /// The module was not loaded as replaceable, or has no such function.
+    NotReplaceable(String),
+    /// A variable that shall stay where it is has another size than it had.
+    SizeDiffers {
+        /// Its name.
+        name: String,
+        /// Its size where it is, in bytes.
+        old: u64,
+        /// Its size in the new object, in bytes.
+        new: u64,
+    },
     /// A library could not be opened.
     Library(libloading::Error),
     /// An archive is damaged.
@@ -106,6 +124,7 @@ impl fmt::Display for Error {
         match self {
             Self::Elf { object, error } => write!(f, "object {object}: {error}"),
             Self::Layout(error) => error.fmt(f),
+            Self::Undefined { name, error } => write!(f, "{name}: {error}"),
             Self::Map { size, cause } => write!(f, "no memory for {size:#x} bytes: {cause}"),
             Self::OutOfMemory { size } => write!(f, "{size:#x} bytes do not fit the address space"),
             Self::NoLowMemory { size, limit } => {
@@ -146,6 +165,10 @@ impl fmt::Display for Error {
             Self::Arguments { expected, found } => {
                 write!(f, "{found} arguments, expected {expected}")
             }
+            Self::NotReplaceable(name) => write!(f, "{name} cannot be replaced"),
+            Self::SizeDiffers { name, old, new } => {
+                write!(f, "variable {name} has {new} bytes, and {old} where it is")
+            }
             Self::Library(error) => error.fmt(f),
             Self::Archive(error) => write!(f, "archive: {error}"),
             Self::ThinArchive => write!(f, "a thin archive, which names files beside it"),
@@ -159,7 +182,7 @@ impl core::error::Error for Error {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
             Self::Elf { error, .. } => Some(error),
-            Self::Layout(error) => Some(error),
+            Self::Layout(error) | Self::Undefined { error, .. } => Some(error),
             Self::Map { cause, .. } => Some(cause),
             Self::Library(error) => Some(error),
             Self::Archive(error) => Some(error),

@@ -42,9 +42,11 @@ mod initialize;
 mod loader;
 mod memory;
 mod module;
+mod moved;
 pub mod observer;
 mod process;
 mod processor;
+mod replace;
 mod resolvers;
 pub mod symbols;
 mod threads;
@@ -56,6 +58,7 @@ pub use function::{Function, FunctionPointer};
 pub use loader::Loader;
 pub use module::Module;
 pub use process::Process;
+pub use replace::Replacement;
 
 /// The architecture of this process.
 #[cfg(target_arch = "aarch64")]

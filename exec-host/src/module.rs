@@ -6,6 +6,7 @@ use crate::initialize::{Calls, Order};
 use crate::loader::Loader;
 use crate::memory::{Mapping, bytes_in_huge_pages};
 use crate::observer::Observed;
+use crate::replace::Switches;
 use crate::resolvers::Resolvers;
 use crate::symbols::{Exports, Keeper, from_fn};
 use crate::threads::{Threads, exit};
@@ -42,6 +43,7 @@ pub(crate) struct Parts {
     pub(crate) globals: Vec<Box<[u64]>>,
     pub(crate) code: Vec<Range<u64>>,
     pub(crate) resolvers: Resolvers,
+    pub(crate) switches: Switches,
     /// Thread-local variables that the objects define, by name.
     pub(crate) variables: Vec<(Box<[u8]>, External)>,
     /// The code may register what threads are to do when they end.
@@ -186,8 +188,12 @@ impl<B: AsRef<[u8]>> Module<B> {
         self.exports.get_or_init(|| Exports::collect(self.bytes(), globals, code, variables))
     }
 
+    pub(crate) const fn parts(&self) -> &Arc<Parts> {
+        &self.parts
+    }
+
     /// The objects in the order of their numbers.
-    fn bytes(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn bytes(&self) -> impl Iterator<Item = &[u8]> {
         self.objects.iter().map(AsRef::as_ref).chain(self.joined.iter().map(AsRef::as_ref))
     }
 }

@@ -5,7 +5,7 @@ use crate::processor;
 use crate::threads::exit;
 use elf_core::names::STB_WEAK;
 use elf_core::{File, Name};
-use elf_layout::External;
+use elf_layout::{External, Sort};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -13,6 +13,8 @@ use std::sync::Arc;
 pub(crate) struct Links<'s> {
     symbols: &'s mut dyn Symbols,
     keepers: BTreeMap<usize, Keeper>,
+    /// Address of data that code may have to reach by itself.
+    near: Option<u64>,
     /// Objects given for names since the last [`join`](Self::join).
     given: HashMap<Box<[u8]>, Arc<[u8]>>,
     /// Names that an object was given for.
@@ -32,6 +34,7 @@ impl<'s> Links<'s> {
         Self {
             symbols,
             keepers: BTreeMap::new(),
+            near: None,
             given: HashMap::new(),
             joined: HashSet::new(),
             members: HashSet::new(),
@@ -78,18 +81,22 @@ impl<'s> Links<'s> {
         } else {
             self.symbols.find(name)
         };
-        match found? {
-            Found::At(external) => Some(external),
+        let external = match found? {
+            Found::At(external) => external,
             Found::Kept(external, keeper) => {
                 self.keepers.entry(Arc::as_ptr(&keeper).cast::<()>().addr()).or_insert(keeper);
-                Some(external)
+                external
             }
-            Found::Object(_) if is_weak => None,
+            Found::Object(_) if is_weak => return None,
             Found::Object(bytes) => {
                 self.given.insert(name.as_bytes().into(), bytes);
-                None
+                return None;
             }
+        };
+        if external.sort == Sort::Unknown {
+            self.near.get_or_insert(external.address);
         }
+        Some(external)
     }
 
     /// Adds the objects given for what `files` insist on to `objects`. If it says so, the load has to be laid out again with them,
@@ -116,6 +123,11 @@ impl<'s> Links<'s> {
         }
         self.weak.extend(self.given.drain().map(|(name, _)| name));
         true
+    }
+
+    /// Where data of others are that the load asked for.
+    pub(crate) const fn near(&self) -> Option<u64> {
+        self.near
     }
 
     /// What has to live as long as the load.
