@@ -192,6 +192,49 @@ fn relocations_that_cannot_be_applied() {
     );
 }
 
+/// What is thread-local is asked for as such, and nothing else is.
+#[test]
+fn variables_and_other_symbols() {
+    let of = |kind, is_variable| {
+        let mut object = Object::new();
+        let text = object.section(".text", CODE, 8, &[0; 16]);
+        let zeros = object.zeros(".tbss", WRITE | SectionFlags::TLS, 4, 4);
+        let place = Place::In(if is_variable { zeros } else { text });
+        let symbol =
+            object.symbol("s", STB_GLOBAL, if is_variable { STT_TLS } else { 0 }, place, 0, 4);
+        object.relocation(text, 4, kind, symbol, 0);
+        refused(&[&object], Options::default()).to_string()
+    };
+    assert_eq!(
+        of(23, false), // R_X86_64_TPOFF32
+        "object 0: section 1: R_X86_64_TPOFF32 at offset 0x4: symbol 1 is not thread-local"
+    );
+    assert_eq!(
+        of(R_X86_64_PC32, true),
+        "object 0: section 1: R_X86_64_PC32 at offset 0x4: symbol 1 is thread-local"
+    );
+}
+
+/// Resolvers are code of the objects.
+#[test]
+fn resolvers_that_are_no_code() {
+    let options = Options { indirect_functions: true, ..Options::default() };
+    for (place, value) in [(Place::In(2), 0), (Place::In(1), 16), (Place::Absolute, 0x1000)] {
+        let mut object = Object::new();
+        object.section(".text", CODE, 16, &[0xc3; 16]);
+        object.section(".data", WRITE, 8, &[0; 8]);
+        object.symbol("chosen", STB_GLOBAL, STT_GNU_IFUNC, place, value, 0);
+        plan(&[object.build()], options, &mut nobody, |layout| match place {
+            // an absolute symbol has no type that means anything
+            Place::Absolute => assert!(layout.is_ok_and(|it| it.indirect_functions().count() == 0)),
+            _ => assert_eq!(
+                layout.unwrap_err().to_string(),
+                "object 0: the resolver of the indirect function 1 is not code of the objects"
+            ),
+        });
+    }
+}
+
 #[test]
 #[cfg_attr(not(feature = "addresses"), ignore = "needs the feature addresses")]
 fn alignments_and_sizes() {

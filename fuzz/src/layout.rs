@@ -34,7 +34,7 @@ pub(super) fn files(files: &[File<'_>]) {
     let segments = Mode::Segments { page_size: 4096 };
     for options in [
         Options::default(),
-        Options { mode: segments, base, ..Options::default() },
+        Options { mode: segments, base, indirect_functions: true, ..Options::default() },
         Options { mode: Mode::Packed { section_alignment: 128 }, ..Options::default() },
     ] {
         match first.header().machine {
@@ -70,7 +70,11 @@ fn plan<A: Arch>(files: &[File<'_>], options: Options) {
         names: &mut names,
     };
     match Layout::<A>::plan(files, options, storage, &mut |name| external(name)) {
-        Ok(layout) => laid_out(&layout, &options, &mut sink),
+        Ok(mut layout) => {
+            layout.set_thread_area(layout.executable_area());
+            sink.debug((layout.tls_block(), layout.indirect_functions().count()));
+            laid_out(&layout, &options, &mut sink);
+        }
         Err(error) => {
             sink.display(error);
             assert!(error.object < files.len(), "it is one of the objects");

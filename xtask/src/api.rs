@@ -321,9 +321,10 @@ impl Finder<'_> {
             return;
         }
         let generics = &function["generics"];
-        let synthetic = list(&generics["params"])
-            .iter()
-            .any(|param| param["kind"]["type"]["is_synthetic"] == true);
+        let synthetic = list(&generics["params"]).iter().any(|param| {
+            let is_const = param["kind"].get("const").is_some();
+            is_const || param["kind"]["type"]["is_synthetic"] == true
+        });
         if synthetic || has_key(&function["sig"], "impl_trait") {
             self.missing.insert(human.to_owned());
             return;
