@@ -144,8 +144,12 @@ impl<'a> NewEntry<'a> {
         self.options_at().saturating_add(self.table_size()).saturating_add(options)
     }
 
+    fn payload(&self) -> Payload<'_> {
+        Payload { stored: self.stored, method: self.compression.map(|(method, _)| method) }
+    }
+
     fn size(&self) -> usize {
-        self.header_size().saturating_add(padded(self.stored.len()))
+        self.header_size().saturating_add(self.payload().size())
     }
 
     fn write(&self, sink: &mut Sink<'_>) -> Result<(), Error> {
@@ -162,7 +166,7 @@ impl<'a> NewEntry<'a> {
             kind: self.kind.number().into(),
             version: 0x0101.into(),
             header_size: limit("entry header size", self.header_size())?.into(),
-            payload_size: (padded(self.stored.len()) as u64).into(),
+            payload_size: (self.payload().size() as u64).into(),
             compressed_size: compressed_size(at, self.compression, self.stored)?.into(),
             options: match self.options {
                 Options::None if self.parts.is_empty() => 0.into(),
@@ -191,7 +195,27 @@ impl<'a> NewEntry<'a> {
             sink.row(&raw::Options { offset: offset.into(), size: size.into() })?;
             sink.padded(&block)?;
         }
-        sink.padded(&[self.stored])
+        sink.padded(&self.payload().runs())
+    }
+}
+
+/// A payload as it is stored, without padding.
+struct Payload<'a> {
+    stored: &'a [u8],
+    method: Option<Method>,
+}
+
+impl<'a> Payload<'a> {
+    /// The bytes, and what has to follow them besides padding: NVIDIA's readers want a byte behind a zlib stream, and fail at the
+    /// one of eight streams that needs no padding, even if fatbinary wrote it (13.5).
+    const fn runs(&self) -> [&'a [u8]; 2] {
+        [self.stored, if matches!(self.method, Some(Method::Zlib)) { &[0] } else { &[] }]
+    }
+
+    /// The size with padding.
+    fn size(&self) -> usize {
+        let [stored, behind] = self.runs();
+        padded(stored.len().saturating_add(behind.len()))
     }
 }
 
@@ -229,8 +253,10 @@ impl Item<'_> {
         match self {
             Self::New(entry) => entry.size(),
             Self::Kept(entry) => entry.bytes().len(),
-            Self::Repacked { entry, stored, .. } => {
-                entry.header_span().bytes().len().saturating_add(padded(stored.len()))
+            Self::Repacked { entry, stored, compression } => {
+                let method = compression.map(|(method, _)| method);
+                let header = entry.header_span().bytes().len();
+                header.saturating_add(Payload { stored, method }.size())
             }
         }
     }
@@ -243,15 +269,16 @@ impl Item<'_> {
                 if let Some(key) = entry.obfuscation_key() {
                     return Err(Error { at: entry.at(), kind: ErrorKind::Obfuscated { key } });
                 }
-                let method = compression.map_or(Flags::empty(), |(method, _)| method.flag());
+                let payload = Payload { stored, method: compression.map(|(method, _)| method) };
+                let method = payload.method.map_or(Flags::empty(), Method::flag);
                 let mut header = *entry.header();
-                header.payload_size = (padded(stored.len()) as u64).into();
+                header.payload_size = (payload.size() as u64).into();
                 header.compressed_size = compressed_size(sink.at(), *compression, stored)?.into();
                 header.flags = (entry.flags().difference(Flags::COMPRESSED) | method).bits().into();
                 header.unpacked_size = compression.map_or(0, |(_, size)| size).into();
                 sink.row(&header)?;
                 sink.bytes(entry.header_span().bytes().get(size_of_val(&header)..).unwrap_or(&[]))?;
-                sink.padded(&[stored])
+                sink.padded(&payload.runs())
             }
         }
     }

@@ -187,7 +187,9 @@ fn a_region_built_again_is_the_same() {
                 Item::Repacked { entry, stored: entry.stored().bytes(), compression }
             });
         let repacked: Vec<_> = repacked.collect();
-        assert!(region(&repacked).unwrap() == bytes || name == "lto.fatbin", "{name}");
+        // obfuscated; with a zlib stream that has no byte behind it
+        let differs = ["lto.fatbin", "zlib.fatbin"].contains(&name);
+        assert!(region(&repacked).unwrap() == bytes || differs, "{name}");
         // As new entries: all that they say is in the fields.
         let new = entries(&bytes).into_iter().map(|entry| NewEntry {
             parts: &[],
@@ -201,10 +203,7 @@ fn a_region_built_again_is_the_same() {
             compression: entry.compression().map(|method| (method, entry.unpacked_size())),
         });
         let new: Vec<Item<'_>> = new.map(Item::from).collect();
-        assert!(
-            region(&new).unwrap() == bytes || ["lto.fatbin", "concat.fatbin"].contains(&name),
-            "{name}"
-        );
+        assert!(region(&new).unwrap() == bytes || differs || name == "concat.fatbin", "{name}");
     }
 }
 
@@ -280,6 +279,8 @@ fn what_is_packed_unpacks() {
             let bytes = region(&[new.into()]).unwrap();
             let [entry] = entries(&bytes)[..] else { panic!() };
             assert_eq!(entry.compression(), Some(method));
+            let behind = entry.stored_size() - stored.len() as u64;
+            assert!(behind > 0 || method != Method::Zlib, "cuobjdump reads past a zlib stream");
             assert!(entry.unpack(1 << 24).unwrap() == payload, "{method}");
         }
     }
