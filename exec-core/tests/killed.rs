@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use exec_core::{Cache as _, CacheError, DiskCache, Identity, Key, Lookup, Mode};
 use tempfile::TempDir;
@@ -61,13 +61,21 @@ fn worker() {
         let number = (round * 13 + u64::from(std::process::id()) * 7) % 100;
         match cache.get(&key(number)).unwrap() {
             Lookup::Hit(image) if image == content(number) => {}
-            Lookup::Miss => cache.put(&key(number), &content(number)).unwrap(),
+            Lookup::Miss => {
+                cache.put(&key(number), &content(number)).unwrap();
+                std::fs::write(working(&folder, std::process::id()), "").unwrap();
+            }
             _ => {
                 std::fs::write(folder.join("wrong"), number.to_string()).unwrap();
                 panic!("wrong image");
             }
         }
     }
+}
+
+/// A file that a worker makes when it has put something into the cache.
+fn working(folder: &Path, process: u32) -> PathBuf {
+    folder.join(format!("working-{process}"))
 }
 
 #[test]
@@ -77,7 +85,14 @@ fn killed_at_any_moment() {
     for round in 0..40u64 {
         let mut workers: Vec<Child> =
             (0..2).map(|_| start("worker", folder.path(), &[], "")).collect();
-        std::thread::sleep(Duration::from_micros(20_000 + round * 7_919 % 60_000));
+        // half of them while they work, half of them at any time before
+        let start = Instant::now();
+        let works = |worker: &Child| working(folder.path(), worker.id()).exists();
+        while round % 2 == 0 && !workers.iter().any(works) {
+            assert!(start.elapsed() < Duration::from_secs(60), "the workers do nothing");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_micros(round * 7_919 % 60_000));
         for worker in &mut workers {
             worker.kill().unwrap();
         }

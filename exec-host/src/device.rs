@@ -28,12 +28,14 @@ mod grid;
 mod image;
 mod program;
 mod queue;
+mod refusal;
 
 pub use allocator::{HostAllocator, HostMemory};
 pub use event::Event;
 pub use image::HostImage;
 pub use program::HostProgram;
 use queue::Queue;
+use refusal::Refusal;
 
 /// How a [`HostDevice`] is to be.
 #[derive(Clone, Copy, Debug)]
@@ -189,8 +191,8 @@ impl Device for HostDevice {
 
     fn load(&self, image: &[u8]) -> Result<Arc<HostImage>, Error> {
         self.0.queue.sticky().check()?;
-        let image = HostImage::load(image, &self.0.loader, &self.0.process);
-        image.map(Arc::new).map_err(|error| Error::Load(Arc::new(error)))
+        let loaded = HostImage::load(image, &self.0.loader, &self.0.process);
+        loaded.map(Arc::new).map_err(|error| Error::Load(Arc::new(Refusal::new(error, image))))
     }
 
     fn program(

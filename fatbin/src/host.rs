@@ -1,6 +1,7 @@
 //! Host files: where device code hides in them.
 
 use crate::bundle::{Bundle, CompressedBundle};
+use crate::coff::CoffWalk;
 use crate::error::{Error, ErrorKind};
 use crate::object::{self, ObjectWalk};
 use crate::offload::OffloadBinary;
@@ -90,7 +91,7 @@ pub enum Search {
 }
 
 /// All containers of device code in a file, whatever it is: an executable, a shared library or an object file of any ELF
-/// machine; an archive of such; a fatbin, an OffloadBinary or a bundle of its own; a cubin. Any other file is searched.
+/// machine, or of Windows; an archive of such; a fatbin, an OffloadBinary or a bundle of its own; a cubin. Any other file is searched.
 ///
 /// Only headers are read. Offsets count from the start of `bytes`, also those in an archive's members. A section that
 /// cannot be read is an error, and the walk goes on behind it.
@@ -127,8 +128,24 @@ pub fn scans(bytes: &[u8], search: Search) -> Scans<'_> {
 pub struct Scans<'a> {
     search: Search,
     archive: Option<Members<'a>>,
-    object: Option<ObjectWalk<'a>>,
+    object: Option<Object<'a>>,
     next: Option<Result<Scan<'a>, Error>>,
+}
+
+/// A file with sections.
+#[derive(Clone, Debug)]
+enum Object<'a> {
+    Elf(ObjectWalk<'a>),
+    Coff(CoffWalk<'a>),
+}
+
+impl<'a> Object<'a> {
+    fn step(&mut self) -> object::Step<'a> {
+        match self {
+            Self::Elf(walk) => walk.step(),
+            Self::Coff(walk) => walk.step(),
+        }
+    }
 }
 
 impl<'a> Scans<'a> {
@@ -141,11 +158,18 @@ impl<'a> Scans<'a> {
                 Ok(file) if file.header().machine == EM_CUDA => {
                     self.next = Some(Ok(Scan::new(span, place, Look::Cubin)))
                 }
-                Ok(file) => self.object = Some(ObjectWalk::new(file, span, place, self.search)),
+                Ok(file) => {
+                    let walk = ObjectWalk::new(file, span, place, self.search);
+                    self.object = Some(Object::Elf(walk));
+                }
                 Err(error) => {
                     self.next = Some(Err(span.error(error.at, ErrorKind::Elf(error.kind))))
                 }
             }
+            return;
+        }
+        if let Some(coff) = CoffWalk::new(span, place, self.search) {
+            self.object = Some(Object::Coff(coff));
             return;
         }
         let look = match magic {
@@ -182,7 +206,7 @@ impl<'a> Iterator for Scans<'a> {
             if let Some(next) = self.next.take() {
                 return Some(next);
             }
-            match self.object.as_mut().map(ObjectWalk::step) {
+            match self.object.as_mut().map(Object::step) {
                 Some(object::Step::Section(scan)) => return Some(Ok(scan)),
                 Some(object::Step::Error(error)) => return Some(Err(error)),
                 Some(object::Step::End) => self.object = None,

@@ -54,6 +54,7 @@ mod build;
 mod build_object;
 mod build_offload;
 mod bundle;
+mod coff;
 mod cubin;
 #[cfg(feature = "alloc")]
 mod deflate;

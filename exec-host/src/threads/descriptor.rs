@@ -17,5 +17,5 @@ pub(crate) fn near() -> u64 {
 
 /// Address of the function whose argument is the address of module and offset, if the machine can keep its registers.
 pub(crate) fn far() -> Option<u64> {
-    machine::prepare().then(|| machine::far as *const () as u64)
+    machine::prepare().then_some(machine::far as *const () as u64)
 }

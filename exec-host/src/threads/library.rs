@@ -75,7 +75,10 @@ impl Library {
         let size = block.size;
         let refused = |cause: String| Error::ThreadLocal { size, cause };
         let system = |cause: Errno| refused(cause.to_string());
-        let beyond = || refused(String::from("beyond the address space"));
+        let beyond = || refused(String::from("beyond what threads can have"));
+        if size > i32::MAX as u64 {
+            return Err(beyond());
+        }
         let (content, answers) =
             content(block, values.len() as u64, wanted, needed).ok_or_else(beyond)?;
         let values_at = values_at(&content, block).ok_or_else(beyond)?;
@@ -188,7 +191,7 @@ fn content(
     let sizes = PROGRAM_HEADER << 16 | FILE_HEADER;
     halves(&mut file, [0, sizes as u32, PROGRAM_HEADERS as u32, 0]);
 
-    let end = u64::try_from(strings_at).ok()?.checked_add(strings.len() as u64)?;
+    let end = strings_at.checked_add(strings.len() as u64)?;
     let values_at = end.checked_next_multiple_of(block.alignment.max(8))?;
     let size = values_at.checked_add(values)?;
     let page = rustix::param::page_size() as u64;

@@ -257,8 +257,8 @@ impl Extract {
 /// `__nv_relfatbin`, then what it does not find.
 fn sort(found: &mut [(usize, Found<'_>)]) {
     let rank = |found: &Found<'_>| match found.place.section {
-        Some((_, name)) if name == ".nv_fatbin" => 0,
-        Some((_, name)) if name == "__nv_relfatbin" => 1,
+        Some((_, name)) if name == ".nv_fatbin" || name == ".nv_fatb" => 0,
+        Some((_, name)) if name == "__nv_relfatbin" || name == "__nv_rel" => 1,
         _ => 2,
     };
     let members = found.chunk_by_mut(|(_, one), (_, other)| one.place.member == other.place.member);

@@ -206,7 +206,7 @@ fn short(name: &str) -> String {
 
 /// Whether a file that begins so may hold device code, or files that do.
 fn may_hold(head: &[u8]) -> bool {
-    const MAGICS: [&[u8]; 8] = [
+    const MAGICS: [&[u8]; 10] = [
         b"\x7fELF",
         b"!<arch>\n",
         b"\x50\xed\x55\xba",
@@ -214,6 +214,8 @@ fn may_hold(head: &[u8]) -> bool {
         b"__CLANG_OFFLOAD_BUNDLE__",
         b"CCOB",
         b"MZ",
+        b"\x64\x86", // COFF objects of x86-64, AArch64
+        b"\x64\xaa",
         b"PK\x03\x04",
     ];
     MAGICS.iter().any(|magic| head.starts_with(magic))
