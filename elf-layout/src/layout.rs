@@ -156,8 +156,9 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             arch: PhantomData,
         };
         layout.place_additions(symbols)?;
-        if let (Some(reach), Some(stub)) =
-            (layout.found.reach, A::STUB.filter(|_| layout.stubs > 0))
+        if cfg!(feature = "islands")
+            && let (Some(reach), Some(stub)) =
+                (layout.found.reach, A::STUB.filter(|_| layout.stubs > 0))
         {
             let size = u64::from(layout.stubs).saturating_mul(stub_size(&stub));
             let spans = &mut layout.spans;

@@ -30,7 +30,17 @@
 //! changes no permission: that is an executor's part. It does not merge strings. Who gives threads their copies of thread-local
 //! variables says where they are ([`ThreadArea`]).
 //!
-//! With the feature `alloc`, `Room` is storage from the heap.
+//! # Features
+//!
+//! All but `alloc` are on by default, and those of `elf-core` with them; firmware that counts bytes turns them off.
+//!
+//! | Feature | |
+//! |---|---|
+//! | `alloc` | `Room`: storage from the heap |
+//! | `addresses` | sections that stand at the address they carry, which those of compilers never do; else they are an error |
+//! | `islands` | stubs between sections of code, if that is more than a branch spans; else it is the relocation that fails |
+//! | `relax` | relaxation ([`Options::relax`]); else the GOT is used wherever the compiler has said so |
+//! | `stand-ins` | [`Sort`]: stubs and copies where the caller's symbols are too far for code without `-fPIC`; else [`Sort::Unknown`] |
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -5,7 +5,9 @@ use crate::islands;
 use crate::options::Options;
 use crate::place::Group;
 use crate::relax::{self, Bounds};
-use crate::storage::{Needs, ObjectSlot, SectionSlot, SectionState, SymbolSlot, SymbolState};
+use crate::storage::{
+    Needs, ObjectSlot, STAND_INS, SectionSlot, SectionState, SymbolSlot, SymbolState,
+};
 use crate::tls;
 use elf_core::names::{SHT_CREL, SHT_REL, SHT_RELA};
 use elf_core::{
@@ -146,7 +148,8 @@ pub(crate) fn scan<A: Arch>(
                     return Ok(());
                 }
                 tls::needs(kind.value.of, found)
-            } else if let Some(reach) = reach
+            } else if cfg!(feature = "islands")
+                && let Some(reach) = reach
                 && kind.value.of == Role::Plt
                 && islands::is_far(kind, &record, &target.slot, slot, reach)
             {
@@ -196,25 +199,27 @@ fn needs_of<A: Arch>(kind: &'static Kind, slot: &SymbolSlot, found: &mut Found) 
             SymbolState::UndefinedWeak if !has_own_weak::<A>(kind) => Needs::STUB.with(Needs::GOT),
             _ => Needs::default(),
         },
-        Role::Address if is_narrow::<A>(kind) => match (slot.state, value.minus) {
+        Role::Address if is_narrow::<A>(kind) => match (slot.state, value.minus, STAND_INS) {
             // a function of the process is reached by way of a stub that becomes its address here
-            (SymbolState::ExternalFunction, Role::Place) => {
+            (SymbolState::ExternalFunction, Role::Place, true) => {
                 near(kind.check).with(Needs::STUB).with(Needs::GOT)
             }
-            (SymbolState::ExternalFunction, Role::Zero) => {
+            (SymbolState::ExternalFunction, Role::Zero, true) => {
                 limit(value, kind.check, found);
                 Needs::LOW.with(Needs::STUB).with(Needs::GOT)
             }
-            (SymbolState::ExternalConstant, Role::Place) => near(kind.check).with(Needs::COPY),
-            (SymbolState::ExternalConstant, Role::Zero) => {
+            (SymbolState::ExternalConstant, Role::Place, true) => {
+                near(kind.check).with(Needs::COPY)
+            }
+            (SymbolState::ExternalConstant, Role::Zero, true) => {
                 limit(value, kind.check, found);
                 Needs::LOW.with(Needs::COPY)
             }
-            (SymbolState::Indirect | SymbolState::Replaceable, Role::Zero) => {
+            (SymbolState::Indirect | SymbolState::Replaceable, Role::Zero, _) => {
                 limit(value, kind.check, found);
                 Needs::default()
             }
-            (SymbolState::Defined | SymbolState::Common, Role::Zero)
+            (SymbolState::Defined | SymbolState::Common, Role::Zero, _)
                 if slot.group != Group::Absolute || slot.state == SymbolState::Common =>
             {
                 limit(value, kind.check, found);

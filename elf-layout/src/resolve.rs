@@ -79,25 +79,25 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
 
     /// The address of the symbol's stub at the end of the code.
     pub(crate) fn stub(&self, slot: &SymbolSlot) -> Option<u64> {
-        self.stubs(slot).next()
+        let stub = A::STUB.filter(|_| slot.needs.has(Needs::STUB))?;
+        let start = self.bases.of(Group::Stubs);
+        Some(start.wrapping_add(u64::from(slot.stub).wrapping_mul(stub_size(&stub))))
     }
 
-    /// The addresses of all stubs of the symbol: at the end of the code, and on islands in it.
-    pub(crate) fn stubs(
+    /// The addresses of the symbol's other stubs, on islands in the code.
+    pub(crate) fn island_stubs(
         &self,
         slot: &SymbolSlot,
     ) -> impl Iterator<Item = u64> + use<'l, 'a, 's, A> {
-        let stub = A::STUB.filter(|_| slot.needs.has(Needs::STUB));
-        let code = self.bases.of(Group::Text);
-        let layout = self.layout;
-        let islands = layout.islands.offsets().iter();
-        let islands = islands.map(move |offset| code.wrapping_add(*offset));
-        let starts = core::iter::once(self.bases.of(Group::Stubs)).chain(islands);
-        let number = u64::from(slot.stub);
-        let own = stub.map(|stub| {
-            starts.map(move |start| start.wrapping_add(number.wrapping_mul(stub_size(&stub))))
-        });
-        own.into_iter().flatten()
+        let islands = match self.layout.islands.offsets() {
+            [] => &[],
+            offsets if slot.needs.has(Needs::STUB) => offsets,
+            _ => &[],
+        };
+        let size = A::STUB.map_or(0, |stub| stub_size(&stub));
+        let first =
+            self.bases.of(Group::Text).wrapping_add(u64::from(slot.stub).wrapping_mul(size));
+        islands.iter().map(move |offset| first.wrapping_add(*offset))
     }
 
     /// The address of the symbol's GOT entry of this content.
@@ -138,7 +138,13 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
                 if reaches(query, address) {
                     Some(address)
                 } else {
-                    self.stubs(slot).min_by_key(|stub| stub.abs_diff(query.place))
+                    let mut nearest = self.stub(slot)?;
+                    for stub in self.island_stubs(slot) {
+                        if stub.abs_diff(query.place) < nearest.abs_diff(query.place) {
+                            nearest = stub;
+                        }
+                    }
+                    Some(nearest)
                 }
             }
             Role::Got(content) => self.got_entry(slot, content),
@@ -175,8 +181,11 @@ impl<A: Arch> Resolve for Symbols<'_, '_, '_, A> {
     fn resolve(&self, query: &Query) -> Option<u64> {
         let slot = self.slots.get(query.symbol as usize)?;
         match query.role {
-            Role::Address | Role::Plt if slot.state == SymbolState::UndefinedWeak => {
-                A::undefined_weak(query).or_else(|| self.resolve_rarely(slot, query.role, query))
+            Role::Address | Role::Plt
+                if slot.state == SymbolState::UndefinedWeak
+                    && let Some(address) = A::undefined_weak(query) =>
+            {
+                Some(address)
             }
             Role::Address | Role::Plt if !slot.needs.has(RARE) => {
                 self.address(slot).or_else(|| dropped(slot, query))

@@ -220,6 +220,9 @@ impl Traits {
     }
 }
 
+/// Whether something may stand for the caller's symbols.
+pub(crate) const STAND_INS: bool = cfg!(feature = "stand-ins");
+
 /// What relocations need for a symbol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs(u8);
@@ -238,9 +241,12 @@ impl Needs {
     pub(crate) const COPY: Self = Self(128);
     pub(crate) const ANY_GOT: Self = Self(1 | 2 | 4 | 8);
 
+    /// What is not left out by features.
+    const BUILT: Self = Self(if STAND_INS { !0 } else { !(32 | 64 | 128) });
+
     #[inline]
     pub(crate) const fn has(self, other: Self) -> bool {
-        self.0 & other.0 != 0
+        self.0 & other.0 & Self::BUILT.0 != 0
     }
 
     pub(crate) const fn with(self, other: Self) -> Self {

@@ -154,7 +154,7 @@ impl<A: Arch> Layout<'_, '_, A> {
         self.definitions().flat_map(move |(id, slot)| {
             let (object, symbol) = crate::symbols::owner(self.objects, id).unwrap_or_default();
             let entry = move |offset| StubEntry { object, symbol, offset, size };
-            symbols.stubs(slot).map(entry)
+            symbols.stub(slot).into_iter().chain(symbols.island_stubs(slot)).map(entry)
         })
     }
 

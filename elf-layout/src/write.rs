@@ -275,17 +275,31 @@ impl<A: Arch> Layout<'_, '_, A> {
             if slot.definition != id {
                 continue;
             }
-            for address in symbols.stubs(slot) {
-                let offset = address.wrapping_sub(base);
-                let Some(bytes) = part(image, offset, stub_size(&stub)) else { continue };
-                for (to, from) in bytes.iter_mut().zip(stub.code) {
-                    *to = *from;
-                }
-                let mut section = SectionMut { bytes, address, big_endian: self.is_big_endian() };
-                self.relocate_stub(&stub, id, &mut section, &symbols)?;
+            let Some(address) = symbols.stub(slot) else { continue };
+            self.write_stub(&stub, id, address, image, &symbols)?;
+            for address in symbols.island_stubs(slot) {
+                self.write_stub(&stub, id, address, image, &symbols)?;
             }
         }
         Ok(())
+    }
+
+    /// Copies a stub of symbol `id` to `address` and points it at the symbol.
+    fn write_stub(
+        &self,
+        stub: &Stub,
+        id: u32,
+        address: u64,
+        image: &mut [u8],
+        symbols: &Symbols<'_, '_, '_, A>,
+    ) -> Result<(), Error> {
+        let offset = address.wrapping_sub(symbols.base);
+        let Some(bytes) = part(image, offset, stub_size(stub)) else { return Ok(()) };
+        for (to, from) in bytes.iter_mut().zip(stub.code) {
+            *to = *from;
+        }
+        let mut section = SectionMut { bytes, address, big_endian: self.is_big_endian() };
+        self.relocate_stub(stub, id, &mut section, symbols)
     }
 
     fn relocate_stub(

@@ -41,7 +41,7 @@ fn refused_by<A: Arch>(bytes: &[u8]) -> Error {
 }
 
 #[test]
-#[cfg(feature = "default")]
+#[cfg_attr(not(feature = "default"), ignore = "needs the feature default")]
 fn files_of_another_kind() {
     let mut object = refers(|object, data| object.global("symbol", data, 0));
     let fine = object.build();
@@ -193,6 +193,7 @@ fn relocations_that_cannot_be_applied() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "addresses"), ignore = "needs the feature addresses")]
 fn alignments_and_sizes() {
     let section = |alignment: u64, size: u64| {
         let mut object = Object::new();
@@ -303,7 +304,7 @@ fn images_that_do_not_fit() {
 
 /// Addresses of 32 bits end at 4 GiB.
 #[test]
-#[cfg(feature = "default")]
+#[cfg_attr(not(feature = "default"), ignore = "needs the feature default")]
 fn images_above_four_gib() {
     let bytes = include_bytes!("../../fixtures/i386/absolute.o");
     let files = [File::parse(bytes).unwrap()];

@@ -42,6 +42,7 @@ mod initialize;
 mod loader;
 mod memory;
 mod module;
+mod moved;
 pub mod observer;
 mod process;
 mod processor;

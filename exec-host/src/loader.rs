@@ -13,7 +13,7 @@ use crate::symbols::{Links, Symbols};
 use crate::threads::{self, Threads};
 use crate::unwind::Unwinding;
 use core::ops::Range;
-use elf_core::{File, Name, SegmentFlags};
+use elf_core::{ApplyErrorKind, File, Name, SegmentFlags};
 use elf_layout::{
     ErrorKind, External, Layout, Mode, Options, Room as Slots, Segment, Sort, ThreadLocal,
 };
@@ -128,13 +128,29 @@ impl Loader {
         mut symbols: impl Symbols,
     ) -> Result<Module<B>, Error> {
         let objects: Vec<B> = objects.into_iter().collect();
-        let mut links = Links::to_process(&mut symbols);
-        let (joined, mut parts) = self.link_all(&objects, &mut links, |layout, links| {
-            self.place(layout, links.near(), &mut |name| links.find(name))
-        })?;
-        parts.registers = links.registers();
-        parts.keepers = links.into_keepers();
-        Ok(Module::new(objects, joined, parts))
+        loop {
+            let mut links = Links::to_process(&mut symbols);
+            let mut limit = None;
+            let linked = self.link_all(&objects, &mut links, |layout, links| {
+                limit = layout.limit();
+                self.place(layout, links.near(), &mut |name| links.find(name))
+            });
+            let error = match linked {
+                Ok((joined, mut parts)) => {
+                    parts.registers = links.registers();
+                    parts.keepers = links.into_keepers();
+                    return Ok(Module::new(objects, joined, parts));
+                }
+                Err(error) => error,
+            };
+            drop(links);
+            // a variable that is moved is not moved again
+            let is_near =
+                out_of_reach(&objects, &error).is_some_and(|name| symbols.bring_near(name, limit));
+            if !is_near {
+                return Err(error);
+            }
+        }
     }
 
     /// Relocates objects for an address where they are not: in another process, in memory of a device, in a file that will be
@@ -294,6 +310,18 @@ impl Loader {
             keepers: Vec::new(),
         })
     }
+}
+
+/// The name of the symbol that a relocation of the objects does not reach.
+fn out_of_reach<'a, B: AsRef<[u8]>>(objects: &'a [B], error: &Error) -> Option<Name<'a>> {
+    let Error::Layout(elf_layout::Error { object, kind: ErrorKind::Apply(error), .. }) = error
+    else {
+        return None;
+    };
+    let ApplyErrorKind::Overflow { .. } = error.kind else { return None };
+    let table = File::parse(objects.get(*object)?.as_ref()).ok()?.symbol_table().ok()??;
+    let symbol = table.get(error.symbol).ok().filter(elf_core::Symbol::is_undefined)?;
+    table.name_of(&symbol).ok()
 }
 
 /// The headers of all objects.

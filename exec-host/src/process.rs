@@ -1,10 +1,11 @@
 //! Symbols of this process and of libraries.
 
 use crate::error::Error;
+use crate::moved;
 use core::ffi::{c_int, c_void};
 use core::ops::Range;
 use elf_core::Name;
-use elf_layout::External;
+use elf_layout::{External, Sort};
 use libloading::os::unix::Library;
 use std::path::Path;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ pub struct Process {
     libraries: Vec<Arc<Library>>,
     known: Option<Segments>,
     variables: Variables,
+    moves_variables: bool,
 }
 
 /// What the addresses of the process hold.
@@ -52,7 +54,7 @@ impl Process {
         let mut libraries = vec![Arc::new(Library::this())];
         // SAFETY: the mathematical library has no constructors that do anything.
         libraries.extend(unsafe { Library::new(LIBM) }.map(Arc::new));
-        Self { libraries, known: None, variables: Variables::default() }
+        Self { libraries, known: None, variables: Variables::default(), moves_variables: false }
     }
 
     /// Opens a library as `dlopen` does: a path if the name has a slash, else a name to search for. What was opened first is
@@ -71,6 +73,19 @@ impl Process {
         Ok(())
     }
 
+    /// Whether a variable of a library may be moved that code without `-fPIC` does not reach: such code takes it to be where the
+    /// code is, as in an executable, whose linker and dynamic loader move it there (`R_X86_64_COPY`). Otherwise the code is
+    /// refused.
+    ///
+    /// The libraries' own references by name are led to the new place, for as long as the process lives. `dlsym` gives the old one,
+    /// symbols of this type the new one.
+    ///
+    /// # Safety
+    /// While code is loaded, no other thread uses variables that it names; nobody has kept pointers to them that matter.
+    pub const unsafe fn moves_variables(&mut self, are_moved: bool) {
+        self.moves_variables = are_moved;
+    }
+
     /// The symbol of this name: its address, and whether it is a function, or data that never change.
     pub fn find(&mut self, name: Name<'_>) -> Option<External> {
         self.find_in_library(name).map(|(external, _)| external)
@@ -81,7 +96,7 @@ impl Process {
         let (address, library) = self.libraries.iter().find_map(|library| {
             // SAFETY: only the address is taken, as a pointer to nothing in particular.
             let symbol = unsafe { library.get::<*mut c_void>(name.as_bytes()) }.ok()?;
-            let address = symbol.as_raw_ptr().expose_provenance() as u64;
+            let address = moved::current(symbol.as_raw_ptr().expose_provenance() as u64);
             (address != 0).then(|| (address, Arc::clone(library)))
         })?;
         let known = self.known.get_or_insert_with(Segments::of_process);
@@ -106,6 +121,17 @@ impl Process {
 impl Symbols for Process {
     fn find(&mut self, name: Name<'_>) -> Option<Found> {
         self.find_in_library(name).map(|(external, library)| Found::Kept(external, library))
+    }
+
+    fn bring_near(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
+        let Some((External { address, sort: Sort::Unknown }, _)) =
+            self.find_in_library(name).filter(|_| self.moves_variables)
+        else {
+            return false;
+        };
+        let size = size_of_symbol(address);
+        // SAFETY: the dynamic loader knows the variable; who allowed moving vouches for the rest.
+        size.is_some_and(|size| unsafe { moved::move_variable(address, size, limit) })
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
+use anyhow::Result;
 use elf_layout::{Mode, Options, ThreadLocal};
+
+use crate::input::{Input, read_all};
 
 /// Which objects, and how to lay them out.
 #[derive(Debug, clap::Args)]
@@ -13,6 +16,9 @@ pub struct ObjectArguments {
     /// Takes the member of an archive that defines this symbol, even if nothing asks for it.
     #[arg(short, long, value_name = "NAME")]
     pub undefined: Vec<String>,
+    /// Takes every member of the archives, asked for or not.
+    #[arg(long)]
+    pub whole_archive: bool,
     #[command(flatten)]
     placing: Placing,
 }
@@ -44,6 +50,15 @@ impl ObjectArguments {
             if self.placing.no_relax { ThreadLocal::AsCompiled } else { ThreadLocal::LocalExec };
         let relax = !self.placing.no_relax;
         Options { mode, base, relax, thread_local, ..Options::default() }
+    }
+
+    /// The files.
+    ///
+    /// # Errors
+    /// As [`Input::read`].
+    pub fn read(&self) -> Result<Vec<Input>> {
+        let inputs = read_all(&self.objects)?;
+        Ok(inputs.into_iter().map(|input| input.whole(self.whole_archive)).collect())
     }
 
     /// Names that archives are asked for from the start.

@@ -11,7 +11,6 @@ use elf_layout::{External, Options, Room};
 use tempfile::NamedTempFile;
 
 use crate::arguments::{ObjectArguments, definition, number};
-use crate::input;
 use crate::map::Map;
 use crate::objects::Objects;
 use crate::with_arch;
@@ -84,7 +83,7 @@ impl Link {
     /// # Errors
     /// If a file cannot be read or written, or the objects cannot be linked for this address.
     pub fn run(&self, _out: &mut dyn Write) -> Result<()> {
-        let inputs = input::read_all(&self.objects.objects)?;
+        let inputs = self.objects.read()?;
         let mut wanted = self.objects.wanted();
         let defined: HashMap<_, _> =
             self.define.iter().map(|(name, at)| (Name::from(name.as_str()), *at)).collect();
