@@ -19,6 +19,11 @@ pub(super) struct Refusal {
 impl Refusal {
     /// Finds the names in the image.
     pub(super) fn new(error: Error, image: &[u8]) -> Self {
+        // the symbol's name stands with the others
+        let error = match error {
+            Error::Undefined { error, .. } => Error::Layout(error),
+            error => error,
+        };
         let (mut section, mut symbol) = (None, None);
         if let Ok(file) = File::parse(image) {
             match &error {
