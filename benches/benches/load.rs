@@ -1,10 +1,14 @@
 //! Bytes to callable and back: hoist, elf_loader, and the same work in straight-line code without checks.
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use elf_core::raw64;
-use exec_host::Module;
+use elf_core::{Name, raw64};
+use elf_layout::External;
+use exec_host::symbols::from_fn;
+use exec_host::{Loader, Module};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use std::hint::black_box;
+use std::path::Path;
+use std::process::Command;
 use zerocopy::{FromBytes, LE};
 
 type Shdr = raw64::Shdr<LE>;
@@ -148,7 +152,12 @@ unsafe fn floor(bytes: &[u8]) -> u64 {
 }
 
 fn hoist(bytes: &[u8]) -> u64 {
-    Module::load([bytes], &mut |_| None).expect("a module").extent().1
+    Module::load([bytes], &mut nobody).expect("a module").extent().1
+}
+
+/// No symbols but the object's own.
+fn nobody(_: Name<'_>) -> Option<External> {
+    None
 }
 
 fn elf_loader(bytes: &[u8]) -> Result<(), elf_loader::Error> {
@@ -158,21 +167,47 @@ fn elf_loader(bytes: &[u8]) -> Result<(), elf_loader::Error> {
     Ok(())
 }
 
+/// The least of what `llvm-jitlink` says it took to add and link an object, in five runs; `None` where there is none.
+fn jitlink(object: &Path, entry: &str) -> Option<f64> {
+    let seconds = |line: &str| line.split("(100.0%)").nth(3)?.trim().parse::<f64>().ok();
+    let measure = |_| {
+        let mut command = Command::new("llvm-jitlink-19");
+        command.args(["-noexec", "-show-times", "-entry", entry]).arg(object);
+        let output = command.output().ok()?;
+        let text =
+            String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        text.lines().find(|line| line.ends_with(" Total")).and_then(seconds)
+    };
+    (0..5).filter_map(measure).min_by(f64::total_cmp)
+}
+
 fn load(criterion: &mut Criterion) {
+    let made = |what, count| {
+        let path = benches::generated(what, count).expect("an object");
+        (format!("{what}-{count}"), std::fs::read(&path).expect("an object"), Some(path))
+    };
     let files = [
-        ("small", benches::SMALL.to_vec()),
-        ("functions-20000", benches::functions(20_000).expect("an object")),
+        (String::from("small"), benches::SMALL.to_vec(), None),
+        made("functions", 20_000),
+        made("sections", 40_000),
+        made("got", 200_000),
     ];
-    for (name, bytes) in files {
+    for (name, bytes, path) in files {
         let bytes = bytes.as_slice();
         let mut group = criterion.benchmark_group(format!("load/{name}"));
-        // SAFETY: both objects hold only what the floor knows.
+        if path.is_some() {
+            group.sample_size(20);
+        }
+        // SAFETY: the objects hold only what the floor knows.
         group
             .bench_function("floor", |bencher| bencher.iter(|| unsafe { floor(black_box(bytes)) }));
         group.bench_function("hoist", |bencher| bencher.iter(|| hoist(black_box(bytes))));
-        if name != "small" {
-            group.sample_size(20);
-        }
+        let loader = Loader::new().relax(false);
+        group.bench_function("hoist-no-relax", |bencher| {
+            bencher.iter(|| {
+                loader.load([black_box(bytes)], from_fn(nobody)).expect("a module").extent()
+            })
+        });
         match elf_loader(bytes) {
             Ok(()) => {
                 group.bench_function("elf_loader", |bencher| {
@@ -181,7 +216,22 @@ fn load(criterion: &mut Criterion) {
             }
             Err(error) => println!("skipped: load/{name}/elf_loader: {error}"),
         }
+        let entry = if name.starts_with("functions") { "function_0" } else { "f0" };
+        let entry = if name.starts_with("got") { "v0" } else { entry };
+        match path.and_then(|path| jitlink(&path, entry)) {
+            Some(seconds) => println!("load/{name}/llvm-jitlink: {:.1} ms", seconds * 1e3),
+            None => println!("skipped: load/{name}/llvm-jitlink"),
+        }
     }
+    let mut group = criterion.benchmark_group("load/small-10000-in-turn");
+    group.sample_size(10);
+    group.bench_function("hoist", |bencher| {
+        bencher.iter(|| {
+            for _ in 0..10_000 {
+                black_box(hoist(black_box(benches::SMALL)));
+            }
+        })
+    });
 }
 
 criterion_group!(benches, load);

@@ -10,7 +10,7 @@ use crate::storage::{ObjectSlot, SectionSlot, SectionState, SymbolSlot};
 use elf_core::{Arch, Check, Definition, File, Kind, Record, SectionHeader};
 
 /// Most islands.
-const MOST: usize = 64;
+const MOST: usize = if cfg!(feature = "islands") { 64 } else { 0 };
 
 /// The islands inside of the code; one more stands at its end.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,9 @@ impl Islands {
 
     /// Their offsets in the group of code.
     pub(crate) fn offsets(&self) -> &[u64] {
+        if !cfg!(feature = "islands") {
+            return &[];
+        }
         self.offsets.get(..self.count).unwrap_or_default()
     }
 
@@ -37,6 +40,9 @@ impl Islands {
 
 /// How far branches go whose targets may be out of reach, if there is so much code; else `None`.
 pub(crate) fn reach<A: Arch>(spans: &Spans) -> Option<u64> {
+    if !cfg!(feature = "islands") {
+        return None;
+    }
     let reach = A::STUB?.reach?;
     (spans.group(Group::Text).size > reach / 2).then_some(reach)
 }

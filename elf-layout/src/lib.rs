@@ -27,10 +27,20 @@
 //! ```
 //!
 //! It knows `elf-core` only; an architecture is a type parameter, [`Arch`](elf_core::Arch). It takes no memory, calls no code and
-//! changes no permission: that is an executor's part. It does not merge strings or lay out thread-local
-//! storage for a running thread.
+//! changes no permission: that is an executor's part. It does not merge strings. Who gives threads their copies of thread-local
+//! variables says where they are ([`ThreadArea`]).
 //!
-//! With the feature `alloc`, `Room` is storage from the heap.
+//! # Features
+//!
+//! All but `alloc` are on by default, and those of `elf-core` with them; firmware that counts bytes turns them off.
+//!
+//! | Feature | |
+//! |---|---|
+//! | `alloc` | `Room`: storage from the heap |
+//! | `addresses` | sections that stand at the address they carry, which those of compilers never do; else they are an error |
+//! | `islands` | stubs between sections of code, if that is more than a branch spans; else it is the relocation that fails |
+//! | `relax` | relaxation ([`Options::relax`]); else the GOT is used wherever the compiler has said so |
+//! | `stand-ins` | [`Sort`]: stubs and copies where the caller's symbols are too far for code without `-fPIC`; else [`Sort::Unknown`] |
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -40,6 +50,7 @@ extern crate alloc;
 mod error;
 mod groups;
 mod hash;
+mod indirect;
 mod islands;
 mod layout;
 mod needs;
@@ -52,14 +63,17 @@ mod room;
 mod sections;
 mod storage;
 mod symbols;
+mod tls;
 mod view;
 mod write;
 
 pub use error::{Error, ErrorKind};
+pub use indirect::{IndirectFunction, ReplaceableFunction};
 pub use layout::{External, Layout, Sort};
-pub use options::{Mode, Options};
+pub use options::{Mode, Options, ThreadLocal};
 pub use place::Segment;
 #[cfg(feature = "alloc")]
 pub use room::Room;
 pub use storage::{ObjectSlot, Requirements, SectionSlot, Storage, SymbolSlot};
+pub use tls::{ThreadArea, TlsBlock};
 pub use view::{Address, CopyEntry, FixedSection, GotEntry, StubEntry};

@@ -12,7 +12,9 @@ pub(crate) struct Symbols<'l, 'a, 's, A> {
     pub(crate) slots: &'s [SymbolSlot],
     pub(crate) object: usize,
     pub(crate) base: u64,
-    bases: Bases<'l>,
+    pub(crate) bases: Bases<'l>,
+    /// It is a table of functions themselves that asks (`.eh_frame`).
+    pub(crate) is_unwinding: bool,
 }
 
 impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
@@ -24,7 +26,8 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
         base: u64,
     ) -> Self {
         let slots = layout.symbols.get(ids).unwrap_or_default();
-        Self { layout, slots, object, base, bases: Bases::new(&layout.spans, base) }
+        let bases = Bases::new(&layout.spans, base);
+        Self { layout, slots, object, base, bases, is_unwinding: false }
     }
 
     /// S, the symbol's own address.
@@ -37,8 +40,11 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             | SymbolState::ExternalConstant
             | SymbolState::UndefinedWeak
             | SymbolState::Common => Some(self.bases.of(slot.group).wrapping_add(slot.value)),
+            SymbolState::Replaceable if self.is_unwinding => Some(self.behind(slot)),
+            SymbolState::Indirect | SymbolState::Replaceable => self.stub(slot),
             SymbolState::ThreadLocal
-            | SymbolState::Indirect
+            | SymbolState::TlsBase
+            | SymbolState::ExternalThreadLocal
             | SymbolState::Undefined
             | SymbolState::NotLoaded
             | SymbolState::Dropped => None,
@@ -73,25 +79,25 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
 
     /// The address of the symbol's stub at the end of the code.
     pub(crate) fn stub(&self, slot: &SymbolSlot) -> Option<u64> {
-        self.stubs(slot).next()
+        let stub = A::STUB.filter(|_| slot.needs.has(Needs::STUB))?;
+        let start = self.bases.of(Group::Stubs);
+        Some(start.wrapping_add(u64::from(slot.stub).wrapping_mul(stub_size(&stub))))
     }
 
-    /// The addresses of all stubs of the symbol: at the end of the code, and on islands in it.
-    pub(crate) fn stubs(
+    /// The addresses of the symbol's other stubs, on islands in the code.
+    pub(crate) fn island_stubs(
         &self,
         slot: &SymbolSlot,
     ) -> impl Iterator<Item = u64> + use<'l, 'a, 's, A> {
-        let stub = A::STUB.filter(|_| slot.needs.has(Needs::STUB));
-        let code = self.bases.of(Group::Text);
-        let layout = self.layout;
-        let islands = layout.islands.offsets().iter();
-        let islands = islands.map(move |offset| code.wrapping_add(*offset));
-        let starts = core::iter::once(self.bases.of(Group::Stubs)).chain(islands);
-        let number = u64::from(slot.stub);
-        let own = stub.map(|stub| {
-            starts.map(move |start| start.wrapping_add(number.wrapping_mul(stub_size(&stub))))
-        });
-        own.into_iter().flatten()
+        let islands = match self.layout.islands.offsets() {
+            [] => &[],
+            offsets if slot.needs.has(Needs::STUB) => offsets,
+            _ => &[],
+        };
+        let size = A::STUB.map_or(0, |stub| stub_size(&stub));
+        let first =
+            self.bases.of(Group::Text).wrapping_add(u64::from(slot.stub).wrapping_mul(size));
+        islands.iter().map(move |offset| first.wrapping_add(*offset))
     }
 
     /// The address of the symbol's GOT entry of this content.
@@ -99,24 +105,26 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
         if content == Slot::TlsLd {
             return self.layout.found.tls_module.then_some(self.bases.of(Group::Got));
         }
-        let got = self.bases.of(Group::Got);
-        let mut index = u64::from(slot.got);
+        // the first one of an indirect function is its resolver's
+        let mut index = slot.got.saturating_add(slot.is_indirect().into());
         if content == Slot::Address {
-            return slot
-                .needs
-                .has(Needs::GOT)
-                .then_some(got.wrapping_add(index.wrapping_mul(A::ADDRESS_SIZE)));
+            return slot.needs.has(Needs::GOT).then_some(self.entry(index));
         }
         for (need, entry) in GOT_SLOTS {
             if entry == content {
-                let address = got.wrapping_add(index.wrapping_mul(A::ADDRESS_SIZE));
-                return slot.needs.has(need).then_some(address);
+                return slot.needs.has(need).then_some(self.entry(index));
             }
             if slot.needs.has(need) {
-                index = index.wrapping_add(entry.entries());
+                index = index.wrapping_add(entry.entries() as u32);
             }
         }
         None
+    }
+
+    /// The address of a GOT entry by its number.
+    pub(crate) fn entry(&self, index: u32) -> u64 {
+        let offset = u64::from(index).wrapping_mul(A::ADDRESS_SIZE);
+        self.bases.of(Group::Got).wrapping_add(offset)
     }
 
     /// What is asked for less often.
@@ -130,12 +138,19 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
                 if reaches(query, address) {
                     Some(address)
                 } else {
-                    self.stubs(slot).min_by_key(|stub| stub.abs_diff(query.place))
+                    let mut nearest = self.stub(slot)?;
+                    for stub in self.island_stubs(slot) {
+                        if stub.abs_diff(query.place) < nearest.abs_diff(query.place) {
+                            nearest = stub;
+                        }
+                    }
+                    Some(nearest)
                 }
             }
             Role::Got(content) => self.got_entry(slot, content),
             Role::GotBase => Some(self.bases.of(Group::Got)),
             Role::Size => self.size(slot, query.symbol),
+            Role::TpOffset | Role::DtpOffset => self.resolve_variable(slot, role),
             _ => None,
         }
     }
@@ -150,6 +165,8 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             SymbolState::External
             | SymbolState::ExternalFunction
             | SymbolState::ExternalConstant
+            | SymbolState::ExternalThreadLocal
+            | SymbolState::TlsBase
             | SymbolState::Undefined => None,
             _ => Some(self.layout.objects.get(object)?.symbols.as_ref()?.get(index).ok()?.size),
         }
@@ -164,8 +181,11 @@ impl<A: Arch> Resolve for Symbols<'_, '_, '_, A> {
     fn resolve(&self, query: &Query) -> Option<u64> {
         let slot = self.slots.get(query.symbol as usize)?;
         match query.role {
-            Role::Address | Role::Plt if slot.state == SymbolState::UndefinedWeak => {
-                A::undefined_weak(query).or_else(|| self.resolve_rarely(slot, query.role, query))
+            Role::Address | Role::Plt
+                if slot.state == SymbolState::UndefinedWeak
+                    && let Some(address) = A::undefined_weak(query) =>
+            {
+                Some(address)
             }
             Role::Address | Role::Plt if !slot.needs.has(RARE) => {
                 self.address(slot).or_else(|| dropped(slot, query))

@@ -46,6 +46,9 @@ pub(crate) fn place(
             let room = if slot.unwinding { header.size.saturating_add(4) } else { header.size };
             slot.offset = spans.append(group, room, alignment).map_err(error)?;
             slot.state = SectionState::Placed(group);
+        } else if !cfg!(feature = "addresses") {
+            let kind = elf_core::ErrorKind::FeatureOff("addresses");
+            return Err(Error::elf(number, index)(elf_core::Error { at: header.offset, kind }));
         } else {
             let overlap = error(ErrorKind::Overlap { address: header.address });
             slot.offset = header.address.checked_sub(options.base.unwrap_or(0)).ok_or(overlap)?;
@@ -94,6 +97,9 @@ impl Fixed {
         sections: &mut [SectionSlot],
         options: &Options,
     ) -> Result<(), Error> {
+        if !cfg!(feature = "addresses") {
+            return Ok(());
+        }
         if self.unsorted {
             self.first = sort(self.first, sections);
         }

@@ -135,7 +135,8 @@ pub struct SymbolSlot {
     pub(crate) definition: u32,
     /// Index of the first GOT entry, if `needs` has any.
     pub(crate) got: u32,
-    /// Index of the stub or, in units of its alignment, offset of the copy, if `needs` has one.
+    /// Index of the stub or, in units of its alignment, offset of the copy, if `needs` has one. Of a variable of the caller's its
+    /// module.
     pub(crate) stub: u32,
     pub(crate) needs: Needs,
     pub(crate) state: SymbolState,
@@ -164,8 +165,14 @@ pub(crate) enum SymbolState {
     Common,
     /// A place in the initial values of thread-local storage.
     ThreadLocal,
+    /// The start of the block of thread-local variables.
+    TlsBase,
+    /// A thread-local variable of the caller's, packed; `stub` is its module.
+    ExternalThreadLocal,
     /// The address of a function that says where the symbol is (`STT_GNU_IFUNC`).
     Indirect,
+    /// The address of a function behind a stub, which may be replaced.
+    Replaceable,
     /// Defined in a section that is not loaded.
     NotLoaded,
     /// Defined in a section that another object's copy replaces.
@@ -213,6 +220,9 @@ impl Traits {
     }
 }
 
+/// Whether something may stand for the caller's symbols.
+pub(crate) const STAND_INS: bool = cfg!(feature = "stand-ins");
+
 /// What relocations need for a symbol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs(u8);
@@ -231,9 +241,12 @@ impl Needs {
     pub(crate) const COPY: Self = Self(128);
     pub(crate) const ANY_GOT: Self = Self(1 | 2 | 4 | 8);
 
+    /// What is not left out by features.
+    const BUILT: Self = Self(if STAND_INS { !0 } else { !(32 | 64 | 128) });
+
     #[inline]
     pub(crate) const fn has(self, other: Self) -> bool {
-        self.0 & other.0 != 0
+        self.0 & other.0 & Self::BUILT.0 != 0
     }
 
     pub(crate) const fn with(self, other: Self) -> Self {

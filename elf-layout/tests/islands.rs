@@ -116,6 +116,7 @@ fn check(sizes: &[u64]) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "islands"), ignore = "needs the feature islands")]
 fn every_call_arrives() {
     check(&[1, 60, 60]);
     check(&[1, 100, 100, 1]);

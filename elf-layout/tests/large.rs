@@ -53,6 +53,7 @@ fn many_sections_and_symbols() {
 
 /// Sections at addresses of their own, from the last to the first, and shuffled.
 #[test]
+#[cfg_attr(not(feature = "addresses"), ignore = "needs the feature addresses")]
 fn many_addresses_in_any_order() {
     const COUNT: u64 = 40_000;
     let orders: [fn(u64) -> u64; 3] = [|at| at, |at| COUNT - 1 - at, |at| at * 7919 % COUNT];

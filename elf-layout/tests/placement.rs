@@ -5,15 +5,22 @@ mod support;
 
 use elf_core::names::*;
 use elf_core::{SectionFlags, SegmentFlags};
-use elf_layout::{Address, ErrorKind, Mode, Options};
+use elf_layout::{Address, ErrorKind, Mode, Options, ThreadLocal};
 use proptest::prelude::*;
 use support::{
     BASE, CODE, Object, READ, WRITE, image, image_error, laid_out, nobody, placement, plan,
     process, refused,
 };
 
-const PACKED: Options =
-    Options { mode: Mode::Packed { section_alignment: 128 }, base: None, relax: true };
+const PACKED: Options = Options { mode: Mode::Packed { section_alignment: 128 }, ..BASELESS };
+const BASELESS: Options = Options {
+    mode: Mode::Segments { page_size: 4096 },
+    base: None,
+    thread_local: ThreadLocal::LocalExec,
+    indirect_functions: false,
+    relax: true,
+    replaceable_functions: false,
+};
 
 #[test]
 fn segments_by_permission_on_pages_of_their_own() {
@@ -77,6 +84,7 @@ fn fixed(base: Option<u64>) -> Options {
 }
 
 #[test]
+#[cfg_attr(not(feature = "addresses"), ignore = "needs the feature addresses")]
 fn addresses_that_sections_carry() {
     let mut object = Object::new();
     let late = object.section("late", WRITE, 4, &[1; 16]);
@@ -144,6 +152,7 @@ fn overlap(sections: &[(u64, usize)]) -> bool {
 }
 
 #[test]
+#[cfg_attr(not(feature = "addresses"), ignore = "needs the feature addresses")]
 fn overlaps_are_found_in_every_order() {
     let apart = [(0x100, 0x10), (0x110, 0x20), (0x200, 1)];
     let cross = [(0x100, 0x10), (0x10f, 0x20), (0x200, 1)];
@@ -161,6 +170,7 @@ fn overlaps_are_found_in_every_order() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "addresses"), ignore = "needs the feature addresses")]
 fn addresses_across_objects() {
     let one = |address| {
         let mut object = Object::new();
@@ -351,7 +361,13 @@ proptest! {
             let layout = match layout {
                 Ok(layout) => layout,
                 Err(error) => {
-                    let expected = matches!(error.kind, ErrorKind::Overlap { .. });
+                    let expected = match error.kind {
+                        ErrorKind::Elf(error) => {
+                            error.kind == elf_core::ErrorKind::FeatureOff("addresses")
+                                && !cfg!(feature = "addresses")
+                        }
+                        kind => matches!(kind, ErrorKind::Overlap { .. }),
+                    };
                     prop_assert!(expected, "{error}");
                     return Ok(());
                 }

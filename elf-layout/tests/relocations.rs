@@ -5,7 +5,8 @@ mod support;
 
 use elf_core::names::*;
 use elf_core::{ApplyErrorKind, Slot};
-use elf_layout::{ErrorKind, Mode, Options};
+use elf_layout::{ErrorKind, Layout, Mode, Options};
+use reloc_x86::X86_64;
 use support::{
     BASE, CODE, FAR, NEAR, Object, Place, READ, WRITE, half, image, image_error, laid_out,
     placement, plan, process, word,
@@ -96,6 +97,7 @@ fn stubs_only_where_the_target_is_out_of_reach() {
 
 /// Every reference to a function out of reach means the same stub, so that its address is one.
 #[test]
+#[cfg_attr(not(feature = "stand-ins"), ignore = "needs the feature stand-ins")]
 fn a_stub_is_the_address_of_a_function_out_of_reach() {
     for kind in [R_X86_64_PC32, R_X86_64_32, R_X86_64_32S] {
         let mut one = uses(kind, &["far"]);
@@ -131,6 +133,7 @@ fn a_stub_is_the_address_of_a_function_out_of_reach() {
 
 /// Constants out of reach are asked for at the place of a copy, which the caller makes.
 #[test]
+#[cfg_attr(not(feature = "stand-ins"), ignore = "needs the feature stand-ins")]
 fn a_copy_is_the_address_of_a_constant_out_of_reach() {
     for kind in [R_X86_64_PC32, R_X86_64_32S] {
         let one = uses(kind, &["far_constant", "near_constant", "far_constant"]);
@@ -268,5 +271,41 @@ fn zeroed_memory_gets_the_same_bytes() {
         let mut zeroed = vec![0; image.len()];
         layout.write_zeroed(&mut zeroed, BASE).unwrap();
         assert_eq!(image, zeroed);
+    });
+}
+
+#[test]
+fn replaceable_functions_are_behind_stubs() {
+    let mut one = uses(R_X86_64_PLT32, &["own", "near"]);
+    one.relocation(1, 4, R_X86_64_REX_GOTPCRELX, 0, 0);
+    let data = one.section(".data", WRITE, 8, &[0; 8]);
+    one.relocation(data, 0, R_X86_64_64, 0, 0);
+    let mut two = Object::new();
+    let text = two.section(".text", CODE, 16, &[0x90; 16]);
+    two.symbol("own", STB_GLOBAL, STT_FUNC, Place::In(text), 4, 4);
+    two.global("label", text, 8);
+    let files = [one.build(), two.build()];
+    let planned = |replaceable_functions, check: &dyn Fn(&Layout<'_, '_, X86_64>)| {
+        let options = Options { replaceable_functions, ..Options::default() };
+        plan(&files, options, &mut process, |layout| check(&layout.unwrap()));
+    };
+    planned(false, &|layout| {
+        assert_eq!((layout.replaceable_functions().count(), layout.stubs().count()), (0, 1));
+    });
+    planned(true, &|layout| {
+        let functions: Vec<_> = layout.replaceable_functions().collect();
+        assert_eq!(functions.len(), 1, "labels are not: {functions:?}");
+        let [function] = functions[..] else { return };
+        assert_eq!(function.function, layout.section(1, text).unwrap() + 4);
+        let stub = layout.symbol(function.object, function.symbol).unwrap().at(0);
+        assert!(layout.stubs().any(|entry| entry.offset == stub));
+        let image = image(layout).unwrap();
+        assert_eq!(word(&image, function.entry), BASE + function.function);
+        let code = layout.section(0, 1).unwrap();
+        assert_eq!(code.wrapping_add_signed(half(&image, code)), stub, "calls go to the stub");
+        assert_eq!(word(&image, layout.section(0, data).unwrap()), BASE + stub);
+        let entry = (code + 4).wrapping_add_signed(half(&image, code + 4));
+        assert_eq!(word(&image, entry), BASE + stub, "one address for all");
+        assert_ne!(entry, function.entry);
     });
 }

@@ -15,6 +15,13 @@ pub enum Error {
     },
     /// The objects cannot be laid out or relocated.
     Layout(elf_layout::Error),
+    /// Nobody defines a symbol: neither the objects nor where they get symbols from.
+    Undefined {
+        /// Its name.
+        name: String,
+        /// Which object asks for it, and where.
+        error: elf_layout::Error,
+    },
     /// The system gave no memory, or not the permissions.
     Map {
         /// Bytes asked for.
@@ -45,6 +52,23 @@ pub enum Error {
         /// The address.
         address: u64,
     },
+    /// The dynamic loader has no room for thread-local variables, or not at one distance from the thread pointer in all threads.
+    ThreadLocal {
+        /// Size of a thread's variables in bytes.
+        size: u64,
+        /// What the loader said.
+        cause: String,
+    },
+    /// Code needs thread-local variables at one distance from the thread pointer in all threads (initial exec, local exec), and the
+    /// dynamic loader has no room there.
+    NearThreadLocal {
+        /// Size of a thread's variables in bytes.
+        size: u64,
+        /// What the loader said.
+        cause: String,
+        /// The relocation that needs it.
+        error: elf_layout::Error,
+    },
     /// No object defines the symbol.
     NoSymbol(String),
     /// The symbol is not code.
@@ -66,6 +90,17 @@ pub enum Error {
         expected: usize,
         /// Number of those given.
         found: usize,
+    },
+    /// The module was not loaded as replaceable, or has no such function.
+    NotReplaceable(String),
+    /// A variable that shall stay where it is has another size than it had.
+    SizeDiffers {
+        /// Its name.
+        name: String,
+        /// Its size where it is, in bytes.
+        old: u64,
+        /// Its size in the new object, in bytes.
+        new: u64,
     },
     /// A library could not be opened.
     Library(libloading::Error),
@@ -89,6 +124,7 @@ impl fmt::Display for Error {
         match self {
             Self::Elf { object, error } => write!(f, "object {object}: {error}"),
             Self::Layout(error) => error.fmt(f),
+            Self::Undefined { name, error } => write!(f, "{name}: {error}"),
             Self::Map { size, cause } => write!(f, "no memory for {size:#x} bytes: {cause}"),
             Self::OutOfMemory { size } => write!(f, "{size:#x} bytes do not fit the address space"),
             Self::NoLowMemory { size, limit } => {
@@ -102,6 +138,16 @@ impl fmt::Display for Error {
                 write!(
                     f,
                     "object {object}: section {section}: its address {address:#x} cannot be had"
+                )
+            }
+            Self::ThreadLocal { size, cause } => {
+                write!(f, "no room for {size:#x} bytes of thread-local variables: {cause}")
+            }
+            Self::NearThreadLocal { size, cause, error } => {
+                write!(
+                    f,
+                    "{error}: no room near the thread pointer for {size:#x} bytes of thread-local variables, which glibc has more of \
+                     with GLIBC_TUNABLES=glibc.rtld.optional_static_tls=BYTES: {cause}"
                 )
             }
             Self::NoSymbol(name) => write!(f, "no object defines {name}"),
@@ -119,6 +165,10 @@ impl fmt::Display for Error {
             Self::Arguments { expected, found } => {
                 write!(f, "{found} arguments, expected {expected}")
             }
+            Self::NotReplaceable(name) => write!(f, "{name} cannot be replaced"),
+            Self::SizeDiffers { name, old, new } => {
+                write!(f, "variable {name} has {new} bytes, and {old} where it is")
+            }
             Self::Library(error) => error.fmt(f),
             Self::Archive(error) => write!(f, "archive: {error}"),
             Self::ThinArchive => write!(f, "a thin archive, which names files beside it"),
@@ -132,7 +182,7 @@ impl core::error::Error for Error {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
             Self::Elf { error, .. } => Some(error),
-            Self::Layout(error) => Some(error),
+            Self::Layout(error) | Self::Undefined { error, .. } => Some(error),
             Self::Map { cause, .. } => Some(cause),
             Self::Library(error) => Some(error),
             Self::Archive(error) => Some(error),

@@ -20,7 +20,8 @@
 //!
 //! Exceptions and panics cross loaded frames: unwinding tables are made known to the process.
 //!
-//! What it does not do yet: thread-local storage and indirect functions, which are refused by name.
+//! Thread-local variables are there in every thread of the process, whether it was there before the load or came after it: the C
+//! library takes care of them. Resolvers of indirect functions (`STT_GNU_IFUNC`) run right before the constructors.
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 compile_error!("exec-host runs on Linux, on x86-64 and AArch64");
@@ -41,9 +42,14 @@ mod initialize;
 mod loader;
 mod memory;
 mod module;
+mod moved;
 pub mod observer;
 mod process;
+mod processor;
+mod replace;
+mod resolvers;
 pub mod symbols;
+mod threads;
 mod unwind;
 
 pub use elf_layout::External;
@@ -52,6 +58,7 @@ pub use function::{Function, FunctionPointer};
 pub use loader::Loader;
 pub use module::Module;
 pub use process::Process;
+pub use replace::Replacement;
 
 /// The architecture of this process.
 #[cfg(target_arch = "aarch64")]

@@ -7,11 +7,16 @@ use crate::initialize::Calls;
 use crate::memory::{HUGE_PAGE, Mapping, Spare, Wish};
 use crate::module::{Module, Parts};
 use crate::observer::{Loaded, Observer};
+use crate::replace::Switches;
+use crate::resolvers::Resolvers;
 use crate::symbols::{Links, Symbols};
+use crate::threads::{self, Threads};
 use crate::unwind::Unwinding;
 use core::ops::Range;
-use elf_core::{File, Name, SegmentFlags};
-use elf_layout::{External, Layout, Mode, Options, Room as Slots, Segment, Sort};
+use elf_core::{ApplyErrorKind, File, Name, SegmentFlags};
+use elf_layout::{
+    ErrorKind, External, Layout, Mode, Options, Room as Slots, Segment, Sort, ThreadLocal,
+};
 use std::sync::Arc;
 
 /// Loads modules, all in one way: which memory, and who is told of them. It may be shared by threads.
@@ -32,6 +37,7 @@ pub struct Loader {
     observers: Vec<Arc<dyn Observer>>,
     is_dual: bool,
     is_huge: bool,
+    is_replaceable: bool,
     relaxes: bool,
     spare: Option<Arc<Spare>>,
 }
@@ -49,7 +55,14 @@ impl Loader {
     /// Loads as [`Module::load`] does.
     #[must_use]
     pub const fn new() -> Self {
-        Self { observers: Vec::new(), is_dual: false, is_huge: false, relaxes: true, spare: None }
+        Self {
+            observers: Vec::new(),
+            is_dual: false,
+            is_huge: false,
+            is_replaceable: false,
+            relaxes: true,
+            spare: None,
+        }
     }
 
     /// Has every load and unload told to `observer`: a debugger, a profiler. Those that were added first are told first.
@@ -73,6 +86,15 @@ impl Loader {
     #[must_use]
     pub const fn huge_pages(mut self, are_wanted: bool) -> Self {
         self.is_huge = are_wanted;
+        self
+    }
+
+    /// Whether functions of what is loaded can be [replaced](Module::replace) later. Every global function then has a stub, by which
+    /// it is called, from inside of the load too, and which is its address for all who ask. Compilers must not inline it, or call
+    /// it as a local function: `-fPIC` for C and C++.
+    #[must_use]
+    pub const fn replaceable(mut self, are_functions: bool) -> Self {
+        self.is_replaceable = are_functions;
         self
     }
 
@@ -106,12 +128,29 @@ impl Loader {
         mut symbols: impl Symbols,
     ) -> Result<Module<B>, Error> {
         let objects: Vec<B> = objects.into_iter().collect();
-        let mut links = Links::new(&mut symbols);
-        let (joined, parts) = self.link_all(&objects, &mut links, |layout, links| {
-            self.place(layout, &mut |name| links.find(name))
-        })?;
-        let keepers = links.into_keepers();
-        Ok(Module::new(objects, joined, parts, keepers))
+        loop {
+            let mut links = Links::to_process(&mut symbols);
+            let mut limit = None;
+            let linked = self.link_all(&objects, &mut links, |layout, links| {
+                limit = layout.limit();
+                self.place(layout, links.near(), &mut |name| links.find(name))
+            });
+            let error = match linked {
+                Ok((joined, mut parts)) => {
+                    parts.registers = links.registers();
+                    parts.keepers = links.into_keepers();
+                    return Ok(Module::new(objects, joined, parts));
+                }
+                Err(error) => error,
+            };
+            drop(links);
+            // a variable that is moved is not moved again
+            let is_near =
+                out_of_reach(&objects, &error).is_some_and(|name| symbols.bring_near(name, limit));
+            if !is_near {
+                return Err(error);
+            }
+        }
     }
 
     /// Relocates objects for an address where they are not: in another process, in memory of a device, in a file that will be
@@ -143,7 +182,7 @@ impl Loader {
         &self,
         objects: &[B],
         links: &mut Links<'_>,
-        mut finish: impl FnMut(&Layout<'_, '_, Host>, &mut Links<'_>) -> Result<T, Error>,
+        mut finish: impl FnMut(&mut Layout<'_, '_, Host>, &mut Links<'_>) -> Result<T, Error>,
     ) -> Result<(Joined, T), Error> {
         let mut joined = Joined::new();
         loop {
@@ -153,10 +192,22 @@ impl Loader {
                 let bytes: Vec<&[u8]> = given.chain(joined.iter().map(AsRef::as_ref)).collect();
                 let files = parse(&bytes)?;
                 let mut slots = Slots::new();
-                let layout = self.plan(&files, &mut slots, &mut |name| links.find(name));
+                let access =
+                    if self.relaxes { ThreadLocal::LocalExec } else { ThreadLocal::AsCompiled };
+                let layout = self.plan(&files, &mut slots, access, links);
                 if !links.join(&files, &mut more) {
-                    let finished = finish(&layout?, links)?;
-                    return Ok((joined, finished));
+                    let mut layout = layout.map_err(|error| with_name(error, &files))?;
+                    let mut finished = finish(&mut layout, links);
+                    if let Err(refused) = &finished
+                        && access == ThreadLocal::LocalExec
+                        && threads::may_be_elsewhere(refused)
+                    {
+                        let elsewhere = ThreadLocal::AsCompiled;
+                        let mut layout = self.plan(&files, &mut slots, elsewhere, links)?;
+                        let again = finish(&mut layout, links);
+                        finished = again.map_err(|error| threads::why(error, refused));
+                    }
+                    return Ok((joined, finished?));
                 }
             }
             joined.append(&mut more);
@@ -168,14 +219,21 @@ impl Loader {
         &self,
         files: &'s [File<'a>],
         slots: &'s mut Slots<'a>,
-        externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+        access: ThreadLocal,
+        links: &mut Links<'_>,
     ) -> Result<Layout<'a, 's, Host>, Error> {
+        // only who runs here can have entries changed
+        let indirect_functions = links.are_to_process();
         let options = |page_size| Options {
             mode: Mode::Segments { page_size },
             relax: self.relaxes,
+            thread_local: access,
+            indirect_functions,
+            replaceable_functions: self.is_replaceable && indirect_functions,
             ..Options::default()
         };
         let page = rustix::param::page_size() as u64;
+        let externals = &mut |name: Name<'_>| links.find(name);
         if self.is_huge {
             let code = files.iter().flat_map(|file| file.sections());
             let code =
@@ -193,7 +251,8 @@ impl Loader {
     /// Takes memory for a layout, fills it, and makes it what it shall be.
     fn place(
         &self,
-        layout: &Layout<'_, '_, Host>,
+        layout: &mut Layout<'_, '_, Host>,
+        near: Option<u64>,
         externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
     ) -> Result<Parts, Error> {
         if let Some(fixed) = layout.fixed_sections().next() {
@@ -204,16 +263,30 @@ impl Loader {
             size: layout.size(),
             alignment: layout.alignment(),
             limit: layout.limit(),
+            near,
             is_dual: self.is_dual,
             is_huge: layout.alignment() >= HUGE_PAGE as u64 && self.is_huge,
             spare: self.spare.as_ref(),
         })?;
         let base = memory.address();
+        let mut threads = None;
+        if let Some(block) = layout.tls_block() {
+            layout.write_tls_block(memory.bytes_mut(), base).map_err(Error::Layout)?;
+            let access = layout.options().thread_local;
+            let own = Threads::new(&block, memory.bytes_mut(), access)?;
+            layout.set_thread_area(own.area());
+            threads = Some(own);
+        }
+        let layout = &*layout;
         layout.write_zeroed(memory.bytes_mut(), base).map_err(Error::Layout)?;
         copy_constants(layout, memory.bytes_mut(), externals);
         let code = code(layout, base);
         let calls = Calls::collect(layout, memory.bytes_mut(), base, &code)?;
-        memory.protect(layout.segments())?;
+        let resolvers = Resolvers::collect(layout, base);
+        let switches = self.is_replaceable.then(|| Switches::collect(layout, base));
+        let late = (!resolvers.are_none()).then(|| layout.got().0);
+        memory.protect(layout.segments(), late)?;
+        let variables = threads.as_ref().map(|own| threads::exports(layout, &own.area()));
         let globals = globals(layout, base);
         let tables = layout.unwinding_tables().map(|(offset, _)| base.wrapping_add(offset));
         // SAFETY: the tables are relocated, in memory that the module keeps.
@@ -222,8 +295,33 @@ impl Loader {
         let observed = self.observers.iter().map(|observer| observer.loaded(&loaded));
         let observed = observed.filter_map(Result::transpose).collect::<Result<_, _>>();
         let observed = observed.map_err(Error::Observer)?;
-        Ok(Parts { globals, code, calls, observed, unwinding, memory })
+        Ok(Parts {
+            globals,
+            code,
+            calls,
+            observed,
+            unwinding,
+            resolvers,
+            switches: switches.unwrap_or_default(),
+            variables: variables.unwrap_or_default(),
+            registers: false,
+            memory,
+            threads,
+            keepers: Vec::new(),
+        })
     }
+}
+
+/// The name of the symbol that a relocation of the objects does not reach.
+fn out_of_reach<'a, B: AsRef<[u8]>>(objects: &'a [B], error: &Error) -> Option<Name<'a>> {
+    let Error::Layout(elf_layout::Error { object, kind: ErrorKind::Apply(error), .. }) = error
+    else {
+        return None;
+    };
+    let ApplyErrorKind::Overflow { .. } = error.kind else { return None };
+    let table = File::parse(objects.get(*object)?.as_ref()).ok()?.symbol_table().ok()??;
+    let symbol = table.get(error.symbol).ok().filter(elf_core::Symbol::is_undefined)?;
+    table.name_of(&symbol).ok()
 }
 
 /// The headers of all objects.
@@ -233,6 +331,24 @@ fn parse<'a>(objects: &[&'a [u8]]) -> Result<Vec<File<'a>>, Error> {
         .enumerate()
         .map(|(object, bytes)| File::parse(bytes).map_err(|error| Error::Elf { object, error }));
     parsed.collect()
+}
+
+/// The same error, with the name of the symbol that is undefined.
+fn with_name(error: Error, files: &[File<'_>]) -> Error {
+    let name = |object: usize, symbol| {
+        let table = files.get(object)?.symbol_table().ok()??;
+        Some(table.name_of(&table.get(symbol).ok()?).ok()?.to_string())
+    };
+    match error {
+        Error::Layout(error) => match error.kind {
+            ErrorKind::Undefined { symbol, .. } => match name(error.object, symbol) {
+                Some(name) => Error::Undefined { name, error },
+                None => Error::Layout(error),
+            },
+            _ => Error::Layout(error),
+        },
+        error => error,
+    }
 }
 
 /// Where the code of an image at `base` is.

@@ -2,11 +2,13 @@
 
 mod dual;
 mod huge;
+mod near;
 mod spare;
 
 use crate::error::Error;
 use core::ffi::c_void;
 use core::ptr;
+use core::sync::atomic::{AtomicU64, Ordering};
 use dual::Alias;
 use elf_core::SegmentFlags;
 use elf_layout::Segment;
@@ -27,6 +29,8 @@ pub(crate) struct Mapping {
     page: usize,
     /// Where the pages are written, if that is elsewhere.
     alias: Option<Alias>,
+    /// Pages that are still writable and shall not stay so.
+    late: Option<(*mut u8, usize)>,
     /// Where they go, if not back to the system.
     spare: Option<Arc<Spare>>,
 }
@@ -45,6 +49,8 @@ pub(crate) struct Wish<'a> {
     pub(crate) alignment: u64,
     /// First address that is too high.
     pub(crate) limit: Option<u64>,
+    /// An address that shall be within reach of 32-bit distances, if that can be had.
+    pub(crate) near: Option<u64>,
     /// Written by way of other addresses than those where it is executed.
     pub(crate) is_dual: bool,
     /// On huge pages, where there are any.
@@ -68,7 +74,7 @@ impl Mapping {
         let size = size.ok_or_else(too_large)?;
         let alignment = number(wish.alignment)?.max(page);
         if wish.is_dual {
-            let mut mapping = Self::reserve(size, alignment, wish.limit, ProtFlags::empty())?;
+            let mut mapping = Self::reserve(size, alignment, wish, ProtFlags::empty())?;
             mapping.page = page;
             mapping.alias = Some(Alias::new(size, wish.is_huge)?);
             return Ok(mapping);
@@ -86,7 +92,7 @@ impl Mapping {
                 )
             };
             if let Ok(start) = pool {
-                let mapping = Self { start: start.cast(), size, page, alias: None, spare: None };
+                let mapping = Self::at(start.cast(), size, page);
                 if mapping.start.addr().is_multiple_of(alignment) {
                     return Ok(mapping);
                 }
@@ -95,9 +101,13 @@ impl Mapping {
         let plain = wish.limit.is_none() && !wish.is_huge && alignment == page;
         let spare = wish.spare.filter(|_| plain).cloned();
         if let Some(start) = spare.as_ref().and_then(|spare| spare.take(size)) {
-            return Ok(Self { start, size, page, alias: None, spare });
+            let mut mapping = Self::at(start, size, page);
+            mapping.spare = spare.clone();
+            if wish.near.is_none_or(|near| mapping.is_near(near)) {
+                return Ok(mapping);
+            }
         }
-        let mut mapping = Self::reserve(size, alignment, wish.limit, writable)?;
+        let mut mapping = Self::reserve(size, alignment, wish, writable)?;
         (mapping.page, mapping.spare) = (page, spare);
         if wish.is_huge {
             // SAFETY: the pages are ours; the advice changes no content. Without huge pages it is refused, and that is fine.
@@ -106,13 +116,19 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// `size` bytes, whole pages, at a multiple of `alignment`, below `limit` if there is one.
+    /// `size` bytes of pages that are mapped at `start`, and ours.
+    const fn at(start: *mut u8, size: usize, page: usize) -> Self {
+        Self { start, size, page, alias: None, late: None, spare: None }
+    }
+
+    /// `size` bytes, whole pages, at a multiple of `alignment`, below the limit if there is one.
     fn reserve(
         size: usize,
         alignment: usize,
-        limit: Option<u64>,
+        wish: &Wish<'_>,
         protection: ProtFlags,
     ) -> Result<Self, Error> {
+        let limit = wish.limit;
         let page = rustix::param::page_size();
         let slack = alignment.saturating_sub(page);
         let reserved = size.checked_add(slack).ok_or(Error::OutOfMemory { size: size as u64 })?;
@@ -126,8 +142,13 @@ impl Mapping {
             Some(limit) => Error::NoLowMemory { size: size as u64, limit: limit.min(LOW) },
             None => Error::Map { size: size as u64, cause },
         })?;
-        let mut mapping =
-            Self { start: start.cast(), size: reserved, page, alias: None, spare: None };
+        let mut mapping = Self::at(start.cast(), reserved, page);
+        if let Some(near) = wish.near.filter(|&near| limit.is_none() && !mapping.is_near(near))
+            && let Some(start) = near::map(near, reserved, protection)
+        {
+            // the other one goes
+            mapping = Self::at(start, reserved, page);
+        }
         if slack > 0 {
             mapping.trim(size, alignment);
         }
@@ -157,6 +178,11 @@ impl Mapping {
         (self.start, self.size) = (kept, size);
     }
 
+    /// Whether 32-bit distances from all of it reach an address.
+    fn is_near(&self, address: u64) -> bool {
+        near::reaches(self.address(), self.size as u64, address)
+    }
+
     /// Address of the first byte.
     pub(crate) fn address(&self) -> u64 {
         self.start.addr() as u64
@@ -184,17 +210,27 @@ impl Mapping {
         Some(unsafe { core::slice::from_raw_parts(start, size) })
     }
 
-    /// Gives the pages of all segments their permissions. What was written elsewhere is theirs now.
-    pub(crate) fn protect(&mut self, segments: impl Iterator<Item = Segment>) -> Result<(), Error> {
+    /// Gives the pages of all segments their permissions. What was written elsewhere is theirs now. Read-only pages of the segment with
+    /// offset `late` stay writable up to [`end_writing`](Self::end_writing).
+    pub(crate) fn protect(
+        &mut self,
+        segments: impl Iterator<Item = Segment>,
+        late: Option<u64>,
+    ) -> Result<(), Error> {
         let alias = self.alias.take().map(Alias::seal);
         for segment in segments {
-            let flags = segment.flags;
+            let mut flags = segment.flags;
             if flags.contains(SegmentFlags::WRITE | SegmentFlags::EXECUTE) {
                 return Err(Error::WriteExecute);
             }
             let (start, size) = self
                 .part(segment.offset, segment.size)
                 .ok_or(Error::OutOfMemory { size: segment.size })?;
+            let range = segment.offset..segment.offset.saturating_add(segment.size);
+            if late.is_some_and(|late| range.contains(&late)) && flags == SegmentFlags::READ {
+                self.late = Some((start, size));
+                flags |= SegmentFlags::WRITE;
+            }
             let refused = |cause| Error::Map { size: size as u64, cause };
             if let Some(written) = &alias {
                 // SAFETY: the range lies inside the mapping, which is reserved for this, and no reference to it is alive.
@@ -216,6 +252,32 @@ impl Mapping {
             unsafe { mprotect(start.cast::<c_void>(), size, flags) }.map_err(refused)?;
         }
         Ok(())
+    }
+
+    /// Stores a word in read-only data while others read it.
+    pub(crate) fn write_word(&self, address: u64, value: u64) -> Result<(), Error> {
+        let refused = |cause| Error::Map { size: size_of::<u64>() as u64, cause };
+        let offset = address.wrapping_sub(self.address());
+        let (start, size) = self
+            .part(offset - offset % self.page as u64, self.page as u64)
+            .ok_or(Error::OutOfMemory { size: offset })?;
+        let writable = MprotectFlags::READ | MprotectFlags::WRITE;
+        // SAFETY: the page lies inside the mapping; who reads it may do so all the time.
+        unsafe { mprotect(start.cast::<c_void>(), size, writable) }.map_err(refused)?;
+        let word = core::ptr::with_exposed_provenance::<AtomicU64>(address as usize);
+        // SAFETY: the word is in the page, aligned, and nobody has a reference to it but as an atomic one.
+        unsafe { &*word }.store(value, Ordering::Release);
+        // SAFETY: as above. Should it stay writable, no harm is done.
+        let _ = unsafe { mprotect(start.cast::<c_void>(), size, MprotectFlags::READ) };
+        Ok(())
+    }
+
+    /// Makes what was left writable read-only.
+    pub(crate) fn end_writing(&self) {
+        if let Some((start, size)) = self.late {
+            // SAFETY: the range lies inside the mapping, and nobody writes to it any more. Should it stay writable, no harm is done.
+            let _ = unsafe { mprotect(start.cast::<c_void>(), size, MprotectFlags::READ) };
+        }
     }
 
     /// The pages of `size` bytes from `offset`.

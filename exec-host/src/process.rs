@@ -1,15 +1,17 @@
 //! Symbols of this process and of libraries.
 
 use crate::error::Error;
+use crate::moved;
 use core::ffi::{c_int, c_void};
 use core::ops::Range;
 use elf_core::Name;
-use elf_layout::External;
+use elf_layout::{External, Sort};
 use libloading::os::unix::Library;
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::symbols::{Found, Symbols};
+use crate::threads::Variables;
 
 /// What the process itself offers (libc and whatever else is loaded; libm, where it is a library of its own), and libraries
 /// opened for this purpose.
@@ -20,6 +22,8 @@ use crate::symbols::{Found, Symbols};
 pub struct Process {
     libraries: Vec<Arc<Library>>,
     known: Option<Segments>,
+    variables: Variables,
+    moves_variables: bool,
 }
 
 /// What the addresses of the process hold.
@@ -28,6 +32,7 @@ struct Segments {
     code: Vec<Range<u64>>,
     /// What is not writable, or was made so after relocation.
     constant: Vec<Range<u64>>,
+    data: Vec<Range<u64>>,
 }
 
 /// Programs that are not written in C may come without it.
@@ -49,7 +54,7 @@ impl Process {
         let mut libraries = vec![Arc::new(Library::this())];
         // SAFETY: the mathematical library has no constructors that do anything.
         libraries.extend(unsafe { Library::new(LIBM) }.map(Arc::new));
-        Self { libraries, known: None }
+        Self { libraries, known: None, variables: Variables::default(), moves_variables: false }
     }
 
     /// Opens a library as `dlopen` does: a path if the name has a slash, else a name to search for. What was opened first is
@@ -63,9 +68,22 @@ impl Process {
     pub unsafe fn open(&mut self, library: impl AsRef<Path>) -> Result<(), Error> {
         // SAFETY: the caller vouches for the library.
         let library = unsafe { Library::new(library.as_ref()) }.map_err(Error::Library)?;
-        self.libraries.push(Arc::new(library));
+        self.libraries.push(Arc::new(self.variables.settle(library)));
         self.known = None;
         Ok(())
+    }
+
+    /// Whether a variable of a library may be moved that code without `-fPIC` does not reach: such code takes it to be where the
+    /// code is, as in an executable, whose linker and dynamic loader move it there (`R_X86_64_COPY`). Otherwise the code is
+    /// refused.
+    ///
+    /// The libraries' own references by name are led to the new place, for as long as the process lives. `dlsym` gives the old one,
+    /// symbols of this type the new one.
+    ///
+    /// # Safety
+    /// While code is loaded, no other thread uses variables that it names; nobody has kept pointers to them that matter.
+    pub const unsafe fn moves_variables(&mut self, are_moved: bool) {
+        self.moves_variables = are_moved;
     }
 
     /// The symbol of this name: its address, and whether it is a function, or data that never change.
@@ -78,7 +96,7 @@ impl Process {
         let (address, library) = self.libraries.iter().find_map(|library| {
             // SAFETY: only the address is taken, as a pointer to nothing in particular.
             let symbol = unsafe { library.get::<*mut c_void>(name.as_bytes()) }.ok()?;
-            let address = symbol.as_raw_ptr().expose_provenance() as u64;
+            let address = moved::current(symbol.as_raw_ptr().expose_provenance() as u64);
             (address != 0).then(|| (address, Arc::clone(library)))
         })?;
         let known = self.known.get_or_insert_with(Segments::of_process);
@@ -90,8 +108,10 @@ impl Process {
         } else if within(&known.constant) {
             size_of_symbol(address)
                 .map_or(External::new(address), |size| External::constant(address, size))
-        } else {
+        } else if within(&known.data) {
             External::new(address)
+        } else {
+            self.variables.find(name, address).unwrap_or(External::new(address))
         };
         Some((external, library))
     }
@@ -101,6 +121,17 @@ impl Process {
 impl Symbols for Process {
     fn find(&mut self, name: Name<'_>) -> Option<Found> {
         self.find_in_library(name).map(|(external, library)| Found::Kept(external, library))
+    }
+
+    fn bring_near(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
+        let Some((External { address, sort: Sort::Unknown }, _)) =
+            self.find_in_library(name).filter(|_| self.moves_variables)
+        else {
+            return false;
+        };
+        let size = size_of_symbol(address);
+        // SAFETY: the dynamic loader knows the variable; who allowed moving vouches for the rest.
+        size.is_some_and(|size| unsafe { moved::move_variable(address, size, limit) })
     }
 }
 
@@ -126,6 +157,7 @@ impl Segments {
                 match header.p_type {
                     libc::PT_LOAD if header.p_flags & libc::PF_X != 0 => known.code.push(range),
                     libc::PT_LOAD if header.p_flags & libc::PF_W == 0 => known.constant.push(range),
+                    libc::PT_LOAD => known.data.push(range),
                     libc::PT_GNU_RELRO => known.constant.push(range),
                     _ => {}
                 }

@@ -21,10 +21,12 @@
 //! ```
 
 mod archive;
+mod data;
 mod exports;
 mod links;
 
 pub use archive::Archive;
+pub use data::keep_data;
 pub(crate) use exports::Exports;
 pub(crate) use links::Links;
 
@@ -79,6 +81,13 @@ pub trait Symbols {
         self.find(name)
     }
 
+    /// Moves the variable of this name to where code without `-fPIC` reaches it, below `limit` if there is one: whether it did,
+    /// and will now [find](Self::find) it elsewhere. [`Process::moves_variables`](crate::Process::moves_variables) says who does.
+    fn bring_near(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
+        let _ = (name, limit);
+        false
+    }
+
     /// This source, then `next` for what it does not have.
     fn or<S: Symbols>(self, next: S) -> Or<Self, S>
     where
@@ -102,6 +111,13 @@ impl<A: Symbols, B: Symbols> Symbols for Or<A, B> {
 
     fn find_weak(&mut self, name: Name<'_>) -> Option<Found> {
         self.first.find_weak(name).or_else(|| self.next.find_weak(name))
+    }
+
+    fn bring_near(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
+        match self.first.find(name) {
+            Some(_) => self.first.bring_near(name, limit),
+            None => self.next.bring_near(name, limit),
+        }
     }
 }
 
@@ -150,6 +166,10 @@ impl<S: Symbols + ?Sized> Symbols for &mut S {
     fn find_weak(&mut self, name: Name<'_>) -> Option<Found> {
         (**self).find_weak(name)
     }
+
+    fn bring_near(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
+        (**self).bring_near(name, limit)
+    }
 }
 
 impl<S: Symbols + ?Sized> Symbols for Box<S> {
@@ -159,6 +179,10 @@ impl<S: Symbols + ?Sized> Symbols for Box<S> {
 
     fn find_weak(&mut self, name: Name<'_>) -> Option<Found> {
         (**self).find_weak(name)
+    }
+
+    fn bring_near(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
+        (**self).bring_near(name, limit)
     }
 }
 
@@ -170,5 +194,10 @@ impl<S: Symbols> Symbols for Vec<S> {
 
     fn find_weak(&mut self, name: Name<'_>) -> Option<Found> {
         self.iter_mut().find_map(|source| source.find_weak(name))
+    }
+
+    fn bring_near(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
+        let found = self.iter_mut().find_map(|source| source.find(name).map(|_| source));
+        found.is_some_and(|source| source.bring_near(name, limit))
     }
 }

@@ -11,10 +11,11 @@
 mod system;
 
 use core::ffi::c_void;
-use exec_host::symbols::Symbols as _;
+use exec_host::symbols::{Archive, Symbols as _};
 use exec_host::{Loader, Module, Process};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::process::Command;
 use std::sync::Arc;
 use system::{compile, extent};
 
@@ -45,7 +46,17 @@ fn load(options: &[&str]) -> Option<Arc<Module<Vec<u8>>>> {
     };
     let loader = Loader::new();
     let thrower = Arc::new(loader.load([thrower.bytes], &mut process).unwrap());
-    Some(Arc::new(loader.load([catcher.bytes], thrower.or(process)).unwrap()))
+    let module = loader.load([catcher.bytes], thrower.or(process).or(runtime_library())).unwrap();
+    // SAFETY: nothing but what the run-time library asks of the processor.
+    unsafe { module.initialize() };
+    Some(Arc::new(module))
+}
+
+/// The compiler's run-time library, which has what AArch64 calls for atomic variables.
+fn runtime_library() -> Archive {
+    let compiler = system::of_this_machine("cc");
+    let output = Command::new(compiler).arg("-print-libgcc-file-name").output().unwrap();
+    Archive::open(String::from_utf8(output.stdout).unwrap().trim()).unwrap()
 }
 
 const OPTIONS: [&[&str]; 2] = [&["-O0", "-fPIC"], &["-O2", "-fPIC", "-ffunction-sections"]];
@@ -133,16 +144,21 @@ fn on_many_threads() {
     let Some(shared) = load(OPTIONS[1]) else { return };
     let [thrower, catcher] =
         [THROWER, CATCHER].map(|source| compile("c++", OPTIONS[1], source).unwrap().bytes);
+    let library = runtime_library();
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let (shared, thrower, catcher) = (&shared, &thrower, &catcher);
+            let library = &library;
             scope.spawn(move || {
                 let mut process = Process::new();
                 // SAFETY: as above.
                 unsafe { process.open("libstdc++.so.6") }.unwrap();
                 for round in 0..50 {
                     let objects = [thrower.clone(), catcher.clone()];
-                    let module = Loader::new().load(objects, &mut process).unwrap();
+                    let symbols = (&mut process).or(library.clone());
+                    let module = Loader::new().load(objects, symbols).unwrap();
+                    // SAFETY: as above.
+                    unsafe { module.initialize() };
                     for module in [&module, shared] {
                         let odd = 2 * (round + thread) + 1;
                         assert_eq!(guarded(module, odd), -odd);

@@ -17,6 +17,9 @@ use crate::properties::Properties;
 use crate::queue::NvQueue;
 use crate::stream::Stream;
 
+/// `CU_LIMIT_STACK_SIZE`.
+const STACK_SIZE: u32 = 0;
+
 /// How an [`NvDevice`] is to be.
 #[derive(Clone, Copy, Debug)]
 pub struct NvOptions {
@@ -110,6 +113,28 @@ impl NvDevice {
         let stream = Arc::clone(self.0.queue.stream());
         let allocator = NvAllocator::new(Arc::clone(&self.0.context), stream, kind);
         Arc::new(LruAllocator::new(allocator, self.0.keep))
+    }
+
+    /// Bytes of stack that a thread has where the image does not say how much it takes: with recursion, and calls through pointers.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn stack_size(&self) -> Result<u64, Error> {
+        let mut size = 0;
+        // SAFETY: the place is ours.
+        let ask = |driver: &Driver| unsafe { driver.cuCtxGetLimit(&raw mut size, STACK_SIZE) };
+        self.0.context.run(ask)?;
+        Ok(size as u64)
+    }
+
+    /// Changes [`stack_size`](Self::stack_size), for launches from now on, also of others who use the device in this process.
+    ///
+    /// # Errors
+    /// What the driver says, of more than there is.
+    pub fn set_stack_size(&self, bytes: u64) -> Result<(), Error> {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        // SAFETY: a limit of the context, which is current.
+        self.0.context.run(|driver| unsafe { driver.cuCtxSetLimit(STACK_SIZE, bytes) })
     }
 
     /// Copies between views of one size, on this device or from one GPU to another, without the host.

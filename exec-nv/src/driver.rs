@@ -1,5 +1,6 @@
 //! The CUDA driver's library, found at run time.
 
+use core::error::Error as _;
 use core::ffi::{CStr, c_char, c_int};
 use core::fmt;
 use core::ptr;
@@ -55,7 +56,12 @@ impl Driver {
             // SAFETY: a library of these names is the driver; of any other path, the caller vouches for it.
             match unsafe { Library::new(*path) } {
                 Ok(library) => return Self::start(library),
-                Err(error) => tried.push((path.display().to_string(), error.to_string())),
+                Err(error) => {
+                    // the reason is what the dynamic loader says below
+                    let cause =
+                        error.source().map_or_else(|| error.to_string(), ToString::to_string);
+                    tried.push((path.display().to_string(), cause));
+                }
             }
         }
         Err(Error::NoLibrary { tried })

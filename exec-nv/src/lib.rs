@@ -3,12 +3,37 @@
 //! Nothing of CUDA is needed to build it, and nothing to ask whether there is a GPU:
 //!
 //! ```
+//! # #[cfg(feature = "driver")] {
 //! match exec_nv::Driver::open() {
 //!     Ok(driver) => println!("CUDA {}, {} devices", driver.version(), driver.device_count()?),
 //!     Err(error) => println!("no GPU: {error}"), // one line that says what is missing
 //! }
+//! # }
 //! # Ok::<(), exec_nv::Error>(())
 //! ```
+//!
+//! | to do | see |
+//! |---|---|
+//! | ask what there is | [`Driver`], [`Properties`] |
+//! | memory, queues | [`NvDevice`], [`NvAllocator`], [`MemoryKind`], [`NvQueue`] |
+//! | code for the device out of any file | [`Image`], [`NvImage`], [`Loader`] |
+//! | launch | [`NvProgram`], [`NvLaunch`], [`Argument`] |
+//! | code into memory without the driver's loader | [`own`] |
+//! | GPUs without CUDA, from the kernel driver up | `raw` (feature `raw`) |
+//!
+//! [`NvDevice`] is a [`Device`](exec_core::Device) of `exec-core`, whose buffers, allocators and errors it shares with the other
+//! executors. Whatever is not there - library, driver function, GPU, image for the architecture - is an [`Error`] that names it.
+//! Nothing here has run on a GPU yet: `README.md` of the crate has the list of what the first run is to show.
+#![cfg_attr(
+    not(feature = "driver"),
+    allow(
+        rustdoc::broken_intra_doc_links,
+        reason = "most of what there is to see comes with the driver"
+    )
+)]
+
+#[cfg(all(feature = "driver", not(target_pointer_width = "64")))]
+compile_error!("GPUs and processes share addresses of 64 bits");
 
 #[cfg(feature = "driver")]
 mod arguments;

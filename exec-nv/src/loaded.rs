@@ -93,8 +93,7 @@ impl NvImage {
     /// Puts a cubin into memory of ours.
     fn own(&self, cubin: Cow<'_, [u8]>) -> Result<OwnPart, Error> {
         let plan = Plan::of(&cubin)?;
-        // never memory that held other code: what the device has cached of that is not known
-        let spec = Spec::new().aligned(plan.alignment().max(256)).not_kept();
+        let spec = Spec::new().aligned(plan.alignment().max(256));
         let memory = Buffer::new(&self.allocator, plan.memory_size(), spec)?;
         let image = plan.write(memory.address()?)?;
         memory.copy_in(0, &image)?;

@@ -117,23 +117,23 @@ impl NvProgram {
         launch.check(&self.device.properties, self.kernel.resources.as_ref())?;
         self.allow(launch)?;
         let expected = self.device.allocator.device();
-        let mut holds = Vec::with_capacity(arguments.len());
+        let start = if launch.wait { Some(Event::record(queue.stream())?) } else { None };
         let mut block = self.block.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut call = queue.begin();
         block.fill(self.kernel.parameters.as_deref(), arguments, |view| {
             let hold = view.hold()?;
             if hold.device() != expected {
                 return Err(CoreError::OtherDevice { expected, found: hold.device() });
             }
             let address = hold.address();
-            holds.push(hold);
+            call.uses(hold);
             Ok(address)
         })?;
-        let start = if launch.wait { Some(Event::record(queue.stream())?) } else { None };
         // SAFETY: the block has what the kernel takes; the caller vouches for the kernel.
         let started = unsafe { self.start(queue, block.pointers(), launch) };
-        drop(block);
         context.note(started)?;
-        let kept = queue.keep(&self.function, holds);
+        drop(block);
+        let kept = call.keep(&self.function);
         let Some(start) = start else { return kept.map(|()| None) };
         let end = Event::record(queue.stream())?;
         end.wait()?;

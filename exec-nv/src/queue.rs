@@ -49,30 +49,11 @@ impl NvQueue {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps what a call uses.
-    pub(crate) fn keep(
-        &self,
-        function: &Arc<Function>,
-        buffers: impl IntoIterator<Item = Hold<LruAllocator<NvAllocator>>>,
-    ) -> Result<(), Error> {
-        let mut pending = self.lock();
-        let used = &mut pending.latest;
-        used.buffers.extend(buffers);
-        // mostly the same one again
-        if !used.functions.last().is_some_and(|last| Arc::ptr_eq(last, function)) {
-            used.functions.push(Arc::clone(function));
-        }
-        used.calls = used.calls.saturating_add(1);
-        if used.calls < CALLS {
-            return Ok(());
-        }
-        let event = Event::record(&self.stream)?;
-        let used = core::mem::take(&mut pending.latest);
-        pending.marked.push_back((event, used));
-        while pending.marked.front().is_some_and(|(event, _)| event.is_reached()) {
-            pending.marked.pop_front();
-        }
-        Ok(())
+    /// Begins a call: nobody else puts one into the queue until it is [kept](Call::keep) or dropped.
+    pub(crate) fn begin(&self) -> Call<'_> {
+        let pending = self.lock();
+        let before = pending.latest.buffers.len();
+        Call { queue: self, pending, before }
     }
 
     /// Waits until all calls are done.
@@ -93,6 +74,49 @@ impl NvQueue {
     /// What the driver says.
     pub fn wait_for(&self, other: &Self) -> Result<(), Error> {
         self.stream.wait_for(&Event::record(&other.stream)?)
+    }
+}
+
+/// A call that is being put into a queue. Dropped, it uses nothing.
+pub(crate) struct Call<'q> {
+    queue: &'q NvQueue,
+    pending: MutexGuard<'q, Pending>,
+    /// How many buffers others use.
+    before: usize,
+}
+
+impl Call<'_> {
+    /// Makes a buffer one that the call uses.
+    pub(crate) fn uses(&mut self, hold: Hold<LruAllocator<NvAllocator>>) {
+        self.pending.latest.buffers.push(hold);
+    }
+
+    /// Keeps what the call uses until it is done.
+    pub(crate) fn keep(mut self, function: &Arc<Function>) -> Result<(), Error> {
+        let used = &mut self.pending.latest;
+        // mostly the same one again
+        if !used.functions.last().is_some_and(|last| Arc::ptr_eq(last, function)) {
+            used.functions.push(Arc::clone(function));
+        }
+        used.calls = used.calls.saturating_add(1);
+        self.before = used.buffers.len();
+        if used.calls < CALLS {
+            return Ok(());
+        }
+        let event = Event::record(&self.queue.stream)?;
+        self.before = 0;
+        let used = core::mem::take(&mut self.pending.latest);
+        self.pending.marked.push_back((event, used));
+        while self.pending.marked.front().is_some_and(|(event, _)| event.is_reached()) {
+            self.pending.marked.pop_front();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        self.pending.latest.buffers.truncate(self.before);
     }
 }
 

@@ -1,10 +1,11 @@
 //! Streams and events of the driver, given back when they are dropped.
 
 use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cudarc::driver::sys::{CUevent, CUstream};
+use cudarc::driver::sys::{CUevent, CUstream, CUstream_st};
 
 use crate::context::Context;
 use crate::error::Error;
@@ -13,14 +14,11 @@ use crate::error::Error;
 #[derive(Debug)]
 pub(crate) struct Stream {
     context: Arc<Context>,
-    made: Mutex<Made>,
-}
-
-/// A stream's handle.
-#[derive(Clone, Copy, Debug)]
-struct Made {
-    handle: CUstream,
-    generation: u64,
+    handle: AtomicPtr<CUstream_st>,
+    /// That of the handle, written after it.
+    generation: AtomicU64,
+    /// Whoever makes it anew.
+    maker: Mutex<()>,
 }
 
 /// A point in a stream, with the time it was reached.
@@ -46,29 +44,38 @@ const NOT_READY: u32 = 600;
 impl Stream {
     /// A stream that keeps the order with the driver's own, which copies run in.
     pub(crate) fn new(context: &Arc<Context>) -> Result<Self, Error> {
-        let made = Self::make(context)?;
-        Ok(Self { context: Arc::clone(context), made: Mutex::new(made) })
+        Ok(Self {
+            context: Arc::clone(context),
+            handle: AtomicPtr::new(Self::make(context)?),
+            generation: AtomicU64::new(context.generation()),
+            maker: Mutex::default(),
+        })
     }
 
-    fn make(context: &Context) -> Result<Made, Error> {
+    fn make(context: &Context) -> Result<CUstream, Error> {
         let mut handle = ptr::null_mut();
         // SAFETY: the place is ours.
         context.run(|driver| unsafe { driver.cuStreamCreate(&raw mut handle, 0) })?;
-        Ok(Made { handle, generation: context.generation() })
+        Ok(handle)
     }
 
     /// The stream, a new one if the context was reset.
     pub(crate) fn handle(&self) -> Result<CUstream, Error> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if made.generation != self.context.generation() {
-            *made = Self::make(&self.context)?;
+        if self.generation.load(Ordering::Acquire) != self.context.generation() {
+            let _maker = self.maker.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = self.context.generation();
+            if self.generation.load(Ordering::Relaxed) != now {
+                self.handle.store(Self::make(&self.context)?, Ordering::Relaxed);
+                self.generation.store(now, Ordering::Release);
+            }
         }
-        Ok(made.handle)
+        Ok(self.handle.load(Ordering::Relaxed))
     }
 
-    /// The stream as it was made last.
-    fn made(&self) -> Made {
-        *self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The stream as it was made last, and when that was.
+    fn made(&self) -> (CUstream, u64) {
+        let generation = self.generation.load(Ordering::Acquire);
+        (self.handle.load(Ordering::Relaxed), generation)
     }
 
     pub(crate) const fn context(&self) -> &Arc<Context> {
@@ -77,7 +84,7 @@ impl Stream {
 
     /// Waits until all is done that was put into it. Nothing is, once the context was reset.
     pub(crate) fn synchronize(&self) -> Result<(), Error> {
-        let Made { handle, generation } = self.made();
+        let (handle, generation) = self.made();
         // SAFETY: the stream is there.
         let wait = |driver: &crate::Driver| unsafe { driver.cuStreamSynchronize(handle) };
         self.context.release(generation, wait)
@@ -93,7 +100,7 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        let Made { handle, generation } = self.made();
+        let (handle, generation) = self.made();
         // SAFETY: ours, and nobody has it any more.
         let destroy = |driver: &crate::Driver| unsafe { driver.cuStreamDestroy_v2(handle) };
         let _ = self.context.release(generation, destroy);

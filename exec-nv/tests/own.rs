@@ -1,6 +1,6 @@
 //! The own loader without a GPU: images and shells of real cubins, read back.
 #![cfg(feature = "driver")]
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -140,6 +140,99 @@ fn nvdisasm_and_cuobjdump_read_shells() {
     });
 }
 
+fn read(name: &str) -> Vec<u8> {
+    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/cuda").join(name))
+        .unwrap()
+}
+
+fn word(image: &[u8], offset: u64) -> u64 {
+    u64::from_le_bytes(image[offset as usize..][..8].try_into().unwrap())
+}
+
+/// What a driver's loader would put there: worked out from names alone.
+#[test]
+fn addresses_are_those_of_what_is_named() {
+    let bytes = read("gpu_linked-13.0-sm_90.cubin");
+    let plan = Plan::of(&bytes).unwrap();
+    let image = plan.write(BASE).unwrap();
+    let cubin = Cubin::parse(&bytes).unwrap();
+    let place = |part: &str| {
+        let functions = cubin.functions().map(|function| function.name().to_string());
+        let name = functions.chain([part.to_owned()]).find(|name| name.contains(part)).unwrap();
+        plan.variable(&name).unwrap().0
+    };
+    // `changes` of gpu_b.cu: pointers to functions
+    let changes = plan.variable("changes").unwrap();
+    assert_eq!(changes.1, 24);
+    for (index, function) in ["7add_one", "5halve", "_Z5shifti"].into_iter().enumerate() {
+        assert_eq!(
+            word(&image, changes.0 + 8 * index as u64),
+            BASE + place(function),
+            "{function}"
+        );
+    }
+    assert_eq!(image[plan.variable("total").unwrap().0 as usize..][..4], 5u32.to_le_bytes());
+    // `read_total` has the address of `total` by halves, in bits 32 to 63 of two instructions
+    let total = BASE + plan.variable("total").unwrap().0;
+    let code = cubin.kernel("read_total".into()).unwrap().section();
+    let of_code = |section: &elf_core::SectionHeader| section.info == code;
+    let rows = cubin.file().sections().iter().filter(of_code);
+    let rows = rows.filter_map(|section| cubin.file().relocations(&section).unwrap()).flatten();
+    let mut halves: Vec<_> = rows
+        .map(|record| {
+            let instruction = word(&image, place("read_total") + record.offset);
+            (reloc_cuda::row(record.r#type).unwrap().kind.name, instruction >> 32)
+        })
+        .collect();
+    halves.sort_unstable();
+    let expected =
+        [("R_CUDA_ABS32_HI_32", total >> 32), ("R_CUDA_ABS32_LO_32", total & 0xffff_ffff)];
+    assert_eq!(halves, expected);
+
+    // the whole program: `pointer` of gpu.cu, and addresses in bank 4, the driver's function left open
+    let file = read("gpu-13.0-sm_90.fatbin");
+    let device = fatbin::Device { sm: 90, driver: fatbin::CudaVersion::new(13, 0) };
+    let images = exec_nv::Image::find(&file, device, Some("says")).unwrap();
+    let plan = Plan::of(images[0].bytes()).unwrap();
+    let image = plan.write(BASE).unwrap();
+    let cubin = Cubin::parse(images[0].bytes()).unwrap();
+    let address = |name: &str| BASE + plan.variable(name).unwrap().0;
+    assert_eq!(word(&image, plan.variable("pointer").unwrap().0), address("counter"));
+    let bank = cubin.constant_banks().find(|bank| bank.bank == 4).unwrap().section;
+    let start = plan.section(bank).unwrap();
+    let section = cubin
+        .file()
+        .sections()
+        .iter()
+        .find(|one| one.info == bank && cubin.file().relocations(one).unwrap().is_some());
+    let mut open = 0;
+    for record in cubin.file().relocations(&section.unwrap()).unwrap().unwrap() {
+        let (symbol, name) = cubin.symbol(record.symbol).unwrap();
+        let found = word(&image, start + record.offset);
+        if symbol.is_undefined() {
+            assert_eq!((name.to_string().as_str(), found), ("vprintf", 0));
+            open += 1;
+        } else {
+            let addend = record.addend.unwrap() as u64;
+            assert_eq!(found, address(&name.to_string()) + addend, "{name}");
+        }
+    }
+    assert_eq!(open, 1);
+    // the shell leaves that one to the driver
+    let shell = shell(&plan, &image, BASE, "says").unwrap();
+    let ours = Cubin::parse(&shell).unwrap();
+    let left: Vec<String> = ours
+        .file()
+        .sections()
+        .iter()
+        .filter_map(|section| ours.file().relocations(&section).unwrap())
+        .flatten()
+        .map(|record| ours.symbol(record.symbol).unwrap().1.to_string())
+        .collect();
+    assert_eq!(left, ["vprintf"]);
+    assert!(shell.len() < images[0].bytes().len() / 5, "{}", shell.len());
+}
+
 #[test]
 fn an_image_moves_by_its_base_alone() {
     for (path, bytes) in cubins() {
@@ -199,4 +292,65 @@ fn damaged_cubins_are_errors() {
         }
         let _ = load(&damaged);
     }
+}
+
+/// Kernels of one cubin that are tried.
+const SOME: usize = 20;
+
+#[test]
+fn shells_of_shipped_libraries() {
+    let Some(folder) = std::env::var_os("HOIST_CUDA_LIBRARIES") else {
+        println!("skipped: shells_of_shipped_libraries: needs libraries in HOIST_CUDA_LIBRARIES");
+        return;
+    };
+    let (mut cubins, mut shells, mut refused) = (0, 0, std::collections::BTreeMap::new());
+    for file in std::fs::read_dir(folder).unwrap() {
+        let bytes = std::fs::read(file.unwrap().path()).unwrap();
+        for found in fatbin::walk(&bytes, fatbin::Search::default()).flatten() {
+            let fatbin::Container::Region(region) = found.container else { continue };
+            for entry in region.entries().flatten() {
+                if !entry.kind().is_machine_code() || !(70..=121).contains(&entry.sm().number) {
+                    continue;
+                }
+                let Ok(bytes) = entry.unpack(1 << 28) else { continue };
+                let cubin = Cubin::parse(&bytes).unwrap();
+                if cubin.target().stage != Stage::Linked {
+                    continue;
+                }
+                cubins += 1;
+                let mut refuse = |error: Error| {
+                    let words = error.to_string();
+                    let kind = words.split(" the ").nth(1).map_or(words.clone(), String::from);
+                    *refused.entry(kind).or_insert(0) += 1;
+                };
+                let plan = match Plan::of(&bytes) {
+                    Ok(plan) => plan,
+                    Err(error) => {
+                        refuse(error);
+                        continue;
+                    }
+                };
+                let image = plan.write(BASE).unwrap();
+                for kernel in kernels(&cubin).into_iter().take(SOME) {
+                    let shell = match shell(&plan, &image, BASE, &kernel) {
+                        Ok(shell) => shell,
+                        Err(error) => {
+                            refuse(error);
+                            continue;
+                        }
+                    };
+                    let mut expected = needs(&cubin, &kernel);
+                    expected.code_size = ENTRY_SIZE as u64;
+                    assert_eq!(
+                        needs(&Cubin::parse(&shell).unwrap(), &kernel),
+                        expected,
+                        "{kernel}"
+                    );
+                    shells += 1;
+                }
+            }
+        }
+    }
+    println!("{cubins} cubins, {shells} shells, refused: {refused:#?}");
+    assert!(shells > 0);
 }

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use elf_layout::{Mode, Options};
+use anyhow::Result;
+use elf_layout::{Mode, Options, ThreadLocal};
+
+use crate::input::{Input, read_all};
 
 /// Which objects, and how to lay them out.
 #[derive(Debug, clap::Args)]
@@ -13,6 +16,9 @@ pub struct ObjectArguments {
     /// Takes the member of an archive that defines this symbol, even if nothing asks for it.
     #[arg(short, long, value_name = "NAME")]
     pub undefined: Vec<String>,
+    /// Takes every member of the archives, asked for or not.
+    #[arg(long)]
+    pub whole_archive: bool,
     #[command(flatten)]
     placing: Placing,
 }
@@ -26,7 +32,8 @@ struct Placing {
     /// Packs all sections into one segment, in file order, each at least at this alignment.
     #[arg(long, value_name = "BYTES", value_parser = power_of_two, conflicts_with = "page_size")]
     packed: Option<u64>,
-    /// Leaves instructions that use the global offset table as they are, even where they could do without.
+    /// Leaves instructions that use the global offset table as they are, even where they could do without, and thread-local variables
+    /// to the functions that code was compiled to ask.
     #[arg(long)]
     no_relax: bool,
 }
@@ -39,7 +46,19 @@ impl ObjectArguments {
             Placing { packed: Some(section_alignment), .. } => Mode::Packed { section_alignment },
             Placing { page_size, .. } => Mode::Segments { page_size },
         };
-        Options { mode, base, relax: !self.placing.no_relax }
+        let thread_local =
+            if self.placing.no_relax { ThreadLocal::AsCompiled } else { ThreadLocal::LocalExec };
+        let relax = !self.placing.no_relax;
+        Options { mode, base, relax, thread_local, ..Options::default() }
+    }
+
+    /// The files.
+    ///
+    /// # Errors
+    /// As [`Input::read`].
+    pub fn read(&self) -> Result<Vec<Input>> {
+        let inputs = read_all(&self.objects)?;
+        Ok(inputs.into_iter().map(|input| input.whole(self.whole_archive)).collect())
     }
 
     /// Names that archives are asked for from the start.

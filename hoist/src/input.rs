@@ -15,6 +15,8 @@ pub struct Input {
     bytes: Vec<u8>,
     /// The members of a thin archive, which are files of their own.
     thin: Vec<Vec<u8>>,
+    /// Every member of an archive is wanted.
+    is_whole: bool,
 }
 
 /// An ELF file, or what may be one: a file, or a member of an archive.
@@ -36,7 +38,7 @@ impl Input {
     pub fn read(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
         let bytes = fs::read(&path).with_context(|| path.display().to_string())?;
-        let mut input = Self { path, bytes, thin: Vec::new() };
+        let mut input = Self { path, bytes, thin: Vec::new(), is_whole: false };
         if let Some(archive) = input.archive()?.filter(Archive::is_thin) {
             let folder = input.path.parent().unwrap_or(Path::new(""));
             let read = |member: Result<archive::Member<'_>, _>| -> Result<Vec<u8>> {
@@ -51,7 +53,19 @@ impl Input {
     /// A file that is in memory already.
     #[must_use]
     pub fn of(path: impl Into<PathBuf>, bytes: Vec<u8>) -> Self {
-        Self { path: path.into(), bytes, thin: Vec::new() }
+        Self { path: path.into(), bytes, thin: Vec::new(), is_whole: false }
+    }
+
+    /// The same, with every member taken if it is an archive, asked for or not: `--whole-archive`.
+    #[must_use]
+    pub fn whole(self, is_whole: bool) -> Self {
+        Self { is_whole, ..self }
+    }
+
+    /// Whether every member of it is taken if it is an archive.
+    #[must_use]
+    pub const fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// What to call it: the path as it was given.

@@ -61,6 +61,8 @@ impl Loading {
     /// If a library cannot be opened.
     pub fn process(&self) -> Result<Process> {
         let mut process = Process::new();
+        // SAFETY: this process loads before it runs anything else; nobody in it keeps pointers to variables of libraries.
+        unsafe { process.moves_variables(true) };
         for library in &self.libraries {
             // SAFETY: the user asks for the library, and its constructors with it.
             unsafe { process.open(library) }.with_context(|| library.display().to_string())?;

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use anyhow::{Context as _, Result, bail};
-use elf_core::names::{STB_LOCAL, STB_WEAK};
-use elf_core::{File, Name, SymbolTable};
+use elf_core::names::{SHN_COMMON, SHN_X86_64_LCOMMON, STB_LOCAL, STB_WEAK};
+use elf_core::{File, Name, Symbol, SymbolTable};
 
 use crate::explain::name_in;
 use crate::input::{Input, Part};
@@ -23,7 +23,8 @@ impl<'a> Objects<'a> {
     /// Takes every file, and of each archive the members that define what is missing where the archive stands, and what those
     /// miss in turn: as a linker does. `wanted` names are missing from the start.
     ///
-    /// A weak reference takes no member. Members that are no ELF files are passed over.
+    /// A weak reference takes no member, a common symbol only one that defines it strongly. Members that are no ELF files are passed
+    /// over. Of an archive that is [whole](Input::whole), every member is taken.
     ///
     /// # Errors
     /// If a file is no ELF file, an archive or a symbol table is damaged, there is no object, or no relocations for its machine.
@@ -32,7 +33,9 @@ impl<'a> Objects<'a> {
         gathering.missing.extend(wanted.iter().map(|name| Name::from(*name)));
         for input in inputs {
             let parts = input.parts()?;
-            if input.is_archive() {
+            if input.is_archive() && input.is_whole() {
+                gathering.whole(parts)?;
+            } else if input.is_archive() {
                 gathering.archive(parts)?;
             } else {
                 parts.into_iter().try_for_each(|part| gathering.part(part))?;
@@ -94,6 +97,8 @@ struct Gathering<'a> {
     labels: Vec<String>,
     files: Vec<File<'a>>,
     defined: HashSet<Name<'a>>,
+    /// What is only common so far.
+    common: HashSet<Name<'a>>,
     /// In the order of their first reference. Names stay here when they are defined.
     missing: Vec<Name<'a>>,
 }
@@ -105,6 +110,15 @@ impl<'a> Gathering<'a> {
         overlap::check(&file).with_context(|| part.label.clone())?;
         globals(&file, |name, kind| match kind {
             Global::Defined => {
+                self.common.remove(&name);
+                self.defined.insert(name);
+            }
+            Global::Common if self.defined.insert(name) => {
+                self.common.insert(name);
+                self.missing.push(name);
+            }
+            Global::Common => {}
+            Global::Weak => {
                 self.defined.insert(name);
             }
             Global::Missing => self.missing.push(name),
@@ -115,13 +129,23 @@ impl<'a> Gathering<'a> {
         Ok(())
     }
 
+    /// Takes every member of an archive that is an ELF file.
+    fn whole(&mut self, parts: Vec<Part<'a>>) -> Result<()> {
+        let is_elf = |part: &Part<'_>| File::parse(part.bytes).is_ok();
+        parts.into_iter().filter(is_elf).try_for_each(|part| self.part(part))
+    }
+
     /// Takes what is missing from an archive: the first member that defines it.
     fn archive(&mut self, parts: Vec<Part<'a>>) -> Result<()> {
         let mut definers: HashMap<Name<'a>, usize> = HashMap::new();
+        let mut strong: HashMap<Name<'a>, usize> = HashMap::new();
         for (index, part) in parts.iter().enumerate() {
             let Ok(file) = File::parse(part.bytes) else { continue };
             globals(&file, |name, kind| {
                 if kind == Global::Defined {
+                    strong.entry(name).or_insert(index);
+                }
+                if kind != Global::Missing {
                     definers.entry(name).or_insert(index);
                 }
             })
@@ -133,9 +157,11 @@ impl<'a> Gathering<'a> {
         let mut next = 0;
         while let Some(&name) = self.missing.get(next) {
             next += 1;
-            if self.defined.contains(&name) {
-                continue;
-            }
+            let definers = match (self.defined.contains(&name), self.common.contains(&name)) {
+                (false, _) => &definers,
+                (true, true) => &strong,
+                (true, false) => continue,
+            };
             let Some(&index) = definers.get(&name) else { continue };
             if let Some(part) = parts.get_mut(index).and_then(Option::take) {
                 self.part(part)?;
@@ -151,8 +177,8 @@ impl<'a> Gathering<'a> {
             self.labels.push(label);
             self.files.push(file);
         }
-        let defined = &self.defined;
-        self.missing.retain(|name| !defined.contains(name));
+        let (defined, common) = (&self.defined, &self.common);
+        self.missing.retain(|name| !defined.contains(name) || common.contains(name));
         Ok(())
     }
 }
@@ -161,7 +187,15 @@ impl<'a> Gathering<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Global {
     Defined,
+    /// Defined, unless another object does so in earnest.
+    Common,
+    /// Defined, unless another object does so.
+    Weak,
     Missing,
+}
+
+const fn is_common(symbol: &Symbol) -> bool {
+    matches!(symbol.shndx, SHN_COMMON | SHN_X86_64_LCOMMON)
 }
 
 /// Calls `tell` with every symbol that other objects see; weak references are left out.
@@ -174,6 +208,8 @@ fn globals<'a>(
         match (symbol.binding(), symbol.is_undefined()) {
             (STB_LOCAL, _) | (STB_WEAK, true) => {}
             (_, true) => tell(table.name_of(&symbol)?, Global::Missing),
+            _ if is_common(&symbol) => tell(table.name_of(&symbol)?, Global::Common),
+            (STB_WEAK, false) => tell(table.name_of(&symbol)?, Global::Weak),
             (_, false) => tell(table.name_of(&symbol)?, Global::Defined),
         }
     }

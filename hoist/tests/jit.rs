@@ -71,6 +71,23 @@ fn calls_what_it_compiled() {
 }
 
 #[test]
+fn debuggers_and_profilers_are_told() {
+    let Some(setup) = Setup::new("debuggers_and_profilers_are_told") else { return };
+    let folder = setup.0.path().to_str().unwrap();
+    let options = ["--gdb", "--perf-map", "--dual-mapping", "--huge-pages", "--jitdump", folder];
+    let call = ["times", "i32:14", "--ret", "i32"];
+    assert_eq!(text(&setup.jit(&[&call[..], &options].concat())), "42\n");
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let dump = names.map(|name| name.into_string().unwrap()).find(|name| name.ends_with(".dump"));
+    let number = dump.as_deref().and_then(|name| name.strip_prefix("jit-")?.strip_suffix(".dump"));
+    let map = format!("/tmp/perf-{}.map", number.unwrap());
+    assert!(fs::read_to_string(&map).unwrap().lines().any(|line| line.ends_with(" times")));
+    fs::remove_file(map).unwrap();
+    let refused = setup.jit(&[&call[..], &["--jitdump", "/nonexistent"]].concat());
+    assert!(error(&refused).starts_with("hoist: /nonexistent: "), "{}", error(&refused));
+}
+
+#[test]
 fn a_changed_header_is_compiled_anew() {
     let Some(setup) = Setup::new("a_changed_header_is_compiled_anew") else { return };
     let words = ["times", "i32:10", "--ret", "i32"];

@@ -17,6 +17,7 @@
 //! - the tables of names, which hold no names of what was dropped, the linker's own note, and in that on the architecture the
 //!   toolkit, where no object says any: there nvlink writes its own;
 //! - which word of the parameter bank a named texture has, if there are several;
+//! - `.nv.compat` of objects by toolkits before 13.5 is linked as it is, where nvlink writes the entries of its own version;
 //! - a common variable keeps the largest of its alignments, of which nvlink takes the first; the bank of a kernel that took the
 //!   place of a weak one is not there twice;
 //! - from `sm_100` on there is no Mercury form of the code. From that nvlink makes some functions anew: of objects of

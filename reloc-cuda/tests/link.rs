@@ -182,7 +182,8 @@ fn damaged_objects_do_no_harm() {
     let pairs = ARCHITECTURES.map(|arch| (arch, halves(arch)));
     let pairs = pairs.into_iter().chain(SHAPES.map(|version| (version, shapes(version))));
     for (arch, [a, b]) in pairs {
-        for end in (0..a.len()).step_by(7) {
+        let step = if cfg!(debug_assertions) { 7 } else { 1 };
+        for end in (0..a.len()).step_by(step) {
             assert!(link(&[&a[..end], &b]).is_err(), "{arch} {end}");
         }
         let mut seed = 1u64;

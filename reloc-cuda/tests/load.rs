@@ -164,3 +164,45 @@ fn refusals_name_the_reason() {
     let error = load.write(&mut image, BASE, &|_: &Query| None).unwrap_err();
     assert!(matches!(error.kind, LoadErrorKind::Apply(_)), "{error}");
 }
+
+/// Truncations and changed bytes of every linked fixture, 10,000 of each where that is quick: an error or an image, no panic.
+#[test]
+fn damaged_files_do_no_harm() {
+    // what a caller gives a kernel image
+    const LARGEST: u64 = 1 << 22;
+    let load = |bytes: &[u8]| {
+        let Ok(file) = File::parse(bytes) else { return false };
+        let mut offsets = vec![0; file.sections().len()];
+        let Ok(load) = Load::plan(&file, &mut offsets) else { return false };
+        let mut image = vec![0; load.size().min(LARGEST) as usize];
+        load.write(&mut image, BASE, &driver).is_ok()
+    };
+    let changes = if cfg!(debug_assertions) { 300 } else { 10_000 };
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fixtures/cuda");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        if path.extension().is_none_or(|extension| extension != "cubin") || !load(&bytes) {
+            continue;
+        }
+        let step = if cfg!(debug_assertions) { 31 } else { 1 };
+        (0..bytes.len()).step_by(step).for_each(|end| {
+            load(&bytes[..end]);
+        });
+        let mut seed = 1u64;
+        let mut random = |below: usize| {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) as usize % below
+        };
+        let mut loaded = 0;
+        for _ in 0..changes {
+            let mut bytes = bytes.clone();
+            let at = random(bytes.len());
+            bytes[at] = random(256) as u8;
+            loaded += usize::from(load(&bytes));
+        }
+        assert!(loaded > changes / 10, "{}: {loaded} loaded", path.display());
+    }
+}

@@ -41,8 +41,8 @@ pub(crate) struct TestMatrix {
 const HOSTED: &[(&str, &str)] = &[("fatbin", "libzstd")];
 /// Crates that are no libraries to be used by others.
 const TOOLS: &[&str] = &["xtask", "benches"];
-/// The executor.
-const EXECUTOR: &str = "exec-host";
+/// The executors.
+const EXECUTORS: [&str; 2] = ["exec-host", "exec-nv"];
 /// Targets for which freedom from panics is proved without `--full`: 64 and 32 bits.
 const PROVED: &[&str] = &["x86_64-unknown-none", "thumbv7em-none-eabihf"];
 
@@ -226,13 +226,13 @@ impl Matrix<'_> {
         }
     }
 
-    /// Runs the tests of the lower crates, and of the executor where it can work.
+    /// Runs the tests of the lower crates, and of the executors where they can work.
     fn test(&mut self, target: &Target) {
         let Kind::Tests { runner, executor, .. } = &target.kind else { return };
         let how = runner.as_ref().map_or("this machine", |runner| runner.name);
         let mut crates = self.lower.clone();
-        if *executor && self.packages.iter().any(|package| package.name == EXECUTOR) {
-            crates.push(EXECUTOR);
+        if *executor {
+            crates.extend(EXECUTORS);
         }
         for name in crates {
             let cargo = ready(target).and_then(|toolchain| self.cargo(&toolchain, target));

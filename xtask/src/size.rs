@@ -53,6 +53,8 @@ struct Program {
     features: Option<&'static [&'static str]>,
     /// What it may be: more is a failure. A change that makes it smaller lowers this too.
     ceiling: u64,
+    /// What it is to become.
+    goal: u64,
 }
 
 const KIB: u64 = 1024;
@@ -62,20 +64,22 @@ const ALL: Option<&[&str]> = None;
 /// None: objects of 64 bits, little-endian.
 const LEAST: Option<&[&str]> = Some(&[]);
 
-const LOAD: Program = Program { name: "", call: "", features: LEAST, ceiling: 16 * KIB };
-const LOAD_ALL: Program = Program { features: ALL, ceiling: 33 * KIB, ..LOAD };
+const PARSE: Program =
+    Program { name: "", call: "programs::parse", features: LEAST, ceiling: 4 * KIB, goal: 4 * KIB };
+const LOAD: Program = Program { call: "", ceiling: 20 * KIB, goal: 16 * KIB, ..PARSE };
+const LOAD_ALL: Program = Program { features: ALL, ceiling: 40 * KIB, goal: 32 * KIB, ..LOAD };
 
 #[rustfmt::skip]
 const PROGRAMS: &[Program] = &[
-    Program { name: "parse, `ClassFile`", call: "programs::parse_class", features: ALL,   ceiling: 4 * KIB },
-    Program { name: "parse",              call: "programs::parse",       features: LEAST, ceiling: 4 * KIB },
-    Program { name: "parse, all forms",   call: "programs::parse",       features: ALL,   ceiling: 20 * KIB },
+    Program { name: "parse, `ClassFile`", call: "programs::parse_class", ..PARSE },
+    Program { name: "parse", ..PARSE },
+    Program { name: "parse, all forms", features: ALL, ceiling: 12 * KIB, goal: 8 * KIB, ..PARSE },
     Program { name: "parse, lay out, relocate AArch64", call: "programs::load::<reloc_aarch64::Aarch64>", ..LOAD },
     Program { name: "parse, lay out, relocate x86-64",  call: "programs::load::<reloc_x86::X86_64>",      ..LOAD },
     Program { name: "parse, lay out, relocate i386",    call: "programs::load::<reloc_x86::I386>", features: Some(&["elf32"]), ..LOAD },
-    Program { name: "parse, lay out, relocate AArch64, all forms", call: "programs::load::<reloc_aarch64::Aarch64>", ..LOAD_ALL },
-    Program { name: "parse, lay out, relocate x86-64, all forms",  call: "programs::load::<reloc_x86::X86_64>",      ..LOAD_ALL },
-    Program { name: "parse, lay out, relocate i386, all forms",    call: "programs::load::<reloc_x86::I386>",        ..LOAD_ALL },
+    Program { name: "parse, lay out, relocate AArch64, all", call: "programs::load::<reloc_aarch64::Aarch64>", ..LOAD_ALL },
+    Program { name: "parse, lay out, relocate x86-64, all",  call: "programs::load::<reloc_x86::X86_64>",      ..LOAD_ALL },
+    Program { name: "parse, lay out, relocate i386, all",    call: "programs::load::<reloc_x86::I386>",        ..LOAD_ALL },
 ];
 
 /// The crates that the programs use.
@@ -222,16 +226,16 @@ fn table(rows: &BTreeMap<(usize, String), Vec<Bytes>>) -> Result<String> {
         let Machine { target, level } = machine;
         write!(text, " {target} at {level}: `.text` | compiler's library | `.rodata` |")?;
     }
-    text += " at most |\n|---|";
-    text += &"---:|".repeat(3 * MACHINES.len() + 1);
+    text += " at most | to become |\n|---|";
+    text += &"---:|".repeat(3 * MACHINES.len() + 2);
     for ((_, name), bytes) in rows {
         write!(text, "\n| {name} |")?;
         for Bytes { code, library, data } in bytes {
             write!(text, " {code} | {library} | {data} |")?;
         }
         match PROGRAMS.iter().find(|program| program.name == name) {
-            Some(program) => write!(text, " {} |", program.ceiling)?,
-            None => text += " |",
+            Some(program) => write!(text, " {} | {} |", program.ceiling, program.goal)?,
+            None => text += " | |",
         }
     }
     Ok(text)

@@ -20,9 +20,14 @@ impl Refusal {
     /// Finds the names in the image.
     pub(super) fn new(error: Error, image: &[u8]) -> Self {
         let (mut section, mut symbol) = (None, None);
-        if let (Error::Layout(error), Ok(file)) = (&error, File::parse(image)) {
-            section = name_of_section(&file, error.section);
-            symbol = symbol_in(&error.kind).and_then(|symbol| name_of_symbol(&file, symbol));
+        if let (Error::Layout(at) | Error::Undefined { error: at, .. }, Ok(file)) =
+            (&error, File::parse(image))
+        {
+            section = name_of_section(&file, at.section);
+            // an undefined symbol is named by the error itself
+            if let Error::Layout(at) = &error {
+                symbol = symbol_in(&at.kind).and_then(|symbol| name_of_symbol(&file, symbol));
+            }
         }
         Self { error, section, symbol }
     }

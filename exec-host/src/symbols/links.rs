@@ -1,9 +1,11 @@
 //! What a load has asked for: addresses, what keeps them, and objects that have to join it.
 
 use super::{Found, Keeper, Symbols};
+use crate::processor;
+use crate::threads::exit;
 use elf_core::names::STB_WEAK;
 use elf_core::{File, Name};
-use elf_layout::External;
+use elf_layout::{External, Sort};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -11,6 +13,8 @@ use std::sync::Arc;
 pub(crate) struct Links<'s> {
     symbols: &'s mut dyn Symbols,
     keepers: BTreeMap<usize, Keeper>,
+    /// Address of data that code may have to reach by itself.
+    near: Option<u64>,
     /// Objects given for names since the last [`join`](Self::join).
     given: HashMap<Box<[u8]>, Arc<[u8]>>,
     /// Names that an object was given for.
@@ -19,6 +23,10 @@ pub(crate) struct Links<'s> {
     members: HashSet<usize>,
     /// Names that an object was given for, but nobody insists on.
     weak: HashSet<Box<[u8]>>,
+    /// The load is for this process.
+    is_to_process: bool,
+    /// The load may register what threads are to do when they end.
+    registers: bool,
 }
 
 impl<'s> Links<'s> {
@@ -26,15 +34,44 @@ impl<'s> Links<'s> {
         Self {
             symbols,
             keepers: BTreeMap::new(),
+            near: None,
             given: HashMap::new(),
             joined: HashSet::new(),
             members: HashSet::new(),
             weak: HashSet::new(),
+            is_to_process: false,
+            registers: false,
         }
+    }
+
+    /// The same for a load into this process.
+    pub(crate) fn to_process(symbols: &'s mut dyn Symbols) -> Self {
+        Self { is_to_process: true, ..Self::new(symbols) }
+    }
+
+    /// Whether the load is for this process.
+    pub(crate) const fn are_to_process(&self) -> bool {
+        self.is_to_process
+    }
+
+    /// Whether the load may register what threads are to do when they end.
+    pub(crate) const fn registers(&self) -> bool {
+        self.registers
     }
 
     /// What a layout asks for.
     pub(crate) fn find(&mut self, name: Name<'_>) -> Option<External> {
+        if !self.is_to_process {
+            return self.find_in_source(name);
+        }
+        if let Some(own) = exit::stands_for(name) {
+            self.registers = true;
+            return Some(own);
+        }
+        self.find_in_source(name).or_else(|| processor::find(name))
+    }
+
+    fn find_in_source(&mut self, name: Name<'_>) -> Option<External> {
         let is_weak = self.weak.contains(name.as_bytes());
         let found = if self.joined.contains(name.as_bytes()) {
             // it joined and did not define it
@@ -44,18 +81,22 @@ impl<'s> Links<'s> {
         } else {
             self.symbols.find(name)
         };
-        match found? {
-            Found::At(external) => Some(external),
+        let external = match found? {
+            Found::At(external) => external,
             Found::Kept(external, keeper) => {
                 self.keepers.entry(Arc::as_ptr(&keeper).cast::<()>().addr()).or_insert(keeper);
-                Some(external)
+                external
             }
-            Found::Object(_) if is_weak => None,
+            Found::Object(_) if is_weak => return None,
             Found::Object(bytes) => {
                 self.given.insert(name.as_bytes().into(), bytes);
-                None
+                return None;
             }
+        };
+        if external.sort == Sort::Unknown {
+            self.near.get_or_insert(external.address);
         }
+        Some(external)
     }
 
     /// Adds the objects given for what `files` insist on to `objects`. If it says so, the load has to be laid out again with them,
@@ -82,6 +123,11 @@ impl<'s> Links<'s> {
         }
         self.weak.extend(self.given.drain().map(|(name, _)| name));
         true
+    }
+
+    /// Where data of others are that the load asked for.
+    pub(crate) const fn near(&self) -> Option<u64> {
+        self.near
     }
 
     /// What has to live as long as the load.

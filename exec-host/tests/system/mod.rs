@@ -79,6 +79,13 @@ pub(crate) fn pages() -> (u64, u64) {
     (words.next().unwrap(), words.next().unwrap())
 }
 
+/// Whether this program runs in an emulator, whose own memory and system calls get into the way of some tests.
+pub(crate) fn is_emulated() -> bool {
+    // emulators know the names under which programs usually ask for themselves
+    std::fs::read_link("/proc/thread-self/exe")
+        .is_ok_and(|path| path.to_string_lossy().contains("qemu"))
+}
+
 /// What a compiler of this machine makes of a source, and where both lie; nothing if there is no such compiler.
 pub(crate) fn compile(compiler: &str, options: &[&str], source: &str) -> Option<Compiled> {
     let folder = tempfile::tempdir().unwrap();
@@ -98,7 +105,7 @@ pub(crate) fn compile(compiler: &str, options: &[&str], source: &str) -> Option<
 }
 
 /// The cross compiler where this program runs in an emulator, else the one of this name.
-fn of_this_machine(compiler: &str) -> &str {
+pub(crate) fn of_this_machine(compiler: &str) -> &str {
     let cross = match compiler {
         "cc" | "gcc" => "aarch64-linux-gnu-gcc",
         "c++" | "g++" => "aarch64-linux-gnu-g++",

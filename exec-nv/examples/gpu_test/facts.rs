@@ -1,5 +1,6 @@
 //! What the hardware and the driver do that no document says: what the own loader rests on.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use exec_core::{Device as _, Spec};
@@ -26,36 +27,46 @@ pub(crate) fn device(bench: &Bench) -> Outcome {
 
 /// What the driver says of every kernel beside what nvinfo reads, with both loaders.
 pub(crate) fn attributes(bench: &Bench) -> Outcome {
-    let mut lines = Vec::new();
+    /// Differences that are shown of each sort.
+    const SHOWN: usize = 4;
+    let mut sorts: BTreeMap<_, Vec<String>> = BTreeMap::new();
     let mut count = 0;
     for loader in [Loader::Driver, Loader::Own] {
         let image = bench.load(CUBIN, loader)?;
-        for name in [
-            "vector_add",
-            "reduce",
-            "constant_table",
-            "variables",
-            "function_pointers",
-            "recursion",
-            "says",
-            "dynamic_shared",
-            "cluster_neighbours",
-            "grid_sync",
-            "large_parameters",
-            "literals",
-            "nothing",
-        ] {
+        for name in KERNELS {
             let kernel = bench.device.kernel(&image, name)?;
             for (what, driver, image) in kernel.differences()? {
-                lines.push(format!(
-                    "{name} ({loader:?}): {what} {driver} by the driver, {image} by the image"
-                ));
+                let difference = format!("{name} {driver}, not {image}");
+                sorts.entry((what, format!("{loader:?}"))).or_default().push(difference);
             }
             count += 1;
         }
     }
-    Ok(format!("{count} kernels, {} differences: {}", lines.len(), lines.join("; ")))
+    let of_sort = |((what, loader), all): (&(&str, String), &Vec<String>)| {
+        let shown = all.get(..all.len().min(SHOWN)).unwrap_or_default().join(", ");
+        format!("{what} by the driver ({loader}) differ {} times: {shown}", all.len())
+    };
+    let words: Vec<_> = sorts.iter().map(of_sort).collect();
+    let all: usize = sorts.values().map(Vec::len).sum();
+    Ok(format!("{count} kernels, {all} differences. {}", words.join("; ")))
 }
+
+/// Kernels of the file that every device with clusters can have.
+const KERNELS: [&str; 13] = [
+    "vector_add",
+    "reduce",
+    "constant_table",
+    "variables",
+    "function_pointers",
+    "recursion",
+    "says",
+    "dynamic_shared",
+    "cluster_neighbours",
+    "grid_sync",
+    "large_parameters",
+    "literals",
+    "nothing",
+];
 
 /// Whether code runs that is far from where the driver has its own.
 pub(crate) fn far_code(bench: &Bench) -> Outcome {

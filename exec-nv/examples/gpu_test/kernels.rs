@@ -176,6 +176,7 @@ pub(crate) fn recursion(bench: &Bench, image: &Arc<NvImage>) -> Outcome {
     fn fibonacci(n: i32) -> i32 {
         if n < 2 { n } else { fibonacci(n - 1) + fibonacci(n - 2) }
     }
+    bench.device.set_stack_size(8192)?;
     let out = put(&bench.device, &[0i32; 8])?;
     launch(bench, image, "recursion", &[int(6), Argument::Buffer(&out)], NvLaunch::new(1, 8))?;
     let expected: Vec<i32> = (6..14).map(fibonacci).collect();
@@ -281,6 +282,8 @@ pub(crate) fn recursive(bench: &Bench, image: &Arc<NvImage>) -> Outcome {
     fn depth(n: i32) -> i32 {
         if n <= 0 { 0 } else { 1 + depth(n - 1 - (n & 1)) + depth(n - 3) }
     }
+    // nobody can tell how much it takes
+    bench.device.set_stack_size(8192)?;
     let out = put(&bench.device, &[0i32; 8])?;
     launch(bench, image, "recursive", &[int(3), Argument::Buffer(&out)], NvLaunch::new(1, 8))?;
     let expected: Vec<i32> = (3..11).map(depth).collect();

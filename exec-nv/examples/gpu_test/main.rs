@@ -13,6 +13,7 @@ mod facts;
 mod kernels;
 mod real;
 mod speed;
+mod trampoline;
 
 /// What went wrong, in words.
 type Failure = Box<dyn std::error::Error>;
@@ -87,6 +88,7 @@ const STEPS: &[Step] = &[
     once("memory_kinds",           20, kernels::memory_kinds),
     once("queues",                 20, kernels::queues),
     once("real_library",           60, real::library),
+    once("ptx_trampoline",         30, trampoline::ptx_trampoline),
     once("attributes",             20, facts::attributes),
     once("far_code",               60, facts::far_code),
     once("rewritten_code",         20, facts::rewritten_code),

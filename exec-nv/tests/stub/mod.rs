@@ -43,7 +43,10 @@ pub(crate) fn stub(test: &str) -> Option<Stub> {
     let path = folder.path().join("libcuda.so.1");
     std::fs::write(&path, bytes).unwrap();
     // SAFETY: our own library, which does nothing when it is loaded.
-    let library = unsafe { Library::new(&path) }.unwrap();
+    let Ok(library) = (unsafe { Library::new(&path) }) else {
+        println!("skipped: {test}: needs a C compiler for the machine that runs it");
+        return None;
+    };
     Some(Stub { library, path, _folder: folder })
 }
 

@@ -41,6 +41,9 @@ pub struct Launch {
     /// All blocks run at the same time
     #[arg(long)]
     cooperative: bool,
+    /// Stack of a thread where the kernel does not say how much it takes: with recursion
+    #[arg(long, value_name = "BYTES")]
+    stack: Option<u64>,
     /// Number of the device, as `hoist devices` lists them
     #[arg(long, value_name = "NUMBER", default_value = "0")]
     device: u32,
@@ -102,6 +105,9 @@ impl Launch {
         let mut arguments: Vec<Argument> = parse()?;
         let driver = Arc::new(Driver::open()?);
         let device = NvDevice::open(&driver, self.device, NvOptions::default())?;
+        if let Some(bytes) = self.stack {
+            device.set_stack_size(bytes)?;
+        }
         let image = device.load_with(&bytes, self.loader.loader()).with_context(label)?;
         let kernel = device.kernel(&image, &self.kernel).with_context(label)?;
         let mut times = Vec::new();

@@ -7,7 +7,6 @@ use elf_core::Name;
 use elf_layout::{External, Options, Room};
 
 use crate::arguments::ObjectArguments;
-use crate::input;
 use crate::objects::Objects;
 use crate::with_arch;
 
@@ -52,7 +51,7 @@ impl Layout {
     /// # Errors
     /// If a file cannot be read, or the objects cannot be laid out.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
-        let inputs = input::read_all(&self.objects.objects)?;
+        let inputs = self.objects.read()?;
         let objects = Objects::gather(&inputs, &self.objects.wanted())?;
         let placement = layout(&objects, self.objects.options(None))?;
         if self.json {

@@ -11,7 +11,6 @@ use elf_layout::{External, Options, Room};
 use tempfile::NamedTempFile;
 
 use crate::arguments::{ObjectArguments, definition, number};
-use crate::input;
 use crate::map::Map;
 use crate::objects::Objects;
 use crate::with_arch;
@@ -61,7 +60,8 @@ pub fn link<'a>(
     let mut room = Room::new();
     let mut externals = |name: Name<'_>| Some(External::new(*defined.get(&name)?));
     with_arch!(objects.machine(), A => {
-        let layout = room.plan::<A>(files, options, &mut externals).map_err(|error| objects.explain(error))?;
+        let mut layout = room.plan::<A>(files, options, &mut externals).map_err(|error| objects.explain(error))?;
+        layout.set_thread_area(layout.executable_area());
         let mut bytes = zeros(layout.size())?;
         layout.write_zeroed(&mut bytes, base).map_err(|error| objects.explain(error))?;
         Ok(Image { bytes, map: Map::of(&layout, objects, base) })
@@ -83,7 +83,7 @@ impl Link {
     /// # Errors
     /// If a file cannot be read or written, or the objects cannot be linked for this address.
     pub fn run(&self, _out: &mut dyn Write) -> Result<()> {
-        let inputs = input::read_all(&self.objects.objects)?;
+        let inputs = self.objects.read()?;
         let mut wanted = self.objects.wanted();
         let defined: HashMap<_, _> =
             self.define.iter().map(|(name, at)| (Name::from(name.as_str()), *at)).collect();

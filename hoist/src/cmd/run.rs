@@ -11,7 +11,7 @@ use exec_host::{Error, Host, Module};
 use crate::call::Argument;
 use crate::calling::{Arguments, Calling};
 use crate::explain::section_name;
-use crate::input;
+use crate::input::{self, Input};
 use crate::loading::Loading;
 use crate::objects::Objects;
 use crate::printable::Printable;
@@ -25,6 +25,9 @@ pub struct Run {
     /// which pass pointers.
     #[arg(required = true, num_args = 2.., value_names = ["OBJECT", "FUNCTION", "ARG"], allow_hyphen_values = false)]
     words: Vec<String>,
+    /// Takes every member of the archives, asked for or not
+    #[arg(long)]
+    whole_archive: bool,
     #[command(flatten)]
     calling: Calling,
     #[command(flatten)]
@@ -39,6 +42,8 @@ impl Run {
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let (objects, function, words) = self.split()?;
         let inputs = input::read_all(&objects)?;
+        let whole = |input: Input| input.whole(self.whole_archive);
+        let inputs: Vec<Input> = inputs.into_iter().map(whole).collect();
         let objects = Objects::gather(&inputs, &[function])?;
         let module = self.load(&objects)?;
         let mut arguments = Arguments::parse(words)?;
@@ -94,7 +99,7 @@ fn explain(objects: &Objects<'_>, error: Error) -> anyhow::Error {
         )
     };
     match error {
-        Error::Layout(error) => objects.explain(error),
+        Error::Layout(error) | Error::Undefined { error, .. } => objects.explain(error),
         Error::Elf { object, error } => {
             anyhow::Error::new(error).context(objects.label(object).to_owned())
         }
