@@ -283,6 +283,12 @@ impl<'a> Scan<'a> {
     pub(crate) const fn new(rest: Span<'a>, place: Place<'a>, look: Look) -> Self {
         Self { rest: Some(rest), place, look }
     }
+
+    /// All bytes that will be read, because nothing says what is in them; none where headers lead from one to the next.
+    #[must_use]
+    pub fn searched(&self) -> Option<Span<'a>> {
+        self.rest.filter(|_| matches!(self.look, Look::Anything { .. }))
+    }
 }
 
 impl<'a> Iterator for Scan<'a> {

@@ -1,6 +1,6 @@
 //! All device code of a file, looked for on all cores, in bounded memory.
 
-use fatbin::{Container, Error, Found, Region, Scan, Search, Step, scans};
+use fatbin::{Container, Error, Found, Region, Scan, Search, Span, Step, scans};
 use rayon::prelude::*;
 
 use super::mapped::Mapped;
@@ -43,6 +43,8 @@ fn look<'a, T>(
     scan: Scan<'a>,
     each: impl Fn(Found<'a>) -> T,
 ) -> Vec<Result<T, Error>> {
+    let end = |span: Span<'_>| span.at().saturating_add(span.size());
+    scan.searched().into_iter().for_each(|span| file.will_read(span.at()..end(span)));
     let mut all = Vec::new();
     let mut looked: Option<(u64, u64)> = None;
     for step in scan {
