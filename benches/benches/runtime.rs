@@ -17,8 +17,13 @@ use exec_host::{Module, Process};
 
 const SOURCE: &str = "void nothing(void *a, void *b, void *c, long n) {}";
 
-/// Prints the median of many rounds. A round is short, so that on a busy machine most are not interrupted.
+/// Prints the median of many rounds. A round is short, so that on a busy machine most are not interrupted. With a word on the
+/// command line, only rows that have it.
 fn row(name: &str, mut what: impl FnMut()) {
+    let mut words = std::env::args().skip(1).filter(|word| !word.starts_with("--"));
+    if words.next().is_some_and(|word| !name.contains(&word)) {
+        return;
+    }
     let mut round = |times: u32| {
         let start = Instant::now();
         (0..times).for_each(|_| what());
@@ -124,11 +129,10 @@ fn main() {
                 unsafe { program.call(&[&a, &b, &c], &[Value::I64(4)], Launch::ONCE.waiting()) };
         };
         row("load: bytes to first call", || load(&object, "nothing"));
-        let (large, name) = match std::env::var_os("HOIST_BENCH_LARGE") {
-            Some(path) => (std::fs::read(path).expect("an object"), "f4999"),
-            None => (benches::functions(5000).expect("an object"), "f4999"),
-        };
-        row("large: bytes to first call", || load(&large, name));
+        if let Some(path) = std::env::var_os("HOIST_BENCH_LARGE") {
+            let large = std::fs::read(path).expect("an object");
+            row("large: bytes to first call", || load(&large, "f4999"));
+        }
         let allocator = Arc::clone(device.allocator());
         row("memory: floor, malloc and free", || drop(black_box(Vec::<u8>::with_capacity(4096))));
         row("memory: allocate and release, kept", || {

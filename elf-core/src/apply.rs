@@ -1,7 +1,8 @@
 //! The one verb: value, check, bits.
 
+use crate::bits::{self, Word};
 use crate::record::Record;
-use crate::reloc::{Arch, Bits, Check, Field, Kind, Order, Page, Role, Shape, Stage, Value, find};
+use crate::reloc::{Arch, Check, Kind, Order, Page, Role, Shape, Stage, Value, find};
 use crate::relocations::Relocations;
 use core::fmt;
 
@@ -236,8 +237,22 @@ fn place<const N: usize>(bytes: &mut [u8], offset: u64) -> Option<&mut [u8; N]> 
 }
 
 /// The same for every shape of field, form of addend and formula.
-#[inline(never)]
 fn apply_parts<A: Arch>(
+    kind: &'static Kind,
+    record: &Record,
+    section: &mut SectionMut<'_>,
+    symbols: &impl Resolve,
+) -> Result<(), ApplyError> {
+    if const { bits::is_wide(A::KINDS) } {
+        apply_word::<A, u128>(kind, record, section, symbols)
+    } else {
+        apply_word::<A, u64>(kind, record, section, symbols)
+    }
+}
+
+/// The same for an architecture whose words fit `W`.
+#[inline(never)]
+fn apply_word<A: Arch, W: Word>(
     kind: &'static Kind,
     record: &Record,
     section: &mut SectionMut<'_>,
@@ -255,15 +270,17 @@ fn apply_parts<A: Arch>(
     }
     let address = section.address;
     let size = section.bytes.len() as u64;
-    let outside = fail(ApplyErrorKind::OutsideSection { size });
     let start = usize::try_from(record.offset).ok();
-    let (before, rest) =
-        start.and_then(|start| section.bytes.split_at_mut_checked(start)).ok_or(outside)?;
-    let place = rest.get_mut(..field.bytes).ok_or(outside)?;
+    let halves = start.and_then(|start| section.bytes.split_at_mut_checked(start));
+    let found = halves
+        .and_then(|(before, rest)| rest.get_mut(..field.bytes).map(|place| (&*before, place)));
+    let Some((before, place)) = found else {
+        return Err(fail(ApplyErrorKind::OutsideSection { size }));
+    };
     let big = section.big_endian && field.order == Order::Data;
 
-    let mut word = load(place, big);
-    let addend = record.addend.unwrap_or_else(|| field.addend(word));
+    let mut word = W::load(place, big);
+    let addend = record.addend.unwrap_or_else(|| bits::addend(field, word));
     let formula = match kind.select {
         None => kind.value,
         Some(select) => select(before),
@@ -276,12 +293,12 @@ fn apply_parts<A: Arch>(
                 ask(role, kind, record, addend, address.wrapping_add(record.offset), symbols)?
             }
         };
-        word = bits.put(word, part).map_err(fail)?;
+        word = bits::put(bits, word, part).map_err(fail)?;
     }
     if let Some(encode) = field.encode {
-        word = encode(word as u64, value.cast_signed()).into();
+        word = W::from(encode(word.low(0), value.cast_signed()));
     }
-    store(place, word, big);
+    word.store(place, big);
     Ok(())
 }
 
@@ -345,95 +362,4 @@ fn ask(
 fn fail(record: &Record, kind: Option<&Kind>, error: ApplyErrorKind) -> ApplyError {
     let Record { offset, symbol, r#type, .. } = *record;
     ApplyError { offset, r#type, name: kind.map(|kind| kind.name), symbol, kind: error }
-}
-
-impl Field {
-    /// The addend that the place of a `REL` relocation holds: the field's value, its highest bit the sign.
-    #[must_use]
-    pub fn addend(&self, word: u128) -> i64 {
-        let own = || self.parts.iter().filter(|bits| bits.role.is_none());
-        let value =
-            own().fold(0u64, |value, bits| value | bits.get(word).unbounded_shl(bits.shift));
-        let width = own().map(|bits| bits.shift.saturating_add(bits.width)).max().unwrap_or(0);
-        let unused = 64u32.saturating_sub(width);
-        value.unbounded_shl(unused).cast_signed().unbounded_shr(unused)
-    }
-}
-
-impl Bits {
-    /// These bits of `word`.
-    #[must_use]
-    pub fn get(&self, word: u128) -> u64 {
-        word.unbounded_shr(self.at) as u64 & self.mask()
-    }
-
-    /// `word` with these bits taken from `value`.
-    ///
-    /// # Errors
-    /// [`ApplyErrorKind::Misaligned`] if bits below the shift would be lost that must be 0; [`ApplyErrorKind::Overflow`] if the
-    /// value of a role of its own is too wide.
-    pub fn put(&self, word: u128, value: u64) -> Result<u128, ApplyErrorKind> {
-        let alignment = 1u64.unbounded_shl(self.shift);
-        if self.exact && value & alignment.wrapping_sub(1) != 0 {
-            return Err(ApplyErrorKind::Misaligned { value, alignment });
-        }
-        let part = value.unbounded_shr(self.shift);
-        if self.role.is_some() && part & !self.mask() != 0 {
-            return Err(ApplyErrorKind::Overflow { value, check: Check::Unsigned(self.width) });
-        }
-        let mask = u128::from(self.mask()).unbounded_shl(self.at);
-        Ok(word & !mask | u128::from(part).unbounded_shl(self.at) & mask)
-    }
-
-    /// `width` ones.
-    pub(crate) const fn mask(&self) -> u64 {
-        u64::MAX.unbounded_shr(64u32.saturating_sub(self.width))
-    }
-}
-
-/// The word of 1, 2, 4, 8 or 16 bytes at `place`.
-#[inline]
-fn load(place: &[u8], big_endian: bool) -> u128 {
-    macro_rules! word {
-        ($type:ty, $bytes:expr) => {
-            if big_endian {
-                <$type>::from_be_bytes(*$bytes).into()
-            } else {
-                <$type>::from_le_bytes(*$bytes).into()
-            }
-        };
-    }
-    if let Some(bytes) = place.as_array::<4>() {
-        word!(u32, bytes)
-    } else if let Some(bytes) = place.as_array::<8>() {
-        word!(u64, bytes)
-    } else if let Some(bytes) = place.as_array::<2>() {
-        word!(u16, bytes)
-    } else if let Some(bytes) = place.as_array::<16>() {
-        if big_endian { u128::from_be_bytes(*bytes) } else { u128::from_le_bytes(*bytes) }
-    } else {
-        place.first().copied().unwrap_or(0).into()
-    }
-}
-
-/// Stores the low bytes of `word` at `place`.
-#[inline]
-fn store(place: &mut [u8], word: u128, big_endian: bool) {
-    macro_rules! bytes {
-        ($type:ty) => {{
-            let word = word as $type;
-            if big_endian { word.to_be_bytes() } else { word.to_le_bytes() }
-        }};
-    }
-    if let Some(bytes) = place.as_mut_array::<4>() {
-        *bytes = bytes!(u32);
-    } else if let Some(bytes) = place.as_mut_array::<8>() {
-        *bytes = bytes!(u64);
-    } else if let Some(bytes) = place.as_mut_array::<2>() {
-        *bytes = bytes!(u16);
-    } else if let Some(bytes) = place.as_mut_array::<16>() {
-        *bytes = bytes!(u128);
-    } else if let Some(byte) = place.first_mut() {
-        *byte = word as u8;
-    }
 }

@@ -2,7 +2,7 @@
 
 use crate::class::{Class, Encoding, Row};
 use crate::error::{Error, ErrorKind};
-use crate::file::{data, strings};
+use crate::file::{data, strings, wrong_type};
 use crate::header::{FileHeader, encoding_of};
 use crate::name::StringTable;
 use crate::names::{SHT_DYNSYM, SHT_SYMTAB};
@@ -159,8 +159,7 @@ impl<'a, C: Class> ClassFile<'a, C> {
     #[inline]
     pub fn symbols(&self, section: &SectionHeader) -> Result<&'a [C::Sym], Error> {
         if section.r#type != SHT_SYMTAB && section.r#type != SHT_DYNSYM {
-            let kind = ErrorKind::SectionType { what: "symbol table", found: section.r#type };
-            return Err(Error { at: section.offset, kind });
+            return Err(wrong_type(section, "symbol table"));
         }
         self.rows(section, "symbols")
     }

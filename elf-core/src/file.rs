@@ -224,8 +224,7 @@ impl<'a> File<'a> {
     ) -> Result<SymbolTable<'a>, Error> {
         let section = self.linked_section(index, "sh_link")?;
         if section.r#type != SHT_SYMTAB && section.r#type != SHT_DYNSYM {
-            let kind = ErrorKind::SectionType { what: "symbol table", found: section.r#type };
-            return Err(Error { at: section.offset, kind });
+            return Err(wrong_type(&section, "symbol table"));
         }
         let symbols = Table::of_section(self.bytes, encoding, Place::of(&section))?;
         let names = self.string_table(section.link, "sh_link")?;
@@ -264,10 +263,14 @@ impl<'a> File<'a> {
 
     #[inline]
     fn linked_section(&self, index: u32, what: &'static str) -> Result<SectionHeader, Error> {
-        usize::try_from(index).ok().and_then(|index| self.sections.get(index)).ok_or(Error {
-            at: self.header.section_headers,
-            kind: ErrorKind::NoSection { what, index, count: self.sections.len() as u64 },
-        })
+        let section = usize::try_from(index).ok().and_then(|index| self.sections.get(index));
+        section.ok_or_else(|| self.no_section(index, what))
+    }
+
+    #[cold]
+    const fn no_section(&self, index: u32, what: &'static str) -> Error {
+        let kind = ErrorKind::NoSection { what, index, count: self.sections.len() as u64 };
+        Error { at: self.header.section_headers, kind }
     }
 
     /// Index of the first section of this type.
@@ -297,12 +300,17 @@ impl core::fmt::Debug for File<'_> {
     }
 }
 
+/// A section is not `what` it is to be used as.
+#[cold]
+pub(crate) const fn wrong_type(section: &SectionHeader, what: &'static str) -> Error {
+    Error { at: section.offset, kind: ErrorKind::SectionType { what, found: section.r#type } }
+}
+
 /// The strings in a section that is to be a string table.
 #[inline]
 pub(crate) fn strings(bytes: &[u8], section: SectionHeader) -> Result<StringTable<'_>, Error> {
     if section.r#type != SHT_STRTAB {
-        let kind = ErrorKind::SectionType { what: "string table", found: section.r#type };
-        return Err(Error { at: section.offset, kind });
+        return Err(wrong_type(&section, "string table"));
     }
     Ok(StringTable::new(data(bytes, &section)?, section.offset))
 }

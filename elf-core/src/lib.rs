@@ -65,6 +65,7 @@ mod address;
 mod android;
 mod apply;
 pub mod archive;
+mod bits;
 mod class;
 mod class_file;
 mod crel;

@@ -19,7 +19,7 @@ use crate::table::{Table, TableIter};
 /// The relocations of one section.
 ///
 /// Tables find a record by its index at once. The packed forms go there from the first one: a pass by index over all
-/// of them should [iterate](Self::iter), or take an [`IndexedRelocations`].
+/// of them should [iterate](Self::iter), or take an [`IndexedRelocations`](crate::IndexedRelocations).
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum Relocations<'a> {

@@ -88,7 +88,7 @@ pub(crate) fn scan<A: Arch>(
         };
         let error = |kind| Error { object: number, section: target.target, kind };
         let Some(mut kind) = A::KINDS.first() else { return Ok(()) };
-        let bytes = if bounds.relax {
+        let bytes = if bounds.relaxes() {
             let section = file.section(target.target).and_then(|it| file.section_data(&it));
             section.map_err(Error::elf(number, target.target))?
         } else {
@@ -118,7 +118,7 @@ pub(crate) fn scan<A: Arch>(
             {
                 slot = defining;
             }
-            if matches!(kind.value.of, Role::Got(_)) && bounds.relax {
+            if matches!(kind.value.of, Role::Got(_)) && bounds.relaxes() {
                 let next = relax::next_record(&target.records, at);
                 let site = Site { bytes, record: &record, next: next.as_ref() };
                 if let Some(rewrite) = bounds.rewrite::<A>(&kind.value, slot, &site, None) {

@@ -2,6 +2,8 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::options::{Mode, Options};
+#[cfg(target_pointer_width = "64")]
+use core::marker::PhantomData;
 use elf_core::names::{SHT_NOBITS, SHT_NULL};
 use elf_core::{SectionFlags, SectionHeader, SegmentFlags};
 
@@ -101,16 +103,49 @@ pub(crate) fn align_up(value: u64, alignment: u64) -> Option<u64> {
 }
 
 /// The addresses at which the groups start.
+#[cfg(target_pointer_width = "64")]
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bases([u64; GROUPS.next_power_of_two()]);
+pub(crate) struct Bases<'l>([u64; GROUPS.next_power_of_two()], PhantomData<&'l Spans>);
 
-impl Bases {
+#[cfg(target_pointer_width = "64")]
+impl<'l> Bases<'l> {
+    /// For an image at `base`.
+    pub(crate) fn new(spans: &'l Spans, base: u64) -> Self {
+        let mut bases = [0; GROUPS.next_power_of_two()];
+        for (start, span) in bases.iter_mut().zip(&spans.groups).skip(Group::Fixed as usize) {
+            *start = base.wrapping_add(span.offset);
+        }
+        Self(bases, PhantomData)
+    }
+
     /// The address of the group's first byte; 0 for [`Group::Absolute`].
     #[inline]
     pub(crate) fn of(&self, group: Group) -> u64 {
         // the mask changes nothing and tells the compiler so
         let index = group as usize & (GROUPS.next_power_of_two() - 1);
         self.0.get(index).copied().unwrap_or(0)
+    }
+}
+
+/// The same on machines of 32 bits, where code is scarcer than time: added up when asked.
+#[cfg(not(target_pointer_width = "64"))]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bases<'l>(&'l Spans, u64);
+
+#[cfg(not(target_pointer_width = "64"))]
+impl<'l> Bases<'l> {
+    /// For an image at `base`.
+    pub(crate) const fn new(spans: &'l Spans, base: u64) -> Self {
+        Self(spans, base)
+    }
+
+    /// The address of the group's first byte; 0 for [`Group::Absolute`].
+    #[inline(never)]
+    pub(crate) fn of(&self, group: Group) -> u64 {
+        match group {
+            Group::Absolute => 0,
+            group => self.1.wrapping_add(self.0.group(group).offset),
+        }
     }
 }
 
@@ -137,15 +172,6 @@ impl Spans {
             size: 0,
             alignment: 1,
         }
-    }
-
-    /// Where the groups start, for an image at `base`.
-    pub(crate) fn bases(&self, base: u64) -> Bases {
-        let mut bases = [0; GROUPS.next_power_of_two()];
-        for (start, span) in bases.iter_mut().zip(&self.groups).skip(Group::Fixed as usize) {
-            *start = base.wrapping_add(span.offset);
-        }
-        Bases(bases)
     }
 
     /// The span of a group.

@@ -9,7 +9,7 @@ use elf_core::{Arch, Reach, Record, Relocations, Rewrite, Role, Site, Slot, Valu
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Bounds {
     /// Instructions are relaxed at all.
-    pub(crate) relax: bool,
+    relax: bool,
     /// All distances in the image fit 32 bits, with their sign and 4 KiB more.
     near: bool,
     /// The whole image is below 2 GiB.
@@ -24,6 +24,9 @@ impl Bounds {
         symbols: usize,
         common: u64,
     ) -> Self {
+        if !cfg!(feature = "relax") {
+            return Self::default();
+        }
         if A::ADDRESS_SIZE == 4 {
             return Self { relax: options.relax, near: true, low: true };
         }
@@ -34,6 +37,12 @@ impl Bounds {
             near: most < LIMIT,
             low: options.base.is_some_and(|base| base.saturating_add(most) < LIMIT),
         }
+    }
+
+    /// Whether instructions are relaxed at all.
+    #[inline]
+    pub(crate) const fn relaxes(&self) -> bool {
+        cfg!(feature = "relax") && self.relax
     }
 
     /// What is known of a symbol that has an address of its own; `None` of others, and of those of the caller's.
@@ -58,7 +67,7 @@ impl Bounds {
         site: &Site<'_>,
         distance: Option<i64>,
     ) -> Option<Rewrite> {
-        if !self.relax || formula.of != Role::Got(Slot::Address) {
+        if !self.relaxes() || formula.of != Role::Got(Slot::Address) {
             return None;
         }
         A::relax(site, Reach { distance, ..self.reach(slot)? })

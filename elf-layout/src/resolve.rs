@@ -12,7 +12,7 @@ pub(crate) struct Symbols<'l, 'a, 's, A> {
     pub(crate) slots: &'s [SymbolSlot],
     pub(crate) object: usize,
     pub(crate) base: u64,
-    bases: Bases,
+    bases: Bases<'l>,
 }
 
 impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
@@ -24,7 +24,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
         base: u64,
     ) -> Self {
         let slots = layout.symbols.get(ids).unwrap_or_default();
-        Self { layout, slots, object, base, bases: layout.spans.bases(base) }
+        Self { layout, slots, object, base, bases: Bases::new(&layout.spans, base) }
     }
 
     /// S, the symbol's own address.

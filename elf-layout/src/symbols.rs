@@ -192,7 +192,7 @@ pub(crate) fn ask(
         let slots = symbols.get_mut(object.first_symbol..).unwrap_or_default();
         for (index, slot) in (0..u32::MAX).zip(slots).take(object.symbol_count) {
             let id = object.first_symbol.saturating_add(index as usize);
-            if slot.state == SymbolState::Common {
+            if cfg!(feature = "relax") && slot.state == SymbolState::Common {
                 let room = slot.value.saturating_add(slot.traits.alignment());
                 common = common.saturating_add(room);
             }

@@ -120,7 +120,7 @@ impl<A: Arch> Layout<'_, '_, A> {
         section: &mut SectionMut<'_>,
         symbols: &Symbols<'_, '_, '_, A>,
     ) -> Result<(), ApplyError> {
-        if !self.found.bounds.relax {
+        if !self.found.bounds.relaxes() {
             return apply_all::<A>(*records, section, symbols);
         }
         let Some(mut kind) = A::KINDS.first() else { return Ok(()) };

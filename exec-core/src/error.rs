@@ -106,8 +106,6 @@ pub enum Error {
     },
     /// The device does not answer any more, or says that something is wrong with it.
     Device(Cause),
-    /// The queue ended before this was done.
-    QueueClosed,
 }
 
 /// What stops a function.
@@ -171,7 +169,6 @@ impl fmt::Display for Error {
                 }
             }
             Self::Device(cause) => write!(f, "the device has failed: {cause}"),
-            Self::QueueClosed => write!(f, "the queue was closed"),
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use exec_core::{Cache as _, CacheError, DiskCache, Identity, Key, Lookup, Mode};
 use tempfile::TempDir;
@@ -21,12 +21,31 @@ fn content(number: u64) -> Vec<u8> {
     vec![number as u8; 100 + (number as usize * 997) % 20_000]
 }
 
-/// Runs one of the ignored tests below in a process of its own.
-fn start(test: &str, folder: &Path, shell: &str) -> Child {
-    let script = format!("{shell} exec \"$0\" --exact {test} --ignored --nocapture");
-    let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(script).arg(std::env::current_exe().unwrap()).env(FOLDER, folder);
+/// Runs one of the ignored tests below in a process of its own, after what a shell does first.
+fn start(test: &str, folder: &Path, shell: &[&str], first: &str) -> Child {
+    let script = format!("{first} exec \"$0\" --exact {test} --ignored --nocapture");
+    let mut words = shell.iter().chain(&["/bin/sh", "-c"]);
+    let mut command = Command::new(words.next().unwrap());
+    command.args(words).arg(script).arg(std::env::current_exe().unwrap()).env(FOLDER, folder);
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// What a test ends with that has come to its end.
+const DONE: i32 = 42;
+
+/// Runs a test that ends so, on a disk of its own that `mount` puts at the folder. Nothing if this system does not let us.
+fn on_a_disk(test: &str, folder: &Path, mount: &str) -> Option<()> {
+    const ALONE: [&str; 2] = ["unshare", "-rm"];
+    let script = format!("cd / && {mount}");
+    let mut tried = Command::new("unshare");
+    tried.args(["-rm", "/bin/sh", "-c", &script]).env(FOLDER, folder).stderr(Stdio::null());
+    if !tried.status().is_ok_and(|status| status.success()) {
+        println!("skipped: {test}: needs unshare and mount");
+        return None;
+    }
+    let status = start(test, folder, &ALONE, &format!("{script} &&")).wait().unwrap();
+    assert_eq!(status.code(), Some(DONE), "{test}");
+    Some(())
 }
 
 fn folder() -> Option<PathBuf> {
@@ -42,7 +61,10 @@ fn worker() {
         let number = (round * 13 + u64::from(std::process::id()) * 7) % 100;
         match cache.get(&key(number)).unwrap() {
             Lookup::Hit(image) if image == content(number) => {}
-            Lookup::Miss => cache.put(&key(number), &content(number)).unwrap(),
+            Lookup::Miss => {
+                cache.put(&key(number), &content(number)).unwrap();
+                std::fs::write(working(&folder, std::process::id()), "").unwrap();
+            }
             _ => {
                 std::fs::write(folder.join("wrong"), number.to_string()).unwrap();
                 panic!("wrong image");
@@ -51,13 +73,26 @@ fn worker() {
     }
 }
 
+/// A file that a worker makes when it has put something into the cache.
+fn working(folder: &Path, process: u32) -> PathBuf {
+    folder.join(format!("working-{process}"))
+}
+
 #[test]
 fn killed_at_any_moment() {
     let folder = TempDir::new().unwrap();
     let mut images = 0;
     for round in 0..40u64 {
-        let mut workers: Vec<Child> = (0..2).map(|_| start("worker", folder.path(), "")).collect();
-        std::thread::sleep(Duration::from_micros(20_000 + round * 7_919 % 60_000));
+        let mut workers: Vec<Child> =
+            (0..2).map(|_| start("worker", folder.path(), &[], "")).collect();
+        // half of them while they work, half of them at any time before
+        let start = Instant::now();
+        let works = |worker: &Child| working(folder.path(), worker.id()).exists();
+        while round % 2 == 0 && !workers.iter().any(works) {
+            assert!(start.elapsed() < Duration::from_secs(60), "the workers do nothing");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_micros(round * 7_919 % 60_000));
         for worker in &mut workers {
             worker.kill().unwrap();
         }
@@ -95,17 +130,66 @@ fn on_a_small_disk() {
     assert!(full);
     // what was there before is still there
     assert_eq!(cache.get(&key(0)).unwrap(), Lookup::Hit(content(0)));
-    std::fs::write(folder.join("done"), "").unwrap();
+    let verified = cache.verify().unwrap();
+    assert!(verified.is_sound && verified.damaged == 0 && verified.good > 3, "{verified:?}");
+    // and for who comes later, unless there is no room to open it
+    match DiskCache::open(&folder, Mode::ReadWrite, 1 << 30) {
+        Ok(later) => assert_eq!(later.get(&key(0)).unwrap(), Lookup::Hit(content(0))),
+        Err(error) => assert!(matches!(error, CacheError::Open(_)), "{error}"),
+    }
+    std::process::exit(DONE);
 }
 
 #[test]
 fn a_full_disk_is_an_error_and_loses_nothing() {
     let folder = TempDir::new().unwrap();
     // files of at most 256 KiB, and an error in place of a signal
-    let status =
-        start("on_a_small_disk", folder.path(), "trap '' XFSZ; ulimit -f 512;").wait().unwrap();
-    assert!(status.success() && folder.path().join("done").exists(), "{status}");
+    let limits = "trap '' XFSZ; ulimit -f 512;";
+    let status = start("on_a_small_disk", folder.path(), &[], limits).wait().unwrap();
+    assert_eq!(status.code(), Some(DONE));
     let cache = DiskCache::open(folder.path(), Mode::ReadWrite, 1 << 30).unwrap();
     let verified = cache.verify().unwrap();
     assert!(verified.is_sound && verified.damaged == 0 && verified.good > 3, "{verified:?}");
+    on_a_disk(
+        "on_a_small_disk",
+        folder.path(),
+        &format!("mount -t tmpfs -o size=400k none \"${FOLDER}\""),
+    );
+}
+
+#[test]
+#[ignore = "needs to be started by another test"]
+fn on_a_read_only_disk() {
+    let Some(folder) = folder() else { return };
+    for mode in [Mode::ReadOnly, Mode::Required] {
+        let cache = DiskCache::open(&folder, mode, LIMIT).unwrap();
+        assert_eq!(cache.get(&key(1)).unwrap(), Lookup::Hit(content(1)));
+        assert_eq!(cache.get(&key(2)).unwrap(), Lookup::Miss);
+        assert!(matches!(cache.put(&key(2), b"2"), Err(CacheError::ReadOnly)));
+        assert!(cache.verify().unwrap().is_sound);
+    }
+    // who wants to write is told at once
+    let error = DiskCache::open(&folder, Mode::ReadWrite, LIMIT).unwrap_err();
+    assert!(matches!(error, CacheError::Open(_)), "{error}");
+    let missing = folder.join("none");
+    assert!(matches!(DiskCache::open(&missing, Mode::ReadWrite, LIMIT), Err(CacheError::Open(_))));
+    assert_eq!(
+        DiskCache::open(&missing, Mode::ReadOnly, LIMIT).unwrap().get(&key(1)).unwrap(),
+        Lookup::Miss
+    );
+    std::process::exit(DONE);
+}
+
+#[test]
+fn a_read_only_disk_is_read_and_writing_is_an_error() {
+    let folder = TempDir::new().unwrap();
+    let cache = DiskCache::open(folder.path(), Mode::ReadWrite, LIMIT).unwrap();
+    cache.put(&key(1), &content(1)).unwrap();
+    drop(cache);
+    let mount = format!(
+        "mount --bind \"${FOLDER}\" \"${FOLDER}\" && mount -o remount,ro,bind \"${FOLDER}\""
+    );
+    on_a_disk("on_a_read_only_disk", folder.path(), &mount);
+    let cache = DiskCache::open(folder.path(), Mode::Required, LIMIT).unwrap();
+    assert_eq!(cache.get(&key(1)).unwrap(), Lookup::Hit(content(1)));
 }

@@ -18,8 +18,8 @@ use exec_core::{
     View,
 };
 
-use crate::Process;
 use crate::guard;
+use crate::{Loader, Process};
 
 mod allocator;
 mod call;
@@ -28,12 +28,14 @@ mod grid;
 mod image;
 mod program;
 mod queue;
+mod refusal;
 
 pub use allocator::{HostAllocator, HostMemory};
 pub use event::Event;
 pub use image::HostImage;
 pub use program::HostProgram;
 use queue::Queue;
+use refusal::Refusal;
 
 /// How a [`HostDevice`] is to be.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +71,7 @@ struct Shared {
     // first, so that nothing runs any more when the rest goes
     queue: Queue,
     allocator: Arc<LruAllocator<HostAllocator>>,
+    loader: Loader,
     process: Arc<Mutex<Process>>,
     is_guarded: bool,
 }
@@ -79,6 +82,14 @@ impl HostDevice {
     /// # Errors
     /// [`Error::Device`] if there are no threads to be had, or the guard cannot be installed.
     pub fn new(options: HostOptions) -> Result<Self, Error> {
+        Self::with_loader(options, Loader::new().reuse_memory(true))
+    }
+
+    /// A device whose images are loaded in this way.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_loader(options: HostOptions, loader: Loader) -> Result<Self, Error> {
         let fail = |error: io::Error| Error::Device(Arc::new(error));
         if options.guard {
             guard::install().map_err(fail)?;
@@ -90,6 +101,7 @@ impl HostDevice {
         Ok(Self(Arc::new(Shared {
             queue: Queue::new(helpers).map_err(fail)?,
             allocator: Arc::new(LruAllocator::new(allocator, options.keep)),
+            loader,
             process: Arc::new(Mutex::new(Process::new())),
             is_guarded: options.guard,
         })))
@@ -179,8 +191,8 @@ impl Device for HostDevice {
 
     fn load(&self, image: &[u8]) -> Result<Arc<HostImage>, Error> {
         self.0.queue.sticky().check()?;
-        let image = HostImage::load(image, &self.0.process);
-        image.map(Arc::new).map_err(|error| Error::Load(Arc::new(error)))
+        let loaded = HostImage::load(image, &self.0.loader, &self.0.process);
+        loaded.map(Arc::new).map_err(|error| Error::Load(Arc::new(Refusal::new(error, image))))
     }
 
     fn program(

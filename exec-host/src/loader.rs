@@ -4,7 +4,7 @@ use crate::Host;
 use crate::error::Error;
 use crate::image::{Image, Room};
 use crate::initialize::Calls;
-use crate::memory::{HUGE_PAGE, Mapping, Wish};
+use crate::memory::{HUGE_PAGE, Mapping, Spare, Wish};
 use crate::module::{Module, Parts};
 use crate::observer::{Loaded, Observer};
 use crate::symbols::{Links, Symbols};
@@ -33,6 +33,7 @@ pub struct Loader {
     is_dual: bool,
     is_huge: bool,
     relaxes: bool,
+    spare: Option<Arc<Spare>>,
 }
 
 impl Default for Loader {
@@ -48,7 +49,7 @@ impl Loader {
     /// Loads as [`Module::load`] does.
     #[must_use]
     pub const fn new() -> Self {
-        Self { observers: Vec::new(), is_dual: false, is_huge: false, relaxes: true }
+        Self { observers: Vec::new(), is_dual: false, is_huge: false, relaxes: true, spare: None }
     }
 
     /// Has every load and unload told to `observer`: a debugger, a profiler. Those that were added first are told first.
@@ -80,6 +81,15 @@ impl Loader {
     #[must_use]
     pub const fn relax(mut self, is_wanted: bool) -> Self {
         self.relaxes = is_wanted;
+        self
+    }
+
+    /// Whether memory of small modules that are gone, at most 1 MiB of it, stays for those that come from this loader or a clone of
+    /// it. Mapping and unmapping are most of what such a load costs. In between it is writable and not executable: nothing is
+    /// ever both.
+    #[must_use]
+    pub fn reuse_memory(mut self, is_wanted: bool) -> Self {
+        self.spare = is_wanted.then(Arc::default);
         self
     }
 
@@ -209,6 +219,7 @@ impl Loader {
             limit: layout.limit(),
             is_dual: self.is_dual,
             is_huge: layout.alignment() >= HUGE_PAGE as u64 && self.is_huge,
+            spare: self.spare.as_ref(),
         })?;
         let base = memory.address();
         layout.write_zeroed(memory.bytes_mut(), base).map_err(Error::Layout)?;

@@ -2,6 +2,7 @@
 
 mod dual;
 mod huge;
+mod spare;
 
 use crate::error::Error;
 use core::ffi::c_void;
@@ -12,8 +13,10 @@ use elf_layout::Segment;
 use rustix::mm::{
     Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,
 };
+use std::sync::Arc;
 
 pub(crate) use huge::{HUGE_PAGE, bytes_in_huge_pages};
+pub(crate) use spare::Spare;
 
 /// Zeroed pages of this process, given back on drop.
 #[derive(Debug)]
@@ -24,6 +27,8 @@ pub(crate) struct Mapping {
     page: usize,
     /// Where the pages are written, if that is elsewhere.
     alias: Option<Alias>,
+    /// Where they go, if not back to the system.
+    spare: Option<Arc<Spare>>,
 }
 
 // SAFETY: the mapping is owned memory: nothing in it belongs to a thread.
@@ -33,7 +38,7 @@ unsafe impl Sync for Mapping {}
 
 /// What is asked of memory.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wish {
+pub(crate) struct Wish<'a> {
     /// Bytes.
     pub(crate) size: u64,
     /// Multiple that the address shall be of, a power of two.
@@ -44,6 +49,8 @@ pub(crate) struct Wish {
     pub(crate) is_dual: bool,
     /// On huge pages, where there are any.
     pub(crate) is_huge: bool,
+    /// From there, and back to there, if it is nothing special.
+    pub(crate) spare: Option<&'a Arc<Spare>>,
 }
 
 /// `MAP_32BIT` of Linux on x86-64: an address below 2 GiB.
@@ -53,7 +60,7 @@ const LOW: u64 = 1 << 31;
 
 impl Mapping {
     /// Memory as wished for, or at least of the size, alignment and limit, still to be written.
-    pub(crate) fn new(wish: &Wish) -> Result<Self, Error> {
+    pub(crate) fn new(wish: &Wish<'_>) -> Result<Self, Error> {
         let page = if wish.is_huge { HUGE_PAGE } else { rustix::param::page_size() };
         let too_large = || Error::OutOfMemory { size: wish.size };
         let number = |number: u64| usize::try_from(number).map_err(|_| too_large());
@@ -79,14 +86,19 @@ impl Mapping {
                 )
             };
             if let Ok(start) = pool {
-                let mapping = Self { start: start.cast(), size, page, alias: None };
+                let mapping = Self { start: start.cast(), size, page, alias: None, spare: None };
                 if mapping.start.addr().is_multiple_of(alignment) {
                     return Ok(mapping);
                 }
             }
         }
+        let plain = wish.limit.is_none() && !wish.is_huge && alignment == page;
+        let spare = wish.spare.filter(|_| plain).cloned();
+        if let Some(start) = spare.as_ref().and_then(|spare| spare.take(size)) {
+            return Ok(Self { start, size, page, alias: None, spare });
+        }
         let mut mapping = Self::reserve(size, alignment, wish.limit, writable)?;
-        mapping.page = page;
+        (mapping.page, mapping.spare) = (page, spare);
         if wish.is_huge {
             // SAFETY: the pages are ours; the advice changes no content. Without huge pages it is refused, and that is fine.
             let _ = unsafe { madvise(mapping.start.cast(), size, Advice::LinuxHugepage) };
@@ -114,7 +126,8 @@ impl Mapping {
             Some(limit) => Error::NoLowMemory { size: size as u64, limit: limit.min(LOW) },
             None => Error::Map { size: size as u64, cause },
         })?;
-        let mut mapping = Self { start: start.cast(), size: reserved, page, alias: None };
+        let mut mapping =
+            Self { start: start.cast(), size: reserved, page, alias: None, spare: None };
         if slack > 0 {
             mapping.trim(size, alignment);
         }
@@ -216,7 +229,11 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the pages are ours, and functions that are given out do not outlive us.
-        let _ = unsafe { munmap(self.start.cast(), self.size) };
+        match self.spare.take() {
+            // SAFETY: the pages are ours, and functions that are given out do not outlive us.
+            Some(spare) => unsafe { spare.give(self.start, self.size) },
+            // SAFETY: as above.
+            None => drop(unsafe { munmap(self.start.cast(), self.size) }),
+        }
     }
 }

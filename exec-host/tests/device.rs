@@ -197,6 +197,10 @@ fn wrong_arguments_do_not_run() {
         assert!(matches!(missing, Err(Error::NoFunction { name: found, .. }) if found == name));
     }
     assert!(matches!(device.load(b"no object"), Err(Error::Load(_))));
+    let missing = "void nowhere_to_be_found(void); void f(void) { nowhere_to_be_found(); }";
+    let missing = GccCompiler::find(&NoCache).unwrap().compile(missing).unwrap();
+    let refused = device.load(&missing).unwrap_err().to_string();
+    assert!(refused.ends_with("(section .text, symbol nowhere_to_be_found)"), "{refused}");
     // and nothing sticks
     device.synchronize().unwrap();
     assert_eq!(device.allocator().figures().used, 256 * 2);
@@ -287,6 +291,36 @@ fn dropping_a_device_runs_what_is_queued() {
     assert!(event.is_done() && event.wait().is_ok());
     assert_eq!(place.host().unwrap()[0], 1);
     opener.join().unwrap();
+}
+
+#[test]
+fn events_are_waited_for_while_their_device_goes() {
+    let Ok(compiler) = GccCompiler::find(&NoCache) else {
+        return println!("skipped: events_are_waited_for_while_their_device_goes: needs gcc");
+    };
+    let object = compiler.compile(SOURCE).unwrap();
+    for round in 0..50 {
+        let device = HostDevice::new(HostOptions::default()).unwrap();
+        let next = device.program(&device.load(&object).unwrap(), "next", None).unwrap();
+        let place = device.buffer(8, Spec::new().zeroed()).unwrap();
+        let submit = |_| {
+            // SAFETY: one buffer of 8 bytes.
+            unsafe { next.submit(&[&place], &[], Launch::ONCE) }.unwrap()
+        };
+        let events: Vec<_> = (0..20).map(submit).collect();
+        std::thread::scope(|threads| {
+            for events in events.rchunks(7) {
+                threads.spawn(|| assert!(events.iter().all(|event| event.wait().is_ok())));
+            }
+            if round % 2 == 0 {
+                device.synchronize().unwrap();
+            }
+            drop((device, next));
+        });
+        let mut result = [0; 8];
+        place.copy_out(0, &mut result).unwrap();
+        assert_eq!(i64::from_ne_bytes(result), (3i64.pow(20) - 1) / 2);
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ mod system;
 
 use exec_host::observer::{GdbInterface, PerfMap};
 use exec_host::{Error, Loader, Process};
-use system::{ARCH, OTHER, extent, fixture, load, mapped, maps, objects, pages};
+use system::{ARCH, OTHER, compile, extent, fixture, load, mapped, maps, objects, pages};
 
 #[test]
 fn memory_is_protected_and_given_back() {
@@ -20,6 +20,7 @@ fn memory_is_protected_and_given_back() {
     nothing_stays_after_an_error();
     ten_thousand_times();
     with_every_option();
+    reused();
     #[cfg(target_arch = "x86_64")]
     low_addresses();
 }
@@ -127,6 +128,41 @@ fn with_every_option() {
     assert!(after.0 <= before.0 + 64, "{} pages of address space became {}", before.0, after.0);
     assert!(after.1 <= before.1 + 64, "{} pages of memory became {}", before.1, after.1);
     assert!(maps().len() <= count + 2);
+}
+
+/// With `reuse_memory`, what is gone makes room for what comes: zeros again, and not executable in between.
+fn reused() {
+    let source = "static long count; static char room[9000]; char *all(void) { return room; }
+        long next(void) { return room[8999] + ++count + room[count = 1 + count]++; }";
+    let Some(compiled) = compile("cc", &["-O2", "-fPIC"], source) else {
+        return println!("skipped: reused: needs cc");
+    };
+    let loader = Loader::new().reuse_memory(true);
+    let load = |bytes: &[u8]| loader.load([bytes.to_vec()], Process::new());
+    let is_code = |range| mapped(range).iter().any(|map| map.permissions.contains('x'));
+    let first = load(&compiled.bytes).unwrap();
+    let range = extent(&first);
+    for module in [Some(first), None, None] {
+        let module = module.unwrap_or_else(|| load(&compiled.bytes).unwrap());
+        assert_eq!(extent(&module), range);
+        assert!(is_code(&range));
+        // SAFETY: `long next(void)`, as above.
+        let next = unsafe { module.get::<unsafe extern "C" fn() -> i64>("next") }.unwrap();
+        // SAFETY: as above.
+        assert_eq!(unsafe { [next(), next()] }, [1, 3]);
+        // two at once are apart
+        assert_ne!(extent(&load(&compiled.bytes).unwrap()).start, range.start);
+        drop(module);
+        assert!(!is_code(&range) && !mapped(&range).is_empty());
+    }
+    // not more than so much stays
+    let before = pages().0;
+    let all: Vec<_> = objects().iter().filter_map(|(_, bytes)| load(bytes).ok()).collect();
+    assert!(all.len() > 20);
+    drop(all);
+    assert!(pages().0 <= before + 16 * 16, "{before} pages became {}", pages().0);
+    drop(loader);
+    assert!(mapped(&range).is_empty());
 }
 
 /// Code that is compiled without `-fPIC` is below 2 GiB, several times at once.

@@ -3,10 +3,10 @@
 use core::ffi::c_int;
 use core::fmt;
 use core::ptr;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use cudarc::driver::sys::{CUcontext, CUdevice};
+use cudarc::driver::sys::{CUcontext, CUctx_st, CUdevice};
 use exec_core::{DeviceId, Sticky};
 
 use crate::driver::Driver;
@@ -22,7 +22,7 @@ const PEER_ACCESS_ALREADY_ENABLED: u32 = 704;
 pub(crate) struct Context {
     driver: Arc<Driver>,
     device: CUdevice,
-    handle: CUcontext,
+    handle: AtomicPtr<CUctx_st>,
     id: DeviceId,
     sticky: Sticky,
     /// How often it was reset: handles from before are gone.
@@ -55,7 +55,7 @@ impl Context {
         let context = Arc::new(Self {
             driver: Arc::clone(driver),
             device,
-            handle,
+            handle: AtomicPtr::new(handle),
             id: DeviceId::unique(),
             sticky: Sticky::new(),
             generation: AtomicU64::new(0),
@@ -75,7 +75,7 @@ impl Context {
     /// Makes the context this thread's.
     pub(crate) fn enter(&self) -> Result<&Driver, Error> {
         // SAFETY: the context is retained as long as this lives.
-        unsafe { self.driver.cuCtxSetCurrent(self.handle)? };
+        unsafe { self.driver.cuCtxSetCurrent(self.handle())? };
         Ok(&self.driver)
     }
 
@@ -116,11 +116,23 @@ impl Context {
     pub(crate) fn reset(&self) -> Option<exec_core::Error> {
         let error = self.sticky.take()?;
         self.generation.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: what was made in the context is not used again: its generation is over.
-        if let Err(failed) = unsafe { self.driver.cuDevicePrimaryCtxReset_v2(self.device) } {
+        if let Err(failed) = self.renew() {
             self.sticky.set(exec_core::Error::Device(Arc::new(failed)));
         }
         Some(error)
+    }
+
+    /// The context anew, retained once as before.
+    fn renew(&self) -> Result<(), Error> {
+        let mut handle = ptr::null_mut();
+        // SAFETY: what was made in the context is not used again: its generation is over. The place is ours.
+        unsafe {
+            self.driver.cuDevicePrimaryCtxReset_v2(self.device)?;
+            self.driver.cuDevicePrimaryCtxRetain(&raw mut handle, self.device)?;
+            self.driver.cuDevicePrimaryCtxRelease_v2(self.device)?;
+        }
+        self.handle.store(handle, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Makes memory of `peer` usable here.
@@ -136,7 +148,7 @@ impl Context {
                 if can == 0 {
                     return Err(Error::NoPeerAccess);
                 }
-                match driver.cuCtxEnablePeerAccess(peer.handle, 0) {
+                match driver.cuCtxEnablePeerAccess(peer.handle(), 0) {
                     Err(Error::Driver { code: PEER_ACCESS_ALREADY_ENABLED, .. }) => Ok(()),
                     outcome => outcome,
                 }
@@ -156,8 +168,8 @@ impl Context {
         self.device
     }
 
-    pub(crate) const fn handle(&self) -> CUcontext {
-        self.handle
+    pub(crate) fn handle(&self) -> CUcontext {
+        self.handle.load(Ordering::Relaxed)
     }
 
     pub(crate) const fn id(&self) -> DeviceId {

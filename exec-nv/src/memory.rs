@@ -74,13 +74,14 @@ impl NvAllocator {
     fn take(&self, size: u64, kind: MemoryKind, spec: Spec) -> Result<(u64, *mut u8), Error> {
         let bytes = usize::try_from(size).map_err(|_| Error::OutOfMemory { size })?;
         let (mut address, mut host) = (0, ptr::null_mut::<c_void>());
+        let stream = self.stream.handle()?;
         let outcome = self.context.run(|driver| {
             // SAFETY: the places are ours.
             unsafe {
                 match kind {
                     MemoryKind::Device => driver.cuMemAlloc_v2(&raw mut address, bytes)?,
                     MemoryKind::StreamOrdered => {
-                        driver.cuMemAllocAsync(&raw mut address, bytes, self.stream.handle())?;
+                        driver.cuMemAllocAsync(&raw mut address, bytes, stream)?;
                     }
                     MemoryKind::Managed => {
                         driver.cuMemAllocManaged(&raw mut address, bytes, ATTACH_GLOBAL)?;
@@ -171,7 +172,7 @@ impl Allocator for NvAllocator {
                 match kind {
                     MemoryKind::Device | MemoryKind::Managed => driver.cuMemFree_v2(memory.address),
                     MemoryKind::StreamOrdered => {
-                        driver.cuMemFreeAsync(memory.address, self.stream.handle())
+                        driver.cuMemFreeAsync(memory.address, self.stream.handle()?)
                     }
                     MemoryKind::Pinned => driver.cuMemFreeHost(memory.host.cast()),
                 }

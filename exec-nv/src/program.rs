@@ -165,7 +165,7 @@ impl NvProgram {
         launch: &NvLaunch,
     ) -> Result<(), Error> {
         let driver = queue.stream().context().enter()?;
-        let (function, stream) = (self.function.handle(), queue.stream().handle());
+        let (function, stream) = (self.function.handle(), queue.stream().handle()?);
         let ([grid_x, grid_y, grid_z], [x, y, z]) = (launch.grid, launch.block);
         let none = ptr::null_mut();
         if !launch.cooperative && launch.cluster.is_none() {

@@ -2,17 +2,23 @@
 
 use core::ptr;
 use core::time::Duration;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::driver::sys::{CUevent, CUstream};
 
 use crate::context::Context;
 use crate::error::Error;
 
-/// A stream: what is put into it runs in its order.
+/// A stream: what is put into it runs in its order. After a reset of the context it is another one.
 #[derive(Debug)]
 pub(crate) struct Stream {
     context: Arc<Context>,
+    made: Mutex<Made>,
+}
+
+/// A stream's handle.
+#[derive(Clone, Copy, Debug)]
+struct Made {
     handle: CUstream,
     generation: u64,
 }
@@ -40,14 +46,29 @@ const NOT_READY: u32 = 600;
 impl Stream {
     /// A stream that keeps the order with the driver's own, which copies run in.
     pub(crate) fn new(context: &Arc<Context>) -> Result<Self, Error> {
+        let made = Self::make(context)?;
+        Ok(Self { context: Arc::clone(context), made: Mutex::new(made) })
+    }
+
+    fn make(context: &Context) -> Result<Made, Error> {
         let mut handle = ptr::null_mut();
         // SAFETY: the place is ours.
         context.run(|driver| unsafe { driver.cuStreamCreate(&raw mut handle, 0) })?;
-        Ok(Self { context: Arc::clone(context), handle, generation: context.generation() })
+        Ok(Made { handle, generation: context.generation() })
     }
 
-    pub(crate) const fn handle(&self) -> CUstream {
-        self.handle
+    /// The stream, a new one if the context was reset.
+    pub(crate) fn handle(&self) -> Result<CUstream, Error> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if made.generation != self.context.generation() {
+            *made = Self::make(&self.context)?;
+        }
+        Ok(made.handle)
+    }
+
+    /// The stream as it was made last.
+    fn made(&self) -> Made {
+        *self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) const fn context(&self) -> &Arc<Context> {
@@ -56,25 +77,26 @@ impl Stream {
 
     /// Waits until all is done that was put into it. Nothing is, once the context was reset.
     pub(crate) fn synchronize(&self) -> Result<(), Error> {
-        let wait = |driver: &crate::Driver| {
-            // SAFETY: the stream is there.
-            unsafe { driver.cuStreamSynchronize(self.handle) }
-        };
-        self.context.release(self.generation, wait)
+        let Made { handle, generation } = self.made();
+        // SAFETY: the stream is there.
+        let wait = |driver: &crate::Driver| unsafe { driver.cuStreamSynchronize(handle) };
+        self.context.release(generation, wait)
     }
 
     /// Lets what comes after wait for what `event` marks, in whatever stream that is.
     pub(crate) fn wait_for(&self, event: &Event) -> Result<(), Error> {
+        let handle = self.handle()?;
         // SAFETY: both are there.
-        self.context.run(|driver| unsafe { driver.cuStreamWaitEvent(self.handle, event.handle, 0) })
+        self.context.run(|driver| unsafe { driver.cuStreamWaitEvent(handle, event.handle, 0) })
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
+        let Made { handle, generation } = self.made();
         // SAFETY: ours, and nobody has it any more.
-        let destroy = |driver: &crate::Driver| unsafe { driver.cuStreamDestroy_v2(self.handle) };
-        let _ = self.context.release(self.generation, destroy);
+        let destroy = |driver: &crate::Driver| unsafe { driver.cuStreamDestroy_v2(handle) };
+        let _ = self.context.release(generation, destroy);
     }
 }
 
@@ -82,12 +104,12 @@ impl Event {
     /// A mark behind all that is in `stream` now.
     pub(crate) fn record(stream: &Stream) -> Result<Self, Error> {
         let context = &stream.context;
-        let mut handle = ptr::null_mut();
+        let (mut handle, stream) = (ptr::null_mut(), stream.handle()?);
         // SAFETY: the place is ours.
         context.run(|driver| unsafe { driver.cuEventCreate(&raw mut handle, 0) })?;
         let event = Self { context: Arc::clone(context), handle, generation: context.generation() };
         // SAFETY: both are there.
-        context.run(|driver| unsafe { driver.cuEventRecord(handle, stream.handle) })?;
+        context.run(|driver| unsafe { driver.cuEventRecord(handle, stream) })?;
         Ok(event)
     }
 

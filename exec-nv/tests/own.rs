@@ -42,17 +42,17 @@ fn each_shell(mut check: impl FnMut(&Path, &str, &Cubin<'_>, &Plan<'_>, &[u8], &
     let mut count = 0;
     for (path, bytes) in cubins() {
         let cubin = Cubin::parse(&bytes).unwrap();
-        let plan = match Plan::of(&bytes) {
-            Ok(plan) => plan,
-            Err(Error::Own(OwnError::Undefined { symbol, .. })) if symbol == "vprintf" => continue,
-            Err(error) => panic!("{}: {error}", path.display()),
-        };
+        let plan = Plan::of(&bytes).unwrap();
         let image = plan.write(BASE).unwrap();
         for kernel in kernels(&cubin) {
             let shell = match shell(&plan, &image, BASE, &kernel) {
                 Ok(shell) => shell,
                 Err(Error::Own(OwnError::Textures { .. })) => {
                     assert!(path.display().to_string().contains("textures"));
+                    continue;
+                }
+                Err(Error::Own(OwnError::Undefined { symbol, .. })) if symbol == "vprintf" => {
+                    assert_eq!(kernel, "undefined");
                     continue;
                 }
                 Err(error) => panic!("{}: {kernel}: {error}", path.display()),
@@ -98,7 +98,7 @@ fn a_shell_asks_for_what_its_kernel_asks_for() {
         let size = ours.file().sections().iter().filter(|one| one.flags.bits() & 4 != 0).count();
         assert_eq!(size, 1, "{label}: sections of code");
     });
-    assert!(count >= 30, "{count} shells");
+    assert!(count >= 50, "{count} shells");
 }
 
 /// A tool of the CUDA toolkit, if it is on this machine.
@@ -143,7 +143,7 @@ fn nvdisasm_and_cuobjdump_read_shells() {
 #[test]
 fn an_image_moves_by_its_base_alone() {
     for (path, bytes) in cubins() {
-        let Ok(plan) = Plan::of(&bytes) else { continue };
+        let plan = Plan::of(&bytes).unwrap();
         let (one, other) = (plan.write(BASE).unwrap(), plan.write(BASE + 0x1_0000_0000).unwrap());
         assert_eq!(one, plan.write(BASE).unwrap());
         // what differs are parts of addresses: never more than the relocations can fill

@@ -277,6 +277,13 @@ fn what_a_kernel_did_sticks_until_reset() {
     // what was there is gone; it is not given back a second time
     drop((buffer, kernel, image));
     assert!(device.fault().is_none() && device.reset().is_none());
+    // and the device works
+    let image = device.load(&fixture(KERNELS)).unwrap();
+    let kernel = device.program(&image, "globals", None).unwrap();
+    // SAFETY: the stub runs nothing.
+    unsafe { kernel.call(&[], &[], Launch::ONCE.waiting()) }.unwrap();
+    assert_eq!(stub.calls_of("cuStreamCreate").len(), 2);
+    drop((kernel, image));
     drop(device);
     assert_eq!(stub.left(), "");
 }

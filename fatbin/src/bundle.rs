@@ -4,6 +4,7 @@ use crate::error::{Error, ErrorKind};
 use crate::kind::Method;
 use crate::raw_llvm as raw;
 use crate::span::Span;
+use crate::target::{Target, trimmed};
 use core::iter::FusedIterator;
 use elf_core::Name;
 use zerocopy::byteorder::little_endian::{U32, U64};
@@ -76,16 +77,29 @@ impl<'a> BundleEntry<'a> {
         Name(self.id.as_bytes().split(|&byte| byte == b'-').next().unwrap_or_default())
     }
 
-    /// What comes after the first dash of the id: triple and target id.
+    /// What comes after the first dash of the id: the triple, and as its architecture the target id, which is empty for a host.
+    ///
+    /// A triple has four parts, of which the last, the environment, is mostly empty; older tools leave it out. A target id may have
+    /// dashes itself: `gfx9-generic`, `gfx906:xnack-`.
     #[must_use]
-    pub fn target(&self) -> Name<'a> {
-        Name(self.id.as_bytes().splitn(2, |&byte| byte == b'-').nth(1).unwrap_or_default())
+    pub fn target(&self) -> Target<'a> {
+        let id = after_dashes(self.id.as_bytes(), 1).unwrap_or_default();
+        let (three, four) = (after_dashes(id, 3), after_dashes(id, 4));
+        let names_gpu = |part: &&[u8]| part.starts_with(b"gfx") || part.starts_with(b"sm_");
+        let arch = three.filter(names_gpu).or(four).unwrap_or_default();
+        let triple = id.strip_suffix(arch).unwrap_or(id);
+        Target { triple: Name(trimmed(triple)), arch: Name(arch) }
     }
 
     /// Offset of the image's end in its bundle.
     const fn end(&self, bundle: Span<'_>) -> u64 {
         self.image.at().saturating_sub(bundle.at()).saturating_add(self.image.size())
     }
+}
+
+/// What comes after so many dashes.
+fn after_dashes(bytes: &[u8], dashes: usize) -> Option<&[u8]> {
+    bytes.splitn(dashes.saturating_add(1), |&byte| byte == b'-').nth(dashes)
 }
 
 /// The entries of a [`Bundle`] in order. One that cannot be read is the last.
@@ -226,5 +240,35 @@ impl<'a> CompressedBundle<'a> {
         }
         self.method.unpack(self.stored, into)?;
         Bundle::parse(&*into)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::string::ToString as _;
+
+    #[test]
+    fn targets() {
+        for (id, triple, arch) in [
+            ("hipv4-amdgcn-amd-amdhsa--gfx90a", "amdgcn-amd-amdhsa", "gfx90a"),
+            ("hip-amdgcn-amd-amdhsa--gfx906:xnack-", "amdgcn-amd-amdhsa", "gfx906:xnack-"),
+            ("hip-amdgcn-amd-amdhsa--gfx9-generic", "amdgcn-amd-amdhsa", "gfx9-generic"),
+            ("hip-amdgcn-amd-amdhsa-gfx90a", "amdgcn-amd-amdhsa", "gfx90a"),
+            ("hip-spirv64-amd-amdhsa--amdgcnspirv", "spirv64-amd-amdhsa", "amdgcnspirv"),
+            ("openmp-nvptx64-nvidia-cuda-sm_70", "nvptx64-nvidia-cuda", "sm_70"),
+            ("host-x86_64-unknown-linux--", "x86_64-unknown-linux", ""),
+            ("host-x86_64-unknown-linux-gnu-", "x86_64-unknown-linux-gnu", ""),
+            ("host-x86_64-unknown-linux", "x86_64-unknown-linux", ""),
+            ("host", "", ""),
+        ] {
+            let entry = BundleEntry { id: Name(id.as_bytes()), image: Span::new(&[], 0) };
+            let target = entry.target();
+            assert_eq!(
+                (target.triple.to_string(), target.arch.to_string()),
+                (triple.into(), arch.into())
+            );
+        }
     }
 }

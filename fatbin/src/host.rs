@@ -1,6 +1,7 @@
 //! Host files: where device code hides in them.
 
 use crate::bundle::{Bundle, CompressedBundle};
+use crate::coff::CoffWalk;
 use crate::error::{Error, ErrorKind};
 use crate::object::{self, ObjectWalk};
 use crate::offload::OffloadBinary;
@@ -90,7 +91,7 @@ pub enum Search {
 }
 
 /// All containers of device code in a file, whatever it is: an executable, a shared library or an object file of any ELF
-/// machine; an archive of such; a fatbin, an OffloadBinary or a bundle of its own; a cubin. Any other file is searched.
+/// machine, or of Windows; an archive of such; a fatbin, an OffloadBinary or a bundle of its own; a cubin. Any other file is searched.
 ///
 /// Only headers are read. Offsets count from the start of `bytes`, also those in an archive's members. A section that
 /// cannot be read is an error, and the walk goes on behind it.
@@ -104,29 +105,50 @@ pub enum Search {
 /// ```
 #[must_use]
 pub fn walk(bytes: &[u8], search: Search) -> Walk<'_> {
+    Walk { scans: scans(bytes, search), scan: None }
+}
+
+/// The parts of a file that [`walk`] looks through, one after another. Each may be looked through on another core.
+#[must_use]
+pub fn scans(bytes: &[u8], search: Search) -> Scans<'_> {
     let span = Span::new(bytes, 0);
-    let mut walk = Walk { search, archive: None, object: None, scan: None, error: None };
+    let mut scans = Scans { search, archive: None, object: None, next: None };
     match Archive::parse(bytes) {
         Ok(archive) if archive.is_thin() => {
-            walk.error = Some(span.error(0, ErrorKind::ThinArchive))
+            scans.next = Some(Err(span.error(0, ErrorKind::ThinArchive)))
         }
-        Ok(archive) => walk.archive = Some(archive.members()),
-        Err(_) => walk.open(span, None),
+        Ok(archive) => scans.archive = Some(archive.members()),
+        Err(_) => scans.open(span, None),
     }
-    walk
+    scans
 }
 
-/// The containers in a host file in order: what [`walk`] gives.
+/// The parts of a file that may hold device code: what [`scans`] gives. A part that cannot be read is an error, and others follow.
 #[derive(Clone, Debug)]
-pub struct Walk<'a> {
+pub struct Scans<'a> {
     search: Search,
     archive: Option<Members<'a>>,
-    object: Option<ObjectWalk<'a>>,
-    scan: Option<Scan<'a>>,
-    error: Option<Error>,
+    object: Option<Object<'a>>,
+    next: Option<Result<Scan<'a>, Error>>,
 }
 
-impl<'a> Walk<'a> {
+/// A file with sections.
+#[derive(Clone, Debug)]
+enum Object<'a> {
+    Elf(ObjectWalk<'a>),
+    Coff(CoffWalk<'a>),
+}
+
+impl<'a> Object<'a> {
+    fn step(&mut self) -> object::Step<'a> {
+        match self {
+            Self::Elf(walk) => walk.step(),
+            Self::Coff(walk) => walk.step(),
+        }
+    }
+}
+
+impl<'a> Scans<'a> {
     /// Begins with a file: the whole, or a member of an archive.
     fn open(&mut self, span: Span<'a>, member: Option<Name<'a>>) {
         let place = Place { member, ..Place::default() };
@@ -134,11 +156,20 @@ impl<'a> Walk<'a> {
         if magic == u32::from_le_bytes(*b"\x7fELF") {
             match elf_core::File::parse(span.bytes()) {
                 Ok(file) if file.header().machine == EM_CUDA => {
-                    self.scan = Some(Scan::new(span, place, Look::Cubin))
+                    self.next = Some(Ok(Scan::new(span, place, Look::Cubin)))
                 }
-                Ok(file) => self.object = Some(ObjectWalk::new(file, span, place, self.search)),
-                Err(error) => self.error = Some(span.error(error.at, ErrorKind::Elf(error.kind))),
+                Ok(file) => {
+                    let walk = ObjectWalk::new(file, span, place, self.search);
+                    self.object = Some(Object::Elf(walk));
+                }
+                Err(error) => {
+                    self.next = Some(Err(span.error(error.at, ErrorKind::Elf(error.kind))))
+                }
             }
+            return;
+        }
+        if let Some(coff) = CoffWalk::new(span, place, self.search) {
+            self.object = Some(Object::Coff(coff));
             return;
         }
         let look = match magic {
@@ -150,14 +181,14 @@ impl<'a> Walk<'a> {
             _ => Look::Anything { address: 0 },
         };
         let searched = matches!(look, Look::Anything { .. });
-        self.scan = Some(Scan::new(span, Place { searched, ..place }, look));
+        self.next = Some(Ok(Scan::new(span, Place { searched, ..place }, look)));
     }
 
     /// Goes on to the next member of the archive; false after the last.
     fn next_member(&mut self) -> bool {
         match self.archive.as_mut().and_then(Members::next) {
             None => return false,
-            Some(Err(error)) => self.error = Some(error.into()),
+            Some(Err(error)) => self.next = Some(Err(error.into())),
             Some(Ok(member)) => {
                 let span = member.data.map(|data| Span::new(data, member.offset));
                 span.into_iter().for_each(|span| self.open(span, Some(member.name)));
@@ -167,30 +198,16 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What a walk met.
-#[derive(Clone, Copy, Debug)]
-pub enum Step<'a> {
-    /// A container.
-    Found(Found<'a>),
-    /// Ordinary data that was searched, in which nothing begins: a program that maps files can let go of these pages.
-    Passed(Span<'a>),
-}
+impl<'a> Iterator for Scans<'a> {
+    type Item = Result<Scan<'a>, Error>;
 
-impl<'a> Walk<'a> {
-    /// The next container, or some megabytes without any: what [`next`](Iterator::next) passes over in silence.
-    pub fn step(&mut self) -> Option<Result<Step<'a>, Error>> {
+    fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(error) = self.error.take() {
-                return Some(Err(error));
+            if let Some(next) = self.next.take() {
+                return Some(next);
             }
-            if let Some(scan) = &mut self.scan {
-                match scan.next() {
-                    Some(item) => return Some(item),
-                    None => self.scan = None,
-                }
-            }
-            match self.object.as_mut().map(ObjectWalk::step) {
-                Some(object::Step::Section(scan)) => self.scan = Some(scan),
+            match self.object.as_mut().map(Object::step) {
+                Some(object::Step::Section(scan)) => return Some(Ok(scan)),
                 Some(object::Step::Error(error)) => return Some(Err(error)),
                 Some(object::Step::End) => self.object = None,
                 None if self.next_member() => {}
@@ -200,15 +217,37 @@ impl<'a> Walk<'a> {
     }
 }
 
+impl FusedIterator for Scans<'_> {}
+
+/// What a look through a file met.
+#[derive(Clone, Copy, Debug)]
+pub enum Step<'a> {
+    /// A container.
+    Found(Found<'a>),
+    /// Ordinary data that was searched, in which nothing begins: a program that maps files can let go of these pages.
+    Passed(Span<'a>),
+}
+
+/// The containers in a host file in order: what [`walk`] gives.
+#[derive(Clone, Debug)]
+pub struct Walk<'a> {
+    scans: Scans<'a>,
+    scan: Option<Scan<'a>>,
+}
+
 impl<'a> Iterator for Walk<'a> {
     type Item = Result<Found<'a>, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            match self.step()? {
-                Ok(Step::Passed(_)) => {}
-                Ok(Step::Found(found)) => return Some(Ok(found)),
-                Err(error) => return Some(Err(error)),
+            match self.scan.as_mut().and_then(Iterator::next) {
+                Some(Ok(Step::Passed(_))) => {}
+                Some(Ok(Step::Found(found))) => return Some(Ok(found)),
+                Some(Err(error)) => return Some(Err(error)),
+                None => match self.scans.next()? {
+                    Ok(scan) => self.scan = Some(scan),
+                    Err(error) => return Some(Err(error)),
+                },
             }
         }
     }
@@ -231,9 +270,10 @@ pub(crate) enum Look {
     Cubin,
 }
 
-/// A run of bytes with containers in it.
+/// A part of a file that may hold device code: a section, a segment, or a file as a whole. Gives its containers in order, and between
+/// them some megabytes of other bytes at a time; an error is the last.
 #[derive(Clone, Debug)]
-pub(crate) struct Scan<'a> {
+pub struct Scan<'a> {
     rest: Option<Span<'a>>,
     place: Place<'a>,
     look: Look,
@@ -243,9 +283,12 @@ impl<'a> Scan<'a> {
     pub(crate) const fn new(rest: Span<'a>, place: Place<'a>, look: Look) -> Self {
         Self { rest: Some(rest), place, look }
     }
+}
 
-    /// The next container; an error is the last.
-    fn next(&mut self) -> Option<Result<Step<'a>, Error>> {
+impl<'a> Iterator for Scan<'a> {
+    type Item = Result<Step<'a>, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
         let rest = self.rest.take()?;
         let container = match self.look {
             Look::Cubin => Ok(Container::Cubin(rest)),
@@ -277,6 +320,8 @@ impl<'a> Scan<'a> {
         Some(container.map(|container| Step::Found(Found { place: self.place, container })))
     }
 }
+
+impl FusedIterator for Scan<'_> {}
 
 /// The container at the start of `span`.
 fn container<'a>(span: Span<'a>, look: Look) -> Result<Container<'a>, Error> {

@@ -54,6 +54,7 @@ mod build;
 mod build_object;
 mod build_offload;
 mod bundle;
+mod coff;
 mod cubin;
 #[cfg(feature = "alloc")]
 mod deflate;
@@ -93,7 +94,7 @@ pub use cubin::Cubin;
 pub use descriptor::{Descriptor, DeviceImage, descriptor, device_image};
 pub use entry::{Entry, Options, text};
 pub use error::{Error, ErrorKind};
-pub use host::{Container, Found, Place, Search, Step, Walk, walk};
+pub use host::{Container, Found, Place, Scan, Scans, Search, Step, Walk, scans, walk};
 pub use host_entry::{HostEntries, HostEntry, host_entries};
 pub use kind::{Flags, Kind, Method, NotAnSm, Sm, Suffix};
 pub use offload::{Image, ImageKind, Images, OffloadBinary, Producer};

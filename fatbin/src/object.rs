@@ -4,7 +4,7 @@ use crate::error::{Error, ErrorKind};
 use crate::host::{Look, Place, Scan, Search};
 use crate::span::Span;
 use elf_core::names::{PT_LOAD, SHT_LLVM_OFFLOADING, SHT_NOBITS, SHT_PROGBITS};
-use elf_core::{File, SectionFlags, SectionHeader, SegmentFlags};
+use elf_core::{File, SectionFlags, SectionHeader};
 
 /// What comes next in an object file.
 pub(crate) enum Step<'a> {
@@ -98,10 +98,11 @@ impl<'a> ObjectWalk<'a> {
         Some(bytes.map(|bytes| Some(Scan::new(bytes, place, look))))
     }
 
-    /// Segment `index` of a file without sections: none after the last.
+    /// Segment `index` of a file without sections: none after the last. Linkers that do not separate code put constants into the
+    /// segment of the code.
     fn segment(&self, index: u32) -> Option<Result<Option<Scan<'a>>, Error>> {
         let segment = self.file.segments().get(usize::try_from(index).ok()?)?;
-        if segment.r#type != PT_LOAD || segment.flags.contains(SegmentFlags::EXECUTE) {
+        if segment.r#type != PT_LOAD || segment.file_size == 0 {
             return Some(Ok(None));
         }
         let place = Place { searched: true, ..self.place };

@@ -17,7 +17,7 @@ impl Target<'_> {
     /// (`areTargetsCompatible`, OffloadBinary.cpp).
     #[must_use]
     pub fn is_compatible(self, other: Self) -> bool {
-        if trimmed(self.triple) != trimmed(other.triple) {
+        if trimmed(self.triple.as_bytes()) != trimmed(other.triple.as_bytes()) {
             return false;
         }
         let amd = self.triple.as_bytes().starts_with(b"amdgcn");
@@ -31,8 +31,8 @@ impl Target<'_> {
 }
 
 /// A triple without the dashes at its end: its environment is often empty.
-fn trimmed(triple: Name<'_>) -> &[u8] {
-    let mut bytes = triple.as_bytes();
+pub(crate) fn trimmed(triple: &[u8]) -> &[u8] {
+    let mut bytes = triple;
     while let Some(rest) = bytes.strip_suffix(b"-") {
         bytes = rest;
     }

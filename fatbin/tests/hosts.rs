@@ -155,3 +155,78 @@ fn gaps_and_junk_between_regions() {
     assert_eq!(ats(&[0; 32]), [Ok(0), Ok(size + 32)]);
     assert_eq!(ats(&[7; 8]), [Ok(0), Err(size)]);
 }
+
+/// A file of Windows with sections of these names: a program, or an object, whose names may be longer.
+fn coff(is_object: bool, sections: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut strings = vec![0; 4];
+    let mut file = Vec::new();
+    if !is_object {
+        file.extend(b"MZ");
+        file.resize(0x3c, 0);
+        file.extend(0x40_u32.to_le_bytes());
+        file.extend(b"PE\0\0");
+    }
+    let optional: u16 = if is_object { 0 } else { 240 };
+    let table = file.len() + 20 + usize::from(optional);
+    let mut at = (table + 40 * sections.len()).next_multiple_of(512);
+    let end = sections.iter().fold(at, |end, (_, bytes)| end + bytes.len().next_multiple_of(512));
+    let symbols = if is_object { u32::try_from(end).unwrap() } else { 0 };
+    file.extend(0x8664_u16.to_le_bytes());
+    file.extend(u16::try_from(sections.len()).unwrap().to_le_bytes());
+    file.extend([0; 4]);
+    file.extend(symbols.to_le_bytes());
+    file.extend([0; 4]);
+    file.extend(optional.to_le_bytes());
+    file.resize(table, 0);
+    for (name, bytes) in sections {
+        let short = if is_object && name.len() > 8 {
+            strings.extend(name.bytes().chain([0]));
+            format!("/{}", strings.len() - name.len() - 1)
+        } else {
+            name.chars().take(8).collect()
+        };
+        file.extend(short.bytes().chain([0; 8]).take(8));
+        let size = u32::try_from(bytes.len().next_multiple_of(512)).unwrap();
+        let words = [size, 0x1000, size, u32::try_from(at).unwrap(), 0, 0, 0, 0x4000_0040];
+        file.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        at += usize::try_from(size).unwrap();
+    }
+    for (_, bytes) in sections {
+        file.resize(file.len().next_multiple_of(512), 0);
+        file.extend(*bytes);
+    }
+    file.resize(end, 0);
+    file.extend(strings);
+    file
+}
+
+#[test]
+fn files_of_windows() {
+    let (lz4, zstd) = (fixture("lz4.fatbin"), fixture("zstd.fatbin"));
+    let bundle = fixture("bundle.ccob");
+    for is_object in [false, true] {
+        let data = [&[1; 64], &lz4[..]].concat();
+        let file = coff(
+            is_object,
+            &[(".rdata", &data), (".nv_fatbin", &zstd), (".hip_fatbin", &bundle), (".text", &zstd)],
+        );
+        let found = found(&file);
+        let names: Vec<_> = found
+            .iter()
+            .map(|found| (found.place.section.unwrap().1.to_string(), found.place.searched))
+            .collect();
+        let cut = |name: &str| name[..if is_object { name.len() } else { 8 }].to_owned();
+        let expected = [(cut(".nv_fatbin"), false), (cut(".hip_fatbin"), false)];
+        let searched = [(String::from(".rdata"), true), (String::from(".text"), true)];
+        assert_eq!(names, [expected, searched].concat(), "{is_object}");
+        assert!(matches!(found[1].container, Container::CompressedBundle(_)));
+        let at = usize::try_from(found[0].container.at()).unwrap();
+        assert!(file[at..].starts_with(&zstd));
+        for end in 0..file.len() {
+            walk(&file[..end], Search::Always).for_each(drop);
+        }
+    }
+    // what only looks like one is searched as a whole
+    let other = [&b"MZ"[..], &[0; 62], &lz4].concat();
+    assert_eq!(found(&other).len(), 1);
+}

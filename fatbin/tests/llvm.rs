@@ -199,10 +199,13 @@ fn bundles() {
     let entries: Vec<_> = bundle.entries().map(Result::unwrap).collect();
     let ids: Vec<_> = entries
         .iter()
-        .map(|entry| (entry.kind().to_string(), entry.target().to_string()))
+        .map(|entry| {
+            let fatbin::Target { triple, arch } = entry.target();
+            [entry.kind(), triple, arch].map(|name| name.to_string())
+        })
         .collect();
-    assert_eq!(ids[0], ("host".into(), "x86_64-unknown-linux-gnu-".into()));
-    assert_eq!(ids[1], ("hipv4".into(), "amdgcn-amd-amdhsa--gfx90a".into()));
+    assert_eq!(ids[0], ["host", "x86_64-unknown-linux-gnu", ""]);
+    assert_eq!(ids[1], ["hipv4", "amdgcn-amd-amdhsa", "gfx90a"]);
     let images: Vec<_> = entries.iter().map(|entry| entry.image.bytes()).collect();
     assert_eq!(images, [b"", &ptx[..], &source]);
 }

@@ -7,6 +7,7 @@
 pub mod apply;
 pub mod archive;
 pub mod cubin;
+pub mod device_link;
 pub mod fatbin;
 pub mod file;
 mod input;
@@ -25,6 +26,7 @@ pub const TARGETS: &[Target] = &[
     ("apply", apply::run),
     ("archive", archive::run),
     ("cubin", cubin::run),
+    ("device_link", device_link::run),
     ("fatbin", fatbin::run),
     ("file", file::run),
     ("layout", layout::run),

@@ -29,6 +29,7 @@ pub fn of(target: &str, fixtures: &Path) -> io::Result<Vec<Seed>> {
         "archive" => files.into_iter().filter(|seed| seed.1.starts_with(b"!<")).collect(),
         "cubin" => files.into_iter().filter(under("cuda-")).collect(),
         "fatbin" | "offload" => files.into_iter().filter(under("fatbin-")).collect(),
+        "device_link" => pairs(&files.into_iter().filter(under("cuda-")).collect::<Vec<_>>()),
         "link" => pairs(&files),
         _ => files.into_iter().filter(|seed| File::parse(&seed.1).is_ok()).collect(),
     })

@@ -5,7 +5,7 @@ use core::str::FromStr;
 use std::ffi::CString;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use exec_host::dynamic::{Type, Value};
+use exec_core::{Type, Value};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// An argument together with the memory that it points to.
@@ -229,6 +229,12 @@ impl Buffer {
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.blocks.as_bytes().get(..self.size).unwrap_or_default()
+    }
+
+    /// The bytes in use, to be changed.
+    #[must_use]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        self.blocks.as_mut_bytes().get_mut(..self.size).unwrap_or_default()
     }
 }
 

@@ -7,15 +7,18 @@ use anyhow::Result;
 #[cfg(feature = "host")]
 pub mod cache;
 pub mod cubin;
+#[cfg(feature = "nv")]
+pub mod devices;
 pub mod disasm;
 pub mod fatbin;
 #[cfg(feature = "host")]
-#[expect(unsafe_code, reason = "calls what the user asks for")]
 pub mod jit;
+#[cfg(feature = "nv")]
+#[expect(unsafe_code, reason = "launches what the user asks for")]
+pub mod launch;
 pub mod layout;
 pub mod link;
 #[cfg(feature = "host")]
-#[expect(unsafe_code, reason = "calls what the user asks for")]
 pub mod run;
 pub mod show;
 
@@ -31,6 +34,12 @@ pub enum Command {
     /// Shows, checks or empties the cache of compiled sources.
     #[cfg(feature = "host")]
     Cache(cache::Cache),
+    /// Launches a kernel on an NVIDIA GPU.
+    #[cfg(feature = "nv")]
+    Launch(launch::Launch),
+    /// Lists the NVIDIA GPUs of this machine.
+    #[cfg(feature = "nv")]
+    Devices(devices::Devices),
     /// Shows what ELF files and archives contain.
     Show(show::Show),
     /// Shows where the sections of objects go, and why.
@@ -59,6 +68,10 @@ impl Command {
             Self::Jit(command) => command.run(out),
             #[cfg(feature = "host")]
             Self::Cache(command) => command.run(out),
+            #[cfg(feature = "nv")]
+            Self::Launch(command) => command.run(out),
+            #[cfg(feature = "nv")]
+            Self::Devices(command) => command.run(out),
             Self::Show(command) => command.run(out),
             Self::Layout(command) => command.run(out),
             Self::Link(command) => command.run(out),

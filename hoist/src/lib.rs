@@ -27,6 +27,7 @@
 //! | `nvinfo` | `nvinfo` | `nvinfo` | what a cubin's kernels need |
 //! | `fatbin` | `fatbin` | `fatbin` | containers of device code |
 //! | `host` | `host` | `exec-host` | objects into this process |
+//! | `nv` | `nv` | `exec-nv` | cubins onto NVIDIA GPUs |
 //! | `cmd` and others | `cli` | | the command line and what its commands are made of |
 //!
 //! Without features it is `no_std` and pulls in `elf-core` alone. What the command line prints for people may change between
@@ -39,6 +40,8 @@ pub use elf_core as elf;
 pub use elf_layout as layout;
 #[cfg(feature = "host")]
 pub use exec_host as host;
+#[cfg(feature = "nv")]
+pub use exec_nv as nv;
 #[cfg(feature = "fatbin")]
 pub use fatbin;
 #[cfg(feature = "nvinfo")]
@@ -52,8 +55,11 @@ pub use reloc_x86 as x86;
 
 #[cfg(feature = "cli")]
 pub mod arguments;
-#[cfg(all(feature = "cli", feature = "host"))]
+#[cfg(all(feature = "cli", any(feature = "host", feature = "nv")))]
 pub mod call;
+#[cfg(all(feature = "cli", feature = "host"))]
+#[expect(unsafe_code, reason = "runs what the user asks for")]
+pub mod calling;
 #[cfg(feature = "cli")]
 pub mod cmd;
 #[cfg(feature = "cli")]

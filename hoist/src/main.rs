@@ -25,7 +25,9 @@ fn main() -> ExitCode {
         Err(error) => {
             // what is printed already explains the error
             let _ = out.flush();
-            eprintln!("hoist: {}", Printable::from(format!("{error:#}").as_str()));
+            for line in format!("{error:#}").lines() {
+                eprintln!("hoist: {}", Printable::from(line));
+            }
             ExitCode::FAILURE
         }
     }

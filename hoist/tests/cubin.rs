@@ -113,6 +113,41 @@ fn objects_are_linked() {
 }
 
 #[test]
+fn code_in_containers_is_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let read = |name: &str| std::fs::read(self::folder().join(name)).expect("a fixture");
+    let container = |half: &str, archs: &[&str]| {
+        let cubins: Vec<_> =
+            archs.iter().map(|arch| read(&format!("{half}-13.5-{arch}.cubin"))).collect();
+        let entries = cubins.iter().map(|cubin| fatbin::NewEntry::cubin(cubin).expect("a cubin"));
+        let items: Vec<fatbin::Item<'_>> = entries.map(Into::into).collect();
+        let path = folder.path().join(format!("{half}-{}.fatbin", archs.len()));
+        std::fs::write(&path, fatbin::region(&items).expect("a region")).expect("written");
+        path.display().to_string()
+    };
+    let (a, b) = (container("calls_a", &["sm_80", "sm_90"]), container("calls_b", &["sm_90"]));
+    let output = folder.path().join("linked").display().to_string();
+    printed(&format!("link --arch sm_90 {a} {b} -o {output}"));
+    let inside = std::fs::read(&output).expect("linked");
+    printed(&format!("link calls_a-13.5-sm_90.cubin calls_b-13.5-sm_90.cubin -o {output}"));
+    assert_eq!(inside, std::fs::read(&output).expect("linked"));
+
+    let message = "hoist: there is code for sm_80, sm_90: --arch says for which to link";
+    assert_eq!(refused(&format!("link {a} {b} -o {output}")), message);
+    let left =
+        printed(&format!("link --json --arch 80 {a} calls_b-13.5-sm_80.cubin {b} -o {output}"));
+    assert!(left.contains(&format!("\"left_out\":[\"{b}\"]")), "{left}");
+    let shown = printed(&format!("show --json --arch 90 {a}"));
+    let shown: Value = serde_json::from_str(&shown).expect("JSON");
+    assert_eq!(shown["files"][0]["image"]["entry"], 1);
+    assert_eq!(refused(&format!("show --arch 75 {a}")), format!("hoist: {a}: no cubin for sm_75"));
+    let hint = format!("hoist: {a}: has 2 cubins inside: `hoist fatbin extract` writes them");
+    assert_eq!(refused(&format!("disasm {a}")), hint);
+    let source = "hoist: calls_a.ptx: is PTX: ptxas makes a cubin of it";
+    assert_eq!(refused("link calls_a.ptx -o /dev/null"), source);
+}
+
+#[test]
 fn bad_input_is_explained_in_a_line() {
     for (line, message) in [
         ("show ../README.md", "hoist: ../README.md: not an ELF file"),
@@ -133,7 +168,8 @@ fn bad_input_is_explained_in_a_line() {
         ("disasm calls-13.5-sm_90.cubin", "hoist: nvdisasm is not installed"),
     ] {
         let found = refused(line);
-        assert!(found.starts_with(message) && found.lines().count() == 1, "{line}: {found}");
+        let explained = found.lines().all(|line| line.starts_with("hoist: "));
+        assert!(found.starts_with(message) && explained, "{line}: {found}");
     }
 }
 

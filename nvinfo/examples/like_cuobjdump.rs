@@ -137,12 +137,11 @@ fn value(cubin: &Cubin<'_>, row: &Attribute<'_>, is_info: bool, own: bool) -> St
         Payload::Mbarriers(rows) => rows
             .into_iter()
             .map(|row| {
-                let kinds = ["INIT", "ARRIVE", "?", "?", "?", "TEST_WAIT", "?", "?", "INVAL"];
-                let kind = kinds.get(usize::from(row.kind)).unwrap_or(&"?");
-                let more = if row.immediate == 0 { String::new() } else { format!(" + {:x}", row.immediate) };
+                let kind = row.kind_name().unwrap_or("Unknown");
+                let more = if row.immediate == 0 { String::new() } else { format!(" + {}", row.immediate) };
                 let (register, uniform) = (row.register, row.uniform_register);
                 format!(
-                    "{:#x} : Instruction Kind : MBARRIER_{kind} (R{register} + UR{uniform}{more}) Stride : MBARRIER_STRIDE_X4 ",
+                    "{:#x} : Instruction Kind : {kind} (R{register} + UR{uniform}{more}) Stride : MBARRIER_STRIDE_X4 ",
                     row.offset
                 )
             })

@@ -190,7 +190,7 @@ static ATTRIBUTES: [Row; 111] = [
     row( 76, "EIATTR_NUM_BARRIERS",                           Bytes),
     row( 77, "EIATTR_TEXMODE_INDEPENDENT",                    Bytes),
     row( 78, "EIATTR_PERF_STATISTICS",                        Bytes),
-    row( 79, "EIATTR_AT_ENTRY_FRAGEMENTS",                    Bytes),
+    row( 79, "EIATTR_AT_ENTRY_FRAGMENTS",                     Bytes),
     row( 80, "EIATTR_SPARSE_MMA_MASK",                        Bytes),
     row( 81, "EIATTR_TCGEN05_1CTA_USED",                      Bytes),
     row( 82, "EIATTR_TCGEN05_2CTA_USED",                      Bytes),

@@ -191,7 +191,7 @@ pub struct Mbarrier {
     pub register: u32,
     /// What is added to it, in bytes.
     pub immediate: i32,
-    /// What the instruction does, as a number: 0 initialises, 1 arrives, 5 tests, 8 invalidates.
+    /// What the instruction does, as a number: [`kind_name`](Self::kind_name).
     pub kind: u8,
     /// Number of the stride: 1 is four bytes.
     pub stride: u8,
@@ -201,7 +201,28 @@ pub struct Mbarrier {
     pub rest: u8,
 }
 
+/// What instructions on barriers do, by number, as cuobjdump 13.5 names them.
+const MBARRIER_KINDS: [&str; 11] = [
+    "MBARRIER_INIT",
+    "MBARRIER_ARRIVE",
+    "MBARRIER_ARRIVE_NOCOMPLETE",
+    "MBARRIER_ARRIVE_DROP",
+    "MBARRIER_ARRIVE_DROP_NOCOMPLETE",
+    "MBARRIER_TEST_WAIT",
+    "MBARRIER_TEST_WAIT_PARITY",
+    "MBARRIER_CP_ASYNC_ARRIVE",
+    "MBARRIER_INVAL",
+    "MBARRIER_TRY_WAIT",
+    "MBARRIER_TRY_WAIT_PARITY",
+];
+
 impl Mbarrier {
+    /// What the instruction does, in cuobjdump's words; `None` for a number that no tool names.
+    #[must_use]
+    pub fn kind_name(&self) -> Option<&'static str> {
+        MBARRIER_KINDS.get(usize::from(self.kind)).copied()
+    }
+
     const fn from_bytes(row: [u8; 16]) -> Self {
         let row = u128::from_le_bytes(row);
         let [kind, stride, uniform_register, rest] = ((row >> 96) as u32).to_le_bytes();

@@ -39,6 +39,9 @@ calls_b-13.5-sm_100: sm_100 of 30 by 13.5 relocatable
 calls_b-13.5-sm_80: sm_80 of 30 by 13.5 relocatable
 calls_b-13.5-sm_90: sm_90 of 30 by 13.5 relocatable
 cluster-13.5-sm_90: sm_90 of 90 by 13.5
+gpu_a-13.0-sm_90: sm_90 of 90 by 13.0 relocatable
+gpu_b-13.0-sm_90: sm_90 of 90 by 13.0 relocatable
+gpu_linked-13.0-sm_90: sm_90 of 90 by 13.0
 kernel32-11.8-sm_35: sm_35 of 30 by 11.8
 kernels-11.8-sm_35: sm_35 of 30 by 11.8
 kernels-11.8-sm_61: sm_61 of 30 by 11.8
@@ -51,6 +54,12 @@ kernels-13.5-sm_90a: sm_90a of 30 by 13.5
 linked-13.5-sm_100: sm_100 of 30 by 13.5
 linked-13.5-sm_80: sm_80 of 30 by 13.5
 linked-13.5-sm_90: sm_90 of 30 by 13.5
+shapes-13.5-sm_80: sm_80 of 80 by 13.5
+shapes-13.5-sm_90: sm_90 of 80 by 13.5
+shapes_a-12.9-sm_80: sm_80 of 80 by 12.9 relocatable
+shapes_a-13.5-sm_90: sm_90 of 80 by 13.5 relocatable
+shapes_b-12.9-sm_80: sm_80 of 80 by 12.9 relocatable
+shapes_b-13.5-sm_90: sm_90 of 80 by 13.5 relocatable
 textures-11.8-sm_61: sm_61 of 30 by 11.8
 textures-13.5-sm_80: sm_80 of 30 by 13.5";
     assert_eq!(found.join("\n"), expected);

@@ -7,22 +7,32 @@
 //!
 //! # Beside nvlink 13.5
 //!
-//! Compared over generated programs for `sm_80`, `sm_90` and `sm_100`: code, banks, variables, unwind tables, attributes,
-//! relocations, call graph, prototypes, symbols and the headers of all these sections are equal. Known to differ:
+//! Compared over generated programs for `sm_80`, `sm_90` and `sm_100`, and over programs of other shapes (virtual functions,
+//! templates, recursion, function tables, managed variables, the device runtime, debug information...) for ten architectures from
+//! `sm_75` to `sm_121`, with objects of toolkits 11.8, 12.9 and 13.5: code, banks, variables, unwind tables, attributes,
+//! relocations, call graph, prototypes, symbols and the headers of all these sections are equal, and what one refuses the other
+//! does. Known to differ:
 //!
 //! - the order of `EIATTR_EXTERNS` among attributes that linking adds, and of the symbols in it;
-//! - the tables of names, which hold no names of what was dropped, and the linker's own note;
-//! - a common variable keeps the largest of its alignments, of which nvlink takes the first;
-//! - from `sm_100` on there is no Mercury form of the code, and the unwind entry of a weak function whose place a longer one
-//!   took is the weak one's.
+//! - the tables of names, which hold no names of what was dropped, the linker's own note, and in that on the architecture the
+//!   toolkit, where no object says any: there nvlink writes its own;
+//! - which word of the parameter bank a named texture has, if there are several;
+//! - a common variable keeps the largest of its alignments, of which nvlink takes the first; the bank of a kernel that took the
+//!   place of a weak one is not there twice;
+//! - from `sm_100` on there is no Mercury form of the code. From that nvlink makes some functions anew: of objects of
+//!   toolkit 12, of the device runtime, with grid synchronisation, debug information, or in the place of a weak function. Here
+//!   the objects' own code is linked, with its own attributes, line numbers and unwind table.
 //!
 //! # What is not linked
 //!
-//! Only the form that toolkit 13 writes is linked. Tables of unified functions, addresses in bank 4, device code for a later
-//! optimisation (LTO) and containers are refused by name or not looked into; debug information is left out and said to be.
+//! Architectures before `sm_75`, and for `sm_90` objects of toolkits before 12, as with nvlink 13.5. Tables of unified
+//! functions, addresses in bank 4, and device code for a later optimisation (LTO) are refused by name. There is no relocatable
+//! output.
 
 mod arena;
 mod calls;
+mod debug;
+mod driver;
 mod error;
 mod frame;
 mod graph;
@@ -38,14 +48,15 @@ mod shared;
 mod state;
 mod strings;
 mod tables;
+mod textures;
 mod write;
 
-pub use error::{LinkError, LinkErrorKind};
+pub use error::{LinkError, LinkErrorKind, LinkErrors};
 
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use object::{Object, Role};
+use object::Object;
 use state::State;
 
 /// A linked cubin.
@@ -55,39 +66,51 @@ pub struct LinkedCubin {
     pub bytes: Vec<u8>,
     /// Kernels whose stack has no bound that can be told: a launch must be given one.
     pub unbounded: Vec<String>,
-    /// Objects whose debug information was dropped.
-    pub without_debug: Vec<usize>,
 }
 
-/// Links relocatable cubins of one architecture, in this order.
+/// Links relocatable cubins, in this order, for the architecture of the first.
 ///
 /// # Errors
 /// Every [`LinkErrorKind`]: what is wrong with which object.
-pub fn link(objects: &[&[u8]]) -> Result<LinkedCubin, LinkError> {
+pub fn link(objects: &[&[u8]]) -> Result<LinkedCubin, LinkErrors> {
+    link_for(objects, None)
+}
+
+/// Links relocatable cubins, in this order, for architecture `sm` (90 for `sm_90`), or that of the first. Code for a lower minor
+/// version of the architecture goes with it.
+///
+/// # Errors
+/// Every [`LinkErrorKind`]: what is wrong with which object.
+pub fn link_for(objects: &[&[u8]], sm: Option<u32>) -> Result<LinkedCubin, LinkErrors> {
     let mut read: Vec<Object<'_>> = Vec::new();
+    let mut target = sm;
     for (index, bytes) in objects.iter().enumerate() {
-        let sm = read.first().and_then(|first| first.cubin.target().sm);
-        read.push(Object::read(index, bytes, sm)?);
+        let object = Object::read(index, bytes, target)?;
+        target = target.or(object.cubin.target().sm);
+        read.push(object);
     }
-    let Some(first) = read.first() else { return Err(LinkError::new(0, LinkErrorKind::Nothing)) };
-    let (sm, flags) = (first.cubin.target().sm.unwrap_or(0), first.cubin.file().header().flags);
-    let without_debug = read.iter().filter(|one| one.with_role(Role::Debug).next().is_some());
-    let without_debug = without_debug.map(|object| object.index).collect();
+    if read.is_empty() {
+        return Err(LinkError::new(0, LinkErrorKind::Nothing).into());
+    }
+    let sm = target.unwrap_or(0);
     let entities = resolve::resolve(&mut read)?;
     let calls = calls::Calls::read(&read, &entities)?;
+    calls.check_registers(&entities)?;
     let mut state = State::new(sm, Rc::from(read), entities, calls);
 
     state.take_code();
     state.place_shared()?;
     state.take_variables();
     state.check_constants()?;
-    state.take_parameters();
+    state.take_parameters()?;
+    state.place_textures()?;
     state.place_literals();
     state.take_frames()?;
+    state.take_debug();
     state.relocate()?;
     let unbounded = state.texts.iter().filter(|(id, _)| {
         state.entities[*id].is_kernel() && state.calls.totals(*id).stack == u32::MAX
     });
     let unbounded = unbounded.map(|(id, _)| state.entities[*id].name.to_string()).collect();
-    Ok(LinkedCubin { bytes: state.finish(flags)?, unbounded, without_debug })
+    Ok(LinkedCubin { bytes: state.finish()?, unbounded })
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::tool::{self, Tool, cargo, output};
+use crate::tool::{self, Missing, Tool, cargo, output};
 use crate::workspace::Workspace;
 
 /// Links images; its arguments are those of every `ld`.
@@ -39,15 +39,16 @@ impl Toolchain {
     /// The first toolchain that has the libraries of `target`.
     ///
     /// # Errors
-    /// If none has: how to get them.
+    /// [`Missing`] if none has: how to get them.
     pub(crate) fn of(target: &str) -> Result<Self> {
         let found = [Self::Own, Self::Debian].into_iter().find(|toolchain| toolchain.has(target));
-        found.with_context(|| {
-            format!(
+        found.ok_or_else(|| {
+            let how = format!(
                 "no compiler here has the libraries of {target}; `rustup target add {target}`, or on Debian: \
                  apt-get install rustc-web cargo-web rust-web-src, then \
                  `cargo xtask test-matrix --install --only {target}` builds them"
-            )
+            );
+            Missing(how).into()
         })
     }
 

@@ -1,5 +1,8 @@
 //! `ci`: what a build server runs.
 
+use std::fmt::Write as _;
+use std::time::Instant;
+
 use anyhow::Result;
 
 use crate::task::{Run, Told};
@@ -11,7 +14,15 @@ use crate::{TASKS, task};
 pub(crate) struct Ci {}
 
 /// The steps, each as it would be typed. All of them run, whatever becomes of those before.
-const STEPS: &[&[&str]] = &[&["lint"], &["layers"], &["fixtures", "--check"], &["calls"]];
+const STEPS: &[&[&str]] = &[
+    &["lint"],
+    &["layers"],
+    &["fixtures", "--check"],
+    &["calls"],
+    // no-panic, bare-metal and size among its rows
+    &["test-matrix", "--install", "--skip-missing"],
+    &["fuzz", "--seconds", "15", "--skip-missing"],
+];
 
 /// The last step: so the output ends with the total of the tests.
 const LAST: &[&str] = &["test"];
@@ -19,18 +30,36 @@ const LAST: &[&str] = &["test"];
 impl Run for Ci {
     fn run(self, workspace: &Workspace) -> Result<()> {
         let mut failed = Vec::new();
+        let mut table =
+            String::from("| step | result | seconds | of processor time |\n|---|---|---:|---:|\n");
         for words in STEPS {
-            if let Err(error) = step(words, workspace) {
-                eprintln!("error: {}: {error:#}", words.join(" "));
-                failed.push(words.join(" "));
+            let name = words.join(" ");
+            let (start, used) = (Instant::now(), processor_time());
+            let outcome = step(words, workspace);
+            let result = if outcome.is_ok() { "done" } else { "FAILED" };
+            let (seconds, used) = (start.elapsed().as_secs(), processor_time() - used);
+            let _ = writeln!(table, "| {name} | {result} | {seconds} | {used:.0} |");
+            if let Err(error) = outcome {
+                eprintln!("error: {name}: {error:#}");
+                failed.push(name);
             }
         }
+        println!("\n{table}");
         if !failed.is_empty() {
             eprintln!("ci: failed so far: {}", failed.join(", "));
         }
         let outcome = step(LAST, workspace);
         if failed.is_empty() { outcome } else { Err(Told.into()) }
     }
+}
+
+/// Seconds that all programs which this one has run and waited for have spent on processors (`proc_pid_stat(5)`); 0 where that
+/// is not told.
+fn processor_time() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // the fields behind the program's name, which may have spaces in it: cutime and cstime are the 14th and 15th of them
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace();
+    fields.skip(13).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
 /// Runs the task named by the first of `words` with the others as its arguments.

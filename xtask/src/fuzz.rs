@@ -6,7 +6,8 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 
 use crate::task::Run;
-use crate::tool::{Tool, need, run};
+use crate::test;
+use crate::tool::{Tool, need, output, run};
 use crate::workspace::Workspace;
 
 #[path = "../../fuzz/src/seeds.rs"]
@@ -19,6 +20,9 @@ pub(crate) struct Fuzz {
     /// How long each target runs, in seconds
     #[arg(long, default_value_t = 60)]
     seconds: u32,
+    /// Skip it, by name, if this machine lacks the tools
+    #[arg(long)]
+    skip_missing: bool,
     /// The targets to run, in place of all
     target: Vec<String>,
 }
@@ -28,7 +32,13 @@ const LIMITS: &[&str] = &["-max_len=36864", "-timeout=10", "-rss_limit_mb=2048"]
 
 impl Run for Fuzz {
     fn run(self, workspace: &Workspace) -> Result<()> {
-        need([Tool::new("cargo-fuzz", "rustup; then: cargo install cargo-fuzz")])?;
+        match self.tools() {
+            Err(error) if self.skip_missing => {
+                test::skip("fuzz", &format!("{error:#}"));
+                return Ok(());
+            }
+            tools => tools?,
+        }
         let targets = targets(workspace)?;
         if let Some(unknown) = self.target.iter().find(|name| !targets.contains(name)) {
             bail!("no target {unknown}; there are {}", targets.join(", "));
@@ -44,6 +54,14 @@ impl Run for Fuzz {
 }
 
 impl Fuzz {
+    /// Looks for what fuzzing needs beside the compiler of the workspace.
+    fn tools(&self) -> Result<()> {
+        need([Tool::new("cargo-fuzz", "rustup; then: cargo install cargo-fuzz")])?;
+        output(Command::new("rustup").args(["run", "nightly", "rustc", "-V"]))
+            .context("nightly Rust is missing: rustup toolchain install nightly")?;
+        Ok(())
+    }
+
     /// Runs a target on its corpus, its seeds and what was found before.
     fn one(&self, workspace: &Workspace, name: &str) -> Result<()> {
         let fuzz = workspace.root().join("fuzz");

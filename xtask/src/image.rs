@@ -226,6 +226,20 @@ impl Image {
         list
     }
 
+    /// Bytes of code that come from the compiler's library: copies, fills, comparisons, arithmetic of 64 bits.
+    pub(crate) fn library(&self) -> u64 {
+        let is_library = |name: &str| {
+            name.starts_with("compiler_builtins::")
+                || name.starts_with("__")
+                || matches!(name, "memcpy" | "memmove" | "memset" | "memcmp" | "bcmp")
+        };
+        self.nodes
+            .iter()
+            .filter(|node| node.code && is_library(&node.name))
+            .map(|node| node.size)
+            .sum()
+    }
+
     /// The functions whose frame is unknown.
     pub(crate) fn without_frame(&self) -> impl Iterator<Item = &str> {
         self.nodes

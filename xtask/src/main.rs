@@ -12,12 +12,14 @@ mod ci;
 mod fixtures;
 mod fuzz;
 mod generate;
+mod gpu_test;
 mod image;
 mod layers;
 mod lint;
 mod manifest;
 mod matrix;
 mod no_panic;
+mod sanitize;
 mod size;
 mod targets;
 mod task;
@@ -45,7 +47,9 @@ const TASKS: &[Task] = &[
     task::<no_panic::NoPanic> ("no-panic", "Prove that no entry point of the lower crates can panic or allocates; tell their stack"),
     task::<size::Size>        ("size",     "Code of the lower crates on small machines, beside its budget"),
     task::<fuzz::Fuzz>        ("fuzz",     "Run the fuzz targets on seeds made of the fixtures"),
+    task::<sanitize::Sanitize>("sanitize", "Tests of the executors under AddressSanitizer: bad accesses, leaks"),
     task::<bare_metal::BareMetal>("bare-metal", "Boot firmware that links objects: examples/bare-metal"),
+    task::<gpu_test::GpuTest> ("gpu-test", "Run on a GPU: make a folder with programs and cubins, and a report there or elsewhere"),
     task::<verdicts::Verdicts>("verdicts", "Run programs of every compiler and code model; tell what hoist gets right"),
     task::<generate::Generate>("generate", "Make large inputs for benches"),
 ];

@@ -1,7 +1,7 @@
 //! `test-matrix`: every target, crate and feature set in one table.
 //!
-//! A cell that cannot be tried because something is missing is a failure that says what to install: nothing is skipped in
-//! silence. Without `--full`, what only repeats is left out: features on machines beside this one, tests of feature sets,
+//! A cell that cannot be tried because something is missing is a failure that says what to install, or with `--skip-missing`
+//! skipped by name: never in silence. Without `--full`, what only repeats is left out: features on machines beside this one, tests of feature sets,
 //! proofs on all bare targets.
 
 use std::fmt;
@@ -15,8 +15,8 @@ use crate::bare_metal;
 use crate::layers::{self, Package};
 use crate::targets::{self, HOST, Kind, TARGETS, Target};
 use crate::task::{Run, Told};
-use crate::test::Total;
-use crate::tool::output;
+use crate::test::{self, Total};
+use crate::tool::{Missing, output};
 use crate::workspace::Workspace;
 use crate::{TASKS, no_panic, task};
 
@@ -26,6 +26,9 @@ pub(crate) struct TestMatrix {
     /// Install what is missing: packages of Debian, and libraries
     #[arg(long)]
     install: bool,
+    /// Skip, by name, what this machine lacks the tools for, in place of failing
+    #[arg(long)]
+    skip_missing: bool,
     /// Only this target; `features`, `lowest`, `no-panic`, `bare-metal` and `size` name the other rows
     #[arg(long)]
     only: Vec<String>,
@@ -49,6 +52,8 @@ enum Outcome {
     Good(String),
     /// What went wrong.
     Bad(String),
+    /// What is missing.
+    Skipped(String),
 }
 
 /// A cell of the table.
@@ -77,6 +82,7 @@ impl Run for TestMatrix {
         let mut matrix = Matrix {
             workspace,
             full: self.full,
+            skip_missing: self.skip_missing,
             packages: layers::packages(workspace)?,
             lower: no_panic::crates(workspace),
             cells: Vec::new(),
@@ -113,7 +119,9 @@ impl Run for TestMatrix {
         println!("\n{}", Table(&matrix.cells));
         let bad =
             matrix.cells.iter().filter(|cell| matches!(cell.outcome, Outcome::Bad(_))).count();
-        println!("{} cells, {bad} bad", matrix.cells.len());
+        let skipped =
+            matrix.cells.iter().filter(|cell| matches!(cell.outcome, Outcome::Skipped(_))).count();
+        println!("{} cells, {bad} bad, {skipped} skipped", matrix.cells.len());
         if bad > 0 { Err(Told.into()) } else { Ok(()) }
     }
 }
@@ -132,6 +140,7 @@ fn names() -> String {
 struct Matrix<'a> {
     workspace: &'a Workspace,
     full: bool,
+    skip_missing: bool,
     packages: Vec<Package>,
     lower: Vec<&'static str>,
     cells: Vec<Cell>,
@@ -150,6 +159,11 @@ impl Matrix<'_> {
         let start = Instant::now();
         let outcome = match attempt() {
             Ok(what) => Outcome::Good(what),
+            Err(error) if self.skip_missing && error.is::<Missing>() => {
+                let reason = format!("{error:#}");
+                test::skip(&format!("{row}/{name}"), &reason);
+                Outcome::Skipped(reason)
+            }
             Err(error) => {
                 let text = format!("{error:#}");
                 eprintln!("{text}");
@@ -262,25 +276,25 @@ impl Matrix<'_> {
                 version.and_then(|table| table.get("rust-version")).and_then(toml::Value::as_str);
             let version = version.context("Cargo.toml: no rust-version")?;
             let own = Toolchain::Own.version()?;
-            let mut cargo = if own
-                .strip_prefix("rustc ")
-                .is_some_and(|own| own.starts_with(version))
-            {
-                Toolchain::Own.cargo()
-            } else {
-                let full = [version, &"0".repeat(usize::from(version.matches('.').count() == 1))]
-                    .into_iter()
-                    .filter(|part| !part.is_empty())
-                    .collect::<Vec<_>>()
-                    .join(".");
-                let mut rustup = Command::new("rustup");
-                rustup.args(["run", &full, "cargo"]);
-                output(Command::new("rustup").args(["run", &full, "rustc", "-V"])).with_context(
-                    || format!("Rust {full} is missing: rustup toolchain install {full}"),
-                )?;
-                rustup.env_remove("RUSTC").env_remove("RUSTDOC");
-                rustup
-            };
+            let mut cargo =
+                if own.strip_prefix("rustc ").is_some_and(|own| own.starts_with(version)) {
+                    Toolchain::Own.cargo()
+                } else {
+                    let full =
+                        [version, &"0".repeat(usize::from(version.matches('.').count() == 1))]
+                            .into_iter()
+                            .filter(|part| !part.is_empty())
+                            .collect::<Vec<_>>()
+                            .join(".");
+                    let mut rustup = Command::new("rustup");
+                    rustup.args(["run", &full, "cargo"]);
+                    let asked = output(Command::new("rustup").args(["run", &full, "rustc", "-V"]));
+                    asked.map_err(|_| {
+                        Missing(format!("Rust {full} is missing: rustup toolchain install {full}"))
+                    })?;
+                    rustup.env_remove("RUSTC").env_remove("RUSTDOC");
+                    rustup
+                };
             cargo.current_dir(workspace.root()).env("CARGO_TARGET_DIR", workspace.kept("matrix")?);
             output(cargo.args([
                 "check",
@@ -341,10 +355,9 @@ fn ready(target: &Target) -> Result<Toolchain> {
     if !missing.is_empty() {
         let mut packages: Vec<&str> = missing.iter().map(|tool| tool.package).collect();
         packages.dedup();
-        bail!(
-            "missing: apt-get install {}, or cargo xtask test-matrix --install",
-            packages.join(" ")
-        );
+        let packages = packages.join(" ");
+        let how = format!("apt-get install {packages}, or cargo xtask test-matrix --install");
+        return Err(Missing(how).into());
     }
     Toolchain::of(target.name)
 }
@@ -374,6 +387,7 @@ impl fmt::Display for Table<'_> {
             let outcome = match &cell.outcome {
                 Outcome::Good(what) => what.clone(),
                 Outcome::Bad(what) => format!("FAILED: {what}"),
+                Outcome::Skipped(what) => format!("skipped: {what}"),
             };
             let crates = cell.crates.iter().map(String::as_str);
             let same = lines

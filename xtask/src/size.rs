@@ -1,7 +1,8 @@
 //! `size`: how much code a firmware author takes in with each layer, and whether it keeps to the budget.
 //!
 //! Measured on images that are linked as firmware is: one unit, whole-program optimisation, only what is reached. `.text` is
-//! code, `.rodata` the tables that it reads, those of relocations above all.
+//! code, `.rodata` the tables that it reads, those of relocations above all. What the compiler's library has in it (copies, fills,
+//! arithmetic of 64 bits), which other parts of a program share and other builds of that library have smaller, is told apart.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -52,8 +53,6 @@ struct Program {
     features: Option<&'static [&'static str]>,
     /// What it may be: more is a failure. A change that makes it smaller lowers this too.
     ceiling: u64,
-    /// What it is to become.
-    goal: u64,
 }
 
 const KIB: u64 = 1024;
@@ -63,15 +62,14 @@ const ALL: Option<&[&str]> = None;
 /// None: objects of 64 bits, little-endian.
 const LEAST: Option<&[&str]> = Some(&[]);
 
-const LOAD: Program =
-    Program { name: "", call: "", features: LEAST, ceiling: 16 * KIB, goal: 16 * KIB };
+const LOAD: Program = Program { name: "", call: "", features: LEAST, ceiling: 16 * KIB };
 const LOAD_ALL: Program = Program { features: ALL, ceiling: 33 * KIB, ..LOAD };
 
 #[rustfmt::skip]
 const PROGRAMS: &[Program] = &[
-    Program { name: "parse, `ClassFile`", call: "programs::parse_class", features: ALL,   ceiling: 4 * KIB,  goal: 4 * KIB },
-    Program { name: "parse",              call: "programs::parse",       features: LEAST, ceiling: 4 * KIB, goal: 4 * KIB },
-    Program { name: "parse, all forms",   call: "programs::parse",       features: ALL,   ceiling: 20 * KIB, goal: 20 * KIB },
+    Program { name: "parse, `ClassFile`", call: "programs::parse_class", features: ALL,   ceiling: 4 * KIB },
+    Program { name: "parse",              call: "programs::parse",       features: LEAST, ceiling: 4 * KIB },
+    Program { name: "parse, all forms",   call: "programs::parse",       features: ALL,   ceiling: 20 * KIB },
     Program { name: "parse, lay out, relocate AArch64", call: "programs::load::<reloc_aarch64::Aarch64>", ..LOAD },
     Program { name: "parse, lay out, relocate x86-64",  call: "programs::load::<reloc_x86::X86_64>",      ..LOAD },
     Program { name: "parse, lay out, relocate i386",    call: "programs::load::<reloc_x86::I386>", features: Some(&["elf32"]), ..LOAD },
@@ -87,8 +85,16 @@ const CRATES: &[&str] = &["elf-core", "elf-layout", "reloc-x86", "reloc-aarch64"
 const FROM: &str = "<!-- cargo xtask size --write: from here -->";
 const TO: &str = "<!-- to here -->";
 
-/// `.text` and `.rodata` in bytes.
-type Bytes = (u64, u64);
+/// What an image holds, in bytes.
+#[derive(Clone, Copy)]
+struct Bytes {
+    /// Code of the crates.
+    code: u64,
+    /// Code of the compiler's library.
+    library: u64,
+    /// Constant data.
+    data: u64,
+}
 
 impl Run for Size {
     fn run(self, workspace: &Workspace) -> Result<()> {
@@ -105,8 +111,8 @@ impl Run for Size {
                 }
                 let root = Root { path: name.to_owned(), call: call.to_owned() };
                 let bytes = self.measure(workspace, machine, name, (CRATES, features), &[root])?;
-                if nth == 0 && bytes.0 > ceiling {
-                    over.push(format!("{name} is {} bytes of code, not {ceiling}", bytes.0));
+                if nth == 0 && bytes.code > ceiling {
+                    over.push(format!("{name} is {} bytes of code, not {ceiling}", bytes.code));
                 }
                 rows.entry((number, name.to_owned())).or_default().push(bytes);
             }
@@ -200,7 +206,12 @@ impl Size {
             }
         }
         let size = |name: &str| image.sections.get(name).copied().unwrap_or(0);
-        Ok((size(".text"), size(".rodata") + size(".data.rel.ro")))
+        let library = image.library();
+        Ok(Bytes {
+            code: size(".text").saturating_sub(library),
+            library,
+            data: size(".rodata") + size(".data.rel.ro"),
+        })
     }
 }
 
@@ -208,18 +219,19 @@ impl Size {
 fn table(rows: &BTreeMap<(usize, String), Vec<Bytes>>) -> Result<String> {
     let mut text = String::from("| |");
     for machine in MACHINES {
-        write!(text, " {} at {}: `.text` | `.rodata` |", machine.target, machine.level)?;
+        let Machine { target, level } = machine;
+        write!(text, " {target} at {level}: `.text` | compiler's library | `.rodata` |")?;
     }
-    text += " at most | to become |\n|---|";
-    text += &"---:|".repeat(2 * MACHINES.len() + 2);
+    text += " at most |\n|---|";
+    text += &"---:|".repeat(3 * MACHINES.len() + 1);
     for ((_, name), bytes) in rows {
         write!(text, "\n| {name} |")?;
-        for (code, data) in bytes {
-            write!(text, " {code} | {data} |")?;
+        for Bytes { code, library, data } in bytes {
+            write!(text, " {code} | {library} | {data} |")?;
         }
         match PROGRAMS.iter().find(|program| program.name == name) {
-            Some(program) => write!(text, " {} | {} |", program.ceiling, program.goal)?,
-            None => text += " | |",
+            Some(program) => write!(text, " {} |", program.ceiling)?,
+            None => text += " |",
         }
     }
     Ok(text)

@@ -287,6 +287,28 @@ mod tests {
         assert!(variables.contains(&"CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_RUNNER".to_owned()));
     }
 
+    /// The build server installs packages before anything is compiled: its list holds what the matrix names.
+    #[test]
+    fn the_build_server_installs_every_package() {
+        let path = Workspace::find().unwrap().root().join(".ci/run");
+        let text = fs::read_to_string(path).unwrap();
+        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
+        let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
+        let targets = TARGETS.iter().filter_map(|target| match &target.kind {
+            Kind::Tests { linker, runner, .. } => Some((linker, runner)),
+            Kind::Bare => None,
+        });
+        let mut packages: Vec<&str> = SHARED.to_vec();
+        for (linker, runner) in targets {
+            packages.extend(linker.map(|tool| tool.package));
+            let tools = runner.iter().flat_map(|runner| [runner.tool, runner.library]);
+            packages.extend(tools.map(|tool| tool.package));
+        }
+        packages.extend(crate::bare_metal::MACHINES.iter().map(|machine| machine.emulator.package));
+        packages.retain(|package| *package != "coreutils" && !words.contains(package));
+        assert_eq!(packages, [] as [&str; 0]);
+    }
+
     #[test]
     fn every_emulated_machine_is_a_target() {
         for machine in crate::bare_metal::MACHINES {

@@ -4,13 +4,26 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result};
 
 use crate::task::{Run, Told};
 use crate::tool::cargo;
 use crate::workspace::Workspace;
+
+/// What earlier steps of the same run have skipped.
+static SKIPPED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// Says that `name` is skipped because of `reason`, and has it counted in the total at the end.
+pub(crate) fn skip(name: &str, reason: &str) {
+    println!("skipped: {name}: {reason}");
+    lock(&SKIPPED).insert(name.to_owned());
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Arguments of `test`.
 #[derive(clap::Args)]
@@ -44,7 +57,8 @@ impl Run for Test {
         })
         .transpose()?;
         let status = child.wait().context("cannot wait for cargo")?;
-        let total = total.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut total = total.into_inner().unwrap_or_else(PoisonError::into_inner);
+        total.never_run = lock(&SKIPPED).len() as u64;
         if !status.success() {
             eprintln!("error: cargo test: {status}");
         }
@@ -59,10 +73,7 @@ fn copy(from: impl Read, mut to: impl Write, total: &Mutex<Total>) -> Result<()>
     let mut line = Vec::new();
     while from.read_until(b'\n', &mut line)? != 0 {
         to.write_all(&line)?;
-        total
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .read(&String::from_utf8_lossy(&line));
+        lock(total).read(&String::from_utf8_lossy(&line));
         line.clear();
     }
     Ok(())
@@ -76,6 +87,8 @@ pub(crate) struct Total {
     ignored: u64,
     /// Tests that passed without testing: names from lines `skipped: NAME: REASON`.
     skipped: BTreeSet<String>,
+    /// What is no test and was skipped before.
+    never_run: u64,
 }
 
 impl Total {
@@ -106,7 +119,8 @@ impl Total {
 impl fmt::Display for Total {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let skipped = self.skipped.len() as u64;
-        let (passed, skipped) = (self.passed.saturating_sub(skipped), self.ignored + skipped);
+        let passed = self.passed.saturating_sub(skipped);
+        let skipped = self.ignored + skipped + self.never_run;
         write!(f, "{passed} passed, {} failed, {skipped} skipped", self.failed)
     }
 }

@@ -37,10 +37,22 @@ impl<'a> Tool<'a> {
     }
 }
 
+/// Something is not on this machine: what, and how to get it.
+#[derive(Debug)]
+pub(crate) struct Missing(pub(crate) String);
+
+impl std::fmt::Display for Missing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Missing {}
+
 /// Fails with the packages to install unless every one of `tools` is on this machine.
 ///
 /// # Errors
-/// If one is missing, or cannot be run.
+/// [`Missing`] if one is; if one cannot be run.
 pub(crate) fn need<'a>(tools: impl IntoIterator<Item = Tool<'a>>) -> Result<()> {
     let mut missing = Vec::new();
     for tool in tools {
@@ -55,7 +67,8 @@ pub(crate) fn need<'a>(tools: impl IntoIterator<Item = Tool<'a>>) -> Result<()> 
     let mut packages: Vec<&str> = missing.iter().map(|tool| tool.package).collect();
     packages.sort_unstable();
     packages.dedup();
-    bail!("{} not found; on Debian: apt-get install {}", programs.join(", "), packages.join(" "))
+    let (programs, packages) = (programs.join(", "), packages.join(" "));
+    Err(Missing(format!("{programs} not found; on Debian: apt-get install {packages}")).into())
 }
 
 /// The `cargo` that runs this program.

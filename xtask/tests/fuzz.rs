@@ -54,4 +54,4 @@ macro_rules! targets {
         }
     };
 }
-targets! { apply archive cubin fatbin file layout link offload }
+targets! { apply archive cubin device_link fatbin file layout link offload }

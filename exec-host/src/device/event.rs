@@ -50,7 +50,7 @@ impl Event {
     /// begun run on this thread: no other need wake up for them.
     ///
     /// # Errors
-    /// [`Error::Fault`]; what stuck to the device when its turn came; [`Error::QueueClosed`].
+    /// [`Error::Fault`]; what stuck to the device when its turn came.
     pub fn wait(&self) -> Result<Duration, Error> {
         if let Some(work) = self.0.work.upgrade() {
             work.help(|| self.is_done());

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use elf_core::names::{STB_LOCAL, STT_FUNC};
 use elf_core::{Definition, File};
 
-use crate::{Error, Module, Process};
+use crate::{Error, Loader, Module, Process};
 
 /// An object in executable memory, shared by its functions.
 #[derive(Debug)]
@@ -19,10 +19,14 @@ pub struct HostImage {
 }
 
 impl HostImage {
-    pub(super) fn load(bytes: &[u8], process: &Arc<Mutex<Process>>) -> Result<Self, Error> {
+    pub(super) fn load(
+        bytes: &[u8],
+        loader: &Loader,
+        process: &Arc<Mutex<Process>>,
+    ) -> Result<Self, Error> {
         let bytes: Arc<[u8]> = bytes.into();
         let mut symbols = process.lock().unwrap_or_else(PoisonError::into_inner);
-        let module = Module::load([Arc::clone(&bytes)], &mut |name| symbols.find(name))?;
+        let module = loader.load([Arc::clone(&bytes)], &mut *symbols)?;
         Ok(Self { module, bytes, _process: Arc::clone(process) })
     }
 

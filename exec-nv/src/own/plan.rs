@@ -2,7 +2,7 @@
 
 use elf_core::names::{SHF_CUDA_MERCURY, STO_CUDA_MANAGED};
 use elf_core::{Definition, Name, Query, Role};
-use nvinfo::Cubin;
+use nvinfo::{Cubin, Function};
 use reloc_cuda::Load;
 
 use super::entry::FIRST_SM;
@@ -27,6 +27,8 @@ pub struct Plan<'a> {
     offsets: Vec<u64>,
     size: u64,
     alignment: u64,
+    /// Sections that want an address that nobody here knows.
+    undefined: Vec<(u32, OwnError)>,
 }
 
 /// Bytes that instruction fetch may read behind the code.
@@ -49,13 +51,13 @@ impl<'a> Plan<'a> {
         let mut offsets = vec![0; cubin.file().sections().len()];
         let load = Load::plan(cubin.file(), &mut offsets).map_err(OwnError::Load)?;
         let (size, alignment) = (load.size(), load.alignment());
-        let plan = Self { bytes, offsets, size, alignment };
+        let mut plan = Self { bytes, offsets, size, alignment, undefined: Vec::new() };
         plan.check(&cubin)?;
         Ok(plan)
     }
 
-    /// Refuses what only the driver's loader can do.
-    fn check(&self, cubin: &Cubin<'a>) -> Result<(), Error> {
+    /// Refuses what only the driver's loader can do, and notes what kernels may not reach.
+    fn check(&mut self, cubin: &Cubin<'a>) -> Result<(), Error> {
         let managed = |(_, symbol, _): &(u32, elf_core::Symbol, Name<'_>)| {
             symbol.other & STO_CUDA_MANAGED != 0 && !symbol.is_undefined()
         };
@@ -75,12 +77,26 @@ impl<'a> Plan<'a> {
             for record in rows {
                 let (symbol, symbol_name) = cubin.symbol(record.symbol)?;
                 if record.symbol != 0 && symbol.is_undefined() {
-                    let (symbol, section) = (symbol_name.to_string(), name.to_string());
-                    return Err(OwnError::Undefined { symbol, section }.into());
+                    let error = OwnError::Undefined {
+                        symbol: symbol_name.to_string(),
+                        section: name.to_string(),
+                    };
+                    self.undefined.push((section.info, error));
                 }
             }
         }
         Ok(())
+    }
+
+    /// Refuses a kernel whose code, or what it may reach, has an address that only the driver's loader knows. Other kernels are
+    /// not reached.
+    pub(super) fn check_kernel(&self, kernel: &Function<'_>) -> Result<(), OwnError> {
+        let is_other_kernel = |section: u32| {
+            let mut kernels = kernel.cubin().kernels();
+            section != kernel.section() && kernels.any(|other| other.section() == section)
+        };
+        let reached = self.undefined.iter().find(|(section, _)| !is_other_kernel(*section));
+        reached.map_or(Ok(()), |(_, error)| Err(error.clone()))
     }
 
     /// The file.

@@ -21,13 +21,15 @@ use crate::error::Error;
 /// driver knows stay, for the driver.
 ///
 /// # Errors
-/// [`Error::NoKernel`], [`Error::Cubin`]; [`Error::Own`] for kernels with textures.
+/// [`Error::NoKernel`], [`Error::Cubin`]; [`Error::Own`] for kernels with textures, and those that call the driver's functions other
+/// than through constants.
 pub fn shell(plan: &Plan<'_>, image: &[u8], base: u64, kernel: &str) -> Result<Vec<u8>, Error> {
     let cubin = Cubin::parse(plan.bytes())?;
     let Some(kernel) = cubin.kernel(Name(kernel.as_bytes())) else {
         let kernels = cubin.kernels().map(|kernel| kernel.name().to_string()).collect();
         return Err(Error::NoKernel { name: kernel.into(), kernels });
     };
+    plan.check_kernel(&kernel)?;
     let needs = kernel.resources()?;
     if needs.textures > 0 || needs.samplers > 0 || needs.surfaces > 0 {
         return Err(OwnError::Textures { kernel: kernel.name().to_string() }.into());

@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
+use fatbin::{Kind, Sm};
+use images::Image;
 use nvinfo::{Cubin as Parsed, Function};
 use serde::Serialize;
 
@@ -13,9 +15,11 @@ use crate::printable::Printable;
 mod attributes;
 mod changes;
 mod disasm;
+mod images;
 mod kernel;
 mod link;
 mod module;
+mod objects;
 mod params;
 mod patch;
 mod payload;
@@ -26,6 +30,7 @@ mod text;
 pub use attributes::{AttributeRow, AttributeSection, attributes};
 pub use changes::{Change, Changes};
 pub use disasm::disassembler;
+pub use images::ImagePlace;
 pub use kernel::{Bank, Kernel, Occupancy, Subroutine};
 pub use link::{Linked, link_files};
 pub use module::{Module, Tool, Variable};
@@ -40,6 +45,9 @@ pub use show::{Shown, report};
 pub struct Cubin {
     #[command(subcommand)]
     command: Command,
+    /// Of the cubins in fatbins and host files, those for this architecture; for `link`, the one to link for.
+    #[arg(long, value_name = "ARCH", global = true, value_parser = images::arch)]
+    arch: Option<Sm>,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -67,13 +75,13 @@ impl Cubin {
     /// What went wrong, in one line.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         match &self.command {
-            Command::Show(command) => command.run(out),
-            Command::Attributes(command) => command.run(out),
-            Command::Relocs(command) => command.run(out),
-            Command::Params(command) => command.run(out),
+            Command::Show(command) => command.run(self.arch, out),
+            Command::Attributes(command) => command.run(self.arch, out),
+            Command::Relocs(command) => command.run(self.arch, out),
+            Command::Params(command) => command.run(self.arch, out),
             Command::Patch(command) => command.run(out),
             Command::Disasm(command) => command.run(out),
-            Command::Link(command) => command.run(out),
+            Command::Link(command) => command.run(self.arch, out),
         }
     }
 }
@@ -83,30 +91,52 @@ impl Cubin {
 struct Report<'r, T> {
     file: &'r str,
     member: &'r Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image: Option<ImagePlace>,
     #[serde(flatten)]
     report: T,
 }
 
-/// Calls `show` with every cubin of a file: the file itself, or the cubins of an archive.
+/// Calls `show` with every cubin of a file: the file itself, the cubins of an archive, or those of this architecture in fatbins,
+/// with their places.
 fn each_cubin(
-    path: &Path,
-    mut show: impl FnMut(&Part<'_>, &Parsed<'_>) -> Result<()>,
+    (path, arch): (&Path, Option<Sm>),
+    mut show: impl FnMut(&Part<'_>, Option<ImagePlace>, &Parsed<'_>) -> Result<()>,
 ) -> Result<()> {
     let input = Input::read(path)?;
+    let mut shown = false;
     for part in input.parts()? {
-        match (Parsed::parse(part.bytes), &part.member) {
-            (Ok(cubin), _) => show(&part, &cubin).with_context(|| part.label.clone())?,
-            // archives hold other files as well
-            (Err(_), Some(_)) => {}
-            (Err(error), None) => return Err(error).with_context(|| part.label.clone()),
+        let parsed = Parsed::parse(part.bytes);
+        if let Ok(cubin) = &parsed {
+            shown = true;
+            show(&part, None, cubin).with_context(|| part.label.clone())?;
+            continue;
+        }
+        let images = images::images(part.bytes).with_context(|| part.label.clone())?;
+        match (parsed, &part.member) {
+            (Err(error), None) if images.is_empty() => {
+                return Err(error).with_context(|| part.label.clone());
+            }
+            _ => {}
+        }
+        let wanted = |image: &Image<'_>| arch.is_none_or(|arch| arch == image.sm);
+        for image in images.into_iter().filter(|image| image.kind == Kind::Elf && wanted(image)) {
+            let label = || format!("{}: {}", part.label, image.place);
+            let bytes = image.bytes().with_context(label)?;
+            let cubin = Parsed::parse(&bytes).with_context(label)?;
+            shown = true;
+            show(&part, Some(image.place.clone()), &cubin).with_context(label)?;
         }
     }
-    Ok(())
+    match arch {
+        Some(arch) if !shown => bail!("{}: no cubin for sm_{arch}", path.display()),
+        _ => Ok(()),
+    }
 }
 
 /// Prints `{"files": [...]}` with what `make` gives for every cubin, or calls `text` for it.
 fn each_report<T: Serialize>(
-    (path, json): (&PathBuf, bool),
+    (path, arch, json): (&PathBuf, Option<Sm>, bool),
     out: &mut dyn Write,
     make: impl Fn(&Parsed<'_>) -> Result<T>,
     text: impl Fn(&T, &mut dyn Write) -> Result<()>,
@@ -116,20 +146,19 @@ fn each_report<T: Serialize>(
     if json {
         write!(out, "{{\"files\":[")?;
     }
-    each_cubin(path, |part, cubin| {
+    each_cubin((path, arch), |part, image, cubin| {
         let report = make(cubin)?;
         let first = core::mem::take(&mut first);
         if json {
             out.write_all(if first { b"" } else { b"," })?;
-            serde_json::to_writer(
-                &mut *out,
-                &Report { file: &file, member: &part.member, report },
-            )?;
+            let report = Report { file: &file, member: &part.member, image, report };
+            serde_json::to_writer(&mut *out, &report)?;
             return Ok(());
         }
-        if part.member.is_some() {
+        if part.member.is_some() || image.is_some() {
             let blank = if first { "" } else { "\n" };
-            writeln!(out, "{blank}{}:", Printable::from(part.label.as_str()))?;
+            let place = image.map_or_else(String::new, |place| format!(" {place}"));
+            writeln!(out, "{blank}{}{place}:", Printable::from(part.label.as_str()))?;
         }
         text(&report, out)
     })?;
@@ -137,6 +166,18 @@ fn each_report<T: Serialize>(
         writeln!(out, "]}}")?;
     }
     Ok(())
+}
+
+/// Reads a cubin for a command that takes no other file: what is no cubin, but has some inside, is told how to get at them.
+fn parse_alone<'a>(bytes: &'a [u8], label: &str) -> Result<Parsed<'a>> {
+    Parsed::parse(bytes).map_err(|error| {
+        let inside = images::images(bytes).unwrap_or_default();
+        let count = inside.iter().filter(|image| image.kind == Kind::Elf).count();
+        match count {
+            0 => anyhow::Error::new(error).context(label.to_owned()),
+            _ => anyhow!("{label}: has {count} cubins inside: `hoist fatbin extract` writes them"),
+        }
+    })
 }
 
 /// The function of this name.

@@ -7,6 +7,7 @@ use anyhow::{Error, Result, anyhow};
 pub mod change;
 pub mod extract;
 pub mod filter;
+pub mod found;
 pub mod list;
 #[expect(unsafe_code, reason = "files are mapped, not read")]
 pub mod mapped;

@@ -1,6 +1,5 @@
 //! `hoist jit SOURCE FUNCTION [ARG...]`: compiles a source, or takes it from the cache, and calls a function in it.
 
-use core::ffi::CStr;
 use core::time::Duration;
 use std::fs;
 use std::io::Write;
@@ -9,11 +8,9 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use exec_core::{Cache, CompileError, Compiled, Compiler, Origin};
-use exec_host::Module;
 use exec_host::compile::{ClangCompiler, Driver, Family, GccCompiler, RustcCompiler};
-use exec_host::dynamic::{DynamicFunction, Type, Value};
 
-use crate::call::{Argument, Element};
+use crate::calling::{Arguments, Calling};
 use crate::cmd::cache::{Place, Use};
 use crate::cmd::disasm::disasm;
 use crate::input::Part;
@@ -30,9 +27,8 @@ pub struct Jit {
     /// Its arguments as TYPE:VALUE: as for `hoist run`.
     #[arg(value_name = "ARG", allow_hyphen_values = false)]
     arguments: Vec<String>,
-    /// What the function returns: a number type, `ptr`, `str` or `void`
-    #[arg(long, default_value = "void", value_name = "TYPE")]
-    ret: String,
+    #[command(flatten)]
+    calling: Calling,
     /// The compiler: `clang`, `gcc`, `rustc`; by default the first of those for the language that is there
     #[arg(long, value_name = "NAME")]
     compiler: Option<String>,
@@ -46,15 +42,9 @@ pub struct Jit {
     place: Place,
     #[command(flatten)]
     loading: Loading,
-    /// Prints the buffers after the call, one a line
-    #[arg(long)]
-    show_buffers: bool,
     /// Prints how long finding the compiler, compiling, loading and calling took
     #[arg(long)]
     time: bool,
-    /// Calls the function so often, with fresh buffers every time, and prints how long it took
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    repeat: Option<u32>,
     /// Prints the function's instructions and does not call it
     #[arg(long)]
     disasm: bool,
@@ -66,7 +56,6 @@ struct Times {
     find: Duration,
     compile: Duration,
     load: Duration,
-    calls: Vec<Duration>,
 }
 
 impl Jit {
@@ -76,7 +65,7 @@ impl Jit {
     /// What is wrong with the source, the compiler, the cache or an argument.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let mut times = Times::default();
-        let mut arguments = self.parse()?;
+        let mut arguments = Arguments::parse(&self.arguments)?;
         let cache = self.place.open(self.cache.0)?;
         let start = Instant::now();
         let compiler = self.compiler(&cache)?;
@@ -96,38 +85,17 @@ impl Jit {
             };
         }
         let start = Instant::now();
-        let module = self.load(compiled.image)?;
-        let types: Vec<Type> =
-            arguments.iter_mut().map(|argument| argument.value().r#type()).collect();
-        let function = module
-            .dynamic(&self.function, &types, self.returned()?)
-            .with_context(|| self.source.display().to_string())?;
+        let label = || self.source.display().to_string();
+        let module = self.loading.loader()?.load([compiled.image], self.loading.process()?);
+        let module = module.with_context(label)?;
+        let function = self.calling.find(&module, &self.function, &mut arguments, label)?;
         times.load = start.elapsed();
-
-        let mut result = None;
-        for _ in 0..self.repeat.unwrap_or(1) {
-            if !times.calls.is_empty() {
-                arguments = self.parse()?;
-            }
-            let (value, time) = call(&function, &mut arguments)?;
-            result = value;
-            times.calls.push(time);
+        let calls = self.calling.call(&function, arguments, out)?;
+        if self.time {
+            let least = calls.first().copied().unwrap_or_default();
+            times.print(compiled.origin, least, out)?;
         }
-        if let Some(value) = result {
-            self.print(value, out)?;
-        }
-        if self.show_buffers {
-            for argument in &arguments {
-                if let Argument::Buffer(buffer) = argument {
-                    writeln!(out, "{buffer}")?;
-                }
-            }
-        }
-        self.report(times, compiled.origin, out)
-    }
-
-    fn parse(&self) -> Result<Vec<Argument>> {
-        self.arguments.iter().map(|word| word.parse()).collect()
+        self.calling.report(&calls, out)
     }
 
     fn is_rust(&self) -> bool {
@@ -175,74 +143,20 @@ impl Jit {
             outcome => outcome.with_context(name),
         }
     }
-
-    /// Loads the image, with symbols of this process and of the libraries asked for.
-    fn load(&self, image: Vec<u8>) -> Result<Module<Vec<u8>>> {
-        let module = self.loading.loader()?.load([image], self.loading.process()?);
-        let module = module.with_context(|| self.source.display().to_string())?;
-        // SAFETY: the user asks for the source to be run.
-        unsafe { module.initialize() };
-        Ok(module)
-    }
-
-    fn returned(&self) -> Result<Type> {
-        Ok(match self.ret.as_str() {
-            "void" => Type::Void,
-            "ptr" | "str" => Type::Pointer,
-            word => word.parse::<Element>()?.r#type(),
-        })
-    }
-
-    /// Prints a result.
-    fn print(&self, value: Value, out: &mut dyn Write) -> Result<()> {
-        match value {
-            Value::Pointer(pointer) if self.ret == "str" && pointer.is_null() => {
-                writeln!(out, "null")?
-            }
-            Value::Pointer(pointer) if self.ret == "str" => {
-                // SAFETY: the user says that the function returns a pointer to bytes that end in NUL.
-                let text = unsafe { CStr::from_ptr(pointer.cast()) };
-                writeln!(out, "{}", text.to_string_lossy())?;
-            }
-            value => writeln!(out, "{value}")?,
-        }
-        Ok(())
-    }
-
-    /// Prints what was measured.
-    fn report(&self, mut times: Times, origin: Origin, out: &mut dyn Write) -> Result<()> {
-        times.calls.sort();
-        let least = times.calls.first().copied().unwrap_or_default();
-        let median = times.calls.get(times.calls.len() / 2).copied().unwrap_or_default();
-        if self.time {
-            let from = match origin {
-                Origin::Cache => "from the cache",
-                Origin::Compiler => "compiled",
-            };
-            let Times { find, compile, load, .. } = times;
-            writeln!(
-                out,
-                "compiler found {find:?}, {from} {compile:?}, loaded {load:?}, called {least:?}"
-            )?;
-        }
-        if self.repeat.is_some() {
-            writeln!(out, "min {least:?}, median {median:?}")?;
-        }
-        Ok(())
-    }
 }
 
-/// Calls a function and measures the call.
-fn call(
-    function: &DynamicFunction<'_>,
-    arguments: &mut [Argument],
-) -> Result<(Option<Value>, Duration)> {
-    let values: Vec<Value> = arguments.iter_mut().map(Argument::value).collect();
-    let start = Instant::now();
-    // SAFETY: the user asks for the call, with these types; the arguments outlive it.
-    let result = unsafe { function.call(&values) };
-    let time = start.elapsed();
-    // SAFETY: flushes what the function printed through the C library, before what we print.
-    unsafe { libc::fflush(core::ptr::null_mut()) };
-    Ok((result?, time))
+impl Times {
+    /// Prints them, and how long a call took.
+    fn print(&self, origin: Origin, call: Duration, out: &mut dyn Write) -> Result<()> {
+        let from = match origin {
+            Origin::Cache => "from the cache",
+            Origin::Compiler => "compiled",
+        };
+        let Self { find, compile, load } = self;
+        writeln!(
+            out,
+            "compiler found {find:?}, {from} {compile:?}, loaded {load:?}, called {call:?}"
+        )?;
+        Ok(())
+    }
 }

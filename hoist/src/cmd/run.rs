@@ -1,18 +1,15 @@
 //! `hoist run OBJECT... FUNCTION [ARG...]`: loads objects into this process and calls a function in them.
 
-use core::ffi::CStr;
-use core::str::FromStr;
 use std::io::Write;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use elf_core::Arch as _;
 use elf_core::names;
-use exec_host::dynamic::{DynamicFunction, Type, Value};
 use exec_host::{Error, Host, Module};
 
-use crate::call::{Argument, Element};
+use crate::call::Argument;
+use crate::calling::{Arguments, Calling};
 use crate::explain::section_name;
 use crate::input::{self, Input};
 use crate::loading::Loading;
@@ -31,49 +28,10 @@ pub struct Run {
     /// Takes every member of the archives, asked for or not
     #[arg(long)]
     whole_archive: bool,
-    /// What the function returns: a number type, `ptr`, `str` or `void`
-    #[arg(long, default_value = "void", value_name = "TYPE")]
-    ret: Returned,
+    #[command(flatten)]
+    calling: Calling,
     #[command(flatten)]
     loading: Loading,
-    /// Prints the buffers after the call, one a line
-    #[arg(long)]
-    show_buffers: bool,
-    /// Calls the function so often, with fresh buffers every time, and prints how long it took
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    repeat: Option<u32>,
-}
-
-/// What to make of the result.
-#[derive(Clone, Copy, Debug)]
-enum Returned {
-    Void,
-    Number(Element),
-    Pointer,
-    Text,
-}
-
-impl FromStr for Returned {
-    type Err = anyhow::Error;
-
-    fn from_str(word: &str) -> Result<Self> {
-        Ok(match word {
-            "void" => Self::Void,
-            "ptr" => Self::Pointer,
-            "str" => Self::Text,
-            word => Self::Number(word.parse()?),
-        })
-    }
-}
-
-impl Returned {
-    const fn r#type(self) -> Type {
-        match self {
-            Self::Void => Type::Void,
-            Self::Number(element) => element.r#type(),
-            Self::Pointer | Self::Text => Type::Pointer,
-        }
-    }
 }
 
 impl Run {
@@ -88,47 +46,11 @@ impl Run {
         let inputs: Vec<Input> = inputs.into_iter().map(whole).collect();
         let objects = Objects::gather(&inputs, &[function])?;
         let module = self.load(&objects)?;
-        let parse =
-            || words.iter().map(|word| word.parse::<Argument>()).collect::<Result<Vec<_>>>();
-        let mut arguments = parse()?;
-        let types: Vec<Type> =
-            arguments.iter_mut().map(|argument| argument.value().r#type()).collect();
-        // SAFETY: the user asks for these objects to be run.
-        unsafe { module.initialize() };
-        let function = module
-            .dynamic(function, &types, self.ret.r#type())
-            .with_context(|| objects.label(0).to_owned())?;
-
-        let mut times = Vec::new();
-        let mut result = None;
-        for _ in 0..self.repeat.unwrap_or(1) {
-            if !times.is_empty() {
-                arguments = parse()?;
-            }
-            let (value, time) = call(&function, &mut arguments)?;
-            result = value;
-            times.push(time);
-        }
-        if let Some(value) = result {
-            self.print(value, out)?;
-        }
-        if self.show_buffers {
-            for argument in &arguments {
-                if let Argument::Buffer(buffer) = argument {
-                    writeln!(out, "{buffer}")?;
-                }
-            }
-        }
-        if self.repeat.is_some() {
-            times.sort();
-            let median = times.get(times.len() / 2).copied().unwrap_or_default();
-            writeln!(
-                out,
-                "min {:?}, median {median:?}",
-                times.first().copied().unwrap_or_default()
-            )?;
-        }
-        Ok(())
+        let mut arguments = Arguments::parse(words)?;
+        let label = || objects.label(0).to_owned();
+        let function = self.calling.find(&module, function, &mut arguments, label)?;
+        let times = self.calling.call(&function, arguments, out)?;
+        self.calling.report(&times, out)
     }
 
     /// Objects, function and arguments: what looks like arguments at the end, the word before, and the rest.
@@ -161,37 +83,6 @@ impl Run {
         let module = self.loading.loader()?.load(bytes, self.loading.process()?);
         module.map_err(|error| explain(objects, error))
     }
-
-    /// Prints a result.
-    fn print(&self, value: Value, out: &mut dyn Write) -> Result<()> {
-        match (self.ret, value) {
-            (Returned::Text, Value::Pointer(pointer)) if pointer.is_null() => {
-                writeln!(out, "null")?
-            }
-            (Returned::Text, Value::Pointer(pointer)) => {
-                // SAFETY: the user says that the function returns a pointer to bytes that end in NUL.
-                let text = unsafe { CStr::from_ptr(pointer.cast()) };
-                writeln!(out, "{}", text.to_string_lossy())?;
-            }
-            (_, value) => writeln!(out, "{value}")?,
-        }
-        Ok(())
-    }
-}
-
-/// Calls a function and measures the call.
-fn call(
-    function: &DynamicFunction<'_>,
-    arguments: &mut [Argument],
-) -> Result<(Option<Value>, Duration)> {
-    let values: Vec<Value> = arguments.iter_mut().map(Argument::value).collect();
-    let start = Instant::now();
-    // SAFETY: the user asks for the call, with these types; the arguments outlive it.
-    let result = unsafe { function.call(&values) };
-    let time = start.elapsed();
-    // SAFETY: flushes what the function printed through the C library, before what we print.
-    unsafe { libc::fflush(core::ptr::null_mut()) };
-    Ok((result?, time))
 }
 
 /// What went wrong, with the names of file and section.

@@ -19,23 +19,60 @@ int show(void) {
 }
 ";
 
-/// A compiler run in a folder; false if there is none.
-fn cc(at: &Path, words: &[&str]) -> bool {
-    let result = Command::new("cc").args(words).current_dir(at).stdin(Stdio::null()).status();
-    match result {
-        Ok(status) => {
-            assert!(status.success(), "cc {words:?}");
-            true
-        }
-        Err(_) => false,
-    }
+/// A machine that programs are compiled for, and run on.
+struct Machine {
+    name: &'static str,
+    compiler: &'static str,
+    emulator: &'static [&'static str],
 }
 
-/// What a program prints.
-fn run(at: &Path, name: &str) -> Vec<u8> {
-    let output = Command::new(at.join(name)).current_dir(at).output().expect("it runs");
-    assert!(output.status.success(), "{name}: {output:?}");
-    output.stdout
+const HERE: Machine = Machine { name: std::env::consts::ARCH, compiler: "cc", emulator: &[] };
+
+const MACHINES: [Machine; 2] = [
+    Machine { name: "x86_64", ..HERE },
+    Machine {
+        name: "aarch64",
+        compiler: "aarch64-linux-gnu-gcc",
+        emulator: &["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"],
+    },
+];
+
+impl Machine {
+    /// Whether programs can be compiled and run; else says that the test is skipped.
+    fn is_there(&self, test: &str) -> bool {
+        if self.emulator.is_empty() && self.name != HERE.name {
+            println!("skipped: {test}: needs a machine of {}", self.name);
+            return false;
+        }
+        let needs = [self.compiler].into_iter().chain(self.emulator.first().copied());
+        let missing = |tool: &&str| {
+            let output = Command::new(tool).arg("--version").output();
+            !output.is_ok_and(|output| output.status.success())
+        };
+        let missing: Vec<_> = needs.filter(missing).collect();
+        if let Some(tool) = missing.first() {
+            println!("skipped: {test} on {}: needs {tool}", self.name);
+        }
+        missing.is_empty()
+    }
+
+    /// The compiler, run in a folder.
+    fn cc(&self, at: &Path, words: &[&str]) {
+        let mut command = Command::new(self.compiler);
+        let status = command.args(words).current_dir(at).stdin(Stdio::null()).status();
+        assert!(status.expect("a compiler").success(), "{} {words:?}", self.compiler);
+    }
+
+    /// What a program prints.
+    fn run(&self, at: &Path, name: &str) -> Vec<u8> {
+        let path = at.join(name).to_string_lossy().into_owned();
+        let words: Vec<_> = self.emulator.iter().copied().chain([&*path]).collect();
+        let (program, arguments) = words.split_first().expect("a program");
+        let output = Command::new(program).args(arguments).current_dir(at).output();
+        let output = output.expect("it runs");
+        assert!(output.status.success(), "{name}: {output:?}");
+        output.stdout
+    }
 }
 
 /// The bytes of region `index` of a file.
@@ -72,7 +109,10 @@ fn archs(at: &Path, name: &str) -> Vec<String> {
 }
 
 /// A folder with `pack.o`, whose wrapper is `kernels`; none without a compiler.
-fn packed() -> Option<tempfile::TempDir> {
+fn packed(machine: &Machine, test: &str) -> Option<tempfile::TempDir> {
+    if !machine.is_there(test) {
+        return None;
+    }
     let folder = folder(&["k75.cubin", "k80.cubin", "k100f.cubin", "k.ptx"]);
     let at = folder.path();
     printed(
@@ -85,6 +125,8 @@ fn packed() -> Option<tempfile::TempDir> {
             "kernels",
             "--compress",
             "lz4",
+            "--machine",
+            machine.name,
             "k75.cubin",
             "k80.cubin",
             "k.ptx",
@@ -93,62 +135,81 @@ fn packed() -> Option<tempfile::TempDir> {
     fs::write(at.join("show.c"), PROGRAM).expect("a file");
     fs::write(at.join("main.c"), "int show(void);\nint main(void) { return show(); }\n")
         .expect("a file");
-    cc(at, &["-fPIC", "-c", "show.c", "main.c"]).then_some(folder)
+    machine.cc(at, &["-fPIC", "-c", "show.c", "main.c"]);
+    Some(folder)
+}
+
+/// Takes the section headers away, as some packers do.
+fn strip_sections(at: &Path, name: &str) {
+    let mut bytes = read(at, name);
+    bytes[0x28..0x30].fill(0);
+    bytes[0x3c..0x40].fill(0);
+    fs::write(at.join(name), bytes).expect("a file");
 }
 
 #[test]
-#[cfg(target_arch = "x86_64")]
 fn programs_and_libraries_stay_loadable() {
-    let Some(folder) = packed() else {
-        println!("skipped: programs_and_libraries_stay_loadable: needs cc");
-        return;
-    };
-    let at = folder.path();
-    cc(at, &["-pie", "main.o", "show.o", "pack.o", "-o", "pie"]);
-    cc(at, &["-no-pie", "main.o", "show.o", "pack.o", "-o", "fixed"]);
-    cc(at, &["-static", "main.o", "show.o", "pack.o", "-o", "static"]);
-    cc(at, &["-pie", "-Wl,-z,pack-relative-relocs", "main.o", "show.o", "pack.o", "-o", "packed"]);
-    cc(at, &["-shared", "-Wl,-z,now", "show.o", "pack.o", "-o", "libshow.so"]);
-    cc(at, &["main.o", "libshow.so", "-Wl,-rpath,.", "-o", "shared"]);
-    let original = read(at, "libshow.so");
-    for (host, program) in [
+    for machine in &MACHINES {
+        let Some(folder) = packed(machine, "programs_and_libraries_stay_loadable") else {
+            continue;
+        };
+        stay_loadable(machine, folder.path());
+    }
+}
+
+fn stay_loadable(machine: &Machine, at: &Path) {
+    let cc = |words: &[&str]| machine.cc(at, &[words, &["show.o", "pack.o"]].concat());
+    cc(&["-pie", "main.o", "-o", "pie"]);
+    cc(&["-no-pie", "main.o", "-o", "fixed"]);
+    cc(&["-static", "main.o", "-o", "static"]);
+    cc(&["-shared", "-Wl,-z,now", "-o", "libshow.so"]);
+    machine.cc(at, &["main.o", "libshow.so", "-Wl,-rpath,.", "-o", "shared"]);
+    let mut hosts = vec![
         ("pie", "pie"),
         ("fixed", "fixed"),
         ("static", "static"),
-        ("packed", "packed"),
         ("libshow.so", "shared"),
-    ] {
-        assert!(run(at, program) == region(at, host, 0), "{host}");
+        ("bare", "bare"),
+        ("libbare.so", "shared-bare"),
+    ];
+    if machine.name == "x86_64" {
+        cc(&["-pie", "-Wl,-z,pack-relative-relocs", "main.o", "-o", "packed"]);
+        hosts.push(("packed", "packed"));
+    }
+    cc(&["-shared", "-Wl,-soname,libbare.so", "-o", "libbare.so"]);
+    machine.cc(at, &["main.o", "libbare.so", "-Wl,-rpath,.", "-o", "shared-bare"]);
+    fs::copy(at.join("pie"), at.join("bare")).expect("a copy");
+    strip_sections(at, "bare");
+    strip_sections(at, "libbare.so");
+    for (host, program) in hosts {
+        assert!(machine.run(at, program) == region(at, host, 0), "{host}");
         let before = complaints(at, host);
         let copy = format!("{host}.copy");
         fs::copy(at.join(host), at.join(&copy)).expect("a copy");
+        let original = read(at, &copy);
         for change in CHANGES {
             let words = [change, &[&*copy, "-o", host]].concat();
             let said = printed(at, &words);
-            assert!(run(at, program) == region(at, host, 0), "{host} {change:?}: {said}");
+            assert!(machine.run(at, program) == region(at, host, 0), "{host} {change:?}: {said}");
             assert_eq!(complaints(at, host), before, "{host} {change:?}");
             assert!(region(at, host, 0) != region(at, &copy, 0), "{host} {change:?}");
             // once more, on what was changed: back to one entry
             printed(at, &["prune", "--keep", "sm_75,sm_80,sm_100,ptx", host, "-o", host]);
             printed(at, &["recompress", "--with", "none", host, "-o", host]);
-            assert!(run(at, program) == region(at, host, 0), "{host} {change:?} twice");
+            assert!(machine.run(at, program) == region(at, host, 0), "{host} {change:?} twice");
         }
         assert_eq!(archs(at, &copy).len(), 3);
+        assert!(read(at, &copy) == original, "nothing else has changed");
     }
-    // nothing else has changed
-    let shared = read(at, "libshow.so.copy");
-    assert!(shared == original);
 }
 
 /// A library whose region is the tail of its segment: what is freed is gone from the file.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn the_tail_of_a_segment_is_cut() {
-    let Some(folder) = packed() else {
-        println!("skipped: the_tail_of_a_segment_is_cut: needs cc");
-        return;
-    };
+    let Some(folder) = packed(&HERE, "the_tail_of_a_segment_is_cut") else { return };
     let at = folder.path();
+    let (cc, run) = (|at, words: &[&str]| HERE.cc(at, words), |at, name| HERE.run(at, name));
     printed(
         at,
         &[
@@ -186,11 +247,9 @@ fn the_tail_of_a_segment_is_cut() {
 
 #[test]
 fn archives_and_objects_can_still_be_linked() {
-    let Some(folder) = packed() else {
-        println!("skipped: archives_and_objects_can_still_be_linked: needs cc");
-        return;
-    };
+    let Some(folder) = packed(&HERE, "archives_and_objects_can_still_be_linked") else { return };
     let at = folder.path();
+    let (cc, run) = (|at, words: &[&str]| HERE.cc(at, words), |at, name| HERE.run(at, name));
     let ar = |words: &[&str]| {
         Command::new("ar").args(words).current_dir(at).status().is_ok_and(|status| status.success())
     };
@@ -215,13 +274,14 @@ fn archives_and_objects_can_still_be_linked() {
     assert_eq!(archs(at, "out.a"), ["sm_80 \"lz4\""]);
 }
 
-/// Two regions in one section, one behind the other, and a program that takes the address of the first in its code.
-#[test]
-#[cfg(target_arch = "x86_64")]
-fn code_that_refers_to_a_region_is_named() {
-    let folder = folder(&["lz4.fatbin", "zstd.fatbin", "k100f.cubin"]);
-    let at = folder.path();
-    let source = r#"
+/// Code of a program that takes the address of the region `first`: what the error says of the instruction, and the code.
+const REFERRING: [(&str, &str); 2] = [
+    ("(lea rax,[", "lea first(%rip), %rax; xor %eax, %eax; ret"),
+    ("(add x0, x0, ", "adrp x0, first; add x0, x0, :lo12:first; mov w0, 0; ret"),
+];
+
+/// Two regions in one section, one behind the other.
+const TWO_REGIONS: &str = r#"
         .section .nv_fatbin,"a"
         .balign 8
 first:  .incbin "lz4.fatbin"
@@ -233,47 +293,52 @@ second: .incbin "zstd.fatbin"
         .quad first, 0
         .long 0x466243b1, 1
         .quad second, 0
+        .section .note.GNU-stack,"",%progbits
         .text
         .globl main
-main:   lea first(%rip), %rax
-        xor %eax, %eax
-        ret
-        .section .note.GNU-stack,"",@progbits
-    "#;
-    fs::write(at.join("refers.s"), source).expect("a file");
-    if !cc(at, &["-pie", "refers.s", "-o", "refers"]) {
-        println!("skipped: code_that_refers_to_a_region_is_named: needs cc");
-        return;
+main:
+"#;
+
+#[test]
+fn code_that_refers_to_a_region_is_named() {
+    for (machine, (text, code)) in MACHINES.iter().zip(REFERRING) {
+        if !machine.is_there("code_that_refers_to_a_region_is_named") {
+            continue;
+        }
+        let folder = folder(&["lz4.fatbin", "zstd.fatbin", "k100f.cubin"]);
+        let at = folder.path();
+        fs::write(at.join("refers.s"), format!("{TWO_REGIONS}{code}\n")).expect("a file");
+        machine.cc(at, &["-pie", "refers.s", "-o", "refers"]);
+        let replace = |region| {
+            let new = ["--entry", "0", "--with", "k100f.cubin", "--any", "--compress", "none"];
+            [&["replace", "--region", region], &new[..], &["refers", "-o", "out"]].concat()
+        };
+        let said = refused(at, &replace("0"));
+        assert!(said.starts_with("refers: the instruction at 0x") && said.contains(text), "{said}");
+        assert!(!at.join("out").exists());
+        // the other may move, and what fits stays
+        let said = printed(at, &replace("1"));
+        assert!(said.contains("1 regions changed, 1 moved into a new segment"), "{said}");
+        assert_eq!(machine.run(at, "out"), b"");
+        let said = printed(at, &["recompress", "--with", "zstd", "refers", "-o", "out"]);
+        assert!(!said.contains("moved"), "{said}");
+        // where nothing refers to the first, it moves along: there is still one section
+        let (_, code) =
+            code.rsplit_once("first").and_then(|(_, rest)| rest.split_once(';')).expect("code");
+        fs::write(at.join("refers.s"), format!("{TWO_REGIONS}{code}\n")).expect("a file");
+        machine.cc(at, &["-pie", "refers.s", "-o", "refers"]);
+        let said = printed(at, &replace("1"));
+        assert!(said.contains("1 regions changed, 2 moved into a new segment"), "{said}");
+        let listed = json(at, &["list", "--json", "out"]);
+        for region in listed["files"][0]["regions"].as_array().expect("regions") {
+            assert_eq!(region["section"], ".nv_fatbin");
+            assert!(
+                region["offset"].as_u64()
+                    > listed["files"][0]["size"].as_u64().map(|size| size / 2)
+            );
+        }
+        assert_eq!(machine.run(at, "out"), b"");
     }
-    let replace = |region: &'static str| {
-        [
-            "replace",
-            "--region",
-            region,
-            "--entry",
-            "0",
-            "--with",
-            "k100f.cubin",
-            "--any",
-            "--compress",
-            "none",
-            "refers",
-            "-o",
-            "out",
-        ]
-    };
-    let said = refused(at, &replace("0"));
-    assert!(
-        said.starts_with("refers: the instruction at 0x") && said.contains("(lea rax,["),
-        "{said}"
-    );
-    assert!(!at.join("out").exists());
-    // the other may move, and what fits stays
-    let said = printed(at, &replace("1"));
-    assert!(said.contains("1 of them moved into a new segment"), "{said}");
-    assert_eq!(run(at, "out"), b"");
-    let said = printed(at, &["recompress", "--with", "zstd", "refers", "-o", "out"]);
-    assert!(!said.contains("moved"), "{said}");
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Who calls whom over all objects: which functions are kept, and what a kernel needs with all that it calls.
 
-use super::error::LinkError;
-use super::object::{Object, Role};
+use super::error::{LinkError, LinkErrorKind, LinkErrors};
+use super::object::{BARRIERS, Object, Role};
 use super::resolve::{Entities, EntityId, Kind};
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::ToString;
 use alloc::vec::Vec;
 use elf_core::Name;
 use nvinfo::{Attributes, Call, Payload, eiattr};
@@ -16,6 +17,10 @@ pub(super) struct Needs {
     barriers: u32,
     /// Call and return stack.
     returns: u32,
+    /// Barriers that flags of the code tell, and no attribute.
+    flagged_barriers: u32,
+    /// Registers that a kernel may have, 0 if it does not say.
+    most_registers: u32,
 }
 
 /// What a kernel needs with all that it calls. A stack without a bound is `u32::MAX`.
@@ -41,6 +46,8 @@ pub(super) struct Calls<'a> {
     /// Prototypes of functions, by first appearance.
     pub(super) prototypes: Vec<(EntityId, Name<'a>)>,
     pub(super) needs: BTreeMap<EntityId, Needs>,
+    /// Functions that the objects list as external to one (`EIATTR_EXTERNS`).
+    pub(super) listed: BTreeMap<EntityId, Vec<EntityId>>,
     /// What each kernel reaches, itself included.
     pub(super) trees: BTreeMap<EntityId, BTreeSet<EntityId>>,
     /// Functions that stay.
@@ -48,13 +55,17 @@ pub(super) struct Calls<'a> {
 }
 
 impl<'a> Calls<'a> {
-    pub(super) fn read(objects: &[Object<'a>], entities: &Entities<'a>) -> Result<Self, LinkError> {
-        let mut calls = Self::default();
+    pub(super) fn read(
+        objects: &[Object<'a>],
+        entities: &Entities<'a>,
+    ) -> Result<Self, LinkErrors> {
+        let (mut calls, mut errors) = (Self::default(), Vec::new());
         for object in objects {
             calls.graph(object, entities)?;
-            calls.prototypes_of(object)?;
+            calls.prototypes_of(object, entities, &mut errors)?;
             calls.needs_of(object, entities)?;
         }
+        LinkErrors::none_of(errors)?;
         calls.taken.sort_by_key(|row| row.0);
         calls.indirect.sort_by_key(|row| row.0);
         calls.keep(entities);
@@ -96,7 +107,13 @@ impl<'a> Calls<'a> {
         Ok(())
     }
 
-    fn prototypes_of(&mut self, object: &Object<'a>) -> Result<(), LinkError> {
+    /// Takes the prototypes that an object knows; `errors` gets those that another object has otherwise.
+    fn prototypes_of(
+        &mut self,
+        object: &Object<'a>,
+        entities: &Entities<'a>,
+        errors: &mut Vec<LinkError>,
+    ) -> Result<(), LinkError> {
         let found = object.sections.iter().find(|section| section.name == ".nv.prototype");
         let Some(section) = found else { return Ok(()) };
         let damaged = LinkError::damaged::<elf_core::Error>(object.index);
@@ -105,10 +122,15 @@ impl<'a> Calls<'a> {
             let row = u64::from_le_bytes(*row);
             let damaged = LinkError::damaged::<nvinfo::Error>(object.index);
             let text = object.cubin.prototype((row >> 32) as u32).map_err(damaged)?;
-            if let Some(id) = object.entity(row as u32)
-                && self.prototypes.iter().all(|known| known.0 != id)
-            {
-                self.prototypes.push((id, text));
+            let Some(id) = object.entity(row as u32) else { continue };
+            match self.prototypes.iter().find(|known| known.0 == id) {
+                Some(known) if known.1 != text => {
+                    let (symbol, first) = (entities[id].name.to_string(), entities[id].first);
+                    let kind = LinkErrorKind::Prototype { symbol, first };
+                    errors.push(LinkError::new(object.index, kind));
+                }
+                Some(_) => {}
+                None => self.prototypes.push((id, text)),
             }
         }
         Ok(())
@@ -130,17 +152,31 @@ impl<'a> Calls<'a> {
                 _ => {}
             }
         }
+        // toolkits up to 12 have barriers in flags of the code
+        for (text, section) in object.with_role(Role::Text) {
+            let Some(id) = function_of(object, text) else { continue };
+            let barriers = (section.header.flags.bits() & BARRIERS) >> BARRIERS.trailing_zeros();
+            if barriers > 0 && defined_in(entities, id, object.index) {
+                let needs = self.needs.entry(id).or_default();
+                (needs.barriers, needs.flagged_barriers) = (barriers as u32, barriers as u32);
+            }
+        }
         for (_, section) in object.with_role(Role::Info) {
             let Some(id) = function_of(object, section.header.info) else { continue };
             if !defined_in(entities, id, object.index) {
                 continue;
             }
             let needs = self.needs.entry(id).or_default();
+            let listed = self.listed.entry(id).or_default();
             for row in Attributes::new(section.data, section.header.offset) {
                 let row = row.map_err(&damaged)?;
+                if let (eiattr::EXTERNS, Payload::Symbols(symbols)) = (row.number, row.payload()) {
+                    listed.extend(symbols.into_iter().filter_map(|symbol| object.entity(symbol)));
+                }
                 match (row.number, row.number_value()) {
                     (eiattr::NUM_BARRIERS, Some(count)) => needs.barriers = count,
                     (eiattr::CRS_STACK_SIZE, Some(size)) => needs.returns = size,
+                    (eiattr::MAXREG_COUNT, Some(most)) => needs.most_registers = most,
                     _ => {}
                 }
             }
@@ -195,6 +231,26 @@ impl<'a> Calls<'a> {
         }
     }
 
+    /// Checks that no kernel reaches a function of more registers than it may have.
+    pub(super) fn check_registers(&self, entities: &Entities<'_>) -> Result<(), LinkErrors> {
+        let needs = |id: &EntityId| self.needs.get(id).copied().unwrap_or_default();
+        let mut errors = Vec::new();
+        for (kernel, tree) in &self.trees {
+            let most = needs(kernel).most_registers;
+            let over = |id: &&EntityId| most > 0 && needs(id).registers > most && *id != kernel;
+            errors.extend(tree.iter().filter(over).map(|function| {
+                let kind = LinkErrorKind::Registers {
+                    kernel: entities[*kernel].name.to_string(),
+                    most,
+                    function: entities[*function].name.to_string(),
+                    needs: needs(function).registers,
+                };
+                LinkError::new(entities[*kernel].place.map_or(0, |place| place.object), kind)
+            }));
+        }
+        LinkErrors::none_of(errors)
+    }
+
     /// Everything that a function may call, by its name or through an address.
     fn callees(&self, function: EntityId) -> Vec<EntityId> {
         let direct = self.direct.get(&function).into_iter().flatten().copied();
@@ -202,6 +258,11 @@ impl<'a> Calls<'a> {
         let through =
             texts.flat_map(|(_, text)| self.taken.iter().filter(move |taken| taken.1 == *text));
         direct.chain(through.map(|taken| taken.0)).collect()
+    }
+
+    /// Barriers of a function that flags of its code tell.
+    pub(super) fn barriers_elsewhere(&self, function: EntityId) -> u32 {
+        self.needs.get(&function).map_or(0, |needs| needs.flagged_barriers)
     }
 
     /// What a kernel needs with all that it calls.

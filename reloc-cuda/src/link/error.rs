@@ -1,13 +1,18 @@
 //! Why objects were not linked, and where.
 
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::fmt;
 use elf_core::ApplyError;
 
 /// The largest alignment of a section or a variable.
 const MOST_ALIGNMENT: u64 = 0x1_0000;
 
-/// Why objects were not linked.
+/// Why objects were not linked: everything that was found wrong until linking could not go on, at least one reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkErrors(pub Vec<LinkError>);
+
+/// One reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkError {
     /// Index of the object at fault.
@@ -26,13 +31,20 @@ pub enum LinkErrorKind {
     Cubin(nvinfo::Error),
     /// The object is linked already.
     NotRelocatable,
-    /// The header has an older form than that of toolkit 13, which is the only one that is linked.
+    /// The object has 32-bit addresses, or does not say for which architecture it is.
     Form,
-    /// The object is for another architecture than the first one.
+    /// The toolkit that made the object is too old for its architecture, or the architecture for the form of linked files.
+    Toolkit {
+        /// The architecture.
+        sm: u32,
+        /// The toolkit: ten times the major number and the minor number.
+        toolkit: u32,
+    },
+    /// The object is for an architecture whose code does not run on the one that is linked for.
     Architecture {
         /// Its architecture.
         found: u32,
-        /// That of the first object.
+        /// The one that is linked for.
         expected: u32,
     },
     /// The object has a section that is not linked: tables of unified functions, addresses in bank 4.
@@ -65,8 +77,49 @@ pub enum LinkErrorKind {
         /// The object that named it first.
         first: usize,
     },
+    /// Objects disagree about parameters or result of a function.
+    Prototype {
+        /// The symbol.
+        symbol: String,
+        /// The object that named it first.
+        first: usize,
+    },
+    /// A variable is managed in one object and not in another.
+    Managed {
+        /// The symbol.
+        symbol: String,
+        /// The object that named it first.
+        first: usize,
+    },
+    /// A function is a kernel in one object and not in another.
+    Entry {
+        /// The symbol.
+        symbol: String,
+        /// The object that named it first.
+        first: usize,
+    },
+    /// A common variable is larger than the definition of another object.
+    Common {
+        /// The symbol.
+        symbol: String,
+        /// The object that has the other one.
+        first: usize,
+    },
+    /// Two weak kernels of one name have parameters of different size.
+    Parameters(String),
     /// Nobody defines the symbol, and a relocation asks for it.
     Undefined(String),
+    /// A kernel that may use so many registers calls a function that needs more.
+    Registers {
+        /// The kernel.
+        kernel: String,
+        /// Registers that it may use.
+        most: u32,
+        /// The function that it reaches.
+        function: String,
+        /// Registers that this needs.
+        needs: u32,
+    },
     /// A kernel uses more shared memory than it may.
     SharedTooLarge {
         /// The kernel.
@@ -131,11 +184,17 @@ impl fmt::Display for LinkErrorKind {
             Self::Nothing => write!(f, "no objects"),
             Self::Cubin(error) => error.fmt(f),
             Self::NotRelocatable => write!(f, "is linked already"),
-            Self::Form => {
-                write!(f, "has a header of an older toolkit than 13, which is not linked")
+            Self::Form => write!(f, "has 32-bit addresses or no architecture: not linked"),
+            Self::Toolkit { sm, toolkit } => {
+                let (major, minor) = (toolkit / 10, toolkit % 10);
+                write!(
+                    f,
+                    "is for sm_{sm} by toolkit {major}.{minor}: sm_75 and later are linked, "
+                )?;
+                write!(f, "from sm_90 on of toolkit 12.0 and later")
             }
             Self::Architecture { found, expected } => {
-                write!(f, "is for sm_{found}, not for sm_{expected} as the first object")
+                write!(f, "is for sm_{found}, which does not run on sm_{expected}")
             }
             Self::Section(name) => write!(f, "section {name} is not linked"),
             Self::Alignment { name, alignment } => {
@@ -149,6 +208,27 @@ impl fmt::Display for LinkErrorKind {
             }
             Self::Space { symbol, first } => {
                 write!(f, "symbol {symbol} is in another memory in object {first}")
+            }
+            Self::Prototype { symbol, first } => {
+                write!(f, "symbol {symbol} has another prototype in object {first}")
+            }
+            Self::Managed { symbol, first } => {
+                write!(f, "symbol {symbol} is managed in one of this and object {first} only")
+            }
+            Self::Entry { symbol, first } => {
+                write!(f, "symbol {symbol} is a kernel in one of this and object {first} only")
+            }
+            Self::Common { symbol, first } => {
+                write!(f, "common symbol {symbol} is larger than its definition: object {first}")
+            }
+            Self::Parameters(symbol) => {
+                write!(f, "weak kernel {symbol} has parameters of another size elsewhere")
+            }
+            Self::Registers { kernel, most, function, needs } => {
+                write!(
+                    f,
+                    "kernel {kernel} of at most {most} registers calls {function} that needs {needs}"
+                )
             }
             Self::Undefined(symbol) => write!(f, "symbol {symbol} is undefined"),
             Self::SharedTooLarge { kernel, size, limit } => {
@@ -178,3 +258,28 @@ impl fmt::Display for LinkError {
 }
 
 impl core::error::Error for LinkError {}
+
+impl fmt::Display for LinkErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.0.iter().enumerate() {
+            let line = if index == 0 { "" } else { "\n" };
+            write!(f, "{line}{error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl core::error::Error for LinkErrors {}
+
+impl From<LinkError> for LinkErrors {
+    fn from(error: LinkError) -> Self {
+        Self(Vec::from([error]))
+    }
+}
+
+impl LinkErrors {
+    /// Nothing, if there are no errors.
+    pub(super) fn none_of(errors: Vec<LinkError>) -> Result<(), Self> {
+        if errors.is_empty() { Ok(()) } else { Err(Self(errors)) }
+    }
+}

@@ -138,7 +138,7 @@ impl State<'_> {
     }
 
     /// Whether an object's entry for a function stays: a weak function's that came first too, though another took its place.
-    fn is_unwound(&self, id: EntityId, object: usize) -> bool {
+    pub(super) fn is_unwound(&self, id: EntityId, object: usize) -> bool {
         let origin = self.entities[id].origin == Some(object);
         self.is_here(id, object) || origin && self.calls.kept.contains(&id)
     }

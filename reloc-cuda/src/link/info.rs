@@ -69,7 +69,9 @@ impl State<'_> {
         let Some(object) = self.objects.get(object) else { return Ok(Vec::new()) };
         let Some(section) = object.section(section) else { return Ok(Vec::new()) };
         let kernel = self.entities[id].is_kernel();
-        let mut totals = kernel.then(|| self.calls.totals(id));
+        // a device function has its own barriers, which older toolkits have elsewhere
+        let own = || Totals { barriers: self.calls.barriers_elsewhere(id), ..Totals::default() };
+        let mut totals = Some(if kernel { self.calls.totals(id) } else { own() });
         let mut externs = Some(self.externs(id, numbers));
         let (mut first, mut last) = (Vec::new(), Vec::new());
         for row in Attributes::new(section.data, section.header.offset) {
@@ -119,10 +121,12 @@ impl State<'_> {
         found
     }
 
-    /// Undefined functions that a function calls directly.
+    /// Undefined functions that a function calls directly, and kernels that it launches.
     fn own_externs(&self, id: EntityId) -> impl Iterator<Item = EntityId> {
         let callees = self.calls.direct.get(&id).into_iter().flatten().copied();
-        callees.filter(|&callee| is_external(&self.entities, callee))
+        let undefined = callees.filter(|&callee| is_external(&self.entities, callee));
+        let listed = self.calls.listed.get(&id).into_iter().flatten().copied();
+        undefined.chain(listed.filter(|&one| self.entities[one].is_kernel()))
     }
 
     /// A record whose symbols, if it names any, have their new numbers.

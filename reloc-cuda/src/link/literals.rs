@@ -66,7 +66,7 @@ impl State<'_> {
         name.extend_from_slice(self.entities[kernel].name.as_bytes());
         let text = self.texts.iter().find(|text| text.0 == kernel);
         let bank = self.outs.push(Out {
-            flags: like.flags.bits(),
+            flags: like.flags.bits() | 0x40, // SHF_INFO_LINK, which older toolkits do not set
             info: text.map_or(Info::None, |text| Info::Section(text.1)),
             ..Out::new(&name, Class::Banks, SHT_PROGBITS, 1)
         });

@@ -2,11 +2,35 @@
 
 use alloc::format;
 use alloc::vec::Vec;
+use nvinfo::{Suffix, Target};
 
 /// The owner of CUDA's notes.
 const OWNER: &[u8; 12] = b"NVIDIA Corp\0";
 /// `.note.nv.tkinfo`: the tool that made a file.
 const TOOL: u32 = 2000;
+
+/// `.note.nv.cuinfo`: virtual architecture and toolkit.
+const CUDA: u32 = 1000;
+/// `SHF_NOTE_NV_TKINFO`.
+pub(super) const TOOL_FLAGS: u64 = 0x200_0000;
+/// `SHF_NOTE_NV_CUINFO`.
+pub(super) const CUDA_FLAGS: u64 = 0x100_0000;
+/// The first toolkit that writes these notes for all architectures.
+pub(super) const FIRST_TOOLKIT: u32 = 130;
+/// The first architecture whose files have `.nv.compat`.
+pub(super) const FIRST_WITH_COMPAT: u32 = 90;
+
+/// `.note.nv.cuinfo` of objects that have none.
+pub(super) fn cuda(target: &Target, toolkit: u32) -> Vec<u8> {
+    let r#virtual = target.virtual_sm.or(target.sm).unwrap_or(0);
+    let halves = [2, r#virtual as u16, toolkit as u16, 0];
+    note(CUDA, &halves.into_iter().flat_map(u16::to_le_bytes).collect::<Vec<_>>())
+}
+
+/// `.nv.compat` of objects that have none: whether the code is of one architecture alone (`CUDA_ACCELERATOR_TARGET`).
+pub(super) fn compat(target: &Target) -> [u8; 4] {
+    [2, 9, u8::from(target.suffix == Suffix::Accelerated), 0]
+}
 
 /// The linker's own note.
 pub(super) fn tool(sm: u32) -> Vec<u8> {

@@ -13,7 +13,7 @@ use nvinfo::{Cubin, Form, Stage};
 pub(super) enum Role {
     /// Tables of the file itself, Mercury, and what a linker makes anew.
     Ignored,
-    /// Debug information, which is dropped.
+    /// Debug information but for `.debug_frame`.
     Debug,
     /// `.text.F`.
     Text,
@@ -41,13 +41,13 @@ pub(super) enum Role {
     Relocations,
     /// `.note.nv.tkinfo`.
     ToolNote,
-    /// `.note.nv.cuinfo`.
+    /// `.note.nv.cuinfo`, in toolkit 12 `.note.nv.cuver`.
     CudaNote,
     /// `.nv.compat`.
     Compat,
 }
 
-/// Names and what they are, first match; a name that ends in a dot is a prefix.
+/// Names and what they are, first match; a name that ends in a dot or a low line is a prefix.
 const ROLES: &[(&[u8], Role)] = &[
     (b"", Role::Ignored),
     (b".shstrtab", Role::Ignored),
@@ -71,23 +71,21 @@ const ROLES: &[(&[u8], Role)] = &[
     (b".debug_frame", Role::Frame),
     (b".note.nv.tkinfo", Role::ToolNote),
     (b".note.nv.cuinfo", Role::CudaNote),
+    (b".note.nv.cuver", Role::CudaNote),
     (b".nv.compat", Role::Compat),
-    (b".debug_line", Role::Debug),
-    (b".debug_info", Role::Debug),
-    (b".debug_abbrev", Role::Debug),
-    (b".debug_str", Role::Debug),
-    (b".debug_ranges", Role::Debug),
-    (b".debug_loc", Role::Debug),
-    (b".debug_pubnames", Role::Debug),
-    (b".debug_macinfo", Role::Debug),
-    (b".debug_aranges", Role::Debug),
-    (b".debug_pubtypes", Role::Debug),
-    (b".nv_debug_line_sass", Role::Debug),
-    (b".nv_debug_ptx_txt", Role::Debug),
-    (b".nv_debug_ptx_txt.", Role::Debug),
-    (b".nv_debug_info_reg_sass", Role::Debug),
-    (b".nv_debug_info_reg_type", Role::Debug),
+    (b".debug_", Role::Debug),
+    (b".nv_debug_", Role::Debug),
 ];
+
+/// The oldest architecture of the header form that linked files have.
+const OLDEST_SM: u32 = 75;
+/// Bits of `sh_flags` of code that are the number of barriers up to toolkit 12.
+pub(super) const BARRIERS: u64 = 0x7f << 20;
+
+/// The oldest toolkit whose objects nvlink 13.5 takes.
+const fn oldest_toolkit(sm: u32) -> u32 {
+    if sm < 90 { 70 } else { 120 }
+}
 
 /// A section with its name and bytes.
 pub(super) struct Section<'a> {
@@ -116,10 +114,18 @@ impl<'a> Object<'a> {
         if target.stage != Stage::Relocatable {
             return refuse(LinkErrorKind::NotRelocatable);
         }
-        let (Form::V8, Some(found)) = (target.form, target.sm) else {
+        let Some(found) = target.sm.filter(|_| target.is_64) else {
             return refuse(LinkErrorKind::Form);
         };
-        if let Some(expected) = sm.filter(|&expected| expected != found) {
+        if target.form == Form::V7 {
+            let toolkit = target.toolkit.map_or(0, |toolkit| toolkit.0);
+            let least = if found < OLDEST_SM { u32::MAX } else { oldest_toolkit(found) };
+            if toolkit < least {
+                return refuse(LinkErrorKind::Toolkit { sm: found, toolkit });
+            }
+        }
+        let runs_on = |target: u32| found / 10 == target / 10 && found <= target;
+        if let Some(expected) = sm.filter(|&expected| !runs_on(expected)) {
             return refuse(LinkErrorKind::Architecture { found, expected });
         }
         let file = cubin.file();
@@ -197,7 +203,7 @@ fn role_of(header: &SectionHeader, name: Name<'_>) -> Option<Role> {
     }
     let name = name.as_bytes();
     let matches = |pattern: &[u8]| match pattern {
-        [.., b'.'] => name.starts_with(pattern),
+        [.., b'.' | b'_'] => name.starts_with(pattern),
         _ => name == pattern,
     };
     ROLES.iter().find(|(pattern, _)| matches(pattern)).map(|row| row.1)

@@ -1,12 +1,12 @@
 //! Relocations: those that a linker resolves are written into the code, the others go on to the driver.
 
-use super::error::{LinkError, LinkErrorKind};
+use super::error::{LinkError, LinkErrorKind, LinkErrors};
 use super::object::{Object, Role};
 use super::out::{Meaning, OutId, OutRecord};
 use super::resolve::{EntityId, Kind};
 use super::state::State;
 use crate::{Cuda, Resolver, row, without_unified_table};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -29,7 +29,8 @@ pub(super) enum Fate {
 
 impl State<'_> {
     /// Resolves or takes over the relocations of code, banks and variables.
-    pub(super) fn relocate(&mut self) -> Result<(), LinkError> {
+    pub(super) fn relocate(&mut self) -> Result<(), LinkErrors> {
+        self.check_undefined()?;
         let objects = Rc::clone(&self.objects);
         objects.iter().try_for_each(|object| self.relocate_object(object))?;
         let kept = &self.kept_lists;
@@ -50,6 +51,10 @@ impl State<'_> {
             }
             if role == Some(Role::Frame) {
                 self.relocate_frame(object, section)?;
+                continue;
+            }
+            if role == Some(Role::Debug) {
+                self.relocate_debug(object, section)?;
                 continue;
             }
             let Some(&(out, base)) = self.places.get(&(object.index, target)) else { continue };
@@ -128,10 +133,6 @@ impl State<'_> {
             if record.r#type == ABS56_16_34 && entity.name == "__UFT_OFFSET" {
                 return Ok(Fate::Drop);
             }
-            if entity.place.is_none() && !self.may_stay_undefined(id) {
-                let kind = LinkErrorKind::Undefined(entity.name.to_string());
-                return Err(LinkError::new(object.index, kind));
-            }
             let in_bank = entity.place.is_some_and(|place| self.is_bank(&place));
             if entity.kind == Kind::Shared || entity.kind == Kind::InBank || in_bank {
                 // a pointer to a constant is the driver's
@@ -157,15 +158,47 @@ impl State<'_> {
         section.is_some_and(|section| section.role == Role::Constants)
     }
 
-    /// Functions of the driver are known by the long form of their prototype; weak ones need no definition.
+    /// Looks for relocations that name what nobody defines. Code that is dropped may call what does not exist, no more.
+    fn check_undefined(&self) -> Result<(), LinkErrors> {
+        let (mut errors, mut seen) = (Vec::new(), BTreeSet::new());
+        for object in self.objects.iter() {
+            for (_, section) in object.with_role(Role::Relocations) {
+                let target = section.header.info;
+                let role = object.section(target).map(|section| section.role);
+                if matches!(role, Some(Role::Frame | Role::Debug)) {
+                    continue;
+                }
+                let function = super::calls::function_of(object, target);
+                let dropped = function.is_some_and(|id| !self.is_here(id, object.index));
+                let rows = object.cubin.file().relocations(&section.header);
+                let rows = rows.map_err(LinkError::damaged(object.index))?;
+                for record in rows.into_iter().flat_map(|rows| rows.iter().collect::<Vec<_>>()) {
+                    let Some(id) = object.entity(record.symbol) else { continue };
+                    let entity = &self.entities[id];
+                    let missing = entity.place.is_none() && !self.may_stay_undefined(id);
+                    // what the compiler names for itself is as a call
+                    let is_excused =
+                        self.is_function(id) || entity.name.as_bytes().starts_with(b".nv.");
+                    if missing && !(dropped && is_excused) && seen.insert(id) {
+                        let kind = LinkErrorKind::Undefined(entity.name.to_string());
+                        errors.push(LinkError::new(object.index, kind));
+                    }
+                }
+            }
+        }
+        LinkErrors::none_of(errors)
+    }
+
+    pub(super) fn is_function(&self, id: EntityId) -> bool {
+        self.entities[id].kind == Kind::Function
+    }
+
+    /// Functions of the driver have no definition; weak variables need none.
     fn may_stay_undefined(&self, id: EntityId) -> bool {
         let entity = &self.entities[id];
         match entity.kind {
             Kind::Shared | Kind::Reserved => true,
-            Kind::Function => {
-                let prototype = self.calls.prototypes.iter().find(|known| known.0 == id);
-                prototype.is_some_and(|(_, text)| text.as_bytes().contains(&b'|'))
-            }
+            Kind::Function => super::driver::has(entity.name.as_bytes()),
             _ => entity.symbol.binding() == elf_core::names::STB_WEAK,
         }
     }
@@ -192,6 +225,13 @@ impl State<'_> {
     /// What a symbol is worth: its place in shared memory or in a bank, and the bank's number.
     fn answer(&self, object: &Object<'_>, user: Option<EntityId>, query: &Query) -> Option<u64> {
         let id = object.entity(query.symbol);
+        if let Some(slot) = id.and_then(|id| self.slots.get(&id)) {
+            return match query.role {
+                elf_core::Role::Address => Some(*slot),
+                elf_core::Role::Bank => Some(0),
+                _ => None,
+            };
+        }
         let entity = id.map(|id| &self.entities[id]);
         let section = match entity {
             Some(entity) => entity
@@ -261,14 +301,19 @@ impl State<'_> {
         use super::out::{Class, Info, Link, Out};
         use elf_core::names::SHT_REL;
         let mut made = BTreeMap::new();
-        for (index, (target, with, _)) in self.records.iter().enumerate() {
+        for (index, (target, with, list)) in self.records.iter().enumerate() {
             let (prefix, r#type, entry_size) = match with {
                 true => (&b".rela"[..], SHT_RELA, 24),
                 false => (&b".rel"[..], SHT_REL, 16),
             };
             let name = [prefix, &self.outs[*target].name].concat();
             let out = self.outs.push(Out {
-                flags: 0x40, // SHF_INFO_LINK
+                // nvlink sets SHF_INFO_LINK for all but the slots of textures
+                flags: if !list.is_empty() && list.iter().all(|row| self.is_slot(row)) {
+                    0
+                } else {
+                    0x40
+                },
                 entry_size,
                 link: Link::Symbols,
                 info: Info::Section(*target),

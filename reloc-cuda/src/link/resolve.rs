@@ -1,10 +1,11 @@
 //! Which symbol means which: one entity for each thing that several objects name.
 
 use super::arena::{Arena, Id};
-use super::error::{LinkError, LinkErrorKind};
+use super::error::{LinkError, LinkErrorKind, LinkErrors};
 use super::object::{Object, Role};
 use alloc::collections::BTreeMap;
 use alloc::string::ToString;
+use alloc::vec::Vec;
 use elf_core::names::{
     SHN_COMMON, STB_LOCAL, STB_WEAK, STO_CUDA_ENTRY, STO_CUDA_MANAGED, STT_CUDA_SURFACE,
     STT_CUDA_TEXTURE, STT_FUNC, STT_SECTION,
@@ -52,7 +53,7 @@ pub(super) struct Entity<'a> {
     /// Object of the first definition, which another may have replaced.
     pub(super) origin: Option<usize>,
     /// Object of the first mention.
-    first: usize,
+    pub(super) first: usize,
     /// A common variable: its alignment.
     pub(super) common: Option<u64>,
     /// A subroutine in another function's code.
@@ -78,8 +79,9 @@ impl Entity<'_> {
 pub(super) type Entities<'a> = Arena<EntityKey, Entity<'a>>;
 
 /// Finds the entity of every symbol, and writes it into the objects.
-pub(super) fn resolve<'a>(objects: &mut [Object<'a>]) -> Result<Entities<'a>, LinkError> {
+pub(super) fn resolve<'a>(objects: &mut [Object<'a>]) -> Result<Entities<'a>, LinkErrors> {
     let mut all = Arena::new();
+    let mut errors = Vec::new();
     let mut names: BTreeMap<Name<'a>, EntityId> = BTreeMap::new();
     for object in objects {
         // functions first: the order of their numbers is that of nvlink's tables
@@ -97,7 +99,7 @@ pub(super) fn resolve<'a>(objects: &mut [Object<'a>]) -> Result<Entities<'a>, Li
                 }
                 let id = match names.get(&name) {
                     Some(&id) if !entity.local => {
-                        merge(&mut all[id], entity, object.index)?;
+                        errors.extend(merge(&mut all[id], entity, object.index).err());
                         id
                     }
                     _ => {
@@ -115,6 +117,7 @@ pub(super) fn resolve<'a>(objects: &mut [Object<'a>]) -> Result<Entities<'a>, Li
             }
         }
     }
+    LinkErrors::none_of(errors)?;
     Ok(all)
 }
 
@@ -122,7 +125,7 @@ pub(super) fn resolve<'a>(objects: &mut [Object<'a>]) -> Result<Entities<'a>, Li
 fn entity_of<'a>(object: &Object<'a>, index: u32, symbol: Symbol, name: Name<'a>) -> Entity<'a> {
     let section = object.section_of(index);
     let role = section.and_then(|section| object.section(section)).map(|section| section.role);
-    let is_texture = matches!(symbol.r#type(), STT_CUDA_TEXTURE..=STT_CUDA_SURFACE);
+    let is_texture = is_texture(&symbol);
     let kind = match (symbol.r#type(), Space::of(&symbol), role) {
         (STT_FUNC, ..) => Kind::Function,
         (_, _, Some(Role::Parameters | Role::Literals)) => Kind::InBank,
@@ -157,25 +160,28 @@ fn merge<'a>(known: &mut Entity<'a>, new: Entity<'a>, object: usize) -> Result<(
     if known.kind != new.kind || Space::of(&known.symbol) != Space::of(&new.symbol) {
         return refuse(LinkErrorKind::Space { symbol, first });
     }
-    let sizes = (known.symbol.size, new.symbol.size);
-    let both_common = known.common.is_some() && new.common.is_some();
-    if known.kind == Kind::Variable
-        && !both_common
-        && sizes.0 != sizes.1
-        && sizes.0 != 0
-        && sizes.1 != 0
-    {
-        return refuse(LinkErrorKind::Size { symbol, first });
+    let differ = |bit| (known.symbol.other ^ new.symbol.other) & bit != 0;
+    match known.kind {
+        Kind::Function if differ(STO_CUDA_ENTRY) => {
+            return refuse(LinkErrorKind::Entry { symbol, first });
+        }
+        Kind::Variable if differ(STO_CUDA_MANAGED) => {
+            return refuse(LinkErrorKind::Managed { symbol, first });
+        }
+        _ => {}
     }
+    check_sizes(known, &new, object)?;
     let weak = |entity: &Entity<'_>| entity.symbol.binding() == STB_WEAK;
     let replaces = match (known.place, new.place) {
         (_, None) => false,
         (None, Some(_)) => true,
-        (Some(_), Some(_)) if both_common => {
+        // textures are where the driver puts them, and every object that names one defines it
+        (Some(_), Some(_)) if is_texture(&known.symbol) => false,
+        (Some(_), Some(_)) if known.common.is_some() && new.common.is_some() => {
             let alignment = known.common.max(new.common);
-            let larger = sizes.1 > sizes.0;
-            let place = if larger { new.place } else { known.place };
-            known.symbol.size = sizes.0.max(sizes.1);
+            let (old, added) = (known.symbol.size, new.symbol.size);
+            let place = if added > old { new.place } else { known.place };
+            known.symbol.size = old.max(added);
             (known.common, known.place) = (alignment, place);
             return Ok(());
         }
@@ -190,4 +196,28 @@ fn merge<'a>(known: &mut Entity<'a>, new: Entity<'a>, object: usize) -> Result<(
         *known = Entity { first, origin: known.origin.or(new.origin), ..new };
     }
     Ok(())
+}
+
+/// Whether both mentions can be the same variable by their sizes, of which 0 is none.
+fn check_sizes(known: &Entity<'_>, new: &Entity<'_>, object: usize) -> Result<(), LinkError> {
+    let (symbol, first) = (known.name.to_string(), known.first);
+    let refuse = |kind| Err(LinkError::new(object, kind));
+    let sizes = (known.symbol.size, new.symbol.size);
+    if known.kind != Kind::Variable || sizes.0 == sizes.1 || sizes.0 == 0 || sizes.1 == 0 {
+        return Ok(());
+    }
+    let defined = known.place.is_some() && new.place.is_some();
+    match (known.common, new.common) {
+        (Some(_), Some(_)) => Ok(()),
+        (Some(_), None) if defined && sizes.0 < sizes.1 => Ok(()),
+        (None, Some(_)) if defined && sizes.1 < sizes.0 => Ok(()),
+        (Some(_), None) | (None, Some(_)) if defined => {
+            refuse(LinkErrorKind::Common { symbol, first })
+        }
+        _ => refuse(LinkErrorKind::Size { symbol, first }),
+    }
+}
+
+pub(super) fn is_texture(symbol: &Symbol) -> bool {
+    matches!(symbol.r#type(), STT_CUDA_TEXTURE..=STT_CUDA_SURFACE)
 }

@@ -9,6 +9,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use elf_core::names::SHT_NOBITS;
+use nvinfo::Form;
 
 /// Shared memory of a block that a kernel may have without asking for more.
 const LIMIT: u64 = 0xc000;
@@ -39,20 +40,27 @@ impl State<'_> {
             ours.map(|(at, one)| at.saturating_add(one.size)).max()
         };
         let kernels: Vec<_> = self.calls.trees.keys().copied().collect();
-        let mut dynamic: BTreeMap<EntityId, u64> = BTreeMap::new();
-        for (&array, functions) in uses.iter().filter(|(id, _)| self.entities[**id].place.is_none())
-        {
+        // where arrays of a kernel begin, and the largest of their alignments
+        let mut dynamic: BTreeMap<EntityId, (u64, u64)> = BTreeMap::new();
+        let arrays: Vec<_> =
+            uses.iter().filter(|(id, _)| self.entities[**id].place.is_none()).collect();
+        // kernels that reach a function in common have their arrays at one place, whichever arrays these are
+        let users = arrays.iter().flat_map(|(_, functions)| functions.iter().copied()).collect();
+        let groups = self.connected(&users);
+        for (&array, functions) in arrays {
             let alignment = self.entities[array].symbol.value.max(DYNAMIC_ALIGNMENT);
-            for group in self.connected(functions) {
+            for group in &groups {
                 let start = group.iter().map(|&kernel| ends(&placed, kernel).unwrap_or(0)).max();
                 let start = align(start.unwrap_or(0), alignment);
-                for &kernel in &group {
-                    let known = dynamic.entry(kernel).or_default();
-                    *known = start.max(*known);
-                }
                 for &function in functions {
-                    if self.kernels_of(function).iter().any(|kernel| group.contains(kernel)) {
-                        self.shared.insert((array, function), start);
+                    let kernels = self.kernels_of(function);
+                    if kernels.is_disjoint(group) {
+                        continue;
+                    }
+                    self.shared.insert((array, function), start);
+                    for kernel in kernels {
+                        let known = dynamic.entry(kernel).or_insert((start, alignment));
+                        *known = (known.0.max(start), known.1.max(alignment));
                     }
                 }
             }
@@ -67,11 +75,15 @@ impl State<'_> {
         let texts: Vec<_> = self.texts.clone();
         for (kernel, text) in texts.into_iter().filter(|(id, _)| kernels.contains(id)) {
             let end = ends(&placed, kernel);
-            let always = (pool && !dynamic.is_empty()).then_some(0);
+            // with both a pool and arrays, kernels of the newer form that have neither get an empty section
+            let place = self.entities[kernel].place;
+            let object = place.and_then(|place| self.objects.get(place.object));
+            let newer = object.is_some_and(|object| object.cubin.target().form == Form::V8);
+            let always = (newer && pool && !dynamic.is_empty()).then_some(0);
             if let Some(end) =
-                end.into_iter().chain(dynamic.get(&kernel).copied()).chain(always).max()
+                end.into_iter().chain(dynamic.get(&kernel).map(|one| one.0)).chain(always).max()
             {
-                let dynamic = dynamic.contains_key(&kernel);
+                let dynamic = dynamic.get(&kernel).map(|one| one.1);
                 self.shared_section((kernel, text), end, &placed, dynamic)?;
             }
         }
@@ -194,13 +206,13 @@ impl State<'_> {
         groups
     }
 
-    /// Makes `.nv.shared.K`, which ends at `end`; `dynamic` if the kernel has an array whose size the launch gives.
+    /// Makes `.nv.shared.K`, which ends at `end`; `dynamic` is the alignment of arrays whose size the launch gives.
     fn shared_section(
         &mut self,
         (kernel, text): (EntityId, super::out::OutId),
         end: u64,
         placed: &[(u64, Static)],
-        dynamic: bool,
+        dynamic: Option<u64>,
     ) -> Result<(), LinkError> {
         let mut name = b".nv.shared.".to_vec();
         name.extend_from_slice(self.entities[kernel].name.as_bytes());
@@ -208,8 +220,10 @@ impl State<'_> {
         let own = ours.map(|(_, one)| one.alignment).max().unwrap_or(1);
         // with a pool all kernels have the alignment of the objects' own
         let pool = placed.iter().any(|(_, one)| one.kernels.len() != 1);
-        let alignment = if dynamic || pool { own.max(self.free_alignment()) } else { own };
-        let size = if dynamic { align(end, alignment) } else { end };
+        let own = own.max(dynamic.unwrap_or(1));
+        let alignment =
+            if dynamic.is_some() || pool { own.max(self.free_alignment()) } else { own };
+        let size = if dynamic.is_some() { align(end, alignment) } else { end };
         if size > LIMIT {
             let kernel = self.entities[kernel].name.to_string();
             let kind = LinkErrorKind::SharedTooLarge { kernel, size, limit: LIMIT };

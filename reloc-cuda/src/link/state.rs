@@ -2,14 +2,15 @@
 
 use super::arena::Arena;
 use super::calls::{Calls, defined_in, function_of};
-use super::error::LinkError;
-use super::object::{Object, Role};
+use super::error::{LinkError, LinkErrorKind};
+use super::object::{BARRIERS, Object, Role};
 use super::out::{Class, Info, Out, OutId, OutRecord, Outs};
 use super::resolve::{Entities, EntityId, Kind};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::rc::Rc;
+use alloc::string::ToString;
 use alloc::vec::Vec;
-use elf_core::names::{SHT_NOBITS, SHT_PROGBITS, STT_FUNC};
+use elf_core::names::{SHT_NOBITS, SHT_PROGBITS, STB_WEAK, STT_FUNC};
 
 /// A link: objects, what their symbols mean, and the sections made so far.
 pub(super) struct State<'a> {
@@ -30,6 +31,8 @@ pub(super) struct State<'a> {
     pub(super) free_shared: Option<OutId>,
     /// Where literals of a function begin in bank 2.
     pub(super) literals: BTreeMap<EntityId, u64>,
+    /// Where the words of textures are in parameter banks.
+    pub(super) slots: BTreeMap<EntityId, u64>,
     /// Parts of objects' unwind tables that were taken.
     pub(super) frames: BTreeMap<usize, Vec<super::frame::Span>>,
     /// Records by target, those without addends and those with, in order of first appearance.
@@ -57,6 +60,7 @@ impl<'a> State<'a> {
             shared_sections: BTreeMap::new(),
             free_shared: None,
             literals: BTreeMap::new(),
+            slots: BTreeMap::new(),
             frames: BTreeMap::new(),
             records: Vec::new(),
             kept_lists: BTreeSet::new(),
@@ -95,7 +99,7 @@ impl<'a> State<'a> {
                 let header = section.header;
                 let name = section.name.as_bytes();
                 let out = self.outs.push(Out {
-                    flags: header.flags.bits(),
+                    flags: header.flags.bits() & !BARRIERS,
                     link: super::out::Link::Symbols,
                     info: Info::Symbol(id, header.info & !super::resolve::SYMBOL_OF_TEXT),
                     data: section.data.to_vec(),
@@ -171,7 +175,11 @@ impl<'a> State<'a> {
     }
 
     /// Copies the parameter banks of kernels that stay.
-    pub(super) fn take_parameters(&mut self) {
+    ///
+    /// # Errors
+    /// If two weak kernels of one name have banks of different size.
+    pub(super) fn take_parameters(&mut self) -> Result<(), LinkError> {
+        self.check_parameters()?;
         let class = if self.sm >= 100 { Class::LateBanks } else { Class::Banks };
         for object in Rc::clone(&self.objects).iter() {
             for (number, section) in object.with_role(Role::Parameters) {
@@ -194,6 +202,24 @@ impl<'a> State<'a> {
                 self.places.insert((object.index, number), (out, 0));
             }
         }
+        Ok(())
+    }
+
+    /// Checks that weak kernels of one name have parameters of one size.
+    fn check_parameters(&self) -> Result<(), LinkError> {
+        let mut sizes = BTreeMap::new();
+        for object in self.objects.iter() {
+            for (_, section) in object.with_role(Role::Parameters) {
+                let Some(id) = function_of(object, section.header.info) else { continue };
+                let size = *sizes.entry(id).or_insert(section.header.size);
+                let entity = &self.entities[id];
+                if size != section.header.size && entity.symbol.binding() == STB_WEAK {
+                    let kind = LinkErrorKind::Parameters(entity.name.to_string());
+                    return Err(LinkError::new(object.index, kind));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Checks that all constants fit their bank.
@@ -201,10 +227,7 @@ impl<'a> State<'a> {
         let limit = 0x1_0000;
         let bank = self.outs.iter().find(|(_, out)| out.name == b".nv.constant3");
         match bank.map(|(_, out)| out.size()).filter(|&size| size > limit) {
-            Some(size) => Err(LinkError::new(
-                0,
-                super::error::LinkErrorKind::ConstantsTooLarge { size, limit },
-            )),
+            Some(size) => Err(LinkError::new(0, LinkErrorKind::ConstantsTooLarge { size, limit })),
             None => Ok(()),
         }
     }

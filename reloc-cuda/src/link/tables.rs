@@ -15,7 +15,7 @@ use elf_core::names::{
     SHT_CUDA_CALLGRAPH, SHT_CUDA_COMPAT_INFO, SHT_CUDA_INFO, SHT_CUDA_PROTOTYPE,
     SHT_CUDA_RELOCINFO, SHT_NOTE, SHT_STRTAB, SHT_SYMTAB,
 };
-use nvinfo::{Attributes, Value};
+use nvinfo::{Attributes, Form, Value};
 
 /// How the driver is to fill `R_CUDA_ABS55_16_34`: `.nv.rel.action`, up to `sm_90`.
 const RELOCATION_ACTIONS: [u8; 16] =
@@ -25,7 +25,8 @@ const RELOCATION_ACTIONS: [u8; 16] =
 struct Tables {
     strings: OutId,
     symbols: OutId,
-    module: OutId,
+    /// `.nv.info`, if there is anything in it.
+    module: Option<OutId>,
     /// Section of the object, function, section of the linked file.
     infos: Vec<((usize, u32), EntityId, OutId)>,
     calls: OutId,
@@ -35,9 +36,9 @@ struct Tables {
 }
 
 impl State<'_> {
-    /// Makes all tables and gives the file; `flags` are those of the objects' headers.
-    pub(super) fn finish(mut self, flags: u32) -> Result<Vec<u8>, LinkError> {
-        let tables = self.make_tables();
+    /// Makes all tables and gives the file.
+    pub(super) fn finish(mut self) -> Result<Vec<u8>, LinkError> {
+        let tables = self.make_tables()?;
         let symbols: order::Symbols = self.symbols();
         let sections = Sections::of(&self.outs, &symbols);
         let numbers: Numbers =
@@ -46,7 +47,9 @@ impl State<'_> {
         self.prototypes().for_each(|(_, text)| {
             strings.add(text);
         });
-        self.outs[tables.module].data = self.module_info(&numbers)?;
+        if let Some(out) = tables.module {
+            self.outs[out].data = self.module_info(&numbers)?;
+        }
         for &(source, function, out) in &tables.infos {
             self.outs[out].data = self.function_info(source, function, &numbers)?;
         }
@@ -61,10 +64,11 @@ impl State<'_> {
         }
         self.outs[tables.symbols].data = write::symbol_table(&symbols, &sections, &mut strings);
         self.outs[tables.strings].data = strings.into_bytes();
-        Ok(write::file(&self.outs, &sections, &numbers, (flags, symbols.locals, self.sm)))
+        Ok(write::file(&self.outs, &sections, &numbers, (self.flags(), symbols.locals, self.sm)))
     }
 
-    fn make_tables(&mut self) -> Tables {
+    fn make_tables(&mut self) -> Result<Tables, LinkError> {
+        let has_module = !self.module_info(&Numbers::new())?.is_empty();
         let symbol_linked =
             |outs: &mut super::out::Outs, out: Out| outs.push(Out { link: Link::Symbols, ..out });
         let outs = &mut self.outs;
@@ -76,8 +80,9 @@ impl State<'_> {
             entry_size: 24,
             ..Out::new(b".symtab", Class::Symbols, SHT_SYMTAB, 8)
         });
-        let module =
-            symbol_linked(outs, Out::new(b".nv.info", Class::ModuleInfo, SHT_CUDA_INFO, 4));
+        let module = has_module.then(|| {
+            symbol_linked(outs, Out::new(b".nv.info", Class::ModuleInfo, SHT_CUDA_INFO, 4))
+        });
         let graph = Out::new(b".nv.callgraph", Class::CallGraph, SHT_CUDA_CALLGRAPH, 4);
         let calls = symbol_linked(outs, Out { entry_size: 8, ..graph });
         if self.sm < 100 {
@@ -105,13 +110,13 @@ impl State<'_> {
             infos.push((source, function, symbol_linked(&mut self.outs, out)));
         }
         let records = self.record_sections();
-        Tables { strings, symbols, module, infos, calls, prototypes, records }
+        Ok(Tables { strings, symbols, module, infos, calls, prototypes, records })
     }
 
-    /// The linker's note and those of all objects; what the first object says of itself.
+    /// The linker's note and those of all objects; what the first object says of itself, or would say in the newer form.
     fn notes(&mut self) {
         let mut tools = notes::tool(self.sm);
-        let (mut tool_flags, mut first) = (0, Vec::new());
+        let mut tool_flags = notes::TOOL_FLAGS;
         for object in self.objects.iter() {
             for (_, section) in object.with_role(Role::ToolNote) {
                 tool_flags = section.header.flags.bits();
@@ -124,31 +129,54 @@ impl State<'_> {
             data: tools,
             ..Out::new(b".note.nv.tkinfo", Class::ToolNote, SHT_NOTE, 4)
         });
-        if let Some(object) = self.objects.first() {
-            for (role, class, r#type) in [
-                (Role::CudaNote, Class::CudaNote, SHT_NOTE),
-                (Role::Compat, Class::Compat, SHT_CUDA_COMPAT_INFO),
-            ] {
-                if let Some((_, section)) = object.with_role(role).next() {
-                    let name = section.name.as_bytes();
-                    let is_note = role == Role::CudaNote;
-                    first.push(Out {
-                        flags: section.header.flags.bits(),
-                        link: if is_note { Link::ToolNote } else { Link::None },
-                        info: if is_note { Info::Compat } else { Info::None },
-                        data: if is_note {
-                            section.data.to_vec()
-                        } else {
-                            self.compat(section.data)
-                        },
-                        ..Out::new(name, class, r#type, section.header.alignment)
-                    });
-                }
-            }
-        }
-        for out in first {
-            self.outs.push(out);
-        }
+        let objects = alloc::rc::Rc::clone(&self.objects);
+        let Some(object) = objects.first() else { return };
+        let cuda = object.with_role(Role::CudaNote).next().map(|(_, section)| section);
+        let compat = object.with_role(Role::Compat).next().map(|(_, section)| section);
+        let has_compat = self.sm >= notes::FIRST_WITH_COMPAT;
+        let made = notes::cuda(object.cubin.target(), self.newest_toolkit());
+        self.outs.push(Out {
+            flags: match cuda {
+                Some(section) => section.header.flags.bits(),
+                None if has_compat => notes::CUDA_FLAGS | 0x40, // SHF_INFO_LINK
+                None => notes::CUDA_FLAGS,
+            },
+            link: Link::ToolNote,
+            info: Info::Compat,
+            data: cuda.map_or(made, |section| section.data.to_vec()),
+            ..Out::new(
+                cuda.map_or(b".note.nv.cuinfo", |section| section.name.as_bytes()),
+                Class::CudaNote,
+                SHT_NOTE,
+                4,
+            )
+        });
+        let data = match compat {
+            Some(section) => self.compat(section.data),
+            None if has_compat => notes::compat(object.cubin.target()).into(),
+            None => return,
+        };
+        self.outs.push(Out {
+            flags: compat.map_or(0, |section| section.header.flags.bits()),
+            data,
+            ..Out::new(b".nv.compat", Class::Compat, SHT_CUDA_COMPAT_INFO, 4)
+        });
+    }
+
+    /// `e_flags` less the number of the note: those of the first object; if that has the older form, the architecture and a
+    /// bit that files from `sm_100` on have another of.
+    fn flags(&self) -> u32 {
+        let first = self.objects.first().map(|object| &object.cubin);
+        let newer = first.filter(|cubin| cubin.target().form == Form::V8);
+        let low = newer
+            .map_or(if self.sm < 100 { 4 } else { 2 }, |cubin| cubin.file().header().flags & 0xff);
+        (self.sm & 0xffff) << 8 | low
+    }
+
+    /// The newest toolkit that made an object, at least the first one of this form of notes.
+    fn newest_toolkit(&self) -> u32 {
+        let toolkits = self.objects.iter().filter_map(|object| object.cubin.target().toolkit);
+        toolkits.map(|toolkit| toolkit.0).max().unwrap_or(0).max(notes::FIRST_TOOLKIT)
     }
 
     /// `.nv.compat`: the first object's, each number of a byte the largest of all objects.

@@ -139,8 +139,7 @@ pub(super) fn file(
     }
     let note = sections.of_class(outs, Class::CudaNote).min(0xff);
     let count = u16::try_from(sections.order.len().saturating_add(1)).unwrap_or(u16::MAX);
-    let header =
-        header(program_headers, at, flags & 0xff_ffff | note << 24, [segments.len() as u16, count]);
+    let header = header(program_headers, at, flags | note << 24, [segments.len() as u16, count]);
     if let Some(place) = bytes.first_chunk_mut() {
         *place = header;
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use elf_core::names::{SHT_CUDA_COMPAT_INFO, SHT_CUDA_INFO};
+use fatbin::Sm;
 use nvinfo::{Cubin, compat_name};
 use serde::Serialize;
 
@@ -16,7 +17,7 @@ use crate::table::Table;
 /// Shows every attribute of `.nv.info`, `.nv.info.K` and `.nv.compat`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Attributes {
-    /// A cubin, or an archive of them.
+    /// A cubin, an archive of them, or what has cubins inside: a fatbin, a host object, a library.
     file: PathBuf,
     /// The function whose attributes to show.
     function: Option<String>,
@@ -100,9 +101,9 @@ pub fn attributes(cubin: &Cubin<'_>, function: Option<&str>) -> Result<Vec<Attri
 }
 
 impl Attributes {
-    pub(super) fn run(&self, out: &mut dyn Write) -> Result<()> {
+    pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
         each_report(
-            (&self.file, self.json),
+            (&self.file, arch, self.json),
             out,
             |cubin| {
                 let attribute_sections = attributes(cubin, self.function.as_deref())?;

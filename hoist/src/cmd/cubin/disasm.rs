@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
-use nvinfo::Cubin;
 
 use crate::printable::Printable;
 
@@ -37,7 +36,7 @@ impl Disasm {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<()> {
         let label = self.file.display().to_string();
         let bytes = std::fs::read(&self.file).with_context(|| label.clone())?;
-        let cubin = Cubin::parse(&bytes).with_context(|| label.clone())?;
+        let cubin = super::parse_alone(&bytes, &label)?;
         let index = match &self.function {
             Some(name) => {
                 Some(super::function(&cubin, name).with_context(|| label.clone())?.index())

@@ -1,21 +1,24 @@
-//! `hoist cubin link A.cubin B.cubin -o OUTPUT`.
+//! `hoist cubin link A.cubin B.o C.a -o OUTPUT`.
 
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, anyhow};
-use reloc_cuda::link::{LinkErrorKind, link};
+use anyhow::{Context as _, Result, anyhow, bail};
+use fatbin::Sm;
+use reloc_cuda::link::{LinkError, LinkErrorKind, link_for};
 use serde::Serialize;
 
+use super::objects::{self, Objects};
 use crate::input::{Input, Part, read_all};
 use crate::printable::Printable;
 
-/// Links relocatable cubins into one that can be loaded, as nvlink does.
+/// Links relocatable device code into a cubin that can be loaded, as nvlink does.
 #[derive(Debug, clap::Args)]
 pub(super) struct Link {
-    /// Relocatable cubins of one architecture, and archives of them, in the order of linking.
-    #[arg(required = true, value_name = "CUBIN")]
+    /// Relocatable cubins, fatbins, host objects and libraries with relocatable device code, and archives of these, in the order
+    /// of linking.
+    #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The file to write.
     #[arg(short, long, value_name = "FILE")]
@@ -35,66 +38,86 @@ pub struct Linked {
     pub size: usize,
     /// The objects, in order.
     pub objects: Vec<String>,
+    /// What was given and has no relocatable code for the architecture.
+    pub left_out: Vec<String>,
     /// Kernels whose stack has no bound that can be told.
     pub unbounded_stacks: Vec<String>,
-    /// Objects whose debug information was dropped.
-    pub without_debug: Vec<String>,
 }
 
-/// Links the cubins among the files; of archives all of them, asked for or not.
+/// Links the device code in the files for an architecture, or that of the first cubin; of archives all of it, asked for or not.
 ///
 /// # Errors
-/// What is wrong with which object, in one line.
-pub fn link_files(inputs: &[Input]) -> Result<Linked> {
+/// What is wrong with which object, one a line.
+pub fn link_files(inputs: &[Input], arch: Option<Sm>) -> Result<Linked> {
     let mut parts: Vec<Part<'_>> = Vec::new();
     for input in inputs {
-        let cubins = input.parts()?.into_iter().filter(|part| {
-            part.member.is_none() || part.bytes.starts_with(&elf_core::names::ELFMAG)
-        });
-        parts.extend(cubins);
+        parts.extend(input.parts()?);
     }
-    let bytes: Vec<_> = parts.iter().map(|part| part.bytes).collect();
-    let label = |index: usize| parts.get(index).map_or("", |part| part.label.as_str()).to_owned();
-    let linked = link(&bytes).map_err(|error| {
-        let text = match &error.kind {
-            LinkErrorKind::Duplicate { symbol, first } => {
-                format!("symbol {symbol} is defined in {} already", label(*first))
-            }
-            LinkErrorKind::Size { symbol, first } => {
-                format!("symbol {symbol} has another size in {}", label(*first))
-            }
-            LinkErrorKind::Space { symbol, first } => {
-                format!("symbol {symbol} is in another memory in {}", label(*first))
-            }
-            kind => kind.to_string(),
-        };
-        anyhow!("{}: {text}", label(error.object))
+    let Objects { objects, left_out, sm } = objects::objects(&parts, arch)?;
+    if objects.is_empty() {
+        bail!("no relocatable code for the architecture in {}", left_out.join(", "));
+    }
+    let bytes: Vec<_> = objects.iter().map(|object| &*object.bytes).collect();
+    let label =
+        |index: usize| objects.get(index).map_or("", |object| object.label.as_str()).to_owned();
+    let linked = link_for(&bytes, sm).map_err(|errors| {
+        let lines: Vec<_> = errors.0.iter().map(|error| explain(error, &label)).collect();
+        anyhow!(lines.join("\n"))
     })?;
     Ok(Linked {
         size: linked.bytes.len(),
         bytes: linked.bytes,
-        objects: parts.iter().map(|part| part.label.clone()).collect(),
+        objects: objects.iter().map(|object| object.label.clone()).collect(),
+        left_out,
         unbounded_stacks: linked.unbounded,
-        without_debug: linked.without_debug.into_iter().map(label).collect(),
     })
 }
 
+/// One error, with the names of files in place of their numbers.
+fn explain(error: &LinkError, label: &impl Fn(usize) -> String) -> String {
+    let text = match &error.kind {
+        LinkErrorKind::Duplicate { symbol, first } => {
+            format!("symbol {symbol} is defined in {} already", label(*first))
+        }
+        LinkErrorKind::Size { symbol, first } => {
+            format!("symbol {symbol} has another size in {}", label(*first))
+        }
+        LinkErrorKind::Space { symbol, first } => {
+            format!("symbol {symbol} is in another memory in {}", label(*first))
+        }
+        LinkErrorKind::Prototype { symbol, first } => {
+            format!("symbol {symbol} has another prototype in {}", label(*first))
+        }
+        LinkErrorKind::Managed { symbol, first } => {
+            format!("symbol {symbol} is managed in one of this and {} only", label(*first))
+        }
+        LinkErrorKind::Entry { symbol, first } => {
+            format!("symbol {symbol} is a kernel in one of this and {} only", label(*first))
+        }
+        LinkErrorKind::Common { symbol, first } => {
+            format!("common symbol {symbol} is larger than its definition: {}", label(*first))
+        }
+        kind => kind.to_string(),
+    };
+    format!("{}: {text}", label(error.object))
+}
+
 impl Link {
-    pub(super) fn run(&self, out: &mut dyn Write) -> Result<()> {
-        let linked = link_files(&read_all(&self.files)?)?;
+    pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
+        let linked = link_files(&read_all(&self.files)?, arch)?;
         fs::write(&self.output, &linked.bytes)
             .with_context(|| self.output.display().to_string())?;
         if self.json {
             serde_json::to_writer(&mut *out, &linked)?;
             return Ok(writeln!(out)?);
         }
+        for object in &linked.left_out {
+            let object = Printable::from(object.as_str());
+            writeln!(out, "{object} has no relocatable code for the architecture and is left out")?;
+        }
         for kernel in &linked.unbounded_stacks {
             let kernel = Printable::from(kernel.as_str());
             writeln!(out, "the stack of kernel {kernel} has no bound that can be told")?;
-        }
-        for object in &linked.without_debug {
-            let object = Printable::from(object.as_str());
-            writeln!(out, "debug information of {object} is left out")?;
         }
         Ok(())
     }

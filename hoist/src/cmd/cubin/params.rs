@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use fatbin::Sm;
 use nvinfo::Cubin;
 use serde::Serialize;
 
@@ -13,7 +14,7 @@ use crate::table::Table;
 /// Shows the parameters of a kernel.
 #[derive(Debug, clap::Args)]
 pub(super) struct Params {
-    /// A cubin.
+    /// A cubin, an archive of them, or what has cubins inside: a fatbin, a host object, a library.
     file: PathBuf,
     /// Name of the kernel, as it is in the symbol table.
     kernel: String,
@@ -74,9 +75,9 @@ pub fn parameters(cubin: &Cubin<'_>, kernel: &str) -> Result<Vec<ParameterRow>> 
 }
 
 impl Params {
-    pub(super) fn run(&self, out: &mut dyn Write) -> Result<()> {
+    pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
         each_report(
-            (&self.file, self.json),
+            (&self.file, arch, self.json),
             out,
             |cubin| Ok(Parameters { parameters: parameters(cubin, &self.kernel)? }),
             |found, out| text(&found.parameters, out),

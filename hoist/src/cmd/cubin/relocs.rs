@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use fatbin::Sm;
 use nvinfo::Cubin;
 use reloc_cuda::{Resolver, row};
 use serde::Serialize;
@@ -16,7 +17,7 @@ use crate::table::Table;
 /// Shows relocations: who resolves them, and which bits they fill.
 #[derive(Debug, clap::Args)]
 pub(super) struct Relocs {
-    /// A cubin, or an archive of them.
+    /// A cubin, an archive of them, or what has cubins inside: a fatbin, a host object, a library.
     file: PathBuf,
     /// Name of a section: only relocations against it.
     section: Option<String>,
@@ -113,9 +114,9 @@ const fn resolver_name(resolver: Resolver) -> Option<&'static str> {
 }
 
 impl Relocs {
-    pub(super) fn run(&self, out: &mut dyn Write) -> Result<()> {
+    pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
         each_report(
-            (&self.file, self.json),
+            (&self.file, arch, self.json),
             out,
             |cubin| Ok(Sections { relocations: relocations(cubin, self.section.as_deref())? }),
             |sections, out| sections.relocations.iter().try_for_each(|one| text(one, out)),

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use fatbin::Sm;
 use nvinfo::Cubin;
 use serde::Serialize;
 
@@ -15,7 +16,7 @@ use crate::printable::Printable;
 /// Shows kernels and what they need, then the module.
 #[derive(Debug, clap::Args)]
 pub(super) struct Show {
-    /// A cubin, or an archive of them.
+    /// A cubin, an archive of them, or what has cubins inside: a fatbin, a host object, a library.
     file: PathBuf,
     /// One kernel alone, in detail.
     kernel: Option<String>,
@@ -51,9 +52,9 @@ pub fn report(cubin: &Cubin<'_>, kernel: Option<&str>, threads: Option<u32>) -> 
 }
 
 impl Show {
-    pub(super) fn run(&self, out: &mut dyn Write) -> Result<()> {
+    pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
         each_report(
-            (&self.file, self.json),
+            (&self.file, arch, self.json),
             out,
             |cubin| report(cubin, self.kernel.as_deref(), self.threads),
             text::shown,

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use elf_core::File;
-use fatbin::{Container, Entry, Method, Region, Search, walk, wrappers};
+use fatbin::{Entry, Method, Region, wrappers};
 use serde::Serialize;
 
+use super::found::regions;
 use super::mapped::Mapped;
 use super::output;
 use super::rewrite::{self, Change, Plan};
@@ -35,27 +36,13 @@ struct Report<'a> {
     output: &'a str,
     /// Regions that changed.
     regions: usize,
-    /// Of these, those that moved.
+    /// Regions that moved into a new segment, those included that share their section.
     moved: usize,
     size_before: u64,
     size_after: u64,
     /// Bytes that are zeros now.
     holes: u64,
     notes: &'a [String],
-}
-
-/// All regions of a file, in the order of `list`.
-///
-/// # Errors
-/// If a part of it cannot be read.
-pub fn regions(file: &Mapped) -> Result<Vec<(usize, Region<'_>)>> {
-    let mut all = Vec::new();
-    for (index, found) in walk(file.bytes(), Search::Always).enumerate() {
-        if let Container::Region(region) = found?.container {
-            all.push((index, region));
-        }
-    }
-    Ok(all)
 }
 
 /// The entries of a region.
@@ -134,11 +121,8 @@ fn text(report: &Report<'_>, out: &mut dyn Write) -> Result<()> {
             format!(", {holes} of them holes, which take no room where the file system has such")
         }
     };
-    let moved = if *moved > 0 {
-        format!(", {moved} of them moved into a new segment")
-    } else {
-        String::new()
-    };
+    let moved =
+        if *moved > 0 { format!(", {moved} moved into a new segment") } else { String::new() };
     writeln!(
         out,
         "{}: {regions} regions changed{moved}; {size_before} bytes before, {size_after} after{holes}",

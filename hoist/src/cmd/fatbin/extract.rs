@@ -1,15 +1,17 @@
 //! `hoist fatbin extract FILE...`: entries as files of their own, unpacked on all cores.
 
+use std::cmp::Reverse;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use fatbin::{Container, Entry, Found, Kind, Part, Search, Span, walk};
+use fatbin::{Container, Entry, Found, Kind, Part, Span};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::filter::Filter;
+use super::found::containers;
 use super::mapped::Mapped;
 use super::names::Names;
 use super::{Faults, LIMIT};
@@ -96,10 +98,7 @@ impl Extract {
                 }
                 self.print(&jobs, out).with_context(|| label.clone())?;
             } else {
-                let results: Vec<_> = jobs
-                    .par_iter()
-                    .map_init(Vec::new, |buffer, job| self.write(job, &file, buffer))
-                    .collect();
+                let results = self.write_all(&jobs, &file);
                 for (job, result) in jobs.into_iter().zip(results) {
                     match result {
                         Ok(sizes) => {
@@ -139,7 +138,7 @@ impl Extract {
         let mut names = Names::new(path);
         let mut jobs = Vec::new();
         let mut found = Vec::new();
-        for item in walk(file.bytes(), Search::Always) {
+        for item in containers(file, |found| found) {
             match item {
                 Ok(item) => found.push((found.len(), item)),
                 Err(error) => faults.push(context(error)),
@@ -214,6 +213,20 @@ impl Extract {
         Ok(job)
     }
 
+    /// Writes the files of all jobs, on all cores; the sizes of each one's files, in the order of `jobs`.
+    fn write_all(&self, jobs: &[Job<'_>], file: &Mapped) -> Vec<Result<Vec<usize>>> {
+        // The largest first, and each a task of its own: the cores end together.
+        let mut order: Vec<_> = jobs.iter().enumerate().collect();
+        order.sort_by_key(|(_, job)| Reverse(job.unpacked_size()));
+        let mut results: Vec<_> = order
+            .into_par_iter()
+            .with_max_len(1)
+            .map_init(Vec::new, |buffer, (index, job)| (index, self.write(job, file, buffer)))
+            .collect();
+        results.sort_unstable_by_key(|(index, _)| *index);
+        results.into_iter().map(|(_, result)| result).collect()
+    }
+
     /// Writes the files of a job; the sizes of them.
     fn write(&self, job: &Job<'_>, file: &Mapped, buffer: &mut Vec<u8>) -> Result<Vec<usize>> {
         let (bytes, stored) = job.unpack(buffer, self.limit)?;
@@ -244,8 +257,8 @@ impl Extract {
 /// `__nv_relfatbin`, then what it does not find.
 fn sort(found: &mut [(usize, Found<'_>)]) {
     let rank = |found: &Found<'_>| match found.place.section {
-        Some((_, name)) if name == ".nv_fatbin" => 0,
-        Some((_, name)) if name == "__nv_relfatbin" => 1,
+        Some((_, name)) if name == ".nv_fatbin" || name == ".nv_fatb" => 0,
+        Some((_, name)) if name == "__nv_relfatbin" || name == "__nv_rel" => 1,
         _ => 2,
     };
     let members = found.chunk_by_mut(|(_, one), (_, other)| one.place.member == other.place.member);
@@ -253,6 +266,13 @@ fn sort(found: &mut [(usize, Found<'_>)]) {
 }
 
 impl<'a> Job<'a> {
+    fn unpacked_size(&self) -> u64 {
+        match self.payload {
+            Payload::Entry(entry) => entry.unpacked_size(),
+            Payload::Cubin(span) => span.size(),
+        }
+    }
+
     /// The payload without compression, and where in the file it is stored.
     fn unpack<'b>(&self, buffer: &'b mut Vec<u8>, limit: usize) -> Result<(&'b [u8], Span<'a>)>
     where

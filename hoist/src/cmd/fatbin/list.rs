@@ -5,9 +5,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
-use fatbin::{Search, Step, walk};
 
 use super::Faults;
+use super::found::containers;
 use super::mapped::Mapped;
 use super::rows::{EntryRow, RegionRow};
 use crate::printable::Printable;
@@ -63,34 +63,20 @@ impl List {
     }
 }
 
-/// Calls `each` with every region of a file in order; the pages of each are let go behind it. The errors met are returned.
-///
-/// # Errors
-/// What `each` returns.
-pub fn regions(
-    file: &Mapped,
-    mut each: impl FnMut(RegionRow<'_>) -> Result<()>,
-) -> Result<Vec<fatbin::Error>> {
-    let mut errors = Vec::new();
-    let mut walk = walk(file.bytes(), Search::Always);
-    let mut count = 0;
-    while let Some(step) = walk.step() {
-        match step {
-            Err(error) => errors.push(error),
-            Ok(Step::Passed(span)) => {
-                file.done_with(span.at()..span.at().saturating_add(span.size()))
-            }
-            Ok(Step::Found(found)) => {
-                let (row, error) = RegionRow::of(count, &found);
-                let pages = row.offset..row.offset.saturating_add(row.size);
-                each(row)?;
-                file.done_with(pages);
+/// Every container of a file in order, and the errors met.
+#[must_use]
+pub fn regions(file: &Mapped) -> (Vec<RegionRow<'_>>, Vec<fatbin::Error>) {
+    let (mut rows, mut errors) = (Vec::new(), Vec::new());
+    for found in containers(file, |found| RegionRow::of(0, &found)) {
+        match found {
+            Ok((row, error)) => {
+                rows.push(RegionRow { index: rows.len(), ..row });
                 errors.extend(error);
-                count += 1;
             }
+            Err(error) => errors.push(error),
         }
     }
-    Ok(errors)
+    (rows, errors)
 }
 
 fn json_head(path: &Path, size: usize, out: &mut dyn Write) -> Result<()> {
@@ -107,13 +93,11 @@ fn json_tail(errors: &[String], out: &mut dyn Write) -> Result<()> {
 
 fn json(path: &Path, file: &Mapped, faults: &mut Faults, out: &mut dyn Write) -> Result<()> {
     json_head(path, file.bytes().len(), out)?;
-    let mut first = true;
-    let errors = regions(file, |row| {
-        if !core::mem::take(&mut first) {
-            out.write_all(b",")?;
-        }
-        Ok(serde_json::to_writer(&mut *out, &row)?)
-    })?;
+    let (rows, errors) = regions(file);
+    for (index, row) in rows.iter().enumerate() {
+        out.write_all(if index == 0 { b"" } else { b"," })?;
+        serde_json::to_writer(&mut *out, row)?;
+    }
     let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
     json_tail(&texts, out)?;
     for error in errors {
@@ -133,7 +117,8 @@ struct Sum {
 fn text(path: &Path, file: &Mapped, faults: &mut Faults, out: &mut dyn Write) -> Result<()> {
     let label = path.display().to_string();
     let mut sums: BTreeMap<(String, String), Sum> = BTreeMap::new();
-    let mut count = 0;
+    let (rows, errors) = regions(file);
+    let count = rows.len();
     let mut table = Table::new(out);
     table.row([
         "region",
@@ -148,10 +133,9 @@ fn text(path: &Path, file: &Mapped, faults: &mut Faults, out: &mut dyn Write) ->
         "options",
         "where",
     ])?;
-    let errors = regions(file, |region| {
-        count += 1;
+    for region in &rows {
         for entry in &region.entries {
-            table.row(cells(&region, entry))?;
+            table.row(cells(region, entry))?;
             for part in &entry.parts {
                 let size = part.size.to_string();
                 table.row(["", "", &part.kind, &part.arch, "", "", &size, "", "", "", ""])?;
@@ -164,10 +148,9 @@ fn text(path: &Path, file: &Mapped, faults: &mut Faults, out: &mut dyn Write) ->
         }
         if region.entries.is_empty() {
             let (index, offset) = (region.index.to_string(), format!("{:#x}", region.offset));
-            table.row([&*index, "", "empty", "", &offset, "", "", "", "", "", &place(&region)])?;
+            table.row([&*index, "", "empty", "", &offset, "", "", "", "", "", &place(region)])?;
         }
-        Ok(())
-    })?;
+    }
     if count > 0 {
         table.end()?;
         writeln!(out)?;

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
 use elf_core::File;
-use fatbin::{Container, Search, host_entries, walk};
+use fatbin::{Container, host_entries};
 use serde::Serialize;
 
+use super::found::containers;
 use super::mapped::Mapped;
 use super::{Faults, LIMIT, output};
 use crate::printable::Printable;
@@ -160,8 +161,8 @@ fn hosts(bytes: &[u8]) -> Vec<HostRow> {
 /// All images of LLVM's containers in a file.
 fn gather<'a>(label: &str, file: &'a Mapped, limit: usize, faults: &mut Faults) -> Vec<Image<'a>> {
     let mut all = Vec::new();
-    for found in walk(file.bytes(), Search::Always) {
-        let result = match found.map(|found| found.container) {
+    for found in containers(file, |found| found.container) {
+        let result = match found {
             Ok(Container::Region(_) | Container::Cubin(_)) => continue,
             Ok(container) => images(container, limit, &mut all),
             Err(error) => Err(error),

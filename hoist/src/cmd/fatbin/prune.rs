@@ -6,8 +6,9 @@ use anyhow::{Context as _, Result, ensure};
 use fatbin::{Entry, Item, Kind, NewEntry, Part, Sm, region};
 
 use super::LIMIT;
-use super::change::{Files, change, entries, regions};
+use super::change::{Files, change, entries};
 use super::filter::kind;
+use super::found::regions;
 use super::mapped::Mapped;
 
 /// Removes entries from a host file, which stays loadable.

@@ -9,7 +9,8 @@ use fatbin::{Entry, Item, Kind, Method, Region, region, text};
 use rayon::prelude::*;
 
 use super::LIMIT;
-use super::change::{self, Files, change, entries, regions};
+use super::change::{self, Files, change, entries};
+use super::found::regions;
 use super::mapped::Mapped;
 use super::pack::{Compression, method};
 

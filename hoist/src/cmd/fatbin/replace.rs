@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, ensure};
 use fatbin::{Entry, Flags, Item, Kind, NewEntry, Options, Suffix, region};
 
-use super::change::{self, Files, change, entries, regions};
+use super::change::{self, Files, change, entries};
+use super::found::regions;
 use super::mapped::Mapped;
 use super::pack::{self, Compression, method, with_nul};
 

@@ -265,9 +265,10 @@ impl<'a> EntryRow<'a> {
     }
 
     fn of_bundled(entry: &BundleEntry<'a>) -> Self {
+        let target = entry.target();
         Self {
-            arch: None,
-            triple: Some(Printable::from(entry.target())),
+            arch: Some(name(target.arch)).filter(|arch| !arch.is_empty()),
+            triple: Some(Printable::from(target.triple)),
             identifier: Printable::from(entry.id),
             ..Self::plain(entry.kind().to_string(), entry.image.at(), entry.image.size())
         }

@@ -206,7 +206,7 @@ fn short(name: &str) -> String {
 
 /// Whether a file that begins so may hold device code, or files that do.
 fn may_hold(head: &[u8]) -> bool {
-    const MAGICS: [&[u8]; 8] = [
+    const MAGICS: [&[u8]; 10] = [
         b"\x7fELF",
         b"!<arch>\n",
         b"\x50\xed\x55\xba",
@@ -214,6 +214,8 @@ fn may_hold(head: &[u8]) -> bool {
         b"__CLANG_OFFLOAD_BUNDLE__",
         b"CCOB",
         b"MZ",
+        b"\x64\x86", // COFF objects of x86-64, AArch64
+        b"\x64\xaa",
         b"PK\x03\x04",
     ];
     MAGICS.iter().any(|magic| head.starts_with(magic))
@@ -238,16 +240,11 @@ fn scan(path: &Path) -> (Vec<Covered>, Vec<anyhow::Error>) {
 /// What a file that is no wheel holds.
 fn one(label: String, file: &Mapped) -> (Vec<Covered>, Vec<anyhow::Error>) {
     let mut covered = Covered { file: label, ..Covered::default() };
-    let result = regions(file, |region| {
-        covered.add(&region);
-        Ok(())
-    });
-    let errors = match result {
-        Ok(errors) => errors.into_iter().map(anyhow::Error::new).collect(),
-        Err(error) => vec![error],
-    };
+    let (rows, errors) = regions(file);
+    rows.iter().for_each(|region| covered.add(region));
     // A file that cannot be read as what it seems to be is only of interest if it holds something.
-    let errors = errors.into_iter().map(|error| error.context(covered.file.clone())).collect();
+    let context = |error| anyhow::Error::new(error).context(covered.file.clone());
+    let errors = errors.into_iter().map(context).collect();
     (if covered.regions == 0 { Vec::new() } else { vec![covered] }, errors)
 }
 

@@ -4,12 +4,11 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use fatbin::{
-    Candidate, Container, CudaVersion, Device, Fit, Region, Search, Selected, select, walk,
-};
+use fatbin::{Candidate, Container, CudaVersion, Device, Fit, Region, Selected, select};
 use serde::Serialize;
 
 use super::Faults;
+use super::found::containers;
 use super::mapped::Mapped;
 use super::rows::arch;
 use crate::printable::Printable;
@@ -66,9 +65,12 @@ impl Select {
                     continue;
                 }
             };
-            for (index, found) in walk(file.bytes(), Search::Always).enumerate() {
-                let choice = match found.map(|found| found.container) {
-                    Ok(Container::Region(region)) => choose(label, index, region, device),
+            let mut index = 0;
+            for container in containers(&file, |found| found.container) {
+                let number = index;
+                index += usize::from(container.is_ok());
+                let choice = match container {
+                    Ok(Container::Region(region)) => choose(label, number, region, device),
                     Ok(_) => continue,
                     Err(error) => Err(error),
                 };

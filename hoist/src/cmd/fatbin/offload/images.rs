@@ -125,19 +125,12 @@ fn offload<'a>(binary: OffloadBinary<'a>, all: &mut Vec<Image<'a>>) -> Result<()
 fn bundle<'a>(bundle: Bundle<'a>, all: &mut Vec<Image<'a>>) -> Result<(), Error> {
     for entry in bundle.entries() {
         let entry = entry?;
-        let target = entry.target().to_string();
-        // `<triple>--<arch>`: the arch follows the dashes of an empty environment, or the fifth part.
-        let (triple, arch) = match target.rsplit_once('-') {
-            Some((triple, arch)) if arch.starts_with("gfx") || arch.starts_with("sm_") => {
-                (triple.trim_end_matches('-'), arch)
-            }
-            _ => (target.trim_end_matches('-'), ""),
-        };
+        let target = entry.target();
         all.push(Image {
             kind: String::from("o"),
             producer: entry.kind().to_string(),
-            triple: triple.to_owned(),
-            arch: arch.to_owned(),
+            triple: target.triple.to_string(),
+            arch: target.arch.to_string(),
             ..plain("bundle", entry.image)
         });
     }

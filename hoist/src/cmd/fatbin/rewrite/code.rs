@@ -1,67 +1,83 @@
 //! The proof that no instruction refers to bytes that move.
 
 use anyhow::{Result, bail};
-use elf_core::SectionFlags;
-use elf_core::names::{ET_EXEC, SHT_NOBITS};
-use iced_x86::{
-    Decoder, DecoderOptions, Formatter as _, Instruction, IntelFormatter, OpKind, Register,
-};
+use elf_core::names::{EM_AARCH64, EM_X86_64, ET_EXEC};
 
-use super::elf::Elf;
+use super::elf::{Elf, Part};
 use super::pointers::{Move, To, target};
 
-/// Decodes all code of an x86-64 file.
+mod aarch64;
+mod x86;
+
+/// Code that lies at `address`.
+#[derive(Clone, Copy, Debug)]
+struct Code<'a> {
+    bytes: &'a [u8],
+    address: u64,
+    /// Whether the program is at fixed addresses.
+    fixed: bool,
+}
+
+/// An instruction that refers to a region that moves, or may do so.
+#[derive(Debug)]
+struct Referring<'m> {
+    address: u64,
+    text: String,
+    to: &'m Move,
+}
+
+/// Decodes all code of a file.
 ///
 /// # Errors
-/// Names the first instruction that refers to a region that moves.
+/// Names the first instruction that refers to a region that moves; if the machine is none of those known here.
 pub(super) fn check(elf: &Elf<'_>, moves: &[Move]) -> Result<()> {
+    let find = match elf.header.e_machine.get() {
+        EM_X86_64 => x86::find,
+        EM_AARCH64 => aarch64::find,
+        machine => bail!(
+            "a region grows and has to move, which is known to be safe for x86-64 and AArch64, not for machine {machine}"
+        ),
+    };
     let fixed = elf.header.e_type == ET_EXEC;
-    for section in elf.file.sections() {
-        if !section.flags.contains(SectionFlags::EXECINSTR) || section.r#type == SHT_NOBITS {
-            continue;
-        }
-        let bytes = elf.file.section_data(&section)?;
-        let mut decoder = Decoder::with_ip(64, bytes, section.address, DecoderOptions::NONE);
-        let mut instruction = Instruction::default();
-        while decoder.can_decode() {
-            decoder.decode_out(&mut instruction);
-            let found =
-                addresses(&instruction, fixed).into_iter().flatten().find_map(
-                    |address| match target(moves, address) {
-                        To::Elsewhere => None,
-                        To::Start(_, one) | To::Inside(one) => Some(one),
-                    },
-                );
-            if let Some(one) = found {
-                let mut text = String::new();
-                IntelFormatter::new().format(&instruction, &mut text);
-                bail!(
-                    "the instruction at {:#x} ({text}) refers to the region at offset {:#x}, which would have to move",
-                    instruction.ip(),
-                    one.offset
-                );
-            }
+    let parts = elf.parts()?;
+    let executable = parts.iter().filter(|part| part.executable);
+    for code in executable.flat_map(|part| around(part, moves, fixed)) {
+        if let Some(Referring { address, text, to }) = find(code, moves) {
+            bail!(
+                "the instruction at {address:#x} ({text}) refers to the region at offset {:#x}, which would have to move",
+                to.offset
+            );
         }
     }
     Ok(())
 }
 
-/// What an instruction may refer to: an address relative to itself; in a program at fixed addresses also a constant.
-fn addresses(instruction: &Instruction, fixed: bool) -> [Option<u64>; 3] {
-    let relative =
-        instruction.is_ip_rel_memory_operand().then(|| instruction.ip_rel_memory_address());
-    if !fixed {
-        return [relative, None, None];
-    }
-    let kinds = 0..instruction.op_count();
-    let immediate = kinds.clone().find_map(|operand| match instruction.op_kind(operand) {
-        OpKind::Immediate32 | OpKind::Immediate32to64 | OpKind::Immediate64 => {
-            Some(instruction.immediate(operand))
+/// The code around regions: without section headers, all that is known is that they lie in a segment with code.
+fn around<'a>(part: &Part<'a>, moves: &[Move], fixed: bool) -> Vec<Code<'a>> {
+    let mut code = Code { bytes: part.bytes, address: part.address, fixed };
+    let mut all = Vec::new();
+    for one in moves {
+        let split = |at: u64| {
+            let (before, behind) = code
+                .bytes
+                .split_at_checked(usize::try_from(at.checked_sub(code.address)?).ok()?)?;
+            Some((Code { bytes: before, ..code }, Code { bytes: behind, address: at, ..code }))
+        };
+        if let Some((before, _)) = split(one.old)
+            && let Some((_, behind)) = split(one.old.saturating_add(one.size))
+        {
+            all.push(before);
+            code = behind;
         }
-        _ => None,
-    });
-    let absolute = kinds.into_iter().any(|operand| instruction.op_kind(operand) == OpKind::Memory)
-        && instruction.memory_base() != Register::RIP;
-    let displacement = absolute.then(|| instruction.memory_displacement64());
-    [relative, immediate, displacement]
+    }
+    all.push(code);
+    all
+}
+
+/// The region that an address leads to, if it moves.
+fn moved(moves: &[Move], address: u64) -> Option<&Move> {
+    match target(moves, address) {
+        To::Elsewhere => None,
+        To::Start(_, one) | To::Inside(one) => Some(one),
+    }
 }

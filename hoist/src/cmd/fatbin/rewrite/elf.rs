@@ -1,11 +1,16 @@
 //! An ELF file that is changed: its tables as they stand, to be written back.
 
 use anyhow::{Context as _, Result, ensure};
-use elf_core::names::{SHT_NOBITS, SHT_RELA};
+use elf_core::names::{
+    DT_ANDROID_RELA, DT_ANDROID_RELASZ, DT_ANDROID_RELR, DT_ANDROID_RELRSZ, DT_JMPREL, DT_PLTREL,
+    DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELASZ, DT_RELR, DT_RELRSZ, DT_RELSZ, DT_SYMTAB, PT_LOAD,
+    SHT_ANDROID_RELA, SHT_ANDROID_RELR, SHT_DYNSYM, SHT_NOBITS, SHT_PROGBITS, SHT_REL, SHT_RELA,
+    SHT_RELR,
+};
 use elf_core::raw64::{Ehdr, Phdr, Rela, Shdr, Sym};
-use elf_core::{File, Row};
-use zerocopy::FromBytes as _;
+use elf_core::{File, ProgramHeader, Row, SectionFlags, SectionHeader, SegmentFlags};
 use zerocopy::byteorder::LE;
+use zerocopy::{FromBytes as _, FromZeros as _};
 
 /// An ELF file of 64 bits, little-endian.
 #[derive(Debug)]
@@ -14,6 +19,18 @@ pub(super) struct Elf<'a> {
     pub(super) header: Ehdr<LE>,
     pub(super) segments: Vec<Phdr<LE>>,
     pub(super) sections: Vec<Shdr<LE>>,
+    /// Sections; of a file without any, the tables of relocations and symbols that its dynamic segment names.
+    pub(super) tables: Vec<Shdr<LE>>,
+}
+
+/// Bytes that are loaded: a section, or in a file without any a segment.
+#[derive(Debug)]
+pub(super) struct Part<'a> {
+    pub(super) name: String,
+    pub(super) address: u64,
+    pub(super) offset: u64,
+    pub(super) bytes: &'a [u8],
+    pub(super) executable: bool,
 }
 
 impl<'a> Elf<'a> {
@@ -28,7 +45,38 @@ impl<'a> Elf<'a> {
         );
         let segments = rows(bytes, header.e_phoff.get(), header.e_phnum.get().into())?.to_vec();
         let sections = rows(bytes, header.e_shoff.get(), header.e_shnum.get().into())?.to_vec();
-        Ok(Self { file, header, segments, sections })
+        let tables = if sections.is_empty() { dynamic_tables(&file)? } else { sections.clone() };
+        Ok(Self { file, header, segments, sections, tables })
+    }
+
+    /// All code and data that are loaded from the file.
+    pub(super) fn parts(&self) -> Result<Vec<Part<'a>>> {
+        let segment = |row: ProgramHeader| {
+            Ok(Part {
+                name: String::from("a segment"),
+                address: row.address,
+                offset: row.offset,
+                bytes: self.file.segment_data(&row)?,
+                executable: row.flags.contains(SegmentFlags::EXECUTE),
+            })
+        };
+        let section = |row: SectionHeader| {
+            Ok(Part {
+                name: self.file.section_name(&row).unwrap_or_default().to_string(),
+                address: row.address,
+                offset: row.offset,
+                bytes: self.file.section_data(&row)?,
+                executable: row.flags.contains(SectionFlags::EXECINSTR),
+            })
+        };
+        if self.sections.is_empty() {
+            let rows = self.file.segments().iter().filter(|row| row.r#type == PT_LOAD);
+            return rows.map(segment).collect();
+        }
+        let is_loaded = |row: &SectionHeader| {
+            row.flags.contains(SectionFlags::ALLOC) && row.r#type == SHT_PROGBITS
+        };
+        self.file.sections().iter().filter(is_loaded).map(section).collect()
     }
 
     pub(super) fn bytes(&self) -> &'a [u8] {
@@ -95,6 +143,39 @@ impl<'a> Elf<'a> {
         });
         found.with_context(|| format!("offset {offset:#x} is not loaded"))
     }
+}
+
+/// The tables that the dynamic segment names, as if they were sections.
+fn dynamic_tables(file: &File<'_>) -> Result<Vec<Shdr<LE>>> {
+    const SYMBOLS: u32 = 0;
+    let Some(dynamic) = file.dynamic_by_segment()? else { return Ok(Vec::new()) };
+    let row = |sh_type: u32, tag, size: Option<u64>| -> Result<Option<Shdr<LE>>> {
+        let Some((address, size)) = dynamic.value(tag).zip(size) else { return Ok(None) };
+        let offset = file
+            .offset_of(address)
+            .with_context(|| format!("a dynamic table at {address:#x} is not in the file"))?;
+        Ok(Some(Shdr {
+            sh_type: sh_type.into(),
+            sh_addr: address.into(),
+            sh_offset: offset.into(),
+            sh_size: size.into(),
+            sh_link: SYMBOLS.into(),
+            ..Shdr::new_zeroed()
+        }))
+    };
+    let symbols = dynamic.symbol_table()?.map_or(0, |symbols| symbols.len());
+    let symbols = (symbols as u64).saturating_mul(size_of::<Sym<LE>>() as u64);
+    let plt = if dynamic.value(DT_PLTREL) == Some(DT_REL) { SHT_REL } else { SHT_RELA };
+    let all = [
+        row(SHT_DYNSYM, DT_SYMTAB, Some(symbols))?.or(Some(Shdr::new_zeroed())),
+        row(SHT_RELA, DT_RELA, dynamic.value(DT_RELASZ))?,
+        row(SHT_REL, DT_REL, dynamic.value(DT_RELSZ))?,
+        row(SHT_RELR, DT_RELR, dynamic.value(DT_RELRSZ))?,
+        row(SHT_ANDROID_RELA, DT_ANDROID_RELA, dynamic.value(DT_ANDROID_RELASZ))?,
+        row(SHT_ANDROID_RELR, DT_ANDROID_RELR, dynamic.value(DT_ANDROID_RELRSZ))?,
+        row(plt, DT_JMPREL, dynamic.value(DT_PLTRELSZ))?,
+    ];
+    Ok(all.into_iter().flatten().collect())
 }
 
 /// The raw struct at an offset.

@@ -2,18 +2,16 @@
 //! moves, but for the program headers where there is no room for one more.
 
 use anyhow::{Context as _, Result, ensure};
-use elf_core::SectionFlags;
-use elf_core::names::{
-    EM_X86_64, ET_EXEC, PF_R, PT_INTERP, PT_LOAD, PT_PHDR, SHF_ALLOC, SHT_DYNSYM, SHT_NOBITS,
-    SHT_PROGBITS,
-};
-use elf_core::raw64::{Phdr, Shdr};
+use elf_core::names::{ET_EXEC, PF_R, PT_INTERP, PT_LOAD, PT_PHDR, SHT_DYNSYM, SHT_NOBITS};
+use elf_core::raw64::Phdr;
 use zerocopy::IntoBytes as _;
 use zerocopy::byteorder::LE;
 
 use super::elf::Elf;
 use super::pointers::{self, Move};
 use super::{Change, Plan, code};
+
+mod sections;
 
 /// What regions are aligned to.
 const ALIGNMENT: u64 = 16;
@@ -33,10 +31,6 @@ struct Place {
 /// Moves regions into a new segment.
 pub(super) fn plan(elf: &Elf<'_>, grow: &[&Change], plan: &mut Plan) -> Result<()> {
     ensure!(
-        elf.header.e_machine == EM_X86_64,
-        "a region grows and has to move, which is known to be safe for x86-64 only"
-    );
-    ensure!(
         elf.header.e_phnum.get() < 0xfffe && elf.header.e_shnum.get() < 0xfeff,
         "too many headers"
     );
@@ -54,25 +48,28 @@ pub(super) fn plan(elf: &Elf<'_>, grow: &[&Change], plan: &mut Plan) -> Result<(
             .resize(elf.segments.len().saturating_add(1).saturating_mul(size_of::<Phdr<LE>>()), 0);
     }
     let mut moves = Vec::new();
-    let mut first = None;
-    for change in grow {
-        content.resize(content.len().next_multiple_of(ALIGNMENT as usize), 0);
-        let behind = content.len() as u64;
-        first.get_or_insert(behind);
-        moves.push(Move {
-            old: elf.address(change.at)?,
-            size: change.size,
-            new: place.address.saturating_add(behind),
-            new_size: change.new_size(),
-            offset: change.at,
-        });
-        content.extend(&change.new);
+    let groups = sections::groups(elf, grow);
+    let mut moved = Vec::new();
+    for group in &groups {
+        let start = content.len().next_multiple_of(ALIGNMENT as usize);
+        for change in &group.changes {
+            content.resize(content.len().next_multiple_of(ALIGNMENT as usize), 0);
+            moves.push(Move {
+                old: elf.address(change.at)?,
+                size: change.size,
+                new: place.address.saturating_add(content.len() as u64),
+                new_size: change.new_size(),
+                offset: change.at,
+                section: group.section.unwrap_or(elf.sections.len()),
+            });
+            content.extend(&change.new);
+        }
+        moved.push((group.section, start as u64..content.len() as u64));
     }
     moves.sort_by_key(|one| one.old);
     let size = content.len() as u64;
     code::check(elf, &moves)?;
-    let emptied = emptied(elf, grow);
-    pointers::retarget(elf, &moves, emptied.unwrap_or(elf.sections.len()), plan)?;
+    pointers::retarget(elf, &moves, plan)?;
     let segments = segments(elf, &place, size, in_place)?;
     if !in_place && let Some(room) = content.get_mut(..segments.as_bytes().len()) {
         room.copy_from_slice(segments.as_bytes());
@@ -87,40 +84,13 @@ pub(super) fn plan(elf: &Elf<'_>, grow: &[&Change], plan: &mut Plan) -> Result<(
     plan.edits.replace(end..elf.size(), Vec::new())?;
     plan.edits.append(end, place.offset.saturating_sub(end), content);
     if !elf.sections.is_empty() {
-        let first = first.unwrap_or(0);
-        let row = Shdr {
-            sh_addr: place.address.saturating_add(first).into(),
-            sh_offset: place.offset.saturating_add(first).into(),
-            sh_size: size.saturating_sub(first).into(),
-            ..blank()
-        };
-        let behind = place.offset.saturating_add(size);
-        let (at, count) = match emptied {
-            Some(index) => moved_section(elf, index, row, end, behind, plan)?,
-            None => one_more_section(elf, row, end, behind, plan)?,
-        };
+        let (at, count) = sections::write(elf, &moved, &place, end, size, plan)?;
         header.e_shoff = at.into();
         header.e_shnum = count.into();
     }
     plan.edits.put(0, header.as_bytes())?;
     plan.moved = grow.len();
     Ok(())
-}
-
-/// A section header for regions.
-fn blank() -> Shdr<LE> {
-    Shdr {
-        sh_name: 0.into(),
-        sh_type: SHT_PROGBITS.into(),
-        sh_flags: SHF_ALLOC.into(),
-        sh_addr: 0.into(),
-        sh_offset: 0.into(),
-        sh_size: 0.into(),
-        sh_link: 0.into(),
-        sh_info: 0.into(),
-        sh_addralign: ALIGNMENT.into(),
-        sh_entsize: 0.into(),
-    }
 }
 
 /// Whether the file is a program, not a library.
@@ -148,7 +118,7 @@ fn place(elf: &Elf<'_>, end: u64) -> Result<Place> {
     let end = end.next_multiple_of(ALIGNMENT);
     if !is_program(elf) {
         // eu-elflint takes a relocation to write as many bytes as its symbol has: none may seem to reach into the segment
-        let dynamic = elf.sections.iter().filter(|section| section.sh_type == SHT_DYNSYM);
+        let dynamic = elf.tables.iter().filter(|section| section.sh_type == SHT_DYNSYM);
         let mut largest = 0;
         for table in dynamic {
             let sizes = elf.symbols(table)?.iter().map(|symbol| symbol.st_size.get());
@@ -228,93 +198,4 @@ fn segments(elf: &Elf<'_>, place: &Place, size: u64, in_place: bool) -> Result<V
         (segment.p_filesz, segment.p_memsz) = (table.into(), table.into());
     }
     Ok(segments)
-}
-
-/// The section of which nothing but zeros is left when these regions are gone.
-fn emptied(elf: &Elf<'_>, grow: &[&Change]) -> Option<usize> {
-    let index = elf.section_at(grow.first()?.at)?;
-    let row = elf.sections.get(index)?;
-    let mut at = row.sh_offset.get();
-    let end = at.saturating_add(row.sh_size.get());
-    let zero = |from: u64, to: u64| {
-        let range = usize::try_from(from).ok()?..usize::try_from(to).ok()?;
-        Some(elf.bytes().get(range)?.iter().all(|&byte| byte == 0))
-    };
-    for change in grow {
-        if elf.section_at(change.at) != Some(index) || zero(at, change.at) != Some(true) {
-            return None;
-        }
-        at = change.end();
-    }
-    (zero(at, end) == Some(true)).then_some(index)
-}
-
-/// Adds the section headers behind the segment, with one that goes along with its content. Gives their offset and number.
-fn moved_section(
-    elf: &Elf<'_>,
-    index: usize,
-    row: Shdr<LE>,
-    end: u64,
-    behind: u64,
-    plan: &mut Plan,
-) -> Result<(u64, u16)> {
-    let mut table = elf.sections.clone();
-    let old = table.get_mut(index).context("no section")?;
-    *old = Shdr { sh_name: old.sh_name, sh_flags: old.sh_flags, ..row };
-    let start = behind.next_multiple_of(8);
-    plan.edits.append(end, start.saturating_sub(behind), table.as_bytes().to_vec());
-    Ok((start, elf.header.e_shnum.get()))
-}
-
-/// Adds the section headers with one more, and its name, behind the segment, which ends at `behind` of the new file. Gives their
-/// offset and number.
-fn one_more_section(
-    elf: &Elf<'_>,
-    mut row: Shdr<LE>,
-    end: u64,
-    behind: u64,
-    plan: &mut Plan,
-) -> Result<(u64, u16)> {
-    let is = |name: &str| elf.sections.iter().position(|section| elf.name(section) == name);
-    // cuobjdump looks into one section of each of these names
-    let name = if is("__nv_relfatbin").is_none() { "__nv_relfatbin" } else { ".nv_fatbin" };
-    let names = usize::from(elf.header.e_shstrndx.get());
-    let mut table = elf.sections.clone();
-    let strings = table.get_mut(names).context("no section names")?;
-    let old = elf
-        .file
-        .section(u32::try_from(names)?)
-        .and_then(|section| elf.file.section_data(&section))?;
-    let found = old
-        .windows(name.len().saturating_add(1))
-        .position(|bytes| bytes.strip_suffix(&[0]) == Some(name.as_bytes()));
-    let mut at = behind;
-    match found {
-        Some(found) => row.sh_name = u32::try_from(found)?.into(),
-        None => {
-            ensure!(
-                !SectionFlags::from_bits_retain(strings.sh_flags.get())
-                    .contains(SectionFlags::ALLOC),
-                "section names that are loaded cannot grow"
-            );
-            row.sh_name = u32::try_from(old.len())?.into();
-            let new = [old, name.as_bytes(), &[0]].concat();
-            strings.sh_offset = at.into();
-            strings.sh_size = (new.len() as u64).into();
-            at = at.saturating_add(new.len() as u64);
-            plan.edits.append(end, 0, new);
-        }
-    }
-    table.push(row);
-    let start = at.next_multiple_of(8);
-    plan.edits.append(end, start.saturating_sub(at), table.as_bytes().to_vec());
-    plan.notes.push(format!(
-        "the new section is called {name}{}",
-        if name == ".nv_fatbin" {
-            ", and of two of this name cuobjdump sees the first"
-        } else {
-            ": cuobjdump shows it with -all"
-        }
-    ));
-    Ok((start, elf.header.e_shnum.get().saturating_add(1)))
 }

@@ -1,19 +1,49 @@
 //! Executables and shared libraries: nothing that is loaded moves but regions that do not fit.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use anyhow::Result;
 use elf_core::names::PT_NOTE;
-use fatbin::Span;
+use fatbin::{Container, Found, Search, Span, walk};
 
 use super::elf::Elf;
 use super::{Change, Plan, grown, trimmed};
 
 /// How to make changes to a linked file.
 pub(super) fn plan(elf: &Elf<'_>, changes: &[Change]) -> Result<Plan> {
+    let grows = |change: &Change| change.new_size() > change.size;
+    let growing = changes.iter().filter(|change| grows(change));
+    let sections: HashSet<_> = growing.filter_map(|change| elf.section_at(change.at)).collect();
+    let is_in = |change: &Change| {
+        elf.section_at(change.at).is_some_and(|section| sections.contains(&section))
+    };
+    // A section of regions moves as a whole, so that there is still one of its name: tools look no further. Where that cannot be,
+    // what does not grow stays.
+    let others = if sections.is_empty() { Vec::new() } else { unchanged(elf, changes, is_in) };
+    let whole = [changes, &others].concat();
+    with(elf, &whole, |change| grows(change) || is_in(change))
+        .or_else(|_| with(elf, changes, grows))
+}
+
+/// Regions of sections that tools make for regions, where they stay as they are.
+fn unchanged(elf: &Elf<'_>, changes: &[Change], wanted: impl Fn(&Change) -> bool) -> Vec<Change> {
+    let changed: HashSet<u64> = changes.iter().map(|change| change.at).collect();
+    let region = |found: Found<'_>| match found.container {
+        Container::Region(region) if !changed.contains(&region.at()) => {
+            Some(Change { at: region.at(), size: region.size(), new: region.bytes().to_vec() })
+        }
+        _ => None,
+    };
+    let all = walk(elf.bytes(), Search::Never).filter_map(Result::ok).filter_map(region);
+    all.filter(wanted).collect()
+}
+
+/// Makes changes; regions move if `moves` says so.
+fn with(elf: &Elf<'_>, changes: &[Change], moves: impl Fn(&Change) -> bool) -> Result<Plan> {
     let mut plan = Plan::default();
-    let (fit, grow): (Vec<_>, Vec<_>) =
-        changes.iter().partition(|change| change.new_size() <= change.size);
+    let (mut moving, fit): (Vec<_>, Vec<_>) = changes.iter().partition(|change| moves(change));
+    moving.sort_by_key(|change| change.at);
     let mut freed: Vec<Range<u64>> = Vec::new();
     for change in &fit {
         plan.edits.put(change.at, &change.new)?;
@@ -22,15 +52,15 @@ pub(super) fn plan(elf: &Elf<'_>, changes: &[Change]) -> Result<Plan> {
     }
     freed.retain(|range| !range.is_empty());
     plan.in_place = fit.len();
-    if grow.is_empty() {
+    if moving.is_empty() {
         trimmed::plan(elf, &freed, &mut plan)?;
     } else {
-        freed.extend(grow.iter().map(|change| change.at..change.end()));
+        freed.extend(moving.iter().map(|change| change.at..change.end()));
         for range in freed {
             plan.holes = plan.holes.saturating_add(range.end.saturating_sub(range.start));
             plan.edits.zeros(range)?;
         }
-        grown::plan(elf, &grow, &mut plan)?;
+        grown::plan(elf, &moving, &mut plan)?;
     }
     notes(elf, &mut plan);
     Ok(plan)

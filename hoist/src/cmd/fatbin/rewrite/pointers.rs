@@ -1,12 +1,13 @@
 //! Pointers to regions that move: those of wrappers and relocations follow them; any other is a reason to refuse.
 
 use anyhow::{Result, bail};
-use elf_core::SectionFlags;
 use elf_core::names::{
-    ET_EXEC, SHN_LORESERVE, SHN_UNDEF, SHT_DYNSYM, SHT_PROGBITS, SHT_REL, SHT_RELA, SHT_RELR,
+    EM_X86_64, ET_EXEC, SHN_LORESERVE, SHN_UNDEF, SHT_AARCH64_AUTH_RELR, SHT_ANDROID_REL,
+    SHT_ANDROID_RELA, SHT_ANDROID_RELR, SHT_CREL, SHT_DYNSYM, SHT_REL, SHT_RELA, SHT_RELR,
     SHT_SYMTAB,
 };
 use elf_core::raw64::{Rela, Shdr, Sym};
+use elf_core::{SectionHeader, relative_type};
 use zerocopy::byteorder::LE;
 
 use super::Plan;
@@ -25,6 +26,8 @@ pub(super) struct Move {
     pub(super) new_size: u64,
     /// Where it is in the file.
     pub(super) offset: u64,
+    /// The section that it goes to: its own, which goes along, or the one behind the last.
+    pub(super) section: usize,
 }
 
 /// Where an address leads.
@@ -52,31 +55,37 @@ pub(super) fn target(moves: &[Move], address: u64) -> To<'_> {
     }
 }
 
-/// `R_X86_64_RELATIVE`, `R_X86_64_RELATIVE64`.
-const RELATIVE: [u64; 2] = [8, 38];
+/// `R_X86_64_RELATIVE64`, besides `R_X86_64_RELATIVE`.
+const RELATIVE_64: u32 = 38;
+
+/// Whether relocations of a type have no symbol, and an address for an addend.
+fn is_relative(elf: &Elf<'_>, number: u32) -> bool {
+    let machine = elf.header.e_machine.get();
+    relative_type(machine, true) == number || (machine == EM_X86_64 && number == RELATIVE_64)
+}
 
 /// Lets everything that points to a region point to where it goes.
 ///
 /// # Errors
 /// If something points into a region, or nothing to it.
-pub(super) fn retarget(
-    elf: &Elf<'_>,
-    moves: &[Move],
-    section: usize,
-    plan: &mut Plan,
-) -> Result<()> {
+pub(super) fn retarget(elf: &Elf<'_>, moves: &[Move], plan: &mut Plan) -> Result<()> {
     let mut found = vec![false; moves.len()];
     let mut mark = |index: usize| {
         if let Some(seen) = found.get_mut(index) {
             *seen = true;
         }
     };
-    for table in &elf.sections {
+    for table in &elf.tables {
         match table.sh_type.get() {
             SHT_RELA => relocated(elf, table, moves, plan, &mut mark)?,
-            SHT_RELR => packed(elf, table, moves, plan, &mut mark)?,
+            SHT_RELR | SHT_ANDROID_RELR => packed(elf, table, moves, plan, &mut mark)?,
             SHT_REL => bail!("relocations without addends cannot be changed here"),
-            SHT_SYMTAB | SHT_DYNSYM => symbols(elf, table, moves, section, plan)?,
+            SHT_ANDROID_REL | SHT_ANDROID_RELA => {
+                bail!("packed relocations of Android cannot be changed here")
+            }
+            SHT_AARCH64_AUTH_RELR => bail!("signed relocations cannot be changed here"),
+            SHT_CREL => bail!("compact relocations (CREL) cannot be changed here"),
+            SHT_SYMTAB | SHT_DYNSYM => symbols(elf, table, moves, plan)?,
             _ => {}
         }
     }
@@ -116,7 +125,7 @@ fn relocated(
     mark: &mut impl FnMut(usize),
 ) -> Result<()> {
     const ROW: u64 = size_of::<Rela<LE>>() as u64;
-    let symbols = usize::try_from(table.sh_link.get()).ok().and_then(|link| elf.sections.get(link));
+    let symbols = usize::try_from(table.sh_link.get()).ok().and_then(|link| elf.tables.get(link));
     let symbols: &[Sym<LE>] = match symbols {
         Some(section) if matches!(section.sh_type.get(), SHT_DYNSYM | SHT_SYMTAB) => {
             elf.symbols(section)?
@@ -124,7 +133,8 @@ fn relocated(
         _ => &[],
     };
     for (row, record) in (0_u64..).zip(elf.relocations(table)?) {
-        let (symbol, kind) = (record.r_info.get() >> 32, record.r_info.get() & 0xffff_ffff);
+        let info = record.r_info.get();
+        let (symbol, kind) = (info >> 32, u32::try_from(info & 0xffff_ffff)?);
         let addend = record.r_addend.get().cast_unsigned();
         let place = record.r_offset.get();
         if symbol != 0 {
@@ -142,7 +152,7 @@ fn relocated(
             }
             continue;
         }
-        if !RELATIVE.contains(&kind) {
+        if !is_relative(elf, kind) {
             continue;
         }
         match target(moves, addend) {
@@ -174,16 +184,13 @@ fn packed(
     plan: &mut Plan,
     mark: &mut impl FnMut(usize),
 ) -> Result<()> {
-    let header = elf
-        .file
-        .sections()
-        .iter()
-        .find(|section| section.r#type == SHT_RELR && section.offset == table.sh_offset.get());
-    let Some(relocations) =
-        header.map(|header| elf.file.relocations(&header)).transpose()?.flatten()
-    else {
-        return Ok(());
+    let header = SectionHeader {
+        r#type: SHT_RELR,
+        offset: table.sh_offset.get(),
+        size: table.sh_size.get(),
+        ..SectionHeader::default()
     };
+    let Some(relocations) = elf.file.relocations(&header)? else { return Ok(()) };
     for record in relocations.iter() {
         let Some((at, value)) = word(elf, record.offset) else { continue };
         match target(moves, value) {
@@ -198,7 +205,7 @@ fn packed(
     Ok(())
 }
 
-/// Words of a program at fixed addresses: those of wrappers are pointers; others may be, which is for the user to know.
+/// Words of a program at fixed addresses: those of wrappers are pointers; any other that could be one is a reason to refuse.
 fn fixed(
     elf: &Elf<'_>,
     moves: &[Move],
@@ -220,19 +227,17 @@ fn fixed(
             }
         }
     }
-    for section in &elf.sections {
-        let flags = SectionFlags::from_bits_retain(section.sh_flags.get());
-        let data = section.sh_type == SHT_PROGBITS
-            && flags.contains(SectionFlags::ALLOC | SectionFlags::WRITE);
-        let range = usize::try_from(section.sh_offset.get())?
-            ..usize::try_from(section.sh_offset.get().saturating_add(section.sh_size.get()))?;
-        let bytes = elf.bytes().get(range).filter(|_| data).unwrap_or_default();
-        for (at, word) in (section.sh_offset.get()..).step_by(8).zip(bytes.as_chunks::<8>().0) {
+    let moves_itself = |at: u64| {
+        moves.iter().any(|one| (one.offset..one.offset.saturating_add(one.size)).contains(&at))
+    };
+    for part in elf.parts()?.iter().filter(|part| !part.executable) {
+        for (at, word) in (part.offset..).step_by(8).zip(part.bytes.as_chunks::<8>().0) {
             let value = u64::from_le_bytes(*word);
             if let To::Start(_, one) | To::Inside(one) = target(moves, value)
                 && !wrappers.contains(&at)
+                && !moves_itself(at)
             {
-                inside(one, &format!("a word of {}, offset", elf.name(section)), at, value)?;
+                inside(one, &format!("a word of {}, offset", part.name), at, value)?;
             }
         }
     }
@@ -240,15 +245,8 @@ fn fixed(
 }
 
 /// Symbols of regions move along.
-fn symbols(
-    elf: &Elf<'_>,
-    table: &Shdr<LE>,
-    moves: &[Move],
-    section: usize,
-    plan: &mut Plan,
-) -> Result<()> {
+fn symbols(elf: &Elf<'_>, table: &Shdr<LE>, moves: &[Move], plan: &mut Plan) -> Result<()> {
     const ROW: u64 = size_of::<Sym<LE>>() as u64;
-    let section = u16::try_from(section)?;
     for (row, symbol) in (0_u64..).zip(elf.symbols(table)?) {
         let index = symbol.st_shndx.get();
         let at = table.sh_offset.get().saturating_add(row.saturating_mul(ROW));
@@ -257,21 +255,27 @@ fn symbols(
         }
         if symbol.st_info & 15 == elf_core::names::STT_SECTION {
             // a section that moves as a whole takes its symbol along
-            if index == section
-                && let Some(start) = moves.iter().map(|one| one.new).min()
-            {
+            let own = moves.iter().filter(|one| one.section == usize::from(index));
+            if let Some(start) = own.map(|one| one.new).min() {
                 let new = Sym { st_value: start.into(), ..*symbol };
                 plan.edits.put(at, zerocopy::IntoBytes::as_bytes(&new))?;
             }
             continue;
         }
+        // linkers leave symbols of merged sections behind, with addresses outside of their sections
+        let other = |one: &Move| {
+            !elf.sections.is_empty() && elf.section_at(one.offset) != Some(usize::from(index))
+        };
         match target(moves, symbol.st_value.get()) {
             To::Elsewhere => {}
+            To::Start(_, one) | To::Inside(one) if other(one) => {}
             To::Inside(one) => inside(one, "a symbol", row, symbol.st_value.get())?,
             To::Start(_, one) => {
                 let size = symbol.st_size.get();
                 let mut new = *symbol;
-                new.st_shndx = section.into();
+                if !elf.sections.is_empty() {
+                    new.st_shndx = u16::try_from(one.section)?.into();
+                }
                 new.st_value = one.new.into();
                 new.st_size = if size >= one.size { one.new_size.into() } else { symbol.st_size };
                 plan.edits.put(at, zerocopy::IntoBytes::as_bytes(&new))?;

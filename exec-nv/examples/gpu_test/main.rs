@@ -1,0 +1,169 @@
+//! What only a GPU can show, one step a process: `cargo xtask gpu-test` puts this with its cubins into a folder, and a script
+//! there runs every step with a time limit and makes a report of the rows that they print.
+//!
+//! `gpu_test list` names the steps; `gpu_test STEP FOLDER` runs one; FOLDER holds the cubins.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use exec_nv::{Driver, Loader, NvDevice, NvImage, NvOptions};
+
+mod facts;
+mod kernels;
+mod real;
+mod speed;
+
+/// What went wrong, in words.
+type Failure = Box<dyn std::error::Error>;
+
+/// What a step found, in one line.
+type Outcome = Result<String, Failure>;
+
+/// What steps work on.
+struct Bench {
+    device: NvDevice,
+    folder: PathBuf,
+}
+
+/// A step: what it is called, the seconds it may take, and what it does.
+struct Step {
+    name: &'static str,
+    seconds: u32,
+    run: Run,
+}
+
+/// What a step does.
+enum Run {
+    /// With each loader, on the image in this file.
+    Both(&'static str, fn(&Bench, &Arc<NvImage>) -> Outcome),
+    /// Once.
+    Once(fn(&Bench) -> Outcome),
+}
+
+/// The kernels as machine code, and as PTX.
+const CUBIN: &str = "gpu-13.0-sm_90.fatbin";
+const PTX: &str = "gpu-13.0-ptx.fatbin";
+/// The program of two objects, linked by nvlink and by hoist.
+const NVLINK: &str = "gpu_linked-13.0-sm_90.cubin";
+const HOIST: &str = "gpu_linked-hoist-sm_90.cubin";
+
+const fn both(
+    name: &'static str,
+    file: &'static str,
+    run: fn(&Bench, &Arc<NvImage>) -> Outcome,
+) -> Step {
+    Step { name, seconds: 20, run: Run::Both(file, run) }
+}
+
+const fn once(name: &'static str, seconds: u32, run: fn(&Bench) -> Outcome) -> Step {
+    Step { name, seconds, run: Run::Once(run) }
+}
+
+/// Every step, in the order they run: what others build on first, what may break the device last.
+#[rustfmt::skip]
+const STEPS: &[Step] = &[
+    once("device",                 20, facts::device),
+    both("vector_add",             CUBIN,  kernels::vector_add),
+    both("reduce",                 CUBIN,  kernels::reduce),
+    both("constant_table",         CUBIN,  kernels::constant_table),
+    both("variables",              CUBIN,  kernels::variables),
+    both("function_pointers",      CUBIN,  kernels::function_pointers),
+    both("literals",               CUBIN,  kernels::literals),
+    both("recursion",              CUBIN,  kernels::recursion),
+    both("printf",                 CUBIN,  kernels::says),
+    both("dynamic_shared",         CUBIN,  kernels::dynamic_shared),
+    both("cluster_neighbours",     CUBIN,  kernels::cluster_neighbours),
+    both("grid_sync",              CUBIN,  kernels::grid_sync),
+    both("large_parameters",       CUBIN,  kernels::large_parameters),
+    both("largest_parameters",     CUBIN,  kernels::largest_parameters),
+    both("nvlink_across",          NVLINK, kernels::across),
+    both("nvlink_pointers",        NVLINK, kernels::through_pointers),
+    both("nvlink_recursive",       NVLINK, kernels::recursive),
+    both("hoist_link_across",      HOIST,  kernels::across),
+    both("hoist_link_pointers",    HOIST,  kernels::through_pointers),
+    both("hoist_link_recursive",   HOIST,  kernels::recursive),
+    once("ptx",                    60, kernels::ptx),
+    once("memory_kinds",           20, kernels::memory_kinds),
+    once("queues",                 20, kernels::queues),
+    once("real_library",           60, real::library),
+    once("attributes",             20, facts::attributes),
+    once("far_code",               60, facts::far_code),
+    once("rewritten_code",         20, facts::rewritten_code),
+    once("moved_code",             20, facts::moved_code),
+    once("speed_load_small",       40, speed::load_small),
+    once("speed_load_large",       90, speed::load_large),
+    once("speed_first_launch",     60, speed::first_launch),
+    once("speed_launch",           40, speed::launch),
+    once("speed_allocation",       40, speed::allocation),
+    once("speed_copies",           60, speed::copies),
+    once("fault",                  20, facts::fault),
+];
+
+impl Bench {
+    fn open(folder: &Path) -> Result<Self, Failure> {
+        let driver = Arc::new(Driver::open()?);
+        let device = NvDevice::open(&driver, 0, NvOptions::default())?;
+        Ok(Self { device, folder: folder.to_owned() })
+    }
+
+    fn read(&self, file: &str) -> Result<Vec<u8>, Failure> {
+        let path = self.folder.join(file);
+        std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()).into())
+    }
+
+    fn load(&self, file: &str, loader: Loader) -> Result<Arc<NvImage>, Failure> {
+        Ok(self.device.load_with(&self.read(file)?, loader)?)
+    }
+}
+
+impl Step {
+    /// Prints a row of the report for each loader: name, loader, whether it is right, what was found.
+    fn run(&self, folder: &Path) -> bool {
+        let row = |loader: &str, outcome: Outcome| {
+            let (word, detail) = match &outcome {
+                Ok(detail) => ("ok", detail.clone()),
+                Err(error) => ("FAILED", error.to_string()),
+            };
+            let detail = detail.replace('|', "/").replace('\n', "; ");
+            println!("| {} | {loader} | {word} | {detail} |", self.name);
+            outcome.is_ok()
+        };
+        match self.run {
+            Run::Once(run) => row("", Bench::open(folder).and_then(|bench| run(&bench))),
+            Run::Both(file, run) => {
+                let attempt = |loader| {
+                    let bench = Bench::open(folder)?;
+                    let image = bench.load(file, loader)?;
+                    run(&bench, &image)
+                };
+                let driver = row("driver", attempt(Loader::Driver));
+                row("own", attempt(Loader::Own)) && driver
+            }
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["list"] => {
+            for step in STEPS {
+                println!("{} {}", step.name, step.seconds);
+            }
+            ExitCode::SUCCESS
+        }
+        [name, folder] => match STEPS.iter().find(|step| step.name == *name) {
+            Some(step) if step.run(Path::new(folder)) => ExitCode::SUCCESS,
+            Some(_) => ExitCode::FAILURE,
+            None => {
+                eprintln!("gpu_test: no step {name}");
+                ExitCode::FAILURE
+            }
+        },
+        _ => {
+            eprintln!("gpu_test: list, or STEP FOLDER");
+            ExitCode::FAILURE
+        }
+    }
+}

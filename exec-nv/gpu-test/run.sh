@@ -1,0 +1,98 @@
+#!/bin/sh
+# Runs every step of gpu_test, each in a process of its own with a time limit, and writes FOLDER/report.md and FOLDER/log.txt.
+# What one step breaks is that step's loss alone. Ends before GPU_TEST_SECONDS (520) are over. Needs no Rust and no CUDA toolkit.
+# usage: run.sh FOLDER
+# exit status: 0 all steps are right, 1 some are not, 2 there is no GPU
+here=$(cd "$(dirname "$0")" && pwd)
+out=${1:?usage: run.sh FOLDER}
+mkdir -p "$out" || exit 1
+report=$out/report.md
+log=$out/log.txt
+step=$out/step.txt
+end=$(($(date +%s) + ${GPU_TEST_SECONDS:-520}))
+: > "$log"
+
+left() { echo $((end - $(date +%s))); }
+
+# limited SECONDS COMMAND...: output in $step and the log, status of the command; 124 if it took too long.
+limited() {
+  most=$1
+  shift
+  rest=$(left)
+  [ "$rest" -lt "$most" ] && most=$rest
+  [ "$most" -lt 1 ] && return 125
+  echo "== $*" >> "$log"
+  timeout -k 5 "$most" "$@" > "$step" 2>&1
+  status=$?
+  cat "$step" >> "$log"
+  return $status
+}
+
+gpu=$(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2> /dev/null | head -1)
+{
+  echo "# GPU test"
+  echo
+  echo "| | |"
+  echo "|---|---|"
+  echo "| date | $(date -u '+%Y-%m-%d %H:%M') UTC |"
+  echo "| GPU, driver, memory | ${gpu:-nvidia-smi says nothing} |"
+  echo "| kernel | $(uname -sr) |"
+  echo "| made from | $(cat "$here/commit" 2> /dev/null) |"
+  echo
+} > "$report"
+
+if ! limited 60 "$here/gpu_test" device "$here"; then
+  why=$(sed -n 's/^| device | *| FAILED | \(.*\) |$/\1/p' "$step")
+  echo "no GPU: ${why:-gpu_test did not run, see log.txt}" | tee -a "$report"
+  rm -f "$step"
+  exit 2
+fi
+
+{
+  echo "## Steps"
+  echo
+  echo "| step | loader | | |"
+  echo "|---|---|---|---|"
+} >> "$report"
+"$here/gpu_test" list > "$out/steps.txt"
+while read -r name seconds; do
+  limited "$seconds" "$here/gpu_test" "$name" "$here"
+  status=$?
+  [ "$status" -eq 125 ] || grep '^| ' "$step" >> "$report"
+  case $status in
+    0 | 1) ;;
+    124 | 137) echo "| $name | | TIMEOUT | no end within $seconds s |" >> "$report" ;;
+    125) echo "| $name | | SKIPPED | no time left |" >> "$report" ;;
+    *) echo "| $name | | CRASHED | exit status $status |" >> "$report" ;;
+  esac
+done < "$out/steps.txt"
+rm -f "$out/steps.txt"
+
+# the command line, from the file to the numbers that come back
+for loader in driver own; do
+  limited 30 "$here/hoist" launch "$here/gpu-13.0-sm_90.fatbin" vector_add buf:f32:1,2,3 buf:f32:10,20,30.5 zeros:f32:3 i32:3 \
+    --block 32 --show-buffers --loader "$loader"
+  if [ "$(tail -1 "$step")" = buf:f32:11,22,33.5 ]; then
+    echo "| hoist launch | $loader | ok | $(tail -1 "$step") |" >> "$report"
+  else
+    echo "| hoist launch | $loader | FAILED | $(tail -1 "$step" | tr '|' '/') |" >> "$report"
+  fi
+done
+
+if limited 90 python3 "$here/compare.py"; then
+  { echo; echo "## Beside PyTorch and CuPy"; echo; cat "$step"; } >> "$report"
+else
+  { echo; echo "PyTorch and CuPy: exit status $?, see log.txt"; } >> "$report"
+fi
+
+# without CUDA, last: it talks to the kernel driver itself
+if [ -x "$here/raw_bring_up" ]; then
+  limited 60 "$here/raw_bring_up"
+  { echo; echo "## Raw bring-up, exit status $?"; echo; echo '```text'; tail -120 "$step"; echo '```'; } >> "$report"
+fi
+rm -f "$step"
+bad=$(grep -c -E '^\| [^|]*\|[^|]*\| (FAILED|TIMEOUT|CRASHED|SKIPPED) ' "$report")
+good=$(grep -c -E '^\| [^|]*\|[^|]*\| ok ' "$report")
+{ echo; echo "$good ok, $bad not"; } >> "$report"
+cat "$report"
+[ "$bad" -eq 0 ]

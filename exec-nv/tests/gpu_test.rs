@@ -1,0 +1,123 @@
+//! The script of `cargo xtask gpu-test` and its steps where there is no GPU: on the stub, where no result can be right, and without
+//! any driver.
+#![cfg(feature = "driver")]
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+mod stub;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use stub::stub;
+use tempfile::TempDir;
+
+/// The example, which cargo builds when it builds all tests.
+fn program() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.parent().unwrap().parent().unwrap().join("examples/gpu_test")
+}
+
+/// Whether the example is there; if not, says that the test is skipped.
+fn is_built(test: &str) -> bool {
+    let found = program().exists();
+    if !found {
+        println!(
+            "skipped: {test}: needs the example gpu_test, which `cargo test` builds without `--test`"
+        );
+    }
+    found
+}
+
+fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// A folder as `cargo xtask gpu-test --bundle` makes it, without hoist.
+fn bundle() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = |from: PathBuf| {
+        std::fs::copy(&from, folder.path().join(from.file_name().unwrap())).unwrap()
+    };
+    copy(program());
+    copy(sources().join("exec-nv/gpu-test/run.sh"));
+    copy(sources().join("exec-nv/gpu-test/compare.py"));
+    for name in ["gpu-13.0-sm_90.fatbin", "gpu-13.0-ptx.fatbin", "gpu_linked-13.0-sm_90.cubin"] {
+        copy(sources().join("fixtures/cuda").join(name));
+    }
+    let linked = sources().join("fixtures/cuda/gpu_linked-13.0-sm_90.cubin");
+    std::fs::copy(linked, folder.path().join("gpu_linked-hoist-sm_90.cubin")).unwrap();
+    folder
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn run(folder: &Path, output: &Path, environment: &[(&str, &str)]) -> Output {
+    let mut script = Command::new("sh");
+    script.arg(folder.join("run.sh")).arg(output).envs(environment.iter().copied());
+    script.output().unwrap()
+}
+
+#[test]
+fn without_a_gpu_the_script_says_so() {
+    if !is_built("without_a_gpu_the_script_says_so") {
+        return;
+    }
+    let (folder, output) = (bundle(), tempfile::tempdir().unwrap());
+    let done = run(folder.path(), output.path(), &[("GPU_TEST_SECONDS", "60")]);
+    if done.status.code() != Some(2) {
+        println!("skipped: without_a_gpu_the_script_says_so: needs a machine without a GPU");
+        return;
+    }
+    let words = text(&done.stdout);
+    assert!(words.starts_with("no GPU: no CUDA driver library; libcuda.so.1: "), "{words}");
+    assert!(std::fs::read_to_string(output.path().join("report.md")).unwrap().ends_with(&words));
+}
+
+/// Steps that measure much, or search this machine for libraries.
+const LONG: [&str; 6] = [
+    "real_library",
+    "speed_load_small",
+    "speed_load_large",
+    "speed_launch",
+    "speed_allocation",
+    "speed_copies",
+];
+
+#[test]
+fn on_the_stub_no_step_crashes_and_wrong_numbers_are_told() {
+    let name = "on_the_stub_no_step_crashes_and_wrong_numbers_are_told";
+    let Some(stub) = stub(name).filter(|_| is_built(name)) else { return };
+    let folder = bundle();
+    let listed = Command::new(program()).arg("list").output().unwrap();
+    let mut rows = Vec::new();
+    for line in text(&listed.stdout).lines() {
+        let (name, seconds) = line.split_once(' ').unwrap();
+        assert!((1..=90).contains(&seconds.parse::<u32>().unwrap()));
+        if LONG.contains(&name) {
+            continue;
+        }
+        let mut step = Command::new(program());
+        step.arg(name).arg(folder.path()).env("LD_LIBRARY_PATH", stub.folder());
+        let done = step.output().unwrap();
+        let found = text(&done.stdout);
+        assert!(matches!(done.status.code(), Some(0 | 1)), "{name}: {}{found}", text(&done.stderr));
+        assert!(found.lines().all(|row| row.starts_with("| ") && row.ends_with(" |")), "{found}");
+        rows.extend(found.lines().map(String::from));
+    }
+    let row = |start: &str| rows.iter().find(|row| row.starts_with(start)).unwrap().as_str();
+    assert_eq!(
+        row("| vector_add | own |"),
+        "| vector_add | own | FAILED | number 1 is Some(0.0), expected Some(1.5) |"
+    );
+    assert_eq!(row("| printf | own |").split(" | ").nth(2), Some("ok"));
+    assert!(row("| device |").contains("Stub of a GPU 0, sm_90"), "{}", row("| device |"));
+    // launches of every kernel were made, with both loaders
+    for loader in ["driver", "own"] {
+        for step in ["cluster_neighbours", "grid_sync", "largest_parameters", "hoist_link_across"] {
+            let row = row(&format!("| {step} | {loader} |"));
+            assert!(row.contains("FAILED") && row.contains("expected Some("), "{row}");
+        }
+    }
+}

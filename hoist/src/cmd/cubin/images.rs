@@ -1,0 +1,119 @@
+//! Device code inside a fatbin, or inside what has fatbins: host objects, libraries, executables.
+
+use std::borrow::Cow;
+
+use anyhow::{Context as _, Result};
+use fatbin::{Container, Entry, Kind, Part, Search, Sm, walk};
+use serde::Serialize;
+
+use crate::cmd::fatbin::LIMIT;
+
+/// Where an image is in its file, and what it is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ImagePlace {
+    /// Number of the region, as `hoist fatbin list` counts.
+    pub region: usize,
+    /// Number of the entry in its region.
+    pub entry: usize,
+    /// Number of the part, of a concatenated entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<usize>,
+    /// The architecture with its suffix.
+    pub arch: String,
+}
+
+/// An image that is not unpacked yet.
+#[derive(Clone, Debug)]
+pub(super) struct Image<'a> {
+    pub(super) place: ImagePlace,
+    pub(super) kind: Kind,
+    pub(super) sm: Sm,
+    payload: Payload<'a>,
+}
+
+#[derive(Clone, Debug)]
+enum Payload<'a> {
+    Bytes(&'a [u8]),
+    Entry(Entry<'a>, Option<Part>),
+}
+
+impl std::fmt::Display for ImagePlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "region {} entry {}", self.region, self.entry)?;
+        if let Some(part) = self.part {
+            write!(f, " part {part}")?;
+        }
+        write!(f, " {}", self.arch)
+    }
+}
+
+/// The images in containers of a file, in order.
+///
+/// # Errors
+/// If a container is damaged.
+pub(super) fn images(bytes: &[u8]) -> Result<Vec<Image<'_>>> {
+    let mut all = Vec::new();
+    for (region, found) in walk(bytes, Search::Always).enumerate() {
+        let mut add = |(entry, part), kind, sm: Sm, payload| {
+            let place = ImagePlace { region, entry, part, arch: format!("sm_{sm}") };
+            all.push(Image { place, kind, sm, payload });
+        };
+        match found?.container {
+            Container::Region(entries) => {
+                for (index, entry) in entries.entries().enumerate() {
+                    let entry = entry?;
+                    let parts = entry.parts()?;
+                    if parts.is_empty() {
+                        let payload = Payload::Entry(entry, None);
+                        add((index, None), entry.kind(), entry.sm(), payload);
+                    }
+                    for (number, part) in parts.iter().enumerate() {
+                        let payload = Payload::Entry(entry, Some(part));
+                        add((index, Some(number)), part.kind, part.sm, payload);
+                    }
+                }
+            }
+            Container::Cubin(span) => {
+                let sm = fatbin::Cubin::parse(span.bytes())?.sm;
+                add((0, None), Kind::Elf, sm, Payload::Bytes(span.bytes()));
+            }
+            _ => {}
+        }
+    }
+    Ok(all)
+}
+
+impl<'a> Image<'a> {
+    /// Its bytes, unpacked.
+    ///
+    /// # Errors
+    /// If it cannot be unpacked.
+    pub(super) fn bytes(&self) -> Result<Cow<'a, [u8]>> {
+        let (entry, part) = match &self.payload {
+            Payload::Bytes(bytes) => return Ok(Cow::Borrowed(bytes)),
+            Payload::Entry(entry, part) => (entry, *part),
+        };
+        let cut = |unpacked: &[u8], part: Part| {
+            let bytes = part.of(unpacked).map(<[u8]>::to_vec);
+            bytes.with_context(|| format!("{}: the part lies outside", self.place))
+        };
+        if entry.compression().is_none() {
+            let stored = entry.stored().bytes();
+            return match part {
+                None => Ok(Cow::Borrowed(stored)),
+                Some(part) => cut(stored, part).map(Cow::Owned),
+            };
+        }
+        let mut unpacked = vec![0; entry.unpack_size(LIMIT)?];
+        entry.unpack_into(&mut unpacked)?;
+        match part {
+            None => Ok(Cow::Owned(unpacked)),
+            Some(part) => cut(&unpacked, part).map(Cow::Owned),
+        }
+    }
+}
+
+/// An architecture by its name: `sm_90a`, `90`.
+pub(super) fn arch(text: &str) -> Result<Sm, String> {
+    text.parse().map_err(|error: fatbin::NotAnSm| error.to_string())
+}

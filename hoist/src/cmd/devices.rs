@@ -1,0 +1,102 @@
+//! `hoist devices`: the NVIDIA GPUs of this machine.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use anyhow::Result;
+use exec_nv::{Driver, NvDevice, NvOptions, Properties};
+use serde::Serialize;
+use tabwriter::TabWriter;
+
+/// Lists the NVIDIA GPUs of this machine.
+#[derive(Debug, clap::Args)]
+pub struct Devices {
+    /// Prints JSON: see JSON.md
+    #[arg(long)]
+    json: bool,
+}
+
+/// A GPU as JSON has it.
+#[derive(Debug, Serialize)]
+struct Row<'p> {
+    device: u32,
+    name: &'p str,
+    uuid: String,
+    pci: String,
+    sm: u32,
+    memory: u64,
+    sm_count: u32,
+    max_threads: u32,
+    max_registers: u32,
+    shared: u32,
+    shared_opt_in: u32,
+    shared_reserved: u32,
+    l2_cache: u32,
+    cooperative_launch: bool,
+    cluster_launch: bool,
+    memory_pools: bool,
+    managed_memory: bool,
+}
+
+impl Devices {
+    /// Prints the list to `out`.
+    ///
+    /// # Errors
+    /// If there is no driver or no GPU.
+    pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+        let driver = Arc::new(Driver::open()?);
+        let devices = (0..driver.device_count()?)
+            .map(|ordinal| NvDevice::open(&driver, ordinal, NvOptions::default()))
+            .collect::<Result<Vec<_>, _>>()?;
+        let rows: Vec<_> =
+            (0..).zip(&devices).map(|(device, one)| row(device, one.properties())).collect();
+        if self.json {
+            let version = driver.version().to_string();
+            let report = serde_json::json!({ "driver_cuda": version, "devices": rows });
+            serde_json::to_writer(&mut *out, &report)?;
+            return Ok(writeln!(out)?);
+        }
+        writeln!(out, "driver: CUDA {}", driver.version())?;
+        let mut table = TabWriter::new(out);
+        writeln!(table, "device\tname\tarchitecture\tmemory\tSMs\tshared memory of a block\tPCI")?;
+        for row in &rows {
+            writeln!(
+                table,
+                "{}\t{}\tsm_{}\t{} MiB\t{}\t{} KiB, {} KiB if asked for\t{}",
+                row.device,
+                row.name,
+                row.sm,
+                row.memory >> 20,
+                row.sm_count,
+                row.shared >> 10,
+                row.shared_opt_in >> 10,
+                row.pci
+            )?;
+        }
+        Ok(table.flush()?)
+    }
+}
+
+fn row(device: u32, found: &Properties) -> Row<'_> {
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let [domain, bus, slot] = found.pci;
+    Row {
+        device,
+        name: &found.name,
+        uuid: hex(&found.uuid),
+        pci: format!("{domain:04x}:{bus:02x}:{slot:02x}"),
+        sm: found.sm,
+        memory: found.memory,
+        sm_count: found.sm_count,
+        max_threads: found.max_threads,
+        max_registers: found.max_registers,
+        shared: found.shared,
+        shared_opt_in: found.shared_opt_in,
+        shared_reserved: found.shared_reserved,
+        l2_cache: found.l2_cache,
+        cooperative_launch: found.cooperative_launch,
+        cluster_launch: found.cluster_launch,
+        memory_pools: found.memory_pools,
+        managed_memory: found.managed_memory,
+    }
+}

@@ -1,0 +1,69 @@
+//! All device code of a file, looked for on all cores, in bounded memory.
+
+use fatbin::{Container, Error, Found, Region, Scan, Search, Step, scans};
+use rayon::prelude::*;
+
+use super::mapped::Mapped;
+
+/// Pages are let go when this many bytes lie behind.
+const BEHIND: u64 = 16 << 20;
+
+/// What `each` makes of every container of a file, in the order of [`fatbin::walk`], and the errors between. Sections, and members
+/// of an archive, are looked through at the same time.
+pub fn containers<'a, T: Send>(
+    file: &'a Mapped,
+    each: impl Fn(Found<'a>) -> T + Sync,
+) -> Vec<Result<T, Error>> {
+    let scans: Vec<_> = scans(file.bytes(), Search::Always).collect();
+    let found = |scan| match scan {
+        Ok(scan) => look(file, scan, &each),
+        Err(error) => vec![Err(error)],
+    };
+    let all: Vec<_> = scans.into_par_iter().with_max_len(1).map(found).collect();
+    all.into_iter().flatten().collect()
+}
+
+/// All regions of a file with their numbers, which count other containers too.
+///
+/// # Errors
+/// The first, if a part of the file cannot be read.
+pub fn regions(file: &Mapped) -> Result<Vec<(usize, Region<'_>)>, Error> {
+    let mut all = Vec::new();
+    for (index, container) in containers(file, |found| found.container).into_iter().enumerate() {
+        if let Container::Region(region) = container? {
+            all.push((index, region));
+        }
+    }
+    Ok(all)
+}
+
+/// What is in a part of a file.
+fn look<'a, T>(
+    file: &Mapped,
+    scan: Scan<'a>,
+    each: impl Fn(Found<'a>) -> T,
+) -> Vec<Result<T, Error>> {
+    let mut all = Vec::new();
+    let mut looked: Option<(u64, u64)> = None;
+    for step in scan {
+        let (start, size) = match step {
+            Err(error) => {
+                all.push(Err(error));
+                continue;
+            }
+            Ok(Step::Passed(span)) => (span.at(), span.size()),
+            Ok(Step::Found(found)) => {
+                all.push(Ok(each(found)));
+                (found.container.at(), found.container.size())
+            }
+        };
+        let (start, end) = (looked.map_or(start, |(start, _)| start), start.saturating_add(size));
+        looked = Some((start, end));
+        if end.saturating_sub(start) > BEHIND {
+            file.done_with(start..end);
+            looked = None;
+        }
+    }
+    looked.into_iter().for_each(|(start, end)| file.done_with(start..end));
+    all
+}

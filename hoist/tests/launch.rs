@@ -1,0 +1,191 @@
+//! `hoist launch` and `hoist devices`, as they are typed, on the stub of the driver that `exec-nv` is tested with.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// A folder with the stub, for the dynamic loader to find.
+struct Setup(TempDir);
+
+impl Setup {
+    fn new(test: &str) -> Option<Self> {
+        let folder = TempDir::new().unwrap();
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../exec-nv/tests/stub/libcuda.c");
+        let mut compiler = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+        compiler.args(["-D_GNU_SOURCE", "-shared", "-fPIC", "-w", "-o"]);
+        let Ok(status) = compiler.arg(folder.path().join("libcuda.so.1")).arg(source).status()
+        else {
+            println!("skipped: {test}: needs a C compiler");
+            return None;
+        };
+        assert!(status.success());
+        Some(Self(folder))
+    }
+
+    fn log(&self) -> PathBuf {
+        self.0.path().join("log")
+    }
+
+    /// Calls hoist: what it prints, and the launches that the stub saw.
+    fn hoist(&self, words: &[&str], environment: &[(&str, &str)]) -> (Output, Vec<String>) {
+        let _ = std::fs::remove_file(self.log());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hoist"));
+        command.args(words).env("LD_LIBRARY_PATH", self.0.path()).env("HOIST_STUB_LOG", self.log());
+        let output = command.envs(environment.iter().copied()).output().unwrap();
+        let log = std::fs::read_to_string(self.log()).unwrap_or_default();
+        let launches = log.lines().filter(|line| line.starts_with("cuLaunch")).map(String::from);
+        (output, launches.collect())
+    }
+}
+
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn error(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(1));
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn fixture(name: &str) -> String {
+    format!("{}/../fixtures/cuda/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn without_a_driver_there_is_one_line() {
+    // an empty folder hides no driver of this machine: only where there is none the words are known
+    let output = Command::new(env!("CARGO_BIN_EXE_hoist")).arg("devices").output().unwrap();
+    if output.status.success() {
+        println!("skipped: without_a_driver_there_is_one_line: needs a machine without a GPU");
+        return;
+    }
+    let error = error(&output);
+    assert_eq!(error.lines().count(), 1, "{error}");
+    assert!(
+        error.starts_with("hoist: no CUDA driver library; libcuda.so.1: ") || error.contains("GPU"),
+        "{error}"
+    );
+}
+
+#[test]
+fn devices_are_listed() {
+    let Some(setup) = Setup::new("devices_are_listed") else { return };
+    let (output, _) = setup.hoist(&["devices"], &[("HOIST_STUB_DEVICES", "2")]);
+    let table = text(&output);
+    assert_eq!(table.lines().count(), 4, "{table}");
+    assert!(
+        table.starts_with("driver: CUDA 13.0\n") && table.contains("Stub of a GPU 1  sm_90"),
+        "{table}"
+    );
+    let (output, _) = setup.hoist(&["devices", "--json"], &[]);
+    let report: serde_json::Value = serde_json::from_str(&text(&output)).unwrap();
+    assert_eq!(report.pointer("/driver_cuda").unwrap(), "13.0");
+    assert_eq!(report.pointer("/devices/0/shared_opt_in").unwrap(), 232_448);
+    let (output, _) = setup.hoist(&["devices"], &[("HOIST_STUB_DEVICES", "0")]);
+    assert_eq!(error(&output), "hoist: the driver knows no GPU\n");
+    let (output, _) = setup.hoist(&["devices"], &[("HOIST_STUB_VERSION", "11040")]);
+    assert_eq!(error(&output), "hoist: the driver has CUDA 11.4, 12.0 is needed\n");
+}
+
+#[test]
+fn arguments_go_to_the_kernel_and_buffers_come_back() {
+    let Some(setup) = Setup::new("arguments_go_to_the_kernel_and_buffers_come_back") else {
+        return;
+    };
+    let file = fixture("kernels-13.5-sm_90a.cubin");
+    for loader in ["driver", "own"] {
+        let words = [
+            "launch",
+            &file,
+            "local_memory",
+            "buf:i32:1,2,3",
+            "u32:7",
+            "--grid",
+            "4,2",
+            "--block",
+            "32",
+            "--shared",
+            "1024",
+            "--show-buffers",
+            "--loader",
+            loader,
+        ];
+        let (output, launches) = setup.hoist(&words, &[]);
+        // the stub runs nothing: what comes back is what went there
+        assert_eq!(text(&output), "buf:i32:1,2,3\n");
+        let launch = launches.first().unwrap();
+        assert!(launch.starts_with("cuLaunchKernel local_memory 4x2x1 32x1x1 1024 0:"), "{launch}");
+        assert!(launch.ends_with(" 8:07000000"), "{launch}");
+        let words = [
+            "launch",
+            &file,
+            "globals",
+            "--cluster",
+            "2",
+            "--grid",
+            "2",
+            "--cooperative",
+            "--loader",
+            loader,
+        ];
+        let (output, launches) = setup.hoist(&words, &[]);
+        assert_eq!(text(&output), "");
+        assert_eq!(launches, ["cuLaunchKernelEx globals 2x1x1 1x1x1 0 attribute 2 cluster 2x1x1"]);
+    }
+    let words = [
+        "launch",
+        &file,
+        "local_memory",
+        "zeros:f32:2",
+        "u32:7",
+        "--block",
+        "32",
+        "--repeat",
+        "3",
+        "--json",
+    ];
+    let (output, launches) = setup.hoist(&words, &[]);
+    let report: serde_json::Value = serde_json::from_str(&text(&output)).unwrap();
+    assert_eq!(launches.len(), 3);
+    assert_eq!(report.pointer("/nanoseconds/2").unwrap(), 1_500_000);
+    assert_eq!(report.pointer("/buffers/0").unwrap(), "buf:f32:0,0");
+}
+
+#[test]
+fn what_cannot_be_is_one_line() {
+    let Some(setup) = Setup::new("what_cannot_be_is_one_line") else { return };
+    let file = fixture("kernels-13.5-sm_90a.cubin");
+    let other = fixture("kernels-13.5-sm_80.cubin");
+    let ptx = fixture("kernels.ptx");
+    for (words, expected) in [
+        (
+            &["launch", &file, "local_memory", "u32:7", "--block", "32"][..],
+            "local_memory: cannot launch: 1 arguments, expected 2",
+        ),
+        (
+            &["launch", &file, "globals", "--block", "2000"],
+            "globals: cannot launch: a block of 2000x1x1",
+        ),
+        (&["launch", &file, "nothing"], "no kernel nothing: there are subroutine, local_memory"),
+        (
+            &["launch", &other, "globals"],
+            "no code for sm_90 with CUDA 13.0: there is machine code for sm_80",
+        ),
+        (
+            &["launch", &ptx, "globals", "--loader", "own"],
+            "own loader: PTX, which takes the driver's loader",
+        ),
+    ] {
+        let (output, launches) = setup.hoist(words, &[]);
+        let error = error(&output);
+        assert!(error.contains(expected), "{words:?}: {error}");
+        assert_eq!((error.lines().count(), launches.len()), (1, 0), "{error}");
+    }
+    let failing = [("HOIST_STUB_FAIL", "cuModuleLoadDataEx:218")];
+    let (output, _) = setup.hoist(&["launch", &ptx, "globals"], &failing);
+    assert!(error(&output).contains("ptxas stub: line 1; what is wrong"), "{}", error(&output));
+}

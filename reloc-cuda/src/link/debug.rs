@@ -1,0 +1,89 @@
+//! Debug information: sections of one name one after the other.
+
+use super::error::LinkError;
+use super::object::{Object, Role, Section};
+use super::out::{Class, Meaning, Out, OutRecord};
+use super::state::State;
+use alloc::rc::Rc;
+use elf_core::Record;
+use elf_core::names::SHT_PROGBITS;
+
+const R_CUDA_32: u32 = 1;
+const R_CUDA_64: u32 = 2;
+
+impl State<'_> {
+    /// Takes the debug information of all objects, that of dropped functions too.
+    pub(super) fn take_debug(&mut self) {
+        for object in Rc::clone(&self.objects).iter() {
+            for (number, section) in object.with_role(Role::Debug) {
+                let (name, header) = (section.name.as_bytes(), section.header);
+                let known = self.outs.iter().find(|(_, out)| out.name == name).map(|(id, _)| id);
+                let out = known.unwrap_or_else(|| {
+                    let flags = header.flags.bits();
+                    self.outs.push(Out { flags, ..Out::new(name, Class::Frame, SHT_PROGBITS, 1) })
+                });
+                let base = self.outs[out].append(section.data, header.alignment);
+                self.places.insert((object.index, number), (out, base));
+            }
+        }
+    }
+
+    /// Resolves what names places in debug sections; addresses of functions go on to the driver.
+    pub(super) fn relocate_debug(
+        &mut self,
+        object: &Object<'_>,
+        section: &Section<'_>,
+    ) -> Result<(), LinkError> {
+        let target = section.header.info;
+        let Some(&(out, base)) = self.places.get(&(object.index, target)) else { return Ok(()) };
+        let rows = object.cubin.file().relocations(&section.header);
+        let rows = rows.map_err(LinkError::damaged(object.index))?;
+        for record in rows.into_iter().flat_map(|rows| rows.iter().collect::<alloc::vec::Vec<_>>())
+        {
+            let offset = record.offset.wrapping_add(base);
+            if let Some(id) = object.entity(record.symbol) {
+                if self.is_unwound(id, object.index) || !self.is_function(id) {
+                    let (symbol, addend) = (Meaning::Entity(id), record.addend);
+                    let r#type = record.r#type;
+                    self.keep_record(out, OutRecord { offset, r#type, symbol, addend });
+                }
+                continue;
+            }
+            let place = object.section_of(record.symbol);
+            let place = place.and_then(|section| self.places.get(&(object.index, section)));
+            let Some(&(named, start)) = place else { continue };
+            if self.outs[named].class != Class::Frame {
+                let symbol = Meaning::Section(named);
+                let addend = record.addend.map(|addend| addend.wrapping_add(start.cast_signed()));
+                let r#type = record.r#type;
+                self.keep_record(out, OutRecord { offset, r#type, symbol, addend });
+                continue;
+            }
+            self.put_debug(out, offset, &record, start);
+        }
+        Ok(())
+    }
+
+    /// Writes the place `start` of what a record names, with its addend: that of the record, or what the field holds.
+    fn put_debug(&mut self, out: super::out::OutId, offset: u64, record: &Record, start: u64) {
+        let at = usize::try_from(offset).ok();
+        let Some(field) = at.and_then(|at| self.outs[out].data.get_mut(at..)) else { return };
+        let addend = record.addend.map(i64::cast_unsigned);
+        match record.r#type {
+            R_CUDA_32 => {
+                if let Some(word) = field.first_chunk_mut() {
+                    let held = u64::from(u32::from_le_bytes(*word));
+                    let value = addend.unwrap_or(held).wrapping_add(start);
+                    *word = (value as u32).to_le_bytes();
+                }
+            }
+            R_CUDA_64 => {
+                if let Some(word) = field.first_chunk_mut() {
+                    let value = addend.unwrap_or(u64::from_le_bytes(*word)).wrapping_add(start);
+                    *word = value.to_le_bytes();
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Textures, samplers and surfaces that are named, not passed: each has a word in the parameter bank of every kernel that uses
+//! one, at the same offset everywhere; the driver fills it.
+
+use super::error::LinkError;
+use super::object::Role;
+use super::out::{Meaning, OutId, OutRecord, align};
+use super::resolve::{EntityId, is_texture};
+use super::state::State;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use elf_core::names::{STT_CUDA_SAMPLER, STT_CUDA_TEXTURE};
+
+const TEX_HEADER_INDEX: u32 = 6;
+const SAMP_HEADER_INDEX: u32 = 7;
+const SURF_HEADER_INDEX: u32 = 52;
+/// Bytes of a slot.
+const SLOT: u64 = 4;
+
+impl State<'_> {
+    /// Gives every texture its slot, behind the longest parameter bank, if code names one.
+    pub(super) fn place_textures(&mut self) -> Result<(), LinkError> {
+        let (used, users) = self.texture_uses()?;
+        if used.is_empty() {
+            return Ok(());
+        }
+        let banks = self.parameter_banks();
+        let longest = banks.values().map(|&bank| self.outs[bank].data.len() as u64).max();
+        let start = align(longest.unwrap_or(0), SLOT);
+        let others = self.entities.iter().filter(|(id, entity)| {
+            is_texture(&entity.symbol) && entity.place.is_some() && !used.contains(id)
+        });
+        let all: Vec<_> = used.iter().copied().chain(others.map(|(id, _)| id)).collect();
+        self.slots = all.iter().copied().zip((start..).step_by(SLOT as usize)).collect();
+        let end = start.saturating_add((all.len() as u64).saturating_mul(SLOT));
+        for (kernel, bank) in banks {
+            let tree = self.calls.trees.get(&kernel);
+            if tree.is_none_or(|tree| tree.is_disjoint(&users)) {
+                continue;
+            }
+            self.outs[bank].data.resize(usize::try_from(end).unwrap_or(usize::MAX), 0);
+            for &id in &all {
+                let r#type = match self.entities[id].symbol.r#type() {
+                    STT_CUDA_TEXTURE => TEX_HEADER_INDEX,
+                    STT_CUDA_SAMPLER => SAMP_HEADER_INDEX,
+                    _ => SURF_HEADER_INDEX,
+                };
+                let offset = self.slots.get(&id).copied().unwrap_or(0);
+                let symbol = Meaning::Entity(id);
+                self.keep_record(bank, OutRecord { offset, r#type, symbol, addend: None });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a record fills a slot.
+    pub(super) fn is_slot(&self, record: &OutRecord) -> bool {
+        matches!(record.symbol, Meaning::Entity(id) if self.slots.contains_key(&id))
+    }
+
+    /// Textures that code names, in the order in which it does, and the functions that do.
+    fn texture_uses(&self) -> Result<(Vec<EntityId>, BTreeSet<EntityId>), LinkError> {
+        let (mut used, mut users) = (Vec::new(), BTreeSet::new());
+        for object in self.objects.iter() {
+            for (text, _) in object.with_role(Role::Text) {
+                let Some(function) = self.function_here(object, text) else { continue };
+                for record in object.records(text)?.into_iter().flat_map(|(_, rows)| rows) {
+                    let named = object.entity(record.symbol);
+                    let texture = named.filter(|&id| is_texture(&self.entities[id].symbol));
+                    if let Some(id) = texture {
+                        users.insert(function);
+                        if !used.contains(&id) {
+                            used.push(id);
+                        }
+                    }
+                }
+            }
+        }
+        Ok((used, users))
+    }
+
+    /// The parameter banks of kernels.
+    fn parameter_banks(&self) -> BTreeMap<EntityId, OutId> {
+        let mut banks = BTreeMap::new();
+        for object in self.objects.iter() {
+            for (number, section) in object.with_role(Role::Parameters) {
+                let kernel = self.function_here(object, section.header.info);
+                let bank = self.places.get(&(object.index, number)).map(|place| place.0);
+                banks.extend(kernel.zip(bank));
+            }
+        }
+        banks
+    }
+}

@@ -1,0 +1,126 @@
+//! `gpu-test`: a folder that is carried to a machine with a GPU, where one script runs everything and writes a report.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::task::Run;
+use crate::tool;
+use crate::workspace::Workspace;
+
+/// Arguments of `gpu-test`.
+#[derive(clap::Args)]
+pub(crate) struct GpuTest {
+    /// Make the folder only, to be carried elsewhere: there, `sh FOLDER/run.sh OUTPUT`
+    #[arg(long, value_name = "FOLDER")]
+    bundle: Option<PathBuf>,
+    /// Libraries to take along, whose kernels are launched if they are known (libbitsandbytes_cuda13*.so)
+    #[arg(long, value_name = "FILE")]
+    library: Vec<PathBuf>,
+    /// The profile that the programs are built with
+    #[arg(long, default_value = "release")]
+    profile: String,
+}
+
+/// Programs: package, what cargo builds, features, and what they are called.
+const PROGRAMS: &[(&str, [&str; 2], &str, &str)] = &[
+    ("hoist", ["--bin", "hoist"], "", "hoist"),
+    ("exec-nv", ["--example", "gpu_test"], "", "gpu_test"),
+    ("exec-nv", ["--example", "raw_bring_up"], "raw", "raw_bring_up"),
+];
+
+/// Fixtures that the steps load.
+const CUBINS: &[&str] =
+    &["gpu-13.0-sm_90.fatbin", "gpu-13.0-ptx.fatbin", "gpu_linked-13.0-sm_90.cubin"];
+
+/// The objects that hoist links, and what of them.
+const OBJECTS: [&str; 2] = ["gpu_a-13.0-sm_90.cubin", "gpu_b-13.0-sm_90.cubin"];
+const LINKED: &str = "gpu_linked-hoist-sm_90.cubin";
+
+/// Scripts, beside the crate they are for.
+const SCRIPTS: &[&str] = &["run.sh", "compare.py"];
+
+/// Bytes that a carried folder may have: a machine lent for a while takes 64 MiB, the sources included.
+const LARGEST: u64 = 50 << 20;
+
+impl Run for GpuTest {
+    fn run(self, workspace: &Workspace) -> Result<()> {
+        let folder = match &self.bundle {
+            Some(folder) => folder.clone(),
+            None => workspace.target().join("gpu-test"),
+        };
+        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        self.programs(workspace, &folder)?;
+        self.files(workspace, &folder)?;
+        let size = size(&folder)?;
+        println!("{}: {} KiB", folder.display(), size >> 10);
+        if size > LARGEST {
+            bail!("{size} bytes are more than can be carried, {LARGEST}");
+        }
+        if self.bundle.is_some() {
+            return Ok(());
+        }
+        let report = folder.join("report");
+        tool::run(Command::new("sh").arg(folder.join("run.sh")).arg(report))
+    }
+}
+
+impl GpuTest {
+    fn programs(&self, workspace: &Workspace, folder: &Path) -> Result<()> {
+        for (package, what, features, name) in PROGRAMS {
+            let mut cargo = tool::cargo();
+            cargo.current_dir(workspace.root());
+            cargo.args(["build", "--profile", &self.profile, "-p", package]).args(what);
+            if !features.is_empty() {
+                cargo.args(["--features", features]);
+            }
+            tool::run(&mut cargo)?;
+            let built = if self.profile == "dev" { "debug" } else { &self.profile };
+            let mut program = workspace.target().join(built);
+            if what.contains(&"--example") {
+                program.push("examples");
+            }
+            program.push(name);
+            copy(&program, &folder.join(name))?;
+        }
+        Ok(())
+    }
+
+    fn files(&self, workspace: &Workspace, folder: &Path) -> Result<()> {
+        let fixtures = workspace.fixtures().join("cuda");
+        for name in CUBINS {
+            copy(&fixtures.join(name), &folder.join(name))?;
+        }
+        let mut link = Command::new(folder.join("hoist"));
+        link.args(["cubin", "link"]).args(OBJECTS.map(|name| fixtures.join(name)));
+        tool::run(link.arg("-o").arg(folder.join(LINKED)))?;
+        for name in SCRIPTS {
+            copy(&workspace.root().join("exec-nv/gpu-test").join(name), &folder.join(name))?;
+        }
+        for library in &self.library {
+            let name = library.file_name().context("a library without a name")?;
+            copy(library, &folder.join(name))?;
+        }
+        let mut git = Command::new("git");
+        git.current_dir(workspace.root()).args(["rev-parse", "HEAD"]);
+        let commit = tool::output(&mut git).map(|output| output.stdout).unwrap_or_default();
+        fs::write(folder.join("commit"), commit).context("cannot write the commit's name")
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to).with_context(|| format!("{} to {}", from.display(), to.display()))?;
+    Ok(())
+}
+
+/// Bytes of the files in a folder.
+fn size(folder: &Path) -> Result<u64> {
+    let mut size = 0;
+    for entry in fs::read_dir(folder)? {
+        let data = entry?.metadata()?;
+        size += if data.is_file() { data.len() } else { 0 };
+    }
+    Ok(size)
+}
