@@ -83,6 +83,8 @@ pub enum ApplyErrorKind {
         /// The limits.
         check: Check,
     },
+    /// The instructions are not those that the ABI wants at such a place, and so were not rewritten.
+    Sequence,
     /// The value is no multiple of the alignment that the instruction needs.
     Misaligned {
         /// The value, modulo 2^64.
@@ -113,6 +115,9 @@ impl fmt::Display for ApplyError {
                 let (least, most) = (least as i64, most as u64);
                 let value = value.cast_signed();
                 write!(f, "value {} ({value:#x}) is not in {least}..={most}", Shown(value, check))
+            }
+            ApplyErrorKind::Sequence => {
+                write!(f, "the instructions are not those that the ABI has for it")
             }
             ApplyErrorKind::Misaligned { value, alignment } => {
                 write!(f, "value {value:#x} is no multiple of {alignment}")

@@ -105,6 +105,12 @@ impl Field {
     pub fn addend(&self, word: u128) -> i64 {
         addend(self, word)
     }
+
+    /// The same of a place of at most 8 bytes, little-endian.
+    #[must_use]
+    pub fn addend_at(&self, place: &[u8]) -> i64 {
+        addend(self, u64::load(place, false))
+    }
 }
 
 impl Bits {

@@ -31,6 +31,7 @@
 //! | What a dynamic linker goes by, found by sections or, without any, by addresses | [`DynamicSection`], [`HashTable`], [`GnuHashTable`], [`version`] |
 //! | Notes and program properties, section groups | [`Notes`], [`Properties`], [`Group`] |
 //! | What a relocation is, and how it is applied | [`Kind`], [`Arch`], [`apply`] |
+//! | Thread-local storage, and code that is rewritten for it | [`tls`] |
 //! | Static libraries | [`archive`] |
 //!
 //! An [`Error`] says what is wrong, and at which offset of the file. Iterators over rows of one size cannot fail; those
@@ -95,6 +96,7 @@ mod section;
 mod segment;
 mod symbol;
 pub mod table;
+pub mod tls;
 pub mod version;
 mod version_list;
 mod word;

@@ -5,6 +5,7 @@
 
 use crate::apply::Query;
 use crate::relax::{Reach, Rewrite, Site};
+use crate::tls::Tls;
 use core::fmt;
 
 /// One kind of relocation: everything that [`apply`](crate::apply) needs to know.
@@ -449,6 +450,8 @@ pub trait Arch {
     const KINDS: &'static [Kind];
     /// Code that jumps to a symbol through its GOT entry, if the architecture needs any.
     const STUB: Option<Stub>;
+    /// Thread-local storage, if the architecture has any.
+    const TLS: Option<Tls> = None;
     /// Whether the GOT entry of a symbol may be done without only if nobody uses it any more: what is loaded for one use may serve
     /// another that does not say so.
     const RELAXES_ALL_OR_NONE: bool = false;

@@ -92,6 +92,33 @@ pub enum ErrorKind {
         /// Name of the type.
         name: &'static str,
     },
+    /// A relocation for thread-local variables asks for a symbol that is none.
+    NotThreadLocal {
+        /// Index of the symbol.
+        symbol: u32,
+        /// `r_offset` of the relocation.
+        offset: u64,
+        /// Its `r_type`.
+        r#type: u32,
+        /// Name of the type.
+        name: &'static str,
+    },
+    /// A relocation asks for the one address of a variable of which every thread has its own.
+    ThreadLocal {
+        /// Index of the symbol.
+        symbol: u32,
+        /// `r_offset` of the relocation.
+        offset: u64,
+        /// Its `r_type`.
+        r#type: u32,
+        /// Name of the type.
+        name: &'static str,
+    },
+    /// What would find an indirect function is not code of the objects.
+    Resolver {
+        /// Index of the symbol.
+        symbol: u32,
+    },
     /// A relocation asks for a symbol that a function of the object would have to find first (`STT_GNU_IFUNC`).
     Indirect {
         /// Index of the symbol.
@@ -151,6 +178,18 @@ impl fmt::Display for ErrorKind {
                 write!(
                     f,
                     "{name} at offset {offset:#x}: symbol {symbol} is in a section that is not loaded"
+                )
+            }
+            Self::NotThreadLocal { symbol, offset, name, .. } => {
+                write!(f, "{name} at offset {offset:#x}: symbol {symbol} is not thread-local")
+            }
+            Self::ThreadLocal { symbol, offset, name, .. } => {
+                write!(f, "{name} at offset {offset:#x}: symbol {symbol} is thread-local")
+            }
+            Self::Resolver { symbol } => {
+                write!(
+                    f,
+                    "the resolver of the indirect function {symbol} is not code of the objects"
                 )
             }
             Self::Indirect { symbol, offset, name, .. } => {

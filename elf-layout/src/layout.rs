@@ -3,6 +3,7 @@
 use crate::error::{Error, ErrorKind};
 use crate::groups;
 use crate::hash::NameTable;
+use crate::indirect;
 use crate::islands::{self, Islands};
 use crate::needs::{self, Found};
 use crate::options::Options;
@@ -13,6 +14,7 @@ use crate::storage::{
     Needs, ObjectSlot, Requirements, SectionSlot, SectionState, Storage, SymbolSlot, SymbolState,
 };
 use crate::symbols;
+use crate::tls::ThreadArea;
 use core::marker::PhantomData;
 use elf_core::names::{EM_CUDA, ET_REL};
 use elf_core::{Arch, File, Name, Slot};
@@ -38,6 +40,13 @@ pub enum Sort {
         /// Size in bytes.
         size: u64,
     },
+    /// A thread-local variable. The address is its offset in the block of its module.
+    ThreadLocal {
+        /// The number by which `__tls_get_addr` knows the block.
+        module: u64,
+        /// Bytes from the thread pointer to the variable, if that is the same in every thread.
+        distance: Option<i64>,
+    },
 }
 
 impl External {
@@ -51,6 +60,13 @@ impl External {
     #[must_use]
     pub const fn function(address: u64) -> Self {
         Self { address, sort: Sort::Function }
+    }
+
+    /// A thread-local variable at `offset` in the block of `module` and, if that is so in every thread, at `distance` from the
+    /// thread pointer.
+    #[must_use]
+    pub const fn thread_local(module: u64, offset: u64, distance: Option<i64>) -> Self {
+        Self { address: offset, sort: Sort::ThreadLocal { module, distance } }
     }
 
     /// Data that never change.
@@ -73,6 +89,7 @@ pub struct Layout<'a, 's, A> {
     pub(crate) fixed: Fixed,
     pub(crate) got_entries: u32,
     pub(crate) stubs: u32,
+    pub(crate) thread_area: Option<ThreadArea>,
     pub(crate) islands: Islands,
     arch: PhantomData<A>,
 }
@@ -120,7 +137,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let reach = islands::reach::<A>(&spans);
         let mut found = Found { bounds, reach, ..Found::default() };
         for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
-            needs::scan::<A>(number, file, object, sections, symbols, &mut found)?;
+            needs::scan::<A>(number, file, object, sections, symbols, &options, &mut found)?;
         }
         let mut layout = Self {
             files,
@@ -133,6 +150,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             fixed,
             got_entries: 0,
             stubs: 0,
+            thread_area: None,
             islands: Islands::NONE,
             arch: PhantomData,
         };
@@ -164,9 +182,14 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             if slot.definition as usize != id {
                 continue;
             }
-            if slot.needs.has(Needs::ANY_GOT) {
+            if slot.is_indirect() {
+                indirect::check(id as u32, slot, &self.spans, self.objects)?;
+                slot.needs = slot.needs.with(Needs::STUB);
+            }
+            if slot.needs.has(Needs::ANY_GOT) || slot.is_indirect() {
                 slot.got = got;
-                got = got.saturating_add(got_entries(slot.needs) as u32);
+                let entries = got_entries(slot.needs) as u32;
+                got = got.saturating_add(entries).saturating_add(slot.is_indirect().into());
             }
             if slot.value == symbols::OWN_ENTRY && slot.group == Group::Got {
                 slot.value = u64::from(slot.got).saturating_mul(A::ADDRESS_SIZE);
@@ -208,6 +231,12 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             }
             SectionState::NotLoaded | SectionState::Dropped => None,
         }
+    }
+
+    /// What the caller decided.
+    #[must_use]
+    pub const fn options(&self) -> &Options {
+        &self.options
     }
 
     /// The objects that were laid out.

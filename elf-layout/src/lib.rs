@@ -27,8 +27,8 @@
 //! ```
 //!
 //! It knows `elf-core` only; an architecture is a type parameter, [`Arch`](elf_core::Arch). It takes no memory, calls no code and
-//! changes no permission: that is an executor's part. It does not merge strings or lay out thread-local
-//! storage for a running thread.
+//! changes no permission: that is an executor's part. It does not merge strings. Who gives threads their copies of thread-local
+//! variables says where they are ([`ThreadArea`]).
 //!
 //! With the feature `alloc`, `Room` is storage from the heap.
 #![no_std]
@@ -40,6 +40,7 @@ extern crate alloc;
 mod error;
 mod groups;
 mod hash;
+mod indirect;
 mod islands;
 mod layout;
 mod needs;
@@ -52,14 +53,17 @@ mod room;
 mod sections;
 mod storage;
 mod symbols;
+mod tls;
 mod view;
 mod write;
 
 pub use error::{Error, ErrorKind};
+pub use indirect::IndirectFunction;
 pub use layout::{External, Layout, Sort};
-pub use options::{Mode, Options};
+pub use options::{Mode, Options, ThreadLocal};
 pub use place::Segment;
 #[cfg(feature = "alloc")]
 pub use room::Room;
 pub use storage::{ObjectSlot, Requirements, SectionSlot, Storage, SymbolSlot};
+pub use tls::{ThreadArea, TlsBlock};
 pub use view::{Address, CopyEntry, FixedSection, GotEntry, StubEntry};

@@ -2,9 +2,11 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::islands;
+use crate::options::Options;
 use crate::place::Group;
 use crate::relax::{self, Bounds};
 use crate::storage::{Needs, ObjectSlot, SectionSlot, SectionState, SymbolSlot, SymbolState};
+use crate::tls;
 use elf_core::names::{SHT_CREL, SHT_REL, SHT_RELA};
 use elf_core::{
     ApplyError, ApplyErrorKind, Arch, Check, File, Kind, Query, Record, Relocations, Role,
@@ -16,6 +18,10 @@ use elf_core::{
 pub(crate) struct Found {
     /// Some relocation asks for the module's own pair of TLS entries.
     pub(crate) tls_module: bool,
+    /// Some relocation is for thread-local variables.
+    pub(crate) threads: bool,
+    /// Some relocation is rewritten.
+    pub(crate) transitions: bool,
     /// First address that is too high for the image, if there is one: some place is too narrow for all of them.
     pub(crate) limit: Option<u64>,
     /// Offset of the word that `__dso_handle` means, in the GOT.
@@ -76,6 +82,7 @@ pub(crate) fn scan<A: Arch>(
     object: &ObjectSlot<'_>,
     sections: &[SectionSlot],
     symbols: &mut [SymbolSlot],
+    options: &Options,
     found: &mut Found,
 ) -> Result<(), Error> {
     let (bounds, reach) = (found.bounds, found.reach);
@@ -126,16 +133,27 @@ pub(crate) fn scan<A: Arch>(
                     return Ok(());
                 }
             }
-            let mut needs = needs_of::<A>(kind, slot, found);
-            if let Some(reach) = reach
+            if let Some(problem) = problem(kind, slot, &record, target.slot.unwinding, options) {
+                return Err(error(problem));
+            }
+            let needs = if tls::concerns(kind) {
+                found.threads = true;
+                if let Some(transition) =
+                    tls::transition::<A>(record.r#type, slot, options.thread_local)
+                {
+                    found.transitions = true;
+                    is_done = transition.takes_call;
+                    return Ok(());
+                }
+                tls::needs(kind.value.of, found)
+            } else if let Some(reach) = reach
                 && kind.value.of == Role::Plt
                 && islands::is_far(kind, &record, &target.slot, slot, reach)
             {
-                needs = Needs::STUB.with(Needs::GOT);
-            }
-            if let Some(problem) = problem(kind, slot, &record, target.slot.unwinding) {
-                return Err(error(problem));
-            }
+                Needs::STUB.with(Needs::GOT)
+            } else {
+                needs_of::<A>(kind, slot, found)
+            };
             if needs != Needs::default()
                 && let Some(slot) = symbols.get_mut(definition)
             {
@@ -171,13 +189,6 @@ fn needs_of<A: Arch>(kind: &'static Kind, slot: &SymbolSlot, found: &mut Found) 
     let value = &kind.value;
     match value.of {
         Role::Got(Slot::Address) => Needs::GOT,
-        Role::Got(Slot::TpOffset) => Needs::GOT_TP_OFFSET,
-        Role::Got(Slot::TlsGd) => Needs::GOT_TLS_GD,
-        Role::Got(Slot::TlsDesc) => Needs::GOT_TLS_DESC,
-        Role::Got(Slot::TlsLd) => {
-            found.tls_module = true;
-            Needs::default()
-        }
         Role::Plt if is_narrow::<A>(kind) => match slot.state {
             SymbolState::External
             | SymbolState::ExternalFunction
@@ -252,15 +263,22 @@ fn problem(
     slot: &SymbolSlot,
     record: &Record,
     is_unwinding: bool,
+    options: &Options,
 ) -> Option<ErrorKind> {
-    if !matches!(
-        slot.state,
-        SymbolState::Undefined
-            | SymbolState::NotLoaded
-            | SymbolState::Indirect
-            | SymbolState::Dropped
-    ) {
-        return None;
+    let is_tls = tls::concerns(kind);
+    match slot.state {
+        SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Dropped => {}
+        SymbolState::Indirect if is_tls || !options.indirect_functions => {}
+        SymbolState::Indirect => return None,
+        SymbolState::UndefinedWeak => return None,
+        SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal | SymbolState::TlsBase
+            if is_tls || kind.value.of == Role::Size =>
+        {
+            return None;
+        }
+        SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal | SymbolState::TlsBase => {}
+        _ if !is_tls => return None,
+        _ => {}
     }
     if kind.field.bytes == 0 || kind.value.of == Role::GotBase {
         return None;
@@ -272,7 +290,12 @@ fn problem(
         // unwinding tables speak of functions that are not there any more: nobody will ask
         SymbolState::Dropped if is_unwinding => return None,
         SymbolState::Dropped => ErrorKind::Dropped { symbol, offset, r#type, name },
+        SymbolState::NotLoaded => ErrorKind::NotLoaded { symbol, offset, r#type, name },
+        _ if is_tls => ErrorKind::NotThreadLocal { symbol, offset, r#type, name },
         SymbolState::Indirect => ErrorKind::Indirect { symbol, offset, r#type, name },
+        SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal | SymbolState::TlsBase => {
+            ErrorKind::ThreadLocal { symbol, offset, r#type, name }
+        }
         _ => ErrorKind::NotLoaded { symbol, offset, r#type, name },
     })
 }

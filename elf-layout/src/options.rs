@@ -8,9 +8,25 @@ pub struct Options {
     /// The address of the image, if it is known already. Sections that carry an address are placed at it; without a base their
     /// address counts from the image's start.
     pub base: Option<u64>,
+    /// How code reaches thread-local variables.
+    pub thread_local: ThreadLocal,
+    /// Whether the caller runs what finds the indirect functions (`STT_GNU_IFUNC`) before anything else:
+    /// [`Layout::indirect_functions`](crate::Layout::indirect_functions). If not, they are refused.
+    pub indirect_functions: bool,
     /// Whether loads and branches through the GOT become direct where that does the same ([`Arch::relax`](elf_core::Arch::relax)).
     /// Entries that nobody uses any more are left out. Who wants to change an entry later, to replace a function, says no.
     pub relax: bool,
+}
+
+/// How code reaches thread-local variables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ThreadLocal {
+    /// By their distance from the thread pointer: code of other models is rewritten where the ABI has a way, as linkers do in
+    /// executables. Code that is not what the ABI wants is refused.
+    #[default]
+    LocalExec,
+    /// As it was compiled: by GOT entries, which whoever made them may ask `__tls_get_addr` or a descriptor's function for.
+    AsCompiled,
 }
 
 /// Segments by permission, or one blob.
@@ -31,6 +47,12 @@ pub enum Mode {
 impl Default for Options {
     /// Segments on pages of 4 KiB, at an address that is not known yet, relaxed.
     fn default() -> Self {
-        Self { mode: Mode::Segments { page_size: 4096 }, base: None, relax: true }
+        Self {
+            mode: Mode::Segments { page_size: 4096 },
+            base: None,
+            thread_local: ThreadLocal::default(),
+            indirect_functions: false,
+            relax: true,
+        }
     }
 }

@@ -228,6 +228,11 @@ impl Spans {
         };
         let mut end = self.fixed_end;
         self.alignment = page;
+        // both are one block to every thread
+        let zeros = self.group(Group::TlsZero).alignment;
+        if let Some(block) = self.groups.get_mut(Group::TlsData as usize) {
+            block.alignment = block.alignment.max(zeros);
+        }
         for (segment, (flags, groups)) in self.segments.iter_mut().zip(SEGMENTS) {
             let mut first = None;
             let mut alignment = page;
@@ -249,6 +254,12 @@ impl Spans {
             let offset = first.unwrap_or(end);
             self.alignment = self.alignment.max(alignment);
             *segment = Segment { offset, size: end.saturating_sub(offset), flags };
+        }
+        let zeros = self.group(Group::TlsZero).offset;
+        if let Some(block) =
+            self.groups.get_mut(Group::TlsData as usize).filter(|block| block.size == 0)
+        {
+            block.offset = zeros;
         }
         // an image larger than half of the address space cannot be addressed by signed distances
         self.size = Some(end).filter(|&end| end < i64::MAX as u64).ok_or(too_large)?;

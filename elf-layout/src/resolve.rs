@@ -37,8 +37,10 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             | SymbolState::ExternalConstant
             | SymbolState::UndefinedWeak
             | SymbolState::Common => Some(self.bases.of(slot.group).wrapping_add(slot.value)),
+            SymbolState::Indirect => self.stub(slot),
             SymbolState::ThreadLocal
-            | SymbolState::Indirect
+            | SymbolState::TlsBase
+            | SymbolState::ExternalThreadLocal
             | SymbolState::Undefined
             | SymbolState::NotLoaded
             | SymbolState::Dropped => None,
@@ -99,24 +101,26 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
         if content == Slot::TlsLd {
             return self.layout.found.tls_module.then_some(self.bases.of(Group::Got));
         }
-        let got = self.bases.of(Group::Got);
-        let mut index = u64::from(slot.got);
+        // the first one of an indirect function is its resolver's
+        let mut index = slot.got.saturating_add(slot.is_indirect().into());
         if content == Slot::Address {
-            return slot
-                .needs
-                .has(Needs::GOT)
-                .then_some(got.wrapping_add(index.wrapping_mul(A::ADDRESS_SIZE)));
+            return slot.needs.has(Needs::GOT).then_some(self.entry(index));
         }
         for (need, entry) in GOT_SLOTS {
             if entry == content {
-                let address = got.wrapping_add(index.wrapping_mul(A::ADDRESS_SIZE));
-                return slot.needs.has(need).then_some(address);
+                return slot.needs.has(need).then_some(self.entry(index));
             }
             if slot.needs.has(need) {
-                index = index.wrapping_add(entry.entries());
+                index = index.wrapping_add(entry.entries() as u32);
             }
         }
         None
+    }
+
+    /// The address of a GOT entry by its number.
+    pub(crate) fn entry(&self, index: u32) -> u64 {
+        let offset = u64::from(index).wrapping_mul(A::ADDRESS_SIZE);
+        self.bases.of(Group::Got).wrapping_add(offset)
     }
 
     /// What is asked for less often.
@@ -136,6 +140,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             Role::Got(content) => self.got_entry(slot, content),
             Role::GotBase => Some(self.bases.of(Group::Got)),
             Role::Size => self.size(slot, query.symbol),
+            Role::TpOffset | Role::DtpOffset => self.resolve_variable(slot, role),
             _ => None,
         }
     }
@@ -150,6 +155,8 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             SymbolState::External
             | SymbolState::ExternalFunction
             | SymbolState::ExternalConstant
+            | SymbolState::ExternalThreadLocal
+            | SymbolState::TlsBase
             | SymbolState::Undefined => None,
             _ => Some(self.layout.objects.get(object)?.symbols.as_ref()?.get(index).ok()?.size),
         }

@@ -135,7 +135,8 @@ pub struct SymbolSlot {
     pub(crate) definition: u32,
     /// Index of the first GOT entry, if `needs` has any.
     pub(crate) got: u32,
-    /// Index of the stub or, in units of its alignment, offset of the copy, if `needs` has one.
+    /// Index of the stub or, in units of its alignment, offset of the copy, if `needs` has one. Of a variable of the caller's its
+    /// module.
     pub(crate) stub: u32,
     pub(crate) needs: Needs,
     pub(crate) state: SymbolState,
@@ -164,6 +165,10 @@ pub(crate) enum SymbolState {
     Common,
     /// A place in the initial values of thread-local storage.
     ThreadLocal,
+    /// The start of the block of thread-local variables.
+    TlsBase,
+    /// A thread-local variable of the caller's, packed; `stub` is its module.
+    ExternalThreadLocal,
     /// The address of a function that says where the symbol is (`STT_GNU_IFUNC`).
     Indirect,
     /// Defined in a section that is not loaded.

@@ -6,6 +6,7 @@ use crate::hash::NameTable;
 use crate::layout::{External, Sort};
 use crate::place::Group;
 use crate::storage::{Needs, ObjectSlot, SectionSlot, SectionState, SymbolSlot, SymbolState};
+use crate::tls;
 use elf_core::names::{
     SHN_LORESERVE, SHN_X86_64_LCOMMON, STB_LOCAL, STB_WEAK, STT_GNU_IFUNC, STT_TLS,
 };
@@ -15,6 +16,8 @@ use elf_core::{Definition, File, Name, Symbol, Table};
 const GOT_BASE: &str = "_GLOBAL_OFFSET_TABLE_";
 /// The name that means these objects and no others (Itanium C++ ABI 3.3.6): a word that holds its own address.
 const DSO_HANDLE: &str = "__dso_handle";
+/// The name that means the start of the block of thread-local variables.
+const TLS_BASE: &str = "_TLS_MODULE_BASE_";
 /// Stands for the value of a symbol that is its own GOT entry, until that is placed.
 pub(crate) const OWN_ENTRY: u64 = u64::MAX;
 
@@ -79,7 +82,7 @@ pub(crate) fn collect(
                     SectionState::Dropped => SymbolState::Undefined,
                     SectionState::Placed(group) => {
                         slot.group = group;
-                        placed(&symbol)
+                        placed(&symbol, group)
                     }
                 };
             }
@@ -104,9 +107,10 @@ pub(crate) fn collect(
     })
 }
 
-/// What a symbol in a loaded section is worth, by its type.
-const fn placed(symbol: &Symbol) -> SymbolState {
+/// What a symbol in a loaded section is worth, by its type and what the section is for.
+const fn placed(symbol: &Symbol, group: Group) -> SymbolState {
     match symbol.r#type() {
+        _ if matches!(group, Group::TlsData | Group::TlsZero) => SymbolState::ThreadLocal,
         STT_TLS => SymbolState::ThreadLocal,
         STT_GNU_IFUNC => SymbolState::Indirect,
         _ => SymbolState::Defined,
@@ -210,10 +214,15 @@ pub(crate) fn ask(
                 }
                 continue;
             }
+            if name == TLS_BASE {
+                (slot.state, slot.group) = (SymbolState::TlsBase, Group::TlsData);
+                continue;
+            }
             slot.state = match externals(name) {
                 Some(External { address, sort }) => {
                     slot.value = address;
                     match sort {
+                        Sort::ThreadLocal { module, distance } => variable(slot, module, distance),
                         Sort::Unknown => SymbolState::External,
                         Sort::Function => SymbolState::ExternalFunction,
                         Sort::Constant { size } => match u32::try_from(size) {
@@ -231,6 +240,18 @@ pub(crate) fn ask(
         }
     }
     Ok(common)
+}
+
+/// Enters a thread-local variable of the caller's, of which the value is the offset in the block. It stays undefined if its numbers
+/// are beyond what a process can have.
+fn variable(slot: &mut SymbolSlot, module: u64, distance: Option<i64>) -> SymbolState {
+    match (u32::try_from(module), tls::External::new(slot.value, distance)) {
+        (Ok(module), Some(external)) => {
+            (slot.stub, slot.value) = (module, external.pack());
+            SymbolState::ExternalThreadLocal
+        }
+        _ => SymbolState::Undefined,
+    }
 }
 
 /// The object that symbol `id` belongs to, and its index there.

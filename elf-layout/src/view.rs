@@ -78,12 +78,21 @@ pub struct FixedSection {
 }
 
 impl<A: Arch> Layout<'_, '_, A> {
-    /// Where symbol `symbol` of object `object` is; `None` if nobody defines it or it is not loaded.
+    /// Where symbol `symbol` of object `object` is; `None` if nobody defines it, it is not loaded, or every thread has its own. An indirect
+    /// function is where its stub is.
     #[must_use]
     pub fn symbol(&self, object: usize, symbol: u32) -> Option<Address> {
         let slot = self.slot(object, symbol)?;
         match (slot.state, slot.group) {
             (SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Dropped, _) => None,
+            (
+                SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal | SymbolState::TlsBase,
+                _,
+            ) => None,
+            (SymbolState::Indirect, _) => {
+                let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
+                Some(Address::Image(symbols.stub(slot)?))
+            }
             (_, Group::Absolute) => Some(Address::Absolute(slot.value)),
             (_, group) => {
                 Some(Address::Image(self.spans.group(group).offset.wrapping_add(slot.value)))
@@ -186,11 +195,11 @@ impl<A: Arch> Layout<'_, '_, A> {
     }
 
     /// Symbols that define something, with their numbers.
-    fn definitions(&self) -> impl Iterator<Item = (u32, &SymbolSlot)> {
+    pub(crate) fn definitions(&self) -> impl Iterator<Item = (u32, &SymbolSlot)> {
         (0..u32::MAX).zip(self.symbols).filter(|(id, slot)| slot.definition == *id)
     }
 
-    fn slot(&self, object: usize, symbol: u32) -> Option<&SymbolSlot> {
+    pub(crate) fn slot(&self, object: usize, symbol: u32) -> Option<&SymbolSlot> {
         let object = self.objects.get(object)?;
         let index = usize::try_from(symbol).ok().filter(|&index| index < object.symbol_count)?;
         self.symbols.get(object.first_symbol.checked_add(index)?)

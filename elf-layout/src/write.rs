@@ -1,12 +1,13 @@
 //! The image: sections copied, GOT and stubs filled, relocations applied.
 
 use crate::error::{Error, ErrorKind};
+use crate::indirect::BehindStubs;
 use crate::layout::{GOT_SLOTS, Layout, stub_size};
 use crate::needs;
 use crate::place::Group;
 use crate::relax;
 use crate::resolve::Symbols;
-use crate::storage::{Needs, SectionState};
+use crate::storage::{Needs, SectionSlot, SectionState, SymbolSlot};
 use elf_core::names::SHT_NOBITS;
 use elf_core::{
     ApplyError, ApplyErrorKind, Arch, Kind, Record, Relocations, Rewrite, Role, SectionMut, Site,
@@ -36,6 +37,16 @@ impl<A: Arch> Layout<'_, '_, A> {
         self.write_checked(image, base)
     }
 
+    /// Writes only the initial values of thread-local variables, for those who have to give them to threads before it is known where
+    /// the threads have them. The rest of `image` is left alone.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_tls_block(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
+        let image = self.check(image, base)?;
+        self.write_sections(image, base, |slot| slot.state == SectionState::Placed(Group::TlsData))
+    }
+
     /// The part of `image` that the layout fills.
     fn check<'m>(&self, image: &'m mut [u8], base: u64) -> Result<&'m mut [u8], Error> {
         let refuse = |kind| Error::object(0, kind);
@@ -56,15 +67,26 @@ impl<A: Arch> Layout<'_, '_, A> {
     }
 
     fn write_checked(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
+        self.write_got(image, base)?;
+        self.write_stubs(image, base)?;
+        self.write_sections(image, base, |_| true)
+    }
+
+    /// Copies sections and relocates them.
+    fn write_sections(
+        &self,
+        image: &mut [u8],
+        base: u64,
+        is_wanted: fn(&SectionSlot) -> bool,
+    ) -> Result<(), Error> {
         for (number, file) in (0..usize::MAX).zip(self.files) {
             let first = self.objects.get(number).map_or(0, |object| object.first_section);
             let slots = self.sections.get(first..).unwrap_or_default();
             let mut slots = (0..u32::MAX).zip(slots);
             file.sections().try_for_each(|header| {
                 let Some((index, slot)) = slots.next() else { return Ok(()) };
-                let Some(offset) =
-                    self.offset_of(slot).filter(|_| header.r#type != SHT_NOBITS && slot.size > 0)
-                else {
+                let is_there = header.r#type != SHT_NOBITS && slot.size > 0 && is_wanted(slot);
+                let Some(offset) = self.offset_of(slot).filter(|_| is_there) else {
                     return Ok(());
                 };
                 let data = file.section_data(&header).map_err(Error::elf(number, index))?;
@@ -77,13 +99,17 @@ impl<A: Arch> Layout<'_, '_, A> {
                 Ok(())
             })?;
         }
-        self.write_got(image, base)?;
-        self.write_stubs(image, base)?;
-        (0..self.files.len()).try_for_each(|number| self.relocate(number, image, base))
+        (0..self.files.len()).try_for_each(|number| self.relocate(number, image, base, is_wanted))
     }
 
     /// Applies all relocations of one object.
-    fn relocate(&self, number: usize, image: &mut [u8], base: u64) -> Result<(), Error> {
+    fn relocate(
+        &self,
+        number: usize,
+        image: &mut [u8],
+        base: u64,
+        is_wanted: fn(&SectionSlot) -> bool,
+    ) -> Result<(), Error> {
         let (Some(file), Some(object)) = (self.files.get(number), self.objects.get(number)) else {
             return Ok(());
         };
@@ -98,7 +124,8 @@ impl<A: Arch> Layout<'_, '_, A> {
             else {
                 return Ok(());
             };
-            let Some(offset) = self.offset_of(&target.slot) else { return Ok(()) };
+            let offset = self.offset_of(&target.slot).filter(|_| is_wanted(&target.slot));
+            let Some(offset) = offset else { return Ok(()) };
             let bytes = match target.slot.state {
                 // its room is the next section's
                 SectionState::Placed(Group::TlsZero) => &mut [],
@@ -120,6 +147,9 @@ impl<A: Arch> Layout<'_, '_, A> {
         section: &mut SectionMut<'_>,
         symbols: &Symbols<'_, '_, '_, A>,
     ) -> Result<(), ApplyError> {
+        if self.found.transitions {
+            return self.apply_with_transitions(records, section, symbols);
+        }
         if !self.found.bounds.relaxes() {
             return apply_all::<A>(*records, section, symbols);
         }
@@ -145,6 +175,35 @@ impl<A: Arch> Layout<'_, '_, A> {
             }
             apply_kind::<A>(kind, &record, section, symbols)
         })
+    }
+
+    /// The same where code that reaches thread-local variables is rewritten.
+    fn apply_with_transitions(
+        &self,
+        records: &Relocations<'_>,
+        section: &mut SectionMut<'_>,
+        symbols: &Symbols<'_, '_, '_, A>,
+    ) -> Result<(), ApplyError> {
+        let mut records = records.iter();
+        let mut next = records.next();
+        while let Some(record) = next {
+            next = records.next();
+            let unknown = || needs::unknown(&record);
+            let kind = find(A::KINDS, record.r#type).ok_or_else(unknown)?;
+            let mut is_done = self.rewrite(&record, next.as_ref(), kind, section, symbols)?;
+            if is_done.is_none()
+                && let Some(rewrite) = self.relaxed(kind, &record, next.as_ref(), section, symbols)
+            {
+                rewrite.write::<A>(section, symbols)?;
+                is_done = Some(rewrite.takes_next);
+            }
+            match is_done {
+                None => apply_kind::<A>(kind, &record, section, symbols)?,
+                Some(false) => {}
+                Some(true) => next = records.next(),
+            }
+        }
+        Ok(())
     }
 
     /// The instructions that stand for those of a relocation.
@@ -173,19 +232,34 @@ impl<A: Arch> Layout<'_, '_, A> {
             if slot.definition != id || !slot.needs.has(Needs::ANY_GOT) {
                 continue;
             }
-            for (need, content) in GOT_SLOTS.into_iter().filter(|(need, _)| slot.needs.has(*need)) {
-                let value = if need == Needs::GOT { symbols.address(slot) } else { None };
-                let value = value.ok_or_else(|| self.unresolved(id, content))?;
-                let entry =
-                    symbols.got_entry(slot, content).map(|address| address.wrapping_sub(base));
-                let Some(place) = entry.and_then(|offset| part(image, offset, A::ADDRESS_SIZE))
-                else {
-                    continue;
+            for (_, content) in GOT_SLOTS.into_iter().filter(|(need, _)| slot.needs.has(*need)) {
+                let words = match content {
+                    Slot::Address => symbols.address(slot).map(|address| [address, 0]),
+                    content => symbols.variable_entry(slot, content),
                 };
-                store_address(place, value, self.is_big_endian());
+                let words = words.ok_or_else(|| self.unresolved(id, content))?;
+                if let Some(address) = symbols.got_entry(slot, content) {
+                    self.store(image, address.wrapping_sub(base), content, words);
+                }
             }
         }
-        if self.found.tls_module { Err(self.unresolved(0, Slot::TlsLd)) } else { Ok(()) }
+        if self.found.tls_module {
+            let slot = SymbolSlot::default();
+            let words = symbols.variable_entry(&slot, Slot::TlsLd);
+            let words = words.ok_or_else(|| self.unresolved(0, Slot::TlsLd))?;
+            self.store(image, self.got().0, Slot::TlsLd, words);
+        }
+        Ok(())
+    }
+
+    /// Stores a GOT entry of one or two words.
+    fn store(&self, image: &mut [u8], offset: u64, content: Slot, words: [u64; 2]) {
+        let size = content.entries().wrapping_mul(A::ADDRESS_SIZE);
+        let Some(entry) = part(image, offset, size) else { return };
+        let size = usize::try_from(A::ADDRESS_SIZE).unwrap_or(1).max(1);
+        for (place, word) in entry.chunks_exact_mut(size).zip(words) {
+            store_address(place, word, self.is_big_endian());
+        }
     }
 
     /// Copies the stubs and points each at its symbol.
@@ -218,7 +292,8 @@ impl<A: Arch> Layout<'_, '_, A> {
     ) -> Result<(), Error> {
         for &(offset, r#type, addend) in stub.relocations {
             let record = Record { offset, symbol: id, r#type, addend: Some(addend) };
-            apply::<A>(&record, section, symbols).map_err(|mut error| {
+            let symbols = BehindStubs(symbols);
+            apply::<A>(&record, section, &symbols).map_err(|mut error| {
                 let (object, symbol) = crate::symbols::owner(self.objects, id).unwrap_or_default();
                 error.symbol = symbol;
                 Error::object(object, ErrorKind::Apply(error))

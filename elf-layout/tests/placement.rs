@@ -5,15 +5,21 @@ mod support;
 
 use elf_core::names::*;
 use elf_core::{SectionFlags, SegmentFlags};
-use elf_layout::{Address, ErrorKind, Mode, Options};
+use elf_layout::{Address, ErrorKind, Mode, Options, ThreadLocal};
 use proptest::prelude::*;
 use support::{
     BASE, CODE, Object, READ, WRITE, image, image_error, laid_out, nobody, placement, plan,
     process, refused,
 };
 
-const PACKED: Options =
-    Options { mode: Mode::Packed { section_alignment: 128 }, base: None, relax: true };
+const PACKED: Options = Options { mode: Mode::Packed { section_alignment: 128 }, ..BASELESS };
+const BASELESS: Options = Options {
+    mode: Mode::Segments { page_size: 4096 },
+    base: None,
+    thread_local: ThreadLocal::LocalExec,
+    indirect_functions: false,
+    relax: true,
+};
 
 #[test]
 fn segments_by_permission_on_pages_of_their_own() {

@@ -45,6 +45,23 @@ pub enum Error {
         /// The address.
         address: u64,
     },
+    /// The dynamic loader has no room for thread-local variables, or not at one distance from the thread pointer in all threads.
+    ThreadLocal {
+        /// Size of a thread's variables in bytes.
+        size: u64,
+        /// What the loader said.
+        cause: String,
+    },
+    /// Code needs thread-local variables at one distance from the thread pointer in all threads (initial exec, local exec), and the
+    /// dynamic loader has no room there.
+    NearThreadLocal {
+        /// Size of a thread's variables in bytes.
+        size: u64,
+        /// What the loader said.
+        cause: String,
+        /// The relocation that needs it.
+        error: elf_layout::Error,
+    },
     /// No object defines the symbol.
     NoSymbol(String),
     /// The symbol is not code.
@@ -102,6 +119,16 @@ impl fmt::Display for Error {
                 write!(
                     f,
                     "object {object}: section {section}: its address {address:#x} cannot be had"
+                )
+            }
+            Self::ThreadLocal { size, cause } => {
+                write!(f, "no room for {size:#x} bytes of thread-local variables: {cause}")
+            }
+            Self::NearThreadLocal { size, cause, error } => {
+                write!(
+                    f,
+                    "{error}: no room near the thread pointer for {size:#x} bytes of thread-local variables, which glibc has more of \
+                     with GLIBC_TUNABLES=glibc.rtld.optional_static_tls=BYTES: {cause}"
                 )
             }
             Self::NoSymbol(name) => write!(f, "no object defines {name}"),

@@ -84,7 +84,7 @@ impl Image {
         let code = code(layout, base);
         let calls = Calls::collect(layout, &bytes, base, &code)?;
         let files = layout.files().iter().map(|file| file.bytes());
-        let exports = Exports::collect(files, &globals(layout, base), &code);
+        let exports = Exports::collect(files, &globals(layout, base), &code, &[]);
         let tables = layout.unwinding_tables();
         let unwinding_tables = tables.map(|(offset, _)| base.wrapping_add(offset)).collect();
         let segments = layout.segments().collect();

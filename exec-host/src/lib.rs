@@ -20,7 +20,8 @@
 //!
 //! Exceptions and panics cross loaded frames: unwinding tables are made known to the process.
 //!
-//! What it does not do yet: thread-local storage and indirect functions, which are refused by name.
+//! Thread-local variables are there in every thread of the process, whether it was there before the load or came after it: the C
+//! library takes care of them. Resolvers of indirect functions (`STT_GNU_IFUNC`) run right before the constructors.
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 compile_error!("exec-host runs on Linux, on x86-64 and AArch64");
@@ -44,7 +45,10 @@ mod module;
 mod moved;
 pub mod observer;
 mod process;
+mod processor;
+mod resolvers;
 pub mod symbols;
+mod threads;
 mod unwind;
 
 pub use elf_layout::External;

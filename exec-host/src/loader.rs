@@ -7,11 +7,15 @@ use crate::initialize::Calls;
 use crate::memory::{HUGE_PAGE, Mapping, Spare, Wish};
 use crate::module::{Module, Parts};
 use crate::observer::{Loaded, Observer};
+use crate::resolvers::Resolvers;
 use crate::symbols::{Links, Symbols};
+use crate::threads::{self, Threads};
 use crate::unwind::Unwinding;
 use core::ops::Range;
 use elf_core::{ApplyErrorKind, File, Name, SegmentFlags};
-use elf_layout::{ErrorKind, External, Layout, Mode, Options, Room as Slots, Segment, Sort};
+use elf_layout::{
+    ErrorKind, External, Layout, Mode, Options, Room as Slots, Segment, Sort, ThreadLocal,
+};
 use std::sync::Arc;
 
 /// Loads modules, all in one way: which memory, and who is told of them. It may be shared by threads.
@@ -107,15 +111,18 @@ impl Loader {
     ) -> Result<Module<B>, Error> {
         let objects: Vec<B> = objects.into_iter().collect();
         loop {
-            let mut links = Links::new(&mut symbols);
+            let mut links = Links::to_process(&mut symbols);
             let mut limit = None;
             let linked = self.link_all(&objects, &mut links, |layout, links| {
                 limit = layout.limit();
                 self.place(layout, &mut |name| links.find(name))
             });
-            let keepers = links.into_keepers();
             let error = match linked {
-                Ok((joined, parts)) => return Ok(Module::new(objects, joined, parts, keepers)),
+                Ok((joined, mut parts)) => {
+                    parts.registers = links.registers();
+                    parts.keepers = links.into_keepers();
+                    return Ok(Module::new(objects, joined, parts));
+                }
                 Err(error) => error,
             };
             // a variable that is moved is not moved again
@@ -156,7 +163,7 @@ impl Loader {
         &self,
         objects: &[B],
         links: &mut Links<'_>,
-        mut finish: impl FnMut(&Layout<'_, '_, Host>, &mut Links<'_>) -> Result<T, Error>,
+        mut finish: impl FnMut(&mut Layout<'_, '_, Host>, &mut Links<'_>) -> Result<T, Error>,
     ) -> Result<(Joined, T), Error> {
         let mut joined = Joined::new();
         loop {
@@ -166,10 +173,21 @@ impl Loader {
                 let bytes: Vec<&[u8]> = given.chain(joined.iter().map(AsRef::as_ref)).collect();
                 let files = parse(&bytes)?;
                 let mut slots = Slots::new();
-                let layout = self.plan(&files, &mut slots, &mut |name| links.find(name));
+                let access =
+                    if self.relaxes { ThreadLocal::LocalExec } else { ThreadLocal::AsCompiled };
+                let layout = self.plan(&files, &mut slots, access, links);
                 if !links.join(&files, &mut more) {
-                    let finished = finish(&layout?, links)?;
-                    return Ok((joined, finished));
+                    let mut finished = finish(&mut layout?, links);
+                    if let Err(refused) = &finished
+                        && access == ThreadLocal::LocalExec
+                        && threads::may_be_elsewhere(refused)
+                    {
+                        let elsewhere = ThreadLocal::AsCompiled;
+                        let mut layout = self.plan(&files, &mut slots, elsewhere, links)?;
+                        let again = finish(&mut layout, links);
+                        finished = again.map_err(|error| threads::why(error, refused));
+                    }
+                    return Ok((joined, finished?));
                 }
             }
             joined.append(&mut more);
@@ -181,14 +199,19 @@ impl Loader {
         &self,
         files: &'s [File<'a>],
         slots: &'s mut Slots<'a>,
-        externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+        access: ThreadLocal,
+        links: &mut Links<'_>,
     ) -> Result<Layout<'a, 's, Host>, Error> {
+        let indirect_functions = links.are_to_process();
         let options = |page_size| Options {
             mode: Mode::Segments { page_size },
             relax: self.relaxes,
+            thread_local: access,
+            indirect_functions,
             ..Options::default()
         };
         let page = rustix::param::page_size() as u64;
+        let externals = &mut |name: Name<'_>| links.find(name);
         if self.is_huge {
             let code = files.iter().flat_map(|file| file.sections());
             let code =
@@ -206,7 +229,7 @@ impl Loader {
     /// Takes memory for a layout, fills it, and makes it what it shall be.
     fn place(
         &self,
-        layout: &Layout<'_, '_, Host>,
+        layout: &mut Layout<'_, '_, Host>,
         externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
     ) -> Result<Parts, Error> {
         if let Some(fixed) = layout.fixed_sections().next() {
@@ -222,11 +245,23 @@ impl Loader {
             spare: self.spare.as_ref(),
         })?;
         let base = memory.address();
+        let mut threads = None;
+        if let Some(block) = layout.tls_block() {
+            layout.write_tls_block(memory.bytes_mut(), base).map_err(Error::Layout)?;
+            let access = layout.options().thread_local;
+            let own = Threads::new(&block, memory.bytes_mut(), access)?;
+            layout.set_thread_area(own.area());
+            threads = Some(own);
+        }
+        let layout = &*layout;
         layout.write_zeroed(memory.bytes_mut(), base).map_err(Error::Layout)?;
         copy_constants(layout, memory.bytes_mut(), externals);
         let code = code(layout, base);
         let calls = Calls::collect(layout, memory.bytes_mut(), base, &code)?;
-        memory.protect(layout.segments())?;
+        let resolvers = Resolvers::collect(layout, base);
+        let late = (!resolvers.are_none()).then(|| layout.got().0);
+        memory.protect(layout.segments(), late)?;
+        let variables = threads.as_ref().map(|own| threads::exports(layout, &own.area()));
         let globals = globals(layout, base);
         let tables = layout.unwinding_tables().map(|(offset, _)| base.wrapping_add(offset));
         // SAFETY: the tables are relocated, in memory that the module keeps.
@@ -235,7 +270,19 @@ impl Loader {
         let observed = self.observers.iter().map(|observer| observer.loaded(&loaded));
         let observed = observed.filter_map(Result::transpose).collect::<Result<_, _>>();
         let observed = observed.map_err(Error::Observer)?;
-        Ok(Parts { globals, code, calls, observed, unwinding, memory })
+        Ok(Parts {
+            globals,
+            code,
+            calls,
+            observed,
+            unwinding,
+            resolvers,
+            variables: variables.unwrap_or_default(),
+            registers: false,
+            memory,
+            threads,
+            keepers: Vec::new(),
+        })
     }
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct Mapping {
     page: usize,
     /// Where the pages are written, if that is elsewhere.
     alias: Option<Alias>,
+    /// Pages that are still writable and shall not stay so.
+    late: Option<(*mut u8, usize)>,
     /// Where they go, if not back to the system.
     spare: Option<Arc<Spare>>,
 }
@@ -86,7 +88,8 @@ impl Mapping {
                 )
             };
             if let Ok(start) = pool {
-                let mapping = Self { start: start.cast(), size, page, alias: None, spare: None };
+                let mapping =
+                    Self { start: start.cast(), size, page, alias: None, late: None, spare: None };
                 if mapping.start.addr().is_multiple_of(alignment) {
                     return Ok(mapping);
                 }
@@ -95,7 +98,7 @@ impl Mapping {
         let plain = wish.limit.is_none() && !wish.is_huge && alignment == page;
         let spare = wish.spare.filter(|_| plain).cloned();
         if let Some(start) = spare.as_ref().and_then(|spare| spare.take(size)) {
-            return Ok(Self { start, size, page, alias: None, spare });
+            return Ok(Self { start, size, page, alias: None, late: None, spare });
         }
         let mut mapping = Self::reserve(size, alignment, wish.limit, writable)?;
         (mapping.page, mapping.spare) = (page, spare);
@@ -126,8 +129,14 @@ impl Mapping {
             Some(limit) => Error::NoLowMemory { size: size as u64, limit: limit.min(LOW) },
             None => Error::Map { size: size as u64, cause },
         })?;
-        let mut mapping =
-            Self { start: start.cast(), size: reserved, page, alias: None, spare: None };
+        let mut mapping = Self {
+            start: start.cast(),
+            size: reserved,
+            page,
+            alias: None,
+            late: None,
+            spare: None,
+        };
         if slack > 0 {
             mapping.trim(size, alignment);
         }
@@ -184,17 +193,27 @@ impl Mapping {
         Some(unsafe { core::slice::from_raw_parts(start, size) })
     }
 
-    /// Gives the pages of all segments their permissions. What was written elsewhere is theirs now.
-    pub(crate) fn protect(&mut self, segments: impl Iterator<Item = Segment>) -> Result<(), Error> {
+    /// Gives the pages of all segments their permissions. What was written elsewhere is theirs now. Read-only pages of the segment with
+    /// offset `late` stay writable up to [`end_writing`](Self::end_writing).
+    pub(crate) fn protect(
+        &mut self,
+        segments: impl Iterator<Item = Segment>,
+        late: Option<u64>,
+    ) -> Result<(), Error> {
         let alias = self.alias.take().map(Alias::seal);
         for segment in segments {
-            let flags = segment.flags;
+            let mut flags = segment.flags;
             if flags.contains(SegmentFlags::WRITE | SegmentFlags::EXECUTE) {
                 return Err(Error::WriteExecute);
             }
             let (start, size) = self
                 .part(segment.offset, segment.size)
                 .ok_or(Error::OutOfMemory { size: segment.size })?;
+            let range = segment.offset..segment.offset.saturating_add(segment.size);
+            if late.is_some_and(|late| range.contains(&late)) && flags == SegmentFlags::READ {
+                self.late = Some((start, size));
+                flags |= SegmentFlags::WRITE;
+            }
             let refused = |cause| Error::Map { size: size as u64, cause };
             if let Some(written) = &alias {
                 // SAFETY: the range lies inside the mapping, which is reserved for this, and no reference to it is alive.
@@ -216,6 +235,14 @@ impl Mapping {
             unsafe { mprotect(start.cast::<c_void>(), size, flags) }.map_err(refused)?;
         }
         Ok(())
+    }
+
+    /// Makes what was left writable read-only.
+    pub(crate) fn end_writing(&self) {
+        if let Some((start, size)) = self.late {
+            // SAFETY: the range lies inside the mapping, and nobody writes to it any more. Should it stay writable, no harm is done.
+            let _ = unsafe { mprotect(start.cast::<c_void>(), size, MprotectFlags::READ) };
+        }
     }
 
     /// The pages of `size` bytes from `offset`.

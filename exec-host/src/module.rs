@@ -6,14 +6,15 @@ use crate::initialize::{Calls, Order};
 use crate::loader::Loader;
 use crate::memory::{Mapping, bytes_in_huge_pages};
 use crate::observer::Observed;
+use crate::resolvers::Resolvers;
 use crate::symbols::{Exports, Keeper, from_fn};
+use crate::threads::{Threads, exit};
 use crate::unwind::Unwinding;
 use core::fmt;
 use core::ops::Range;
 use elf_core::{File, Name};
 use elf_layout::External;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 
 /// Objects in executable memory. Dropping it runs what their code has registered with `__cxa_atexit`, then, if it was
 /// [initialized](Self::initialize), their destructors, and gives everything back.
@@ -24,11 +25,10 @@ pub struct Module<B> {
     /// Members of archives that the objects asked for.
     joined: Vec<Arc<[u8]>>,
     /// Somebody has vouched for constructors and destructors.
-    initialized: AtomicBool,
+    initialized: Once,
     exports: OnceLock<Exports>,
-    parts: Parts,
-    #[expect(dead_code, reason = "what the code refers to, dropped behind it")]
-    keepers: Vec<Keeper>,
+    /// Threads keep them that have destructors of the objects to run when they end.
+    parts: Arc<Parts>,
 }
 
 /// What a load consists of, in the order in which it goes.
@@ -41,7 +41,24 @@ pub(crate) struct Parts {
     /// Addresses of the symbols that are not local, object by object; 0 if undefined.
     pub(crate) globals: Vec<Box<[u64]>>,
     pub(crate) code: Vec<Range<u64>>,
+    pub(crate) resolvers: Resolvers,
+    /// Thread-local variables that the objects define, by name.
+    pub(crate) variables: Vec<(Box<[u8]>, External)>,
+    /// The code may register what threads are to do when they end.
+    pub(crate) registers: bool,
     pub(crate) memory: Mapping,
+    #[expect(dead_code, reason = "the variables stay as long as the code")]
+    pub(crate) threads: Option<Threads>,
+    /// What the code refers to, dropped behind it.
+    pub(crate) keepers: Vec<Keeper>,
+}
+
+impl Drop for Parts {
+    fn drop(&mut self) {
+        if self.registers {
+            exit::leave(self.calls.handle());
+        }
+    }
 }
 
 impl<B> fmt::Debug for Module<B> {
@@ -70,32 +87,37 @@ impl<B: AsRef<[u8]>> Module<B> {
         Loader::new().load(objects, from_fn(externals))
     }
 
-    pub(crate) const fn new(
-        objects: Vec<B>,
-        joined: Vec<Arc<[u8]>>,
-        parts: Parts,
-        keepers: Vec<Keeper>,
-    ) -> Self {
-        let initialized = AtomicBool::new(false);
-        Self { objects, joined, initialized, exports: OnceLock::new(), parts, keepers }
+    pub(crate) fn new(objects: Vec<B>, joined: Vec<Arc<[u8]>>, parts: Parts) -> Self {
+        let parts = Arc::new(parts);
+        if parts.registers {
+            exit::enter(&parts);
+        }
+        let initialized = Once::new();
+        Self { objects, joined, initialized, exports: OnceLock::new(), parts }
     }
 
-    /// Runs the objects' constructors, in the order of their priorities, once. Functions are given out only afterwards. The
-    /// destructors will run when the module is dropped.
+    /// Runs what finds the objects' indirect functions, then their constructors, in the order of their priorities, once.
+    /// Functions are given out only afterwards. The destructors will run when the module is dropped.
     ///
     /// # Safety
     /// Constructors and destructors are code of the objects: whatever they do must be sound in this process.
     pub unsafe fn initialize(&self) {
-        if !self.initialized.swap(true, Ordering::AcqRel) {
-            // SAFETY: the caller vouches for the constructors; they are in our code, which is executable now.
-            unsafe { self.parts.calls.run(Order::Initialize) };
-        }
+        self.initialized.call_once(|| {
+            // SAFETY: the caller vouches for resolvers and constructors; they are in our code, which is executable now, and none of it
+            // has run.
+            unsafe {
+                self.parts.resolvers.run(&self.parts.memory);
+                self.parts.calls.run(Order::Initialize);
+            }
+        });
     }
 
-    /// Whether there are constructors that [`initialize`](Self::initialize) has not run yet.
+    /// Whether there are constructors or resolvers that [`initialize`](Self::initialize) has not run yet.
     #[must_use]
     pub fn needs_initialization(&self) -> bool {
-        !self.parts.calls.needs_no_initialization() && !self.initialized.load(Ordering::Acquire)
+        let has_none =
+            self.parts.calls.needs_no_initialization() && self.parts.resolvers.are_none();
+        !has_none && !self.initialized.is_completed()
     }
 
     /// The function `name`, as a pointer that cannot outlive the module.
@@ -160,8 +182,8 @@ impl<B: AsRef<[u8]>> Module<B> {
 
     /// What later loads may use.
     pub(crate) fn exports(&self) -> &Exports {
-        let Parts { globals, code, .. } = &self.parts;
-        self.exports.get_or_init(|| Exports::collect(self.bytes(), globals, code))
+        let Parts { globals, code, variables, .. } = &*self.parts;
+        self.exports.get_or_init(|| Exports::collect(self.bytes(), globals, code, variables))
     }
 
     /// The objects in the order of their numbers.
@@ -174,7 +196,7 @@ impl<B> Drop for Module<B> {
     fn drop(&mut self) {
         // SAFETY: it was registered by code of ours, which somebody vouched for who called it; no function is borrowed any more.
         unsafe { self.parts.calls.run_registered() };
-        if self.initialized.load(Ordering::Acquire) {
+        if self.initialized.is_completed() {
             // SAFETY: who initialized the module vouched for its destructors as well.
             unsafe { self.parts.calls.run(Order::Finalize) };
         }

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::symbols::{Found, Symbols};
+use crate::threads::Variables;
 
 /// What the process itself offers (libc and whatever else is loaded; libm, where it is a library of its own), and libraries
 /// opened for this purpose.
@@ -22,6 +23,7 @@ pub struct Process {
     libraries: Vec<Arc<Library>>,
     known: Option<Segments>,
     moves_variables: bool,
+    variables: Variables,
 }
 
 /// What the addresses of the process hold.
@@ -30,6 +32,7 @@ struct Segments {
     code: Vec<Range<u64>>,
     /// What is not writable, or was made so after relocation.
     constant: Vec<Range<u64>>,
+    data: Vec<Range<u64>>,
 }
 
 /// Programs that are not written in C may come without it.
@@ -51,7 +54,7 @@ impl Process {
         let mut libraries = vec![Arc::new(Library::this())];
         // SAFETY: the mathematical library has no constructors that do anything.
         libraries.extend(unsafe { Library::new(LIBM) }.map(Arc::new));
-        Self { libraries, known: None, moves_variables: false }
+        Self { libraries, known: None, moves_variables: false, variables: Variables::default() }
     }
 
     /// Opens a library as `dlopen` does: a path if the name has a slash, else a name to search for. What was opened first is
@@ -65,7 +68,7 @@ impl Process {
     pub unsafe fn open(&mut self, library: impl AsRef<Path>) -> Result<(), Error> {
         // SAFETY: the caller vouches for the library.
         let library = unsafe { Library::new(library.as_ref()) }.map_err(Error::Library)?;
-        self.libraries.push(Arc::new(library));
+        self.libraries.push(Arc::new(self.variables.settle(library)));
         self.known = None;
         Ok(())
     }
@@ -105,8 +108,10 @@ impl Process {
         } else if within(&known.constant) {
             size_of_symbol(address)
                 .map_or(External::new(address), |size| External::constant(address, size))
-        } else {
+        } else if within(&known.data) {
             External::new(address)
+        } else {
+            self.variables.find(name, address).unwrap_or(External::new(address))
         };
         Some((external, library))
     }
@@ -152,6 +157,7 @@ impl Segments {
                 match header.p_type {
                     libc::PT_LOAD if header.p_flags & libc::PF_X != 0 => known.code.push(range),
                     libc::PT_LOAD if header.p_flags & libc::PF_W == 0 => known.constant.push(range),
+                    libc::PT_LOAD => known.data.push(range),
                     libc::PT_GNU_RELRO => known.constant.push(range),
                     _ => {}
                 }

@@ -61,7 +61,7 @@ fn nothing_stays_after_an_error() {
     ];
     bad.extend((0..own.len()).step_by(101).map(|end| own[..end].to_vec()));
     if cfg!(target_arch = "x86_64") {
-        let names = ["missing.o", "overflow.o", "thread-local-pic.o", "indirect.o"];
+        let names = ["missing.o", "overflow.o", "thread-local-pic.o"];
         bad.extend(names.iter().map(|name| fixture(&format!("x86_64/{name}"))));
     }
     let all = || {

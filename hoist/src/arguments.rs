@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use elf_layout::{Mode, Options};
+use elf_layout::{Mode, Options, ThreadLocal};
 
 use crate::input::{Input, read_all};
 
@@ -32,7 +32,8 @@ struct Placing {
     /// Packs all sections into one segment, in file order, each at least at this alignment.
     #[arg(long, value_name = "BYTES", value_parser = power_of_two, conflicts_with = "page_size")]
     packed: Option<u64>,
-    /// Leaves instructions that use the global offset table as they are, even where they could do without.
+    /// Leaves instructions that use the global offset table as they are, even where they could do without, and thread-local variables
+    /// to the functions that code was compiled to ask.
     #[arg(long)]
     no_relax: bool,
 }
@@ -45,7 +46,10 @@ impl ObjectArguments {
             Placing { packed: Some(section_alignment), .. } => Mode::Packed { section_alignment },
             Placing { page_size, .. } => Mode::Segments { page_size },
         };
-        Options { mode, base, relax: !self.placing.no_relax }
+        let thread_local =
+            if self.placing.no_relax { ThreadLocal::AsCompiled } else { ThreadLocal::LocalExec };
+        let relax = !self.placing.no_relax;
+        Options { mode, base, relax, thread_local, ..Options::default() }
     }
 
     /// The files.

@@ -63,6 +63,21 @@ impl Display for Explained<'_, '_> {
                     "{name} at offset {offset:#x}: symbol {symbol} is in a section group that is not taken"
                 )
             }
+            ErrorKind::NotThreadLocal { symbol: index, offset, name, .. } => {
+                let symbol = symbol(index);
+                write!(f, "{name} at offset {offset:#x}: symbol {symbol} is not thread-local")
+            }
+            ErrorKind::ThreadLocal { symbol: index, offset, name, .. } => {
+                let symbol = symbol(index);
+                write!(f, "{name} at offset {offset:#x}: symbol {symbol} is thread-local")
+            }
+            ErrorKind::Resolver { symbol: index } => {
+                let symbol = symbol(index);
+                write!(
+                    f,
+                    "the resolver of the indirect function {symbol} is not code of the objects"
+                )
+            }
             ErrorKind::Indirect { symbol: index, offset, name, .. } => {
                 write!(
                     f,

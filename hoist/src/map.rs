@@ -26,6 +26,24 @@ pub struct Map<'a> {
     pub got: Vec<Pointer<'a>>,
     /// The stubs.
     pub stubs: Vec<Pointer<'a>>,
+    /// The initial values of thread-local variables, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread_local: Option<ThreadLocal>,
+}
+
+/// Thread-local variables: what a program header of type `PT_TLS` says, and where threads are to have them.
+#[derive(Debug, Serialize)]
+pub struct ThreadLocal {
+    /// Address of the initial values.
+    pub address: u64,
+    /// Their size in bytes; zeros follow in every thread.
+    pub file_size: u64,
+    /// Size of a thread's variables in bytes.
+    pub size: u64,
+    /// Their alignment in bytes.
+    pub alignment: u64,
+    /// Where the code expects them, in bytes from the thread pointer.
+    pub from_thread_pointer: Option<i64>,
 }
 
 /// A section or symbol.
@@ -71,6 +89,13 @@ impl<'a> Map<'a> {
                 .stubs()
                 .map(|stub| pointer(stub.object, stub.symbol, stub.offset))
                 .collect(),
+            thread_local: layout.tls_block().map(|block| ThreadLocal {
+                address: base.wrapping_add(block.offset),
+                file_size: block.file_size,
+                size: block.size,
+                alignment: block.alignment,
+                from_thread_pointer: layout.executable_area().distance,
+            }),
         }
     }
 }

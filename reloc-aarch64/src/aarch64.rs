@@ -18,6 +18,7 @@
 use crate::relax;
 use elf_core::Check::{Any, Either, Signed, Unsigned};
 use elf_core::names::EM_AARCH64;
+use elf_core::tls::Tls;
 use elf_core::{
     Arch, Bits, Field, Kind, Query, Reach, Rewrite, Role, Site, Slot, Stub, Value, well_formed,
 };
@@ -42,6 +43,7 @@ impl Arch for Aarch64 {
         relocations: &[(0, R_AARCH64_ADR_GOT_PAGE, 0), (4, R_AARCH64_LD64_GOT_LO12_NC, 0)],
         reach: Some(1 << 27),
     });
+    const TLS: Option<Tls> = Some(crate::tls::TLS);
     const RELAXES_ALL_OR_NONE: bool = true;
 
     fn undefined_weak(query: &Query) -> Option<u64> {

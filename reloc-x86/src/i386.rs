@@ -15,6 +15,7 @@
 use crate::relax::{Instruction, Numbers, Prefix};
 use elf_core::Check::{Any, Either, Signed};
 use elf_core::names::EM_386;
+use elf_core::tls::Tls;
 use elf_core::{Arch, Field, Kind, Reach, Rewrite, Role, Site, Slot, Stub, Value, well_formed};
 
 /// i386 (`EM_386`).
@@ -32,6 +33,7 @@ impl Arch for I386 {
         relocations: &[(2, R_386_GOT32, 0)],
         reach: None,
     });
+    const TLS: Option<Tls> = Some(crate::tls32::TLS);
 
     fn relax(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
         let [_, modrm, addend @ ..] = *site.around::<6>(2)?;

@@ -16,14 +16,16 @@
 //!
 //! Above `elf-core`, whose words the tables are written in; below the executors, which answer what symbols are worth.
 //!
-//! What may do without the GOT (`GOTPCRELX`, `GOT32X`) is rewritten if a linker [asks](elf_core::Arch::relax); a TLS sequence keeps
-//! its model.
+//! What may do without the GOT (`GOTPCRELX`, `GOT32X`) is rewritten if a linker [asks](elf_core::Arch::relax), and so are
+//! [sequences](elf_core::Arch::TLS) for thread-local variables.
 //! x32, the ILP32 form of x86-64, is not an architecture here.
 #![no_std]
 #![forbid(unsafe_code)]
 
 mod i386;
 mod relax;
+mod tls32;
+mod tls64;
 mod x86_64;
 
 pub use i386::I386;

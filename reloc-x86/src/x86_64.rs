@@ -12,6 +12,7 @@
 use crate::relax::{Instruction, Numbers, Prefix};
 use elf_core::Check::{Any, Either, Signed, Unsigned};
 use elf_core::names::EM_X86_64;
+use elf_core::tls::Tls;
 use elf_core::{Arch, Field, Kind, Reach, Rewrite, Role, Site, Slot, Stub, Value, well_formed};
 
 /// x86-64 with addresses of 8 bytes (`EM_X86_64`, `ELFCLASS64`).
@@ -29,6 +30,7 @@ impl Arch for X86_64 {
         relocations: &[(2, R_X86_64_GOTPCREL, -4)],
         reach: None,
     });
+    const TLS: Option<Tls> = Some(crate::tls64::TLS);
 
     fn relax(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
         let prefix = match site.record.r#type {

@@ -73,7 +73,7 @@ pub fn link<'m>(
         symbols: &mut [SymbolSlot::default(); 64],
         names: &mut [0; 128],
     };
-    let options = Options { mode: Mode::Segments { page_size: 64 }, base: Some(base), relax: true };
+    let options = Options { mode: Mode::Segments { page_size: 64 }, base: Some(base), ..Options::default() };
     let mut outside = |name: Name<'_>| outside(name).map(|address| External::function(address));
     let layout = Layout::<Aarch64>::plan(&files, options, storage, &mut outside)?;
     layout.write(memory, base)?;

@@ -12,13 +12,14 @@ pub(crate) struct Exports(HashMap<Box<[u8]>, External>);
 
 impl Exports {
     /// Collects the global symbols of `objects` that are not hidden. `globals` are their addresses, 0 if there is none;
-    /// `code` is where functions are.
+    /// `code` is where functions are, `variables` are those that are thread-local.
     pub(crate) fn collect<'a>(
         objects: impl Iterator<Item = &'a [u8]>,
         globals: &[Box<[u64]>],
         code: &[Range<u64>],
+        variables: &[(Box<[u8]>, External)],
     ) -> Self {
-        let mut exports = HashMap::new();
+        let mut exports: HashMap<_, _> = variables.iter().cloned().collect();
         for (bytes, addresses) in objects.zip(globals) {
             let Ok(Some(table)) = File::parse(bytes).and_then(|file| file.symbol_table()) else {
                 continue;

@@ -1,6 +1,8 @@
 //! What a load has asked for: addresses, what keeps them, and objects that have to join it.
 
 use super::{Found, Keeper, Symbols};
+use crate::processor;
+use crate::threads::exit;
 use elf_core::names::STB_WEAK;
 use elf_core::{File, Name};
 use elf_layout::External;
@@ -19,6 +21,10 @@ pub(crate) struct Links<'s> {
     members: HashSet<usize>,
     /// Names that an object was given for, but nobody insists on.
     weak: HashSet<Box<[u8]>>,
+    /// The load is for this process.
+    is_to_process: bool,
+    /// The load may register what threads are to do when they end.
+    registers: bool,
 }
 
 impl<'s> Links<'s> {
@@ -30,11 +36,39 @@ impl<'s> Links<'s> {
             joined: HashSet::new(),
             members: HashSet::new(),
             weak: HashSet::new(),
+            is_to_process: false,
+            registers: false,
         }
+    }
+
+    /// The same for a load into this process.
+    pub(crate) fn to_process(symbols: &'s mut dyn Symbols) -> Self {
+        Self { is_to_process: true, ..Self::new(symbols) }
+    }
+
+    /// Whether the load is for this process.
+    pub(crate) const fn are_to_process(&self) -> bool {
+        self.is_to_process
+    }
+
+    /// Whether the load may register what threads are to do when they end.
+    pub(crate) const fn registers(&self) -> bool {
+        self.registers
     }
 
     /// What a layout asks for.
     pub(crate) fn find(&mut self, name: Name<'_>) -> Option<External> {
+        if !self.is_to_process {
+            return self.find_in_source(name);
+        }
+        if let Some(own) = exit::stands_for(name) {
+            self.registers = true;
+            return Some(own);
+        }
+        self.find_in_source(name).or_else(|| processor::find(name))
+    }
+
+    fn find_in_source(&mut self, name: Name<'_>) -> Option<External> {
         let is_weak = self.weak.contains(name.as_bytes());
         let found = if self.joined.contains(name.as_bytes()) {
             // it joined and did not define it

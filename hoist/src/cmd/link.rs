@@ -60,7 +60,8 @@ pub fn link<'a>(
     let mut room = Room::new();
     let mut externals = |name: Name<'_>| Some(External::new(*defined.get(&name)?));
     with_arch!(objects.machine(), A => {
-        let layout = room.plan::<A>(files, options, &mut externals).map_err(|error| objects.explain(error))?;
+        let mut layout = room.plan::<A>(files, options, &mut externals).map_err(|error| objects.explain(error))?;
+        layout.set_thread_area(layout.executable_area());
         let mut bytes = zeros(layout.size())?;
         layout.write_zeroed(&mut bytes, base).map_err(|error| objects.explain(error))?;
         Ok(Image { bytes, map: Map::of(&layout, objects, base) })

@@ -100,11 +100,12 @@ impl Script {
         Self(String::from("SECTIONS {\n"))
     }
 
-    pub(crate) fn section(&mut self, number: usize, index: u32, address: u64) {
+    pub(crate) fn section(&mut self, number: usize, index: u32, address: u64, is_tls: bool) {
         let name = renamed::name(number, index);
         let input = object(number);
-        let _ =
-            writeln!(self.0, "  {name} {address:#x} : SUBALIGN(1) {{ KEEP(*{input}({name})) }}");
+        // the alignment of thread-local variables decides where threads have them
+        let alignment = if is_tls { "" } else { "SUBALIGN(1) " };
+        let _ = writeln!(self.0, "  {name} {address:#x} : {alignment}{{ KEEP(*{input}({name})) }}");
     }
 
     /// The linker's own table that `_GLOBAL_OFFSET_TABLE_` begins.
@@ -134,6 +135,13 @@ const fn tables(machine: Machine) -> (&'static str, &'static str) {
         Machine::Aarch64 => (".got", ".got.plt"),
         _ => (".got.plt", ".got"),
     }
+}
+
+/// The address of a section of what a linker made.
+pub(crate) fn address_of(file: &File<'_>, name: &str) -> Option<u64> {
+    let mut sections = file.sections().iter();
+    let named = |section: &_| file.section_name(section).is_ok_and(|found| found == name);
+    sections.find(named).map(|section| section.address)
 }
 
 /// The content of a section of what a linker made.

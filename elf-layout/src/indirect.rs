@@ -1,0 +1,78 @@
+//! Indirect functions (`STT_GNU_IFUNC`): their address is that of a stub, which jumps where a function of the objects, the resolver,
+//! says. The resolver runs once the image is there, and its answer is stored in the GOT entry of the stub.
+
+use crate::error::{Error, ErrorKind};
+use crate::layout::Layout;
+use crate::place::{Group, Spans};
+use crate::resolve::Symbols;
+use crate::storage::{ObjectSlot, SymbolSlot, SymbolState};
+use elf_core::{Arch, Query, Resolve, Role, Slot};
+
+/// A function that another one finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndirectFunction {
+    /// The object that defines it.
+    pub object: usize,
+    /// The symbol's index there.
+    pub symbol: u32,
+    /// The resolver, in bytes from the start of the image. It returns the function's address.
+    pub resolver: u64,
+    /// The GOT entry that takes the address, in bytes from the start of the image.
+    pub entry: u64,
+}
+
+impl SymbolSlot {
+    /// Whether a resolver finds the symbol.
+    pub(crate) fn is_indirect(&self) -> bool {
+        self.state == SymbolState::Indirect
+    }
+}
+
+/// Checks that the resolver of symbol `id` is code of the objects.
+pub(crate) fn check(
+    id: u32,
+    slot: &SymbolSlot,
+    spans: &Spans,
+    objects: &[ObjectSlot<'_>],
+) -> Result<(), Error> {
+    let is_code = matches!(slot.group, Group::Text | Group::Packed | Group::WriteExecute);
+    if is_code && slot.value < spans.group(slot.group).size {
+        return Ok(());
+    }
+    let (object, symbol) = crate::symbols::owner(objects, id).unwrap_or_default();
+    Err(Error::object(object, ErrorKind::Resolver { symbol }))
+}
+
+impl<A: Arch> Layout<'_, '_, A> {
+    /// The indirect functions, in the order in which they are to be resolved: after the image is written, before anything else in it
+    /// runs.
+    pub fn indirect_functions(&self) -> impl Iterator<Item = IndirectFunction> + '_ {
+        let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
+        self.definitions().filter(|(_, slot)| slot.is_indirect()).filter_map(move |(id, slot)| {
+            let (object, symbol) = crate::symbols::owner(self.objects, id)?;
+            let resolver = self.spans.group(slot.group).offset.wrapping_add(slot.value);
+            Some(IndirectFunction { object, symbol, resolver, entry: symbols.answer(slot) })
+        })
+    }
+}
+
+impl<A: Arch> Symbols<'_, '_, '_, A> {
+    /// The address of the GOT entry that takes a resolver's answer.
+    fn answer(&self, slot: &SymbolSlot) -> u64 {
+        self.entry(slot.got)
+    }
+}
+
+/// Symbols as stubs see them: the GOT entry of an indirect function is the one with the resolver's answer.
+pub(crate) struct BehindStubs<'y, 'l, 'a, 's, A>(pub(crate) &'y Symbols<'l, 'a, 's, A>);
+
+impl<A: Arch> Resolve for BehindStubs<'_, '_, '_, '_, A> {
+    fn resolve(&self, query: &Query) -> Option<u64> {
+        match (query.role, self.0.slots.get(query.symbol as usize)) {
+            (Role::Got(Slot::Address), Some(slot)) if slot.is_indirect() => {
+                Some(self.0.answer(slot))
+            }
+            _ => self.0.resolve(query),
+        }
+    }
+}

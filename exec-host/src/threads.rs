@@ -1,0 +1,130 @@
+//! Thread-local variables: every thread, old or new, gets its copies from the C library, which alone knows them all. To this end the
+//! initial values are given to its dynamic loader as a library that consists of nothing else.
+
+pub(crate) mod descriptor;
+pub(crate) mod exit;
+mod external;
+mod library;
+
+pub(crate) use external::Variables;
+
+use crate::Host;
+use crate::error::Error;
+use elf_core::names::{STB_LOCAL, STT_TLS, STV_DEFAULT, STV_PROTECTED};
+use elf_core::{ApplyErrorKind, Role, Slot};
+use elf_layout::{ErrorKind, External, Layout, ThreadArea, ThreadLocal, TlsBlock};
+use library::{Library, Wanted};
+
+/// The variables of a load, in every thread of the process. Dropped, they are given back.
+#[derive(Debug)]
+pub(crate) struct Threads {
+    #[expect(dead_code, reason = "the loader keeps the variables as long as the library")]
+    library: Option<Library>,
+    area: ThreadArea,
+}
+
+impl Threads {
+    /// Gives every thread its copy of the block, of which `image` has the initial values: at the same distance from the thread pointer
+    /// if `access` wants that or there is room, else where the loader sees fit.
+    pub(crate) fn new(block: &TlsBlock, image: &[u8], access: ThreadLocal) -> Result<Self, Error> {
+        let area = ThreadArea {
+            module: 1,
+            distance: Some(0),
+            descriptor: Some(descriptor::near()),
+            dynamic_descriptor: descriptor::far(),
+        };
+        if block.size == 0 {
+            return Ok(Self { library: None, area });
+        }
+        let start = usize::try_from(block.offset).ok();
+        let size = usize::try_from(block.file_size).ok();
+        let values = start.zip(size).and_then(|(start, size)| image.get(start..)?.get(..size));
+        let values = values.unwrap_or_default();
+        let wanted = [Wanted::Module, Wanted::Distance];
+        let refused = match Library::new(block, values, &wanted, &[]) {
+            Ok((library, [module, distance, ..])) => {
+                let distance = Some(distance.cast_signed());
+                let area = ThreadArea { module, distance, ..area };
+                return Ok(Self { library: Some(library), area });
+            }
+            Err(refused) => refused,
+        };
+        if access == ThreadLocal::LocalExec {
+            return Err(refused);
+        }
+        let (library, [module, ..]) = Library::new(block, values, &[Wanted::Module], &[])?;
+        let area = ThreadArea { module, distance: None, ..area };
+        Ok(Self { library: Some(library), area })
+    }
+
+    /// What relocations are told.
+    pub(crate) const fn area(&self) -> ThreadArea {
+        self.area
+    }
+}
+
+/// Whether a load that was refused may be right with variables that code reaches as it was compiled.
+pub(crate) fn may_be_elsewhere(refused: &Error) -> bool {
+    match refused {
+        Error::ThreadLocal { .. } => true,
+        Error::Layout(error) => {
+            matches!(error.kind, ErrorKind::Apply(error) if error.kind == ApplyErrorKind::Sequence)
+        }
+        _ => false,
+    }
+}
+
+/// Why a load was refused that had been refused before.
+pub(crate) fn why(error: Error, before: &Error) -> Error {
+    match (error, before) {
+        (Error::Layout(error), Error::ThreadLocal { size, cause }) if asks_distance(&error) => {
+            Error::NearThreadLocal { size: *size, cause: cause.clone(), error }
+        }
+        (error, _) => error,
+    }
+}
+
+/// Whether a relocation wants a distance from the thread pointer, and there is none.
+fn asks_distance(error: &elf_layout::Error) -> bool {
+    let ErrorKind::Apply(error) = error.kind else { return false };
+    use ApplyErrorKind::Unresolved;
+    matches!(error.kind, Unresolved(Role::TpOffset | Role::Got(Slot::TpOffset)))
+}
+
+/// The variables that later loads may use.
+pub(crate) fn exports(
+    layout: &Layout<'_, '_, Host>,
+    area: &ThreadArea,
+) -> Vec<(Box<[u8]>, External)> {
+    let mut variables = Vec::new();
+    for (object, file) in layout.files().iter().enumerate() {
+        let Ok(Some(table)) = file.symbol_table() else { continue };
+        for (index, symbol) in (0u32..).zip(table.symbols()) {
+            let is_visible = matches!(symbol.visibility(), STV_DEFAULT | STV_PROTECTED);
+            if symbol.r#type() != STT_TLS || symbol.binding() == STB_LOCAL || !is_visible {
+                continue;
+            }
+            let (Some(offset), Ok(name)) = (layout.variable(object, index), table.name_of(&symbol))
+            else {
+                continue;
+            };
+            let distance = area.distance.map(|block| block.wrapping_add_unsigned(offset));
+            let variable = External::thread_local(area.module, offset, distance);
+            variables.push((name.as_bytes().into(), variable));
+        }
+    }
+    variables
+}
+
+/// The thread pointer of this thread.
+pub(crate) fn thread_pointer() -> u64 {
+    let pointer: u64;
+    // SAFETY: reads what the ABI has there in every thread.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        core::arch::asm!("mov {}, fs:0", out(reg) pointer, options(nostack, readonly, preserves_flags));
+        #[cfg(target_arch = "aarch64")]
+        core::arch::asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nostack, nomem, preserves_flags));
+    }
+    pointer
+}

@@ -1,0 +1,304 @@
+//! A shared library made of initial values of thread-local variables, and of questions that the dynamic loader answers by relocating
+//! them (gABI ch. 5, "Program Loading and Dynamic Linking"; Drepper, "ELF Handling For Thread-Local Storage").
+
+use crate::Host;
+use crate::error::Error;
+use core::sync::atomic::{AtomicU32, Ordering};
+use elf_core::Arch as _;
+use elf_core::names::{
+    DF_STATIC_TLS, DT_FLAGS, DT_NEEDED, DT_NULL, DT_RELA, DT_RELAENT, DT_RELASZ, DT_STRSZ,
+    DT_STRTAB, DT_SYMENT, DT_SYMTAB, ET_DYN, PT_DYNAMIC, PT_GNU_STACK, PT_LOAD, PT_TLS, STB_GLOBAL,
+    STT_TLS,
+};
+use elf_layout::TlsBlock;
+use libloading::os::unix::{self, RTLD_LOCAL, RTLD_NOW};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::io::Errno;
+use std::fs::File;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::FileExt as _;
+
+const PF_W: u32 = 2;
+const PF_R: u32 = 4;
+
+/// A library that the dynamic loader has loaded; unloaded on drop.
+#[derive(Debug)]
+pub(super) struct Library {
+    #[expect(dead_code, reason = "closed on drop")]
+    library: unix::Library,
+}
+
+/// What is asked of the loader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted<'n> {
+    /// The number of this library's block.
+    Module,
+    /// Bytes from the thread pointer to this library's block.
+    Distance,
+    /// Bytes from the thread pointer to the variable of this name.
+    DistanceOf(&'n [u8]),
+}
+
+/// Most questions.
+pub(super) const QUESTIONS: usize = 2;
+
+#[cfg(target_arch = "x86_64")]
+mod types {
+    pub(super) const MODULE: u64 = 16; // R_X86_64_DTPMOD64
+    pub(super) const DISTANCE: u64 = 18; // R_X86_64_TPOFF64
+}
+#[cfg(target_arch = "aarch64")]
+mod types {
+    pub(super) const MODULE: u64 = 1028; // R_AARCH64_TLS_DTPMOD64
+    pub(super) const DISTANCE: u64 = 1030; // R_AARCH64_TLS_TPREL64
+}
+
+const FILE_HEADER: u64 = 64;
+const PROGRAM_HEADER: u64 = 56;
+const PROGRAM_HEADERS: u64 = 4;
+const SYMBOL: u64 = 24;
+const RELOCATION: u64 = 24;
+const DYNAMIC: u64 = 16;
+
+impl Library {
+    /// Has the loader load a library with this block, and looks up what is wanted. `needed` are the files of libraries that names
+    /// are looked for in, after those of the program.
+    ///
+    /// # Errors
+    /// [`Error::ThreadLocal`] with the words of the loader: as a rule, no room at one distance in all threads.
+    pub(super) fn new(
+        block: &TlsBlock,
+        values: &[u8],
+        wanted: &[Wanted<'_>],
+        needed: &[&[u8]],
+    ) -> Result<(Self, [u64; QUESTIONS]), Error> {
+        let size = block.size;
+        let refused = |cause: String| Error::ThreadLocal { size, cause };
+        let system = |cause: Errno| refused(cause.to_string());
+        let beyond = || refused(String::from("beyond what threads can have"));
+        if size > i32::MAX as u64 {
+            return Err(beyond());
+        }
+        let (content, answers) =
+            content(block, values.len() as u64, wanted, needed).ok_or_else(beyond)?;
+        let values_at = values_at(&content, block).ok_or_else(beyond)?;
+        let file = memfd_create(c"hoist-thread-local", MemfdFlags::CLOEXEC).map_err(system)?;
+        let end = values_at.checked_add(values.len() as u64).ok_or_else(beyond)?;
+        ftruncate(&file, end).map_err(system)?;
+        let file = std::fs::File::from(file);
+        let written = file.write_all_at(&content, 0);
+        let written = written.and_then(|()| file.write_all_at(values, values_at));
+        written.map_err(|cause| refused(cause.to_string()))?;
+        // SAFETY: the library has no code, and so no constructors.
+        let library = unsafe { unix::Library::open(Some(path_of(&file)), RTLD_NOW | RTLD_LOCAL) };
+        let library = library.map_err(|error| {
+            let words = core::error::Error::source(&error).map(ToString::to_string);
+            refused(words.unwrap_or_else(|| error.to_string()))
+        })?;
+        let (library, map) = map_of(library);
+        let map = map.ok_or_else(|| refused(String::from("its library is not found")))?;
+        let mut found = [0; QUESTIONS];
+        for (index, answer) in (0..wanted.len() as u64).zip(&mut found) {
+            let at = map.address.wrapping_add(answers).wrapping_add(index.wrapping_mul(8));
+            let at = core::ptr::with_exposed_provenance::<u64>(at as usize);
+            // SAFETY: the loader has mapped the file there, which has an aligned word for each question.
+            *answer = unsafe { at.read() };
+        }
+        Ok((Self { library }, found))
+    }
+}
+
+/// Where the file has the initial values: at a multiple of their alignment, as in memory.
+fn values_at(content: &[u8], block: &TlsBlock) -> Option<u64> {
+    (content.len() as u64).checked_next_multiple_of(block.alignment.max(8))
+}
+
+/// A name that the loader finds the file by, and that no other file has had: it goes by names first.
+fn path_of(file: &File) -> String {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    // "/" and "/./" lead to the same
+    let digits = (0..u32::BITS).filter(|bit| number >> bit != 0);
+    let digits = digits.map(|bit| if number >> bit & 1 == 0 { "/" } else { "/." });
+    format!("/proc/self/fd{}/{}", digits.collect::<String>(), file.as_raw_fd())
+}
+
+/// What the loader knows of a library.
+pub(super) fn map_of(library: unix::Library) -> (unix::Library, Option<LinkMap>) {
+    let handle = library.into_raw();
+    let mut map: *const LinkMap = core::ptr::null();
+    // SAFETY: the handle is open, and the request gives a pointer of this type.
+    let done = unsafe { libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) };
+    // SAFETY: the link map lives as long as the library is open.
+    let map = (done == 0).then(|| unsafe { map.read() });
+    // SAFETY: it is the handle that was taken out.
+    (unsafe { unix::Library::from_raw(handle) }, map)
+}
+
+/// The beginning of a `struct link_map` (<link.h>).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LinkMap {
+    /// Where the library is.
+    pub(super) address: u64,
+    /// The name of its file, as long as it is open.
+    pub(super) name: *const core::ffi::c_char,
+}
+
+/// The file up to the initial values, and the offset of the answers.
+fn content(
+    block: &TlsBlock,
+    values: u64,
+    wanted: &[Wanted<'_>],
+    needed: &[&[u8]],
+) -> Option<(Vec<u8>, u64)> {
+    let names: Vec<&[u8]> = wanted.iter().filter_map(Wanted::name).collect();
+    let mut strings = vec![0];
+    let mut string = |text: &[u8]| {
+        let at = strings.len() as u64;
+        strings.extend(text);
+        strings.push(0);
+        at
+    };
+    let symbols: Vec<u64> = names.iter().map(|name| string(name)).collect();
+    let needed: Vec<u64> = needed.iter().map(|path| string(path)).collect();
+
+    let symbols_at = FILE_HEADER + PROGRAM_HEADERS * PROGRAM_HEADER;
+    let relocations_at = symbols_at + SYMBOL * (1 + symbols.len() as u64);
+    let answers = relocations_at + RELOCATION * wanted.len() as u64;
+    let dynamic_at = answers + 8 * wanted.len() as u64;
+    let is_near = wanted.iter().any(|wanted| *wanted != Wanted::Module);
+    let flags = if is_near { DF_STATIC_TLS } else { 0 };
+    let mut dynamic: Vec<[u64; 2]> = needed.iter().map(|&path| [DT_NEEDED, path]).collect();
+    let strings_at = dynamic_at + DYNAMIC * (dynamic.len() as u64 + 9);
+    dynamic.extend([
+        [DT_STRTAB, strings_at],
+        [DT_STRSZ, strings.len() as u64],
+        [DT_SYMTAB, symbols_at],
+        [DT_SYMENT, SYMBOL],
+        [DT_RELA, relocations_at],
+        [DT_RELASZ, RELOCATION * wanted.len() as u64],
+        [DT_RELAENT, RELOCATION],
+        [DT_FLAGS, flags],
+        [DT_NULL, 0],
+    ]);
+
+    let mut file = Vec::new();
+    // "\x7fELF", 64 bits, little-endian, version 1
+    words(&mut file, [0x0001_0102_464c_457f, 0]);
+    halves(&mut file, [u32::from(Host::MACHINE) << 16 | u32::from(ET_DYN), 1]);
+    words(&mut file, [0, FILE_HEADER, 0]);
+    let sizes = PROGRAM_HEADER << 16 | FILE_HEADER;
+    halves(&mut file, [0, sizes as u32, PROGRAM_HEADERS as u32, 0]);
+
+    let end = strings_at.checked_add(strings.len() as u64)?;
+    let values_at = end.checked_next_multiple_of(block.alignment.max(8))?;
+    let size = values_at.checked_add(values)?;
+    let page = rustix::param::page_size() as u64;
+    let dynamic_size = DYNAMIC * dynamic.len() as u64;
+    for (r#type, at, file_size, size, alignment) in [
+        (PT_LOAD, 0, size, size, page),
+        (PT_DYNAMIC, dynamic_at, dynamic_size, dynamic_size, 8),
+        (PT_TLS, values_at, values, block.size, block.alignment),
+        (PT_GNU_STACK, 0, 0, 0, 16),
+    ] {
+        halves(&mut file, [r#type, PF_R | PF_W]);
+        words(&mut file, [at, at, at, file_size, size, alignment]);
+    }
+
+    words(&mut file, [0; 3]);
+    for name in &symbols {
+        halves(&mut file, [*name as u32, u32::from(STB_GLOBAL << 4 | STT_TLS)]);
+        words(&mut file, [0; 2]);
+    }
+    let mut symbol = 0;
+    for (index, wanted) in (0u64..).zip(wanted) {
+        symbol += u64::from(wanted.name().is_some());
+        let of = if wanted.name().is_some() { symbol } else { 0 };
+        words(&mut file, [answers + 8 * index, of << 32 | wanted.r#type(), 0]);
+    }
+    file.resize(usize::try_from(dynamic_at).ok()?, 0);
+    for row in dynamic {
+        words(&mut file, row);
+    }
+    file.extend(strings);
+    Some((file, answers))
+}
+
+impl Wanted<'_> {
+    fn name(&self) -> Option<&[u8]> {
+        match self {
+            Self::DistanceOf(name) => Some(name),
+            Self::Module | Self::Distance => None,
+        }
+    }
+
+    const fn r#type(&self) -> u64 {
+        match self {
+            Self::Module => types::MODULE,
+            Self::Distance | Self::DistanceOf(_) => types::DISTANCE,
+        }
+    }
+}
+
+fn words<const N: usize>(file: &mut Vec<u8>, words: [u64; N]) {
+    words.iter().for_each(|word| file.extend(word.to_le_bytes()));
+}
+
+fn halves<const N: usize>(file: &mut Vec<u8>, words: [u32; N]) {
+    words.iter().for_each(|word| file.extend(word.to_le_bytes()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BLOCK: TlsBlock = TlsBlock { offset: 0, file_size: 3, size: 40, alignment: 32 };
+
+    #[test]
+    fn a_library_as_the_abi_wants_it() {
+        let wanted = [Wanted::Module, Wanted::DistanceOf(b"errno")];
+        let (mut bytes, answers) = content(&BLOCK, 3, &wanted, &[b"libc.so.6"]).unwrap();
+        let at = values_at(&bytes, &BLOCK).unwrap();
+        bytes.resize(at as usize, 0);
+        bytes.extend([1, 2, 3]);
+        let file = elf_core::File::parse(&bytes).unwrap();
+        let headers: Vec<_> = file.segments().iter().collect();
+        let block = headers.iter().find(|header| header.r#type == PT_TLS).unwrap();
+        assert_eq!((block.offset, block.file_size, block.memory_size), (at, 3, 40));
+        assert_eq!(at % 32, 0);
+        let load = headers.first().unwrap();
+        assert_eq!(load.file_size, bytes.len() as u64);
+        assert!(answers.is_multiple_of(8));
+    }
+
+    #[test]
+    fn distances_are_those_of_the_thread() {
+        let wanted = [Wanted::Module, Wanted::Distance];
+        let (_library, [module, distance]) =
+            Library::new(&BLOCK, &[1, 2, 3], &wanted, &[]).unwrap();
+        assert!(module > 1);
+        let at = crate::threads::thread_pointer().wrapping_add(distance) as usize;
+        assert_eq!(at % 32, 0);
+        let read = |at: usize| {
+            let values = core::ptr::with_exposed_provenance::<[u8; 4]>(at);
+            // SAFETY: the block of this thread is there.
+            unsafe { values.read() }
+        };
+        assert_eq!(read(at), [1, 2, 3, 0]);
+        std::thread::spawn(move || {
+            let at = crate::threads::thread_pointer().wrapping_add(distance) as usize;
+            assert_eq!(read(at), [1, 2, 3, 0]);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn every_library_has_a_name_of_its_own() {
+        let file = File::open("/dev/null").unwrap();
+        let names: std::collections::HashSet<String> = (0..100).map(|_| path_of(&file)).collect();
+        assert_eq!(names.len(), 100);
+        assert!(names.iter().all(|name| std::fs::exists(name).unwrap()));
+    }
+}

@@ -1,0 +1,190 @@
+//! Thread-local variables: every thread has its own, whenever it began, and gives them back.
+#![cfg(test)]
+
+mod system;
+
+use exec_host::symbols::Symbols as _;
+use exec_host::{Error, Loader, Module, Process};
+use std::path::Path;
+use std::sync::mpsc;
+use std::sync::{Arc, Barrier};
+use std::thread;
+use system::{ARCH, fixture, load, maps};
+
+type Call = unsafe extern "C" fn(i32) -> i32;
+
+/// The two objects of `threads-a.c` and `threads-b.c`.
+fn pair(model: &str) -> [Vec<u8>; 2] {
+    ["a", "b"].map(|part| fixture(&format!("{ARCH}/threads-{part}-{model}.o")))
+}
+
+fn call<B: AsRef<[u8]>>(module: &Module<B>, name: &str, argument: i32) -> i32 {
+    // SAFETY: the fixtures' functions take an integer or ignore it, and do no harm.
+    let function = unsafe { module.get::<Call>(name) }.unwrap();
+    // SAFETY: as above.
+    unsafe { function(argument) }
+}
+
+/// Libraries that the dynamic loader knows of.
+fn libraries() -> usize {
+    unsafe extern "C" fn count(
+        _: *mut libc::dl_phdr_info,
+        _: usize,
+        count: *mut core::ffi::c_void,
+    ) -> i32 {
+        // SAFETY: it is the variable below.
+        unsafe { *count.cast::<usize>() += 1 };
+        0
+    }
+    let mut number = 0;
+    // SAFETY: the callback has the type asked for.
+    unsafe { libc::dl_iterate_phdr(Some(count), (&raw mut number).cast()) };
+    number
+}
+
+/// One after the other, since they share what room there is near the thread pointer.
+#[test]
+fn every_thread_has_its_own() {
+    threads_older_and_younger_than_the_load();
+    everything_is_given_back();
+    variables_of_libraries();
+    variables_of_earlier_loads();
+    destructors_run_when_their_threads_end();
+    more_variables_than_there_is_room_for();
+}
+
+const NEAR: &str = "gcc12-O2-initial";
+const GENERAL: &str = "gcc12-O2-pic";
+const DESCRIPTORS: &str =
+    if cfg!(target_arch = "x86_64") { "clang19-O2-descriptors" } else { "clang19-O2-pic" };
+
+fn threads_older_and_younger_than_the_load() {
+    let (count, barrier) = (4, Arc::new(Barrier::new(5)));
+    let (mut inboxes, mut threads) = (Vec::new(), Vec::new());
+    for number in 0..count {
+        let (send, receive) = mpsc::channel::<Arc<Module<Vec<u8>>>>();
+        inboxes.push(send);
+        let barrier = Arc::clone(&barrier);
+        threads.push(thread::spawn(move || {
+            let module = receive.recv().unwrap();
+            assert_eq!(call(&module, "initial", 0), 1, "an older thread");
+            for _ in 0..number {
+                call(&module, "bump", 1);
+            }
+            barrier.wait();
+            call(&module, "bump", 1)
+        }));
+    }
+    let [a, b] = pair(NEAR);
+    let module = Arc::new(Loader::new().load([a, b], Process::new()).unwrap());
+    for inbox in &inboxes {
+        inbox.send(Arc::clone(&module)).unwrap();
+    }
+    barrier.wait();
+    let results: Vec<i32> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+    for younger in 0..count {
+        let module = Arc::clone(&module);
+        let result = thread::spawn(move || {
+            assert_eq!(call(&module, "initial", 0), 1, "a younger thread");
+            (0..=younger).fold(0, |_, _| call(&module, "bump", 1))
+        });
+        assert_eq!(results.get(younger), Some(&result.join().unwrap()), "they count alike");
+    }
+    assert_eq!(call(&module, "initial", 0), 1, "and this one has not counted");
+}
+
+fn everything_is_given_back() {
+    let run = |times| {
+        for _ in 0..times {
+            for model in [NEAR, GENERAL, DESCRIPTORS] {
+                let [a, b] = pair(model);
+                let module = load(&[&a, &b]).unwrap();
+                assert_eq!(call(&module, "in_threads", 2), 81, "{model}");
+            }
+        }
+    };
+    run(2);
+    let before = (libraries(), maps().len());
+    run(100);
+    let after = (libraries(), maps().len());
+    assert_eq!(after.0, before.0);
+    assert!(after.1 <= before.1 + 8, "{before:?} {after:?}");
+}
+
+/// `libvariable.so` is opened while the process runs.
+fn variables_of_libraries() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures").join(ARCH);
+    for model in ["general", "initial"] {
+        let mut process = Process::new();
+        // SAFETY: the library is nothing but a variable.
+        unsafe { process.open(folder.join("libvariable.so")) }.unwrap();
+        let object = fixture(&format!("{ARCH}/uses-variable-{model}.o"));
+        let module = Loader::new().load([object], process).unwrap();
+        assert_eq!([call(&module, "take", 0), call(&module, "take", 0)], [11, 12], "{model}");
+        let other = thread::scope(|scope| scope.spawn(|| call(&module, "take", 0)).join());
+        assert_eq!(other.unwrap(), 11, "{model}");
+    }
+}
+
+fn variables_of_earlier_loads() {
+    let first = Loader::new().load([fixture(&format!("{ARCH}/variable.o"))], ()).unwrap();
+    let first = Arc::new(first);
+    for (model, seen) in [("general", 11), ("initial", 12)] {
+        let object = fixture(&format!("{ARCH}/uses-variable-{model}.o"));
+        let symbols = Arc::clone(&first).or(Process::new());
+        let module = Loader::new().load([object], symbols).unwrap();
+        assert_eq!(call(&module, "take", 0), seen, "one variable for both loads");
+        let other = thread::scope(|scope| scope.spawn(|| call(&module, "take", 0)).join());
+        assert_eq!(other.unwrap(), 11);
+    }
+}
+
+/// A thread that has to destroy a variable when it ends keeps the code for it.
+fn destructors_run_when_their_threads_end() {
+    let names = if cfg!(target_arch = "x86_64") {
+        ["threads-cpp-gcc12.o", "threads-second-gcc12.o"]
+    } else {
+        ["threads-cpp.o", "threads-second.o"]
+    };
+    let objects = names.map(|name| fixture(&format!("{ARCH}/{name}")));
+    let module = Arc::new(load(&[&objects[0], &objects[1]]).unwrap());
+    // SAFETY: our own fixture.
+    unsafe { module.initialize() };
+    let (address, _) = module.extent();
+    let is_mapped = || maps().iter().any(|map| map.range.contains(&address));
+    let (go, wait) = mpsc::channel::<()>();
+    let (tell, told) = mpsc::channel();
+    let guest = Arc::clone(&module);
+    let thread = thread::spawn(move || {
+        assert_eq!(call(&guest, "visit", 0), 2);
+        drop(guest);
+        tell.send(()).unwrap();
+        wait.recv().unwrap();
+    });
+    told.recv().unwrap();
+    drop(module);
+    assert!(is_mapped(), "the thread is still to destroy its guest");
+    go.send(()).unwrap();
+    thread.join().unwrap();
+    assert!(!is_mapped(), "nobody needs the code any more");
+}
+
+/// Behind the last room near the thread pointer, code that asks for its variables gets others; code that does not is refused.
+fn more_variables_than_there_is_room_for() {
+    let mut modules = Vec::new();
+    for model in [GENERAL, DESCRIPTORS, GENERAL, DESCRIPTORS] {
+        let [a, b] = pair(model);
+        let module = load(&[&a, &b]).unwrap();
+        assert_eq!(call(&module, "in_threads", 6), 255, "{model}");
+        assert_eq!(call(&module, "bump", 2), 198, "{model}");
+        assert_eq!(call(&module, "both", 0), 60, "{model}");
+        modules.push(module);
+    }
+    let [a, b] = pair(NEAR);
+    let refused = load(&[&a, &b]).map(drop).unwrap_err();
+    assert!(matches!(refused, Error::NearThreadLocal { .. }), "{refused}");
+    let words = refused.to_string();
+    assert!(words.contains("glibc.rtld.optional_static_tls"), "{words}");
+    drop(modules);
+    assert!(load(&[&a, &b]).is_ok(), "there is room again");
+}
