@@ -39,8 +39,8 @@
 //!
 //! # Features
 //!
-//! All are on by default. Without any, what is read is ELF of 64 bits, little-endian, with relocations in tables, in a quarter of
-//! the code; what is left out is a named error ([`ErrorKind::FeatureOff`]).
+//! All are on by default. Without any, what is read is ELF of 64 bits, little-endian, with relocations in tables, in less than
+//! half of the code; what is left out is a named error ([`ErrorKind::FeatureOff`]).
 //!
 //! | Feature | Reads |
 //! |---|---|
