@@ -207,7 +207,7 @@ impl Loader {
                         let again = finish(&mut layout, links);
                         finished = again.map_err(|error| threads::why(error, refused));
                     }
-                    return Ok((joined, finished?));
+                    return Ok((joined, finished.map_err(|error| with_name(error, &files))?));
                 }
             }
             joined.append(&mut more);

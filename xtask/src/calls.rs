@@ -40,7 +40,11 @@ const ARCHS: &[Arch] = &[
     Arch {
         name: "x86_64",
         compiler: GCC,
-        linkers: &[(GCC, &["-no-pie", "-z", "noexecstack"])],
+        // GNU ld 2.40 does not know SHT_CREL.
+        linkers: &[
+            (GCC, &["-no-pie", "-z", "noexecstack", "-Wl,--no-as-needed", "-lstdc++"]),
+            (CLANG, &["--ld-path=ld.lld-19", "-no-pie", "-z", "noexecstack"]),
+        ],
         emulator: None,
     },
     Arch {

@@ -18,10 +18,8 @@ const STEPS: &[&[&str]] = &[
     &["lint"],
     &["layers"],
     &["fixtures", "--check"],
-    &["calls"],
     // no-panic, bare-metal and size among its rows
     &["test-matrix", "--install", "--skip-missing"],
-    &["fuzz", "--seconds", "15", "--skip-missing"],
 ];
 
 /// The last step: so the output ends with the total of the tests.
