@@ -110,7 +110,9 @@ impl Run for Calls {
         if made == 0 {
             bail!("no program of that name");
         }
-        println!("{made} calls made, {wrong} wrong, {alone} that no linker here can answer left out");
+        println!(
+            "{made} calls made, {wrong} wrong, {alone} that no linker here can answer left out"
+        );
         if wrong > 0 {
             bail!("{wrong} entries of calls.toml are wrong");
         }
