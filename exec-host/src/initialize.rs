@@ -104,11 +104,6 @@ impl Calls {
         &self.finalize
     }
 
-    /// The objects' `__dso_handle`.
-    pub(crate) const fn handle(&self) -> u64 {
-        self.handle
-    }
-
     /// Calls what the objects' code has registered with `__cxa_atexit` under their handle, which then is free again.
     ///
     /// # Safety

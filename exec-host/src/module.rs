@@ -58,7 +58,7 @@ pub(crate) struct Parts {
 impl Drop for Parts {
     fn drop(&mut self) {
         if self.registers {
-            exit::leave(self.calls.handle());
+            exit::leave(self.memory.address());
         }
     }
 }

@@ -6,10 +6,11 @@ mod system;
 use exec_host::symbols::Symbols as _;
 use exec_host::{Error, Loader, Module, Process};
 use std::path::Path;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Barrier};
 use std::thread;
-use system::{ARCH, fixture, load, maps};
+use system::{ARCH, compile, fixture, load, maps};
 
 type Call = unsafe extern "C" fn(i32) -> i32;
 
@@ -50,6 +51,7 @@ fn every_thread_has_its_own() {
     variables_of_libraries();
     variables_of_earlier_loads();
     destructors_run_when_their_threads_end();
+    any_address_of_a_load_is_its_handle();
     more_variables_than_there_is_room_for();
 }
 
@@ -167,6 +169,37 @@ fn destructors_run_when_their_threads_end() {
     go.send(()).unwrap();
     thread.join().unwrap();
     assert!(!is_mapped(), "nobody needs the code any more");
+}
+
+/// As Rust's standard library registers destructors.
+fn any_address_of_a_load_is_its_handle() {
+    const SOURCE: &str = "\
+int __cxa_thread_atexit_impl(void (*)(void *), void *, void *);
+static int within;
+static void end(void *word) { *(int *)word = 7; }
+int at_end(int *word) { return __cxa_thread_atexit_impl(end, word, &within); }
+";
+    let Some(object) = compile("cc", &["-O1"], SOURCE) else {
+        println!("skipped: any_address_of_a_load_is_its_handle: needs cc");
+        return;
+    };
+    let word = AtomicI32::new(0);
+    thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let module =
+                Module::load([object.bytes.as_slice()], &mut |name| Process::new().find(name));
+            let module = module.unwrap();
+            // SAFETY: `int at_end(int *)`.
+            let at_end = unsafe { module.get::<unsafe extern "C" fn(*mut i32) -> i32>("at_end") };
+            // SAFETY: the word lives until the thread has ended.
+            assert_eq!(unsafe { at_end.unwrap()(word.as_ptr()) }, 0);
+            drop(module);
+            assert_eq!(word.load(Ordering::Relaxed), 0, "the thread still runs");
+        });
+        // the scope's end alone does not wait for destructors
+        thread.join().unwrap();
+    });
+    assert_eq!(word.load(Ordering::Relaxed), 7);
 }
 
 /// Behind the last room near the thread pointer, code that asks for its variables gets others; code that does not is refused.

@@ -226,7 +226,8 @@ impl Build<'_> {
             command.args(["--lib", library]);
         }
         let hoist = Ran::of(&mut command)?.judge(&native.output, "hoist: ");
-        let jitlink = jitlink.then(|| {
+        // it takes archives only by name and folder
+        let jitlink = (*jitlink && !self.compiler.makes_archives()).then(|| {
             let mut command = Command::new(JITLINK.program);
             Ok::<_, anyhow::Error>(
                 Ran::of(command.args(&objects))?.judge(&native.output, "llvm-jitlink error: "),
@@ -260,7 +261,7 @@ fn sources(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut sources = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        if path.extension().is_some_and(|end| end == "c" || end == "cpp") {
+        if path.extension().is_some_and(|end| end == "c" || end == "cpp" || end == "rs") {
             sources.push(path);
         }
     }

@@ -19,7 +19,7 @@ unsafe extern "C" {
     static __dso_handle: u8;
 }
 
-/// The loads that have asked for [`register`], by their `__dso_handle`.
+/// The loads that have asked for [`register`], by the address of their memory.
 static LOADS: RwLock<BTreeMap<u64, Weak<Parts>>> = RwLock::new(BTreeMap::new());
 
 /// What stands for the functions of this name by which code registers destructors: the C library's, and the one of the Itanium C++
@@ -32,12 +32,23 @@ pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
 /// Makes a load known that may register destructors.
 pub(crate) fn enter(parts: &Arc<Parts>) {
     let mut loads = LOADS.write().unwrap_or_else(PoisonError::into_inner);
-    loads.insert(parts.calls.handle(), Arc::downgrade(parts));
+    loads.insert(parts.memory.address(), Arc::downgrade(parts));
 }
 
-/// Forgets a load that is about to go.
-pub(crate) fn leave(handle: u64) {
-    LOADS.write().unwrap_or_else(PoisonError::into_inner).remove(&handle);
+/// Forgets the load in the memory at `start`, which is about to go.
+pub(crate) fn leave(start: u64) {
+    LOADS.write().unwrap_or_else(PoisonError::into_inner).remove(&start);
+}
+
+/// The load that `address` is in. For the C library too, any address in an object is a handle of it: Rust's standard library gives
+/// that of a pointer to `__dso_handle`.
+fn load_of(address: u64) -> Option<Arc<Parts>> {
+    let loads = LOADS.read().unwrap_or_else(PoisonError::into_inner);
+    let (start, parts) = loads.range(..=address).next_back()?;
+    let (offset, parts) = (address.checked_sub(*start)?, parts.upgrade()?);
+    // before `parts`, which takes the lock if they are dropped here
+    drop(loads);
+    (offset < parts.memory.size()).then_some(parts)
 }
 
 /// A destructor to run, and what it needs.
@@ -56,10 +67,7 @@ unsafe extern "C" fn register(
     object: *mut c_void,
     handle: *mut c_void,
 ) -> c_int {
-    let loads = LOADS.read().unwrap_or_else(PoisonError::into_inner);
-    let parts = loads.get(&(handle.addr() as u64)).and_then(Weak::upgrade);
-    drop(loads);
-    let Some(parts) = parts else {
+    let Some(parts) = load_of(handle.addr() as u64) else {
         // SAFETY: passes on what we were given.
         return unsafe { __cxa_thread_atexit_impl(destructor, object, handle) };
     };

@@ -1,5 +1,6 @@
 //! The builds of a program: every compiler, code model and level, for both architectures.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -23,11 +24,12 @@ pub(crate) struct Arch {
     pub(crate) jitlink: bool,
 }
 
-/// A compiler of C and of C++.
+/// A compiler of C and of C++, or of Rust: the words of its command by language, none for one it does not know.
 pub(crate) struct Compiler {
     pub(crate) name: &'static str,
     c: &'static [&'static str],
     cxx: &'static [&'static str],
+    rust: &'static [&'static str],
     tool: Tool<'static>,
 }
 
@@ -36,6 +38,7 @@ pub(crate) struct Model {
     /// Its name in the table.
     pub(crate) name: &'static str,
     flags: &'static [&'static str],
+    rust: &'static [&'static str],
     /// Its executables cannot be moved.
     fixed: bool,
 }
@@ -43,8 +46,13 @@ pub(crate) struct Model {
 /// Levels of optimisation.
 pub(crate) const LEVELS: [&str; 2] = ["O0", "O2"];
 
-const fn model(name: &'static str, flags: &'static [&'static str], fixed: bool) -> Model {
-    Model { name, flags, fixed }
+const fn model(
+    name: &'static str,
+    flags: &'static [&'static str],
+    rust: &'static [&'static str],
+    fixed: bool,
+) -> Model {
+    Model { name, flags, rust, fixed }
 }
 
 /// Both of them.
@@ -57,29 +65,59 @@ pub(crate) const ARCHS: &[Arch] = &[
                 name: "gcc-12",
                 c: &["gcc-12"],
                 cxx: &["g++-12"],
+                rust: &[],
                 tool: Tool::new("g++-12", "g++-12"),
             },
             Compiler {
                 name: "clang-14",
                 c: &["clang-14"],
                 cxx: &["clang++-14"],
+                rust: &[],
                 tool: Tool::new("clang++-14", "clang-14"),
             },
             Compiler {
                 name: "clang-19",
                 c: &["clang-19"],
                 cxx: &["clang++-19"],
+                rust: &[],
                 tool: Tool::new("clang++-19", "clang-19"),
+            },
+            Compiler {
+                name: "rustc",
+                c: &[],
+                cxx: &[],
+                rust: &["rustc"],
+                tool: Tool::new("rustc", "rustc"),
             },
         ],
         models: &[
-            model("pic", &["-fPIC"], false),
-            model("pic-medium", &["-fPIC", "-mcmodel=medium"], false),
-            model("pic-large", &["-fPIC", "-mcmodel=large"], false),
-            model("pie", &["-fPIE"], false),
-            model("nopic", &["-fno-pic"], true),
-            model("nopic-medium", &["-fno-pic", "-mcmodel=medium"], true),
-            model("nopic-large", &["-fno-pic", "-mcmodel=large"], true),
+            model("pic", &["-fPIC"], &["-Crelocation-model=pic"], false),
+            model(
+                "pic-medium",
+                &["-fPIC", "-mcmodel=medium"],
+                &["-Crelocation-model=pic", "-Ccode-model=medium"],
+                false,
+            ),
+            model(
+                "pic-large",
+                &["-fPIC", "-mcmodel=large"],
+                &["-Crelocation-model=pic", "-Ccode-model=large"],
+                false,
+            ),
+            model("pie", &["-fPIE"], &["-Crelocation-model=pie"], false),
+            model("nopic", &["-fno-pic"], &["-Crelocation-model=static"], true),
+            model(
+                "nopic-medium",
+                &["-fno-pic", "-mcmodel=medium"],
+                &["-Crelocation-model=static", "-Ccode-model=medium"],
+                true,
+            ),
+            model(
+                "nopic-large",
+                &["-fno-pic", "-mcmodel=large"],
+                &["-Crelocation-model=static", "-Ccode-model=large"],
+                true,
+            ),
         ],
         linker: Tool::new("g++-12", "g++-12"),
         runner: &[],
@@ -93,28 +131,46 @@ pub(crate) const ARCHS: &[Arch] = &[
                 name: "gcc-12",
                 c: &["aarch64-linux-gnu-gcc-12"],
                 cxx: &["aarch64-linux-gnu-g++-12"],
+                rust: &[],
                 tool: Tool::new("aarch64-linux-gnu-g++-12", "g++-12-aarch64-linux-gnu"),
             },
             Compiler {
                 name: "clang-14",
                 c: &["clang-14", "--target=aarch64-linux-gnu"],
                 cxx: &["clang++-14", "--target=aarch64-linux-gnu"],
+                rust: &[],
                 tool: Tool::new("clang++-14", "clang-14"),
             },
             Compiler {
                 name: "clang-19",
                 c: &["clang-19", "--target=aarch64-linux-gnu"],
                 cxx: &["clang++-19", "--target=aarch64-linux-gnu"],
+                rust: &[],
                 tool: Tool::new("clang++-19", "clang-19"),
             },
         ],
         models: &[
-            model("pic", &["-fPIC"], false),
-            model("pic-tiny", &["-fPIC", "-mcmodel=tiny"], false),
-            model("pie", &["-fPIE"], false),
-            model("nopic", &["-fno-pic"], true),
-            model("nopic-tiny", &["-fno-pic", "-mcmodel=tiny"], true),
-            model("nopic-large", &["-fno-pic", "-mcmodel=large"], true),
+            model("pic", &["-fPIC"], &["-Crelocation-model=pic"], false),
+            model(
+                "pic-tiny",
+                &["-fPIC", "-mcmodel=tiny"],
+                &["-Crelocation-model=pic", "-Ccode-model=tiny"],
+                false,
+            ),
+            model("pie", &["-fPIE"], &["-Crelocation-model=pie"], false),
+            model("nopic", &["-fno-pic"], &["-Crelocation-model=static"], true),
+            model(
+                "nopic-tiny",
+                &["-fno-pic", "-mcmodel=tiny"],
+                &["-Crelocation-model=static", "-Ccode-model=tiny"],
+                true,
+            ),
+            model(
+                "nopic-large",
+                &["-fno-pic", "-mcmodel=large"],
+                &["-Crelocation-model=static", "-Ccode-model=large"],
+                true,
+            ),
         ],
         linker: Tool::new("aarch64-linux-gnu-g++-12", "g++-12-aarch64-linux-gnu"),
         runner: &["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"],
@@ -167,7 +223,13 @@ impl Arch {
 }
 
 impl Compiler {
-    /// Compiles `source` to `object`: `None` if the compiler does not know the model.
+    /// Whether what it makes are archives, not objects.
+    pub(crate) const fn makes_archives(&self) -> bool {
+        !self.rust.is_empty()
+    }
+
+    /// Compiles `source` to `object`, or, of Rust, to an archive with all that it uses of the standard library: `None` if the
+    /// compiler does not know the language or the model.
     ///
     /// # Errors
     /// If the compiler cannot be run.
@@ -178,17 +240,27 @@ impl Compiler {
         source: &Path,
         object: &Path,
     ) -> Result<Option<()>> {
-        let is_cxx = source.extension().is_some_and(|end| end == "cpp");
-        let (words, language) =
-            if is_cxx { (self.cxx, "-std=c++17") } else { (self.c, "-std=gnu17") };
-        let (program, target) = words.split_first().context("a compiler")?;
+        let (words, language) = match source.extension().and_then(OsStr::to_str) {
+            Some("rs") => (self.rust, "--edition=2024"),
+            Some("cpp") => (self.cxx, "-std=c++17"),
+            _ => (self.c, "-std=gnu17"),
+        };
+        let Some((program, target)) = words.split_first() else { return Ok(None) };
         let mut command = Command::new(program);
-        command
-            .args(target)
-            .args(["-w", language, &format!("-{level}")])
-            .args(model.flags)
-            .args(flags);
-        command.arg("-c").arg(source).arg("-o").arg(object);
+        command.args(target).arg(language);
+        if !self.makes_archives() {
+            command.args(["-w", &format!("-{level}"), "-c"]).args(model.flags).args(flags);
+        } else {
+            let level = level.trim_start_matches('O');
+            command.args([
+                "-Awarnings",
+                "--crate-type=staticlib",
+                "-C",
+                &format!("opt-level={level}"),
+            ]);
+            command.args(model.rust).args(flags);
+        }
+        command.arg(source).arg("-o").arg(object);
         let output = command.output().with_context(|| format!("cannot run {program}"))?;
         Ok(output.status.success().then_some(()))
     }
