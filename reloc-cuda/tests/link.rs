@@ -54,6 +54,17 @@ fn shapes_are_linked_as_nvlink_does() {
     }
 }
 
+/// Tables of branches, weak variables that give way, common ones, places in a bank.
+#[test]
+fn data_are_linked_as_nvlink_does() {
+    for arch in ["sm_80", "sm_90"] {
+        let [a, b] = ["data_a", "data_b"].map(|half| read(&format!("{half}-13.5-{arch}")));
+        let linked = link(&[&a, &b]).unwrap();
+        let expected = read(&format!("data-13.5-{arch}"));
+        assert_eq!(differences(&expected, &linked.bytes), [""; 0], "{arch}");
+    }
+}
+
 #[test]
 fn code_of_a_lower_minor_version_is_linked() {
     let [a, b] = shapes("12.9-sm_80");
