@@ -20,7 +20,8 @@
 //! - which word of the parameter bank a named texture has, if there are several;
 //! - `.nv.compat` of objects by toolkits before 13.5 is linked as it is, where nvlink writes the entries of its own version;
 //! - a common variable keeps the largest of its alignments, of which nvlink takes the first; the bank of a kernel that took the
-//!   place of a weak one is not there twice;
+//!   place of a weak one is not there twice, nor are literals of weak functions that gave way;
+//! - shared memory of a kernel is aligned for its own arrays of the launch, not for those of kernels it shares none with;
 //! - from `sm_100` on empty sections of relocations of bank 2 are left out, and a dropped function's line numbers stay;
 //! - from `sm_100` on there is no Mercury form of the code. From that nvlink makes some functions anew: of objects of
 //!   toolkit 12, of the device runtime, with grid synchronisation, debug information, or in the place of a weak function. Here

@@ -191,7 +191,9 @@ fn refusals_name_the_reason() {
 fn damaged_objects_do_no_harm() {
     let changes = if cfg!(debug_assertions) { 300 } else { 10_000 };
     let pairs = ARCHITECTURES.map(|arch| (arch, halves(arch)));
+    let data = ["data_a", "data_b"].map(|half| read(&format!("{half}-13.5-sm_80")));
     let pairs = pairs.into_iter().chain(SHAPES.map(|version| (version, shapes(version))));
+    let pairs = pairs.chain([("data", data)]);
     for (arch, [a, b]) in pairs {
         let step = if cfg!(debug_assertions) { 7 } else { 1 };
         for end in (0..a.len()).step_by(step) {
