@@ -21,7 +21,12 @@ fn folder() -> PathBuf {
 fn hoist(line: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hoist"));
     command.arg("cubin").args(line.split(' ')).current_dir(folder());
-    command.env_remove("NVDISASM").env_remove("CUDA_HOME").env_remove("CUDA_PATH").env("PATH", "");
+    command
+        .env_remove("NVDISASM")
+        .env_remove("PTXAS")
+        .env_remove("CUDA_HOME")
+        .env_remove("CUDA_PATH")
+        .env("PATH", "");
     command.output().expect("hoist runs")
 }
 
@@ -143,8 +148,42 @@ fn code_in_containers_is_found() {
     assert_eq!(refused(&format!("show --arch 75 {a}")), format!("hoist: {a}: no cubin for sm_75"));
     let hint = format!("hoist: {a}: has 2 cubins inside: `hoist fatbin extract` writes them");
     assert_eq!(refused(&format!("disasm {a}")), hint);
-    let source = "hoist: calls_a.ptx: is PTX: ptxas makes a cubin of it";
+    let source = "hoist: calls_a.ptx: is PTX: ptxas makes a cubin of it, comes with the CUDA toolkit and is not installed \
+        (PTXAS may name it)";
     assert_eq!(refused("link calls_a.ptx -o /dev/null"), source);
+}
+
+/// A stand-in for ptxas gives the cubin that it made of the same source.
+#[test]
+#[cfg(unix)]
+fn ptx_is_linked_through_ptxas() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let tool = folder.path().join("ptxas");
+    let object = self::folder().join("calls_a-13.5-sm_90.cubin");
+    let script = format!(
+        "#!/bin/sh\n[ \"$1 $2\" = '-c -arch=sm_90' ] && exec /bin/cp '{}' \"$5\"\necho \"$3: wrong\" >&2\nexit 1\n",
+        object.display()
+    );
+    std::fs::write(&tool, script).expect("written");
+    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).expect("allowed");
+    let output = folder.path().join("linked");
+    let run = |line: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hoist"));
+        command.arg("cubin").args(line.split(' ')).current_dir(self::folder());
+        command.arg("-o").arg(&output).env("PTXAS", &tool).output().expect("hoist runs")
+    };
+    let said = run("link calls_a.ptx calls_b-13.5-sm_90.cubin");
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    let linked = std::fs::read(&output).expect("linked");
+    assert!(run("link calls_a-13.5-sm_90.cubin calls_b-13.5-sm_90.cubin").status.success());
+    assert!(linked == std::fs::read(&output).expect("linked"));
+    let error = |line: &str| String::from_utf8_lossy(&run(line).stderr).trim_end().to_owned();
+    let wrong = "hoist: calls_a.ptx: ptxas: calls_a.ptx: wrong";
+    assert_eq!(error("link --arch 80 calls_a.ptx"), wrong);
+    let unknown = "hoist: calls_a.ptx: is PTX: --arch says for which architecture ptxas is to make a cubin of it";
+    assert_eq!(error("link calls_a.ptx"), unknown);
 }
 
 #[test]

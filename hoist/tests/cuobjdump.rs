@@ -120,7 +120,8 @@ fn compare_elf(path: &Path, file: File<'_>, text: &str, counts: &mut Counts) {
     counts.row("header", path, &ours, header);
     let dump = Dump::new(file);
     counts.lists("sections", path, &our_sections(&dump), &their_sections(text));
-    counts.lists("symbols", path, &our_symbols(&file), &their_symbols(text));
+    let (symbols, numbers) = their_symbols(text);
+    counts.lists("symbols", path, &our_symbols(&dump, &file, numbers), &symbols);
     counts.lists("relocations", path, &our_relocations(&file), &their_relocations(text));
 }
 
@@ -179,54 +180,49 @@ fn their_sections(text: &str) -> Vec<String> {
         .collect()
 }
 
-fn our_symbols(file: &File<'_>) -> Vec<String> {
-    let Ok(Some(table)) = file.symbol_table() else { return Vec::new() };
-    let rows = (0u32..).zip(table.symbols());
-    rows.map(|(index, symbol)| {
-        let name =
-            hoist::explain::name_in(file, &table, index, &symbol).expect("a name").to_string();
-        let section = match table.section_of(index, &symbol).expect("a section") {
-            elf_core::Definition::Section(section) => section,
-            _ => symbol.shndx.into(),
-        };
-        let short = |name: Option<&'static str>, prefix: &str| {
-            name.map_or_else(String::new, |name| name.replacen(prefix, "", 1))
-        };
-        let r#type = names::symbol_type(names::EM_CUDA, file.header().os_abi, symbol.r#type());
-        format!(
-            "{index:x} {:x} {:x} {} {} {section:x} {}",
-            symbol.value,
-            symbol.size,
-            short(r#type, "STT_"),
-            short(
-                names::symbol_binding(names::EM_CUDA, file.header().os_abi, symbol.binding()),
-                "STB_"
-            ),
-            if name.is_empty() { "(null)" } else { &name }
-        )
-    })
-    .collect()
-}
-
-/// Number, value, size, type, binding, section, name.
-fn their_symbols(text: &str) -> Vec<String> {
-    let lines = text.lines().skip_while(|line| *line != ".section .symtab").skip(2);
-    let hex = |word: &str| word.trim_start_matches("0x").to_owned();
-    lines
-        .take_while(|line| !line.trim().is_empty())
-        .map(|line| {
-            let words: Vec<_> = line.split_whitespace().collect();
-            let count = words.len();
-            let [number, value, size] = [0, 1, 2].map(|at| hex(words[at]));
+fn our_symbols(dump: &Dump<'_>, file: &File<'_>, numbers: bool) -> Vec<String> {
+    let Ok(Some(_)) = file.symbol_table() else { return Vec::new() };
+    let table = dump.symbol_tables().map(|table| table.expect("a table")).next().expect("a table");
+    let short = |name: Option<&'static str>| {
+        name.map_or("", |name| name.split_once('_').map_or(name, |(_, name)| name))
+    };
+    dump.symbols(&table)
+        .map(|row| {
+            let row = row.expect("a symbol");
+            let bits = if numbers {
+                format!("{:x} {:x}", row.binding << 4 | row.r#type, row.other)
+            } else {
+                let other = row.other_names.iter().map(|name| name.replacen("STO_CUDA_", "", 1));
+                let other = other.collect::<Vec<_>>().join(" ");
+                format!(
+                    "{} {} {} {}",
+                    short(row.type_name),
+                    short(row.binding_name),
+                    short(row.visibility_name),
+                    if other.is_empty() { "-" } else { &other }
+                )
+            };
+            let name = row.name.to_string();
+            let name = if name.is_empty() { "(null)" } else { &name };
             format!(
-                "{number} {value} {size} {} {} {} {}",
-                words[3],
-                words[4],
-                hex(words[count - 2]),
-                words[count - 1]
+                "{:x} {:x} {:x} {bits} {:x} {name}",
+                row.index, row.value, row.size, row.section
             )
         })
         .collect()
+}
+
+/// Number, value, size, type, binding, visibility, other bits, section, name. Before 13.0 `st_info` and `st_other` are numbers.
+fn their_symbols(text: &str) -> (Vec<String>, bool) {
+    let mut lines = text.lines().skip_while(|line| *line != ".section .symtab").skip(1);
+    let numbers = lines.next().is_some_and(|line| line.contains("info"));
+    let rows = lines.take_while(|line| !line.trim().is_empty()).map(|line| {
+        line.split_whitespace()
+            .map(|word| word.strip_prefix("0x").unwrap_or(word))
+            .collect::<Vec<_>>()
+            .join(" ")
+    });
+    (rows.collect(), numbers)
 }
 
 fn our_relocations(file: &File<'_>) -> Vec<String> {

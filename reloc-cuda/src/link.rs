@@ -8,7 +8,8 @@
 //! # Beside nvlink 13.5
 //!
 //! Compared over generated programs for `sm_80`, `sm_90` and `sm_100`, and over programs of other shapes (virtual functions,
-//! templates, recursion, function tables, managed variables, the device runtime, debug information...) for ten architectures from
+//! templates, recursion, function and branch tables, weak and managed variables, launches of kernels by kernels, debug
+//! information...) for ten architectures from
 //! `sm_75` to `sm_121`, with objects of toolkits 11.8, 12.9 and 13.5: code, banks, variables, unwind tables, attributes,
 //! relocations, call graph, prototypes, symbols and the headers of all these sections are equal, and what one refuses the other
 //! does. Known to differ:
@@ -19,7 +20,9 @@
 //! - which word of the parameter bank a named texture has, if there are several;
 //! - `.nv.compat` of objects by toolkits before 13.5 is linked as it is, where nvlink writes the entries of its own version;
 //! - a common variable keeps the largest of its alignments, of which nvlink takes the first; the bank of a kernel that took the
-//!   place of a weak one is not there twice;
+//!   place of a weak one is not there twice, nor are literals of weak functions that gave way;
+//! - shared memory of a kernel is aligned for its own arrays of the launch, not for those of kernels it shares none with;
+//! - from `sm_100` on empty sections of relocations of bank 2 are left out, and a dropped function's line numbers stay;
 //! - from `sm_100` on there is no Mercury form of the code. From that nvlink makes some functions anew: of objects of
 //!   toolkit 12, of the device runtime, with grid synchronisation, debug information, or in the place of a weak function. Here
 //!   the objects' own code is linked, with its own attributes, line numbers and unwind table.
@@ -27,8 +30,8 @@
 //! # What is not linked
 //!
 //! Architectures before `sm_75`, and for `sm_90` objects of toolkits before 12, as with nvlink 13.5. Tables of unified
-//! functions, addresses in bank 4, and device code for a later optimisation (LTO) are refused by name. There is no relocatable
-//! output.
+//! functions, addresses in bank 4, and device code for a later optimisation (LTO) are refused by name. PTX is for a compiler:
+//! `hoist cubin link` asks ptxas, where it is installed. There is no relocatable output (`-r` of nvlink).
 
 mod arena;
 mod calls;

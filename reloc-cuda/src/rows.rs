@@ -122,10 +122,10 @@ pub(crate) const ROWS: [Row; 116] = [
     row( 33, "R_CUDA_FUNC_DESC32_HI_23",    Driver, D_A,     Any,          at(&[bits(23, 32).shr(32)]),                          Table),
     row( 34, "R_CUDA_FUNC_DESC_32",         Driver, D_A,     E32,          at(&[bits(0, 32)]),                                   Table),
     row( 35, "R_CUDA_FUNC_DESC_64",         Driver, D_A,     Any,          at(&[bits(0, 64)]),                                   Table),
-    row( 36, "R_CUDA_CONST_FIELD21_26",     Linker, S_A,     Unsigned(16), at(&[bits(26, 16), bits(42, 5).of(Bank)]),            Table),
+    row( 36, "R_CUDA_CONST_FIELD21_26",     Linker, S_A,     Check::Either(16), at(&[bits(26, 16), bits(42, 5).of(Bank)]),            Table),
     row( 37, "R_CUDA_QUERY_DESC21_37",      Linker, S_A,     Unsigned(16), at(&[bits(37, 16), bits(53, 5).of(Bank)]),            Table),
     row( 38, "R_CUDA_CONST_FIELD19_26",     Linker, S_A,     Unsigned(16), at(&[bits(26, 14).scaled(2), bits(40, 5).of(Bank)]),  Table),
-    row( 39, "R_CUDA_CONST_FIELD21_23",     Linker, S_A,     Unsigned(16), at(&[bits(23, 16), bits(39, 5).of(Bank)]),            Table),
+    row( 39, "R_CUDA_CONST_FIELD21_23",     Linker, S_A,     Check::Either(16), at(&[bits(23, 16), bits(39, 5).of(Bank)]),            Table),
     row( 40, "R_CUDA_PCREL_IMM24_26",       Linker, S_A_P,   Signed(24),   at(&[bits(26, 24)]),                                  Table),
     row( 41, "R_CUDA_PCREL_IMM24_23",       Linker, S_A_P,   Signed(24),   at(&[bits(23, 24)]),                                  Table),
     row( 42, "R_CUDA_ABS32_20",             Either, S_A,     E32,          at(&[bits(20, 32)]),                                  Disassembled("calls_a-11.8-sm_61")),
@@ -140,7 +140,7 @@ pub(crate) const ROWS: [Row; 116] = [
     row( 51, "R_CUDA_BINDLESSOFF13_36",     Linker, S_A,     Unsigned(15), at(&[bits(36, 13).scaled(2)]),                        Table),
     row( 52, "R_CUDA_SURF_HEADER_INDEX",    Driver, HEADER,  Unsigned(20), at(&[bits(0, 20)]),                                   Seen("textures-13.5-sm_80")),
     row( 53, "R_CUDA_INSTRUCTION64",        Driver, INSTR,   Any,          at(&[bits(0, 64)]),                                   Table),
-    row( 54, "R_CUDA_CONST_FIELD21_20",     Linker, S_A,     Unsigned(16), at(&[bits(20, 16), bits(36, 5).of(Bank)]),            Table),
+    row( 54, "R_CUDA_CONST_FIELD21_20",     Linker, S_A,     Check::Either(16), at(&[bits(20, 16), bits(36, 5).of(Bank)]),            Table),
     row( 55, "R_CUDA_ABS32_32",             Either, S_A,     E32,          at(&[bits(32, 32)]),                                  Linked("calls-13.5-sm_90")),
     row( 56, "R_CUDA_ABS32_LO_32",          Either, S_A,     Any,          at(&[bits(32, 32)]),                                  Disassembled("calls_a-13.5-sm_80")),
     row( 57, "R_CUDA_ABS32_HI_32",          Either, S_A,     Any,          at(&[bits(32, 32).shr(32)]),                          Disassembled("calls_a-13.5-sm_80")),
@@ -152,7 +152,7 @@ pub(crate) const ROWS: [Row; 116] = [
     row( 63, "R_CUDA_FUNC_DESC32_HI_32",    Driver, D_A,     Any,          at(&[bits(32, 32).shr(32)]),                          Table),
     row( 64, "R_CUDA_CONST_FIELD19_40",     Linker, S_A,     Unsigned(16), at(&[bits(40, 14).scaled(2), bits(54, 5).of(Bank)]),  Linked("calls-13.5-sm_80")),
     row( 65, "R_CUDA_BINDLESSOFF14_40",     Linker, S_A,     Unsigned(16), at(&[bits(40, 14).scaled(2)]),                        Table),
-    row( 66, "R_CUDA_CONST_FIELD21_38",     Linker, S_A,     Unsigned(16), at(&[bits(38, 16), bits(54, 5).of(Bank)]),            Linked("calls-13.5-sm_90")),
+    row( 66, "R_CUDA_CONST_FIELD21_38",     Linker, S_A,     Check::Either(16), at(&[bits(38, 16), bits(54, 5).of(Bank)]),            Linked("calls-13.5-sm_90")),
     refused(67, "R_CUDA_INSTRUCTION128", Driver, Table), // a value of 128 bits
     untouched(68, "R_CUDA_YIELD_OPCODE9_0", Linker, Compared), // 9 bits at 0: nvlink leaves them
     untouched(69, "R_CUDA_YIELD_CLEAR_PRED4_87", Linker, Compared), // 4 bits at 87: nvlink leaves them
@@ -201,5 +201,5 @@ pub(crate) const ROWS: [Row; 116] = [
     row(112, "R_CUDA_UNIFIED32_LO_32",      Driver, U_A,     Any,          at(&[bits(32, 32)]),                                  Table),
     row(113, "R_CUDA_UNIFIED32_HI_32",      Driver, U_A,     Any,          at(&[bits(32, 32).shr(32)]),                          Table),
     row(114, "R_CUDA_ABS56_16_34",          Driver, S_A,     Unsigned(58), at(&[bits(16, 8).scaled(2), bits(34, 48).shr(10)]),   Disassembled("calls_a-13.5-sm_90")),
-    row(115, "R_CUDA_CONST_FIELD22_37",     Linker, S_A,     Unsigned(17), at(&[bits(37, 17), bits(54, 5).of(Bank)]),            Linked("calls-13.5-sm_100")),
+    row(115, "R_CUDA_CONST_FIELD22_37",     Linker, S_A,     Check::Either(17), at(&[bits(37, 17), bits(54, 5).of(Bank)]),            Linked("calls-13.5-sm_100")),
 ];

@@ -54,6 +54,17 @@ fn shapes_are_linked_as_nvlink_does() {
     }
 }
 
+/// Tables of branches, weak variables that give way, common ones, places in a bank.
+#[test]
+fn data_are_linked_as_nvlink_does() {
+    for arch in ["sm_80", "sm_90"] {
+        let [a, b] = ["data_a", "data_b"].map(|half| read(&format!("{half}-13.5-{arch}")));
+        let linked = link(&[&a, &b]).unwrap();
+        let expected = read(&format!("data-13.5-{arch}"));
+        assert_eq!(differences(&expected, &linked.bytes), [""; 0], "{arch}");
+    }
+}
+
 #[test]
 fn code_of_a_lower_minor_version_is_linked() {
     let [a, b] = shapes("12.9-sm_80");
@@ -180,7 +191,9 @@ fn refusals_name_the_reason() {
 fn damaged_objects_do_no_harm() {
     let changes = if cfg!(debug_assertions) { 300 } else { 10_000 };
     let pairs = ARCHITECTURES.map(|arch| (arch, halves(arch)));
+    let data = ["data_a", "data_b"].map(|half| read(&format!("{half}-13.5-sm_80")));
     let pairs = pairs.into_iter().chain(SHAPES.map(|version| (version, shapes(version))));
+    let pairs = pairs.chain([("data", data)]);
     for (arch, [a, b]) in pairs {
         let step = if cfg!(debug_assertions) { 7 } else { 1 };
         for end in (0..a.len()).step_by(step) {

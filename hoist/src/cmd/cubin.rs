@@ -26,10 +26,10 @@ mod payload;
 mod relocs;
 mod show;
 mod text;
+mod toolkit;
 
 pub use attributes::{AttributeRow, AttributeSection, attributes};
 pub use changes::{Change, Changes};
-pub use disasm::disassembler;
 pub use images::ImagePlace;
 pub use kernel::{Bank, Kernel, Occupancy, Subroutine};
 pub use link::{Linked, link_files};

@@ -2,7 +2,8 @@
 
 use super::error::LinkError;
 use super::object::{Object, Role, Section};
-use super::out::{Class, Meaning, Out, OutRecord};
+use super::out::{Class, Meaning, Out, OutId, OutRecord};
+use super::resolve::{EntityId, Kind};
 use super::state::State;
 use alloc::rc::Rc;
 use elf_core::Record;
@@ -42,7 +43,9 @@ impl State<'_> {
         {
             let offset = record.offset.wrapping_add(base);
             if let Some(id) = object.entity(record.symbol) {
-                if self.is_unwound(id, object.index) || !self.is_function(id) {
+                if self.entities[id].kind == Kind::Shared {
+                    self.put_debug(out, offset, &record, self.shared_value(id));
+                } else if self.is_described(id, object.index, out) || !self.is_function(id) {
                     let (symbol, addend) = (Meaning::Entity(id), record.addend);
                     let r#type = record.r#type;
                     self.keep_record(out, OutRecord { offset, r#type, symbol, addend });
@@ -64,8 +67,17 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Writes the place `start` of what a record names, with its addend: that of the record, or what the field holds.
-    fn put_debug(&mut self, out: super::out::OutId, offset: u64, record: &Record, start: u64) {
+    /// Whether records of a section that name a function stay: what describes it, of weak functions all that do; lines and
+    /// addresses of its code only where this object's is taken.
+    fn is_described(&self, id: EntityId, object: usize, out: OutId) -> bool {
+        match self.outs[out].name.as_slice() {
+            b".debug_info" => self.calls.kept.contains(&id),
+            _ => self.is_unwound(id, object),
+        }
+    }
+
+    /// Writes `start`, where what a record names is, with the addend: that of the record, or what the field holds.
+    fn put_debug(&mut self, out: OutId, offset: u64, record: &Record, start: u64) {
         let at = usize::try_from(offset).ok();
         let Some(field) = at.and_then(|at| self.outs[out].data.get_mut(at..)) else { return };
         let addend = record.addend.map(i64::cast_unsigned);

@@ -13,6 +13,9 @@ use alloc::vec::Vec;
 use elf_core::names::{SHT_RELA, STT_SECTION};
 use elf_core::{Query, Record, SectionMut, apply};
 
+const R_CUDA_32: u32 = 1;
+const R_CUDA_64: u32 = 2;
+const R_CUDA_ABS32_32: u32 = 55;
 const YIELD_OPCODE9_0: u32 = 68;
 const YIELD_CLEAR_PRED4_87: u32 = 69;
 const ABS56_16_34: u32 = 114;
@@ -60,8 +63,14 @@ impl State<'_> {
             let Some(&(out, base)) = self.places.get(&(object.index, target)) else { continue };
             let rows = object.cubin.file().relocations(&section.header);
             let rows = rows.map_err(LinkError::damaged(object.index))?;
+            let lost = match role {
+                Some(Role::Initialized | Role::Constants) => self.lost_variables(object, target),
+                _ => Vec::new(),
+            };
             for record in rows.into_iter().flat_map(|rows| rows.iter().collect::<Vec<_>>()) {
-                self.relocate_record(object, target, (out, base), record)?;
+                if !lost.iter().any(|room| room.contains(&record.offset)) {
+                    self.relocate_record(object, target, (out, base), record)?;
+                }
             }
         }
         Ok(())
@@ -135,11 +144,11 @@ impl State<'_> {
             }
             let in_bank = entity.place.is_some_and(|place| self.is_bank(&place));
             if entity.kind == Kind::Shared || entity.kind == Kind::InBank || in_bank {
-                // a pointer to a constant is the driver's
+                // a generic pointer to a constant is the driver's, its place in the bank is known here
                 let ours = kind.resolver != Resolver::Driver
                     && (entity.kind == Kind::Shared
                         || kind.resolver == Resolver::Linker
-                        || record.r#type == 55);
+                        || matches!(record.r#type, R_CUDA_32 | R_CUDA_64 | R_CUDA_ABS32_32));
                 if ours {
                     return Ok(Fate::Apply);
                 }

@@ -31,6 +31,16 @@ struct Static {
 }
 
 impl State<'_> {
+    /// The address of a shared variable, for whatever function: 0 where none uses it, all ones for arrays whose size the launch
+    /// gives, which may have several.
+    pub(super) fn shared_value(&self, id: EntityId) -> u64 {
+        if self.entities[id].place.is_none() {
+            return u64::MAX;
+        }
+        let found = self.shared.iter().find(|((variable, _), _)| *variable == id);
+        found.map_or(0, |(_, value)| *value)
+    }
+
     /// Finds the place of every shared variable, and makes the sections of kernels.
     pub(super) fn place_shared(&mut self) -> Result<(), LinkError> {
         let uses = self.shared_uses()?;

@@ -10,7 +10,9 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::rc::Rc;
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use elf_core::names::{SHT_NOBITS, SHT_PROGBITS, STB_WEAK, STT_FUNC};
+use core::cmp::Reverse;
+use core::ops::Range;
+use elf_core::names::{SHT_NOBITS, SHT_PROGBITS, STB_WEAK, STT_FUNC, STT_SECTION};
 
 /// A link: objects, what their symbols mean, and the sections made so far.
 pub(super) struct State<'a> {
@@ -121,6 +123,9 @@ impl<'a> State<'a> {
             let mut out = None;
             for object in Rc::clone(&self.objects).iter() {
                 for (number, section) in object.with_role(role) {
+                    if role == Role::Zeroed && self.is_lost(object, number) {
+                        continue;
+                    }
                     let header = section.header;
                     let id = *out.get_or_insert_with(|| {
                         self.outs.push(Out {
@@ -150,19 +155,44 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Gives common variables their room behind the others.
+    /// Where in a section of an object variables are that gave way to those of another object.
+    pub(super) fn lost_variables(&self, object: &Object<'a>, section: u32) -> Vec<Range<u64>> {
+        let symbols = (0u32..).zip(&object.symbols);
+        let lost = symbols.filter(|(index, _)| {
+            object.section_of(*index) == Some(section)
+                && object.entity(*index).is_some_and(|id| {
+                    let entity = &self.entities[id];
+                    entity.kind == Kind::Variable
+                        && entity.place.is_some_and(|place| place.object != object.index)
+                })
+        });
+        let rooms =
+            lost.map(|(_, (symbol, _))| symbol.value..symbol.value.saturating_add(symbol.size));
+        rooms.collect()
+    }
+
+    /// Whether all variables of a section gave way to those of other objects.
+    fn is_lost(&self, object: &Object<'a>, section: u32) -> bool {
+        let lost = self.lost_variables(object, section).len();
+        let variables = (0u32..).zip(&object.symbols).filter(|(index, (symbol, _))| {
+            object.section_of(*index) == Some(section) && symbol.r#type() != STT_SECTION
+        });
+        lost > 0 && lost == variables.count()
+    }
+
+    /// Gives common variables their room behind the others, as nvlink does: the last one defined first.
     fn take_common(&mut self, mut out: Option<OutId>) {
         let mut common: Vec<_> = self
             .entities
             .iter()
             .filter(|(_, entity)| entity.kind == Kind::Variable)
             .filter_map(|(id, entity)| {
-                let place = entity.place.filter(|_| entity.common.is_some())?;
-                Some((place.object, id, entity.common?, entity.symbol.size))
+                let object = self.objects.get(entity.place.and(entity.origin)?)?;
+                let index = object.entities.iter().position(|&known| known == Some(id));
+                Some(((object.index, index), id, entity.common?, entity.symbol.size))
             })
             .collect();
-        // each where the object with the largest one stands
-        common.sort_by_key(|one| (one.0, one.1));
+        common.sort_by_key(|one| Reverse(one.0));
         for (_, id, alignment, size) in common {
             let section = *out.get_or_insert_with(|| {
                 self.outs.push(Out {

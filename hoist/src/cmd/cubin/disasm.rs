@@ -1,12 +1,12 @@
 //! `hoist cubin disasm FILE [FUNCTION]`: through NVIDIA's disassembler, where it is installed.
 
-use std::env;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
+use super::toolkit::disassembler;
 use crate::printable::Printable;
 
 /// Shows machine code through nvdisasm, which the CUDA toolkit has.
@@ -18,18 +18,6 @@ pub(super) struct Disasm {
     file: PathBuf,
     /// The function to show; without it, all.
     function: Option<String>,
-}
-
-/// Where nvdisasm is.
-#[must_use]
-pub fn disassembler() -> Option<PathBuf> {
-    let named = env::var_os("NVDISASM").map(PathBuf::from);
-    let homes = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(env::var_os);
-    let homes = homes.map(|home| Path::new(&home).join("bin"));
-    let path = env::var_os("PATH").unwrap_or_default();
-    let folders = env::split_paths(&path).chain(homes);
-    let name = format!("nvdisasm{}", env::consts::EXE_SUFFIX);
-    named.into_iter().chain(folders.map(|folder| folder.join(&name))).find(|path| path.is_file())
 }
 
 impl Disasm {

@@ -16,8 +16,8 @@ use crate::printable::Printable;
 /// Links relocatable device code into a cubin that can be loaded, as nvlink does.
 #[derive(Debug, clap::Args)]
 pub(super) struct Link {
-    /// Relocatable cubins, fatbins, host objects and libraries with relocatable device code, and archives of these, in the order
-    /// of linking.
+    /// Relocatable cubins, fatbins, host objects and libraries with relocatable device code, archives of these, and PTX, which
+    /// ptxas compiles if it is installed, in the order of linking.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The file to write.

@@ -10,6 +10,7 @@ use fatbin::{Kind, Sm, Suffix};
 use nvinfo::{Cubin, Stage};
 
 use super::images::{Image, images};
+use super::toolkit::assemble;
 use crate::input::Part;
 
 /// An object to link, and what to call it.
@@ -28,10 +29,11 @@ pub(super) struct Objects<'a> {
 /// Finds the objects in files and members of archives, for an architecture or the only one that there is.
 ///
 /// # Errors
-/// If a file is damaged, has no device code, or only such as has to be compiled, or if there is code for several architectures
-/// and none is named.
+/// If a file is damaged, has no device code, or only such as has to be compiled and cannot be, or if there is code for several
+/// architectures and none is named.
 pub(super) fn objects<'a>(parts: &[Part<'a>], arch: Option<Sm>) -> Result<Objects<'a>> {
     let mut found = Vec::new();
+    let mut sources = Vec::new();
     for part in parts {
         let alone = File::parse(part.bytes).is_ok_and(|file| file.header().machine == EM_CUDA);
         let inside = match alone {
@@ -43,10 +45,10 @@ pub(super) fn objects<'a>(parts: &[Part<'a>], arch: Option<Sm>) -> Result<Object
             if part.member.is_some() {
                 continue;
             }
-            match part.bytes.trim_ascii_start().starts_with(b".version") || is_comment(part.bytes) {
-                true => bail!("{}: is PTX: ptxas makes a cubin of it", part.label),
-                false => bail!("{}: has no device code", part.label),
+            if !part.bytes.trim_ascii_start().starts_with(b".version") && !is_comment(part.bytes) {
+                bail!("{}: has no device code", part.label);
             }
+            sources.push(found.len());
         }
         found.push((part, alone, inside));
     }
@@ -56,7 +58,12 @@ pub(super) fn objects<'a>(parts: &[Part<'a>], arch: Option<Sm>) -> Result<Object
         None => only_arch(&found)?,
     };
     let (mut objects, mut left_out) = (Vec::new(), Vec::new());
-    for (part, alone, inside) in found {
+    for (index, (part, alone, inside)) in found.into_iter().enumerate() {
+        if sources.contains(&index) {
+            let bytes = Cow::Owned(assemble(part.bytes, &part.label, arch)?);
+            objects.push(Object { label: part.label.clone(), bytes });
+            continue;
+        }
         if alone {
             let bytes = Cow::Borrowed(part.bytes);
             objects.push(Object { label: part.label.clone(), bytes });
@@ -151,7 +158,10 @@ fn choose<'a>(
     let of = |kind| region.iter().find(|image| image.kind == kind).filter(|_| !is_linked);
     match of(Kind::Nvvm).or_else(|| of(Kind::Ptx)) {
         Some(image) if image.kind == Kind::Ptx => {
-            bail!("{}: has only PTX for this architecture: ptxas makes a cubin of it", label(image))
+            let label = label(image);
+            let source = image.bytes().with_context(|| label.clone())?;
+            let bytes = Cow::Owned(assemble(&source, &label, arch.or(Some(image.sm)))?);
+            Ok(Some(Object { label, bytes }))
         }
         Some(image) if image.kind == Kind::Nvvm => {
             bail!("{}: is for link-time optimisation: nvlink -dlto links it", label(image))
