@@ -1,5 +1,7 @@
 //! All device code of a file, looked for on all cores, in bounded memory.
 
+use std::cmp::Reverse;
+
 use fatbin::{Container, Error, Found, Region, Scan, Search, Span, Step, scans};
 use rayon::prelude::*;
 
@@ -19,8 +21,13 @@ pub fn containers<'a, T: Send>(
         Ok(scan) => look(file, scan, &each),
         Err(error) => vec![Err(error)],
     };
-    let all: Vec<_> = scans.into_par_iter().with_max_len(1).map(found).collect();
-    all.into_iter().flatten().collect()
+    // What takes longest is begun first.
+    let mut scans: Vec<_> = scans.into_iter().enumerate().collect();
+    scans.sort_by_key(|(_, scan)| Reverse(scan.as_ref().map_or(0, searched_size)));
+    let mut all: Vec<_> =
+        scans.into_par_iter().with_max_len(1).map(|(index, scan)| (index, found(scan))).collect();
+    all.sort_unstable_by_key(|(index, _)| *index);
+    all.into_iter().flat_map(|(_, found)| found).collect()
 }
 
 /// All regions of a file with their numbers, which count other containers too.
@@ -35,6 +42,10 @@ pub fn regions(file: &Mapped) -> Result<Vec<(usize, Region<'_>)>, Error> {
         }
     }
     Ok(all)
+}
+
+fn searched_size(scan: &Scan<'_>) -> u64 {
+    scan.searched().map_or(0, |span| span.size())
 }
 
 /// What is in a part of a file.

@@ -116,7 +116,7 @@ struct Sum {
 
 fn text(path: &Path, file: &Mapped, faults: &mut Faults, out: &mut dyn Write) -> Result<()> {
     let label = path.display().to_string();
-    let mut sums: BTreeMap<(String, String), Sum> = BTreeMap::new();
+    let mut sums: BTreeMap<(&str, &str), Sum> = BTreeMap::new();
     let (rows, errors) = regions(file);
     let count = rows.len();
     let mut table = Table::new(out);
@@ -140,7 +140,7 @@ fn text(path: &Path, file: &Mapped, faults: &mut Faults, out: &mut dyn Write) ->
                 let size = part.size.to_string();
                 table.row(["", "", &part.kind, &part.arch, "", "", &size, "", "", "", ""])?;
             }
-            let key = (entry.kind.clone(), entry.arch.clone().unwrap_or_default());
+            let key = (&*entry.kind, entry.arch.as_deref().unwrap_or_default());
             let sum = sums.entry(key).or_default();
             sum.count += 1;
             sum.stored = sum.stored.saturating_add(entry.stored_size);
@@ -159,7 +159,7 @@ fn text(path: &Path, file: &Mapped, faults: &mut Faults, out: &mut dyn Write) ->
         let mut all = Sum::default();
         for ((kind, arch), sum) in &sums {
             table.row([
-                kind,
+                *kind,
                 arch,
                 &sum.count.to_string(),
                 &sum.stored.to_string(),
@@ -214,7 +214,7 @@ fn cells(region: &RegionRow<'_>, entry: &EntryRow<'_>) -> [String; 11] {
         (method, Some(_)) => format!("{} obfuscated", method.unwrap_or_default()).trim().to_owned(),
         (method, None) => method.unwrap_or_default().to_owned(),
     };
-    let debug = if entry.flag_names.contains(&"DEBUG") { " debug" } else { "" };
+    let debug = if entry.flag_names.0.contains(fatbin::Flags::DEBUG) { " debug" } else { "" };
     [
         region.index.to_string(),
         entry.index.to_string(),
