@@ -14,9 +14,10 @@ const BEHIND: u64 = 16 << 20;
 /// of an archive, are looked through at the same time.
 pub fn containers<'a, T: Send>(
     file: &'a Mapped,
+    search: Search,
     each: impl Fn(Found<'a>) -> T + Sync,
 ) -> Vec<Result<T, Error>> {
-    let scans: Vec<_> = scans(file.bytes(), Search::Always).collect();
+    let scans: Vec<_> = scans(file.bytes(), search).collect();
     let found = |scan| match scan {
         Ok(scan) => look(file, scan, &each),
         Err(error) => vec![Err(error)],
@@ -36,7 +37,9 @@ pub fn containers<'a, T: Send>(
 /// The first, if a part of the file cannot be read.
 pub fn regions(file: &Mapped) -> Result<Vec<(usize, Region<'_>)>, Error> {
     let mut all = Vec::new();
-    for (index, container) in containers(file, |found| found.container).into_iter().enumerate() {
+    for (index, container) in
+        containers(file, Search::Always, |found| found.container).into_iter().enumerate()
+    {
         if let Container::Region(region) = container? {
             all.push((index, region));
         }
