@@ -18,6 +18,7 @@ const STEPS: &[&[&str]] = &[
     &["lint"],
     &["layers"],
     &["fixtures", "--check"],
+    &["calls"],
     // no-panic, bare-metal and size among its rows
     &["test-matrix", "--install", "--skip-missing"],
 ];
