@@ -230,3 +230,25 @@ fn files_of_windows() {
     let other = [&b"MZ"[..], &[0; 62], &lz4].concat();
     assert_eq!(found(&other).len(), 1);
 }
+
+#[test]
+fn files_of_windows_by_clang_and_lld() {
+    let regions = [fixture("zstd.fatbin"), fixture("lz4.fatbin")];
+    for (file, name) in [
+        ("../fatbin-windows/windows.obj", ".nv_fatbin"),
+        ("../fatbin-windows/windows.dll", ".nv_fatb"),
+    ] {
+        let file = fixture(file);
+        let found = found(&file);
+        let names: Vec<_> = found
+            .iter()
+            .map(|found| (found.place.section.unwrap().1.to_string(), found.place.searched))
+            .collect();
+        assert_eq!(names, [(name.to_owned(), false), (".rdata".to_owned(), true)]);
+        for (found, region) in found.iter().zip(&regions) {
+            let at = usize::try_from(found.container.at()).unwrap();
+            assert_eq!(found.container.size(), region.len() as u64);
+            assert!(file[at..].starts_with(region), "{name}");
+        }
+    }
+}

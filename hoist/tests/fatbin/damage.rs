@@ -16,7 +16,7 @@ fn change(bytes: &[u8], at: u64, size: u64) {
         new
     };
     for new in [region(16), region(size + 4096)] {
-        if let Ok(plan) = plan(bytes, &[Change { at, size, new }]) {
+        if let Ok(plan) = plan(bytes, &[Change { at, size, new: new.into() }]) {
             assert!(plan.edits.growth() < 1 << 37, "a file that takes all room");
         }
     }
@@ -63,9 +63,11 @@ fn damaged_archives_are_refused_or_changed() {
     .concat();
     let found = walk(&whole, Search::Always).next().expect("a region").expect("a region");
     let (at, size) = (found.container.at(), found.container.size());
-    let changed =
-        plan(&whole, &[Change { at, size, new: whole[at as usize..][..size as usize].to_vec() }])
-            .expect("a plan");
+    let changed = plan(
+        &whole,
+        &[Change { at, size, new: whole[at as usize..][..size as usize].to_vec().into() }],
+    )
+    .expect("a plan");
     assert_eq!(changed.edits.growth(), 0);
     for place in 0..300 {
         for value in [0xff, b'9', b' ', 0] {

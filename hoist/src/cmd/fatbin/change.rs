@@ -1,6 +1,6 @@
 //! What commands that change host files have in common: which file, to where, and what is said of it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -55,8 +55,8 @@ pub fn entries<'a>(region: &Region<'a>) -> Result<Vec<Entry<'a>>> {
 
 /// A region that becomes `new`.
 #[must_use]
-pub const fn change(region: &Region<'_>, new: Vec<u8>) -> Change {
-    Change { at: region.at(), size: region.size(), new }
+pub fn change(region: &Region<'_>, new: Vec<u8>) -> Change {
+    Change { at: region.at(), size: region.size(), new: new.into() }
 }
 
 impl Files {
@@ -155,13 +155,19 @@ fn check(old: &Mapped, new: &Mapped, changes: &[Change]) -> Result<()> {
         after.len(),
         before.len() - emptied
     );
-    let there: HashSet<&[u8]> = after.iter().map(|(_, region)| region.bytes()).collect();
+    let mut there: HashMap<u64, Vec<&Region<'_>>> = HashMap::new();
+    for (_, region) in &after {
+        there.entry(region.size()).or_default().push(region);
+    }
     for change in changes.iter().filter(filled_change) {
-        ensure!(
-            there.contains(&*change.new),
-            "the region at offset {:#x} would be lost",
-            change.at
-        );
+        let same = |region: &&&Region<'_>| {
+            let same = *region.bytes() == *change.new;
+            new.done_with(region.at()..region.end());
+            same
+        };
+        let found = there.get(&change.new_size()).and_then(|regions| regions.iter().find(same));
+        change.new.rest();
+        ensure!(found.is_some(), "the region at offset {:#x} would be lost", change.at);
     }
     let (lost, wrong) = (unwrapped(old.bytes()), unwrapped(new.bytes()));
     if wrong > lost {

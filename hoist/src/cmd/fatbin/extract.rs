@@ -10,7 +10,7 @@ use fatbin::{Container, Entry, Found, Kind, Part, Span};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::filter::Filter;
+use super::filter::{Filter, Where};
 use super::found::containers;
 use super::mapped::Mapped;
 use super::names::Names;
@@ -25,6 +25,8 @@ pub struct Extract {
     files: Vec<PathBuf>,
     #[command(flatten)]
     filter: Filter,
+    #[command(flatten)]
+    place: Where,
     /// The folder to write to; `-` is standard output, for a single entry.
     #[arg(short, long, value_name = "FOLDER", default_value = ".")]
     output: PathBuf,
@@ -138,7 +140,7 @@ impl Extract {
         let mut names = Names::new(path);
         let mut jobs = Vec::new();
         let mut found = Vec::new();
-        for item in containers(file, |found| found) {
+        for item in containers(file, self.place.search(), |found| found) {
             match item {
                 Ok(item) => found.push((found.len(), item)),
                 Err(error) => faults.push(context(error)),

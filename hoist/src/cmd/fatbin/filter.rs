@@ -1,6 +1,22 @@
 //! Which entries a command is about.
 
-use fatbin::{Kind, Sm};
+use fatbin::{Kind, Search, Sm};
+
+/// Where device code is looked for.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub struct Where {
+    /// Looks into the sections made for device code only, as `cuobjdump -all` does, and not through ordinary data.
+    #[arg(long)]
+    no_search: bool,
+}
+
+impl Where {
+    /// What is searched.
+    #[must_use]
+    pub const fn search(self) -> Search {
+        if self.no_search { Search::Never } else { Search::Always }
+    }
+}
 
 /// Which entries; all if nothing is said.
 #[derive(Clone, Debug, Default, clap::Args)]

@@ -1,5 +1,7 @@
 //! All device code of a file, looked for on all cores, in bounded memory.
 
+use std::cmp::Reverse;
+
 use fatbin::{Container, Error, Found, Region, Scan, Search, Span, Step, scans};
 use rayon::prelude::*;
 
@@ -12,15 +14,21 @@ const BEHIND: u64 = 16 << 20;
 /// of an archive, are looked through at the same time.
 pub fn containers<'a, T: Send>(
     file: &'a Mapped,
+    search: Search,
     each: impl Fn(Found<'a>) -> T + Sync,
 ) -> Vec<Result<T, Error>> {
-    let scans: Vec<_> = scans(file.bytes(), Search::Always).collect();
+    let scans: Vec<_> = scans(file.bytes(), search).collect();
     let found = |scan| match scan {
         Ok(scan) => look(file, scan, &each),
         Err(error) => vec![Err(error)],
     };
-    let all: Vec<_> = scans.into_par_iter().with_max_len(1).map(found).collect();
-    all.into_iter().flatten().collect()
+    // What takes longest is begun first.
+    let mut scans: Vec<_> = scans.into_iter().enumerate().collect();
+    scans.sort_by_key(|(_, scan)| Reverse(scan.as_ref().map_or(0, searched_size)));
+    let mut all: Vec<_> =
+        scans.into_par_iter().with_max_len(1).map(|(index, scan)| (index, found(scan))).collect();
+    all.sort_unstable_by_key(|(index, _)| *index);
+    all.into_iter().flat_map(|(_, found)| found).collect()
 }
 
 /// All regions of a file with their numbers, which count other containers too.
@@ -29,12 +37,18 @@ pub fn containers<'a, T: Send>(
 /// The first, if a part of the file cannot be read.
 pub fn regions(file: &Mapped) -> Result<Vec<(usize, Region<'_>)>, Error> {
     let mut all = Vec::new();
-    for (index, container) in containers(file, |found| found.container).into_iter().enumerate() {
+    for (index, container) in
+        containers(file, Search::Always, |found| found.container).into_iter().enumerate()
+    {
         if let Container::Region(region) = container? {
             all.push((index, region));
         }
     }
     Ok(all)
+}
+
+fn searched_size(scan: &Scan<'_>) -> u64 {
+    scan.searched().map_or(0, |span| span.size())
 }
 
 /// What is in a part of a file.

@@ -5,8 +5,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
+use fatbin::Search;
 
 use super::Faults;
+use super::filter::Where;
 use super::found::containers;
 use super::mapped::Mapped;
 use super::rows::{EntryRow, RegionRow};
@@ -21,6 +23,8 @@ pub struct List {
     /// The files.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+    #[command(flatten)]
+    place: Where,
     /// Prints JSON with stable keys.
     #[arg(long)]
     json: bool,
@@ -51,9 +55,9 @@ impl List {
                 }
             };
             if self.json {
-                json(path, &file, &mut faults, out)?
+                json(path, &file, self.place.search(), &mut faults, out)?
             } else {
-                text(path, &file, &mut faults, out)?
+                text(path, &file, self.place.search(), &mut faults, out)?
             }
         }
         if self.json {
@@ -65,9 +69,9 @@ impl List {
 
 /// Every container of a file in order, and the errors met.
 #[must_use]
-pub fn regions(file: &Mapped) -> (Vec<RegionRow<'_>>, Vec<fatbin::Error>) {
+pub fn regions(file: &Mapped, search: Search) -> (Vec<RegionRow<'_>>, Vec<fatbin::Error>) {
     let (mut rows, mut errors) = (Vec::new(), Vec::new());
-    for found in containers(file, |found| RegionRow::of(0, &found)) {
+    for found in containers(file, search, |found| RegionRow::of(0, &found)) {
         match found {
             Ok((row, error)) => {
                 rows.push(RegionRow { index: rows.len(), ..row });
@@ -91,9 +95,15 @@ fn json_tail(errors: &[String], out: &mut dyn Write) -> Result<()> {
     Ok(write!(out, "}}")?)
 }
 
-fn json(path: &Path, file: &Mapped, faults: &mut Faults, out: &mut dyn Write) -> Result<()> {
+fn json(
+    path: &Path,
+    file: &Mapped,
+    search: Search,
+    faults: &mut Faults,
+    out: &mut dyn Write,
+) -> Result<()> {
     json_head(path, file.bytes().len(), out)?;
-    let (rows, errors) = regions(file);
+    let (rows, errors) = regions(file, search);
     for (index, row) in rows.iter().enumerate() {
         out.write_all(if index == 0 { b"" } else { b"," })?;
         serde_json::to_writer(&mut *out, row)?;
@@ -114,10 +124,16 @@ struct Sum {
     unpacked: u64,
 }
 
-fn text(path: &Path, file: &Mapped, faults: &mut Faults, out: &mut dyn Write) -> Result<()> {
+fn text(
+    path: &Path,
+    file: &Mapped,
+    search: Search,
+    faults: &mut Faults,
+    out: &mut dyn Write,
+) -> Result<()> {
     let label = path.display().to_string();
-    let mut sums: BTreeMap<(String, String), Sum> = BTreeMap::new();
-    let (rows, errors) = regions(file);
+    let mut sums: BTreeMap<(&str, &str), Sum> = BTreeMap::new();
+    let (rows, errors) = regions(file, search);
     let count = rows.len();
     let mut table = Table::new(out);
     table.row([
@@ -140,7 +156,7 @@ fn text(path: &Path, file: &Mapped, faults: &mut Faults, out: &mut dyn Write) ->
                 let size = part.size.to_string();
                 table.row(["", "", &part.kind, &part.arch, "", "", &size, "", "", "", ""])?;
             }
-            let key = (entry.kind.clone(), entry.arch.clone().unwrap_or_default());
+            let key = (&*entry.kind, entry.arch.as_deref().unwrap_or_default());
             let sum = sums.entry(key).or_default();
             sum.count += 1;
             sum.stored = sum.stored.saturating_add(entry.stored_size);
@@ -159,7 +175,7 @@ fn text(path: &Path, file: &Mapped, faults: &mut Faults, out: &mut dyn Write) ->
         let mut all = Sum::default();
         for ((kind, arch), sum) in &sums {
             table.row([
-                kind,
+                *kind,
                 arch,
                 &sum.count.to_string(),
                 &sum.stored.to_string(),
@@ -214,7 +230,7 @@ fn cells(region: &RegionRow<'_>, entry: &EntryRow<'_>) -> [String; 11] {
         (method, Some(_)) => format!("{} obfuscated", method.unwrap_or_default()).trim().to_owned(),
         (method, None) => method.unwrap_or_default().to_owned(),
     };
-    let debug = if entry.flag_names.contains(&"DEBUG") { " debug" } else { "" };
+    let debug = if entry.flag_names.0.contains(fatbin::Flags::DEBUG) { " debug" } else { "" };
     [
         region.index.to_string(),
         entry.index.to_string(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
 use elf_core::File;
-use fatbin::{Container, host_entries};
+use fatbin::{Container, Search, host_entries};
 use serde::Serialize;
 
 use super::found::containers;
@@ -161,7 +161,7 @@ fn hosts(bytes: &[u8]) -> Vec<HostRow> {
 /// All images of LLVM's containers in a file.
 fn gather<'a>(label: &str, file: &'a Mapped, limit: usize, faults: &mut Faults) -> Vec<Image<'a>> {
     let mut all = Vec::new();
-    for found in containers(file, |found| found.container) {
+    for found in containers(file, Search::Always, |found| found.container) {
         let result = match found {
             Ok(Container::Region(_) | Container::Cubin(_)) => continue,
             Ok(container) => images(container, limit, &mut all),

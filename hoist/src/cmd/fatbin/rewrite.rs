@@ -7,6 +7,7 @@ use elf_core::names::{ET_DYN, ET_EXEC, ET_REL};
 use fatbin::Region;
 
 mod archive;
+mod blob;
 mod code;
 mod edits;
 mod elf;
@@ -16,6 +17,7 @@ mod object;
 mod pointers;
 mod trimmed;
 
+pub use blob::Blob;
 pub use edits::Edits;
 
 /// A region that becomes another.
@@ -26,7 +28,7 @@ pub struct Change {
     /// Its size in bytes.
     pub size: u64,
     /// What it becomes.
-    pub new: Vec<u8>,
+    pub new: Blob,
 }
 
 impl Change {
@@ -35,8 +37,9 @@ impl Change {
         self.at.saturating_add(self.size)
     }
 
-    /// Size of the new region.
-    const fn new_size(&self) -> u64 {
+    /// Size of the new region in bytes.
+    #[must_use]
+    pub fn new_size(&self) -> u64 {
         self.new.len() as u64
     }
 

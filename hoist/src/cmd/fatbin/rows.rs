@@ -1,5 +1,7 @@
 //! What is said of regions and their entries: the same for people and for programs.
 
+use std::borrow::Cow;
+
 use elf_core::Name;
 use fatbin::{
     BundleEntry, Container, Cubin, Entry, Error, Flags, Found, Image, Kind, Method, Options, Sm,
@@ -36,7 +38,7 @@ pub struct EntryRow<'a> {
     /// Its number in the region.
     pub index: usize,
     /// What the payload is: the name of the kind.
-    pub kind: String,
+    pub kind: Cow<'static, str>,
     /// Offset of its header in the file; in LLVM's containers of its payload.
     pub offset: u64,
     /// `sm_90a`, `gfx90a`; none for several.
@@ -46,7 +48,7 @@ pub struct EntryRow<'a> {
     /// The word of flags.
     pub flags: u64,
     /// The names of its bits.
-    pub flag_names: Vec<&'static str>,
+    pub flag_names: FlagNames,
     /// Major and minor version of the code.
     pub code_version: Option<(u16, u16)>,
     /// Bytes of the payload as it is stored.
@@ -113,10 +115,23 @@ pub fn arch(kind: Kind, sm: Sm) -> Option<String> {
     (sm.number != 0).then(|| format!("{prefix}{sm}"))
 }
 
-/// The names of a word's bits.
-#[must_use]
-pub fn flag_names(flags: Flags) -> Vec<&'static str> {
-    flags.iter_names().map(|(name, _)| name).filter(|name| *name != "_").collect()
+/// The flags of an entry by their names.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlagNames(pub Flags);
+
+impl Serialize for FlagNames {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let names = self.0.iter_names().map(|(name, _)| name);
+        serializer.collect_seq(names.filter(|name| *name != "_"))
+    }
+}
+
+/// What a kind is called.
+fn kind_name(kind: Kind) -> Cow<'static, str> {
+    match kind {
+        Kind::Unknown(_) => kind.to_string().into(),
+        kind => kind.name().into(),
+    }
 }
 
 impl<'a> RegionRow<'a> {
@@ -188,12 +203,13 @@ fn collect<T, R>(
             Err(error) => return (rows, Some(error)),
         }
     }
+    rows.shrink_to_fit(); // most regions have one entry
     (rows, None)
 }
 
 impl<'a> EntryRow<'a> {
     /// A row with nothing but its kind and sizes.
-    fn plain(kind: impl Into<String>, offset: u64, size: u64) -> Self {
+    fn plain(kind: impl Into<Cow<'static, str>>, offset: u64, size: u64) -> Self {
         Self {
             index: 0,
             kind: kind.into(),
@@ -201,7 +217,7 @@ impl<'a> EntryRow<'a> {
             arch: None,
             suffix: "",
             flags: 0,
-            flag_names: Vec::new(),
+            flag_names: FlagNames::default(),
             code_version: None,
             stored_size: size,
             unpacked_size: size,
@@ -238,7 +254,7 @@ impl<'a> EntryRow<'a> {
             arch: arch(kind, sm),
             suffix: sm.suffix.letter(),
             flags: entry.flags().bits(),
-            flag_names: flag_names(entry.flags()),
+            flag_names: FlagNames(entry.flags()),
             code_version: Some(entry.code_version()),
             unpacked_size: entry.unpacked_size(),
             compression: entry.compression().map(Method::name),
@@ -247,7 +263,7 @@ impl<'a> EntryRow<'a> {
             options,
             compat,
             parts: entry.parts()?.iter().map(part).collect(),
-            ..Self::plain(kind.to_string(), entry.at(), entry.stored_size())
+            ..Self::plain(kind_name(kind), entry.at(), entry.stored_size())
         })
     }
 
@@ -281,7 +297,7 @@ impl<'a> EntryRow<'a> {
             arch: arch(Kind::Elf, cubin.sm),
             suffix: suffix.letter(),
             flags: cubin.flags().bits(),
-            flag_names: flag_names(cubin.flags()),
+            flag_names: FlagNames(cubin.flags()),
             code_version: Some((1, abi.into())),
             compat: compat.map(Bytes),
             ..Self::plain("elf", offset, size)

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
-use fatbin::Kind;
+use fatbin::{Kind, Search};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -240,7 +240,7 @@ fn scan(path: &Path) -> (Vec<Covered>, Vec<anyhow::Error>) {
 /// What a file that is no wheel holds.
 fn one(label: String, file: &Mapped) -> (Vec<Covered>, Vec<anyhow::Error>) {
     let mut covered = Covered { file: label, ..Covered::default() };
-    let (rows, errors) = regions(file);
+    let (rows, errors) = regions(file, Search::Always);
     rows.iter().for_each(|region| covered.add(region));
     // A file that cannot be read as what it seems to be is only of interest if it holds something.
     let context = |error| anyhow::Error::new(error).context(covered.file.clone());

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use fatbin::{Candidate, Container, CudaVersion, Device, Fit, Region, Selected, select};
+use fatbin::{Candidate, Container, CudaVersion, Device, Fit, Region, Search, Selected, select};
 use serde::Serialize;
 
 use super::Faults;
@@ -66,7 +66,7 @@ impl Select {
                 }
             };
             let mut index = 0;
-            for container in containers(&file, |found| found.container) {
+            for container in containers(&file, Search::Always, |found| found.container) {
                 let number = index;
                 index += usize::from(container.is_ok());
                 let choice = match container {

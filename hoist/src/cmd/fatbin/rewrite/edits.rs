@@ -7,10 +7,12 @@ use std::ops::Range;
 
 use anyhow::{Context as _, Result, ensure};
 
+use super::Blob;
+
 /// What stands in place of a range.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 enum With {
-    Bytes(Vec<u8>),
+    Bytes(Blob),
     Zeros(u64),
 }
 
@@ -26,8 +28,8 @@ impl Edits {
     ///
     /// # Errors
     /// If it overlaps a range that is replaced already.
-    pub fn replace(&mut self, range: Range<u64>, bytes: Vec<u8>) -> Result<()> {
-        self.insert(range, With::Bytes(bytes))
+    pub fn replace(&mut self, range: Range<u64>, bytes: impl Into<Blob>) -> Result<()> {
+        self.insert(range, With::Bytes(bytes.into()))
     }
 
     /// Puts zeros in place of a range.
@@ -48,12 +50,12 @@ impl Edits {
     }
 
     /// Adds bytes, or zeros, at the end of what a range has become.
-    pub(super) fn append(&mut self, at: u64, zeros: u64, bytes: Vec<u8>) {
+    pub(super) fn append(&mut self, at: u64, zeros: u64, bytes: impl Into<Blob>) {
         let (_, with) = self.ranges.entry(at).or_insert((at, Vec::new()));
         if zeros > 0 {
             with.push(With::Zeros(zeros));
         }
-        with.push(With::Bytes(bytes));
+        with.push(With::Bytes(bytes.into()));
     }
 
     fn insert(&mut self, range: Range<u64>, with: With) -> Result<()> {
@@ -109,7 +111,10 @@ impl Edits {
             out.write_all(part(at, *start).context("changes overlap")?)?;
             for with in with {
                 match with {
-                    With::Bytes(bytes) => out.write_all(bytes)?,
+                    With::Bytes(bytes) => {
+                        out.write_all(bytes)?;
+                        bytes.rest();
+                    }
                     With::Zeros(size) => {
                         out.seek(SeekFrom::Current(i64::try_from(*size)?))?;
                     }

@@ -9,7 +9,7 @@ use zerocopy::byteorder::LE;
 
 use super::elf::Elf;
 use super::pointers::{self, Move};
-use super::{Change, Plan, code};
+use super::{Blob, Change, Plan, code};
 
 mod sections;
 
@@ -42,37 +42,36 @@ pub(super) fn plan(elf: &Elf<'_>, grow: &[&Change], plan: &mut Plan) -> Result<(
     };
     let place = place(elf, end)?;
     let in_place = has_room(elf);
-    let mut content = Vec::new();
-    if !in_place {
-        content
-            .resize(elf.segments.len().saturating_add(1).saturating_mul(size_of::<Phdr<LE>>()), 0);
-    }
+    let table = elf.segments.len().saturating_add(1).saturating_mul(size_of::<Phdr<LE>>());
+    let mut size = if in_place { 0 } else { table as u64 };
+    // offsets in the new segment, and what is there
+    let mut content: Vec<(u64, Blob)> = Vec::new();
     let mut moves = Vec::new();
     let groups = sections::groups(elf, grow);
     let mut moved = Vec::new();
     for group in &groups {
-        let start = content.len().next_multiple_of(ALIGNMENT as usize);
+        let start = size.next_multiple_of(ALIGNMENT);
         for change in &group.changes {
-            content.resize(content.len().next_multiple_of(ALIGNMENT as usize), 0);
+            size = size.next_multiple_of(ALIGNMENT);
             moves.push(Move {
                 old: elf.address(change.at)?,
                 size: change.size,
-                new: place.address.saturating_add(content.len() as u64),
+                new: place.address.saturating_add(size),
                 new_size: change.new_size(),
                 offset: change.at,
                 section: group.section.unwrap_or(elf.sections.len()),
             });
-            content.extend(&change.new);
+            content.push((size, change.new.clone()));
+            size = size.checked_add(change.new_size()).context("too many bytes")?;
         }
-        moved.push((group.section, start as u64..content.len() as u64));
+        moved.push((group.section, start..size));
     }
     moves.sort_by_key(|one| one.old);
-    let size = content.len() as u64;
     code::check(elf, &moves)?;
     pointers::retarget(elf, &moves, plan)?;
     let segments = segments(elf, &place, size, in_place)?;
-    if !in_place && let Some(room) = content.get_mut(..segments.as_bytes().len()) {
-        room.copy_from_slice(segments.as_bytes());
+    if !in_place {
+        content.insert(0, (0, segments.as_bytes().to_vec().into()));
     }
     let mut header = elf.header;
     header.e_phnum = (header.e_phnum.get().saturating_add(1)).into();
@@ -82,7 +81,12 @@ pub(super) fn plan(elf: &Elf<'_>, grow: &[&Change], plan: &mut Plan) -> Result<(
         header.e_phoff = place.offset.into();
     }
     plan.edits.replace(end..elf.size(), Vec::new())?;
-    plan.edits.append(end, place.offset.saturating_sub(end), content);
+    let mut at = end;
+    for (offset, bytes) in content {
+        let start = place.offset.saturating_add(offset);
+        plan.edits.append(end, start.saturating_sub(at), bytes.clone());
+        at = start.saturating_add(bytes.len() as u64);
+    }
     if !elf.sections.is_empty() {
         let (at, count) = sections::write(elf, &moved, &place, end, size, plan)?;
         header.e_shoff = at.into();

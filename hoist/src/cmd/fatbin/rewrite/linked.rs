@@ -30,9 +30,11 @@ pub(super) fn plan(elf: &Elf<'_>, changes: &[Change]) -> Result<Plan> {
 fn unchanged(elf: &Elf<'_>, changes: &[Change], wanted: impl Fn(&Change) -> bool) -> Vec<Change> {
     let changed: HashSet<u64> = changes.iter().map(|change| change.at).collect();
     let region = |found: Found<'_>| match found.container {
-        Container::Region(region) if !changed.contains(&region.at()) => {
-            Some(Change { at: region.at(), size: region.size(), new: region.bytes().to_vec() })
-        }
+        Container::Region(region) if !changed.contains(&region.at()) => Some(Change {
+            at: region.at(),
+            size: region.size(),
+            new: region.bytes().to_vec().into(),
+        }),
         _ => None,
     };
     let all = walk(elf.bytes(), Search::Never).filter_map(Result::ok).filter_map(region);
@@ -46,7 +48,8 @@ fn with(elf: &Elf<'_>, changes: &[Change], moves: impl Fn(&Change) -> bool) -> R
     moving.sort_by_key(|change| change.at);
     let mut freed: Vec<Range<u64>> = Vec::new();
     for change in &fit {
-        plan.edits.put(change.at, &change.new)?;
+        plan.edits
+            .replace(change.at..change.at.saturating_add(change.new_size()), change.new.clone())?;
         let end = change.at.saturating_add(change.new_size());
         freed.push(end..change.end());
     }

@@ -97,7 +97,7 @@ fn section(elf: &Elf<'_>, index: usize, changes: &[&Change]) -> Result<Section> 
         content.resize(content.len().next_multiple_of(ALIGNMENT as usize), 0);
         let old = change.at.saturating_sub(range.start)..change.end().saturating_sub(range.start);
         runs.push((old, content.len() as u64, true));
-        content.extend(&change.new);
+        content.extend(&*change.new);
         at = change.end();
     }
     keep(range.end, &mut at, &mut content, &mut runs)?;
