@@ -19,7 +19,7 @@ unsafe extern "C" {
     static __dso_handle: u8;
 }
 
-/// The loads that have asked for [`register`], by their `__dso_handle`.
+/// The loads that have asked for [`register`], or for what the process is to do when it ends, by their `__dso_handle`.
 static LOADS: RwLock<BTreeMap<u64, Weak<Parts>>> = RwLock::new(BTreeMap::new());
 
 /// What stands for the functions of this name by which code registers destructors: the C library's, and the one of the Itanium C++
@@ -29,7 +29,15 @@ pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
     is_one.then(|| External::function(register as *const () as u64))
 }
 
-/// Makes a load known that may register destructors.
+/// The handle of the load, among those that may register something, whose code is at `address`.
+pub(crate) fn handle_of(address: u64) -> Option<u64> {
+    let loads = LOADS.read().unwrap_or_else(PoisonError::into_inner);
+    let loads: Vec<Arc<Parts>> = loads.values().filter_map(Weak::upgrade).collect();
+    let owner = loads.iter().find(|parts| parts.code.iter().any(|range| range.contains(&address)));
+    owner.map(|parts| parts.calls.handle())
+}
+
+/// Makes a load known that may register something.
 pub(crate) fn enter(parts: &Arc<Parts>) {
     let mut loads = LOADS.write().unwrap_or_else(PoisonError::into_inner);
     loads.insert(parts.calls.handle(), Arc::downgrade(parts));
