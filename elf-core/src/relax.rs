@@ -31,9 +31,9 @@ pub struct Reach {
 pub struct Rewrite {
     /// Where they start, in bytes from the start of the section.
     pub offset: u64,
-    /// They, in the first `size` bytes.
-    pub code: [u8; 16],
-    /// Their size in bytes, the same as before.
+    /// Their bytes, the first in the lowest eight bits.
+    pub code: u64,
+    /// Their size in bytes, the same as before, at most 8.
     pub size: usize,
     /// The relocations that they need.
     pub records: [Option<Record>; 2],
@@ -53,19 +53,12 @@ impl<'b> Site<'b> {
 impl Rewrite {
     /// `code` that starts `before` bytes before the place of `record`, without relocations.
     #[must_use]
+    #[inline]
     pub fn new<const N: usize>(record: &Record, before: u64, code: [u8; N]) -> Self {
-        const { assert!(N <= 16) };
-        let mut rewrite = Self {
-            offset: record.offset.wrapping_sub(before),
-            code: [0; 16],
-            size: N,
-            records: [None; 2],
-            takes_next: false,
-        };
-        for (to, from) in rewrite.code.iter_mut().zip(code) {
-            *to = from;
-        }
-        rewrite
+        const { assert!(N <= 8) };
+        let code = code.iter().rev().fold(0, |code, byte| code << 8 | u64::from(*byte));
+        let offset = record.offset.wrapping_sub(before);
+        Self { offset, code, size: N, records: [None; 2], takes_next: false }
     }
 
     /// The same with a relocation of the new code.
@@ -88,6 +81,7 @@ impl Rewrite {
     ///
     /// # Errors
     /// As [`apply`]; nothing is written where they do not fit the section.
+    #[inline]
     pub fn write<A: Arch>(
         &self,
         section: &mut SectionMut<'_>,
@@ -95,8 +89,10 @@ impl Rewrite {
     ) -> Result<(), ApplyError> {
         let start = usize::try_from(self.offset).unwrap_or(usize::MAX);
         let place = section.bytes.get_mut(start..).and_then(|rest| rest.get_mut(..self.size));
-        for (to, from) in place.unwrap_or_default().iter_mut().zip(self.code) {
-            *to = from;
+        let mut code = self.code;
+        for byte in place.unwrap_or_default() {
+            *byte = code as u8;
+            code >>= 8;
         }
         self.records.iter().flatten().try_for_each(|record| apply::<A>(record, section, symbols))
     }

@@ -14,7 +14,7 @@ use crate::record::{Record, Rel, Rela};
 #[cfg(feature = "packed-relocations")]
 use crate::relr::{Relr, RelrIter};
 use crate::section::SectionHeader;
-use crate::table::{Table, TableIter};
+use crate::table::{Table, TableIter, try_for_each};
 
 /// The relocations of one section.
 ///
@@ -118,10 +118,11 @@ impl<'a> Relocations<'a> {
     /// The first error of `f`.
     #[inline]
     pub fn try_for_each<E>(&self, f: impl FnMut(Record) -> Result<(), E>) -> Result<(), E> {
-        match self {
-            Self::Rela(table) => table.try_for_each(f),
-            other => other.iter().try_for_each(f),
-        }
+        let native = match self {
+            Self::Rela(table) => table.native(),
+            _ => None,
+        };
+        try_for_each(native, self.iter(), f)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Section headers, as a plain view that is the same for every class.
 
 use crate::class::Class;
-use crate::names::SHT_NOBITS;
+use crate::names::{SHT_NOBITS, SHT_NULL};
 use crate::table::Entry;
 use crate::{raw32, raw64};
 use zerocopy::byteorder::ByteOrder;
@@ -68,10 +68,11 @@ pub struct SectionHeader {
 }
 
 impl SectionHeader {
-    /// Bytes that the section occupies in the file: none if it is `SHT_NOBITS`.
+    /// Bytes that the section occupies in the file: none if it is `SHT_NOBITS`, or `SHT_NULL`, whose size may be the number of
+    /// sections (gABI ch. 3, "Section Header Table Index").
     #[must_use]
     pub const fn file_size(&self) -> u64 {
-        if self.r#type == SHT_NOBITS { 0 } else { self.size }
+        if matches!(self.r#type, SHT_NOBITS | SHT_NULL) { 0 } else { self.size }
     }
 }
 

@@ -5,11 +5,12 @@
 mod rows;
 
 use self::rows::{Iter, Rows};
-use crate::class::{Class, Encoding, Row, with_class};
+use crate::class::{Class, Elf64, Encoding, Row, with_class};
 use crate::error::{Error, ErrorKind};
 use crate::section::SectionHeader;
 use core::fmt;
 use zerocopy::FromBytes;
+use zerocopy::byteorder::LE;
 
 /// `count` rows at file offset `at`, borrowed from the file.
 ///
@@ -267,12 +268,15 @@ impl<'a, E: Entry> Table<'a, E> {
     #[inline]
     pub fn try_for_each<Error>(
         &self,
-        mut f: impl FnMut(E::View) -> Result<(), Error>,
+        f: impl FnMut(E::View) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        if let Some(rows) = self.0.native() {
-            return rows.iter().try_for_each(|&row| f(row.into()));
-        }
-        self.iter().try_for_each(f)
+        try_for_each(self.native(), self.iter(), f)
+    }
+
+    /// The rows, if they are of the machine's own class, and it has a loop of its own for them.
+    #[inline]
+    pub(crate) const fn native(&self) -> Option<&'a [E::Raw<Elf64<LE>>]> {
+        self.0.native()
     }
 
     /// Index of the first row that `is` what is looked for.
@@ -289,6 +293,28 @@ impl<'a, E: Entry> Table<'a, E> {
     #[must_use]
     pub fn iter(&self) -> TableIter<'a, E> {
         TableIter(self.0.iter())
+    }
+}
+
+/// Calls `f` with every row of `native`, if there are any to be had, else with all that `others` gives.
+#[inline]
+pub(crate) fn try_for_each<R: Copy + Into<V>, V, Error>(
+    native: Option<&[R]>,
+    mut others: impl Iterator<Item = V>,
+    mut f: impl FnMut(V) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut rows = native.unwrap_or_default().iter();
+    // `f` is called from one place, so that it becomes a part of the loop
+    loop {
+        let view = match rows.next() {
+            Some(&row) => row.into(),
+            None if native.is_some() => return Ok(()),
+            None => match others.next() {
+                Some(view) => view,
+                None => return Ok(()),
+            },
+        };
+        f(view)?;
     }
 }
 

@@ -81,7 +81,7 @@ impl<A: Arch> Layout<'_, '_, A> {
 
     /// The symbols that are defined in this state, with their numbers.
     fn defined_as(&self, state: SymbolState) -> impl Iterator<Item = (u32, &SymbolSlot)> {
-        self.definitions().filter(move |(_, slot)| slot.state == state)
+        self.special_definitions().filter(move |(_, slot)| slot.state == state)
     }
 }
 

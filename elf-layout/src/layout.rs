@@ -108,7 +108,18 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         storage: Storage<'s, 'a>,
         externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
     ) -> Result<Self, Error> {
-        let storage = storage.prepare(&Requirements::of(files)?)?;
+        Self::plan_in(files, options, storage, &Requirements::of(files)?, externals)
+    }
+
+    /// The same, when it is known what they need.
+    pub(crate) fn plan_in(
+        files: &'s [File<'a>],
+        options: Options,
+        storage: Storage<'s, 'a>,
+        needed: &Requirements,
+        externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+    ) -> Result<Self, Error> {
+        let storage = storage.prepare(needed)?;
         let Storage { objects, sections, symbols, names } = storage;
         number::<A>(files, objects)?;
         let mut names = (!names.is_empty()).then(|| NameTable::new(names));
@@ -126,17 +137,18 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             sections::place(number, file, object, sections, &options, placed, names.is_some())?;
         }
         fixed.finish(objects, sections, &options)?;
+        let mut found = Found::default();
         for (object, file) in (0..usize::MAX).zip(files) {
             let replaceable = options.replaceable_functions && A::STUB.is_some();
+            let symbols = (&mut *symbols, &mut found.special);
             symbols::collect(object, file, objects, sections, symbols, &mut names, replaceable)?;
         }
         if names.is_some() {
             symbols::link(symbols);
         }
-        let common = symbols::ask(objects, symbols, externals)?;
-        let bounds = Bounds::of::<A>(&options, &spans, symbols.len(), common);
-        let reach = islands::reach::<A>(&spans);
-        let mut found = Found { bounds, reach, ..Found::default() };
+        let common = symbols::ask(objects, symbols, &found.special, externals)?;
+        found.bounds = Bounds::of::<A>(&options, &spans, symbols.len(), common);
+        found.reach = islands::reach::<A>(&spans);
         for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
             needs::scan::<A>(number, file, object, sections, symbols, &options, &mut found)?;
         }
@@ -180,7 +192,8 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let packed = matches!(self.options.mode, crate::Mode::Packed { .. });
         let group = |group| if packed { Group::Packed } else { group };
         let (mut got, mut stubs) = (if self.found.tls_module { 2u32 } else { 0 }, 0u32);
-        for (id, slot) in (0..usize::MAX).zip(symbols.iter_mut()) {
+        let (first, slots) = self.found.special.within(symbols, 0, symbols.len());
+        for (id, slot) in (first..usize::MAX).zip(slots) {
             if slot.definition as usize != id {
                 continue;
             }
@@ -260,10 +273,13 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
     }
 
     /// First address that the image may not reach, if its code has room for low addresses only: 2 GiB for objects that are
-    /// compiled without `-fPIC`.
+    /// compiled without `-fPIC`. Large data at the end of the image (`SHF_X86_64_LARGE`) may reach beyond that.
     #[must_use]
     pub const fn limit(&self) -> Option<u64> {
-        self.found.limit
+        match self.found.limit {
+            Some(limit) => Some(limit.saturating_add(self.spans.large)),
+            None => None,
+        }
     }
 
     /// The parts of the image by permission, in order, apart and on pages of their own. Sections that carry an address are

@@ -6,7 +6,7 @@ use crate::options::Options;
 use crate::place::Group;
 use crate::relax::{self, Bounds};
 use crate::storage::{
-    Needs, ObjectSlot, STAND_INS, SectionSlot, SectionState, SymbolSlot, SymbolState,
+    Needs, ObjectSlot, STAND_INS, SectionSlot, SectionState, Stretch, SymbolSlot, SymbolState,
 };
 use crate::tls;
 use elf_core::names::{SHT_CREL, SHT_REL, SHT_RELA};
@@ -32,6 +32,8 @@ pub(crate) struct Found {
     pub(crate) reach: Option<u64>,
     /// What instructions may be relaxed by.
     pub(crate) bounds: Bounds,
+    /// Symbols of which the image has more than what their sections hold.
+    pub(crate) special: Stretch,
 }
 
 /// A relocation section whose target is loaded.
@@ -45,7 +47,13 @@ pub(crate) struct Target<'a> {
     pub(crate) records: Relocations<'a>,
 }
 
-/// The relocations of section `index`, if it holds any for a loaded section.
+/// Whether a section holds relocations.
+#[inline]
+pub(crate) const fn is_relocations(header: &SectionHeader) -> bool {
+    matches!(header.r#type, SHT_RELA | SHT_REL | SHT_CREL)
+}
+
+/// The relocations of section `index`, which holds some, if they are for a loaded section.
 #[inline]
 pub(crate) fn target<'a>(
     number: usize,
@@ -55,9 +63,6 @@ pub(crate) fn target<'a>(
     object: &ObjectSlot<'_>,
     sections: &[SectionSlot],
 ) -> Result<Option<Target<'a>>, Error> {
-    if !matches!(header.r#type, SHT_RELA | SHT_REL | SHT_CREL) {
-        return Ok(None);
-    }
     let elf = Error::elf(number, index);
     let target = header.info;
     let at =
@@ -92,18 +97,15 @@ pub(crate) fn scan<A: Arch>(
     file.sections().try_for_each(|header| {
         let index = next;
         next = index.wrapping_add(1);
+        if !is_relocations(&header) {
+            return Ok(());
+        }
         let Some(target) = target(number, index, &header, file, object, sections)? else {
             return Ok(());
         };
         let error = |kind| Error { object: number, section: target.target, kind };
         let Some(mut kind) = A::KINDS.first() else { return Ok(()) };
-        let bytes = if bounds.relaxes() {
-            let section = file.section(target.target).and_then(|it| file.section_data(&it));
-            section.map_err(Error::elf(number, target.target))?
-        } else {
-            &[]
-        };
-        let (mut following, mut is_done) = (0usize, false);
+        let (mut following, mut is_done, mut bytes) = (0usize, false, None);
         target.records.try_for_each(|record| {
             let at = following;
             following = at.wrapping_add(1);
@@ -127,44 +129,85 @@ pub(crate) fn scan<A: Arch>(
             {
                 slot = defining;
             }
-            if matches!(kind.value.of, Role::Got(_)) && bounds.relaxes() {
-                let next = relax::next_record(&target.records, at);
+            if kind.value.of == Role::Got(Slot::Address) && bounds.relaxes() {
+                let bytes = match bytes {
+                    Some(bytes) => bytes,
+                    None => {
+                        let section =
+                            file.section(target.target).and_then(|it| file.section_data(&it));
+                        *bytes.insert(section.map_err(Error::elf(number, target.target))?)
+                    }
+                };
+                let next = relax::next_record::<A>(&target.records, at);
                 let site = Site { bytes, record: &record, next: next.as_ref() };
-                if let Some(rewrite) = bounds.rewrite::<A>(&kind.value, slot, &site, None) {
-                    is_done = rewrite.takes_next;
+                if let Some(takes_next) = bounds.takes_next::<A>(slot, &site) {
+                    is_done = takes_next;
                     return Ok(());
                 }
             }
-            if let Some(problem) = problem(kind, slot, &record, target.slot.unwinding, options) {
-                return Err(error(problem));
-            }
-            let needs = if tls::concerns(kind) {
-                found.threads = true;
-                if let Some(transition) =
-                    tls::transition::<A>(record.r#type, slot, options.thread_local)
-                {
-                    found.transitions = true;
-                    is_done = transition.takes_call;
-                    return Ok(());
+            let needs = match usual_needs(kind, slot) {
+                Some(needs) if reach.is_none() => needs,
+                _ => {
+                    let (needs, takes_next) =
+                        other_needs::<A>(kind, slot, &record, &target.slot, options, found)
+                            .map_err(error)?;
+                    is_done = takes_next;
+                    needs
                 }
-                tls::needs(kind.value.of, found)
-            } else if cfg!(feature = "islands")
-                && let Some(reach) = reach
-                && kind.value.of == Role::Plt
-                && islands::is_far(kind, &record, &target.slot, slot, reach)
-            {
-                Needs::STUB.with(Needs::GOT)
-            } else {
-                needs_of::<A>(kind, slot, found)
             };
-            if needs != Needs::default()
+            let needs = slot.needs.with(needs);
+            if needs != slot.needs
                 && let Some(slot) = symbols.get_mut(definition)
             {
-                slot.needs = slot.needs.with(needs);
+                slot.needs = needs;
+                found.special.include(definition);
             }
             Ok(())
         })
     })
+}
+
+/// What most relocations need of most symbols; `None` where more has to be known.
+#[inline]
+fn usual_needs(kind: &Kind, slot: &SymbolSlot) -> Option<Needs> {
+    let Value { of, minus, .. } = kind.value;
+    match (slot.state, of, minus) {
+        (SymbolState::Defined, Role::Got(Slot::Address), Role::Place) => Some(Needs::GOT),
+        (SymbolState::Defined, Role::Address | Role::Plt, Role::Place) => Some(Needs::default()),
+        (SymbolState::Defined, Role::Address, Role::Zero) if kind.check == Check::Any => {
+            Some(Needs::default())
+        }
+        _ => None,
+    }
+}
+
+/// What a relocation needs of the symbol, and whether the next one goes with it.
+#[inline(never)]
+fn other_needs<A: Arch>(
+    kind: &'static Kind,
+    slot: &SymbolSlot,
+    record: &Record,
+    place: &SectionSlot,
+    options: &Options,
+    found: &mut Found,
+) -> Result<(Needs, bool), ErrorKind> {
+    if let Some(problem) = problem(kind, slot, record, place.unwinding, options) {
+        return Err(problem);
+    }
+    if tls::concerns(kind) {
+        found.threads = true;
+        if let Some(transition) = tls::transition::<A>(record.r#type, slot, options.thread_local) {
+            found.transitions = true;
+            return Ok((Needs::default(), transition.takes_call));
+        }
+        return Ok((tls::needs(kind.value.of, found), false));
+    }
+    let is_far = cfg!(feature = "islands")
+        && kind.value.of == Role::Plt
+        && found.reach.is_some_and(|reach| islands::is_far(kind, record, place, slot, reach));
+    let needs =
+        if is_far { Needs::STUB.with(Needs::GOT) } else { needs_of::<A>(kind, slot, found) };
+    Ok((needs, false))
 }
 
 #[cold]

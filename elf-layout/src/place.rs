@@ -158,6 +158,8 @@ pub(crate) struct Spans {
     pub(crate) fixed_end: u64,
     /// Size of the image in bytes.
     pub(crate) size: u64,
+    /// Size of what is at its end and reached by 64-bit addresses, in bytes.
+    pub(crate) large: u64,
     /// Alignment of the image in bytes.
     pub(crate) alignment: u64,
 }
@@ -170,6 +172,7 @@ impl Spans {
             segments: [none; SEGMENTS.len()],
             fixed_end: 0,
             size: 0,
+            large: 0,
             alignment: 1,
         }
     }
@@ -234,8 +237,7 @@ impl Spans {
             block.alignment = block.alignment.max(zeros);
         }
         for (segment, (flags, groups)) in self.segments.iter_mut().zip(SEGMENTS) {
-            let mut first = None;
-            let mut alignment = page;
+            let (mut first, mut alignment, before) = (None, page, end);
             for &group in groups {
                 let Some(span) = self.groups.get_mut(group as usize) else { continue };
                 if span.size == 0 {
@@ -252,6 +254,13 @@ impl Spans {
                 }
             }
             let offset = first.unwrap_or(end);
+            match groups {
+                [Group::LargeReadOnly | Group::LargeData, ..] => {
+                    self.large = self.large.saturating_add(end.saturating_sub(before));
+                }
+                _ if end > before => self.large = 0,
+                _ => {}
+            }
             self.alignment = self.alignment.max(alignment);
             *segment = Segment { offset, size: end.saturating_sub(offset), flags };
         }

@@ -3,7 +3,7 @@
 use crate::options::Options;
 use crate::place::{Group, Spans};
 use crate::storage::{Needs, SymbolSlot, SymbolState};
-use elf_core::{Arch, Reach, Record, Relocations, Rewrite, Role, Site, Slot, Value};
+use elf_core::{Arch, Reach, Record, Relocations, Rewrite, Site};
 
 /// How far instructions of this image may reach, known before anything is placed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,31 +58,25 @@ impl Bounds {
         }
     }
 
-    /// The instructions that stand for those that ask for a symbol's GOT entry, as far as it is known where they will be.
+    /// Whether other instructions will stand for those that ask for a symbol's GOT entry, as far as it is known where they will be; if
+    /// so, whether they stand for those of the next relocation, too.
+    #[inline]
+    pub(crate) fn takes_next<A: Arch>(&self, slot: &SymbolSlot, site: &Site<'_>) -> Option<bool> {
+        Some(A::relax(site, self.reach(slot)?)?.takes_next)
+    }
+
+    /// The instructions that stand for those that ask for a symbol's GOT entry, once it is known which entries there are.
     #[inline]
     pub(crate) fn rewrite<A: Arch>(
         &self,
-        formula: &Value,
         slot: &SymbolSlot,
         site: &Site<'_>,
         distance: Option<i64>,
     ) -> Option<Rewrite> {
-        if !self.relaxes() || formula.of != Role::Got(Slot::Address) {
+        if A::RELAXES_ALL_OR_NONE && slot.needs.has(Needs::GOT) {
             return None;
         }
         A::relax(site, Reach { distance, ..self.reach(slot)? })
-    }
-
-    /// The same once it is known which GOT entries there are.
-    pub(crate) fn rewrite_placed<A: Arch>(
-        &self,
-        formula: &Value,
-        slot: &SymbolSlot,
-        site: &Site<'_>,
-        distance: Option<i64>,
-    ) -> Option<Rewrite> {
-        let keeps_entry = A::RELAXES_ALL_OR_NONE && slot.needs.has(Needs::GOT);
-        if keeps_entry { None } else { self.rewrite::<A>(formula, slot, site, distance) }
     }
 }
 
@@ -92,9 +86,11 @@ const LIMIT: u64 = 0x7fff_0000;
 /// Most bytes that a symbol adds to an image, copies of the caller's data aside: GOT entries, a stub.
 const ADDITIONS: u64 = 128;
 
-/// The record behind `index`, where that is found without reading all before it.
-pub(crate) fn next_record(records: &Relocations<'_>, index: usize) -> Option<Record> {
+/// The record behind `index`, if the architecture relaxes pairs, and it is found without reading all before it.
+#[inline]
+pub(crate) fn next_record<A: Arch>(records: &Relocations<'_>, index: usize) -> Option<Record> {
     match records {
+        _ if !A::RELAXES_ALL_OR_NONE => None,
         Relocations::Rela(table) => table.get(index.checked_add(1)?),
         Relocations::Rel(table) => table.get(index.checked_add(1)?),
         _ => None,

@@ -43,6 +43,7 @@ impl<'a> Room<'a> {
         grow(sections, needed.sections);
         grow(symbols, needed.symbols);
         grow(names, needed.names);
-        Layout::plan(files, options, Storage { objects, sections, symbols, names }, externals)
+        let storage = Storage { objects, sections, symbols, names };
+        Layout::plan_in(files, options, storage, &needed, externals)
     }
 }

@@ -126,6 +126,43 @@ pub(crate) enum SectionState {
     Placed(Group),
 }
 
+/// Numbers of symbols, and of all that are between them: what need not be looked at is outside.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stretch {
+    first: usize,
+    end: usize,
+}
+
+impl Stretch {
+    /// Adds symbol `id`.
+    #[inline]
+    pub(crate) fn include(&mut self, id: usize) {
+        self.first = if self.end == 0 { id } else { self.first.min(id) };
+        self.end = self.end.max(id.saturating_add(1));
+    }
+
+    /// The slots of those that are among `count` symbols from number `first` on, and how many of these are before them.
+    pub(crate) fn within<'s>(
+        &self,
+        symbols: &'s mut [SymbolSlot],
+        first: usize,
+        count: usize,
+    ) -> (usize, &'s mut [SymbolSlot]) {
+        let start = self.first.max(first);
+        let end = self.end.min(first.saturating_add(count));
+        (start.wrapping_sub(first), symbols.get_mut(start..end).unwrap_or_default())
+    }
+
+    /// The slots with their numbers.
+    pub(crate) fn of<'s>(
+        &self,
+        symbols: &'s [SymbolSlot],
+    ) -> impl Iterator<Item = (u32, &'s SymbolSlot)> + use<'s> {
+        let slots = symbols.get(self.first..self.end).unwrap_or_default();
+        (self.first as u32..u32::MAX).zip(slots)
+    }
+}
+
 /// What a layout knows of a symbol.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SymbolSlot {
@@ -177,6 +214,13 @@ pub(crate) enum SymbolState {
     NotLoaded,
     /// Defined in a section that another object's copy replaces.
     Dropped,
+}
+
+impl SymbolState {
+    /// Whether a symbol's own section does not say all of it.
+    pub(crate) const fn is_special(self) -> bool {
+        matches!(self, Self::Undefined | Self::Common | Self::Indirect | Self::Replaceable)
+    }
 }
 
 /// Weak or not, first of its name or not, and the alignment of a common symbol.

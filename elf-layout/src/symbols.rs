@@ -5,7 +5,9 @@ use crate::groups::GROUP;
 use crate::hash::NameTable;
 use crate::layout::{External, Sort};
 use crate::place::Group;
-use crate::storage::{Needs, ObjectSlot, SectionSlot, SectionState, SymbolSlot, SymbolState};
+use crate::storage::{
+    Needs, ObjectSlot, SectionSlot, SectionState, Stretch, SymbolSlot, SymbolState,
+};
 use crate::tls;
 use elf_core::names::{
     SHN_LORESERVE, SHN_X86_64_LCOMMON, STB_LOCAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_TLS,
@@ -30,7 +32,7 @@ pub(crate) fn collect(
     file: &File<'_>,
     objects: &[ObjectSlot<'_>],
     sections: &[SectionSlot],
-    symbols: &mut [SymbolSlot],
+    (symbols, special): (&mut [SymbolSlot], &mut Stretch),
     names: &mut Option<NameTable<'_>>,
     replaceable: bool,
 ) -> Result<(), Error> {
@@ -91,6 +93,9 @@ pub(crate) fn collect(
                 let kind = elf_core::ErrorKind::Invalid { what: "st_shndx", value: shndx.into() };
                 return Err(elf(elf_core::Error { at: 0, kind }));
             }
+        }
+        if slot.state.is_special() {
+            special.include(id);
         }
         let earlier = if symbol.binding() == STB_LOCAL { None } else { names.as_mut() };
         if let Some(names) = earlier {
@@ -190,17 +195,18 @@ pub(crate) fn link(symbols: &mut [SymbolSlot]) {
     }
 }
 
-/// Asks the caller for what no object defines. Gives the bytes that common symbols take.
+/// Asks the caller for what no object defines, among the `special` symbols. Gives the bytes that common symbols take.
 pub(crate) fn ask(
     objects: &[ObjectSlot<'_>],
     symbols: &mut [SymbolSlot],
+    special: &Stretch,
     externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
 ) -> Result<u64, Error> {
     let mut common = 0u64;
     for (number, object) in (0..usize::MAX).zip(objects) {
         let Some(table) = &object.symbols else { continue };
-        let slots = symbols.get_mut(object.first_symbol..).unwrap_or_default();
-        for (index, slot) in (0..u32::MAX).zip(slots).take(object.symbol_count) {
+        let (first, slots) = special.within(symbols, object.first_symbol, object.symbol_count);
+        for (index, slot) in (first as u32..u32::MAX).zip(slots) {
             let id = object.first_symbol.saturating_add(index as usize);
             if cfg!(feature = "relax") && slot.state == SymbolState::Common {
                 let room = slot.value.saturating_add(slot.traits.alignment());

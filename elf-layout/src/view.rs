@@ -100,6 +100,23 @@ impl<A: Arch> Layout<'_, '_, A> {
         }
     }
 
+    /// Addresses of the symbols of object `object` from number `first` on, in order, for an image at `base`: for each what
+    /// [`symbol`](Self::symbol) says.
+    pub fn addresses(
+        &self,
+        object: usize,
+        first: u32,
+        base: u64,
+    ) -> impl Iterator<Item = Option<u64>> + '_ {
+        let object = self.objects.get(object);
+        let ids = object.map_or(0..0, |object| {
+            let start = object.first_symbol.saturating_add(first as usize);
+            start..object.first_symbol.saturating_add(object.symbol_count)
+        });
+        let symbols = Symbols::new(self, 0, ids, base);
+        symbols.slots.iter().map(move |slot| symbols.address(slot))
+    }
+
     /// The object and index that define symbol `symbol` of object `object`: its own, unless another definition was taken.
     #[must_use]
     pub fn definition(&self, object: usize, symbol: u32) -> Option<(usize, u32)> {
@@ -132,7 +149,7 @@ impl<A: Arch> Layout<'_, '_, A> {
             content: Slot::TlsLd,
             offset: start,
         });
-        let own = self.definitions().flat_map(move |(id, slot)| {
+        let own = self.special_definitions().flat_map(move |(id, slot)| {
             let (object, symbol) = crate::symbols::owner(self.objects, id).unwrap_or_default();
             let entry = |content| {
                 let offset = symbols.got_entry(slot, content)?;
@@ -151,7 +168,7 @@ impl<A: Arch> Layout<'_, '_, A> {
     pub fn stubs(&self) -> impl Iterator<Item = StubEntry> + '_ {
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
         let size = A::STUB.map_or(0, |stub| stub_size(&stub));
-        self.definitions().flat_map(move |(id, slot)| {
+        self.special_definitions().flat_map(move |(id, slot)| {
             let (object, symbol) = crate::symbols::owner(self.objects, id).unwrap_or_default();
             let entry = move |offset| StubEntry { object, symbol, offset, size };
             symbols.stub(slot).into_iter().chain(symbols.island_stubs(slot)).map(entry)
@@ -163,7 +180,7 @@ impl<A: Arch> Layout<'_, '_, A> {
     /// [`write`](Self::write).
     pub fn copies(&self) -> impl Iterator<Item = CopyEntry> + '_ {
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
-        self.definitions().filter_map(move |(id, slot)| {
+        self.special_definitions().filter_map(move |(id, slot)| {
             let (object, symbol) = crate::symbols::owner(self.objects, id)?;
             Some(CopyEntry { object, symbol, address: slot.value, offset: symbols.copy(slot)? })
         })
@@ -194,9 +211,9 @@ impl<A: Arch> Layout<'_, '_, A> {
         })
     }
 
-    /// Symbols that define something, with their numbers.
-    pub(crate) fn definitions(&self) -> impl Iterator<Item = (u32, &SymbolSlot)> {
-        (0..u32::MAX).zip(self.symbols).filter(|(id, slot)| slot.definition == *id)
+    /// Definitions that the image has a GOT entry, a stub or a copy for, among others, with their numbers.
+    pub(crate) fn special_definitions(&self) -> impl Iterator<Item = (u32, &SymbolSlot)> {
+        self.found.special.of(self.symbols).filter(|(id, slot)| slot.definition == *id)
     }
 
     pub(crate) fn slot(&self, object: usize, symbol: u32) -> Option<&SymbolSlot> {

@@ -120,6 +120,9 @@ impl<A: Arch> Layout<'_, '_, A> {
         file.sections().try_for_each(|header| {
             let index = next;
             next = index.wrapping_add(1);
+            if !needs::is_relocations(&header) {
+                return Ok(());
+            }
             let Some(target) = needs::target(number, index, &header, file, object, self.sections)?
             else {
                 return Ok(());
@@ -166,8 +169,8 @@ impl<A: Arch> Layout<'_, '_, A> {
                 let unknown = || needs::unknown(&record);
                 kind = find(A::KINDS, record.r#type).ok_or_else(unknown)?;
             }
-            if matches!(kind.value.of, Role::Got(_)) {
-                let next = relax::next_record(records, at);
+            if kind.value.of == Role::Got(Slot::Address) {
+                let next = relax::next_record::<A>(records, at);
                 if let Some(rewrite) = self.relaxed(kind, &record, next.as_ref(), section, symbols)
                 {
                     is_done = rewrite.takes_next;
@@ -208,6 +211,7 @@ impl<A: Arch> Layout<'_, '_, A> {
     }
 
     /// The instructions that stand for those of a relocation.
+    #[inline]
     fn relaxed(
         &self,
         kind: &Kind,
@@ -216,11 +220,14 @@ impl<A: Arch> Layout<'_, '_, A> {
         section: &SectionMut<'_>,
         symbols: &Symbols<'_, '_, '_, A>,
     ) -> Option<Rewrite> {
+        if kind.value.of != Role::Got(Slot::Address) || !self.found.bounds.relaxes() {
+            return None;
+        }
         let slot = symbols.slots.get(record.symbol as usize)?;
         let place = section.address.wrapping_add(record.offset);
         let distance = symbols.address(slot).map(|address| address.wrapping_sub(place) as i64);
         let site = Site { bytes: section.bytes, record, next };
-        self.found.bounds.rewrite_placed::<A>(&kind.value, slot, &site, distance)
+        self.found.bounds.rewrite::<A>(slot, &site, distance)
     }
 
     /// Fills the GOT.
@@ -229,10 +236,7 @@ impl<A: Arch> Layout<'_, '_, A> {
             return Ok(());
         }
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), base);
-        for (id, slot) in (0..u32::MAX).zip(self.symbols) {
-            if slot.definition != id {
-                continue;
-            }
+        for (id, slot) in self.special_definitions() {
             if slot.state == SymbolState::Replaceable {
                 let offset = symbols.answer(slot).wrapping_sub(base);
                 self.store(image, offset, Slot::Address, [symbols.behind(slot), 0]);
@@ -271,10 +275,7 @@ impl<A: Arch> Layout<'_, '_, A> {
     fn write_stubs(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
         let Some(stub) = A::STUB.filter(|_| self.stubs > 0) else { return Ok(()) };
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), base);
-        for (id, slot) in (0..u32::MAX).zip(self.symbols) {
-            if slot.definition != id {
-                continue;
-            }
+        for (id, slot) in self.special_definitions() {
             let Some(address) = symbols.stub(slot) else { continue };
             self.write_stub(&stub, id, address, image, &symbols)?;
             for address in symbols.island_stubs(slot) {

@@ -28,11 +28,17 @@ pub(crate) enum Order {
     Finalize,
 }
 
-/// Address of a constructor or destructor, by rank: those before `main` of the program first, then by priority.
-type Ranked = (u32, u64);
+/// Where a section of functions stands among others: those before `main` of the program first, then by priority, and those of one
+/// priority by name, as GNU ld sorts them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank<'a>(u32, &'a str);
 
-/// The rank of functions without a priority of their own.
-const LAST: u32 = 65536;
+impl Rank<'_> {
+    /// Of `.preinit_array`.
+    const FIRST: Self = Self(0, "");
+    /// Of sections without a priority of their own.
+    const LAST: Self = Self(u32::MAX, "");
+}
 
 impl Calls {
     /// Reads the arrays of function addresses out of the image, which is relocated for `base`.
@@ -45,19 +51,22 @@ impl Calls {
         base: u64,
         code: &[Range<u64>],
     ) -> Result<Self, Error> {
-        let (mut initialize, mut finalize) = (Vec::<Ranked>::new(), Vec::<Ranked>::new());
+        let (mut initialize, mut finalize) = (Vec::new(), Vec::new());
         for (object, file) in layout.files().iter().enumerate() {
-            for (section, header) in (0u32..).zip(file.sections()) {
+            let mut next = 0u32;
+            file.sections().try_for_each(|header| {
+                let section = next;
+                next = section.wrapping_add(1);
                 // all of them are writable data
                 if header.flags & (ALLOC | WRITE | EXECINSTR) != ALLOC | WRITE {
-                    continue;
+                    return Ok(());
                 }
                 let Some((list, rank, backwards)) =
                     kind(&header, file.section_name(&header).unwrap_or_default())
                 else {
-                    continue;
+                    return Ok(());
                 };
-                let Some(offset) = layout.section(object, section) else { continue };
+                let Some(offset) = layout.section(object, section) else { return Ok(()) };
                 let bytes = usize::try_from(offset).ok().and_then(|offset| image.get(offset..));
                 let bytes = bytes
                     .and_then(|rest| rest.get(..usize::try_from(header.size).ok()?))
@@ -77,14 +86,15 @@ impl Calls {
                 let calls =
                     if matches!(list, Order::Initialize) { &mut initialize } else { &mut finalize };
                 calls.extend(addresses.into_iter().map(|address| (rank, address)));
-            }
+                Ok(())
+            })?;
         }
         // stable: equal ranks stay in the order of the objects
         initialize.sort_by_key(|(rank, _)| *rank);
         finalize.sort_by_key(|(rank, _)| *rank);
         finalize.reverse();
         let addresses =
-            |calls: Vec<Ranked>| calls.into_iter().map(|(_, address)| address).collect();
+            |calls: Vec<(Rank<'_>, u64)>| calls.into_iter().map(|(_, address)| address).collect();
         let handle = base.wrapping_add(layout.dso_handle().unwrap_or(0));
         Ok(Self { initialize: addresses(initialize), finalize: addresses(finalize), handle })
     }
@@ -102,6 +112,11 @@ impl Calls {
     /// Addresses of destructors, in order.
     pub(crate) fn destructors(&self) -> &[u64] {
         &self.finalize
+    }
+
+    /// The objects' `__dso_handle`.
+    pub(crate) const fn handle(&self) -> u64 {
+        self.handle
     }
 
     /// Calls what the objects' code has registered with `__cxa_atexit` under their handle, which then is free again.
@@ -141,37 +156,28 @@ impl Calls {
 }
 
 /// Which list a section adds to, at which rank, and whether its entries are called from the last to the first.
-fn kind(header: &SectionHeader, name: Name<'_>) -> Option<(Order, u32, bool)> {
+fn kind<'a>(header: &SectionHeader, name: Name<'a>) -> Option<(Order, Rank<'a>, bool)> {
     let name = name.to_str().unwrap_or_default();
-    let priority = |prefix: &str| {
-        let suffix = name.strip_prefix(prefix)?.strip_prefix('.')?;
-        suffix.parse::<u32>().ok()
-    };
     match header.r#type {
-        SHT_PREINIT_ARRAY => Some((Order::Initialize, 0, false)),
-        SHT_INIT_ARRAY => {
-            Some((Order::Initialize, priority(".init_array").map_or(LAST, rank), false))
+        SHT_PREINIT_ARRAY => Some((Order::Initialize, Rank::FIRST, false)),
+        SHT_INIT_ARRAY => Some((Order::Initialize, rank(name, ".init_array", |it| it), false)),
+        SHT_FINI_ARRAY => Some((Order::Finalize, rank(name, ".fini_array", |it| it), false)),
+        // the priority of these counts downwards
+        SHT_PROGBITS if name == ".ctors" || name.starts_with(".ctors.") => {
+            Some((Order::Initialize, rank(name, ".ctors", |it| 65535u32.saturating_sub(it)), true))
         }
-        SHT_FINI_ARRAY => {
-            Some((Order::Finalize, priority(".fini_array").map_or(LAST, rank), false))
+        SHT_PROGBITS if name == ".dtors" || name.starts_with(".dtors.") => {
+            Some((Order::Finalize, rank(name, ".dtors", |it| 65535u32.saturating_sub(it)), true))
         }
-        SHT_PROGBITS if name == ".ctors" => Some((Order::Initialize, LAST, true)),
-        SHT_PROGBITS if name == ".dtors" => Some((Order::Finalize, LAST, true)),
-        // the priority of .ctors counts downwards
-        SHT_PROGBITS => match (priority(".ctors"), priority(".dtors")) {
-            (Some(priority), _) => {
-                Some((Order::Initialize, rank(65535u32.saturating_sub(priority)), true))
-            }
-            (_, Some(priority)) => {
-                Some((Order::Finalize, rank(65535u32.saturating_sub(priority)), true))
-            }
-            _ => None,
-        },
         _ => None,
     }
 }
 
-/// Ranks of priorities: behind `.preinit_array`, before what has none.
-fn rank(priority: u32) -> u32 {
-    priority.saturating_add(1).min(LAST)
+/// The rank of a section: `list`, or `list.PRIORITY`. What is no number comes before all priorities.
+fn rank<'a>(name: &'a str, list: &str, priority: impl Fn(u32) -> u32) -> Rank<'a> {
+    let Some(suffix) = name.strip_prefix(list).and_then(|rest| rest.strip_prefix('.')) else {
+        return Rank::LAST;
+    };
+    let number = suffix.parse().map_or(1, |number| priority(number).saturating_add(2));
+    Rank(number.min(u32::MAX - 1), name)
 }

@@ -34,6 +34,7 @@ pub mod device;
 #[cfg(feature = "dynamic")]
 pub mod dynamic;
 mod error;
+mod exit;
 mod function;
 #[cfg(feature = "device")]
 mod guard;

@@ -388,13 +388,12 @@ pub(crate) fn copy_constants(
     }
 }
 
-/// Addresses of the symbols that are not local, for an image at `base`.
+/// Addresses of the symbols that are not local, for an image at `base`; 0 for what has none.
 pub(crate) fn globals(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Box<[u64]>> {
     let addresses = |(object, file): (usize, &File<'_>)| {
         let Ok(Some(table)) = file.symbol_table() else { return Box::default() };
-        let ids = table.first_global()..table.len();
-        ids.map(|index| layout.symbol(object, index as u32).map_or(0, |address| address.at(base)))
-            .collect()
+        let first = u32::try_from(table.first_global()).unwrap_or(u32::MAX);
+        layout.addresses(object, first, base).map(Option::unwrap_or_default).collect()
     };
     layout.files().iter().enumerate().map(addresses).collect()
 }

@@ -61,8 +61,6 @@ pub(crate) struct Wish<'a> {
 
 /// `MAP_32BIT` of Linux on x86-64: an address below 2 GiB.
 const MAP_32BIT: u32 = if cfg!(target_arch = "x86_64") { 0x40 } else { 0 };
-/// First address that `MAP_32BIT` never gives out.
-const LOW: u64 = 1 << 31;
 
 impl Mapping {
     /// Memory as wished for, or at least of the size, alignment and limit, still to be written.
@@ -138,11 +136,14 @@ impl Mapping {
         let start = unsafe {
             mmap_anonymous(ptr::null_mut(), reserved, protection, MapFlags::PRIVATE | low)
         };
-        let start = start.map_err(|cause| match limit {
-            Some(limit) => Error::NoLowMemory { size: size as u64, limit: limit.min(LOW) },
-            None => Error::Map { size: size as u64, cause },
-        })?;
-        let mut mapping = Self::at(start.cast(), reserved, page);
+        let start = match (start, limit) {
+            (Ok(start), _) => start.cast(),
+            // what is larger than all that `MAP_32BIT` gives may still start there
+            (Err(_), Some(limit)) => near::map_below(limit, reserved, protection)
+                .ok_or(Error::NoLowMemory { size: size as u64, limit })?,
+            (Err(cause), None) => return Err(Error::Map { size: size as u64, cause }),
+        };
+        let mut mapping = Self::at(start, reserved, page);
         if let Some(near) = wish.near.filter(|&near| limit.is_none() && !mapping.is_near(near))
             && let Some(start) = near::map(near, reserved, protection)
         {

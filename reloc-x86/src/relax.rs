@@ -53,6 +53,7 @@ const NOP: u8 = 0x90;
 
 impl Instruction<'_, '_> {
     /// The instruction that stands for it; a load becomes `lea` if `to_lea` says so and the distance fits.
+    #[inline]
     pub(crate) fn relaxed(&self, reach: Reach, to_lea: bool) -> Option<Rewrite> {
         let record = self.site.record;
         let [opcode, modrm, ..] = *self.site.around::<6>(2)?;

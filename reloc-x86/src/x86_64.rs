@@ -32,6 +32,7 @@ impl Arch for X86_64 {
     });
     const TLS: Option<Tls> = Some(crate::tls64::TLS);
 
+    #[inline]
     fn relax(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
         let prefix = match site.record.r#type {
             R_X86_64_GOTPCRELX => Prefix::None,

@@ -22,7 +22,23 @@ pub(super) fn map(address: u64, size: usize, protection: ProtFlags) -> Option<*m
         [around.checked_sub(distance), around.checked_add(distance)].into_iter().flatten()
     });
     let places = places.filter(|&place| reaches(place, size as u64, address));
-    places.map(|place| place as usize).find_map(|place| {
+    map_at(places, size, protection)
+}
+
+/// Maps `size` bytes, whole pages, that end at `limit` at the latest; nothing if all places that are tried are taken.
+pub(super) fn map_below(limit: u64, size: usize, protection: ProtFlags) -> Option<*mut u8> {
+    let last = limit.checked_sub(size as u64)?;
+    map_at((1..=last / STEP).map(|step| step * STEP), size, protection)
+}
+
+/// Maps `size` bytes at the first of `places` that is free.
+fn map_at(
+    mut places: impl Iterator<Item = u64>,
+    size: usize,
+    protection: ProtFlags,
+) -> Option<*mut u8> {
+    places.find_map(|place| {
+        let place = place as usize;
         let flags = MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE;
         let wished = ptr::without_provenance_mut(place);
         // SAFETY: an existing mapping is not replaced; before Linux 4.17 the address is a wish.

@@ -1,8 +1,8 @@
 //! What a load has asked for: addresses, what keeps them, and objects that have to join it.
 
 use super::{Found, Keeper, Symbols};
-use crate::processor;
-use crate::threads::exit;
+use crate::threads::exit as thread_exit;
+use crate::{exit, processor};
 use elf_core::names::STB_WEAK;
 use elf_core::{File, Name};
 use elf_layout::{External, Sort};
@@ -25,7 +25,7 @@ pub(crate) struct Links<'s> {
     weak: HashSet<Box<[u8]>>,
     /// The load is for this process.
     is_to_process: bool,
-    /// The load may register what threads are to do when they end.
+    /// The load may register what is to be done when threads or the process end.
     registers: bool,
 }
 
@@ -54,7 +54,7 @@ impl<'s> Links<'s> {
         self.is_to_process
     }
 
-    /// Whether the load may register what threads are to do when they end.
+    /// Whether the load may register what is to be done when threads or the process end.
     pub(crate) const fn registers(&self) -> bool {
         self.registers
     }
@@ -64,11 +64,16 @@ impl<'s> Links<'s> {
         if !self.is_to_process {
             return self.find_in_source(name);
         }
-        if let Some(own) = exit::stands_for(name) {
+        if let Some(own) = thread_exit::stands_for(name) {
             self.registers = true;
             return Some(own);
         }
-        self.find_in_source(name).or_else(|| processor::find(name))
+        if let Some(found) = self.find_in_source(name) {
+            return Some(found);
+        }
+        let own = exit::find(name);
+        self.registers |= own.is_some();
+        own.or_else(|| processor::find(name))
     }
 
     fn find_in_source(&mut self, name: Name<'_>) -> Option<External> {

@@ -19,7 +19,7 @@ unsafe extern "C" {
     static __dso_handle: u8;
 }
 
-/// The loads that have asked for [`register`], by the address of their memory.
+/// The loads that have asked for [`register`], or for what the process is to do when it ends, by the address of their memory.
 static LOADS: RwLock<BTreeMap<u64, Weak<Parts>>> = RwLock::new(BTreeMap::new());
 
 /// What stands for the functions of this name by which code registers destructors: the C library's, and the one of the Itanium C++
@@ -29,7 +29,7 @@ pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
     is_one.then(|| External::function(register as *const () as u64))
 }
 
-/// Makes a load known that may register destructors.
+/// Makes a load known that may register something.
 pub(crate) fn enter(parts: &Arc<Parts>) {
     let mut loads = LOADS.write().unwrap_or_else(PoisonError::into_inner);
     loads.insert(parts.memory.address(), Arc::downgrade(parts));
@@ -49,6 +49,11 @@ fn load_of(address: u64) -> Option<Arc<Parts>> {
     // before `parts`, which takes the lock if they are dropped here
     drop(loads);
     (offset < parts.memory.size()).then_some(parts)
+}
+
+/// The `__dso_handle` of the load that `address` is in, among those that may register something.
+pub(crate) fn handle_of(address: u64) -> Option<u64> {
+    load_of(address).map(|parts| parts.calls.handle())
 }
 
 /// A destructor to run, and what it needs.
