@@ -6,7 +6,8 @@ use crate::options::Options;
 use crate::place::Group;
 use crate::relax::{self, Bounds};
 use crate::storage::{
-    Needs, ObjectSlot, STAND_INS, SectionSlot, SectionState, SymbolSlot, SymbolState,
+    INDIRECT_FUNCTIONS, Needs, ObjectSlot, STAND_INS, SectionSlot, SectionState, SymbolSlot,
+    SymbolState, THREAD_LOCAL,
 };
 use crate::tls;
 use elf_core::names::{SHT_CREL, SHT_REL, SHT_RELA};
@@ -135,10 +136,14 @@ pub(crate) fn scan<A: Arch>(
                     return Ok(());
                 }
             }
+            if !THREAD_LOCAL && tls::concerns(kind) {
+                let kind = elf_core::ErrorKind::FeatureOff("thread-local");
+                return Err(error(ErrorKind::Elf(elf_core::Error { at: header.offset, kind })));
+            }
             if let Some(problem) = problem(kind, slot, &record, target.slot.unwinding, options) {
                 return Err(error(problem));
             }
-            let needs = if tls::concerns(kind) {
+            let needs = if THREAD_LOCAL && tls::concerns(kind) {
                 found.threads = true;
                 if let Some(transition) =
                     tls::transition::<A>(record.r#type, slot, options.thread_local)
@@ -215,7 +220,9 @@ fn needs_of<A: Arch>(kind: &'static Kind, slot: &SymbolSlot, found: &mut Found) 
                 limit(value, kind.check, found);
                 Needs::LOW.with(Needs::COPY)
             }
-            (SymbolState::Indirect | SymbolState::Replaceable, Role::Zero, _) => {
+            (SymbolState::Indirect | SymbolState::Replaceable, Role::Zero, _)
+                if INDIRECT_FUNCTIONS =>
+            {
                 limit(value, kind.check, found);
                 Needs::default()
             }
@@ -274,10 +281,10 @@ fn problem(
     is_unwinding: bool,
     options: &Options,
 ) -> Option<ErrorKind> {
-    let is_tls = tls::concerns(kind);
+    let is_tls = THREAD_LOCAL && tls::concerns(kind);
     match slot.state {
         SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Dropped => {}
-        SymbolState::Indirect if is_tls || !options.indirect_functions => {}
+        SymbolState::Indirect if !INDIRECT_FUNCTIONS || is_tls || !options.indirect_functions => {}
         SymbolState::Indirect => return None,
         SymbolState::UndefinedWeak => return None,
         SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal | SymbolState::TlsBase

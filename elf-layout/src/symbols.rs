@@ -5,7 +5,9 @@ use crate::groups::GROUP;
 use crate::hash::NameTable;
 use crate::layout::{External, Sort};
 use crate::place::Group;
-use crate::storage::{Needs, ObjectSlot, SectionSlot, SectionState, SymbolSlot, SymbolState};
+use crate::storage::{
+    Needs, ObjectSlot, SectionSlot, SectionState, SymbolSlot, SymbolState, THREAD_LOCAL,
+};
 use crate::tls;
 use elf_core::names::{
     SHN_LORESERVE, SHN_X86_64_LCOMMON, STB_LOCAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_TLS,
@@ -111,7 +113,9 @@ pub(crate) fn collect(
 /// What a symbol in a loaded section is worth, by its type and what the section is for.
 const fn placed(symbol: &Symbol, group: Group, replaceable: bool) -> SymbolState {
     match symbol.r#type() {
-        _ if matches!(group, Group::TlsData | Group::TlsZero) => SymbolState::ThreadLocal,
+        _ if THREAD_LOCAL && matches!(group, Group::TlsData | Group::TlsZero) => {
+            SymbolState::ThreadLocal
+        }
         STT_TLS => SymbolState::ThreadLocal,
         STT_GNU_IFUNC => SymbolState::Indirect,
         STT_FUNC
@@ -220,7 +224,7 @@ pub(crate) fn ask(
                 }
                 continue;
             }
-            if name == TLS_BASE {
+            if THREAD_LOCAL && name == TLS_BASE {
                 (slot.state, slot.group) = (SymbolState::TlsBase, Group::TlsData);
                 continue;
             }
@@ -228,7 +232,11 @@ pub(crate) fn ask(
                 Some(External { address, sort }) => {
                     slot.value = address;
                     match sort {
-                        Sort::ThreadLocal { module, distance } => variable(slot, module, distance),
+                        Sort::ThreadLocal { module, distance } if THREAD_LOCAL => {
+                            variable(slot, module, distance)
+                        }
+                        // nobody can use it
+                        Sort::ThreadLocal { .. } => SymbolState::ThreadLocal,
                         Sort::Unknown => SymbolState::External,
                         Sort::Function => SymbolState::ExternalFunction,
                         Sort::Constant { size } => match u32::try_from(size) {
