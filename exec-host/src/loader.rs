@@ -207,7 +207,8 @@ impl Loader {
                         let again = finish(&mut layout, links);
                         finished = again.map_err(|error| threads::why(error, refused));
                     }
-                    return Ok((joined, finished?));
+                    let finished = finished.map_err(|error| with_name(error, &files))?;
+                    return Ok((joined, finished));
                 }
             }
             joined.append(&mut more);

@@ -73,6 +73,8 @@ extern "C" fn hoist_test_unloaded() {
 fn gdb(folder: &Path, objects: &[&str], commands: &[&str]) -> Option<String> {
     let mut gdb = Command::new("gdb");
     gdb.current_dir(folder).args(["-nx", "-batch", "-ex", "set breakpoint pending on"]);
+    // scripts that this program names are of its compiler, which may not have brought them
+    gdb.args(["-iex", "set auto-load off"]);
     gdb.args(["-ex", "set width 0", "-ex", "set style enabled off"]);
     for command in commands {
         gdb.args(["-ex", command]);

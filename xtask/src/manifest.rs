@@ -94,10 +94,17 @@ pub(crate) struct Call {
     /// What the call writes to standard output.
     #[serde(default)]
     pub(crate) prints: String,
+    /// Whether a program of the system's linker gives the same answer.
+    #[serde(default = "yes")]
+    pub(crate) linked: bool,
 }
 
 fn void() -> String {
     "void".into()
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// Reads one of the two files.
