@@ -197,10 +197,9 @@ fn needs_of<A: Arch>(kind: &'static Kind, slot: &SymbolSlot, found: &mut Found) 
     let value = &kind.value;
     match value.of {
         Role::Got(Slot::Address) => Needs::GOT,
+        // nobody branches to constants, which may have a copy but no stub
         Role::Plt if is_narrow::<A>(kind) => match slot.state {
-            SymbolState::External
-            | SymbolState::ExternalFunction
-            | SymbolState::ExternalConstant => Needs::STUB.with(Needs::GOT),
+            SymbolState::External | SymbolState::ExternalFunction => Needs::STUB.with(Needs::GOT),
             SymbolState::UndefinedWeak if !has_own_weak::<A>(kind) => Needs::STUB.with(Needs::GOT),
             _ => Needs::default(),
         },

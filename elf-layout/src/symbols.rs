@@ -6,7 +6,7 @@ use crate::hash::NameTable;
 use crate::layout::{External, Sort};
 use crate::place::Group;
 use crate::storage::{
-    Needs, ObjectSlot, SectionSlot, SectionState, SymbolSlot, SymbolState, THREAD_LOCAL,
+    Needs, ObjectSlot, STAND_INS, SectionSlot, SectionState, SymbolSlot, SymbolState, THREAD_LOCAL,
 };
 use crate::tls;
 use elf_core::names::{
@@ -239,12 +239,14 @@ pub(crate) fn ask(
                         Sort::ThreadLocal { .. } => SymbolState::ThreadLocal,
                         Sort::Unknown => SymbolState::External,
                         Sort::Function => SymbolState::ExternalFunction,
+                        Sort::Constant { .. } if !STAND_INS => SymbolState::External,
                         Sort::Constant { size } => match u32::try_from(size) {
-                            Ok(size) => {
+                            Ok(size @ 1..) => {
                                 slot.stub = size;
                                 SymbolState::ExternalConstant
                             }
-                            Err(_) => SymbolState::External,
+                            // nothing that could be copied, or too much
+                            Ok(0) | Err(_) => SymbolState::External,
                         },
                     }
                 }

@@ -184,7 +184,10 @@ fn relocations_that_cannot_be_applied() {
 
 /// Nobody says where threads have their variables.
 #[test]
-#[cfg_attr(not(feature = "thread-local"), ignore = "needs the feature thread-local")]
+#[cfg_attr(
+    not(all(feature = "thread-local", feature = "relax")),
+    ignore = "needs the features thread-local, relax"
+)]
 fn variables_without_an_area() {
     let mut object = Object::new();
     let text = object.section(".text", CODE, 8, &[0x48, 0x8b, 0x05, 0, 0, 0, 0, 0]);
