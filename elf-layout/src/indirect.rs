@@ -5,8 +5,8 @@ use crate::error::{Error, ErrorKind};
 use crate::layout::Layout;
 use crate::place::{Group, Spans};
 use crate::resolve::Symbols;
-use crate::storage::{ObjectSlot, SymbolSlot, SymbolState};
-use elf_core::{Arch, Query, Resolve, Role, Slot};
+use crate::storage::{INDIRECT_FUNCTIONS, ObjectSlot, SymbolSlot, SymbolState};
+use elf_core::Arch;
 
 /// A function that another one finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct ReplaceableFunction {
 impl SymbolSlot {
     /// Whether the symbol is a stub's, which has a GOT entry of its own.
     pub(crate) const fn is_indirect(&self) -> bool {
-        matches!(self.state, SymbolState::Indirect | SymbolState::Replaceable)
+        INDIRECT_FUNCTIONS && matches!(self.state, SymbolState::Indirect | SymbolState::Replaceable)
     }
 }
 
@@ -94,19 +94,5 @@ impl<A: Arch> Symbols<'_, '_, '_, A> {
     /// The address of the GOT entry that the stub of an indirect function jumps through.
     pub(crate) fn answer(&self, slot: &SymbolSlot) -> u64 {
         self.entry(slot.got)
-    }
-}
-
-/// Symbols as stubs see them: the GOT entry of an indirect function is the one with the resolver's answer.
-pub(crate) struct BehindStubs<'y, 'l, 'a, 's, A>(pub(crate) &'y Symbols<'l, 'a, 's, A>);
-
-impl<A: Arch> Resolve for BehindStubs<'_, '_, '_, '_, A> {
-    fn resolve(&self, query: &Query) -> Option<u64> {
-        match (query.role, self.0.slots.get(query.symbol as usize)) {
-            (Role::Got(Slot::Address), Some(slot)) if slot.is_indirect() => {
-                Some(self.0.answer(slot))
-            }
-            _ => self.0.resolve(query),
-        }
     }
 }

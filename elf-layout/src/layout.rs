@@ -11,7 +11,8 @@ use crate::place::{Group, Segment, Spans};
 use crate::relax::Bounds;
 use crate::sections::{self, Fixed};
 use crate::storage::{
-    Needs, ObjectSlot, Requirements, SectionSlot, SectionState, Storage, SymbolSlot, SymbolState,
+    INDIRECT_FUNCTIONS, Needs, ObjectSlot, Requirements, SectionSlot, SectionState, Storage,
+    SymbolSlot, SymbolState, THREAD_LOCAL,
 };
 use crate::symbols;
 use crate::tls::ThreadArea;
@@ -35,9 +36,10 @@ pub enum Sort {
     Unknown,
     /// A stub, since it is a function.
     Function,
-    /// A copy, since it is so many bytes that never change. The executor makes it: [`Layout::copies`].
+    /// A copy, since it is so many bytes that never change. The executor makes it: [`Layout::copies`]. A branch has no use for it,
+    /// and is refused where it does not reach the constant itself.
     Constant {
-        /// Size in bytes.
+        /// Size in bytes; of 0 there is no copy.
         size: u64,
     },
     /// A thread-local variable. The address is its offset in the block of its module.
@@ -119,10 +121,14 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         needed: &Requirements,
         externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
     ) -> Result<Self, Error> {
+        if options.replaceable_functions && !INDIRECT_FUNCTIONS {
+            let kind = elf_core::ErrorKind::FeatureOff("indirect-functions");
+            return Err(Error::elf(0, 0)(elf_core::Error { at: 0, kind }));
+        }
         let storage = storage.prepare(needed)?;
         let Storage { objects, sections, symbols, names } = storage;
         number::<A>(files, objects)?;
-        let mut names = (!names.is_empty()).then(|| NameTable::new(names));
+        let mut names = (files.len() > 1 && !names.is_empty()).then(|| NameTable::new(names));
         if let Some(names) = &mut names {
             sections.fill(SectionSlot::default());
             for object in 0..files.len() {
@@ -139,7 +145,8 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         fixed.finish(objects, sections, &options)?;
         let mut found = Found::default();
         for (object, file) in (0..usize::MAX).zip(files) {
-            let replaceable = options.replaceable_functions && A::STUB.is_some();
+            let replaceable =
+                INDIRECT_FUNCTIONS && options.replaceable_functions && A::STUB.is_some();
             let symbols = (&mut *symbols, &mut found.special);
             symbols::collect(object, file, objects, sections, symbols, &mut names, replaceable)?;
         }
@@ -191,7 +198,8 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let too_large = |kind| Error::object(0, kind);
         let packed = matches!(self.options.mode, crate::Mode::Packed { .. });
         let group = |group| if packed { Group::Packed } else { group };
-        let (mut got, mut stubs) = (if self.found.tls_module { 2u32 } else { 0 }, 0u32);
+        let module = THREAD_LOCAL && self.found.tls_module;
+        let (mut got, mut stubs) = (if module { 2u32 } else { 0 }, 0u32);
         let (first, slots) = self.found.special.within(symbols, 0, symbols.len());
         for (id, slot) in (first..usize::MAX).zip(slots) {
             if slot.definition as usize != id {
@@ -338,12 +346,16 @@ pub(crate) const fn stub_size(stub: &elf_core::Stub) -> u64 {
 }
 
 /// The GOT entries of a symbol in the order they stand in.
-pub(crate) const GOT_SLOTS: [(Needs, Slot); 4] = [
-    (Needs::GOT, Slot::Address),
-    (Needs::GOT_TP_OFFSET, Slot::TpOffset),
-    (Needs::GOT_TLS_GD, Slot::TlsGd),
-    (Needs::GOT_TLS_DESC, Slot::TlsDesc),
-];
+pub(crate) const GOT_SLOTS: &[(Needs, Slot)] = if THREAD_LOCAL {
+    &[
+        (Needs::GOT, Slot::Address),
+        (Needs::GOT_TP_OFFSET, Slot::TpOffset),
+        (Needs::GOT_TLS_GD, Slot::TlsGd),
+        (Needs::GOT_TLS_DESC, Slot::TlsDesc),
+    ]
+} else {
+    &[(Needs::GOT, Slot::Address)]
+};
 
 /// Number of GOT entries that a symbol needs.
 fn got_entries(needs: Needs) -> u64 {

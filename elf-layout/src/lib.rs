@@ -38,9 +38,11 @@
 //! |---|---|
 //! | `alloc` | `Room`: storage from the heap |
 //! | `addresses` | sections that stand at the address they carry, which those of compilers never do; else they are an error |
+//! | `indirect-functions` | functions behind stubs of their own: those that another one finds (`STT_GNU_IFUNC`), those that may be replaced; else they are refused |
 //! | `islands` | stubs between sections of code, if that is more than a branch spans; else it is the relocation that fails |
 //! | `relax` | relaxation ([`Options::relax`]); else the GOT is used wherever the compiler has said so |
 //! | `stand-ins` | [`Sort`]: stubs and copies where the caller's symbols are too far for code without `-fPIC`; else [`Sort::Unknown`] |
+//! | `thread-local` | thread-local variables; else their sections and relocations are an error |
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -6,7 +6,8 @@ use crate::options::Options;
 use crate::place::Group;
 use crate::relax::{self, Bounds};
 use crate::storage::{
-    Needs, ObjectSlot, STAND_INS, SectionSlot, SectionState, Stretch, SymbolSlot, SymbolState,
+    INDIRECT_FUNCTIONS, Needs, ObjectSlot, STAND_INS, SectionSlot, SectionState, Stretch,
+    SymbolSlot, SymbolState, THREAD_LOCAL,
 };
 use crate::tls;
 use elf_core::names::{SHT_CREL, SHT_REL, SHT_RELA};
@@ -147,6 +148,10 @@ pub(crate) fn scan<A: Arch>(
             }
             let needs = match usual_needs(kind, slot) {
                 Some(needs) if reach.is_none() => needs,
+                _ if !THREAD_LOCAL && tls::concerns(kind) => {
+                    let kind = elf_core::ErrorKind::FeatureOff("thread-local");
+                    return Err(error(ErrorKind::Elf(elf_core::Error { at: header.offset, kind })));
+                }
                 _ => {
                     let (needs, takes_next) =
                         other_needs::<A>(kind, slot, &record, &target.slot, options, found)
@@ -194,7 +199,7 @@ fn other_needs<A: Arch>(
     if let Some(problem) = problem(kind, slot, record, place.unwinding, options) {
         return Err(problem);
     }
-    if tls::concerns(kind) {
+    if THREAD_LOCAL && tls::concerns(kind) {
         found.threads = true;
         if let Some(transition) = tls::transition::<A>(record.r#type, slot, options.thread_local) {
             found.transitions = true;
@@ -235,10 +240,9 @@ fn needs_of<A: Arch>(kind: &'static Kind, slot: &SymbolSlot, found: &mut Found) 
     let value = &kind.value;
     match value.of {
         Role::Got(Slot::Address) => Needs::GOT,
+        // nobody branches to constants, which may have a copy but no stub
         Role::Plt if is_narrow::<A>(kind) => match slot.state {
-            SymbolState::External
-            | SymbolState::ExternalFunction
-            | SymbolState::ExternalConstant => Needs::STUB.with(Needs::GOT),
+            SymbolState::External | SymbolState::ExternalFunction => Needs::STUB.with(Needs::GOT),
             SymbolState::UndefinedWeak if !has_own_weak::<A>(kind) => Needs::STUB.with(Needs::GOT),
             _ => Needs::default(),
         },
@@ -258,7 +262,9 @@ fn needs_of<A: Arch>(kind: &'static Kind, slot: &SymbolSlot, found: &mut Found) 
                 limit(value, kind.check, found);
                 Needs::LOW.with(Needs::COPY)
             }
-            (SymbolState::Indirect | SymbolState::Replaceable, Role::Zero, _) => {
+            (SymbolState::Indirect | SymbolState::Replaceable, Role::Zero, _)
+                if INDIRECT_FUNCTIONS =>
+            {
                 limit(value, kind.check, found);
                 Needs::default()
             }
@@ -317,10 +323,10 @@ fn problem(
     is_unwinding: bool,
     options: &Options,
 ) -> Option<ErrorKind> {
-    let is_tls = tls::concerns(kind);
+    let is_tls = THREAD_LOCAL && tls::concerns(kind);
     match slot.state {
         SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Dropped => {}
-        SymbolState::Indirect if is_tls || !options.indirect_functions => {}
+        SymbolState::Indirect if !INDIRECT_FUNCTIONS || is_tls || !options.indirect_functions => {}
         SymbolState::Indirect => return None,
         SymbolState::UndefinedWeak => return None,
         SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal | SymbolState::TlsBase

@@ -11,13 +11,15 @@ pub struct Options {
     /// How code reaches thread-local variables.
     pub thread_local: ThreadLocal,
     /// Whether the caller runs what finds the indirect functions (`STT_GNU_IFUNC`) before anything else:
-    /// [`Layout::indirect_functions`](crate::Layout::indirect_functions). If not, they are refused.
+    /// [`Layout::indirect_functions`](crate::Layout::indirect_functions). If not, or without the feature
+    /// `indirect-functions`, they are refused.
     pub indirect_functions: bool,
     /// Whether loads and branches through the GOT become direct where that does the same ([`Arch::relax`](elf_core::Arch::relax)).
     /// Entries that nobody uses any more are left out. Who wants to change an entry later, to replace a function, says no.
     pub relax: bool,
     /// Whether all who call a global function of the objects, or take its address, get a stub, which jumps through a GOT entry of its
     /// own: [`Layout::replaceable_functions`](crate::Layout::replaceable_functions). Who changes the entry replaces the function.
+    /// Refused without the feature `indirect-functions`.
     pub replaceable_functions: bool,
 }
 

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::options::{Mode, Options};
+use crate::storage::THREAD_LOCAL;
 #[cfg(target_pointer_width = "64")]
 use core::marker::PhantomData;
 use elf_core::names::{SHT_NOBITS, SHT_NULL};
@@ -233,7 +234,7 @@ impl Spans {
         self.alignment = page;
         // both are one block to every thread
         let zeros = self.group(Group::TlsZero).alignment;
-        if let Some(block) = self.groups.get_mut(Group::TlsData as usize) {
+        if THREAD_LOCAL && let Some(block) = self.groups.get_mut(Group::TlsData as usize) {
             block.alignment = block.alignment.max(zeros);
         }
         for (segment, (flags, groups)) in self.segments.iter_mut().zip(SEGMENTS) {
@@ -249,7 +250,7 @@ impl Spans {
                     start.and_then(|start| align_up(start, span.alignment)).ok_or(too_large)?;
                 first.get_or_insert(start);
                 span.offset = start;
-                if group != Group::TlsZero {
+                if !THREAD_LOCAL || group != Group::TlsZero {
                     end = start.checked_add(span.size).ok_or(too_large)?;
                 }
             }
@@ -265,8 +266,9 @@ impl Spans {
             *segment = Segment { offset, size: end.saturating_sub(offset), flags };
         }
         let zeros = self.group(Group::TlsZero).offset;
-        if let Some(block) =
-            self.groups.get_mut(Group::TlsData as usize).filter(|block| block.size == 0)
+        if THREAD_LOCAL
+            && let Some(block) =
+                self.groups.get_mut(Group::TlsData as usize).filter(|block| block.size == 0)
         {
             block.offset = zeros;
         }
@@ -291,7 +293,7 @@ pub(crate) fn group_of(section: &SectionHeader, options: &Options) -> Option<Gro
     let zero = section.r#type == SHT_NOBITS;
     let large = flags.contains(SectionFlags::X86_64_LARGE);
     Some(match (flags.contains(SectionFlags::WRITE), flags.contains(SectionFlags::EXECINSTR)) {
-        _ if flags.contains(SectionFlags::TLS) => {
+        _ if THREAD_LOCAL && flags.contains(SectionFlags::TLS) => {
             if zero {
                 Group::TlsZero
             } else {

@@ -2,7 +2,7 @@
 
 use crate::layout::{COPY_ALIGNMENT, GOT_SLOTS, Layout, stub_size};
 use crate::place::{Bases, Group};
-use crate::storage::{Needs, SymbolSlot, SymbolState};
+use crate::storage::{INDIRECT_FUNCTIONS, Needs, SymbolSlot, SymbolState, THREAD_LOCAL};
 use core::ops::Range;
 use elf_core::{Arch, Check, Page, Query, Resolve, Role, Slot, Value};
 
@@ -15,6 +15,8 @@ pub(crate) struct Symbols<'l, 'a, 's, A> {
     pub(crate) bases: Bases<'l>,
     /// It is a table of functions themselves that asks (`.eh_frame`).
     pub(crate) is_unwinding: bool,
+    /// It is a stub that asks, to which the GOT entry of an indirect function is the one with the resolver's answer.
+    pub(crate) is_stub: bool,
 }
 
 impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
@@ -27,7 +29,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
     ) -> Self {
         let slots = layout.symbols.get(ids).unwrap_or_default();
         let bases = Bases::new(&layout.spans, base);
-        Self { layout, slots, object, base, bases, is_unwinding: false }
+        Self { layout, slots, object, base, bases, is_unwinding: false, is_stub: false }
     }
 
     /// S, the symbol's own address.
@@ -40,9 +42,15 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             | SymbolState::ExternalConstant
             | SymbolState::UndefinedWeak
             | SymbolState::Common => Some(self.bases.of(slot.group).wrapping_add(slot.value)),
-            SymbolState::Replaceable if self.is_unwinding => Some(self.behind(slot)),
-            SymbolState::Indirect | SymbolState::Replaceable => self.stub(slot),
-            SymbolState::ThreadLocal
+            SymbolState::Replaceable if INDIRECT_FUNCTIONS && self.is_unwinding => {
+                Some(self.behind(slot))
+            }
+            SymbolState::Indirect | SymbolState::Replaceable if INDIRECT_FUNCTIONS => {
+                self.stub(slot)
+            }
+            SymbolState::Indirect
+            | SymbolState::Replaceable
+            | SymbolState::ThreadLocal
             | SymbolState::TlsBase
             | SymbolState::ExternalThreadLocal
             | SymbolState::Undefined
@@ -102,15 +110,18 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
 
     /// The address of the symbol's GOT entry of this content.
     pub(crate) fn got_entry(&self, slot: &SymbolSlot, content: Slot) -> Option<u64> {
-        if content == Slot::TlsLd {
+        if THREAD_LOCAL && content == Slot::TlsLd {
             return self.layout.found.tls_module.then_some(self.bases.of(Group::Got));
         }
         // the first one of an indirect function is its resolver's
         let mut index = slot.got.saturating_add(slot.is_indirect().into());
         if content == Slot::Address {
+            if slot.is_indirect() && self.is_stub {
+                return Some(self.answer(slot));
+            }
             return slot.needs.has(Needs::GOT).then_some(self.entry(index));
         }
-        for (need, entry) in GOT_SLOTS {
+        for &(need, entry) in GOT_SLOTS {
             if entry == content {
                 return slot.needs.has(need).then_some(self.entry(index));
             }
@@ -150,7 +161,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             Role::Got(content) => self.got_entry(slot, content),
             Role::GotBase => Some(self.bases.of(Group::Got)),
             Role::Size => self.size(slot, query.symbol),
-            Role::TpOffset | Role::DtpOffset => self.resolve_variable(slot, role),
+            Role::TpOffset | Role::DtpOffset if THREAD_LOCAL => self.resolve_variable(slot, role),
             _ => None,
         }
     }

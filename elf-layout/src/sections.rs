@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind};
 use crate::options::Options;
 use crate::place::{Group, Spans, alignment_of, group_of};
-use crate::storage::{ObjectSlot, SectionSlot, SectionState};
+use crate::storage::{ObjectSlot, SectionSlot, SectionState, THREAD_LOCAL};
 use core::num::NonZeroU32;
 use elf_core::{File, SectionFlags, SectionHeader};
 
@@ -39,6 +39,13 @@ pub(crate) fn place(
         *slot = SectionSlot { size: header.size, ..SectionSlot::default() };
         let Some(group) = group_of(&header, options) else { return Ok(()) };
         let error = |kind| Error { object: number, section: index, kind };
+        let off = |feature| {
+            let kind = elf_core::ErrorKind::FeatureOff(feature);
+            Error::elf(number, index)(elf_core::Error { at: header.offset, kind })
+        };
+        if !THREAD_LOCAL && header.flags.contains(SectionFlags::TLS) {
+            return Err(off("thread-local"));
+        }
         let alignment = alignment_of(&header, options).map_err(error)?;
         if header.address == 0 {
             slot.unwinding = is_unwinding(file, &header);
@@ -47,8 +54,7 @@ pub(crate) fn place(
             slot.offset = spans.append(group, room, alignment).map_err(error)?;
             slot.state = SectionState::Placed(group);
         } else if !cfg!(feature = "addresses") {
-            let kind = elf_core::ErrorKind::FeatureOff("addresses");
-            return Err(Error::elf(number, index)(elf_core::Error { at: header.offset, kind }));
+            return Err(off("addresses"));
         } else {
             let overlap = error(ErrorKind::Overlap { address: header.address });
             slot.offset = header.address.checked_sub(options.base.unwrap_or(0)).ok_or(overlap)?;

@@ -266,6 +266,10 @@ impl Traits {
 
 /// Whether something may stand for the caller's symbols.
 pub(crate) const STAND_INS: bool = cfg!(feature = "stand-ins");
+/// Whether there may be variables of which every thread has its own.
+pub(crate) const THREAD_LOCAL: bool = cfg!(feature = "thread-local");
+/// Whether functions may stand behind stubs of their own.
+pub(crate) const INDIRECT_FUNCTIONS: bool = cfg!(feature = "indirect-functions");
 
 /// What relocations need for a symbol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -286,7 +290,9 @@ impl Needs {
     pub(crate) const ANY_GOT: Self = Self(1 | 2 | 4 | 8);
 
     /// What is not left out by features.
-    const BUILT: Self = Self(if STAND_INS { !0 } else { !(32 | 64 | 128) });
+    const BUILT: Self = Self(
+        !(if STAND_INS { 0 } else { 32 | 64 | 128 } | if THREAD_LOCAL { 0 } else { 2 | 4 | 8 }),
+    );
 
     #[inline]
     pub(crate) const fn has(self, other: Self) -> bool {

@@ -6,7 +6,8 @@ use crate::hash::NameTable;
 use crate::layout::{External, Sort};
 use crate::place::Group;
 use crate::storage::{
-    Needs, ObjectSlot, SectionSlot, SectionState, Stretch, SymbolSlot, SymbolState,
+    Needs, ObjectSlot, STAND_INS, SectionSlot, SectionState, Stretch, SymbolSlot, SymbolState,
+    THREAD_LOCAL,
 };
 use crate::tls;
 use elf_core::names::{
@@ -116,7 +117,9 @@ pub(crate) fn collect(
 /// What a symbol in a loaded section is worth, by its type and what the section is for.
 const fn placed(symbol: &Symbol, group: Group, replaceable: bool) -> SymbolState {
     match symbol.r#type() {
-        _ if matches!(group, Group::TlsData | Group::TlsZero) => SymbolState::ThreadLocal,
+        _ if THREAD_LOCAL && matches!(group, Group::TlsData | Group::TlsZero) => {
+            SymbolState::ThreadLocal
+        }
         STT_TLS => SymbolState::ThreadLocal,
         STT_GNU_IFUNC => SymbolState::Indirect,
         STT_FUNC
@@ -226,7 +229,7 @@ pub(crate) fn ask(
                 }
                 continue;
             }
-            if name == TLS_BASE {
+            if THREAD_LOCAL && name == TLS_BASE {
                 (slot.state, slot.group) = (SymbolState::TlsBase, Group::TlsData);
                 continue;
             }
@@ -234,15 +237,21 @@ pub(crate) fn ask(
                 Some(External { address, sort }) => {
                     slot.value = address;
                     match sort {
-                        Sort::ThreadLocal { module, distance } => variable(slot, module, distance),
+                        Sort::ThreadLocal { module, distance } if THREAD_LOCAL => {
+                            variable(slot, module, distance)
+                        }
+                        // nobody can use it
+                        Sort::ThreadLocal { .. } => SymbolState::ThreadLocal,
                         Sort::Unknown => SymbolState::External,
                         Sort::Function => SymbolState::ExternalFunction,
+                        Sort::Constant { .. } if !STAND_INS => SymbolState::External,
                         Sort::Constant { size } => match u32::try_from(size) {
-                            Ok(size) => {
+                            Ok(size @ 1..) => {
                                 slot.stub = size;
                                 SymbolState::ExternalConstant
                             }
-                            Err(_) => SymbolState::External,
+                            // nothing that could be copied, or too much
+                            Ok(0) | Err(_) => SymbolState::External,
                         },
                     }
                 }

@@ -155,10 +155,11 @@ impl<A: Arch> Layout<'_, '_, A> {
                 let offset = symbols.got_entry(slot, content)?;
                 Some(GotEntry { object, symbol, content, offset })
             };
-            GOT_SLOTS
-                .map(|(need, content)| if slot.needs.has(need) { entry(content) } else { None })
-                .into_iter()
-                .flatten()
+            let mut entries = [None; 4];
+            for (place, &(need, content)) in entries.iter_mut().zip(GOT_SLOTS) {
+                *place = if slot.needs.has(need) { entry(content) } else { None };
+            }
+            entries.into_iter().flatten()
         });
         module.into_iter().chain(own)
     }

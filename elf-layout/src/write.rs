@@ -1,13 +1,14 @@
 //! The image: sections copied, GOT and stubs filled, relocations applied.
 
 use crate::error::{Error, ErrorKind};
-use crate::indirect::BehindStubs;
 use crate::layout::{GOT_SLOTS, Layout, stub_size};
 use crate::needs;
 use crate::place::Group;
 use crate::relax;
 use crate::resolve::Symbols;
-use crate::storage::{SectionSlot, SectionState, SymbolSlot, SymbolState};
+use crate::storage::{
+    INDIRECT_FUNCTIONS, SectionSlot, SectionState, SymbolSlot, SymbolState, THREAD_LOCAL,
+};
 use elf_core::names::SHT_NOBITS;
 use elf_core::{
     ApplyError, ApplyErrorKind, Arch, Kind, Record, Relocations, Rewrite, Role, SectionMut, Site,
@@ -131,7 +132,7 @@ impl<A: Arch> Layout<'_, '_, A> {
             let Some(offset) = offset else { return Ok(()) };
             let bytes = match target.slot.state {
                 // its room is the next section's
-                SectionState::Placed(Group::TlsZero) => &mut [],
+                SectionState::Placed(Group::TlsZero) if THREAD_LOCAL => &mut [],
                 _ => part(image, offset, target.slot.size).unwrap_or_default(),
             };
             let mut section = SectionMut { bytes, address: base.wrapping_add(offset), big_endian };
@@ -151,7 +152,7 @@ impl<A: Arch> Layout<'_, '_, A> {
         section: &mut SectionMut<'_>,
         symbols: &Symbols<'_, '_, '_, A>,
     ) -> Result<(), ApplyError> {
-        if self.found.transitions {
+        if THREAD_LOCAL && self.found.transitions {
             return self.apply_with_transitions(records, section, symbols);
         }
         if !self.found.bounds.relaxes() {
@@ -237,14 +238,15 @@ impl<A: Arch> Layout<'_, '_, A> {
         }
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), base);
         for (id, slot) in self.special_definitions() {
-            if slot.state == SymbolState::Replaceable {
+            if INDIRECT_FUNCTIONS && slot.state == SymbolState::Replaceable {
                 let offset = symbols.answer(slot).wrapping_sub(base);
                 self.store(image, offset, Slot::Address, [symbols.behind(slot), 0]);
             }
-            for (_, content) in GOT_SLOTS.into_iter().filter(|(need, _)| slot.needs.has(*need)) {
+            for &(_, content) in GOT_SLOTS.iter().filter(|(need, _)| slot.needs.has(*need)) {
                 let words = match content {
                     Slot::Address => symbols.address(slot).map(|address| [address, 0]),
-                    content => symbols.variable_entry(slot, content),
+                    content if THREAD_LOCAL => symbols.variable_entry(slot, content),
+                    _ => None,
                 };
                 let words = words.ok_or_else(|| self.unresolved(id, content))?;
                 if let Some(address) = symbols.got_entry(slot, content) {
@@ -252,7 +254,7 @@ impl<A: Arch> Layout<'_, '_, A> {
                 }
             }
         }
-        if self.found.tls_module {
+        if THREAD_LOCAL && self.found.tls_module {
             let slot = SymbolSlot::default();
             let words = symbols.variable_entry(&slot, Slot::TlsLd);
             let words = words.ok_or_else(|| self.unresolved(0, Slot::TlsLd))?;
@@ -274,7 +276,8 @@ impl<A: Arch> Layout<'_, '_, A> {
     /// Copies the stubs and points each at its symbol.
     fn write_stubs(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
         let Some(stub) = A::STUB.filter(|_| self.stubs > 0) else { return Ok(()) };
-        let symbols = Symbols::new(self, 0, 0..self.symbols.len(), base);
+        let mut symbols = Symbols::new(self, 0, 0..self.symbols.len(), base);
+        symbols.is_stub = true;
         for (id, slot) in self.special_definitions() {
             let Some(address) = symbols.stub(slot) else { continue };
             self.write_stub(&stub, id, address, image, &symbols)?;
@@ -312,8 +315,7 @@ impl<A: Arch> Layout<'_, '_, A> {
     ) -> Result<(), Error> {
         for &(offset, r#type, addend) in stub.relocations {
             let record = Record { offset, symbol: id, r#type, addend: Some(addend) };
-            let symbols = BehindStubs(symbols);
-            apply::<A>(&record, section, &symbols).map_err(|mut error| {
+            apply::<A>(&record, section, symbols).map_err(|mut error| {
                 let (object, symbol) = crate::symbols::owner(self.objects, id).unwrap_or_default();
                 error.symbol = symbol;
                 Error::object(object, ErrorKind::Apply(error))

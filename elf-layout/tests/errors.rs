@@ -4,10 +4,10 @@
 mod support;
 
 use elf_core::names::*;
-use elf_core::{Arch, File, SectionFlags};
+use elf_core::{Arch, File, Name, SectionFlags};
 use elf_layout::{
-    Error, ErrorKind, Layout, Mode, ObjectSlot, Options, Requirements, SectionSlot, Storage,
-    SymbolSlot,
+    Error, ErrorKind, External, Layout, Mode, ObjectSlot, Options, Requirements, SectionSlot,
+    Storage, SymbolSlot,
 };
 use reloc_x86::{I386, X86_64};
 use support::{
@@ -180,20 +180,29 @@ fn relocations_that_cannot_be_applied() {
         message(&of_kind(8, 0, 0)),
         "object 0: section 1: R_X86_64_RELATIVE at offset 0x0: only a dynamic loader resolves this type"
     );
-    // nobody says where threads have their variables
+}
+
+/// Nobody says where threads have their variables.
+#[test]
+#[cfg_attr(
+    not(all(feature = "thread-local", feature = "relax")),
+    ignore = "needs the features thread-local, relax"
+)]
+fn variables_without_an_area() {
     let mut object = Object::new();
     let text = object.section(".text", CODE, 8, &[0x48, 0x8b, 0x05, 0, 0, 0, 0, 0]);
     let zeros = object.zeros(".tbss", WRITE | SectionFlags::TLS, 4, 4);
     let symbol = object.symbol("t", STB_GLOBAL, STT_TLS, Place::In(zeros), 0, 4);
     object.relocation(text, 3, R_X86_64_GOTTPOFF, symbol, -4);
     assert_eq!(
-        message(&object),
+        laid_out(&[&object], |layout| image_error(layout).to_string()),
         "object 0: section 1: R_X86_64_GOTTPOFF at offset 0x3: no thread pointer offset for symbol 1"
     );
 }
 
 /// What is thread-local is asked for as such, and nothing else is.
 #[test]
+#[cfg_attr(not(feature = "thread-local"), ignore = "needs the feature thread-local")]
 fn variables_and_other_symbols() {
     let of = |kind, is_variable| {
         let mut object = Object::new();
@@ -215,8 +224,61 @@ fn variables_and_other_symbols() {
     );
 }
 
+/// What is left out is named, before anything is written.
+#[test]
+fn what_features_leave_out() {
+    let check = |feature,
+                 is_on: bool,
+                 objects: &[&Object],
+                 options,
+                 externals: &mut dyn FnMut(Name<'_>) -> Option<External>| {
+        let objects: Vec<_> = objects.iter().map(|object| object.build()).collect();
+        plan(&objects, options, externals, |layout| match layout {
+            Ok(_) => assert!(is_on, "{feature}"),
+            Err(Error { kind: ErrorKind::Elf(error), .. }) => {
+                assert!(!is_on, "{feature}: {error}");
+                assert_eq!(error.kind, elf_core::ErrorKind::FeatureOff(feature));
+            }
+            Err(error) => panic!("{feature}: {error}"),
+        });
+    };
+    // the section
+    let mut object = Object::new();
+    object.zeros(".tbss", WRITE | SectionFlags::TLS, 4, 4);
+    let is_on = cfg!(feature = "thread-local");
+    check("thread-local", is_on, &[&object], Options::default(), &mut nobody);
+    // a relocation, for a variable of the caller's
+    let mut object = Object::new();
+    let text = object.section(".text", CODE, 8, &[0x48, 0x8b, 0x05, 0, 0, 0, 0, 0]);
+    let symbol = object.undefined("errno");
+    object.relocation(text, 3, R_X86_64_GOTTPOFF, symbol, -4);
+    let mut errno = |_: Name<'_>| Some(External::thread_local(1, 0, Some(-64)));
+    check("thread-local", is_on, &[&object], Options::default(), &mut errno);
+    // its one address is asked for, which it has not
+    let object = refers(|object, _| object.undefined("errno"));
+    plan(&[object.build()], Options::default(), &mut errno, |layout| {
+        assert_eq!(
+            layout.unwrap_err().to_string(),
+            "object 0: section 1: R_X86_64_64 at offset 0x8: symbol 1 is thread-local"
+        );
+    });
+    // stubs that the caller wants
+    let options = Options { replaceable_functions: true, ..Options::default() };
+    let is_on = cfg!(feature = "indirect-functions");
+    check("indirect-functions", is_on, &[&Object::new()], options, &mut nobody);
+    // those that the object has
+    let object =
+        refers(|object, data| object.symbol("f", STB_GLOBAL, STT_GNU_IFUNC, Place::In(data), 0, 0));
+    let options = Options { indirect_functions: true, ..Options::default() };
+    if !is_on {
+        let error = refused(&[&object], options);
+        assert!(matches!(error.kind, ErrorKind::Indirect { symbol: 1, offset: 8, .. }), "{error}");
+    }
+}
+
 /// Resolvers are code of the objects.
 #[test]
+#[cfg_attr(not(feature = "indirect-functions"), ignore = "needs the feature indirect-functions")]
 fn resolvers_that_are_no_code() {
     let options = Options { indirect_functions: true, ..Options::default() };
     for (place, value) in [(Place::In(2), 0), (Place::In(1), 16), (Place::Absolute, 0x1000)] {

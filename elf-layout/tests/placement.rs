@@ -64,7 +64,7 @@ fn packed_is_one_blob_in_file_order() {
         object.section("b", CODE, 256, &[2; 3]),
         object.zeros("c", WRITE, 4, 130),
         object.section("d", READ, 1, &[]),
-        object.section("e", READ | SectionFlags::TLS, 1, &[3; 3]),
+        object.section("e", READ | THREAD_LOCAL, 1, &[3; 3]),
     ];
     object.common("common", 8, 16);
     let bytes = [object.build()];
@@ -77,6 +77,10 @@ fn packed_is_one_blob_in_file_order() {
         assert_eq!((layout.size(), layout.alignment()), (656 + 8, 256));
     });
 }
+
+/// To which thread-local sections are as others in a packed image, if there are any.
+const THREAD_LOCAL: SectionFlags =
+    if cfg!(feature = "thread-local") { SectionFlags::TLS } else { SectionFlags::empty() };
 
 /// An image with a section of its own address, at this base.
 fn fixed(base: Option<u64>) -> Options {
@@ -236,6 +240,7 @@ fn nothing_at_all() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "thread-local"), ignore = "needs the feature thread-local")]
 fn thread_local_zeros_occupy_no_memory() {
     let mut object = Object::new();
     let tls = SectionFlags::TLS;
@@ -362,10 +367,11 @@ proptest! {
                 Ok(layout) => layout,
                 Err(error) => {
                     let expected = match error.kind {
-                        ErrorKind::Elf(error) => {
-                            error.kind == elf_core::ErrorKind::FeatureOff("addresses")
-                                && !cfg!(feature = "addresses")
-                        }
+                        ErrorKind::Elf(error) => match error.kind {
+                            elf_core::ErrorKind::FeatureOff("addresses") => !cfg!(feature = "addresses"),
+                            elf_core::ErrorKind::FeatureOff("thread-local") => !cfg!(feature = "thread-local"),
+                            _ => false,
+                        },
                         kind => matches!(kind, ErrorKind::Overlap { .. }),
                     };
                     prop_assert!(expected, "{error}");

@@ -174,6 +174,27 @@ fn a_copy_is_the_address_of_a_constant_out_of_reach() {
     });
 }
 
+/// What is copied has no stub beside its copy, and what has no bytes has no copy.
+#[test]
+#[cfg_attr(not(feature = "stand-ins"), ignore = "needs the feature stand-ins")]
+fn branches_to_copied_constants() {
+    for (name, reaches) in [("near_constant", true), ("far_constant", false)] {
+        let mut object = uses(R_X86_64_32S, &["near_data", name]);
+        object.relocation(1, 12, R_X86_64_PLT32, 2, 0);
+        laid_out(&[&object], |layout| {
+            let copy = layout.copies().find(|copy| copy.symbol == 2).unwrap();
+            assert!(copy.offset + 24 <= layout.size());
+            assert_eq!(layout.stubs().count(), 0);
+            assert_eq!(image(layout).is_ok(), reaches, "{name}");
+        });
+    }
+    laid_out(&[&uses(R_X86_64_32S, &["empty_constant"])], |layout| {
+        assert_eq!(layout.copies().count(), 0);
+        let ErrorKind::Apply(error) = image_error(layout).kind else { panic!("it is applied") };
+        assert!(matches!(error.kind, ApplyErrorKind::Overflow { .. }), "{error}");
+    });
+}
+
 #[test]
 fn data_out_of_reach_is_an_error() {
     for kind in [R_X86_64_PC32, R_X86_64_32, R_X86_64_32S] {
@@ -275,6 +296,7 @@ fn zeroed_memory_gets_the_same_bytes() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "indirect-functions"), ignore = "needs the feature indirect-functions")]
 fn replaceable_functions_are_behind_stubs() {
     let mut one = uses(R_X86_64_PLT32, &["own", "near"]);
     one.relocation(1, 4, R_X86_64_REX_GOTPCRELX, 0, 0);

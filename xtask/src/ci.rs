@@ -21,6 +21,7 @@ const STEPS: &[&[&str]] = &[
     &["calls"],
     // no-panic, bare-metal and size among its rows
     &["test-matrix", "--install", "--skip-missing"],
+    &["fuzz", "--seconds", "15", "--skip-missing"],
 ];
 
 /// The last step: so the output ends with the total of the tests.

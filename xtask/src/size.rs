@@ -66,8 +66,8 @@ const LEAST: Option<&[&str]> = Some(&[]);
 
 const PARSE: Program =
     Program { name: "", call: "programs::parse", features: LEAST, ceiling: 4 * KIB, goal: 4 * KIB };
-const LOAD: Program = Program { call: "", ceiling: 20 * KIB, goal: 16 * KIB, ..PARSE };
-const LOAD_ALL: Program = Program { features: ALL, ceiling: 40 * KIB, goal: 32 * KIB, ..LOAD };
+const LOAD: Program = Program { call: "", ceiling: 16 * KIB, goal: 16 * KIB, ..PARSE };
+const LOAD_ALL: Program = Program { features: ALL, ceiling: 34 * KIB, goal: 32 * KIB, ..LOAD };
 
 #[rustfmt::skip]
 const PROGRAMS: &[Program] = &[
@@ -76,7 +76,7 @@ const PROGRAMS: &[Program] = &[
     Program { name: "parse, all forms", features: ALL, ceiling: 12 * KIB, goal: 8 * KIB, ..PARSE },
     Program { name: "parse, lay out, relocate AArch64", call: "programs::load::<reloc_aarch64::Aarch64>", ..LOAD },
     Program { name: "parse, lay out, relocate x86-64",  call: "programs::load::<reloc_x86::X86_64>",      ..LOAD },
-    Program { name: "parse, lay out, relocate i386",    call: "programs::load::<reloc_x86::I386>", features: Some(&["elf32"]), ceiling: 24 * KIB, ..LOAD },
+    Program { name: "parse, lay out, relocate i386",    call: "programs::load::<reloc_x86::I386>", features: Some(&["elf32"]), ..LOAD },
     Program { name: "parse, lay out, relocate AArch64, all", call: "programs::load::<reloc_aarch64::Aarch64>", ..LOAD_ALL },
     Program { name: "parse, lay out, relocate x86-64, all",  call: "programs::load::<reloc_x86::X86_64>",      ..LOAD_ALL },
     Program { name: "parse, lay out, relocate i386, all",    call: "programs::load::<reloc_x86::I386>",        ..LOAD_ALL },

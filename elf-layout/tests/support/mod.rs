@@ -375,7 +375,8 @@ pub(crate) fn nobody(_: Name<'_>) -> Option<External> {
     None
 }
 
-/// Functions, data and constants of the caller's: `far`, `near`, `far_data`, `near_data`, `far_constant`, `near_constant`.
+/// Functions, data and constants of the caller's: `far`, `near`, `far_data`, `near_data`, `far_constant`, `near_constant`,
+/// `empty_constant`.
 pub(crate) const FAR: u64 = 0x7fff_1234_5670;
 pub(crate) const NEAR: u64 = 0x1012_3450;
 
@@ -387,6 +388,7 @@ pub(crate) fn process(name: Name<'_>) -> Option<External> {
         "near_data" => External::new(NEAR),
         "far_constant" => External::constant(FAR, 24),
         "near_constant" => External::constant(NEAR, 24),
+        "empty_constant" => External::constant(FAR, 0),
         _ => return None,
     })
 }
