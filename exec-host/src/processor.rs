@@ -1,6 +1,8 @@
 //! What code that chooses by the processor (`target_clones`, `__builtin_cpu_supports`) asks of its compiler's run-time library. That
 //! library is linked statically: no process has these symbols for others.
 
+#[cfg(target_arch = "aarch64")]
+mod atomics;
 #[cfg_attr(target_arch = "aarch64", path = "processor/aarch64.rs")]
 #[cfg_attr(target_arch = "x86_64", path = "processor/x86_64.rs")]
 mod machine;

@@ -278,3 +278,36 @@ fn bad_archives() {
     let error = Archive::open("/nonexistent.a").map(|_| ()).unwrap_err();
     assert!(error.to_string().starts_with("/nonexistent.a: "), "{error}");
 }
+
+/// What compilers call for atomic operations on AArch64, which no library of the process has.
+#[test]
+fn atomic_operations() {
+    const SOURCE: &str = "\
+#define EACH(T) static T test_##T(volatile T *p) { \\
+  T sum = __atomic_fetch_add(p, 5, __ATOMIC_ACQ_REL); \\
+  sum = sum * 3 + __atomic_fetch_sub(p, 2, __ATOMIC_RELAXED); \\
+  sum = sum * 3 + __atomic_fetch_and(p, 0x5e, __ATOMIC_ACQUIRE); \\
+  sum = sum * 3 + __atomic_fetch_or(p, 0x21, __ATOMIC_RELEASE); \\
+  sum = sum * 3 + __sync_fetch_and_xor(p, 0x11); \\
+  sum = sum * 3 + __atomic_exchange_n(p, 77, __ATOMIC_SEQ_CST); \\
+  sum = sum * 3 + __sync_val_compare_and_swap(p, 77, 78); \\
+  T expected = 1; \\
+  sum = sum * 3 + __atomic_compare_exchange_n(p, &expected, 9, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED); \\
+  return sum * 3 + expected + *p; \\
+}
+typedef unsigned char u8; typedef unsigned short u16; typedef unsigned u32; typedef unsigned long u64;
+EACH(u8) EACH(u16) EACH(u32) EACH(u64)
+static u8 a; static u16 b; static u32 c; static u64 d;
+int all(int start) {
+  a = b = c = d = start;
+  return test_u8(&a) ^ test_u16(&b) << 3 ^ test_u32(&c) << 7 ^ (int)test_u64(&d) << 11;
+}
+";
+    let outline: &[&str] = if ARCH == "aarch64" { &["-O2", "-moutline-atomics"] } else { &["-O2"] };
+    let Some(object) = compile("cc", outline, SOURCE) else {
+        println!("skipped: atomic_operations: needs cc");
+        return;
+    };
+    let module = Loader::new().load([object.bytes], Process::new()).unwrap();
+    assert_eq!(call(&module, "all", 31), 608_664_965, "as a linked program has it");
+}

@@ -1,5 +1,6 @@
 //! `__aarch64_cpu_features` of compiler-rt and libgcc, whose numbers are part of the interface of both compilers.
 
+use super::atomics;
 use elf_layout::External;
 use std::arch::is_aarch64_feature_detected as has;
 use std::sync::OnceLock;
@@ -15,7 +16,7 @@ pub(super) fn find(name: &str) -> Option<External> {
             let address = (&raw const *features).expose_provenance() as u64;
             Some(External::constant(address, size_of::<u64>() as u64))
         }
-        _ => None,
+        _ => atomics::find(name),
     }
 }
 
