@@ -68,6 +68,10 @@ fn as_gnu_ld() {
         println!("skipped: as_gnu_ld: needs ld, as and ar");
         return;
     }
+    let has_bsd = run(Path::new("."), "llvm-ar-19", &["--version"]).is_some();
+    if !has_bsd {
+        println!("skipped: as_gnu_ld: archives of BSD need llvm-ar-19");
+    }
     let scratch = tempfile::tempdir().expect("a folder");
     let folder = &scratch.path().canonicalize().expect("a folder");
     let mut numbers = Numbers(7);
@@ -86,6 +90,13 @@ fn as_gnu_ld() {
                 let mut arguments = vec![kind, archive];
                 arguments.extend(members.iter().map(String::as_str));
                 run(folder, "ar", &arguments).expect("an archive");
+                // which GNU ld cannot read
+                if has_bsd {
+                    let name = archive.replace(".a", "-bsd.a");
+                    let _ = fs::remove_file(folder.join(&name));
+                    arguments.splice(..2, ["rcs", "--format=bsd", &name]);
+                    run(folder, "llvm-ar-19", &arguments).expect("an archive");
+                }
             }
             for files in
                 [&["o0.o", "one.a", "two.a"][..], &["o0.o", "two.a", "one.a", "o1.o", "two.a"]]
@@ -126,6 +137,14 @@ fn as_gnu_ld() {
                     ours.sort();
                     theirs.sort();
                     assert_eq!(ours, theirs, "{kind} {files:?} {whole}");
+                    if has_bsd {
+                        let files: Vec<String> =
+                            files.iter().map(|file| file.replace(".a", "-bsd.a")).collect();
+                        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+                        let mut bsd = plain(&self::ours(folder, &files, whole));
+                        bsd.sort();
+                        assert_eq!(bsd, theirs, "{files:?} {whole}");
+                    }
                     compared += 1;
                     taken += ours.len();
                 }
