@@ -13,7 +13,7 @@ mod system;
 use elf_layout::External;
 use exec_host::{Error, Module, Process};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use system::{ARCH, fixture};
+use system::{ARCH, compile, fixture};
 
 /// What the objects have told so far.
 static TOLD: Mutex<Vec<i32>> = Mutex::new(Vec::new());
@@ -135,4 +135,58 @@ fn of_every_compiler() {
         assert_eq!((ran(), first()), (2, 1), "{compiler}");
         assert!(table(3) >= 9, "{compiler}");
     }
+}
+
+/// What the C library has in an archive for every program: forks and quick ends of processes call what the code has registered.
+#[test]
+fn forks_and_quick_exits() {
+    const SOURCE: &str = "\
+int pthread_atfork(void (*)(void), void (*)(void), void (*)(void));
+int at_quick_exit(void (*)(void));
+_Noreturn void quick_exit(int);
+_Noreturn void _exit(int);
+int fork(void);
+int waitpid(int, int *, int);
+static int told;
+static void before(void) { told += 1; }
+static void parent(void) { told += 10; }
+static void child(void) { told += 100; }
+static void last(void) { _exit(told); }
+int enter(int x) { (void)x; return pthread_atfork(before, parent, child) | at_quick_exit(last); }
+int leave(int x) {
+  int status = 0, id = fork();
+  if (id == 0) quick_exit(x);
+  waitpid(id, &status, 0);
+  return (status >> 8 & 255) * 1000 + told;
+}
+";
+    type Call = unsafe extern "C" fn(i32) -> i32;
+    let Some(object) = compile("cc", &["-O1"], SOURCE) else {
+        println!("skipped: forks_and_quick_exits: needs cc");
+        return;
+    };
+    let _turn = turn();
+    let module = Module::load([object.bytes], &mut |name| Process::new().find(name)).unwrap();
+    let call = |name| {
+        // SAFETY: both are of this type.
+        let function = unsafe { module.get::<Call>(name) }.unwrap();
+        // SAFETY: the child does nothing but end.
+        unsafe { function(3) }
+    };
+    assert_eq!(call("enter"), 0);
+    assert_eq!(call("leave"), 101_011, "the child's 101 is how it ended, 11 is of its parent");
+    drop(module);
+    // nothing of it is called any more
+    unsafe extern "C" {
+        safe fn quick_exit(status: i32) -> !;
+    }
+    // SAFETY: the child ends at once.
+    let id = unsafe { libc::fork() };
+    if id == 0 {
+        quick_exit(3);
+    }
+    let mut status = -1;
+    // SAFETY: the status is ours.
+    assert_eq!(unsafe { libc::waitpid(id, &raw mut status, 0) }, id);
+    assert_eq!(status >> 8, 3);
 }
