@@ -303,6 +303,9 @@ pub(crate) fn try_for_each<R: Copy + Into<V>, V, Error>(
     mut others: impl Iterator<Item = V>,
     mut f: impl FnMut(V) -> Result<(), Error>,
 ) -> Result<(), Error> {
+    if cfg!(not(target_pointer_width = "64")) {
+        return others.try_for_each(f);
+    }
     let mut rows = native.unwrap_or_default().iter();
     // `f` is called from one place, so that it becomes a part of the loop
     loop {

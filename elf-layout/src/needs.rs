@@ -146,7 +146,9 @@ pub(crate) fn scan<A: Arch>(
                     return Ok(());
                 }
             }
-            let needs = match usual_needs(kind, slot) {
+            let usual =
+                if cfg!(target_pointer_width = "64") { usual_needs(kind, slot) } else { None };
+            let needs = match usual {
                 Some(needs) if reach.is_none() => needs,
                 _ if !THREAD_LOCAL && tls::concerns(kind) => {
                     let kind = elf_core::ErrorKind::FeatureOff("thread-local");
@@ -187,7 +189,7 @@ fn usual_needs(kind: &Kind, slot: &SymbolSlot) -> Option<Needs> {
 }
 
 /// What a relocation needs of the symbol, and whether the next one goes with it.
-#[inline(never)]
+#[cfg_attr(target_pointer_width = "64", inline(never))]
 fn other_needs<A: Arch>(
     kind: &'static Kind,
     slot: &SymbolSlot,

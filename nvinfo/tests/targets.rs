@@ -39,6 +39,12 @@ calls_b-13.5-sm_100: sm_100 of 30 by 13.5 relocatable
 calls_b-13.5-sm_80: sm_80 of 30 by 13.5 relocatable
 calls_b-13.5-sm_90: sm_90 of 30 by 13.5 relocatable
 cluster-13.5-sm_90: sm_90 of 90 by 13.5
+data-13.5-sm_80: sm_80 of 80 by 13.5
+data-13.5-sm_90: sm_90 of 80 by 13.5
+data_a-13.5-sm_80: sm_80 of 80 by 13.5 relocatable
+data_a-13.5-sm_90: sm_90 of 80 by 13.5 relocatable
+data_b-13.5-sm_80: sm_80 of 80 by 13.5 relocatable
+data_b-13.5-sm_90: sm_90 of 80 by 13.5 relocatable
 gpu_a-13.0-sm_90: sm_90 of 90 by 13.0 relocatable
 gpu_b-13.0-sm_90: sm_90 of 90 by 13.0 relocatable
 gpu_linked-13.0-sm_90: sm_90 of 90 by 13.0
