@@ -233,9 +233,12 @@ impl Spans {
         let mut end = self.fixed_end;
         self.alignment = page;
         // both are one block to every thread
-        let zeros = self.group(Group::TlsZero).alignment;
-        if THREAD_LOCAL && let Some(block) = self.groups.get_mut(Group::TlsData as usize) {
-            block.alignment = block.alignment.max(zeros);
+        let (data, zeros) = (self.group(Group::TlsData), self.group(Group::TlsZero));
+        // zeros without data are where the block starts
+        let first = if data.size == 0 { Group::TlsZero } else { Group::TlsData };
+        let alignment = data.alignment.max(zeros.alignment);
+        if THREAD_LOCAL && let Some(block) = self.groups.get_mut(first as usize) {
+            block.alignment = alignment;
         }
         for (segment, (flags, groups)) in self.segments.iter_mut().zip(SEGMENTS) {
             let (mut first, mut alignment, before) = (None, page, end);

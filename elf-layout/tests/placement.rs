@@ -266,6 +266,22 @@ fn thread_local_zeros_occupy_no_memory() {
     });
 }
 
+#[test]
+#[cfg_attr(not(feature = "thread-local"), ignore = "needs the feature thread-local")]
+fn thread_local_zeros_are_aligned_as_the_block() {
+    let mut object = Object::new();
+    let code = object.section(".text", CODE, 4, &[0xc3; 4]);
+    let values = object.section(".tdata", WRITE | SectionFlags::TLS, 0x1_0000, &[]);
+    let zeros = object.zeros(".tbss", WRITE | SectionFlags::TLS, 4, 0x10);
+    laid_out(&[&object], |layout| {
+        let offsets = [code, values, zeros].map(|at| layout.section(0, at).unwrap());
+        assert_eq!(offsets[1], offsets[2]);
+        assert_eq!(offsets[1] % 0x1_0000, 0);
+        let block = layout.tls_block().unwrap();
+        assert_eq!((block.offset, block.size, block.alignment), (offsets[1], 0x10, 0x1_0000));
+    });
+}
+
 /// What a section of a random object is like.
 #[derive(Clone, Debug)]
 struct Random {
