@@ -279,6 +279,8 @@ impl Loader {
             threads = Some(own);
         }
         let layout = &*layout;
+        let bytes = layout.files().iter().map(|file| file.bytes().len() as u64).sum();
+        memory.bring_in(layout.segments(), bytes);
         layout.write_zeroed(memory.bytes_mut(), base).map_err(Error::Layout)?;
         copy_constants(layout, memory.bytes_mut(), externals);
         let code = code(layout, base);

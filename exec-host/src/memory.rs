@@ -201,6 +201,24 @@ impl Mapping {
         unsafe { core::slice::from_raw_parts_mut(start, self.size) }
     }
 
+    /// Has the system bring in the pages of large segments that are only read, instead of one at a time when they are filled. What
+    /// `most` bytes of objects cannot fill is left alone.
+    pub(crate) fn bring_in(&mut self, segments: impl Iterator<Item = Segment>, most: u64) {
+        const LEAST: u64 = 0x1_0000;
+        if self.alias.is_some() {
+            return;
+        }
+        for segment in segments.filter(|segment| (LEAST..=most).contains(&segment.size)) {
+            if segment.flags.contains(SegmentFlags::WRITE) {
+                continue;
+            }
+            if let Some((start, size)) = self.part(segment.offset, segment.size) {
+                // SAFETY: the pages are ours; the advice changes no content. Kernels before 5.14 refuse it, and that is fine.
+                let _ = unsafe { madvise(start.cast(), size, Advice::LinuxPopulateWrite) };
+            }
+        }
+    }
+
     /// `size` bytes from `offset`, which `protect` made readable; nothing if they are not all inside.
     ///
     /// # Safety
