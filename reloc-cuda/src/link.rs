@@ -9,10 +9,9 @@
 //!
 //! Compared over generated programs for `sm_80`, `sm_90` and `sm_100`, and over programs of other shapes (virtual functions,
 //! templates, recursion, function and branch tables, weak and managed variables, launches of kernels by kernels, debug
-//! information...) for ten architectures from
-//! `sm_75` to `sm_121`, with objects of toolkits 11.8, 12.9 and 13.5: code, banks, variables, unwind tables, attributes,
-//! relocations, call graph, prototypes, symbols and the headers of all these sections are equal, and what one refuses the other
-//! does. Known to differ:
+//! information...) for ten architectures from `sm_75` to `sm_121`, with objects of toolkits 11.8, 12.9 and 13.5: code, banks,
+//! variables, unwind tables, attributes, relocations, call graph, prototypes, symbols and the headers of all these sections are
+//! equal, and what one refuses the other does. Known to differ:
 //!
 //! - the order of `EIATTR_EXTERNS` among attributes that linking adds, and of the symbols in it;
 //! - the tables of names, which hold no names of what was dropped, the linker's own note, and in that on the architecture the
@@ -21,7 +20,8 @@
 //! - `.nv.compat` of objects by toolkits before 13.5 is linked as it is, where nvlink writes the entries of its own version;
 //! - a common variable keeps the largest of its alignments, of which nvlink takes the first; the bank of a kernel that took the
 //!   place of a weak one is not there twice, nor are literals of weak functions that gave way;
-//! - shared memory of a kernel is aligned for its own arrays of the launch, not for those of kernels it shares none with;
+//! - shared memory of a kernel is aligned for its own arrays of the launch, not for those of kernels it shares none with, and
+//!   debug information of it stays where nvlink has dropped it;
 //! - from `sm_100` on empty sections of relocations of bank 2 are left out, and a dropped function's line numbers stay;
 //! - from `sm_100` on there is no Mercury form of the code. From that nvlink makes some functions anew: of objects of
 //!   toolkit 12, of the device runtime, with grid synchronisation, debug information, or in the place of a weak function. Here
