@@ -38,7 +38,6 @@ pub(crate) struct Model {
     /// Its name in the table.
     pub(crate) name: &'static str,
     flags: &'static [&'static str],
-    rust: &'static [&'static str],
     /// Its executables cannot be moved.
     fixed: bool,
 }
@@ -46,13 +45,20 @@ pub(crate) struct Model {
 /// Levels of optimisation.
 pub(crate) const LEVELS: [&str; 2] = ["O0", "O2"];
 
-const fn model(
-    name: &'static str,
-    flags: &'static [&'static str],
-    rust: &'static [&'static str],
-    fixed: bool,
-) -> Model {
-    Model { name, flags, rust, fixed }
+const fn model(name: &'static str, flags: &'static [&'static str], fixed: bool) -> Model {
+    Model { name, flags, fixed }
+}
+
+/// What rustc calls an option of C compilers for position independence or the code model.
+fn rust_flag(flag: &str) -> String {
+    match flag.strip_prefix("-mcmodel=") {
+        Some(model) => format!("-Ccode-model={model}"),
+        None => match flag {
+            "-fPIC" => "-Crelocation-model=pic".to_owned(),
+            "-fPIE" => "-Crelocation-model=pie".to_owned(),
+            _ => "-Crelocation-model=static".to_owned(),
+        },
+    }
 }
 
 /// Both of them.
@@ -91,33 +97,13 @@ pub(crate) const ARCHS: &[Arch] = &[
             },
         ],
         models: &[
-            model("pic", &["-fPIC"], &["-Crelocation-model=pic"], false),
-            model(
-                "pic-medium",
-                &["-fPIC", "-mcmodel=medium"],
-                &["-Crelocation-model=pic", "-Ccode-model=medium"],
-                false,
-            ),
-            model(
-                "pic-large",
-                &["-fPIC", "-mcmodel=large"],
-                &["-Crelocation-model=pic", "-Ccode-model=large"],
-                false,
-            ),
-            model("pie", &["-fPIE"], &["-Crelocation-model=pie"], false),
-            model("nopic", &["-fno-pic"], &["-Crelocation-model=static"], true),
-            model(
-                "nopic-medium",
-                &["-fno-pic", "-mcmodel=medium"],
-                &["-Crelocation-model=static", "-Ccode-model=medium"],
-                true,
-            ),
-            model(
-                "nopic-large",
-                &["-fno-pic", "-mcmodel=large"],
-                &["-Crelocation-model=static", "-Ccode-model=large"],
-                true,
-            ),
+            model("pic", &["-fPIC"], false),
+            model("pic-medium", &["-fPIC", "-mcmodel=medium"], false),
+            model("pic-large", &["-fPIC", "-mcmodel=large"], false),
+            model("pie", &["-fPIE"], false),
+            model("nopic", &["-fno-pic"], true),
+            model("nopic-medium", &["-fno-pic", "-mcmodel=medium"], true),
+            model("nopic-large", &["-fno-pic", "-mcmodel=large"], true),
         ],
         linker: Tool::new("g++-12", "g++-12"),
         runner: &[],
@@ -150,27 +136,12 @@ pub(crate) const ARCHS: &[Arch] = &[
             },
         ],
         models: &[
-            model("pic", &["-fPIC"], &["-Crelocation-model=pic"], false),
-            model(
-                "pic-tiny",
-                &["-fPIC", "-mcmodel=tiny"],
-                &["-Crelocation-model=pic", "-Ccode-model=tiny"],
-                false,
-            ),
-            model("pie", &["-fPIE"], &["-Crelocation-model=pie"], false),
-            model("nopic", &["-fno-pic"], &["-Crelocation-model=static"], true),
-            model(
-                "nopic-tiny",
-                &["-fno-pic", "-mcmodel=tiny"],
-                &["-Crelocation-model=static", "-Ccode-model=tiny"],
-                true,
-            ),
-            model(
-                "nopic-large",
-                &["-fno-pic", "-mcmodel=large"],
-                &["-Crelocation-model=static", "-Ccode-model=large"],
-                true,
-            ),
+            model("pic", &["-fPIC"], false),
+            model("pic-tiny", &["-fPIC", "-mcmodel=tiny"], false),
+            model("pie", &["-fPIE"], false),
+            model("nopic", &["-fno-pic"], true),
+            model("nopic-tiny", &["-fno-pic", "-mcmodel=tiny"], true),
+            model("nopic-large", &["-fno-pic", "-mcmodel=large"], true),
         ],
         linker: Tool::new("aarch64-linux-gnu-g++-12", "g++-12-aarch64-linux-gnu"),
         runner: &["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"],
@@ -248,17 +219,12 @@ impl Compiler {
         let Some((program, target)) = words.split_first() else { return Ok(None) };
         let mut command = Command::new(program);
         command.args(target).arg(language);
-        if !self.makes_archives() {
-            command.args(["-w", &format!("-{level}"), "-c"]).args(model.flags).args(flags);
-        } else {
+        if self.makes_archives() {
             let level = level.trim_start_matches('O');
-            command.args([
-                "-Awarnings",
-                "--crate-type=staticlib",
-                "-C",
-                &format!("opt-level={level}"),
-            ]);
-            command.args(model.rust).args(flags);
+            command.args(["-Awarnings", "--crate-type=staticlib", &format!("-Copt-level={level}")]);
+            command.args(model.flags.iter().map(|flag| rust_flag(flag))).args(flags);
+        } else {
+            command.args(["-w", &format!("-{level}"), "-c"]).args(model.flags).args(flags);
         }
         command.arg(source).arg("-o").arg(object);
         let output = command.output().with_context(|| format!("cannot run {program}"))?;
