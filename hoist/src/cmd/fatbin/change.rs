@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use elf_core::File;
-use fatbin::{Entry, Method, Region, wrappers};
+use fatbin::{Entry, Method, Region, Search, wrappers};
 use serde::Serialize;
 
 use super::found::regions;
 use super::mapped::Mapped;
-use super::output;
 use super::rewrite::{self, Change, Plan};
+use crate::output;
 use crate::printable::Printable;
 
 /// Which file is changed.
@@ -141,7 +141,7 @@ fn check(old: &Mapped, new: &Mapped, changes: &[Change]) -> Result<()> {
     let filled = |region: &Region<'_>| region.entries().next().is_some();
     let filled_change =
         |change: &&Change| Region::parse(&*change.new).is_ok_and(|new| filled(&new));
-    let (before, after) = (regions(old)?, regions(new)?);
+    let (before, after) = (regions(old, Search::Always)?, regions(new, Search::Always)?);
     let (before, after): (Vec<_>, Vec<_>) = (
         before.into_iter().filter(|(_, region)| filled(region)).collect(),
         after.into_iter().filter(|(_, region)| filled(region)).collect(),

@@ -35,10 +35,10 @@ pub fn containers<'a, T: Send>(
 ///
 /// # Errors
 /// The first, if a part of the file cannot be read.
-pub fn regions(file: &Mapped) -> Result<Vec<(usize, Region<'_>)>, Error> {
+pub fn regions(file: &Mapped, search: Search) -> Result<Vec<(usize, Region<'_>)>, Error> {
     let mut all = Vec::new();
     for (index, container) in
-        containers(file, Search::Always, |found| found.container).into_iter().enumerate()
+        containers(file, search, |found| found.container).into_iter().enumerate()
     {
         if let Container::Region(region) = container? {
             all.push((index, region));

@@ -7,7 +7,7 @@ use fatbin::{Entry, Item, Kind, NewEntry, Part, Sm, region};
 
 use super::LIMIT;
 use super::change::{Files, change, entries};
-use super::filter::kind;
+use super::filter::{Where, kind};
 use super::found::regions;
 use super::mapped::Mapped;
 
@@ -16,6 +16,8 @@ use super::mapped::Mapped;
 pub struct Prune {
     #[command(flatten)]
     files: Files,
+    #[command(flatten)]
+    place: Where,
     /// What to keep: `sm_90`, `sm_90a` (machine code), `compute_90` (PTX), `ptx`, `elf`, `nvvm` (all of a kind).
     #[arg(long, required = true, value_delimiter = ',', value_name = "WHAT", value_parser = keep)]
     keep: Vec<Keep>,
@@ -72,7 +74,7 @@ impl Prune {
         let file = Mapped::open(&self.files.file)?;
         let label = self.files.label();
         let (mut changes, mut left, mut all, mut empty) = (Vec::new(), 0, 0, 0);
-        for (_, found) in regions(&file).with_context(|| label.clone())? {
+        for (_, found) in regions(&file, self.place.search()).with_context(|| label.clone())? {
             let old = entries(&found).with_context(|| label.clone())?;
             let fates: Vec<_> = old
                 .iter()

@@ -10,6 +10,7 @@ use rayon::prelude::*;
 
 use super::LIMIT;
 use super::change::{self, Files, change, entries};
+use super::filter::Where;
 use super::found::regions;
 use super::mapped::Mapped;
 use super::pack::{Compression, method};
@@ -19,6 +20,8 @@ use super::pack::{Compression, method};
 pub struct Recompress {
     #[command(flatten)]
     files: Files,
+    #[command(flatten)]
+    place: Where,
     /// How: `none`, `zlib`, `lz4`, `lz4-frame`, `zstd`.
     #[arg(long, value_name = "METHOD", value_parser = method)]
     with: Compression,
@@ -52,7 +55,7 @@ impl Recompress {
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let file = Mapped::open(&self.files.file)?;
         let label = self.files.label();
-        let all = regions(&file).with_context(|| label.clone())?;
+        let all = regions(&file, self.place.search()).with_context(|| label.clone())?;
         let results: Vec<_> =
             all.par_iter().map(|(_, region)| self.region(region, &file)).collect();
         let (mut changes, mut obfuscated) = (Vec::new(), 0);

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
-use fatbin::{Entry, Flags, Item, Kind, NewEntry, Options, Suffix, region};
+use fatbin::{Entry, Flags, Item, Kind, NewEntry, Options, Search, Suffix, region};
 
 use super::change::{self, Files, change, entries};
 use super::found::regions;
@@ -42,7 +42,7 @@ impl Replace {
         let file = Mapped::open(&self.files.file)?;
         let with = Mapped::open(&self.with)?;
         let label = self.files.label();
-        let all = regions(&file).with_context(|| label.clone())?;
+        let all = regions(&file, Search::Always).with_context(|| label.clone())?;
         let found = all.iter().find(|(index, _)| *index == self.region).map(|(_, region)| region);
         let found = found.with_context(|| format!("{label}: no region {}", self.region))?;
         let old = entries(found).with_context(|| label.clone())?;
