@@ -3,13 +3,14 @@
 use std::io::Write;
 
 use anyhow::{Context as _, Result, ensure};
-use fatbin::{Entry, Item, Kind, NewEntry, Part, Sm, region};
+use fatbin::{Entry, Item, Kind, NewEntry, Part, Sm};
 
 use super::LIMIT;
 use super::change::{Files, change, entries};
 use super::filter::{Where, kind};
 use super::found::regions;
 use super::mapped::Mapped;
+use super::rewrite::Blob;
 
 /// Removes entries from a host file, which stays loadable.
 #[derive(Debug, clap::Args)]
@@ -87,7 +88,7 @@ impl Prune {
             left += items.len();
             if !whole {
                 empty += usize::from(items.is_empty());
-                changes.push(change(&found, region(&items)?));
+                changes.push(change(&found, Blob::region(&items)?));
             }
             file.done_with(found.at()..found.end());
         }
