@@ -48,7 +48,7 @@ pub struct Suspect {
     pub name: Option<&'static str>,
     /// The offset in the code.
     pub code_offset: u32,
-    /// `outside`, `misaligned`, `changed` or `unlisted`.
+    /// `outside`, `misaligned`, `changed`, `operands` or `unlisted`.
     pub fault: &'static str,
     /// What is wrong, in words.
     pub text: String,
@@ -92,6 +92,9 @@ fn suspect(found: &nvinfo::Suspect) -> Suspect {
         Fault::Outside => ("outside", "behind the end of the code".to_owned()),
         Fault::Misaligned => ("misaligned", "no instruction begins there".to_owned()),
         Fault::Changed { was, is } => ("changed", format!("opcode {is:#x}, was {was:#x}")),
+        Fault::Operands { opcode } => {
+            ("operands", format!("opcode {opcode:#x} as before, but not as the attribute has it"))
+        }
         Fault::Unlisted { opcode } => {
             ("unlisted", format!("opcode {opcode:#x}, which it listed all of before"))
         }
