@@ -19,6 +19,8 @@ mod damage;
 mod hosts;
 #[path = "fatbin/real.rs"]
 mod real;
+#[path = "fatbin/runtime.rs"]
+mod runtime;
 
 /// A file among the fixtures.
 fn fixture(name: &str) -> PathBuf {

@@ -112,7 +112,7 @@ fn changed_libraries_are_read_as_before() {
 
 /// Sources of a program with two kernels and a variable, and wrappers around cudart's registration that write what is handed over:
 /// regions, with the array of a second version's wrapper, to standard output, names to standard error.
-const SOURCES: [(&str, &str); 3] = [
+pub(super) const SOURCES: [(&str, &str); 3] = [
     (
         "main.cu",
         "__device__ int variable = 5;\n__global__ void one(int *p) { *p = variable; }\nvoid second();\n\
@@ -147,9 +147,10 @@ const SOURCES: [(&str, &str); 3] = [
     ),
 ];
 
-/// What a program hands to cudart: the regions, which its list must have byte for byte, and the names.
-fn handed_over(at: &Path, program: &str) -> (usize, String) {
-    let output = Command::new(at.join(program)).output().expect("it runs");
+/// What a program hands to cudart, or cudart to a driver: the regions, which its list must have byte for byte, and the names.
+pub(super) fn handed_over(at: &Path, program: &str) -> (usize, String) {
+    let mut command = Command::new(at.join(program));
+    let output = command.env("LD_LIBRARY_PATH", at).output().expect("it runs");
     assert!(output.status.success(), "{program}");
     let bytes = fs::read(at.join(program)).expect("a file");
     let regions = json(at, &["list", "--json", program])["files"][0]["regions"].clone();
@@ -165,7 +166,10 @@ fn handed_over(at: &Path, program: &str) -> (usize, String) {
         rest = &rest[region.unwrap_or_else(|| panic!("{program}: another region")).len()..];
         count += 1;
     }
-    (count, String::from_utf8(output.stderr).expect("names"))
+    let names = String::from_utf8(output.stderr).expect("names");
+    let mut names: Vec<_> = names.lines().collect();
+    names.sort_unstable(); // their order depends on addresses, which are others in every run
+    (count, names.join("\n"))
 }
 
 /// cudart, linked statically, is handed the changed regions, byte for byte, and the same names as before.
