@@ -59,8 +59,7 @@ fn header(cubin: &Cubin<'_>, out: &mut String) {
         Stage::Other(_) => "?",
     };
     let sm = target.sm.unwrap_or(0);
-    let suffix =
-        if target.suffix == Suffix::Accelerated && target.form == Form::V8 { "a" } else { "" };
+    let suffix = if target.suffix == Suffix::Accelerated { "a" } else { "" };
     let abi = header.abi_version;
     let toolkit = target.toolkit.map(|toolkit| toolkit.to_string()).unwrap_or_default();
     let _ = writeln!(
