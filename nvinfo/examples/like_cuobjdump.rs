@@ -129,6 +129,12 @@ fn value(cubin: &Cubin<'_>, row: &Attribute<'_>, is_info: bool, own: bool) -> St
                 hex(branch.targets)
             )
         }),
+        Payload::RegisterMap(pairs) => {
+            pairs.into_iter().map(|(offset, register)| format!("({offset:#x}, {register}) ")).collect()
+        }
+        Payload::Resumes(pairs) => {
+            pairs.into_iter().map(|(id, offset)| format!("({id}, {offset:#x}) ")).collect()
+        }
         Payload::UnusedLoads(pairs) => hex(pairs.into_iter().flat_map(|(offset, mask)| [offset, mask])),
         Payload::SpillRefills(pairs) => {
             pairs.into_iter().map(|(_, offset)| format!("SpillRefill : Offset : {offset:#x} ")).collect()
