@@ -49,6 +49,7 @@ mod out;
 mod relocate;
 mod resolve;
 mod shared;
+mod sort;
 mod state;
 mod strings;
 mod tables;

@@ -4,10 +4,12 @@ use super::error::{LinkError, LinkErrorKind};
 use super::object::Role;
 use super::out::{Class, Info, Out, align};
 use super::resolve::{EntityId, Kind};
+use super::sort::sort;
 use super::state::State;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::ToString;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 use elf_core::names::SHT_NOBITS;
 use nvinfo::Form;
 
@@ -148,45 +150,45 @@ impl State<'_> {
         trees.map(|(&kernel, _)| kernel).collect()
     }
 
-    /// Places variables of several kernels and of none, the largest first; then those of one kernel at its end.
+    /// Places variables of several kernels and of none, the largest first, those without a common kernel at one place; then
+    /// those of one kernel at its end.
     fn place_static(&self, uses: &BTreeMap<EntityId, BTreeSet<EntityId>>) -> Vec<(u64, Static)> {
-        let mut pool = Vec::new();
-        let mut single = Vec::new();
-        for (&id, functions) in uses {
-            let entity = &self.entities[id];
-            if entity.place.is_none() {
-                continue;
-            }
-            let kernels: Kernels =
-                functions.iter().flat_map(|&function| self.kernels_of(function)).collect();
-            let list = if kernels.len() == 1 { &mut single } else { &mut pool };
-            let (size, alignment) = (entity.symbol.size, entity.symbol.value.max(1));
-            list.push(Static { id, size, alignment, kernels });
+        let variables = uses.iter().filter(|(id, _)| self.entities[**id].place.is_some());
+        let variables = variables.map(|(&id, functions)| {
+            let kernels = functions.iter().flat_map(|&function| self.kernels_of(function));
+            let symbol = self.entities[id].symbol;
+            let alignment = symbol.value.max(1);
+            Static { id, size: symbol.size, alignment, kernels: kernels.collect() }
+        });
+        let all = sort(variables, &|a: &Static, b: &Static| a.size > b.size);
+        let (single, pool): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|one| one.kernels.len() == 1);
+        let mut of_kernels: BTreeMap<_, Vec<Static>> = BTreeMap::new();
+        for one in single {
+            of_kernels.entry(one.kernels.first().copied()).or_default().push(one);
         }
-        pool.reverse();
-        pool.sort_by_key(|one: &Static| core::cmp::Reverse(one.size));
-        single.sort_by_key(|one| (core::cmp::Reverse(one.alignment), one.size));
-        // places of the pool: each as large as the first variable in it, for variables without a common kernel
-        let mut slots: Vec<(u64, Kernels)> = Vec::new();
-        let mut placed: Vec<(u64, Static)> = Vec::new();
-        let mut end = 0;
+        let single = of_kernels.into_values().flat_map(|own| {
+            sort(own, &|a: &Static, b: &Static| {
+                (Reverse(a.alignment), a.size) <= (Reverse(b.alignment), b.size)
+            })
+        });
+        let mut slots: Vec<Vec<Static>> = Vec::new();
         for one in pool {
-            let free = |slot: &&mut (u64, Kernels)| {
-                slot.1.is_disjoint(&one.kernels) && slot.0.is_multiple_of(one.alignment)
+            let apart = |slot: &&mut Vec<Static>| {
+                slot.iter().all(|other| other.kernels.is_disjoint(&one.kernels))
             };
-            let at = match slots.iter_mut().find(free) {
-                Some((at, kernels)) => {
-                    kernels.extend(&one.kernels);
-                    *at
-                }
-                None => {
-                    let at = align(end, one.alignment);
-                    slots.push((at, one.kernels.clone()));
-                    end = at.saturating_add(one.size);
-                    at
-                }
-            };
-            placed.push((at, one));
+            match slots.iter_mut().find(apart) {
+                Some(slot) => slot.push(one),
+                None => slots.push(Vec::from([one])),
+            }
+        }
+        let (mut placed, mut end) = (Vec::new(), 0u64);
+        for slot in slots {
+            let alignment = slot.iter().map(|one| one.alignment).max();
+            let at = align(end, alignment.unwrap_or(1));
+            // the first is the largest
+            end = at.saturating_add(slot.first().map_or(0, |one| one.size));
+            placed.extend(slot.into_iter().map(|one| (at, one)));
         }
         for one in single {
             let ours = placed.iter().filter(|(_, other)| !other.kernels.is_disjoint(&one.kernels));
