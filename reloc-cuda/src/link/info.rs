@@ -17,6 +17,9 @@ pub(super) type Numbers = BTreeMap<Meaning, u32>;
 /// `PREEXIT_USED`.
 const LAST: [u8; 5] = [0x19, 0x0a, 0x36, 0x6b, 0x6d];
 
+/// `BINDLESS_TEXTURE_BANK`, `BINDLESS_SURFACE_BANK`.
+const BINDLESS_BANKS: [u8; 2] = [0x15, 0x16];
+
 /// A record as bytes.
 type Bytes = Vec<u8>;
 
@@ -104,6 +107,9 @@ impl State<'_> {
         first.reverse();
         first.extend(new_records(totals, externs));
         first.append(&mut last);
+        if self.sm >= 100 && self.texture_users.contains(&id) {
+            first.extend(BINDLESS_BANKS.map(|attribute| byte(attribute, 0)));
+        }
         Ok(first.concat())
     }
 

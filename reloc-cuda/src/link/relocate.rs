@@ -60,9 +60,16 @@ impl State<'_> {
                 self.relocate_debug(object, section)?;
                 continue;
             }
-            let Some(&(out, base)) = self.places.get(&(object.index, target)) else { continue };
             let rows = object.cubin.file().relocations(&section.header);
             let rows = rows.map_err(LinkError::damaged(object.index))?;
+            let Some(&(out, base)) = self.places.get(&(object.index, target)) else {
+                // literals of device functions are in several banks
+                let first = rows.and_then(|rows| rows.iter().next());
+                match first.filter(|_| role == Some(Role::Literals)) {
+                    Some(record) => return Err(refused(object, target, &record)),
+                    None => continue,
+                }
+            };
             let lost = match role {
                 Some(Role::Initialized | Role::Constants) => self.lost_variables(object, target),
                 _ => Vec::new(),
@@ -115,7 +122,7 @@ impl State<'_> {
     }
 
     /// The position of the list of records of a section, made if need be.
-    fn record_list(&mut self, out: OutId, with: bool) -> usize {
+    pub(super) fn record_list(&mut self, out: OutId, with: bool) -> usize {
         let found = self.records.iter().position(|list| list.0 == out && list.1 == with);
         found.unwrap_or_else(|| {
             self.records.push((out, with, Vec::new()));
@@ -317,8 +324,11 @@ impl State<'_> {
             };
             let name = [prefix, &self.outs[*target].name].concat();
             let out = self.outs.push(Out {
-                // nvlink sets SHF_INFO_LINK for all but the slots of textures
-                flags: if !list.is_empty() && list.iter().all(|row| self.is_slot(row)) {
+                // nvlink sets SHF_INFO_LINK for all but the slots of textures, and from Mercury for these too
+                flags: if self.sm < 100
+                    && !list.is_empty()
+                    && list.iter().all(|row| self.is_slot(row))
+                {
                     0
                 } else {
                     0x40

@@ -150,6 +150,15 @@ impl State<'_> {
         trees.map(|(&kernel, _)| kernel).collect()
     }
 
+    /// Whether an object has placed a variable in a kernel's section.
+    fn is_of_kernel(&self, variable: EntityId) -> bool {
+        let place = self.entities[variable].place.and_then(|place| {
+            let object = self.objects.get(place.object)?;
+            object.section(place.section?)
+        });
+        place.is_some_and(|section| section.role == Role::Shared)
+    }
+
     /// Places variables of several kernels and of none, the largest first, those without a common kernel at one place; then
     /// those of one kernel at its end.
     fn place_static(&self, uses: &BTreeMap<EntityId, BTreeSet<EntityId>>) -> Vec<(u64, Static)> {
@@ -160,11 +169,14 @@ impl State<'_> {
             let alignment = symbol.value.max(1);
             Static { id, size: symbol.size, alignment, kernels: kernels.collect() }
         });
-        let all = sort(variables, &|a: &Static, b: &Static| a.size > b.size);
+        // a kernel's own come first, as their objects have them
+        let (own, free): (Vec<_>, Vec<_>) =
+            variables.partition(|one| one.kernels.len() == 1 && self.is_of_kernel(one.id));
+        let free = sort(free, &|a: &Static, b: &Static| a.size > b.size);
         let (single, pool): (Vec<_>, Vec<_>) =
-            all.into_iter().partition(|one| one.kernels.len() == 1);
+            free.into_iter().partition(|one| one.kernels.len() == 1);
         let mut of_kernels: BTreeMap<_, Vec<Static>> = BTreeMap::new();
-        for one in single {
+        for one in own.into_iter().chain(single) {
             of_kernels.entry(one.kernels.first().copied()).or_default().push(one);
         }
         let single = of_kernels.into_values().flat_map(|own| {

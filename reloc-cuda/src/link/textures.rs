@@ -27,7 +27,9 @@ impl State<'_> {
         }
         let banks = self.parameter_banks();
         let longest = banks.values().map(|&bank| self.outs[bank].data.len() as u64).max();
-        let start = align(longest.unwrap_or(0), SLOT);
+        // from Mercury the linker makes more of them anew
+        let mercury = self.sm >= 100;
+        let start = align(longest.unwrap_or(0), if mercury { 16 } else { SLOT });
         let textures = self.entities.iter().filter(|(id, entity)| {
             is_texture(&entity.symbol) && (entity.place.is_some() || used.contains(id))
         });
@@ -42,6 +44,7 @@ impl State<'_> {
                 continue;
             }
             self.outs[bank].data.resize(usize::try_from(end).unwrap_or(usize::MAX), 0);
+            self.texture_users.insert(kernel);
             for &id in &all {
                 let r#type = match self.entities[id].symbol.r#type() {
                     STT_CUDA_TEXTURE => TEX_HEADER_INDEX,
@@ -50,7 +53,8 @@ impl State<'_> {
                 };
                 let offset = self.slots.get(&id).copied().unwrap_or(0);
                 let symbol = Meaning::Entity(id);
-                self.keep_record(bank, OutRecord { offset, r#type, symbol, addend: None });
+                let addend = mercury.then_some(0);
+                self.keep_record(bank, OutRecord { offset, r#type, symbol, addend });
             }
         }
         Ok(())
