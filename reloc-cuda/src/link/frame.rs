@@ -125,10 +125,11 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Whether an object's entry for a function stays: a weak function's that came first too, though another took its place.
+    /// Whether an object's entry for a function stays: up to `sm_89` a weak function's that came first too, though another
+    /// took its place.
     pub(super) fn is_unwound(&self, id: EntityId, object: usize) -> bool {
         let origin = self.entities[id].origin == Some(object);
-        self.is_here(id, object) || origin && self.calls.kept.contains(&id)
+        self.is_here(id, object) || self.sm < 90 && origin && self.calls.kept.contains(&id)
     }
 
     fn put(&mut self, out: super::out::OutId, offset: u64, value: u64) {

@@ -31,7 +31,7 @@ impl State<'_> {
         number: u32,
         section: &Section<'_>,
     ) -> Option<(Vec<Span>, Vec<u8>)> {
-        if self.sm < 100 || !NAMES.contains(&section.name.as_bytes()) {
+        if self.sm < 100 || !is_lines(section.name.as_bytes()) {
             return None;
         }
         let units = units(section.data)?;
@@ -60,11 +60,19 @@ impl State<'_> {
                 .collect();
             stay.sort_by_key(|&(id, ..)| id.map(|id| (!self.entities[id].local, id)));
             stay.iter().for_each(|&(_, from, end)| take(&mut data, from, end));
+            if stay.is_empty() {
+                data.extend([0, 1, END_SEQUENCE]);
+            }
             let length = u32::try_from(data.len().checked_sub(start)?.checked_sub(4)?).ok()?;
             *data.get_mut(start..)?.first_chunk_mut()? = length.to_le_bytes();
         }
         Some((spans, data))
     }
+}
+
+/// Whether a section of this name has line numbers.
+pub(super) fn is_lines(name: &[u8]) -> bool {
+    NAMES.contains(&name)
 }
 
 /// The units of a section; `None` if one is of another form.

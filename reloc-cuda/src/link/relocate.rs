@@ -39,8 +39,11 @@ impl State<'_> {
         let kept = &self.kept_lists;
         self.records.retain(|(out, with, list)| !list.is_empty() || kept.contains(&(*out, *with)));
         // the last object's records come first
-        for (_, _, records) in &mut self.records {
+        for (out, _, records) in &mut self.records {
             records.reverse();
+            if self.sm >= 100 && super::lines::is_lines(&self.outs[*out].name) {
+                records.sort_by_key(|record| record.offset);
+            }
         }
         Ok(())
     }

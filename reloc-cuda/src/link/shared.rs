@@ -58,22 +58,24 @@ impl State<'_> {
             uses.iter().filter(|(id, _)| self.entities[**id].place.is_none()).collect();
         // kernels that reach a function in common have their arrays at one place, whichever arrays these are
         let users = arrays.iter().flat_map(|(_, functions)| functions.iter().copied()).collect();
-        let groups = self.connected(&users);
-        for (&array, functions) in arrays {
-            let alignment = self.entities[array].symbol.value.max(DYNAMIC_ALIGNMENT);
-            for group in &groups {
-                let start = group.iter().map(|&kernel| ends(&placed, kernel).unwrap_or(0)).max();
-                let start = align(start.unwrap_or(0), alignment);
-                for &function in functions {
-                    let kernels = self.kernels_of(function);
-                    if kernels.is_disjoint(group) {
-                        continue;
-                    }
-                    self.shared.insert((array, function), start);
-                    for kernel in kernels {
-                        let known = dynamic.entry(kernel).or_insert((start, alignment));
-                        *known = (known.0.max(start), known.1.max(alignment));
-                    }
+        for group in self.connected(&users) {
+            let ours: Vec<_> = arrays
+                .iter()
+                .flat_map(|(array, functions)| {
+                    functions.iter().map(|&function| (**array, function))
+                })
+                .map(|(array, function)| (array, function, self.kernels_of(function)))
+                .filter(|(_, _, kernels)| !kernels.is_disjoint(&group))
+                .collect();
+            let alignment_of = |array| self.entities[array].symbol.value.max(DYNAMIC_ALIGNMENT);
+            let most = ours.iter().map(|&(array, ..)| alignment_of(array)).max();
+            let end = group.iter().map(|&kernel| ends(&placed, kernel).unwrap_or(0)).max();
+            let start = align(end.unwrap_or(0), most.unwrap_or(DYNAMIC_ALIGNMENT));
+            for (array, function, kernels) in ours {
+                self.shared.insert((array, function), start);
+                for kernel in kernels {
+                    let known = dynamic.entry(kernel).or_insert((start, DYNAMIC_ALIGNMENT));
+                    known.1 = known.1.max(alignment_of(array));
                 }
             }
         }
