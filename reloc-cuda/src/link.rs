@@ -35,6 +35,7 @@
 
 mod arena;
 mod calls;
+mod carried;
 mod debug;
 mod driver;
 mod error;
@@ -103,6 +104,7 @@ pub fn link_for(objects: &[&[u8]], sm: Option<u32>) -> Result<LinkedCubin, LinkE
     let entities = resolve::resolve(&mut read)?;
     let calls = calls::Calls::read(&read, &entities)?;
     calls.check_registers(&entities)?;
+    calls.check_carried(&entities)?;
     let mut state = State::new(sm, Rc::from(read), entities, calls);
 
     state.take_code();
