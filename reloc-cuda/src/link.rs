@@ -49,6 +49,7 @@ mod object;
 mod order;
 mod out;
 mod relocate;
+mod reserved;
 mod resolve;
 mod shared;
 mod sort;
@@ -110,6 +111,7 @@ pub fn link_for(objects: &[&[u8]], sm: Option<u32>) -> Result<LinkedCubin, LinkE
     state.take_code();
     state.place_shared()?;
     state.take_variables();
+    state.place_reserved();
     state.check_constants()?;
     state.take_parameters()?;
     state.place_textures()?;

@@ -33,17 +33,17 @@ enum Merge {
 
 /// Number, format of a record that a kernel gets, what becomes of values.
 const CARRIED: [(u8, u8, Merge); 13] = [
-    (0x04, 1, Merge::Any), // CTAIDZ_USED
-    (0x38, 3, Merge::Sum), // NUM_MBARRIERS
-    (0x41, 1, Merge::Any), // RESERVED_SMEM_USED
+    (0x04, 1, Merge::Any),  // CTAIDZ_USED
+    (0x38, 3, Merge::Sum),  // NUM_MBARRIERS
+    (0x41, 1, Merge::Any),  // RESERVED_SMEM_USED
     (0x4a, 2, Merge::Most), // VRC_CTA_INIT_COUNT
     (eiattr::NUM_BARRIERS, 2, Merge::Most),
     (AT_ENTRY_FRAGMENTS, 4, Merge::List),
     (SPARSE_MMA_MASK, 3, Merge::Bits),
-    (0x51, 1, Merge::Any), // TCGEN05_1CTA_USED
-    (0x52, 1, Merge::Any), // TCGEN05_2CTA_USED
+    (0x51, 1, Merge::Any),  // TCGEN05_1CTA_USED
+    (0x52, 1, Merge::Any),  // TCGEN05_2CTA_USED
     (0x54, 1, Merge::Last), // REG_RECONFIG
-    (0x62, 1, Merge::Any), // CLUSTER_LAUNCH_CONTROL_USED
+    (0x62, 1, Merge::Any),  // CLUSTER_LAUNCH_CONTROL_USED
     (0x66, 4, Merge::List), // LANGUAGE
     (0x68, 3, Merge::Bits), // GRID_ATTRIBUTES
 ];

@@ -153,10 +153,15 @@ impl State<'_> {
                 return Ok(Fate::Drop);
             }
             let in_bank = entity.place.is_some_and(|place| self.is_bank(&place));
-            if entity.kind == Kind::Shared || entity.kind == Kind::InBank || in_bank {
+            let is_shared = match entity.kind {
+                Kind::Shared => true,
+                Kind::Reserved => entity.place.is_some(),
+                _ => false,
+            };
+            if is_shared || entity.kind == Kind::InBank || in_bank {
                 // a generic pointer to a constant is the driver's, its place in the bank is known here
                 let ours = kind.resolver != Resolver::Driver
-                    && (entity.kind == Kind::Shared
+                    && (is_shared
                         || kind.resolver == Resolver::Linker
                         || matches!(record.r#type, R_CUDA_32 | R_CUDA_64 | R_CUDA_ABS32_32));
                 if ours {
