@@ -125,11 +125,20 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Whether an object's entry for a function stays: up to `sm_89` a weak function's that came first too, though another
-    /// took its place.
+    /// Whether an object's entry for a function stays: a weak function's that came first too, though another took its place;
+    /// from `sm_90` on if its code asked for no relocation.
     pub(super) fn is_unwound(&self, id: EntityId, object: usize) -> bool {
-        let origin = self.entities[id].origin == Some(object);
-        self.is_here(id, object) || self.sm < 90 && origin && self.calls.kept.contains(&id)
+        let lost = || self.entities[id].origin == Some(object) && self.calls.kept.contains(&id);
+        self.is_here(id, object) || lost() && (self.sm < 90 || !self.has_records(id, object))
+    }
+
+    /// Whether an object has relocations for the code that it has of a function.
+    fn has_records(&self, id: EntityId, object: usize) -> bool {
+        let Some(object) = self.objects.get(object) else { return false };
+        let mut texts = object.with_role(Role::Text).map(|(number, _)| number);
+        let text = texts.find(|&text| super::calls::function_of(object, text) == Some(id));
+        let records = text.and_then(|text| object.records(text).ok());
+        records.is_some_and(|lists| lists.iter().any(|(_, rows)| !rows.is_empty()))
     }
 
     fn put(&mut self, out: super::out::OutId, offset: u64, value: u64) {

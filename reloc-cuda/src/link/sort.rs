@@ -29,6 +29,7 @@ pub(super) fn sort<T>(
 #[cfg(test)]
 mod tests {
     use super::sort;
+    use alloc::vec::Vec;
 
     #[test]
     fn equal_items_are_in_the_order_of_nvlink() {
