@@ -5,70 +5,39 @@ mod cubins;
 
 use nvinfo::{Cubin, Form, Note, Stage, Suffix, TextureMode, Value, compat_name};
 
+/// Fixtures are named `SOURCE-TOOLKIT-ARCHITECTURE`, and half of a program `_a` or `_b`.
 #[test]
 fn targets() {
-    let found: Vec<String> = cubins::all()
-        .iter()
-        .map(|(name, bytes)| {
-            let cubin = Cubin::parse(bytes).unwrap();
-            let target = cubin.target();
-            let toolkit = target.toolkit.unwrap();
-            assert_eq!(
-                target.form == Form::V8,
-                toolkit.0 > 129 || target.sm >= Some(100),
-                "{name}"
-            );
-            let independent = target.texture_mode == TextureMode::Independent;
-            assert_eq!(independent, name.starts_with("textures"), "{name}");
-            let stage = if target.stage == Stage::Relocatable { " relocatable" } else { "" };
-            format!("{name}: {target} of {} by {toolkit}{stage}", target.virtual_sm.unwrap())
-        })
-        .collect();
-    let expected = "\
-calls-13.5-sm_100: sm_100 of 30 by 13.5
-calls-13.5-sm_80: sm_80 of 30 by 13.5
-calls-13.5-sm_90: sm_90 of 30 by 13.5
-calls_a-11.8-sm_35: sm_35 of 30 by 11.8 relocatable
-calls_a-11.8-sm_61: sm_61 of 30 by 11.8 relocatable
-calls_a-13.5-sm_100: sm_100 of 30 by 13.5 relocatable
-calls_a-13.5-sm_80: sm_80 of 30 by 13.5 relocatable
-calls_a-13.5-sm_90: sm_90 of 30 by 13.5 relocatable
-calls_b-11.8-sm_35: sm_35 of 30 by 11.8 relocatable
-calls_b-11.8-sm_61: sm_61 of 30 by 11.8 relocatable
-calls_b-13.5-sm_100: sm_100 of 30 by 13.5 relocatable
-calls_b-13.5-sm_80: sm_80 of 30 by 13.5 relocatable
-calls_b-13.5-sm_90: sm_90 of 30 by 13.5 relocatable
-cluster-13.5-sm_90: sm_90 of 90 by 13.5
-data-13.5-sm_80: sm_80 of 80 by 13.5
-data-13.5-sm_90: sm_90 of 80 by 13.5
-data_a-13.5-sm_80: sm_80 of 80 by 13.5 relocatable
-data_a-13.5-sm_90: sm_90 of 80 by 13.5 relocatable
-data_b-13.5-sm_80: sm_80 of 80 by 13.5 relocatable
-data_b-13.5-sm_90: sm_90 of 80 by 13.5 relocatable
-gpu_a-13.0-sm_90: sm_90 of 90 by 13.0 relocatable
-gpu_b-13.0-sm_90: sm_90 of 90 by 13.0 relocatable
-gpu_linked-13.0-sm_90: sm_90 of 90 by 13.0
-kernel32-11.8-sm_35: sm_35 of 30 by 11.8
-kernels-11.8-sm_35: sm_35 of 30 by 11.8
-kernels-11.8-sm_61: sm_61 of 30 by 11.8
-kernels-11.8-sm_90: sm_90 of 30 by 11.8
-kernels-12.9-sm_100a: sm_100a of 30 by 12.9
-kernels-12.9-sm_80: sm_80 of 30 by 12.9
-kernels-13.5-sm_121f: sm_121f of 30 by 13.5
-kernels-13.5-sm_80: sm_80 of 30 by 13.5
-kernels-13.5-sm_90a: sm_90a of 30 by 13.5
-linked-13.5-sm_100: sm_100 of 30 by 13.5
-linked-13.5-sm_80: sm_80 of 30 by 13.5
-linked-13.5-sm_90: sm_90 of 30 by 13.5
-shapes-13.5-sm_80: sm_80 of 80 by 13.5
-shapes-13.5-sm_90: sm_90 of 80 by 13.5
-shapes_a-12.9-sm_80: sm_80 of 80 by 12.9 relocatable
-shapes_a-13.5-sm_90: sm_90 of 80 by 13.5 relocatable
-shapes_b-12.9-sm_80: sm_80 of 80 by 12.9 relocatable
-shapes_b-13.5-sm_90: sm_90 of 80 by 13.5 relocatable
-textures-11.8-sm_61: sm_61 of 30 by 11.8
-textures-13.5-sm_80: sm_80 of 30 by 13.5";
-    assert_eq!(found.join("\n"), expected);
+    let mut sources = 0;
+    for (name, bytes) in cubins::all() {
+        let cubin = Cubin::parse(&bytes).unwrap();
+        let target = cubin.target();
+        let toolkit = target.toolkit.unwrap();
+        let [source, version, arch] = name.split('-').collect::<Vec<_>>()[..] else {
+            panic!("{name}: SOURCE-TOOLKIT-ARCHITECTURE");
+        };
+        assert_eq!((target.to_string(), toolkit.to_string()), (arch.into(), version.into()));
+        let newer = toolkit.0 > 129 || target.sm >= Some(100);
+        assert_eq!(target.form == Form::V8, newer, "{name}");
+        let independent = target.texture_mode == TextureMode::Independent;
+        assert_eq!(independent, source.starts_with("textures"), "{name}");
+        let half = source.ends_with("_a") || source.ends_with("_b");
+        assert_eq!(target.stage == Stage::Relocatable, half, "{name}");
+        let halves = [source.to_owned(), format!("{source}_a")];
+        if let Some(ptx) = halves.iter().find_map(|source| read_ptx(source)) {
+            sources += 1;
+            let (_, virtual_sm) = ptx.split_once(".target sm_").unwrap();
+            let written = target.virtual_sm.unwrap().to_string();
+            assert!(virtual_sm.starts_with(&written), "{name}: {written}");
+        }
+    }
+    assert!(sources >= 30, "most are made from PTX: {sources}");
+}
+
+/// The source of this name, if it is PTX.
+fn read_ptx(name: &str) -> Option<String> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/cuda");
+    std::fs::read_to_string(format!("{folder}/{name}.ptx")).ok()
 }
 
 /// Header bits that mean nothing known are few, and passed on.
