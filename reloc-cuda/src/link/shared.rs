@@ -101,7 +101,8 @@ impl State<'_> {
                 self.shared_section((kernel, text), end, &placed, dynamic)?;
             }
         }
-        if self.has_arrays() {
+        // nvlink leaves it out where a pool has taken its place
+        if self.has_arrays() && !(pool && self.pool_alignment() > DYNAMIC_ALIGNMENT) {
             let out = self.outs.push(Out {
                 flags: 3, // SHF_WRITE | SHF_ALLOC
                 memory: if self.sm >= 100 { RESERVED } else { 0 },
@@ -139,11 +140,14 @@ impl State<'_> {
         arrays.into_iter().any(|(_, entity)| entity.place.is_none())
     }
 
-    /// The alignment that the variables of device functions have together.
-    fn free_alignment(&self) -> u64 {
+    /// The alignment that variables of device functions and arrays whose size the launch gives have together, used or not.
+    fn pool_alignment(&self) -> u64 {
         let free = self.objects.iter().flat_map(|object| object.with_role(Role::FreeShared));
-        let most = free.map(|(_, section)| section.header.alignment).max().unwrap_or(1);
-        if self.has_arrays() { most.max(DYNAMIC_ALIGNMENT) } else { most }
+        let free = free.map(|(_, section)| section.header.alignment);
+        let shared = self.entities.iter().filter(|(_, entity)| entity.kind == Kind::Shared);
+        let arrays = shared.filter(|(_, entity)| entity.place.is_none());
+        let arrays = arrays.map(|(_, array)| array.symbol.value.max(DYNAMIC_ALIGNMENT));
+        free.chain(arrays).max().unwrap_or(1)
     }
 
     /// The kernels that reach a function.
@@ -164,9 +168,12 @@ impl State<'_> {
     /// Places variables of several kernels and of none, the largest first, those without a common kernel at one place; then
     /// those of one kernel at its end.
     fn place_static(&self, uses: &BTreeMap<EntityId, BTreeSet<EntityId>>) -> Vec<(u64, Static)> {
-        let variables = uses.iter().filter(|(id, _)| self.entities[**id].place.is_some());
-        let variables = variables.map(|(&id, functions)| {
-            let kernels = functions.iter().flat_map(|&function| self.kernels_of(function));
+        // arrays whose size the launch gives are sorted with the others, used or not
+        let shared = self.entities.iter().filter(|(_, entity)| entity.kind == Kind::Shared);
+        let sorted = shared.filter(|(id, one)| one.place.is_none() || uses.contains_key(id));
+        let variables = sorted.map(|(id, _)| {
+            let functions = uses.get(&id).into_iter().flatten();
+            let kernels = functions.flat_map(|&function| self.kernels_of(function));
             let symbol = self.entities[id].symbol;
             let alignment = symbol.value.max(1);
             Static { id, size: symbol.size, alignment, kernels: kernels.collect() }
@@ -175,8 +182,9 @@ impl State<'_> {
         let (own, free): (Vec<_>, Vec<_>) =
             variables.partition(|one| one.kernels.len() == 1 && self.is_of_kernel(one.id));
         let free = sort(free, &|a: &Static, b: &Static| a.size > b.size);
+        let placed_here = |one: &Static| self.entities[one.id].place.is_some();
         let (single, pool): (Vec<_>, Vec<_>) =
-            free.into_iter().partition(|one| one.kernels.len() == 1);
+            free.into_iter().filter(placed_here).partition(|one| one.kernels.len() == 1);
         let mut of_kernels: BTreeMap<_, Vec<Static>> = BTreeMap::new();
         for one in own.into_iter().chain(single) {
             of_kernels.entry(one.kernels.first().copied()).or_default().push(one);
@@ -247,8 +255,7 @@ impl State<'_> {
         // with a pool all kernels have the alignment of the objects' own
         let pool = placed.iter().any(|(_, one)| one.kernels.len() != 1);
         let own = own.max(dynamic.unwrap_or(1));
-        let alignment =
-            if dynamic.is_some() || pool { own.max(self.free_alignment()) } else { own };
+        let alignment = if pool { own.max(self.pool_alignment()) } else { own };
         let size = if dynamic.is_some() { align(end, alignment) } else { end };
         if size > LIMIT {
             let kernel = self.entities[kernel].name.to_string();
