@@ -215,14 +215,19 @@ impl<'a> Calls<'a> {
 
     /// Attributes that a kernel has with those of all that it calls.
     pub(super) fn carried_by(&self, kernel: EntityId) -> Carried {
-        let mut all = self.carried.get(&kernel).cloned().unwrap_or_default();
+        let own = self.carried.get(&kernel).cloned().unwrap_or_default();
+        let mut all = own.clone();
+        let alone = (self.trees.len() == 1).then_some(&own);
         let charged = self.charged(kernel);
         let order = self.reached(kernel);
         let others = charged.iter().filter(|id| !order.contains(id));
         for callee in order.iter().chain(others).filter(|&&id| id != kernel) {
             if let Some(callee) = self.carried.get(callee) {
-                all.merge(callee);
+                all.merge(callee, alone);
             }
+        }
+        if alone.is_some() {
+            all.fragments_last();
         }
         all
     }

@@ -48,6 +48,9 @@ const CARRIED: [(u8, u8, Merge); 13] = [
     (0x68, 3, Merge::Bits), // GRID_ATTRIBUTES
 ];
 
+/// Attributes of which an only kernel keeps its own: `VRC_CTA_INIT_COUNT`, `SPARSE_MMA_MASK`, `REG_RECONFIG`.
+const KEPT_ALONE: [u8; 3] = [0x4a, SPARSE_MMA_MASK, 0x54];
+
 /// The attributes of this kind that a function has, in its order: numbers and values.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Carried(Vec<(u8, Vec<u32>)>);
@@ -78,15 +81,30 @@ impl Carried {
         self.0.iter().any(|known| known.0 == number)
     }
 
-    /// Takes what a function has that is called.
-    pub(super) fn merge(&mut self, callee: &Self) {
+    /// Takes what a function has that is called. The only kernel of a program is another matter, as with nvlink: it keeps
+    /// its own values of some attributes.
+    pub(super) fn merge(&mut self, callee: &Self, own: Option<&Self>) {
         for (number, values) in &callee.0 {
+            let keeps = own.is_some_and(|own| own.has(*number) && KEPT_ALONE.contains(number));
             let known = self.0.iter_mut().find(|known| known.0 == *number);
             match known.zip(merge_of(*number)) {
+                Some(((SPARSE_MMA_MASK, known), merge)) if keeps => {
+                    join(
+                        known,
+                        &values.iter().map(|mask| mask & UNKNOWN_MASK).collect::<Vec<_>>(),
+                        merge,
+                    );
+                }
+                Some(_) if keeps => {}
                 Some(((_, known), merge)) => join(known, values, merge),
                 None => self.0.push((*number, values.clone())),
             }
         }
+    }
+
+    /// Puts the fragments last, as the only kernel of a program has them.
+    pub(super) fn fragments_last(&mut self) {
+        self.0.sort_by_key(|known| known.0 == AT_ENTRY_FRAGMENTS);
     }
 
     /// The record of this number, `row` with the value that it has with those of all callees; it is done then. Nothing, if
