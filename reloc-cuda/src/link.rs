@@ -36,6 +36,7 @@
 mod arena;
 mod calls;
 mod carried;
+mod compat;
 mod debug;
 mod driver;
 mod error;
