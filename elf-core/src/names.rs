@@ -160,7 +160,9 @@ mod tests {
         let (hsa, gfx90a) = (ELFOSABI_AMDGPU_HSA, "EF_AMDGPU_MACH_AMDGCN_GFX90A");
         names(header_flags(EM_AMDGPU, hsa, 1), 0x13f, &[gfx90a, "EF_AMDGPU_FEATURE_XNACK_V3"]);
         names(header_flags(EM_AMDGPU, hsa, 2), 0x13f, &[gfx90a, "EF_AMDGPU_FEATURE_XNACK_ANY_V4"]);
-        names(symbol_other(EM_CUDA), 0x30, &["STO_CUDA_ENTRY", "STO_CUDA_GLOBAL"]);
+        names(symbol_other(EM_CUDA), 0x38, &["STO_CUDA_GLOBAL", "STO_CUDA_OBSCURE"]);
+        names(symbol_other_of_type(EM_CUDA, STT_FUNC), 0x30, &["STO_CUDA_ENTRY"]);
+        names(symbol_other_of_type(EM_CUDA, STT_CUDA_OBJECT), 0x24, &["STO_CUDA_MANAGED"]);
         names(symbol_other(EM_MIPS), 0xf0, &["STO_MIPS_MIPS16"]);
         names(
             property_flags(EM_X86_64, GNU_PROPERTY_X86_FEATURE_1_AND),

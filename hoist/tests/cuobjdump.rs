@@ -193,7 +193,7 @@ fn our_symbols(dump: &Dump<'_>, file: &File<'_>, numbers: bool) -> Vec<String> {
                 format!("{:x} {:x}", row.binding << 4 | row.r#type, row.other)
             } else {
                 let other = row.other_names.iter().map(|name| name.replacen("STO_CUDA_", "", 1));
-                let other = other.collect::<Vec<_>>().join(" ");
+                let other = other.collect::<Vec<_>>().join("|");
                 format!(
                     "{} {} {} {}",
                     short(row.type_name),

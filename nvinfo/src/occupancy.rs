@@ -1,7 +1,8 @@
 //! How many blocks of a kernel an SM runs at a time: a table of limits per architecture, and the sum.
 //!
-//! The limits are those of the *CUDA C++ Programming Guide, Compute Capabilities* and of the toolkit's `cuda_occupancy.h`. SMs
-//! are taken to give as much of their memory as they can to shared memory.
+//! The limits are those of the toolkit's `cuda_occupancy.h` (of 13.5, where older ones know less) and, from `sm_50` on, of its
+//! `cuda/__device/arch_traits.h`; those of `sm_35`, `sm_37`, `sm_72` and `sm_101`, which the latter does not have, are of the
+//! *CUDA C++ Programming Guide, Compute Capabilities*. SMs are taken to give as much of their memory as they can to shared memory.
 
 /// What an SM of one architecture has. Memory in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,11 +201,13 @@ static LIMITS: &[Limits] = &[
                  row( 80, 64, 32,  164, 163),
                  row( 86, 48, 16,  100,  99),
                  row( 87, 48, 16,  164, 163),
+                 row( 88, 48, 16,  100,  99),
                  row( 89, 48, 24,  100,  99),
     barriers(2,  row( 90, 64, 32,  228, 227)),
     barriers(2,  row(100, 64, 32,  228, 227)),
     barriers(1,  row(101, 48, 24,  228, 227)),
     barriers(1,  row(103, 64, 32,  228, 227)),
+    barriers(1,  row(107, 32, 16,  228, 227)),
     barriers(1,  row(110, 48, 24,  228, 227)),
     barriers(1,  row(120, 48, 24,  100,  99)),
     barriers(1,  row(121, 48, 24,  100,  99)),
@@ -232,6 +235,65 @@ mod tests {
         assert_eq!(blocks(75, 1025, 32, 0), (0, Limiter::Warps));
         let demand = Demand { threads: 32, barriers: 16, ..Demand::default() };
         assert_eq!(limits(90).unwrap().occupancy(&demand).limiter, Limiter::Barriers);
+    }
+
+    /// Blocks as `cuda_occupancy.h` 13.5 gives them for the numbers of `arch_traits.h`: threads, registers, shared memory, barriers.
+    #[test]
+    fn cuda_occupancy_h_says_the_same() {
+        const DEMANDS: [(u32, u32, u64, u32); 9] = [
+            (128, 32, 0, 1),
+            (1024, 64, 0, 1),
+            (1000, 65, 0, 2),
+            (96, 255, 4096, 1),
+            (256, 40, 20001, 3),
+            (32, 16, 0, 16),
+            (512, 128, 49152, 1),
+            (64, 24, 66000, 0),
+            (192, 168, 101_375, 1),
+        ];
+        #[rustfmt::skip]
+        const BLOCKS: [(u32, [u32; 9]); 24] = [
+            ( 35, [16, 1, 0, 2, 2, 16, 1, 0, 0]),
+            ( 37, [16, 2, 0, 5, 5, 16, 2, 0, 0]),
+            ( 50, [16, 1, 0, 2, 3, 32, 1, 0, 0]),
+            ( 52, [16, 1, 0, 2, 4, 32, 1, 0, 0]),
+            ( 53, [16, 0, 0, 2, 3, 32, 0, 0, 0]),
+            ( 60, [16, 1, 0, 2, 3, 32, 1, 0, 0]),
+            ( 61, [16, 1, 0, 2, 4, 32, 1, 0, 0]),
+            ( 62, [16, 0, 0, 2, 3, 32, 0, 0, 0]),
+            ( 70, [16, 1, 0, 2, 4, 32, 1, 1, 0]),
+            ( 72, [16, 1, 0, 2, 4, 32, 1, 1, 0]),
+            ( 75, [ 8, 1, 0, 2, 3, 16, 1, 0, 0]),
+            ( 80, [16, 1, 0, 2, 6, 32, 1, 2, 1]),
+            ( 86, [12, 1, 0, 2, 4, 16, 1, 1, 1]),
+            ( 87, [12, 1, 0, 2, 6, 16, 1, 2, 1]),
+            ( 88, [12, 1, 0, 2, 4, 16, 1, 1, 1]),
+            ( 89, [12, 1, 0, 2, 4, 24, 1, 1, 1]),
+            ( 90, [16, 1, 0, 2, 6,  4, 1, 3, 2]),
+            (100, [16, 1, 0, 2, 6,  4, 1, 3, 2]),
+            (101, [12, 1, 0, 2, 6,  1, 1, 3, 2]),
+            (103, [16, 1, 0, 2, 6,  2, 1, 3, 2]),
+            (107, [ 8, 1, 0, 2, 4,  1, 1, 3, 2]),
+            (110, [12, 1, 0, 2, 6,  1, 1, 3, 2]),
+            (120, [12, 1, 0, 2, 4,  1, 1, 1, 1]),
+            (121, [12, 1, 0, 2, 4,  1, 1, 1, 1]),
+        ];
+        assert_eq!(
+            BLOCKS.map(|row| row.0).as_slice(),
+            LIMITS.iter().map(|row| row.sm).collect::<std::vec::Vec<_>>()
+        );
+        for (sm, expected) in BLOCKS {
+            for ((threads, registers, shared, barriers), expected) in
+                DEMANDS.into_iter().zip(expected)
+            {
+                let demand = Demand { threads, registers, shared, barriers, virtual_resources: 0 };
+                assert_eq!(
+                    limits(sm).unwrap().occupancy(&demand).blocks,
+                    expected,
+                    "sm_{sm} {demand:?}"
+                );
+            }
+        }
     }
 
     #[test]

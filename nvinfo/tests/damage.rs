@@ -56,6 +56,10 @@ fn one(function: &Function<'_>, out: &mut String) {
         let _ = write!(out, "{:?}", occupancy::limits(sm).map(|limits| limits.occupancy(&demand)));
     }
     let _ = write!(out, "{:?}", function.code().map(<[u8]>::len));
+    if let Ok(code) = function.code() {
+        let shifted = code.get(16..).unwrap_or_default();
+        let _ = write!(out, "{:?}", function.check_code(shifted, |_| ()));
+    }
     let _ = write!(
         out,
         "{}",

@@ -1,7 +1,7 @@
 //! Symbols: types, bindings, visibility and the rest of `st_other`.
 
-use super::processor::of;
-use super::{ELFOSABI_HPUX, ELFOSABI_OPENVMS, ELFOSABI_SOLARIS, Flags, Names};
+use super::processor::{STO_CUDA_FUNC, STO_CUDA_OBJECT, STT_CUDA_OBJECT, of};
+use super::{ELFOSABI_HPUX, ELFOSABI_OPENVMS, ELFOSABI_SOLARIS, EM_CUDA, Flags, Names};
 
 names! {
     /// Low four bits of `st_info` of every system (gABI ch. 4, "Symbol Table"; `STT_RELC` and `STT_SRELC` are of GNU).
@@ -85,8 +85,18 @@ pub const fn symbol_visibility(st_other: u8) -> Option<&'static str> {
     STV.get((st_other & 3) as u64)
 }
 
-/// The names of the bits of `st_other` other than visibility.
+/// The names of the bits of `st_other` other than visibility, for symbols of every type.
 #[must_use]
 pub const fn symbol_other(machine: u16) -> Flags {
     of(machine).symbol_other
+}
+
+/// The names of the bits of `st_other` that mean one thing in symbols of this type, another in others: CUDA's.
+#[must_use]
+pub const fn symbol_other_of_type(machine: u16, st_type: u8) -> Flags {
+    match (machine, st_type) {
+        (EM_CUDA, STT_FUNC) => STO_CUDA_FUNC,
+        (EM_CUDA, STT_OBJECT | STT_CUDA_OBJECT) => STO_CUDA_OBJECT,
+        _ => Flags::EMPTY,
+    }
 }

@@ -29,14 +29,14 @@ mod text;
 mod toolkit;
 
 pub use attributes::{AttributeRow, AttributeSection, attributes};
-pub use changes::{Change, Changes};
+pub use changes::{Change, Changes, ValueChange};
 pub use images::ImagePlace;
 pub use kernel::{Bank, Kernel, Occupancy, Subroutine};
 pub use link::{Linked, link_files};
 pub use module::{Module, Tool, Variable};
 pub use params::{ParameterRow, parameters};
 pub use patch::{Patched, Suspect, patch};
-pub use payload::PayloadValue;
+pub use payload::{BranchValue, LoadValue, MbarrierValue, PayloadValue};
 pub use relocs::{CudaRelocation, CudaRelocations, relocations};
 pub use show::{Shown, report};
 

@@ -95,17 +95,26 @@ flags! {
         SHF_CUDA_MERCURY   = 0x1000_0000,
     }
 
-    /// `st_other` of cubins. `ENTRY` is a kernel where the symbol is a function; on an object, tools call the bit
-    /// `UNIFIED_OBJECT`. The names of the three high bits are memory spaces, in relocatable files.
+    /// `st_other` of all symbols of cubins: the memory that they are in, in relocatable files.
     pub STO_CUDA: u8 {
-        STO_CUDA_MANAGED         = 0x4,
-        STO_CUDA_OBSCURE         = 0x8,
-        STO_CUDA_ENTRY           = 0x10,
         STO_CUDA_GLOBAL          = 0x20 in 0xe0,
         STO_CUDA_SHARED          = 0x40 in 0xe0,
         STO_CUDA_LOCAL           = 0x60 in 0xe0,
         STO_CUDA_CONSTANT        = 0x80 in 0xe0,
         STO_CUDA_RESERVED_SHARED = 0xa0 in 0xe0,
+        STO_CUDA_OBSCURE         = 0x8,
+    }
+
+    /// `st_other` of functions of cubins: `ENTRY` is a kernel.
+    pub STO_CUDA_FUNC: u8 {
+        STO_CUDA_ENTRY        = 0x10,
+        STO_CUDA_UNIFIED_FUNC = 0x4,
+    }
+
+    /// `st_other` of objects of cubins.
+    pub STO_CUDA_OBJECT: u8 {
+        STO_CUDA_UNIFIED_OBJECT = 0x10,
+        STO_CUDA_MANAGED        = 0x4,
     }
 }
 

@@ -1,9 +1,10 @@
 //! What one kernel needs, for people and for programs.
 
 use anyhow::Result;
-use nvinfo::{Cubin, Edge, Function, Node, Resources, Stack, occupancy};
+use nvinfo::{ConstantBank, Cubin, Edge, Function, Node, Resources, Stack, occupancy};
 use serde::Serialize;
 
+use super::payload::hex;
 use super::symbol_name;
 
 /// Threads of a block that occupancy is given for, if the kernel names none.
@@ -28,8 +29,12 @@ pub struct Kernel {
     pub stack: Option<u64>,
     /// Whether the stack has no bound that can be told.
     pub stack_unbounded: bool,
+    /// Largest stack, of older toolkits.
+    pub max_stack: Option<u32>,
     /// Named barriers.
     pub barriers: u32,
+    /// Virtual resources of a block.
+    pub virtual_resources: u32,
     /// Number of parameters.
     pub parameters: usize,
     /// Their size.
@@ -46,6 +51,10 @@ pub struct Kernel {
     pub cluster: Option<[u32; 3]>,
     /// Most blocks of a cluster.
     pub max_cluster_rank: Option<u32>,
+    /// Whether a launch must name its cluster.
+    pub explicit_cluster: bool,
+    /// Whether the grid of a launch counts clusters.
+    pub blocks_are_clusters: bool,
     /// Textures, samplers and surfaces that it reaches by reference.
     pub textures: [u32; 3],
     /// Size of its code.
@@ -69,6 +78,15 @@ pub struct Bank {
     pub section: u32,
     /// Its size.
     pub size: u64,
+    /// What the file has in it, as hexadecimal digits, if one kernel was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contents: Option<String>,
+}
+
+impl Bank {
+    pub(super) fn of(bank: &ConstantBank) -> Self {
+        Self { bank: bank.bank, section: bank.section, size: bank.header.size, contents: None }
+    }
 }
 
 /// A subroutine inside a function.
@@ -107,11 +125,6 @@ impl Kernel {
         let needs = kernel.resources()?;
         let stack = needs.stack.or(stack);
         let parameters = kernel.parameters()?.collect::<Result<Vec<_>, _>>()?;
-        let banks = kernel.constant_banks().map(|bank| Bank {
-            bank: bank.bank,
-            section: bank.section,
-            size: bank.header.size,
-        });
         let subroutines = kernel.subroutines().map(|inner| Subroutine {
             name: symbol_name(cubin, inner.index()),
             offset: inner.symbol().value,
@@ -126,7 +139,9 @@ impl Kernel {
             frame_size: needs.frame_size,
             stack: stack.and_then(Stack::bytes),
             stack_unbounded: stack == Some(Stack::Unbounded),
+            max_stack: needs.max_stack,
             barriers: needs.barriers,
+            virtual_resources: needs.virtual_resources,
             parameters: parameters.len(),
             parameter_size: needs.parameter_size,
             parameter_base: needs.parameter_bank.map(|bank| bank.offset.into()),
@@ -135,9 +150,11 @@ impl Kernel {
             required_threads: needs.required_threads,
             cluster: needs.cluster,
             max_cluster_rank: needs.max_cluster_rank,
+            explicit_cluster: needs.explicit_cluster,
+            blocks_are_clusters: needs.blocks_are_clusters,
             textures: [needs.textures, needs.samplers, needs.surfaces],
             code_size: needs.code_size,
-            constant_banks: banks.collect(),
+            constant_banks: kernel.constant_banks().map(|bank| Bank::of(&bank)).collect(),
             subroutines: subroutines.collect(),
             callees: kernel.callees()?.map(|callee| symbol_name(cubin, callee)).collect(),
             occupancy: Occupancy::of(cubin, &needs, threads),
@@ -181,5 +198,14 @@ pub(super) fn kernels(
     let (mut nodes, mut edges) = (vec![Node::EMPTY; nodes], vec![Edge::EMPTY; edges]);
     let mut tree = cubin.call_tree(&mut nodes, &mut edges)?;
     let wanted = cubin.kernels().filter(|kernel| only.is_none_or(|name| kernel.name() == name));
-    wanted.map(|kernel| Kernel::of(&kernel, tree.stack(kernel.index()), threads)).collect()
+    let shown = wanted.map(|kernel| {
+        let mut shown = Kernel::of(&kernel, tree.stack(kernel.index()), threads)?;
+        if only.is_some() {
+            for (row, bank) in shown.constant_banks.iter_mut().zip(kernel.constant_banks()) {
+                row.contents = Some(hex(cubin.file().section_data(&bank.header)?));
+            }
+        }
+        Ok(shown)
+    });
+    shown.collect()
 }

@@ -116,9 +116,7 @@ impl Module {
             other_flags: target.other_flags,
             kernel_count: kernels.len(),
             device_functions: functions.map(|one| symbol_name(cubin, one.index())).collect(),
-            constant_banks: banks
-                .map(|bank| Bank { bank: bank.bank, section: bank.section, size: bank.header.size })
-                .collect(),
+            constant_banks: banks.map(|bank| Bank::of(&bank)).collect(),
             variables: variables
                 .map(|(index, symbol, _)| Variable {
                     name: symbol_name(cubin, index),

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use nvinfo::{Cubin, Fault, attribute_name};
 use serde::Serialize;
 
@@ -48,24 +48,21 @@ pub struct Suspect {
     pub name: Option<&'static str>,
     /// The offset in the code.
     pub code_offset: u32,
-    /// `outside`, `misaligned`, `changed` or `unlisted`.
+    /// `outside`, `misaligned`, `changed`, `operands` or `unlisted`.
     pub fault: &'static str,
     /// What is wrong, in words.
     pub text: String,
 }
 
-/// Changes `bytes`, which are a cubin.
+/// Changes `bytes`, which are a cubin: a function's, or without one attributes of the module.
 ///
 /// # Errors
 /// If they are none, there is no such function, or no place for a change. The bytes are as they were then.
-pub fn patch(bytes: &mut Vec<u8>, function: &str, changes: &Changes) -> Result<Patched> {
+pub fn patch(bytes: &mut Vec<u8>, function: Option<&str>, changes: &Changes) -> Result<Patched> {
     let cubin = Cubin::parse(bytes)?;
-    let function = super::function(&cubin, function)?;
-    let patches = changes.patches(&function)?;
-    let code = changes.code_of(&cubin, &function)?;
-    let start = usize::try_from(function.section_header().offset)?;
+    let function = function.map(|name| super::function(&cubin, name)).transpose()?;
+    let patches = changes.patches(&cubin, function.as_ref())?;
     let mut suspects = Vec::new();
-    function.check_code(&code, |found| suspects.push(suspect(&found)))?;
     let mut done = Vec::new();
     for patch in &patches {
         let size = usize::from(patch.size);
@@ -73,16 +70,21 @@ pub fn patch(bytes: &mut Vec<u8>, function: &str, changes: &Changes) -> Result<P
         let (was, is) = (digits(patch.was), digits(patch.value));
         done.push(Change { offset: patch.at, size, was, is });
     }
-    for (offset, new) in &changes.code {
-        let base = if function.is_subroutine() { function.symbol().value } else { 0 };
-        let at = usize::try_from(offset + base)? + start;
-        let was = bytes.get(at..).and_then(|rest| rest.get(..new.len())).unwrap_or_default();
-        done.push(Change { offset: at as u64, size: new.len(), was: hex(was), is: hex(new) });
-    }
     let mut changed = bytes.clone();
+    if let Some(function) = &function {
+        let code = changes.code_of(&cubin, function)?;
+        let start = usize::try_from(function.section_header().offset)?;
+        function.check_code(&code, |found| suspects.push(suspect(&found)))?;
+        for (offset, new) in &changes.code {
+            let base = if function.is_subroutine() { function.symbol().value } else { 0 };
+            let at = usize::try_from(offset + base)? + start;
+            let was = bytes.get(at..).and_then(|rest| rest.get(..new.len())).unwrap_or_default();
+            done.push(Change { offset: at as u64, size: new.len(), was: hex(was), is: hex(new) });
+        }
+        let place = changed.get_mut(start..).and_then(|rest| rest.get_mut(..code.len()));
+        place.context("the code leaves the file")?.copy_from_slice(&code);
+    }
     nvinfo::Patch::apply_all(patches, &mut changed)?;
-    let place = changed.get_mut(start..).and_then(|rest| rest.get_mut(..code.len()));
-    place.context("the code leaves the file")?.copy_from_slice(&code);
     *bytes = changed;
     Ok(Patched { changes: done, suspects })
 }
@@ -92,6 +94,9 @@ fn suspect(found: &nvinfo::Suspect) -> Suspect {
         Fault::Outside => ("outside", "behind the end of the code".to_owned()),
         Fault::Misaligned => ("misaligned", "no instruction begins there".to_owned()),
         Fault::Changed { was, is } => ("changed", format!("opcode {is:#x}, was {was:#x}")),
+        Fault::Operands { opcode } => {
+            ("operands", format!("opcode {opcode:#x} as before, but not as the attribute has it"))
+        }
         Fault::Unlisted { opcode } => {
             ("unlisted", format!("opcode {opcode:#x}, which it listed all of before"))
         }
@@ -104,8 +109,8 @@ impl Patch {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<()> {
         let label = self.file.display().to_string();
         let mut bytes = fs::read(&self.file).with_context(|| label.clone())?;
-        let Some(function) = &self.function else { bail!("no function is named: --function NAME") };
-        let patched = patch(&mut bytes, function, &self.changes).with_context(|| label.clone())?;
+        let patched = patch(&mut bytes, self.function.as_deref(), &self.changes)
+            .with_context(|| label.clone())?;
         if let Some(output) = &self.output {
             fs::write(output, &bytes).with_context(|| output.display().to_string())?;
         }

@@ -65,6 +65,9 @@ fn detail(kernel: &Kernel, out: &mut dyn Write) -> Result<()> {
     row("local memory", format!("{} bytes", kernel.local))?;
     row("stack", format!("{} (own {})", stack(kernel), or_dash(kernel.frame_size)))?;
     row("barriers", kernel.barriers.to_string())?;
+    if kernel.virtual_resources != 0 {
+        row("virtual resources", kernel.virtual_resources.to_string())?;
+    }
     row("parameters", parameters(kernel))?;
     row("parameter base", kernel.parameter_base.map_or("-".into(), |base| format!("{base:#x}")))?;
     row("registers at most", or_dash(kernel.max_registers))?;
@@ -72,7 +75,15 @@ fn detail(kernel: &Kernel, out: &mut dyn Write) -> Result<()> {
     row("occupancy", occupancy(kernel))?;
     row("code", format!("{} bytes", kernel.code_size))?;
     for bank in &kernel.constant_banks {
-        row(&format!("constant bank {}", bank.bank), format!("{} bytes", bank.size))?;
+        let name = format!("constant bank {}", bank.bank);
+        row(&name, format!("{} bytes", bank.size))?;
+        let contents = bank.contents.as_deref().unwrap_or_default();
+        for (line, digits) in (0u64..).zip(contents.as_bytes().chunks(64)) {
+            // the kernel's parameters and what stands before them are zeros in the file
+            if digits.iter().any(|digit| *digit != b'0') {
+                row("", format!("+{:#06x} {}", line * 32, String::from_utf8_lossy(digits)))?;
+            }
+        }
     }
     for inner in &kernel.subroutines {
         let place = format!("{:#x}, {} bytes", inner.offset, inner.size);
@@ -147,6 +158,8 @@ fn launch(kernel: &Kernel) -> String {
     parts.extend(kernel.max_threads.map(|threads| format!("<= {}", dimensions(threads))));
     parts.extend(kernel.cluster.map(|blocks| format!("cluster {}", dimensions(blocks))));
     parts.extend(kernel.max_cluster_rank.map(|rank| format!("cluster <= {rank}")));
+    parts.extend(kernel.explicit_cluster.then(|| "cluster to be named".to_owned()));
+    parts.extend(kernel.blocks_are_clusters.then(|| "grid of clusters".to_owned()));
     if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
 }
 

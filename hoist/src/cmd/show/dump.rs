@@ -229,6 +229,7 @@ impl<'a> Dump<'a> {
             }
             _ => reserved(symbol.shndx),
         };
+        let of_type = names::symbol_other_of_type(machine, symbol.r#type());
         Ok(SymbolRow {
             index,
             name: name_in(file, table, index, symbol)?.into(),
@@ -241,7 +242,9 @@ impl<'a> Dump<'a> {
             binding_name: names::symbol_binding(machine, os_abi, symbol.binding()),
             other: symbol.other,
             visibility_name: names::symbol_visibility(symbol.other),
-            other_names: names::symbol_other(machine).names(symbol.other.into()).collect(),
+            other_names: (names::symbol_other(machine).names(symbol.other.into()))
+                .chain(of_type.names(symbol.other.into()))
+                .collect(),
             section,
             section_name,
         })
