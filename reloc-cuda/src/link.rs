@@ -35,20 +35,26 @@
 
 mod arena;
 mod calls;
+mod carried;
+mod compat;
 mod debug;
 mod driver;
 mod error;
 mod frame;
 mod graph;
 mod info;
+mod lines;
 mod literals;
 mod notes;
 mod object;
 mod order;
 mod out;
 mod relocate;
+mod reserved;
 mod resolve;
 mod shared;
+mod sort;
+mod span;
 mod state;
 mod strings;
 mod tables;
@@ -100,11 +106,13 @@ pub fn link_for(objects: &[&[u8]], sm: Option<u32>) -> Result<LinkedCubin, LinkE
     let entities = resolve::resolve(&mut read)?;
     let calls = calls::Calls::read(&read, &entities)?;
     calls.check_registers(&entities)?;
+    calls.check_carried(&entities)?;
     let mut state = State::new(sm, Rc::from(read), entities, calls);
 
     state.take_code();
     state.place_shared()?;
     state.take_variables();
+    state.place_reserved();
     state.check_constants()?;
     state.take_parameters()?;
     state.place_textures()?;

@@ -65,6 +65,17 @@ fn data_are_linked_as_nvlink_does() {
     }
 }
 
+/// Shared variables of one size, named textures, lines of dropped functions; tensor memory, attributes that kernels take over.
+#[test]
+fn places_are_those_of_nvlink() {
+    for (name, arch) in [("places", "sm_80"), ("places", "sm_100"), ("tensor", "sm_100a")] {
+        let [a, b] = ["a", "b"].map(|half| read(&format!("{name}_{half}-13.5-{arch}")));
+        let linked = link(&[&a, &b]).unwrap();
+        let expected = read(&format!("{name}-13.5-{arch}"));
+        assert_eq!(differences(&expected, &linked.bytes), [""; 0], "{name} {arch}");
+    }
+}
+
 #[test]
 fn code_of_a_lower_minor_version_is_linked() {
     let [a, b] = shapes("12.9-sm_80");

@@ -2,7 +2,7 @@
 
 use alloc::format;
 use alloc::vec::Vec;
-use nvinfo::{Suffix, Target};
+use nvinfo::Target;
 
 /// The owner of CUDA's notes.
 const OWNER: &[u8; 12] = b"NVIDIA Corp\0";
@@ -25,11 +25,6 @@ pub(super) fn cuda(target: &Target, toolkit: u32) -> Vec<u8> {
     let r#virtual = target.virtual_sm.or(target.sm).unwrap_or(0);
     let halves = [2, r#virtual as u16, toolkit as u16, 0];
     note(CUDA, &halves.into_iter().flat_map(u16::to_le_bytes).collect::<Vec<_>>())
-}
-
-/// `.nv.compat` of objects that have none: whether the code is of one architecture alone (`CUDA_ACCELERATOR_TARGET`).
-pub(super) fn compat(target: &Target) -> [u8; 4] {
-    [2, 9, u8::from(target.suffix == Suffix::Accelerated), 0]
 }
 
 /// The linker's own note.

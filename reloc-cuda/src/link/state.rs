@@ -35,8 +35,10 @@ pub(super) struct State<'a> {
     pub(super) literals: BTreeMap<EntityId, u64>,
     /// Where the words of textures are in parameter banks.
     pub(super) slots: BTreeMap<EntityId, u64>,
-    /// Parts of objects' unwind tables that were taken.
-    pub(super) frames: BTreeMap<usize, Vec<super::frame::Span>>,
+    /// Kernels whose banks have these words.
+    pub(super) texture_users: BTreeSet<EntityId>,
+    /// Of sections that were not taken whole, by object and section: the parts that were.
+    pub(super) spans: BTreeMap<(usize, u32), Vec<super::span::Span>>,
     /// Records by target, those without addends and those with, in order of first appearance.
     pub(super) records: Vec<(OutId, bool, Vec<OutRecord>)>,
     /// Those that stay even if they are empty.
@@ -63,7 +65,8 @@ impl<'a> State<'a> {
             free_shared: None,
             literals: BTreeMap::new(),
             slots: BTreeMap::new(),
-            frames: BTreeMap::new(),
+            texture_users: BTreeSet::new(),
+            spans: BTreeMap::new(),
             records: Vec::new(),
             kept_lists: BTreeSet::new(),
         }
