@@ -73,6 +73,8 @@ fn places_are_those_of_nvlink() {
         let linked = link(&[&a, &b]).unwrap();
         let expected = read(&format!("{name}-13.5-{arch}"));
         assert_eq!(differences(&expected, &linked.bytes), [""; 0], "{name} {arch}");
+        let suffix = |bytes| nvinfo::Cubin::parse(bytes).unwrap().target().suffix;
+        assert_eq!(suffix(&linked.bytes), suffix(&expected), "{name} {arch}");
     }
 }
 
