@@ -104,7 +104,7 @@ pub fn link_for(objects: &[&[u8]], sm: Option<u32>) -> Result<LinkedCubin, LinkE
     }
     let sm = target.unwrap_or(0);
     let entities = resolve::resolve(&mut read)?;
-    let calls = calls::Calls::read(&read, &entities)?;
+    let calls = calls::Calls::read(&read, &entities, sm)?;
     calls.check_registers(&entities)?;
     calls.check_carried(&entities)?;
     let mut state = State::new(sm, Rc::from(read), entities, calls);

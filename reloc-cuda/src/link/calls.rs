@@ -57,12 +57,13 @@ impl<'a> Calls<'a> {
     pub(super) fn read(
         objects: &[Object<'a>],
         entities: &Entities<'a>,
+        sm: u32,
     ) -> Result<Self, LinkErrors> {
         let (mut calls, mut errors) = (Self::default(), Vec::new());
         for object in objects {
             calls.graph(object, entities)?;
             calls.prototypes_of(object, entities, &mut errors)?;
-            calls.needs_of(object, entities)?;
+            calls.needs_of(object, entities, sm)?;
         }
         LinkErrors::none_of(errors)?;
         calls.taken.sort_by_key(|row| row.0);
@@ -136,7 +137,12 @@ impl<'a> Calls<'a> {
         Ok(())
     }
 
-    fn needs_of(&mut self, object: &Object<'a>, entities: &Entities<'a>) -> Result<(), LinkError> {
+    fn needs_of(
+        &mut self,
+        object: &Object<'a>,
+        entities: &Entities<'a>,
+        sm: u32,
+    ) -> Result<(), LinkError> {
         let damaged = LinkError::damaged::<nvinfo::Error>(object.index);
         for row in object.cubin.attributes().map_err(&damaged)? {
             let row = row.map_err(&damaged)?;
@@ -165,7 +171,7 @@ impl<'a> Calls<'a> {
                 if let (eiattr::EXTERNS, Payload::Symbols(symbols)) = (row.number, row.payload()) {
                     listed.extend(symbols.into_iter().filter_map(|symbol| object.entity(symbol)));
                 }
-                carried.add(&row);
+                carried.add(&row, sm);
                 match (row.number, row.number_value()) {
                     (eiattr::CRS_STACK_SIZE, Some(size)) => needs.returns = size,
                     (eiattr::MAXREG_COUNT, Some(most)) => needs.most_registers = most,
