@@ -284,6 +284,12 @@ impl<'a> Scan<'a> {
         Self { rest: Some(rest), place, look }
     }
 
+    /// What is still to be looked through.
+    #[must_use]
+    pub const fn rest(&self) -> Option<Span<'a>> {
+        self.rest
+    }
+
     /// All bytes that will be read, because nothing says what is in them; none where headers lead from one to the next.
     #[must_use]
     pub fn searched(&self) -> Option<Span<'a>> {

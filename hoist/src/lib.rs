@@ -76,6 +76,8 @@ pub mod map;
 #[cfg(feature = "cli")]
 pub mod objects;
 #[cfg(feature = "cli")]
+pub mod output;
+#[cfg(feature = "cli")]
 pub mod overlap;
 #[cfg(feature = "cli")]
 pub mod printable;

@@ -1,80 +1,78 @@
 //! Tables for people: columns as wide as what is in them, no blanks at the ends of lines.
 
-use std::io::{self, Write};
+use std::fmt::{Display, Write as _};
+use std::io::Write;
+use std::iter::repeat_n;
 
 use anyhow::Result;
-use tabwriter::TabWriter;
+use unicode_width::UnicodeWidthStr as _;
 
-/// A table that is printed when it ends. Cells hold no tabs and no line feeds: see [`Printable`](crate::printable::Printable).
-pub struct Table<'o>(TabWriter<Trimmed<'o>>);
+/// Blanks between columns.
+const GAP: usize = 2;
+/// The least width of a column.
+const LEAST: usize = 2;
+
+/// A table that is printed when it ends. Cells hold no line feeds: see [`Printable`](crate::printable::Printable).
+pub struct Table<'o> {
+    out: &'o mut dyn Write,
+    /// All cells, one after another.
+    text: String,
+    /// Where each cell ends in `text`.
+    ends: Vec<usize>,
+    columns: usize,
+}
 
 impl<'o> Table<'o> {
     /// An empty table.
     #[must_use]
     pub fn new(out: &'o mut dyn Write) -> Self {
-        Self(TabWriter::new(Trimmed { out, blanks: 0 }).padding(2))
+        Self { out, text: String::new(), ends: Vec::new(), columns: 1 }
     }
 
     /// Adds a row. All rows of a table have as many cells.
     ///
     /// # Errors
-    /// None before the table ends.
-    pub fn row<const N: usize>(&mut self, cells: [impl AsRef<str>; N]) -> Result<()> {
-        for (at, cell) in cells.iter().enumerate() {
-            if at > 0 {
-                self.0.write_all(b"\t")?;
-            }
-            self.0.write_all(cell.as_ref().as_bytes())?;
+    /// If a cell has no text.
+    pub fn row<const N: usize>(&mut self, cells: [impl Display; N]) -> Result<()> {
+        self.columns = N.max(1);
+        for cell in cells {
+            write!(self.text, "{cell}")?;
+            self.ends.push(self.text.len());
         }
-        Ok(self.0.write_all(b"\n")?)
+        Ok(())
     }
 
     /// Prints the table.
     ///
     /// # Errors
     /// If that fails.
-    pub fn end(mut self) -> Result<()> {
-        Ok(self.0.flush()?)
-    }
-}
-
-/// Leaves out blanks before a line feed.
-struct Trimmed<'o> {
-    out: &'o mut dyn Write,
-    /// Blanks that are written if something follows on their line.
-    blanks: usize,
-}
-
-impl Write for Trimmed<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        for part in bytes.split_inclusive(|&byte| byte == b'\n') {
-            let (line, end) = match part.split_last() {
-                Some((b'\n', line)) => (line, &b"\n"[..]),
-                _ => (part, &b""[..]),
-            };
-            let text = trim_end(line);
-            if !text.is_empty() {
-                write!(self.out, "{:1$}", "", core::mem::take(&mut self.blanks))?;
-                self.out.write_all(text)?;
-            }
-            self.blanks += line.len() - text.len();
-            if !end.is_empty() {
-                self.blanks = 0;
-                self.out.write_all(end)?;
-            }
+    pub fn end(self) -> Result<()> {
+        let mut start = 0;
+        let cell = |&end: &usize| self.text.get(std::mem::replace(&mut start, end)..end);
+        let cells: Vec<_> =
+            self.ends.iter().filter_map(cell).map(|cell| (cell, width(cell))).collect();
+        let mut widths = vec![LEAST; self.columns];
+        for row in cells.chunks(self.columns) {
+            widths.iter_mut().zip(row).for_each(|(most, (_, width))| *most = (*most).max(*width));
         }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
+        let mut line = String::new();
+        for row in cells.chunks(self.columns) {
+            line.clear();
+            for ((cell, width), most) in row.iter().zip(&widths) {
+                line.push_str(cell);
+                line.extend(repeat_n(' ', most - width + GAP));
+            }
+            line.truncate(line.trim_end_matches(' ').len());
+            line.push('\n');
+            self.out.write_all(line.as_bytes())?;
+        }
         Ok(())
     }
 }
 
-/// The bytes before the blanks at their end.
-fn trim_end(line: &[u8]) -> &[u8] {
-    let end = line.iter().rposition(|&byte| byte != b' ').map_or(0, |last| last + 1);
-    line.get(..end).unwrap_or_default()
+/// Columns of a terminal that a text takes.
+fn width(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.width() }
 }
 
 #[cfg(test)]
@@ -87,8 +85,9 @@ mod tests {
         let mut table = Table::new(&mut out);
         table.row(["a", "b", "c"]).unwrap();
         table.row(["long one", "", ""]).unwrap();
-        table.row(["", "two words", "x"]).unwrap();
+        table.row(["größe 大", "two words", "x"]).unwrap();
         table.end().unwrap();
-        assert_eq!(out, b"a         b          c\nlong one\n          two words  x\n");
+        let lines = "a         b          c\nlong one\ngröße 大  two words  x\n";
+        assert_eq!(String::from_utf8(out).unwrap(), lines);
     }
 }

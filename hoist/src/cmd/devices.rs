@@ -1,12 +1,14 @@
 //! `hoist devices`: the NVIDIA GPUs of this machine.
 
+use std::fmt::Display;
 use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::Result;
 use exec_nv::{Driver, NvDevice, NvOptions, Properties};
 use serde::Serialize;
-use tabwriter::TabWriter;
+
+use crate::table::Table;
 
 /// Lists the NVIDIA GPUs of this machine.
 #[derive(Debug, clap::Args)]
@@ -57,23 +59,23 @@ impl Devices {
             return Ok(writeln!(out)?);
         }
         writeln!(out, "driver: CUDA {}", driver.version())?;
-        let mut table = TabWriter::new(out);
-        writeln!(table, "device\tname\tarchitecture\tmemory\tSMs\tshared memory of a block\tPCI")?;
+        let mut table = Table::new(out);
+        let shared = "shared memory of a block";
+        table.row(["device", "name", "architecture", "memory", "SMs", shared, "PCI"])?;
         for row in &rows {
-            writeln!(
-                table,
-                "{}\t{}\tsm_{}\t{} MiB\t{}\t{} KiB, {} KiB if asked for\t{}",
-                row.device,
-                row.name,
-                row.sm,
-                row.memory >> 20,
-                row.sm_count,
-                row.shared >> 10,
-                row.shared_opt_in >> 10,
-                row.pci
-            )?;
+            let (shared, opt_in) = (row.shared >> 10, row.shared_opt_in >> 10);
+            let cells: [&dyn Display; _] = [
+                &row.device,
+                &row.name,
+                &format_args!("sm_{}", row.sm),
+                &format_args!("{} MiB", row.memory >> 20),
+                &row.sm_count,
+                &format_args!("{shared} KiB, {opt_in} KiB if asked for"),
+                &row.pci,
+            ];
+            table.row(cells)?;
         }
-        Ok(table.flush()?)
+        table.end()
     }
 }
 

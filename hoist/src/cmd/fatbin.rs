@@ -13,7 +13,6 @@ pub mod list;
 pub mod mapped;
 pub mod names;
 pub mod offload;
-pub mod output;
 pub mod pack;
 pub mod prune;
 pub mod recompress;

@@ -1,18 +1,18 @@
 //! `hoist link OBJECT... --base ADDR -o FILE`: the image of objects for an address, relocated, whatever machine it is for.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Seek as _, Write};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use elf_core::Name;
 use elf_layout::{External, Options, Room};
-use tempfile::NamedTempFile;
 
 use crate::arguments::{ObjectArguments, definition, number};
 use crate::map::Map;
 use crate::objects::Objects;
+use crate::output::Output;
 use crate::with_arch;
 
 /// Writes the image of objects for an address, relocated.
@@ -90,14 +90,14 @@ impl Link {
         wanted.retain(|name| !defined.contains_key(&Name::from(*name)));
         let objects = Objects::gather(&inputs, &wanted)?;
         let image = link(&objects, self.objects.options(Some(self.base)), self.base, &defined)?;
-        let bytes = Ready::new(&self.output, |out| Ok(out.write_all(&image.bytes)?))?;
+        let bytes = Output::new(&self.output, |out| Ok(out.write_all(&image.bytes)?))?;
         let map = self
             .map
             .as_ref()
-            .map(|path| Ready::new(path, |out| write_map(&image.map, out)))
+            .map(|path| Output::new(path, |out| write_map(&image.map, out)))
             .transpose()?;
         bytes.keep()?;
-        map.map_or(Ok(()), Ready::keep)
+        map.map_or(Ok(()), Output::keep)
     }
 }
 
@@ -106,46 +106,4 @@ fn write_map(map: &Map<'_>, out: &mut File) -> Result<()> {
     serde_json::to_writer_pretty(&mut out, map)?;
     out.write_all(b"\n")?;
     Ok(out.flush()?)
-}
-
-/// A file whose content is written, under another name until it is kept.
-struct Ready {
-    content: NamedTempFile,
-    target: PathBuf,
-    /// A terminal, a pipe, `/dev/null`: is not replaced but written to.
-    is_special: bool,
-}
-
-impl Ready {
-    fn new(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<Self> {
-        let context = || path.display().to_string();
-        // what a link leads to is replaced, not the link
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let is_special = fs::metadata(&target).is_ok_and(|metadata| !metadata.is_file());
-        let folder = target
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
-        let folder = if is_special { &std::env::temp_dir() } else { folder };
-        let mut builder = tempfile::Builder::new();
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666)); // less the umask
-        let mut content = builder.tempfile_in(folder).with_context(context)?;
-        write(content.as_file_mut()).with_context(context)?;
-        Ok(Self { content, target, is_special })
-    }
-
-    fn keep(self) -> Result<()> {
-        let Self { mut content, target, is_special } = self;
-        let copy = |content: &mut NamedTempFile| {
-            content.rewind()?;
-            io::copy(content, &mut File::options().write(true).open(&target)?).map(drop)
-        };
-        let done = if is_special {
-            copy(&mut content)
-        } else {
-            content.persist(&target).map(drop).map_err(Into::into)
-        };
-        done.with_context(|| target.display().to_string())
-    }
 }

@@ -110,12 +110,17 @@ fn changed_libraries_are_read_as_before() {
     }
 }
 
-/// Sources of a program with two kernels, and a wrapper around cudart's registration that writes what is handed over.
-const SOURCES: [(&str, &str); 2] = [
+/// Sources of a program with two kernels and a variable, and wrappers around cudart's registration that write what is handed over:
+/// regions, with the array of a second version's wrapper, to standard output, names to standard error.
+const SOURCES: [(&str, &str); 3] = [
     (
         "main.cu",
-        "__global__ void one(int *p) { *p = 1; }\n__global__ void two(float *p) { p[1] = 2; }\n\
-         int main() { one<<<1, 1>>>(nullptr); two<<<1, 1>>>(nullptr); return 0; }\n",
+        "__device__ int variable = 5;\n__global__ void one(int *p) { *p = variable; }\nvoid second();\n\
+         int main() { one<<<1, 1>>>(nullptr); second(); return 0; }\n",
+    ),
+    (
+        "second.cu",
+        "__global__ void two(float *p) { p[1] = 2; }\nvoid second() { two<<<1, 1>>>(nullptr); }\n",
     ),
     (
         "record.c",
@@ -127,11 +132,43 @@ const SOURCES: [(&str, &str); 2] = [
              memcpy(&size, region + 8, 8);\n\
              fwrite(region, 1, size + 16, stdout); fflush(stdout);\n\
              return __real___cudaRegisterFatBinary(wrapper);\n\
+         }\n\
+         extern void __real___cudaRegisterFunction(void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *);\n\
+         void __wrap___cudaRegisterFunction(void **fatbin, const char *host, char *name, const char *device, int limit,\n\
+                                            void *a, void *b, void *c, void *d, int *e) {\n\
+             fprintf(stderr, \"function %s\\n\", device);\n\
+             __real___cudaRegisterFunction(fatbin, host, name, device, limit, a, b, c, d, e);\n\
+         }\n\
+         extern void __real___cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int);\n\
+         void __wrap___cudaRegisterVar(void **fatbin, char *host, char *name, const char *device, int a, size_t size, int b, int c) {\n\
+             fprintf(stderr, \"variable %s of %zu bytes\\n\", device, size);\n\
+             __real___cudaRegisterVar(fatbin, host, name, device, a, size, b, c);\n\
          }\n",
     ),
 ];
 
-/// cudart, linked statically, is handed the changed regions, byte for byte.
+/// What a program hands to cudart: the regions, which its list must have byte for byte, and the names.
+fn handed_over(at: &Path, program: &str) -> (usize, String) {
+    let output = Command::new(at.join(program)).output().expect("it runs");
+    assert!(output.status.success(), "{program}");
+    let bytes = fs::read(at.join(program)).expect("a file");
+    let regions = json(at, &["list", "--json", program])["files"][0]["regions"].clone();
+    let number = |row: &serde_json::Value, key: &str| {
+        usize::try_from(row[key].as_u64().unwrap_or(0)).unwrap_or(0)
+    };
+    let regions: Vec<_> = (regions.as_array().expect("regions").iter())
+        .map(|row| &bytes[number(row, "offset")..][..number(row, "size")])
+        .collect();
+    let (mut rest, mut count) = (&*output.stdout, 0);
+    while !rest.is_empty() {
+        let region = regions.iter().find(|region| rest.starts_with(region));
+        rest = &rest[region.unwrap_or_else(|| panic!("{program}: another region")).len()..];
+        count += 1;
+    }
+    (count, String::from_utf8(output.stderr).expect("names"))
+}
+
+/// cudart, linked statically, is handed the changed regions, byte for byte, and the same names as before.
 #[test]
 fn static_cudart_registers_changed_regions() {
     const NAME: &str = "static_cudart_registers_changed_regions";
@@ -141,25 +178,27 @@ fn static_cudart_registers_changed_regions() {
         fs::write(at.join(name), text).expect("a file");
     }
     fs::copy(super::fixture("k100f.cubin"), at.join("k100f.cubin")).expect("a fixture");
-    for link in [
-        &["-Xlinker", "-pie", "-Xcompiler", "-fPIE"][..],
-        &["-Xlinker", "-no-pie", "-Xcompiler", "-no-pie"],
-    ] {
+    let pie = ["-Xlinker", "-pie", "-Xcompiler", "-fPIE"];
+    let fixed = ["-Xlinker", "-no-pie", "-Xcompiler", "-no-pie"];
+    let whole = (["-rdc=false"], 2); // a region for each source
+    let separate = (["-rdc=true"], 1); // the device linker's
+    for (link, (mode, regions)) in [(pie, whole), (fixed, whole), (pie, separate)] {
         let mut nvcc = Command::new("nvcc");
         nvcc.args(["-cudart", "static", "-gencode", "arch=compute_80,code=[sm_80,compute_80]"]);
-        nvcc.args([
-            "-Xlinker",
-            "--wrap=__cudaRegisterFatBinary",
-            "main.cu",
-            "record.c",
-            "-o",
-            "program",
-        ])
-        .args(link);
+        for function in ["FatBinary", "Function", "Var"] {
+            nvcc.args(["-Xlinker", &format!("--wrap=__cudaRegister{function}")]);
+        }
+        nvcc.args(SOURCES.map(|(name, _)| name)).args(["-o", "program"]).args(mode).args(link);
         if !nvcc.current_dir(at).output().is_ok_and(|output| output.status.success()) {
             println!("skipped: {NAME}: needs nvcc");
             return;
         }
+        let before = handed_over(at, "program");
+        assert_eq!(before.0, regions, "{mode:?}: {}", before.1);
+        assert_eq!(
+            (before.1.matches("function").count(), before.1.matches(" bytes").count()),
+            (2, 1)
+        );
         for change in [
             &["recompress", "--with", "none"][..],
             &["recompress", "--with", "zstd"],
@@ -167,16 +206,57 @@ fn static_cudart_registers_changed_regions() {
             &["replace", "--region", "1", "--entry", "0", "--with", "k100f.cubin", "--any"],
         ] {
             printed(at, &[change, &["program", "-o", "changed"]].concat());
-            let output = Command::new(at.join("changed")).output().expect("it runs");
-            assert!(output.status.success(), "{change:?}");
-            let bytes = fs::read(at.join("changed")).expect("a file");
-            let regions = json(at, &["list", "--json", "changed"])["files"][0]["regions"].clone();
-            let handed = regions.as_array().expect("regions").iter().any(|row| {
-                let number =
-                    |key: &str| usize::try_from(row[key].as_u64().unwrap_or(0)).unwrap_or(0);
-                bytes[number("offset")..][..number("size")] == output.stdout
-            });
-            assert!(handed && !output.stdout.is_empty(), "{change:?}");
+            assert_eq!(handed_over(at, "changed"), before, "{mode:?}: {change:?}");
+        }
+    }
+}
+
+/// `nvprune` and `prune` keep the same entries of static libraries: `HOIST_CUDA_ARCHIVES` names a folder with some.
+#[test]
+fn the_same_entries_as_nvprune() {
+    const NAME: &str = "the_same_entries_as_nvprune";
+    let Some(archives) = std::env::var_os("HOIST_CUDA_ARCHIVES") else {
+        println!("skipped: {NAME}: needs static libraries in HOIST_CUDA_ARCHIVES");
+        return;
+    };
+    if Command::new("nvprune").arg("--version").output().is_err() {
+        println!("skipped: {NAME}: needs nvprune");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let entries = |name: &str| {
+        let bytes = fs::read(at.join(name)).expect("a file");
+        let listed = json(at, &["list", "--no-search", "--json", name]);
+        let mut all = Vec::new();
+        for region in listed["files"][0]["regions"].as_array().expect("regions") {
+            for entry in region["entries"].as_array().expect("entries") {
+                let number = |key: &str| usize::try_from(entry[key].as_u64().unwrap_or(0)).unwrap();
+                let header = &bytes[number("offset")..][..8];
+                let header = u32::from_le_bytes(*header.last_chunk().unwrap()) as usize;
+                let content = bytes[number("offset")..][..header + number("stored_size")].to_vec();
+                all.push((region["member"].to_string(), content));
+            }
+        }
+        all
+    };
+    for archive in
+        fs::read_dir(archives).expect("a folder").map(|entry| entry.expect("an entry").path())
+    {
+        let name = archive.to_string_lossy();
+        if !name.ends_with(".a") || !hoist(at, &["list", "--no-search", &name]).status.success() {
+            continue;
+        }
+        for arch in ["sm_60", "sm_80", "sm_90"] {
+            let theirs = Command::new("nvprune")
+                .args(["-arch", arch, &name, "-o", "theirs.a"])
+                .current_dir(at)
+                .status();
+            assert!(theirs.is_ok_and(|status| status.success()), "{name}");
+            printed(at, &["prune", "--no-search", "--keep", arch, &name, "-o", "ours.a"]);
+            let (theirs, ours) = (entries("theirs.a"), entries("ours.a"));
+            println!("{name}: {arch}: nvprune {}, hoist {}", theirs.len(), ours.len());
+            assert!(theirs == ours, "{name}: {arch}");
         }
     }
 }

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use elf_core::File;
-use fatbin::{Entry, Method, Region, wrappers};
+use fatbin::{Entry, Method, Region, Search, wrappers};
 use serde::Serialize;
 
 use super::found::regions;
 use super::mapped::Mapped;
-use super::output;
-use super::rewrite::{self, Change, Plan};
+use super::rewrite::{self, Blob, Change, Plan};
+use crate::output;
 use crate::printable::Printable;
 
 /// Which file is changed.
@@ -55,8 +55,8 @@ pub fn entries<'a>(region: &Region<'a>) -> Result<Vec<Entry<'a>>> {
 
 /// A region that becomes `new`.
 #[must_use]
-pub fn change(region: &Region<'_>, new: Vec<u8>) -> Change {
-    Change { at: region.at(), size: region.size(), new: new.into() }
+pub const fn change(region: &Region<'_>, new: Blob) -> Change {
+    Change { at: region.at(), size: region.size(), new }
 }
 
 impl Files {
@@ -84,11 +84,10 @@ impl Files {
             rewrite::plan(file.bytes(), &changes).with_context(|| self.label())?
         };
         let before = file.bytes().len() as u64;
+        file.done_with(0..before);
         let after = before.saturating_add_signed(plan.edits.growth());
         output::write(&self.output, Some(&self.file), |to| {
-            plan.edits
-                .write(file.bytes(), to)
-                .with_context(|| self.output.display().to_string())?;
+            plan.edits.write(file, to).with_context(|| self.output.display().to_string())?;
             let written = Mapped::map(to)?;
             check(file, &written, &changes).with_context(|| self.label())
         })?;
@@ -141,7 +140,7 @@ fn check(old: &Mapped, new: &Mapped, changes: &[Change]) -> Result<()> {
     let filled = |region: &Region<'_>| region.entries().next().is_some();
     let filled_change =
         |change: &&Change| Region::parse(&*change.new).is_ok_and(|new| filled(&new));
-    let (before, after) = (regions(old)?, regions(new)?);
+    let (before, after) = (regions(old, Search::Always)?, regions(new, Search::Always)?);
     let (before, after): (Vec<_>, Vec<_>) = (
         before.into_iter().filter(|(_, region)| filled(region)).collect(),
         after.into_iter().filter(|(_, region)| filled(region)).collect(),
@@ -160,13 +159,8 @@ fn check(old: &Mapped, new: &Mapped, changes: &[Change]) -> Result<()> {
         there.entry(region.size()).or_default().push(region);
     }
     for change in changes.iter().filter(filled_change) {
-        let same = |region: &&&Region<'_>| {
-            let same = *region.bytes() == *change.new;
-            new.done_with(region.at()..region.end());
-            same
-        };
+        let same = |region: &&&Region<'_>| same(new, region, &change.new);
         let found = there.get(&change.new_size()).and_then(|regions| regions.iter().find(same));
-        change.new.rest();
         ensure!(found.is_some(), "the region at offset {:#x} would be lost", change.at);
     }
     let (lost, wrong) = (unwrapped(old.bytes()), unwrapped(new.bytes()));
@@ -174,6 +168,19 @@ fn check(old: &Mapped, new: &Mapped, changes: &[Change]) -> Result<()> {
         bail!("{wrong} wrappers would lead to no region");
     }
     Ok(())
+}
+
+/// Whether a region of `file` has these bytes, of which few are in memory at a time.
+fn same(file: &Mapped, region: &Region<'_>, bytes: &Blob) -> bool {
+    const PIECE: usize = 8 << 20;
+    let pieces = region.bytes().chunks(PIECE).zip(bytes.chunks(PIECE));
+    let same = (region.at()..).step_by(PIECE).zip(pieces).all(|(at, (one, other))| {
+        let same = one == other;
+        file.done_with(at..at.saturating_add(one.len() as u64));
+        bytes.rest();
+        same
+    });
+    same && region.bytes().len() == bytes.len()
 }
 
 /// Wrappers that lead to no region.

@@ -217,12 +217,12 @@ impl Extract {
 
     /// Writes the files of all jobs, on all cores; the sizes of each one's files, in the order of `jobs`.
     fn write_all(&self, jobs: &[Job<'_>], file: &Mapped) -> Vec<Result<Vec<usize>>> {
-        // The largest first, and each a task of its own: the cores end together.
+        // The largest first, and each goes to who is free: the cores end together.
         let mut order: Vec<_> = jobs.iter().enumerate().collect();
         order.sort_by_key(|(_, job)| Reverse(job.unpacked_size()));
         let mut results: Vec<_> = order
-            .into_par_iter()
-            .with_max_len(1)
+            .into_iter()
+            .par_bridge()
             .map_init(Vec::new, |buffer, (index, job)| (index, self.write(job, file, buffer)))
             .collect();
         results.sort_unstable_by_key(|(index, _)| *index);
@@ -231,7 +231,10 @@ impl Extract {
 
     /// Writes the files of a job; the sizes of them.
     fn write(&self, job: &Job<'_>, file: &Mapped, buffer: &mut Vec<u8>) -> Result<Vec<usize>> {
-        let (bytes, stored) = job.unpack(buffer, self.limit)?;
+        let stored = job.stored();
+        let range = stored.at()..stored.at().saturating_add(stored.size());
+        file.reads(range.clone());
+        let bytes = job.unpack(buffer, self.limit)?;
         let write = |(name, part): &(String, Option<Part>)| {
             let image = job.image(bytes, *part)?;
             let path = self.output.join(name);
@@ -239,14 +242,14 @@ impl Extract {
             Ok(image.len())
         };
         let sizes = job.names.iter().map(write).collect();
-        file.done_with(stored.at()..stored.at().saturating_add(stored.size()));
+        file.done_with(range);
         sizes
     }
 
     fn print(&self, jobs: &[Job<'_>], out: &mut dyn Write) -> Result<()> {
         for job in jobs {
             let mut buffer = Vec::new();
-            let (bytes, _) = job.unpack(&mut buffer, self.limit)?;
+            let bytes = job.unpack(&mut buffer, self.limit)?;
             for (_, part) in &job.names {
                 out.write_all(job.image(bytes, *part)?)?;
             }
@@ -275,19 +278,26 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The payload without compression, and where in the file it is stored.
-    fn unpack<'b>(&self, buffer: &'b mut Vec<u8>, limit: usize) -> Result<(&'b [u8], Span<'a>)>
+    /// Where in the file the payload is stored.
+    fn stored(&self) -> Span<'a> {
+        match self.payload {
+            Payload::Cubin(span) => span,
+            Payload::Entry(entry) => entry.stored(),
+        }
+    }
+
+    /// The payload without compression.
+    fn unpack<'b>(&self, buffer: &'b mut Vec<u8>, limit: usize) -> Result<&'b [u8]>
     where
         'a: 'b,
     {
         let entry = match self.payload {
-            Payload::Cubin(span) => return Ok((span.bytes(), span)),
+            Payload::Cubin(span) => return Ok(span.bytes()),
             Payload::Entry(entry) => entry,
         };
-        let stored = entry.stored();
         let size = entry.unpack_size(limit)?;
         if entry.compression().is_none() {
-            return Ok((stored.bytes(), stored));
+            return Ok(entry.stored().bytes());
         }
         if buffer.len() < size {
             let more = size.saturating_sub(buffer.len());
@@ -298,7 +308,7 @@ impl<'a> Job<'a> {
         }
         let into = buffer.get_mut(..size).unwrap_or_default();
         entry.unpack_into(into)?;
-        Ok((into, stored))
+        Ok(into)
     }
 
     /// What goes into a file: PTX without the NULs behind it, as cuobjdump writes it.

@@ -22,11 +22,11 @@ pub fn containers<'a, T: Send>(
         Ok(scan) => look(file, scan, &each),
         Err(error) => vec![Err(error)],
     };
-    // What takes longest is begun first.
+    // What takes longest is begun first, and each goes to who is free: the cores end together.
     let mut scans: Vec<_> = scans.into_iter().enumerate().collect();
-    scans.sort_by_key(|(_, scan)| Reverse(scan.as_ref().map_or(0, searched_size)));
+    scans.sort_by_key(|(_, scan)| Reverse(scan.as_ref().ok().and_then(Scan::rest).map(Span::size)));
     let mut all: Vec<_> =
-        scans.into_par_iter().with_max_len(1).map(|(index, scan)| (index, found(scan))).collect();
+        scans.into_iter().par_bridge().map(|(index, scan)| (index, found(scan))).collect();
     all.sort_unstable_by_key(|(index, _)| *index);
     all.into_iter().flat_map(|(_, found)| found).collect()
 }
@@ -35,20 +35,16 @@ pub fn containers<'a, T: Send>(
 ///
 /// # Errors
 /// The first, if a part of the file cannot be read.
-pub fn regions(file: &Mapped) -> Result<Vec<(usize, Region<'_>)>, Error> {
+pub fn regions(file: &Mapped, search: Search) -> Result<Vec<(usize, Region<'_>)>, Error> {
     let mut all = Vec::new();
     for (index, container) in
-        containers(file, Search::Always, |found| found.container).into_iter().enumerate()
+        containers(file, search, |found| found.container).into_iter().enumerate()
     {
         if let Container::Region(region) = container? {
             all.push((index, region));
         }
     }
     Ok(all)
-}
-
-fn searched_size(scan: &Scan<'_>) -> u64 {
-    scan.searched().map_or(0, |span| span.size())
 }
 
 /// What is in a part of a file.

@@ -1,6 +1,8 @@
 //! `hoist fatbin list FILE...`: what device code files hold. Files are mapped, only headers are read, nothing is unpacked.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt::{self, Display};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -151,10 +153,11 @@ fn text(
     ])?;
     for region in &rows {
         for entry in &region.entries {
-            table.row(cells(region, entry))?;
+            row(region, entry, &mut table)?;
             for part in &entry.parts {
-                let size = part.size.to_string();
-                table.row(["", "", &part.kind, &part.arch, "", "", &size, "", "", "", ""])?;
+                let cells: [&dyn Display; _] =
+                    [&"", &"", &part.kind, &part.arch, &"", &"", &part.size, &"", &"", &"", &""];
+                table.row(cells)?;
             }
             let key = (&*entry.kind, entry.arch.as_deref().unwrap_or_default());
             let sum = sums.entry(key).or_default();
@@ -163,8 +166,11 @@ fn text(
             sum.unpacked = sum.unpacked.saturating_add(entry.unpacked_size);
         }
         if region.entries.is_empty() {
-            let (index, offset) = (region.index.to_string(), format!("{:#x}", region.offset));
-            table.row([&*index, "", "empty", "", &offset, "", "", "", "", "", &place(region)])?;
+            let offset = format_args!("{:#x}", region.offset);
+            let place = Place(region);
+            let cells: [&dyn Display; _] =
+                [&region.index, &"", &"empty", &"", &offset, &"", &"", &"", &"", &"", &place];
+            table.row(cells)?;
         }
     }
     if count > 0 {
@@ -174,24 +180,14 @@ fn text(
         table.row(["kind", "arch", "entries", "stored", "unpacked"])?;
         let mut all = Sum::default();
         for ((kind, arch), sum) in &sums {
-            table.row([
-                *kind,
-                arch,
-                &sum.count.to_string(),
-                &sum.stored.to_string(),
-                &sum.unpacked.to_string(),
-            ])?;
+            let cells: [&dyn Display; _] = [kind, arch, &sum.count, &sum.stored, &sum.unpacked];
+            table.row(cells)?;
             all.count += sum.count;
             all.stored = all.stored.saturating_add(sum.stored);
             all.unpacked = all.unpacked.saturating_add(sum.unpacked);
         }
-        table.row([
-            "all",
-            "",
-            &all.count.to_string(),
-            &all.stored.to_string(),
-            &all.unpacked.to_string(),
-        ])?;
+        let cells: [&dyn Display; _] = [&"all", &"", &all.count, &all.stored, &all.unpacked];
+        table.row(cells)?;
         table.end()?;
         let size = file.bytes().len();
         writeln!(out, "{}: {count} regions, {size} bytes", Printable::from(&*label))?;
@@ -205,43 +201,48 @@ fn text(
 }
 
 /// Where a region lies: its section, and the member of an archive.
-fn place(region: &RegionRow<'_>) -> String {
-    let section = region.section.map(|name| name.to_string());
-    let place = match (section, region.member) {
-        (Some(section), Some(member)) => format!("{member}: {section}"),
-        (Some(section), None) => section,
-        (None, Some(member)) => member.to_string(),
-        (None, None) => region.container.to_owned(),
-    };
-    if region.searched { format!("{place} (searched)") } else { place }
+struct Place<'a>(&'a RegionRow<'a>);
+
+impl Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(region) = self;
+        match (region.section, region.member) {
+            (Some(section), Some(member)) => write!(f, "{member}: {section}")?,
+            (Some(name), None) | (None, Some(name)) => name.fmt(f)?,
+            (None, None) => f.write_str(region.container)?,
+        }
+        f.write_str(if region.searched { " (searched)" } else { "" })
+    }
 }
 
-fn cells(region: &RegionRow<'_>, entry: &EntryRow<'_>) -> [String; 11] {
-    let mut options = match (&entry.options, &entry.compat, &entry.triple) {
-        (Some(options), _, _) => options.to_string().trim().to_owned(),
-        (_, Some(_), _) => "compat".to_owned(),
-        (_, _, Some(triple)) => triple.to_string(),
-        _ => String::new(),
+/// Adds the row of an entry.
+fn row(region: &RegionRow<'_>, entry: &EntryRow<'_>, table: &mut Table<'_>) -> Result<()> {
+    let options: Cow<'_, str> = match (&entry.options, &entry.compat, entry.triple, entry.producer)
+    {
+        (Some(options), ..) => options.to_string().trim().to_owned().into(),
+        (_, Some(_), ..) => "compat".into(),
+        (_, _, Some(triple), Some(producer)) => format!("{producer} {triple}").into(),
+        (_, _, Some(triple), None) => triple.to_string().into(),
+        (_, _, None, producer) => producer.unwrap_or_default().into(),
     };
-    if let Some(producer) = entry.producer {
-        options = format!("{producer} {options}");
-    }
-    let compression = match (entry.compression, entry.obfuscation_key) {
-        (method, Some(_)) => format!("{} obfuscated", method.unwrap_or_default()).trim().to_owned(),
-        (method, None) => method.unwrap_or_default().to_owned(),
+    let method = entry.compression.unwrap_or_default();
+    let compression: Cow<'_, str> = match entry.obfuscation_key {
+        Some(_) => format!("{method} obfuscated").trim_start().to_owned().into(),
+        None => method.into(),
     };
     let debug = if entry.flag_names.0.contains(fatbin::Flags::DEBUG) { " debug" } else { "" };
-    [
-        region.index.to_string(),
-        entry.index.to_string(),
-        format!("{}{debug}", entry.kind),
-        entry.arch.clone().unwrap_or_default(),
-        format!("{:#x}", entry.offset),
-        entry.stored_size.to_string(),
-        entry.unpacked_size.to_string(),
-        compression,
-        entry.identifier.to_string(),
-        options,
-        place(region),
-    ]
+    let cells: [&dyn Display; _] = [
+        &region.index,
+        &entry.index,
+        &format_args!("{}{debug}", entry.kind),
+        &entry.arch.as_deref().unwrap_or_default(),
+        &format_args!("{:#x}", entry.offset),
+        &entry.stored_size,
+        &entry.unpacked_size,
+        &compression,
+        &entry.identifier,
+        &options,
+        &Place(region),
+    ];
+    table.row(cells)
 }

@@ -68,6 +68,13 @@ impl Mapped {
         }
     }
 
+    /// Says that a range will be read at once, as a whole.
+    pub fn reads(&self, range: Range<u64>) {
+        if let (Content::Mapped(map), Some((start, size))) = (&self.0, self.pages(range)) {
+            let _ = map.advise_range(Advice::WillNeed, start, size);
+        }
+    }
+
     /// Lets go of the pages that lie in a range: they come back from the file if they are looked at again.
     pub fn done_with(&self, range: Range<u64>) {
         if let (Content::Mapped(map), Some((start, size))) = (&self.0, self.pages(range)) {

@@ -11,7 +11,8 @@ use serde::Serialize;
 
 use super::found::containers;
 use super::mapped::Mapped;
-use super::{Faults, LIMIT, output};
+use super::{Faults, LIMIT};
+use crate::output;
 use crate::printable::Printable;
 use crate::table::Table;
 

@@ -13,7 +13,7 @@ use fatbin::{
 use rayon::prelude::*;
 
 use super::mapped::Mapped;
-use super::output;
+use crate::output;
 
 /// What a file of NVVM begins with.
 const NVVM: [u8; 4] = 0x7f4e_43ed_u32.to_le_bytes();

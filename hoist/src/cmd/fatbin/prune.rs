@@ -3,19 +3,22 @@
 use std::io::Write;
 
 use anyhow::{Context as _, Result, ensure};
-use fatbin::{Entry, Item, Kind, NewEntry, Part, Sm, region};
+use fatbin::{Entry, Item, Kind, NewEntry, Part, Sm};
 
 use super::LIMIT;
 use super::change::{Files, change, entries};
-use super::filter::kind;
+use super::filter::{Where, kind};
 use super::found::regions;
 use super::mapped::Mapped;
+use super::rewrite::Blob;
 
 /// Removes entries from a host file, which stays loadable.
 #[derive(Debug, clap::Args)]
 pub struct Prune {
     #[command(flatten)]
     files: Files,
+    #[command(flatten)]
+    place: Where,
     /// What to keep: `sm_90`, `sm_90a` (machine code), `compute_90` (PTX), `ptx`, `elf`, `nvvm` (all of a kind).
     #[arg(long, required = true, value_delimiter = ',', value_name = "WHAT", value_parser = keep)]
     keep: Vec<Keep>,
@@ -72,7 +75,7 @@ impl Prune {
         let file = Mapped::open(&self.files.file)?;
         let label = self.files.label();
         let (mut changes, mut left, mut all, mut empty) = (Vec::new(), 0, 0, 0);
-        for (_, found) in regions(&file).with_context(|| label.clone())? {
+        for (_, found) in regions(&file, self.place.search()).with_context(|| label.clone())? {
             let old = entries(&found).with_context(|| label.clone())?;
             let fates: Vec<_> = old
                 .iter()
@@ -85,7 +88,7 @@ impl Prune {
             left += items.len();
             if !whole {
                 empty += usize::from(items.is_empty());
-                changes.push(change(&found, region(&items)?));
+                changes.push(change(&found, Blob::region(&items)?));
             }
             file.done_with(found.at()..found.end());
         }

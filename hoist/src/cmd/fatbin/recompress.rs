@@ -5,20 +5,24 @@ use std::io::Write;
 use anyhow::{Context as _, Result};
 use elf_core::File;
 use elf_core::names::SHT_NOBITS;
-use fatbin::{Entry, Item, Kind, Method, Region, region, text};
+use fatbin::{Entry, Item, Kind, Method, Region, text};
 use rayon::prelude::*;
 
 use super::LIMIT;
 use super::change::{self, Files, change, entries};
+use super::filter::Where;
 use super::found::regions;
 use super::mapped::Mapped;
 use super::pack::{Compression, method};
+use super::rewrite::{Blob, Change};
 
 /// Compresses the entries of a host file in another way; it stays loadable.
 #[derive(Debug, clap::Args)]
 pub struct Recompress {
     #[command(flatten)]
     files: Files,
+    #[command(flatten)]
+    place: Where,
     /// How: `none`, `zlib`, `lz4`, `lz4-frame`, `zstd`.
     #[arg(long, value_name = "METHOD", value_parser = method)]
     with: Compression,
@@ -30,7 +34,7 @@ pub struct Recompress {
 /// How an entry is stored from now on.
 enum Stored<'a> {
     Kept(Entry<'a>),
-    New { entry: Entry<'a>, stored: Vec<u8>, compression: Option<(Method, u64)> },
+    New { entry: Entry<'a>, stored: Blob, compression: Option<(Method, u64)> },
 }
 
 impl Stored<'_> {
@@ -52,7 +56,7 @@ impl Recompress {
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let file = Mapped::open(&self.files.file)?;
         let label = self.files.label();
-        let all = regions(&file).with_context(|| label.clone())?;
+        let all = regions(&file, self.place.search()).with_context(|| label.clone())?;
         let results: Vec<_> =
             all.par_iter().map(|(_, region)| self.region(region, &file)).collect();
         let (mut changes, mut obfuscated) = (Vec::new(), 0);
@@ -69,21 +73,19 @@ impl Recompress {
     }
 
     /// A region with its entries compressed anew, if any is; and the number of those that cannot be.
-    fn region(
-        &self,
-        found: &Region<'_>,
-        file: &Mapped,
-    ) -> Result<(Option<super::rewrite::Change>, usize)> {
+    fn region(&self, found: &Region<'_>, file: &Mapped) -> Result<(Option<Change>, usize)> {
         let old = entries(found)?;
         let hidden = old.iter().filter(|entry| entry.obfuscation_key().is_some()).count();
         let stored: Vec<_> =
             old.par_iter().map(|entry| self.entry(*entry)).collect::<Result<_>>()?;
-        file.done_with(found.at()..found.end());
         if stored.iter().all(|stored| matches!(stored, Stored::Kept(_))) {
+            file.done_with(found.at()..found.end());
             return Ok((None, hidden));
         }
         let items: Vec<_> = stored.iter().map(Stored::item).collect();
-        Ok((Some(change(found, region(&items)?)), hidden))
+        let new = Blob::region(&items)?;
+        file.done_with(found.at()..found.end());
+        Ok((Some(change(found, new)), hidden))
     }
 
     fn entry<'a>(&self, entry: Entry<'a>) -> Result<Stored<'a>> {
@@ -92,18 +94,20 @@ impl Recompress {
             return Ok(Stored::Kept(entry));
         }
         let unpacked = entry.unpack(self.limit)?;
+        let Some(method) = new else {
+            let stored = unpacked.into_owned().into();
+            return Ok(Stored::New { entry, stored, compression: None });
+        };
         let payload =
             if old.is_none() { without_padding(entry.kind(), &unpacked) } else { &unpacked };
-        let Some(method) = new else {
-            return Ok(Stored::New { entry, stored: payload.to_vec(), compression: None });
-        };
         let stored = method.pack(payload)?;
         // what does not become smaller stays, unless another method is wanted
         let keeps = old.is_none() || old == new;
         if keeps && stored.len().next_multiple_of(8) as u64 >= entry.stored_size() {
             return Ok(Stored::Kept(entry));
         }
-        Ok(Stored::New { entry, stored, compression: Some((method, payload.len() as u64)) })
+        let compression = Some((method, payload.len() as u64));
+        Ok(Stored::New { entry, stored: stored.into(), compression })
     }
 }
 

@@ -4,12 +4,13 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
-use fatbin::{Entry, Flags, Item, Kind, NewEntry, Options, Suffix, region};
+use fatbin::{Entry, Flags, Item, Kind, NewEntry, Options, Search, Suffix};
 
 use super::change::{self, Files, change, entries};
 use super::found::regions;
 use super::mapped::Mapped;
 use super::pack::{self, Compression, method, with_nul};
+use super::rewrite::Blob;
 
 /// Puts other code in place of an entry of a host file, which stays loadable.
 #[derive(Debug, clap::Args)]
@@ -42,7 +43,7 @@ impl Replace {
         let file = Mapped::open(&self.files.file)?;
         let with = Mapped::open(&self.with)?;
         let label = self.files.label();
-        let all = regions(&file).with_context(|| label.clone())?;
+        let all = regions(&file, Search::Always).with_context(|| label.clone())?;
         let found = all.iter().find(|(index, _)| *index == self.region).map(|(_, region)| region);
         let found = found.with_context(|| format!("{label}: no region {}", self.region))?;
         let old = entries(found).with_context(|| label.clone())?;
@@ -64,7 +65,7 @@ impl Replace {
             if index == self.entry { Item::New(new) } else { Item::Kept(*entry) }
         });
         let items: Vec<_> = items.collect();
-        let changes = vec![change(found, region(&items)?)];
+        let changes = vec![change(found, Blob::region(&items)?)];
         let notes = change::needs(compression.0).into_iter().collect();
         self.files.apply(&file, changes, notes, out)
     }

@@ -71,6 +71,7 @@ pub struct Plan {
 pub fn plan(bytes: &[u8], changes: &[Change]) -> Result<Plan> {
     for change in changes {
         ensure!(Region::parse(&*change.new).is_ok(), "what a region becomes is no region");
+        change.new.rest();
     }
     if let Ok(archive) = Archive::parse(bytes) {
         return archive::plan(bytes, archive, changes);

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use fatbin::{ImageKind, NewImage, Producer, offload};
 
 use super::super::mapped::Mapped;
-use super::super::output;
+use crate::output;
 
 /// Packs images into an OffloadBinary each, one after another, as clang-offload-packager does.
 #[derive(Debug, clap::Args)]

@@ -1,8 +1,13 @@
 //! New bytes on their way from where they are made to where they are written.
 
-use std::io::Write as _;
+use std::io::{Seek as _, SeekFrom, Write as _};
 use std::ops::Deref;
+use std::slice;
 use std::sync::Arc;
+
+use anyhow::Context as _;
+use fatbin::{Item, raw, region_size};
+use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::cmd::fatbin::mapped::Mapped;
 
@@ -19,6 +24,38 @@ impl Blob {
     pub fn rest(&self) {
         self.0.done_with(0..self.len() as u64);
     }
+}
+
+impl Blob {
+    /// A region of these entries, of which one is in memory at a time.
+    ///
+    /// # Errors
+    /// As [`write_region`](fatbin::write_region).
+    pub fn region(items: &[Item<'_>]) -> Result<Self, fatbin::Error> {
+        if region_size(items) > FEW
+            && let Ok(spooled) = spooled(items)
+        {
+            return Ok(Self(Arc::new(spooled)));
+        }
+        fatbin::region(items).map(Self::from)
+    }
+}
+
+/// A region in a file without a name: its header, and entries one after another.
+fn spooled(items: &[Item<'_>]) -> anyhow::Result<Mapped> {
+    const HEADER: u64 = size_of::<raw::Region>() as u64;
+    let mut file = tempfile::tempfile()?;
+    file.seek(SeekFrom::Start(HEADER))?;
+    for item in items {
+        let alone = fatbin::region(slice::from_ref(item))?;
+        file.write_all(alone.get(size_of::<raw::Region>()..).unwrap_or_default())?;
+    }
+    let size = file.stream_position()?.saturating_sub(HEADER);
+    file.rewind()?;
+    let empty = fatbin::region(&[])?;
+    let (header, _) = raw::Region::read_from_prefix(&empty).ok().context("no header")?;
+    file.write_all(raw::Region { size: size.into(), ..header }.as_bytes())?;
+    Mapped::map(&file)
 }
 
 impl From<Vec<u8>> for Blob {
@@ -53,6 +90,16 @@ mod tests {
             let blob = Blob::from(bytes.clone());
             blob.rest();
             assert_eq!(*blob.clone(), bytes);
+        }
+    }
+
+    #[test]
+    fn regions_are_those_of_the_crate() {
+        let ptx = [".version 8.0\n.target sm_75\n//", &"x".repeat(FEW), "\0"].concat();
+        let ptx = fatbin::NewEntry::ptx(ptx.as_bytes()).unwrap();
+        for count in 0..4 {
+            let items = vec![Item::New(ptx); count];
+            assert_eq!(*Blob::region(&items).unwrap(), fatbin::region(&items).unwrap(), "{count}");
         }
     }
 }

@@ -8,6 +8,7 @@ use std::ops::Range;
 use anyhow::{Context as _, Result, ensure};
 
 use super::Blob;
+use crate::cmd::fatbin::mapped::Mapped;
 
 /// What stands in place of a range.
 #[derive(Clone, Debug)]
@@ -97,18 +98,14 @@ impl Edits {
         })
     }
 
-    /// Writes the changed file.
+    /// Writes the changed file, of which little is in memory at a time.
     ///
     /// # Errors
-    /// If that fails, or a range leaves `bytes`.
-    pub fn write(&self, bytes: &[u8], out: &mut File) -> Result<()> {
-        let part = |from: u64, to: u64| {
-            let range = usize::try_from(from).ok()?..usize::try_from(to).ok()?;
-            bytes.get(range)
-        };
+    /// If that fails, or a range leaves `file`.
+    pub fn write(&self, file: &Mapped, out: &mut File) -> Result<()> {
         let mut at = 0;
         for (start, (end, with)) in &self.ranges {
-            out.write_all(part(at, *start).context("changes overlap")?)?;
+            copy(file, at..*start, out).context("changes overlap")?;
             for with in with {
                 match with {
                     With::Bytes(bytes) => {
@@ -122,10 +119,25 @@ impl Edits {
             }
             at = *end;
         }
-        out.write_all(part(at, bytes.len() as u64).context("a change leaves the file")?)?;
+        copy(file, at..file.bytes().len() as u64, out).context("a change leaves the file")?;
         let size = out.stream_position()?;
         Ok(out.set_len(size)?)
     }
+}
+
+/// Writes a range of a file piece by piece.
+fn copy(file: &Mapped, range: Range<u64>, out: &mut File) -> Result<()> {
+    const PIECE: usize = 8 << 20;
+    let part = usize::try_from(range.start)?..usize::try_from(range.end)?;
+    let bytes = file.bytes().get(part).context("no such bytes")?;
+    file.reads(range.start..range.start.saturating_add(PIECE as u64));
+    for (at, piece) in (range.start..).step_by(PIECE).zip(bytes.chunks(PIECE)) {
+        let end = at.saturating_add(piece.len() as u64);
+        file.reads(end..range.end.min(end.saturating_add(PIECE as u64)));
+        out.write_all(piece)?;
+        file.done_with(at..end);
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -142,7 +154,7 @@ mod tests {
         edits.append(10, 2, b"end".to_vec());
         assert!(edits.put(2, b"?").is_err() && edits.zeros(5..9).is_err());
         let mut file = tempfile::tempfile().unwrap();
-        edits.write(b"0123456789", &mut file).unwrap();
+        edits.write(&Mapped::of(b"0123456789".to_vec()), &mut file).unwrap();
         let mut written = Vec::new();
         file.rewind().unwrap();
         file.read_to_end(&mut written).unwrap();

@@ -1,0 +1,257 @@
+//! Files that appear whole or not at all.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, Seek as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use tempfile::NamedTempFile;
+
+/// A file that is written, and takes its name when it is kept.
+///
+/// What a link leads to is replaced, not the link; what is no file (a pipe, `/dev/null`) is written to when it is kept.
+#[derive(Debug)]
+pub struct Output {
+    content: Content,
+    target: PathBuf,
+    /// What `target` is already.
+    old: Option<Metadata>,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// In the folder of the target and without a name: nothing is left of it if this process is killed.
+    Nameless(File),
+    /// Under another name, where the system has no files without one.
+    Named(NamedTempFile),
+}
+
+impl Output {
+    /// Writes a file that is to be called `path`.
+    ///
+    /// # Errors
+    /// If it cannot be written: then `path` is as it was.
+    pub fn new(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<Self> {
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let old = fs::metadata(&target).ok();
+        let content = Content::new(&if old.as_ref().is_some_and(|old| !old.is_file()) {
+            std::env::temp_dir()
+        } else {
+            folder(&target).to_owned()
+        });
+        let content = content.with_context(|| path.display().to_string())?;
+        let mut output = Self { content, target, old };
+        write(output.content.file_mut())?;
+        Ok(output)
+    }
+
+    /// Gives it the permissions of another file.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn like(self, other: &Path) -> Result<Self> {
+        let context = || other.display().to_string();
+        let permissions = fs::metadata(other).with_context(context)?.permissions();
+        self.content.file().set_permissions(permissions).with_context(context)?;
+        Ok(self)
+    }
+
+    /// Puts it in its place. A file that is there is replaced, and its owner is kept, if this process may do that.
+    ///
+    /// # Errors
+    /// If that fails: then what was there is as it was.
+    pub fn keep(self) -> Result<()> {
+        let Self { mut content, target, old } = self;
+        let done = match old {
+            Some(old) if !old.is_file() => copy(content.file_mut(), &target),
+            Some(old) => own(content.file(), &old).and_then(|()| content.keep(&target)),
+            None => content.keep(&target),
+        };
+        done.with_context(|| target.display().to_string())
+    }
+}
+
+/// Writes the file `path`, with the permissions of `like`, or what the umask leaves.
+///
+/// # Errors
+/// If it cannot be written: then `path` is as it was.
+pub fn write(
+    path: &Path,
+    like: Option<&Path>,
+    content: impl FnOnce(&mut File) -> Result<()>,
+) -> Result<()> {
+    let output = Output::new(path, content)?;
+    match like {
+        Some(like) => output.like(like)?.keep(),
+        None => output.keep(),
+    }
+}
+
+impl Content {
+    /// A file in a folder, with the permissions that the umask leaves.
+    fn new(folder: &Path) -> io::Result<Self> {
+        #[cfg(target_os = "linux")]
+        if let Some(file) = nameless::new(folder) {
+            return Ok(Self::Nameless(file));
+        }
+        let mut builder = tempfile::Builder::new();
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        builder.tempfile_in(folder).map(Self::Named)
+    }
+
+    fn file(&self) -> &File {
+        match self {
+            Self::Nameless(file) => file,
+            Self::Named(file) => file.as_file(),
+        }
+    }
+
+    fn file_mut(&mut self) -> &mut File {
+        match self {
+            Self::Nameless(file) => file,
+            Self::Named(file) => file.as_file_mut(),
+        }
+    }
+
+    /// Names it `target`, when it is on the disk.
+    fn keep(self, target: &Path) -> io::Result<()> {
+        self.file().sync_all()?;
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Nameless(file) => nameless::keep(&file, target),
+            #[cfg(not(target_os = "linux"))]
+            Self::Nameless(_) => Err(io::ErrorKind::Unsupported.into()),
+            Self::Named(file) => file.persist(target).map(drop).map_err(|error| error.error),
+        }
+    }
+}
+
+/// The folder that a file is in.
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn copy(content: &mut File, target: &Path) -> io::Result<()> {
+    content.rewind()?;
+    io::copy(content, &mut File::options().write(true).open(target)?).map(drop)
+}
+
+/// Gives a file the owner and group of the one that it will replace. Who may not do that becomes the owner, and then nobody runs the
+/// file with the rights of another.
+fn own(file: &File, old: &Metadata) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
+        const SET_ID: u32 = 0o6000;
+        let new = file.metadata()?;
+        if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
+            let mode = new.permissions().mode();
+            let done = fchown(file, Some(old.uid()), Some(old.gid()));
+            let mode = if done.is_ok() { mode } else { mode & !SET_ID };
+            file.set_permissions(fs::Permissions::from_mode(mode))?; // the system takes such rights away, too
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = (file, old);
+    Ok(())
+}
+
+/// Files without a name (`O_TMPFILE`), and how they get one.
+#[cfg(target_os = "linux")]
+mod nameless {
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::AsRawFd as _;
+    use std::path::Path;
+
+    use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
+
+    /// A file in a folder, if its file system has such files, and `/proc` can name them.
+    pub(super) fn new(folder: &Path) -> Option<File> {
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        let file = File::from(open(folder, flags, Mode::from_raw_mode(0o666)).ok()?);
+        Path::new(&name(&file)).exists().then_some(file)
+    }
+
+    /// What `/proc` calls an open file.
+    fn name(file: &File) -> String {
+        format!("/proc/self/fd/{}", file.as_raw_fd())
+    }
+
+    fn link(file: &File, path: &Path) -> io::Result<()> {
+        Ok(linkat(CWD, name(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+    }
+
+    /// Names a file. A name that is taken cannot be given directly: between two calls of the system the file has another.
+    pub(super) fn keep(file: &File, target: &Path) -> io::Result<()> {
+        match link(file, target) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let folder = super::folder(target);
+                let named = tempfile::Builder::new().make_in(folder, |path| link(file, path))?;
+                named.into_temp_path().persist(target).map_err(|error| error.error)
+            }
+            done => done,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    /// Names in a folder.
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+        entries.map(|name| name.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn a_file_appears_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        for text in ["first", "second"] {
+            let output = Output::new(&path, |file| Ok(file.write_all(text.as_bytes())?)).unwrap();
+            assert_ne!(fs::read(&path).ok().as_deref(), Some(text.as_bytes()));
+            output.keep().unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+            let failed = write(&path, None, |file| {
+                file.write_all(b"half")?;
+                anyhow::bail!("no more")
+            });
+            assert!(failed.is_err() && fs::read_to_string(&path).unwrap() == text);
+            assert_eq!(names(folder.path()), ["out"]);
+        }
+    }
+
+    #[test]
+    fn both_kinds_of_content_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let named = Content::Named(NamedTempFile::new_in(folder.path()).unwrap());
+        for (text, mut content) in
+            [("named", named), ("as it comes", Content::new(folder.path()).unwrap())]
+        {
+            content.file_mut().write_all(text.as_bytes()).unwrap();
+            content.keep(&path).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        assert_eq!(names(folder.path()), ["out"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn permissions_are_those_of_another_file() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let [path, link] = ["file", "link"].map(|name| folder.path().join(name));
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
+        symlink("file", &link).unwrap();
+        write(&link, Some(&path), |file| Ok(file.write_all(b"new")?)).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o750);
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+}
