@@ -255,13 +255,20 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// What a function reaches, itself first, callees in order before what follows their caller.
-    fn reached(&self, id: EntityId) -> Vec<EntityId> {
-        let (mut order, mut seen, mut open) = (Vec::new(), BTreeSet::new(), Vec::from([id]));
-        while let Some(function) = open.pop() {
-            if seen.insert(function) {
-                order.push(function);
-                open.extend(self.callees(function).into_iter().rev());
+    /// What a function reaches, callees before their caller, itself last.
+    pub(super) fn reached(&self, id: EntityId) -> Vec<EntityId> {
+        let (mut order, mut seen) = (Vec::new(), BTreeSet::from([id]));
+        let mut path = Vec::from([(id, self.callees(id).into_iter())]);
+        while let Some((function, rest)) = path.last_mut() {
+            match rest.next() {
+                Some(callee) if seen.insert(callee) => {
+                    path.push((callee, self.callees(callee).into_iter()));
+                }
+                Some(_) => {}
+                None => {
+                    order.push(*function);
+                    path.pop();
+                }
             }
         }
         order
