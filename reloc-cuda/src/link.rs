@@ -42,7 +42,7 @@
 //!
 //! Smaller differences:
 //!
-//! - the order of `EIATTR_EXTERNS` among attributes that linking adds, of the symbols in it, and of some sections and symbols;
+//! - the order of some sections, symbols, and attributes that linking adds;
 //! - the tables of names, which hold no names of what was dropped, the linker's own note, and in that on the architecture the
 //!   toolkit, where no object says any: there nvlink writes its own;
 //! - the bank of a kernel that took the place of a weak one is not there twice, nor are literals of weak functions that gave way;

@@ -324,7 +324,7 @@ impl<'a> Calls<'a> {
         let texts = self.indirect.iter().filter(|caller| caller.0 == function);
         let through =
             texts.flat_map(|(_, text)| self.taken.iter().filter(move |taken| taken.1 == *text));
-        direct.chain(through.map(|taken| taken.0)).collect()
+        through.map(|taken| taken.0).chain(direct).collect()
     }
 
     /// What a kernel needs with all that it calls.
