@@ -1,5 +1,6 @@
 //! Who calls whom over all objects: which functions are kept, and what a kernel needs with all that it calls.
 
+use super::carried::{Carried, SPARSE_MMA_MASK};
 use super::error::{LinkError, LinkErrorKind, LinkErrors};
 use super::object::{BARRIERS, Object, Role};
 use super::resolve::{Entities, EntityId, Kind};
@@ -14,11 +15,8 @@ use nvinfo::{Attributes, Call, Payload, eiattr};
 pub(super) struct Needs {
     pub(super) registers: u32,
     frame: u32,
-    barriers: u32,
     /// Call and return stack.
     returns: u32,
-    /// Barriers that flags of the code tell, and no attribute.
-    flagged_barriers: u32,
     /// Registers that a kernel may have, 0 if it does not say.
     most_registers: u32,
 }
@@ -27,7 +25,6 @@ pub(super) struct Needs {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Totals {
     pub(super) registers: u32,
-    pub(super) barriers: u32,
     pub(super) stack: u32,
     pub(super) returns: u32,
 }
@@ -46,6 +43,8 @@ pub(super) struct Calls<'a> {
     /// Prototypes of functions, by first appearance.
     pub(super) prototypes: Vec<(EntityId, Name<'a>)>,
     pub(super) needs: BTreeMap<EntityId, Needs>,
+    /// Attributes that kernels take over, of all functions.
+    pub(super) carried: BTreeMap<EntityId, Carried>,
     /// Functions that the objects list as external to one (`EIATTR_EXTERNS`).
     pub(super) listed: BTreeMap<EntityId, Vec<EntityId>>,
     /// What each kernel reaches, itself included.
@@ -58,16 +57,18 @@ impl<'a> Calls<'a> {
     pub(super) fn read(
         objects: &[Object<'a>],
         entities: &Entities<'a>,
+        sm: u32,
     ) -> Result<Self, LinkErrors> {
         let (mut calls, mut errors) = (Self::default(), Vec::new());
         for object in objects {
             calls.graph(object, entities)?;
             calls.prototypes_of(object, entities, &mut errors)?;
-            calls.needs_of(object, entities)?;
+            calls.needs_of(object, entities, sm)?;
         }
         LinkErrors::none_of(errors)?;
         calls.taken.sort_by_key(|row| row.0);
         calls.indirect.sort_by_key(|row| row.0);
+        calls.add_unknown_masks();
         calls.keep(entities);
         Ok(calls)
     }
@@ -136,7 +137,12 @@ impl<'a> Calls<'a> {
         Ok(())
     }
 
-    fn needs_of(&mut self, object: &Object<'a>, entities: &Entities<'a>) -> Result<(), LinkError> {
+    fn needs_of(
+        &mut self,
+        object: &Object<'a>,
+        entities: &Entities<'a>,
+        sm: u32,
+    ) -> Result<(), LinkError> {
         let damaged = LinkError::damaged::<nvinfo::Error>(object.index);
         for row in object.cubin.attributes().map_err(&damaged)? {
             let row = row.map_err(&damaged)?;
@@ -152,15 +158,6 @@ impl<'a> Calls<'a> {
                 _ => {}
             }
         }
-        // toolkits up to 12 have barriers in flags of the code
-        for (text, section) in object.with_role(Role::Text) {
-            let Some(id) = function_of(object, text) else { continue };
-            let barriers = (section.header.flags.bits() & BARRIERS) >> BARRIERS.trailing_zeros();
-            if barriers > 0 && defined_in(entities, id, object.index) {
-                let needs = self.needs.entry(id).or_default();
-                (needs.barriers, needs.flagged_barriers) = (barriers as u32, barriers as u32);
-            }
-        }
         for (_, section) in object.with_role(Role::Info) {
             let Some(id) = function_of(object, section.header.info) else { continue };
             if !defined_in(entities, id, object.index) {
@@ -168,32 +165,83 @@ impl<'a> Calls<'a> {
             }
             let needs = self.needs.entry(id).or_default();
             let listed = self.listed.entry(id).or_default();
+            let carried = self.carried.entry(id).or_default();
             for row in Attributes::new(section.data, section.header.offset) {
                 let row = row.map_err(&damaged)?;
                 if let (eiattr::EXTERNS, Payload::Symbols(symbols)) = (row.number, row.payload()) {
                     listed.extend(symbols.into_iter().filter_map(|symbol| object.entity(symbol)));
                 }
+                carried.add(&row, sm);
                 match (row.number, row.number_value()) {
-                    (eiattr::NUM_BARRIERS, Some(count)) => needs.barriers = count,
                     (eiattr::CRS_STACK_SIZE, Some(size)) => needs.returns = size,
                     (eiattr::MAXREG_COUNT, Some(most)) => needs.most_registers = most,
                     _ => {}
                 }
             }
         }
+        // toolkits up to 12 have barriers in flags of the code
+        for (text, section) in object.with_role(Role::Text) {
+            let own = function_of(object, text);
+            if let Some(id) = own.filter(|&id| defined_in(entities, id, object.index)) {
+                let barriers = section.header.flags.bits() & BARRIERS;
+                let barriers = (barriers >> BARRIERS.trailing_zeros()) as u32;
+                self.carried.entry(id).or_default().add_barriers(barriers);
+            }
+        }
         Ok(())
+    }
+
+    /// Gives the mask that functions without one have, if any has one.
+    fn add_unknown_masks(&mut self) {
+        if self.carried.values().any(|carried| carried.has(SPARSE_MMA_MASK)) {
+            self.carried.values_mut().for_each(Carried::add_unknown_mask);
+        }
+    }
+
+    /// Checks what kernels take over from what they call.
+    pub(super) fn check_carried(&self, entities: &Entities<'_>) -> Result<(), LinkErrors> {
+        let object = |id: EntityId| entities[id].place.map_or(0, |place| place.object);
+        let mut errors = Vec::new();
+        let mut first = None;
+        for (&id, carried) in &self.carried {
+            for (toolkit, found) in [12, 13].into_iter().zip(carried.tensor_memory()) {
+                if found && *first.get_or_insert(toolkit) != toolkit {
+                    let symbol = entities[id].name.to_string();
+                    let kind = LinkErrorKind::TensorMemory(symbol);
+                    return Err(LinkError::new(object(id), kind).into());
+                }
+            }
+        }
+        for &kernel in self.trees.keys() {
+            let all = self.carried_by(kernel);
+            errors.extend(all.check(object(kernel), entities[kernel].name).err());
+        }
+        LinkErrors::none_of(errors)
+    }
+
+    /// Attributes that a kernel has with those of all that it calls.
+    pub(super) fn carried_by(&self, kernel: EntityId) -> Carried {
+        let own = self.carried.get(&kernel).cloned().unwrap_or_default();
+        let mut all = own.clone();
+        let alone = (self.trees.len() == 1).then_some(&own);
+        let charged = self.charged(kernel);
+        let order = self.reached(kernel);
+        let others = charged.iter().filter(|id| !order.contains(id));
+        for callee in order.iter().chain(others).filter(|&&id| id != kernel) {
+            if let Some(callee) = self.carried.get(callee) {
+                all.merge(callee, alone);
+            }
+        }
+        if alone.is_some() {
+            all.fragments_last();
+        }
+        all
     }
 
     /// Finds what kernels reach; keeps that, and functions whose address is taken.
     fn keep(&mut self, entities: &Entities<'a>) {
         for (id, _) in entities.iter().filter(|(_, entity)| entity.is_kernel()) {
-            let mut tree = BTreeSet::new();
-            let mut open = Vec::from([id]);
-            while let Some(function) = open.pop() {
-                if tree.insert(function) {
-                    open.extend(self.callees(function));
-                }
-            }
+            let tree: BTreeSet<_> = self.reached(id).into_iter().collect();
             self.kept.extend(&tree);
             self.trees.insert(id, tree);
         }
@@ -205,6 +253,25 @@ impl<'a> Calls<'a> {
                 self.kept.insert(*callee);
             }
         }
+    }
+
+    /// What a function reaches, callees before their caller, itself last.
+    pub(super) fn reached(&self, id: EntityId) -> Vec<EntityId> {
+        let (mut order, mut seen) = (Vec::new(), BTreeSet::from([id]));
+        let mut path = Vec::from([(id, self.callees(id).into_iter())]);
+        while let Some((function, rest)) = path.last_mut() {
+            match rest.next() {
+                Some(callee) if seen.insert(callee) => {
+                    path.push((callee, self.callees(callee).into_iter()));
+                }
+                Some(_) => {}
+                None => {
+                    order.push(*function);
+                    path.pop();
+                }
+            }
+        }
+        order
     }
 
     /// Whether a function reaches one that is external by direct calls alone.
@@ -257,12 +324,7 @@ impl<'a> Calls<'a> {
         let texts = self.indirect.iter().filter(|caller| caller.0 == function);
         let through =
             texts.flat_map(|(_, text)| self.taken.iter().filter(move |taken| taken.1 == *text));
-        direct.chain(through.map(|taken| taken.0)).collect()
-    }
-
-    /// Barriers of a function that flags of its code tell.
-    pub(super) fn barriers_elsewhere(&self, function: EntityId) -> u32 {
-        self.needs.get(&function).map_or(0, |needs| needs.flagged_barriers)
+        through.map(|taken| taken.0).chain(direct).collect()
     }
 
     /// What a kernel needs with all that it calls.
@@ -271,8 +333,6 @@ impl<'a> Calls<'a> {
         let mut totals = Totals::default();
         let tree = self.trees.get(&kernel).into_iter().flatten().map(of);
         totals.registers = tree.map(|needs| needs.registers).max().unwrap_or(0);
-        let charged = self.charged(kernel);
-        totals.barriers = charged.iter().map(of).map(|needs| needs.barriers).max().unwrap_or(0);
         let sums = self.deepest(kernel);
         (totals.stack, totals.returns) = sums.unwrap_or((u32::MAX, u32::MAX));
         totals

@@ -4,6 +4,7 @@ use super::error::LinkError;
 use super::object::{Object, Role, Section};
 use super::out::{Class, Meaning, Out, OutId, OutRecord};
 use super::resolve::{EntityId, Kind};
+use super::span::moved;
 use super::state::State;
 use alloc::rc::Rc;
 use elf_core::Record;
@@ -13,7 +14,7 @@ const R_CUDA_32: u32 = 1;
 const R_CUDA_64: u32 = 2;
 
 impl State<'_> {
-    /// Takes the debug information of all objects, that of dropped functions too.
+    /// Takes the debug information of all objects, that of dropped functions too but for their lines from `sm_100` on.
     pub(super) fn take_debug(&mut self) {
         for object in Rc::clone(&self.objects).iter() {
             for (number, section) in object.with_role(Role::Debug) {
@@ -23,7 +24,10 @@ impl State<'_> {
                     let flags = header.flags.bits();
                     self.outs.push(Out { flags, ..Out::new(name, Class::Frame, SHT_PROGBITS, 1) })
                 });
-                let base = self.outs[out].append(section.data, header.alignment);
+                let lines = self.live_lines(object, number, section);
+                let data = lines.as_ref().map_or(section.data, |(_, data)| data);
+                let base = self.outs[out].append(data, header.alignment);
+                self.spans.extend(lines.map(|(spans, _)| ((object.index, number), spans)));
                 self.places.insert((object.index, number), (out, base));
             }
         }
@@ -39,9 +43,14 @@ impl State<'_> {
         let Some(&(out, base)) = self.places.get(&(object.index, target)) else { return Ok(()) };
         let rows = object.cubin.file().relocations(&section.header);
         let rows = rows.map_err(LinkError::damaged(object.index))?;
+        let spans = self.spans.get(&(object.index, target)).cloned();
         for record in rows.into_iter().flat_map(|rows| rows.iter().collect::<alloc::vec::Vec<_>>())
         {
-            let offset = record.offset.wrapping_add(base);
+            let offset = match &spans {
+                Some(spans) => moved(spans, record.offset),
+                None => Some(record.offset),
+            };
+            let Some(offset) = offset.map(|offset| offset.wrapping_add(base)) else { continue };
             if let Some(id) = object.entity(record.symbol) {
                 if self.entities[id].kind == Kind::Shared {
                     self.put_debug(out, offset, &record, self.shared_value(id));

@@ -120,6 +120,10 @@ pub enum LinkErrorKind {
         /// Registers that this needs.
         needs: u32,
     },
+    /// A kernel uses tensor memory of one block and of two blocks at once.
+    TensorGroups(String),
+    /// The function uses tensor memory as toolkit 12 has it, another one as toolkit 13 does, or the other way round.
+    TensorMemory(String),
     /// A kernel uses more shared memory than it may.
     SharedTooLarge {
         /// The kernel.
@@ -228,6 +232,16 @@ impl fmt::Display for LinkErrorKind {
                 write!(
                     f,
                     "kernel {kernel} of at most {most} registers calls {function} that needs {needs}"
+                )
+            }
+            Self::TensorGroups(kernel) => {
+                write!(f, "kernel {kernel} uses tensor memory of one block and of two")
+            }
+            Self::TensorMemory(symbol) => {
+                write!(
+                    f,
+                    "function {symbol} uses tensor memory of toolkit 12, another of toolkit 13, or \
+                     the reverse: compile both with one"
                 )
             }
             Self::Undefined(symbol) => write!(f, "symbol {symbol} is undefined"),

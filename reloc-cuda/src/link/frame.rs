@@ -4,6 +4,7 @@ use super::error::LinkError;
 use super::object::{Object, Role, Section};
 use super::out::{Class, Meaning, Out, OutRecord};
 use super::resolve::EntityId;
+use super::span::{Span, moved, part_from};
 use super::state::State;
 use alloc::vec::Vec;
 use elf_core::names::SHT_PROGBITS;
@@ -12,14 +13,6 @@ const R_CUDA_64: u32 = 2;
 const UNUSED_CLEAR64: u32 = 73;
 /// Of an entry: its length in the form of 12 bytes, then the place of the entry that it depends on.
 const LENGTH: usize = 12;
-
-/// A part of an object's section that is taken: where it was, where it goes, its size.
-#[derive(Clone, Copy)]
-pub(super) struct Span {
-    from: u64,
-    to: u64,
-    size: u64,
-}
 
 impl State<'_> {
     /// Takes the unwind tables of all objects. From `sm_100` on those of functions that are dropped are cut out.
@@ -30,10 +23,10 @@ impl State<'_> {
             let Some((number, section)) = object.with_role(Role::Frame).next() else { continue };
             let spans = match self.sm {
                 100.. => self.live_spans(object, number, section)?,
-                _ => Vec::from([Span { from: 0, to: 0, size: section.data.len() as u64 }]),
+                _ => Vec::from([Span::all(section.data)]),
             };
             let data: Vec<u8> =
-                spans.iter().flat_map(|span| part(section.data, span)).copied().collect();
+                spans.iter().flat_map(|span| span.of(section.data)).copied().collect();
             let header = section.header;
             let id = *out.get_or_insert_with(|| {
                 self.outs.push(Out {
@@ -43,7 +36,7 @@ impl State<'_> {
             });
             let base = self.outs[id].append(&data, header.alignment);
             self.places.insert((index, number), (id, base));
-            self.frames.insert(index, spans);
+            self.spans.insert((index, number), spans);
         }
         Ok(())
     }
@@ -93,16 +86,12 @@ impl State<'_> {
     ) -> Result<(), LinkError> {
         let target = section.header.info;
         let Some(&(out, base)) = self.places.get(&(object.index, target)) else { return Ok(()) };
-        let spans = self.frames.get(&object.index).cloned().unwrap_or_default();
-        let moved = |offset: u64| {
-            let span =
-                spans.iter().find(|span| (span.from..span.from + span.size).contains(&offset));
-            span.map(|span| offset - span.from + span.to + base)
-        };
+        let spans = self.spans.get(&(object.index, target)).cloned().unwrap_or_default();
         let rows = object.cubin.file().relocations(&section.header);
         let rows = rows.map_err(LinkError::damaged(object.index))?;
         for record in rows.into_iter().flat_map(|rows| rows.iter().collect::<Vec<_>>()) {
-            let Some(offset) = moved(record.offset) else { continue };
+            let Some(offset) = moved(&spans, record.offset) else { continue };
+            let offset = offset.wrapping_add(base);
             let here = |id: &EntityId| self.is_here(*id, object.index);
             match (record.r#type, object.entity(record.symbol)) {
                 (UNUSED_CLEAR64, Some(id)) => {
@@ -119,9 +108,8 @@ impl State<'_> {
                 }
                 // the place of another entry
                 (R_CUDA_64, None) if self.sm >= 100 => {
-                    let holds =
-                        |span: &&Span| (span.from..span.from + span.size).contains(&record.offset);
-                    let start = spans.iter().find(holds).map_or(0, |span| span.to + base);
+                    let span = spans.iter().find(|span| span.holds(record.offset));
+                    let start = span.map_or(0, |span| span.to.wrapping_add(base));
                     self.put(out, offset, start);
                 }
                 (R_CUDA_64, None) => {
@@ -137,10 +125,20 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Whether an object's entry for a function stays: a weak function's that came first too, though another took its place.
+    /// Whether an object's entry for a function stays: a weak function's that came first too, though another took its place;
+    /// from `sm_90` on if its code asked for no relocation.
     pub(super) fn is_unwound(&self, id: EntityId, object: usize) -> bool {
-        let origin = self.entities[id].origin == Some(object);
-        self.is_here(id, object) || origin && self.calls.kept.contains(&id)
+        let lost = || self.entities[id].origin == Some(object) && self.calls.kept.contains(&id);
+        self.is_here(id, object) || lost() && (self.sm < 90 || !self.has_records(id, object))
+    }
+
+    /// Whether an object has relocations for the code that it has of a function.
+    fn has_records(&self, id: EntityId, object: usize) -> bool {
+        let Some(object) = self.objects.get(object) else { return false };
+        let mut texts = object.with_role(Role::Text).map(|(number, _)| number);
+        let text = texts.find(|&text| super::calls::function_of(object, text) == Some(id));
+        let records = text.and_then(|text| object.records(text).ok());
+        records.is_some_and(|lists| lists.iter().any(|(_, rows)| !rows.is_empty()))
     }
 
     fn put(&mut self, out: super::out::OutId, offset: u64, value: u64) {
@@ -158,13 +156,4 @@ fn section_data<'a>(object: &Object<'a>, index: u32) -> &'a [u8] {
 
 fn word(data: &[u8], offset: u64) -> Option<u64> {
     part_from(data, offset)?.first_chunk().map(|word| u64::from_le_bytes(*word))
-}
-
-fn part_from(data: &[u8], from: u64) -> Option<&[u8]> {
-    data.get(usize::try_from(from).ok()?..).filter(|rest| !rest.is_empty())
-}
-
-fn part<'d>(data: &'d [u8], span: &Span) -> &'d [u8] {
-    let size = usize::try_from(span.size).unwrap_or(0);
-    part_from(data, span.from).and_then(|rest| rest.get(..size)).unwrap_or_default()
 }

@@ -1,6 +1,7 @@
 //! `.nv.info` and `.nv.info.F`: what the objects say, with what linking changes.
 
-use super::calls::{Totals, is_external};
+use super::calls::is_external;
+use super::carried::{AT_ENTRY_FRAGMENTS, Carried};
 use super::error::LinkError;
 use super::object::{Object, Role};
 use super::out::{Meaning, OutId};
@@ -16,6 +17,9 @@ pub(super) type Numbers = BTreeMap<Meaning, u32>;
 /// Attributes that stay behind all others from `sm_100` on: `CBANK_PARAM_SIZE`, `PARAM_CBANK`, `SW_WAR`, `NVSAL_SW_WAR`,
 /// `PREEXIT_USED`.
 const LAST: [u8; 5] = [0x19, 0x0a, 0x36, 0x6b, 0x6d];
+
+/// `BINDLESS_TEXTURE_BANK`, `BINDLESS_SURFACE_BANK`.
+const BINDLESS_BANKS: [u8; 2] = [0x15, 0x16];
 
 /// A record as bytes.
 type Bytes = Vec<u8>;
@@ -69,9 +73,11 @@ impl State<'_> {
         let Some(object) = self.objects.get(object) else { return Ok(Vec::new()) };
         let Some(section) = object.section(section) else { return Ok(Vec::new()) };
         let kernel = self.entities[id].is_kernel();
-        // a device function has its own barriers, which older toolkits have elsewhere
-        let own = || Totals { barriers: self.calls.barriers_elsewhere(id), ..Totals::default() };
-        let mut totals = Some(if kernel { self.calls.totals(id) } else { own() });
+        let mut returns = if kernel { self.calls.totals(id).returns } else { 0 };
+        let mut carried = match kernel {
+            true => self.calls.carried_by(id),
+            false => self.calls.carried.get(&id).cloned().unwrap_or_default(),
+        };
         let mut externs = Some(self.externs(id, numbers));
         let (mut first, mut last) = (Vec::new(), Vec::new());
         for row in Attributes::new(section.data, section.header.offset) {
@@ -83,16 +89,17 @@ impl State<'_> {
                 }
                 eiattr::EXTERNS if externs.as_ref().is_none_or(Vec::is_empty) => continue,
                 eiattr::EXTERNS => words(eiattr::EXTERNS, &externs.take().unwrap_or_default()),
-                eiattr::NUM_BARRIERS if kernel => {
-                    let count =
-                        totals.as_mut().map_or(0, |totals| core::mem::take(&mut totals.barriers));
-                    byte(eiattr::NUM_BARRIERS, count)
-                }
                 eiattr::CRS_STACK_SIZE if kernel => {
-                    let size =
-                        totals.as_mut().map_or(0, |totals| core::mem::take(&mut totals.returns));
-                    words(eiattr::CRS_STACK_SIZE, &[size])
+                    words(eiattr::CRS_STACK_SIZE, &[core::mem::take(&mut returns)])
                 }
+                AT_ENTRY_FRAGMENTS if !kernel => {
+                    carried.take(&row);
+                    continue;
+                }
+                _ if carried.has(row.number) => match carried.take(&row) {
+                    Some(bytes) => bytes,
+                    None => continue,
+                },
                 _ => self.renumbered(object, &row, numbers),
             };
             if self.sm >= 100 && LAST.contains(&row.number) {
@@ -102,16 +109,22 @@ impl State<'_> {
             }
         }
         first.reverse();
-        first.extend(new_records(totals, externs));
+        first.extend(new_records(returns, carried, externs));
         first.append(&mut last);
+        if self.sm >= 100 && self.texture_users.contains(&id) {
+            first.extend(BINDLESS_BANKS.map(|attribute| byte(attribute, 0)));
+        }
         Ok(first.concat())
     }
 
     /// Undefined functions that a function calls, a kernel with all that it reaches.
     fn externs(&self, id: EntityId, numbers: &Numbers) -> Vec<u32> {
+        let charged = self.calls.charged(id);
+        let reached = self.calls.reached(id);
+        let order = [id].into_iter().chain(reached).filter(|one| charged.contains(one));
         let mut found = Vec::new();
-        for function in &self.calls.charged(id) {
-            for callee in self.own_externs(*function) {
+        for function in order.chain(charged.iter().copied()) {
+            for callee in self.own_externs(function) {
                 let symbol = number(numbers, Meaning::Entity(callee));
                 if !found.contains(&symbol) {
                     found.push(symbol);
@@ -121,12 +134,15 @@ impl State<'_> {
         found
     }
 
-    /// Undefined functions that a function calls directly, and kernels that it launches.
+    /// Undefined functions that a function calls directly, and kernels that it launches; those that its object lists first.
     fn own_externs(&self, id: EntityId) -> impl Iterator<Item = EntityId> {
         let callees = self.calls.direct.get(&id).into_iter().flatten().copied();
-        let undefined = callees.filter(|&callee| is_external(&self.entities, callee));
+        let callees: Vec<_> =
+            callees.filter(|&callee| is_external(&self.entities, callee)).collect();
         let listed = self.calls.listed.get(&id).into_iter().flatten().copied();
-        undefined.chain(listed.filter(|&one| self.entities[one].is_kernel()))
+        let is_extern = |one: &EntityId| self.entities[*one].is_kernel() || callees.contains(one);
+        let listed: Vec<_> = listed.filter(is_extern).collect();
+        listed.into_iter().chain(callees)
     }
 
     /// A record whose symbols, if it names any, have their new numbers.
@@ -182,13 +198,15 @@ impl State<'_> {
 }
 
 /// Records that the object did not have.
-fn new_records(totals: Option<Totals>, externs: Option<Vec<u32>>) -> impl Iterator<Item = Bytes> {
-    let totals = totals.unwrap_or_default();
-    let returns = (totals.returns > 0).then(|| words(eiattr::CRS_STACK_SIZE, &[totals.returns]));
-    let barriers = (totals.barriers > 0).then(|| byte(eiattr::NUM_BARRIERS, totals.barriers));
+fn new_records(
+    returns: u32,
+    carried: Carried,
+    externs: Option<Vec<u32>>,
+) -> impl Iterator<Item = Bytes> {
+    let returns = (returns > 0).then(|| words(eiattr::CRS_STACK_SIZE, &[returns]));
     let externs = externs.filter(|symbols| !symbols.is_empty());
     let externs = externs.map(|symbols| words(eiattr::EXTERNS, &symbols));
-    [returns, barriers, externs].into_iter().flatten()
+    returns.into_iter().chain(carried.rest()).chain(externs)
 }
 
 pub(super) fn number(numbers: &Numbers, meaning: Meaning) -> u32 {
@@ -196,7 +214,7 @@ pub(super) fn number(numbers: &Numbers, meaning: Meaning) -> u32 {
 }
 
 /// A record whose value is words (`EIFMT_SVAL`).
-fn words(attribute: u8, words: &[u32]) -> Bytes {
+pub(super) fn words(attribute: u8, words: &[u32]) -> Bytes {
     let size = u16::try_from(words.len().saturating_mul(4)).unwrap_or(u16::MAX);
     let mut bytes = Vec::from([4, attribute]);
     bytes.extend(size.to_le_bytes());
@@ -205,7 +223,7 @@ fn words(attribute: u8, words: &[u32]) -> Bytes {
 }
 
 /// A record whose value is a byte (`EIFMT_BVAL`).
-fn byte(attribute: u8, value: u32) -> Bytes {
+pub(super) fn byte(attribute: u8, value: u32) -> Bytes {
     Vec::from([2, attribute, value as u8, 0])
 }
 
@@ -223,7 +241,8 @@ fn raw(row: &Attribute<'_>) -> Bytes {
     }
 }
 
-fn head(format: u8, attribute: u8, value: u16) -> Bytes {
+/// A record whose value is a half (`EIFMT_HVAL`), or that has none (`EIFMT_NVAL`).
+pub(super) fn head(format: u8, attribute: u8, value: u16) -> Bytes {
     let [low, high] = value.to_le_bytes();
     Vec::from([format, attribute, low, high])
 }

@@ -5,9 +5,10 @@ use super::out::{Class, Info, Out, OutId, align};
 use super::resolve::EntityId;
 use super::state::State;
 use alloc::collections::BTreeMap;
+use alloc::rc::Rc;
 use alloc::vec::Vec;
 use elf_core::SectionHeader;
-use elf_core::names::SHT_PROGBITS;
+use elf_core::names::{SHT_PROGBITS, SHT_RELA};
 
 impl State<'_> {
     /// Puts literals of kernels at the start of their banks, then those of functions, last section first, behind what the
@@ -49,6 +50,28 @@ impl State<'_> {
                 out.data.extend_from_slice(&data);
             }
             self.literals.insert(function, start);
+        }
+        if self.sm >= 100 {
+            self.keep_lists_of_literals(&banks);
+        }
+    }
+
+    /// Banks of kernels that reach literals with a section of records have one too, as with nvlink: the objects' are empty.
+    fn keep_lists_of_literals(&mut self, banks: &BTreeMap<EntityId, OutId>) {
+        for object in Rc::clone(&self.objects).iter() {
+            for (_, section) in object.with_role(Role::Relocations) {
+                let literals = object.section(section.header.info);
+                let literals = literals.filter(|one| one.role == Role::Literals);
+                let owner = literals.and_then(|one| self.function_here(object, one.header.info));
+                let Some(owner) = owner else { continue };
+                let trees = self.calls.trees.iter().filter(|(_, tree)| tree.contains(&owner));
+                let reached = trees.filter_map(|(kernel, _)| banks.get(kernel));
+                let with = section.header.r#type == SHT_RELA;
+                self.kept_lists.extend(reached.map(|&bank| (bank, with)));
+            }
+        }
+        for (bank, with) in self.kept_lists.clone() {
+            self.record_list(bank, with);
         }
     }
 

@@ -27,15 +27,10 @@ pub(super) fn cuda(target: &Target, toolkit: u32) -> Vec<u8> {
     note(CUDA, &halves.into_iter().flat_map(u16::to_le_bytes).collect::<Vec<_>>())
 }
 
-/// `.nv.compat` of objects that have none: whether the code is of one architecture alone (`CUDA_ACCELERATOR_TARGET`).
-pub(super) fn compat(target: &Target) -> [u8; 4] {
-    [2, 9, u8::from(target.suffix == Suffix::Accelerated), 0]
-}
-
 /// The linker's own note.
-pub(super) fn tool(sm: u32) -> Vec<u8> {
+pub(super) fn tool(sm: u32, suffix: Suffix) -> Vec<u8> {
     let version = format!("version {}", env!("CARGO_PKG_VERSION"));
-    let arguments = format!("-arch sm_{sm} ");
+    let arguments = format!("-arch sm_{sm}{} ", suffix.as_str());
     let texts: [&[u8]; 5] = [b"", b"hoist", version.as_bytes(), b"", arguments.as_bytes()];
     let mut words = Vec::from([2u32]);
     let mut table = Vec::new();

@@ -35,6 +35,8 @@ pub(super) enum Role {
     Shared,
     /// `.nv_debug.shared`.
     FreeShared,
+    /// `.nv.shared.reserved.0`: what the system has of shared memory.
+    ReservedShared,
     /// `.debug_frame`.
     Frame,
     /// `.rel.*` and `.rela.*`.
@@ -57,7 +59,7 @@ const ROLES: &[(&[u8], Role)] = &[
     (b".nv.callgraph", Role::Ignored),
     (b".nv.prototype", Role::Ignored),
     (b".nv.rel.action", Role::Ignored),
-    (b".nv.shared.reserved.", Role::Ignored),
+    (b".nv.shared.reserved.", Role::ReservedShared),
     (b".text.", Role::Text),
     (b".nv.info", Role::ModuleInfo),
     (b".nv.info.", Role::Info),
@@ -140,7 +142,11 @@ impl<'a> Object<'a> {
             LinkError::check_alignment(index, name, header.alignment)?;
             // memory without contents has its size in the header, whatever its type
             let data = match role {
-                Role::Zeroed | Role::Shared | Role::FreeShared | Role::Ignored => &[],
+                Role::Zeroed
+                | Role::Shared
+                | Role::FreeShared
+                | Role::ReservedShared
+                | Role::Ignored => &[],
                 _ => file.section_data(&header).map_err(&damaged)?,
             };
             sections.push(Section { header, name, data, role });

@@ -187,12 +187,12 @@ impl State<'_> {
             section = self.outs.iter().find(|(_, out)| out.name == b".nv.global").map(|(id, _)| id);
         }
         let r#type = match (entity.symbol.r#type(), entity.kind) {
-            (_, Kind::Reserved) if self.sm >= 100 => STT_CUDA_OBJECT,
+            (_, Kind::Reserved) if self.sm >= 100 && section.is_none() => STT_CUDA_OBJECT,
             (_, Kind::Reserved) | (STT_CUDA_OBJECT, _) => STT_OBJECT,
             (other, _) => other,
         };
         let binding = match entity.kind {
-            Kind::Reserved => STB_GLOBAL,
+            Kind::Reserved if section.is_none() => STB_GLOBAL,
             _ => entity.symbol.binding(),
         };
         let external = entity.kind == Kind::Function && section.is_none();

@@ -39,8 +39,11 @@ impl State<'_> {
         let kept = &self.kept_lists;
         self.records.retain(|(out, with, list)| !list.is_empty() || kept.contains(&(*out, *with)));
         // the last object's records come first
-        for (_, _, records) in &mut self.records {
+        for (out, _, records) in &mut self.records {
             records.reverse();
+            if self.sm >= 100 && super::lines::is_lines(&self.outs[*out].name) {
+                records.sort_by_key(|record| record.offset);
+            }
         }
         Ok(())
     }
@@ -60,9 +63,16 @@ impl State<'_> {
                 self.relocate_debug(object, section)?;
                 continue;
             }
-            let Some(&(out, base)) = self.places.get(&(object.index, target)) else { continue };
             let rows = object.cubin.file().relocations(&section.header);
             let rows = rows.map_err(LinkError::damaged(object.index))?;
+            let Some(&(out, base)) = self.places.get(&(object.index, target)) else {
+                // literals of device functions are in several banks
+                let first = rows.and_then(|rows| rows.iter().next());
+                match first.filter(|_| role == Some(Role::Literals)) {
+                    Some(record) => return Err(refused(object, target, &record)),
+                    None => continue,
+                }
+            };
             let lost = match role {
                 Some(Role::Initialized | Role::Constants) => self.lost_variables(object, target),
                 _ => Vec::new(),
@@ -115,7 +125,7 @@ impl State<'_> {
     }
 
     /// The position of the list of records of a section, made if need be.
-    fn record_list(&mut self, out: OutId, with: bool) -> usize {
+    pub(super) fn record_list(&mut self, out: OutId, with: bool) -> usize {
         let found = self.records.iter().position(|list| list.0 == out && list.1 == with);
         found.unwrap_or_else(|| {
             self.records.push((out, with, Vec::new()));
@@ -143,10 +153,15 @@ impl State<'_> {
                 return Ok(Fate::Drop);
             }
             let in_bank = entity.place.is_some_and(|place| self.is_bank(&place));
-            if entity.kind == Kind::Shared || entity.kind == Kind::InBank || in_bank {
+            let is_shared = match entity.kind {
+                Kind::Shared => true,
+                Kind::Reserved => entity.place.is_some(),
+                _ => false,
+            };
+            if is_shared || entity.kind == Kind::InBank || in_bank {
                 // a generic pointer to a constant is the driver's, its place in the bank is known here
                 let ours = kind.resolver != Resolver::Driver
-                    && (entity.kind == Kind::Shared
+                    && (is_shared
                         || kind.resolver == Resolver::Linker
                         || matches!(record.r#type, R_CUDA_32 | R_CUDA_64 | R_CUDA_ABS32_32));
                 if ours {
@@ -317,8 +332,11 @@ impl State<'_> {
             };
             let name = [prefix, &self.outs[*target].name].concat();
             let out = self.outs.push(Out {
-                // nvlink sets SHF_INFO_LINK for all but the slots of textures
-                flags: if !list.is_empty() && list.iter().all(|row| self.is_slot(row)) {
+                // nvlink sets SHF_INFO_LINK for all but the slots of textures, and from Mercury for these too
+                flags: if self.sm < 100
+                    && !list.is_empty()
+                    && list.iter().all(|row| self.is_slot(row))
+                {
                     0
                 } else {
                     0x40

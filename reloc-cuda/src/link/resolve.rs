@@ -94,7 +94,12 @@ pub(super) fn resolve<'a>(objects: &mut [Object<'a>]) -> Result<Entities<'a>, Li
                 }
                 let index = index as u32;
                 let entity = entity_of(object, index, symbol, name);
-                if entity.kind == Kind::Shared || entity.common.is_some() {
+                let is_aligned = match entity.kind {
+                    Kind::Shared => true,
+                    Kind::Reserved => entity.place.is_some(),
+                    _ => entity.common.is_some(),
+                };
+                if is_aligned {
                     LinkError::check_alignment(object.index, name, symbol.value)?;
                 }
                 let id = match names.get(&name) {
@@ -129,7 +134,7 @@ fn entity_of<'a>(object: &Object<'a>, index: u32, symbol: Symbol, name: Name<'a>
     let kind = match (symbol.r#type(), Space::of(&symbol), role) {
         (STT_FUNC, ..) => Kind::Function,
         (_, _, Some(Role::Parameters | Role::Literals)) => Kind::InBank,
-        (_, Space::ReservedShared, _) => Kind::Reserved,
+        (_, Space::ReservedShared, _) | (_, _, Some(Role::ReservedShared)) => Kind::Reserved,
         _ if name.as_bytes().starts_with(b".nv.reservedSmem.") => Kind::Reserved,
         (_, Space::Shared, _) | (_, _, Some(Role::Shared | Role::FreeShared)) => Kind::Shared,
         _ => Kind::Variable,

@@ -4,10 +4,12 @@ use super::error::{LinkError, LinkErrorKind};
 use super::object::Role;
 use super::out::{Class, Info, Out, align};
 use super::resolve::{EntityId, Kind};
+use super::sort::sort;
 use super::state::State;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::ToString;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 use elf_core::names::SHT_NOBITS;
 use nvinfo::Form;
 
@@ -56,22 +58,24 @@ impl State<'_> {
             uses.iter().filter(|(id, _)| self.entities[**id].place.is_none()).collect();
         // kernels that reach a function in common have their arrays at one place, whichever arrays these are
         let users = arrays.iter().flat_map(|(_, functions)| functions.iter().copied()).collect();
-        let groups = self.connected(&users);
-        for (&array, functions) in arrays {
-            let alignment = self.entities[array].symbol.value.max(DYNAMIC_ALIGNMENT);
-            for group in &groups {
-                let start = group.iter().map(|&kernel| ends(&placed, kernel).unwrap_or(0)).max();
-                let start = align(start.unwrap_or(0), alignment);
-                for &function in functions {
-                    let kernels = self.kernels_of(function);
-                    if kernels.is_disjoint(group) {
-                        continue;
-                    }
-                    self.shared.insert((array, function), start);
-                    for kernel in kernels {
-                        let known = dynamic.entry(kernel).or_insert((start, alignment));
-                        *known = (known.0.max(start), known.1.max(alignment));
-                    }
+        for group in self.connected(&users) {
+            let ours: Vec<_> = arrays
+                .iter()
+                .flat_map(|(array, functions)| {
+                    functions.iter().map(|&function| (**array, function))
+                })
+                .map(|(array, function)| (array, function, self.kernels_of(function)))
+                .filter(|(_, _, kernels)| !kernels.is_disjoint(&group))
+                .collect();
+            let alignment_of = |array| self.entities[array].symbol.value.max(DYNAMIC_ALIGNMENT);
+            let most = ours.iter().map(|&(array, ..)| alignment_of(array)).max();
+            let end = group.iter().map(|&kernel| ends(&placed, kernel).unwrap_or(0)).max();
+            let start = align(end.unwrap_or(0), most.unwrap_or(DYNAMIC_ALIGNMENT));
+            for (array, function, kernels) in ours {
+                self.shared.insert((array, function), start);
+                for kernel in kernels {
+                    let known = dynamic.entry(kernel).or_insert((start, DYNAMIC_ALIGNMENT));
+                    known.1 = known.1.max(alignment_of(array));
                 }
             }
         }
@@ -97,7 +101,8 @@ impl State<'_> {
                 self.shared_section((kernel, text), end, &placed, dynamic)?;
             }
         }
-        if self.has_arrays() {
+        // nvlink leaves it out where a pool has taken its place
+        if self.has_arrays() && !(pool && self.pool_alignment() > DYNAMIC_ALIGNMENT) {
             let out = self.outs.push(Out {
                 flags: 3, // SHF_WRITE | SHF_ALLOC
                 memory: if self.sm >= 100 { RESERVED } else { 0 },
@@ -135,11 +140,14 @@ impl State<'_> {
         arrays.into_iter().any(|(_, entity)| entity.place.is_none())
     }
 
-    /// The alignment that the variables of device functions have together.
-    fn free_alignment(&self) -> u64 {
+    /// The alignment that variables of device functions and arrays whose size the launch gives have together, used or not.
+    fn pool_alignment(&self) -> u64 {
         let free = self.objects.iter().flat_map(|object| object.with_role(Role::FreeShared));
-        let most = free.map(|(_, section)| section.header.alignment).max().unwrap_or(1);
-        if self.has_arrays() { most.max(DYNAMIC_ALIGNMENT) } else { most }
+        let free = free.map(|(_, section)| section.header.alignment);
+        let shared = self.entities.iter().filter(|(_, entity)| entity.kind == Kind::Shared);
+        let arrays = shared.filter(|(_, entity)| entity.place.is_none());
+        let arrays = arrays.map(|(_, array)| array.symbol.value.max(DYNAMIC_ALIGNMENT));
+        free.chain(arrays).max().unwrap_or(1)
     }
 
     /// The kernels that reach a function.
@@ -148,45 +156,61 @@ impl State<'_> {
         trees.map(|(&kernel, _)| kernel).collect()
     }
 
-    /// Places variables of several kernels and of none, the largest first; then those of one kernel at its end.
+    /// Whether an object has placed a variable in a kernel's section.
+    fn is_of_kernel(&self, variable: EntityId) -> bool {
+        let place = self.entities[variable].place.and_then(|place| {
+            let object = self.objects.get(place.object)?;
+            object.section(place.section?)
+        });
+        place.is_some_and(|section| section.role == Role::Shared)
+    }
+
+    /// Places variables of several kernels and of none, the largest first, those without a common kernel at one place; then
+    /// those of one kernel at its end.
     fn place_static(&self, uses: &BTreeMap<EntityId, BTreeSet<EntityId>>) -> Vec<(u64, Static)> {
-        let mut pool = Vec::new();
-        let mut single = Vec::new();
-        for (&id, functions) in uses {
-            let entity = &self.entities[id];
-            if entity.place.is_none() {
-                continue;
-            }
-            let kernels: Kernels =
-                functions.iter().flat_map(|&function| self.kernels_of(function)).collect();
-            let list = if kernels.len() == 1 { &mut single } else { &mut pool };
-            let (size, alignment) = (entity.symbol.size, entity.symbol.value.max(1));
-            list.push(Static { id, size, alignment, kernels });
+        // arrays whose size the launch gives are sorted with the others, used or not
+        let shared = self.entities.iter().filter(|(_, entity)| entity.kind == Kind::Shared);
+        let sorted = shared.filter(|(id, one)| one.place.is_none() || uses.contains_key(id));
+        let variables = sorted.map(|(id, _)| {
+            let functions = uses.get(&id).into_iter().flatten();
+            let kernels = functions.flat_map(|&function| self.kernels_of(function));
+            let symbol = self.entities[id].symbol;
+            let alignment = symbol.value.max(1);
+            Static { id, size: symbol.size, alignment, kernels: kernels.collect() }
+        });
+        // a kernel's own come first, as their objects have them
+        let (own, free): (Vec<_>, Vec<_>) =
+            variables.partition(|one| one.kernels.len() == 1 && self.is_of_kernel(one.id));
+        let free = sort(free, &|a: &Static, b: &Static| a.size > b.size);
+        let placed_here = |one: &Static| self.entities[one.id].place.is_some();
+        let (single, pool): (Vec<_>, Vec<_>) =
+            free.into_iter().filter(placed_here).partition(|one| one.kernels.len() == 1);
+        let mut of_kernels: BTreeMap<_, Vec<Static>> = BTreeMap::new();
+        for one in own.into_iter().chain(single) {
+            of_kernels.entry(one.kernels.first().copied()).or_default().push(one);
         }
-        pool.reverse();
-        pool.sort_by_key(|one: &Static| core::cmp::Reverse(one.size));
-        single.sort_by_key(|one| (core::cmp::Reverse(one.alignment), one.size));
-        // places of the pool: each as large as the first variable in it, for variables without a common kernel
-        let mut slots: Vec<(u64, Kernels)> = Vec::new();
-        let mut placed: Vec<(u64, Static)> = Vec::new();
-        let mut end = 0;
+        let single = of_kernels.into_values().flat_map(|own| {
+            sort(own, &|a: &Static, b: &Static| {
+                (Reverse(a.alignment), a.size) <= (Reverse(b.alignment), b.size)
+            })
+        });
+        let mut slots: Vec<Vec<Static>> = Vec::new();
         for one in pool {
-            let free = |slot: &&mut (u64, Kernels)| {
-                slot.1.is_disjoint(&one.kernels) && slot.0.is_multiple_of(one.alignment)
+            let apart = |slot: &&mut Vec<Static>| {
+                slot.iter().all(|other| other.kernels.is_disjoint(&one.kernels))
             };
-            let at = match slots.iter_mut().find(free) {
-                Some((at, kernels)) => {
-                    kernels.extend(&one.kernels);
-                    *at
-                }
-                None => {
-                    let at = align(end, one.alignment);
-                    slots.push((at, one.kernels.clone()));
-                    end = at.saturating_add(one.size);
-                    at
-                }
-            };
-            placed.push((at, one));
+            match slots.iter_mut().find(apart) {
+                Some(slot) => slot.push(one),
+                None => slots.push(Vec::from([one])),
+            }
+        }
+        let (mut placed, mut end) = (Vec::new(), 0u64);
+        for slot in slots {
+            let alignment = slot.iter().map(|one| one.alignment).max();
+            let at = align(end, alignment.unwrap_or(1));
+            // the first is the largest
+            end = at.saturating_add(slot.first().map_or(0, |one| one.size));
+            placed.extend(slot.into_iter().map(|one| (at, one)));
         }
         for one in single {
             let ours = placed.iter().filter(|(_, other)| !other.kernels.is_disjoint(&one.kernels));
@@ -231,8 +255,7 @@ impl State<'_> {
         // with a pool all kernels have the alignment of the objects' own
         let pool = placed.iter().any(|(_, one)| one.kernels.len() != 1);
         let own = own.max(dynamic.unwrap_or(1));
-        let alignment =
-            if dynamic.is_some() || pool { own.max(self.free_alignment()) } else { own };
+        let alignment = if pool { own.max(self.pool_alignment()) } else { own };
         let size = if dynamic.is_some() { align(end, alignment) } else { end };
         if size > LIMIT {
             let kernel = self.entities[kernel].name.to_string();

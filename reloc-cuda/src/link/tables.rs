@@ -15,7 +15,7 @@ use elf_core::names::{
     SHT_CUDA_CALLGRAPH, SHT_CUDA_COMPAT_INFO, SHT_CUDA_INFO, SHT_CUDA_PROTOTYPE,
     SHT_CUDA_RELOCINFO, SHT_NOTE, SHT_STRTAB, SHT_SYMTAB,
 };
-use nvinfo::{Attributes, Form, Value};
+use nvinfo::{Form, Suffix};
 
 /// How the driver is to fill `R_CUDA_ABS55_16_34`: `.nv.rel.action`, up to `sm_90`.
 const RELOCATION_ACTIONS: [u8; 16] =
@@ -115,7 +115,7 @@ impl State<'_> {
 
     /// The linker's note and those of all objects; what the first object says of itself, or would say in the newer form.
     fn notes(&mut self) {
-        let mut tools = notes::tool(self.sm);
+        let mut tools = notes::tool(self.sm, self.suffix());
         let mut tool_flags = notes::TOOL_FLAGS;
         for object in self.objects.iter() {
             for (_, section) in object.with_role(Role::ToolNote) {
@@ -132,7 +132,8 @@ impl State<'_> {
         let objects = alloc::rc::Rc::clone(&self.objects);
         let Some(object) = objects.first() else { return };
         let cuda = object.with_role(Role::CudaNote).next().map(|(_, section)| section);
-        let compat = object.with_role(Role::Compat).next().map(|(_, section)| section);
+        let mut compats = objects.iter().flat_map(|object| object.with_role(Role::Compat));
+        let compat = compats.next().map(|(_, section)| section);
         let has_compat = self.sm >= notes::FIRST_WITH_COMPAT;
         let made = notes::cuda(object.cubin.target(), self.newest_toolkit());
         self.outs.push(Out {
@@ -151,16 +152,27 @@ impl State<'_> {
                 4,
             )
         });
-        let data = match compat {
-            Some(section) => self.compat(section.data),
-            None if has_compat => notes::compat(object.cubin.target()).into(),
-            None => return,
-        };
+        if compat.is_none() && !has_compat {
+            return;
+        }
+        let lists = objects.iter().flat_map(|object| object.with_role(Role::Compat));
+        let lists = lists.map(|(_, section)| section.data);
+        let is_accelerated = self.suffix() == Suffix::Accelerated;
+        let data = super::compat::merged(lists, self.sm, is_accelerated);
         self.outs.push(Out {
             flags: compat.map_or(0, |section| section.header.flags.bits()),
             data,
             ..Out::new(b".nv.compat", Class::Compat, SHT_CUDA_COMPAT_INFO, 4)
         });
+    }
+
+    /// The suffix of the architecture: the narrowest of the objects.
+    fn suffix(&self) -> Suffix {
+        let ours = self.objects.iter().map(|object| object.cubin.target());
+        let ours: Vec<_> =
+            ours.filter(|one| one.sm == Some(self.sm)).map(|one| one.suffix).collect();
+        let mut narrow = [Suffix::Accelerated, Suffix::Family].into_iter();
+        narrow.find(|suffix| ours.contains(suffix)).unwrap_or(Suffix::Plain)
     }
 
     /// `e_flags` less the number of the note: those of the first object; if that has the older form, the architecture and a
@@ -177,28 +189,5 @@ impl State<'_> {
     fn newest_toolkit(&self) -> u32 {
         let toolkits = self.objects.iter().filter_map(|object| object.cubin.target().toolkit);
         toolkits.map(|toolkit| toolkit.0).max().unwrap_or(0).max(notes::FIRST_TOOLKIT)
-    }
-
-    /// `.nv.compat`: the first object's, each number of a byte the largest of all objects.
-    fn compat(&self, first: &[u8]) -> Vec<u8> {
-        let mut data = first.to_vec();
-        for row in Attributes::new(first, 0).flatten() {
-            let Value::Byte(value, _) = row.value else { continue };
-            let mut most = value;
-            for object in self.objects.iter() {
-                let others = object.with_role(Role::Compat);
-                for other in
-                    others.flat_map(|(_, section)| Attributes::new(section.data, 0)).flatten()
-                {
-                    if let (true, Value::Byte(value, _)) = (other.number == row.number, other.value)
-                    {
-                        most = most.max(value);
-                    }
-                }
-            }
-            let place = usize::try_from(row.value_at()).ok().and_then(|at| data.get_mut(at));
-            place.into_iter().for_each(|byte| *byte = most);
-        }
-        data
     }
 }

@@ -5,9 +5,11 @@ use super::error::LinkError;
 use super::object::Role;
 use super::out::{Meaning, OutId, OutRecord, align};
 use super::resolve::{EntityId, is_texture};
+use super::sort::sort;
 use super::state::State;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 use elf_core::names::{STT_CUDA_SAMPLER, STT_CUDA_TEXTURE};
 
 const TEX_HEADER_INDEX: u32 = 6;
@@ -25,11 +27,15 @@ impl State<'_> {
         }
         let banks = self.parameter_banks();
         let longest = banks.values().map(|&bank| self.outs[bank].data.len() as u64).max();
-        let start = align(longest.unwrap_or(0), SLOT);
-        let others = self.entities.iter().filter(|(id, entity)| {
-            is_texture(&entity.symbol) && entity.place.is_some() && !used.contains(id)
+        // from Mercury the linker makes more of them anew
+        let mercury = self.sm >= 100;
+        let start = align(longest.unwrap_or(0), if mercury { 16 } else { SLOT });
+        let textures = self.entities.iter().filter(|(id, entity)| {
+            is_texture(&entity.symbol) && (entity.place.is_some() || used.contains(id))
         });
-        let all: Vec<_> = used.iter().copied().chain(others.map(|(id, _)| id)).collect();
+        let mut all: Vec<_> = textures.map(|(id, _)| id).collect();
+        all.sort_by_key(|&id| Reverse(self.entities[id].symbol.r#type()));
+        let all = Vec::from(sort(all.into_iter().rev(), &|_, _| true));
         self.slots = all.iter().copied().zip((start..).step_by(SLOT as usize)).collect();
         let end = start.saturating_add((all.len() as u64).saturating_mul(SLOT));
         for (kernel, bank) in banks {
@@ -38,6 +44,7 @@ impl State<'_> {
                 continue;
             }
             self.outs[bank].data.resize(usize::try_from(end).unwrap_or(usize::MAX), 0);
+            self.texture_users.insert(kernel);
             for &id in &all {
                 let r#type = match self.entities[id].symbol.r#type() {
                     STT_CUDA_TEXTURE => TEX_HEADER_INDEX,
@@ -46,7 +53,8 @@ impl State<'_> {
                 };
                 let offset = self.slots.get(&id).copied().unwrap_or(0);
                 let symbol = Meaning::Entity(id);
-                self.keep_record(bank, OutRecord { offset, r#type, symbol, addend: None });
+                let addend = mercury.then_some(0);
+                self.keep_record(bank, OutRecord { offset, r#type, symbol, addend });
             }
         }
         Ok(())
@@ -57,9 +65,9 @@ impl State<'_> {
         matches!(record.symbol, Meaning::Entity(id) if self.slots.contains_key(&id))
     }
 
-    /// Textures that code names, in the order in which it does, and the functions that do.
-    fn texture_uses(&self) -> Result<(Vec<EntityId>, BTreeSet<EntityId>), LinkError> {
-        let (mut used, mut users) = (Vec::new(), BTreeSet::new());
+    /// Textures that code names, and the functions that do.
+    fn texture_uses(&self) -> Result<(BTreeSet<EntityId>, BTreeSet<EntityId>), LinkError> {
+        let (mut used, mut users) = (BTreeSet::new(), BTreeSet::new());
         for object in self.objects.iter() {
             for (text, _) in object.with_role(Role::Text) {
                 let Some(function) = self.function_here(object, text) else { continue };
@@ -68,9 +76,7 @@ impl State<'_> {
                     let texture = named.filter(|&id| is_texture(&self.entities[id].symbol));
                     if let Some(id) = texture {
                         users.insert(function);
-                        if !used.contains(&id) {
-                            used.push(id);
-                        }
+                        used.insert(id);
                     }
                 }
             }
