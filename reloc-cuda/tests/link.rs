@@ -73,6 +73,8 @@ fn places_are_those_of_nvlink() {
         let linked = link(&[&a, &b]).unwrap();
         let expected = read(&format!("{name}-13.5-{arch}"));
         assert_eq!(differences(&expected, &linked.bytes), [""; 0], "{name} {arch}");
+        let suffix = |bytes| nvinfo::Cubin::parse(bytes).unwrap().target().suffix;
+        assert_eq!(suffix(&linked.bytes), suffix(&expected), "{name} {arch}");
     }
 }
 
@@ -126,6 +128,28 @@ fn disagreements_are_refused() {
     // EIATTR_MAXREG_COUNT of all kernels, 255
     let few = replaced(&b, &[3, 0x1b, 0xff, 0], &[3, 0x1b, 1, 0]);
     assert!(message(&a, &few).starts_with("object 1: kernel other of at most 1 registers calls"));
+}
+
+/// Uses of tensor memory that do not go together, made of fixtures in the same way.
+#[test]
+fn tensor_memory_is_of_one_kind() {
+    let [a, b] = ["a", "b"].map(|half| read(&format!("tensor_{half}-13.5-sm_100a")));
+    let replaced = |from: [u8; 4], to: [u8; 4]| {
+        let bytes: Vec<_> = a.windows(4).collect();
+        let at = bytes.iter().position(|bytes| **bytes == from).unwrap();
+        let mut changed = a.clone();
+        changed[at..at + 4].copy_from_slice(&to);
+        changed
+    };
+    // SPARSE_MMA_MASK 0 becomes TCGEN05_2CTA_USED; LANGUAGE becomes AT_ENTRY_FRAGMENTS, and its value that of toolkit 12
+    let pairs = replaced([3, 0x50, 0, 0], [1, 0x52, 0, 0]);
+    let errors = link(&[&pairs, &b]).unwrap_err();
+    assert_eq!(errors.0[0].kind, LinkErrorKind::TensorGroups("calls".into()));
+    let mut older = replaced([4, 0x66, 4, 0], [4, 0x4f, 4, 0]);
+    let value = older.windows(4).position(|bytes| bytes == [4, 0x4f, 4, 0]).unwrap() + 4;
+    older[value] = 5;
+    let errors = link(&[&older, &b]).unwrap_err();
+    assert_eq!(errors.0[0].kind, LinkErrorKind::TensorMemory("allocate".into()));
 }
 
 /// Folders `PROGRAM/f0.cubin f1.cubin ... linked.cubin` under the one that `NVLINK_SAMPLES` names, at any depth.
@@ -204,7 +228,11 @@ fn damaged_objects_do_no_harm() {
     let pairs = ARCHITECTURES.map(|arch| (arch, halves(arch)));
     let data = ["data_a", "data_b"].map(|half| read(&format!("{half}-13.5-sm_80")));
     let pairs = pairs.into_iter().chain(SHAPES.map(|version| (version, shapes(version))));
-    let pairs = pairs.chain([("data", data)]);
+    let newer = [("places", "sm_100"), ("tensor", "sm_100a")];
+    let newer = newer.map(|(name, arch)| {
+        (name, ["a", "b"].map(|half| read(&format!("{name}_{half}-13.5-{arch}"))))
+    });
+    let pairs = pairs.chain([("data", data)]).chain(newer);
     for (arch, [a, b]) in pairs {
         let step = if cfg!(debug_assertions) { 7 } else { 1 };
         for end in (0..a.len()).step_by(step) {

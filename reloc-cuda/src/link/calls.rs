@@ -57,12 +57,13 @@ impl<'a> Calls<'a> {
     pub(super) fn read(
         objects: &[Object<'a>],
         entities: &Entities<'a>,
+        sm: u32,
     ) -> Result<Self, LinkErrors> {
         let (mut calls, mut errors) = (Self::default(), Vec::new());
         for object in objects {
             calls.graph(object, entities)?;
             calls.prototypes_of(object, entities, &mut errors)?;
-            calls.needs_of(object, entities)?;
+            calls.needs_of(object, entities, sm)?;
         }
         LinkErrors::none_of(errors)?;
         calls.taken.sort_by_key(|row| row.0);
@@ -136,7 +137,12 @@ impl<'a> Calls<'a> {
         Ok(())
     }
 
-    fn needs_of(&mut self, object: &Object<'a>, entities: &Entities<'a>) -> Result<(), LinkError> {
+    fn needs_of(
+        &mut self,
+        object: &Object<'a>,
+        entities: &Entities<'a>,
+        sm: u32,
+    ) -> Result<(), LinkError> {
         let damaged = LinkError::damaged::<nvinfo::Error>(object.index);
         for row in object.cubin.attributes().map_err(&damaged)? {
             let row = row.map_err(&damaged)?;
@@ -165,7 +171,7 @@ impl<'a> Calls<'a> {
                 if let (eiattr::EXTERNS, Payload::Symbols(symbols)) = (row.number, row.payload()) {
                     listed.extend(symbols.into_iter().filter_map(|symbol| object.entity(symbol)));
                 }
-                carried.add(&row);
+                carried.add(&row, sm);
                 match (row.number, row.number_value()) {
                     (eiattr::CRS_STACK_SIZE, Some(size)) => needs.returns = size,
                     (eiattr::MAXREG_COUNT, Some(most)) => needs.most_registers = most,
@@ -249,13 +255,20 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// What a function reaches, itself first, callees in order before what follows their caller.
-    fn reached(&self, id: EntityId) -> Vec<EntityId> {
-        let (mut order, mut seen, mut open) = (Vec::new(), BTreeSet::new(), Vec::from([id]));
-        while let Some(function) = open.pop() {
-            if seen.insert(function) {
-                order.push(function);
-                open.extend(self.callees(function).into_iter().rev());
+    /// What a function reaches, callees before their caller, itself last.
+    pub(super) fn reached(&self, id: EntityId) -> Vec<EntityId> {
+        let (mut order, mut seen) = (Vec::new(), BTreeSet::from([id]));
+        let mut path = Vec::from([(id, self.callees(id).into_iter())]);
+        while let Some((function, rest)) = path.last_mut() {
+            match rest.next() {
+                Some(callee) if seen.insert(callee) => {
+                    path.push((callee, self.callees(callee).into_iter()));
+                }
+                Some(_) => {}
+                None => {
+                    order.push(*function);
+                    path.pop();
+                }
             }
         }
         order
@@ -311,7 +324,7 @@ impl<'a> Calls<'a> {
         let texts = self.indirect.iter().filter(|caller| caller.0 == function);
         let through =
             texts.flat_map(|(_, text)| self.taken.iter().filter(move |taken| taken.1 == *text));
-        direct.chain(through.map(|taken| taken.0)).collect()
+        through.map(|taken| taken.0).chain(direct).collect()
     }
 
     /// What a kernel needs with all that it calls.

@@ -10,6 +10,8 @@ use nvinfo::{Attribute, Value, eiattr};
 pub(super) const AT_ENTRY_FRAGMENTS: u8 = 0x4f;
 /// `EIATTR_SPARSE_MMA_MASK`.
 pub(super) const SPARSE_MMA_MASK: u8 = 0x50;
+/// `EIATTR_PREEXIT_USED`, which kernels take over from `sm_100` on.
+const PREEXIT_USED: u8 = 0x6d;
 /// The mask of a function that has none, where another function has one.
 const UNKNOWN_MASK: u32 = 0x8000;
 /// `EIATTR_TCGEN05_1CTA_USED`, `EIATTR_TCGEN05_2CTA_USED`: a kernel has one of them at most.
@@ -32,7 +34,7 @@ enum Merge {
 }
 
 /// Number, format of a record that a kernel gets, what becomes of values.
-const CARRIED: [(u8, u8, Merge); 13] = [
+const CARRIED: [(u8, u8, Merge); 14] = [
     (0x04, 1, Merge::Any),  // CTAIDZ_USED
     (0x38, 3, Merge::Sum),  // NUM_MBARRIERS
     (0x41, 1, Merge::Any),  // RESERVED_SMEM_USED
@@ -46,6 +48,7 @@ const CARRIED: [(u8, u8, Merge); 13] = [
     (0x62, 1, Merge::Any),  // CLUSTER_LAUNCH_CONTROL_USED
     (0x66, 4, Merge::List), // LANGUAGE
     (0x68, 3, Merge::Bits), // GRID_ATTRIBUTES
+    (PREEXIT_USED, 2, Merge::Most),
 ];
 
 /// Attributes of which an only kernel keeps its own: `VRC_CTA_INIT_COUNT`, `SPARSE_MMA_MASK`, `REG_RECONFIG`.
@@ -56,8 +59,11 @@ const KEPT_ALONE: [u8; 3] = [0x4a, SPARSE_MMA_MASK, 0x54];
 pub(super) struct Carried(Vec<(u8, Vec<u32>)>);
 
 impl Carried {
-    /// Takes a record, if it is of this kind.
-    pub(super) fn add(&mut self, row: &Attribute<'_>) {
+    /// Takes a record, if it is of this kind for the architecture.
+    pub(super) fn add(&mut self, row: &Attribute<'_>, sm: u32) {
+        if row.number == PREEXIT_USED && sm < 100 {
+            return;
+        }
         if merge_of(row.number).is_some() && !self.has(row.number) {
             self.0.push((row.number, values(row)));
         }

@@ -119,9 +119,12 @@ impl State<'_> {
 
     /// Undefined functions that a function calls, a kernel with all that it reaches.
     fn externs(&self, id: EntityId, numbers: &Numbers) -> Vec<u32> {
+        let charged = self.calls.charged(id);
+        let reached = self.calls.reached(id);
+        let order = [id].into_iter().chain(reached).filter(|one| charged.contains(one));
         let mut found = Vec::new();
-        for function in &self.calls.charged(id) {
-            for callee in self.own_externs(*function) {
+        for function in order.chain(charged.iter().copied()) {
+            for callee in self.own_externs(function) {
                 let symbol = number(numbers, Meaning::Entity(callee));
                 if !found.contains(&symbol) {
                     found.push(symbol);
@@ -131,12 +134,15 @@ impl State<'_> {
         found
     }
 
-    /// Undefined functions that a function calls directly, and kernels that it launches.
+    /// Undefined functions that a function calls directly, and kernels that it launches; those that its object lists first.
     fn own_externs(&self, id: EntityId) -> impl Iterator<Item = EntityId> {
         let callees = self.calls.direct.get(&id).into_iter().flatten().copied();
-        let undefined = callees.filter(|&callee| is_external(&self.entities, callee));
+        let callees: Vec<_> =
+            callees.filter(|&callee| is_external(&self.entities, callee)).collect();
         let listed = self.calls.listed.get(&id).into_iter().flatten().copied();
-        undefined.chain(listed.filter(|&one| self.entities[one].is_kernel()))
+        let is_extern = |one: &EntityId| self.entities[*one].is_kernel() || callees.contains(one);
+        let listed: Vec<_> = listed.filter(is_extern).collect();
+        listed.into_iter().chain(callees)
     }
 
     /// A record whose symbols, if it names any, have their new numbers.

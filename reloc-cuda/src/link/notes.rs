@@ -2,7 +2,7 @@
 
 use alloc::format;
 use alloc::vec::Vec;
-use nvinfo::Target;
+use nvinfo::{Suffix, Target};
 
 /// The owner of CUDA's notes.
 const OWNER: &[u8; 12] = b"NVIDIA Corp\0";
@@ -28,9 +28,9 @@ pub(super) fn cuda(target: &Target, toolkit: u32) -> Vec<u8> {
 }
 
 /// The linker's own note.
-pub(super) fn tool(sm: u32) -> Vec<u8> {
+pub(super) fn tool(sm: u32, suffix: Suffix) -> Vec<u8> {
     let version = format!("version {}", env!("CARGO_PKG_VERSION"));
-    let arguments = format!("-arch sm_{sm} ");
+    let arguments = format!("-arch sm_{sm}{} ", suffix.as_str());
     let texts: [&[u8]; 5] = [b"", b"hoist", version.as_bytes(), b"", arguments.as_bytes()];
     let mut words = Vec::from([2u32]);
     let mut table = Vec::new();

@@ -174,13 +174,20 @@ impl<'a> State<'a> {
         rooms.collect()
     }
 
-    /// Whether all variables of a section gave way to those of other objects.
+    /// Whether all variables of a section gave way to those of objects before it: what gives way later has its room already.
     fn is_lost(&self, object: &Object<'a>, section: u32) -> bool {
-        let lost = self.lost_variables(object, section).len();
         let variables = (0u32..).zip(&object.symbols).filter(|(index, (symbol, _))| {
             object.section_of(*index) == Some(section) && symbol.r#type() != STT_SECTION
         });
-        lost > 0 && lost == variables.count()
+        let mut places = variables.map(|(index, _)| {
+            let entity = object.entity(index).map(|id| &self.entities[id]);
+            let variable = entity.filter(|entity| entity.kind == Kind::Variable);
+            variable.and_then(|entity| entity.place)
+        });
+        let gave_way = |place: Option<super::resolve::Place>| {
+            place.is_some_and(|one| one.object < object.index)
+        };
+        places.next().is_some_and(gave_way) && places.all(gave_way)
     }
 
     /// Gives common variables their room behind the others, as nvlink does: the last one defined first.

@@ -115,7 +115,7 @@ impl State<'_> {
 
     /// The linker's note and those of all objects; what the first object says of itself, or would say in the newer form.
     fn notes(&mut self) {
-        let mut tools = notes::tool(self.sm);
+        let mut tools = notes::tool(self.sm, self.suffix());
         let mut tool_flags = notes::TOOL_FLAGS;
         for object in self.objects.iter() {
             for (_, section) in object.with_role(Role::ToolNote) {
@@ -157,13 +157,22 @@ impl State<'_> {
         }
         let lists = objects.iter().flat_map(|object| object.with_role(Role::Compat));
         let lists = lists.map(|(_, section)| section.data);
-        let is_accelerated = object.cubin.target().suffix == Suffix::Accelerated;
+        let is_accelerated = self.suffix() == Suffix::Accelerated;
         let data = super::compat::merged(lists, self.sm, is_accelerated);
         self.outs.push(Out {
             flags: compat.map_or(0, |section| section.header.flags.bits()),
             data,
             ..Out::new(b".nv.compat", Class::Compat, SHT_CUDA_COMPAT_INFO, 4)
         });
+    }
+
+    /// The suffix of the architecture: the narrowest of the objects.
+    fn suffix(&self) -> Suffix {
+        let ours = self.objects.iter().map(|object| object.cubin.target());
+        let ours: Vec<_> =
+            ours.filter(|one| one.sm == Some(self.sm)).map(|one| one.suffix).collect();
+        let mut narrow = [Suffix::Accelerated, Suffix::Family].into_iter();
+        narrow.find(|suffix| ours.contains(suffix)).unwrap_or(Suffix::Plain)
     }
 
     /// `e_flags` less the number of the note: those of the first object; if that has the older form, the architecture and a

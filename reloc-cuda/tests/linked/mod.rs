@@ -112,10 +112,7 @@ impl<'a> Linked<'a> {
                 format!("{} {:#x} {:#x}", self.symbol(bank.symbol), bank.offset, bank.size)
             }
             Payload::Symbols(symbols) => {
-                // nvlink's order of these is not known
-                let mut names: Vec<_> =
-                    symbols.into_iter().map(|symbol| self.symbol(symbol)).collect();
-                names.sort();
+                let names: Vec<_> = symbols.into_iter().map(|symbol| self.symbol(symbol)).collect();
                 names.join(" ")
             }
             _ => format!("{:?}", row.value),
