@@ -57,6 +57,11 @@ fn one(function: &Function<'_>, bytes: &[u8], sink: &mut Sink) {
         sink.debug(occupancy::limits(sm).map(|limits| limits.occupancy(&demand)));
     }
     sink.debug(function.code().map(<[u8]>::len));
+    if let Ok(code) = function.code() {
+        let (moved, mut suspects) = (code.get(16..).unwrap_or_default(), 0);
+        sink.result(function.check_code(moved, |_| suspects += 1));
+        sink.debug(suspects);
+    }
     sink.debug(function.parameters().into_iter().flatten().filter(Result::is_ok).count());
     sink.debug((function.subroutines().count(), function.constant_banks().count()));
     sink.debug(function.callees().into_iter().flatten().count());

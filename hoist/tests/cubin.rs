@@ -355,6 +355,10 @@ fn keys_are_those_documented() {
             "loads",
             "unused_bytes",
             "spill_refills",
+            "register_map",
+            "registers",
+            "resumes",
+            "id",
         ];
         let known = |word: &&String| {
             words.keys.contains(*word)

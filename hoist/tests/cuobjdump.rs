@@ -107,7 +107,7 @@ fn compare_elf(path: &Path, file: File<'_>, text: &str, counts: &mut Counts) {
     let (toolkit, flags) = (toolkit.unwrap_or_default(), head.flags);
     let ours = match head.abi_version {
         7 => format!(
-            "{bits}bit elf: type={}, abi=7, sm={sm},{toolkit} flags = {flags:#x}",
+            "{bits}bit elf: type={}, abi=7, sm={sm}{suffix},{toolkit} flags = {flags:#x}",
             head.r#type
         ),
         abi => {

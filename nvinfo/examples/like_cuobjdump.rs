@@ -59,8 +59,7 @@ fn header(cubin: &Cubin<'_>, out: &mut String) {
         Stage::Other(_) => "?",
     };
     let sm = target.sm.unwrap_or(0);
-    let suffix =
-        if target.suffix == Suffix::Accelerated && target.form == Form::V8 { "a" } else { "" };
+    let suffix = if target.suffix == Suffix::Accelerated { "a" } else { "" };
     let abi = header.abi_version;
     let toolkit = target.toolkit.map(|toolkit| toolkit.to_string()).unwrap_or_default();
     let _ = writeln!(
@@ -130,6 +129,12 @@ fn value(cubin: &Cubin<'_>, row: &Attribute<'_>, is_info: bool, own: bool) -> St
                 hex(branch.targets)
             )
         }),
+        Payload::RegisterMap(pairs) => {
+            pairs.into_iter().map(|(offset, register)| format!("({offset:#x}, {register}) ")).collect()
+        }
+        Payload::Resumes(pairs) => {
+            pairs.into_iter().map(|(id, offset)| format!("({id}, {offset:#x}) ")).collect()
+        }
         Payload::UnusedLoads(pairs) => hex(pairs.into_iter().flat_map(|(offset, mask)| [offset, mask])),
         Payload::SpillRefills(pairs) => {
             pairs.into_iter().map(|(_, offset)| format!("SpillRefill : Offset : {offset:#x} ")).collect()

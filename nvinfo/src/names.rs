@@ -33,6 +33,10 @@ pub(crate) enum Shape {
     Annotations,
     /// Barrier instructions.
     Mbarriers,
+    /// Offsets in the code, each with a register.
+    RegisterMap,
+    /// Numbers of places where a coroutine goes on, each with its offset in the code.
+    Resumes,
 }
 
 /// A row of the table.
@@ -162,11 +166,11 @@ static ATTRIBUTES: [Row; 111] = [
     row( 43, "EIATTR_WMMA_USED",                              Bytes),
     row( 44, "EIATTR_HAS_PRE_V10_OBJECT",                     Bytes),
     row( 45, "EIATTR_ATOMF16_EMUL_INSTR_OFFSETS",             Offsets),
-    row( 46, "EIATTR_ATOM16_EMUL_INSTR_REG_MAP",              Bytes),
+    row( 46, "EIATTR_ATOM16_EMUL_INSTR_REG_MAP",              RegisterMap),
     row( 47, "EIATTR_REGCOUNT",                               OfSymbol),
     row( 48, "EIATTR_SW2393858_WAR",                          Bytes),
     row( 49, "EIATTR_INT_WARP_WIDE_INSTR_OFFSETS",            Offsets),
-    row( 50, "EIATTR_SHARED_SCRATCH",                         Bytes),
+    row( 50, "EIATTR_SHARED_SCRATCH",                         Numbers),
     row( 51, "EIATTR_STATISTICS",                             Bytes),
     row( 52, "EIATTR_INDIRECT_BRANCH_TARGETS",                Branches),
     row( 53, "EIATTR_SW2861232_WAR",                          Bytes),
@@ -174,7 +178,7 @@ static ATTRIBUTES: [Row; 111] = [
     row( 55, "EIATTR_CUDA_API_VERSION",                       Number),
     row( 56, "EIATTR_NUM_MBARRIERS",                          Bytes),
     row( 57, "EIATTR_MBARRIER_INSTR_OFFSETS",                 Mbarriers),
-    row( 58, "EIATTR_COROUTINE_RESUME_OFFSETS",               Offsets),
+    row( 58, "EIATTR_COROUTINE_RESUME_OFFSETS",               Resumes),
     row( 59, "EIATTR_SAM_REGION_STACK_SIZE",                  Bytes),
     row( 60, "EIATTR_PER_REG_TARGET_PERF_STATS",              Bytes),
     row( 61, "EIATTR_CTA_PER_CLUSTER",                        Triple),

@@ -39,6 +39,10 @@ pub enum Payload<'a> {
     SpillRefills(Pairs<'a>),
     /// Barrier instructions on shared memory.
     Mbarriers(Mbarriers<'a>),
+    /// Instructions that stand for an atomic one of 16 bits: offset in the code, register.
+    RegisterMap(Pairs<'a>),
+    /// Where coroutines go on: number, offset in the code.
+    Resumes(Pairs<'a>),
     /// Bytes.
     Bytes(&'a [u8]),
 }
@@ -89,6 +93,8 @@ impl<'a> Payload<'a> {
                 pairs.into_iter().all(|(kind, _)| kind == 1).then_some(Self::SpillRefills(pairs))
             }
             Shape::Mbarriers => Mbarriers::new(bytes).map(Self::Mbarriers),
+            Shape::RegisterMap => pairs().map(Self::RegisterMap),
+            Shape::Resumes => pairs().map(Self::Resumes),
         }
     }
 
@@ -98,8 +104,12 @@ impl<'a> Payload<'a> {
     pub fn code_offsets(self) -> impl Iterator<Item = u32> + use<'a> {
         let (words, pairs, spills, barriers, branches) = match self {
             Self::Offsets(words) => (Some(words), None, None, None, None),
-            Self::UnusedLoads(pairs) => (None, Some(pairs), None, None, None),
-            Self::SpillRefills(pairs) => (None, None, Some(pairs), None, None),
+            Self::UnusedLoads(pairs) | Self::RegisterMap(pairs) => {
+                (None, Some(pairs), None, None, None)
+            }
+            Self::SpillRefills(pairs) | Self::Resumes(pairs) => {
+                (None, None, Some(pairs), None, None)
+            }
             Self::Mbarriers(barriers) => (None, None, None, Some(barriers), None),
             Self::Branches(branches) => (None, None, None, None, Some(branches)),
             _ => (None, None, None, None, None),
@@ -334,6 +344,18 @@ mod tests {
         );
         let other = bytes(&[1, 0x10, 2, 0x20]);
         assert_eq!(typed(Shape::Annotations, &other), Payload::Bytes(&other));
+    }
+
+    #[test]
+    fn offsets_come_first_or_second() {
+        let data = bytes(&[0x110, 11, 0x150, 12]);
+        let Payload::RegisterMap(pairs) = typed(Shape::RegisterMap, &data) else {
+            panic!("no registers")
+        };
+        assert_eq!(pairs.into_iter().collect::<Vec<_>>(), [(0x110, 11), (0x150, 12)]);
+        let offsets = |shape| typed(shape, &data).code_offsets().collect::<Vec<_>>();
+        assert_eq!(offsets(Shape::RegisterMap), [0x110, 0x150]);
+        assert_eq!(offsets(Shape::Resumes), [11, 12]);
     }
 
     #[test]

@@ -36,7 +36,9 @@ pub use link::{Linked, link_files};
 pub use module::{Module, Tool, Variable};
 pub use params::{ParameterRow, parameters};
 pub use patch::{Patched, Suspect, patch};
-pub use payload::{BranchValue, LoadValue, MbarrierValue, PayloadValue};
+pub use payload::{
+    BranchValue, LoadValue, MbarrierValue, PayloadValue, RegisterValue, ResumeValue,
+};
 pub use relocs::{CudaRelocation, CudaRelocations, relocations};
 pub use show::{Shown, report};
 

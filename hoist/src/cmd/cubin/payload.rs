@@ -92,6 +92,16 @@ pub enum PayloadValue {
         /// Their offsets in the code.
         offsets: Vec<u32>,
     },
+    /// Instructions that stand for an atomic one of 16 bits.
+    RegisterMap {
+        /// The instructions.
+        registers: Vec<RegisterValue>,
+    },
+    /// Where coroutines go on.
+    Resumes {
+        /// The places.
+        resumes: Vec<ResumeValue>,
+    },
     /// Instructions on barriers in shared memory.
     Mbarriers {
         /// The instructions.
@@ -117,6 +127,24 @@ pub struct LoadValue {
     pub code_offset: u32,
     /// The bytes that are not used, a bit each.
     pub unused_bytes: u32,
+}
+
+/// An instruction and a register of it.
+#[derive(Debug, Serialize)]
+pub struct RegisterValue {
+    /// Offset in the code.
+    pub code_offset: u32,
+    /// The register.
+    pub register: u32,
+}
+
+/// Where a coroutine goes on.
+#[derive(Debug, Serialize)]
+pub struct ResumeValue {
+    /// Number of the place.
+    pub id: u32,
+    /// Offset in the code.
+    pub code_offset: u32,
 }
 
 /// An instruction on a barrier.
@@ -182,6 +210,14 @@ impl PayloadValue {
                 let value = |(code_offset, unused_bytes)| LoadValue { code_offset, unused_bytes };
                 Self::UnusedLoads { loads: loads.into_iter().map(value).collect() }
             }
+            Payload::RegisterMap(pairs) => {
+                let value = |(code_offset, register)| RegisterValue { code_offset, register };
+                Self::RegisterMap { registers: pairs.into_iter().map(value).collect() }
+            }
+            Payload::Resumes(pairs) => {
+                let value = |(id, code_offset)| ResumeValue { id, code_offset };
+                Self::Resumes { resumes: pairs.into_iter().map(value).collect() }
+            }
             Payload::Mbarriers(barriers) => {
                 let value = |one: nvinfo::Mbarrier| MbarrierValue {
                     code_offset: one.offset,
@@ -219,6 +255,12 @@ impl PayloadValue {
             Self::UnusedLoads { loads } => joined(loads, |one| {
                 format!("+{:#x} bytes {:#x}", one.code_offset, one.unused_bytes)
             }),
+            Self::RegisterMap { registers } => {
+                joined(registers, |one| format!("+{:#x} R{}", one.code_offset, one.register))
+            }
+            Self::Resumes { resumes } => {
+                joined(resumes, |one| format!("{} +{:#x}", one.id, one.code_offset))
+            }
             Self::Mbarriers { mbarriers } => joined(mbarriers, |one| {
                 let name = one.operation_name.and_then(|name| name.strip_prefix("MBARRIER_"));
                 let name = name.map_or_else(|| one.operation.to_string(), str::to_owned);
