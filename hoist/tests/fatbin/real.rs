@@ -147,13 +147,16 @@ pub(super) const SOURCES: [(&str, &str); 3] = [
     ),
 ];
 
-/// What a program hands to cudart, or cudart to a driver: the regions, which its list must have byte for byte, and the names.
-pub(super) fn handed_over(at: &Path, program: &str) -> (usize, String) {
+/// What a program hands to cudart, or cudart to a driver: the regions, which must be among those of the last of `words` byte for byte,
+/// and the names.
+pub(super) fn handed_over(at: &Path, words: &[&str]) -> (usize, String) {
+    let (program, file) = words.first().zip(words.last()).expect("a program");
     let mut command = Command::new(at.join(program));
-    let output = command.env("LD_LIBRARY_PATH", at).output().expect("it runs");
-    assert!(output.status.success(), "{program}");
-    let bytes = fs::read(at.join(program)).expect("a file");
-    let regions = json(at, &["list", "--json", program])["files"][0]["regions"].clone();
+    command.args(&words[1..]).env("LD_LIBRARY_PATH", at);
+    let output = command.output().expect("it runs");
+    assert!(output.status.success(), "{words:?}");
+    let bytes = fs::read(at.join(file)).expect("a file");
+    let regions = json(at, &["list", "--json", file])["files"][0]["regions"].clone();
     let number = |row: &serde_json::Value, key: &str| {
         usize::try_from(row[key].as_u64().unwrap_or(0)).unwrap_or(0)
     };
@@ -163,11 +166,12 @@ pub(super) fn handed_over(at: &Path, program: &str) -> (usize, String) {
     let (mut rest, mut count) = (&*output.stdout, 0);
     while !rest.is_empty() {
         let region = regions.iter().find(|region| rest.starts_with(region));
-        rest = &rest[region.unwrap_or_else(|| panic!("{program}: another region")).len()..];
+        rest = &rest[region.unwrap_or_else(|| panic!("{words:?}: another region")).len()..];
         count += 1;
     }
     let names = String::from_utf8(output.stderr).expect("names");
-    let mut names: Vec<_> = names.lines().collect();
+    let is_name = |line: &&str| line.starts_with("function ") || line.starts_with("variable ");
+    let mut names: Vec<_> = names.lines().filter(is_name).collect();
     names.sort_unstable(); // their order depends on addresses, which are others in every run
     (count, names.join("\n"))
 }
@@ -197,7 +201,7 @@ fn static_cudart_registers_changed_regions() {
             println!("skipped: {NAME}: needs nvcc");
             return;
         }
-        let before = handed_over(at, "program");
+        let before = handed_over(at, &["program"]);
         assert_eq!(before.0, regions, "{mode:?}: {}", before.1);
         assert_eq!(
             (before.1.matches("function").count(), before.1.matches(" bytes").count()),
@@ -210,7 +214,7 @@ fn static_cudart_registers_changed_regions() {
             &["replace", "--region", "1", "--entry", "0", "--with", "k100f.cubin", "--any"],
         ] {
             printed(at, &[change, &["program", "-o", "changed"]].concat());
-            assert_eq!(handed_over(at, "changed"), before, "{mode:?}: {change:?}");
+            assert_eq!(handed_over(at, &["changed"]), before, "{mode:?}: {change:?}");
         }
     }
 }
