@@ -156,6 +156,9 @@ fn patches_and_what_they_break() {
     assert!(broken.contains("+0x10   EIATTR_EXIT_INSTR_OFFSETS  opcode 0x94d, which"), "{broken}");
     let whole = printed(&format!("patch {file} -f calls --code 0x20=1879"));
     assert_eq!(whole.lines().count(), 1, "{whole}");
+    // what else there is of a function is not changed silently
+    let said = printed("patch kernels-12.9-sm_100a.cubin -f globals --registers 40");
+    assert!(said.ends_with("\nnote: the Mercury form of code and attributes (.nv.capmerc.*, .nv.merc.*) is as it was\n"), "{said}");
 }
 
 #[test]

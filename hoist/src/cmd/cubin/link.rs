@@ -1,16 +1,16 @@
 //! `hoist cubin link A.cubin B.o C.a -o OUTPUT`.
 
-use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use fatbin::Sm;
 use reloc_cuda::link::{LinkError, LinkErrorKind, link_for};
 use serde::Serialize;
 
 use super::objects::{self, Objects};
 use crate::input::{Input, Part, read_all};
+use crate::output;
 use crate::printable::Printable;
 
 /// Links relocatable device code into a cubin that can be loaded, as nvlink does.
@@ -105,8 +105,7 @@ fn explain(error: &LinkError, label: &impl Fn(usize) -> String) -> String {
 impl Link {
     pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
         let linked = link_files(&read_all(&self.files)?, arch)?;
-        fs::write(&self.output, &linked.bytes)
-            .with_context(|| self.output.display().to_string())?;
+        output::write(&self.output, None, |file| Ok(file.write_all(&linked.bytes)?))?;
         if self.json {
             serde_json::to_writer(&mut *out, &linked)?;
             return Ok(writeln!(out)?);

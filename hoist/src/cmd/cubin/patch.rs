@@ -5,11 +5,13 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
+use elf_core::names::{SHT_CUDA_CAPMERC, SHT_CUDA_MERCURY_INFO};
 use nvinfo::{Cubin, Fault, attribute_name};
 use serde::Serialize;
 
 use super::changes::{Change, Changes};
 use super::payload::hex;
+use crate::output;
 use crate::table::Table;
 
 /// Changes numbers and code of a cubin in place, and says which attributes no longer fit the code.
@@ -37,6 +39,8 @@ pub struct Patched {
     pub changes: Vec<Change>,
     /// Offsets of attributes that do not fit the code any more.
     pub suspects: Vec<Suspect>,
+    /// What was left as it is though it says the same as what was changed.
+    pub notes: Vec<&'static str>,
 }
 
 /// An offset of an attribute that does not fit the code.
@@ -54,6 +58,10 @@ pub struct Suspect {
     pub text: String,
 }
 
+/// From `sm_100` on.
+const MERCURY_NOTE: &str =
+    "the Mercury form of code and attributes (.nv.capmerc.*, .nv.merc.*) is as it was";
+
 /// Changes `bytes`, which are a cubin: a function's, or without one attributes of the module.
 ///
 /// # Errors
@@ -70,6 +78,9 @@ pub fn patch(bytes: &mut Vec<u8>, function: Option<&str>, changes: &Changes) -> 
         let (was, is) = (digits(patch.was), digits(patch.value));
         done.push(Change { offset: patch.at, size, was, is });
     }
+    let is_mercury = |kind| matches!(kind, SHT_CUDA_CAPMERC | SHT_CUDA_MERCURY_INFO);
+    let has_mercury = cubin.file().sections().iter().any(|section| is_mercury(section.r#type));
+    let notes = has_mercury.then_some(MERCURY_NOTE).into_iter().collect();
     let mut changed = bytes.clone();
     if let Some(function) = &function {
         let code = changes.code_of(&cubin, function)?;
@@ -86,7 +97,7 @@ pub fn patch(bytes: &mut Vec<u8>, function: Option<&str>, changes: &Changes) -> 
     }
     nvinfo::Patch::apply_all(patches, &mut changed)?;
     *bytes = changed;
-    Ok(Patched { changes: done, suspects })
+    Ok(Patched { changes: done, suspects, notes })
 }
 
 fn suspect(found: &nvinfo::Suspect) -> Suspect {
@@ -111,8 +122,8 @@ impl Patch {
         let mut bytes = fs::read(&self.file).with_context(|| label.clone())?;
         let patched = patch(&mut bytes, self.function.as_deref(), &self.changes)
             .with_context(|| label.clone())?;
-        if let Some(output) = &self.output {
-            fs::write(output, &bytes).with_context(|| output.display().to_string())?;
+        if let Some(path) = &self.output {
+            output::write(path, Some(&self.file), |file| Ok(file.write_all(&bytes)?))?;
         }
         if self.json {
             serde_json::to_writer(&mut *out, &patched)?;
@@ -131,5 +142,9 @@ fn text(patched: &Patched, out: &mut dyn Write) -> Result<()> {
         let name = found.name.map_or_else(|| found.attribute.to_string(), str::to_owned);
         table.row([format!("+{:#x}", found.code_offset), name, found.text.clone()])?;
     }
-    table.end()
+    table.end()?;
+    for note in &patched.notes {
+        writeln!(out, "note: {note}")?;
+    }
+    Ok(())
 }
