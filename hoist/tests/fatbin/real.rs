@@ -147,6 +147,14 @@ pub(super) const SOURCES: [(&str, &str); 3] = [
     ),
 ];
 
+/// Changes after which a program of `SOURCES` hands over what it did before.
+pub(super) const CHANGES: [&[&str]; 4] = [
+    &["recompress", "--with", "none"],
+    &["recompress", "--with", "zstd"],
+    &["prune", "--keep", "ptx"],
+    &["replace", "--region", "1", "--entry", "0", "--with", "k100f.cubin", "--any"],
+];
+
 /// What a program hands to cudart, or cudart to a driver: the regions, which must be among those of the last of `words` byte for byte,
 /// and the names.
 pub(super) fn handed_over(at: &Path, words: &[&str]) -> (usize, String) {
@@ -207,12 +215,7 @@ fn static_cudart_registers_changed_regions() {
             (before.1.matches("function").count(), before.1.matches(" bytes").count()),
             (2, 1)
         );
-        for change in [
-            &["recompress", "--with", "none"][..],
-            &["recompress", "--with", "zstd"],
-            &["prune", "--keep", "ptx"],
-            &["replace", "--region", "1", "--entry", "0", "--with", "k100f.cubin", "--any"],
-        ] {
+        for change in CHANGES {
             printed(at, &[change, &["program", "-o", "changed"]].concat());
             assert_eq!(handed_over(at, &["changed"]), before, "{mode:?}: {change:?}");
         }
