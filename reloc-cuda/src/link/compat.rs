@@ -18,7 +18,7 @@ const UNKNOWN_NEWER: u16 = 0x100;
 /// The finalizer of nvlink 13.5, whose files these are like.
 const OWN_FINALIZER: u16 = 0x440;
 
-/// What `.nv.compat` of a linked file says, `lists` being those of the objects that have one.
+/// What `.nv.compat` of a linked file says, `lists` being those of the objects that have one: undamaged ones.
 pub(super) fn merged<'d>(
     lists: impl IntoIterator<Item = &'d [u8]>,
     sm: u32,

@@ -15,7 +15,7 @@ use elf_core::names::{
     SHT_CUDA_CALLGRAPH, SHT_CUDA_COMPAT_INFO, SHT_CUDA_INFO, SHT_CUDA_PROTOTYPE,
     SHT_CUDA_RELOCINFO, SHT_NOTE, SHT_STRTAB, SHT_SYMTAB,
 };
-use nvinfo::{Form, Suffix};
+use nvinfo::{Attributes, Form, Suffix};
 
 /// How the driver is to fill `R_CUDA_ABS55_16_34`: `.nv.rel.action`, up to `sm_90`.
 const RELOCATION_ACTIONS: [u8; 16] =
@@ -97,7 +97,7 @@ impl State<'_> {
             let table = Out::new(b".nv.prototype", Class::Prototypes, SHT_CUDA_PROTOTYPE, 4);
             symbol_linked(&mut self.outs, Out { entry_size: 8, ..table })
         });
-        self.notes();
+        self.notes()?;
         let sources = self.info_sections();
         let mut infos = Vec::new();
         for (source, function, text) in sources {
@@ -114,7 +114,7 @@ impl State<'_> {
     }
 
     /// The linker's note and those of all objects; what the first object says of itself, or would say in the newer form.
-    fn notes(&mut self) {
+    fn notes(&mut self) -> Result<(), LinkError> {
         let mut tools = notes::tool(self.sm, self.suffix());
         let mut tool_flags = notes::TOOL_FLAGS;
         for object in self.objects.iter() {
@@ -130,7 +130,7 @@ impl State<'_> {
             ..Out::new(b".note.nv.tkinfo", Class::ToolNote, SHT_NOTE, 4)
         });
         let objects = alloc::rc::Rc::clone(&self.objects);
-        let Some(object) = objects.first() else { return };
+        let Some(object) = objects.first() else { return Ok(()) };
         let cuda = object.with_role(Role::CudaNote).next().map(|(_, section)| section);
         let mut compats = objects.iter().flat_map(|object| object.with_role(Role::Compat));
         let compat = compats.next().map(|(_, section)| section);
@@ -153,7 +153,14 @@ impl State<'_> {
             )
         });
         if compat.is_none() && !has_compat {
-            return;
+            return Ok(());
+        }
+        for object in objects.iter() {
+            for (_, section) in object.with_role(Role::Compat) {
+                for row in Attributes::new(section.data, section.header.offset) {
+                    row.map_err(LinkError::damaged(object.index))?;
+                }
+            }
         }
         let lists = objects.iter().flat_map(|object| object.with_role(Role::Compat));
         let lists = lists.map(|(_, section)| section.data);
@@ -164,6 +171,7 @@ impl State<'_> {
             data,
             ..Out::new(b".nv.compat", Class::Compat, SHT_CUDA_COMPAT_INFO, 4)
         });
+        Ok(())
     }
 
     /// The suffix of the architecture: the narrowest of the objects.
