@@ -124,21 +124,22 @@ impl NvImage {
         match part {
             Part::Driver { image: Image::Cubin(cubin), module } => {
                 let kernel = Kernel::of_cubin(&Cubin::parse(cubin)?, name)?;
-                Ok((Function::of(module, name)?, kernel))
+                Ok((Function::of(module, name, None)?, kernel))
             }
             Part::Driver { image: ptx @ Image::Ptx(_), module } => {
                 let kernels = ptx.kernels()?;
                 if !kernels.iter().any(|kernel| kernel == name) {
                     return Err(Error::NoKernel { name: name.into(), kernels });
                 }
-                let function = Function::of(module, name)?;
+                let function = Function::of(module, name, None)?;
                 let parameters = function.parameters()?;
                 let kernel = Kernel { name: name.into(), parameters, resources: None, sm: None };
                 Ok((function, kernel))
             }
             Part::Own(own) => {
                 let kernel = Kernel::of_cubin(&Cubin::parse(&own.cubin)?, name)?;
-                Ok((Function::of(&own.shell(&self.context, name)?, name)?, kernel))
+                let shell = own.shell(&self.context, name)?;
+                Ok((Function::of(&shell, name, Some(own.memory.hold()?))?, kernel))
             }
         }
     }

@@ -28,6 +28,9 @@ const UVM_FD: u32 = 11;
 const DOORBELL_FD: u32 = 14;
 const MEMORY_FD: u32 = 15;
 
+/// `NVOS33_FLAGS_CACHING_TYPE`.
+const WRITE_COMBINED: u32 = 2 << 23;
+
 fn line(path: &'static str, word: u32, parts: &[Bytes]) -> Line {
     Line { path, word, parts: parts.to_vec(), answer: Vec::new() }
 }
@@ -57,8 +60,7 @@ fn register_fd(path: &'static str) -> Line {
 }
 
 /// `MAP_MEMORY` with NVOS33 and a file.
-fn map(device: u32, memory: u32, length: u64, fd: u32) -> Line {
-    let flags = 2 << 23;
+fn map(device: u32, memory: u32, length: u64, fd: u32, flags: u32) -> Line {
     let bytes = Bytes::zeros(56).u32(0, ROOT).u32(4, device).u32(8, memory);
     line(CTL, 0xc038_464e, &[bytes.u64(24, length).u32(44, flags).u32(48, fd)])
 }
@@ -99,12 +101,12 @@ fn script() -> Vec<Line> {
         ]),
         alloc(SUBDEVICE, 0xc661, Some(Bytes::zeros(2).bytes(0, &[1])), 2, USERMODE),
         register_fd(GPU),
-        map(SUBDEVICE, USERMODE, 0x1_0000, DOORBELL_FD),
+        map(SUBDEVICE, USERMODE, 0x1_0000, DOORBELL_FD, 0),
         control(SUBDEVICE, 0x2080_200a, Bytes::zeros(8).u32(0, 0x12).u32(4, u32::MAX), 8),
         alloc(
             DEVICE,
             0x90f1,
-            Some(Bytes::zeros(56).u32(4, 0x48).u64(8, 0x1fff_fb00_0000).u64(40, 0x1000)),
+            Some(Bytes::zeros(56).u32(4, 0x48).u64(8, 0x1_ffff_fb00_0000).u64(40, 0x1000)),
             56,
             SPACE,
         ),
@@ -148,7 +150,7 @@ fn script() -> Vec<Line> {
                 .u32(9256, MEMORY)],
         ),
         register_fd(GPU),
-        map(DEVICE, MEMORY, 3 << 20, MEMORY_FD),
+        map(DEVICE, MEMORY, 3 << 20, MEMORY_FD, WRITE_COMBINED),
         alloc(DEVICE, 0xa06c, Some(Bytes::zeros(20).u32(12, 1)), 20, GROUP),
         alloc(GROUP, 0x9067, Some(Bytes::zeros(12).u32(0, SPACE).u32(4, 1)), 12, SHARE),
         alloc(

@@ -27,9 +27,11 @@ const GRAPHICS: u32 = 1;
 /// Faults are reported; pages are mapped by UVM.
 const VASPACE_FLAGS: u32 = 1 << 6 | 1 << 3;
 /// First address of the address space, and its size.
-const VASPACE_RANGE: (u64, u64) = (0x1000, 0x1fff_fb00_0000);
+const VASPACE_RANGE: (u64, u64) = (0x1000, 0x1_ffff_fb00_0000);
 /// How memory of the GPU is mapped: write-combined.
 const WRITE_COMBINED: u32 = 2 << 23;
+/// How the doorbell is mapped: as the driver does by itself. Write-combined, a ring of it could stay in a buffer of the processor.
+const AS_IT_IS: u32 = 0;
 
 /// The steps, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -209,7 +211,7 @@ impl<F> Node<F> {
         let mut bar1 = objects::NvHopperUsermodeAParams { b_bar1_mapping: 1, b_priv: 0 };
         let parameters = classes.has_bar1_doorbell().then_some(&mut bar1);
         let handle = client.alloc(self.subdevice, classes.usermode, parameters)?;
-        self.map(client, self.subdevice, handle, None, USERMODE_SIZE, WRITE_COMBINED)
+        self.map(client, self.subdevice, handle, None, USERMODE_SIZE, AS_IT_IS)
     }
 
     fn boost<S: System<File = F>>(&self, client: &Client<S>) -> Result<(), Error> {
