@@ -35,7 +35,7 @@
 #[cfg(all(feature = "driver", not(target_pointer_width = "64")))]
 compile_error!("GPUs and processes share addresses of 64 bits");
 
-#[cfg(feature = "driver")]
+#[cfg(any(feature = "driver", feature = "raw"))]
 mod arguments;
 #[cfg(feature = "driver")]
 mod context;
@@ -46,11 +46,8 @@ mod driver;
 mod error;
 #[cfg(feature = "driver")]
 mod functions;
-#[cfg(feature = "driver")]
 mod image;
-#[cfg(feature = "driver")]
 mod kernel;
-#[cfg(feature = "driver")]
 mod launch;
 #[cfg(feature = "driver")]
 mod loaded;
@@ -58,11 +55,9 @@ mod loaded;
 mod memory;
 #[cfg(feature = "driver")]
 mod module;
-#[cfg(feature = "driver")]
 pub mod own;
 #[cfg(feature = "driver")]
 mod program;
-#[cfg(feature = "driver")]
 mod properties;
 #[cfg(feature = "driver")]
 mod queue;
@@ -71,19 +66,24 @@ pub mod raw;
 #[cfg(feature = "driver")]
 mod stream;
 
-pub use error::Error;
 #[cfg(feature = "driver")]
 pub use {
-    arguments::Argument,
     device::{NvDevice, NvOptions},
     driver::Driver,
-    image::Image,
-    kernel::{Kernel, Parameter},
-    launch::{LaunchError, NvLaunch},
     loaded::{Loader, NvImage},
     memory::{MemoryKind, NvAllocator, NvMemory},
     module::FunctionAttributes,
     program::NvProgram,
-    properties::Properties,
     queue::NvQueue,
 };
+pub use {
+    error::Error,
+    image::Image,
+    kernel::{Kernel, Parameter},
+    launch::{LaunchError, NvLaunch},
+    properties::Properties,
+};
+
+/// What a kernel of an [`NvDevice`] is given in one place.
+#[cfg(feature = "driver")]
+pub type Argument<'a> = arguments::Argument<'a, exec_core::LruAllocator<NvAllocator>>;

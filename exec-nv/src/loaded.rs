@@ -56,7 +56,7 @@ struct OwnPart {
 impl NvImage {
     pub(crate) fn load(device: &NvDevice, bytes: &[u8], loader: Loader) -> Result<Self, Error> {
         let target = device.target();
-        let one = is_one(bytes);
+        let one = Image::is_one(bytes);
         let mut loaded = Self {
             context: Arc::clone(&device.0.context),
             allocator: Arc::clone(&device.0.allocator),
@@ -217,18 +217,6 @@ impl OwnPart {
         shells.insert(name.into(), Arc::clone(&module));
         Ok(module)
     }
-}
-
-/// Whether a file is code itself, not one that has code somewhere.
-fn is_one(bytes: &[u8]) -> bool {
-    const EM_CUDA: u16 = elf_core::names::EM_CUDA;
-    let elf = elf_core::File::parse(bytes).ok();
-    let is_container = [&b"\x50\xed\x55\xba"[..], b"\x10\xff\x10\xad"]
-        .iter()
-        .any(|magic| bytes.starts_with(magic));
-    elf.is_some_and(|file| file.header().machine == EM_CUDA)
-        || is_container
-        || fatbin::PtxHeader::parse(bytes).is_some()
 }
 
 impl fmt::Debug for NvImage {

@@ -15,7 +15,8 @@ use exec_core::{
     Allocator as _, Error as CoreError, Launch, LruAllocator, Program, Signature, Value, View,
 };
 
-use crate::arguments::{Argument, Block};
+use crate::Argument;
+use crate::arguments::Block;
 use crate::device::{NvDevice, Shared};
 use crate::error::Error;
 use crate::kernel::Kernel;

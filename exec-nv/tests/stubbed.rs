@@ -319,8 +319,11 @@ fn the_drivers_library_is_never_unloaded() {
     // the stub itself is open as long as this test
     let path = stub.folder().join("libcuda-copy.so.1");
     std::fs::copy(stub.path(), &path).unwrap();
-    // SAFETY: the stub has functions of these types.
-    drop(unsafe { Driver::open_at(&path) }.unwrap());
+    {
+        // SAFETY: the stub has functions of these types.
+        let driver = Arc::new(unsafe { Driver::open_at(&path) }.unwrap());
+        NvDevice::open(&driver, 0, NvOptions::default()).unwrap();
+    }
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     assert!(
         maps.contains(path.to_str().unwrap()),

@@ -9,12 +9,13 @@ use elf_core::names::{
 };
 use elf_core::raw64::{Ehdr, Phdr, Shdr, Sym};
 use elf_core::{Definition, Name, SectionFlags, SectionHeader, Symbol};
-use nvinfo::{Attribute, Attributes, Call, Cubin, Function, Payload, Value};
+use nvinfo::{Attribute, Attributes, Cubin, Function, Payload, Value};
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 use super::entry::{ENTRY_SIZE, EXIT_OFFSET, entry};
 use super::error::OwnError;
 use super::plan::{Plan, is_bank};
+use super::reach::reached;
 use crate::error::Error;
 
 /// A cubin that can be launched as `kernel` is, with the same registers, shared and local memory, barriers, parameters and
@@ -33,10 +34,6 @@ pub fn shell(plan: &Plan<'_>, image: &[u8], base: u64, kernel: &str) -> Result<V
         return Err(Error::NoKernel { name: kernel.into(), kernels });
     };
     plan.check_kernel(&kernel)?;
-    let needs = kernel.resources()?;
-    if needs.textures > 0 || needs.samplers > 0 || needs.surfaces > 0 {
-        return Err(OwnError::Textures { kernel: kernel.name().to_string() }.into());
-    }
     let code = plan.section(kernel.section()).ok_or(DAMAGED_CODE)?;
     let address = base.checked_add(code).and_then(|code| code.checked_add(kernel.symbol().value));
     let address = address.ok_or(DAMAGED_CODE)?;
@@ -62,41 +59,6 @@ struct Shell<'s, 'a> {
     address: u64,
     /// Symbols of the functions that the kernel may get to.
     reached: BTreeSet<u32>,
-}
-
-/// The functions that `kernel` may get to, by calls and through pointers, itself left out. The driver takes stack, registers and
-/// barriers of them into account.
-fn reached(cubin: &Cubin<'_>, kernel: u32) -> Result<BTreeSet<u32>, Error> {
-    let calls: Vec<Call> = cubin.calls()?.collect();
-    let (mut reached, mut open) = (BTreeSet::new(), vec![kernel]);
-    while let Some(from) = open.pop() {
-        let mut reach = |callee: u32| {
-            if callee != kernel && reached.insert(callee) {
-                open.push(callee);
-            }
-        };
-        for call in &calls {
-            match *call {
-                Call::Direct { caller, callee } | Call::MayReach { caller, callee } => {
-                    if caller == from {
-                        reach(callee);
-                    }
-                }
-                Call::Indirect { caller, prototype } if caller == from => {
-                    for other in &calls {
-                        match *other {
-                            Call::AddressTaken { function, prototype: its } if its == prototype => {
-                                reach(function);
-                            }
-                            _ => {}
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-    Ok(reached)
 }
 
 /// What a section holds in the shell.

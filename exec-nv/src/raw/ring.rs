@@ -45,6 +45,15 @@ impl Ring {
         }
     }
 
+    /// Whether the GPU has to read an entry before another one can be submitted.
+    ///
+    /// # Errors
+    /// [`Error::NotSeen`] if the ring does not lie in the mapping.
+    pub fn is_full(&self, memory: &impl Mapping) -> Result<bool, Error> {
+        let get = memory.read(self.control_at + GP_GET).ok_or(Error::NotSeen)?;
+        Ok(self.put.wrapping_add(1) & (self.entries - 1) == get)
+    }
+
     /// Has the GPU read `words` words of methods at a device address. Those must have been written before.
     ///
     /// # Errors

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use super::call::Call;
+
 /// An answer; 0 is success. Numbers without a name are passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Status(pub u32);
@@ -21,6 +23,11 @@ impl Status {
             OK => Ok(()),
             status => Err(super::Error::Refused { call, number, status }),
         }
+    }
+
+    /// The same of a call that has its number only.
+    pub(super) const fn of(self, call: Call) -> Result<(), super::Error> {
+        self.check(call.name, call.number)
     }
 
     /// Its name without `NV_ERR_`, if it has one.
