@@ -1,5 +1,4 @@
 //! The raw path against the mock of driver and GPU that tinygrad's repository has: its own process, in Python.
-#![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
