@@ -115,7 +115,7 @@ pub use gnu_hash::{GnuHashTable, gnu_hash};
 pub use group::Group;
 pub use hash::{HashTable, sysv_hash};
 pub use header::FileHeader;
-pub use name::{Name, StringTable};
+pub use name::{Name, StringTable, is_hidden};
 pub use note::{Note, Notes};
 #[cfg(feature = "packed-relocations")]
 pub use packed::IndexedRelocations;
