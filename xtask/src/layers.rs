@@ -54,7 +54,7 @@ impl Run for Layers {
             faults.extend(package.without_attributes()?);
         }
         if packages.iter().any(|package| package.name == "hoist") {
-            faults.extend(bare_facade(workspace)?);
+            faults.extend(facade(workspace)?);
         }
         for fault in &faults {
             println!("{fault}");
@@ -212,26 +212,27 @@ fn differences(drawn: &Arrows, real: &Arrows) -> Vec<String> {
     faults
 }
 
-/// Faults: what `hoist` pulls in of ours when all its features are off, beyond `elf-core`.
-fn bare_facade(workspace: &Workspace) -> Result<Vec<String>> {
+/// What the library must not bring to who asks for no features: an argument parser, and what compiles or finds C code.
+const HEAVY: &[&str] = &["anyhow", "bindgen", "cc", "clap", "cmake", "pkg-config", "rusqlite"];
+
+/// Faults: what `hoist` pulls in when all its features are off, beyond `elf-core`, and what of [`HEAVY`] the default ones bring.
+fn facade(workspace: &Workspace) -> Result<Vec<String>> {
+    let bare = pulled(workspace, &["--no-default-features", "--depth", "1"])?;
+    let surplus = bare.iter().filter(|name| !["hoist", "elf-core"].contains(&name.as_str()));
+    let surplus = surplus.map(|name| format!("hoist: without features, pulls in {name}"));
+    let usual = pulled(workspace, &[])?;
+    let heavy = HEAVY.iter().filter(|name| usual.contains(**name));
+    let heavy = heavy.map(|name| format!("hoist: with default features, pulls in {name}"));
+    Ok(surplus.chain(heavy).collect())
+}
+
+/// The packages that `hoist` needs to be built and to run, as far as `cargo tree` with these words shows them.
+fn pulled(workspace: &Workspace, words: &[&str]) -> Result<BTreeSet<String>> {
     let mut command = cargo();
-    command.current_dir(workspace.root());
-    command.args([
-        "tree",
-        "--package",
-        "hoist",
-        "--no-default-features",
-        "--edges",
-        "normal",
-        "--prefix",
-        "none",
-    ]);
-    command.args(["--depth", "1", "--format", "{lib}"]);
+    command.current_dir(workspace.root()).args(["tree", "--package", "hoist"]).args(words);
+    command.args(["--edges", "normal,build", "--prefix", "none"]);
     let tree = String::from_utf8(output(&mut command)?.stdout)?;
-    let pulled: BTreeSet<&str> =
-        tree.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let surplus = pulled.into_iter().filter(|name| !["hoist", "elf_core"].contains(name));
-    Ok(surplus.map(|name| format!("hoist: without features, pulls in {name}")).collect())
+    Ok(tree.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect())
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@ use core::fmt;
 use anyhow::{Result, bail};
 use elf_core::names::{self, EM_386, EM_AARCH64, EM_CUDA, EM_X86_64};
 use elf_core::{Arch, File, Kind};
-use reloc_aarch64::Aarch64;
+pub use reloc_aarch64::Aarch64;
 use reloc_cuda::Cuda;
-use reloc_x86::{I386, X86_64};
+pub use reloc_x86::{I386, X86_64};
 
 /// An architecture that objects can be relocated for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,15 +56,15 @@ macro_rules! with_arch {
     ($machine:expr, $A:ident => $body:expr) => {
         match $machine {
             $crate::machine::Machine::X86_64 => {
-                type $A = $crate::x86::X86_64;
+                type $A = $crate::machine::X86_64;
                 $body
             }
             $crate::machine::Machine::I386 => {
-                type $A = $crate::x86::I386;
+                type $A = $crate::machine::I386;
                 $body
             }
             $crate::machine::Machine::Aarch64 => {
-                type $A = $crate::aarch64::Aarch64;
+                type $A = $crate::machine::Aarch64;
                 $body
             }
         }

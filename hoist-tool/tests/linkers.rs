@@ -24,15 +24,15 @@ mod renamed;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use hoist::cmd::{layout, link};
-use hoist::elf::names::{SHN_X86_64_LCOMMON, SHT_NOBITS};
-use hoist::elf::{
+use elf_core::names::{SHN_X86_64_LCOMMON, SHT_NOBITS};
+use elf_core::{
     Arch, Definition, File, Name, Query, Record, Role, SectionFlags, SectionMut, apply, find,
 };
-use hoist::input;
-use hoist::layout::{External, Layout, Options, Room};
-use hoist::objects::Objects;
-use hoist::with_arch;
+use elf_layout::{External, Layout, Options, Room};
+use hoist_tool::cmd::{layout, link};
+use hoist_tool::input;
+use hoist_tool::objects::Objects;
+use hoist_tool::with_arch;
 use linker::{Linker, Script, address_of, content};
 
 /// What came out of one comparison.

@@ -1,7 +1,7 @@
 //! What `hoist show` and `hoist cubin show` say beside cuobjdump 13.5, for every cubin of a folder: header, sections, symbols,
 //! relocations, resources. Differences are counted by kind.
 //!
-//! `CUOBJDUMP=TOOL HOIST_CUBINS=FOLDER cargo test -p hoist --test cuobjdump -- --nocapture`
+//! `CUOBJDUMP=TOOL HOIST_CUBINS=FOLDER cargo test -p hoist-tool --test cuobjdump -- --nocapture`
 
 #![allow(
     clippy::expect_used,
@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use elf_core::{File, names};
-use hoist::cmd::cubin;
-use hoist::cmd::show::Dump;
-use hoist::machine::relocation_name;
+use hoist_tool::cmd::cubin;
+use hoist_tool::cmd::show::Dump;
+use hoist_tool::machine::relocation_name;
 use nvinfo::{Cubin, Suffix};
 
 #[derive(Default)]
@@ -233,7 +233,7 @@ fn our_relocations(file: &File<'_>) -> Vec<String> {
         for record in records.iter() {
             let symbol = table.get(record.symbol).expect("a symbol");
             let name =
-                hoist::explain::name_in(file, &table, record.symbol, &symbol).expect("a name");
+                hoist_tool::explain::name_in(file, &table, record.symbol, &symbol).expect("a name");
             let kind = relocation_name(file.header().machine, record.r#type).unwrap_or_default();
             let addend = record.addend.map_or(String::new(), |addend| format!(" {addend:#x}"));
             // YIELD_* name no symbol

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use hoist::cmd::show::{Selection, show};
-use hoist::elf::names::{EM_AARCH64, EM_MIPS, SHT_REL, SHT_RELA, SHT_RELR};
-use hoist::input::Input;
+use elf_core::names::{EM_AARCH64, EM_MIPS, SHT_REL, SHT_RELA, SHT_RELR};
+use hoist_tool::cmd::show::{Selection, show};
+use hoist_tool::input::Input;
 
 use crate::json::{
     Dynamic, File, Relocation, Relocations, Section, Segment, Symbol, SymbolTable, Version,
@@ -13,7 +13,7 @@ use crate::lines::{Lines, Topic};
 
 /// What hoist says of a file, or of every ELF file in an archive; or why it says nothing.
 pub(crate) fn read(path: &Path) -> Vec<Result<Lines, String>> {
-    let one = |part: &hoist::input::Part<'_>| {
+    let one = |part: &hoist_tool::input::Part<'_>| {
         let mut json = Vec::new();
         show(part, "file", Selection::default(), true, &mut json)
             .map_err(|error| format!("{error:#}"))?;

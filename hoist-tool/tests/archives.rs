@@ -7,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hoist::input::{Input, read_all};
-use hoist::objects::Objects;
+use hoist_tool::input::{Input, read_all};
+use hoist_tool::objects::Objects;
 
 /// Numbers that look random, the same every time.
 struct Numbers(u64);

@@ -3,7 +3,7 @@
 use std::fs;
 
 use fatbin::{Container, Search, walk};
-use hoist::cmd::fatbin::rewrite::{Change, plan};
+use hoist_tool::cmd::fatbin::rewrite::{Change, plan};
 
 use super::fixture;
 

@@ -17,11 +17,11 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::thread;
 
-use hoist::cmd::show::Selection;
-use hoist::cmd::{disasm, layout, link, show};
-use hoist::input::Input;
-use hoist::layout::Options;
-use hoist::objects::Objects;
+use elf_layout::Options;
+use hoist_tool::cmd::show::Selection;
+use hoist_tool::cmd::{disasm, layout, link, show};
+use hoist_tool::input::Input;
+use hoist_tool::objects::Objects;
 
 /// Every subcommand that only reads, on these bytes: how many of them succeeded.
 fn everything(path: &Path, bytes: Vec<u8>) -> usize {

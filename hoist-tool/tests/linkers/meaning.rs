@@ -1,7 +1,7 @@
 //! What an instruction does that loads, calls or compares what a GOT entry holds, however it is written: linkers choose
 //! different words for the same.
 
-use hoist::machine::Machine;
+use hoist_tool::machine::Machine;
 
 /// Operation, register, and the value it works with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use std::process::Command;
 
 use exec_host::dynamic::Type;
 use exec_host::{Loader, Process};
-use hoist::call::{Argument, Element};
-use hoist::input::{self, Input};
-use hoist::objects::Objects;
+use hoist_tool::call::{Argument, Element};
+use hoist_tool::input::{self, Input};
+use hoist_tool::objects::Objects;
 use serde::Deserialize;
 
 #[derive(Deserialize)]

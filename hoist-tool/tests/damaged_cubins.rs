@@ -1,13 +1,13 @@
 //! Damaged cubins through every `hoist cubin` command, for people and for programs: an error or an answer, no panic.
 //!
-//! `DAMAGE=10000 cargo test --release -p hoist --test damaged_cubins` makes so many changes of each fixture.
+//! `DAMAGE=10000 cargo test --release -p hoist-tool --test damaged_cubins` makes so many changes of each fixture.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, missing_docs, reason = "a test")]
 
 use std::path::Path;
 
 use clap::Parser;
-use hoist::cmd::cubin::Cubin;
+use hoist_tool::cmd::cubin::Cubin;
 use nvinfo::Function;
 
 #[derive(Parser)]

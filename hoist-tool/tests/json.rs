@@ -6,11 +6,11 @@ mod fixtures;
 
 use std::collections::{BTreeSet, HashMap};
 
-use hoist::cmd::show::Selection;
-use hoist::cmd::{layout, link, show};
-use hoist::input::Input;
-use hoist::layout::Options;
-use hoist::objects::Objects;
+use elf_layout::Options;
+use hoist_tool::cmd::show::Selection;
+use hoist_tool::cmd::{layout, link, show};
+use hoist_tool::input::Input;
+use hoist_tool::objects::Objects;
 use serde_json::Value;
 
 fn collect(value: &Value, keys: &mut BTreeSet<String>) {

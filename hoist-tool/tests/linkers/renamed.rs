@@ -1,8 +1,8 @@
 //! Objects as a linker gets them: every section under a name of its own, so that a script can place each and none is special;
 //! strings are not merged; unless it is asked for, no relocation invites it to rewrite instructions.
 
-use hoist::elf::names::{EM_386, SHF_MERGE, SHF_STRINGS};
-use hoist::elf::{Encoding, File, SectionHeader};
+use elf_core::names::{EM_386, SHF_MERGE, SHF_STRINGS};
+use elf_core::{Encoding, File, SectionHeader};
 
 /// What section `index` of object `object` is called.
 pub(crate) fn name(object: usize, index: u32) -> String {

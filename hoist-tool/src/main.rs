@@ -4,8 +4,8 @@ use std::io::{self, BufWriter, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use hoist::cmd::Command;
-use hoist::printable::Printable;
+use hoist_tool::cmd::Command;
+use hoist_tool::printable::Printable;
 
 /// Puts machine code into memory without a linker or dynamic loader.
 #[derive(clap::Parser)]

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hoist::elf::File;
-use hoist::machine::Machine;
-use hoist::objects::Objects;
+use elf_core::File;
+use hoist_tool::machine::Machine;
+use hoist_tool::objects::Objects;
 
 use crate::renamed;
 
