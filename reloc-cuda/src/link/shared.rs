@@ -93,7 +93,9 @@ impl State<'_> {
             let place = self.entities[kernel].place;
             let object = place.and_then(|place| self.objects.get(place.object));
             let newer = object.is_some_and(|object| object.cubin.target().form == Form::V8);
-            let always = (newer && pool && (self.sm == 90 && self.has_arrays() || !dynamic.is_empty())).then_some(0);
+            let always =
+                (newer && pool && (self.sm == 90 && self.has_arrays() || !dynamic.is_empty()))
+                    .then_some(0);
             if let Some(end) =
                 end.into_iter().chain(dynamic.get(&kernel).map(|one| one.0)).chain(always).max()
             {
