@@ -50,7 +50,7 @@ type Seen = BTreeSet<(usize, String)>;
 
 impl Scope<'_> {
     fn edges(&self, found: &mut Edges) {
-        let module = &self.tree.modules[self.id];
+        let module = &self.tree.at(self.id);
         for import in &module.imports {
             self.import(import, found);
         }
@@ -85,7 +85,7 @@ impl Scope<'_> {
         // a macro that is given the name of a submodule takes something from there
         for (word, line) in &module.mentions.words {
             for &child in module.children.get(word).into_iter().flatten() {
-                let target = Target::Item(self.tree.modules[child].file);
+                let target = Target::Item(self.tree.at(child).file);
                 self.add(&[target], *line, word, found);
             }
         }
@@ -114,7 +114,7 @@ impl Scope<'_> {
     }
 
     fn is_own(&self, name: &str) -> bool {
-        let module = &self.tree.modules[self.id];
+        let module = &self.tree.at(self.id);
         module.items.contains(name)
             || module.children.contains_key(name)
             || module.imports.iter().any(|import| import.name.as_deref() == Some(name))
@@ -123,12 +123,12 @@ impl Scope<'_> {
     /// Notes a path from the root, or from here, that leads nowhere.
     fn lost(&self, path: &[String], line: usize, found: &mut Edges) {
         if path.first().is_some_and(|first| is_rooted(first)) {
-            found.lost.push((self.tree.modules[self.id].file, line, path.join("::")));
+            found.lost.push((self.tree.at(self.id).file, line, path.join("::")));
         }
     }
 
     fn add(&self, targets: &[Target], line: usize, what: &str, found: &mut Edges) {
-        let from = self.tree.modules[self.id].file;
+        let from = self.tree.at(self.id).file;
         for target in targets {
             if let Target::Item(to) = *target
                 && to != from
@@ -146,7 +146,7 @@ impl Scope<'_> {
         let starts = match first.as_str() {
             "crate" => vec![Target::Module(0)],
             "self" => vec![Target::Module(here)],
-            "super" => self.tree.modules[here].parent.map(Target::Module).into_iter().collect(),
+            "super" => self.tree.at(here).parent.map(Target::Module).into_iter().collect(),
             name => self.lookup(here, name, seen),
         };
         let mut targets = starts;
@@ -157,13 +157,13 @@ impl Scope<'_> {
                     // what follows belongs to a type
                     Target::Item(_) | Target::Outside => next.push(target),
                     Target::Module(id) if name == "super" => {
-                        next.extend(self.tree.modules[id].parent.map(Target::Module));
+                        next.extend(self.tree.at(id).parent.map(Target::Module));
                     }
                     Target::Module(id) => {
                         let found = self.lookup(id, name, seen);
                         let made = found.is_empty() && self.is_made(id, name);
                         next.extend(found);
-                        next.extend(made.then(|| Target::Item(self.tree.modules[id].file)));
+                        next.extend(made.then(|| Target::Item(self.tree.at(id).file)));
                     }
                 }
             }
@@ -183,7 +183,7 @@ impl Scope<'_> {
         if !seen.insert((id, name.to_owned())) {
             return Vec::new();
         }
-        let module = &self.tree.modules[id];
+        let module = &self.tree.at(id);
         let mut targets = Vec::new();
         if module.items.contains(name) {
             targets.push(Target::Item(module.file));
@@ -209,14 +209,14 @@ impl Scope<'_> {
 
     /// Whether a macro that is called between the items of module `id` may have made `name`.
     fn is_made(&self, id: usize, name: &str) -> bool {
-        let module = &self.tree.modules[id];
+        let module = &self.tree.at(id);
         let mut bodies = module.calls.iter().filter_map(|call| self.tree.bodies.get(call));
         module.generated.contains(name) || bodies.any(|words| words.contains(name))
     }
 
     /// What `name` is by the globs of module `id`, and by macros that are given the names of its submodules.
     fn globs(&self, id: usize, name: &str, seen: &mut Seen) -> Vec<Target> {
-        let module = &self.tree.modules[id];
+        let module = &self.tree.at(id);
         let mut sources = Vec::new();
         for import in module.imports.iter().filter(|import| import.name.is_none()) {
             sources.extend(Scope { tree: self.tree, id }.resolve(&import.path, seen));
@@ -233,7 +233,7 @@ impl Scope<'_> {
         });
         let made = |id: usize| {
             let made = name.starts_with(char::is_uppercase) && self.is_made(id, name);
-            made.then(|| Target::Item(self.tree.modules[id].file))
+            made.then(|| Target::Item(self.tree.at(id).file))
         };
         let found = modules.flat_map(|id| match self.lookup(id, name, seen) {
             found if found.is_empty() => made(id).into_iter().collect(),

@@ -57,6 +57,25 @@ impl Tree {
         Ok(tree)
     }
 
+    /// Module `id`.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "modules are never removed, and ids are indices of theirs"
+    )]
+    pub(crate) fn at(&self, id: usize) -> &Module {
+        &self.modules[id]
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "as `at`")]
+    fn at_mut(&mut self, id: usize) -> &mut Module {
+        &mut self.modules[id]
+    }
+
+    /// The path of a file.
+    pub(crate) fn path(&self, file: usize) -> &Path {
+        self.files.get(file).map_or(Path::new("?"), |path| path)
+    }
+
     /// Adds the module in `path`, whose submodules are in `folder`.
     fn file(
         &mut self,
@@ -89,13 +108,13 @@ impl Tree {
             self.item(id, item, folder, read)?;
         }
         let found = mentions(items);
-        self.modules[id].imports.extend(found.imports.iter().cloned());
-        self.modules[id].mentions = found;
+        self.at_mut(id).imports.extend(found.imports.iter().cloned());
+        self.at_mut(id).mentions = found;
         Ok(id)
     }
 
     fn item(&mut self, id: usize, item: &Item, folder: &Path, read: Read<'_>) -> Result<()> {
-        let file = self.modules[id].file;
+        let file = self.at(id).file;
         match item {
             Item::Mod(module) => {
                 let name = bare(&module.ident);
@@ -105,11 +124,11 @@ impl Tree {
                     }
                     None => self.submodules(id, &name, &module.attrs, folder, read)?,
                 };
-                self.modules[id].children.entry(name).or_default().extend(children);
+                self.at_mut(id).children.entry(name).or_default().extend(children);
             }
             Item::Use(import) => {
                 let line = import.use_token.span.start().line;
-                flatten(&import.tree, &mut Vec::new(), line, &mut self.modules[id].imports);
+                flatten(&import.tree, &mut Vec::new(), line, &mut self.at_mut(id).imports);
             }
             Item::Macro(call) => self.call(id, call),
             Item::Impl(block) if block.trait_.is_none() => self.functions_of(file, block),
@@ -119,9 +138,9 @@ impl Tree {
                     ForeignItem::Static(variable) => Some(bare(&variable.ident)),
                     _ => None,
                 });
-                self.modules[id].items.extend(names);
+                self.at_mut(id).items.extend(names);
             }
-            item => self.modules[id].items.extend(name_of(item)),
+            item => self.at_mut(id).items.extend(name_of(item)),
         }
         Ok(())
     }
@@ -131,13 +150,13 @@ impl Tree {
         let mut found = BTreeSet::new();
         words(call.mac.tokens.clone(), &mut found);
         let Some(name) = &call.ident else {
-            self.modules[id].generated.extend(found);
+            self.at_mut(id).generated.extend(found);
             let called = call.mac.path.segments.last();
-            self.modules[id].calls.extend(called.map(|called| bare(&called.ident)));
+            self.at_mut(id).calls.extend(called.map(|called| bare(&called.ident)));
             return;
         };
-        let file = self.modules[id].file;
-        self.modules[id].items.insert(bare(name));
+        let file = self.at(id).file;
+        self.at_mut(id).items.insert(bare(name));
         self.macros.entry(bare(name)).or_default().insert(file);
         self.bodies.entry(bare(name)).or_default().extend(found);
         if call.attrs.iter().any(|attribute| attribute.path().is_ident("macro_export"))
@@ -168,7 +187,7 @@ impl Tree {
         folder: &Path,
         read: Read<'_>,
     ) -> Result<Vec<usize>> {
-        let file = self.files[self.modules[id].file].clone();
+        let file = self.path(self.at(id).file).to_owned();
         let beside = file.parent().unwrap_or(Path::new(""));
         let named = paths_of(attrs);
         if named.is_empty() {
