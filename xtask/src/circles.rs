@@ -28,14 +28,10 @@ use crate::workspace::Workspace;
 const TANGLED: &[(&str, usize)] = &[
     ("elf-core", 4),
     ("elf-layout", 9),
-    ("exec-core", 8),
     ("exec-host", 30),
     ("exec-nv", 24),
-    ("fatbin", 6),
     ("hoist-tool", 39),
-    ("nvinfo", 5),
     ("reloc-aarch64", 2),
-    ("reloc-cuda", 14),
 ];
 
 /// Faults: circles of files in the crates, paths that could not be followed, and lines of [`TANGLED`] that are not true.
