@@ -53,6 +53,8 @@ mod device;
 #[cfg(feature = "disk")]
 mod disk;
 mod error;
+#[cfg(feature = "std")]
+mod files;
 #[expect(unsafe_code, reason = "lends the bytes of buffers that nobody else uses")]
 mod host_view;
 mod key;
@@ -77,6 +79,8 @@ pub use device::{Device, Kind, MemoryInfo, Sticky};
 #[cfg(feature = "disk")]
 pub use disk::{DiskCache, Stats, Verified, default_folder};
 pub use error::{CacheError, Cause, Error, Signal};
+#[cfg(feature = "std")]
+pub use files::{FileError, NAMED_LIMIT, NamedFiles};
 pub use host_view::{HostView, HostViewMut};
 pub use key::Key;
 pub use lru::{Figures, Limits, LruAllocator};

@@ -1,8 +1,24 @@
 //! Machine code into memory without a linker or a dynamic loader: the layers of the workspace under one name.
 //!
 //! ```
-//! # #[cfg(feature = "cli")]
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # #[cfg(all(feature = "host", target_os = "linux", target_arch = "x86_64"))] {
+//! use hoist::host::{Module, Process};
+//!
+//! let object = std::fs::read("../fixtures/x86_64/elftest.o")?; // float foo(int x) { return x + 12345678.f; }
+//! let mut process = Process::new(); // libc, libm and what else is loaded
+//! let module = Module::load([object], &mut |name| process.find(name))?;
+//! // SAFETY: the signature is that of the source.
+//! let foo = unsafe { module.get::<unsafe extern "C" fn(i32) -> f32>("foo")? };
+//! // SAFETY: as above.
+//! assert_eq!(unsafe { foo(321) }, 12345999.0);
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Or as bytes, for another address, process or machine:
+//!
+//! ```
+//! # #[cfg(all(feature = "alloc", feature = "layout", feature = "x86"))] {
 //! use hoist::{elf::File, layout::{Options, Room}, x86::X86_64};
 //!
 //! let bytes = std::fs::read("../fixtures/x86_64/elftest.o")?;
@@ -11,34 +27,38 @@
 //! let layout = room.plan::<X86_64>(&files, Options::default(), &mut |_| None)?;
 //! let mut image = vec![0; layout.size() as usize];
 //! layout.write(&mut image, 0x10_0000)?; // as it will stand at 0x100000, wherever it is now
-//! # Ok(())
 //! # }
-//! # #[cfg(not(feature = "cli"))]
-//! # fn main() {}
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! | module | feature | crate | gives |
 //! |---|---|---|---|
 //! | [`elf`] | | `elf-core` | bytes to tables; what a relocation is |
-//! | `layout` | `layout` | `elf-layout` | tables to addresses |
-//! | `x86` | `x86` | `reloc-x86` | relocations of x86-64 and i386 |
-//! | `aarch64` | `aarch64` | `reloc-aarch64` | relocations of AArch64 |
+//! | `layout` | `layout`, on by default | `elf-layout` | tables to addresses |
+//! | `x86` | `x86`, on by default | `reloc-x86` | relocations of x86-64 and i386 |
+//! | `aarch64` | `aarch64`, on by default | `reloc-aarch64` | relocations of AArch64 |
 //! | `cuda` | `cuda` | `reloc-cuda` | relocations of CUDA cubins |
 //! | `nvinfo` | `nvinfo` | `nvinfo` | what a cubin's kernels need |
 //! | `fatbin` | `fatbin` | `fatbin` | containers of device code |
-//! | `host` | `host` | `exec-host` | objects into this process |
-//! | `nv` | `nv` | `exec-nv` | cubins onto NVIDIA GPUs |
-//! | `cmd` and others | `cli` | | the command line and what its commands are made of |
+//! | `host`, `exec` | `host`, on by default | `exec-host`, `exec-core` | objects into this process: Linux on x86-64 and AArch64 |
+//! | `nv`, `exec` | `nv` | `exec-nv`, `exec-core` | cubins onto NVIDIA GPUs |
 //!
-//! Without features it is `no_std` and pulls in `elf-core` alone. What the command line prints for people may change between
-//! versions; keys of what it prints for programs stay.
-#![cfg_attr(not(feature = "cli"), no_std)]
-#![deny(unsafe_code)]
+//! Feature `alloc`, on by default, has the heap lend where a crate can do without one. Without features the crate is `elf-core`
+//! alone. The default ones need no C compiler; what needs one is a feature of the crate that it belongs to (`exec-core/disk`,
+//! `exec-host/dynamic`, `fatbin/libzstd`). The command line is a crate of its own, `hoist-tool`.
+#![no_std]
+#![forbid(unsafe_code)]
 
 pub use elf_core as elf;
 #[cfg(feature = "layout")]
 pub use elf_layout as layout;
-#[cfg(feature = "host")]
+#[cfg(any(feature = "host", feature = "nv"))]
+pub use exec_core as exec;
+#[cfg(all(
+    feature = "host",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 pub use exec_host as host;
 #[cfg(feature = "nv")]
 pub use exec_nv as nv;
@@ -52,34 +72,3 @@ pub use reloc_aarch64 as aarch64;
 pub use reloc_cuda as cuda;
 #[cfg(feature = "x86")]
 pub use reloc_x86 as x86;
-
-#[cfg(feature = "cli")]
-pub mod arguments;
-#[cfg(all(feature = "cli", any(feature = "host", feature = "nv")))]
-pub mod call;
-#[cfg(all(feature = "cli", feature = "host"))]
-#[expect(unsafe_code, reason = "runs what the user asks for")]
-pub mod calling;
-#[cfg(feature = "cli")]
-pub mod cmd;
-#[cfg(feature = "cli")]
-pub mod explain;
-#[cfg(feature = "cli")]
-pub mod input;
-#[cfg(all(feature = "cli", feature = "host"))]
-#[expect(unsafe_code, reason = "opens the libraries that the user asks for")]
-pub mod loading;
-#[cfg(feature = "cli")]
-pub mod machine;
-#[cfg(feature = "cli")]
-pub mod map;
-#[cfg(feature = "cli")]
-pub mod objects;
-#[cfg(feature = "cli")]
-pub mod output;
-#[cfg(feature = "cli")]
-pub mod overlap;
-#[cfg(feature = "cli")]
-pub mod printable;
-#[cfg(feature = "cli")]
-pub mod table;

@@ -26,7 +26,7 @@ pub(crate) struct GpuTest {
 
 /// Programs: package, what cargo builds, features, and what they are called.
 const PROGRAMS: &[(&str, [&str; 2], &str, &str)] = &[
-    ("hoist", ["--bin", "hoist"], "", "hoist"),
+    ("hoist-tool", ["--bin", "hoist"], "", "hoist"),
     ("exec-nv", ["--example", "gpu_test"], "", "gpu_test"),
     ("exec-nv", ["--example", "raw_bring_up"], "raw", "raw_bring_up"),
 ];

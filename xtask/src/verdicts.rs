@@ -152,7 +152,7 @@ impl Verdicts {
 /// Builds the command for an architecture.
 fn build_hoist(workspace: &Workspace, target: Option<&str>, linker: Tool<'_>) -> Result<PathBuf> {
     let mut command = tool::cargo();
-    command.current_dir(workspace.root()).args(["build", "--package", "hoist"]);
+    command.current_dir(workspace.root()).args(["build", "--package", "hoist-tool"]);
     let mut folder = workspace.target();
     if let Some(target) = target {
         let variable = target.to_uppercase().replace('-', "_");

@@ -27,7 +27,7 @@ pub(super) struct State<'a> {
     pub(super) texts: Vec<(EntityId, OutId)>,
     /// Values of shared variables, by variable and function that uses it.
     pub(super) shared: BTreeMap<(EntityId, EntityId), u64>,
-    /// Shared memory of kernels: its section, and whether it has more than arrays whose size the launch gives.
+    /// Shared memory of kernels: its section, and whether that is more than arrays of the launch at its start.
     pub(super) shared_sections: BTreeMap<EntityId, (OutId, bool)>,
     /// `.nv_debug.shared`, if there is one.
     pub(super) free_shared: Option<OutId>,

@@ -1,0 +1,25 @@
+//! The command line `hoist`, and what its commands are made of.
+//!
+//! What is printed for people may change between versions; keys of what is printed for programs (`JSON.md`) stay. The crates that
+//! do the work are under one name in `hoist`.
+#![deny(unsafe_code)]
+
+pub mod arguments;
+#[cfg(any(feature = "host", feature = "nv"))]
+pub mod call;
+#[cfg(feature = "host")]
+#[expect(unsafe_code, reason = "runs what the user asks for")]
+pub mod calling;
+pub mod cmd;
+pub mod explain;
+pub mod input;
+#[cfg(feature = "host")]
+#[expect(unsafe_code, reason = "opens the libraries that the user asks for")]
+pub mod loading;
+pub mod machine;
+pub mod map;
+pub mod objects;
+pub mod output;
+pub mod overlap;
+pub mod printable;
+pub mod table;

@@ -1,0 +1,45 @@
+//! The command line. Errors are one line on standard error and exit status 1; a reader who went away is no error.
+
+use std::io::{self, BufWriter, Write as _};
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use hoist_tool::cmd::Command;
+use hoist_tool::printable::Printable;
+
+/// Puts machine code into memory without a linker or dynamic loader.
+#[derive(clap::Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+fn main() -> ExitCode {
+    let command = Arguments::parse().command;
+    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let done = command.run(&mut out).and_then(|()| Ok(out.flush()?));
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            // what is printed already explains the error
+            let _ = out.flush();
+            for line in format!("{error:#}").lines() {
+                eprintln!("hoist: {}", Printable::from(line));
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether a write failed because nobody reads any more.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let kind = |cause: &(dyn std::error::Error + 'static)| match cause.downcast_ref::<io::Error>() {
+        Some(error) => Some(error.kind()),
+        None => {
+            cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind)
+        }
+    };
+    error.chain().any(|cause| kind(cause) == Some(io::ErrorKind::BrokenPipe))
+}

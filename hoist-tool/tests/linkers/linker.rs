@@ -1,0 +1,154 @@
+//! GNU ld and lld.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use elf_core::File;
+use hoist_tool::machine::Machine;
+use hoist_tool::objects::Objects;
+
+use crate::renamed;
+
+/// A linker of this machine.
+pub(crate) struct Linker {
+    program: PathBuf,
+    /// What it says it is.
+    pub(crate) version: String,
+}
+
+impl Linker {
+    /// The first of these programs that is there.
+    pub(crate) fn find(programs: &[&str]) -> Option<Self> {
+        programs.iter().find_map(|program| {
+            let output = Command::new(program).arg("--version").output().ok()?;
+            let version = String::from_utf8_lossy(&output.stdout).lines().next()?.to_owned();
+            Some(Self { program: PathBuf::from(program), version })
+        })
+    }
+
+    /// Links `objects` as `script` says. `None` with what the linker said if it refuses.
+    pub(crate) fn link(
+        &self,
+        objects: &Objects<'_>,
+        script: &str,
+        relax: bool,
+        folder: &Path,
+    ) -> Result<Vec<u8>, String> {
+        let (script_path, output_path) = (folder.join("script"), folder.join("linked"));
+        fs::write(&script_path, script).expect("a script");
+        let big = objects.files()[0].encoding().is_big_endian();
+        let emulation = match objects.machine() {
+            Machine::X86_64 => "elf_x86_64",
+            Machine::I386 => "elf_i386",
+            Machine::Aarch64 if big => "aarch64linuxb",
+            Machine::Aarch64 => "aarch64linux",
+        };
+        let mut command = Command::new(&self.program);
+        command.args([
+            "-m",
+            emulation,
+            "-static",
+            "-nostdlib",
+            "-e",
+            "0",
+            if relax { "--relax" } else { "--no-relax" },
+            "--no-check-sections",
+        ]);
+        // a linker that is not asked for an unwinding table must not rewrite it
+        command.args([
+            "--no-eh-frame-hdr",
+            "--build-id=none",
+            "-z",
+            "norelro",
+            "-z",
+            "max-page-size=4096",
+            "-T",
+        ]);
+        command.arg(&script_path).arg("-o").arg(&output_path);
+        for (number, file) in objects.files().iter().enumerate() {
+            let path = folder.join(object(number));
+            fs::write(&path, renamed::renamed(number, file, relax)).expect("an object");
+            command.arg(path);
+        }
+        let _ = fs::remove_file(&output_path);
+        let output = command.env("LC_ALL", "C").output().expect("a linker");
+        match fs::read(&output_path) {
+            Ok(bytes) if output.status.success() => Ok(bytes),
+            _ => {
+                let text = String::from_utf8_lossy(&output.stderr);
+                Err(text
+                    .lines()
+                    .find(|line| line.contains("error") || line.contains(": "))
+                    .unwrap_or("")
+                    .to_owned())
+            }
+        }
+    }
+}
+
+fn object(number: usize) -> String {
+    format!("object-{number}.o")
+}
+
+/// A script that places sections and symbols at addresses.
+pub(crate) struct Script(String);
+
+impl Script {
+    pub(crate) fn new() -> Self {
+        Self(String::from("SECTIONS {\n"))
+    }
+
+    pub(crate) fn section(&mut self, number: usize, index: u32, address: u64, is_tls: bool) {
+        let name = renamed::name(number, index);
+        let input = object(number);
+        // the alignment of thread-local variables decides where threads have them
+        let alignment = if is_tls { "" } else { "SUBALIGN(1) " };
+        let _ = writeln!(self.0, "  {name} {address:#x} : {alignment}{{ KEEP(*{input}({name})) }}");
+    }
+
+    /// The linker's own table that `_GLOBAL_OFFSET_TABLE_` begins.
+    pub(crate) fn got(&mut self, address: u64, machine: Machine) {
+        let (name, _) = tables(machine);
+        let _ = writeln!(self.0, "  {name} {address:#x} : {{ *({name}) }}");
+    }
+
+    /// The linker's other table.
+    pub(crate) fn other_got(&mut self, address: u64, machine: Machine) {
+        let (_, name) = tables(machine);
+        let _ = writeln!(self.0, "  {name} {address:#x} : {{ *({name}) }}");
+    }
+
+    pub(crate) fn define(&mut self, name: &str, address: u64) {
+        let _ = writeln!(self.0, "  \"{name}\" = {address:#x};");
+    }
+
+    pub(crate) fn end(mut self) -> String {
+        self.0.push_str("  /DISCARD/ : { *(.h*) }\n}\n");
+        self.0
+    }
+}
+
+const fn tables(machine: Machine) -> (&'static str, &'static str) {
+    match machine {
+        Machine::Aarch64 => (".got", ".got.plt"),
+        _ => (".got.plt", ".got"),
+    }
+}
+
+/// The address of a section of what a linker made.
+pub(crate) fn address_of(file: &File<'_>, name: &str) -> Option<u64> {
+    let mut sections = file.sections().iter();
+    let named = |section: &_| file.section_name(section).is_ok_and(|found| found == name);
+    sections.find(named).map(|section| section.address)
+}
+
+/// The content of a section of what a linker made.
+pub(crate) fn content<'a>(file: &File<'a>, name: &str) -> Option<(u64, &'a [u8])> {
+    let section = file
+        .sections()
+        .iter()
+        .find(|section| file.section_name(section).is_ok_and(|found| found == name))?;
+    Some((section.address, file.section_data(&section).ok()?))
+}
