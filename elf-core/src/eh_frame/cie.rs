@@ -1,10 +1,11 @@
 //! Common information entries: what the frames of several functions have in common.
 
+use super::context::{Context, Machine, Places};
 use super::error::{Error, ErrorKind};
 use super::pointer::{Encoding, OMIT};
 use super::program::{self, Frame};
 use super::reader::Reader;
-use super::{EhFrame, Machine, Places, Record};
+use super::record::Record;
 
 /// What FDEs need of their CIE.
 #[derive(Clone, Copy, Debug)]
@@ -52,9 +53,8 @@ struct Augmentation {
 impl Cie {
     /// Reads a CIE and checks it.
     pub(super) fn parse<P: Places>(
-        table: &EhFrame<'_>,
+        context: &Context<'_, P>,
         record: &Record<'_>,
-        places: &P,
     ) -> Result<Self, Error> {
         let mut reader = record.content;
         let start = reader;
@@ -88,18 +88,18 @@ impl Cie {
         let what = "return address of a CIE";
         let register =
             if version == 1 { reader.byte(what)?.into() } else { reader.unsigned(what)? };
-        if register >= table.machine.columns {
-            let limit = table.machine.columns;
+        if register >= context.machine.columns {
+            let limit = context.machine.columns;
             return Err(start.error(ErrorKind::Register { register, limit }));
         }
         let mut augmentation = Augmentation { code: Encoding::ABSOLUTE, data: None };
         if has_size {
             let size = reader.unsigned("augmentation size of a CIE")?;
             let mut content = reader.part(size, "augmentation of a CIE")?;
-            augmentation.read(&mut letters, &mut content, table, places)?;
+            augmentation.read(&mut letters, &mut content, context)?;
         }
         let Augmentation { code, data } = augmentation;
-        let frame = program::check(table, reader, Frame::default(), code, places)?;
+        let frame = program::check(context, reader, Frame::default(), code)?;
         Ok(Self { at: record.at, code, data, has_size, frame })
     }
 }
@@ -110,14 +110,13 @@ impl Augmentation {
         &mut self,
         letters: &mut Reader<'_>,
         content: &mut Reader<'_>,
-        table: &EhFrame<'_>,
-        places: &P,
+        context: &Context<'_, P>,
     ) -> Result<(), Error> {
         let mut seen = 0u32;
         while !letters.is_empty() {
             let letter_at = *letters;
             let letter = letters.byte("")?;
-            let Machine { signs, .. } = table.machine;
+            let Machine { signs, .. } = context.machine;
             let bit = match letter {
                 b'R' => 1,
                 b'P' => 2,
@@ -153,8 +152,8 @@ impl Augmentation {
                     let encoding = content.byte(what)?;
                     let known = Encoding::new(encoding).ok_or(unknown(what, encoding))?;
                     let start = *content;
-                    let address = known.read(content, table, places, what)?;
-                    if address != 0 && !places.is_personality(address) {
+                    let address = known.read(content, context, what)?;
+                    if address != 0 && !context.places.is_personality(address) {
                         return Err(start.error(ErrorKind::Pointer { what, address }));
                     }
                 }

@@ -1,10 +1,10 @@
 //! DWARF expressions (DWARF 5, section 2.5 and 7.7.1), as far as the unwinder knows them. Jumps lead forwards only, so that every
 //! expression ends; then one look at each operation shows how many values are on the stack wherever it is reached from.
 
+use super::context::{Context, Places};
 use super::error::{Error, ErrorKind};
 use super::pointer::Encoding;
 use super::reader::Reader;
-use super::{EhFrame, Places};
 
 /// The values that the unwinder's stack has room for.
 const MOST: u32 = 64;
@@ -50,10 +50,9 @@ const NOTHING: Change = Change(0, 0);
 
 /// Checks an expression that begins with so many values on the stack.
 pub(super) fn check<P: Places>(
-    table: &EhFrame<'_>,
+    context: &Context<'_, P>,
     mut block: Reader<'_>,
     depth: u32,
-    places: &P,
 ) -> Result<(), Error> {
     // none where only jumps lead
     let mut depth = Some(depth);
@@ -95,7 +94,7 @@ pub(super) fn check<P: Places>(
             }
             _ => {
                 divisor = matches!(opcode, 0x31..=0x4f);
-                operation(opcode, start, &mut block, table, places)?
+                operation(opcode, start, &mut block, context)?
             }
         };
         if let Some(before) = &mut depth {
@@ -115,12 +114,11 @@ fn operation<P: Places>(
     opcode: u8,
     start: Reader<'_>,
     block: &mut Reader<'_>,
-    table: &EhFrame<'_>,
-    places: &P,
+    context: &Context<'_, P>,
 ) -> Result<Change, Error> {
     let what = "operand";
     let register = |register: u64| {
-        let limit = table.machine.columns;
+        let limit = context.machine.columns;
         if register < limit {
             Ok(PUSH)
         } else {
@@ -166,7 +164,7 @@ fn operation<P: Places>(
             let encoding = block.byte(what)?; // GNU_encoded_addr
             let known = Encoding::new(encoding).filter(|_| encoding & 0x80 == 0);
             let unknown = start.error(ErrorKind::Encoding { what: "address", encoding });
-            known.ok_or(unknown)?.read(block, table, places, "address")?;
+            known.ok_or(unknown)?.read(block, context, "address")?;
             PUSH
         }
         _ => return Err(start.error(ErrorKind::Opcode { what: "operation", opcode })),

@@ -1,8 +1,8 @@
 //! Encoded pointers (LSB Core, "DWARF Exception Header Encoding"), as the unwinder reads them.
 
+use super::context::{Context, Places};
 use super::error::{Error, ErrorKind};
 use super::reader::Reader;
-use super::{EhFrame, Places};
 
 /// How a pointer is encoded: `DW_EH_PE_*`, one that can be read without knowing more than the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,11 +62,10 @@ impl Encoding {
     pub(super) fn read<P: Places>(
         self,
         reader: &mut Reader<'_>,
-        table: &EhFrame<'_>,
-        places: &P,
+        context: &Context<'_, P>,
         what: &'static str,
     ) -> Result<u64, Error> {
-        let mut place = table.address.wrapping_add(reader.at());
+        let mut place = context.address.wrapping_add(reader.at());
         if self.0 == ALIGNED {
             let padding = place.wrapping_neg() % ADDRESS;
             reader.part(padding, what)?;
@@ -90,6 +89,6 @@ impl Encoding {
         if self.0 & INDIRECT == 0 {
             return Ok(address);
         }
-        places.word(address).ok_or(start.error(ErrorKind::Pointer { what, address }))
+        context.places.word(address).ok_or(start.error(ErrorKind::Pointer { what, address }))
     }
 }

@@ -1,9 +1,10 @@
 //! Call frame instructions (DWARF 5, section 6.4.2 and 7.24), as far as the unwinder knows them.
 
+use super::context::{Context, Places};
 use super::error::{Error, ErrorKind};
+use super::expression;
 use super::pointer::Encoding;
 use super::reader::Reader;
-use super::{EhFrame, Places, expression};
 
 /// What has to be known of a frame to go on.
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,13 +94,12 @@ const MOST_STATES: u32 = 64;
 
 /// Checks the instructions of an entry, which begin with a frame, and gives the frame that they end with.
 pub(super) fn check<P: Places>(
-    table: &EhFrame<'_>,
+    context: &Context<'_, P>,
     mut program: Reader<'_>,
     mut frame: Frame,
     code: Encoding,
-    places: &P,
 ) -> Result<Frame, Error> {
-    let machine = table.machine;
+    let machine = context.machine;
     let mut states = 0u32;
     // how many of these were remembered when the frame was not known
     let mut unknown = 0u32;
@@ -134,7 +134,7 @@ pub(super) fn check<P: Places>(
                 Operand::Byte => _ = program.byte("operand")?,
                 Operand::Half => _ = program.fixed::<2>("operand")?,
                 Operand::Word => _ = program.fixed::<4>("operand")?,
-                Operand::Address => _ = code.read(&mut program, table, places, "operand")?,
+                Operand::Address => _ = code.read(&mut program, context, "operand")?,
                 Operand::Ruled => {
                     let register = program.unsigned("register")?;
                     within(register, machine.registers)?;
@@ -145,7 +145,7 @@ pub(super) fn check<P: Places>(
                     let size = program.unsigned("size of an expression")?;
                     let block = program.part(size, "expression")?;
                     let depth = u32::from(*operand == Operand::Rule);
-                    expression::check(table, block, depth, places)?;
+                    expression::check(context, block, depth)?;
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! Bytes of a table, taken from the front, and where they are.
 
 use super::error::{Error, ErrorKind};
-use crate::leb::Leb;
+use crate::records::leb::Leb;
 
 /// A stretch of the table that is read.
 #[derive(Clone, Copy, Debug)]
