@@ -87,7 +87,7 @@ pub use apply::{
 };
 pub use class_file::ClassFile;
 pub use content::group::Group;
-pub use content::name::{Name, StringTable};
+pub use content::name::{Name, StringTable, is_hidden};
 pub use content::note::{Note, Notes};
 pub use content::property::{Properties, Property};
 pub use content::symbols::SymbolTable;

@@ -1,6 +1,7 @@
 //! How objects get into memory, and who is told.
 
 use crate::Host;
+use crate::budget;
 use crate::error::Error;
 use crate::image::{Image, Room};
 use crate::initialize::Calls;
@@ -40,6 +41,7 @@ pub struct Loader {
     is_replaceable: bool,
     relaxes: bool,
     spare: Option<Arc<Spare>>,
+    limit: Option<u64>,
 }
 
 impl Default for Loader {
@@ -62,6 +64,7 @@ impl Loader {
             is_replaceable: false,
             relaxes: true,
             spare: None,
+            limit: None,
         }
     }
 
@@ -112,6 +115,14 @@ impl Loader {
     #[must_use]
     pub fn reuse_memory(mut self, is_wanted: bool) -> Self {
         self.spare = is_wanted.then(Arc::default);
+        self
+    }
+
+    /// How many bytes an image may have at most. Without this, 16 GiB and 64 times the size of its objects: a small object may ask
+    /// for any amount of zeros.
+    #[must_use]
+    pub const fn limit(mut self, bytes: u64) -> Self {
+        self.limit = Some(bytes);
         self
     }
 
@@ -243,10 +254,14 @@ impl Loader {
                 >= HUGE_PAGE as u64
             {
                 let huge = options(page.max(HUGE_PAGE as u64));
-                return slots.plan(files, huge, externals).map_err(Error::Layout);
+                let layout = slots.plan(files, huge, externals).map_err(Error::Layout)?;
+                budget::check_image(&layout, self.limit)?;
+                return Ok(layout);
             }
         }
-        slots.plan(files, options(page), externals).map_err(Error::Layout)
+        let layout = slots.plan(files, options(page), externals).map_err(Error::Layout)?;
+        budget::check_image(&layout, self.limit)?;
+        Ok(layout)
     }
 
     /// Takes memory for a layout, fills it, and makes it what it shall be.
@@ -329,10 +344,11 @@ fn out_of_reach<'a, B: AsRef<[u8]>>(objects: &'a [B], error: &Error) -> Option<N
 
 /// The headers of all objects.
 fn parse<'a>(objects: &[&'a [u8]]) -> Result<Vec<File<'a>>, Error> {
-    let parsed = objects
-        .iter()
-        .enumerate()
-        .map(|(object, bytes)| File::parse(bytes).map_err(|error| Error::Elf { object, error }));
+    let parsed = objects.iter().enumerate().map(|(object, bytes)| {
+        let file = File::parse(bytes).map_err(|error| Error::Elf { object, error })?;
+        budget::check_names(object, &file)?;
+        Ok(file)
+    });
     parsed.collect()
 }
 

@@ -77,6 +77,25 @@ impl<'a> SymbolTable<'a> {
         self.names.get(symbol.name)
     }
 
+    /// Whether all names have at most `limit` bytes together. Names may share bytes, so that a small table can have many long ones:
+    /// who copies names, or compares each with others, asks this first.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NamesTooLong`] if they have more. Names that cannot be read do not count.
+    pub fn check_names(&self, limit: u64) -> Result<(), Error> {
+        let mut left = limit;
+        if (self.len() as u64).saturating_mul(self.names.as_bytes().len() as u64) <= limit {
+            return Ok(());
+        }
+        for symbol in self.symbols.iter() {
+            let size = self.name_of(&symbol).map_or(0, |name| name.as_bytes().len() as u64);
+            left = left
+                .checked_sub(size)
+                .ok_or(Error { at: self.at, kind: ErrorKind::NamesTooLong { limit } })?;
+        }
+        Ok(())
+    }
+
     /// Where symbol `index`, which is `symbol`, is defined. Extended indices (`SHN_XINDEX`) are looked up.
     ///
     /// # Errors
