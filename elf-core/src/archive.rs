@@ -10,9 +10,9 @@
 //! # Ok::<_, elf_core::Error>(())
 //! ```
 
+use crate::content::name::Name;
 use crate::error::{Error, ErrorKind};
-use crate::name::Name;
-use crate::table;
+use crate::table::slices;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// What an archive starts with (System V, GNU, BSD, COFF).
@@ -126,7 +126,7 @@ impl<'a> Members<'a> {
     /// Reads the member at hand and goes on to the next; none if it is a table.
     fn step(&mut self) -> Result<Option<Member<'a>>, Error> {
         let header = self.at;
-        let bytes = table::bytes(self.bytes, WHAT, header, HEADER)?;
+        let bytes = slices::bytes(self.bytes, WHAT, header, HEADER)?;
         let Ok(row) = Header::ref_from_bytes(bytes) else {
             return Err(Error {
                 at: header,
@@ -150,7 +150,7 @@ impl<'a> Members<'a> {
             let name = self.name(name, header)?;
             return Ok(Some(Member { name, header, offset, size, data: None }));
         }
-        let data = table::bytes(self.bytes, "archive member", offset, size)?;
+        let data = slices::bytes(self.bytes, "archive member", offset, size)?;
         self.at = offset.saturating_add(size).saturating_add(size & 1);
         if name == b"//" {
             self.long_names = data;
@@ -161,7 +161,7 @@ impl<'a> Members<'a> {
         // BSD: "#1/" and the size of the name, which stands before the member's bytes and counts as part of them.
         if let Some(digits) = name.strip_prefix(b"#1/") {
             let skip = decimal(digits).ok_or_else(|| invalid("ar_name", header, digits))?;
-            let bytes = table::bytes(data, "archive member name", 0, skip)
+            let bytes = slices::bytes(data, "archive member name", 0, skip)
                 .map_err(|error| Error { at: offset, ..error })?;
             let name = Name(bytes.split(|&byte| byte == 0).next().unwrap_or(bytes));
             if is_bsd_table(name) {

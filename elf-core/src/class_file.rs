@@ -1,14 +1,19 @@
 //! A file of a class that is known when the program is compiled.
 
-use crate::class::{Class, Encoding, Row};
+use crate::table::class::{Class, Row};
+use crate::views::encoding::Encoding;
+
+use crate::content::name::StringTable;
 use crate::error::{Error, ErrorKind};
 use crate::file::{data, strings, wrong_type};
-use crate::header::{FileHeader, encoding_of};
-use crate::name::StringTable;
 use crate::names::{SHT_DYNSYM, SHT_SYMTAB};
-use crate::section::SectionHeader;
-use crate::segment::ProgramHeader;
-use crate::table::{Entry, Place, outside, rows};
+use crate::table::entry::Entry;
+use crate::table::place::Place;
+use crate::table::slices::{outside, rows};
+use crate::views::encoding::encoding_of;
+use crate::views::header::FileHeader;
+use crate::views::section::SectionHeader;
+use crate::views::segment::ProgramHeader;
 
 /// An ELF file of class `C`: its tables as slices of raw rows, without the code of other classes.
 ///

@@ -87,6 +87,11 @@ pub enum ErrorKind {
         /// Its address.
         address: u64,
     },
+    /// The names of a table of symbols have more than `limit` bytes together.
+    NamesTooLong {
+        /// Bytes they may have.
+        limit: u64,
+    },
     /// A value that the specification does not allow.
     Invalid {
         /// The field.
@@ -142,6 +147,12 @@ impl fmt::Display for Error {
             }
             ErrorKind::Invalid { what, value } => {
                 write!(f, "{what} is {value:#x} at offset {at:#x}")
+            }
+            ErrorKind::NamesTooLong { limit } => {
+                write!(
+                    f,
+                    "the names of the symbols at offset {at:#x} have more than {limit} bytes together"
+                )
             }
             ErrorKind::NoAddress { what, address } => {
                 write!(

@@ -1,17 +1,23 @@
 //! A file: header and tables checked once, the rest on demand.
 
-use crate::class::{Encoding, for_class};
+use crate::content::name::{Name, StringTable};
+use crate::content::symbols::SymbolTable;
 use crate::error::{Error, ErrorKind};
-use crate::header::{FileHeader, encoding_of};
-use crate::name::{Name, StringTable};
 use crate::names::{
     SHN_LORESERVE, SHT_DYNSYM, SHT_GROUP, SHT_STRTAB, SHT_SYMTAB, SHT_SYMTAB_SHNDX,
 };
-use crate::section::{CompressionHeader, SectionFlags, SectionHeader};
-use crate::segment::ProgramHeader;
-use crate::symbol::SymbolTable;
-use crate::table::{self, Entry, Place, Table, row_size};
-use crate::word::Word;
+use crate::table::class::for_class;
+use crate::table::entry;
+use crate::table::entry::{Entry, row_size};
+use crate::table::place::Place;
+use crate::table::rows::Table;
+use crate::table::slices;
+use crate::table::word::Word;
+use crate::views::encoding::Encoding;
+use crate::views::encoding::encoding_of;
+use crate::views::header::FileHeader;
+use crate::views::section::{CompressionHeader, SectionFlags, SectionHeader};
+use crate::views::segment::ProgramHeader;
 
 /// An ELF file in memory, of either class and byte order.
 #[derive(Clone, Copy)]
@@ -42,12 +48,12 @@ impl<'a> File<'a> {
     /// [`parse`](Self::parse), where the class is known.
     #[inline]
     fn of_encoding(bytes: &'a [u8], encoding: Encoding) -> Result<Self, Error> {
-        let header = table::row::<FileHeader>(bytes, encoding, 0, 0)?;
+        let header = entry::row::<FileHeader>(bytes, encoding, 0, 0)?;
         let at = header.section_headers;
         let counts = header.counts(
             row_size::<SectionHeader>(encoding),
             row_size::<ProgramHeader>(encoding),
-            || table::row::<SectionHeader>(bytes, encoding, at, 0),
+            || entry::row::<SectionHeader>(bytes, encoding, at, 0),
         )?;
         let sections = match counts.sections {
             0 => Table::empty(),
@@ -150,7 +156,7 @@ impl<'a> File<'a> {
     pub fn segment_data(&self, segment: &ProgramHeader) -> Result<&'a [u8], Error> {
         match segment.file_size {
             0 => Ok(&[]),
-            size => table::bytes(self.bytes, "segment data", segment.offset, size),
+            size => slices::bytes(self.bytes, "segment data", segment.offset, size),
         }
     }
 
@@ -167,7 +173,7 @@ impl<'a> File<'a> {
         }
         let data = self.section_data(section)?;
         let size = row_size::<CompressionHeader>(self.encoding);
-        let header = table::row::<CompressionHeader>(data, self.encoding, 0, section.offset)?;
+        let header = entry::row::<CompressionHeader>(data, self.encoding, 0, section.offset)?;
         Ok(data.get(size..).map(|rest| (header, rest)))
     }
 
@@ -320,6 +326,6 @@ pub(crate) fn strings(bytes: &[u8], section: SectionHeader) -> Result<StringTabl
 pub(crate) fn data<'a>(bytes: &'a [u8], section: &SectionHeader) -> Result<&'a [u8], Error> {
     match section.file_size() {
         0 => Ok(&[]),
-        size => table::bytes(bytes, "section data", section.offset, size),
+        size => slices::bytes(bytes, "section data", section.offset, size),
     }
 }

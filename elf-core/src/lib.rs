@@ -32,6 +32,7 @@
 //! | Notes and program properties, section groups | [`Notes`], [`Properties`], [`Group`] |
 //! | What a relocation is, and how it is applied | [`Kind`], [`Arch`], [`apply`] |
 //! | Thread-local storage, and code that is rewritten for it | [`tls`] |
+//! | Unwinding tables, checked before an unwinder gets them | [`eh_frame`] |
 //! | Static libraries | [`archive`] |
 //!
 //! An [`Error`] says what is wrong, and at which offset of the file. Iterators over rows of one size cannot fail; those
@@ -62,73 +63,61 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-mod address;
-mod android;
 mod apply;
 pub mod archive;
 mod bits;
-mod class;
 mod class_file;
-mod crel;
+mod content;
 mod dynamic;
+pub mod eh_frame;
 mod error;
 mod file;
-mod gnu_hash;
-mod group;
-mod hash;
-mod header;
-mod leb;
-mod name;
 pub mod names;
-mod note;
-#[cfg(feature = "packed-relocations")]
-mod packed;
-mod property;
-pub mod raw;
-pub mod raw32;
-pub mod raw64;
-mod record;
+mod records;
 mod relax;
 mod reloc;
-mod relocations;
-mod relr;
-mod section;
-mod segment;
-mod symbol;
+mod structs;
 pub mod table;
 pub mod tls;
-pub mod version;
-mod version_list;
-mod word;
+mod views;
 
-pub use android::{AndroidPacked, AndroidPackedIter};
+use records::relocations;
+use views::record;
+
 pub use apply::{
     ApplyError, ApplyErrorKind, Query, Resolve, SectionMut, apply, apply_all, apply_kind,
 };
-pub use class::{Class, Elf32, Elf64, Encoding, Row};
 pub use class_file::ClassFile;
-pub use crel::{Crel, CrelIter};
-pub use dynamic::DynamicSection;
+pub use content::group::Group;
+pub use content::name::{Name, StringTable, is_hidden};
+pub use content::note::{Note, Notes};
+pub use content::property::{Properties, Property};
+pub use content::symbols::SymbolTable;
+pub use dynamic::gnu_hash::{GnuHashTable, gnu_hash};
+pub use dynamic::hash::{HashTable, sysv_hash};
+pub use dynamic::section::DynamicSection;
+pub use dynamic::version;
 pub use error::{Error, ErrorKind};
 pub use file::File;
-pub use gnu_hash::{GnuHashTable, gnu_hash};
-pub use group::Group;
-pub use hash::{HashTable, sysv_hash};
-pub use header::FileHeader;
-pub use name::{Name, StringTable};
-pub use note::{Note, Notes};
+pub use records::android::{AndroidPacked, AndroidPackedIter};
+pub use records::crel::{Crel, CrelIter};
 #[cfg(feature = "packed-relocations")]
-pub use packed::IndexedRelocations;
-pub use property::{Properties, Property};
-pub use record::{Mips64El, Mips64ElRel, Mips64ElRela, Record, Rel, Rela};
+pub use records::indexed::IndexedRelocations;
+pub use records::relocations::{RelocationIter, Relocations};
+pub use records::relr::{Relr, RelrIter, relative_type};
+pub use records::rows::{Mips64El, Mips64ElRel, Mips64ElRela, Rel, Rela};
 pub use relax::{Reach, Rewrite, Site};
 pub use reloc::{
     Arch, Bits, Check, Field, Kind, Order, Page, Role, Slot, Stage, Stub, Value, find, well_formed,
 };
-pub use relocations::{RelocationIter, Relocations};
-pub use relr::{Relr, RelrIter, relative_type};
-pub use section::{CompressionHeader, SectionFlags, SectionHeader};
-pub use segment::{Dynamic, ProgramHeader, SegmentFlags};
-pub use symbol::{Definition, Symbol, SymbolTable};
-pub use table::{Entry, Table, TableIter};
-pub use word::{Address, Half, Word, Xword};
+pub use structs::{raw, raw32, raw64};
+pub use table::class::{Class, Elf32, Elf64, Row};
+pub use table::entry::Entry;
+pub use table::rows::{Table, TableIter};
+pub use table::word::{Address, Half, Word, Xword};
+pub use views::encoding::Encoding;
+pub use views::header::FileHeader;
+pub use views::record::Record;
+pub use views::section::{CompressionHeader, SectionFlags, SectionHeader};
+pub use views::segment::{Dynamic, ProgramHeader, SegmentFlags};
+pub use views::symbol::{Definition, Symbol};

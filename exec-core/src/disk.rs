@@ -23,11 +23,12 @@ use crate::sync::Mutex;
 
 mod open;
 mod recent;
+mod trust;
 
 use recent::Recent;
 
 /// Images on disk, for any number of processes at once. Whoever can write there, can make its users run any code: its folder
-/// is made for its owner alone.
+/// is made for its owner alone, and one in which others have a hand is [refused](CacheError::Untrusted).
 ///
 /// A process may be killed at any moment: what was put in before is there, what was being put in is there or not. Every image is
 /// checked against a sum before it is given out. Those that were asked for lately stay in
@@ -74,6 +75,8 @@ pub struct Verified {
     pub is_sound: bool,
 }
 
+/// The file in the folder; the number is that of its form.
+const DATABASE: &str = "images-1.db";
 /// Bytes of images that stay in memory, unless told otherwise.
 const MEMORY: usize = 16 << 20;
 /// Hits that are remembered before they are written down.
@@ -97,21 +100,44 @@ impl DiskCache {
     /// A database that is none any more is emptied; the next miss is then [`Lookup::Damaged`].
     ///
     /// # Errors
-    /// [`CacheError::Open`].
+    /// [`CacheError::Untrusted`] if others can write the folder or the database, if one of them belongs to another user or is a
+    /// symbolic link; [`CacheError::Open`].
     pub fn open(folder: &Path, mode: Mode, limit: u64) -> Result<Self, CacheError> {
-        let path = folder.join("images-1.db");
+        if mode == Mode::ReadWrite {
+            open::folder(folder)?;
+        }
+        let trusted = if mode == Mode::Off { None } else { trust::folder(folder, DATABASE)? };
+        let path = trusted.as_deref().unwrap_or(folder).join(DATABASE);
         let (connection, was_damaged) = match mode {
             Mode::Off => (None, false),
             Mode::ReadOnly | Mode::Required => (open::for_reading(&path)?, false),
             Mode::ReadWrite => {
-                open::folder(folder)?;
                 open::for_writing(&path).map(|(connection, damaged)| (Some(connection), damaged))?
             }
         };
         let state =
             State { connection, was_damaged, touched: HashMap::new(), recent: Recent::new(MEMORY) };
-        let paths = [path, folder.join("images-1.db-wal")];
-        Ok(Self { mode, paths, limit, state: Mutex::new(state) })
+        let log = path.with_extension("db-wal");
+        Ok(Self { mode, paths: [path, log], limit, state: Mutex::new(state) })
+    }
+
+    /// The same for who compiles, with or without a cache: one that cannot be opened because it is full, locked, read-only or
+    /// damaged is [off](Mode::Off), and the error is what to warn of. A cache that others can write is refused nevertheless, and one
+    /// that must have the image ([`Mode::Required`]) has to open.
+    ///
+    /// # Errors
+    /// [`CacheError::Untrusted`]; for [`Mode::Required`], those of [`open`](Self::open).
+    pub fn open_or_off(
+        folder: &Path,
+        mode: Mode,
+        limit: u64,
+    ) -> Result<(Self, Option<CacheError>), CacheError> {
+        match Self::open(folder, mode, limit) {
+            Ok(cache) => Ok((cache, None)),
+            Err(error @ CacheError::Untrusted { .. }) => Err(error),
+            Err(error) if mode == Mode::Required => Err(error),
+            Err(error) => Ok((Self::open(folder, Mode::Off, limit)?, Some(error))),
+        }
     }
 
     /// The same, with at most so many bytes of images in memory; without this, 16 MiB. A single image is kept there if it has at
@@ -253,6 +279,14 @@ fn now() -> i64 {
 }
 
 impl State {
+    /// Waits no more for who has held the database for too long: compilations go on without it.
+    fn give_up_waiting(&self, error: &rusqlite::Error) {
+        if let Some(connection) = self.connection.as_ref().filter(|_| open::is_busy(error)) {
+            // without it, the next one takes as long as this one
+            let _ = connection.busy_timeout(Duration::ZERO);
+        }
+    }
+
     /// Writes down when images were used.
     fn flush(&mut self) -> rusqlite::Result<()> {
         let Some(connection) = &mut self.connection else { return Ok(()) };
@@ -341,7 +375,10 @@ impl Cache for DiskCache {
                 self.rebuild(state);
                 Ok(Lookup::Damaged)
             }
-            Err(error) => Err(read(error)),
+            Err(error) => {
+                state.give_up_waiting(&error);
+                Err(read(error))
+            }
         }
     }
 
@@ -363,7 +400,10 @@ impl Cache for DiskCache {
             }
             outcome => outcome,
         };
-        let gone = outcome.map_err(write)?;
+        let gone = outcome.map_err(|error| {
+            state.give_up_waiting(&error);
+            write(error)
+        })?;
         gone.iter().for_each(|key| state.recent.remove(key));
         state.recent.put(key, image);
         state.recent.accept(&self.paths);

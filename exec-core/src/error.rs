@@ -5,8 +5,8 @@ use alloc::sync::Arc;
 use core::error::Error as StdError;
 use core::fmt;
 
-use crate::allocator::DeviceId;
-use crate::signature::Parameter;
+use crate::device_id::DeviceId;
+use crate::parameter::Parameter;
 
 /// What a lower layer says.
 pub type Cause = Arc<dyn StdError + Send + Sync>;
@@ -191,6 +191,17 @@ impl StdError for Error {
 pub enum CacheError {
     /// The cache cannot be opened.
     Open(Cause),
+    /// Others than the user of this process could have put something there, which would be run.
+    Untrusted {
+        /// The folder or file.
+        path: String,
+        /// What is wrong with it.
+        what: &'static str,
+        /// The number of the user whom it belongs to.
+        owner: u32,
+        /// Its permissions, as for `chmod`.
+        mode: u32,
+    },
     /// An entry cannot be read.
     Read(Cause),
     /// An entry cannot be written: the disk is full or read-only, or another process holds the cache for too long.
@@ -210,6 +221,9 @@ impl fmt::Display for CacheError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Open(cause) => write!(f, "cannot open the cache: {cause}"),
+            Self::Untrusted { path, what, owner, mode } => {
+                write!(f, "the cache is refused: {path} {what} (owner {owner}, mode {mode:04o})")
+            }
             Self::Read(cause) => write!(f, "cannot read the cache: {cause}"),
             Self::Write(cause) => write!(f, "cannot write the cache: {cause}"),
             Self::TooLarge { size, limit } => {

@@ -153,7 +153,7 @@ fn a_full_disk_is_an_error_and_loses_nothing() {
     on_a_disk(
         "on_a_small_disk",
         folder.path(),
-        &format!("mount -t tmpfs -o size=400k none \"${FOLDER}\""),
+        &format!("mount -t tmpfs -o size=400k,mode=700 none \"${FOLDER}\""),
     );
 }
 

@@ -34,6 +34,19 @@ pub enum Error {
         /// Bytes asked for.
         size: u64,
     },
+    /// The image would be larger than the [limit](crate::Loader::limit).
+    TooLarge {
+        /// Its size in bytes.
+        size: u64,
+        /// Bytes it may have.
+        limit: u64,
+        /// The object with the largest section.
+        object: usize,
+        /// The index of that section.
+        section: u32,
+        /// The size of that section in bytes.
+        largest: u64,
+    },
     /// Code compiled without `-fPIC` needs addresses below `limit`, where no room is left.
     NoLowMemory {
         /// Bytes asked for.
@@ -84,6 +97,15 @@ pub enum Error {
         /// The address that was to be called.
         address: u64,
     },
+    /// The unwinder of the process cannot take an unwinding table (`.eh_frame`).
+    Unwinding {
+        /// The object's index.
+        object: usize,
+        /// The section's index.
+        section: u32,
+        /// What is wrong, and where in the section.
+        error: elf_core::eh_frame::Error,
+    },
     /// The arguments of a call are not those of the function, in number or type.
     Arguments {
         /// Number of the function's arguments.
@@ -115,6 +137,8 @@ pub enum Error {
         /// What the system said.
         cause: std::io::Error,
     },
+    /// A file that an archive names could not be read, or may not be.
+    Named(exec_core::FileError),
     /// An observer could not do its part.
     Observer(std::io::Error),
 }
@@ -127,6 +151,11 @@ impl fmt::Display for Error {
             Self::Undefined { name, error } => write!(f, "{name}: {error}"),
             Self::Map { size, cause } => write!(f, "no memory for {size:#x} bytes: {cause}"),
             Self::OutOfMemory { size } => write!(f, "{size:#x} bytes do not fit the address space"),
+            Self::TooLarge { size, limit, object, section, largest } => write!(
+                f,
+                "object {object}: section {section}: asks for {largest} bytes of an image of {size}, \
+                 more than the limit of {limit}"
+            ),
             Self::NoLowMemory { size, limit } => {
                 write!(
                     f,
@@ -159,6 +188,9 @@ impl fmt::Display for Error {
                     "object {object}: section {section}: constructor {address:#x} is outside the code"
                 )
             }
+            Self::Unwinding { object, section, error } => {
+                write!(f, "object {object}: section {section}: unwinding table: {error}")
+            }
             Self::Arguments { expected, found } if expected == found => {
                 write!(f, "an argument has the wrong type")
             }
@@ -173,6 +205,7 @@ impl fmt::Display for Error {
             Self::Archive(error) => write!(f, "archive: {error}"),
             Self::ThinArchive => write!(f, "a thin archive, which names files beside it"),
             Self::File { path, cause } => write!(f, "{}: {cause}", path.display()),
+            Self::Named(error) => write!(f, "thin archive: {error}"),
             Self::Observer(cause) => write!(f, "an observer of loads: {cause}"),
         }
     }
@@ -183,9 +216,11 @@ impl core::error::Error for Error {
         match self {
             Self::Elf { error, .. } => Some(error),
             Self::Layout(error) | Self::Undefined { error, .. } => Some(error),
+            Self::Unwinding { error, .. } => Some(error),
             Self::Map { cause, .. } => Some(cause),
             Self::Library(error) => Some(error),
             Self::Archive(error) => Some(error),
+            Self::Named(error) => Some(error),
             Self::File { cause, .. } | Self::Observer(cause) => Some(cause),
             _ => None,
         }

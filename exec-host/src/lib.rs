@@ -26,6 +26,7 @@
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 compile_error!("exec-host runs on Linux, on x86-64 and AArch64");
 
+mod budget;
 mod cache;
 #[cfg(feature = "compile")]
 pub mod compile;

@@ -1,6 +1,7 @@
 //! How objects get into memory, and who is told.
 
 use crate::Host;
+use crate::budget;
 use crate::error::Error;
 use crate::image::{Image, Room};
 use crate::initialize::Calls;
@@ -11,7 +12,7 @@ use crate::replace::Switches;
 use crate::resolvers::Resolvers;
 use crate::symbols::{Links, Symbols};
 use crate::threads::{self, Threads};
-use crate::unwind::Unwinding;
+use crate::unwind::{self, Unwinding};
 use core::ops::Range;
 use elf_core::{ApplyErrorKind, File, Name, SegmentFlags};
 use elf_layout::{
@@ -40,6 +41,7 @@ pub struct Loader {
     is_replaceable: bool,
     relaxes: bool,
     spare: Option<Arc<Spare>>,
+    limit: Option<u64>,
 }
 
 impl Default for Loader {
@@ -62,6 +64,7 @@ impl Loader {
             is_replaceable: false,
             relaxes: true,
             spare: None,
+            limit: None,
         }
     }
 
@@ -112,6 +115,14 @@ impl Loader {
     #[must_use]
     pub fn reuse_memory(mut self, is_wanted: bool) -> Self {
         self.spare = is_wanted.then(Arc::default);
+        self
+    }
+
+    /// How many bytes an image may have at most. Without this, 16 GiB and 64 times the size of its objects: a small object may ask
+    /// for any amount of zeros.
+    #[must_use]
+    pub const fn limit(mut self, bytes: u64) -> Self {
+        self.limit = Some(bytes);
         self
     }
 
@@ -243,10 +254,14 @@ impl Loader {
                 >= HUGE_PAGE as u64
             {
                 let huge = options(page.max(HUGE_PAGE as u64));
-                return slots.plan(files, huge, externals).map_err(Error::Layout);
+                let layout = slots.plan(files, huge, externals).map_err(Error::Layout)?;
+                budget::check_image(&layout, self.limit)?;
+                return Ok(layout);
             }
         }
-        slots.plan(files, options(page), externals).map_err(Error::Layout)
+        let layout = slots.plan(files, options(page), externals).map_err(Error::Layout)?;
+        budget::check_image(&layout, self.limit)?;
+        Ok(layout)
     }
 
     /// Takes memory for a layout, fills it, and makes it what it shall be.
@@ -285,6 +300,7 @@ impl Loader {
         copy_constants(layout, memory.bytes_mut(), externals);
         let code = code(layout, base);
         let calls = Calls::collect(layout, memory.bytes_mut(), base, &code)?;
+        unwind::check(layout, memory.bytes_mut(), base, &code)?;
         let resolvers = Resolvers::collect(layout, base);
         let switches = self.is_replaceable.then(|| Switches::collect(layout, base));
         let late = (!resolvers.are_none()).then(|| layout.got().0);
@@ -292,7 +308,7 @@ impl Loader {
         let variables = threads.as_ref().map(|own| threads::exports(layout, &own.area()));
         let globals = globals(layout, base);
         let tables = layout.unwinding_tables().map(|(offset, _)| base.wrapping_add(offset));
-        // SAFETY: the tables are relocated, in memory that the module keeps.
+        // SAFETY: the tables are relocated and checked, in memory that the module keeps and that is not writable any more.
         let unwinding = unsafe { Unwinding::register(tables) };
         let loaded = Loaded::new(layout, &memory);
         let observed = self.observers.iter().map(|observer| observer.loaded(&loaded));
@@ -329,10 +345,11 @@ fn out_of_reach<'a, B: AsRef<[u8]>>(objects: &'a [B], error: &Error) -> Option<N
 
 /// The headers of all objects.
 fn parse<'a>(objects: &[&'a [u8]]) -> Result<Vec<File<'a>>, Error> {
-    let parsed = objects
-        .iter()
-        .enumerate()
-        .map(|(object, bytes)| File::parse(bytes).map_err(|error| Error::Elf { object, error }));
+    let parsed = objects.iter().enumerate().map(|(object, bytes)| {
+        let file = File::parse(bytes).map_err(|error| Error::Elf { object, error })?;
+        budget::check_names(object, &file)?;
+        Ok(file)
+    });
     parsed.collect()
 }
 

@@ -19,6 +19,10 @@ pub enum Argument<'a, A: Allocator> {
     Bytes(&'a [u8]),
 }
 
+/// What a kernel of an [`NvDevice`](crate::NvDevice) is given in one place.
+#[cfg(feature = "driver")]
+pub type NvArgument<'a> = Argument<'a, exec_core::LruAllocator<crate::memory::NvAllocator>>;
+
 impl<A: Allocator> Clone for Argument<'_, A> {
     fn clone(&self) -> Self {
         *self
@@ -137,8 +141,7 @@ fn check<A: Allocator>(
 
 #[cfg(all(test, feature = "driver"))]
 mod tests {
-    use super::*;
-    use crate::Argument;
+    use super::{NvArgument as Argument, *};
 
     fn fill(
         parameters: Option<&[Parameter]>,

@@ -35,6 +35,8 @@
 #[cfg(all(feature = "driver", not(target_pointer_width = "64")))]
 compile_error!("GPUs and processes share addresses of 64 bits");
 
+#[cfg(feature = "driver")]
+mod api;
 #[cfg(any(feature = "driver", feature = "raw"))]
 mod arguments;
 #[cfg(feature = "driver")]
@@ -52,6 +54,8 @@ mod launch;
 #[cfg(feature = "driver")]
 mod loaded;
 #[cfg(feature = "driver")]
+mod loader;
+#[cfg(feature = "driver")]
 mod memory;
 #[cfg(feature = "driver")]
 mod module;
@@ -64,13 +68,17 @@ mod queue;
 #[cfg(feature = "raw")]
 pub mod raw;
 #[cfg(feature = "driver")]
+mod shared;
+#[cfg(feature = "driver")]
 mod stream;
 
 #[cfg(feature = "driver")]
 pub use {
+    arguments::NvArgument as Argument,
     device::{NvDevice, NvOptions},
     driver::Driver,
-    loaded::{Loader, NvImage},
+    loaded::NvImage,
+    loader::Loader,
     memory::{MemoryKind, NvAllocator, NvMemory},
     module::FunctionAttributes,
     program::NvProgram,
@@ -83,7 +91,3 @@ pub use {
     launch::{LaunchError, NvLaunch},
     properties::Properties,
 };
-
-/// What a kernel of an [`NvDevice`] is given in one place.
-#[cfg(feature = "driver")]
-pub type Argument<'a> = arguments::Argument<'a, exec_core::LruAllocator<NvAllocator>>;

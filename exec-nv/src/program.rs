@@ -15,9 +15,7 @@ use exec_core::{
     Allocator as _, Error as CoreError, Launch, LruAllocator, Program, Signature, Value, View,
 };
 
-use crate::Argument;
-use crate::arguments::Block;
-use crate::device::{NvDevice, Shared};
+use crate::arguments::{Block, NvArgument as Argument};
 use crate::error::Error;
 use crate::kernel::Kernel;
 use crate::launch::NvLaunch;
@@ -25,9 +23,10 @@ use crate::loaded::NvImage;
 use crate::memory::NvAllocator;
 use crate::module::{Function, FunctionAttributes};
 use crate::queue::NvQueue;
+use crate::shared::Shared;
 use crate::stream::Event;
 
-/// A kernel that an [`NvDevice`] runs.
+/// A kernel that an [`NvDevice`](crate::NvDevice) runs.
 #[derive(Debug)]
 pub struct NvProgram {
     device: Arc<Shared>,
@@ -47,7 +46,7 @@ const FREE_SHARED: u32 = 48 << 10;
 
 impl NvProgram {
     pub(crate) fn new(
-        device: &NvDevice,
+        device: &Arc<Shared>,
         image: &Arc<NvImage>,
         name: &str,
         signature: Option<Signature>,
@@ -59,7 +58,7 @@ impl NvProgram {
             None => function.shared()?,
         };
         Ok(Self {
-            device: Arc::clone(&device.0),
+            device: Arc::clone(device),
             kernel,
             signature,
             function: Arc::new(function),

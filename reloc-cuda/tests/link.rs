@@ -78,6 +78,17 @@ fn places_are_those_of_nvlink() {
     }
 }
 
+/// Arrays of the launch that no kernel is known to reach, and that stand behind another kernel's variables.
+#[test]
+fn arrays_are_those_of_nvlink() {
+    for arch in ["sm_80", "sm_90"] {
+        let [a, b] = ["a", "b"].map(|half| read(&format!("arrays_{half}-13.5-{arch}")));
+        let linked = link(&[&a, &b]).unwrap();
+        let expected = read(&format!("arrays-13.5-{arch}"));
+        assert_eq!(differences(&expected, &linked.bytes), [""; 0], "{arch}");
+    }
+}
+
 #[test]
 fn code_of_a_lower_minor_version_is_linked() {
     let [a, b] = shapes("12.9-sm_80");

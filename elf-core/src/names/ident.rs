@@ -1,7 +1,8 @@
 //! The header: class, byte order, operating system, type of file, flags.
 
-use super::processor::{EF_AMDGPU_V3, EF_CUDA_V2, of};
-use super::{EM_AMDGPU, EM_CUDA, Flags};
+use super::machine::{EM_AMDGPU, EM_CUDA};
+use super::processor::{EF_AMDGPU_V3, EF_CUDA_V2, ELFOSABI_AMDGPU_HSA, ELFOSABI_CUDA_V2, of};
+use super::table::Flags;
 
 /// Bytes `EI_MAG0` to `EI_MAG3` of every ELF file (gABI ch. 4, "ELF Identification").
 pub const ELFMAG: [u8; 4] = *b"\x7fELF";
@@ -99,8 +100,8 @@ pub const fn file_type(e_type: u16) -> Option<&'static str> {
 #[must_use]
 pub const fn header_flags(machine: u16, os_abi: u8, abi_version: u8) -> Flags {
     match (machine, os_abi, abi_version) {
-        (EM_AMDGPU, super::ELFOSABI_AMDGPU_HSA, 0..=1) => EF_AMDGPU_V3,
-        (EM_CUDA, super::ELFOSABI_CUDA_V2, _) => EF_CUDA_V2,
+        (EM_AMDGPU, ELFOSABI_AMDGPU_HSA, 0..=1) => EF_AMDGPU_V3,
+        (EM_CUDA, ELFOSABI_CUDA_V2, _) => EF_CUDA_V2,
         _ => of(machine).header_flags,
     }
 }

@@ -1,6 +1,7 @@
 //! What each processor's supplement to the gABI adds to the tables.
 
-use super::*;
+use self::supplement::Processor;
+use crate::names::machine::*;
 
 mod aarch64;
 mod alpha;
@@ -24,46 +25,10 @@ mod riscv;
 mod s390;
 mod sh;
 mod sparc;
+mod supplement;
 mod tic6000;
 mod x86_64;
 mod xtensa;
-
-/// The tables of one machine: what its ranges mean, or what it numbers apart from all others.
-#[derive(Clone, Copy)]
-pub(super) struct Processor {
-    pub(super) os_abis: Names,
-    pub(super) header_flags: Flags,
-    pub(super) section_types: Names,
-    pub(super) section_flags: Flags,
-    pub(super) section_indices: Names,
-    pub(super) segment_types: Names,
-    pub(super) segment_flags: Flags,
-    pub(super) dynamic_tags: Names,
-    pub(super) symbol_types: Names,
-    pub(super) symbol_bindings: Names,
-    pub(super) symbol_other: Flags,
-    pub(super) properties: Names,
-    pub(super) property_flags: &'static [(u32, Flags)],
-}
-
-impl Processor {
-    /// A machine that adds nothing.
-    const PLAIN: Self = Self {
-        os_abis: Names::EMPTY,
-        header_flags: Flags::EMPTY,
-        section_types: Names::EMPTY,
-        section_flags: Flags::EMPTY,
-        section_indices: Names::EMPTY,
-        segment_types: Names::EMPTY,
-        segment_flags: Flags::EMPTY,
-        dynamic_tags: Names::EMPTY,
-        symbol_types: Names::EMPTY,
-        symbol_bindings: Names::EMPTY,
-        symbol_other: Flags::EMPTY,
-        properties: Names::EMPTY,
-        property_flags: &[],
-    };
-}
 
 /// The machines each file of this folder is for.
 macro_rules! processors {

@@ -1,7 +1,7 @@
 //! Program properties: the records of a note `NT_GNU_PROPERTY_TYPE_0`.
 
-use super::Flags;
 use super::processor::of;
+use super::table::Flags;
 
 names! {
     /// `pr_type` of every machine (Linux Extensions to gABI, "Program Property").

@@ -1,6 +1,6 @@
 //! Names of relocations, for machines this project prints but does not relocate.
 
-use super::*;
+use crate::names::machine::*;
 
 mod alpha;
 mod amdgpu;

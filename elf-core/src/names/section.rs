@@ -1,7 +1,8 @@
 //! Sections: types, flags, reserved indices, groups, compression.
 
+use super::machine::EM_CUDA;
 use super::processor::of;
-use super::{EM_CUDA, Flags};
+use super::table::Flags;
 
 names! {
     /// `sh_type` of every machine: what a section holds (gABI ch. 4, "Sections"; GNU, LLVM, Android, Solaris).

@@ -1,7 +1,7 @@
 //! Segments: types and flags.
 
-use super::Flags;
 use super::processor::of;
+use super::table::Flags;
 
 names! {
     /// `p_type` of every machine: what a segment is for (gABI ch. 5, "Program Header"; GNU, OpenBSD, PaX, Solaris).

@@ -1,7 +1,9 @@
 //! Symbols: types, bindings, visibility and the rest of `st_other`.
 
+use super::ident::{ELFOSABI_HPUX, ELFOSABI_OPENVMS, ELFOSABI_SOLARIS};
+use super::machine::EM_CUDA;
 use super::processor::{STO_CUDA_FUNC, STO_CUDA_OBJECT, STT_CUDA_OBJECT, of};
-use super::{ELFOSABI_HPUX, ELFOSABI_OPENVMS, ELFOSABI_SOLARIS, EM_CUDA, Flags, Names};
+use super::table::{Flags, Names};
 
 names! {
     /// Low four bits of `st_info` of every system (gABI ch. 4, "Symbol Table"; `STT_RELC` and `STT_SRELC` are of GNU).

@@ -12,8 +12,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::error::CacheError;
 
-/// How long another process may hold the database.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long another process may hold the database: longer than any transaction takes, shorter than most compilations.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS image (
@@ -46,7 +46,8 @@ pub(super) fn for_writing(path: &Path) -> Result<(Connection, bool), CacheError>
 }
 
 fn prepared(path: &Path, reset: bool) -> rusqlite::Result<Connection> {
-    let mut connection = Connection::open(path)?;
+    let mut connection =
+        Connection::open_with_flags(path, OpenFlags::default() | OpenFlags::SQLITE_OPEN_NOFOLLOW)?;
     connection.busy_timeout(PATIENCE)?;
     if reset {
         // in place: other processes may have it open
@@ -78,7 +79,9 @@ pub(super) fn for_reading(path: &Path) -> Result<Option<Connection>, CacheError>
     if !path.try_exists().map_err(|error| CacheError::Open(Arc::new(error)))? {
         return Ok(None);
     }
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let usable = |connection: Connection| {
         connection.busy_timeout(PATIENCE)?;
         connection.query_row("SELECT count(*) FROM image", [], |_| Ok(()))?;
@@ -93,6 +96,12 @@ pub(super) fn for_reading(path: &Path) -> Result<Option<Connection>, CacheError>
         }
         Err(error) => Err(open(error)),
     }
+}
+
+/// Whether another process holds the database.
+pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
 /// Whether the database is damaged, rather than out of reach.

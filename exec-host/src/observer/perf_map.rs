@@ -53,7 +53,7 @@ impl Observer for PerfMap {
         let mut lines = String::new();
         for function in loaded.functions() {
             let suffix = if function.is_stub { "@plt" } else { "" };
-            let name = function.name.to_string().replace(['\n', '\r'], "?");
+            let name = function.name.to_string();
             let (address, size) = (function.address, function.size);
             writeln!(lines, "{address:x} {size:x} {name}{suffix}").map_err(io::Error::other)?;
         }

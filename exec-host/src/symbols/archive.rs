@@ -1,11 +1,15 @@
 //! Archives as a source of symbols.
 
 use super::{Found, Symbols};
+use crate::budget::names_limit;
 use crate::error::Error;
 use elf_core::archive::Archive as Members;
 use elf_core::names::STB_LOCAL;
 use elf_core::{File, Name};
+use exec_core::NamedFiles;
 use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,14 +33,23 @@ impl Archive {
         Self::collect(bytes, None)
     }
 
-    /// Reads an archive, and the files that a thin one names.
+    /// Reads an archive, and the files that a thin one names: regular files in its folder or below, of no more than
+    /// [`NAMED_LIMIT`](exec_core::NAMED_LIMIT) bytes.
     ///
     /// # Errors
-    /// [`Error::File`] if a file cannot be read, [`Error::Archive`] if the archive is damaged.
+    /// [`Error::File`] if a file cannot be read, [`Error::Named`] if one that the archive names cannot or may not,
+    /// [`Error::Archive`] if the archive is damaged.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        let folder = path.parent().unwrap_or(Path::new(""));
-        Self::collect(&read(path)?, Some(folder))
+        Self::open_with(path, NamedFiles::of(path))
+    }
+
+    /// The same, with the files that a thin archive names read by `files`, which may look elsewhere or read more.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with(path: impl AsRef<Path>, mut files: NamedFiles) -> Result<Self, Error> {
+        Self::collect(&read(path.as_ref())?, Some(&mut files))
     }
 
     /// All members, in order: to load them whether somebody asks for them or not (`--whole-archive` of linkers).
@@ -44,22 +57,28 @@ impl Archive {
         self.members.iter().cloned()
     }
 
-    /// Reads members, those of a thin archive from `folder`.
-    fn collect(bytes: &[u8], folder: Option<&Path>) -> Result<Self, Error> {
+    /// Reads members, those of a thin archive from `files`.
+    fn collect(bytes: &[u8], mut files: Option<&mut NamedFiles>) -> Result<Self, Error> {
         let mut archive = Self::default();
         for member in Members::parse(bytes).map_err(Error::Archive)?.members() {
             let member = member.map_err(Error::Archive)?;
-            let bytes: Arc<[u8]> = match (member.data, folder) {
+            let bytes: Arc<[u8]> = match (member.data, &mut files) {
                 (Some(bytes), _) => bytes.into(),
-                (None, Some(folder)) => read(&folder.join(member.name.to_string()))?.into(),
+                (None, Some(files)) => {
+                    let name = OsStr::from_bytes(member.name.as_bytes());
+                    files.read(Path::new(name)).map_err(Error::Named)?
+                }
                 (None, None) => return Err(Error::ThinArchive),
             };
             let index = archive.members.len();
-            let table = File::parse(&bytes).and_then(|file| file.symbol_table());
-            for (table, symbol) in
-                table.ok().flatten().iter().flat_map(|table| {
-                    table.symbols().iter().skip(1).map(move |symbol| (table, symbol))
-                })
+            let table = File::parse(&bytes).and_then(|file| file.symbol_table()).ok().flatten();
+            if let Some(table) = &table {
+                // they are copied here
+                table.check_names(names_limit(bytes.len() as u64)).map_err(Error::Archive)?;
+            }
+            for (table, symbol) in table
+                .iter()
+                .flat_map(|table| table.symbols().iter().skip(1).map(move |symbol| (table, symbol)))
             {
                 if symbol.binding() != STB_LOCAL
                     && !symbol.is_undefined()

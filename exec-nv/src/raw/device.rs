@@ -18,6 +18,7 @@ use super::gpu::{Gpu, Step, Stopped};
 use super::image::RawImage;
 use super::program::RawProgram;
 use super::queue::RawQueue;
+use super::shared::Shared;
 use super::system::System;
 use crate::error::Error;
 use crate::properties::Properties;
@@ -43,30 +44,6 @@ impl Default for RawOptions {
 #[derive(Clone, Debug)]
 pub struct RawDevice<S: System>(Arc<Shared<S>>);
 
-/// What the device and its programs share.
-#[derive(Debug)]
-pub(super) struct Shared<S: System> {
-    // first, so that nothing runs any more when the rest goes
-    queue: RawQueue<S>,
-    allocator: Arc<LruAllocator<RawAllocator<S>>>,
-    context: Arc<Context<S>>,
-    properties: Properties,
-}
-
-impl<S: System> Shared<S> {
-    pub(super) const fn context(&self) -> &Arc<Context<S>> {
-        &self.context
-    }
-
-    pub(super) const fn properties(&self) -> &Properties {
-        &self.properties
-    }
-
-    pub(super) const fn queue(&self) -> &RawQueue<S> {
-        &self.queue
-    }
-}
-
 impl<S: System> RawDevice<S> {
     /// Brings up GPU `index`, counted from 0, as far as a queue that answers.
     ///
@@ -82,10 +59,6 @@ impl<S: System> RawDevice<S> {
             context,
             properties,
         })))
-    }
-
-    pub(super) const fn shared(&self) -> &Arc<Shared<S>> {
-        &self.0
     }
 
     /// The GPU itself.
@@ -165,7 +138,7 @@ impl<S: System> RawDevice<S> {
     /// # Errors
     /// [`Error::NoKernel`], [`Error::Own`] for kernels that need the driver's loader.
     pub fn kernel(&self, image: &Arc<RawImage<S>>, name: &str) -> Result<RawProgram<S>, Error> {
-        RawProgram::new(self, image, name, None)
+        RawProgram::new(&self.0, image, name, None)
     }
 }
 
@@ -252,7 +225,7 @@ impl<S: System> Device for RawDevice<S> {
         signature: Option<Signature>,
     ) -> Result<RawProgram<S>, CoreError> {
         self.0.context.sticky().check()?;
-        RawProgram::new(self, image, name, signature).map_err(|error| match error {
+        RawProgram::new(&self.0, image, name, signature).map_err(|error| match error {
             Error::Core(error) => error,
             error => CoreError::NoFunction { name: name.into(), cause: Arc::new(error) },
         })

@@ -3,9 +3,10 @@
 use core::fmt;
 use core::time::Duration;
 
+use super::call::Call;
 use super::notifier::ChannelError;
 use super::qmd::Field;
-use super::status::Status;
+use super::status::{OK, Status};
 
 /// What went wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,6 +157,24 @@ pub enum Error {
         /// How many there may be.
         limit: usize,
     },
+}
+
+impl Status {
+    /// Success, or an error that says what was asked for.
+    ///
+    /// # Errors
+    /// [`Error::Refused`].
+    pub const fn check(self, call: &'static str, number: u32) -> Result<(), Error> {
+        match self {
+            OK => Ok(()),
+            status => Err(Error::Refused { call, number, status }),
+        }
+    }
+
+    /// The same of a call that has its number only.
+    pub(super) const fn of(self, call: Call) -> Result<(), Error> {
+        self.check(call.name, call.number)
+    }
 }
 
 impl fmt::Display for Error {

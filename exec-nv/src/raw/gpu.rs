@@ -10,7 +10,7 @@ use super::client::{Client, Handle};
 use super::error::Error;
 use super::facts::Facts;
 use super::layout::{control, objects, uvm as structures};
-use super::memory::map_object;
+use super::mapping::map_object;
 use super::status::{NOT_SUPPORTED, Status};
 use super::system::System;
 

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::addresses::{give_shared, take_shared};
-use super::call::{resource_manager, uvm};
+use super::call::uvm;
 use super::class;
 use super::client::Handle;
 use super::error::Error;
 use super::gpu::Gpu;
-use super::layout::{objects, resource_manager as rm, uvm as structures};
+use super::layout::{objects, uvm as structures};
+use super::mapping::map_object;
 use super::status::Status;
 use super::system::System;
 
@@ -190,8 +191,8 @@ impl<S: System> Held<S> {
             Place::Window => (client.open_tied(gpu.path())?, WRITE_COMBINED),
             Place::Host | Place::HostUncached => (client.open_control()?, 0),
         };
-        let mapping =
-            gpu.map((gpu.device(), handle), &file, Some(self.address), self.size, flags)?;
+        map_object(client, (gpu.device(), handle), &file, self.size, flags)?;
+        let mapping = client.system().map(&file, Some(self.address), self.size)?;
         Ok(Some((mapping, file)))
     }
 
@@ -267,41 +268,4 @@ impl<S: System> Drop for Held<S> {
             }
         }
     }
-}
-
-impl<S: System> Gpu<S> {
-    /// Maps an object into this process, through a file that nothing was mapped with before.
-    pub(super) fn map(
-        &self,
-        (parent, object): (Handle, Handle),
-        file: &S::File,
-        address: Option<u64>,
-        size: u64,
-        flags: u32,
-    ) -> Result<S::Mapping, Error> {
-        let client = self.client();
-        map_object(client, (parent, object), file, size, flags)?;
-        client.system().map(file, address, size)
-    }
-}
-
-/// Ties an object to a file, for the file to be mapped.
-pub(super) fn map_object<S: System>(
-    client: &super::client::Client<S>,
-    (parent, object): (Handle, Handle),
-    file: &S::File,
-    size: u64,
-    flags: u32,
-) -> Result<(), Error> {
-    let mut map = rm::Nvos33WithFd {
-        h_client: client.root().0,
-        h_device: parent.0,
-        h_memory: object.0,
-        length: size,
-        flags,
-        fd: client.system().descriptor(file),
-        ..Default::default()
-    };
-    client.resource_manager(resource_manager::MAP_MEMORY, &mut map)?;
-    Status(map.status).check(resource_manager::MAP_MEMORY.name, object.0)
 }

@@ -8,11 +8,11 @@ use exec_core::{Error as CoreError, Launch, LruAllocator, Program, Signature, Va
 
 use super::allocator::RawAllocator;
 use super::bank0::{self, Offsets};
-use super::device::{RawDevice, Shared};
 use super::error::Error as RawError;
 use super::image::{Found, RawImage};
 use super::qmd::Grid;
 use super::queue::{RawQueue, Use, Work};
+use super::shared::Shared;
 use super::shared_memory::SharedMemory;
 use super::system::System;
 use crate::arguments::{Argument, Block};
@@ -20,10 +20,10 @@ use crate::error::Error;
 use crate::kernel::Kernel;
 use crate::launch::NvLaunch;
 
-/// What a kernel of a [`RawDevice`] is given in one place.
+/// What a kernel of a [`RawDevice`](super::RawDevice) is given in one place.
 pub type RawArgument<'a, S> = Argument<'a, LruAllocator<RawAllocator<S>>>;
 
-/// A kernel that a [`RawDevice`] runs.
+/// A kernel that a [`RawDevice`](super::RawDevice) runs.
 pub struct RawProgram<S: System> {
     device: Arc<Shared<S>>,
     found: Found<S>,
@@ -47,19 +47,19 @@ pub struct RawCall<'a, S: System> {
 
 impl<S: System> RawProgram<S> {
     pub(super) fn new(
-        device: &RawDevice<S>,
+        device: &Arc<Shared<S>>,
         image: &Arc<RawImage<S>>,
         name: &str,
         signature: Option<Signature>,
     ) -> Result<Self, Error> {
         let found = image.kernel(name)?;
-        let offsets = Offsets::of(device.properties().sm)?;
+        let offsets = Offsets::of(device.properties.sm)?;
         if found.parameters < usize::from(offsets.parameters) {
             let what = "parameters where the launch itself is described";
             return Err(RawError::Kernel { name: name.into(), what }.into());
         }
         Ok(Self {
-            device: Arc::clone(device.shared()),
+            device: Arc::clone(device),
             found,
             offsets,
             signature,
@@ -90,7 +90,7 @@ impl<S: System> RawProgram<S> {
     ) -> Result<Option<Duration>, Error> {
         let mut memory = Vec::new();
         let work = self.work(arguments, launch, &mut memory)?;
-        let context = self.device.context();
+        let context = &self.device.context;
         Ok(context.note(queue.launch(&[work], memory, launch.wait))?)
     }
 
@@ -101,7 +101,7 @@ impl<S: System> RawProgram<S> {
         launch: &NvLaunch,
         memory: &mut Vec<Use<S>>,
     ) -> Result<Work, Error> {
-        let (context, properties) = (self.device.context(), self.device.properties());
+        let (context, properties) = (&self.device.context, &self.device.properties);
         context.sticky().check()?;
         let needs = &self.found.resources;
         launch.check(properties, Some(needs))?;
@@ -185,7 +185,7 @@ impl<S: System> RawQueue<S> {
             .map(|call| call.program.work(call.arguments, &call.launch, &mut memory))
             .collect::<Result<Vec<_>, _>>()?;
         let Some(last) = calls.last() else { return Ok(None) };
-        let context = last.program.device.context();
+        let context = &last.program.device.context;
         Ok(context.note(self.launch(&works, memory, last.launch.wait))?)
     }
 }
@@ -220,7 +220,7 @@ impl<S: System> Program for RawProgram<S> {
             ..NvLaunch::new(1, 1)
         };
         // SAFETY: as the caller says.
-        Ok(unsafe { self.launch(self.device.queue(), &arguments, &launch)? })
+        Ok(unsafe { self.launch(&self.device.queue, &arguments, &launch)? })
     }
 }
 

@@ -2,8 +2,6 @@
 
 use core::fmt;
 
-use super::call::Call;
-
 /// An answer; 0 is success. Numbers without a name are passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Status(pub u32);
@@ -14,22 +12,6 @@ pub(super) const OK: Status = Status(0);
 pub(super) const NOT_SUPPORTED: Status = Status(0x56);
 
 impl Status {
-    /// Success, or an error that says what was asked for.
-    ///
-    /// # Errors
-    /// [`Error::Refused`](super::Error::Refused).
-    pub const fn check(self, call: &'static str, number: u32) -> Result<(), super::Error> {
-        match self {
-            OK => Ok(()),
-            status => Err(super::Error::Refused { call, number, status }),
-        }
-    }
-
-    /// The same of a call that has its number only.
-    pub(super) const fn of(self, call: Call) -> Result<(), super::Error> {
-        self.check(call.name, call.number)
-    }
-
     /// Its name without `NV_ERR_`, if it has one.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {

@@ -1,8 +1,8 @@
 //! The symbol table of the linked file, in nvlink's order.
 
+use super::entity::{EntityId, Kind};
 use super::object::{Object, Role};
 use super::out::{Class, Meaning, OutId};
-use super::resolve::{EntityId, Kind};
 use super::state::State;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -135,9 +135,9 @@ impl State<'_> {
                 self.section(text, symbols);
             }
             let shared = self.shared_sections.get(&id);
-            if let Some(&(shared, has_static)) = shared {
+            if let Some(&(shared, has_size)) = shared {
                 symbols.needed.push(shared);
-                if has_static || self.sm == 90 {
+                if has_size || self.sm == 90 {
                     self.section(shared, symbols);
                 }
             }

@@ -1,9 +1,9 @@
 //! Relocations: those that a linker resolves are written into the code, the others go on to the driver.
 
+use super::entity::{EntityId, Kind};
 use super::error::{LinkError, LinkErrorKind, LinkErrors};
 use super::object::{Object, Role};
 use super::out::{Meaning, OutId, OutRecord};
-use super::resolve::{EntityId, Kind};
 use super::state::State;
 use crate::{Cuda, Resolver, row, without_unified_table};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -19,6 +19,8 @@ const R_CUDA_ABS32_32: u32 = 55;
 const YIELD_OPCODE9_0: u32 = 68;
 const YIELD_CLEAR_PRED4_87: u32 = 69;
 const ABS56_16_34: u32 = 114;
+/// All ones in fields of 24 bits, which shared addresses have before `sm_90`.
+const NOWHERE_24: u64 = 0xff_ffff;
 
 /// What becomes of a relocation.
 pub(super) enum Fate {
@@ -116,23 +118,6 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Adds a record to those of its section.
-    pub(super) fn keep_record(&mut self, out: OutId, record: OutRecord) {
-        let list = self.record_list(out, record.addend.is_some());
-        if let Some((_, _, records)) = self.records.get_mut(list) {
-            records.push(record);
-        }
-    }
-
-    /// The position of the list of records of a section, made if need be.
-    pub(super) fn record_list(&mut self, out: OutId, with: bool) -> usize {
-        let found = self.records.iter().position(|list| list.0 == out && list.1 == with);
-        found.unwrap_or_else(|| {
-            self.records.push((out, with, Vec::new()));
-            self.records.len().saturating_sub(1)
-        })
-    }
-
     /// What becomes of a relocation, by its type and by what it names.
     fn fate(&self, object: &Object<'_>, target: u32, record: &Record) -> Result<Fate, LinkError> {
         if matches!(record.r#type, YIELD_OPCODE9_0 | YIELD_CLEAR_PRED4_87) {
@@ -176,7 +161,7 @@ impl State<'_> {
     }
 
     /// Whether a place is in bank 3.
-    fn is_bank(&self, place: &super::resolve::Place) -> bool {
+    fn is_bank(&self, place: &super::entity::Place) -> bool {
         let object = self.objects.get(place.object);
         let section = place.section.and_then(|section| object?.section(section));
         section.is_some_and(|section| section.role == Role::Constants)
@@ -213,10 +198,6 @@ impl State<'_> {
         LinkErrors::none_of(errors)
     }
 
-    pub(super) fn is_function(&self, id: EntityId) -> bool {
-        self.entities[id].kind == Kind::Function
-    }
-
     /// Functions of the driver have no definition; weak variables need none.
     fn may_stay_undefined(&self, id: EntityId) -> bool {
         let entity = &self.entities[id];
@@ -237,8 +218,15 @@ impl State<'_> {
     ) -> Result<(), LinkError> {
         let mut bytes = core::mem::take(&mut self.outs[out].data);
         let mut place = SectionMut { bytes: &mut bytes, address: 0, big_endian: false };
-        let answer = |query: &Query| self.answer(object, function, query);
-        let done = apply::<Cuda>(record, &mut place, &answer);
+        // of an array that is nowhere a field gets all ones and its addend, as wide as it is
+        let mut apply = |nowhere| {
+            let answer = |query: &Query| self.answer(object, function, nowhere, query);
+            apply::<Cuda>(record, &mut place, &answer)
+        };
+        let done = apply(u64::MAX).or_else(|error| match error.kind {
+            elf_core::ApplyErrorKind::Overflow { .. } => apply(NOWHERE_24),
+            _ => Err(error),
+        });
         self.outs[out].data = bytes;
         done.map_err(|error| {
             let section = String::from_utf8_lossy(&self.outs[out].name).into_owned();
@@ -247,7 +235,16 @@ impl State<'_> {
     }
 
     /// What a symbol is worth: its place in shared memory or in a bank, and the bank's number.
-    fn answer(&self, object: &Object<'_>, user: Option<EntityId>, query: &Query) -> Option<u64> {
+    ///
+    /// An array of the launch begins where a kernel's variables end: that is `nowhere` for a function that no kernel is known to
+    /// reach, as nvlink has it, so that a use of it is a fault.
+    fn answer(
+        &self,
+        object: &Object<'_>,
+        user: Option<EntityId>,
+        nowhere: u64,
+        query: &Query,
+    ) -> Option<u64> {
         let id = object.entity(query.symbol);
         if let Some(slot) = id.and_then(|id| self.slots.get(&id)) {
             return match query.role {
@@ -267,7 +264,8 @@ impl State<'_> {
         match query.role {
             elf_core::Role::Address => match (entity, role) {
                 (Some(entity), _) if entity.kind == Kind::Shared => {
-                    Some(self.shared.get(&(id?, user?)).copied().unwrap_or(0))
+                    let placed = self.shared.get(&(id?, user?)).copied();
+                    Some(placed.unwrap_or(if entity.place.is_none() { nowhere } else { 0 }))
                 }
                 (_, Some(Role::Literals)) => {
                     let owner = super::calls::function_of(object, section?.header.info)?;

@@ -1,9 +1,9 @@
 //! Shared memory: one address for every variable, since no function's code is there twice.
 
+use super::entity::{EntityId, Kind};
 use super::error::{LinkError, LinkErrorKind};
 use super::object::Role;
 use super::out::{Class, Info, Out, align};
-use super::resolve::{EntityId, Kind};
 use super::sort::sort;
 use super::state::State;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -89,11 +89,13 @@ impl State<'_> {
         let texts: Vec<_> = self.texts.clone();
         for (kernel, text) in texts.into_iter().filter(|(id, _)| kernels.contains(id)) {
             let end = ends(&placed, kernel);
-            // with both a pool and arrays, kernels of the newer form that have neither get an empty section
+            // with a pool and an array, used or not, kernels of the newer form that have neither get an empty section
             let place = self.entities[kernel].place;
             let object = place.and_then(|place| self.objects.get(place.object));
             let newer = object.is_some_and(|object| object.cubin.target().form == Form::V8);
-            let always = (newer && pool && !dynamic.is_empty()).then_some(0);
+            let always =
+                (newer && pool && (self.sm == 90 && self.has_arrays() || !dynamic.is_empty()))
+                    .then_some(0);
             if let Some(end) =
                 end.into_iter().chain(dynamic.get(&kernel).map(|one| one.0)).chain(always).max()
             {
@@ -257,6 +259,10 @@ impl State<'_> {
         let own = own.max(dynamic.unwrap_or(1));
         let alignment = if pool { own.max(self.pool_alignment()) } else { own };
         let size = if dynamic.is_some() { align(end, alignment) } else { end };
+        // nvlink leaves out what is empty, but not on sm_90, and not beside `.nv_debug.shared`
+        if size == 0 && self.sm != 90 && alignment > DYNAMIC_ALIGNMENT {
+            return Ok(());
+        }
         if size > LIMIT {
             let kernel = self.entities[kernel].name.to_string();
             let kind = LinkErrorKind::SharedTooLarge { kernel, size, limit: LIMIT };
@@ -269,8 +275,7 @@ impl State<'_> {
             memory: size.saturating_add(reserved),
             ..Out::new(&name, Class::NoBits, SHT_NOBITS, alignment)
         });
-        let has_static = placed.iter().any(|(_, one)| one.kernels.contains(&kernel));
-        self.shared_sections.insert(kernel, (out, has_static));
+        self.shared_sections.insert(kernel, (out, size > 0));
         Ok(())
     }
 }

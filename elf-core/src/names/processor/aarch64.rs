@@ -1,6 +1,6 @@
 //! AArch64 (AAELF64, PAuthABIELF64, MemtagABIELF64).
 
-use super::*;
+use super::supplement::Processor;
 
 names! {
     /// `sh_type` of AArch64 (AAELF64, "Section Types"; PAuthABIELF64; MemtagABIELF64).

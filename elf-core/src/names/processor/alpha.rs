@@ -1,6 +1,6 @@
 //! Alpha (numbers as GNU tools use them).
 
-use super::*;
+use super::supplement::Processor;
 
 names! {
     /// `sh_type` of Alpha.

@@ -1,6 +1,7 @@
 //! AMDGPU (AMDGPU usage guide, "ELF Code Object").
 
-use super::*;
+use super::supplement::Processor;
+use crate::names::table::Flags;
 
 names! {
     /// `e_ident[EI_OSABI]` of AMDGPU (AMDGPU usage guide, "Header").

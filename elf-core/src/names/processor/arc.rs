@@ -1,6 +1,6 @@
 //! ARC (ARC ELF ABI).
 
-use super::*;
+use super::supplement::Processor;
 
 names! {
     /// `sh_type` of ARC.

@@ -1,6 +1,6 @@
 //! Arm, 32 bits (AAELF32).
 
-use super::*;
+use super::supplement::Processor;
 
 names! {
     /// `e_ident[EI_OSABI]` of Arm (AAELF32, "ELF Identification"; Arm FDPIC ABI).

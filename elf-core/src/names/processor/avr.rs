@@ -1,6 +1,6 @@
 //! AVR (numbers as GNU tools use them).
 
-use super::*;
+use super::supplement::Processor;
 
 flags! {
     /// `e_flags` of AVR: the instruction set, and whether the linker may relax.

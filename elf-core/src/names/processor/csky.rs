@@ -1,6 +1,6 @@
 //! C-SKY (C-SKY V2 ABI).
 
-use super::*;
+use super::supplement::Processor;
 
 names! {
     /// `sh_type` of C-SKY.

@@ -1,11 +1,11 @@
 //! NVIDIA GPUs. No specification is public: the numbers were read from cubins, the names from NVIDIA's tools.
 //!
-//! Cubins come in two forms: OS ABI [`ELFOSABI_CUDA`] with ABI version 7, and [`ELFOSABI_CUDA_V2`] with ABI version 8.
+//! Cubins come in two forms: OS ABI [`ELFOSABI_CUDA`](crate::names::ELFOSABI_CUDA) with ABI version 7, and [`ELFOSABI_CUDA_V2`] with ABI version 8.
 
-use super::*;
+use super::supplement::Processor;
 
 names! {
-    /// `e_ident[EI_OSABI]` of newer cubins; older ones have [`ELFOSABI_CUDA`].
+    /// `e_ident[EI_OSABI]` of newer cubins; older ones have [`ELFOSABI_CUDA`](crate::names::ELFOSABI_CUDA).
     pub ELFOSABI_OF_CUDA: u8 {
         ELFOSABI_CUDA_V2 = 65,
     }

@@ -1,6 +1,6 @@
 //! Hexagon (Hexagon ABI).
 
-use super::*;
+use super::supplement::Processor;
 
 names! {
     /// `sh_type` of Hexagon.

@@ -1,6 +1,6 @@
 //! i386, and the program properties it has in common with x86-64 (x86-64 psABI; Linux Extensions to gABI).
 
-use super::*;
+use super::supplement::Processor;
 
 names! {
     /// `pr_type` of x86-64 and i386 (x86-64 psABI, "Program Property"; `COMPAT` ones are of early tools).

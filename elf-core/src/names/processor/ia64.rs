@@ -1,6 +1,6 @@
 //! IA-64 (IA-64 psABI 4; HP-UX).
 
-use super::*;
+use super::supplement::Processor;
 
 names! {
     /// `sh_type` of IA-64 (psABI 4, "Sections").

@@ -1,6 +1,6 @@
 //! LoongArch (LoongArch ELF psABI).
 
-use super::*;
+use super::supplement::Processor;
 
 flags! {
     /// `e_flags` of LoongArch (psABI, "ABI type identification"): how floats are passed, and

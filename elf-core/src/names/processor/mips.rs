@@ -1,6 +1,6 @@
 //! MIPS (MIPS psABI 4 and 5; IRIX; GNU).
 
-use super::*;
+use super::supplement::Processor;
 
 names! {
     /// `sh_type` of MIPS (psABI 4, "Sections"; IRIX).

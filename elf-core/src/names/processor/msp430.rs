@@ -1,6 +1,6 @@
 //! MSP430 (numbers as GNU tools use them).
 
-use super::*;
+use super::supplement::Processor;
 
 names! {
     /// `sh_type` of MSP430.

@@ -1,6 +1,6 @@
 //! Nios II (Nios II ABI).
 
-use super::*;
+use super::supplement::Processor;
 
 names! {
     /// `d_tag` of Nios II.

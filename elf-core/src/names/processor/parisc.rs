@@ -1,6 +1,6 @@
 //! PA-RISC (64-bit Runtime Architecture for PA-RISC 2.0; HP-UX).
 
-use super::*;
+use super::supplement::Processor;
 
 names! {
     /// `sh_type` of PA-RISC.

@@ -1,6 +1,6 @@
 //! 32-bit PowerPC (Power Architecture 32-bit ABI).
 
-use super::*;
+use super::supplement::Processor;
 
 names! {
     /// `d_tag` of 32-bit PowerPC (psABI 5, "Dynamic Section").

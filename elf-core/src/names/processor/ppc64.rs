@@ -1,6 +1,6 @@
 //! 64-bit PowerPC (ELFv2 ABI).
 
-use super::*;
+use super::supplement::Processor;
 
 names! {
     /// `d_tag` of 64-bit PowerPC (ELFv2 ABI 4.2, "Dynamic Section").

@@ -1,6 +1,6 @@
 //! RISC-V (RISC-V psABI).
 
-use super::*;
+use super::supplement::Processor;
 
 names! {
     /// `sh_type` of RISC-V (psABI, "Section Types").

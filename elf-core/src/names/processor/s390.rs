@@ -1,6 +1,6 @@
 //! S/390 and z/Architecture (s390x psABI).
 
-use super::*;
+use super::supplement::Processor;
 
 names! {
     /// `p_type` of S/390: the program wants page tables with guest state.

@@ -1,6 +1,6 @@
 //! SuperH (numbers as GNU tools use them).
 
-use super::*;
+use super::supplement::Processor;
 
 flags! {
     /// `e_flags` of SuperH: the processor, and position-independent code.

@@ -1,6 +1,6 @@
 //! SPARC (SPARC psABI 4 and 5; SPARC Compliance Definition 2.4; Solaris).
 
-use super::*;
+use super::supplement::Processor;
 
 names! {
     /// Reserved section indices of SPARC: ordered sections (Solaris).

@@ -1,6 +1,6 @@
 //! TMS320C6000 (C6000 EABI 13 to 15).
 
-use super::*;
+use super::supplement::Processor;
 
 names! {
     /// `e_ident[EI_OSABI]` of C6000 (C6000 EABI 14.1, "ELF Identification").

@@ -1,6 +1,7 @@
 //! x86-64 (x86-64 psABI). Its program properties are those of i386.
 
-use super::*;
+use super::i386;
+use super::supplement::Processor;
 
 names! {
     /// `sh_type` of x86-64 (psABI 4.2.2, "Section Types").

@@ -1,6 +1,6 @@
 //! Xtensa (numbers as GNU tools use them).
 
-use super::*;
+use super::supplement::Processor;
 
 names! {
     /// `d_tag` of Xtensa: where the GOT's parts are described.

@@ -1,6 +1,6 @@
 //! Relocations of Alpha: numbers as GNU tools use them.
 
-use super::Names;
+use crate::names::table::Names;
 
 pub(super) const ALPHA: Names = rows! {
     R_ALPHA_NONE      = 0,

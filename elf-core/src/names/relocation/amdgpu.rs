@@ -1,6 +1,6 @@
 //! Relocations of AMDGPU: AMDGPU usage guide, "Relocation Records".
 
-use super::Names;
+use crate::names::table::Names;
 
 pub(super) const AMDGPU: Names = rows! {
     R_AMDGPU_NONE          = 0,

@@ -1,6 +1,6 @@
 //! Relocations of ARC: ARC ELF ABI, "Relocatable Fields".
 
-use super::Names;
+use crate::names::table::Names;
 
 pub(super) const ARC: Names = rows! {
     R_ARC_NONE           = 0,

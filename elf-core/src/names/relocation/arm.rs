@@ -1,6 +1,6 @@
 //! Relocations of Arm: AAELF32, "Relocation codes table".
 
-use super::Names;
+use crate::names::table::Names;
 
 pub(super) const ARM: Names = rows! {
     R_ARM_NONE               = 0,

@@ -1,6 +1,6 @@
 //! Relocations of AVR: numbers as GNU tools use them.
 
-use super::Names;
+use crate::names::table::Names;
 
 pub(super) const AVR: Names = rows! {
     R_AVR_NONE           = 0,

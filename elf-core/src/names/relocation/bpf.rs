@@ -1,6 +1,6 @@
 //! Relocations of BPF: kernel documentation, "LLVM relocations".
 
-use super::Names;
+use crate::names::table::Names;
 
 pub(super) const BPF: Names = rows! {
     R_BPF_NONE        = 0,

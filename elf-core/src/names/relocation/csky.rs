@@ -1,6 +1,6 @@
 //! Relocations of C-SKY: C-SKY V2 ABI, "Relocation Types".
 
-use super::Names;
+use crate::names::table::Names;
 
 pub(super) const CSKY: Names = rows! {
     R_CKCORE_NONE                 = 0,

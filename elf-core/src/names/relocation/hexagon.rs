@@ -1,6 +1,6 @@
 //! Relocations of Hexagon: Hexagon ABI, "Relocation".
 
-use super::Names;
+use crate::names::table::Names;
 
 pub(super) const HEXAGON: Names = rows! {
     R_HEX_NONE               = 0,

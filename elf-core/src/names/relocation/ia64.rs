@@ -1,6 +1,6 @@
 //! Relocations of IA-64: IA-64 psABI 4.3, "Relocation".
 
-use super::Names;
+use crate::names::table::Names;
 
 pub(super) const IA_64: Names = rows! {
     R_IA64_NONE               = 0,

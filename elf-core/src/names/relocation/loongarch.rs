@@ -1,6 +1,6 @@
 //! Relocations of LoongArch: LoongArch ELF psABI, "Relocations".
 
-use super::Names;
+use crate::names::table::Names;
 
 pub(super) const LOONGARCH: Names = rows! {
     R_LARCH_NONE                       = 0,

@@ -1,6 +1,6 @@
 //! Relocations of m68k: m68k psABI 4, "Relocation".
 
-use super::Names;
+use crate::names::table::Names;
 
 pub(super) const M68K: Names = rows! {
     R_68K_NONE          = 0,

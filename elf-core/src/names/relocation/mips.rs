@@ -1,6 +1,6 @@
 //! Relocations of MIPS, with MIPS16 and microMIPS: MIPS psABI 4, "Relocation".
 
-use super::Names;
+use crate::names::table::Names;
 
 pub(super) const MIPS: Names = rows! {
     R_MIPS_NONE                 = 0,

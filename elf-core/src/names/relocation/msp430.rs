@@ -1,6 +1,6 @@
 //! Relocations of MSP430 (the numbering without MSP430X): numbers as GNU tools use them.
 
-use super::Names;
+use crate::names::table::Names;
 
 pub(super) const MSP430: Names = rows! {
     R_MSP430_NONE          = 0,

@@ -1,6 +1,6 @@
 //! Relocations of 32-bit PowerPC: PowerPC psABI 4.13, "Relocation".
 
-use super::Names;
+use crate::names::table::Names;
 
 pub(super) const PPC: Names = rows! {
     R_PPC_NONE             = 0,

@@ -1,6 +1,6 @@
 //! Relocations of 64-bit PowerPC: ELFv2 ABI 3.5, "Relocation Types".
 
-use super::Names;
+use crate::names::table::Names;
 
 pub(super) const PPC64: Names = rows! {
     R_PPC64_NONE               = 0,

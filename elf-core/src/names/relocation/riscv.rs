@@ -1,6 +1,6 @@
 //! Relocations of RISC-V: RISC-V psABI, "Relocations".
 
-use super::Names;
+use crate::names::table::Names;
 
 pub(super) const RISCV: Names = rows! {
     R_RISCV_NONE              = 0,

@@ -1,6 +1,6 @@
 //! Relocations of S/390: s390x psABI, "Relocation".
 
-use super::Names;
+use crate::names::table::Names;
 
 pub(super) const S390: Names = rows! {
     R_390_NONE          = 0,

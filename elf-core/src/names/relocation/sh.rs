@@ -1,6 +1,6 @@
 //! Relocations of SuperH: numbers as GNU tools use them.
 
-use super::Names;
+use crate::names::table::Names;
 
 pub(super) const SH: Names = rows! {
     R_SH_NONE               = 0,

@@ -1,6 +1,6 @@
 //! Relocations of SPARC: SPARC psABI 4, "Relocation".
 
-use super::Names;
+use crate::names::table::Names;
 
 pub(super) const SPARC: Names = rows! {
     R_SPARC_NONE             = 0,

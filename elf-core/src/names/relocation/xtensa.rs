@@ -1,6 +1,6 @@
 //! Relocations of Xtensa: numbers as GNU tools use them.
 
-use super::Names;
+use crate::names::table::Names;
 
 pub(super) const XTENSA: Names = rows! {
     R_XTENSA_NONE          = 0,

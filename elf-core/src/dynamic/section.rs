@@ -1,0 +1,278 @@
+//! The dynamic section: what a dynamic linker goes by (gABI ch. 8).
+
+use crate::content::name::{Name, StringTable};
+use crate::content::symbols::SymbolTable;
+use crate::dynamic::gnu_hash::GnuHashTable;
+use crate::dynamic::hash::HashTable;
+use crate::dynamic::version::Versions;
+use crate::dynamic::version_list::{Definitions, Needs};
+use crate::error::{Error, ErrorKind};
+use crate::file::File;
+use crate::names::{
+    DT_AARCH64_AUTH_RELR, DT_AARCH64_AUTH_RELRSZ, DT_ANDROID_REL, DT_ANDROID_RELA,
+    DT_ANDROID_RELASZ, DT_ANDROID_RELR, DT_ANDROID_RELRSZ, DT_ANDROID_RELSZ, DT_AUDIT,
+    DT_AUXILIARY, DT_CONFIG, DT_CREL, DT_DEPAUDIT, DT_FILTER, DT_GNU_HASH, DT_HASH, DT_JMPREL,
+    DT_NEEDED, DT_NULL, DT_PLTREL, DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELASZ, DT_RELR, DT_RELRSZ,
+    DT_RELSZ, DT_RPATH, DT_RUNPATH, DT_SONAME, DT_STRSZ, DT_STRTAB, DT_SYMTAB, DT_VERDEF,
+    DT_VERDEFNUM, DT_VERNEED, DT_VERNEEDNUM, DT_VERSYM, EM_AARCH64, PT_DYNAMIC,
+    SHT_AARCH64_AUTH_RELR, SHT_ANDROID_REL, SHT_ANDROID_RELA, SHT_ANDROID_RELR, SHT_CREL,
+    SHT_DYNAMIC, SHT_REL, SHT_RELA, SHT_RELR,
+};
+use crate::records::relocations::Relocations;
+use crate::table::rows::Table;
+use crate::table::slices;
+use crate::views::section::SectionHeader;
+use crate::views::segment::Dynamic;
+
+/// The dynamic section, found as a section or as a segment, and the tables that it names by address.
+///
+/// Addresses are those before a loader adds its own; [`File::bytes_at`] finds them in the file.
+#[derive(Clone, Copy, Debug)]
+pub struct DynamicSection<'a> {
+    file: File<'a>,
+    at: u64,
+    entries: Table<'a, Dynamic>,
+    strings: StringTable<'a>,
+}
+
+impl<'a> File<'a> {
+    /// The dynamic section: the section of type `SHT_DYNAMIC`, else, if no section has that type or its bytes are not in
+    /// the file, the segment of type `PT_DYNAMIC`; `None` if there is neither.
+    ///
+    /// # Errors
+    /// As [`dynamic_by_section`](Self::dynamic_by_section) or [`dynamic_by_segment`](Self::dynamic_by_segment).
+    pub fn dynamic(&self) -> Result<Option<DynamicSection<'a>>, Error> {
+        match self.dynamic_by_section()? {
+            None => self.dynamic_by_segment(),
+            found => Ok(found),
+        }
+    }
+
+    /// The dynamic section by the section of type `SHT_DYNAMIC`, its strings by `sh_link`.
+    ///
+    /// # Errors
+    /// As [`rows`](Self::rows) and [`string_table`](Self::string_table).
+    pub fn dynamic_by_section(&self) -> Result<Option<DynamicSection<'a>>, Error> {
+        let Some(section) = self.sections().iter().find(|section| section.r#type == SHT_DYNAMIC)
+        else {
+            return Ok(None);
+        };
+        let strings = self.string_table(section.link, "sh_link")?;
+        let entries = before_null(self.rows(&section)?);
+        Ok(Some(DynamicSection { file: *self, at: section.offset, entries, strings }))
+    }
+
+    /// The dynamic section by the segment of type `PT_DYNAMIC`, its strings by `DT_STRTAB` and `DT_STRSZ`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Outside`] or [`ErrorKind::UnevenTable`] by the segment; [`ErrorKind::NoAddress`] or
+    /// [`ErrorKind::Outside`] by the strings.
+    pub fn dynamic_by_segment(&self) -> Result<Option<DynamicSection<'a>>, Error> {
+        let Some(segment) = self.segments().iter().find(|segment| segment.r#type == PT_DYNAMIC)
+        else {
+            return Ok(None);
+        };
+        let entries =
+            Table::parse_bytes(self.bytes(), self.encoding(), segment.offset, segment.file_size)?;
+        let entries = before_null(entries);
+        let mut found = DynamicSection {
+            file: *self,
+            at: segment.offset,
+            entries,
+            strings: StringTable::default(),
+        };
+        if let Some((at, data)) =
+            found.table("dynamic string table", DT_STRTAB, found.value(DT_STRSZ))?
+        {
+            found.strings = StringTable::new(data, at);
+        }
+        Ok(Some(found))
+    }
+}
+
+/// The entries before `DT_NULL`, which ends the section.
+fn before_null(entries: Table<'_, Dynamic>) -> Table<'_, Dynamic> {
+    let end = entries.position(|entry| entry.tag == DT_NULL.cast_signed());
+    end.and_then(|end| entries.slice(0, end)).unwrap_or(entries)
+}
+
+impl<'a> DynamicSection<'a> {
+    /// The entries before `DT_NULL`.
+    #[must_use]
+    pub const fn entries(&self) -> Table<'a, Dynamic> {
+        self.entries
+    }
+
+    /// The strings.
+    #[must_use]
+    pub const fn strings(&self) -> StringTable<'a> {
+        self.strings
+    }
+
+    /// The number or address of the first entry with this tag: `DT_*`.
+    #[must_use]
+    pub fn value(&self, tag: u64) -> Option<u64> {
+        self.entries.iter().find(|entry| entry.tag == tag.cast_signed()).map(|entry| entry.value)
+    }
+
+    /// The text that an entry's value stands for, if the entry is one that names something.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoString`] if the string table does not hold it.
+    pub fn text(&self, entry: &Dynamic) -> Result<Option<Name<'a>>, Error> {
+        match entry.tag.cast_unsigned() {
+            DT_NEEDED | DT_SONAME | DT_RPATH | DT_RUNPATH | DT_AUXILIARY | DT_FILTER
+            | DT_CONFIG | DT_AUDIT | DT_DEPAUDIT => {
+                self.strings.get(u32::try_from(entry.value).unwrap_or(u32::MAX)).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The texts of all entries with this tag, in order: of `DT_NEEDED`, the libraries that are needed.
+    pub fn texts(
+        &self,
+        tag: u64,
+    ) -> impl Iterator<Item = Result<Name<'a>, Error>> + Clone + use<'a> {
+        let dynamic = *self;
+        let entries = self.entries.iter().filter(move |entry| entry.tag == tag.cast_signed());
+        entries.filter_map(move |entry| dynamic.text(&entry).transpose())
+    }
+
+    /// The symbols (`DT_SYMTAB`). How many there are, the hash table tells; `None` if there is no symbol table or no hash
+    /// table.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoAddress`] or [`ErrorKind::Outside`] if a table is not in the file; else as those of the hash tables.
+    pub fn symbol_table(&self) -> Result<Option<SymbolTable<'a>>, Error> {
+        let count = match (self.hash_table()?, self.gnu_hash_table()?) {
+            (Some(table), _) => table.symbol_count() as u64,
+            (None, Some(table)) => table.symbol_count()?.into(),
+            (None, None) => return Ok(None),
+        };
+        let Some((at, _)) = self.table("dynamic symbol table", DT_SYMTAB, None)? else {
+            return Ok(None);
+        };
+        let symbols = Table::parse(self.file.bytes(), self.file.encoding(), at, count)?;
+        let names = self.strings;
+        Ok(Some(SymbolTable { section: 0, at, symbols, names, extended: None, first_global: 0 }))
+    }
+
+    /// The hash table of `DT_HASH`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoAddress`] or [`ErrorKind::Outside`] if it is not in the file.
+    pub fn hash_table(&self) -> Result<Option<HashTable<'a>>, Error> {
+        let Some((at, data)) = self.table("hash table", DT_HASH, None)? else { return Ok(None) };
+        HashTable::parse(data, self.file.encoding(), self.file.has_wide_hash(), at).map(Some)
+    }
+
+    /// The hash table of `DT_GNU_HASH`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoAddress`] or [`ErrorKind::Outside`] if it is not in the file.
+    pub fn gnu_hash_table(&self) -> Result<Option<GnuHashTable<'a>>, Error> {
+        let Some((at, data)) = self.table("hash table", DT_GNU_HASH, None)? else {
+            return Ok(None);
+        };
+        GnuHashTable::parse(data, self.file.encoding(), at).map(Some)
+    }
+
+    /// The versions of the symbols (`DT_VERSYM`, `DT_VERDEF`, `DT_VERNEED`); `None` if there are none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoAddress`] or [`ErrorKind::Outside`] if a list is not in the file; else as
+    /// [`symbol_table`](Self::symbol_table).
+    pub fn versions(&self) -> Result<Option<Versions<'a>>, Error> {
+        let indices = self.table("symbol versions", DT_VERSYM, None)?;
+        let list = |tag, count| {
+            let count = self
+                .value(count)
+                .map_or(u32::MAX, |count| u32::try_from(count).unwrap_or(u32::MAX));
+            Ok(self
+                .table("symbol versions", tag, None)?
+                .map(|(at, data)| (data, at, count, self.strings)))
+        };
+        let (definitions, needs) =
+            (list(DT_VERDEF, DT_VERDEFNUM)?, list(DT_VERNEED, DT_VERNEEDNUM)?);
+        if indices.is_none() && definitions.is_none() && needs.is_none() {
+            return Ok(None);
+        }
+        let encoding = self.file.encoding();
+        let indices = match (indices, self.symbol_table()?) {
+            (Some((at, _)), Some(symbols)) => {
+                Table::parse(self.file.bytes(), encoding, at, symbols.len() as u64)?
+            }
+            _ => Table::empty(),
+        };
+        let definitions =
+            definitions.map_or(Definitions::EMPTY, |list| Definitions::new(encoding, list));
+        let needs = needs.map_or(Needs::EMPTY, |list| Needs::new(encoding, list));
+        Ok(Some(Versions { at: self.at, indices, definitions, needs }))
+    }
+
+    /// The relocations that the entry with this tag names: `DT_RELA`, `DT_REL`, `DT_JMPREL`, `DT_RELR`, `DT_CREL`, or one of
+    /// Android's or AArch64's. `None` if there is no such entry or the tag is another one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoAddress`] if they are not in the file; [`ErrorKind::Invalid`] if `DT_PLTREL` is neither `DT_RELA` nor
+    /// `DT_REL`; else as [`File::relocations`].
+    pub fn relocations(&self, tag: u64) -> Result<Option<Relocations<'a>>, Error> {
+        let (size, r#type) = match tag {
+            DT_RELA => (DT_RELASZ, SHT_RELA),
+            DT_REL => (DT_RELSZ, SHT_REL),
+            DT_RELR => (DT_RELRSZ, SHT_RELR),
+            DT_ANDROID_RELA => (DT_ANDROID_RELASZ, SHT_ANDROID_RELA),
+            DT_ANDROID_REL => (DT_ANDROID_RELSZ, SHT_ANDROID_REL),
+            DT_ANDROID_RELR => (DT_ANDROID_RELRSZ, SHT_ANDROID_RELR),
+            DT_AARCH64_AUTH_RELR if self.file.header().machine == EM_AARCH64 => {
+                (DT_AARCH64_AUTH_RELRSZ, SHT_AARCH64_AUTH_RELR)
+            }
+            DT_CREL => (DT_NULL, SHT_CREL), // tells itself where it ends
+            DT_JMPREL => match self.value(DT_PLTREL) {
+                Some(DT_RELA) => (DT_PLTRELSZ, SHT_RELA),
+                Some(DT_REL) => (DT_PLTRELSZ, SHT_REL),
+                None => return Ok(None),
+                Some(value) => {
+                    return Err(Error {
+                        at: self.at,
+                        kind: ErrorKind::Invalid { what: "DT_PLTREL", value },
+                    });
+                }
+            },
+            _ => return Ok(None),
+        };
+        let size = if r#type == SHT_CREL { None } else { Some(self.value(size).unwrap_or(0)) };
+        let Some((offset, data)) = self.table("relocations", tag, size)? else { return Ok(None) };
+        self.file.relocations(&SectionHeader {
+            r#type,
+            offset,
+            size: data.len() as u64,
+            ..SectionHeader::default()
+        })
+    }
+
+    /// File offset and bytes of what the entry with this tag names: `size` of them, or all to the end of the segment.
+    fn table(
+        &self,
+        what: &'static str,
+        tag: u64,
+        size: Option<u64>,
+    ) -> Result<Option<(u64, &'a [u8])>, Error> {
+        let Some(address) = self.value(tag) else { return Ok(None) };
+        if size == Some(0) {
+            return Ok(Some((self.at, &[])));
+        }
+        let named = |error: Error| match error.kind {
+            ErrorKind::NoAddress { .. } => Error { at: self.at, ..error },
+            _ => error,
+        };
+        let (at, data) = self.file.bytes_at(what, address).map_err(named)?;
+        match size {
+            None => Ok(Some((at, data))),
+            Some(size) => slices::bytes(data, what, 0, size)
+                .map(|data| Some((at, data)))
+                .map_err(|error| Error { at, ..error }),
+        }
+    }
+}
