@@ -70,6 +70,7 @@ mod content;
 mod dynamic;
 mod error;
 mod file;
+mod foreign;
 pub mod names;
 mod records;
 mod relax;
@@ -97,6 +98,7 @@ pub use dynamic::section::DynamicSection;
 pub use dynamic::version;
 pub use error::{Error, ErrorKind};
 pub use file::File;
+pub use foreign::Foreign;
 pub use records::android::{AndroidPacked, AndroidPackedIter};
 pub use records::crel::{Crel, CrelIter};
 #[cfg(feature = "packed-relocations")]

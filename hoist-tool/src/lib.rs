@@ -5,6 +5,7 @@
 #![deny(unsafe_code)]
 
 pub mod arguments;
+pub mod budget;
 #[cfg(any(feature = "host", feature = "nv"))]
 pub mod call;
 #[cfg(feature = "host")]
@@ -13,6 +14,7 @@ pub mod calling;
 pub mod cmd;
 pub mod explain;
 pub mod input;
+pub mod json;
 #[cfg(feature = "host")]
 #[expect(unsafe_code, reason = "opens the libraries that the user asks for")]
 pub mod loading;
@@ -22,4 +24,5 @@ pub mod objects;
 pub mod output;
 pub mod overlap;
 pub mod printable;
+pub mod shown;
 pub mod table;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use anyhow::{Context as _, Result, bail};
 use elf_core::names::{SHN_COMMON, SHN_X86_64_LCOMMON, STB_LOCAL, STB_WEAK};
-use elf_core::{File, Name, Symbol, SymbolTable};
+use elf_core::{File, Foreign, Name, Symbol, SymbolTable};
 
 use crate::explain::name_in;
 use crate::input::{Input, Part};
@@ -87,6 +87,20 @@ impl<'a> Objects<'a> {
     }
 }
 
+/// The file, or what it is instead.
+///
+/// # Errors
+/// If it is no ELF file, or its header or tables are damaged.
+pub fn parse(bytes: &[u8]) -> Result<File<'_>, elf_core::Error> {
+    File::parse(bytes).map_err(|error| Foreign::explain(bytes, error))
+}
+
+/// Bytes that the names of a file's symbols may have in all. They share their ends: a hostile table makes many long ones of few
+/// bytes; those of compilers have less than the file.
+const fn names_limit(file: &File<'_>) -> u64 {
+    (file.bytes().len() as u64).saturating_mul(16).saturating_add(1 << 20)
+}
+
 fn table_of<'a>(file: &File<'a>, label: &str) -> Result<Option<SymbolTable<'a>>> {
     file.symbol_table().with_context(|| label.to_owned())
 }
@@ -106,7 +120,8 @@ struct Gathering<'a> {
 impl<'a> Gathering<'a> {
     /// Takes an object.
     fn part(&mut self, part: Part<'a>) -> Result<()> {
-        let file = File::parse(part.bytes).with_context(|| part.label.clone())?;
+        let file = parse(part.bytes).with_context(|| part.label.clone())?;
+        Foreign::check_lto(&file).with_context(|| part.label.clone())?;
         overlap::check(&file).with_context(|| part.label.clone())?;
         globals(&file, |name, kind| match kind {
             Global::Defined => {
@@ -204,6 +219,7 @@ fn globals<'a>(
     mut tell: impl FnMut(Name<'a>, Global),
 ) -> Result<(), elf_core::Error> {
     let Some(table) = file.symbol_table()? else { return Ok(()) };
+    table.check_names(names_limit(file))?;
     for symbol in table.symbols().iter().skip(1) {
         match (symbol.binding(), symbol.is_undefined()) {
             (STB_LOCAL, _) | (STB_WEAK, true) => {}

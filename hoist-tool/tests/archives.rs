@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use hoist_tool::budget::Limits;
 use hoist_tool::input::{Input, read_all};
 use hoist_tool::objects::Objects;
 
@@ -52,7 +53,7 @@ fn run(folder: &Path, program: &str, arguments: &[&str]) -> Option<String> {
 /// The objects that hoist takes, as GNU ld writes them.
 fn ours(folder: &Path, files: &[&str], whole: bool) -> Vec<String> {
     let paths: Vec<PathBuf> = files.iter().map(|file| folder.join(file)).collect();
-    let inputs = read_all(&paths).expect("files");
+    let inputs = read_all(&paths, Limits::default()).expect("files");
     let inputs: Vec<Input> = inputs.into_iter().map(|input| input.whole(whole)).collect();
     let objects = Objects::gather(&inputs, &[]).expect("objects");
     let label = |index| objects.label(index).replace(&format!("{}/", folder.display()), "");

@@ -154,7 +154,7 @@ fn each_report<T: Serialize>(
         if json {
             out.write_all(if first { b"" } else { b"," })?;
             let report = Report { file: &file, member: &part.member, image, report };
-            serde_json::to_writer(&mut *out, &report)?;
+            crate::json::write(out, &report)?;
             return Ok(());
         }
         if part.member.is_some() || image.is_some() {

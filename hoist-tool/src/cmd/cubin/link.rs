@@ -9,6 +9,7 @@ use reloc_cuda::link::{LinkError, LinkErrorKind, link_for};
 use serde::Serialize;
 
 use super::objects::{self, Objects};
+use crate::budget::Limits;
 use crate::input::{Input, Part, read_all};
 use crate::output;
 use crate::printable::Printable;
@@ -104,10 +105,11 @@ fn explain(error: &LinkError, label: &impl Fn(usize) -> String) -> String {
 
 impl Link {
     pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
-        let linked = link_files(&read_all(&self.files)?, arch)?;
+        let linked = link_files(&read_all(&self.files, Limits::default())?, arch)?;
         output::write(&self.output, None, |file| Ok(file.write_all(&linked.bytes)?))?;
+        let out = &mut *output::beside(&self.output, out);
         if self.json {
-            serde_json::to_writer(&mut *out, &linked)?;
+            crate::json::write(out, &linked)?;
             return Ok(writeln!(out)?);
         }
         for object in &linked.left_out {

@@ -2,8 +2,10 @@
 
 use std::cmp::Reverse;
 use std::fs;
+use std::io::ErrorKind::{QuotaExceeded, StorageFull};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use fatbin::{Container, Entry, Found, Kind, Part, Span};
@@ -14,8 +16,12 @@ use super::filter::{Filter, Where};
 use super::found::containers;
 use super::mapped::Mapped;
 use super::names::Names;
-use super::{Faults, LIMIT};
+use super::{FLOOR, Faults, TIMES};
+use crate::arguments::number;
+use crate::budget::Budget;
+use crate::output;
 use crate::printable::Printable;
+use crate::shown;
 
 /// Writes entries to files, unpacked, named as cuobjdump names them.
 #[derive(Debug, clap::Args)]
@@ -30,9 +36,9 @@ pub struct Extract {
     /// The folder to write to; `-` is standard output, for a single entry.
     #[arg(short, long, value_name = "FOLDER", default_value = ".")]
     output: PathBuf,
-    /// The most bytes that an entry may unpack to.
-    #[arg(long, value_name = "BYTES", default_value_t = LIMIT)]
-    limit: usize,
+    /// The most bytes that the entries of a file may unpack to, together: otherwise 256 MiB and 64 times the size of the file.
+    #[arg(long, value_name = "BYTES", value_parser = number)]
+    limit: Option<u64>,
     /// Prints JSON with stable keys.
     #[arg(long, conflicts_with = "quiet")]
     json: bool,
@@ -89,6 +95,7 @@ impl Extract {
             };
             let label = path.display().to_string();
             let jobs = self.jobs(path, &file, &mut faults);
+            let budget = Budget::new(self.limit, FLOOR, TIMES, file.bytes().len() as u64);
             let count: usize = jobs.iter().map(|job| job.names.len()).sum();
             if count == 0 {
                 faults.push(anyhow!("{label}: nothing to extract"));
@@ -98,9 +105,9 @@ impl Extract {
                         "{label}: {count} entries, but standard output takes one: say --arch, --kind, --region, --entry"
                     );
                 }
-                self.print(&jobs, out).with_context(|| label.clone())?;
+                self.print(&jobs, &budget).with_context(|| label.clone())?;
             } else {
-                let results = self.write_all(&jobs, &file);
+                let results = self.write_all(&jobs, &file, &budget);
                 for (job, result) in jobs.into_iter().zip(results) {
                     match result {
                         Ok(sizes) => {
@@ -124,7 +131,7 @@ impl Extract {
                     name,
                 })
                 .collect();
-            serde_json::to_writer(&mut *out, &serde_json::json!({ "files": rows }))?;
+            crate::json::write(out, &serde_json::json!({ "files": rows }))?;
             writeln!(out)?;
         } else if !self.quiet && !to_stdout {
             for (.., name) in &all {
@@ -216,29 +223,52 @@ impl Extract {
     }
 
     /// Writes the files of all jobs, on all cores; the sizes of each one's files, in the order of `jobs`.
-    fn write_all(&self, jobs: &[Job<'_>], file: &Mapped) -> Vec<Result<Vec<usize>>> {
+    fn write_all(
+        &self,
+        jobs: &[Job<'_>],
+        file: &Mapped,
+        budget: &Budget,
+    ) -> Vec<Result<Vec<usize>>> {
+        // one word about a full disk is enough
+        let full = &AtomicBool::new(false);
         // The largest first, and each goes to who is free: the cores end together.
         let mut order: Vec<_> = jobs.iter().enumerate().collect();
         order.sort_by_key(|(_, job)| Reverse(job.unpacked_size()));
         let mut results: Vec<_> = order
             .into_iter()
             .par_bridge()
-            .map_init(Vec::new, |buffer, (index, job)| (index, self.write(job, file, buffer)))
+            .map_init(Vec::new, |buffer, (index, job)| {
+                let is_over = full.load(Ordering::Relaxed);
+                let done = (!is_over).then(|| self.write(job, (file, budget), full, buffer));
+                (index, done)
+            })
             .collect();
         results.sort_unstable_by_key(|(index, _)| *index);
-        results.into_iter().map(|(_, result)| result).collect()
+        results.into_iter().filter_map(|(_, result)| result).collect()
     }
 
     /// Writes the files of a job; the sizes of them.
-    fn write(&self, job: &Job<'_>, file: &Mapped, buffer: &mut Vec<u8>) -> Result<Vec<usize>> {
+    fn write(
+        &self,
+        job: &Job<'_>,
+        (file, budget): (&Mapped, &Budget),
+        full: &AtomicBool,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Vec<usize>> {
         let stored = job.stored();
         let range = stored.at()..stored.at().saturating_add(stored.size());
         file.reads(range.clone());
-        let bytes = job.unpack(buffer, self.limit)?;
+        let bytes = job.unpack(buffer, budget)?;
         let write = |(name, part): &(String, Option<Part>)| {
             let image = job.image(bytes, *part)?;
             let path = self.output.join(name);
-            fs::write(&path, image).with_context(|| path.display().to_string())?;
+            let done = output::write_inside(&self.output, name, |file| file.write_all(image));
+            if let Err(error) = &done
+                && matches!(error.kind(), StorageFull | QuotaExceeded)
+            {
+                full.store(true, Ordering::Relaxed);
+            }
+            done.with_context(|| path.display().to_string())?;
             Ok(image.len())
         };
         let sizes = job.names.iter().map(write).collect();
@@ -246,12 +276,12 @@ impl Extract {
         sizes
     }
 
-    fn print(&self, jobs: &[Job<'_>], out: &mut dyn Write) -> Result<()> {
+    fn print(&self, jobs: &[Job<'_>], budget: &Budget) -> Result<()> {
         for job in jobs {
             let mut buffer = Vec::new();
-            let bytes = job.unpack(&mut buffer, self.limit)?;
+            let bytes = job.unpack(&mut buffer, budget)?;
             for (_, part) in &job.names {
-                out.write_all(job.image(bytes, *part)?)?;
+                shown::bytes(job.image(bytes, *part)?)?;
             }
         }
         Ok(())
@@ -287,15 +317,20 @@ impl<'a> Job<'a> {
     }
 
     /// The payload without compression.
-    fn unpack<'b>(&self, buffer: &'b mut Vec<u8>, limit: usize) -> Result<&'b [u8]>
+    fn unpack<'b>(&self, buffer: &'b mut Vec<u8>, budget: &Budget) -> Result<&'b [u8]>
     where
         'a: 'b,
     {
         let entry = match self.payload {
-            Payload::Cubin(span) => return Ok(span.bytes()),
+            Payload::Cubin(span) => {
+                budget.take("a cubin", span.size())?;
+                return Ok(span.bytes());
+            }
             Payload::Entry(entry) => entry,
         };
-        let size = entry.unpack_size(limit)?;
+        let size = entry.unpack_size(usize::MAX)?;
+        let (region, index) = (self.region, self.entry);
+        budget.take(format_args!("region {region} entry {index}"), size as u64)?;
         if entry.compression().is_none() {
             return Ok(entry.stored().bytes());
         }

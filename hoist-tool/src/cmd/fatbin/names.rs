@@ -22,7 +22,7 @@ impl Names {
     #[must_use]
     pub fn new(path: &Path) -> Self {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Self { stem: stem(&name).to_owned(), counts: [0; 3], given: HashSet::new() }
+        Self { stem: plain(stem(&name)), counts: [0; 3], given: HashSet::new() }
     }
 
     /// The name of the next entry, or part of one.
@@ -41,13 +41,32 @@ impl Names {
             numbered(&self.stem)
         } else {
             let file = identifier.rsplit('/').next().unwrap_or(identifier);
-            let stem = stem(file).replace(|c: char| c == ' ' || c.is_control(), "-");
+            let stem = plain(stem(file));
             let name = format!("{stem}.{end}");
             if self.given.contains(&name) { numbered(&stem) } else { name }
         };
         self.given.insert(name.clone());
         name
     }
+}
+
+/// The most bytes of a name before its end, which file systems have room for.
+const LONGEST: usize = 180;
+
+/// A name that is plain: letters, digits and a few signs, that no shell or terminal takes for something else, and no option. Others
+/// become `-`.
+#[must_use]
+pub fn plain(name: &str) -> String {
+    let is_plain =
+        |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+' | '=' | '@' | ',');
+    let mut plain: String = name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
+    if plain.len() > LONGEST {
+        plain.truncate(plain.floor_char_boundary(LONGEST));
+    }
+    if plain.starts_with('-') {
+        plain.replace_range(..1, "_");
+    }
+    plain
 }
 
 /// What comes before the last dot.
@@ -82,6 +101,9 @@ mod tests {
         assert_eq!(next(Kind::Elf, "75", "/x/we ird.bar.cu"), "we-ird.bar.sm_75.cubin");
         assert_eq!(next(Kind::Elf, "75", "we ird.bar.cu"), "we-ird.bar.4.sm_75.cubin");
         assert_eq!(next(Kind::Elf, "75", "a/"), ".sm_75.cubin");
+        assert_eq!(next(Kind::Elf, "75", "..\\$(x)\u{202e}\n.cu"), "..---x---.sm_75.cubin");
+        assert_eq!(next(Kind::Elf, "75", "--help.cu"), "_-help.sm_75.cubin");
+        assert_eq!(next(Kind::Elf, "75", &"ü".repeat(300)).len(), 180 + ".sm_75.cubin".len());
         assert_eq!(
             Names::new(Path::new("noext")).next(Kind::Ptx, Sm::new(52), ""),
             "noext.1.sm_52.ptx"

@@ -14,6 +14,7 @@ use super::mapped::Mapped;
 use super::{Faults, LIMIT};
 use crate::output;
 use crate::printable::Printable;
+use crate::shown;
 use crate::table::Table;
 
 mod images;
@@ -104,7 +105,7 @@ impl List {
             }
         }
         if self.json {
-            serde_json::to_writer(&mut *out, &serde_json::json!({ "files": rows }))?;
+            crate::json::write(out, &serde_json::json!({ "files": rows }))?;
             writeln!(out)?;
         }
         faults.result()
@@ -219,7 +220,7 @@ impl Extract {
             images.retain(|image| self.arch.is_empty() || self.arch.contains(&image.arch));
             match &images[..] {
                 [] => faults.push(anyhow!("{label}: nothing to extract")),
-                [image] if self.output.as_os_str() == "-" => out.write_all(&image.bytes)?,
+                [image] if self.output.as_os_str() == "-" => shown::bytes(&image.bytes)?,
                 more if self.output.as_os_str() == "-" => {
                     faults.push(anyhow!(
                         "{label}: {} images, but standard output takes one",
@@ -232,10 +233,10 @@ impl Extract {
                     for image in images {
                         let name = image.file_name(stem(path));
                         let target = self.output.join(&name);
-                        output::write(&target, None, |file| {
+                        output::write_inside(&self.output, &name, |file| {
                             file.write_all(&image.bytes)
-                                .with_context(|| target.display().to_string())
-                        })?;
+                        })
+                        .with_context(|| target.display().to_string())?;
                         if self.json {
                             let size = image.bytes.len();
                             rows.push(serde_json::json!({ "file": label, "image": image.index, "size": size, "name": name }));
@@ -247,7 +248,8 @@ impl Extract {
             }
         }
         if self.json {
-            writeln!(out, "{}", serde_json::json!({ "files": rows }))?;
+            crate::json::write(out, &serde_json::json!({ "files": rows }))?;
+            writeln!(out)?;
         }
         faults.result()
     }

@@ -81,7 +81,7 @@ impl Select {
             }
         }
         if self.json {
-            serde_json::to_writer(&mut *out, &serde_json::json!({ "choices": choices }))?;
+            crate::json::write(out, &serde_json::json!({ "choices": choices }))?;
             writeln!(out)?;
         } else {
             print(&choices, out)?;

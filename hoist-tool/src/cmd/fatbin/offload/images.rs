@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use fatbin::{Bundle, Container, Error, OffloadBinary, Span};
 use serde::Serialize;
 
+use super::super::names;
+
 /// An image.
 #[derive(Clone, Debug)]
 pub(super) struct Image<'a> {
@@ -52,7 +54,8 @@ impl Image<'_> {
     /// The name that clang-offload-packager gives, with nothing in it that leads out of a folder.
     pub(super) fn file_name(&self, stem: &str) -> String {
         let Self { triple, arch, index, kind, .. } = self;
-        format!("{stem}-{triple}-{arch}.{index}.{kind}").replace(['/', '\0'], "_")
+        let stem = names::plain(&format!("{stem}-{triple}-{arch}").replace('/', "_"));
+        format!("{stem}.{index}.{}", names::plain(kind))
     }
 
     fn into_owned<'b>(self) -> Image<'b> {
