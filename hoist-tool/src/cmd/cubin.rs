@@ -9,6 +9,9 @@ use images::Image;
 use nvinfo::{Cubin as Parsed, Function};
 use serde::Serialize;
 
+use crate::arguments::number;
+use crate::budget::{Budget, Limits};
+use crate::cmd::fatbin::{FLOOR, TIMES};
 use crate::input::{Input, Part};
 use crate::printable::Printable;
 
@@ -50,6 +53,16 @@ pub struct Cubin {
     /// Of the cubins in fatbins and host files, those for this architecture; for `link`, the one to link for.
     #[arg(long, value_name = "ARCH", global = true, value_parser = images::arch)]
     arch: Option<Sm>,
+    /// The most bytes that the images of a file may unpack to, together: otherwise 256 MiB and 64 times the size of the file.
+    #[arg(long, value_name = "BYTES", global = true, value_parser = number)]
+    limit: Option<u64>,
+}
+
+/// Which cubins of a file, and how much they may take.
+#[derive(Clone, Copy, Debug)]
+struct Pick {
+    arch: Option<Sm>,
+    limit: Option<u64>,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -76,14 +89,15 @@ impl Cubin {
     /// # Errors
     /// What went wrong, in one line.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+        let pick = Pick { arch: self.arch, limit: self.limit };
         match &self.command {
-            Command::Show(command) => command.run(self.arch, out),
-            Command::Attributes(command) => command.run(self.arch, out),
-            Command::Relocs(command) => command.run(self.arch, out),
-            Command::Params(command) => command.run(self.arch, out),
+            Command::Show(command) => command.run(pick, out),
+            Command::Attributes(command) => command.run(pick, out),
+            Command::Relocs(command) => command.run(pick, out),
+            Command::Params(command) => command.run(pick, out),
             Command::Patch(command) => command.run(out),
             Command::Disasm(command) => command.run(out),
-            Command::Link(command) => command.run(self.arch, out),
+            Command::Link(command) => command.run(pick, out),
         }
     }
 }
@@ -102,12 +116,14 @@ struct Report<'r, T> {
 /// Calls `show` with every cubin of a file: the file itself, the cubins of an archive, or those of this architecture in fatbins,
 /// with their places.
 fn each_cubin(
-    (path, arch): (&Path, Option<Sm>),
+    (path, Pick { arch, limit }): (&Path, Pick),
     mut show: impl FnMut(&Part<'_>, Option<ImagePlace>, &Parsed<'_>) -> Result<()>,
 ) -> Result<()> {
-    let input = Input::read(path)?;
+    let limits = Limits { limit, ..Limits::default() };
+    let input = Input::read_within(path, limits)?;
     let mut shown = false;
     for part in input.parts()? {
+        let budget = Budget::new(limit, FLOOR, TIMES, part.bytes.len() as u64);
         let parsed = Parsed::parse(part.bytes);
         if let Ok(cubin) = &parsed {
             shown = true;
@@ -124,7 +140,7 @@ fn each_cubin(
         let wanted = |image: &Image<'_>| arch.is_none_or(|arch| arch == image.sm);
         for image in images.into_iter().filter(|image| image.kind == Kind::Elf && wanted(image)) {
             let label = || format!("{}: {}", part.label, image.place);
-            let bytes = image.bytes().with_context(label)?;
+            let bytes = image.bytes(&budget).with_context(label)?;
             let cubin = Parsed::parse(&bytes).with_context(label)?;
             shown = true;
             show(&part, Some(image.place.clone()), &cubin).with_context(label)?;
@@ -138,7 +154,7 @@ fn each_cubin(
 
 /// Prints `{"files": [...]}` with what `make` gives for every cubin, or calls `text` for it.
 fn each_report<T: Serialize>(
-    (path, arch, json): (&PathBuf, Option<Sm>, bool),
+    (path, pick, json): (&PathBuf, Pick, bool),
     out: &mut dyn Write,
     make: impl Fn(&Parsed<'_>) -> Result<T>,
     text: impl Fn(&T, &mut dyn Write) -> Result<()>,
@@ -148,7 +164,7 @@ fn each_report<T: Serialize>(
     if json {
         write!(out, "{{\"files\":[")?;
     }
-    each_cubin((path, arch), |part, image, cubin| {
+    each_cubin((path, pick), |part, image, cubin| {
         let report = make(cubin)?;
         let first = core::mem::take(&mut first);
         if json {

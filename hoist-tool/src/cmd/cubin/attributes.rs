@@ -5,12 +5,11 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use elf_core::names::{SHT_CUDA_COMPAT_INFO, SHT_CUDA_INFO};
-use fatbin::Sm;
 use nvinfo::{Cubin, compat_name};
 use serde::Serialize;
 
-use super::each_report;
 use super::payload::PayloadValue;
+use super::{Pick, each_report};
 use crate::printable::Printable;
 use crate::table::Table;
 
@@ -101,9 +100,9 @@ pub fn attributes(cubin: &Cubin<'_>, function: Option<&str>) -> Result<Vec<Attri
 }
 
 impl Attributes {
-    pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
+    pub(super) fn run(&self, pick: Pick, out: &mut dyn Write) -> Result<()> {
         each_report(
-            (&self.file, arch, self.json),
+            (&self.file, pick, self.json),
             out,
             |cubin| {
                 let attribute_sections = attributes(cubin, self.function.as_deref())?;

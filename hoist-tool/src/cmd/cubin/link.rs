@@ -3,13 +3,16 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use fatbin::Sm;
 use reloc_cuda::link::{LinkError, LinkErrorKind, link_for};
 use serde::Serialize;
 
+use super::Pick;
 use super::objects::{self, Objects};
-use crate::budget::Limits;
+use crate::budget::{Budget, Limits};
+use crate::cmd::fatbin::{FLOOR, TIMES};
+use crate::explain::Lines;
 use crate::input::{Input, Part, read_all};
 use crate::output;
 use crate::printable::Printable;
@@ -45,16 +48,19 @@ pub struct Linked {
     pub unbounded_stacks: Vec<String>,
 }
 
-/// Links the device code in the files for an architecture, or that of the first cubin; of archives all of it, asked for or not.
+/// Links the device code in the files for an architecture, or that of the first cubin; of archives all of it, asked for or not. Images unpack to
+/// at most `limit` bytes; without one, 256 MiB and 64 times the size of the files.
 ///
 /// # Errors
 /// What is wrong with which object, one a line.
-pub fn link_files(inputs: &[Input], arch: Option<Sm>) -> Result<Linked> {
+pub fn link_files(inputs: &[Input], arch: Option<Sm>, limit: Option<u64>) -> Result<Linked> {
     let mut parts: Vec<Part<'_>> = Vec::new();
     for input in inputs {
         parts.extend(input.parts()?);
     }
-    let Objects { objects, left_out, sm } = objects::objects(&parts, arch)?;
+    let size = parts.iter().map(|part| part.bytes.len() as u64).sum();
+    let budget = Budget::new(limit, FLOOR, TIMES, size);
+    let Objects { objects, left_out, sm } = objects::objects(&parts, arch, &budget)?;
     if objects.is_empty() {
         bail!("no relocatable code for the architecture in {}", left_out.join(", "));
     }
@@ -63,7 +69,7 @@ pub fn link_files(inputs: &[Input], arch: Option<Sm>) -> Result<Linked> {
         |index: usize| objects.get(index).map_or("", |object| object.label.as_str()).to_owned();
     let linked = link_for(&bytes, sm).map_err(|errors| {
         let lines: Vec<_> = errors.0.iter().map(|error| explain(error, &label)).collect();
-        anyhow!(lines.join("\n"))
+        anyhow::Error::new(Lines(lines))
     })?;
     Ok(Linked {
         size: linked.bytes.len(),
@@ -104,8 +110,9 @@ fn explain(error: &LinkError, label: &impl Fn(usize) -> String) -> String {
 }
 
 impl Link {
-    pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
-        let linked = link_files(&read_all(&self.files, Limits::default())?, arch)?;
+    pub(super) fn run(&self, Pick { arch, limit }: Pick, out: &mut dyn Write) -> Result<()> {
+        let limits = Limits { limit, ..Limits::default() };
+        let linked = link_files(&read_all(&self.files, limits)?, arch, limit)?;
         output::write(&self.output, None, |file| Ok(file.write_all(&linked.bytes)?))?;
         let out = &mut *output::beside(&self.output, out);
         if self.json {

@@ -4,11 +4,10 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use fatbin::Sm;
 use nvinfo::Cubin;
 use serde::Serialize;
 
-use super::each_report;
+use super::{Pick, each_report};
 use crate::table::Table;
 
 /// Shows the parameters of a kernel.
@@ -75,9 +74,9 @@ pub fn parameters(cubin: &Cubin<'_>, kernel: &str) -> Result<Vec<ParameterRow>> 
 }
 
 impl Params {
-    pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
+    pub(super) fn run(&self, pick: Pick, out: &mut dyn Write) -> Result<()> {
         each_report(
-            (&self.file, arch, self.json),
+            (&self.file, pick, self.json),
             out,
             |cubin| Ok(Parameters { parameters: parameters(cubin, &self.kernel)? }),
             |found, out| text(&found.parameters, out),

@@ -4,13 +4,12 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use fatbin::Sm;
 use nvinfo::Cubin;
 use serde::Serialize;
 
 use super::kernel::{Kernel, kernels};
 use super::module::Module;
-use super::{each_report, text};
+use super::{Pick, each_report, text};
 use crate::printable::Printable;
 
 /// Shows kernels and what they need, then the module.
@@ -52,9 +51,9 @@ pub fn report(cubin: &Cubin<'_>, kernel: Option<&str>, threads: Option<u32>) -> 
 }
 
 impl Show {
-    pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
+    pub(super) fn run(&self, pick: Pick, out: &mut dyn Write) -> Result<()> {
         each_report(
-            (&self.file, arch, self.json),
+            (&self.file, pick, self.json),
             out,
             |cubin| report(cubin, self.kernel.as_deref(), self.threads),
             text::shown,

@@ -16,6 +16,7 @@ use super::Faults;
 use super::list::regions;
 use super::mapped::Mapped;
 use super::rows::RegionRow;
+use crate::arguments::number;
 use crate::printable::Printable;
 use crate::table::Table;
 
@@ -27,6 +28,9 @@ pub struct Scan {
     /// Folders, and files.
     #[arg(required = true, value_name = "FOLDER")]
     folders: Vec<PathBuf>,
+    /// The most bytes that the members of a wheel may unpack to, together: otherwise 1 GiB and 64 times the size of the wheel.
+    #[arg(long, value_name = "BYTES", value_parser = number)]
+    limit: Option<u64>,
     /// Prints JSON with stable keys.
     #[arg(long)]
     json: bool,
@@ -123,7 +127,7 @@ impl Scan {
             .par_iter()
             .with_max_len(1)
             .map(|(path, size)| {
-                let result = scan(path);
+                let result = scan(path, self.limit);
                 bar.inc(*size);
                 result
             })
@@ -222,7 +226,7 @@ fn may_hold(head: &[u8]) -> bool {
 }
 
 /// What a file holds, and the files in it if it is a wheel; what was wrong.
-fn scan(path: &Path) -> (Vec<Covered>, Vec<anyhow::Error>) {
+fn scan(path: &Path, limit: Option<u64>) -> (Vec<Covered>, Vec<anyhow::Error>) {
     let label = path.display().to_string();
     let file = match Mapped::open(path) {
         Ok(file) => file,
@@ -232,7 +236,7 @@ fn scan(path: &Path) -> (Vec<Covered>, Vec<anyhow::Error>) {
         return Default::default();
     }
     if file.bytes().starts_with(b"PK\x03\x04") {
-        return zip::scan(&label, &file);
+        return zip::scan(&label, &file, limit);
     }
     one(label, &file)
 }

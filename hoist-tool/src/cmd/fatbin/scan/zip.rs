@@ -9,6 +9,9 @@ use rawzip::{CompressionMethod, ZipArchive, ZipArchiveEntryWayfinder, ZipSliceAr
 use rayon::prelude::*;
 
 use super::super::mapped::Mapped;
+use crate::budget::Budget;
+use crate::printable::Printable;
+
 use super::{Covered, in_member, may_hold, one, spooled};
 
 /// Members up to this size are unpacked in memory.
@@ -24,16 +27,20 @@ struct Member {
 }
 
 /// What the members of a wheel hold; what was wrong.
-pub(super) fn scan(label: &str, file: &Mapped) -> (Vec<Covered>, Vec<Error>) {
+pub(super) fn scan(label: &str, file: &Mapped, limit: Option<u64>) -> (Vec<Covered>, Vec<Error>) {
     let archive = match ZipArchive::from_slice(file.bytes()) {
         Ok(archive) => archive,
         Err(error) => return (Vec::new(), vec![in_member(label, "", error)]),
     };
     let (members, error) = members(&archive);
+    if let Err(error) = check(&archive, &members) {
+        return (Vec::new(), vec![in_member(label, "", error)]);
+    }
+    let budget = Budget::new(limit, 1 << 30, 64, file.bytes().len() as u64);
     let results: Vec<_> = members
         .par_iter()
         .with_max_len(1)
-        .map(|member| match unpack(&archive, member, file) {
+        .map(|member| match unpack(&archive, member, (file, &budget)) {
             Ok(None) => Default::default(),
             Ok(Some(content)) => one(format!("{label}:{}", member.name), &content),
             Err(error) => (Vec::new(), vec![in_member(label, &member.name, format!("{error:#}"))]),
@@ -46,6 +53,23 @@ pub(super) fn scan(label: &str, file: &Mapped) -> (Vec<Covered>, Vec<Error>) {
         errors.extend(wrong);
     }
     (all, errors)
+}
+
+/// Refuses members that share bytes: few bytes would be unpacked many times.
+fn check(archive: &ZipSliceArchive<&[u8]>, members: &[Member]) -> Result<()> {
+    let mut ranges: Vec<(u64, u64, &Member)> = Vec::new();
+    for member in members {
+        let range = archive.get_entry(member.at).map(|entry| entry.compressed_data_range());
+        // what cannot be read is an error of its own
+        ranges.extend(range.ok().map(|(start, end)| (start, end, member)));
+    }
+    ranges.retain(|(start, end, _)| start < end);
+    ranges.sort_by_key(|(start, ..)| *start);
+    for [(_, end, one), (start, _, other)] in ranges.array_windows() {
+        let [one, other] = [one, other].map(|member| Printable::from(&*member.name));
+        ensure!(start >= end, "members {one} and {other} share the bytes at {start:#x}");
+    }
+    Ok(())
 }
 
 fn members(archive: &ZipSliceArchive<&[u8]>) -> (Vec<Member>, Option<rawzip::Error>) {
@@ -70,7 +94,7 @@ fn members(archive: &ZipSliceArchive<&[u8]>) -> (Vec<Member>, Option<rawzip::Err
 fn unpack(
     archive: &ZipSliceArchive<&[u8]>,
     member: &Member,
-    file: &Mapped,
+    (file, budget): (&Mapped, &Budget),
 ) -> Result<Option<Mapped>> {
     let entry = archive.get_entry(member.at)?;
     let stored = entry.data();
@@ -94,6 +118,7 @@ fn unpack(
                 member.size,
                 stored.len(),
             );
+            budget.take("it", member.size)?;
             inflate(head, reader, member.size)?
         }
         method => bail!("compressed by method {}", method.as_id().as_u16()),
