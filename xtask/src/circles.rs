@@ -11,6 +11,7 @@ mod paths;
 mod syntax;
 mod tree;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -27,14 +28,10 @@ use crate::workspace::Workspace;
 const TANGLED: &[(&str, usize)] = &[
     ("elf-core", 4),
     ("elf-layout", 9),
-    ("exec-core", 8),
     ("exec-host", 30),
     ("exec-nv", 24),
-    ("fatbin", 6),
     ("hoist-tool", 39),
-    ("nvinfo", 5),
     ("reloc-aarch64", 2),
-    ("reloc-cuda", 14),
 ];
 
 /// Faults: circles of files in the crates, paths that could not be followed, and lines of [`TANGLED`] that are not true.
@@ -72,20 +69,27 @@ impl Report {
             let path = tree.path(file);
             path.strip_prefix(root).unwrap_or(path).display().to_string()
         };
+        let files =
+            |knot: &BTreeSet<usize>| knot.iter().map(|&file| name(file)).collect::<Vec<_>>();
         let Edges { uses, lost } = edges(tree);
         for (file, line, path) in lost {
             self.lost.push(format!("{}:{line}: {path} leads nowhere", name(file)));
         }
         for knot in knots(tree.files.len(), &uses) {
             self.tangled += knot.len();
-            let mut text = format!("{} files in a circle:", knot.len());
-            for (from, to) in circle(&knot, &uses) {
+            let arrow = |&(from, to): &(usize, usize)| {
                 let why = uses.get(&(from, to)).map(|why| format!(":{} {}", why.line, why.what));
-                let _ = write!(text, "\n  {}{}", name(from), why.unwrap_or_default());
-                let _ = write!(text, " -> {}", name(to));
+                format!("\n  {}{} -> {}", name(from), why.unwrap_or_default(), name(to))
+            };
+            let shortest = circle(&knot, &uses);
+            let inside = |(from, to): &&(usize, usize)| knot.contains(from) && knot.contains(to);
+            let others = uses.keys().filter(inside).filter(|arrow| !shortest.contains(arrow));
+            let mut text = format!("{} files in a circle:", knot.len());
+            text.extend(shortest.iter().map(arrow));
+            if knot.len() > shortest.len() {
+                let _ = write!(text, "\n  in all: {}", files(&knot).join(" "));
+                text.extend(others.map(arrow));
             }
-            let others = knot.iter().map(|&file| name(file)).collect::<Vec<_>>().join(" ");
-            let _ = write!(text, "\n  all of them: {others}");
             self.lines.push(text);
         }
     }

@@ -36,7 +36,8 @@ fn two_files() {
         ("src/a.rs", "\nuse crate::b::B;\npub struct A(B);"),
         ("src/b.rs", "pub struct B(Option<&'static crate::a::A>);"),
     ];
-    let text = "it: 2 files in a circle:\n  a.rs:2 crate::b::B -> b.rs\n  b.rs:1 crate::a::A -> a.rs\n  all of them: a.rs b.rs";
+    let text =
+        "it: 2 files in a circle:\n  a.rs:2 crate::b::B -> b.rs\n  b.rs:1 crate::a::A -> a.rs";
     assert_eq!(circles(&files), text);
 }
 
@@ -191,7 +192,7 @@ fn a_file_that_cfg_chooses() {
         ("src/a/two.rs", "use super::A; pub struct R;"),
     ];
     let text = circles(&files);
-    assert!(text.contains("all of them: a.rs a/two.rs"), "{text}");
+    assert!(text.contains("a/two.rs:1 super::A -> a.rs") && !text.contains("one.rs"), "{text}");
 }
 
 #[test]
@@ -206,13 +207,32 @@ fn longer_ways_and_separate_knots() {
         ("src/f.rs", "use crate::a::A; use crate::e::E;"),
     ];
     let text = circles(&files);
-    assert!(text.contains("all of them: a.rs b.rs c.rs\n"), "{text}");
-    assert!(text.contains("all of them: d.rs e.rs"), "{text}");
+    assert!(text.contains("3 files") && text.contains("c.rs:1 crate::a::A -> a.rs"), "{text}");
+    assert!(text.contains("2 files") && text.contains("e.rs:1 crate::d::D -> d.rs"), "{text}");
     assert!(!text.contains("f.rs"), "{text}");
-    // the list of what is allowed is neither too short nor too long
-    assert_eq!(report(&files, 4).len(), 2);
-    assert_eq!(report(&files, 5), [] as [&str; 0]);
-    let long = ["it: 5 files in circles, xtask/src/circles.rs says 6"];
+    // a shorter circle in a larger one: that first, and then what else there is
+    let files = [
+        ("src/lib.rs", "mod a; mod b; mod c;"),
+        ("src/a.rs", "use crate::b::B; pub struct A;"),
+        ("src/b.rs", "use crate::c::C; pub struct B;"),
+        ("src/c.rs", "use crate::b::B; use crate::a::A; pub struct C;"),
+    ];
+    let text = "it: 3 files in a circle:\n  b.rs:1 crate::c::C -> c.rs\n  c.rs:1 crate::b::B -> b.rs\n  in all: a.rs b.rs c.rs\n  a.rs:1 crate::b::B -> b.rs\n  c.rs:1 crate::a::A -> a.rs";
+    assert_eq!(circles(&files), text);
+}
+
+#[test]
+fn the_list_of_what_is_allowed_is_neither_too_short_nor_too_long() {
+    let files = [
+        ("src/lib.rs", "mod a; mod b; mod c; mod d;"),
+        ("src/a.rs", "use crate::b::B; pub struct A;"),
+        ("src/b.rs", "use crate::a::A; pub struct B;"),
+        ("src/c.rs", "use crate::d::D; pub struct C;"),
+        ("src/d.rs", "use crate::c::C; pub struct D;"),
+    ];
+    assert_eq!(report(&files, 3).len(), 2);
+    assert_eq!(report(&files, 4), [] as [&str; 0]);
+    let long = ["it: 4 files in circles, xtask/src/circles.rs says 6"];
     assert_eq!(report(&files, 6), long);
 }
 

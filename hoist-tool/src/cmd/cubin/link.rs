@@ -8,8 +8,8 @@ use fatbin::Sm;
 use reloc_cuda::link::{LinkError, LinkErrorKind, link_for};
 use serde::Serialize;
 
-use super::Pick;
 use super::objects::{self, Objects};
+use crate::arguments::number;
 use crate::budget::{Budget, Limits};
 use crate::cmd::fatbin::{FLOOR, TIMES};
 use crate::explain::Lines;
@@ -27,6 +27,9 @@ pub(super) struct Link {
     /// The file to write.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+    /// The most bytes that images may unpack to, together: otherwise 256 MiB and 64 times the size of the files.
+    #[arg(long, value_name = "BYTES", value_parser = number)]
+    limit: Option<u64>,
     /// Prints JSON with stable keys.
     #[arg(long)]
     json: bool,
@@ -110,9 +113,9 @@ fn explain(error: &LinkError, label: &impl Fn(usize) -> String) -> String {
 }
 
 impl Link {
-    pub(super) fn run(&self, Pick { arch, limit }: Pick, out: &mut dyn Write) -> Result<()> {
-        let limits = Limits { limit, ..Limits::default() };
-        let linked = link_files(&read_all(&self.files, limits)?, arch, limit)?;
+    pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
+        let limits = Limits { limit: self.limit, ..Limits::default() };
+        let linked = link_files(&read_all(&self.files, limits)?, arch, self.limit)?;
         output::write(&self.output, None, |file| Ok(file.write_all(&linked.bytes)?))?;
         let out = &mut *output::beside(&self.output, out);
         if self.json {

@@ -4,11 +4,12 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use fatbin::Sm;
 use nvinfo::Cubin;
 use reloc_cuda::{Resolver, row};
 use serde::Serialize;
 
-use super::{Pick, each_report, symbol_name};
+use super::{Request, each_report, symbol_name};
 use crate::machine::relocation_name;
 use crate::printable::Printable;
 use crate::table::Table;
@@ -113,11 +114,14 @@ const fn resolver_name(resolver: Resolver) -> Option<&'static str> {
 }
 
 impl Relocs {
-    pub(super) fn run(&self, pick: Pick, out: &mut dyn Write) -> Result<()> {
+    pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
         each_report(
-            (&self.file, pick, self.json),
+            Request { file: &self.file, arch, json: self.json, what: "cubin", wanted: &[] },
             out,
-            |cubin| Ok(Sections { relocations: relocations(cubin, self.section.as_deref())? }),
+            |cubin| {
+                let relocations = relocations(cubin, self.section.as_deref())?;
+                Ok(Some(Sections { relocations }))
+            },
             |sections, out| sections.relocations.iter().try_for_each(|one| text(one, out)),
         )
     }

@@ -10,10 +10,10 @@ use fatbin::{Container, Search, host_entries};
 use serde::Serialize;
 
 use super::found::containers;
-use super::mapped::Mapped;
 use super::{FLOOR, Faults, TIMES};
 use crate::arguments::number;
 use crate::budget::Budget;
+use crate::mapped::Mapped;
 use crate::output;
 use crate::printable::Printable;
 use crate::shown;

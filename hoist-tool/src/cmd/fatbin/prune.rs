@@ -8,11 +8,11 @@ use fatbin::{Entry, Item, Kind, NewEntry, Part, Sm};
 use super::change::{Files, change, entries};
 use super::filter::{Where, kind};
 use super::found::regions;
-use super::mapped::Mapped;
 use super::rewrite::Blob;
 use super::{FLOOR, TIMES};
 use crate::arguments::number;
 use crate::budget::Budget;
+use crate::mapped::Mapped;
 
 /// Removes entries from a host file, which stays loadable.
 #[derive(Debug, clap::Args)]

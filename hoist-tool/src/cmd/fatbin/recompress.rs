@@ -11,12 +11,12 @@ use rayon::prelude::*;
 use super::change::{self, Files, change, entries};
 use super::filter::Where;
 use super::found::regions;
-use super::mapped::Mapped;
 use super::pack::{Compression, method};
 use super::rewrite::{Blob, Change};
 use super::{FLOOR, TIMES};
 use crate::arguments::number;
 use crate::budget::Budget;
+use crate::mapped::Mapped;
 
 /// Compresses the entries of a host file in another way; it stays loadable.
 #[derive(Debug, clap::Args)]
