@@ -96,7 +96,7 @@ fn check_size(objects: &Objects<'_>, size: u64, limit: Option<u64>) -> Result<()
 /// Writes bytes without those blocks of them that are zero: where the file system has holes, they take no room.
 fn write_sparse(bytes: &[u8], out: &mut File) -> Result<()> {
     const BLOCK: usize = 1 << 16;
-    const ZEROS: [u8; BLOCK] = [0; BLOCK];
+    static ZEROS: [u8; BLOCK] = [0; BLOCK];
     for (number, block) in bytes.chunks(BLOCK).enumerate() {
         if ZEROS.get(..block.len()) != Some(block) {
             out.seek(SeekFrom::Start(number as u64 * BLOCK as u64))?;
