@@ -195,35 +195,26 @@ impl Loader {
         links: &mut Links<'_>,
         mut finish: impl FnMut(&mut Layout<'_, '_, Host>, &mut Links<'_>) -> Result<T, Error>,
     ) -> Result<(Joined, T), Error> {
-        let mut joined = Joined::new();
-        loop {
-            let mut more = Vec::new();
-            {
-                let given = objects.iter().map(AsRef::as_ref);
-                let bytes: Vec<&[u8]> = given.chain(joined.iter().map(AsRef::as_ref)).collect();
-                let files = parse(&bytes)?;
-                let mut slots = Slots::new();
-                let access =
-                    if self.relaxes { ThreadLocal::LocalExec } else { ThreadLocal::AsCompiled };
-                let layout = self.plan(&files, &mut slots, access, links);
-                if !links.join(&files, &mut more) {
-                    let mut layout = layout.map_err(|error| with_name(error, &files))?;
-                    let mut finished = finish(&mut layout, links);
-                    if let Err(refused) = &finished
-                        && access == ThreadLocal::LocalExec
-                        && threads::may_be_elsewhere(refused)
-                    {
-                        let elsewhere = ThreadLocal::AsCompiled;
-                        let mut layout = self.plan(&files, &mut slots, elsewhere, links)?;
-                        let again = finish(&mut layout, links);
-                        finished = again.map_err(|error| threads::why(error, refused));
-                    }
-                    let finished = finished.map_err(|error| with_name(error, &files))?;
-                    return Ok((joined, finished));
-                }
-            }
-            joined.append(&mut more);
+        let joined = links.join(objects.iter().map(AsRef::as_ref))?;
+        let given = objects.iter().map(AsRef::as_ref);
+        let bytes: Vec<&[u8]> = given.chain(joined.iter().map(AsRef::as_ref)).collect();
+        let files = parse(&bytes)?;
+        let mut slots = Slots::new();
+        let access = if self.relaxes { ThreadLocal::LocalExec } else { ThreadLocal::AsCompiled };
+        let layout = self.plan(&files, &mut slots, access, links);
+        let mut layout = layout.map_err(|error| with_name(error, &files))?;
+        let mut finished = finish(&mut layout, links);
+        if let Err(refused) = &finished
+            && access == ThreadLocal::LocalExec
+            && threads::may_be_elsewhere(refused)
+        {
+            let elsewhere = ThreadLocal::AsCompiled;
+            let mut layout = self.plan(&files, &mut slots, elsewhere, links)?;
+            let again = finish(&mut layout, links);
+            finished = again.map_err(|error| threads::why(error, refused));
         }
+        let finished = finished.map_err(|error| with_name(error, &files))?;
+        Ok((joined, finished))
     }
 
     /// Lays the files out.
