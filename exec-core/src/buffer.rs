@@ -5,7 +5,8 @@ use core::fmt;
 use core::ops::Deref;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use crate::allocator::{Allocator, DeviceId, Foreign};
+use crate::allocator::{Allocator, Foreign};
+use crate::device_id::DeviceId;
 use crate::error::Error;
 use crate::spec::Spec;
 use crate::uses::{Use, Uses};

@@ -9,20 +9,7 @@ use core::time::Duration;
 
 use crate::cache::{Cache, Lookup, Mode};
 use crate::error::{CacheError, Cause};
-use crate::key::Key;
-
-/// Everything but the source that an image depends on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Identity<'a> {
-    /// Which compiler.
-    pub name: &'a str,
-    /// Its version, in its own words.
-    pub version: &'a str,
-    /// What it compiles for: with the processor's features, if it uses those it finds.
-    pub target: &'a str,
-    /// Its options in order.
-    pub options: &'a [String],
-}
+use crate::key::{Identity, Key};
 
 /// An image, and where it is from.
 #[derive(Clone, Debug)]

@@ -4,8 +4,9 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use crate::allocator::{Allocator, DeviceId};
+use crate::allocator::Allocator;
 use crate::buffer::Buffer;
+use crate::device_id::DeviceId;
 use crate::error::Error;
 use crate::program::Program;
 use crate::signature::Signature;

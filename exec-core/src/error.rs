@@ -5,8 +5,8 @@ use alloc::sync::Arc;
 use core::error::Error as StdError;
 use core::fmt;
 
-use crate::allocator::DeviceId;
-use crate::signature::Parameter;
+use crate::device_id::DeviceId;
+use crate::parameter::Parameter;
 
 /// What a lower layer says.
 pub type Cause = Arc<dyn StdError + Send + Sync>;

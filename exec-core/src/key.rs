@@ -1,10 +1,22 @@
 //! What an image is known by in a cache.
 
+use alloc::string::String;
 use core::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::compiler::Identity;
+/// Everything but the source that an image depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Identity<'a> {
+    /// Which compiler.
+    pub name: &'a str,
+    /// Its version, in its own words.
+    pub version: &'a str,
+    /// What it compiles for: with the processor's features, if it uses those it finds.
+    pub target: &'a str,
+    /// Its options in order.
+    pub options: &'a [String],
+}
 
 /// SHA-256 of everything that an image depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -66,7 +78,6 @@ impl fmt::Display for Key {
 mod tests {
     use super::*;
     use alloc::collections::BTreeSet;
-    use alloc::string::String;
 
     #[test]
     fn every_part_counts() {

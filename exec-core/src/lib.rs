@@ -50,6 +50,7 @@ mod buffer;
 mod cache;
 mod compiler;
 mod device;
+mod device_id;
 #[cfg(feature = "disk")]
 mod disk;
 mod error;
@@ -60,6 +61,7 @@ mod host_view;
 mod key;
 #[expect(unsafe_code, reason = "passes on what callers uphold")]
 mod lru;
+mod parameter;
 #[expect(unsafe_code, reason = "declares what callers must uphold")]
 mod program;
 mod signature;
@@ -71,21 +73,23 @@ mod transfer;
 mod uses;
 mod value;
 
-pub use allocator::{Allocator, DeviceId, Foreign};
+pub use allocator::{Allocator, Foreign};
 pub use buffer::{Buffer, Hold, Mapped, View};
 pub use cache::{Cache, Lookup, Mode, NoCache};
-pub use compiler::{CompileError, Compiled, Compiler, Identity, Note, Origin};
+pub use compiler::{CompileError, Compiled, Compiler, Note, Origin};
 pub use device::{Device, Kind, MemoryInfo, Sticky};
+pub use device_id::DeviceId;
 #[cfg(feature = "disk")]
 pub use disk::{DiskCache, Stats, Verified, default_folder};
 pub use error::{CacheError, Cause, Error, Signal};
 #[cfg(feature = "std")]
 pub use files::{FileError, NAMED_LIMIT, NamedFiles};
 pub use host_view::{HostView, HostViewMut};
-pub use key::Key;
+pub use key::{Identity, Key};
 pub use lru::{Figures, Limits, LruAllocator};
+pub use parameter::Parameter;
 pub use program::{Launch, Program};
-pub use signature::{Parameter, Signature};
+pub use signature::Signature;
 pub use spec::{External, Spec};
 pub use transfer::copy;
 pub use value::{Type, Value};

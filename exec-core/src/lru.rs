@@ -2,24 +2,18 @@
 
 use core::fmt;
 
-use crate::allocator::{Allocator, DeviceId, Foreign};
+use crate::allocator::{Allocator, Foreign};
+use crate::device_id::DeviceId;
 use crate::error::Error;
 use crate::spec::Spec;
 use crate::sync::Brief;
 
 mod class;
+mod limits;
 mod shelves;
 
+pub use limits::Limits;
 use shelves::{Shelves, Sort};
-
-/// How much freed memory is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes.
-    pub bytes: u64,
-    /// Pieces.
-    pub number: usize,
-}
 
 /// What an [`LruAllocator`] did so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

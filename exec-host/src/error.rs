@@ -97,6 +97,15 @@ pub enum Error {
         /// The address that was to be called.
         address: u64,
     },
+    /// The unwinder of the process cannot take an unwinding table (`.eh_frame`).
+    Unwinding {
+        /// The object's index.
+        object: usize,
+        /// The section's index.
+        section: u32,
+        /// What is wrong, and where in the section.
+        error: elf_core::eh_frame::Error,
+    },
     /// The arguments of a call are not those of the function, in number or type.
     Arguments {
         /// Number of the function's arguments.
@@ -186,6 +195,9 @@ impl fmt::Display for Error {
                     "object {object}: section {section}: constructor {address:#x} is outside the code"
                 )
             }
+            Self::Unwinding { object, section, error } => {
+                write!(f, "object {object}: section {section}: unwinding table: {error}")
+            }
             Self::Arguments { expected, found } if expected == found => {
                 write!(f, "an argument has the wrong type")
             }
@@ -212,6 +224,7 @@ impl core::error::Error for Error {
         match self {
             Self::Elf { error, .. } => Some(error),
             Self::Layout(error) | Self::Undefined { error, .. } => Some(error),
+            Self::Unwinding { error, .. } => Some(error),
             Self::Map { cause, .. } => Some(cause),
             Self::Library(error) => Some(error),
             Self::Archive(error) | Self::Member { error, .. } => Some(error),

@@ -12,7 +12,7 @@ use crate::replace::Switches;
 use crate::resolvers::Resolvers;
 use crate::symbols::{Links, Symbols};
 use crate::threads::{self, Threads};
-use crate::unwind::Unwinding;
+use crate::unwind::{self, Unwinding};
 use core::ops::Range;
 use elf_core::{ApplyErrorKind, File, Name, SegmentFlags};
 use elf_layout::{
@@ -291,6 +291,7 @@ impl Loader {
         copy_constants(layout, memory.bytes_mut(), externals);
         let code = code(layout, base);
         let calls = Calls::collect(layout, memory.bytes_mut(), base, &code)?;
+        unwind::check(layout, memory.bytes_mut(), base, &code)?;
         let resolvers = Resolvers::collect(layout, base);
         let switches = self.is_replaceable.then(|| Switches::collect(layout, base));
         let late = (!resolvers.are_none()).then(|| layout.got().0);
@@ -298,7 +299,7 @@ impl Loader {
         let variables = threads.as_ref().map(|own| threads::exports(layout, &own.area()));
         let globals = globals(layout, base);
         let tables = layout.unwinding_tables().map(|(offset, _)| base.wrapping_add(offset));
-        // SAFETY: the tables are relocated, in memory that the module keeps.
+        // SAFETY: the tables are relocated and checked, in memory that the module keeps and that is not writable any more.
         let unwinding = unsafe { Unwinding::register(tables) };
         let loaded = Loaded::new(layout, &memory);
         let observed = self.observers.iter().map(|observer| observer.loaded(&loaded));

@@ -2,9 +2,10 @@
 //!
 //! The names of sections in programs and libraries are cut to 8 bytes: `.nv_fatbin` is `.nv_fatb`.
 
+use crate::container::Place;
 use crate::error::Error;
-use crate::host::{Look, Place, Scan, Search};
 use crate::object::Step;
+use crate::scan::{Look, Scan, Search};
 use crate::span::Span;
 use elf_core::Name;
 use zerocopy::byteorder::little_endian::{U16, U32};

@@ -2,7 +2,6 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::kind::{Flags, Kind, Method, Sm, Suffix};
-use crate::parts::Parts;
 use crate::raw;
 use crate::span::Span;
 use core::fmt;
@@ -159,14 +158,6 @@ impl<'a> Entry<'a> {
             Some(_) => self.raw.unpacked_size.get(),
             None => self.payload.size(),
         }
-    }
-
-    /// The images in a concatenated entry; none for other kinds.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Outside`] or [`ErrorKind::Invalid`] if the table of parts is not in the header.
-    pub fn parts(&self) -> Result<Parts<'a>, Error> {
-        if self.kind() == Kind::Concatenated { Parts::parse(self) } else { Ok(Parts::default()) }
     }
 
     /// The header with its optional blocks.

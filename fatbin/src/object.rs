@@ -1,7 +1,8 @@
 //! The sections of an object file, a shared library or an executable that may hold device code.
 
+use crate::container::Place;
 use crate::error::{Error, ErrorKind};
-use crate::host::{Look, Place, Scan, Search};
+use crate::scan::{Look, Scan, Search};
 use crate::span::Span;
 use elf_core::names::{PT_LOAD, SHT_LLVM_OFFLOADING, SHT_NOBITS, SHT_PROGBITS};
 use elf_core::{File, SectionFlags, SectionHeader};

@@ -9,8 +9,18 @@ use crate::raw;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Parts<'a>(&'a [raw::Part]);
 
+impl<'a> Entry<'a> {
+    /// The images in a concatenated entry; none for other kinds.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Outside`] or [`ErrorKind::Invalid`] if the table of parts is not in the header.
+    pub fn parts(&self) -> Result<Parts<'a>, Error> {
+        if self.kind() == Kind::Concatenated { Parts::parse(self) } else { Ok(Parts::default()) }
+    }
+}
+
 impl<'a> Parts<'a> {
-    pub(crate) fn parse(entry: &Entry<'a>) -> Result<Self, Error> {
+    fn parse(entry: &Entry<'a>) -> Result<Self, Error> {
         let header = entry.header_span();
         let at = u64::from(entry.header().options.get());
         let table: &raw::Parts = header.row("table of parts", at)?;

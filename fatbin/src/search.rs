@@ -1,6 +1,6 @@
 //! A search for containers in ordinary data, by their magic numbers.
 
-use crate::host::Container;
+use crate::container::Container;
 use crate::offload::OffloadBinary;
 use crate::raw::REGION_MAGIC;
 use crate::raw_llvm::OFFLOAD_MAGIC;

@@ -11,6 +11,7 @@ pub mod call;
 #[expect(unsafe_code, reason = "runs what the user asks for")]
 pub mod calling;
 pub mod cmd;
+pub mod demangle;
 pub mod explain;
 pub mod input;
 #[cfg(feature = "host")]
@@ -18,8 +19,12 @@ pub mod input;
 pub mod loading;
 pub mod machine;
 pub mod map;
+#[expect(unsafe_code, reason = "files are mapped, not read")]
+pub mod mapped;
 pub mod objects;
 pub mod output;
 pub mod overlap;
+pub mod pattern;
 pub mod printable;
+pub mod sources;
 pub mod table;

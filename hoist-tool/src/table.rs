@@ -1,16 +1,21 @@
-//! Tables for people: columns as wide as what is in them, no blanks at the ends of lines.
+//! Tables for people: columns as wide as what is in them, no blanks at the ends of lines, and on a terminal no line that wraps.
 
+use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 use std::io::Write;
 use std::iter::repeat_n;
 
 use anyhow::Result;
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Blanks between columns.
 const GAP: usize = 2;
 /// The least width of a column.
 const LEAST: usize = 2;
+/// The width below which no column is cut.
+const NARROW: usize = 10;
+/// Stands for what there is no room for.
+const MORE: char = '\u{2026}';
 
 /// A table that is printed when it ends. Cells hold no line feeds: see [`Printable`](crate::printable::Printable).
 pub struct Table<'o> {
@@ -42,11 +47,17 @@ impl<'o> Table<'o> {
         Ok(())
     }
 
-    /// Prints the table.
+    /// Prints the table: as wide as what is in it, on a terminal no wider than that.
     ///
     /// # Errors
     /// If that fails.
     pub fn end(self) -> Result<()> {
+        let limit = columns();
+        self.end_within(limit)
+    }
+
+    /// Prints the table in so many columns.
+    fn end_within(self, limit: Option<usize>) -> Result<()> {
         let mut start = 0;
         let cell = |&end: &usize| self.text.get(std::mem::replace(&mut start, end)..end);
         let cells: Vec<_> =
@@ -55,12 +66,16 @@ impl<'o> Table<'o> {
         for row in cells.chunks(self.columns) {
             widths.iter_mut().zip(row).for_each(|(most, (_, width))| *most = (*most).max(*width));
         }
+        if let Some(limit) = limit {
+            fit(&mut widths, &cells, limit);
+        }
         let mut line = String::new();
         for row in cells.chunks(self.columns) {
             line.clear();
-            for ((cell, width), most) in row.iter().zip(&widths) {
-                line.push_str(cell);
-                line.extend(repeat_n(' ', most - width + GAP));
+            for ((cell, _), most) in row.iter().zip(&widths).filter(|(_, most)| **most > 0) {
+                let cell = cut(cell, *most);
+                line.push_str(&cell);
+                line.extend(repeat_n(' ', most.saturating_sub(width(&cell)) + GAP));
             }
             line.truncate(line.trim_end_matches(' ').len());
             line.push('\n');
@@ -68,6 +83,82 @@ impl<'o> Table<'o> {
         }
         Ok(())
     }
+}
+
+/// Makes columns narrower until lines are within `limit`: columns that say nothing go, then the widest with words become narrower.
+fn fit(widths: &mut [usize], cells: &[(&str, usize)], limit: usize) {
+    let columns = widths.len();
+    let line = |widths: &[usize]| {
+        let shown = widths.iter().filter(|width| **width > 0);
+        shown.map(|width| width + GAP).sum::<usize>().saturating_sub(GAP)
+    };
+    let column = |at: usize| cells.iter().skip(at).step_by(columns).map(|(cell, _)| *cell);
+    let is_number = |cell: &str| !cell.is_empty() && cell.bytes().all(|byte| byte.is_ascii_digit());
+    for at in 0..columns {
+        let is_empty = cells.len() > columns && column(at).skip(1).all(str::is_empty);
+        if line(widths) > limit && is_empty {
+            widths.iter_mut().skip(at).take(1).for_each(|width| *width = 0);
+        }
+    }
+    let words: Vec<bool> = (0..columns).map(|at| !column(at).skip(1).any(is_number)).collect();
+    while line(widths) > limit {
+        let with_words = widths.iter_mut().zip(&words).filter(|(_, words)| **words);
+        match with_words.map(|(width, _)| width).max_by_key(|width| **width) {
+            Some(width) if *width > NARROW => *width -= 1,
+            _ => return,
+        }
+    }
+}
+
+/// As much of a cell as a column has room for.
+fn cut(cell: &str, most: usize) -> Cow<'_, str> {
+    if width(cell) <= most {
+        return Cow::Borrowed(cell);
+    }
+    let mut kept = String::new();
+    let mut used = 1;
+    for one in cell.chars() {
+        used += one.width().unwrap_or(0);
+        if used > most {
+            break;
+        }
+        kept.push(one);
+    }
+    kept.push(MORE);
+    Cow::Owned(kept)
+}
+
+/// A line of text, on a terminal without the middle part that it has no room for, with `end` behind it.
+#[must_use]
+pub fn line(text: &str, end: &str) -> String {
+    let room = columns().map_or(usize::MAX, |columns| columns.saturating_sub(width(end)));
+    if width(text) <= room {
+        return format!("{text}{end}");
+    }
+    let half = room.saturating_sub(1) / 2;
+    let start: String = text.chars().take(half).collect();
+    let count = text.chars().count();
+    let rest: String =
+        text.chars().skip(count.saturating_sub(room.saturating_sub(half + 1))).collect();
+    format!("{start}{MORE}{rest}{end}")
+}
+
+/// The width of the terminal that is printed to: what the environment's COLUMNS says, or standard output, if it is one.
+#[must_use]
+pub fn columns() -> Option<usize> {
+    let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    said.or_else(terminal).filter(|columns| *columns >= NARROW)
+}
+
+#[cfg(target_os = "linux")]
+fn terminal() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    (size.ws_col > 0).then_some(size.ws_col.into())
+}
+
+#[cfg(not(target_os = "linux"))]
+const fn terminal() -> Option<usize> {
+    None
 }
 
 /// Columns of a terminal that a text takes.
@@ -89,5 +180,20 @@ mod tests {
         table.end().unwrap();
         let lines = "a         b          c\nlong one\ngröße 大  two words  x\n";
         assert_eq!(String::from_utf8(out).unwrap(), lines);
+    }
+
+    #[test]
+    fn no_line_wraps() {
+        let mut out = Vec::new();
+        let mut table = Table::new(&mut out);
+        table.row(["size", "nothing", "name", "other"]).unwrap();
+        table.row(["1234567890", "", "größe of a long name", "another long name"]).unwrap();
+        table.row(["1", "", "short", "x"]).unwrap();
+        table.end_within(Some(40)).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let lines = "size        name           other\n1234567890  größe of a l…  another long…\n\
+            1           short          x\n";
+        assert_eq!(text, lines);
+        assert!(text.lines().all(|line| line.width() <= 40));
     }
 }

@@ -47,16 +47,17 @@ fn refused(line: &str) -> String {
 fn kernels_and_their_needs() {
     let shown = printed("show kernels-13.5-sm_80.cubin");
     let line = |name: &str| {
-        let line = shown.lines().find(|line| line.starts_with(name)).expect("a line");
+        let is = |line: &&str| line.starts_with(name) || line.ends_with(&format!("  {name}"));
+        let line = shown.lines().find(is).expect("a line");
         line.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     assert_eq!(
         line("shared_memory"),
-        "shared_memory 10 1040 0 0 1 (8 bytes) 4 <= 64x2x1 100%: 16 blocks of 128 threads (warps)"
+        "10 1040 0 0 384 1 (8 bytes) 4 <= 64x2x1 100%: 16 blocks of 128 threads (warps) shared_memory"
     );
     assert_eq!(
         line("local_memory"),
-        "local_memory 8 0 0 80 2 (12 bytes) 0 = 32x1x1 50%: 32 blocks of 32 threads (blocks)"
+        "8 0 0 80 384 2 (12 bytes) 0 = 32x1x1 50%: 32 blocks of 32 threads (blocks) local_memory"
     );
     assert_eq!(line("architecture"), "architecture sm_80, linked");
     let one = printed("show kernels-13.5-sm_80.cubin shared_memory --threads 1024");

@@ -264,7 +264,7 @@ fn their_relocations(text: &str) -> Vec<String> {
 
 fn compare_resources(path: &Path, bytes: &[u8], text: &str, counts: &mut Counts) {
     let cubin = Cubin::parse(bytes).expect("a cubin");
-    let shown = cubin::report(&cubin, None, None).expect("kernels");
+    let shown = cubin::report(&cubin, &[], None).expect("kernels").expect("all of it");
     let mut lines = text.lines();
     let mut theirs = BTreeMap::new();
     while let Some(line) = lines.next() {

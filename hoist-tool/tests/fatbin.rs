@@ -17,6 +17,8 @@ use serde_json::Value;
 mod damage;
 #[path = "fatbin/hosts.rs"]
 mod hosts;
+#[path = "fatbin/nested.rs"]
+mod nested;
 #[path = "fatbin/real.rs"]
 mod real;
 #[path = "fatbin/runtime.rs"]

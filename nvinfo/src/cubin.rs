@@ -5,7 +5,6 @@ use crate::bank::ConstantBank;
 use crate::calls::Calls;
 use crate::compat;
 use crate::error::{Error, ErrorKind};
-use crate::function::{Function, Functions};
 use crate::names::eiattr;
 use crate::note::{Note, Notes};
 use crate::target::{Form, Suffix, Target, TextureMode};
@@ -216,23 +215,6 @@ impl<'a> Cubin<'a> {
             Some(table) => Ok(table.names().get(prototype)?),
             None => Ok(Name::default()),
         }
-    }
-
-    /// All functions that have code here: kernels, device functions, and subroutines inside them.
-    #[must_use]
-    pub fn functions(&self) -> Functions<'a> {
-        Functions::new(*self)
-    }
-
-    /// The kernels: functions whose symbol is marked as an entry.
-    pub fn kernels(&self) -> impl Iterator<Item = Function<'a>> + use<'a> {
-        self.functions().filter(Function::is_kernel)
-    }
-
-    /// The kernel of this name, as it is in the symbol table: mangled.
-    #[must_use]
-    pub fn kernel(&self, name: Name<'_>) -> Option<Function<'a>> {
-        self.kernels().find(|kernel| kernel.name() == name)
     }
 
     /// The constant banks of the module and of all functions.

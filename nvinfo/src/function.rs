@@ -7,7 +7,6 @@ use crate::cubin::Cubin;
 use crate::error::{Error, ErrorKind};
 use crate::parameter::Parameter;
 use crate::payload::Payload;
-use crate::resources::Resources;
 use crate::symbol::is_entry;
 use elf_core::names::{SHF_CUDA_MERCURY, SHT_CUDA_INFO, STT_FUNC};
 use elf_core::{Definition, Name, SectionHeader, Symbol};
@@ -131,15 +130,6 @@ impl<'a> Function<'a> {
         Ok(self.attributes()?.filter_map(parameter))
     }
 
-    /// What it needs to run, and what a launch must keep to.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Elf`] if a section leaves the file; [`ErrorKind::Truncated`] and [`ErrorKind::UnknownFormat`] if a record is
-    /// damaged.
-    pub fn resources(&self) -> Result<Resources, Error> {
-        Resources::of(self)
-    }
-
     /// The constant banks of its own, not those of the module.
     pub fn constant_banks(&self) -> impl Iterator<Item = ConstantBank> + use<'a> {
         let section = self.section;
@@ -165,17 +155,30 @@ impl<'a> Function<'a> {
     }
 }
 
+impl<'a> Cubin<'a> {
+    /// All functions that have code here: kernels, device functions, and subroutines inside them.
+    #[must_use]
+    pub fn functions(&self) -> Functions<'a> {
+        Functions { cubin: *self, next: 0 }
+    }
+
+    /// The kernels: functions whose symbol is marked as an entry.
+    pub fn kernels(&self) -> impl Iterator<Item = Function<'a>> + use<'a> {
+        self.functions().filter(Function::is_kernel)
+    }
+
+    /// The kernel of this name, as it is in the symbol table: mangled.
+    #[must_use]
+    pub fn kernel(&self, name: Name<'_>) -> Option<Function<'a>> {
+        self.kernels().find(|kernel| kernel.name() == name)
+    }
+}
+
 /// The functions of a cubin in the order of the symbol table. Those in the Mercury form of the code are left out.
 #[derive(Clone)]
 pub struct Functions<'a> {
     cubin: Cubin<'a>,
     next: u32,
-}
-
-impl<'a> Functions<'a> {
-    pub(crate) const fn new(cubin: Cubin<'a>) -> Self {
-        Self { cubin, next: 0 }
-    }
 }
 
 impl<'a> Iterator for Functions<'a> {

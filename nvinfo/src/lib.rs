@@ -61,8 +61,9 @@ mod sort;
 mod symbol;
 mod target;
 mod tree;
+mod value;
 
-pub use attribute::{Attribute, Attributes, Value};
+pub use attribute::{Attribute, Attributes};
 pub use bank::ConstantBank;
 pub use calls::{Call, Calls};
 pub use check::{Fault, Suspect};
@@ -81,3 +82,4 @@ pub use resources::{Resources, Stack};
 pub use symbol::{Space, is_entry};
 pub use target::{Form, Stage, Suffix, Target, TextureMode, Toolkit};
 pub use tree::{CallTree, Edge, Node};
+pub use value::Value;

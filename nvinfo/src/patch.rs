@@ -1,10 +1,11 @@
 //! Changes in place: plans made from a cubin, applied to its bytes when nothing borrows them any more.
 
-use crate::attribute::{Attribute, Value};
+use crate::attribute::Attribute;
 use crate::error::{Error, ErrorKind};
 use crate::function::Function;
 use crate::names::eiattr;
 use crate::payload::Payload;
+use crate::value::Value;
 
 /// One number to be changed in place: little-endian, of one, two or four bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

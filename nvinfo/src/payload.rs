@@ -1,8 +1,8 @@
 //! What the values of attributes mean.
 
-use crate::attribute::Value;
 use crate::names::Shape;
 use crate::parameter::{Parameter, ParameterBank};
+use crate::value::Value;
 
 /// A value, typed. What is not known, or has another size than its type, is [`Payload::Bytes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

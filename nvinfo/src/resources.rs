@@ -109,6 +109,18 @@ pub struct Resources {
     pub code_size: u64,
 }
 
+impl Function<'_> {
+    /// What it needs to run, and what a launch must keep to.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Elf`](crate::ErrorKind::Elf) if a section leaves the file;
+    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) and [`ErrorKind::UnknownFormat`](crate::ErrorKind::UnknownFormat)
+    /// if a record is damaged.
+    pub fn resources(&self) -> Result<Resources, Error> {
+        Resources::of(self)
+    }
+}
+
 impl Resources {
     /// Nothing: room for the needs of a function.
     pub const EMPTY: Self = Self {
@@ -154,7 +166,7 @@ impl Resources {
         }
     }
 
-    pub(crate) fn of(function: &Function<'_>) -> Result<Self, Error> {
+    fn of(function: &Function<'_>) -> Result<Self, Error> {
         let cubin = function.cubin();
         let mut found = Self::of_headers(function);
         for row in cubin.attributes()? {

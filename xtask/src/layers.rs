@@ -1,4 +1,4 @@
-//! `layers`: the picture in ARCHITECTURE.md against the manifests, and the rules of the lower crates.
+//! `layers`: the picture in ARCHITECTURE.md against the manifests, the rules of the lower crates, and circles of files.
 //!
 //! The picture is a fenced block of ARCHITECTURE.md whose info string has the word `layers`. A line is a crate and an
 //! arrow to each crate of ours that its manifest names (features included, development left out):
@@ -11,11 +11,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
-use serde::Deserialize;
 
+use crate::circles;
+use crate::packages::{Package, packages};
 use crate::task::Run;
 use crate::tool::{cargo, output};
 use crate::workspace::Workspace;
@@ -56,54 +56,25 @@ impl Run for Layers {
         if packages.iter().any(|package| package.name == "hoist") {
             faults.extend(facade(workspace)?);
         }
-        for fault in &faults {
+        let circles = circles::faults(&packages, workspace)?;
+        for fault in faults.iter().chain(&circles) {
             println!("{fault}");
         }
-        if !faults.is_empty() {
-            bail!("{} differences between ARCHITECTURE.md and the crates", faults.len());
+        if !faults.is_empty() || !circles.is_empty() {
+            let (drawn, circles) = (faults.len(), circles.len());
+            bail!(
+                "{drawn} differences between ARCHITECTURE.md and the crates, {circles} faults of files"
+            );
         }
-        println!("{} crates are as ARCHITECTURE.md draws them", drawn.len());
+        let (crates, files) = (drawn.len(), circles::allowed());
+        println!(
+            "{crates} crates are as ARCHITECTURE.md draws them, {files} files in circles are left"
+        );
         Ok(())
     }
 }
 
-/// The part of `cargo metadata` that is needed.
-#[derive(Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
-}
-
-/// A crate of the workspace.
-#[derive(Deserialize)]
-pub(crate) struct Package {
-    pub(crate) name: String,
-    dependencies: Vec<Dependency>,
-    pub(crate) features: BTreeMap<String, Vec<String>>,
-    targets: Vec<Target>,
-}
-
-#[derive(Deserialize)]
-struct Dependency {
-    name: String,
-    /// `null` is a normal dependency.
-    kind: Option<String>,
-    optional: bool,
-    /// There if the dependency is in the workspace.
-    path: Option<PathBuf>,
-}
-
-#[derive(Deserialize)]
-struct Target {
-    kind: Vec<String>,
-    src_path: PathBuf,
-}
-
 impl Package {
-    /// What is needed to build and run this crate, tests aside.
-    fn needs(&self) -> impl Iterator<Item = &Dependency> {
-        self.dependencies.iter().filter(|dependency| dependency.kind.as_deref() != Some("dev"))
-    }
-
     /// Faults: dependencies that a lower crate must not have.
     fn foreign(&self) -> impl Iterator<Item = String> {
         self.needs()
@@ -133,28 +104,17 @@ impl Package {
 
     /// Faults: what the `lib.rs` of a lower crate does not say.
     fn without_attributes(&self) -> Result<Vec<String>> {
-        let library =
-            self.targets.iter().find(|target| target.kind.iter().any(|kind| kind == "lib"));
-        let Some(library) = library else {
+        let Some(library) = self.library() else {
             return Ok(vec![format!("{}: is no library", self.name)]);
         };
-        let text = fs::read_to_string(&library.src_path)
-            .with_context(|| format!("cannot read {}", library.src_path.display()))?;
+        let text = fs::read_to_string(library)
+            .with_context(|| format!("cannot read {}", library.display()))?;
         let missing =
             ATTRIBUTES.iter().filter(|attribute| !text.lines().any(|line| line == **attribute));
         Ok(missing
             .map(|attribute| format!("{}: lib.rs does not say {attribute}", self.name))
             .collect())
     }
-}
-
-/// The crates of the workspace.
-pub(crate) fn packages(workspace: &Workspace) -> Result<Vec<Package>> {
-    let mut command = cargo();
-    command.current_dir(workspace.root()).args(["metadata", "--no-deps", "--format-version", "1"]);
-    let metadata: Metadata =
-        serde_json::from_slice(&output(&mut command)?.stdout).context("cargo metadata")?;
-    Ok(metadata.packages)
 }
 
 /// The arrows as the manifests have them.

@@ -1,6 +1,6 @@
 //! The tasks of the workspace: `cargo xtask TASK`.
 //!
-//! A task is a line of [`TASKS`] and a file. Its arguments are a [`clap::Args`] struct of that file; what it does is
+//! A task is a line of [`TASKS`] in `tasks.rs` and a file. Its arguments are a [`clap::Args`] struct of that file; what it does is
 //! [`task::Run::run`]. A build server calls the same tasks as a person, so what fails there fails at home with the same
 //! words.
 
@@ -9,6 +9,7 @@ mod bare;
 mod bare_metal;
 mod calls;
 mod ci;
+mod circles;
 mod fixtures;
 mod fuzz;
 mod generate;
@@ -19,10 +20,12 @@ mod lint;
 mod manifest;
 mod matrix;
 mod no_panic;
+mod packages;
 mod sanitize;
 mod size;
 mod targets;
 mod task;
+mod tasks;
 mod test;
 mod tool;
 mod value;
@@ -32,30 +35,18 @@ mod workspace;
 use std::process::ExitCode;
 
 use task::{Task, Told, task};
+use tasks::TASKS;
 use workspace::Workspace;
 
-/// Every task: name, what it is for.
+/// The tasks that run others of [`TASKS`].
 #[rustfmt::skip]
-const TASKS: &[Task] = &[
+const RUNNERS: &[Task] = &[
     task::<ci::Ci>            ("ci",       "All that a change must pass: lint, layers, fixtures, calls, and test last"),
-    task::<lint::Lint>        ("lint",     "rustfmt, clippy and rustdoc without warnings"),
-    task::<test::Test>        ("test",     "Every test and doctest of the workspace; ends with the total"),
     task::<matrix::TestMatrix>("test-matrix", "Every target, crate and feature set in one table"),
-    task::<layers::Layers>    ("layers",   "Compare the picture in ARCHITECTURE.md with the manifests"),
-    task::<fixtures::Fixtures>("fixtures", "Rebuild every fixture by its recorded command; tell which changed"),
-    task::<calls::Calls>      ("calls",    "Link the fixtures with the system's linker and check fixtures/calls.toml"),
-    task::<no_panic::NoPanic> ("no-panic", "Prove that no entry point of the lower crates can panic or allocates; tell their stack"),
-    task::<size::Size>        ("size",     "Code of the lower crates on small machines, beside its budget"),
-    task::<fuzz::Fuzz>        ("fuzz",     "Run the fuzz targets on seeds made of the fixtures"),
-    task::<sanitize::Sanitize>("sanitize", "Tests of the executors under AddressSanitizer: bad accesses, leaks"),
-    task::<bare_metal::BareMetal>("bare-metal", "Boot firmware that links objects: examples/bare-metal"),
-    task::<gpu_test::GpuTest> ("gpu-test", "Run on a GPU: make a folder with programs and cubins, and a report there or elsewhere"),
-    task::<verdicts::Verdicts>("verdicts", "Run programs of every compiler and code model; tell what hoist gets right"),
-    task::<generate::Generate>("generate", "Make large inputs for benches"),
 ];
 
 fn main() -> ExitCode {
-    let command = TASKS.iter().fold(
+    let command = RUNNERS.iter().chain(TASKS).fold(
         clap::Command::new("xtask")
             .bin_name("cargo xtask")
             .about("The tasks of the workspace")
@@ -66,7 +57,7 @@ fn main() -> ExitCode {
     let outcome = Workspace::find().and_then(|workspace| {
         let (name, arguments) =
             matches.subcommand().ok_or_else(|| anyhow::anyhow!("no task given"))?;
-        task::find(TASKS, name)?.run(arguments, &workspace)
+        task::find(RUNNERS.iter().chain(TASKS), name)?.run(arguments, &workspace)
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

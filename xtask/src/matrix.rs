@@ -12,13 +12,14 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::bare::Toolchain;
 use crate::bare_metal;
-use crate::layers::{self, Package};
+use crate::packages::{self, Package};
 use crate::targets::{self, HOST, Kind, TARGETS, Target};
 use crate::task::{Run, Told};
+use crate::tasks::TASKS;
 use crate::test::{self, Total};
 use crate::tool::{Missing, output};
 use crate::workspace::Workspace;
-use crate::{TASKS, no_panic, task};
+use crate::{no_panic, task};
 
 /// Arguments of `test-matrix`.
 #[derive(clap::Args)]
@@ -83,7 +84,7 @@ impl Run for TestMatrix {
             workspace,
             full: self.full,
             skip_missing: self.skip_missing,
-            packages: layers::packages(workspace)?,
+            packages: packages::packages(workspace)?,
             lower: no_panic::crates(workspace),
             cells: Vec::new(),
         };

@@ -52,8 +52,8 @@ impl Task {
 ///
 /// # Errors
 /// If `tasks` has none of that name.
-pub(crate) fn find<'a>(tasks: &'a [Task], name: &str) -> Result<&'a Task> {
-    tasks.iter().find(|task| task.name == name).with_context(|| format!("no task {name}"))
+pub(crate) fn find<'a>(tasks: impl IntoIterator<Item = &'a Task>, name: &str) -> Result<&'a Task> {
+    tasks.into_iter().find(|task| task.name == name).with_context(|| format!("no task {name}"))
 }
 
 /// A failure that the task has reported itself: nothing is to be printed after it.

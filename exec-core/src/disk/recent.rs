@@ -111,7 +111,7 @@ fn look(paths: &[impl AsRef<Path>; 2]) -> [Option<(SystemTime, u64)>; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compiler::Identity;
+    use crate::key::Identity;
     use std::string::ToString as _;
     use std::vec;
 

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::num::NonZeroU16;
 
 use super::class::Class;
-use crate::lru::Limits;
+use super::limits::Limits;
 use crate::spec::Spec;
 
 /// What pieces must have in common to stand for each other: their class, and of the spec what memory keeps when it changes

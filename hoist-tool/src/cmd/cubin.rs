@@ -1,21 +1,28 @@
 //! `hoist cubin ...`: what CUDA cubins hold, changes in place, and device linking.
 
+use std::cell::Cell;
+use std::cmp::Reverse;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, anyhow, bail};
-use fatbin::{Kind, Sm};
-use images::Image;
+use anyhow::{Context as _, Error, Result, anyhow, bail};
+use fatbin::{Kind, Search, Sm};
 use nvinfo::{Cubin as Parsed, Function};
 use serde::Serialize;
 
-use crate::input::{Input, Part};
+use super::fatbin::Faults;
+use super::fatbin::cubins::{Image, images};
+use crate::input::Input;
+use crate::pattern::Pattern;
 use crate::printable::Printable;
+use crate::sources::{Order, Source, Sources};
+use crate::table::line;
 
 mod attributes;
 mod changes;
 mod disasm;
 mod images;
+mod index;
 mod kernel;
 mod link;
 mod module;
@@ -28,9 +35,9 @@ mod show;
 mod text;
 mod toolkit;
 
+pub use super::fatbin::cubins::ImagePlace;
 pub use attributes::{AttributeRow, AttributeSection, attributes};
 pub use changes::{Change, Changes, ValueChange};
-pub use images::ImagePlace;
 pub use kernel::{Bank, Kernel, Occupancy, Subroutine};
 pub use link::{Linked, link_files};
 pub use module::{Module, Tool, Variable};
@@ -94,78 +101,228 @@ struct Report<'r, T> {
     file: &'r str,
     member: &'r Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    image: Option<ImagePlace>,
+    image: Option<&'r ImagePlace>,
     #[serde(flatten)]
     report: T,
 }
 
-/// Calls `show` with every cubin of a file: the file itself, the cubins of an archive, or those of this architecture in fatbins,
-/// with their places.
-fn each_cubin(
-    (path, arch): (&Path, Option<Sm>),
-    mut show: impl FnMut(&Part<'_>, Option<ImagePlace>, &Parsed<'_>) -> Result<()>,
-) -> Result<()> {
-    let input = Input::read(path)?;
-    let mut shown = false;
-    for part in input.parts()? {
-        let parsed = Parsed::parse(part.bytes);
-        if let Ok(cubin) = &parsed {
-            shown = true;
-            show(&part, None, cubin).with_context(|| part.label.clone())?;
-            continue;
+/// Which kernels, and how they are shown.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct KernelFilter {
+    /// Kernels by name, mangled or not, `gemm*`, or `/REGEX/`; several of them mean all that one of them means.
+    #[arg(long = "kernel", value_name = "PATTERN", id = "kernel_pattern")]
+    pub kernel: Vec<Pattern>,
+    /// The order of kernels: `size` (of the code, largest first), `registers` (most first) or `name`; that of the file without it.
+    #[arg(long, value_name = "BY")]
+    pub sort: Option<Sort>,
+    /// The most kernels to show.
+    #[arg(long, value_name = "NUMBER")]
+    pub limit: Option<usize>,
+    /// Shows names mangled, as they are in the file.
+    #[arg(long)]
+    pub raw: bool,
+}
+
+/// An order of kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Sort {
+    /// The largest code first.
+    Size,
+    /// The most registers first.
+    Registers,
+    /// By name.
+    Name,
+}
+
+impl KernelFilter {
+    /// Puts kernels in order, and leaves out those beyond the limit.
+    fn order(&self, kernels: &mut Vec<Kernel>) {
+        match self.sort {
+            None => {}
+            Some(Sort::Size) => kernels.sort_by_key(|one| Reverse(one.code_size)),
+            Some(Sort::Registers) => kernels.sort_by_key(|one| Reverse(one.registers)),
+            Some(Sort::Name) => kernels.sort_by(|one, other| one.readable().cmp(other.readable())),
         }
-        let images = images::images(part.bytes).with_context(|| part.label.clone())?;
-        match (parsed, &part.member) {
-            (Err(error), None) if images.is_empty() => {
-                return Err(error).with_context(|| part.label.clone());
-            }
-            _ => {}
-        }
-        let wanted = |image: &Image<'_>| arch.is_none_or(|arch| arch == image.sm);
-        for image in images.into_iter().filter(|image| image.kind == Kind::Elf && wanted(image)) {
-            let label = || format!("{}: {}", part.label, image.place);
-            let bytes = image.bytes().with_context(label)?;
-            let cubin = Parsed::parse(&bytes).with_context(label)?;
-            shown = true;
-            show(&part, Some(image.place.clone()), &cubin).with_context(label)?;
-        }
-    }
-    match arch {
-        Some(arch) if !shown => bail!("{}: no cubin for sm_{arch}", path.display()),
-        _ => Ok(()),
+        kernels.truncate(self.limit.unwrap_or(usize::MAX));
     }
 }
 
-/// Prints `{"files": [...]}` with what `make` gives for every cubin, or calls `text` for it.
+/// Shows a cubin: the label of its file, the member of an archive, its place, its bytes. What is to be printed, and whether it has a
+/// heading; nothing, if the cubin has not what was asked for.
+trait Show:
+    Fn(&str, &Option<String>, Option<&ImagePlace>, &[u8]) -> Result<Option<(Vec<u8>, bool)>> + Sync
+{
+}
+
+impl<F> Show for F where
+    F: Fn(&str, &Option<String>, Option<&ImagePlace>, &[u8]) -> Result<Option<(Vec<u8>, bool)>>
+        + Sync
+{
+}
+
+/// What is asked of the cubins of a file.
+#[derive(Clone, Copy, Debug)]
+struct Request<'r> {
+    /// A cubin, or whatever has cubins inside.
+    file: &'r PathBuf,
+    /// Those for this architecture.
+    arch: Option<Sm>,
+    json: bool,
+    /// What the patterns mean.
+    what: &'r str,
+    wanted: &'r [Pattern],
+}
+
+/// What was found in a file.
+#[derive(Default)]
+struct Looked {
+    /// What is to be printed of each cubin, and whether it has a heading.
+    shown: Vec<(Vec<u8>, bool)>,
+    cubins: usize,
+    errors: Vec<Error>,
+    /// Why the file itself is no cubin.
+    why: Option<Error>,
+}
+
+/// Prints `{"files": [...]}` with what `make` gives for every cubin, or calls `text` for it. A cubin of which `make` gives nothing
+/// has not what was asked for: that is an error if none has.
 fn each_report<T: Serialize>(
-    (path, arch, json): (&PathBuf, Option<Sm>, bool),
+    request: Request<'_>,
     out: &mut dyn Write,
-    make: impl Fn(&Parsed<'_>) -> Result<T>,
-    text: impl Fn(&T, &mut dyn Write) -> Result<()>,
+    make: impl Fn(&Parsed<'_>) -> Result<Option<T>> + Sync,
+    text: impl Fn(&T, &mut dyn Write) -> Result<()> + Sync,
 ) -> Result<()> {
-    let file = path.display().to_string();
-    let mut first = true;
+    let Request { file, arch, json, what, wanted } = request;
+    let root = file.display().to_string();
+    // one cubin: its place in the file, its bytes
+    let show = |label: &str, member: &Option<String>, image: Option<&ImagePlace>, bytes: &[u8]| {
+        let Some(report) = make(&Parsed::parse(bytes)?)? else { return Ok(None) };
+        let mut shown = Vec::new();
+        if json {
+            let report = Report { file: &root, member, image, report };
+            serde_json::to_writer(&mut shown, &report)?;
+            return Ok(Some((shown, false)));
+        }
+        let is_inside = member.is_some() || image.is_some() || label != root;
+        if is_inside {
+            let member = member.as_ref().map_or_else(String::new, |name| format!("({name})"));
+            let place = image.map_or_else(String::new, |place| format!(" {place}"));
+            let label = Printable::from(&*format!("{label}{member}")).to_string();
+            writeln!(shown, "{}", line(&label, &format!("{}:", place)))?;
+        }
+        text(&report, &mut shown)?;
+        anyhow::Ok(Some((shown, is_inside)))
+    };
+    let look = |source: Source| look_into(&source, arch, &show);
+    let mut faults = Faults::default();
+    let (mut cubins, mut count, mut why) = (0, 0, None);
+    let mut headed = false;
     if json {
         write!(out, "{{\"files\":[")?;
     }
-    each_cubin((path, arch), |part, image, cubin| {
-        let report = make(cubin)?;
-        let first = core::mem::take(&mut first);
-        if json {
-            out.write_all(if first { b"" } else { b"," })?;
-            let report = Report { file: &file, member: &part.member, image, report };
-            serde_json::to_writer(&mut *out, &report)?;
-            return Ok(());
+    Sources::of(vec![file.clone()]).each(Order::AtOnce, look, |_, looked| {
+        match looked {
+            Ok(looked) => {
+                cubins += looked.cubins;
+                why = why.take().or(looked.why);
+                looked.errors.into_iter().for_each(|error| faults.push(error));
+                for (shown, heading) in looked.shown {
+                    let between: &[u8] = match (count, json) {
+                        (0, _) => b"",
+                        (_, true) => b",",
+                        _ if heading || headed => b"\n",
+                        _ => b"",
+                    };
+                    headed = heading;
+                    count += 1;
+                    out.write_all(between)?;
+                    out.write_all(&shown)?;
+                }
+            }
+            Err(error) => faults.push(error),
         }
-        if part.member.is_some() || image.is_some() {
-            let blank = if first { "" } else { "\n" };
-            let place = image.map_or_else(String::new, |place| format!(" {place}"));
-            writeln!(out, "{blank}{}{place}:", Printable::from(part.label.as_str()))?;
-        }
-        text(&report, out)
+        Ok(())
     })?;
     if json {
         writeln!(out, "]}}")?;
+    }
+    if count == 0 && faults.is_empty() {
+        match (why, arch, wanted.first()) {
+            (Some(why), ..) if cubins == 0 => faults.push(why),
+            (_, Some(arch), _) if cubins == 0 => {
+                faults.push(anyhow!("{root}: no cubin for sm_{arch}"));
+            }
+            (.., Some(pattern)) if cubins > 0 => {
+                let pattern = pattern.to_string();
+                faults.push(anyhow!("{root}: no {what} {}", Printable::from(&*pattern)));
+            }
+            _ if cubins == 0 => faults.push(anyhow!("{root}: holds no cubin")),
+            _ => {}
+        }
+    }
+    faults.result()
+}
+
+/// Calls `show` with every cubin of a file: the file itself, the cubins of an archive, or those of this architecture in fatbins.
+fn look_into(source: &Source, arch: Option<Sm>, show: &impl Show) -> Looked {
+    let mut looked = Looked::default();
+    let bytes = source.file.bytes();
+    let label = || source.label.clone();
+    if bytes.starts_with(elf_core::archive::THIN_MAGIC) {
+        match thin(source, &mut looked, show) {
+            Ok(()) => {}
+            Err(error) => looked.errors.push(error),
+        }
+        return looked;
+    }
+    let parsed = Parsed::parse(bytes);
+    if parsed.is_ok() {
+        looked.cubins = 1;
+        match show(&source.label, &None, None, bytes).with_context(label) {
+            Ok(shown) => looked.shown.extend(shown),
+            Err(error) => looked.errors.push(error),
+        }
+        return looked;
+    }
+    let seen = Cell::new(0);
+    let wants = |image: &Image| {
+        seen.set(seen.get() + 1);
+        matches!(image.kind, Kind::Elf | Kind::Cubin) && arch.is_none_or(|arch| arch == image.sm)
+    };
+    let all = images(&source.file, Search::Always, wants, |image, bytes| {
+        let place = (!image.is_alone).then_some(&image.place);
+        let context = || match &image.member {
+            Some(member) => format!("{}({member}): {}", source.label, image.place),
+            None => format!("{}: {}", source.label, image.place),
+        };
+        show(&source.label, &image.member, place, bytes).with_context(context)
+    });
+    for one in all {
+        match one {
+            Ok(Ok(shown)) => {
+                looked.cubins += 1;
+                looked.shown.extend(shown);
+            }
+            Ok(Err(error)) => looked.errors.push(error),
+            Err(error) => looked.errors.push(error.context(label())),
+        }
+    }
+    if seen.get() == 0 {
+        looked.why = parsed.err().map(|error| Error::new(error).context(label()));
+        looked.errors.clear(); // of what is no container either
+    }
+    looked
+}
+
+/// The same of the members of a thin archive, which are files of their own.
+fn thin(source: &Source, looked: &mut Looked, show: &impl Show) -> Result<()> {
+    let input = Input::read(&source.label)?;
+    for part in input.parts()? {
+        if Parsed::parse(part.bytes).is_ok() {
+            looked.cubins += 1;
+            let shown = show(&source.label, &part.member, None, part.bytes);
+            looked.shown.extend(shown.with_context(|| part.label.clone())?);
+        }
     }
     Ok(())
 }
@@ -180,6 +337,15 @@ fn parse_alone<'a>(bytes: &'a [u8], label: &str) -> Result<Parsed<'a>> {
             _ => anyhow!("{label}: has {count} cubins inside: `hoist fatbin extract` writes them"),
         }
     })
+}
+
+/// The functions that a pattern means.
+fn functions<'a, 'p>(
+    cubin: &Parsed<'a>,
+    pattern: &'p Pattern,
+) -> impl Iterator<Item = Function<'a>> + use<'a, 'p> {
+    let functions = cubin.functions();
+    functions.filter(move |function| pattern.matches(&function.name().to_string()))
 }
 
 /// The function of this name.

@@ -1,16 +1,18 @@
 //! `hoist fatbin`: device code inside host files, one file per subcommand.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use anyhow::{Error, Result, anyhow};
 
+use crate::sources::Sources;
+
 pub mod change;
+pub mod cubins;
 pub mod extract;
 pub mod filter;
 pub mod found;
 pub mod list;
-#[expect(unsafe_code, reason = "files are mapped, not read")]
-pub mod mapped;
 pub mod names;
 pub mod offload;
 pub mod pack;
@@ -86,6 +88,12 @@ impl Faults {
         }
     }
 
+    /// Whether nothing went wrong.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
     /// The result of all the work.
     ///
     /// # Errors
@@ -96,5 +104,32 @@ impl Faults {
             (Some(error), 0) => Err(error),
             (Some(error), more) => Err(anyhow!("{error:#} (and {more} more errors)")),
         }
+    }
+}
+
+/// Which paths of the command line have what a command is about.
+#[derive(Debug, Default)]
+pub struct Roots {
+    /// Those that need no word more: they have it, or are in an error.
+    known: BTreeSet<usize>,
+}
+
+impl Roots {
+    /// Says that a file in a path was looked at, and whether it has what was looked for.
+    pub fn has(&mut self, root: usize, has: bool) {
+        if has {
+            self.known.insert(root);
+        }
+    }
+
+    /// Says that something of a path could not be read: there is an error that says so.
+    pub fn failed(&mut self, root: usize) {
+        self.known.insert(root);
+    }
+
+    /// Adds an error for every path in which nothing was found.
+    pub fn empty(&self, sources: &Sources, what: &str, faults: &mut Faults) {
+        let empty = (0..sources.paths.len()).filter(|root| !self.known.contains(root));
+        empty.for_each(|root| faults.push(anyhow!("{}: {what}", sources.root(root))));
     }
 }

@@ -118,6 +118,9 @@ fn explain(objects: &Objects<'_>, error: Error) -> anyhow::Error {
                 name(object, section)
             )
         }
+        Error::Unwinding { object, section, error } => {
+            anyhow::Error::new(error).context(name(object, section))
+        }
         error => anyhow::Error::new(error).context(objects.label(0).to_owned()),
     }
 }

@@ -1,9 +1,9 @@
 //! Who calls whom over all objects: which functions are kept, and what a kernel needs with all that it calls.
 
 use super::carried::{Carried, SPARSE_MMA_MASK};
+use super::entity::{Entities, EntityId, Kind};
 use super::error::{LinkError, LinkErrorKind, LinkErrors};
 use super::object::{BARRIERS, Object, Role};
-use super::resolve::{Entities, EntityId, Kind};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -379,7 +379,7 @@ pub(super) fn defined_in(entities: &Entities<'_>, id: EntityId, object: usize) -
 /// The function whose code is section `text` of an object.
 pub(super) fn function_of(object: &Object<'_>, text: u32) -> Option<EntityId> {
     let section = object.section(text).filter(|section| section.role == Role::Text)?;
-    object.entity(section.header.info & super::resolve::SYMBOL_OF_TEXT)
+    object.entity(section.header.info & super::entity::SYMBOL_OF_TEXT)
 }
 
 /// Whether an entity is a function that somebody is to call by its name, and nobody defines: of the driver.

@@ -1,6 +1,7 @@
 //! Attributes that kernels take over from what they call.
 
 use super::error::{LinkError, LinkErrorKind};
+use super::record;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use elf_core::Name;
@@ -120,10 +121,10 @@ impl Carried {
         let (number, values) = self.0.remove(at);
         let value = values.first().copied().unwrap_or(0) as u16;
         Some(match row.value {
-            Value::None(_) => super::info::head(1, number, value),
-            Value::Byte(..) => super::info::byte(number, u32::from(value)),
-            Value::Half(_) => super::info::head(3, number, value),
-            Value::Bytes(_) => super::info::words(number, &values),
+            Value::None(_) => record::head(1, number, value),
+            Value::Byte(..) => record::byte(number, u32::from(value)),
+            Value::Half(_) => record::head(3, number, value),
+            Value::Bytes(_) => record::words(number, &values),
         })
     }
 
@@ -132,10 +133,10 @@ impl Carried {
         self.0.into_iter().map(|(number, values)| {
             let value = values.first().copied().unwrap_or(0);
             match CARRIED.iter().find(|row| row.0 == number).map(|row| (row.1, row.2)) {
-                Some((1, Merge::Any)) => super::info::head(1, number, 0),
-                Some((2, _)) => super::info::byte(number, value),
-                Some((4, _)) => super::info::words(number, &values),
-                row => super::info::head(row.map_or(3, |row| row.0), number, value as u16),
+                Some((1, Merge::Any)) => record::head(1, number, 0),
+                Some((2, _)) => record::byte(number, value),
+                Some((4, _)) => record::words(number, &values),
+                row => record::head(row.map_or(3, |row| row.0), number, value as u16),
             }
         })
     }

@@ -1,9 +1,9 @@
 //! Debug information: sections of one name one after the other.
 
+use super::entity::{EntityId, Kind};
 use super::error::LinkError;
 use super::object::{Object, Role, Section};
 use super::out::{Class, Meaning, Out, OutId, OutRecord};
-use super::resolve::{EntityId, Kind};
 use super::span::moved;
 use super::state::State;
 use alloc::rc::Rc;

@@ -1,9 +1,9 @@
 //! `.debug_frame`: how to unwind each function. Objects' sections one after the other.
 
+use super::entity::EntityId;
 use super::error::LinkError;
 use super::object::{Object, Role, Section};
 use super::out::{Class, Meaning, Out, OutRecord};
-use super::resolve::EntityId;
 use super::span::{Span, moved, part_from};
 use super::state::State;
 use alloc::vec::Vec;

@@ -1,8 +1,8 @@
 //! `.nv.callgraph` and `.nv.prototype` of the linked file.
 
+use super::entity::EntityId;
 use super::info::{Numbers, number};
 use super::out::Meaning;
-use super::resolve::EntityId;
 use super::state::State;
 use super::strings::Strings;
 use alloc::collections::BTreeMap;

@@ -2,14 +2,15 @@
 
 use super::calls::is_external;
 use super::carried::{AT_ENTRY_FRAGMENTS, Carried};
+use super::entity::EntityId;
 use super::error::LinkError;
 use super::object::{Object, Role};
 use super::out::{Meaning, OutId};
-use super::resolve::EntityId;
+use super::record::{Bytes, byte, raw, words};
 use super::state::State;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use nvinfo::{Attribute, Attributes, Payload, Value, eiattr};
+use nvinfo::{Attribute, Attributes, Payload, eiattr};
 
 /// Numbers of the symbols of the linked file.
 pub(super) type Numbers = BTreeMap<Meaning, u32>;
@@ -20,9 +21,6 @@ const LAST: [u8; 5] = [0x19, 0x0a, 0x36, 0x6b, 0x6d];
 
 /// `BINDLESS_TEXTURE_BANK`, `BINDLESS_SURFACE_BANK`.
 const BINDLESS_BANKS: [u8; 2] = [0x15, 0x16];
-
-/// A record as bytes.
-type Bytes = Vec<u8>;
 
 impl State<'_> {
     /// `.nv.info`: the last object's last record first, then the stacks of kernels.
@@ -211,38 +209,4 @@ fn new_records(
 
 pub(super) fn number(numbers: &Numbers, meaning: Meaning) -> u32 {
     numbers.get(&meaning).copied().unwrap_or(0)
-}
-
-/// A record whose value is words (`EIFMT_SVAL`).
-pub(super) fn words(attribute: u8, words: &[u32]) -> Bytes {
-    let size = u16::try_from(words.len().saturating_mul(4)).unwrap_or(u16::MAX);
-    let mut bytes = Vec::from([4, attribute]);
-    bytes.extend(size.to_le_bytes());
-    bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-    bytes
-}
-
-/// A record whose value is a byte (`EIFMT_BVAL`).
-pub(super) fn byte(attribute: u8, value: u32) -> Bytes {
-    Vec::from([2, attribute, value as u8, 0])
-}
-
-/// A record as it was.
-fn raw(row: &Attribute<'_>) -> Bytes {
-    match row.value {
-        Value::None(value) => head(1, row.number, value),
-        Value::Byte(low, high) => Vec::from([2, row.number, low, high]),
-        Value::Half(value) => head(3, row.number, value),
-        Value::Bytes(value) => {
-            let mut bytes = head(4, row.number, value.len() as u16);
-            bytes.extend_from_slice(value);
-            bytes
-        }
-    }
-}
-
-/// A record whose value is a half (`EIFMT_HVAL`), or that has none (`EIFMT_NVAL`).
-pub(super) fn head(format: u8, attribute: u8, value: u16) -> Bytes {
-    let [low, high] = value.to_le_bytes();
-    Vec::from([format, attribute, low, high])
 }

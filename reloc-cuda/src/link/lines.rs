@@ -1,7 +1,7 @@
 //! Tables of line numbers: a sequence of each for every function.
 
+use super::entity::EntityId;
 use super::object::{Object, Section};
-use super::resolve::EntityId;
 use super::span::{Span, part_from};
 use super::state::State;
 use alloc::vec::Vec;

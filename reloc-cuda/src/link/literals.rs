@@ -1,8 +1,8 @@
 //! Bank 2: literals, which code of device functions reaches in the banks of all kernels at one offset.
 
+use super::entity::EntityId;
 use super::object::Role;
 use super::out::{Class, Info, Out, OutId, align};
-use super::resolve::EntityId;
 use super::state::State;
 use alloc::collections::BTreeMap;
 use alloc::rc::Rc;

@@ -1,7 +1,7 @@
 //! One relocatable cubin, read once.
 
+use super::entity::EntityId;
 use super::error::{LinkError, LinkErrorKind};
-use super::resolve::EntityId;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use elf_core::names::{SHF_CUDA_MERCURY, SHT_NOTE, SHT_REL, SHT_RELA};

@@ -1,8 +1,8 @@
 //! The symbol table of the linked file, in nvlink's order.
 
+use super::entity::{EntityId, Kind};
 use super::object::{Object, Role};
 use super::out::{Class, Meaning, OutId};
-use super::resolve::{EntityId, Kind};
 use super::state::State;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;

@@ -1,7 +1,7 @@
 //! Sections of the linked file, before they have numbers and offsets.
 
 use super::arena::{Arena, Id};
-use super::resolve::EntityId;
+use super::entity::EntityId;
 use alloc::vec::Vec;
 
 /// Marks numbers of sections.

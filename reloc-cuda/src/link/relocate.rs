@@ -1,9 +1,9 @@
 //! Relocations: those that a linker resolves are written into the code, the others go on to the driver.
 
+use super::entity::{EntityId, Kind};
 use super::error::{LinkError, LinkErrorKind, LinkErrors};
 use super::object::{Object, Role};
 use super::out::{Meaning, OutId, OutRecord};
-use super::resolve::{EntityId, Kind};
 use super::state::State;
 use crate::{Cuda, Resolver, row, without_unified_table};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -118,23 +118,6 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Adds a record to those of its section.
-    pub(super) fn keep_record(&mut self, out: OutId, record: OutRecord) {
-        let list = self.record_list(out, record.addend.is_some());
-        if let Some((_, _, records)) = self.records.get_mut(list) {
-            records.push(record);
-        }
-    }
-
-    /// The position of the list of records of a section, made if need be.
-    pub(super) fn record_list(&mut self, out: OutId, with: bool) -> usize {
-        let found = self.records.iter().position(|list| list.0 == out && list.1 == with);
-        found.unwrap_or_else(|| {
-            self.records.push((out, with, Vec::new()));
-            self.records.len().saturating_sub(1)
-        })
-    }
-
     /// What becomes of a relocation, by its type and by what it names.
     fn fate(&self, object: &Object<'_>, target: u32, record: &Record) -> Result<Fate, LinkError> {
         if matches!(record.r#type, YIELD_OPCODE9_0 | YIELD_CLEAR_PRED4_87) {
@@ -178,7 +161,7 @@ impl State<'_> {
     }
 
     /// Whether a place is in bank 3.
-    fn is_bank(&self, place: &super::resolve::Place) -> bool {
+    fn is_bank(&self, place: &super::entity::Place) -> bool {
         let object = self.objects.get(place.object);
         let section = place.section.and_then(|section| object?.section(section));
         section.is_some_and(|section| section.role == Role::Constants)
@@ -213,10 +196,6 @@ impl State<'_> {
             }
         }
         LinkErrors::none_of(errors)
-    }
-
-    pub(super) fn is_function(&self, id: EntityId) -> bool {
-        self.entities[id].kind == Kind::Function
     }
 
     /// Functions of the driver have no definition; weak variables need none.

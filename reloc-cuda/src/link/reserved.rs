@@ -1,8 +1,8 @@
 //! What the system has of shared memory: variables that the compiler names, one of each for all kernels.
 
+use super::entity::Kind;
 use super::object::Role;
 use super::out::{Class, Out};
-use super::resolve::Kind;
 use super::state::State;
 use alloc::rc::Rc;
 use alloc::vec::Vec;

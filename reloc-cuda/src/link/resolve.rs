@@ -1,6 +1,7 @@
 //! Which symbol means which: one entity for each thing that several objects name.
 
-use super::arena::{Arena, Id};
+use super::arena::Arena;
+use super::entity::{Entities, Entity, EntityId, Kind, Place, SYMBOL_OF_TEXT};
 use super::error::{LinkError, LinkErrorKind, LinkErrors};
 use super::object::{Object, Role};
 use alloc::collections::BTreeMap;
@@ -12,71 +13,6 @@ use elf_core::names::{
 };
 use elf_core::{Name, Symbol};
 use nvinfo::Space;
-
-/// Bits of `sh_info` of code that are a symbol; up to `sm_89` the others are registers.
-pub(super) const SYMBOL_OF_TEXT: u32 = 0xff_ffff;
-
-/// Marks numbers of entities.
-pub(super) enum EntityKey {}
-pub(super) type EntityId = Id<EntityKey>;
-
-/// What an entity is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Function,
-    /// In global memory or a constant bank, or one without a place: a texture.
-    Variable,
-    /// In shared memory; without a definition an array whose size the launch gives.
-    Shared,
-    /// What the system has in shared memory.
-    Reserved,
-    /// A name inside a bank: parameters, literals.
-    InBank,
-}
-
-/// Where an entity is defined.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    pub(super) object: usize,
-    /// Index of the section in the object; `None` for common variables and textures.
-    pub(super) section: Option<u32>,
-}
-
-/// A function or variable.
-pub(super) struct Entity<'a> {
-    pub(super) name: Name<'a>,
-    pub(super) kind: Kind,
-    pub(super) local: bool,
-    /// The definition, or the first reference.
-    pub(super) symbol: Symbol,
-    pub(super) place: Option<Place>,
-    /// Object of the first definition, which another may have replaced.
-    pub(super) origin: Option<usize>,
-    /// Object of the first mention.
-    pub(super) first: usize,
-    /// A common variable: its alignment.
-    pub(super) common: Option<u64>,
-    /// A subroutine in another function's code.
-    pub(super) inner: bool,
-    /// Where it ends up in its output section.
-    pub(super) value: u64,
-}
-
-impl Entity<'_> {
-    pub(super) const fn is_kernel(&self) -> bool {
-        matches!(self.kind, Kind::Function)
-            && self.symbol.other & STO_CUDA_ENTRY != 0
-            && self.place.is_some()
-    }
-
-    /// `st_other` as a linked file has it.
-    pub(super) const fn linked_other(&self) -> u8 {
-        self.symbol.other & (STO_CUDA_ENTRY | STO_CUDA_MANAGED | 0x3)
-    }
-}
-
-/// All entities, in the order of their first mention.
-pub(super) type Entities<'a> = Arena<EntityKey, Entity<'a>>;
 
 /// Finds the entity of every symbol, and writes it into the objects.
 pub(super) fn resolve<'a>(objects: &mut [Object<'a>]) -> Result<Entities<'a>, LinkErrors> {

@@ -1,9 +1,9 @@
 //! Shared memory: one address for every variable, since no function's code is there twice.
 
+use super::entity::{EntityId, Kind};
 use super::error::{LinkError, LinkErrorKind};
 use super::object::Role;
 use super::out::{Class, Info, Out, align};
-use super::resolve::{EntityId, Kind};
 use super::sort::sort;
 use super::state::State;
 use alloc::collections::{BTreeMap, BTreeSet};

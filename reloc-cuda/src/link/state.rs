@@ -2,10 +2,10 @@
 
 use super::arena::Arena;
 use super::calls::{Calls, defined_in, function_of};
+use super::entity::{Entities, EntityId, Kind};
 use super::error::{LinkError, LinkErrorKind};
 use super::object::{BARRIERS, Object, Role};
 use super::out::{Class, Info, Out, OutId, OutRecord, Outs};
-use super::resolve::{Entities, EntityId, Kind};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::rc::Rc;
 use alloc::string::ToString;
@@ -82,6 +82,27 @@ impl<'a> State<'a> {
         function_of(object, text).filter(|&id| self.is_here(id, object.index))
     }
 
+    pub(super) fn is_function(&self, id: EntityId) -> bool {
+        self.entities[id].kind == Kind::Function
+    }
+
+    /// Adds a record to those of its section.
+    pub(super) fn keep_record(&mut self, out: OutId, record: OutRecord) {
+        let list = self.record_list(out, record.addend.is_some());
+        if let Some((_, _, records)) = self.records.get_mut(list) {
+            records.push(record);
+        }
+    }
+
+    /// The position of the list of records of a section, made if need be.
+    pub(super) fn record_list(&mut self, out: OutId, with: bool) -> usize {
+        let found = self.records.iter().position(|list| list.0 == out && list.1 == with);
+        found.unwrap_or_else(|| {
+            self.records.push((out, with, Vec::new()));
+            self.records.len().saturating_sub(1)
+        })
+    }
+
     /// Takes the code of all functions that stay, in the order of their symbols.
     pub(super) fn take_code(&mut self) {
         for object in Rc::clone(&self.objects).iter() {
@@ -106,7 +127,7 @@ impl<'a> State<'a> {
                 let out = self.outs.push(Out {
                     flags: header.flags.bits() & !BARRIERS,
                     link: super::out::Link::Symbols,
-                    info: Info::Symbol(id, header.info & !super::resolve::SYMBOL_OF_TEXT),
+                    info: Info::Symbol(id, header.info & !super::entity::SYMBOL_OF_TEXT),
                     data: section.data.to_vec(),
                     ..Out::new(name, Class::Text, SHT_PROGBITS, header.alignment)
                 });
@@ -184,7 +205,7 @@ impl<'a> State<'a> {
             let variable = entity.filter(|entity| entity.kind == Kind::Variable);
             variable.and_then(|entity| entity.place)
         });
-        let gave_way = |place: Option<super::resolve::Place>| {
+        let gave_way = |place: Option<super::entity::Place>| {
             place.is_some_and(|one| one.object < object.index)
         };
         places.next().is_some_and(gave_way) && places.all(gave_way)

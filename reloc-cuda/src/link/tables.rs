@@ -1,10 +1,10 @@
 //! What describes the rest: symbols, attributes, the call graph, notes.
 
+use super::entity::EntityId;
 use super::error::LinkError;
 use super::info::Numbers;
 use super::object::Role;
 use super::out::{Class, Info, Link, Out, OutId};
-use super::resolve::EntityId;
 use super::state::State;
 use super::strings::Strings;
 use super::write::{self, Sections};

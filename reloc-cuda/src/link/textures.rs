@@ -1,10 +1,11 @@
 //! Textures, samplers and surfaces that are named, not passed: each has a word in the parameter bank of every kernel that uses
 //! one, at the same offset everywhere; the driver fills it.
 
+use super::entity::EntityId;
 use super::error::LinkError;
 use super::object::Role;
 use super::out::{Meaning, OutId, OutRecord, align};
-use super::resolve::{EntityId, is_texture};
+use super::resolve::is_texture;
 use super::sort::sort;
 use super::state::State;
 use alloc::collections::{BTreeMap, BTreeSet};

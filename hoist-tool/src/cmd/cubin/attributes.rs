@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use anyhow::Result;
 use elf_core::names::{SHT_CUDA_COMPAT_INFO, SHT_CUDA_INFO};
 use fatbin::Sm;
-use nvinfo::{Cubin, compat_name};
+use nvinfo::{Cubin, Function, compat_name};
 use serde::Serialize;
 
-use super::each_report;
 use super::payload::PayloadValue;
+use super::{Request, each_report};
+use crate::pattern::Pattern;
 use crate::printable::Printable;
 use crate::table::Table;
 
@@ -19,8 +20,8 @@ use crate::table::Table;
 pub(super) struct Attributes {
     /// A cubin, an archive of them, or what has cubins inside: a fatbin, a host object, a library.
     file: PathBuf,
-    /// The function whose attributes to show.
-    function: Option<String>,
+    /// The function whose attributes to show: by name, mangled or not, `gemm*`, or `/REGEX/`, the first that is so called.
+    function: Option<Pattern>,
     /// Prints JSON with stable keys.
     #[arg(long)]
     json: bool,
@@ -61,14 +62,13 @@ struct Sections {
 /// The attributes of all sections, or of one function's.
 ///
 /// # Errors
-/// If they are damaged, or there is no such function.
-pub fn attributes(cubin: &Cubin<'_>, function: Option<&str>) -> Result<Vec<AttributeSection>> {
-    let only = function.map(|name| super::function(cubin, name)).transpose()?;
+/// If they are damaged.
+pub fn attributes(cubin: &Cubin<'_>, only: Option<&Function<'_>>) -> Result<Vec<AttributeSection>> {
     let file = cubin.file();
     let mut found = Vec::new();
     for (index, section) in (0u32..).zip(file.sections()) {
         let is_compat = section.r#type == SHT_CUDA_COMPAT_INFO;
-        let wanted = match &only {
+        let wanted = match only {
             Some(function) => section.r#type == SHT_CUDA_INFO && section.info == function.section(),
             None => is_compat || section.r#type == SHT_CUDA_INFO,
         };
@@ -103,11 +103,21 @@ pub fn attributes(cubin: &Cubin<'_>, function: Option<&str>) -> Result<Vec<Attri
 impl Attributes {
     pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
         each_report(
-            (&self.file, arch, self.json),
+            Request {
+                file: &self.file,
+                arch,
+                json: self.json,
+                what: "function",
+                wanted: self.function.as_slice(),
+            },
             out,
             |cubin| {
-                let attribute_sections = attributes(cubin, self.function.as_deref())?;
-                Ok(Sections { attribute_sections })
+                let only = self.function.as_ref().map(|name| super::functions(cubin, name).next());
+                let attribute_sections = match only {
+                    Some(None) => return Ok(None),
+                    only => attributes(cubin, only.flatten().as_ref())?,
+                };
+                Ok(Some(Sections { attribute_sections }))
             },
             |sections, out| sections.attribute_sections.iter().try_for_each(|one| text(one, out)),
         )

@@ -4,23 +4,9 @@ use std::borrow::Cow;
 
 use anyhow::{Context as _, Result};
 use fatbin::{Container, Entry, Kind, Part, Search, Sm, walk};
-use serde::Serialize;
 
 use crate::cmd::fatbin::LIMIT;
-
-/// Where an image is in its file, and what it is for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ImagePlace {
-    /// Number of the region, as `hoist fatbin list` counts.
-    pub region: usize,
-    /// Number of the entry in its region.
-    pub entry: usize,
-    /// Number of the part, of a concatenated entry.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub part: Option<usize>,
-    /// The architecture with its suffix.
-    pub arch: String,
-}
+use crate::cmd::fatbin::cubins::ImagePlace;
 
 /// An image that is not unpacked yet.
 #[derive(Clone, Debug)]
@@ -35,16 +21,6 @@ pub(super) struct Image<'a> {
 enum Payload<'a> {
     Bytes(&'a [u8]),
     Entry(Entry<'a>, Option<Part>),
-}
-
-impl std::fmt::Display for ImagePlace {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "region {} entry {}", self.region, self.entry)?;
-        if let Some(part) = self.part {
-            write!(f, " part {part}")?;
-        }
-        write!(f, " {}", self.arch)
-    }
 }
 
 /// The images in containers of a file, in order.

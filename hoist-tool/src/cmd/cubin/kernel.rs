@@ -1,11 +1,14 @@
 //! What one kernel needs, for people and for programs.
 
 use anyhow::Result;
-use nvinfo::{ConstantBank, Cubin, Edge, Function, Node, Resources, Stack, occupancy};
+use nvinfo::{ConstantBank, Cubin, Function, Resources, Stack, occupancy};
 use serde::Serialize;
 
+use super::index::Index;
 use super::payload::hex;
 use super::symbol_name;
+use crate::demangle::demangled;
+use crate::pattern::Pattern;
 
 /// Threads of a block that occupancy is given for, if the kernel names none.
 const THREADS: u32 = 256;
@@ -15,6 +18,8 @@ const THREADS: u32 = 256;
 pub struct Kernel {
     /// Its name, mangled.
     pub name: String,
+    /// Its name as it was in the source, if it is mangled.
+    pub demangled: Option<String>,
     /// Registers of a thread.
     pub registers: Option<u32>,
     /// Static shared memory of a block.
@@ -116,22 +121,26 @@ pub struct Occupancy {
 }
 
 impl Kernel {
+    /// Its name as people wrote it, or as it is.
+    #[must_use]
+    pub fn readable(&self) -> &str {
+        self.demangled.as_deref().unwrap_or(&self.name)
+    }
+
     /// What `kernel` needs; occupancy for blocks of `threads`, if that is given.
-    ///
-    /// # Errors
-    /// If its attributes are damaged.
-    pub fn of(kernel: &Function<'_>, stack: Option<Stack>, threads: Option<u32>) -> Result<Self> {
+    fn of<'a>(index: &Index<'a>, kernel: &Function<'a>, threads: Option<u32>) -> Result<Self> {
         let cubin = kernel.cubin();
-        let needs = kernel.resources()?;
-        let stack = needs.stack.or(stack);
-        let parameters = kernel.parameters()?.collect::<Result<Vec<_>, _>>()?;
-        let subroutines = kernel.subroutines().map(|inner| Subroutine {
+        let needs = index.needs(kernel)?;
+        let stack = needs.stack.or(index.stack(kernel));
+        let subroutines = index.subroutines(kernel).map(|inner| Subroutine {
             name: symbol_name(cubin, inner.index()),
             offset: inner.symbol().value,
             size: inner.symbol().size,
         });
+        let name = symbol_name(cubin, kernel.index());
         Ok(Self {
-            name: symbol_name(cubin, kernel.index()),
+            demangled: demangled(&name),
+            name,
             registers: needs.registers,
             shared: needs.shared,
             reserved_shared: needs.reserved_shared,
@@ -142,7 +151,7 @@ impl Kernel {
             max_stack: needs.max_stack,
             barriers: needs.barriers,
             virtual_resources: needs.virtual_resources,
-            parameters: parameters.len(),
+            parameters: index.parameters(kernel)?,
             parameter_size: needs.parameter_size,
             parameter_base: needs.parameter_bank.map(|bank| bank.offset.into()),
             max_registers: needs.max_registers,
@@ -154,9 +163,9 @@ impl Kernel {
             blocks_are_clusters: needs.blocks_are_clusters,
             textures: [needs.textures, needs.samplers, needs.surfaces],
             code_size: needs.code_size,
-            constant_banks: kernel.constant_banks().map(|bank| Bank::of(&bank)).collect(),
+            constant_banks: index.banks(kernel).iter().map(Bank::of).collect(),
             subroutines: subroutines.collect(),
-            callees: kernel.callees()?.map(|callee| symbol_name(cubin, callee)).collect(),
+            callees: index.callees(kernel).iter().map(|one| symbol_name(cubin, *one)).collect(),
             occupancy: Occupancy::of(cubin, &needs, threads),
         })
     }
@@ -185,23 +194,28 @@ impl Occupancy {
     }
 }
 
-/// All kernels, or the one of this name; stacks of relocatable files by their call graph.
+/// The kernels that these patterns mean, or all; with the contents of their banks if they were asked for by name. Stacks of
+/// relocatable files are those by their call graph.
 ///
 /// # Errors
 /// If the file is damaged.
 pub(super) fn kernels(
     cubin: &Cubin<'_>,
-    only: Option<&str>,
+    only: &[Pattern],
     threads: Option<u32>,
 ) -> Result<Vec<Kernel>> {
-    let (nodes, edges) = cubin.call_tree_size()?;
-    let (mut nodes, mut edges) = (vec![Node::EMPTY; nodes], vec![Edge::EMPTY; edges]);
-    let mut tree = cubin.call_tree(&mut nodes, &mut edges)?;
-    let wanted = cubin.kernels().filter(|kernel| only.is_none_or(|name| kernel.name() == name));
-    let shown = wanted.map(|kernel| {
-        let mut shown = Kernel::of(&kernel, tree.stack(kernel.index()), threads)?;
-        if only.is_some() {
-            for (row, bank) in shown.constant_banks.iter_mut().zip(kernel.constant_banks()) {
+    let is_wanted = |kernel: &Function<'_>| {
+        only.is_empty() || Pattern::any(only, &symbol_name(cubin, kernel.index()))
+    };
+    let wanted: Vec<_> = cubin.kernels().filter(is_wanted).collect();
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let index = Index::of(cubin, &wanted)?;
+    let shown = wanted.iter().map(|kernel| {
+        let mut shown = Kernel::of(&index, kernel, threads)?;
+        if !only.is_empty() {
+            for (row, bank) in shown.constant_banks.iter_mut().zip(index.banks(kernel)) {
                 row.contents = Some(hex(cubin.file().section_data(&bank.header)?));
             }
         }

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use fatbin::Sm;
-use nvinfo::Cubin;
+use nvinfo::Function;
 use serde::Serialize;
 
-use super::each_report;
+use super::{Request, each_report};
+use crate::pattern::Pattern;
 use crate::table::Table;
 
 /// Shows the parameters of a kernel.
@@ -16,8 +17,8 @@ use crate::table::Table;
 pub(super) struct Params {
     /// A cubin, an archive of them, or what has cubins inside: a fatbin, a host object, a library.
     file: PathBuf,
-    /// Name of the kernel, as it is in the symbol table.
-    kernel: String,
+    /// Name of the kernel, mangled or not, `gemm*`, or `/REGEX/`: the first that is so called.
+    kernel: Pattern,
     /// Prints JSON with stable keys.
     #[arg(long)]
     json: bool,
@@ -50,9 +51,8 @@ struct Parameters {
 /// The parameters of a kernel, by rising ordinal.
 ///
 /// # Errors
-/// If there is no such function, or its attributes are damaged.
-pub fn parameters(cubin: &Cubin<'_>, kernel: &str) -> Result<Vec<ParameterRow>> {
-    let kernel = super::function(cubin, kernel)?;
+/// If its attributes are damaged.
+pub fn parameters(kernel: &Function<'_>) -> Result<Vec<ParameterRow>> {
     let base = kernel.resources()?.parameter_bank.map(|bank| u32::from(bank.offset));
     let mut rows = Vec::new();
     for found in kernel.parameters()? {
@@ -77,9 +77,19 @@ pub fn parameters(cubin: &Cubin<'_>, kernel: &str) -> Result<Vec<ParameterRow>> 
 impl Params {
     pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
         each_report(
-            (&self.file, arch, self.json),
+            Request {
+                file: &self.file,
+                arch,
+                json: self.json,
+                what: "function",
+                wanted: std::slice::from_ref(&self.kernel),
+            },
             out,
-            |cubin| Ok(Parameters { parameters: parameters(cubin, &self.kernel)? }),
+            |cubin| {
+                let found = super::functions(cubin, &self.kernel).next();
+                let rows = found.map(|one| parameters(&one)).transpose()?;
+                Ok(rows.map(|parameters| Parameters { parameters }))
+            },
             |found, out| text(&found.parameters, out),
         )
     }

@@ -9,7 +9,7 @@ use nvinfo::Cubin;
 use reloc_cuda::{Resolver, row};
 use serde::Serialize;
 
-use super::{each_report, symbol_name};
+use super::{Request, each_report, symbol_name};
 use crate::machine::relocation_name;
 use crate::printable::Printable;
 use crate::table::Table;
@@ -116,9 +116,12 @@ const fn resolver_name(resolver: Resolver) -> Option<&'static str> {
 impl Relocs {
     pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
         each_report(
-            (&self.file, arch, self.json),
+            Request { file: &self.file, arch, json: self.json, what: "cubin", wanted: &[] },
             out,
-            |cubin| Ok(Sections { relocations: relocations(cubin, self.section.as_deref())? }),
+            |cubin| {
+                let relocations = relocations(cubin, self.section.as_deref())?;
+                Ok(Some(Sections { relocations }))
+            },
             |sections, out| sections.relocations.iter().try_for_each(|one| text(one, out)),
         )
     }

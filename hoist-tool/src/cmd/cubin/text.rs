@@ -10,12 +10,12 @@ use super::show::Shown;
 use crate::table::Table;
 
 /// A table of kernels and the module's facts; one kernel alone in detail.
-pub(super) fn shown(shown: &Shown, out: &mut dyn Write) -> Result<()> {
+pub(super) fn shown(shown: &Shown, raw: bool, out: &mut dyn Write) -> Result<()> {
     match (&shown.module, shown.kernels.as_slice()) {
-        (None, kernels) => kernels.iter().try_for_each(|kernel| detail(kernel, out)),
+        (None, kernels) => kernels.iter().try_for_each(|kernel| detail(kernel, raw, out)),
         (Some(module), kernels) => {
             if !kernels.is_empty() {
-                overview(kernels, out)?;
+                overview(kernels, raw, out)?;
                 writeln!(out)?;
             }
             self::module(module, out)
@@ -23,37 +23,47 @@ pub(super) fn shown(shown: &Shown, out: &mut dyn Write) -> Result<()> {
     }
 }
 
-fn overview(kernels: &[Kernel], out: &mut dyn Write) -> Result<()> {
+fn overview(kernels: &[Kernel], raw: bool, out: &mut dyn Write) -> Result<()> {
     let mut table = Table::new(out);
     table.row([
-        "kernel",
         "registers",
         "shared",
         "local",
         "stack",
+        "code",
         "parameters",
         "barriers",
         "launch",
         "occupancy",
+        "kernel",
     ])?;
     for kernel in kernels {
         table.row([
-            kernel.name.clone(),
             or_dash(kernel.registers),
             kernel.shared.to_string(),
             kernel.local.to_string(),
             stack(kernel),
+            kernel.code_size.to_string(),
             parameters(kernel),
             kernel.barriers.to_string(),
             launch(kernel),
             occupancy(kernel),
+            name(kernel, raw).to_owned(),
         ])?;
     }
     table.end()
 }
 
-fn detail(kernel: &Kernel, out: &mut dyn Write) -> Result<()> {
-    writeln!(out, "kernel {}", kernel.name)?;
+/// The name that is shown.
+fn name(kernel: &Kernel, raw: bool) -> &str {
+    if raw { &kernel.name } else { kernel.readable() }
+}
+
+fn detail(kernel: &Kernel, raw: bool, out: &mut dyn Write) -> Result<()> {
+    writeln!(out, "kernel {}", name(kernel, raw))?;
+    if !raw && kernel.demangled.is_some() {
+        writeln!(out, "  mangled {}", kernel.name)?;
+    }
     let mut table = Table::new(out);
     let mut row = |name: &str, value: String| table.row([&format!("  {name}"), &value]);
     row("registers", or_dash(kernel.registers))?;

@@ -10,8 +10,8 @@ use fatbin::{Entry, Method, Region, Search, wrappers};
 use serde::Serialize;
 
 use super::found::regions;
-use super::mapped::Mapped;
 use super::rewrite::{self, Blob, Change, Plan};
+use crate::mapped::Mapped;
 use crate::output;
 use crate::printable::Printable;
 

@@ -1,9 +1,10 @@
-//! `hoist fatbin extract FILE...`: entries as files of their own, unpacked on all cores.
+//! `hoist fatbin extract PATH...`: entries as files of their own, unpacked on all cores.
 
 use std::cmp::Reverse;
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use fatbin::{Container, Entry, Found, Kind, Part, Span};
@@ -12,17 +13,17 @@ use serde::Serialize;
 
 use super::filter::{Filter, Where};
 use super::found::containers;
-use super::mapped::Mapped;
 use super::names::Names;
-use super::{Faults, LIMIT};
+use super::{Faults, LIMIT, Roots};
+use crate::mapped::Mapped;
 use crate::printable::Printable;
+use crate::sources::{Order, Source, Sources};
 
 /// Writes entries to files, unpacked, named as cuobjdump names them.
 #[derive(Debug, clap::Args)]
 pub struct Extract {
-    /// The files.
-    #[arg(required = true, value_name = "FILE")]
-    files: Vec<PathBuf>,
+    #[command(flatten)]
+    sources: Sources,
     #[command(flatten)]
     filter: Filter,
     #[command(flatten)]
@@ -39,6 +40,28 @@ pub struct Extract {
     /// Prints nothing but errors.
     #[arg(short, long)]
     quiet: bool,
+    /// Takes it for an error that an entry is encrypted (compressed NVVM) and cannot be unpacked.
+    #[arg(long)]
+    encrypted_is_error: bool,
+}
+
+/// What is made of the files so far.
+#[derive(Default)]
+struct Done {
+    faults: Faults,
+    names: Names,
+    rows: Vec<Written>,
+    encrypted: Vec<Encrypted>,
+    /// To standard output: how many entries there are, and the file of the first.
+    printed: usize,
+}
+
+/// An entry that nobody can unpack who has not the key.
+#[derive(Debug, Serialize)]
+struct Encrypted {
+    file: String,
+    region: usize,
+    entry: usize,
 }
 
 /// What is to be extracted: an image, or several in a concatenated entry.
@@ -59,12 +82,12 @@ enum Payload<'a> {
 
 /// A file that was written.
 #[derive(Debug, Serialize)]
-struct Written<'a> {
-    file: &'a str,
+struct Written {
+    file: String,
     region: usize,
     entry: usize,
     size: usize,
-    name: &'a str,
+    name: String,
 }
 
 impl Extract {
@@ -73,74 +96,113 @@ impl Extract {
     /// # Errors
     /// If a file cannot be read or written, an entry is damaged, or nothing is to be extracted. What could be extracted stays.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
-        let mut faults = Faults::default();
         let to_stdout = self.output.as_os_str() == "-";
         if !to_stdout {
             fs::create_dir_all(&self.output).with_context(|| self.output.display().to_string())?;
         }
-        let mut all = Vec::new();
-        for path in &self.files {
-            let file = match Mapped::open(path) {
-                Ok(file) => file,
+        let done = Mutex::new(Done::default());
+        let mut roots = Roots::default();
+        let look = |source: Source| {
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            if to_stdout { self.print(&source, &mut done) } else { self.files(&source, &mut done) }
+        };
+        let mut errors = Vec::new();
+        self.sources.each(Order::OneByOne, look, |root, found| {
+            match found.and_then(|found| found) {
+                Ok((count, bytes)) => {
+                    roots.has(root, count > 0);
+                    out.write_all(&bytes)?;
+                }
                 Err(error) => {
-                    faults.push(error);
-                    continue;
-                }
-            };
-            let label = path.display().to_string();
-            let jobs = self.jobs(path, &file, &mut faults);
-            let count: usize = jobs.iter().map(|job| job.names.len()).sum();
-            if count == 0 {
-                faults.push(anyhow!("{label}: nothing to extract"));
-            } else if to_stdout {
-                if count > 1 || self.files.len() > 1 {
-                    bail!(
-                        "{label}: {count} entries, but standard output takes one: say --arch, --kind, --region, --entry"
-                    );
-                }
-                self.print(&jobs, out).with_context(|| label.clone())?;
-            } else {
-                let results = self.write_all(&jobs, &file);
-                for (job, result) in jobs.into_iter().zip(results) {
-                    match result {
-                        Ok(sizes) => {
-                            all.extend(job.names.into_iter().zip(sizes).map(|((name, _), size)| {
-                                (label.clone(), job.region, job.entry, size, name)
-                            }))
-                        }
-                        Err(error) => faults.push(error.context(label.clone())),
-                    }
+                    roots.failed(root);
+                    errors.push(error);
                 }
             }
-        }
+            Ok(())
+        })?;
+        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        errors.into_iter().for_each(|error| done.faults.push(error));
+        roots.empty(&self.sources, "nothing to extract", &mut done.faults);
+        let Done { mut faults, rows, encrypted, .. } = done;
         if self.json {
-            let rows: Vec<_> = all
-                .iter()
-                .map(|(file, region, entry, size, name)| Written {
-                    file,
-                    region: *region,
-                    entry: *entry,
-                    size: *size,
-                    name,
-                })
-                .collect();
-            serde_json::to_writer(&mut *out, &serde_json::json!({ "files": rows }))?;
+            let found = serde_json::json!({ "files": rows, "encrypted": encrypted });
+            serde_json::to_writer(&mut *out, &found)?;
             writeln!(out)?;
         } else if !self.quiet && !to_stdout {
-            for (.., name) in &all {
-                writeln!(out, "{}", Printable::from(&**name))?;
+            for row in &rows {
+                writeln!(out, "{}", Printable::from(&*row.name))?;
+            }
+        }
+        if let (Some(first), count) = (encrypted.first(), encrypted.len()) {
+            let Encrypted { file, region, entry } = first;
+            let more = if count > 1 { format!(" (and {} more)", count - 1) } else { String::new() };
+            let what =
+                format!("{file}: region {region} entry {entry}{more}: encrypted NVVM, left out");
+            if self.encrypted_is_error {
+                faults.push(anyhow!(what));
+            } else if !self.quiet {
+                eprintln!("hoist: {}", Printable::from(&*what));
             }
         }
         faults.result()
     }
 
+    /// Writes what is to be extracted of a file: how many entries that are.
+    fn files(&self, source: &Source, done: &mut Done) -> Result<(usize, Vec<u8>)> {
+        let label = || source.label.clone();
+        let jobs = self.jobs(source, done);
+        let results = self.write_all(&jobs, &source.file);
+        let mut count = 0;
+        for (job, result) in jobs.into_iter().zip(results) {
+            count += job.names.len();
+            let Job { region, entry, .. } = job;
+            match result {
+                Ok(sizes) => {
+                    done.rows.extend(job.names.into_iter().zip(sizes).map(|((name, _), size)| {
+                        Written { file: label(), region, entry, size, name }
+                    }));
+                }
+                Err(error) if is_encrypted(&error) => {
+                    done.encrypted.push(Encrypted { file: label(), region, entry });
+                }
+                Err(error) => done.faults.push(error.context(label())),
+            }
+        }
+        Ok((count, Vec::new()))
+    }
+
+    /// What is printed of a file: one entry in all.
+    fn print(&self, source: &Source, done: &mut Done) -> Result<(usize, Vec<u8>)> {
+        let label = || source.label.clone();
+        let jobs = self.jobs(source, done);
+        let count: usize = jobs.iter().map(|job| job.names.len()).sum();
+        done.printed += count;
+        if done.printed > 1 {
+            bail!(
+                "{}: {} entries, but standard output takes one: say --arch, --kind, --region, --entry",
+                label(),
+                done.printed
+            );
+        }
+        let mut printed = Vec::new();
+        for job in jobs {
+            let mut buffer = Vec::new();
+            let bytes = job.unpack(&mut buffer, self.limit).with_context(label)?;
+            for (_, part) in &job.names {
+                printed.extend_from_slice(job.image(bytes, *part).with_context(label)?);
+            }
+        }
+        Ok((count, printed))
+    }
+
     /// What is to be extracted from a file: only headers are read.
-    fn jobs<'a>(&self, path: &Path, file: &'a Mapped, faults: &mut Faults) -> Vec<Job<'a>> {
-        let context = |error| anyhow::Error::new(error).context(path.display().to_string());
-        let mut names = Names::new(path);
+    fn jobs<'a>(&self, source: &'a Source, done: &mut Done) -> Vec<Job<'a>> {
+        let Done { faults, names, .. } = done;
+        let context = |error| anyhow::Error::new(error).context(source.label.clone());
+        *names = names.of_next(&source.name);
         let mut jobs = Vec::new();
         let mut found = Vec::new();
-        for item in containers(file, self.place.search(), |found| found) {
+        for item in containers(&source.file, self.place.search(), |found| found) {
             match item {
                 Ok(item) => found.push((found.len(), item)),
                 Err(error) => faults.push(context(error)),
@@ -152,7 +214,7 @@ impl Extract {
             match found.container {
                 Container::Region(entries) => {
                     for (index, entry) in entries.entries().enumerate() {
-                        match entry.and_then(|entry| self.job(entry, region, index, &mut names)) {
+                        match entry.and_then(|entry| self.job(entry, region, index, names)) {
                             Ok(job) => jobs.push(job),
                             Err(error) => errors.push(error),
                         }
@@ -238,24 +300,23 @@ impl Extract {
         let write = |(name, part): &(String, Option<Part>)| {
             let image = job.image(bytes, *part)?;
             let path = self.output.join(name);
-            fs::write(&path, image).with_context(|| path.display().to_string())?;
+            if let Err(error) = fs::write(&path, image) {
+                // half a file looks like a whole one
+                let _ = fs::remove_file(&path);
+                return Err(error).with_context(|| path.display().to_string());
+            }
             Ok(image.len())
         };
         let sizes = job.names.iter().map(write).collect();
         file.done_with(range);
         sizes
     }
+}
 
-    fn print(&self, jobs: &[Job<'_>], out: &mut dyn Write) -> Result<()> {
-        for job in jobs {
-            let mut buffer = Vec::new();
-            let bytes = job.unpack(&mut buffer, self.limit)?;
-            for (_, part) in &job.names {
-                out.write_all(job.image(bytes, *part)?)?;
-            }
-        }
-        Ok(())
-    }
+/// Whether an entry cannot be unpacked since it is encrypted.
+fn is_encrypted(error: &anyhow::Error) -> bool {
+    let kind = error.downcast_ref::<fatbin::Error>().map(|error| error.kind);
+    matches!(kind, Some(fatbin::ErrorKind::Obfuscated { .. }))
 }
 
 /// Puts regions in the order of cuobjdump, which counts by it: in each member of an archive first `.nv_fatbin`, then

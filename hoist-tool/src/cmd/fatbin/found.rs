@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use fatbin::{Container, Error, Found, Region, Scan, Search, Span, Step, scans};
 use rayon::prelude::*;
 
-use super::mapped::Mapped;
+use crate::mapped::Mapped;
 
 /// Pages are let go when this many bytes lie behind.
 const BEHIND: u64 = 16 << 20;

@@ -4,27 +4,26 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::io::Write;
-use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Error, Result};
 use fatbin::Search;
 
-use super::Faults;
 use super::filter::Where;
 use super::found::containers;
-use super::mapped::Mapped;
 use super::rows::{EntryRow, RegionRow};
+use super::{Faults, Roots};
+use crate::mapped::Mapped;
 use crate::printable::Printable;
-use crate::table::Table;
+use crate::sources::{Order, Source, Sources};
+use crate::table::{Table, line};
 
 /// Lists regions and their entries.
 ///
 /// Host files of any kind (executables, libraries, objects, archives), and containers that are files of their own.
 #[derive(Debug, clap::Args)]
 pub struct List {
-    /// The files.
-    #[arg(required = true, value_name = "FILE")]
-    files: Vec<PathBuf>,
+    #[command(flatten)]
+    sources: Sources,
     #[command(flatten)]
     place: Where,
     /// Prints JSON with stable keys.
@@ -39,31 +38,48 @@ impl List {
     /// If a file cannot be read, is damaged, or holds no device code; what can be read of it is printed.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let mut faults = Faults::default();
+        let mut roots = Roots::default();
         if self.json {
             write!(out, "{{\"files\":[")?;
         }
-        for (index, path) in self.files.iter().enumerate() {
-            let separator = if self.json { "," } else { "\n" };
-            out.write_all(if index == 0 { b"" } else { separator.as_bytes() })?;
-            let file = match Mapped::open(path) {
-                Ok(file) => file,
+        let mut separator: &[u8] = b"";
+        let look = |source: Source| {
+            let (mut shown, mut errors) = (Vec::new(), Vec::new());
+            let of = if self.json { json } else { text };
+            let count = of(&source, self.place.search(), &mut errors, &mut shown);
+            count.map(|count| (shown, count, errors))
+        };
+        self.sources.each(Order::AtOnce, look, |root, found| {
+            let (shown, count, errors) = match found.and_then(|found| found) {
+                Ok(found) => found,
                 Err(error) => {
+                    roots.failed(root);
                     if self.json {
-                        json_head(path, 0, out)?;
+                        out.write_all(separator)?;
+                        separator = b",";
+                        json_head(&self.sources.root(root), 0, out)?;
                         json_tail(&[format!("{error:#}")], out)?;
                     }
                     faults.push(error);
-                    continue;
+                    return Ok(());
                 }
             };
-            if self.json {
-                json(path, &file, self.place.search(), &mut faults, out)?
-            } else {
-                text(path, &file, self.place.search(), &mut faults, out)?
+            roots.has(root, count > 0);
+            if !errors.is_empty() {
+                roots.failed(root);
             }
-        }
+            errors.into_iter().for_each(|error| faults.push(error));
+            if !shown.is_empty() {
+                out.write_all(separator)?;
+                separator = if self.json { b"," } else { b"\n" };
+                out.write_all(&shown)?;
+            }
+            Ok(())
+        })?;
         if self.json {
             writeln!(out, "]}}")?;
+        } else {
+            roots.empty(&self.sources, "holds no device code", &mut faults);
         }
         faults.result()
     }
@@ -85,9 +101,9 @@ pub fn regions(file: &Mapped, search: Search) -> (Vec<RegionRow<'_>>, Vec<fatbin
     (rows, errors)
 }
 
-fn json_head(path: &Path, size: usize, out: &mut dyn Write) -> Result<()> {
+fn json_head(label: &str, size: usize, out: &mut dyn Write) -> Result<()> {
     write!(out, "{{\"file\":")?;
-    serde_json::to_writer(&mut *out, &path.to_string_lossy())?;
+    serde_json::to_writer(&mut *out, label)?;
     Ok(write!(out, ",\"size\":{size},\"regions\":[")?)
 }
 
@@ -97,25 +113,23 @@ fn json_tail(errors: &[String], out: &mut dyn Write) -> Result<()> {
     Ok(write!(out, "}}")?)
 }
 
+/// Shows a file to programs: the number of its regions.
 fn json(
-    path: &Path,
-    file: &Mapped,
+    source: &Source,
     search: Search,
-    faults: &mut Faults,
-    out: &mut dyn Write,
-) -> Result<()> {
-    json_head(path, file.bytes().len(), out)?;
-    let (rows, errors) = regions(file, search);
+    errors: &mut Vec<Error>,
+    out: &mut Vec<u8>,
+) -> Result<usize> {
+    json_head(&source.label, source.file.bytes().len(), out)?;
+    let (rows, found) = regions(&source.file, search);
     for (index, row) in rows.iter().enumerate() {
         out.write_all(if index == 0 { b"" } else { b"," })?;
         serde_json::to_writer(&mut *out, row)?;
     }
-    let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    let texts: Vec<_> = found.iter().map(ToString::to_string).collect();
     json_tail(&texts, out)?;
-    for error in errors {
-        faults.push(anyhow::Error::new(error).context(path.display().to_string()));
-    }
-    Ok(())
+    errors.extend(found.into_iter().map(|error| Error::new(error).context(source.label.clone())));
+    Ok(rows.len())
 }
 
 /// Bytes of the entries of a kind and architecture.
@@ -126,17 +140,20 @@ struct Sum {
     unpacked: u64,
 }
 
+/// Shows a file to people: the number of its regions.
 fn text(
-    path: &Path,
-    file: &Mapped,
+    source: &Source,
     search: Search,
-    faults: &mut Faults,
-    out: &mut dyn Write,
-) -> Result<()> {
-    let label = path.display().to_string();
+    errors: &mut Vec<Error>,
+    out: &mut Vec<u8>,
+) -> Result<usize> {
     let mut sums: BTreeMap<(&str, &str), Sum> = BTreeMap::new();
-    let (rows, errors) = regions(file, search);
+    let (rows, found) = regions(&source.file, search);
+    errors.extend(found.into_iter().map(|error| Error::new(error).context(source.label.clone())));
     let count = rows.len();
+    if count == 0 {
+        return Ok(0);
+    }
     let mut table = Table::new(out);
     table.row([
         "region",
@@ -173,31 +190,25 @@ fn text(
             table.row(cells)?;
         }
     }
-    if count > 0 {
-        table.end()?;
-        writeln!(out)?;
-        let mut table = Table::new(out);
-        table.row(["kind", "arch", "entries", "stored", "unpacked"])?;
-        let mut all = Sum::default();
-        for ((kind, arch), sum) in &sums {
-            let cells: [&dyn Display; _] = [kind, arch, &sum.count, &sum.stored, &sum.unpacked];
-            table.row(cells)?;
-            all.count += sum.count;
-            all.stored = all.stored.saturating_add(sum.stored);
-            all.unpacked = all.unpacked.saturating_add(sum.unpacked);
-        }
-        let cells: [&dyn Display; _] = [&"all", &"", &all.count, &all.stored, &all.unpacked];
+    table.end()?;
+    writeln!(out)?;
+    let mut table = Table::new(out);
+    table.row(["kind", "arch", "entries", "stored", "unpacked"])?;
+    let mut all = Sum::default();
+    for ((kind, arch), sum) in &sums {
+        let cells: [&dyn Display; _] = [kind, arch, &sum.count, &sum.stored, &sum.unpacked];
         table.row(cells)?;
-        table.end()?;
-        let size = file.bytes().len();
-        writeln!(out, "{}: {count} regions, {size} bytes", Printable::from(&*label))?;
-    } else if errors.is_empty() {
-        faults.push(anyhow!("{label}: holds no device code"));
+        all.count += sum.count;
+        all.stored = all.stored.saturating_add(sum.stored);
+        all.unpacked = all.unpacked.saturating_add(sum.unpacked);
     }
-    for error in errors {
-        faults.push(anyhow::Error::new(error).context(label.clone()));
-    }
-    Ok(())
+    let cells: [&dyn Display; _] = [&"all", &"", &all.count, &all.stored, &all.unpacked];
+    table.row(cells)?;
+    table.end()?;
+    let size = source.file.bytes().len();
+    let label = Printable::from(&*source.label).to_string();
+    writeln!(out, "{}", line(&label, &format!(": {count} regions, {size} bytes")))?;
+    Ok(count)
 }
 
 /// Where a region lies: its section, and the member of an archive.

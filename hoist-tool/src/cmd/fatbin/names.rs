@@ -1,7 +1,7 @@
 //! The names of extracted files: those that `cuobjdump` gives (measured, 13.5), but never the same twice.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::mem;
 
 use fatbin::{Kind, Sm, Suffix};
 
@@ -9,8 +9,8 @@ use fatbin::{Kind, Sm, Suffix};
 ///
 /// An entry with an identifier is named for the identifier's file, another for the host file and by its number among the
 /// entries of its kind. The suffix `f` is not in the name. Where `cuobjdump` would overwrite a file with another of the same name,
-/// ours has its number in it.
-#[derive(Debug)]
+/// ours has its number in it; so for entries of several files.
+#[derive(Debug, Default)]
 pub struct Names {
     stem: String,
     counts: [usize; 3],
@@ -18,11 +18,16 @@ pub struct Names {
 }
 
 impl Names {
-    /// For the entries of the file at `path`.
+    /// For the entries of the file of this name.
     #[must_use]
-    pub fn new(path: &Path) -> Self {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Self { stem: stem(&name).to_owned(), counts: [0; 3], given: HashSet::new() }
+    pub fn new(name: &str) -> Self {
+        Self { stem: stem(name).to_owned(), counts: [0; 3], given: HashSet::new() }
+    }
+
+    /// For the entries of the next file: what was given to this one's is not given again.
+    #[must_use]
+    pub fn of_next(&mut self, name: &str) -> Self {
+        Self { given: mem::take(&mut self.given), ..Self::new(name) }
     }
 
     /// The name of the next entry, or part of one.
@@ -45,6 +50,18 @@ impl Names {
             let name = format!("{stem}.{end}");
             if self.given.contains(&name) { numbered(&stem) } else { name }
         };
+        self.unique(name)
+    }
+
+    /// The name, with a number behind its stem if it is given already.
+    fn unique(&mut self, name: String) -> String {
+        let (stem, end) = name.split_at(name.find(".sm_").unwrap_or(name.len()));
+        let numbered = |number: usize| match number {
+            1 => name.clone(),
+            number => format!("{stem}-{number}{end}"),
+        };
+        let free = (1..).map(numbered).find(|name| !self.given.contains(name));
+        let name = free.unwrap_or_default();
         self.given.insert(name.clone());
         name
     }
@@ -73,7 +90,7 @@ mod tests {
 
     #[test]
     fn as_cuobjdump_names_them() {
-        let mut names = Names::new(Path::new("/a/libnvjpeg.so.13"));
+        let mut names = Names::new("libnvjpeg.so.13");
         let mut next =
             |kind, sm: &str, identifier| names.next(kind, sm.parse().unwrap(), identifier);
         assert_eq!(next(Kind::Elf, "75", ""), "libnvjpeg.so.1.sm_75.cubin");
@@ -82,9 +99,8 @@ mod tests {
         assert_eq!(next(Kind::Elf, "75", "/x/we ird.bar.cu"), "we-ird.bar.sm_75.cubin");
         assert_eq!(next(Kind::Elf, "75", "we ird.bar.cu"), "we-ird.bar.4.sm_75.cubin");
         assert_eq!(next(Kind::Elf, "75", "a/"), ".sm_75.cubin");
-        assert_eq!(
-            Names::new(Path::new("noext")).next(Kind::Ptx, Sm::new(52), ""),
-            "noext.1.sm_52.ptx"
-        );
+        assert_eq!(Names::new("noext").next(Kind::Ptx, Sm::new(52), ""), "noext.1.sm_52.ptx");
+        let mut names = names.of_next("libnvjpeg.so.13");
+        assert_eq!(names.next(Kind::Elf, Sm::new(75), ""), "libnvjpeg.so.1-2.sm_75.cubin");
     }
 }

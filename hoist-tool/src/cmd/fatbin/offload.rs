@@ -10,8 +10,8 @@ use fatbin::{Container, Search, host_entries};
 use serde::Serialize;
 
 use super::found::containers;
-use super::mapped::Mapped;
 use super::{Faults, LIMIT};
+use crate::mapped::Mapped;
 use crate::output;
 use crate::printable::Printable;
 use crate::table::Table;

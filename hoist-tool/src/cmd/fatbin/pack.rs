@@ -12,7 +12,7 @@ use fatbin::{
 };
 use rayon::prelude::*;
 
-use super::mapped::Mapped;
+use crate::mapped::Mapped;
 use crate::output;
 
 /// What a file of NVVM begins with.
@@ -153,12 +153,19 @@ pub fn entry(bytes: &[u8], sm: Option<Sm>) -> Result<NewEntry<'_>> {
     }
     let is_elf = bytes.starts_with(b"\x7fELF");
     let entry = if is_elf { NewEntry::cubin(bytes)? } else { NewEntry::ptx(bytes)? };
-    let Some(sm) = sm else { return Ok(entry) };
+    let Some(sm) = sm.or_else(|| family(bytes, entry.sm)) else { return Ok(entry) };
     // a cubin records all but suffix f
     let agrees = sm.number == entry.sm.number
         && (sm.suffix == entry.sm.suffix || (is_elf && sm.suffix == Suffix::Family));
     ensure!(agrees, "is for {}, not for {sm}", entry.sm);
     Ok(entry.with_sm(sm))
+}
+
+/// The architecture of a cubin for a family: the note of the tool that made it says so, and nothing else in it.
+fn family(bytes: &[u8], sm: Sm) -> Option<Sm> {
+    let target = *nvinfo::Cubin::parse(bytes).ok()?.target();
+    let is_family = sm.suffix == Suffix::None && target.suffix == nvinfo::Suffix::Family;
+    is_family.then_some(Sm { suffix: Suffix::Family, ..sm })
 }
 
 /// A region of entries, each compressed, on all cores. NVVM stays as it is: compressed, it would have to be obfuscated.

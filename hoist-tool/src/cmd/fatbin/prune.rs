@@ -9,8 +9,8 @@ use super::LIMIT;
 use super::change::{Files, change, entries};
 use super::filter::{Where, kind};
 use super::found::regions;
-use super::mapped::Mapped;
 use super::rewrite::Blob;
+use crate::mapped::Mapped;
 
 /// Removes entries from a host file, which stays loadable.
 #[derive(Debug, clap::Args)]

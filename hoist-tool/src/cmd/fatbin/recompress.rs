@@ -12,9 +12,9 @@ use super::LIMIT;
 use super::change::{self, Files, change, entries};
 use super::filter::Where;
 use super::found::regions;
-use super::mapped::Mapped;
 use super::pack::{Compression, method};
 use super::rewrite::{Blob, Change};
+use crate::mapped::Mapped;
 
 /// Compresses the entries of a host file in another way; it stays loadable.
 #[derive(Debug, clap::Args)]

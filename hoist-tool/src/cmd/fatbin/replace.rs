@@ -8,9 +8,9 @@ use fatbin::{Entry, Flags, Item, Kind, NewEntry, Options, Search, Suffix};
 
 use super::change::{self, Files, change, entries};
 use super::found::regions;
-use super::mapped::Mapped;
 use super::pack::{self, Compression, method, with_nul};
 use super::rewrite::Blob;
+use crate::mapped::Mapped;
 
 /// Puts other code in place of an entry of a host file, which stays loadable.
 #[derive(Debug, clap::Args)]

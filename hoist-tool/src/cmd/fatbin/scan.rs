@@ -1,32 +1,24 @@
-//! `hoist fatbin scan DIR...`: which architectures are covered, by which file of a tree. Files are looked at on all cores, archives
-//! and wheels (zip) inside too.
+//! `hoist fatbin scan PATH...`: which architectures are covered, by which file of a tree. Files are looked at on all cores.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Error, Result};
 use fatbin::{Kind, Search};
-use indicatif::{ProgressBar, ProgressStyle};
-use rayon::prelude::*;
 use serde::Serialize;
-use walkdir::WalkDir;
 
 use super::Faults;
 use super::list::regions;
-use super::mapped::Mapped;
 use super::rows::RegionRow;
 use crate::printable::Printable;
+use crate::sources::{Order, Source, Sources};
 use crate::table::Table;
-
-mod zip;
 
 /// Shows which architectures the files of a tree cover, archives and wheels inside included.
 #[derive(Debug, clap::Args)]
 pub struct Scan {
-    /// Folders, and files.
-    #[arg(required = true, value_name = "FOLDER")]
-    folders: Vec<PathBuf>,
+    #[command(flatten)]
+    sources: Sources,
     /// Prints JSON with stable keys.
     #[arg(long)]
     json: bool,
@@ -35,7 +27,7 @@ pub struct Scan {
 /// What a file holds.
 #[derive(Debug, Default, Serialize)]
 pub struct Covered {
-    /// The file; in a wheel behind its path and a colon.
+    /// The file; in an archive behind its path and a colon.
     pub file: String,
     /// Number of regions.
     pub regions: usize,
@@ -102,38 +94,17 @@ impl Scan {
     /// If a folder or file cannot be read, or a file is damaged; the others are shown.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let mut faults = Faults::default();
-        let mut paths = Vec::new();
-        for folder in &self.folders {
-            for entry in WalkDir::new(folder).sort_by_file_name() {
-                match entry {
-                    Ok(entry)
-                        if entry.file_type().is_file()
-                            || entry.depth() == 0 && entry.path().is_file() =>
-                    {
-                        let size = entry.metadata().map_or(0, |metadata| metadata.len());
-                        paths.push((entry.into_path(), size));
-                    }
-                    Ok(_) => {}
-                    Err(error) => faults.push(error),
-                }
-            }
-        }
-        let bar = progress(paths.iter().map(|(_, size)| size).sum());
-        let results: Vec<_> = paths
-            .par_iter()
-            .with_max_len(1)
-            .map(|(path, size)| {
-                let result = scan(path);
-                bar.inc(*size);
-                result
-            })
-            .collect();
-        bar.finish_and_clear();
         let mut all = Vec::new();
-        for (covered, errors) in results {
-            all.extend(covered);
-            errors.into_iter().for_each(|error| faults.push(error));
-        }
+        self.sources.each(Order::AtOnce, scan, |_, found| {
+            match found {
+                Ok((covered, errors)) => {
+                    all.extend(covered);
+                    errors.into_iter().for_each(|error| faults.push(error));
+                }
+                Err(error) => faults.push(error),
+            }
+            Ok(())
+        })?;
         if self.json {
             json(&all, out)?
         } else {
@@ -141,13 +112,6 @@ impl Scan {
         }
         faults.result()
     }
-}
-
-/// A bar on a terminal; nothing elsewhere.
-fn progress(bytes: u64) -> ProgressBar {
-    let style =
-        ProgressStyle::with_template("{wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}");
-    ProgressBar::new(bytes).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 /// Architectures to the number of files that have code, and PTX, for them.
@@ -204,61 +168,13 @@ fn short(name: &str) -> String {
     Printable::from(name).to_string()
 }
 
-/// Whether a file that begins so may hold device code, or files that do.
-fn may_hold(head: &[u8]) -> bool {
-    const MAGICS: [&[u8]; 10] = [
-        b"\x7fELF",
-        b"!<arch>\n",
-        b"\x50\xed\x55\xba",
-        b"\x10\xff\x10\xad",
-        b"__CLANG_OFFLOAD_BUNDLE__",
-        b"CCOB",
-        b"MZ",
-        b"\x64\x86", // COFF objects of x86-64, AArch64
-        b"\x64\xaa",
-        b"PK\x03\x04",
-    ];
-    MAGICS.iter().any(|magic| head.starts_with(magic))
-}
-
-/// What a file holds, and the files in it if it is a wheel; what was wrong.
-fn scan(path: &Path) -> (Vec<Covered>, Vec<anyhow::Error>) {
-    let label = path.display().to_string();
-    let file = match Mapped::open(path) {
-        Ok(file) => file,
-        Err(error) => return (Vec::new(), vec![error]),
-    };
-    if !may_hold(file.bytes()) {
-        return Default::default();
-    }
-    if file.bytes().starts_with(b"PK\x03\x04") {
-        return zip::scan(&label, &file);
-    }
-    one(label, &file)
-}
-
-/// What a file that is no wheel holds.
-fn one(label: String, file: &Mapped) -> (Vec<Covered>, Vec<anyhow::Error>) {
-    let mut covered = Covered { file: label, ..Covered::default() };
-    let (rows, errors) = regions(file, Search::Always);
+/// What a file holds; what was wrong.
+fn scan(source: Source) -> (Option<Covered>, Vec<Error>) {
+    let mut covered = Covered { file: source.label, ..Covered::default() };
+    let (rows, errors) = regions(&source.file, Search::Always);
     rows.iter().for_each(|region| covered.add(region));
     // A file that cannot be read as what it seems to be is only of interest if it holds something.
-    let context = |error| anyhow::Error::new(error).context(covered.file.clone());
+    let context = |error| Error::new(error).context(covered.file.clone());
     let errors = errors.into_iter().map(context).collect();
-    (if covered.regions == 0 { Vec::new() } else { vec![covered] }, errors)
-}
-
-/// An error in a member of a wheel.
-fn in_member(label: &str, name: &str, error: impl std::fmt::Display) -> anyhow::Error {
-    anyhow!("{label}:{name}: {error}")
-}
-
-/// A file without a name, filled by `fill` and mapped.
-///
-/// # Errors
-/// If that fails.
-fn spooled(fill: impl FnOnce(&mut std::fs::File) -> Result<()>) -> Result<Mapped> {
-    let mut file = tempfile::tempfile().context("a temporary file")?;
-    fill(&mut file)?;
-    Mapped::map(&file).context("a temporary file")
+    ((covered.regions > 0).then_some(covered), errors)
 }

@@ -1,40 +1,38 @@
-//! `hoist fatbin select FILE... --sm 90 --cuda 12.8`: what a driver would take for a device.
+//! `hoist fatbin select PATH... --sm 90 --cuda 12.8`: what a driver would take for a device.
 
 use std::io::Write;
-use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use fatbin::{Candidate, Container, CudaVersion, Device, Fit, Region, Search, Selected, select};
 use serde::Serialize;
 
-use super::Faults;
 use super::found::containers;
-use super::mapped::Mapped;
 use super::rows::arch;
+use super::{Faults, Roots};
 use crate::printable::Printable;
+use crate::sources::{Order, Source, Sources};
 use crate::table::Table;
 
 /// Shows which entry of each region a driver would take for a device.
 #[derive(Debug, clap::Args)]
 pub struct Select {
-    /// The files.
-    #[arg(required = true, value_name = "FILE")]
-    files: Vec<PathBuf>,
+    #[command(flatten)]
+    sources: Sources,
     /// The SM of the device: 90, 121.
     #[arg(long, value_name = "NUMBER", value_parser = sm)]
     sm: u32,
-    /// The version of CUDA that the driver knows: 12.8.
+    /// The version of CUDA that the driver knows: 12.8. Without it the newest there is.
     #[arg(long, value_name = "MAJOR.MINOR", value_parser = version)]
-    cuda: CudaVersion,
+    cuda: Option<CudaVersion>,
     /// Prints JSON with stable keys.
     #[arg(long)]
     json: bool,
 }
 
 /// What is taken of a region.
-#[derive(Debug, Serialize)]
-struct Choice<'a> {
-    file: &'a str,
+#[derive(Clone, Debug, Serialize)]
+struct Choice {
+    file: String,
     region: usize,
     /// None if nothing runs.
     entry: Option<usize>,
@@ -53,33 +51,44 @@ impl Select {
     /// # Errors
     /// If a file cannot be read or is damaged.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
-        let device = Device { sm: self.sm, driver: self.cuda };
+        let driver = self.cuda.unwrap_or(CudaVersion::new(u16::MAX, 0));
+        let device = Device { sm: self.sm, driver };
         let mut faults = Faults::default();
-        let labels: Vec<_> = self.files.iter().map(|path| path.display().to_string()).collect();
+        let mut roots = Roots::default();
         let mut choices = Vec::new();
-        for (path, label) in self.files.iter().zip(&labels) {
-            let file = match Mapped::open(path) {
-                Ok(file) => file,
-                Err(error) => {
-                    faults.push(error);
-                    continue;
-                }
-            };
+        let look = |source: Source| {
+            let (mut choices, mut errors) = (Vec::new(), Vec::new());
             let mut index = 0;
-            for container in containers(&file, Search::Always, |found| found.container) {
+            for container in containers(&source.file, Search::Always, |found| found.container) {
                 let number = index;
                 index += usize::from(container.is_ok());
                 let choice = match container {
-                    Ok(Container::Region(region)) => choose(label, number, region, device),
+                    Ok(Container::Region(region)) => choose(&source.label, number, region, device),
                     Ok(_) => continue,
                     Err(error) => Err(error),
                 };
-                match choice.with_context(|| label.clone()) {
+                match choice.with_context(|| source.label.clone()) {
                     Ok(choice) => choices.push(choice),
-                    Err(error) => faults.push(error),
+                    Err(error) => errors.push(error),
                 }
             }
-        }
+            (choices, errors)
+        };
+        self.sources.each(Order::AtOnce, look, |root, found| {
+            match found {
+                Ok((found, errors)) => {
+                    roots.has(root, !found.is_empty() || !errors.is_empty());
+                    choices.extend(found);
+                    errors.into_iter().for_each(|error| faults.push(error));
+                }
+                Err(error) => {
+                    roots.failed(root);
+                    faults.push(error);
+                }
+            }
+            Ok(())
+        })?;
+        roots.empty(&self.sources, "holds no fatbin", &mut faults);
         if self.json {
             serde_json::to_writer(&mut *out, &serde_json::json!({ "choices": choices }))?;
             writeln!(out)?;
@@ -90,7 +99,7 @@ impl Select {
     }
 }
 
-fn print(choices: &[Choice<'_>], out: &mut dyn Write) -> Result<()> {
+fn print(choices: &[Choice], out: &mut dyn Write) -> Result<()> {
     let mut table = Table::new(out);
     table.row(["region", "entry", "kind", "arch", "fit", "needs CUDA", "file"])?;
     for choice in choices {
@@ -106,20 +115,20 @@ fn print(choices: &[Choice<'_>], out: &mut dyn Write) -> Result<()> {
             choice.arch.as_deref().unwrap_or_default(),
             choice.fit.unwrap_or_default(),
             choice.needs.as_deref().unwrap_or_default(),
-            &Printable::from(choice.file).to_string(),
+            &Printable::from(&*choice.file).to_string(),
         ])?;
     }
     table.end()
 }
 
-fn choose<'a>(
-    file: &'a str,
+fn choose(
+    file: &str,
     index: usize,
     region: Region<'_>,
     device: Device,
-) -> Result<Choice<'a>, fatbin::Error> {
+) -> Result<Choice, fatbin::Error> {
     let none = Choice {
-        file,
+        file: file.to_owned(),
         region: index,
         entry: None,
         part: None,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use fatbin::{ImageKind, NewImage, Producer, offload};
 
-use super::super::mapped::Mapped;
+use crate::mapped::Mapped;
 use crate::output;
 
 /// Packs images into an OffloadBinary each, one after another, as clang-offload-packager does.

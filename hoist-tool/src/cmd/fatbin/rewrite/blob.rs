@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use fatbin::{Item, raw, region_size};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
-use crate::cmd::fatbin::mapped::Mapped;
+use crate::mapped::Mapped;
 
 /// Bytes that are kept in memory if there are few, else in a file without a name: however many regions change, only those that are
 /// being made are in memory at a time.

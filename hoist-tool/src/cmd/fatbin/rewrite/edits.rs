@@ -8,7 +8,7 @@ use std::ops::Range;
 use anyhow::{Context as _, Result, ensure};
 
 use super::Blob;
-use crate::cmd::fatbin::mapped::Mapped;
+use crate::mapped::Mapped;
 
 /// What stands in place of a range.
 #[derive(Clone, Debug)]

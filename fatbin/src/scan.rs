@@ -1,0 +1,125 @@
+//! A part of a host file that may hold device code, and looking through it.
+
+use crate::bundle::{Bundle, CompressedBundle};
+use crate::container::{Container, Found, Place};
+use crate::error::Error;
+use crate::offload::OffloadBinary;
+use crate::raw_llvm::COMPRESSED_BUNDLE_MAGIC;
+use crate::region::Region;
+use crate::search::{self, Next};
+use crate::span::Span;
+use core::iter::FusedIterator;
+
+/// When ordinary data is searched for magic numbers, which reads all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Search {
+    /// Never: only the sections that tools make for device code.
+    Never,
+    /// In files that have no such section: cuFFT, and programs made before CUDA 5.
+    Otherwise,
+    /// In all files. Libraries with a section for device code often have more of it elsewhere: cuRAND 10.4 nine times as many
+    /// regions (`.data`), cuBLASLt 13.10 another 299 (`.cask_resource`), cuSPARSE 12.5 another 34.
+    #[default]
+    Always,
+}
+
+/// What a look through a file met.
+#[derive(Clone, Copy, Debug)]
+pub enum Step<'a> {
+    /// A container.
+    Found(Found<'a>),
+    /// Ordinary data that was searched, in which nothing begins: a program that maps files can let go of these pages.
+    Passed(Span<'a>),
+}
+
+/// What to look for in a run of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// Regions one after another, with zeros between.
+    Regions,
+    /// OffloadBinaries one after another, with zeros between.
+    Offload,
+    /// Bundles, compressed or not, with zeros between.
+    Bundles,
+    /// Containers among other bytes, which lie at `address` in memory.
+    Anything { address: u64 },
+    /// One cubin.
+    Cubin,
+}
+
+/// A part of a file that may hold device code: a section, a segment, or a file as a whole. Gives its containers in order, and between
+/// them some megabytes of other bytes at a time; an error is the last.
+#[derive(Clone, Debug)]
+pub struct Scan<'a> {
+    rest: Option<Span<'a>>,
+    place: Place<'a>,
+    look: Look,
+}
+
+impl<'a> Scan<'a> {
+    pub(crate) const fn new(rest: Span<'a>, place: Place<'a>, look: Look) -> Self {
+        Self { rest: Some(rest), place, look }
+    }
+
+    /// What is still to be looked through.
+    #[must_use]
+    pub const fn rest(&self) -> Option<Span<'a>> {
+        self.rest
+    }
+
+    /// All bytes that will be read, because nothing says what is in them; none where headers lead from one to the next.
+    #[must_use]
+    pub fn searched(&self) -> Option<Span<'a>> {
+        self.rest.filter(|_| matches!(self.look, Look::Anything { .. }))
+    }
+}
+
+impl<'a> Iterator for Scan<'a> {
+    type Item = Result<Step<'a>, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = self.rest.take()?;
+        let container = match self.look {
+            Look::Cubin => Ok(Container::Cubin(rest)),
+            Look::Anything { address } => {
+                let next = search::next(rest, address)?;
+                let (Next::Found(_, behind) | Next::Passed(behind)) = next;
+                let step = behind.at().saturating_sub(rest.at());
+                self.look = Look::Anything { address: address.wrapping_add(step) };
+                self.rest = Some(behind);
+                return match next {
+                    Next::Found(container, _) => {
+                        Some(Ok(Step::Found(Found { place: self.place, container })))
+                    }
+                    Next::Passed(_) => Some(rest.part("data", 0, step).map(Step::Passed)),
+                };
+            }
+            look => {
+                let start = rest.without_leading_zeros();
+                if start.size() == 0 {
+                    return None;
+                }
+                let container = container(start, look);
+                if let Ok(container) = &container {
+                    self.rest = start.tail(container.size());
+                }
+                container
+            }
+        };
+        Some(container.map(|container| Step::Found(Found { place: self.place, container })))
+    }
+}
+
+impl FusedIterator for Scan<'_> {}
+
+/// The container at the start of `span`.
+fn container<'a>(span: Span<'a>, look: Look) -> Result<Container<'a>, Error> {
+    match (look, span.magic()) {
+        (Look::Offload, _) => OffloadBinary::parse(span).map(Container::Offload),
+        (Look::Bundles, COMPRESSED_BUNDLE_MAGIC) => {
+            CompressedBundle::parse(span).map(Container::CompressedBundle)
+        }
+        (Look::Bundles, _) => Bundle::parse(span).map(Container::Bundle),
+        _ => Region::parse(span).map(Container::Region),
+    }
+}

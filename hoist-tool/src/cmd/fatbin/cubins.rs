@@ -1,0 +1,212 @@
+//! All cubins of a file, unpacked on all cores: wherever they are in it.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+
+use anyhow::{Context as _, Error, Result, anyhow};
+use fatbin::{Container, Entry, Found, Kind, Part, Search, Sm, Span};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::LIMIT;
+use super::found::containers;
+use crate::mapped::Mapped;
+use crate::printable::Printable;
+
+/// Where an image is in its file, and what it is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ImagePlace {
+    /// Number of the region, as `hoist fatbin list` counts.
+    pub region: usize,
+    /// Number of the entry in its region.
+    pub entry: usize,
+    /// Number of the part, of a concatenated entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<usize>,
+    /// The architecture with its suffix.
+    pub arch: String,
+}
+
+impl std::fmt::Display for ImagePlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "region {} entry {}", self.region, self.entry)?;
+        if let Some(part) = self.part {
+            write!(f, " part {part}")?;
+        }
+        write!(f, " {}", self.arch)
+    }
+}
+
+/// An image in a file.
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// Where it is.
+    pub place: ImagePlace,
+    /// The member of an archive.
+    pub member: Option<String>,
+    /// Whether it is no part of a container: the file, or the member, itself.
+    pub is_alone: bool,
+    /// What it is.
+    pub kind: Kind,
+    /// What it is for.
+    pub sm: Sm,
+    /// Its bytes as they are stored; those of all parts of a concatenated entry, with the first.
+    pub stored_size: u64,
+    part: Option<Part>,
+}
+
+/// Images that are unpacked together.
+struct Job<'a> {
+    payload: Payload<'a>,
+    images: Vec<Image>,
+}
+
+enum Payload<'a> {
+    Entry(Entry<'a>),
+    Span(Span<'a>),
+}
+
+/// Calls `each` with every image that `wants` has, and its bytes; what that returns, in the order of the file, and the errors
+/// between.
+pub fn images<T: Send>(
+    file: &Mapped,
+    search: Search,
+    wants: impl Fn(&Image) -> bool,
+    each: impl Fn(&Image, &[u8]) -> T + Sync,
+) -> Vec<Result<T>> {
+    let mut errors = Vec::new();
+    let mut jobs = Vec::new();
+    for (region, found) in containers(file, search, |found| found).into_iter().enumerate() {
+        match found {
+            Ok(found) => jobs_of(region, &found, &mut jobs, &mut errors),
+            Err(error) => errors.push(error.into()),
+        }
+    }
+    for job in &mut jobs {
+        job.images.retain(&wants);
+    }
+    jobs.retain(|job| !job.images.is_empty());
+    // the largest first, and each goes to who is free: the cores end together
+    let mut order: Vec<_> = jobs.iter().enumerate().collect();
+    order.sort_by_key(|(_, job)| Reverse(job.payload.size()));
+    let mut all: Vec<_> = order
+        .into_iter()
+        .par_bridge()
+        .map_init(Vec::new, |buffer, (index, job)| (index, job.run(file, buffer, &each)))
+        .collect();
+    all.sort_unstable_by_key(|(index, _)| *index);
+    let all = all.into_iter().flat_map(|(_, found)| found);
+    all.chain(errors.into_iter().map(Err)).collect()
+}
+
+/// What a container has.
+fn jobs_of<'a>(region: usize, found: &Found<'a>, jobs: &mut Vec<Job<'a>>, errors: &mut Vec<Error>) {
+    let member = found.place.member.map(|name| Printable::from(name).to_string());
+    let image = |(entry, number), is_alone, kind, sm: Sm, part, stored_size| Image {
+        place: ImagePlace { region, entry, part: number, arch: format!("sm_{sm}") },
+        member: member.clone(),
+        is_alone,
+        kind,
+        sm,
+        stored_size,
+        part,
+    };
+    match found.container {
+        Container::Region(entries) => {
+            for (index, entry) in entries.entries().enumerate() {
+                let parts = entry.and_then(|entry| Ok((entry, entry.parts()?)));
+                let (entry, parts) = match parts {
+                    Ok(found) => found,
+                    Err(error) => {
+                        errors.push(error.into());
+                        continue;
+                    }
+                };
+                let size = entry.stored_size();
+                let mut images = Vec::new();
+                if parts.is_empty() {
+                    images.push(image((index, None), false, entry.kind(), entry.sm(), None, size));
+                }
+                for (number, part) in parts.iter().enumerate() {
+                    let size = if number == 0 { size } else { 0 };
+                    let at = (index, Some(number));
+                    images.push(image(at, false, part.kind, part.sm, Some(part), size));
+                }
+                jobs.push(Job { payload: Payload::Entry(entry), images });
+            }
+        }
+        Container::Cubin(span) => match fatbin::Cubin::parse(span.bytes()) {
+            Ok(cubin) => {
+                let is_alone = found.place.section.is_none() && !found.place.searched;
+                let images =
+                    vec![image((0, None), is_alone, Kind::Elf, cubin.sm, None, span.size())];
+                jobs.push(Job { payload: Payload::Span(span), images });
+            }
+            Err(error) => errors.push(error.into()),
+        },
+        _ => {}
+    }
+}
+
+impl Job<'_> {
+    /// Unpacks it, and calls `each` with the bytes of every image.
+    fn run<T>(
+        &self,
+        file: &Mapped,
+        buffer: &mut Vec<u8>,
+        each: &impl Fn(&Image, &[u8]) -> T,
+    ) -> Vec<Result<T>> {
+        let stored = match &self.payload {
+            Payload::Span(span) => *span,
+            Payload::Entry(entry) => entry.stored(),
+        };
+        let range = stored.at()..stored.at().saturating_add(stored.size());
+        file.reads(range.clone());
+        let unpacked = match &self.payload {
+            Payload::Span(span) => Ok(span.bytes()),
+            Payload::Entry(entry) => unpacked(entry, buffer),
+        };
+        let one = |image: &Image| {
+            let bytes = match (image.part, &unpacked) {
+                (_, Err(error)) => return Err(anyhow!("{}: {error:#}", image.place)),
+                (None, Ok(bytes)) => Cow::Borrowed(*bytes),
+                (Some(part), Ok(bytes)) => Cow::Borrowed(
+                    part.of(bytes)
+                        .with_context(|| format!("{}: the part lies outside", image.place))?,
+                ),
+            };
+            Ok(each(image, &bytes))
+        };
+        let all = self.images.iter().map(one).collect();
+        file.done_with(range);
+        all
+    }
+}
+
+impl Payload<'_> {
+    fn size(&self) -> u64 {
+        match self {
+            Self::Span(span) => span.size(),
+            Self::Entry(entry) => entry.unpacked_size(),
+        }
+    }
+}
+
+/// The payload of an entry without compression, in the buffer if need be.
+///
+/// # Errors
+/// If it cannot be unpacked, or there is no memory for it.
+pub fn unpacked<'b>(entry: &Entry<'b>, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
+    if entry.compression().is_none() {
+        return Ok(entry.stored().bytes());
+    }
+    let size = entry.unpack_size(LIMIT)?;
+    if buffer.len() < size {
+        let more = size.saturating_sub(buffer.len());
+        buffer.try_reserve_exact(more).with_context(|| format!("no memory for {size} bytes"))?;
+        buffer.resize(size, 0);
+    }
+    let into = buffer.get_mut(..size).unwrap_or_default();
+    entry.unpack_into(into)?;
+    Ok(into)
+}

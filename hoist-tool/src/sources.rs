@@ -1,0 +1,205 @@
+//! Files that commands look into: those that the command line names, those of folders, and what archives have inside: wheels and
+//! other zip files, tar, gzip, zstd and bzip2, packages of conda, layers of container images, one in another as they come.
+//!
+//! Nothing is unpacked to a place with a name, and only what may hold device code is unpacked at all: small files into memory,
+//! large ones into temporary files without a name.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+
+use anyhow::{Context as _, Error, Result};
+use indicatif::{ProgressBar, ProgressStyle};
+use rayon::prelude::*;
+use walkdir::WalkDir;
+
+use crate::mapped::Mapped;
+use form::Form;
+use stream::Nest;
+
+mod budget;
+mod form;
+mod stream;
+mod zip;
+
+pub use budget::Budget;
+
+/// A file to look into.
+#[derive(Debug)]
+pub struct Source {
+    /// What to call it: its path, in an archive behind that of the archive and a colon.
+    pub label: String,
+    /// Its own name, without folders.
+    pub name: String,
+    /// Its bytes.
+    pub file: Mapped,
+}
+
+/// Which files: folders with all that is in them, files, and `-` for standard input.
+#[derive(Debug, Default, clap::Args)]
+pub struct Sources {
+    /// Files, folders, wheels, zip and tar archives (gzip, zstd, bzip2), packages of conda, images of containers; `-` is standard
+    /// input.
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    #[command(flatten)]
+    budget: Budget,
+}
+
+/// What is to be looked into, with its size: none for what is no file.
+struct Item {
+    path: PathBuf,
+    /// Which of the paths of the command line it is, or is in.
+    root: usize,
+    size: u64,
+    is_named: bool,
+}
+
+/// How files are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// One after another.
+    OneByOne,
+    /// Several at a time, on all cores.
+    AtOnce,
+}
+
+impl Sources {
+    /// These paths, with the budget that is usual.
+    #[must_use]
+    pub fn of(paths: Vec<PathBuf>) -> Self {
+        Self { paths, budget: Budget::default() }
+    }
+
+    /// Calls `look` with every file that may hold device code, and every file that the command line names; gives what it returns to
+    /// `take`, in the order of the command line, with the number of the path that it is in. What cannot be read comes as an error in
+    /// its place.
+    ///
+    /// # Errors
+    /// Those of `take`, which end the work.
+    pub fn each<T: Send>(
+        &self,
+        order: Order,
+        look: impl Fn(Source) -> T + Sync,
+        mut take: impl FnMut(usize, Result<T>) -> Result<()>,
+    ) -> Result<()> {
+        let (items, errors) = self.items();
+        let bar = progress(items.iter().map(|item| item.size).sum());
+        let nest = Nest::new(&self.budget, order, &look);
+        let one = |item: &Item| {
+            let all = nest.path(&item.path, item.is_named);
+            bar.inc(item.size);
+            (item.root, all)
+        };
+        let mut take_all = |(root, all): (usize, Vec<Result<T>>)| {
+            bar.suspend(|| all.into_iter().try_for_each(|one| take(root, one)))
+        };
+        match order {
+            Order::OneByOne => {
+                for item in &items {
+                    take_all(one(item))?;
+                }
+            }
+            Order::AtOnce => rayon::in_place_scope(|scope| {
+                let (sender, receiver) = mpsc::channel();
+                let (items, one) = (&items, &one);
+                scope.spawn(move |_| {
+                    let numbered = items.par_iter().enumerate().with_max_len(1);
+                    numbered.for_each_with(sender, |sender, (index, item)| {
+                        let _ = sender.send((index, one(item))); // nobody listens after an error
+                    });
+                });
+                let mut waiting = std::collections::BTreeMap::new();
+                let mut next = 0;
+                for (index, all) in receiver {
+                    waiting.insert(index, all);
+                    while let Some(all) = waiting.remove(&next) {
+                        take_all(all)?;
+                        next += 1;
+                    }
+                }
+                anyhow::Ok(())
+            })?,
+        }
+        bar.finish_and_clear();
+        errors.into_iter().try_for_each(|(root, error)| take(root, Err(error)))
+    }
+
+    /// What to call a path of the command line.
+    #[must_use]
+    pub fn root(&self, root: usize) -> String {
+        self.paths.get(root).map_or_else(String::new, |path| path.display().to_string())
+    }
+
+    /// The files in order; folders that cannot be read.
+    fn items(&self) -> (Vec<Item>, Vec<(usize, Error)>) {
+        let (mut items, mut errors) = (Vec::new(), Vec::new());
+        for (root, named) in self.paths.iter().enumerate() {
+            if named.as_os_str() == "-" || !named.is_dir() {
+                let size = named.metadata().map_or(0, |metadata| metadata.len());
+                items.push(Item { path: named.clone(), root, size, is_named: true });
+                continue;
+            }
+            for entry in WalkDir::new(named).sort_by_file_name() {
+                match entry {
+                    Ok(entry) if entry.file_type().is_file() => {
+                        let size = entry.metadata().map_or(0, |metadata| metadata.len());
+                        items.push(Item { path: entry.into_path(), root, size, is_named: false });
+                    }
+                    Ok(_) => {}
+                    Err(error) => errors.push((root, error.into())),
+                }
+            }
+        }
+        (items, errors)
+    }
+}
+
+impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
+    /// What is made of a file, or of what is inside it.
+    fn path(&self, path: &Path, is_named: bool) -> Vec<Result<T>> {
+        let label = path.display().to_string();
+        if label == "-" {
+            return self.stream("standard input", is_named, 0, &mut std::io::stdin().lock());
+        }
+        let file = match Mapped::open(path) {
+            Ok(file) => file,
+            Err(error) => return vec![Err(error)],
+        };
+        self.mapped(label, is_named, 0, file)
+    }
+
+    /// The same of a file that is open.
+    fn mapped(&self, label: String, is_named: bool, depth: usize, file: Mapped) -> Vec<Result<T>> {
+        match Form::of(file.bytes()) {
+            Form::Zip => self.zip(&label, is_named, depth, &file),
+            Form::Plain if is_named && depth == 0 || form::may_hold(file.bytes()) => {
+                vec![Ok(self.look(label, file))]
+            }
+            Form::Plain => Vec::new(),
+            _ => {
+                file.will_read(0..file.bytes().len() as u64);
+                self.stream(&label, is_named, depth, &mut file.bytes())
+            }
+        }
+    }
+}
+
+/// A bar on a terminal; nothing elsewhere.
+fn progress(bytes: u64) -> ProgressBar {
+    let style =
+        ProgressStyle::with_template("{wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}");
+    ProgressBar::new(bytes).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// The last part of a label: a file's own name.
+fn own_name(label: &str) -> &str {
+    let start = label.rfind(['/', ':']).map_or(0, |at| at.saturating_add(1));
+    label.get(start..).unwrap_or(label)
+}
+
+/// A file without a name, filled by `fill` and mapped.
+fn spooled(fill: impl FnOnce(&mut std::fs::File) -> Result<()>) -> Result<Mapped> {
+    let mut file = tempfile::tempfile().context("a temporary file")?;
+    fill(&mut file)?;
+    Mapped::map(&file).context("a temporary file")
+}

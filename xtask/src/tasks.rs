@@ -1,0 +1,25 @@
+//! The tasks that are work of their own; `ci` and `test-matrix`, which run others, are added in `main.rs`.
+
+use crate::task::{Task, task};
+use crate::{
+    bare_metal, calls, fixtures, fuzz, generate, gpu_test, layers, lint, no_panic, sanitize, size,
+    test, verdicts,
+};
+
+/// Name, and what it is for.
+#[rustfmt::skip]
+pub(crate) const TASKS: &[Task] = &[
+    task::<lint::Lint>        ("lint",     "rustfmt, clippy and rustdoc without warnings"),
+    task::<test::Test>        ("test",     "Every test and doctest of the workspace; ends with the total"),
+    task::<layers::Layers>    ("layers",   "Compare the picture in ARCHITECTURE.md with the manifests; find circles of files"),
+    task::<fixtures::Fixtures>("fixtures", "Rebuild every fixture by its recorded command; tell which changed"),
+    task::<calls::Calls>      ("calls",    "Link the fixtures with the system's linker and check fixtures/calls.toml"),
+    task::<no_panic::NoPanic> ("no-panic", "Prove that no entry point of the lower crates can panic or allocates; tell their stack"),
+    task::<size::Size>        ("size",     "Code of the lower crates on small machines, beside its budget"),
+    task::<fuzz::Fuzz>        ("fuzz",     "Run the fuzz targets on seeds made of the fixtures"),
+    task::<sanitize::Sanitize>("sanitize", "Tests of the executors under AddressSanitizer: bad accesses, leaks"),
+    task::<bare_metal::BareMetal>("bare-metal", "Boot firmware that links objects: examples/bare-metal"),
+    task::<gpu_test::GpuTest> ("gpu-test", "Run on a GPU: make a folder with programs and cubins, and a report there or elsewhere"),
+    task::<verdicts::Verdicts>("verdicts", "Run programs of every compiler and code model; tell what hoist gets right"),
+    task::<generate::Generate>("generate", "Make large inputs for benches"),
+];
