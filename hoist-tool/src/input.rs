@@ -22,6 +22,8 @@ pub struct Input {
     thin: Vec<Arc<[u8]>>,
     /// Every member of an archive is wanted.
     is_whole: bool,
+    /// An archive is searched again with others.
+    is_of_group: bool,
 }
 
 /// Bytes that are read of what is no file and has no size, such as a pipe.
@@ -54,7 +56,7 @@ impl Input {
     pub fn read_within(path: impl Into<PathBuf>, limits: Limits) -> Result<Self> {
         let path = path.into();
         let bytes = read_file(&path, limits)?;
-        let mut input = Self { path, bytes, thin: Vec::new(), is_whole: false };
+        let mut input = Self { path, bytes, thin: Vec::new(), is_whole: false, is_of_group: false };
         if let Some(archive) = input.archive()?.filter(Archive::is_thin) {
             let mut files = NamedFiles::of(&input.path).anywhere(limits.thin_anywhere);
             if let Some(limit) = limits.limit {
@@ -74,7 +76,7 @@ impl Input {
     /// A file that is in memory already.
     #[must_use]
     pub fn of(path: impl Into<PathBuf>, bytes: Vec<u8>) -> Self {
-        Self { path: path.into(), bytes, thin: Vec::new(), is_whole: false }
+        Self { path: path.into(), bytes, thin: Vec::new(), is_whole: false, is_of_group: false }
     }
 
     /// The same, with every member taken if it is an archive, asked for or not: `--whole-archive`.
@@ -87,6 +89,18 @@ impl Input {
     #[must_use]
     pub const fn is_whole(&self) -> bool {
         self.is_whole
+    }
+
+    /// The same, searched in turn with the other archives of the group until none has what is missing: `--start-group`.
+    #[must_use]
+    pub fn group(self, is_of_group: bool) -> Self {
+        Self { is_of_group, ..self }
+    }
+
+    /// Whether it is searched again if it is an archive.
+    #[must_use]
+    pub const fn is_of_group(&self) -> bool {
+        self.is_of_group
     }
 
     /// What to call it: the path as it was given.

@@ -184,7 +184,7 @@ fn folders_with_harmful_names_are_scanned() {
     fs::write(folder.join("damaged\nFORGED"), bytes).unwrap();
     let hidden = folder.join("closed\nFORGED");
     fs::create_dir(&hidden).unwrap();
-    fs::set_permissions(&hidden, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&hidden, fs::Permissions::from_mode(0o000)).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_hoist"));
     let output = command.args(["fatbin", "scan"]).arg(root.path()).output().unwrap();
     fs::set_permissions(&hidden, fs::Permissions::from_mode(0o700)).unwrap();
