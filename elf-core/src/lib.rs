@@ -32,6 +32,7 @@
 //! | Notes and program properties, section groups | [`Notes`], [`Properties`], [`Group`] |
 //! | What a relocation is, and how it is applied | [`Kind`], [`Arch`], [`apply`] |
 //! | Thread-local storage, and code that is rewritten for it | [`tls`] |
+//! | Unwinding tables, checked before an unwinder gets them | [`eh_frame`] |
 //! | Static libraries | [`archive`] |
 //!
 //! An [`Error`] says what is wrong, and at which offset of the file. Iterators over rows of one size cannot fail; those
@@ -68,6 +69,7 @@ mod bits;
 mod class_file;
 mod content;
 mod dynamic;
+pub mod eh_frame;
 mod error;
 mod file;
 pub mod names;

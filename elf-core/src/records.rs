@@ -8,7 +8,7 @@ pub(crate) mod android;
 pub(crate) mod crel;
 #[cfg(feature = "packed-relocations")]
 pub(crate) mod indexed;
-mod leb;
+pub(crate) mod leb;
 #[cfg(feature = "packed-relocations")]
 mod packed;
 pub(crate) mod relocations;

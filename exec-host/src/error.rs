@@ -97,6 +97,15 @@ pub enum Error {
         /// The address that was to be called.
         address: u64,
     },
+    /// The unwinder of the process cannot take an unwinding table (`.eh_frame`).
+    Unwinding {
+        /// The object's index.
+        object: usize,
+        /// The section's index.
+        section: u32,
+        /// What is wrong, and where in the section.
+        error: elf_core::eh_frame::Error,
+    },
     /// The arguments of a call are not those of the function, in number or type.
     Arguments {
         /// Number of the function's arguments.
@@ -127,6 +136,13 @@ pub enum Error {
         path: std::path::PathBuf,
         /// What the system said.
         cause: std::io::Error,
+    },
+    /// A member of an archive is damaged.
+    Member {
+        /// Its name.
+        name: String,
+        /// What is wrong, at an offset in the member.
+        error: elf_core::Error,
     },
     /// A file that an archive names could not be read, or may not be.
     Named(exec_core::FileError),
@@ -179,6 +195,9 @@ impl fmt::Display for Error {
                     "object {object}: section {section}: constructor {address:#x} is outside the code"
                 )
             }
+            Self::Unwinding { object, section, error } => {
+                write!(f, "object {object}: section {section}: unwinding table: {error}")
+            }
             Self::Arguments { expected, found } if expected == found => {
                 write!(f, "an argument has the wrong type")
             }
@@ -191,6 +210,7 @@ impl fmt::Display for Error {
             }
             Self::Library(error) => error.fmt(f),
             Self::Archive(error) => write!(f, "archive: {error}"),
+            Self::Member { name, error } => write!(f, "archive: {name}: {error}"),
             Self::ThinArchive => write!(f, "a thin archive, which names files beside it"),
             Self::File { path, cause } => write!(f, "{}: {cause}", path.display()),
             Self::Named(error) => write!(f, "thin archive: {error}"),
@@ -204,9 +224,10 @@ impl core::error::Error for Error {
         match self {
             Self::Elf { error, .. } => Some(error),
             Self::Layout(error) | Self::Undefined { error, .. } => Some(error),
+            Self::Unwinding { error, .. } => Some(error),
             Self::Map { cause, .. } => Some(cause),
             Self::Library(error) => Some(error),
-            Self::Archive(error) => Some(error),
+            Self::Archive(error) | Self::Member { error, .. } => Some(error),
             Self::Named(error) => Some(error),
             Self::File { cause, .. } | Self::Observer(cause) => Some(cause),
             _ => None,

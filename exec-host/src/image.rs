@@ -23,6 +23,7 @@ use crate::error::Error;
 use crate::initialize::Calls;
 use crate::loader::{code, copy_constants, globals};
 use crate::symbols::{Exports, Keeper};
+use crate::unwind;
 use core::fmt;
 use elf_core::Name;
 use elf_layout::{External, Layout};
@@ -83,6 +84,7 @@ impl Image {
         copy_constants(layout, &mut bytes, externals);
         let code = code(layout, base);
         let calls = Calls::collect(layout, &bytes, base, &code)?;
+        unwind::check(layout, &bytes, base, &code)?;
         let files = layout.files().iter().map(|file| file.bytes());
         let exports = Exports::collect(files, &globals(layout, base), &code, &[]);
         let tables = layout.unwinding_tables();
@@ -139,7 +141,7 @@ impl Image {
         self.calls.destructors()
     }
 
-    /// Addresses of the unwinding tables, for `__register_frame` over there. A length of 0 ends each.
+    /// Addresses of the unwinding tables, for `__register_frame` over there. They were checked, and a length of 0 ends each.
     #[must_use]
     pub fn unwinding_tables(&self) -> &[u64] {
         &self.unwinding_tables

@@ -12,7 +12,7 @@ use crate::replace::Switches;
 use crate::resolvers::Resolvers;
 use crate::symbols::{Links, Symbols};
 use crate::threads::{self, Threads};
-use crate::unwind::Unwinding;
+use crate::unwind::{self, Unwinding};
 use core::ops::Range;
 use elf_core::{ApplyErrorKind, File, Name, SegmentFlags};
 use elf_layout::{
@@ -195,35 +195,26 @@ impl Loader {
         links: &mut Links<'_>,
         mut finish: impl FnMut(&mut Layout<'_, '_, Host>, &mut Links<'_>) -> Result<T, Error>,
     ) -> Result<(Joined, T), Error> {
-        let mut joined = Joined::new();
-        loop {
-            let mut more = Vec::new();
-            {
-                let given = objects.iter().map(AsRef::as_ref);
-                let bytes: Vec<&[u8]> = given.chain(joined.iter().map(AsRef::as_ref)).collect();
-                let files = parse(&bytes)?;
-                let mut slots = Slots::new();
-                let access =
-                    if self.relaxes { ThreadLocal::LocalExec } else { ThreadLocal::AsCompiled };
-                let layout = self.plan(&files, &mut slots, access, links);
-                if !links.join(&files, &mut more) {
-                    let mut layout = layout.map_err(|error| with_name(error, &files))?;
-                    let mut finished = finish(&mut layout, links);
-                    if let Err(refused) = &finished
-                        && access == ThreadLocal::LocalExec
-                        && threads::may_be_elsewhere(refused)
-                    {
-                        let elsewhere = ThreadLocal::AsCompiled;
-                        let mut layout = self.plan(&files, &mut slots, elsewhere, links)?;
-                        let again = finish(&mut layout, links);
-                        finished = again.map_err(|error| threads::why(error, refused));
-                    }
-                    let finished = finished.map_err(|error| with_name(error, &files))?;
-                    return Ok((joined, finished));
-                }
-            }
-            joined.append(&mut more);
+        let joined = links.join(objects.iter().map(AsRef::as_ref))?;
+        let given = objects.iter().map(AsRef::as_ref);
+        let bytes: Vec<&[u8]> = given.chain(joined.iter().map(AsRef::as_ref)).collect();
+        let files = parse(&bytes)?;
+        let mut slots = Slots::new();
+        let access = if self.relaxes { ThreadLocal::LocalExec } else { ThreadLocal::AsCompiled };
+        let layout = self.plan(&files, &mut slots, access, links);
+        let mut layout = layout.map_err(|error| with_name(error, &files))?;
+        let mut finished = finish(&mut layout, links);
+        if let Err(refused) = &finished
+            && access == ThreadLocal::LocalExec
+            && threads::may_be_elsewhere(refused)
+        {
+            let elsewhere = ThreadLocal::AsCompiled;
+            let mut layout = self.plan(&files, &mut slots, elsewhere, links)?;
+            let again = finish(&mut layout, links);
+            finished = again.map_err(|error| threads::why(error, refused));
         }
+        let finished = finished.map_err(|error| with_name(error, &files))?;
+        Ok((joined, finished))
     }
 
     /// Lays the files out.
@@ -300,6 +291,7 @@ impl Loader {
         copy_constants(layout, memory.bytes_mut(), externals);
         let code = code(layout, base);
         let calls = Calls::collect(layout, memory.bytes_mut(), base, &code)?;
+        unwind::check(layout, memory.bytes_mut(), base, &code)?;
         let resolvers = Resolvers::collect(layout, base);
         let switches = self.is_replaceable.then(|| Switches::collect(layout, base));
         let late = (!resolvers.are_none()).then(|| layout.got().0);
@@ -307,7 +299,7 @@ impl Loader {
         let variables = threads.as_ref().map(|own| threads::exports(layout, &own.area()));
         let globals = globals(layout, base);
         let tables = layout.unwinding_tables().map(|(offset, _)| base.wrapping_add(offset));
-        // SAFETY: the tables are relocated, in memory that the module keeps.
+        // SAFETY: the tables are relocated and checked, in memory that the module keeps and that is not writable any more.
         let unwinding = unsafe { Unwinding::register(tables) };
         let loaded = Loaded::new(layout, &memory);
         let observed = self.observers.iter().map(|observer| observer.loaded(&loaded));

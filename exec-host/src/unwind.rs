@@ -1,4 +1,105 @@
-//! Unwinding tables, made known to the process.
+//! Unwinding tables, checked and then made known to the process.
+
+use crate::Host;
+use crate::error::Error;
+use core::cell::Cell;
+use core::ops::Range;
+use elf_core::Arch as _;
+use elf_core::eh_frame::{EhFrame, Machine, Places};
+use elf_layout::{Address, Layout};
+
+/// Checks the tables of an image that is relocated for `base`: the unwinder of the process does not, and looks into all of them for
+/// whatever function it meets.
+///
+/// # Errors
+/// [`Error::Unwinding`].
+pub(crate) fn check(
+    layout: &Layout<'_, '_, Host>,
+    image: &[u8],
+    base: u64,
+    code: &[Range<u64>],
+) -> Result<(), Error> {
+    let Some(machine) = Machine::of(Host::MACHINE) else { return Ok(()) };
+    let load = Load { layout, image, base, code, personality: Cell::new(0) };
+    for (offset, size) in layout.unwinding_tables() {
+        let bytes = load.bytes(offset, size).unwrap_or_default();
+        let table = EhFrame { bytes, address: base.wrapping_add(offset), machine };
+        table.check(&load).map_err(|error| {
+            let (object, section) = section_at(layout, offset).unwrap_or_default();
+            Error::Unwinding { object, section, error }
+        })?;
+    }
+    Ok(())
+}
+
+/// The section that starts at an offset of the image.
+fn section_at(layout: &Layout<'_, '_, Host>, offset: u64) -> Option<(usize, u32)> {
+    layout.files().iter().enumerate().find_map(|(object, file)| {
+        let mut sections = (0u32..).zip(file.sections());
+        let found = sections.find(|(section, header)| {
+            header.size > 0 && layout.section(object, *section) == Some(offset)
+        });
+        found.map(|(section, _)| (object, section))
+    })
+}
+
+/// What the tables of a load may point to: its own code and data, and what its symbols mean elsewhere.
+struct Load<'l> {
+    layout: &'l Layout<'l, 'l, Host>,
+    image: &'l [u8],
+    base: u64,
+    code: &'l [Range<u64>],
+    /// The routine of others that was found last: there are few.
+    personality: Cell<u64>,
+}
+
+impl<'l> Load<'l> {
+    fn bytes(&self, offset: u64, size: u64) -> Option<&'l [u8]> {
+        let start = usize::try_from(offset).ok()?;
+        self.image.get(start..)?.get(..usize::try_from(size).ok()?)
+    }
+
+    /// Whether a symbol that the objects do not define is at `address`.
+    fn is_external(&self, address: u64) -> bool {
+        self.layout.files().iter().enumerate().any(|(object, file)| {
+            let Ok(Some(table)) = file.symbol_table() else { return false };
+            let symbols = (0u32..).zip(table.symbols()).skip(table.first_global());
+            let mut undefined = symbols.filter(|(_, symbol)| symbol.is_undefined());
+            undefined.any(|(index, _)| {
+                self.layout.symbol(object, index) == Some(Address::Absolute(address))
+            })
+        })
+    }
+}
+
+impl Places for Load<'_> {
+    fn is_code(&self, address: u64, size: u64) -> bool {
+        self.code.iter().any(|range| {
+            (range.start..=range.end).contains(&address) && size <= range.end.wrapping_sub(address)
+        })
+    }
+
+    fn is_data(&self, address: u64) -> bool {
+        address.wrapping_sub(self.base) < self.image.len() as u64
+    }
+
+    fn is_personality(&self, address: u64) -> bool {
+        let is_own = self.code.iter().any(|range| range.contains(&address));
+        if is_own || self.personality.get() == address {
+            return true;
+        }
+        let is_known = self.is_external(address);
+        if is_known {
+            self.personality.set(address);
+        }
+        is_known
+    }
+
+    fn word(&self, address: u64) -> Option<u64> {
+        let bytes = self.bytes(address.checked_sub(self.base)?, 8)?;
+        bytes.first_chunk().map(|word| u64::from_le_bytes(*word))
+    }
+}
 
 /// Tables that the unwinder of this process uses as long as this lives.
 #[derive(Debug, Default)]
@@ -16,7 +117,8 @@ impl Unwinding {
     /// Makes the tables at these addresses known.
     ///
     /// # Safety
-    /// Each is a relocated `.eh_frame` that a length of 0 ends, and stays where it is until this is dropped.
+    /// Each is a relocated `.eh_frame` that was [checked](check) and that a length of 0 ends, and stays where it is, as it is, until this is
+    /// dropped.
     pub(crate) unsafe fn register(tables: impl Iterator<Item = u64>) -> Self {
         let tables: Vec<u64> = tables.collect();
         for &table in &tables {

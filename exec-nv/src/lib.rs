@@ -36,6 +36,8 @@
 compile_error!("GPUs and processes share addresses of 64 bits");
 
 #[cfg(feature = "driver")]
+mod api;
+#[cfg(feature = "driver")]
 mod arguments;
 #[cfg(feature = "driver")]
 mod context;
@@ -55,6 +57,8 @@ mod launch;
 #[cfg(feature = "driver")]
 mod loaded;
 #[cfg(feature = "driver")]
+mod loader;
+#[cfg(feature = "driver")]
 mod memory;
 #[cfg(feature = "driver")]
 mod module;
@@ -69,6 +73,8 @@ mod queue;
 #[cfg(feature = "raw")]
 pub mod raw;
 #[cfg(feature = "driver")]
+mod shared;
+#[cfg(feature = "driver")]
 mod stream;
 
 pub use error::Error;
@@ -80,7 +86,8 @@ pub use {
     image::Image,
     kernel::{Kernel, Parameter},
     launch::{LaunchError, NvLaunch},
-    loaded::{Loader, NvImage},
+    loaded::NvImage,
+    loader::Loader,
     memory::{MemoryKind, NvAllocator, NvMemory},
     module::FunctionAttributes,
     program::NvProgram,

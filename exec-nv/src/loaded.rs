@@ -9,22 +9,14 @@ use exec_core::{Buffer, LruAllocator, Spec};
 use nvinfo::Cubin;
 
 use crate::context::Context;
-use crate::device::NvDevice;
 use crate::error::Error;
 use crate::image::Image;
 use crate::kernel::Kernel;
+use crate::loader::Loader;
 use crate::memory::NvAllocator;
 use crate::module::{Function, Module};
 use crate::own::{OwnError, Plan, shell};
-
-/// Who puts code into the device's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Loader {
-    /// The driver (`cuModuleLoadData`).
-    Driver,
-    /// This crate: [`own`](crate::own).
-    Own,
-}
+use crate::shared::Shared;
 
 /// Code on a device, until this and all programs of it are dropped.
 pub struct NvImage {
@@ -54,12 +46,12 @@ struct OwnPart {
 }
 
 impl NvImage {
-    pub(crate) fn load(device: &NvDevice, bytes: &[u8], loader: Loader) -> Result<Self, Error> {
+    pub(crate) fn load(device: &Shared, bytes: &[u8], loader: Loader) -> Result<Self, Error> {
         let target = device.target();
         let one = is_one(bytes);
         let mut loaded = Self {
-            context: Arc::clone(&device.0.context),
-            allocator: Arc::clone(&device.0.allocator),
+            context: Arc::clone(&device.context),
+            allocator: Arc::clone(&device.allocator),
             target,
             loader,
             file: None,

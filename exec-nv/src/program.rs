@@ -16,7 +16,6 @@ use exec_core::{
 };
 
 use crate::arguments::{Argument, Block};
-use crate::device::{NvDevice, Shared};
 use crate::error::Error;
 use crate::kernel::Kernel;
 use crate::launch::NvLaunch;
@@ -24,9 +23,10 @@ use crate::loaded::NvImage;
 use crate::memory::NvAllocator;
 use crate::module::{Function, FunctionAttributes};
 use crate::queue::NvQueue;
+use crate::shared::Shared;
 use crate::stream::Event;
 
-/// A kernel that an [`NvDevice`] runs.
+/// A kernel that an [`NvDevice`](crate::NvDevice) runs.
 #[derive(Debug)]
 pub struct NvProgram {
     device: Arc<Shared>,
@@ -46,14 +46,14 @@ const FREE_SHARED: u32 = 48 << 10;
 
 impl NvProgram {
     pub(crate) fn new(
-        device: &NvDevice,
+        device: &Arc<Shared>,
         image: &Arc<NvImage>,
         name: &str,
         signature: Option<Signature>,
     ) -> Result<Self, Error> {
         let (function, kernel) = image.function(name)?;
         Ok(Self {
-            device: Arc::clone(&device.0),
+            device: Arc::clone(device),
             kernel,
             signature,
             function: Arc::new(function),

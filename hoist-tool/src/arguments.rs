@@ -19,6 +19,9 @@ pub struct ObjectArguments {
     /// Takes every member of the archives, asked for or not.
     #[arg(long)]
     pub whole_archive: bool,
+    /// Searches the archives in turn until none has what is missing, as linkers do between --start-group and --end-group.
+    #[arg(long)]
+    pub group: bool,
     #[command(flatten)]
     placing: Placing,
 }
@@ -58,7 +61,8 @@ impl ObjectArguments {
     /// As [`Input::read`].
     pub fn read(&self) -> Result<Vec<Input>> {
         let inputs = read_all(&self.objects)?;
-        Ok(inputs.into_iter().map(|input| input.whole(self.whole_archive)).collect())
+        let how = |input: Input| input.whole(self.whole_archive).group(self.group);
+        Ok(inputs.into_iter().map(how).collect())
     }
 
     /// Names that archives are asked for from the start.

@@ -17,6 +17,8 @@ pub struct Input {
     thin: Vec<Vec<u8>>,
     /// Every member of an archive is wanted.
     is_whole: bool,
+    /// An archive is searched again with others.
+    is_of_group: bool,
 }
 
 /// An ELF file, or what may be one: a file, or a member of an archive.
@@ -38,7 +40,7 @@ impl Input {
     pub fn read(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
         let bytes = fs::read(&path).with_context(|| path.display().to_string())?;
-        let mut input = Self { path, bytes, thin: Vec::new(), is_whole: false };
+        let mut input = Self { path, bytes, thin: Vec::new(), is_whole: false, is_of_group: false };
         if let Some(archive) = input.archive()?.filter(Archive::is_thin) {
             let folder = input.path.parent().unwrap_or(Path::new(""));
             let read = |member: Result<archive::Member<'_>, _>| -> Result<Vec<u8>> {
@@ -53,7 +55,7 @@ impl Input {
     /// A file that is in memory already.
     #[must_use]
     pub fn of(path: impl Into<PathBuf>, bytes: Vec<u8>) -> Self {
-        Self { path: path.into(), bytes, thin: Vec::new(), is_whole: false }
+        Self { path: path.into(), bytes, thin: Vec::new(), is_whole: false, is_of_group: false }
     }
 
     /// The same, with every member taken if it is an archive, asked for or not: `--whole-archive`.
@@ -66,6 +68,18 @@ impl Input {
     #[must_use]
     pub const fn is_whole(&self) -> bool {
         self.is_whole
+    }
+
+    /// The same, searched in turn with the other archives of the group until none has what is missing: `--start-group`.
+    #[must_use]
+    pub fn group(self, is_of_group: bool) -> Self {
+        Self { is_of_group, ..self }
+    }
+
+    /// Whether it is searched again if it is an archive.
+    #[must_use]
+    pub const fn is_of_group(&self) -> bool {
+        self.is_of_group
     }
 
     /// What to call it: the path as it was given.

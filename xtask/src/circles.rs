@@ -29,7 +29,6 @@ const TANGLED: &[(&str, usize)] = &[
     ("elf-core", 4),
     ("elf-layout", 9),
     ("exec-host", 30),
-    ("exec-nv", 24),
     ("hoist-tool", 39),
     ("reloc-aarch64", 2),
 ];

@@ -33,6 +33,7 @@ impl Refusal {
                 }
                 // says the symbol's name itself
                 Error::Undefined { error, .. } => section = name_of_section(&file, error.section),
+                Error::Unwinding { section: at, .. } => section = name_of_section(&file, *at),
                 _ => {}
             }
         }

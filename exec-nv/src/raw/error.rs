@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::qmd::Field;
-use super::status::Status;
+use super::status::{OK, Status};
 
 /// What went wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,6 +122,19 @@ pub enum Error {
         /// How many there may be.
         limit: usize,
     },
+}
+
+impl Status {
+    /// Success, or an error that says what was asked for.
+    ///
+    /// # Errors
+    /// [`Error::Refused`].
+    pub const fn check(self, call: &'static str, number: u32) -> Result<(), Error> {
+        match self {
+            OK => Ok(()),
+            status => Err(Error::Refused { call, number, status }),
+        }
+    }
 }
 
 impl fmt::Display for Error {

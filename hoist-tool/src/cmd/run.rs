@@ -28,6 +28,9 @@ pub struct Run {
     /// Takes every member of the archives, asked for or not
     #[arg(long)]
     whole_archive: bool,
+    /// Searches the archives in turn until none has what is missing, as linkers do between --start-group and --end-group
+    #[arg(long)]
+    group: bool,
     #[command(flatten)]
     calling: Calling,
     #[command(flatten)]
@@ -42,8 +45,8 @@ impl Run {
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let (objects, function, words) = self.split()?;
         let inputs = input::read_all(&objects)?;
-        let whole = |input: Input| input.whole(self.whole_archive);
-        let inputs: Vec<Input> = inputs.into_iter().map(whole).collect();
+        let how = |input: Input| input.whole(self.whole_archive).group(self.group);
+        let inputs: Vec<Input> = inputs.into_iter().map(how).collect();
         let objects = Objects::gather(&inputs, &[function])?;
         let module = self.load(&objects)?;
         let mut arguments = Arguments::parse(words)?;
@@ -114,6 +117,9 @@ fn explain(objects: &Objects<'_>, error: Error) -> anyhow::Error {
                 "{}: constructor {address:#x} is outside the code",
                 name(object, section)
             )
+        }
+        Error::Unwinding { object, section, error } => {
+            anyhow::Error::new(error).context(name(object, section))
         }
         error => anyhow::Error::new(error).context(objects.label(0).to_owned()),
     }
