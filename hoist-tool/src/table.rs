@@ -160,6 +160,18 @@ pub fn line(text: &str, end: &str) -> String {
     format!("{start}{MORE}{rest}{end}")
 }
 
+/// The end of a path, on a terminal no more than a good part of a line: what tells files apart is there.
+#[must_use]
+pub fn tail(text: &str) -> String {
+    let room = columns().map_or(usize::MAX, |columns| columns.saturating_mul(2) / 5);
+    let count = text.chars().count();
+    if count <= room {
+        return text.to_owned();
+    }
+    let kept = text.chars().skip(count.saturating_sub(room.saturating_sub(1)));
+    std::iter::once(MORE).chain(kept).collect()
+}
+
 /// The width of the terminal that is printed to: what the environment's COLUMNS says, or standard output, if it is one.
 #[must_use]
 pub fn columns() -> Option<usize> {
