@@ -68,3 +68,8 @@ pub use reloc_aarch64::Aarch64 as Host;
 /// The architecture of this process.
 #[cfg(target_arch = "x86_64")]
 pub use reloc_x86::X86_64 as Host;
+
+/// The example of `README.md`, as a test.
+#[cfg(all(doctest, target_arch = "x86_64"))]
+#[doc = include_str!("../README.md")]
+mod readme {}

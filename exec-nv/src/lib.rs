@@ -94,3 +94,8 @@ pub use {
     properties::Properties,
     queue::NvQueue,
 };
+
+/// The example of `README.md`, as a test.
+#[cfg(all(doctest, feature = "driver"))]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -102,3 +102,8 @@ const fn kinds() -> [Kind; rows::ROWS.len() + mercury::NAMES.len()] {
     }
     all
 }
+
+/// The example of `README.md`, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
