@@ -14,7 +14,7 @@ use crate::symbols::{Links, Symbols};
 use crate::threads::{self, Threads};
 use crate::unwind::{self, Unwinding};
 use core::ops::Range;
-use elf_core::{ApplyErrorKind, File, Name, SegmentFlags};
+use elf_core::{ApplyErrorKind, File, Foreign, Name, SegmentFlags};
 use elf_layout::{
     ErrorKind, External, Layout, Mode, Options, Room as Slots, Segment, Sort, ThreadLocal,
 };
@@ -337,7 +337,9 @@ fn out_of_reach<'a, B: AsRef<[u8]>>(objects: &'a [B], error: &Error) -> Option<N
 /// The headers of all objects.
 fn parse<'a>(objects: &[&'a [u8]]) -> Result<Vec<File<'a>>, Error> {
     let parsed = objects.iter().enumerate().map(|(object, bytes)| {
-        let file = File::parse(bytes).map_err(|error| Error::Elf { object, error })?;
+        let damaged = |error| Error::Elf { object, error };
+        let file = File::parse(bytes).map_err(|error| damaged(Foreign::explain(bytes, error)))?;
+        Foreign::check_lto(&file).map_err(damaged)?;
         budget::check_names(object, &file)?;
         Ok(file)
     });

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
+use clap::CommandFactory as _;
 
 #[cfg(feature = "host")]
 pub mod cache;
@@ -93,8 +94,8 @@ impl Command {
             Self::Cubin(command) => command.run(out),
             Self::Disasm(command) => command.run(out),
             Self::Fatbin(command) => command.run(out),
-            Self::Completions(command) => command.run(out),
-            Self::Man(command) => command.run(out),
+            Self::Completions(command) => command.run(CommandLine::command(), out),
+            Self::Man(command) => command.run(CommandLine::command(), out),
         }
     }
 }

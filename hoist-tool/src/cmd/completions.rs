@@ -3,10 +3,8 @@
 use std::io::Write;
 
 use anyhow::Result;
-use clap::CommandFactory as _;
+use clap::Command;
 use clap_complete::Generator as _;
-
-use super::CommandLine;
 
 /// Prints what a shell needs to complete commands and options.
 ///
@@ -18,12 +16,11 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// Prints the script to `out`.
+    /// Prints the script for `command` to `out`.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn run(&self, out: &mut dyn Write) -> Result<()> {
-        let mut command = CommandLine::command();
+    pub fn run(&self, mut command: Command, out: &mut dyn Write) -> Result<()> {
         command.set_bin_name("hoist");
         command.build();
         Ok(self.shell.try_generate(&command, out)?)

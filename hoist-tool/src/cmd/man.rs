@@ -5,9 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use clap::{Command, CommandFactory as _};
-
-use super::CommandLine;
+use clap::Command;
 
 /// Prints the manual page, or writes those of all commands into a folder.
 #[derive(Debug, clap::Args)]
@@ -17,12 +15,12 @@ pub struct Man {
 }
 
 impl Man {
-    /// Prints the page of `hoist` to `out`, or writes all pages.
+    /// Prints the page of `command` to `out`, or writes all pages.
     ///
     /// # Errors
     /// If a page cannot be written.
-    pub fn run(&self, out: &mut dyn Write) -> Result<()> {
-        let mut command = CommandLine::command().disable_help_subcommand(true);
+    pub fn run(&self, command: Command, out: &mut dyn Write) -> Result<()> {
+        let mut command = command.disable_help_subcommand(true);
         command.build();
         match &self.folder {
             None => Ok(clap_mangen::Man::new(command).render(out)?),
