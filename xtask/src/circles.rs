@@ -28,7 +28,6 @@ use crate::workspace::Workspace;
 const TANGLED: &[(&str, usize)] = &[
     ("elf-core", 4),
     ("elf-layout", 9),
-    ("exec-host", 30),
     ("hoist-tool", 39),
     ("reloc-aarch64", 2),
 ];
