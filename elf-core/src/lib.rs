@@ -72,6 +72,7 @@ mod dynamic;
 pub mod eh_frame;
 mod error;
 mod file;
+mod foreign;
 pub mod names;
 mod records;
 mod relax;
@@ -99,6 +100,7 @@ pub use dynamic::section::DynamicSection;
 pub use dynamic::version;
 pub use error::{Error, ErrorKind};
 pub use file::File;
+pub use foreign::Foreign;
 pub use records::android::{AndroidPacked, AndroidPackedIter};
 pub use records::crel::{Crel, CrelIter};
 #[cfg(feature = "packed-relocations")]

@@ -27,6 +27,12 @@ pub(crate) const OWN_ENTRY: u64 = u64::MAX;
 /// Stands for an error that [`File::section`] gives.
 const UNREACHABLE: elf_core::Error = elf_core::Error { at: 0, kind: elf_core::ErrorKind::NotElf };
 
+/// Whether a layout defines this name itself where nobody else does.
+#[cfg(feature = "alloc")]
+pub(crate) fn is_of_layout(name: Name<'_>) -> bool {
+    name == GOT_BASE || name == DSO_HANDLE || THREAD_LOCAL && name == TLS_BASE
+}
+
 /// Gives every symbol of one object its state and, unless it is local, its place among those of the same name.
 pub(crate) fn collect(
     number: usize,

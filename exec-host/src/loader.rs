@@ -14,7 +14,7 @@ use crate::switches::Switches;
 use crate::symbols::{Links, Symbols, from_fn};
 use crate::threads::{self, Threads};
 use crate::unwind::{self, Unwinding};
-use elf_core::{ApplyErrorKind, File, Name};
+use elf_core::{ApplyErrorKind, File, Foreign, Name};
 use elf_layout::{ErrorKind, External, Layout, Mode, Options, Room as Slots, ThreadLocal};
 use std::sync::Arc;
 
@@ -193,35 +193,26 @@ impl Loader {
         links: &mut Links<'_>,
         mut finish: impl FnMut(&mut Layout<'_, '_, Host>, &mut Links<'_>) -> Result<T, Error>,
     ) -> Result<(Joined, T), Error> {
-        let mut joined = Joined::new();
-        loop {
-            let mut more = Vec::new();
-            {
-                let given = objects.iter().map(AsRef::as_ref);
-                let bytes: Vec<&[u8]> = given.chain(joined.iter().map(AsRef::as_ref)).collect();
-                let files = parse(&bytes)?;
-                let mut slots = Slots::new();
-                let access =
-                    if self.relaxes { ThreadLocal::LocalExec } else { ThreadLocal::AsCompiled };
-                let layout = self.plan(&files, &mut slots, access, links);
-                if !links.join(&files, &mut more) {
-                    let mut layout = layout.map_err(|error| with_name(error, &files))?;
-                    let mut finished = finish(&mut layout, links);
-                    if let Err(refused) = &finished
-                        && access == ThreadLocal::LocalExec
-                        && threads::may_be_elsewhere(refused)
-                    {
-                        let elsewhere = ThreadLocal::AsCompiled;
-                        let mut layout = self.plan(&files, &mut slots, elsewhere, links)?;
-                        let again = finish(&mut layout, links);
-                        finished = again.map_err(|error| threads::why(error, refused));
-                    }
-                    let finished = finished.map_err(|error| with_name(error, &files))?;
-                    return Ok((joined, finished));
-                }
-            }
-            joined.append(&mut more);
+        let joined = links.join(objects.iter().map(AsRef::as_ref))?;
+        let given = objects.iter().map(AsRef::as_ref);
+        let bytes: Vec<&[u8]> = given.chain(joined.iter().map(AsRef::as_ref)).collect();
+        let files = parse(&bytes)?;
+        let mut slots = Slots::new();
+        let access = if self.relaxes { ThreadLocal::LocalExec } else { ThreadLocal::AsCompiled };
+        let layout = self.plan(&files, &mut slots, access, links);
+        let mut layout = layout.map_err(|error| with_name(error, &files))?;
+        let mut finished = finish(&mut layout, links);
+        if let Err(refused) = &finished
+            && access == ThreadLocal::LocalExec
+            && threads::may_be_elsewhere(refused)
+        {
+            let elsewhere = ThreadLocal::AsCompiled;
+            let mut layout = self.plan(&files, &mut slots, elsewhere, links)?;
+            let again = finish(&mut layout, links);
+            finished = again.map_err(|error| threads::why(error, refused));
         }
+        let finished = finished.map_err(|error| with_name(error, &files))?;
+        Ok((joined, finished))
     }
 
     /// Lays the files out.
@@ -360,7 +351,9 @@ fn out_of_reach<'a, B: AsRef<[u8]>>(objects: &'a [B], error: &Error) -> Option<N
 /// The headers of all objects.
 fn parse<'a>(objects: &[&'a [u8]]) -> Result<Vec<File<'a>>, Error> {
     let parsed = objects.iter().enumerate().map(|(object, bytes)| {
-        let file = File::parse(bytes).map_err(|error| Error::Elf { object, error })?;
+        let damaged = |error| Error::Elf { object, error };
+        let file = File::parse(bytes).map_err(|error| damaged(Foreign::explain(bytes, error)))?;
+        Foreign::check_lto(&file).map_err(damaged)?;
         budget::check_names(object, &file)?;
         Ok(file)
     });

@@ -191,6 +191,10 @@ impl<B: AsRef<[u8]> + Send + Sync + 'static> Symbols for Arc<Module<B>> {
         let external = self.exports().get(name)?;
         Some(Found::Kept(external, Self::clone(self) as Keeper))
     }
+
+    fn has_objects(&self) -> bool {
+        false
+    }
 }
 
 impl<B> Drop for Module<B> {
