@@ -66,6 +66,7 @@ mod resolve;
 mod room;
 mod sections;
 mod storage;
+mod stubs;
 mod symbols;
 mod tls;
 mod view;
