@@ -1,19 +1,6 @@
 //! Relaxation: simpler instructions in place of those a compiler wrote, which knew less than a linker does.
 
-use crate::apply::{ApplyError, Resolve, SectionMut, apply};
-use crate::record::Record;
-use crate::reloc::Arch;
-
-/// Instructions that a linker may rewrite: where they are, and what relocates them.
-#[derive(Clone, Copy, Debug)]
-pub struct Site<'b> {
-    /// The bytes of the section.
-    pub bytes: &'b [u8],
-    /// The first of the relocations.
-    pub record: &'b Record,
-    /// The relocation that follows in the table.
-    pub next: Option<&'b Record>,
-}
+use crate::views::record::Record;
 
 /// What a linker knows of the address that instructions ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +13,9 @@ pub struct Reach {
     pub distance: Option<i64>,
 }
 
-/// The instructions that stand for those of a [`Site`].
+/// The instructions that stand for those at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Rewrite {
     /// Where they start, in bytes from the start of the section.
     pub offset: u64,
@@ -39,15 +27,6 @@ pub struct Rewrite {
     pub records: [Option<Record>; 2],
     /// Whether they stand for the instructions of the following relocation as well.
     pub takes_next: bool,
-}
-
-impl<'b> Site<'b> {
-    /// The `N` bytes that start `before` bytes before the place.
-    #[must_use]
-    pub fn around<const N: usize>(&self, before: u64) -> Option<&'b [u8; N]> {
-        let start = usize::try_from(self.record.offset.checked_sub(before)?).ok()?;
-        self.bytes.get(start..)?.first_chunk::<N>()
-    }
 }
 
 impl Rewrite {
@@ -75,25 +54,5 @@ impl Rewrite {
     #[must_use]
     pub const fn taking_next(self) -> Self {
         Self { takes_next: true, ..self }
-    }
-
-    /// Writes the instructions and relocates them. On error they may be written already.
-    ///
-    /// # Errors
-    /// As [`apply`]; nothing is written where they do not fit the section.
-    #[inline]
-    pub fn write<A: Arch>(
-        &self,
-        section: &mut SectionMut<'_>,
-        symbols: &impl Resolve,
-    ) -> Result<(), ApplyError> {
-        let start = usize::try_from(self.offset).unwrap_or(usize::MAX);
-        let place = section.bytes.get_mut(start..).and_then(|rest| rest.get_mut(..self.size));
-        let mut code = self.code;
-        for byte in place.unwrap_or_default() {
-            *byte = code as u8;
-            code >>= 8;
-        }
-        self.records.iter().flatten().try_for_each(|record| apply::<A>(record, section, symbols))
     }
 }
