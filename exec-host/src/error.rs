@@ -15,12 +15,25 @@ pub enum Error {
     },
     /// The objects cannot be laid out or relocated.
     Layout(elf_layout::Error),
-    /// Nobody defines a symbol: neither the objects nor where they get symbols from.
-    Undefined {
-        /// Its name.
-        name: String,
-        /// Which object asks for it, and where.
+    /// An object cannot be laid out or relocated.
+    Object {
+        /// What is wrong, with the names of sections and symbols.
+        text: String,
+        /// The same as positions.
         error: elf_layout::Error,
+    },
+    /// Nobody defines some symbols: neither the objects nor where they get symbols from.
+    Undefined {
+        /// What is wrong, with the names of sections and symbols.
+        text: String,
+        /// The name of the first.
+        name: String,
+        /// Which object asks for the first, and where.
+        error: elf_layout::Error,
+        /// The same of all, the first included: a hundred of them at most.
+        all: Vec<elf_layout::Error>,
+        /// How many more there are.
+        more: usize,
     },
     /// The system gave no memory, or not the permissions.
     Map {
@@ -71,6 +84,8 @@ pub enum Error {
         size: u64,
         /// What the loader said.
         cause: String,
+        /// The object and the largest of its variables, with the most of them; empty if that is not known.
+        text: String,
     },
     /// Code needs thread-local variables at one distance from the thread pointer in all threads (initial exec, local exec), and the
     /// dynamic loader has no room there.
@@ -81,6 +96,8 @@ pub enum Error {
         cause: String,
         /// The relocation that needs it.
         error: elf_layout::Error,
+        /// The same with the names of section and symbol.
+        text: String,
     },
     /// No object defines the symbol.
     NoSymbol(String),
@@ -155,7 +172,7 @@ impl fmt::Display for Error {
         match self {
             Self::Elf { object, error } => write!(f, "object {object}: {error}"),
             Self::Layout(error) => error.fmt(f),
-            Self::Undefined { name, error } => write!(f, "{name}: {error}"),
+            Self::Object { text, .. } | Self::Undefined { text, .. } => f.write_str(text),
             Self::Map { size, cause } => write!(f, "no memory for {size:#x} bytes: {cause}"),
             Self::OutOfMemory { size } => write!(f, "{size:#x} bytes do not fit the address space"),
             Self::TooLarge { size, limit, object, section, largest } => write!(
@@ -176,13 +193,13 @@ impl fmt::Display for Error {
                     "object {object}: section {section}: its address {address:#x} cannot be had"
                 )
             }
-            Self::ThreadLocal { size, cause } => {
-                write!(f, "no room for {size:#x} bytes of thread-local variables: {cause}")
+            Self::ThreadLocal { size, cause, text } => {
+                write!(f, "{text}no room for {size:#x} bytes of thread-local variables: {cause}")
             }
-            Self::NearThreadLocal { size, cause, error } => {
+            Self::NearThreadLocal { size, cause, text, .. } => {
                 write!(
                     f,
-                    "{error}: no room near the thread pointer for {size:#x} bytes of thread-local variables, which glibc has more of \
+                    "{text}: no room near the thread pointer for {size:#x} bytes of thread-local variables, which glibc has more of \
                      with GLIBC_TUNABLES=glibc.rtld.optional_static_tls=BYTES: {cause}"
                 )
             }
@@ -223,7 +240,9 @@ impl core::error::Error for Error {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
             Self::Elf { error, .. } => Some(error),
-            Self::Layout(error) | Self::Undefined { error, .. } => Some(error),
+            Self::Layout(error) | Self::Object { error, .. } | Self::Undefined { error, .. } => {
+                Some(error)
+            }
             Self::Unwinding { error, .. } => Some(error),
             Self::Map { cause, .. } => Some(cause),
             Self::Library(error) => Some(error),

@@ -53,6 +53,7 @@ mod resolvers;
 pub mod symbols;
 mod threads;
 mod unwind;
+mod words;
 
 pub use elf_layout::External;
 pub use error::Error;
