@@ -5,7 +5,7 @@ use elf_core::{File, Name};
 use elf_layout::{ErrorKind, undefined_symbols};
 
 use crate::Host;
-use crate::error::Error;
+use crate::error::{Error, Undefined};
 use crate::symbols::Links;
 
 /// Undefined symbols that are told together.
@@ -19,14 +19,14 @@ pub(crate) fn explain(error: Error, files: &[File<'_>], links: &mut Links<'_>) -
             ErrorKind::Undefined { symbol, .. } => {
                 undefined(error, name(files, error.object, symbol), files, links)
             }
-            _ => Error::Object { text: error.explain(files).to_string(), error },
+            _ => Error::Object { text: error.explain(files).to_string().into(), error },
         },
         Error::NearThreadLocal { size, cause, error, .. } => {
-            let text = error.explain(files).to_string();
+            let text = error.explain(files).to_string().into();
             Error::NearThreadLocal { size, cause, error, text }
         }
         Error::ThreadLocal { size, cause, .. } => {
-            Error::ThreadLocal { size, cause, text: largest_variable(files) }
+            Error::ThreadLocal { size, cause, text: largest_variable(files).into() }
         }
         error => error,
     }
@@ -55,7 +55,7 @@ fn undefined(
     if more > 0 {
         text += &format!("; and {more} more symbols are undefined");
     }
-    Error::Undefined { text, name, error, all, more }
+    Error::Undefined(Box::new(Undefined { text, name, error, all, more }))
 }
 
 /// Which object has the most thread-local data, and their largest variable: what to call them, with a colon.

@@ -109,6 +109,19 @@ impl<'a> Image<'a> {
             Self::Ptx(text) => Ok(entries(text).any(|name| name == kernel)),
         }
     }
+
+    /// Whether a file is code itself, not one that has code somewhere.
+    #[cfg(any(feature = "driver", feature = "raw"))]
+    pub(crate) fn is_one(bytes: &[u8]) -> bool {
+        const EM_CUDA: u16 = elf_core::names::EM_CUDA;
+        let elf = elf_core::File::parse(bytes).ok();
+        let is_container = [&b"\x50\xed\x55\xba"[..], b"\x10\xff\x10\xad"]
+            .iter()
+            .any(|magic| bytes.starts_with(magic));
+        elf.is_some_and(|file| file.header().machine == EM_CUDA)
+            || is_container
+            || PtxHeader::parse(bytes).is_some()
+    }
 }
 
 /// The names behind `.entry` in PTX.

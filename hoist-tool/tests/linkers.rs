@@ -263,11 +263,8 @@ fn lead_to_other_got<A: Arch>(
                 continue;
             }
             // the addend of a REL record was at the place
-            let word = original[place.clone()]
-                .iter()
-                .rev()
-                .fold(0u128, |word, &byte| word << 8 | u128::from(byte));
-            record = Record { addend: record.addend.or(Some(kind.field.addend(word))), ..record };
+            let held = || kind.field.addend_at(&original[place.clone()], big_endian);
+            record = Record { addend: record.addend.or_else(held), ..record };
             // thread-local variables have none
             let Some(symbol) = layout.symbol(number, record.symbol) else { continue };
             let symbol = symbol.at(base);

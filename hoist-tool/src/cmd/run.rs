@@ -110,9 +110,9 @@ fn explain(objects: &Objects<'_>, error: Error) -> anyhow::Error {
     };
     match error {
         Error::Layout(error) | Error::Object { error, .. } => objects.explain(error),
-        Error::Undefined { all, more, .. } => objects.lines(&all, more),
+        Error::Undefined(undefined) => objects.lines(&undefined.all, undefined.more),
         Error::NearThreadLocal { size, cause, error, .. } => {
-            let text = objects.explain(error).to_string();
+            let text = objects.explain(error).to_string().into();
             anyhow::Error::new(Error::NearThreadLocal { size, cause, error, text })
         }
         Error::ThreadLocal { size, cause, text } => {
@@ -121,7 +121,7 @@ fn explain(objects: &Objects<'_>, error: Error) -> anyhow::Error {
                 let (number, rest) = text.strip_prefix("object ")?.split_once(':')?;
                 Some(format!("{}:{rest}", objects.label(number.parse().ok()?)))
             };
-            let text = label(&text).unwrap_or(text);
+            let text = label(&text).map_or(text, Into::into);
             anyhow::Error::new(Error::ThreadLocal { size, cause, text })
         }
         Error::Elf { object, error } => {
