@@ -36,6 +36,7 @@ pub mod device;
 pub mod dynamic;
 mod error;
 mod exit;
+mod external;
 mod function;
 #[cfg(feature = "device")]
 mod guard;
@@ -54,8 +55,8 @@ pub mod symbols;
 mod threads;
 mod unwind;
 
-pub use elf_layout::External;
 pub use error::Error;
+pub use external::External;
 pub use function::{Function, FunctionPointer};
 pub use loader::Loader;
 pub use module::Module;

@@ -3,6 +3,7 @@
 use crate::Host;
 use crate::budget;
 use crate::error::Error;
+use crate::external::External;
 use crate::image::{Image, Room};
 use crate::initialize::Calls;
 use crate::memory::{HUGE_PAGE, Mapping, Spare, Wish};
@@ -15,9 +16,7 @@ use crate::threads::{self, Threads};
 use crate::unwind::{self, Unwinding};
 use core::ops::Range;
 use elf_core::{ApplyErrorKind, File, Name, SegmentFlags};
-use elf_layout::{
-    ErrorKind, External, Layout, Mode, Options, Room as Slots, Segment, Sort, ThreadLocal,
-};
+use elf_layout::{ErrorKind, Layout, Mode, Options, Room as Slots, Segment, ThreadLocal};
 use std::sync::Arc;
 
 /// Loads modules, all in one way: which memory, and who is told of them. It may be shared by threads.
@@ -245,7 +244,7 @@ impl Loader {
             ..Options::default()
         };
         let page = rustix::param::page_size() as u64;
-        let externals = &mut |name: Name<'_>| links.find(name);
+        let externals = &mut |name: Name<'_>| links.find(name).map(External::for_layout);
         if self.is_huge {
             let code = files.iter().flat_map(|file| file.sections());
             let code =
@@ -392,18 +391,12 @@ pub(crate) fn copy_constants(
         let file = layout.files().get(copy.object);
         let table = file.and_then(|file| file.symbol_table().ok()?);
         let name = table.and_then(|table| table.name_of(&table.get(copy.symbol).ok()?).ok());
-        let Some(External { address, sort: Sort::Constant { size } }) =
-            name.and_then(&mut *externals)
-        else {
-            continue;
-        };
+        let external = name.and_then(&mut *externals);
+        let Some(data) = external.as_ref().and_then(External::bytes) else { continue };
         let place = usize::try_from(copy.offset).ok().and_then(|offset| image.get_mut(offset..));
-        let Some(place) = place.and_then(|rest| rest.get_mut(..usize::try_from(size).ok()?)) else {
-            continue;
-        };
-        let data = core::ptr::with_exposed_provenance::<u8>(address as usize);
-        // SAFETY: whoever answers with constant data vouches that so many bytes are there and never change.
-        place.copy_from_slice(unsafe { core::slice::from_raw_parts(data, place.len()) });
+        if let Some(place) = place.and_then(|rest| rest.get_mut(..data.len())) {
+            place.copy_from_slice(data);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A module: objects loaded together.
 
 use crate::error::Error;
+use crate::external::External;
 use crate::function::{Function, FunctionPointer};
 use crate::initialize::{Calls, Order};
 use crate::loader::Loader;
@@ -14,7 +15,6 @@ use crate::unwind::Unwinding;
 use core::fmt;
 use core::ops::Range;
 use elf_core::{File, Name};
-use elf_layout::External;
 use std::sync::{Arc, Once, OnceLock};
 
 /// Objects in executable memory. Dropping it runs what their code has registered with `__cxa_atexit`, then, if it was
@@ -128,7 +128,7 @@ impl<B: AsRef<[u8]>> Module<B> {
     /// [`Error::NoSymbol`], [`Error::NotFunction`]; [`Error::NotInitialized`] if there are constructors still to run.
     ///
     /// # Safety
-    /// `F` is the type of the function. Calling it runs code of the objects: whatever that does must be sound.
+    /// `F` is the type of the function. Calling it, which is `unsafe` again, runs code of the objects: whatever that does must be sound.
     pub unsafe fn get<F: FunctionPointer>(&self, name: &str) -> Result<Function<'_, F>, Error> {
         let address = self.function(name)?;
         // SAFETY: the address is in our code; the caller vouches for the type.

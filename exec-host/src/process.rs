@@ -1,11 +1,11 @@
 //! Symbols of this process and of libraries.
 
 use crate::error::Error;
+use crate::external::External;
 use crate::moved;
 use core::ffi::{c_int, c_void};
 use core::ops::Range;
 use elf_core::Name;
-use elf_layout::{External, Sort};
 use libloading::os::unix::Library;
 use std::path::Path;
 use std::sync::Arc;
@@ -86,9 +86,15 @@ impl Process {
         self.moves_variables = are_moved;
     }
 
-    /// The symbol of this name: its address, and whether it is a function, or data that never change.
+    /// The symbol of this name: its address, and whether it is a function, or data that never change. A library that was asked for such
+    /// data in this way is never closed.
     pub fn find(&mut self, name: Name<'_>) -> Option<External> {
-        self.find_in_library(name).map(|(external, _)| external)
+        let (external, library) = self.find_in_library(name)?;
+        if external.bytes().is_some() {
+            // loads will read it, whenever that is
+            core::mem::forget(library);
+        }
+        Some(external)
     }
 
     /// The symbol of this name, and the library that has it.
@@ -104,10 +110,13 @@ impl Process {
         let external = if within(&known.code) {
             External::function(address)
         } else if STREAMS.iter().any(|stream| name == *stream) {
-            External::constant(address, size_of::<*const c_void>() as u64)
+            // SAFETY: pointers that nobody assigns to.
+            unsafe { External::constant_at(address, size_of::<*const c_void>() as u64) }
         } else if within(&known.constant) {
-            size_of_symbol(address)
-                .map_or(External::new(address), |size| External::constant(address, size))
+            // SAFETY: the dynamic loader says that so many bytes are there, and the segment is read-only. Who gets this has the library as
+            // well, or it is never closed.
+            let constant = |size| unsafe { External::constant_at(address, size) };
+            size_of_symbol(address).map_or(External::new(address), constant)
         } else if within(&known.data) {
             External::new(address)
         } else {
@@ -124,11 +133,11 @@ impl Symbols for Process {
     }
 
     fn bring_near(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
-        let Some((External { address, sort: Sort::Unknown }, _)) =
-            self.find_in_library(name).filter(|_| self.moves_variables)
-        else {
+        let found = self.find_in_library(name).filter(|_| self.moves_variables);
+        let Some((external, _)) = found.filter(|(external, _)| external.is_unknown()) else {
             return false;
         };
+        let address = external.address();
         let size = size_of_symbol(address);
         // SAFETY: the dynamic loader knows the variable; who allowed moving vouches for the rest.
         size.is_some_and(|size| unsafe { moved::move_variable(address, size, limit) })

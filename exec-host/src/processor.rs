@@ -7,8 +7,8 @@ mod atomics;
 #[cfg_attr(target_arch = "x86_64", path = "processor/x86_64.rs")]
 mod machine;
 
+use crate::external::External;
 use elf_core::Name;
-use elf_layout::External;
 
 /// The symbol of this name.
 pub(crate) fn find(name: Name<'_>) -> Option<External> {

@@ -31,10 +31,10 @@ pub(crate) use exports::Exports;
 pub(crate) use links::Links;
 
 use crate::Module;
+use crate::external::External;
 use core::any::Any;
 use core::fmt;
 use elf_core::Name;
-use elf_layout::External;
 use std::sync::Arc;
 
 /// What must not go while code is loaded that refers to it: an earlier module, a library.

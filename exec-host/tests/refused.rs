@@ -84,6 +84,5 @@ fn symbols_that_are_no_functions() {
     assert_eq!(module.address("constant"), Some(0x1234));
     assert_eq!(module.address("nothing"), None);
     // SAFETY: the code is `ret`.
-    let code = unsafe { module.get::<extern "C" fn()>("code") }.unwrap();
-    code();
+    unsafe { module.get::<unsafe extern "C" fn()>("code").unwrap()() };
 }

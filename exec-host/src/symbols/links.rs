@@ -1,11 +1,11 @@
 //! What a load has asked for: addresses, what keeps them, and objects that have to join it.
 
 use super::{Found, Keeper, Symbols};
+use crate::external::External;
 use crate::threads::exit as thread_exit;
 use crate::{exit, processor};
 use elf_core::names::STB_WEAK;
 use elf_core::{File, Name};
-use elf_layout::{External, Sort};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -98,8 +98,8 @@ impl<'s> Links<'s> {
                 return None;
             }
         };
-        if external.sort == Sort::Unknown {
-            self.near.get_or_insert(external.address);
+        if external.is_unknown() {
+            self.near.get_or_insert(external.address());
         }
         Some(external)
     }
