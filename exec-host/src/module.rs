@@ -18,7 +18,8 @@ use elf_core::{File, Name};
 use std::sync::{Arc, Once, OnceLock};
 
 /// Objects in executable memory. Dropping it runs what their code has registered with `__cxa_atexit`, then, if it was
-/// [initialized](Self::initialize), their destructors, and gives everything back.
+/// [initialized](Self::initialize), their destructors, and gives everything back: [when](crate#unloading), and [what forks
+/// do](crate#forks).
 ///
 /// `B` holds the bytes of an object: `&[u8]`, `Vec<u8>`, a mapped file. They are kept for their symbol names.
 pub struct Module<B> {

@@ -78,7 +78,8 @@ fn all_callers_get_the_new_one() {
                     call(&first, "by_table", 1),
                     call(&user, "use", 1),
                     call(&user, "by_pointer", 1),
-                    held(1),
+                    // SAFETY: as above.
+                    unsafe { held(1) },
                 ]
             };
             assert_eq!(all(), [1010, 102, 104, 104, 105], "{compiler} {level}");

@@ -5,6 +5,11 @@ use core::ffi::c_void;
 
 use super::Frame;
 
+pub(super) use super::handle as handler;
+
+/// The part of the processor's state that says that an indirect branch was just taken (Arm ARM D1.4, `BTYPE`).
+const BTYPE: u64 = 3 << 10;
+
 /// Calls `call(data)`, and returns after it or after [`leave`].
 ///
 /// # Safety
@@ -76,5 +81,6 @@ pub(super) unsafe fn leave(context: *mut libc::ucontext_t, stack: u64) {
     unsafe {
         (*context).uc_mcontext.sp = stack;
         (*context).uc_mcontext.pc = code;
+        (*context).uc_mcontext.pstate &= !BTYPE;
     }
 }

@@ -118,7 +118,7 @@ impl System for Fake {
         file.number
     }
 
-    fn ioctl(&self, file: &File, call: Call, parts: &mut [Part<'_>]) -> Result<(), Error> {
+    unsafe fn ioctl(&self, file: &File, call: Call, parts: &mut [Part<'_>]) -> Result<(), Error> {
         let index = self.0.next.get();
         self.0.next.set(index + 1);
         let line = self

@@ -32,7 +32,15 @@ pub trait System {
     ///
     /// # Errors
     /// [`Error::Ioctl`]. What the driver itself says is in the first part.
-    fn ioctl(&self, file: &Self::File, call: Call, parts: &mut [Part<'_>]) -> Result<(), Error>;
+    ///
+    /// # Safety
+    /// The parts are the structures of the call, and what addresses of this process they hold may be read and written there.
+    unsafe fn ioctl(
+        &self,
+        file: &Self::File,
+        call: Call,
+        parts: &mut [Part<'_>],
+    ) -> Result<(), Error>;
 
     /// Maps `size` bytes of a file for reading and writing, at `address` if one is given: nothing may be there.
     ///
