@@ -62,7 +62,7 @@ fn call(
     let outcome = unsafe { program.call(&[&buffer], values, Launch::ONCE.waiting()) };
     device.reset();
     match outcome {
-        Ok(_) => Ok(i32::from_ne_bytes(buffer.host().unwrap()[..4].try_into().unwrap())),
+        Ok(_) => Ok(i32::from_ne_bytes(*buffer.host().unwrap().first_chunk().unwrap())),
         Err(Error::Fault { signal, address, .. }) => Err((signal, address)),
         Err(error) => panic!("{error}"),
     }

@@ -12,6 +12,7 @@ pub mod devices;
 pub mod disasm;
 pub mod fatbin;
 #[cfg(feature = "host")]
+#[expect(unsafe_code, reason = "runs what the user asks for")]
 pub mod jit;
 #[cfg(feature = "nv")]
 #[expect(unsafe_code, reason = "launches what the user asks for")]
@@ -19,6 +20,7 @@ pub mod launch;
 pub mod layout;
 pub mod link;
 #[cfg(feature = "host")]
+#[expect(unsafe_code, reason = "runs what the user asks for")]
 pub mod run;
 pub mod show;
 
