@@ -36,7 +36,7 @@
 //!
 //! | Feature | |
 //! |---|---|
-//! | `alloc` | `Room`: storage from the heap |
+//! | `alloc` | `Room`: storage from the heap; `archives`: which members of archives are taken |
 //! | `addresses` | sections that stand at the address they carry, which those of compilers never do; else they are an error |
 //! | `indirect-functions` | functions behind stubs of their own: those that another one finds (`STT_GNU_IFUNC`), those that may be replaced; else they are refused |
 //! | `islands` | stubs between sections of code, if that is more than a branch spans; else it is the relocation that fails |
@@ -49,6 +49,8 @@
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
+#[cfg(feature = "alloc")]
+pub mod archives;
 mod error;
 mod groups;
 mod hash;
@@ -64,6 +66,7 @@ mod resolve;
 mod room;
 mod sections;
 mod storage;
+mod stubs;
 mod symbols;
 mod tls;
 mod view;

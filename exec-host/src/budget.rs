@@ -2,15 +2,10 @@
 
 use elf_core::{File, SectionFlags};
 use elf_layout::Layout;
+use elf_layout::archives::names_limit;
 
 use crate::Host;
 use crate::error::Error;
-
-/// Bytes that the names of an object's symbols may have in all. Names share their ends, so that a hostile table makes many long
-/// ones out of few bytes; compilers come to less than the size of the object.
-pub(crate) const fn names_limit(object: u64) -> u64 {
-    object.saturating_mul(16).saturating_add(1 << 20)
-}
 
 /// Bytes of an image of so many bytes of objects. What is zero and never touched costs address space only.
 const fn image_limit(objects: u64) -> u64 {

@@ -137,6 +137,13 @@ pub enum Error {
         /// What the system said.
         cause: std::io::Error,
     },
+    /// A member of an archive is damaged.
+    Member {
+        /// Its name.
+        name: String,
+        /// What is wrong, at an offset in the member.
+        error: elf_core::Error,
+    },
     /// A file that an archive names could not be read, or may not be.
     Named(exec_core::FileError),
     /// An observer could not do its part.
@@ -203,6 +210,7 @@ impl fmt::Display for Error {
             }
             Self::Library(error) => error.fmt(f),
             Self::Archive(error) => write!(f, "archive: {error}"),
+            Self::Member { name, error } => write!(f, "archive: {name}: {error}"),
             Self::ThinArchive => write!(f, "a thin archive, which names files beside it"),
             Self::File { path, cause } => write!(f, "{}: {cause}", path.display()),
             Self::Named(error) => write!(f, "thin archive: {error}"),
@@ -219,7 +227,7 @@ impl core::error::Error for Error {
             Self::Unwinding { error, .. } => Some(error),
             Self::Map { cause, .. } => Some(cause),
             Self::Library(error) => Some(error),
-            Self::Archive(error) => Some(error),
+            Self::Archive(error) | Self::Member { error, .. } => Some(error),
             Self::Named(error) => Some(error),
             Self::File { cause, .. } | Self::Observer(cause) => Some(cause),
             _ => None,

@@ -15,30 +15,14 @@ use std::sync::{Mutex, PoisonError};
 
 use exec_core::Signal;
 
+use crate::machine::guard as machine;
+
 mod chain;
-#[cfg_attr(target_arch = "aarch64", path = "guard/aarch64.rs")]
-#[cfg_attr(target_arch = "x86_64", path = "guard/x86_64.rs")]
-mod machine;
+pub(crate) mod frame;
 mod stack;
 
-/// What stopped a guarded call.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Fault {
-    pub(crate) signal: Signal,
-    /// What the kernel says the fault is about.
-    pub(crate) address: u64,
-    pub(crate) instruction: u64,
-}
-
-/// Where a guarded call was made, and what stopped it. Its first field is what the machine's code writes.
-#[repr(C)]
-#[derive(Debug)]
-struct Frame {
-    stack: u64,
-    fault: Option<Fault>,
-    /// The process that made the call: a child that is forked inside of it is not to come out of it a second time.
-    process: i32,
-}
+pub(crate) use frame::Fault;
+use frame::Frame;
 
 thread_local! {
     /// The guarded call that this thread is in.
@@ -74,6 +58,7 @@ pub(crate) fn install() -> io::Result<()> {
         note_process();
         *is_told_of_forks = true;
     }
+    frame::HANDLE.store((handle as *const ()).cast_mut(), Ordering::Release);
     (0..).zip(SIGNALS).try_for_each(|(index, (signal, _))| chain::enter(index, signal))
 }
 

@@ -51,9 +51,9 @@
 compile_error!("exec-host runs on Linux, on x86-64 and AArch64");
 
 mod budget;
-mod cache;
 #[cfg(feature = "compile")]
 pub mod compile;
+mod contents;
 #[cfg(feature = "device")]
 pub mod device;
 #[cfg(feature = "dynamic")]
@@ -67,6 +67,7 @@ mod guard;
 pub mod image;
 mod initialize;
 mod loader;
+mod machine;
 mod memory;
 mod module;
 mod moved;
@@ -75,6 +76,7 @@ mod process;
 mod processor;
 mod replace;
 mod resolvers;
+mod switches;
 pub mod symbols;
 mod threads;
 mod unwind;
@@ -83,13 +85,7 @@ pub use error::Error;
 pub use external::External;
 pub use function::{Function, FunctionPointer};
 pub use loader::Loader;
+pub use machine::Host;
 pub use module::Module;
 pub use process::Process;
 pub use replace::Replacement;
-
-/// The architecture of this process.
-#[cfg(target_arch = "aarch64")]
-pub use reloc_aarch64::Aarch64 as Host;
-/// The architecture of this process.
-#[cfg(target_arch = "x86_64")]
-pub use reloc_x86::X86_64 as Host;

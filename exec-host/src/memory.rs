@@ -6,6 +6,7 @@ mod near;
 mod spare;
 
 use crate::error::Error;
+use crate::machine;
 use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -58,9 +59,6 @@ pub(crate) struct Wish<'a> {
     /// From there, and back to there, if it is nothing special.
     pub(crate) spare: Option<&'a Arc<Spare>>,
 }
-
-/// `MAP_32BIT` of Linux on x86-64: an address below 2 GiB.
-const MAP_32BIT: u32 = if cfg!(target_arch = "x86_64") { 0x40 } else { 0 };
 
 impl Mapping {
     /// Memory as wished for, or at least of the size, alignment and limit, still to be written.
@@ -130,15 +128,18 @@ impl Mapping {
         let page = rustix::param::page_size();
         let slack = alignment.saturating_sub(page);
         let reserved = size.checked_add(slack).ok_or(Error::OutOfMemory { size: size as u64 })?;
-        let low =
-            if limit.is_some() { MapFlags::from_bits_retain(MAP_32BIT) } else { MapFlags::empty() };
+        let low = if limit.is_some() {
+            MapFlags::from_bits_retain(machine::MAP_LOW)
+        } else {
+            MapFlags::empty()
+        };
         // SAFETY: without a wish for an address no existing mapping is touched.
         let start = unsafe {
             mmap_anonymous(ptr::null_mut(), reserved, protection, MapFlags::PRIVATE | low)
         };
         let start = match (start, limit) {
             (Ok(start), _) => start.cast(),
-            // what is larger than all that `MAP_32BIT` gives may still start there
+            // what is larger than all that `MAP_LOW` gives may still start there
             (Err(_), Some(limit)) => near::map_below(limit, reserved, protection)
                 .ok_or(Error::NoLowMemory { size: size as u64, limit })?,
             (Err(cause), None) => return Err(Error::Map { size: size as u64, cause }),
@@ -257,7 +258,7 @@ impl Mapping {
             }
             let is_code = flags.contains(SegmentFlags::EXECUTE);
             if is_code {
-                crate::cache::synchronize(start, size);
+                machine::cache::synchronize(start, size);
             }
             if alias.is_some() || flags.contains(SegmentFlags::WRITE) {
                 continue;

@@ -144,6 +144,10 @@ impl Symbols for Process {
         self.find_in_library(name).map(|(external, library)| Found::Kept(external, library))
     }
 
+    fn has_objects(&self) -> bool {
+        false
+    }
+
     fn bring_near(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
         let found = self.find_in_library(name).filter(|_| self.moves_variables);
         let Some((external, _)) = found.filter(|(external, _)| external.is_unknown()) else {

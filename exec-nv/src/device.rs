@@ -10,11 +10,13 @@ use exec_core::{
 use crate::context::Context;
 use crate::driver::Driver;
 use crate::error::Error;
-use crate::loaded::{Loader, NvImage};
+use crate::loaded::NvImage;
+use crate::loader::Loader;
 use crate::memory::{MemoryKind, NvAllocator};
 use crate::program::NvProgram;
 use crate::properties::Properties;
 use crate::queue::NvQueue;
+use crate::shared::Shared;
 use crate::stream::Stream;
 
 /// `CU_LIMIT_STACK_SIZE`.
@@ -41,19 +43,7 @@ impl Default for NvOptions {
 
 /// A GPU. Clones are the same device.
 #[derive(Clone, Debug)]
-pub struct NvDevice(pub(crate) Arc<Shared>);
-
-/// What the device and its programs share.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    // first, so that nothing runs any more when the rest goes
-    pub(crate) queue: NvQueue,
-    pub(crate) allocator: Arc<LruAllocator<NvAllocator>>,
-    pub(crate) context: Arc<Context>,
-    pub(crate) properties: Properties,
-    loader: Loader,
-    keep: Limits,
-}
+pub struct NvDevice(Arc<Shared>);
 
 impl NvDevice {
     /// The device of this number, as the driver counts them from 0.
@@ -84,7 +74,7 @@ impl NvDevice {
     /// The device as `fatbin` chooses code for it.
     #[must_use]
     pub fn target(&self) -> fatbin::Device {
-        fatbin::Device { sm: self.0.properties.sm, driver: self.0.properties.driver }
+        self.0.target()
     }
 
     /// The driver.
@@ -178,7 +168,7 @@ impl NvDevice {
     /// # Errors
     /// As [`Image::find`](crate::Image::find); what the driver says.
     pub fn load_with(&self, bytes: &[u8], loader: Loader) -> Result<Arc<NvImage>, Error> {
-        NvImage::load(self, bytes, loader).map(Arc::new)
+        NvImage::load(&self.0, bytes, loader).map(Arc::new)
     }
 
     /// The kernel `name` of an image, to be called with what the image says that it takes.
@@ -186,7 +176,7 @@ impl NvDevice {
     /// # Errors
     /// [`Error::NoKernel`]; what the driver says.
     pub fn kernel(&self, image: &Arc<NvImage>, name: &str) -> Result<NvProgram, Error> {
-        NvProgram::new(self, image, name, None)
+        NvProgram::new(&self.0, image, name, None)
     }
 }
 
@@ -234,7 +224,7 @@ impl Device for NvDevice {
         signature: Option<Signature>,
     ) -> Result<NvProgram, CoreError> {
         self.0.context.sticky().check()?;
-        let program = NvProgram::new(self, image, name, signature);
+        let program = NvProgram::new(&self.0, image, name, signature);
         program.map_err(|error| match error {
             Error::Core(error) => error,
             error => CoreError::NoFunction { name: name.into(), cause: Arc::new(error) },

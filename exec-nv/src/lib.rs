@@ -36,6 +36,8 @@
 compile_error!("GPUs and processes share addresses of 64 bits");
 
 #[cfg(feature = "driver")]
+mod api;
+#[cfg(any(feature = "driver", feature = "raw"))]
 mod arguments;
 #[cfg(feature = "driver")]
 mod context;
@@ -46,44 +48,46 @@ mod driver;
 mod error;
 #[cfg(feature = "driver")]
 mod functions;
-#[cfg(feature = "driver")]
 mod image;
-#[cfg(feature = "driver")]
 mod kernel;
-#[cfg(feature = "driver")]
 mod launch;
 #[cfg(feature = "driver")]
 mod loaded;
 #[cfg(feature = "driver")]
+mod loader;
+#[cfg(feature = "driver")]
 mod memory;
 #[cfg(feature = "driver")]
 mod module;
-#[cfg(feature = "driver")]
 pub mod own;
 #[cfg(feature = "driver")]
 mod program;
-#[cfg(feature = "driver")]
 mod properties;
 #[cfg(feature = "driver")]
 mod queue;
 #[cfg(feature = "raw")]
 pub mod raw;
 #[cfg(feature = "driver")]
+mod shared;
+#[cfg(feature = "driver")]
 mod stream;
 
-pub use error::Error;
 #[cfg(feature = "driver")]
 pub use {
-    arguments::Argument,
+    arguments::NvArgument as Argument,
     device::{NvDevice, NvOptions},
     driver::Driver,
-    image::Image,
-    kernel::{Kernel, Parameter},
-    launch::{LaunchError, NvLaunch},
-    loaded::{Loader, NvImage},
+    loaded::NvImage,
+    loader::Loader,
     memory::{MemoryKind, NvAllocator, NvMemory},
     module::FunctionAttributes,
     program::NvProgram,
-    properties::Properties,
     queue::NvQueue,
+};
+pub use {
+    error::Error,
+    image::Image,
+    kernel::{Kernel, Parameter},
+    launch::{LaunchError, NvLaunch},
+    properties::Properties,
 };

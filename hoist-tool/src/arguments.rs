@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use elf_layout::{Mode, Options, ThreadLocal};
 
+use crate::budget::Limits;
 use crate::input::{Input, read_all};
 
 /// Which objects, and how to lay them out.
@@ -19,8 +20,14 @@ pub struct ObjectArguments {
     /// Takes every member of the archives, asked for or not.
     #[arg(long)]
     pub whole_archive: bool,
+    /// Searches the archives in turn until none has what is missing, as linkers do between --start-group and --end-group.
+    #[arg(long)]
+    pub group: bool,
     #[command(flatten)]
     placing: Placing,
+    /// How much may be taken.
+    #[command(flatten)]
+    pub limits: Limits,
 }
 
 /// How to lay out.
@@ -57,8 +64,9 @@ impl ObjectArguments {
     /// # Errors
     /// As [`Input::read`].
     pub fn read(&self) -> Result<Vec<Input>> {
-        let inputs = read_all(&self.objects)?;
-        Ok(inputs.into_iter().map(|input| input.whole(self.whole_archive)).collect())
+        let inputs = read_all(&self.objects, self.limits)?;
+        let how = |input: Input| input.whole(self.whole_archive).group(self.group);
+        Ok(inputs.into_iter().map(how).collect())
     }
 
     /// Names that archives are asked for from the start.

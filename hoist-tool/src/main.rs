@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use hoist_tool::cmd::Command;
+use hoist_tool::explain::Lines;
 use hoist_tool::printable::Printable;
+use hoist_tool::shown::Shown;
 
 /// Puts machine code into memory without a linker or dynamic loader.
 #[derive(clap::Parser)]
@@ -17,7 +19,7 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let command = Arguments::parse().command;
-    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let mut out = Shown::new(BufWriter::with_capacity(1 << 16, io::stdout().lock()));
     let done = command.run(&mut out).and_then(|()| Ok(out.flush()?));
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -25,12 +27,18 @@ fn main() -> ExitCode {
         Err(error) => {
             // what is printed already explains the error
             let _ = out.flush();
-            for line in format!("{error:#}").lines() {
-                eprintln!("hoist: {}", Printable::from(line));
+            match error.downcast_ref::<Lines>() {
+                Some(Lines(lines)) => lines.iter().for_each(|line| complain(line)),
+                None => complain(&format!("{error:#}")),
             }
             ExitCode::FAILURE
         }
     }
+}
+
+/// A line on standard error.
+fn complain(line: &str) {
+    eprintln!("hoist: {}", Printable::from(line));
 }
 
 /// Whether a write failed because nobody reads any more.

@@ -1,4 +1,5 @@
-//! Which members of archives are taken, and in which order: as GNU ld takes them, of archives in every form.
+//! Which members of archives are taken, and in which order: by the command line as GNU ld takes them, of archives in every form,
+//! and by `exec_host::symbols::Archive` the same.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, missing_docs, reason = "a test")]
 
@@ -7,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use hoist_tool::budget::Limits;
 use hoist_tool::input::{Input, read_all};
 use hoist_tool::objects::Objects;
 
@@ -21,135 +23,251 @@ impl Numbers {
     }
 }
 
+/// Number of objects, and of names that they share.
 const NAMES: u64 = 14;
+/// Number of section groups that several objects have.
+const GROUPS: u64 = 3;
 
-/// An object that defines and asks for some of the names: as assembly.
-fn source(numbers: &mut Numbers, own: u64) -> String {
+/// An object that defines and asks for some of the names: as assembly. Common symbols and section groups are left out on demand.
+fn source(numbers: &mut Numbers, own: u64, commons: bool) -> String {
     let mut text = String::from(".text\n");
+    let mut common = Vec::new();
     let _ = writeln!(text, ".weak w{own}\nw{own}: .globl own{own}\nown{own}: ret");
     for _ in 0..3 {
         let name = format!("s{}", numbers.below(NAMES));
         let _ = match numbers.below(8) {
-            0 => writeln!(text, ".weak {name}\n.data\n.quad {name}\n.text"),
-            1 => writeln!(text, ".comm {name}, 8, 8"),
+            // nothing is both
+            0 if !common.contains(&name) => {
+                writeln!(text, ".weak {name}\n.data\n.quad {name}\n.text")
+            }
+            1 if commons && !text.contains(&format!(".weak {name}\n")) => {
+                let _ = writeln!(text, ".comm {name}, 8, 8");
+                common.push(name);
+                Ok(())
+            }
             2 => writeln!(text, ".data\n.quad w{}\n.text", numbers.below(NAMES)),
+            3 => {
+                let (group, copy) = (numbers.below(GROUPS), numbers.below(2));
+                // which may stay undefined: nobody relocates this section
+                writeln!(text, ".section .refers,\"\",@progbits\n.quad extra{group}_{copy}\n.text")
+            }
             _ => writeln!(text, ".data\n.quad {name}\n.text"),
         };
     }
-    let _ = writeln!(text, ".ifndef s{own}\n.weak s{own}\ns{own}: ret\n.endif");
+    let _ = writeln!(text, ".ifndef s{own}");
+    let _ = match numbers.below(5) {
+        0 => writeln!(text, ".weak s{own}\ns{own}: ret"),
+        1 => writeln!(text, ".globl s{own}\n.type s{own}, @function\ns{own}: ret"),
+        2 if commons && !text.contains(&format!(".weak s{own}\n")) => {
+            writeln!(text, ".comm s{own}, 8, 8")
+        }
+        3 => Ok(()),
+        _ => writeln!(text, ".globl s{own}\n.data\n.type s{own}, @object\ns{own}: .quad 1"),
+    };
+    let _ = writeln!(text, ".endif");
+    if commons && numbers.below(2) == 0 {
+        // copies of a group need not define the same
+        let (group, copy) = (numbers.below(GROUPS), numbers.below(2));
+        let _ = writeln!(
+            text,
+            ".section .text.g{group},\"axG\",@progbits,g{group},comdat\n.weak g{group}\ng{group}: ret\n\
+             .globl extra{group}_{copy}\nextra{group}_{copy}: ret"
+        );
+    }
     text
 }
 
 fn run(folder: &Path, program: &str, arguments: &[&str]) -> Option<String> {
     let mut command = Command::new(program);
     let output = command.args(arguments).current_dir(folder).env("LC_ALL", "C").output().ok()?;
-    output.status.success().then(|| {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        text(&output.stdout) + &text(&output.stderr)
-    })
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The objects that hoist takes, as GNU ld writes them.
-fn ours(folder: &Path, files: &[&str], whole: bool) -> Vec<String> {
+/// Whether these programs are there; says for which test they are missing.
+fn have(test: &str, programs: &[(&str, &str)]) -> bool {
+    let missing = programs
+        .iter()
+        .find(|(program, version)| run(Path::new("."), program, &[version]).is_none());
+    if let Some((program, _)) = missing {
+        println!("skipped: {test}: needs {program}");
+    }
+    missing.is_none()
+}
+
+/// Makes the objects `o0.o` and so on.
+fn assemble(folder: &Path, numbers: &mut Numbers, commons: bool) {
+    for own in 0..NAMES {
+        fs::write(folder.join("o.s"), source(numbers, own, commons)).unwrap();
+        let object = format!("o{own}.o");
+        run(folder, "as", &["--64", "o.s", "-o", &object]).expect("an object");
+    }
+}
+
+/// Makes an archive.
+fn archive(folder: &Path, program: &[&str], name: &str, members: impl Iterator<Item = u64>) {
+    let _ = fs::remove_file(folder.join(name));
+    let members: Vec<String> = members.map(|own| format!("o{own}.o")).collect();
+    let (program, options) = program.split_first().unwrap();
+    let arguments = options.iter().copied().chain([name]).chain(members.iter().map(String::as_str));
+    run(folder, program, &arguments.collect::<Vec<_>>()).expect("an archive");
+}
+
+/// How archives are searched.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum How {
+    Once,
+    Whole,
+    Group,
+}
+
+/// The objects that hoist takes, by the names of files and members.
+fn ours(folder: &Path, files: &[&str], how: How) -> Vec<String> {
     let paths: Vec<PathBuf> = files.iter().map(|file| folder.join(file)).collect();
-    let inputs = read_all(&paths).expect("files");
-    let inputs: Vec<Input> = inputs.into_iter().map(|input| input.whole(whole)).collect();
+    let inputs = read_all(&paths, Limits::default()).expect("files");
+    let how = |input: Input| input.whole(how == How::Whole).group(how == How::Group);
+    let inputs: Vec<Input> = inputs.into_iter().map(how).collect();
     let objects = Objects::gather(&inputs, &[]).expect("objects");
-    let label = |index| objects.label(index).replace(&format!("{}/", folder.display()), "");
-    (0..objects.files().len()).map(label).collect()
+    (0..objects.files().len()).map(|index| member(objects.label(index))).collect()
+}
+
+/// The name of an object without archive and folder.
+fn member(label: &str) -> String {
+    label.rsplit(['(', ')', '/', ':']).find(|part| part.ends_with(".o")).unwrap_or(label).to_owned()
+}
+
+/// The objects that GNU ld takes.
+fn gnu(folder: &Path, files: &[&str], how: How) -> Vec<String> {
+    let mut arguments = vec!["-m", "elf_x86_64", "-t", "-t", "-e", "0", "-z", "muldefs"];
+    arguments.extend(["--unresolved-symbols=ignore-all", "-o", "out"]);
+    arguments.extend(match how {
+        How::Once => None,
+        How::Whole => Some("--whole-archive"),
+        How::Group => Some("--start-group"),
+    });
+    arguments.extend(files);
+    arguments.extend((how == How::Group).then_some("--end-group"));
+    let said = run(folder, "ld", &arguments).expect("a link");
+    said.lines().filter(|line| line.contains(".o")).map(member).collect()
 }
 
 #[test]
 fn as_gnu_ld() {
-    if [("ld", "-v"), ("as", "--version"), ("ar", "--version")]
-        .iter()
-        .any(|(program, version)| run(Path::new("."), program, &[version]).is_none())
-    {
-        println!("skipped: as_gnu_ld: needs ld, as and ar");
+    if !have("as_gnu_ld", &[("ld", "-v"), ("as", "--version"), ("ar", "--version")]) {
         return;
     }
-    let has_bsd = run(Path::new("."), "llvm-ar-19", &["--version"]).is_some();
-    if !has_bsd {
-        println!("skipped: as_gnu_ld: archives of BSD need llvm-ar-19");
-    }
+    let has_bsd = have("as_gnu_ld of BSD's archives", &[("llvm-ar-19", "--version")]);
     let scratch = tempfile::tempdir().expect("a folder");
     let folder = &scratch.path().canonicalize().expect("a folder");
     let mut numbers = Numbers(7);
     let (mut compared, mut taken) = (0, 0);
-    for _ in 0..6 {
-        for own in 0..NAMES {
-            fs::write(folder.join("o.s"), source(&mut numbers, own)).unwrap();
-            let object = format!("o{own}.o");
-            run(folder, "as", &["--64", "o.s", "-o", &object]).expect("an object");
-        }
-        let members: Vec<String> = (2..NAMES).map(|own| format!("o{own}.o")).collect();
-        let (one, two) = members.split_at(6);
+    for _ in 0..8 {
+        assemble(folder, &mut numbers, true);
         for kind in ["rcs", "rcsT"] {
-            for (archive, members) in [("one.a", one), ("two.a", two)] {
-                let _ = fs::remove_file(folder.join(archive));
-                let mut arguments = vec![kind, archive];
-                arguments.extend(members.iter().map(String::as_str));
-                run(folder, "ar", &arguments).expect("an archive");
+            for (name, members) in [("one.a", 2..8), ("two.a", 8..NAMES)] {
+                archive(folder, &["ar", kind], name, members.clone());
                 // which GNU ld cannot read
                 if has_bsd {
-                    let name = archive.replace(".a", "-bsd.a");
-                    let _ = fs::remove_file(folder.join(&name));
-                    arguments.splice(..2, ["rcs", "--format=bsd", &name]);
-                    run(folder, "llvm-ar-19", &arguments).expect("an archive");
+                    let name = name.replace(".a", "-bsd.a");
+                    archive(folder, &["llvm-ar-19", "rcs", "--format=bsd"], &name, members);
                 }
             }
-            for files in
-                [&["o0.o", "one.a", "two.a"][..], &["o0.o", "two.a", "one.a", "o1.o", "two.a"]]
-            {
-                for whole in [false, true] {
-                    if whole && files.len() > 3 {
-                        continue;
-                    }
-                    let mut arguments = vec![
-                        "-m",
-                        "elf_x86_64",
-                        "-t",
-                        "-t",
-                        "-e",
-                        "0",
-                        "--unresolved-symbols=ignore-all",
-                        "-o",
-                        "out",
-                    ];
-                    arguments.extend(whole.then_some("--whole-archive"));
-                    arguments.extend(["-z", "muldefs"]);
-                    arguments.extend(files);
-                    let said = run(folder, "ld", &arguments).expect("a link");
-                    let theirs = said.lines().map(|line| match line.strip_prefix('(') {
-                        // thin members are written as files, others by their archive
-                        Some(rest) => rest.replacen(')', "(", 1) + ")",
-                        None => line.to_owned(),
-                    });
-                    let theirs: Vec<String> = theirs.filter(|line| line.contains(".o")).collect();
-                    let ours = ours(folder, files, whole);
-                    let member = |label: &String| {
-                        let end = label.rsplit(['(', '/']).next().unwrap_or_default();
-                        end.trim_end_matches(')').to_owned()
-                    };
-                    let plain = |labels: &[String]| labels.iter().map(member).collect::<Vec<_>>();
-                    let (mut ours, mut theirs) = (plain(&ours), plain(&theirs));
-                    // hoist keeps the order of an archive, ld that of asking
-                    ours.sort();
-                    theirs.sort();
-                    assert_eq!(ours, theirs, "{kind} {files:?} {whole}");
-                    if has_bsd {
-                        let files: Vec<String> =
-                            files.iter().map(|file| file.replace(".a", "-bsd.a")).collect();
-                        let files: Vec<&str> = files.iter().map(String::as_str).collect();
-                        let mut bsd = plain(&self::ours(folder, &files, whole));
-                        bsd.sort();
-                        assert_eq!(bsd, theirs, "{files:?} {whole}");
-                    }
-                    compared += 1;
-                    taken += ours.len();
+            for (files, how) in [
+                (&["o0.o", "one.a", "two.a"][..], How::Once),
+                (&["o0.o", "one.a", "two.a"], How::Whole),
+                (&["o0.o", "one.a", "two.a"], How::Group),
+                (&["one.a", "o1.o", "two.a", "o0.o"], How::Group),
+                (&["o0.o", "two.a", "one.a", "o1.o", "two.a"], How::Once),
+            ] {
+                let theirs = gnu(folder, files, how);
+                assert_eq!(ours(folder, files, how), theirs, "{kind} {files:?} {how:?}");
+                if has_bsd {
+                    let files: Vec<String> =
+                        files.iter().map(|file| file.replace(".a", "-bsd.a")).collect();
+                    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+                    assert_eq!(ours(folder, &files, how), theirs, "{files:?} {how:?}");
                 }
+                compared += 1;
+                taken += theirs.len();
             }
         }
     }
     println!("as_gnu_ld: {compared} links, {taken} objects");
+}
+
+#[cfg(all(feature = "host", target_arch = "x86_64"))]
+mod library {
+    use super::*;
+    use exec_host::symbols::{Archive, Symbols as _, from_fn};
+    use exec_host::{External, Loader};
+
+    /// The objects that the library loads, in the order in which their code lies.
+    fn loaded(folder: &Path, objects: &[&str], archives: &[&str]) -> Vec<String> {
+        let objects = objects.iter().map(|name| fs::read(folder.join(name)).unwrap());
+        let archives = archives.iter().map(|name| Archive::open(folder.join(name)).unwrap());
+        let archives: Vec<Archive> = archives.collect();
+        // what nobody defines is somewhere
+        let symbols = archives.or(from_fn(|_| Some(External::new(0x1000))));
+        let image = Loader::new().link(objects, symbols, |_| 0x10_0000).expect("a load");
+        let mut found: Vec<(u64, u64)> = (0..NAMES)
+            .filter_map(|own| Some((image.address(&format!("own{own}"))?, own)))
+            .collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, own)| format!("o{own}.o")).collect()
+    }
+
+    #[test]
+    fn as_the_command_line() {
+        if !have("as_the_command_line", &[("ld", "-v"), ("as", "--version"), ("ar", "--version")]) {
+            return;
+        }
+        let scratch = tempfile::tempdir().expect("a folder");
+        let folder = &scratch.path().canonicalize().expect("a folder");
+        let mut numbers = Numbers(23);
+        let (mut compared, mut taken) = (0, 0);
+        for _ in 0..12 {
+            assemble(folder, &mut numbers, true);
+            archive(folder, &["ar", "rcs"], "all.a", 2..NAMES);
+            let files = ["o0.o", "o1.o", "all.a"];
+            let theirs = ours(folder, &files, How::Once);
+            assert_eq!(theirs, gnu(folder, &files, How::Once));
+            assert_eq!(loaded(folder, &["o0.o", "o1.o"], &["all.a"]), theirs);
+            compared += 1;
+            taken += theirs.len();
+        }
+        println!("as_the_command_line: {compared} links, {taken} objects");
+    }
+
+    /// Of several sources the first that has a name is taken, wherever the reference is: as lld does with archives.
+    #[test]
+    fn as_lld() {
+        let programs = [("ld.lld-19", "--version"), ("as", "--version"), ("ar", "--version")];
+        if !have("as_lld", &programs) {
+            return;
+        }
+        let scratch = tempfile::tempdir().expect("a folder");
+        let folder = &scratch.path().canonicalize().expect("a folder");
+        let mut numbers = Numbers(5);
+        let (mut compared, mut taken) = (0, 0);
+        for _ in 0..12 {
+            // lld has rules of its own for common symbols, and for what discarded groups define
+            assemble(folder, &mut numbers, false);
+            for (name, members) in [("one.a", 2..6), ("two.a", 6..10), ("three.a", 10..NAMES)] {
+                archive(folder, &["ar", "rcs"], name, members);
+            }
+            let archives = ["two.a", "one.a", "three.a"];
+            let mut arguments =
+                vec!["-t", "-e", "0", "--unresolved-symbols=ignore-all", "-o", "out"];
+            arguments.extend(["o0.o", "o1.o"].iter().chain(&archives));
+            let said = run(folder, "ld.lld-19", &arguments).expect("a link");
+            let theirs = said.lines().filter(|line| line.contains(".o"));
+            let mut theirs: Vec<String> = theirs.map(member).collect();
+            let mut ours = loaded(folder, &["o0.o", "o1.o"], &archives);
+            theirs.sort();
+            ours.sort();
+            assert_eq!(ours, theirs);
+            compared += 1;
+            taken += theirs.len();
+        }
+        println!("as_lld: {compared} links, {taken} objects");
+    }
 }

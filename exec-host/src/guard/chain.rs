@@ -7,7 +7,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::io;
 
-use super::machine;
+use crate::machine::guard as machine;
 
 /// How many signals there are.
 pub(super) const SIGNALS: usize = 5;

@@ -1,13 +1,10 @@
 //! Archives as a source of symbols.
 
-use super::{Found, Symbols};
-use crate::budget::names_limit;
 use crate::error::Error;
+use elf_core::Name;
 use elf_core::archive::Archive as Members;
-use elf_core::names::STB_LOCAL;
-use elf_core::{File, Name};
+use elf_layout::archives::{MemberError, MemberIndex};
 use exec_core::NamedFiles;
-use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -16,19 +13,16 @@ use std::sync::Arc;
 /// An archive whose members are loaded on demand, together with the objects that ask for what they define.
 ///
 /// A member belongs to the load that asked for it: two loads that ask for the same one get it twice. To share it, load it
-/// once and offer that [`Module`](crate::Module) first.
+/// once and offer that [`Module`](crate::Module) first. Which members are taken, and in which order, says [`elf_layout::archives`].
 #[derive(Clone, Debug, Default)]
-pub struct Archive {
-    members: Vec<Arc<[u8]>>,
-    /// The first member that defines a name.
-    definers: HashMap<Box<[u8]>, usize>,
-}
+pub struct Archive(Arc<MemberIndex<Arc<[u8]>>>);
 
 impl Archive {
     /// Reads the members of an archive in memory. Members that are no ELF files are kept and define nothing.
     ///
     /// # Errors
-    /// [`Error::Archive`] if it is damaged, or thin: then [`open`](Self::open) finds the members.
+    /// [`Error::Archive`] if it is damaged, [`Error::Member`] if a member is; [`Error::ThinArchive`] if it is thin: then
+    /// [`open`](Self::open) finds the members.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
         Self::collect(bytes, None)
     }
@@ -38,7 +32,7 @@ impl Archive {
     ///
     /// # Errors
     /// [`Error::File`] if a file cannot be read, [`Error::Named`] if one that the archive names cannot or may not,
-    /// [`Error::Archive`] if the archive is damaged.
+    /// [`Error::Archive`] or [`Error::Member`] if the archive is damaged.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         Self::open_with(path, NamedFiles::of(path))
@@ -54,56 +48,38 @@ impl Archive {
 
     /// All members, in order: to load them whether somebody asks for them or not (`--whole-archive` of linkers).
     pub fn members(&self) -> impl Iterator<Item = Arc<[u8]>> + '_ {
-        self.members.iter().cloned()
+        self.0.members().iter().cloned()
+    }
+
+    /// Which member defines a name, and who has it.
+    pub(super) const fn index(&self) -> &Arc<MemberIndex<Arc<[u8]>>> {
+        &self.0
     }
 
     /// Reads members, those of a thin archive from `files`.
     fn collect(bytes: &[u8], mut files: Option<&mut NamedFiles>) -> Result<Self, Error> {
-        let mut archive = Self::default();
+        let (mut members, mut names) = (Vec::new(), Vec::new());
         for member in Members::parse(bytes).map_err(Error::Archive)?.members() {
             let member = member.map_err(Error::Archive)?;
-            let bytes: Arc<[u8]> = match (member.data, &mut files) {
-                (Some(bytes), _) => bytes.into(),
+            members.push(match (member.data, &mut files) {
+                (Some(bytes), _) => Arc::from(bytes),
                 (None, Some(files)) => {
                     let name = OsStr::from_bytes(member.name.as_bytes());
                     files.read(Path::new(name)).map_err(Error::Named)?
                 }
                 (None, None) => return Err(Error::ThinArchive),
-            };
-            let index = archive.members.len();
-            let table = File::parse(&bytes).and_then(|file| file.symbol_table()).ok().flatten();
-            if let Some(table) = &table {
-                // they are copied here
-                table.check_names(names_limit(bytes.len() as u64)).map_err(Error::Archive)?;
-            }
-            for (table, symbol) in table
-                .iter()
-                .flat_map(|table| table.symbols().iter().skip(1).map(move |symbol| (table, symbol)))
-            {
-                if symbol.binding() != STB_LOCAL
-                    && !symbol.is_undefined()
-                    && let Ok(name) = table.name_of(&symbol)
-                {
-                    archive.definers.entry(name.as_bytes().into()).or_insert(index);
-                }
-            }
-            archive.members.push(bytes);
+            });
+            names.push(member.name);
         }
-        Ok(archive)
+        let index =
+            MemberIndex::new(members).map_err(|MemberError { member, error }| Error::Member {
+                name: names.get(member).map(Name::to_string).unwrap_or_default(),
+                error,
+            })?;
+        Ok(Self(Arc::new(index)))
     }
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Error> {
     std::fs::read(path).map_err(|cause| Error::File { path: path.into(), cause })
-}
-
-impl Symbols for Archive {
-    fn find(&mut self, name: Name<'_>) -> Option<Found> {
-        let member = self.definers.get(name.as_bytes())?;
-        self.members.get(*member).map(|bytes| Found::Object(Arc::clone(bytes)))
-    }
-
-    fn find_weak(&mut self, _: Name<'_>) -> Option<Found> {
-        None
-    }
 }

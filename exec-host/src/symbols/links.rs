@@ -1,12 +1,14 @@
 //! What a load has asked for: addresses, what keeps them, and objects that have to join it.
 
 use super::{Found, Keeper, Symbols};
+use crate::error::Error;
 use crate::external::External;
 use crate::threads::exit as thread_exit;
 use crate::{exit, processor};
-use elf_core::names::STB_WEAK;
+use core::cmp::Ordering;
 use elf_core::{File, Name};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use elf_layout::archives::{Undefined, UndefinedSymbols};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// The link between a load and its source of symbols.
@@ -15,14 +17,9 @@ pub(crate) struct Links<'s> {
     keepers: BTreeMap<usize, Keeper>,
     /// Address of data that code may have to reach by itself.
     near: Option<u64>,
-    /// Objects given for names since the last [`join`](Self::join).
-    given: HashMap<Box<[u8]>, Arc<[u8]>>,
-    /// Names that an object was given for.
-    joined: HashSet<Box<[u8]>>,
-    /// Where the objects are that have joined.
-    members: HashSet<usize>,
-    /// Names that an object was given for, but nobody insists on.
-    weak: HashSet<Box<[u8]>>,
+    /// What the source has of the names that the objects miss, if it was asked before the layout: `None` for what nobody has, and
+    /// for what an object has that has joined.
+    answers: Option<HashMap<Box<[u8]>, Option<Found>>>,
     /// The load is for this process.
     is_to_process: bool,
     /// The load may register what is to be done when threads or the process end.
@@ -35,10 +32,7 @@ impl<'s> Links<'s> {
             symbols,
             keepers: BTreeMap::new(),
             near: None,
-            given: HashMap::new(),
-            joined: HashSet::new(),
-            members: HashSet::new(),
-            weak: HashSet::new(),
+            answers: None,
             is_to_process: false,
             registers: false,
         }
@@ -77,14 +71,12 @@ impl<'s> Links<'s> {
     }
 
     fn find_in_source(&mut self, name: Name<'_>) -> Option<External> {
-        let is_weak = self.weak.contains(name.as_bytes());
-        let found = if self.joined.contains(name.as_bytes()) {
-            // it joined and did not define it
-            None
-        } else if is_weak {
-            self.symbols.find_weak(name)
-        } else {
-            self.symbols.find(name)
+        let answered = self.answers.as_ref().map(|answers| answers.get(name.as_bytes()));
+        let found = match answered {
+            Some(Some(answer)) => answer.clone(),
+            // nobody insists on it
+            Some(None) => self.symbols.find_weak(name),
+            None => self.symbols.find(name),
         };
         let external = match found? {
             Found::At(external) => external,
@@ -92,11 +84,7 @@ impl<'s> Links<'s> {
                 self.keepers.entry(Arc::as_ptr(&keeper).cast::<()>().addr()).or_insert(keeper);
                 external
             }
-            Found::Object(_) if is_weak => return None,
-            Found::Object(bytes) => {
-                self.given.insert(name.as_bytes().into(), bytes);
-                return None;
-            }
+            Found::Object(_) | Found::Member(_) => return None,
         };
         if external.is_unknown() {
             self.near.get_or_insert(external.address());
@@ -104,30 +92,65 @@ impl<'s> Links<'s> {
         Some(external)
     }
 
-    /// Adds the objects given for what `files` insist on to `objects`. If it says so, the load has to be laid out again with them,
-    /// or because what was given is not wanted.
-    pub(crate) fn join(&mut self, files: &[File<'_>], objects: &mut Vec<Arc<[u8]>>) -> bool {
-        if self.given.is_empty() {
-            return false;
+    /// The objects that the source has for what `objects` miss, for what those miss in turn, and for what is common only.
+    ///
+    /// # Errors
+    /// [`Error::Elf`] of an object or of one that joins, which counts behind them.
+    pub(crate) fn join<'a>(
+        &mut self,
+        objects: impl Iterator<Item = &'a [u8]>,
+    ) -> Result<Vec<Arc<[u8]>>, Error> {
+        let mut joined = Vec::new();
+        if !self.symbols.has_objects() {
+            return Ok(joined);
         }
-        for file in files {
-            let Ok(Some(table)) = file.symbol_table() else { continue };
-            for symbol in table.symbols().iter().skip(table.first_global()) {
-                if !symbol.is_undefined() || symbol.binding() == STB_WEAK {
-                    continue;
+        let mut undefined = UndefinedSymbols::new();
+        let mut count = 0usize;
+        for bytes in objects {
+            add(&mut undefined, count, bytes)?;
+            count = count.saturating_add(1);
+        }
+        let mut answers = HashMap::new();
+        let mut archives = Vec::new();
+        let find = |name: Name<'_>, why, last: Option<&Joining>| {
+            let found = match why {
+                Undefined::Common => self.symbols.find_data(name),
+                Undefined::Missing
+                    if self.is_to_process && thread_exit::stands_for(name).is_some() =>
+                {
+                    return None;
                 }
-                let Ok(name) = table.name_of(&symbol) else { continue };
-                let Some((name, bytes)) = self.given.remove_entry(name.as_bytes()) else {
-                    continue;
-                };
-                self.joined.insert(name);
-                if self.members.insert(Arc::as_ptr(&bytes).cast::<()>().addr()) {
-                    objects.push(bytes);
+                Undefined::Missing => self.symbols.find(name),
+            };
+            let joining = match &found {
+                None | Some(Found::At(_) | Found::Kept(..)) => None,
+                Some(Found::Object(bytes)) => {
+                    let archive = number(&mut archives, Arc::as_ptr(bytes).addr());
+                    Some(Joining { archive, member: 0, bytes: Arc::clone(bytes) })
                 }
+                Some(Found::Member(of)) => {
+                    let index = of.index();
+                    let archive = number(&mut archives, Arc::as_ptr(index).addr());
+                    let last = last.filter(|last| last.archive == archive).map(|last| last.member);
+                    index.definer(name, why, last).and_then(|member| {
+                        let bytes = Arc::clone(index.members().get(member)?);
+                        Some(Joining { archive, member, bytes })
+                    })
+                }
+            };
+            if why == Undefined::Missing {
+                let answer = found.filter(|_| joining.is_none());
+                answers.insert(name.as_bytes().into(), answer);
             }
-        }
-        self.weak.extend(self.given.drain().map(|(name, _)| name));
-        true
+            joining
+        };
+        undefined.extract(find, |undefined, joining: Joining| {
+            add(undefined, count.saturating_add(joined.len()), &joining.bytes)?;
+            joined.push(joining.bytes);
+            Ok(())
+        })?;
+        self.answers = Some(answers);
+        Ok(joined)
     }
 
     /// Where data of others are that the load asked for.
@@ -139,4 +162,52 @@ impl<'s> Links<'s> {
     pub(crate) fn into_keepers(self) -> Vec<Keeper> {
         self.keepers.into_values().collect()
     }
+}
+
+/// An object that joins a load. Those of one archive are in its order, archives in the order in which they are needed.
+#[derive(Clone)]
+struct Joining {
+    archive: usize,
+    member: usize,
+    bytes: Arc<[u8]>,
+}
+
+impl Joining {
+    const fn place(&self) -> (usize, usize) {
+        (self.archive, self.member)
+    }
+}
+
+impl Ord for Joining {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.place().cmp(&other.place())
+    }
+}
+
+impl PartialOrd for Joining {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Joining {
+    fn eq(&self, other: &Self) -> bool {
+        self.place() == other.place()
+    }
+}
+
+impl Eq for Joining {}
+
+/// The number of an archive among those `known`.
+fn number(known: &mut Vec<usize>, archive: usize) -> usize {
+    known.iter().position(|known| *known == archive).unwrap_or_else(|| {
+        known.push(archive);
+        known.len().saturating_sub(1)
+    })
+}
+
+/// Enters the symbols of object `object` of a load.
+fn add(undefined: &mut UndefinedSymbols, object: usize, bytes: &[u8]) -> Result<(), Error> {
+    let added = File::parse(bytes).and_then(|file| undefined.add(&file));
+    added.map_err(|error| Error::Elf { object, error })
 }

@@ -7,8 +7,8 @@ use exec_core::{Device as _, Spec};
 use exec_nv::{Argument, Loader, NvDevice, NvLaunch};
 use fatbin::CudaVersion;
 
+use crate::bench::{Bench, CUBIN, Failure, Outcome};
 use crate::kernels::{compare, launch, put, take, vector_add};
-use crate::{Bench, CUBIN, Failure, Outcome};
 
 pub(crate) fn device(bench: &Bench) -> Outcome {
     let found = bench.device.properties();

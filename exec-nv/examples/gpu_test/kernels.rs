@@ -6,7 +6,7 @@ use std::sync::Arc;
 use exec_core::{Buffer, Device as _, LruAllocator, Spec, Value};
 use exec_nv::{Argument, Loader, MemoryKind, NvAllocator, NvDevice, NvImage, NvLaunch};
 
-use crate::{Bench, CUBIN, Failure, Outcome, PTX};
+use crate::bench::{Bench, CUBIN, Failure, Outcome, PTX};
 
 /// Memory of the device.
 type Memory = Buffer<LruAllocator<NvAllocator>>;

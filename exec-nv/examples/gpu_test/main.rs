@@ -3,29 +3,20 @@
 //!
 //! `gpu_test list` names the steps; `gpu_test STEP FOLDER` runs one; FOLDER holds the cubins.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use exec_nv::{Driver, Loader, NvDevice, NvImage, NvOptions};
+use exec_nv::{Loader, NvImage};
 
+mod bench;
 mod facts;
 mod kernels;
 mod real;
 mod speed;
 mod trampoline;
 
-/// What went wrong, in words.
-type Failure = Box<dyn std::error::Error>;
-
-/// What a step found, in one line.
-type Outcome = Result<String, Failure>;
-
-/// What steps work on.
-struct Bench {
-    device: NvDevice,
-    folder: PathBuf,
-}
+use bench::{Bench, CUBIN, HOIST, NVLINK, Outcome};
 
 /// A step: what it is called, the seconds it may take, and what it does.
 struct Step {
@@ -41,13 +32,6 @@ enum Run {
     /// Once.
     Once(fn(&Bench) -> Outcome),
 }
-
-/// The kernels as machine code, and as PTX.
-const CUBIN: &str = "gpu-13.0-sm_90.fatbin";
-const PTX: &str = "gpu-13.0-ptx.fatbin";
-/// The program of two objects, linked by nvlink and by hoist.
-const NVLINK: &str = "gpu_linked-13.0-sm_90.cubin";
-const HOIST: &str = "gpu_linked-hoist-sm_90.cubin";
 
 const fn both(
     name: &'static str,
@@ -101,23 +85,6 @@ const STEPS: &[Step] = &[
     once("speed_copies",           60, speed::copies),
     once("fault",                  20, facts::fault),
 ];
-
-impl Bench {
-    fn open(folder: &Path) -> Result<Self, Failure> {
-        let driver = Arc::new(Driver::open()?);
-        let device = NvDevice::open(&driver, 0, NvOptions::default())?;
-        Ok(Self { device, folder: folder.to_owned() })
-    }
-
-    fn read(&self, file: &str) -> Result<Vec<u8>, Failure> {
-        let path = self.folder.join(file);
-        std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()).into())
-    }
-
-    fn load(&self, file: &str, loader: Loader) -> Result<Arc<NvImage>, Failure> {
-        Ok(self.device.load_with(&self.read(file)?, loader)?)
-    }
-}
 
 impl Step {
     /// Prints a row of the report for each loader: name, loader, whether it is right, what was found.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use exec_core::Value;
 use exec_nv::{Argument, Image, Loader, NvLaunch};
 
+use crate::bench::{Bench, Failure, Outcome};
 use crate::kernels::{compare, launch, put, take};
-use crate::{Bench, Failure, Outcome};
 
 /// Fills `n` numbers: `kfunc<float, 0>(float *A, float *B, float value, long n)` of bitsandbytes.
 const FILL: &str = "_Z5kfuncIfLi0EEvPT_S1_S0_l";

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use exec_core::{Buffer, Device as _, Launch, Program as _, Spec, Value};
 use exec_nv::{Argument, Driver, Image, Loader, MemoryKind, NvLaunch};
 
+use crate::bench::{Bench, CUBIN, Failure, NVLINK, Outcome};
 use crate::kernels::put;
 use crate::real::{PLACES, libraries};
-use crate::{Bench, CUBIN, Failure, NVLINK, Outcome};
 
 /// What is measured, and whether it went well.
 type Measured<'m> = &'m mut dyn FnMut() -> Result<(), Failure>;

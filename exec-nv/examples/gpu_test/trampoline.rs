@@ -8,8 +8,8 @@ use exec_core::Device as _;
 use exec_nv::{Driver, Loader};
 use nvinfo::{Cubin, Instructions};
 
+use crate::bench::{Bench, CUBIN, Failure, Outcome};
 use crate::kernels::{compare, put, take};
-use crate::{Bench, CUBIN, Failure, Outcome};
 
 /// `CU_JIT_INPUT_PTX`.
 const INPUT_PTX: u32 = 1;

@@ -12,17 +12,6 @@ pub(super) const OK: Status = Status(0);
 pub(super) const NOT_SUPPORTED: Status = Status(0x56);
 
 impl Status {
-    /// Success, or an error that says what was asked for.
-    ///
-    /// # Errors
-    /// [`Error::Refused`](super::Error::Refused).
-    pub const fn check(self, call: &'static str, number: u32) -> Result<(), super::Error> {
-        match self {
-            OK => Ok(()),
-            status => Err(super::Error::Refused { call, number, status }),
-        }
-    }
-
     /// Its name without `NV_ERR_`, if it has one.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {

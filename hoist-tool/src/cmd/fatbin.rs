@@ -9,9 +9,12 @@ use crate::sources::Sources;
 
 pub mod change;
 pub mod cubins;
+pub mod diff;
 pub mod extract;
 pub mod filter;
+pub mod find;
 pub mod found;
+pub mod kernels;
 pub mod list;
 pub mod names;
 pub mod offload;
@@ -23,6 +26,7 @@ pub mod rewrite;
 pub mod rows;
 pub mod scan;
 pub mod select;
+pub mod size;
 
 /// Lists, extracts, packs and changes device code inside host files.
 #[derive(Debug, clap::Subcommand)]
@@ -40,6 +44,12 @@ pub enum Fatbin {
     Offload(offload::Offload),
     /// Shows which architectures the files of a tree cover.
     Scan(scan::Scan),
+    /// Shows in which files, regions and architectures kernels are.
+    Find(find::Find),
+    /// Shows which kernels two files or trees do not have in common, or need more or less.
+    Diff(diff::Diff),
+    /// Shows what device code is made of, in bytes.
+    Size(size::Size),
     /// Puts other code in place of an entry.
     Replace(replace::Replace),
     /// Removes entries.
@@ -61,6 +71,9 @@ impl Fatbin {
             Self::Pack(command) => command.run(out),
             Self::Offload(command) => command.run(out),
             Self::Scan(command) => command.run(out),
+            Self::Find(command) => command.run(out),
+            Self::Diff(command) => command.run(out),
+            Self::Size(command) => command.run(out),
             Self::Replace(command) => command.run(out),
             Self::Prune(command) => command.run(out),
             Self::Recompress(command) => command.run(out),
@@ -68,8 +81,10 @@ impl Fatbin {
     }
 }
 
-/// The most bytes that an entry may unpack to, unless the command line says otherwise.
-pub const LIMIT: usize = 1 << 30;
+/// Bytes that the entries of a file may unpack to, whatever its size.
+pub const FLOOR: u64 = 1 << 28;
+/// How many times the bytes of a file its entries may unpack to, beyond that: more than real ones do.
+pub const TIMES: u64 = 64;
 
 /// What went wrong while the work went on: the first, and how many more there were.
 #[derive(Debug, Default)]

@@ -210,7 +210,9 @@ impl Scope<'_> {
     /// Whether a macro that is called between the items of module `id` may have made `name`.
     fn is_made(&self, id: usize, name: &str) -> bool {
         let module = &self.tree.at(id);
-        let mut bodies = module.calls.iter().filter_map(|call| self.tree.bodies.get(call));
+        // a macro may be given the name of another that it calls
+        let macros = module.calls.iter().chain(&module.generated);
+        let mut bodies = macros.filter_map(|name| self.tree.bodies.get(name));
         module.generated.contains(name) || bodies.any(|words| words.contains(name))
     }
 

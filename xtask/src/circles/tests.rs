@@ -148,6 +148,14 @@ fn what_a_macro_between_items_defines_or_takes() {
         ("src/b.rs", "pub struct B(super::a::Two);"),
     ];
     assert!(circles(&files).contains("2 files in a circle"));
+    // what its definition names, or that of a macro that it is given
+    let files = [
+        ("src/lib.rs", "mod a; mod b;"),
+        ("src/a.rs", "macro_rules! list { ($with:ident) => { $with! { 1 } } } macro_rules! table { ($n:literal) => { pub struct Made; } }
+             list!(table); pub fn f(_: crate::b::B) {}"),
+        ("src/b.rs", "use crate::a::Made; pub struct B(Made);"),
+    ];
+    assert!(circles(&files).contains("2 files in a circle"), "{}", circles(&files));
     let files = [
         ("src/lib.rs", "mod a;"),
         ("src/a.rs", "mod x; mod y; pub struct Up; all! { x: 1; y: 2; }"),

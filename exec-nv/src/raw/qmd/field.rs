@@ -1,5 +1,8 @@
 //! Names of fields, and tables of where a version has them.
 
+/// Bytes of the largest block.
+pub const MAX_SIZE: usize = 384;
+
 /// What a block can say. One name for all versions; `clcbc0qmd.h` and its siblings hold NVIDIA's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -209,7 +212,7 @@ impl Version {
 )]
 pub(super) const fn well_formed(version: &Version) -> bool {
     let rows = version.rows;
-    let mut taken = [false; super::MAX_SIZE * 8];
+    let mut taken = [false; MAX_SIZE * 8];
     let mut i = 0;
     while i < rows.len() {
         let row = rows[i];

@@ -1,0 +1,74 @@
+//! Names by number: each is kept once.
+
+use crate::hash::{self, NameTable};
+use alloc::vec::Vec;
+use elf_core::Name;
+
+/// Names, numbered in the order in which they came.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    text: Vec<u8>,
+    /// Where each name ends in the text.
+    ends: Vec<usize>,
+    /// A hash table of their numbers.
+    cells: Vec<u32>,
+}
+
+impl Names {
+    pub(super) const fn new() -> Self {
+        Self { text: Vec::new(), ends: Vec::new(), cells: Vec::new() }
+    }
+
+    /// Number of names.
+    pub(super) const fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The name of a number; an empty one if there is none.
+    pub(super) fn get(&self, number: u32) -> Name<'_> {
+        name(&self.text, &self.ends, number)
+    }
+
+    /// The number of a name, a new one if it has none yet.
+    pub(super) fn number(&mut self, wanted: Name<'_>) -> u32 {
+        let Self { text, ends, cells } = self;
+        let next = u32::try_from(ends.len()).unwrap_or(u32::MAX);
+        hash::grow(cells, ends.len(), |number| name(text, ends, number));
+        let same = |number| name(text, ends, number) == wanted;
+        let number = NameTable::new(cells).find_or_insert(wanted, next, same).unwrap_or(next);
+        if number == next {
+            text.extend_from_slice(wanted.as_bytes());
+            ends.push(text.len());
+        }
+        number
+    }
+}
+
+fn name<'t>(text: &'t [u8], ends: &[usize], number: u32) -> Name<'t> {
+    let number = number as usize;
+    let start = number.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
+    let end = ends.get(number).copied().unwrap_or(start);
+    Name(text.get(start..end).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::format;
+
+    extern crate std;
+
+    #[test]
+    fn a_name_has_one_number() {
+        let mut names = Names::new();
+        for round in 0..2 {
+            for number in 0..1000 {
+                let name = format!("name{number}");
+                assert_eq!(names.number(name.as_str().into()), number, "{round}");
+            }
+        }
+        assert_eq!(names.len(), 1000);
+        assert_eq!(names.get(7), "name7");
+        assert!(names.get(1000).is_empty());
+    }
+}

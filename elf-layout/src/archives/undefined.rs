@@ -1,0 +1,188 @@
+//! What the objects of a link miss.
+
+use super::names::Names;
+use super::{Meaning, MemberError, MemberIndex, globals, names_limit};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use elf_core::{File, Name};
+
+/// The global names that the objects of a link miss so far, and those that they have as common symbols only.
+///
+/// ```
+/// use elf_core::File;
+/// use elf_layout::archives::{MemberIndex, UndefinedSymbols};
+///
+/// let mut undefined = UndefinedSymbols::new();
+/// undefined.require("foo".into()); // and `undefined.add(&file)?` for every object
+/// let archive = MemberIndex::new(vec![include_bytes!("../../../fixtures/x86_64/elftest.o")])?;
+/// assert_eq!(undefined.search(&archive)?, [0]);
+/// assert_eq!(undefined.search(&archive)?, [], "nothing is missing any more");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct UndefinedSymbols {
+    names: Names,
+    /// What is known of each name.
+    states: Vec<State>,
+    /// Numbers of names that were undefined or common once, in the order of their first reference.
+    queue: Vec<u32>,
+}
+
+/// Why a member is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undefined {
+    /// No object defines the name: any definition will do.
+    Missing,
+    /// Objects have it as a common symbol: only data that are not common take its place.
+    Common,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Unknown,
+    Missing,
+    Weak,
+    Common,
+    Defined,
+}
+
+impl UndefinedSymbols {
+    /// Of no objects.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { names: Names::new(), states: Vec::new(), queue: Vec::new() }
+    }
+
+    /// Makes a name missing from the start (`--undefined` of linkers).
+    pub fn require(&mut self, name: Name<'_>) {
+        self.enter(name, Meaning::Undefined);
+    }
+
+    /// Enters the symbols of an object that is part of the link.
+    ///
+    /// # Errors
+    /// If its symbols are damaged, or their names longer than [`names_limit`] allows. What was read before that is entered.
+    pub fn add(&mut self, file: &File<'_>) -> Result<(), elf_core::Error> {
+        let Some(table) = file.symbol_table()? else { return Ok(()) };
+        table.check_names(names_limit(file.bytes().len() as u64))?;
+        globals(&table, |name, meaning| {
+            self.enter(name, meaning);
+            Ok(())
+        })
+    }
+
+    /// Takes out of an archive the members that define what is missing here, and what those miss in turn: as linkers do where the
+    /// archive stands among the objects. Gives their numbers in the order in which they join the link.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add), of a member.
+    pub fn search<B: AsRef<[u8]>>(
+        &mut self,
+        archive: &MemberIndex<B>,
+    ) -> Result<Vec<usize>, MemberError> {
+        self.search_again(archive, &mut BTreeSet::new())
+    }
+
+    /// The same for an archive of which the members `taken` are part of the link already: for archives that need each other and are
+    /// searched in turn until none has more (`--start-group` of linkers). Those that join are added to `taken`.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add), of a member.
+    pub fn search_again<B: AsRef<[u8]>>(
+        &mut self,
+        archive: &MemberIndex<B>,
+        taken: &mut BTreeSet<usize>,
+    ) -> Result<Vec<usize>, MemberError> {
+        let mut order = Vec::new();
+        let before = taken.clone();
+        let find = |name: Name<'_>, why, last: Option<&usize>| {
+            let member = archive.definer(name, why, last.copied());
+            member.filter(|member| !before.contains(member))
+        };
+        self.extract(find, |undefined, member| {
+            taken.insert(member);
+            order.push(member);
+            let Some(bytes) = archive.members().get(member) else { return Ok(()) };
+            let added = File::parse(bytes.as_ref()).and_then(|file| undefined.add(&file));
+            added.map_err(|error| MemberError { member, error })
+        })?;
+        Ok(order)
+    }
+
+    /// Takes members of several archives, or of whatever else has objects for names.
+    ///
+    /// `find` says which member is taken for a name: the next one behind the last one that joined, or else the first
+    /// ([`MemberIndex::definer`]). It is asked once for each name that is [missing](Undefined::Missing), and once for each that is
+    /// [common](Undefined::Common). `take` [adds](Self::add) a member to the link. Members join in the order of GNU ld, which goes
+    /// through an archive again and again: to the last one, the next one that is asked for, and behind the end the first one. That
+    /// order is the `Ord` of `M`, and what is equal joins once.
+    ///
+    /// # Errors
+    /// What `take` says.
+    pub fn extract<M: Clone + Ord, E>(
+        &mut self,
+        mut find: impl FnMut(Name<'_>, Undefined, Option<&M>) -> Option<M>,
+        mut take: impl FnMut(&mut Self, M) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut asked_for: BTreeMap<M, Vec<(u32, Undefined)>> = BTreeMap::new();
+        let mut taken = BTreeSet::new();
+        let mut last: Option<M> = None;
+        let mut position = 0usize;
+        loop {
+            while let Some(&number) = self.queue.get(position) {
+                position = position.saturating_add(1);
+                let Some(why) = wanted(&self.states, number) else { continue };
+                let member = find(self.names.get(number), why, last.as_ref());
+                if let Some(member) = member.filter(|member| !taken.contains(member)) {
+                    asked_for.entry(member).or_default().push((number, why));
+                }
+            }
+            let behind = last.as_ref().and_then(|last| asked_for.range(last..).next());
+            let Some((member, _)) = behind.or_else(|| asked_for.iter().next()) else { break };
+            let member = member.clone();
+            let names = asked_for.remove(&member).unwrap_or_default();
+            // another member may have defined them meanwhile
+            if names.iter().any(|&(number, why)| wanted(&self.states, number) == Some(why)) {
+                taken.insert(member.clone());
+                take(self, member.clone())?;
+            }
+            last = Some(member);
+        }
+        let Self { queue, states, .. } = self;
+        queue.retain(|&number| wanted(states, number).is_some());
+        Ok(())
+    }
+
+    /// Brings what is known of a name together with what one more object says.
+    fn enter(&mut self, name: Name<'_>, meaning: Meaning) {
+        if crate::symbols::is_of_layout(name) {
+            return;
+        }
+        let number = self.names.number(name);
+        if self.states.len() < self.names.len() {
+            self.states.resize(self.names.len(), State::Unknown);
+        }
+        let Some(state) = self.states.get_mut(number as usize) else { return };
+        let next = match (meaning, *state) {
+            (Meaning::Function | Meaning::Data, _) | (_, State::Defined) => State::Defined,
+            (Meaning::Common, _) | (_, State::Common) => State::Common,
+            (Meaning::Weak, _) | (_, State::Weak) => State::Weak,
+            (Meaning::Undefined, State::Unknown | State::Missing) => State::Missing,
+        };
+        let is_new = next != *state && matches!(next, State::Missing | State::Common);
+        *state = next;
+        if is_new {
+            self.queue.push(number);
+        }
+    }
+}
+
+/// Whether a definition of a name is looked for, and why.
+fn wanted(states: &[State], number: u32) -> Option<Undefined> {
+    match states.get(number as usize)? {
+        State::Missing => Some(Undefined::Missing),
+        State::Common => Some(Undefined::Common),
+        State::Unknown | State::Weak | State::Defined => None,
+    }
+}

@@ -1,0 +1,154 @@
+//! Why a launch cannot be.
+
+use core::fmt;
+
+/// Why a launch cannot be. Nothing was launched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LaunchError {
+    /// A grid or block dimension is 0 or too large.
+    Dimension {
+        /// `grid` or `block`.
+        what: &'static str,
+        /// What was asked for.
+        found: [u32; 3],
+        /// The most that the device has.
+        limit: [u32; 3],
+    },
+    /// A block has too many threads.
+    Threads {
+        /// Threads asked for.
+        found: u64,
+        /// The most that can be.
+        limit: u64,
+        /// What sets the limit: `the device`, `the kernel`, `its registers`.
+        by: &'static str,
+    },
+    /// The kernel takes blocks of one form only.
+    Block {
+        /// What was asked for.
+        found: [u32; 3],
+        /// The form.
+        expected: [u32; 3],
+    },
+    /// A block would take more shared memory than there is.
+    Shared {
+        /// Bytes that the kernel declares.
+        declared: u64,
+        /// Bytes that the launch adds.
+        dynamic: u64,
+        /// Bytes that a block may have.
+        limit: u64,
+    },
+    /// The device has no clusters.
+    NoClusters,
+    /// The kernel takes clusters of one form only, and the launch has another or none.
+    Cluster {
+        /// What was asked for.
+        found: Option<[u32; 3]>,
+        /// The form.
+        expected: [u32; 3],
+    },
+    /// The kernel must be launched in clusters.
+    ClusterNeeded,
+    /// A cluster has more blocks than can be.
+    ClusterSize {
+        /// Blocks asked for.
+        found: u64,
+        /// The most that can be.
+        limit: u64,
+    },
+    /// The grid cannot be divided into clusters.
+    ClusterGrid {
+        /// The grid.
+        grid: [u32; 3],
+        /// The cluster.
+        cluster: [u32; 3],
+    },
+    /// The device has no cooperative launches.
+    NoCooperation,
+    /// Not all blocks can run at the same time.
+    Cooperation {
+        /// Blocks asked for.
+        found: u64,
+        /// The most that can run.
+        limit: u64,
+    },
+    /// There are too many or too few arguments.
+    ArgumentCount {
+        /// Number of the kernel's parameters.
+        expected: usize,
+        /// Number of arguments.
+        found: usize,
+    },
+    /// An argument has another size than the parameter.
+    ArgumentSize {
+        /// Its index.
+        index: usize,
+        /// Bytes of the parameter.
+        expected: u32,
+        /// Bytes of the argument.
+        found: usize,
+    },
+}
+
+/// `4x2x1`.
+struct Form([u32; 3]);
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.0;
+        write!(f, "{x}x{y}x{z}")
+    }
+}
+
+impl fmt::Display for LaunchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dimension { what, found, limit } => {
+                write!(f, "a {what} of {}, where 1x1x1 to {} can be", Form(*found), Form(*limit))
+            }
+            Self::Threads { found, limit, by } => {
+                write!(f, "{found} threads in a block, where {by} allows {limit}")
+            }
+            Self::Block { found, expected } => {
+                write!(f, "a block of {}, where the kernel takes {}", Form(*found), Form(*expected))
+            }
+            Self::Shared { declared, dynamic, limit } => write!(
+                f,
+                "{declared} and {dynamic} bytes of shared memory for a block, where {limit} can be"
+            ),
+            Self::NoClusters => f.write_str("the device has no clusters"),
+            Self::Cluster { found: Some(found), expected } => {
+                write!(
+                    f,
+                    "a cluster of {}, where the kernel takes {}",
+                    Form(*found),
+                    Form(*expected)
+                )
+            }
+            Self::Cluster { found: None, expected } => {
+                write!(f, "no cluster, where the kernel takes {}", Form(*expected))
+            }
+            Self::ClusterNeeded => f.write_str("the kernel must be launched in clusters"),
+            Self::ClusterSize { found, limit } => {
+                write!(f, "a cluster of {found} blocks, where 1 to {limit} can be")
+            }
+            Self::ClusterGrid { grid, cluster } => {
+                write!(f, "a grid of {} has no whole clusters of {}", Form(*grid), Form(*cluster))
+            }
+            Self::NoCooperation => f.write_str("the device has no cooperative launches"),
+            Self::Cooperation { found, limit } => {
+                write!(f, "{found} blocks, where {limit} can run at the same time")
+            }
+            Self::ArgumentCount { expected, found } => {
+                write!(f, "{found} arguments, expected {expected}")
+            }
+            Self::ArgumentSize { index, expected, found } => {
+                write!(f, "argument {index} has {found} bytes, expected {expected}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for LaunchError {}

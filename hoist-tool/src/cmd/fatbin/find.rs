@@ -1,0 +1,106 @@
+//! `hoist fatbin find KERNEL PATH...`: in which files, regions and architectures a kernel is, and what it needs in each.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use anyhow::{Result, anyhow};
+use fatbin::Sm;
+
+use super::Faults;
+use super::filter::Where;
+use super::kernels::{KernelRow, Request, collect, json, order};
+use crate::cmd::cubin::KernelFilter;
+use crate::pattern::Pattern;
+use crate::sources::Sources;
+use crate::table::{Table, line, tail};
+
+/// Shows in which files, regions and architectures kernels are, with what they need in each.
+#[derive(Debug, clap::Args)]
+pub struct Find {
+    /// Kernels by name, mangled or not, `gemm*`, or `/REGEX/`.
+    #[arg(value_name = "KERNEL")]
+    kernel: Pattern,
+    #[command(flatten)]
+    sources: Sources,
+    #[command(flatten)]
+    filter: KernelFilter,
+    /// Architectures, with their suffix: `sm_90`, `90a`.
+    #[arg(long, value_delimiter = ',', value_name = "ARCH")]
+    arch: Vec<Sm>,
+    #[command(flatten)]
+    place: Where,
+    /// Prints JSON with stable keys.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Find {
+    /// Prints to `out`.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is damaged, or no file has such a kernel.
+    pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+        let mut wanted = self.filter.kernel.clone();
+        wanted.push(self.kernel.clone());
+        let mut faults = Faults::default();
+        let request = Request {
+            sources: &self.sources,
+            wanted: &wanted,
+            arch: &self.arch,
+            search: self.place.search(),
+        };
+        let mut rows = collect(request, &mut faults)?;
+        order(&mut rows, &self.filter);
+        if rows.is_empty() && faults.is_empty() {
+            faults.push(anyhow!("no kernel {} in these files", self.kernel));
+        }
+        let mut groups: BTreeMap<usize, Vec<&KernelRow>> = BTreeMap::new();
+        let mut numbers = BTreeMap::new();
+        for row in &rows {
+            let next = numbers.len();
+            groups.entry(*numbers.entry(&row.name).or_insert(next)).or_default().push(row);
+        }
+        let limit = self.filter.limit.unwrap_or(usize::MAX);
+        if self.json {
+            let kept: Vec<_> = groups.into_values().take(limit).flatten().cloned().collect();
+            json(&kept, out)?;
+        } else {
+            let left_out = groups.len().saturating_sub(limit);
+            for (index, group) in groups.into_values().take(limit).enumerate() {
+                out.write_all(if index == 0 { b"" } else { b"\n" })?;
+                text(&group, self.filter.raw, out)?;
+            }
+            if left_out > 0 {
+                writeln!(out, "\nand {left_out} more kernels")?;
+            }
+        }
+        faults.result()
+    }
+}
+
+/// One kernel, wherever it is.
+fn text(rows: &[&KernelRow], raw: bool, out: &mut dyn Write) -> Result<()> {
+    let Some(first) = rows.first() else { return Ok(()) };
+    writeln!(out, "{}", line(first.readable(raw), ""))?;
+    let mut table = Table::new(out);
+    table.row(["  arch", "registers", "shared", "stack", "local", "code", "region", "file"])?;
+    for row in rows {
+        let place = &row.place;
+        let part = place.part.map_or_else(String::new, |part| format!(".{part}"));
+        let file = match &row.member {
+            Some(member) => format!("{}({member})", row.file),
+            None => row.file.clone(),
+        };
+        table.row([
+            format!("  {}", place.arch),
+            row.registers_text(),
+            row.shared.to_string(),
+            row.stack_text(),
+            row.local.to_string(),
+            row.code_size.to_string(),
+            format!("{}.{}{part}", place.region, place.entry),
+            tail(&file),
+        ])?;
+    }
+    table.end()
+}

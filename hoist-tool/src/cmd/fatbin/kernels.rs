@@ -1,0 +1,183 @@
+//! The kernels of files: what each needs, wherever it is.
+
+use std::io::Write;
+
+use anyhow::{Error, Result};
+use fatbin::{Kind, Search, Sm};
+use nvinfo::{Cubin, KernelNeeds, Stack};
+use serde::Serialize;
+
+use super::cubins::{Image, ImagePlace, images};
+use super::{Faults, Roots};
+use crate::cmd::cubin::{KernelFilter, Sort};
+use crate::demangle::demangled;
+use crate::pattern::Pattern;
+use crate::printable::Printable;
+use crate::sources::{Order, Source, Sources};
+
+/// A kernel somewhere. Sizes are in bytes.
+#[derive(Clone, Debug, Serialize)]
+pub struct KernelRow {
+    /// The file; in an archive behind its path and a colon.
+    pub file: String,
+    /// The member of a library of objects.
+    pub member: Option<String>,
+    /// Where in the file.
+    #[serde(flatten)]
+    pub place: ImagePlace,
+    /// Its name, mangled.
+    pub name: String,
+    /// Its name as it was in the source, if it is mangled.
+    pub demangled: Option<String>,
+    /// Registers of a thread.
+    pub registers: Option<u32>,
+    /// Static shared memory of a block.
+    pub shared: u64,
+    /// Stack with all that is called; `null` if there is no bound, or the file does not say.
+    pub stack: Option<u64>,
+    /// Local memory of a thread, beside the stack.
+    pub local: u64,
+    /// Size of its code.
+    pub code_size: u64,
+}
+
+impl KernelRow {
+    /// Its name as people wrote it, or as it is.
+    #[must_use]
+    pub fn readable(&self, raw: bool) -> &str {
+        if raw { &self.name } else { self.demangled.as_deref().unwrap_or(&self.name) }
+    }
+
+    /// Its stack for people.
+    #[must_use]
+    pub fn stack_text(&self) -> String {
+        self.stack.map_or_else(|| "-".to_owned(), |stack| stack.to_string())
+    }
+
+    /// Its registers for people.
+    #[must_use]
+    pub fn registers_text(&self) -> String {
+        self.registers.map_or_else(|| "-".to_owned(), |count| count.to_string())
+    }
+}
+
+/// The kernels of a cubin that these patterns mean.
+///
+/// # Errors
+/// If the cubin is damaged.
+pub fn of_cubin(
+    (file, image): (&str, &Image),
+    bytes: &[u8],
+    wanted: &[Pattern],
+) -> Result<Vec<KernelRow>> {
+    let cubin = Cubin::parse(bytes)?;
+    let symbols = cubin.symbols().map_or(0, |table| table.len());
+    let count = cubin.kernels().count();
+    let mut room = vec![KernelNeeds::EMPTY; count];
+    let mut numbers = vec![0; symbols.saturating_add(cubin.file().sections().len())];
+    let mut rows = Vec::new();
+    for kernel in cubin.kernel_needs(&mut room, &mut numbers)? {
+        let (_, name) = cubin.symbol(kernel.symbol)?;
+        let name = name.to_string();
+        if !Pattern::any(wanted, &name) {
+            continue;
+        }
+        let needs = &kernel.resources;
+        let name = Printable::from(&*name).to_string();
+        rows.push(KernelRow {
+            file: file.to_owned(),
+            member: image.member.clone(),
+            place: image.place.clone(),
+            demangled: demangled(&name),
+            name,
+            registers: needs.registers,
+            shared: needs.shared,
+            stack: needs.stack.and_then(Stack::bytes).or(needs.frame_size.map(u64::from)),
+            local: needs.local,
+            code_size: needs.code_size,
+        });
+    }
+    Ok(rows)
+}
+
+/// Which kernels of which files.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'r> {
+    /// The files.
+    pub sources: &'r Sources,
+    /// The kernels.
+    pub wanted: &'r [Pattern],
+    /// The architectures; all, if there is none.
+    pub arch: &'r [Sm],
+    /// Where code is looked for.
+    pub search: Search,
+}
+
+/// Whether an image is a cubin for one of these architectures.
+#[must_use]
+pub fn is_cubin(image: &Image, arch: &[Sm]) -> bool {
+    matches!(image.kind, Kind::Elf | Kind::Cubin) && (arch.is_empty() || arch.contains(&image.sm))
+}
+
+/// All these kernels, in the order of files; a path without one is an error.
+///
+/// # Errors
+/// Those of the files come in `faults`; this itself has none but of a lack of memory.
+pub fn collect(request: Request<'_>, faults: &mut Faults) -> Result<Vec<KernelRow>> {
+    let Request { sources, wanted, arch, search } = request;
+    let look = |source: Source| {
+        let (mut rows, mut errors) = (Vec::new(), Vec::new());
+        let wants = |image: &Image| is_cubin(image, arch);
+        let all = images(&source.file, search, wants, |image, bytes| {
+            of_cubin((&source.label, image), bytes, wanted)
+        });
+        for one in all {
+            match one.and_then(|rows| rows) {
+                Ok(found) => rows.extend(found),
+                Err(error) => errors.push(error.context(source.label.clone())),
+            }
+        }
+        (rows, errors)
+    };
+    let mut roots = Roots::default();
+    let mut all = Vec::new();
+    sources.each(Order::AtOnce, look, |root, found: Result<(Vec<KernelRow>, Vec<Error>)>| {
+        match found {
+            Ok((rows, errors)) => {
+                roots.has(root, !rows.is_empty() || !errors.is_empty());
+                all.extend(rows);
+                errors.into_iter().for_each(|error| faults.push(error));
+            }
+            Err(error) => {
+                roots.failed(root);
+                faults.push(error);
+            }
+        }
+        Ok(())
+    })?;
+    if wanted.is_empty() {
+        roots.empty(sources, "has no kernel", faults);
+    }
+    Ok(all)
+}
+
+/// Puts kernels in order.
+pub fn order(rows: &mut [KernelRow], filter: &KernelFilter) {
+    match filter.sort {
+        None => {}
+        Some(Sort::Size) => rows.sort_by_key(|one| std::cmp::Reverse(one.code_size)),
+        Some(Sort::Registers) => rows.sort_by_key(|one| std::cmp::Reverse(one.registers)),
+        Some(Sort::Name) => {
+            rows.sort_by(|one, other| one.readable(filter.raw).cmp(other.readable(filter.raw)));
+        }
+    }
+}
+
+/// Prints rows for programs.
+///
+/// # Errors
+/// If that fails.
+pub fn json(rows: &[KernelRow], out: &mut dyn Write) -> Result<()> {
+    serde_json::to_writer(&mut *out, &serde_json::json!({ "kernels": rows }))?;
+    Ok(writeln!(out)?)
+}

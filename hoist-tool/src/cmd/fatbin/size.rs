@@ -1,0 +1,374 @@
+//! `hoist fatbin size PATH...`: what device code is made of, in bytes: files, architectures, kinds, sections, templates.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use anyhow::{Error, Result};
+use elf_core::names::SHF_CUDA_MERCURY;
+use fatbin::{Kind, Method};
+use nvinfo::Cubin;
+use serde::Serialize;
+
+use super::cubins::{Image, images};
+use super::filter::{Filter, Where};
+use super::kernels::of_cubin;
+use super::rows::arch;
+use super::{Faults, Roots};
+use crate::cmd::cubin::KernelFilter;
+use crate::demangle::family;
+use crate::sources::{Order, Source, Sources};
+use crate::table::{Table, tail};
+
+/// Bytes of images that are compressed anew to tell what a method would save.
+const SAMPLE: u64 = 8 << 20;
+/// Templates shown, unless the command line says how many.
+const SHOWN: usize = 20;
+
+/// Shows what device code is made of, in bytes: files, architectures, kinds, sections, kernels (all of a template together).
+#[derive(Debug, clap::Args)]
+pub struct Size {
+    #[command(flatten)]
+    sources: Sources,
+    #[command(flatten)]
+    filter: Filter,
+    #[command(flatten)]
+    kernels: KernelFilter,
+    #[command(flatten)]
+    place: Where,
+    /// Estimates what each method of compression would make of it, from a sample.
+    #[arg(long)]
+    compression: bool,
+    /// Prints JSON with stable keys.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Bytes, as they are stored and unpacked.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+struct Bytes {
+    images: u64,
+    stored: u64,
+    unpacked: u64,
+}
+
+impl Bytes {
+    const fn add(&mut self, other: Self) {
+        self.images = self.images.saturating_add(other.images);
+        self.stored = self.stored.saturating_add(other.stored);
+        self.unpacked = self.unpacked.saturating_add(other.unpacked);
+    }
+}
+
+/// Kernels of one template.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+struct Kernels {
+    kernels: u64,
+    code: u64,
+}
+
+/// All sums.
+#[derive(Debug, Default)]
+struct Sums {
+    files: BTreeMap<String, Bytes>,
+    /// By kind and architecture.
+    archs: BTreeMap<(String, String), Bytes>,
+    /// Of cubins.
+    sections: BTreeMap<&'static str, u64>,
+    families: BTreeMap<String, Kernels>,
+    /// Bytes of the sample, and what each method makes of them.
+    sample: u64,
+    packed: BTreeMap<&'static str, u64>,
+}
+
+impl Sums {
+    fn merge(&mut self, other: Self) {
+        for (key, value) in other.files {
+            self.files.entry(key).or_default().add(value);
+        }
+        for (key, value) in other.archs {
+            self.archs.entry(key).or_default().add(value);
+        }
+        for (key, value) in other.sections {
+            let sum = self.sections.entry(key).or_default();
+            *sum = sum.saturating_add(value);
+        }
+        for (key, value) in other.families {
+            let sum = self.families.entry(key).or_default();
+            sum.kernels = sum.kernels.saturating_add(value.kernels);
+            sum.code = sum.code.saturating_add(value.code);
+        }
+        self.sample = self.sample.saturating_add(other.sample);
+        for (key, value) in other.packed {
+            let sum = self.packed.entry(key).or_default();
+            *sum = sum.saturating_add(value);
+        }
+    }
+
+    fn all(&self) -> Bytes {
+        let mut all = Bytes::default();
+        self.files.values().for_each(|bytes| all.add(*bytes));
+        all
+    }
+}
+
+impl Size {
+    /// Prints to `out`.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is damaged, or holds no device code.
+    pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+        let mut faults = Faults::default();
+        let mut roots = Roots::default();
+        let mut sums = Sums::default();
+        self.sources.each(
+            Order::AtOnce,
+            |source| self.look(&source),
+            |root, found| {
+                match found {
+                    Ok((found, errors)) => {
+                        roots.has(root, !found.files.is_empty() || !errors.is_empty());
+                        sums.merge(found);
+                        errors.into_iter().for_each(|error| faults.push(error));
+                    }
+                    Err(error) => {
+                        roots.failed(root);
+                        faults.push(error);
+                    }
+                }
+                Ok(())
+            },
+        )?;
+        roots.empty(&self.sources, "holds no device code", &mut faults);
+        if self.json {
+            self.json(&sums, out)?;
+        } else if !sums.files.is_empty() {
+            self.text(&sums, out)?;
+        }
+        faults.result()
+    }
+
+    /// The sums of one file.
+    fn look(&self, source: &Source) -> (Sums, Vec<Error>) {
+        let wants = |image: &Image| {
+            self.filter.wants_place(image.place.region, image.place.entry)
+                && self.filter.wants(image.kind, image.sm)
+        };
+        let all = images(&source.file, self.place.search(), wants, |image, bytes| {
+            self.image(source, image, bytes)
+        });
+        let (mut sums, mut errors) = (Sums::default(), Vec::new());
+        for one in all {
+            match one.and_then(|sums| sums) {
+                Ok(found) => sums.merge(found),
+                Err(error) => errors.push(error.context(source.label.clone())),
+            }
+        }
+        (sums, errors)
+    }
+
+    fn image(&self, source: &Source, image: &Image, bytes: &[u8]) -> Result<Sums> {
+        let mut sums = Sums::default();
+        let size = Bytes { images: 1, stored: image.stored_size, unpacked: bytes.len() as u64 };
+        sums.files.insert(source.label.clone(), size);
+        let kind = match image.kind {
+            Kind::Cubin => Kind::Elf.to_string(),
+            kind => kind.to_string(),
+        };
+        sums.archs.insert((kind, arch(image.kind, image.sm).unwrap_or_default()), size);
+        if matches!(image.kind, Kind::Elf | Kind::Cubin) {
+            sections(bytes, &mut sums.sections)?;
+            for row in of_cubin((&source.label, image), bytes, &self.kernels.kernel)? {
+                let name = if self.kernels.raw { row.name } else { family(row.readable(false)) };
+                let family = sums.families.entry(name).or_default();
+                family.kernels += 1;
+                family.code = family.code.saturating_add(row.code_size);
+            }
+        }
+        // every image whose offset in the order of files falls into the sample
+        let is_sampled = self.compression
+            && image
+                .place
+                .region
+                .wrapping_mul(31)
+                .wrapping_add(image.place.entry)
+                .is_multiple_of(16)
+            && bytes.len() as u64 <= SAMPLE;
+        if is_sampled && image.kind != Kind::Nvvm {
+            sums.sample = bytes.len() as u64;
+            for method in Method::ALL {
+                sums.packed.insert(method.name(), method.pack(bytes)?.len() as u64);
+            }
+        }
+        Ok(sums)
+    }
+
+    fn text(&self, sums: &Sums, out: &mut dyn Write) -> Result<()> {
+        let limit = self.kernels.limit.unwrap_or(SHOWN);
+        let all = sums.all();
+        let mut files: Vec<_> = sums.files.iter().collect();
+        files.sort_by_key(|(_, bytes)| Reverse(bytes.stored));
+        let mut table = Table::new(out);
+        table.row(["images", "stored", "unpacked", "%", "file"])?;
+        for (file, bytes) in files.iter().take(limit) {
+            let Bytes { images, stored, unpacked } = bytes;
+            let share = percent(*stored, all.stored);
+            table.row([images.to_string(), size(*stored), size(*unpacked), share, tail(file)])?;
+        }
+        let whole = percent(all.stored, all.stored);
+        let label = format!("all {} files", files.len());
+        table.row([all.images.to_string(), size(all.stored), size(all.unpacked), whole, label])?;
+        table.end()?;
+        writeln!(out)?;
+        let mut archs: Vec<_> = sums.archs.iter().collect();
+        archs.sort_by_key(|(_, bytes)| Reverse(bytes.stored));
+        let mut table = Table::new(out);
+        table.row([
+            "kind",
+            "arch",
+            "images",
+            "stored",
+            "unpacked",
+            "%",
+            "prune --keep it saves",
+        ])?;
+        for ((kind, arch), bytes) in archs {
+            table.row([
+                kind.clone(),
+                arch.clone(),
+                bytes.images.to_string(),
+                size(bytes.stored),
+                size(bytes.unpacked),
+                percent(bytes.stored, all.stored),
+                size(all.stored.saturating_sub(bytes.stored)),
+            ])?;
+        }
+        table.end()?;
+        if !sums.sections.is_empty() {
+            writeln!(out)?;
+            let cubins: u64 = sums.sections.values().sum();
+            let mut sections: Vec<_> = sums.sections.iter().collect();
+            sections.sort_by_key(|(_, bytes)| Reverse(**bytes));
+            let mut table = Table::new(out);
+            table.row(["in cubins", "unpacked", "%"])?;
+            for (name, bytes) in sections {
+                table.row([(*name).to_owned(), size(*bytes), percent(*bytes, cubins)])?;
+            }
+            table.end()?;
+        }
+        if !sums.families.is_empty() {
+            writeln!(out)?;
+            families(sums, limit, out)?;
+        }
+        if sums.sample > 0 {
+            writeln!(out)?;
+            let sampled = size(sums.sample);
+            let mut table = Table::new(out);
+            table.row(["compression", "would be stored as", "of unpacked", "by a sample of"])?;
+            for (method, packed) in &sums.packed {
+                let whole = all.unpacked as f64 * *packed as f64 / sums.sample as f64;
+                let share = percent(*packed, sums.sample);
+                table.row([*method, &size(whole as u64), &share, &sampled])?;
+            }
+            table.end()?;
+        }
+        Ok(())
+    }
+
+    fn json(&self, sums: &Sums, out: &mut dyn Write) -> Result<()> {
+        let files = sums
+            .files
+            .iter()
+            .map(|(file, bytes)| serde_json::json!({ "file": file, "bytes": bytes }));
+        let archs = sums.archs.iter().map(|((kind, arch), bytes)| {
+            serde_json::json!({ "kind": kind, "arch": arch, "bytes": bytes })
+        });
+        let families = sums.families.iter().map(|(name, sum)| {
+            serde_json::json!({ "family": name, "kernels": sum.kernels, "code": sum.code })
+        });
+        let [files, archs, families]: [Vec<_>; 3] =
+            [files.collect(), archs.collect(), families.collect()];
+        let found = serde_json::json!({
+            "all": sums.all(),
+            "files": files,
+            "archs": archs,
+            "sections": sums.sections,
+            "families": families,
+            "sample": { "unpacked": sums.sample, "packed": sums.packed },
+        });
+        serde_json::to_writer(&mut *out, &found)?;
+        Ok(writeln!(out)?)
+    }
+}
+
+fn families(sums: &Sums, limit: usize, out: &mut dyn Write) -> Result<()> {
+    let code: u64 = sums.families.values().map(|one| one.code).sum();
+    let mut rows: Vec<_> = sums.families.iter().collect();
+    rows.sort_by_key(|(_, one)| Reverse(one.code));
+    let mut table = Table::new(out);
+    table.row(["kernels", "code", "%", "kernel, all of a template"])?;
+    for (name, one) in rows.iter().take(limit) {
+        let share = percent(one.code, code);
+        table.row([one.kernels.to_string(), size(one.code), share, (*name).clone()])?;
+    }
+    if let Some(rest) = rows.get(limit..).filter(|rest| !rest.is_empty()) {
+        let kernels: u64 = rest.iter().map(|(_, one)| one.kernels).sum();
+        let bytes: u64 = rest.iter().map(|(_, one)| one.code).sum();
+        let label = format!("{} others: --limit shows more", rest.len());
+        table.row([kernels.to_string(), size(bytes), percent(bytes, code), label])?;
+    }
+    table.end()
+}
+
+/// Adds what the sections of a cubin take in the file, by what they are for.
+fn sections(bytes: &[u8], sums: &mut BTreeMap<&'static str, u64>) -> Result<()> {
+    const KINDS: [(&str, &str); 13] = [
+        (".text", "code"),
+        (".nv.constant", "constants"),
+        (".nv.global", "variables"),
+        (".debug", "debug information"),
+        (".nv_debug", "debug information"),
+        (".nv.info", "attributes"),
+        (".nv.compat", "attributes"),
+        (".note", "attributes"),
+        (".nv.callgraph", "attributes"),
+        (".nv.prototype", "attributes"),
+        (".rel", "relocations"),
+        (".nv.rel", "relocations"),
+        (".s", "symbols and names"), // .symtab, .strtab, .shstrtab
+    ];
+    let cubin = Cubin::parse(bytes)?;
+    let file = cubin.file();
+    let mut seen = 0u64;
+    for section in file.sections() {
+        if section.r#type == elf_core::names::SHT_NOBITS || section.r#type == 0 {
+            continue;
+        }
+        let name = file.section_name(&section).map(|name| name.to_string()).unwrap_or_default();
+        let kind = if section.flags.bits() & SHF_CUDA_MERCURY != 0 {
+            "Mercury form"
+        } else {
+            let found = KINDS.iter().find(|(start, _)| name.starts_with(start));
+            found.map_or("other", |(_, kind)| kind)
+        };
+        let sum = sums.entry(kind).or_default();
+        *sum = sum.saturating_add(section.size);
+        seen = seen.saturating_add(section.size);
+    }
+    let sum = sums.entry("headers and gaps").or_default();
+    *sum = sum.saturating_add((bytes.len() as u64).saturating_sub(seen));
+    Ok(())
+}
+
+/// A number of bytes as people read it.
+fn size(bytes: u64) -> String {
+    const UNITS: [(&str, u64); 3] = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1000)];
+    match UNITS.iter().find(|(_, unit)| bytes >= *unit) {
+        Some((name, unit)) => format!("{:.1} {name}", bytes as f64 / *unit as f64),
+        None => format!("{bytes} B"),
+    }
+}
+
+fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 { "-".to_owned() } else { format!("{:.1}", part as f64 * 100.0 / whole as f64) }
+}
