@@ -80,8 +80,9 @@ mod switches;
 pub mod symbols;
 mod threads;
 mod unwind;
+mod words;
 
-pub use error::Error;
+pub use error::{Error, Undefined};
 pub use external::External;
 pub use function::{Function, FunctionPointer};
 pub use loader::Loader;
@@ -89,3 +90,8 @@ pub use machine::Host;
 pub use module::Module;
 pub use process::Process;
 pub use replace::Replacement;
+
+/// The example of `README.md`, as a test.
+#[cfg(all(doctest, target_arch = "x86_64"))]
+#[doc = include_str!("../README.md")]
+mod readme {}

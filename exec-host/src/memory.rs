@@ -13,6 +13,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use dual::Alias;
 use elf_core::SegmentFlags;
 use elf_layout::Segment;
+use rustix::io::Errno;
 use rustix::mm::{
     Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,
 };
@@ -142,7 +143,9 @@ impl Mapping {
             // what is larger than all that `MAP_LOW` gives may still start there
             (Err(_), Some(limit)) => near::map_below(limit, reserved, protection)
                 .ok_or(Error::NoLowMemory { size: size as u64, limit })?,
-            (Err(cause), None) => return Err(Error::Map { size: size as u64, cause }),
+            (Err(cause), None) => {
+                return Err(Error::Map { size: size as u64, cause: cause.into() });
+            }
         };
         let mut mapping = Self::at(start, reserved, page);
         if let Some(near) = wish.near.filter(|&near| limit.is_none() && !mapping.is_near(near))
@@ -251,7 +254,7 @@ impl Mapping {
                 self.late = Some((start, size));
                 flags |= SegmentFlags::WRITE;
             }
-            let refused = |cause| Error::Map { size: size as u64, cause };
+            let refused = |cause: Errno| Error::Map { size: size as u64, cause: cause.into() };
             if let Some(written) = &alias {
                 // SAFETY: the range lies inside the mapping, which is reserved for this, and no reference to it is alive.
                 unsafe { written.show(start, size, segment.offset, flags) }.map_err(refused)?;
@@ -276,7 +279,8 @@ impl Mapping {
 
     /// Stores a word in read-only data while others read it.
     pub(crate) fn write_word(&self, address: u64, value: u64) -> Result<(), Error> {
-        let refused = |cause| Error::Map { size: size_of::<u64>() as u64, cause };
+        let refused =
+            |cause: Errno| Error::Map { size: size_of::<u64>() as u64, cause: cause.into() };
         let offset = address.wrapping_sub(self.address());
         let (start, size) = self
             .part(offset - offset % self.page as u64, self.page as u64)
