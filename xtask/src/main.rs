@@ -24,6 +24,7 @@ mod miri;
 mod mutants;
 mod no_panic;
 mod packages;
+mod places;
 mod public_api;
 mod raw_mock;
 mod sanitize;
