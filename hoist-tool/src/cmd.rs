@@ -18,6 +18,7 @@ pub mod jit;
 pub mod launch;
 pub mod layout;
 pub mod link;
+pub mod nvidia;
 #[cfg(feature = "host")]
 pub mod run;
 pub mod show;
@@ -53,6 +54,12 @@ pub enum Command {
     /// Lists, extracts, packs and changes device code inside host files.
     #[command(subcommand)]
     Fatbin(fatbin::Fatbin),
+    /// Answers as NVIDIA's cuobjdump does; also if the program is called by that name.
+    #[command(disable_help_flag = true)]
+    Cuobjdump(nvidia::Cuobjdump),
+    /// Answers as NVIDIA's nvprune does; also if the program is called by that name.
+    #[command(disable_help_flag = true)]
+    Nvprune(nvidia::Nvprune),
 }
 
 impl Command {
@@ -78,6 +85,8 @@ impl Command {
             Self::Cubin(command) => command.run(out),
             Self::Disasm(command) => command.run(out),
             Self::Fatbin(command) => command.run(out),
+            Self::Cuobjdump(command) => command.run(out),
+            Self::Nvprune(command) => command.run(out),
         }
     }
 }

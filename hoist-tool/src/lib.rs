@@ -26,5 +26,6 @@ pub mod output;
 pub mod overlap;
 pub mod pattern;
 pub mod printable;
+pub mod sass;
 pub mod sources;
 pub mod table;
