@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::foreign::Foreign;
+
 /// Why bytes could not be read as ELF, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
@@ -17,6 +19,8 @@ pub struct Error {
 pub enum ErrorKind {
     /// The file does not start with `7f 45 4c 46`.
     NotElf,
+    /// The file is something else, or has no machine code.
+    Foreign(Foreign),
     /// `e_ident[EI_CLASS]` is neither 32-bit nor 64-bit.
     UnknownClass(u8),
     /// `e_ident[EI_DATA]` is neither little- nor big-endian.
@@ -106,6 +110,7 @@ impl fmt::Display for Error {
         let at = self.at;
         match self.kind {
             ErrorKind::NotElf => write!(f, "not an ELF file"),
+            ErrorKind::Foreign(foreign) => foreign.fmt(f),
             ErrorKind::UnknownClass(class) => {
                 write!(f, "unknown ELF class {class} at offset {at:#x}")
             }

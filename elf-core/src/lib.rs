@@ -49,6 +49,7 @@
 //! | `big-endian` | big-endian files |
 //! | `packed-relocations` | `SHT_RELR`, `SHT_CREL` and Android's forms; [`IndexedRelocations`] |
 //! | `mips64` | relocations of little-endian MIPS64, which are like no others |
+//! | `relax` | nothing more; [`Special::Relax`] and [`Special::Transition`] in rows, and the code behind them |
 //!
 //! On machines of 32 bits all rows share one reader, for size; on others each kind of row has loops of its own, for speed.
 //!
@@ -63,30 +64,21 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-mod apply;
 pub mod archive;
-mod bits;
 mod class_file;
 mod content;
 mod dynamic;
 pub mod eh_frame;
 mod error;
 mod file;
+mod foreign;
 pub mod names;
 mod records;
-mod relax;
 mod reloc;
 mod structs;
 pub mod table;
-pub mod tls;
 mod views;
 
-use records::relocations;
-use views::record;
-
-pub use apply::{
-    ApplyError, ApplyErrorKind, Query, Resolve, SectionMut, apply, apply_all, apply_kind,
-};
 pub use class_file::ClassFile;
 pub use content::group::Group;
 pub use content::name::{Name, StringTable, is_hidden};
@@ -99,6 +91,7 @@ pub use dynamic::section::DynamicSection;
 pub use dynamic::version;
 pub use error::{Error, ErrorKind};
 pub use file::File;
+pub use foreign::Foreign;
 pub use records::android::{AndroidPacked, AndroidPackedIter};
 pub use records::crel::{Crel, CrelIter};
 #[cfg(feature = "packed-relocations")]
@@ -106,10 +99,19 @@ pub use records::indexed::IndexedRelocations;
 pub use records::relocations::{RelocationIter, Relocations};
 pub use records::relr::{Relr, RelrIter, relative_type};
 pub use records::rows::{Mips64El, Mips64ElRel, Mips64ElRela, Rel, Rela};
-pub use relax::{Reach, Rewrite, Site};
-pub use reloc::{
-    Arch, Bits, Check, Field, Kind, Order, Page, Role, Slot, Stage, Stub, Value, find, well_formed,
-};
+pub use reloc::apply::{SectionMut, apply, apply_all, apply_kind, apply_rewrite};
+pub use reloc::arch::Arch;
+pub use reloc::check::Check;
+pub use reloc::decide::{Decision, Facts, Pass, decide, decide_all};
+pub use reloc::error::{ApplyError, ApplyErrorKind};
+pub use reloc::field::{Bits, Decode, Encode, Field, Order, Unencodable};
+pub use reloc::kind::{Kind, Special, Stage, find, well_formed};
+pub use reloc::query::{Query, Resolve, SymbolAttributes};
+pub use reloc::rewrite::{Reach, Rewrite};
+pub use reloc::site::{Pairing, Site};
+pub use reloc::stub::{Stub, StubChoice, StubRelocation};
+pub use reloc::tls;
+pub use reloc::value::{Contents, Page, Role, Slot, Value};
 pub use structs::{raw, raw32, raw64};
 pub use table::class::{Class, Elf32, Elf64, Row};
 pub use table::entry::Entry;
@@ -121,3 +123,8 @@ pub use views::record::Record;
 pub use views::section::{CompressionHeader, SectionFlags, SectionHeader};
 pub use views::segment::{Dynamic, ProgramHeader, SegmentFlags};
 pub use views::symbol::{Definition, Symbol};
+
+/// The example of `README.md`, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -13,12 +13,17 @@ use elf_core::{Error, ErrorKind};
 #[test]
 fn messages() {
     use ErrorKind::{
-        EntrySize, FeatureOff, Invalid, NoAddress, NoSection, NoString, NoSymbol, NotElf, Outside,
-        SectionType, UnevenTable, UnknownByteOrder, UnknownClass,
+        EntrySize, FeatureOff, Foreign, Invalid, NamesTooLong, NoAddress, NoSection, NoString,
+        NoSymbol, NotElf, Outside, SectionType, UnevenTable, UnknownByteOrder, UnknownClass,
     };
     let (what, at) = ("symbols", 0x40);
     let messages = [
         (NotElf, "not an ELF file"),
+        (Foreign(elf_core::Foreign::Bitcode), "LLVM bitcode, not an ELF file: compiled with -flto"),
+        (
+            NamesTooLong { limit: 9 },
+            "the names of the symbols at offset 0x40 have more than 9 bytes together",
+        ),
         (FeatureOff("elf32"), "built without what reads the bytes at offset 0x40: feature elf32"),
         (UnknownClass(3), "unknown ELF class 3 at offset 0x40"),
         (UnknownByteOrder(0), "unknown byte order 0 at offset 0x40"),

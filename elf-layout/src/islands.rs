@@ -7,6 +7,7 @@
 use crate::error::{Error, ErrorKind};
 use crate::place::{Group, Span, Spans};
 use crate::storage::{ObjectSlot, SectionSlot, SectionState, SymbolSlot};
+use crate::stubs;
 use elf_core::{Arch, Check, Definition, File, Kind, Record, SectionHeader};
 
 /// Most islands.
@@ -43,7 +44,7 @@ pub(crate) fn reach<A: Arch>(spans: &Spans) -> Option<u64> {
     if !cfg!(feature = "islands") {
         return None;
     }
-    let reach = A::STUB?.reach?;
+    let reach = A::STUBS.iter().filter_map(|stub| stub.reach).min()?;
     (spans.group(Group::Text).size > reach / 2).then_some(reach)
 }
 
@@ -80,7 +81,7 @@ pub(crate) fn insert<A: Arch>(
     spans: &mut Spans,
     (size, reach): (u64, u64),
 ) -> Result<Islands, Error> {
-    let alignment = A::STUB.map_or(1, |stub| stub.alignment);
+    let alignment = stubs::alignment::<A>();
     if size > reach / 8 {
         return Err(Error::object(0, ErrorKind::TooLarge));
     }
@@ -109,13 +110,13 @@ pub(crate) fn insert<A: Arch>(
     }
     spans.replace(Group::Text, span);
     for (number, object) in (0..usize::MAX).zip(objects) {
-        move_symbols(number, object, sections, symbols)?;
+        move_symbols::<A>(number, object, sections, symbols)?;
     }
     Ok(islands)
 }
 
 /// Brings the symbols of one object to where their sections are now.
-fn move_symbols(
+fn move_symbols<A: Arch>(
     number: usize,
     object: &ObjectSlot<'_>,
     sections: &[SectionSlot],
@@ -133,7 +134,7 @@ fn move_symbols(
         };
         let at = object.first_section.checked_add(section as usize);
         if let Some(section) = at.and_then(|at| sections.get(at)) {
-            slot.value = symbol.value.wrapping_add(section.offset);
+            slot.value = A::symbol(&symbol).0.wrapping_add(section.offset);
         }
     }
     Ok(())

@@ -5,15 +5,16 @@ use crate::groups;
 use crate::hash::NameTable;
 use crate::indirect;
 use crate::islands::{self, Islands};
-use crate::needs::{self, Found};
+use crate::needs::{Found, Scan};
 use crate::options::Options;
 use crate::place::{Group, Segment, Spans};
 use crate::relax::Bounds;
 use crate::sections::{self, Fixed};
 use crate::storage::{
-    INDIRECT_FUNCTIONS, Needs, ObjectSlot, Requirements, SectionSlot, SectionState, Storage,
-    SymbolSlot, SymbolState, THREAD_LOCAL,
+    COPY_ALIGNMENT, Extra, INDIRECT_FUNCTIONS, Needs, ObjectSlot, Requirements, SectionSlot,
+    SectionState, Storage, SymbolSlot, SymbolState, THREAD_LOCAL,
 };
+use crate::stubs;
 use crate::symbols;
 use crate::tls::ThreadArea;
 use core::marker::PhantomData;
@@ -90,7 +91,8 @@ pub struct Layout<'a, 's, A> {
     pub(crate) found: Found,
     pub(crate) fixed: Fixed,
     pub(crate) got_entries: u32,
-    pub(crate) stubs: u32,
+    /// Size of all stubs in bytes.
+    pub(crate) stubs_size: u64,
     pub(crate) thread_area: Option<ThreadArea>,
     pub(crate) islands: Islands,
     arch: PhantomData<A>,
@@ -146,9 +148,17 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let mut found = Found::default();
         for (object, file) in (0..usize::MAX).zip(files) {
             let replaceable =
-                INDIRECT_FUNCTIONS && options.replaceable_functions && A::STUB.is_some();
+                INDIRECT_FUNCTIONS && options.replaceable_functions && !A::STUBS.is_empty();
             let symbols = (&mut *symbols, &mut found.special);
-            symbols::collect(object, file, objects, sections, symbols, &mut names, replaceable)?;
+            symbols::collect::<A>(
+                object,
+                file,
+                objects,
+                sections,
+                symbols,
+                &mut names,
+                replaceable,
+            )?;
         }
         if names.is_some() {
             symbols::link(symbols);
@@ -157,7 +167,8 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         found.bounds = Bounds::of::<A>(&options, &spans, symbols.len(), common);
         found.reach = islands::reach::<A>(&spans);
         for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
-            needs::scan::<A>(number, file, object, sections, symbols, &options, &mut found)?;
+            let scan = Scan { number, file, object, objects, sections, options: &options };
+            scan.run::<A>(symbols, &mut found)?;
         }
         let mut layout = Self {
             files,
@@ -169,17 +180,16 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             found,
             fixed,
             got_entries: 0,
-            stubs: 0,
+            stubs_size: 0,
             thread_area: None,
             islands: Islands::NONE,
             arch: PhantomData,
         };
         layout.place_additions(symbols)?;
         if cfg!(feature = "islands")
-            && let (Some(reach), Some(stub)) =
-                (layout.found.reach, A::STUB.filter(|_| layout.stubs > 0))
+            && let Some(reach) = layout.found.reach.filter(|_| layout.stubs_size > 0)
         {
-            let size = u64::from(layout.stubs).saturating_mul(stub_size(&stub));
+            let size = layout.stubs_size;
             let spans = &mut layout.spans;
             layout.islands =
                 islands::insert::<A>(files, objects, sections, symbols, spans, (size, reach))?;
@@ -199,7 +209,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let packed = matches!(self.options.mode, crate::Mode::Packed { .. });
         let group = |group| if packed { Group::Packed } else { group };
         let module = THREAD_LOCAL && self.found.tls_module;
-        let (mut got, mut stubs) = (if module { 2u32 } else { 0 }, 0u32);
+        let (mut got, mut stubs) = (if module { 2u32 } else { 0 }, 0u64);
         let (first, slots) = self.found.special.within(symbols, 0, symbols.len());
         for (id, slot) in (first..usize::MAX).zip(slots) {
             if slot.definition as usize != id {
@@ -218,29 +228,26 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
                 slot.value = u64::from(slot.got).saturating_mul(A::ADDRESS_SIZE);
                 self.found.handle = Some(slot.value);
             }
-            if slot.needs.has(Needs::STUB) && A::STUB.is_some() {
-                slot.stub = stubs;
-                stubs = stubs.saturating_add(1);
-            }
-            if slot.needs.has(Needs::COPY) {
-                let size = u64::from(slot.stub);
-                let offset =
-                    self.spans.append(Group::Copies, size, COPY_ALIGNMENT).map_err(too_large)?;
-                slot.stub = u32::try_from(offset / COPY_ALIGNMENT)
-                    .map_err(|_| too_large(ErrorKind::TooLarge))?;
-            }
             if slot.state == SymbolState::Common {
                 slot.group = group(Group::Zero);
-                let placed = self.spans.append(slot.group, slot.value, slot.traits.alignment());
+                let placed = self.spans.append(slot.group, slot.value, slot.extra.alignment());
                 slot.value = placed.map_err(too_large)?;
             }
+            if slot.needs.has(Needs::COPY) {
+                let size = slot.extra.constant_size();
+                let offset =
+                    self.spans.append(Group::Copies, size, COPY_ALIGNMENT).map_err(too_large)?;
+                slot.extra = Extra::of_copy(offset).ok_or(too_large(ErrorKind::TooLarge))?;
+            } else if slot.needs.has(Needs::ANY_STUB) && !A::STUBS.is_empty() {
+                slot.extra = Extra::of_stubs(stubs).ok_or(too_large(ErrorKind::TooLarge))?;
+                stubs = stubs.saturating_add(stubs::size::<A>(slot.needs));
+            }
         }
-        (self.got_entries, self.stubs) = (got, stubs);
+        (self.got_entries, self.stubs_size) = (got, stubs);
         let size = u64::from(got).saturating_mul(A::ADDRESS_SIZE);
         self.spans.append(Group::Got, size, A::ADDRESS_SIZE).map_err(too_large)?;
-        if let Some(stub) = A::STUB.filter(|_| stubs > 0) {
-            let size = u64::from(stubs).saturating_mul(stub_size(&stub));
-            self.spans.append(Group::Stubs, size, stub.alignment).map_err(too_large)?;
+        if stubs > 0 {
+            self.spans.append(Group::Stubs, stubs, stubs::alignment::<A>()).map_err(too_large)?;
         }
         Ok(())
     }
@@ -323,26 +330,19 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
     }
 }
 
-/// Alignment of copies in bytes: as much as compilers give to data.
-pub(crate) const COPY_ALIGNMENT: u64 = 64;
-
 /// Copies a definition to those who mean it.
 fn copy_definitions(symbols: &mut [SymbolSlot]) {
     for id in 0..symbols.len() {
-        let Some(&SymbolSlot { definition, traits, .. }) = symbols.get(id) else { continue };
+        let Some(&SymbolSlot { definition, needs, .. }) = symbols.get(id) else { continue };
         if definition as usize != id
             && let Some(&definition) = symbols.get(definition as usize)
             && let Some(slot) = symbols.get_mut(id)
         {
-            *slot = SymbolSlot { traits, ..definition };
+            let traits = needs.only(Needs::WEAK.with(Needs::FIRST));
+            let shared = definition.needs.only(Needs::SHARED);
+            *slot = SymbolSlot { needs: shared.with(traits), ..definition };
         }
     }
-}
-
-/// Size of a stub with the padding to the next, in bytes.
-pub(crate) const fn stub_size(stub: &elf_core::Stub) -> u64 {
-    let low = stub.alignment.wrapping_sub(1);
-    (stub.code.len() as u64).wrapping_add(low) & !low
 }
 
 /// The GOT entries of a symbol in the order they stand in.

@@ -66,6 +66,7 @@ mod resolve;
 mod room;
 mod sections;
 mod storage;
+mod stubs;
 mod symbols;
 mod tls;
 mod view;
@@ -81,3 +82,8 @@ pub use room::Room;
 pub use storage::{ObjectSlot, Requirements, SectionSlot, Storage, SymbolSlot};
 pub use tls::{ThreadArea, TlsBlock};
 pub use view::{Address, CopyEntry, FixedSection, GotEntry, StubEntry};
+
+/// The example of `README.md`, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

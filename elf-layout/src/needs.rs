@@ -4,16 +4,18 @@ use crate::error::{Error, ErrorKind};
 use crate::islands;
 use crate::options::Options;
 use crate::place::Group;
-use crate::relax::{self, Bounds};
+use crate::relax::Bounds;
 use crate::storage::{
     INDIRECT_FUNCTIONS, Needs, ObjectSlot, STAND_INS, SectionSlot, SectionState, Stretch,
     SymbolSlot, SymbolState, THREAD_LOCAL,
 };
-use crate::tls;
+use crate::{stubs, symbols, tls};
+use core::cell::Cell;
+use core::marker::PhantomData;
 use elf_core::names::{SHT_CREL, SHT_REL, SHT_RELA};
 use elf_core::{
-    ApplyError, ApplyErrorKind, Arch, Check, File, Kind, Query, Record, Relocations, Role,
-    SectionHeader, Site, Slot, Value, find,
+    ApplyError, Arch, Check, Decision, Definition, Facts, File, Kind, Pass, Query, Reach, Record,
+    Relocations, Role, SectionHeader, Slot, Value, decide_all,
 };
 
 /// What was found beside the needs of single symbols.
@@ -83,95 +85,209 @@ pub(crate) fn target<'a>(
     Ok(Some(Target { section: index, target, slot, records }))
 }
 
-/// Notes what the relocations of one object need.
-pub(crate) fn scan<A: Arch>(
-    number: usize,
-    file: &File<'_>,
-    object: &ObjectSlot<'_>,
-    sections: &[SectionSlot],
-    symbols: &mut [SymbolSlot],
-    options: &Options,
-    found: &mut Found,
-) -> Result<(), Error> {
-    let (bounds, reach) = (found.bounds, found.reach);
-    let mut next = 0u32;
-    file.sections().try_for_each(|header| {
-        let index = next;
-        next = index.wrapping_add(1);
-        if !is_relocations(&header) {
-            return Ok(());
-        }
-        let Some(target) = target(number, index, &header, file, object, sections)? else {
-            return Ok(());
-        };
-        let error = |kind| Error { object: number, section: target.target, kind };
-        let Some(mut kind) = A::KINDS.first() else { return Ok(()) };
-        let (mut following, mut is_done, mut bytes) = (0usize, false, None);
-        target.records.try_for_each(|record| {
-            let at = following;
-            following = at.wrapping_add(1);
-            if core::mem::take(&mut is_done) {
+/// One object, whose relocations are gone over for what they need.
+pub(crate) struct Scan<'p, 'a> {
+    pub(crate) number: usize,
+    pub(crate) file: &'p File<'a>,
+    pub(crate) object: &'p ObjectSlot<'a>,
+    pub(crate) objects: &'p [ObjectSlot<'a>],
+    pub(crate) sections: &'p [SectionSlot],
+    pub(crate) options: &'p Options,
+}
+
+impl<'a> Scan<'_, 'a> {
+    /// Notes in `symbols` and `found` what the relocations of the object need.
+    pub(crate) fn run<A: Arch>(
+        &self,
+        symbols: &mut [SymbolSlot],
+        found: &mut Found,
+    ) -> Result<(), Error> {
+        let mut next = 0u32;
+        self.file.sections().try_for_each(|header| {
+            let index = next;
+            next = index.wrapping_add(1);
+            if !is_relocations(&header) {
                 return Ok(());
             }
-            // neighbours are often alike
-            if kind.number != record.r#type {
-                kind = find(A::KINDS, record.r#type)
-                    .ok_or_else(|| error(ErrorKind::Apply(unknown(&record))))?;
-            }
-            let id =
-                usize::try_from(record.symbol).ok().filter(|&index| index < object.symbol_count);
-            let id = id.and_then(|index| object.first_symbol.checked_add(index));
-            let Some(mut slot) = id.and_then(|id| symbols.get(id)) else {
-                return Err(no_symbol(number, &target, &header, object, &record));
+            let Self { number, file, object, sections, .. } = *self;
+            let Some(target) = target(number, index, &header, file, object, sections)? else {
+                return Ok(());
             };
-            let definition = slot.definition as usize;
-            if Some(definition) != id
-                && let Some(defining) = symbols.get(definition)
-            {
-                slot = defining;
-            }
-            if kind.value.of == Role::Got(Slot::Address) && bounds.relaxes() {
-                let bytes = match bytes {
-                    Some(bytes) => bytes,
-                    None => {
-                        let section =
-                            file.section(target.target).and_then(|it| file.section_data(&it));
-                        *bytes.insert(section.map_err(Error::elf(number, target.target))?)
-                    }
-                };
-                let next = relax::next_record::<A>(&target.records, at);
-                let site = Site { bytes, record: &record, next: next.as_ref() };
-                if let Some(takes_next) = bounds.takes_next::<A>(slot, &site) {
-                    is_done = takes_next;
-                    return Ok(());
-                }
-            }
-            let usual =
-                if cfg!(target_pointer_width = "64") { usual_needs(kind, slot) } else { None };
-            let needs = match usual {
-                Some(needs) if reach.is_none() => needs,
-                _ if !THREAD_LOCAL && tls::concerns(kind) => {
-                    let kind = elf_core::ErrorKind::FeatureOff("thread-local");
-                    return Err(error(ErrorKind::Elf(elf_core::Error { at: header.offset, kind })));
-                }
-                _ => {
-                    let (needs, takes_next) =
-                        other_needs::<A>(kind, slot, &record, &target.slot, options, found)
-                            .map_err(error)?;
-                    is_done = takes_next;
-                    needs
-                }
+            let bytes = Cell::new(None);
+            let symbols = &mut *symbols;
+            let found = &mut *found;
+            let mut section = SectionScan::<A> {
+                scan: self,
+                header,
+                target,
+                symbols,
+                found,
+                bytes,
+                arch: PhantomData,
             };
-            let needs = slot.needs.with(needs);
-            if needs != slot.needs
-                && let Some(slot) = symbols.get_mut(definition)
-            {
-                slot.needs = needs;
-                found.special.include(definition);
-            }
-            Ok(())
+            let records = section.target.records;
+            decide_all::<A, _>(&records, &mut section)
         })
-    })
+    }
+}
+
+/// A section of the object: what its relocations need is noted.
+struct SectionScan<'p, 'a, A> {
+    scan: &'p Scan<'p, 'a>,
+    /// Of the relocations.
+    header: SectionHeader,
+    target: Target<'a>,
+    symbols: &'p mut [SymbolSlot],
+    found: &'p mut Found,
+    bytes: Cell<Option<&'a [u8]>>,
+    arch: PhantomData<A>,
+}
+
+impl<A: Arch> SectionScan<'_, '_, A> {
+    /// Something is wrong with the section that is relocated.
+    #[cold]
+    fn error(&self, kind: ErrorKind) -> Error {
+        Error { object: self.scan.number, section: self.target.target, kind }
+    }
+
+    /// The slot of what defines a record's symbol.
+    #[inline]
+    fn definition(&self, record: &Record) -> Option<&SymbolSlot> {
+        let object = self.scan.object;
+        let index = usize::try_from(record.symbol).ok()?;
+        let id = object.first_symbol.checked_add(index).filter(|_| index < object.symbol_count)?;
+        let slot = self.symbols.get(id)?;
+        let definition = slot.definition as usize;
+        if definition == id { Some(slot) } else { self.symbols.get(definition).or(Some(slot)) }
+    }
+
+    /// What a relocation needs that is applied as it is.
+    #[cfg_attr(target_pointer_width = "64", inline(never))]
+    fn other_needs(
+        &mut self,
+        kind: &'static Kind,
+        slot: &SymbolSlot,
+        record: &Record,
+    ) -> Result<Needs, Error> {
+        let place = &self.target.slot;
+        if let Some(problem) = problem(kind, slot, record, place.unwinding, self.scan.options) {
+            return Err(self.error(problem));
+        }
+        if THREAD_LOCAL && tls::concerns(kind) {
+            self.found.threads = true;
+            return Ok(tls::needs(kind.value.of, self.found));
+        }
+        if kind.value.of != Role::Plt {
+            return Ok(needs_of::<A>(kind, slot, self.found));
+        }
+        let target = || symbols::attributes::<A>(self.scan.objects, slot.definition, slot);
+        let choice = |target| A::stub(kind, target).filter(|choice| choice.always);
+        let is_far = cfg!(feature = "islands")
+            && self
+                .found
+                .reach
+                .is_some_and(|reach| islands::is_far(kind, record, place, slot, reach));
+        Ok(if is_far || is_beyond::<A>(kind, slot) {
+            stubs::needs_of_branch::<A>(kind, target())
+        } else if A::HAS_STATES {
+            choice(target()).map_or(Needs::default(), |choice| stubs::needs::<A>(choice.stub))
+        } else {
+            Needs::default()
+        })
+    }
+}
+
+impl<A: Arch> Facts for SectionScan<'_, '_, A> {
+    #[inline]
+    fn reach(&self, record: &Record) -> Option<Reach> {
+        if !self.found.bounds.relaxes() {
+            return None;
+        }
+        self.found.bounds.reach(self.definition(record)?)
+    }
+
+    fn is_local_exec(&self, record: &Record) -> bool {
+        let access = self.scan.options.thread_local;
+        self.definition(record).is_some_and(|slot| tls::is_local_exec(slot, access))
+    }
+
+    fn label(&self, record: &Record) -> Option<u64> {
+        label(self.scan.object, self.target.target, record)
+    }
+}
+
+impl<A: Arch> Pass for SectionScan<'_, '_, A> {
+    type Error = Error;
+
+    #[cold]
+    fn failed(&self, error: ApplyError) -> Error {
+        self.error(ErrorKind::Apply(error))
+    }
+
+    #[inline]
+    fn bytes(&self) -> Result<&[u8], Error> {
+        if let Some(bytes) = self.bytes.get() {
+            return Ok(bytes);
+        }
+        let section = self.scan.file.section(self.target.target);
+        let bytes = section.and_then(|it| self.scan.file.section_data(&it));
+        let bytes = bytes.map_err(Error::elf(self.scan.number, self.target.target))?;
+        self.bytes.set(Some(bytes));
+        Ok(bytes)
+    }
+
+    #[inline]
+    fn decided(
+        &mut self,
+        kind: &'static Kind,
+        record: &Record,
+        decision: Decision,
+    ) -> Result<(), Error> {
+        let Some(&slot) = self.definition(record) else {
+            return Err(self.no_symbol(record));
+        };
+        if !THREAD_LOCAL && tls::concerns(kind) {
+            let kind = elf_core::ErrorKind::FeatureOff("thread-local");
+            let error = elf_core::Error { at: self.header.offset, kind };
+            return Err(self.error(ErrorKind::Elf(error)));
+        }
+        let usual = cfg!(target_pointer_width = "64") && self.found.reach.is_none();
+        let needs = match decision {
+            Decision::Rewrite(_) => return Ok(()),
+            Decision::Transition { .. } => {
+                let is_unwinding = self.target.slot.unwinding;
+                let options = self.scan.options;
+                if let Some(problem) = problem(kind, &slot, record, is_unwinding, options) {
+                    return Err(self.error(problem));
+                }
+                (self.found.threads, self.found.transitions) = (true, true);
+                return Ok(());
+            }
+            _ => match usual_needs(kind, &slot).filter(|_| usual) {
+                Some(needs) => needs,
+                None => self.other_needs(kind, &slot, record)?,
+            },
+        };
+        let needs = slot.needs.with(needs);
+        if needs != slot.needs {
+            let definition = slot.definition as usize;
+            if let Some(slot) = self.symbols.get_mut(definition) {
+                slot.needs = needs;
+                self.found.special.include(definition);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Offset in section `section` of the label that a record's symbol is.
+pub(crate) fn label(object: &ObjectSlot<'_>, section: u32, record: &Record) -> Option<u64> {
+    let table = object.symbols.as_ref()?;
+    let symbol = table.get(record.symbol).ok()?;
+    match table.section_of(record.symbol, &symbol) {
+        Ok(Definition::Section(found)) if found == section => Some(symbol.value),
+        _ => None,
+    }
 }
 
 /// What most relocations need of most symbols; `None` where more has to be known.
@@ -188,52 +304,14 @@ fn usual_needs(kind: &Kind, slot: &SymbolSlot) -> Option<Needs> {
     }
 }
 
-/// What a relocation needs of the symbol, and whether the next one goes with it.
-#[cfg_attr(target_pointer_width = "64", inline(never))]
-fn other_needs<A: Arch>(
-    kind: &'static Kind,
-    slot: &SymbolSlot,
-    record: &Record,
-    place: &SectionSlot,
-    options: &Options,
-    found: &mut Found,
-) -> Result<(Needs, bool), ErrorKind> {
-    if let Some(problem) = problem(kind, slot, record, place.unwinding, options) {
-        return Err(problem);
+impl<A: Arch> SectionScan<'_, '_, A> {
+    #[cold]
+    fn no_symbol(&self, record: &Record) -> Error {
+        let count = self.scan.object.symbol_count as u64;
+        let kind = elf_core::ErrorKind::NoSymbol { index: record.symbol, count };
+        let error = elf_core::Error { at: self.header.offset, kind };
+        Error::elf(self.scan.number, self.target.section)(error)
     }
-    if THREAD_LOCAL && tls::concerns(kind) {
-        found.threads = true;
-        if let Some(transition) = tls::transition::<A>(record.r#type, slot, options.thread_local) {
-            found.transitions = true;
-            return Ok((Needs::default(), transition.takes_call));
-        }
-        return Ok((tls::needs(kind.value.of, found), false));
-    }
-    let is_far = cfg!(feature = "islands")
-        && kind.value.of == Role::Plt
-        && found.reach.is_some_and(|reach| islands::is_far(kind, record, place, slot, reach));
-    let needs =
-        if is_far { Needs::STUB.with(Needs::GOT) } else { needs_of::<A>(kind, slot, found) };
-    Ok((needs, false))
-}
-
-#[cold]
-fn no_symbol(
-    number: usize,
-    target: &Target<'_>,
-    header: &SectionHeader,
-    object: &ObjectSlot<'_>,
-    record: &Record,
-) -> Error {
-    let kind =
-        elf_core::ErrorKind::NoSymbol { index: record.symbol, count: object.symbol_count as u64 };
-    Error::elf(number, target.section)(elf_core::Error { at: header.offset, kind })
-}
-
-#[cold]
-pub(crate) fn unknown(record: &Record) -> ApplyError {
-    let Record { offset, symbol, r#type, .. } = *record;
-    ApplyError { offset, r#type, name: None, symbol, kind: ApplyErrorKind::UnknownType }
 }
 
 /// What one relocation of this kind needs for the symbol.
@@ -242,20 +320,14 @@ fn needs_of<A: Arch>(kind: &'static Kind, slot: &SymbolSlot, found: &mut Found) 
     let value = &kind.value;
     match value.of {
         Role::Got(Slot::Address) => Needs::GOT,
-        // nobody branches to constants, which may have a copy but no stub
-        Role::Plt if is_narrow::<A>(kind) => match slot.state {
-            SymbolState::External | SymbolState::ExternalFunction => Needs::STUB.with(Needs::GOT),
-            SymbolState::UndefinedWeak if !has_own_weak::<A>(kind) => Needs::STUB.with(Needs::GOT),
-            _ => Needs::default(),
-        },
         Role::Address if is_narrow::<A>(kind) => match (slot.state, value.minus, STAND_INS) {
             // a function of the process is reached by way of a stub that becomes its address here
             (SymbolState::ExternalFunction, Role::Place, true) => {
-                near(kind.check).with(Needs::STUB).with(Needs::GOT)
+                near(kind.check).with(stubs::needs::<A>(0))
             }
             (SymbolState::ExternalFunction, Role::Zero, true) => {
                 limit(value, kind.check, found);
-                Needs::LOW.with(Needs::STUB).with(Needs::GOT)
+                Needs::LOW.with(stubs::needs::<A>(0))
             }
             (SymbolState::ExternalConstant, Role::Place, true) => {
                 near(kind.check).with(Needs::COPY)
@@ -282,6 +354,16 @@ fn needs_of<A: Arch>(kind: &'static Kind, slot: &SymbolSlot, found: &mut Found) 
     }
 }
 
+/// Whether the target of a branch may be out of its reach. Nobody branches to constants, which may have a copy but no stub.
+fn is_beyond<A: Arch>(kind: &'static Kind, slot: &SymbolSlot) -> bool {
+    is_narrow::<A>(kind)
+        && match slot.state {
+            SymbolState::External | SymbolState::ExternalFunction => true,
+            SymbolState::UndefinedWeak => !has_own_weak::<A>(kind),
+            _ => false,
+        }
+}
+
 /// Whether the ABI says what the kind makes of a weak symbol that nobody defines.
 fn has_own_weak<A: Arch>(kind: &'static Kind) -> bool {
     let query = Query { role: kind.value.of, symbol: 0, place: 0, addend: 0, kind };
@@ -305,9 +387,9 @@ const fn near(check: Check) -> Needs {
 /// Lowers the limit of the image's addresses to what an absolute field of this check holds.
 fn limit(value: &Value, check: Check, found: &mut Found) {
     let bits = match check {
-        Check::Signed(bits) => bits.saturating_sub(1),
+        Check::Signed(bits) | Check::SignedRounded { bits, .. } => bits.saturating_sub(1),
         Check::Unsigned(bits) | Check::Either(bits) => bits,
-        Check::Any => return,
+        _ => return,
     };
     // narrower fields hold parts of addresses or small absolute values: the relocation itself will tell
     if value.page == elf_core::Page::Neither && (31..64).contains(&bits) {

@@ -14,7 +14,7 @@ pub struct Options {
     /// [`Layout::indirect_functions`](crate::Layout::indirect_functions). If not, or without the feature
     /// `indirect-functions`, they are refused.
     pub indirect_functions: bool,
-    /// Whether loads and branches through the GOT become direct where that does the same ([`Arch::relax`](elf_core::Arch::relax)).
+    /// Whether loads and branches through the GOT become direct where that does the same ([`Special::Relax`](elf_core::Special::Relax)).
     /// Entries that nobody uses any more are left out. Who wants to change an entry later, to replace a function, says no.
     pub relax: bool,
     /// Whether all who call a global function of the objects, or take its address, get a stub, which jumps through a GOT entry of its

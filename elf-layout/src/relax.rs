@@ -3,7 +3,7 @@
 use crate::options::Options;
 use crate::place::{Group, Spans};
 use crate::storage::{Needs, SymbolSlot, SymbolState};
-use elf_core::{Arch, Reach, Record, Relocations, Rewrite, Site};
+use elf_core::{Arch, Reach};
 
 /// How far instructions of this image may reach, known before anything is placed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,7 +46,8 @@ impl Bounds {
     }
 
     /// What is known of a symbol that has an address of its own; `None` of others, and of those of the caller's.
-    fn reach(&self, slot: &SymbolSlot) -> Option<Reach> {
+    #[inline]
+    pub(crate) fn reach(&self, slot: &SymbolSlot) -> Option<Reach> {
         match (slot.state, slot.group) {
             (SymbolState::Defined | SymbolState::UndefinedWeak, Group::Absolute) => {
                 Some(Reach { near: false, low: slot.value < LIMIT, distance: None })
@@ -58,25 +59,17 @@ impl Bounds {
         }
     }
 
-    /// Whether other instructions will stand for those that ask for a symbol's GOT entry, as far as it is known where they will be; if
-    /// so, whether they stand for those of the next relocation, too.
+    /// The same, once it is known which GOT entries there are, and how far the symbol is.
     #[inline]
-    pub(crate) fn takes_next<A: Arch>(&self, slot: &SymbolSlot, site: &Site<'_>) -> Option<bool> {
-        Some(A::relax(site, self.reach(slot)?)?.takes_next)
-    }
-
-    /// The instructions that stand for those that ask for a symbol's GOT entry, once it is known which entries there are.
-    #[inline]
-    pub(crate) fn rewrite<A: Arch>(
+    pub(crate) fn reach_at<A: Arch>(
         &self,
         slot: &SymbolSlot,
-        site: &Site<'_>,
         distance: Option<i64>,
-    ) -> Option<Rewrite> {
+    ) -> Option<Reach> {
         if A::RELAXES_ALL_OR_NONE && slot.needs.has(Needs::GOT) {
             return None;
         }
-        A::relax(site, Reach { distance, ..self.reach(slot)? })
+        Some(Reach { distance, ..self.reach(slot)? })
     }
 }
 
@@ -85,14 +78,3 @@ const LIMIT: u64 = 0x7fff_0000;
 
 /// Most bytes that a symbol adds to an image, copies of the caller's data aside: GOT entries, a stub.
 const ADDITIONS: u64 = 128;
-
-/// The record behind `index`, if the architecture relaxes pairs, and it is found without reading all before it.
-#[inline]
-pub(crate) fn next_record<A: Arch>(records: &Relocations<'_>, index: usize) -> Option<Record> {
-    match records {
-        _ if !A::RELAXES_ALL_OR_NONE => None,
-        Relocations::Rela(table) => table.get(index.checked_add(1)?),
-        Relocations::Rel(table) => table.get(index.checked_add(1)?),
-        _ => None,
-    }
-}

@@ -1,10 +1,11 @@
 //! What a placed symbol answers when a relocation asks.
 
-use crate::layout::{COPY_ALIGNMENT, GOT_SLOTS, Layout, stub_size};
+use crate::layout::{GOT_SLOTS, Layout};
 use crate::place::{Bases, Group};
 use crate::storage::{INDIRECT_FUNCTIONS, Needs, SymbolSlot, SymbolState, THREAD_LOCAL};
+use crate::{stubs, symbols};
 use core::ops::Range;
-use elf_core::{Arch, Check, Page, Query, Resolve, Role, Slot, Value};
+use elf_core::{Arch, Check, Query, Resolve, Role, Slot, SymbolAttributes};
 
 /// The symbols of one object, at their addresses in an image at `base`.
 pub(crate) struct Symbols<'l, 'a, 's, A> {
@@ -46,7 +47,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
                 Some(self.behind(slot))
             }
             SymbolState::Indirect | SymbolState::Replaceable if INDIRECT_FUNCTIONS => {
-                self.stub(slot)
+                self.stub(slot, 0)
             }
             SymbolState::Indirect
             | SymbolState::Replaceable
@@ -75,37 +76,46 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
         match (near && low, slot.needs.has(Needs::COPY)) {
             (true, _) => Some(address),
             (false, true) => self.copy(slot),
-            (false, false) => self.stub(slot),
+            (false, false) => self.stub(slot, 0),
         }
     }
 
     /// The address of the copy of the symbol's data.
     pub(crate) fn copy(&self, slot: &SymbolSlot) -> Option<u64> {
-        let offset = u64::from(slot.stub).wrapping_mul(COPY_ALIGNMENT);
-        slot.needs.has(Needs::COPY).then_some(self.bases.of(Group::Copies).wrapping_add(offset))
+        let address = self.bases.of(Group::Copies).wrapping_add(slot.extra.copy());
+        slot.needs.has(Needs::COPY).then_some(address)
     }
 
-    /// The address of the symbol's stub at the end of the code.
-    pub(crate) fn stub(&self, slot: &SymbolSlot) -> Option<u64> {
-        let stub = A::STUB.filter(|_| slot.needs.has(Needs::STUB))?;
-        let start = self.bases.of(Group::Stubs);
-        Some(start.wrapping_add(u64::from(slot.stub).wrapping_mul(stub_size(&stub))))
+    /// The address of the symbol's stub `index` at the end of the code.
+    pub(crate) fn stub(&self, slot: &SymbolSlot, index: u8) -> Option<u64> {
+        if !slot.needs.has(Needs::stub(index)) || A::STUBS.is_empty() {
+            return None;
+        }
+        let offset = slot.extra.stubs().wrapping_add(stubs::offset::<A>(slot.needs, index));
+        Some(self.bases.of(Group::Stubs).wrapping_add(offset))
     }
 
-    /// The addresses of the symbol's other stubs, on islands in the code.
-    pub(crate) fn island_stubs(
+    /// The address of the symbol's stub `index` that is nearest to `place`.
+    fn nearest_stub(&self, slot: &SymbolSlot, index: u8, place: u64) -> Option<u64> {
+        let last = self.stub(slot, index)?;
+        let islands = self.layout.islands.offsets().iter();
+        let offset = last.wrapping_sub(self.bases.of(Group::Stubs));
+        let first = self.bases.of(Group::Text).wrapping_add(offset);
+        Some(islands.map(|island| first.wrapping_add(*island)).fold(last, |nearest, stub| {
+            if stub.abs_diff(place) < nearest.abs_diff(place) { stub } else { nearest }
+        }))
+    }
+
+    /// Where the symbol's first stub stands: at the end of the code, then on islands in it.
+    pub(crate) fn stub_runs(
         &self,
         slot: &SymbolSlot,
     ) -> impl Iterator<Item = u64> + use<'l, 'a, 's, A> {
-        let islands = match self.layout.islands.offsets() {
-            [] => &[],
-            offsets if slot.needs.has(Needs::STUB) => offsets,
-            _ => &[],
-        };
-        let size = A::STUB.map_or(0, |stub| stub_size(&stub));
-        let first =
-            self.bases.of(Group::Text).wrapping_add(u64::from(slot.stub).wrapping_mul(size));
-        islands.iter().map(move |offset| first.wrapping_add(*offset))
+        let first = slot.extra.stubs();
+        let text = self.bases.of(Group::Text).wrapping_add(first);
+        let end = self.bases.of(Group::Stubs).wrapping_add(first);
+        let islands = self.layout.islands.offsets().iter();
+        core::iter::once(end).chain(islands.map(move |island| text.wrapping_add(*island)))
     }
 
     /// The address of the symbol's GOT entry of this content.
@@ -146,16 +156,9 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             Role::Address => self.address(slot),
             Role::Plt => {
                 let address = self.address(slot)?;
-                if reaches(query, address) {
-                    Some(address)
-                } else {
-                    let mut nearest = self.stub(slot)?;
-                    for stub in self.island_stubs(slot) {
-                        if stub.abs_diff(query.place) < nearest.abs_diff(query.place) {
-                            nearest = stub;
-                        }
-                    }
-                    Some(nearest)
+                match stubs::choose::<A>(query, address, self.attributes_of(slot, query)) {
+                    None => Some(address),
+                    Some(choice) => self.nearest_stub(slot, choice.stub, query.place),
                 }
             }
             Role::Got(content) => self.got_entry(slot, content),
@@ -164,6 +167,20 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             Role::TpOffset | Role::DtpOffset if THREAD_LOCAL => self.resolve_variable(slot, role),
             _ => None,
         }
+    }
+
+    /// What is known of the symbol where it is defined.
+    fn attributes_of(&self, slot: &SymbolSlot, query: &Query) -> SymbolAttributes {
+        if !A::HAS_STATES {
+            return SymbolAttributes::default();
+        }
+        let objects = self.layout.objects;
+        let own = objects.get(self.object).map_or(0, |object| object.first_symbol);
+        let definition = match symbols::owner(objects, slot.definition) {
+            Some(_) => slot.definition,
+            None => own.saturating_add(query.symbol as usize) as u32,
+        };
+        symbols::attributes::<A>(objects, definition, slot)
     }
 
     /// Z: the size of the symbol where it is defined.
@@ -205,10 +222,28 @@ impl<A: Arch> Resolve for Symbols<'_, '_, '_, A> {
             role => self.resolve_rarely(slot, role, query),
         }
     }
+
+    fn attributes(&self, query: &Query) -> SymbolAttributes {
+        if !A::HAS_STATES {
+            return SymbolAttributes::default();
+        }
+        let Some(slot) = self.slots.get(query.symbol as usize) else {
+            return SymbolAttributes::default();
+        };
+        let own = self.attributes_of(slot, query);
+        let choice = match (query.role, self.address(slot)) {
+            (Role::Plt, Some(address)) => stubs::choose::<A>(query, address, own),
+            _ => None,
+        };
+        match choice.and_then(|choice| A::STUBS.get(usize::from(choice.stub))) {
+            Some(stub) => SymbolAttributes::new(stub.is_thumb, own.other),
+            None => own,
+        }
+    }
 }
 
 /// Needs that may give a symbol another address than its own.
-const RARE: Needs = CANONICAL.with(Needs::STUB);
+const RARE: Needs = CANONICAL.with(Needs::ANY_STUB);
 
 /// What makes the field 0 that speaks of a dropped function.
 #[cold]
@@ -220,11 +255,3 @@ fn dropped(slot: &SymbolSlot, query: &Query) -> Option<u64> {
 
 /// Needs that may give a symbol another address than its own, wherever it is asked for.
 const CANONICAL: Needs = Needs::NEAR.with(Needs::LOW);
-
-/// Whether a branch at the place reaches `address` itself.
-fn reaches(query: &Query, address: u64) -> bool {
-    let Value { minus, page, .. } = query.kind.value;
-    let place = if minus == Role::Place { query.place } else { return false };
-    let distance = address.wrapping_add_signed(query.addend).wrapping_sub(place);
-    page == Page::Neither && query.kind.check.holds(distance)
-}

@@ -172,15 +172,71 @@ pub struct SymbolSlot {
     pub(crate) definition: u32,
     /// Index of the first GOT entry, if `needs` has any.
     pub(crate) got: u32,
-    /// Index of the stub or, in units of its alignment, offset of the copy, if `needs` has one. Of a variable of the caller's its
-    /// module.
-    pub(crate) stub: u32,
+    pub(crate) extra: Extra,
     pub(crate) needs: Needs,
     pub(crate) state: SymbolState,
     pub(crate) group: Group,
-    pub(crate) traits: Traits,
 }
 const _: () = assert!(size_of::<SymbolSlot>() == 24);
+
+/// What a symbol of some state has beside its value. Each is written before it is read, and only one at a time is meant: before
+/// additions are placed what the state says, then what they got.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Extra(u32);
+
+impl Extra {
+    /// Alignment of a common symbol that has no place yet.
+    pub(crate) const fn of_common(alignment: u64) -> Self {
+        Self(match alignment.checked_ilog2() {
+            Some(bits) => bits,
+            None => 0,
+        })
+    }
+
+    /// In bytes, a power of two: that of [`of_common`](Self::of_common), rounded down.
+    pub(crate) const fn alignment(self) -> u64 {
+        1u64.unbounded_shl(self.0)
+    }
+
+    /// Size in bytes of constant data of the caller's.
+    pub(crate) const fn of_constant(size: u32) -> Self {
+        Self(size)
+    }
+
+    pub(crate) const fn constant_size(self) -> u64 {
+        self.0 as u64
+    }
+
+    /// Module of a thread-local variable of the caller's.
+    pub(crate) const fn of_variable(module: u32) -> Self {
+        Self(module)
+    }
+
+    pub(crate) const fn module(self) -> u64 {
+        self.0 as u64
+    }
+
+    /// Bytes from the start of the stubs to the symbol's first; `None` if that is too far.
+    pub(crate) fn of_stubs(offset: u64) -> Option<Self> {
+        u32::try_from(offset).ok().map(Self)
+    }
+
+    pub(crate) const fn stubs(self) -> u64 {
+        self.0 as u64
+    }
+
+    /// Bytes from the start of the copies to the symbol's, a multiple of [`COPY_ALIGNMENT`]; `None` if that is too far.
+    pub(crate) fn of_copy(offset: u64) -> Option<Self> {
+        u32::try_from(offset / COPY_ALIGNMENT).ok().map(Self)
+    }
+
+    pub(crate) const fn copy(self) -> u64 {
+        (self.0 as u64).wrapping_mul(COPY_ALIGNMENT)
+    }
+}
+
+/// Alignment of copies in bytes: as much as compilers give to data.
+pub(crate) const COPY_ALIGNMENT: u64 = 64;
 
 /// What a symbol is worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -196,7 +252,7 @@ pub(crate) enum SymbolState {
     External,
     /// An address of a function of the caller's.
     ExternalFunction,
-    /// An address of constant data of the caller's; until it is placed, `stub` is their size.
+    /// An address of constant data of the caller's.
     ExternalConstant,
     /// An address in its group, once it is placed; until then the value is the size.
     Common,
@@ -204,7 +260,7 @@ pub(crate) enum SymbolState {
     ThreadLocal,
     /// The start of the block of thread-local variables.
     TlsBase,
-    /// A thread-local variable of the caller's, packed; `stub` is its module.
+    /// A thread-local variable of the caller's, packed.
     ExternalThreadLocal,
     /// The address of a function that says where the symbol is (`STT_GNU_IFUNC`).
     Indirect,
@@ -223,47 +279,6 @@ impl SymbolState {
     }
 }
 
-/// Weak or not, first of its name or not, and the alignment of a common symbol.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Traits(u8);
-
-impl Traits {
-    const WEAK: u8 = 0x80;
-    const CANONICAL: u8 = 0x40;
-
-    /// Gives way to other definitions; undefined, it may stay so.
-    pub(crate) const fn is_weak(self) -> bool {
-        self.0 & Self::WEAK != 0
-    }
-
-    pub(crate) const fn set_weak(&mut self, weak: bool) {
-        self.0 = if weak { self.0 | Self::WEAK } else { self.0 & !Self::WEAK };
-    }
-
-    /// First of its name.
-    pub(crate) const fn is_canonical(self) -> bool {
-        self.0 & Self::CANONICAL != 0
-    }
-
-    pub(crate) const fn set_canonical(&mut self, canonical: bool) {
-        self.0 = if canonical { self.0 | Self::CANONICAL } else { self.0 & !Self::CANONICAL };
-    }
-
-    /// The alignment of a common symbol, in bytes.
-    pub(crate) const fn alignment(self) -> u64 {
-        1 << (self.0 & 0x3f)
-    }
-
-    /// Raises the alignment to `alignment`, rounded down to a power of two.
-    pub(crate) const fn align(&mut self, alignment: u64) {
-        if let Some(bits) = alignment.checked_ilog2()
-            && bits as u8 > self.0 & 0x3f
-        {
-            self.0 = self.0 & !0x3f | bits as u8 & 0x3f;
-        }
-    }
-}
-
 /// Whether something may stand for the caller's symbols.
 pub(crate) const STAND_INS: bool = cfg!(feature = "stand-ins");
 /// Whether there may be variables of which every thread has its own.
@@ -271,28 +286,45 @@ pub(crate) const THREAD_LOCAL: bool = cfg!(feature = "thread-local");
 /// Whether functions may stand behind stubs of their own.
 pub(crate) const INDIRECT_FUNCTIONS: bool = cfg!(feature = "indirect-functions");
 
-/// What relocations need for a symbol.
+/// What relocations need for a symbol, and what is true of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Needs(u8);
+pub(crate) struct Needs(u16);
 
 impl Needs {
     pub(crate) const GOT: Self = Self(1);
-    pub(crate) const GOT_TP_OFFSET: Self = Self(2);
-    pub(crate) const GOT_TLS_GD: Self = Self(4);
-    pub(crate) const GOT_TLS_DESC: Self = Self(8);
-    pub(crate) const STUB: Self = Self(16);
+    pub(crate) const GOT_TP_OFFSET: Self = Self(1 << 1);
+    pub(crate) const GOT_TLS_GD: Self = Self(1 << 2);
+    pub(crate) const GOT_TLS_DESC: Self = Self(1 << 3);
+    pub(crate) const ANY_GOT: Self = Self(0xf);
+    /// The first of the architecture's stubs: see [`stub`](Self::stub).
+    pub(crate) const STUB: Self = Self(1 << 4);
+    pub(crate) const ANY_STUB: Self = Self(0xf << 4);
     /// A place too narrow for any address takes the distance to the function.
-    pub(crate) const NEAR: Self = Self(32);
+    pub(crate) const NEAR: Self = Self(1 << 8);
     /// A place too narrow for any address takes the address of the function.
-    pub(crate) const LOW: Self = Self(64);
+    pub(crate) const LOW: Self = Self(1 << 9);
     /// A copy of the data stands where a place is too narrow for their address.
-    pub(crate) const COPY: Self = Self(128);
-    pub(crate) const ANY_GOT: Self = Self(1 | 2 | 4 | 8);
+    pub(crate) const COPY: Self = Self(1 << 10);
+
+    /// Gives way to other definitions; undefined, it may stay so.
+    pub(crate) const WEAK: Self = Self(1 << 11);
+    /// First of its name.
+    pub(crate) const FIRST: Self = Self(1 << 12);
+    /// T: a function of Thumb code.
+    pub(crate) const THUMB: Self = Self(1 << 13);
+    /// What a definition shares with those that it resolves.
+    pub(crate) const SHARED: Self = Self(!(Self::WEAK.0 | Self::FIRST.0));
 
     /// What is not left out by features.
     const BUILT: Self = Self(
-        !(if STAND_INS { 0 } else { 32 | 64 | 128 } | if THREAD_LOCAL { 0 } else { 2 | 4 | 8 }),
+        !(if STAND_INS { 0 } else { Self::NEAR.0 | Self::LOW.0 | Self::COPY.0 }
+            | if THREAD_LOCAL { 0 } else { 0xe }),
     );
+
+    /// Stub `index` of the architecture's, of which there are at most four.
+    pub(crate) const fn stub(index: u8) -> Self {
+        Self(Self::STUB.0.unbounded_shl(index as u32) & Self::ANY_STUB.0)
+    }
 
     #[inline]
     pub(crate) const fn has(self, other: Self) -> bool {
@@ -301,6 +333,19 @@ impl Needs {
 
     pub(crate) const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+
+    pub(crate) const fn only(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    pub(crate) const fn set(&mut self, other: Self, on: bool) {
+        self.0 = if on { self.0 | other.0 } else { self.0 & !other.0 };
+    }
+
+    /// Gives way to other definitions; undefined, it may stay so.
+    pub(crate) const fn is_weak(self) -> bool {
+        self.0 & Self::WEAK.0 != 0
     }
 }
 

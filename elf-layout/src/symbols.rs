@@ -6,14 +6,14 @@ use crate::hash::NameTable;
 use crate::layout::{External, Sort};
 use crate::place::Group;
 use crate::storage::{
-    Needs, ObjectSlot, STAND_INS, SectionSlot, SectionState, Stretch, SymbolSlot, SymbolState,
-    THREAD_LOCAL,
+    Extra, Needs, ObjectSlot, STAND_INS, SectionSlot, SectionState, Stretch, SymbolSlot,
+    SymbolState, THREAD_LOCAL,
 };
 use crate::tls;
 use elf_core::names::{
     SHN_LORESERVE, SHN_X86_64_LCOMMON, STB_LOCAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_TLS,
 };
-use elf_core::{Definition, File, Name, Symbol, Table};
+use elf_core::{Arch, Definition, File, Name, Symbol, SymbolAttributes, Table};
 
 /// The name that means the base of the GOT.
 const GOT_BASE: &str = "_GLOBAL_OFFSET_TABLE_";
@@ -34,7 +34,7 @@ pub(crate) fn is_of_layout(name: Name<'_>) -> bool {
 }
 
 /// Gives every symbol of one object its state and, unless it is local, its place among those of the same name.
-pub(crate) fn collect(
+pub(crate) fn collect<A: Arch>(
     number: usize,
     file: &File<'_>,
     objects: &[ObjectSlot<'_>],
@@ -60,7 +60,7 @@ pub(crate) fn collect(
         index = index.wrapping_add(1);
         let id = first.saturating_add(index as usize);
         let mut slot = SymbolSlot { definition: id as u32, ..SymbolSlot::default() };
-        slot.traits.set_weak(symbol.binding() == STB_WEAK);
+        slot.needs.set(Needs::WEAK, symbol.binding() == STB_WEAK);
         // most symbols, without the detour of an error
         let definition = match symbol.shndx {
             section @ 1..SHN_LORESERVE => Definition::Section(section.into()),
@@ -69,13 +69,15 @@ pub(crate) fn collect(
         match definition {
             Definition::Undefined => {}
             Definition::Absolute => {
+                let (value, attributes) = A::symbol(&symbol);
+                slot.needs.set(Needs::THUMB, A::HAS_STATES && attributes.is_thumb);
                 slot.state = SymbolState::Defined;
-                slot.value = symbol.value;
+                slot.value = value;
             }
             Definition::Common | Definition::Reserved(SHN_X86_64_LCOMMON) => {
                 slot.state = SymbolState::Common;
                 slot.value = symbol.size;
-                slot.traits.align(symbol.value);
+                slot.extra = Extra::of_common(symbol.value);
             }
             Definition::Section(section) => {
                 let at = object
@@ -85,7 +87,9 @@ pub(crate) fn collect(
                 let Some(section) = at.and_then(|at| sections.get(at)) else {
                     return Err(elf(file.section(section).err().unwrap_or(UNREACHABLE)));
                 };
-                slot.value = symbol.value.wrapping_add(section.offset);
+                let (value, attributes) = A::symbol(&symbol);
+                slot.needs.set(Needs::THUMB, A::HAS_STATES && attributes.is_thumb);
+                slot.value = value.wrapping_add(section.offset);
                 slot.state = match section.state {
                     SectionState::NotLoaded => SymbolState::NotLoaded,
                     SectionState::Dropped if symbol.binding() == STB_LOCAL => SymbolState::Dropped,
@@ -111,7 +115,7 @@ pub(crate) fn collect(
             let full =
                 Error::object(number, ErrorKind::Storage { what: "names", needed: usize::MAX });
             let canonical = names.find_or_insert(name, id as u32, same).ok_or(full)?;
-            slot.traits.set_canonical(canonical == id as u32);
+            slot.needs.set(Needs::FIRST, canonical == id as u32);
             merge(number, index, slot, id as u32, canonical, objects, symbols)?;
         } else if let Some(place) = symbols.get_mut(id) {
             *place = slot;
@@ -141,7 +145,7 @@ const fn placed(symbol: &Symbol, group: Group, replaceable: bool) -> SymbolState
 const fn rank(slot: &SymbolSlot) -> u8 {
     match slot.state {
         SymbolState::Undefined => 0,
-        _ if slot.traits.is_weak() => 1,
+        _ if slot.needs.is_weak() => 1,
         SymbolState::Common => 2,
         _ => 3,
     }
@@ -169,12 +173,13 @@ fn merge(
                 }
                 (0, 0) => {
                     // one reference that insists is enough
-                    old.traits.set_weak(old.traits.is_weak() && slot.traits.is_weak());
+                    old.needs.set(Needs::WEAK, old.needs.is_weak() && slot.needs.is_weak());
                     false
                 }
                 (2, 2) => {
-                    old.traits.align(slot.traits.alignment());
-                    slot.traits.align(old.traits.alignment());
+                    let alignment = old.extra.alignment().max(slot.extra.alignment());
+                    old.extra = Extra::of_common(alignment);
+                    slot.extra = old.extra;
                     slot.value > old.value
                 }
                 (old, new) => new > old,
@@ -194,7 +199,7 @@ fn merge(
 pub(crate) fn link(symbols: &mut [SymbolSlot]) {
     for id in 0..symbols.len() {
         let Some(&slot) = symbols.get(id) else { continue };
-        if slot.traits.is_canonical() || slot.definition as usize == id {
+        if slot.needs.has(Needs::FIRST) || slot.definition as usize == id {
             continue;
         }
         let definition = symbols.get(slot.definition as usize).map(|first| first.definition);
@@ -218,7 +223,7 @@ pub(crate) fn ask(
         for (index, slot) in (first as u32..u32::MAX).zip(slots) {
             let id = object.first_symbol.saturating_add(index as usize);
             if cfg!(feature = "relax") && slot.state == SymbolState::Common {
-                let room = slot.value.saturating_add(slot.traits.alignment());
+                let room = slot.value.saturating_add(slot.extra.alignment());
                 common = common.saturating_add(room);
             }
             if slot.state != SymbolState::Undefined || slot.definition as usize != id {
@@ -253,7 +258,7 @@ pub(crate) fn ask(
                         Sort::Constant { .. } if !STAND_INS => SymbolState::External,
                         Sort::Constant { size } => match u32::try_from(size) {
                             Ok(size @ 1..) => {
-                                slot.stub = size;
+                                slot.extra = Extra::of_constant(size);
                                 SymbolState::ExternalConstant
                             }
                             // nothing that could be copied, or too much
@@ -261,7 +266,7 @@ pub(crate) fn ask(
                         },
                     }
                 }
-                None if slot.traits.is_weak() => SymbolState::UndefinedWeak,
+                None if slot.needs.is_weak() => SymbolState::UndefinedWeak,
                 None => SymbolState::Undefined,
             };
         }
@@ -274,11 +279,25 @@ pub(crate) fn ask(
 fn variable(slot: &mut SymbolSlot, module: u64, distance: Option<i64>) -> SymbolState {
     match (u32::try_from(module), tls::External::new(slot.value, distance)) {
         (Ok(module), Some(external)) => {
-            (slot.stub, slot.value) = (module, external.pack());
+            (slot.extra, slot.value) = (Extra::of_variable(module), external.pack());
             SymbolState::ExternalThreadLocal
         }
         _ => SymbolState::Undefined,
     }
+}
+
+/// What is known of a symbol beside its address, by the slot and number of its definition, for an architecture that asks.
+pub(crate) fn attributes<A: Arch>(
+    objects: &[ObjectSlot<'_>],
+    definition: u32,
+    slot: &SymbolSlot,
+) -> SymbolAttributes {
+    if !A::HAS_STATES {
+        return SymbolAttributes::default();
+    }
+    let symbol = owner(objects, definition)
+        .and_then(|(number, index)| objects.get(number)?.symbols.as_ref()?.get(index).ok());
+    SymbolAttributes::new(slot.needs.has(Needs::THUMB), symbol.map_or(0, |symbol| symbol.other))
 }
 
 /// The object that symbol `id` belongs to, and its index there.

@@ -5,8 +5,8 @@ use crate::needs::Found;
 use crate::options::ThreadLocal;
 use crate::place::{Group, Spans};
 use crate::resolve::Symbols;
-use crate::storage::{Needs, SymbolSlot, SymbolState};
-use elf_core::tls::{Distances, Transition};
+use crate::storage::{Needs, SymbolSlot, SymbolState, THREAD_LOCAL};
+use elf_core::tls::{TpOffsets, Transition};
 use elf_core::{
     ApplyError, ApplyErrorKind, Arch, Kind, Query, Record, Resolve as _, Role, SectionMut, Slot,
 };
@@ -94,21 +94,15 @@ const fn rewrites(access: ThreadLocal) -> bool {
     cfg!(feature = "relax") && matches!(access, ThreadLocal::LocalExec)
 }
 
-/// The transition of a relocation of this type against this symbol, if it is rewritten.
-pub(crate) fn transition<A: Arch>(
-    number: u32,
-    slot: &SymbolSlot,
-    access: ThreadLocal,
-) -> Option<&'static Transition> {
-    if !rewrites(access) {
-        return None;
-    }
-    let is_near = match slot.state {
-        SymbolState::ThreadLocal | SymbolState::TlsBase | SymbolState::UndefinedWeak => true,
-        SymbolState::ExternalThreadLocal => External::unpack(slot.value).distance.is_some(),
-        _ => false,
-    };
-    if is_near { A::TLS?.transition(number) } else { None }
+/// Whether code that reaches this symbol becomes local exec.
+pub(crate) fn is_local_exec(slot: &SymbolSlot, access: ThreadLocal) -> bool {
+    THREAD_LOCAL
+        && rewrites(access)
+        && match slot.state {
+            SymbolState::ThreadLocal | SymbolState::TlsBase | SymbolState::UndefinedWeak => true,
+            SymbolState::ExternalThreadLocal => External::unpack(slot.value).distance.is_some(),
+            _ => false,
+        }
 }
 
 /// What a relocation needs that is not rewritten.
@@ -182,46 +176,38 @@ impl<A: Arch> Layout<'_, '_, A> {
         let group = self.spans.group(slot.group).offset;
         Some(group.wrapping_sub(start).wrapping_add(slot.value))
     }
+}
 
-    /// Rewrites the code of a relocation, if that is to be: whether the next relocation goes with it.
-    pub(crate) fn rewrite(
+impl<A: Arch> Symbols<'_, '_, '_, A> {
+    /// Rewrites code of `kind`, the relocation of the call included, whose place is `next`.
+    pub(crate) fn transition(
         &self,
+        transition: &Transition,
+        kind: &'static Kind,
         record: &Record,
         next: Option<&Record>,
-        kind: &'static Kind,
         section: &mut SectionMut<'_>,
-        symbols: &Symbols<'_, '_, '_, A>,
-    ) -> Result<Option<bool>, ApplyError> {
-        let Some(slot) = symbols.slots.get(record.symbol as usize) else { return Ok(None) };
-        let Some(transition) = transition::<A>(record.r#type, slot, self.options.thread_local)
-        else {
-            return Ok(None);
-        };
-        let fail = |kind_of_error| ApplyError {
-            offset: record.offset,
-            r#type: record.r#type,
-            name: Some(kind.name),
-            symbol: record.symbol,
-            kind: kind_of_error,
-        };
+    ) -> Result<(), ApplyError> {
+        let fail = |error| ApplyError::new(record, Some(kind.name), error);
         let unresolved = fail(ApplyErrorKind::Unresolved(Role::TpOffset));
-        let block = self.thread_area.and_then(|area| area.distance).ok_or(unresolved)?;
+        let block = self.layout.thread_area.and_then(|area| area.distance).ok_or(unresolved)?;
         let place = usize::try_from(record.offset).ok();
         let field = place
             .and_then(|place| section.bytes.get(place..)?.get(..kind.field.bytes))
             .ok_or(fail(ApplyErrorKind::OutsideSection { size: section.bytes.len() as u64 }))?;
-        let addend = record.addend.unwrap_or_else(|| kind.field.addend_at(field));
+        let addend = record.addend.or_else(|| kind.field.addend_at(field, section.big_endian));
+        let addend = addend.ok_or(fail(ApplyErrorKind::Sequence))?;
         let query = Query { role: Role::TpOffset, symbol: record.symbol, place: 0, addend, kind };
-        let distance = symbols.resolve(&query).ok_or(unresolved)?.cast_signed();
-        let distances = Distances { variable: distance.wrapping_add(addend), block };
+        let variable = self.resolve(&query).ok_or(unresolved)?.cast_signed();
+        let offsets = TpOffsets { variable: variable.wrapping_add(addend), block };
         let call = place
-            .and_then(|place| (transition.rewrite)(section.bytes, place, &distances))
+            .and_then(|place| (transition.rewrite)(section.bytes, place, &offsets))
             .ok_or(fail(ApplyErrorKind::Sequence))?;
         let next = next.and_then(|next| next.offset.checked_sub(record.offset));
         if transition.takes_call && next != Some(call) {
             return Err(fail(ApplyErrorKind::Sequence));
         }
-        Ok(Some(transition.takes_call))
+        Ok(())
     }
 }
 
@@ -244,8 +230,7 @@ impl<A: Arch> Symbols<'_, '_, '_, A> {
     fn distance(&self, slot: &SymbolSlot) -> Option<u64> {
         let distance = match slot.state {
             SymbolState::TlsBase
-                if rewrites(self.layout.options.thread_local)
-                    && A::TLS?.offsets_become_distances =>
+                if rewrites(self.layout.options.thread_local) && A::TLS?.ld_to_le_by_tp =>
             {
                 0
             }
@@ -273,7 +258,7 @@ impl<A: Arch> Symbols<'_, '_, '_, A> {
                     Some([area.module, self.layout.block_offset(slot)?])
                 }
                 SymbolState::ExternalThreadLocal => {
-                    Some([slot.stub.into(), External::unpack(slot.value).offset.into()])
+                    Some([slot.extra.module(), External::unpack(slot.value).offset.into()])
                 }
                 _ => None,
             },

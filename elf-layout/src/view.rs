@@ -1,9 +1,10 @@
 //! What a layout tells about itself.
 
-use crate::layout::{GOT_SLOTS, Layout, stub_size};
+use crate::layout::{GOT_SLOTS, Layout};
 use crate::place::{Group, Segment};
 use crate::resolve::Symbols;
-use crate::storage::{SymbolSlot, SymbolState};
+use crate::storage::{Needs, SymbolSlot, SymbolState};
+use crate::stubs;
 use elf_core::names::STB_LOCAL;
 use elf_core::{Arch, Name, SectionFlags, SegmentFlags, Slot};
 
@@ -91,7 +92,7 @@ impl<A: Arch> Layout<'_, '_, A> {
             ) => None,
             (SymbolState::Indirect | SymbolState::Replaceable, _) => {
                 let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
-                Some(Address::Image(symbols.stub(slot)?))
+                Some(Address::Image(symbols.stub(slot, 0)?))
             }
             (_, Group::Absolute) => Some(Address::Absolute(slot.value)),
             (_, group) => {
@@ -168,11 +169,17 @@ impl<A: Arch> Layout<'_, '_, A> {
     /// reach the symbol itself.
     pub fn stubs(&self) -> impl Iterator<Item = StubEntry> + '_ {
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
-        let size = A::STUB.map_or(0, |stub| stub_size(&stub));
         self.special_definitions().flat_map(move |(id, slot)| {
             let (object, symbol) = crate::symbols::owner(self.objects, id).unwrap_or_default();
-            let entry = move |offset| StubEntry { object, symbol, offset, size };
-            symbols.stub(slot).into_iter().chain(symbols.island_stubs(slot)).map(entry)
+            let stubs = if slot.needs.has(Needs::ANY_STUB) { slot.needs } else { Needs::default() };
+            symbols.stub_runs(slot).flat_map(move |first| {
+                stubs::of::<A>(stubs).map(move |(offset, stub)| StubEntry {
+                    object,
+                    symbol,
+                    offset: first.wrapping_add(offset),
+                    size: stub.size(),
+                })
+            })
         })
     }
 

@@ -1,18 +1,18 @@
 //! The image: sections copied, GOT and stubs filled, relocations applied.
 
 use crate::error::{Error, ErrorKind};
-use crate::layout::{GOT_SLOTS, Layout, stub_size};
+use crate::layout::{GOT_SLOTS, Layout};
 use crate::needs;
 use crate::place::Group;
-use crate::relax;
 use crate::resolve::Symbols;
 use crate::storage::{
-    INDIRECT_FUNCTIONS, SectionSlot, SectionState, SymbolSlot, SymbolState, THREAD_LOCAL,
+    INDIRECT_FUNCTIONS, Needs, SectionSlot, SectionState, SymbolSlot, SymbolState, THREAD_LOCAL,
 };
+use crate::{stubs, tls};
 use elf_core::names::SHT_NOBITS;
 use elf_core::{
-    ApplyError, ApplyErrorKind, Arch, Kind, Record, Relocations, Rewrite, Role, SectionMut, Site,
-    Slot, Stub, apply, apply_all, apply_kind, find,
+    ApplyError, ApplyErrorKind, Arch, Decision, Facts, Kind, Pass, Reach, Record, Role, SectionMut,
+    Slot, Stub, StubRelocation, apply_kind, apply_rewrite, decide_all, find,
 };
 
 impl<A: Arch> Layout<'_, '_, A> {
@@ -135,100 +135,21 @@ impl<A: Arch> Layout<'_, '_, A> {
                 SectionState::Placed(Group::TlsZero) if THREAD_LOCAL => &mut [],
                 _ => part(image, offset, target.slot.size).unwrap_or_default(),
             };
-            let mut section = SectionMut { bytes, address: base.wrapping_add(offset), big_endian };
+            let source = file.section(target.target).and_then(|header| file.section_data(&header));
+            let source = source.map_err(Error::elf(number, target.target))?;
             symbols.is_unwinding = target.slot.unwinding;
-            self.apply_all(&target.records, &mut section, &symbols).map_err(|error| Error {
+            let mut pass = Write {
+                section: SectionMut { bytes, address: base.wrapping_add(offset), big_endian },
+                source,
+                symbols: &symbols,
+                index: target.target,
+            };
+            decide_all::<A, _>(&target.records, &mut pass).map_err(|error| Error {
                 object: number,
                 section: target.target,
                 kind: ErrorKind::Apply(error),
             })
         })
-    }
-
-    /// Applies `records`, and rewrites the instructions that do without a GOT entry.
-    fn apply_all(
-        &self,
-        records: &Relocations<'_>,
-        section: &mut SectionMut<'_>,
-        symbols: &Symbols<'_, '_, '_, A>,
-    ) -> Result<(), ApplyError> {
-        if THREAD_LOCAL && self.found.transitions {
-            return self.apply_with_transitions(records, section, symbols);
-        }
-        if !self.found.bounds.relaxes() {
-            return apply_all::<A>(*records, section, symbols);
-        }
-        let Some(mut kind) = A::KINDS.first() else { return Ok(()) };
-        let (mut following, mut is_done) = (0usize, false);
-        records.try_for_each(|record| {
-            let at = following;
-            following = at.wrapping_add(1);
-            if core::mem::take(&mut is_done) {
-                return Ok(());
-            }
-            if kind.number != record.r#type {
-                let unknown = || needs::unknown(&record);
-                kind = find(A::KINDS, record.r#type).ok_or_else(unknown)?;
-            }
-            if kind.value.of == Role::Got(Slot::Address) {
-                let next = relax::next_record::<A>(records, at);
-                if let Some(rewrite) = self.relaxed(kind, &record, next.as_ref(), section, symbols)
-                {
-                    is_done = rewrite.takes_next;
-                    return rewrite.write::<A>(section, symbols);
-                }
-            }
-            apply_kind::<A>(kind, &record, section, symbols)
-        })
-    }
-
-    /// The same where code that reaches thread-local variables is rewritten.
-    fn apply_with_transitions(
-        &self,
-        records: &Relocations<'_>,
-        section: &mut SectionMut<'_>,
-        symbols: &Symbols<'_, '_, '_, A>,
-    ) -> Result<(), ApplyError> {
-        let mut records = records.iter();
-        let mut next = records.next();
-        while let Some(record) = next {
-            next = records.next();
-            let unknown = || needs::unknown(&record);
-            let kind = find(A::KINDS, record.r#type).ok_or_else(unknown)?;
-            let mut is_done = self.rewrite(&record, next.as_ref(), kind, section, symbols)?;
-            if is_done.is_none()
-                && let Some(rewrite) = self.relaxed(kind, &record, next.as_ref(), section, symbols)
-            {
-                rewrite.write::<A>(section, symbols)?;
-                is_done = Some(rewrite.takes_next);
-            }
-            match is_done {
-                None => apply_kind::<A>(kind, &record, section, symbols)?,
-                Some(false) => {}
-                Some(true) => next = records.next(),
-            }
-        }
-        Ok(())
-    }
-
-    /// The instructions that stand for those of a relocation.
-    #[inline]
-    fn relaxed(
-        &self,
-        kind: &Kind,
-        record: &Record,
-        next: Option<&Record>,
-        section: &SectionMut<'_>,
-        symbols: &Symbols<'_, '_, '_, A>,
-    ) -> Option<Rewrite> {
-        if kind.value.of != Role::Got(Slot::Address) || !self.found.bounds.relaxes() {
-            return None;
-        }
-        let slot = symbols.slots.get(record.symbol as usize)?;
-        let place = section.address.wrapping_add(record.offset);
-        let distance = symbols.address(slot).map(|address| address.wrapping_sub(place) as i64);
-        let site = Site { bytes: section.bytes, record, next };
-        self.found.bounds.rewrite::<A>(slot, &site, distance)
     }
 
     /// Fills the GOT.
@@ -275,14 +196,19 @@ impl<A: Arch> Layout<'_, '_, A> {
 
     /// Copies the stubs and points each at its symbol.
     fn write_stubs(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
-        let Some(stub) = A::STUB.filter(|_| self.stubs > 0) else { return Ok(()) };
+        if self.stubs_size == 0 {
+            return Ok(());
+        }
         let mut symbols = Symbols::new(self, 0, 0..self.symbols.len(), base);
         symbols.is_stub = true;
         for (id, slot) in self.special_definitions() {
-            let Some(address) = symbols.stub(slot) else { continue };
-            self.write_stub(&stub, id, address, image, &symbols)?;
-            for address in symbols.island_stubs(slot) {
-                self.write_stub(&stub, id, address, image, &symbols)?;
+            if !slot.needs.has(Needs::ANY_STUB) {
+                continue;
+            }
+            for first in symbols.stub_runs(slot) {
+                for (offset, stub) in stubs::of::<A>(slot.needs) {
+                    self.write_stub(stub, id, first.wrapping_add(offset), image, &symbols)?;
+                }
             }
         }
         Ok(())
@@ -298,7 +224,7 @@ impl<A: Arch> Layout<'_, '_, A> {
         symbols: &Symbols<'_, '_, '_, A>,
     ) -> Result<(), Error> {
         let offset = address.wrapping_sub(symbols.base);
-        let Some(bytes) = part(image, offset, stub_size(stub)) else { return Ok(()) };
+        let Some(bytes) = part(image, offset, stub.size()) else { return Ok(()) };
         for (to, from) in bytes.iter_mut().zip(stub.code) {
             *to = *from;
         }
@@ -313,9 +239,21 @@ impl<A: Arch> Layout<'_, '_, A> {
         section: &mut SectionMut<'_>,
         symbols: &Symbols<'_, '_, '_, A>,
     ) -> Result<(), Error> {
-        for &(offset, r#type, addend) in stub.relocations {
-            let record = Record { offset, symbol: id, r#type, addend: Some(addend) };
-            apply::<A>(&record, section, symbols).map_err(|mut error| {
+        let record = |it: &StubRelocation| Record {
+            offset: it.offset,
+            symbol: id,
+            r#type: it.r#type,
+            addend: Some(it.addend),
+        };
+        for relocation in stub.relocations {
+            let labelled = |label| stub.relocations.iter().find(|it| it.offset == label);
+            let partner = relocation.label.and_then(labelled).map(record);
+            let record = record(relocation);
+            let applied = match find(A::KINDS, record.r#type) {
+                Some(kind) => apply_kind::<A>(kind, &record, partner.as_ref(), section, symbols),
+                None => Err(ApplyError::new(&record, None, ApplyErrorKind::UnknownType)),
+            };
+            applied.map_err(|mut error| {
                 let (object, symbol) = crate::symbols::owner(self.objects, id).unwrap_or_default();
                 error.symbol = symbol;
                 Error::object(object, ErrorKind::Apply(error))
@@ -337,6 +275,74 @@ impl<A: Arch> Layout<'_, '_, A> {
 
     fn is_big_endian(&self) -> bool {
         self.files.first().is_some_and(|file| file.encoding().is_big_endian())
+    }
+}
+
+/// Writes what is decided of a section of the file into the image.
+struct Write<'w, 'l, 'a, 's, 'm, A> {
+    section: SectionMut<'m>,
+    /// The section's bytes in the file.
+    source: &'w [u8],
+    symbols: &'w Symbols<'l, 'a, 's, A>,
+    /// The section's index.
+    index: u32,
+}
+
+impl<A: Arch> Facts for Write<'_, '_, '_, '_, '_, A> {
+    #[inline]
+    fn reach(&self, record: &Record) -> Option<Reach> {
+        let bounds = &self.symbols.layout.found.bounds;
+        if !bounds.relaxes() {
+            return None;
+        }
+        let slot = self.symbols.slots.get(record.symbol as usize)?;
+        let place = self.section.address.wrapping_add(record.offset);
+        let distance = self.symbols.address(slot).map(|address| address.wrapping_sub(place) as i64);
+        bounds.reach_at::<A>(slot, distance)
+    }
+
+    fn is_local_exec(&self, record: &Record) -> bool {
+        let access = self.symbols.layout.options.thread_local;
+        let slot = self.symbols.slots.get(record.symbol as usize);
+        slot.is_some_and(|slot| tls::is_local_exec(slot, access))
+    }
+
+    fn label(&self, record: &Record) -> Option<u64> {
+        let object = self.symbols.layout.objects.get(self.symbols.object)?;
+        needs::label(object, self.index, record)
+    }
+}
+
+impl<A: Arch> Pass for Write<'_, '_, '_, '_, '_, A> {
+    type Error = ApplyError;
+
+    fn failed(&self, error: ApplyError) -> ApplyError {
+        error
+    }
+
+    #[inline]
+    fn bytes(&self) -> Result<&[u8], ApplyError> {
+        Ok(self.source)
+    }
+
+    #[inline]
+    fn decided(
+        &mut self,
+        kind: &'static Kind,
+        record: &Record,
+        decision: Decision,
+    ) -> Result<(), ApplyError> {
+        let (section, symbols) = (&mut self.section, self.symbols);
+        match decision {
+            Decision::Pair(pairing) => {
+                apply_kind::<A>(kind, record, Some(&pairing.partner), section, symbols)
+            }
+            Decision::Rewrite(rewrite) => apply_rewrite::<A>(&rewrite, section, symbols),
+            Decision::Transition { transition, call } if THREAD_LOCAL => {
+                symbols.transition(&transition, kind, record, call.as_ref(), section)
+            }
+            _ => apply_kind::<A>(kind, record, None, section, symbols),
+        }
     }
 }
 

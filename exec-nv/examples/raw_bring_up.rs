@@ -1,17 +1,16 @@
-//! Brings up the first GPU without CUDA, as far as a scheduled channel, and says what the driver answered.
+//! Brings up the first GPU without CUDA, as far as a queue that answers, and says what the driver answered.
 
-use exec_nv::raw::{Linux, RawDevice};
+use exec_nv::raw::{Linux, RawDevice, RawOptions};
 
 fn main() {
-    match RawDevice::open(Linux, 0) {
+    match RawDevice::open(Linux, 0, RawOptions::default()) {
         Ok(device) => println!(
-            "driver {}, sm_{}, {} SMs, channel {:#x}, compute {:#x}, token {:#x}: scheduled",
-            device.client().version(),
-            device.sm,
-            device.shape.sms(),
-            device.classes.channel,
-            device.classes.compute,
-            device.token,
+            "driver {}, {}, sm_{}, {} SMs, {:x?}: channels answer",
+            device.gpu().client().version(),
+            device.properties().name,
+            device.properties().sm,
+            device.properties().sm_count,
+            device.gpu().classes(),
         ),
         Err(stopped) => {
             eprintln!("{stopped}");

@@ -1,26 +1,47 @@
 //! Arguments, and the block of memory that a kernel's parameters are.
 
 use core::ffi::c_void;
+use core::fmt;
 use core::ptr;
 
-use exec_core::{LruAllocator, Value, View};
+use exec_core::{Allocator, Value, View};
 
 use crate::kernel::Parameter;
 use crate::launch::LaunchError;
-use crate::memory::NvAllocator;
 
 /// What a kernel is given in one place.
-#[derive(Clone, Copy, Debug)]
-pub enum Argument<'a> {
+pub enum Argument<'a, A: Allocator> {
     /// The address of device memory, which is kept until the kernel is done.
-    Buffer(&'a View<LruAllocator<NvAllocator>>),
+    Buffer(&'a View<A>),
     /// A number.
     Value(Value),
     /// A structure.
     Bytes(&'a [u8]),
 }
 
-impl Argument<'_> {
+/// What a kernel of an [`NvDevice`](crate::NvDevice) is given in one place.
+#[cfg(feature = "driver")]
+pub type NvArgument<'a> = Argument<'a, exec_core::LruAllocator<crate::memory::NvAllocator>>;
+
+impl<A: Allocator> Clone for Argument<'_, A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A: Allocator> Copy for Argument<'_, A> {}
+
+impl<A: Allocator> fmt::Debug for Argument<'_, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Buffer(view) => f.debug_tuple("Buffer").field(view).finish(),
+            Self::Value(value) => f.debug_tuple("Value").field(value).finish(),
+            Self::Bytes(bytes) => f.debug_tuple("Bytes").field(bytes).finish(),
+        }
+    }
+}
+
+impl<A: Allocator> Argument<'_, A> {
     /// Its size in bytes.
     #[must_use]
     pub const fn size(&self) -> usize {
@@ -45,11 +66,11 @@ unsafe impl Send for Block {}
 impl Block {
     /// Puts arguments where the parameters are, or, where nobody knows, one behind the other at multiples of their size.
     /// `address` says where a buffer is.
-    pub(crate) fn fill(
+    pub(crate) fn fill<A: Allocator>(
         &mut self,
         parameters: Option<&[Parameter]>,
-        arguments: &[Argument<'_>],
-        mut address: impl FnMut(&View<LruAllocator<NvAllocator>>) -> Result<u64, exec_core::Error>,
+        arguments: &[Argument<'_, A>],
+        mut address: impl FnMut(&View<A>) -> Result<u64, exec_core::Error>,
     ) -> Result<(), crate::Error> {
         if let Some(parameters) = parameters {
             check(parameters, arguments)?;
@@ -88,18 +109,23 @@ impl Block {
     }
 
     /// One pointer for each parameter, good until the block is filled again.
+    #[cfg(feature = "driver")]
     pub(crate) fn pointers(&mut self) -> *mut *mut c_void {
         self.pointers.as_mut_ptr()
     }
 
-    #[cfg(test)]
-    fn bytes(&self) -> &[u8] {
+    /// The parameters.
+    #[cfg(any(all(test, feature = "driver"), feature = "raw"))]
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
 
 /// Whether there are as many arguments as parameters, each of the same size.
-fn check(parameters: &[Parameter], arguments: &[Argument<'_>]) -> Result<(), LaunchError> {
+fn check<A: Allocator>(
+    parameters: &[Parameter],
+    arguments: &[Argument<'_, A>],
+) -> Result<(), LaunchError> {
     if parameters.len() != arguments.len() {
         let (expected, found) = (parameters.len(), arguments.len());
         return Err(LaunchError::ArgumentCount { expected, found });
@@ -113,9 +139,9 @@ fn check(parameters: &[Parameter], arguments: &[Argument<'_>]) -> Result<(), Lau
     Ok(())
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "driver"))]
 mod tests {
-    use super::*;
+    use super::{NvArgument as Argument, *};
 
     fn fill(
         parameters: Option<&[Parameter]>,

@@ -12,8 +12,9 @@ use exec_core::{DeviceId, Sticky};
 use crate::driver::Driver;
 use crate::error::Error;
 
-/// Results after which nothing works any more until the context is reset: of what a kernel did, or of the device itself.
-const FATAL: [u32; 14] = [46, 214, 220, 700, 702, 710, 714, 715, 716, 717, 718, 719, 720, 721];
+/// Results after which nothing works any more until the context is reset: of what a kernel did, or of the device itself. Among
+/// them `CUDA_ERROR_CONTAINED` (226); not `CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE` (720), which is of a launch that was not made.
+const FATAL: [u32; 14] = [46, 214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721];
 
 /// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`.
 const PEER_ACCESS_ALREADY_ENABLED: u32 = 704;

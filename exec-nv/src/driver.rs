@@ -3,6 +3,7 @@
 use core::error::Error as _;
 use core::ffi::{CStr, c_char, c_int};
 use core::fmt;
+use core::mem::ManuallyDrop;
 use core::ptr;
 use std::path::Path;
 
@@ -25,8 +26,9 @@ const NO_DEVICE: u32 = 100;
 pub struct Driver {
     functions: Functions,
     version: CudaVersion,
-    // last: what was found in it is gone before
-    _library: Library,
+    /// Kept for the life of the process: the driver has threads and exit handlers of its own, and a process in which its code is
+    /// unmapped before those have run crashes.
+    _library: ManuallyDrop<Library>,
 }
 
 impl Driver {
@@ -69,6 +71,7 @@ impl Driver {
 
     fn start(library: Library) -> Result<Self, Error> {
         let functions = Functions::find(&library);
+        let library = ManuallyDrop::new(library);
         let mut driver = Self { functions, version: CudaVersion::new(0, 0), _library: library };
         let mut version: c_int = 0;
         // SAFETY: the place is ours.

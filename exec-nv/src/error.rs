@@ -84,11 +84,12 @@ pub enum Error {
     /// A cubin is damaged.
     Cubin(nvinfo::Error),
     /// The kernel cannot be launched so.
-    #[cfg(feature = "driver")]
     Launch(crate::launch::LaunchError),
     /// The own loader cannot load it.
-    #[cfg(feature = "driver")]
     Own(crate::own::OwnError),
+    /// The kernel driver, or the GPU, without CUDA between.
+    #[cfg(feature = "raw")]
+    Raw(crate::raw::Error),
     /// What devices of all kinds have in common.
     Core(exec_core::Error),
 }
@@ -136,10 +137,10 @@ impl fmt::Display for Error {
             }
             Self::Container(error) => error.fmt(f),
             Self::Cubin(error) => error.fmt(f),
-            #[cfg(feature = "driver")]
             Self::Launch(error) => write!(f, "cannot launch: {error}"),
-            #[cfg(feature = "driver")]
             Self::Own(error) => write!(f, "own loader: {error}"),
+            #[cfg(feature = "raw")]
+            Self::Raw(error) => error.fmt(f),
             Self::Core(error) => error.fmt(f),
         }
     }
@@ -150,10 +151,10 @@ impl core::error::Error for Error {
         match self {
             Self::Container(error) => Some(error),
             Self::Cubin(error) => Some(error),
-            #[cfg(feature = "driver")]
             Self::Launch(error) => Some(error),
-            #[cfg(feature = "driver")]
             Self::Own(error) => Some(error),
+            #[cfg(feature = "raw")]
+            Self::Raw(error) => Some(error),
             Self::Core(error) => Some(error),
             _ => None,
         }
@@ -177,10 +178,14 @@ from! {
     Core(exec_core::Error);
 }
 
-#[cfg(feature = "driver")]
 from! {
     Launch(crate::launch::LaunchError);
     Own(crate::own::OwnError);
+}
+
+#[cfg(feature = "raw")]
+from! {
+    Raw(crate::raw::Error);
 }
 
 impl From<elf_core::Error> for Error {
@@ -193,7 +198,6 @@ impl From<Error> for exec_core::Error {
     fn from(error: Error) -> Self {
         match error {
             Error::Core(error) => error,
-            #[cfg(feature = "driver")]
             Error::Launch(error) => Self::Refused(Arc::new(error)),
             error => Self::Device(Arc::new(error)),
         }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use elf_core::Name;
 use fatbin::{
-    Candidate, Container, Device, Entry, ImageKind, Kind, OffloadBinary, PtxHeader, Search,
-    Selected, select, walk,
+    Candidate, Container, Device, ImageKind, Kind, OffloadBinary, PtxHeader, Search, Selected,
+    select, walk,
 };
 use nvinfo::{Cubin, Stage};
 
@@ -20,9 +20,6 @@ pub enum Image<'a> {
     Ptx(Cow<'a, [u8]>),
 }
 
-/// The most bytes that one image may unpack to.
-const LARGEST: usize = 1 << 32;
-
 impl<'a> Image<'a> {
     /// The code in `bytes` that is for `device`: `bytes` is a cubin, PTX, a fatbin, an OffloadBinary, or an executable,
     /// library, object or archive with such inside. Of several places with code the driver's choice in each, in their order;
@@ -33,7 +30,23 @@ impl<'a> Image<'a> {
     /// has the kernel, [`Error::NotLinked`]; [`Error::Container`] and [`Error::Cubin`] if it is damaged, unless there is code
     /// elsewhere.
     pub fn find(bytes: &'a [u8], device: Device, kernel: Option<&str>) -> Result<Vec<Self>, Error> {
+        let limit = (bytes.len() as u64).saturating_mul(64).saturating_add(1 << 28);
+        Self::find_within(bytes, device, kernel, limit)
+    }
+
+    /// The same with a limit of its own: what the images that are taken unpack to has at most so many bytes, together. For
+    /// [`find`](Self::find), that is 256 MiB and 64 times the size of the file.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn find_within(
+        bytes: &'a [u8],
+        device: Device,
+        kernel: Option<&str>,
+        limit: u64,
+    ) -> Result<Vec<Self>, Error> {
         let mut finder = Finder {
+            left: usize::try_from(limit).unwrap_or(usize::MAX),
             device,
             kernel,
             images: Vec::new(),
@@ -96,6 +109,19 @@ impl<'a> Image<'a> {
             Self::Ptx(text) => Ok(entries(text).any(|name| name == kernel)),
         }
     }
+
+    /// Whether a file is code itself, not one that has code somewhere.
+    #[cfg(any(feature = "driver", feature = "raw"))]
+    pub(crate) fn is_one(bytes: &[u8]) -> bool {
+        const EM_CUDA: u16 = elf_core::names::EM_CUDA;
+        let elf = elf_core::File::parse(bytes).ok();
+        let is_container = [&b"\x50\xed\x55\xba"[..], b"\x10\xff\x10\xad"]
+            .iter()
+            .any(|magic| bytes.starts_with(magic));
+        elf.is_some_and(|file| file.header().machine == EM_CUDA)
+            || is_container
+            || PtxHeader::parse(bytes).is_some()
+    }
 }
 
 /// The names behind `.entry` in PTX.
@@ -118,6 +144,8 @@ struct Finder<'a, 'k> {
     /// Kernels of images that do not have the one asked for.
     kernels: Vec<String>,
     error: Option<Error>,
+    /// Bytes that may still be unpacked.
+    left: usize,
 }
 
 impl<'a> Finder<'a, '_> {
@@ -156,9 +184,10 @@ impl<'a> Finder<'a, '_> {
                 }
             },
             Container::Cubin(span) => self.cubin(Cow::Borrowed(span.bytes())),
-            Container::Offload(binary) => match binary.inflate_size(LARGEST)? {
+            Container::Offload(binary) => match binary.inflate_size(self.left)? {
                 None => self.offload(binary, Cow::Borrowed),
                 Some(size) => {
+                    self.left = self.left.saturating_sub(size);
                     let mut bytes = vec![0; size];
                     let binary = binary.inflate_into(&mut bytes)?;
                     self.offload(binary, |bytes| Cow::Owned(bytes.to_vec()))
@@ -185,7 +214,9 @@ impl<'a> Finder<'a, '_> {
             match image.kind() {
                 ImageKind::FATBINARY => {
                     // what is inside has bytes of the container, or of its own: looked at again
-                    for found in Image::find(&keep(bytes), self.device, None)? {
+                    for found in
+                        Image::find_within(&keep(bytes), self.device, None, self.left as u64)?
+                    {
                         self.take(found.into_owned())?;
                     }
                 }
@@ -229,7 +260,11 @@ impl<'a> Finder<'a, '_> {
 
     fn selected(&mut self, selected: Selected<'a>) -> Result<(), Error> {
         let Selected { entry, part, .. } = selected;
-        let unpacked = unpack(&entry)?;
+        let unpacked = entry.unpack(self.left)?;
+        self.left = self.left.saturating_sub(match &unpacked {
+            Cow::Owned(bytes) => bytes.len(),
+            Cow::Borrowed(_) => 0,
+        });
         let (bytes, kind) = match part {
             Some(part) => {
                 let bytes = part.of(&unpacked).map(<[u8]>::to_vec).ok_or(Error::NoCode)?;
@@ -290,10 +325,6 @@ impl<'a> Finder<'a, '_> {
 
 fn ptx_candidate(header: &PtxHeader) -> Candidate {
     Candidate { kind: Kind::Ptx, sm: header.sm, code_version: header.version, compression: None }
-}
-
-fn unpack<'a>(entry: &Entry<'a>) -> Result<Cow<'a, [u8]>, Error> {
-    Ok(entry.unpack(LARGEST)?)
 }
 
 /// Without the NULs at the end.

@@ -168,7 +168,8 @@ impl NvLaunch {
     }
 
     /// Whether the kernel must be allowed to have clusters of more than 8 blocks.
-    pub(crate) const fn is_beyond_portable(&self) -> bool {
+    #[must_use]
+    pub const fn is_beyond_portable(&self) -> bool {
         match self.cluster {
             Some(cluster) => product(cluster) > PORTABLE_CLUSTER,
             None => false,

@@ -37,7 +37,7 @@ compile_error!("GPUs and processes share addresses of 64 bits");
 
 #[cfg(feature = "driver")]
 mod api;
-#[cfg(feature = "driver")]
+#[cfg(any(feature = "driver", feature = "raw"))]
 mod arguments;
 #[cfg(feature = "driver")]
 mod context;
@@ -48,11 +48,8 @@ mod driver;
 mod error;
 #[cfg(feature = "driver")]
 mod functions;
-#[cfg(feature = "driver")]
 mod image;
-#[cfg(feature = "driver")]
 mod kernel;
-#[cfg(feature = "driver")]
 mod launch;
 #[cfg(feature = "driver")]
 mod loaded;
@@ -62,11 +59,9 @@ mod loader;
 mod memory;
 #[cfg(feature = "driver")]
 mod module;
-#[cfg(feature = "driver")]
 pub mod own;
 #[cfg(feature = "driver")]
 mod program;
-#[cfg(feature = "driver")]
 mod properties;
 #[cfg(feature = "driver")]
 mod queue;
@@ -77,20 +72,27 @@ mod shared;
 #[cfg(feature = "driver")]
 mod stream;
 
-pub use error::Error;
 #[cfg(feature = "driver")]
 pub use {
-    arguments::Argument,
+    arguments::NvArgument as Argument,
     device::{NvDevice, NvOptions},
     driver::Driver,
-    image::Image,
-    kernel::{Kernel, Parameter},
-    launch::{LaunchError, NvLaunch},
     loaded::NvImage,
     loader::Loader,
     memory::{MemoryKind, NvAllocator, NvMemory},
     module::FunctionAttributes,
     program::NvProgram,
-    properties::Properties,
     queue::NvQueue,
 };
+pub use {
+    error::Error,
+    image::Image,
+    kernel::{Kernel, Parameter},
+    launch::{LaunchError, NvLaunch},
+    properties::Properties,
+};
+
+/// The example of `README.md`, as a test.
+#[cfg(all(doctest, feature = "driver"))]
+#[doc = include_str!("../README.md")]
+mod readme {}

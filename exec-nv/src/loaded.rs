@@ -48,7 +48,7 @@ struct OwnPart {
 impl NvImage {
     pub(crate) fn load(device: &Shared, bytes: &[u8], loader: Loader) -> Result<Self, Error> {
         let target = device.target();
-        let one = is_one(bytes);
+        let one = Image::is_one(bytes);
         let mut loaded = Self {
             context: Arc::clone(&device.context),
             allocator: Arc::clone(&device.allocator),
@@ -116,21 +116,22 @@ impl NvImage {
         match part {
             Part::Driver { image: Image::Cubin(cubin), module } => {
                 let kernel = Kernel::of_cubin(&Cubin::parse(cubin)?, name)?;
-                Ok((Function::of(module, name)?, kernel))
+                Ok((Function::of(module, name, None)?, kernel))
             }
             Part::Driver { image: ptx @ Image::Ptx(_), module } => {
                 let kernels = ptx.kernels()?;
                 if !kernels.iter().any(|kernel| kernel == name) {
                     return Err(Error::NoKernel { name: name.into(), kernels });
                 }
-                let function = Function::of(module, name)?;
+                let function = Function::of(module, name, None)?;
                 let parameters = function.parameters()?;
                 let kernel = Kernel { name: name.into(), parameters, resources: None, sm: None };
                 Ok((function, kernel))
             }
             Part::Own(own) => {
                 let kernel = Kernel::of_cubin(&Cubin::parse(&own.cubin)?, name)?;
-                Ok((Function::of(&own.shell(&self.context, name)?, name)?, kernel))
+                let shell = own.shell(&self.context, name)?;
+                Ok((Function::of(&shell, name, Some(own.memory.hold()?))?, kernel))
             }
         }
     }
@@ -208,18 +209,6 @@ impl OwnPart {
         shells.insert(name.into(), Arc::clone(&module));
         Ok(module)
     }
-}
-
-/// Whether a file is code itself, not one that has code somewhere.
-fn is_one(bytes: &[u8]) -> bool {
-    const EM_CUDA: u16 = elf_core::names::EM_CUDA;
-    let elf = elf_core::File::parse(bytes).ok();
-    let is_container = [&b"\x50\xed\x55\xba"[..], b"\x10\xff\x10\xad"]
-        .iter()
-        .any(|magic| bytes.starts_with(magic));
-    elf.is_some_and(|file| file.header().machine == EM_CUDA)
-        || is_container
-        || fatbin::PtxHeader::parse(bytes).is_some()
 }
 
 impl fmt::Debug for NvImage {

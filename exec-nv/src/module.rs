@@ -8,10 +8,13 @@ use std::sync::Arc;
 
 use cudarc::driver::sys::{CUfunction, CUfunction_attribute as Attribute, CUmodule};
 
+use exec_core::{Hold, LruAllocator};
+
 use crate::context::Context;
 use crate::error::Error;
 use crate::image::Image;
 use crate::kernel::Parameter;
+use crate::memory::NvAllocator;
 
 /// Code that the driver has loaded, until this is dropped.
 #[derive(Debug)]
@@ -96,6 +99,8 @@ fn with_log(error: Error, log: &[u8]) -> Error {
 pub(crate) struct Function {
     module: Arc<Module>,
     handle: CUfunction,
+    /// Memory of ours that the code is in: a queue that runs the function keeps it.
+    _code: Option<Hold<LruAllocator<NvAllocator>>>,
 }
 
 // SAFETY: as for `Module`.
@@ -123,14 +128,18 @@ pub struct FunctionAttributes {
 }
 
 impl Function {
-    pub(crate) fn of(module: &Arc<Module>, name: &str) -> Result<Self, Error> {
+    pub(crate) fn of(
+        module: &Arc<Module>,
+        name: &str,
+        code: Option<Hold<LruAllocator<NvAllocator>>>,
+    ) -> Result<Self, Error> {
         let c_name = CString::new(name).map_err(|_| Error::Name)?;
         let mut handle = ptr::null_mut();
         // SAFETY: the place is ours, the module is there.
         module.context.run(|driver| unsafe {
             driver.cuModuleGetFunction(&raw mut handle, module.handle, c_name.as_ptr())
         })?;
-        Ok(Self { module: Arc::clone(module), handle })
+        Ok(Self { module: Arc::clone(module), handle, _code: code })
     }
 
     pub(crate) const fn handle(&self) -> CUfunction {
@@ -155,10 +164,15 @@ impl Function {
         Ok(u32::try_from(value).unwrap_or(0))
     }
 
+    /// Static shared memory of a block, in bytes.
+    pub(crate) fn shared(&self) -> Result<u32, Error> {
+        self.get(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)
+    }
+
     pub(crate) fn attributes(&self) -> Result<FunctionAttributes, Error> {
         Ok(FunctionAttributes {
             registers: self.get(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
-            shared: self.get(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+            shared: self.shared()?,
             local: self.get(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
             constants: self.get(Attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES)?,
             max_threads: self.get(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,

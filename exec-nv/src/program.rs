@@ -15,7 +15,7 @@ use exec_core::{
     Allocator as _, Error as CoreError, Launch, LruAllocator, Program, Signature, Value, View,
 };
 
-use crate::arguments::{Argument, Block};
+use crate::arguments::{Block, NvArgument as Argument};
 use crate::error::Error;
 use crate::kernel::Kernel;
 use crate::launch::NvLaunch;
@@ -35,13 +35,13 @@ pub struct NvProgram {
     function: Arc<Function>,
     /// The parameters of the latest launch: memory to be used again.
     block: Mutex<Block>,
-    /// Dynamic shared memory that the driver was asked to allow.
+    /// Dynamic shared memory that needs no permission, or has it.
     allowed: AtomicU32,
     /// Keeps the code.
     _image: Arc<NvImage>,
 }
 
-/// Dynamic shared memory that needs no permission.
+/// Shared memory of a block that needs no permission.
 const FREE_SHARED: u32 = 48 << 10;
 
 impl NvProgram {
@@ -52,13 +52,18 @@ impl NvProgram {
         signature: Option<Signature>,
     ) -> Result<Self, Error> {
         let (function, kernel) = image.function(name)?;
+        // static and dynamic bytes are counted together
+        let declared = match &kernel.resources {
+            Some(resources) => u32::try_from(resources.shared).unwrap_or(u32::MAX),
+            None => function.shared()?,
+        };
         Ok(Self {
             device: Arc::clone(device),
             kernel,
             signature,
             function: Arc::new(function),
             block: Mutex::default(),
-            allowed: AtomicU32::new(FREE_SHARED),
+            allowed: AtomicU32::new(FREE_SHARED.saturating_sub(declared)),
             _image: Arc::clone(image),
         })
     }

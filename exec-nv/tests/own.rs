@@ -8,7 +8,7 @@ use std::process::Command;
 use elf_core::Name;
 use exec_nv::Error;
 use exec_nv::own::{ENTRY_SIZE, OwnError, Plan, entry, shell};
-use nvinfo::{Cubin, Resources, Stage};
+use nvinfo::{Call, Cubin, Resources, Stage};
 
 const BASE: u64 = 0x7f12_3400_0000;
 
@@ -65,6 +65,93 @@ fn each_shell(mut check: impl FnMut(&Path, &str, &Cubin<'_>, &Plan<'_>, &[u8], &
     count
 }
 
+fn calls(cubin: &Cubin<'_>) -> Vec<Call> {
+    cubin.calls().unwrap().collect()
+}
+
+/// Symbols of a kernel and of all that it may get to, found by going over all calls until nothing is new.
+fn reached(cubin: &Cubin<'_>, kernel: &str) -> Vec<u32> {
+    let all = calls(cubin);
+    let mut found = vec![cubin.kernel(Name(kernel.as_bytes())).unwrap().index()];
+    loop {
+        let before = found.len();
+        for call in &all {
+            let next: Vec<u32> = match *call {
+                Call::Direct { caller, callee } | Call::MayReach { caller, callee }
+                    if found.contains(&caller) =>
+                {
+                    vec![callee]
+                }
+                Call::Indirect { caller, prototype } if found.contains(&caller) => {
+                    let of = |call: &Call| match *call {
+                        Call::AddressTaken { function, prototype: its } if its == prototype => {
+                            Some(function)
+                        }
+                        _ => None,
+                    };
+                    all.iter().filter_map(of).collect()
+                }
+                _ => continue,
+            };
+            for function in next {
+                if !found.contains(&function) {
+                    found.push(function);
+                }
+            }
+        }
+        if found.len() == before {
+            found.remove(0);
+            return found;
+        }
+    }
+}
+
+/// The calls of a kernel and of what it reaches, which begins with the kernel's own.
+fn kept(all: &[Call], reached: &[u32], kernel: u32) -> Vec<Call> {
+    let is_there = |function: u32| function == kernel || reached.contains(&function);
+    let is_kept = |call: &&Call| match **call {
+        Call::Direct { caller, callee } | Call::MayReach { caller, callee } => {
+            is_there(caller) && is_there(callee)
+        }
+        Call::AddressTaken { function, .. } => is_there(function),
+        Call::Indirect { caller, .. } => is_there(caller),
+        _ => panic!("{call:?}"),
+    };
+    all.iter().filter(is_kept).copied().collect()
+}
+
+/// What a driver must know to reserve enough stack: who calls whom, through pointers too, and how much each takes.
+#[test]
+fn shells_of_kernels_that_call_keep_what_they_reach() {
+    let bytes = read("calls-13.5-sm_90.cubin");
+    let plan = Plan::of(&bytes).unwrap();
+    let image = plan.write(BASE).unwrap();
+    let of = |kernel: &str| {
+        let shell = shell(&plan, &image, BASE, kernel).unwrap();
+        let cubin = Cubin::parse(&shell).unwrap();
+        let name = |index| cubin.symbol(index).unwrap().1.to_string();
+        let calls = calls(&cubin).into_iter().map(|call| match call {
+            Call::Direct { caller, callee } => format!("{} -> {}", name(caller), name(callee)),
+            Call::AddressTaken { function, prototype } => {
+                format!("&{} {}", name(function), cubin.prototype(prototype).unwrap())
+            }
+            Call::Indirect { caller, prototype } => {
+                format!("{} -> {}", name(caller), cubin.prototype(prototype).unwrap())
+            }
+            other => format!("{other:?}"),
+        });
+        let calls: Vec<String> = calls.collect();
+        let functions = cubin.functions().map(|function| function.name().to_string());
+        (calls.join(", "), functions.collect::<Vec<_>>().join(" "))
+    };
+    let (calls, functions) = of("recurses");
+    assert_eq!(calls, "recurses -> recursive, recursive -> other, recursive -> recursive");
+    assert_eq!(functions, "recurses recursive other");
+    let (calls, functions) = of("indirect");
+    assert_eq!(calls, "deep -> other, &deep #ii, &triple #ii, indirect -> #ii");
+    assert_eq!(functions, "indirect other deep triple");
+}
+
 #[test]
 fn a_shell_asks_for_what_its_kernel_asks_for() {
     let count = each_shell(|path, kernel, cubin, plan, image, shell| {
@@ -95,9 +182,27 @@ fn a_shell_asks_for_what_its_kernel_asks_for() {
             let bytes = ours.file().section_data(&header).unwrap();
             assert_eq!(bytes, &image[start..start + bytes.len()], "{label}: bank {}", bank.bank);
         }
-        // nothing of the others
+        // of the others only what the kernel may get to
         let size = ours.file().sections().iter().filter(|one| one.flags.bits() & 4 != 0).count();
-        assert_eq!(size, 1, "{label}: sections of code");
+        let reached = reached(cubin, kernel);
+        let defined = reached.iter().filter(|&&function| {
+            let (symbol, _) = cubin.symbol(function).unwrap();
+            !symbol.is_undefined()
+        });
+        assert_eq!(size, 1 + defined.count(), "{label}: sections of code");
+        assert_eq!(
+            calls(&ours),
+            kept(&calls(cubin), &reached, function.index()),
+            "{label}: the call graph"
+        );
+        let numbers: Vec<u8> = ours
+            .kernel(Name(kernel.as_bytes()))
+            .unwrap()
+            .attributes()
+            .unwrap()
+            .map(|row| row.unwrap().number)
+            .collect();
+        assert!(!numbers.contains(&0x28) && !numbers.contains(&0x29), "{label}: {numbers:x?}");
     });
     assert!(count >= 50, "{count} shells");
 }

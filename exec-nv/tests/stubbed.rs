@@ -289,6 +289,92 @@ fn what_a_kernel_did_sticks_until_reset() {
 }
 
 #[test]
+fn what_is_of_one_launch_does_not_stick_and_what_is_contained_does() {
+    let Some(stub) = stub("what_is_of_one_launch_does_not_stick_and_what_is_contained_does") else {
+        return;
+    };
+    let device = stub.device().unwrap();
+    let image = device.load(&fixture(KERNELS)).unwrap();
+    let kernel = device.program(&image, "globals", None).unwrap();
+    // SAFETY: the stub runs nothing.
+    let call = || unsafe { kernel.call(&[], &[], Launch::ONCE) };
+    // `CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE`: nothing was launched
+    stub.fail("cuLaunchKernel", 720, 1);
+    call().unwrap_err();
+    assert!(device.fault().is_none());
+    call().unwrap();
+    // `CUDA_ERROR_CONTAINED`: the context is of no use any more
+    stub.fail("cuLaunchKernel", 226, 1);
+    call().unwrap_err();
+    assert!(device.fault().unwrap().to_string().contains("(226)"));
+    assert!(call().is_err());
+    assert!(device.reset().is_some());
+    drop((kernel, image, device));
+    assert_eq!(stub.left(), "");
+}
+
+#[test]
+fn the_drivers_library_is_never_unloaded() {
+    let Some(stub) = stub("the_drivers_library_is_never_unloaded") else { return };
+    // the stub itself is open as long as this test
+    let path = stub.folder().join("libcuda-copy.so.1");
+    std::fs::copy(stub.path(), &path).unwrap();
+    {
+        // SAFETY: the stub has functions of these types.
+        let driver = Arc::new(unsafe { Driver::open_at(&path) }.unwrap());
+        NvDevice::open(&driver, 0, NvOptions::default()).unwrap();
+    }
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    assert!(
+        maps.contains(path.to_str().unwrap()),
+        "code that threads of the driver may run is gone"
+    );
+}
+
+#[test]
+fn shared_memory_is_asked_for_by_the_sum_of_static_and_dynamic_bytes() {
+    let name = "shared_memory_is_asked_for_by_the_sum_of_static_and_dynamic_bytes";
+    let Some(stub) = stub(name) else { return };
+    let device = stub.device().unwrap();
+    let image = device.load_with(&fixture(KERNELS), Loader::Driver).unwrap();
+    let kernel = device.kernel(&image, "shared_memory").unwrap();
+    let declared = kernel.kernel().resources.as_ref().unwrap().shared as u32;
+    assert_eq!(declared, 1040);
+    let buffer = device.buffer(64, Spec::new()).unwrap();
+    for dynamic_shared in [(48 << 10) - declared, (48 << 10) - declared + 4, 48 << 10] {
+        let launch = NvLaunch { dynamic_shared, ..NvLaunch::new(1, 32) };
+        // SAFETY: the stub runs nothing.
+        unsafe { kernel.launch(device.queue(), &[Argument::Buffer(&buffer)], &launch) }.unwrap();
+    }
+    assert_eq!(stub.calls_of("cuFuncSetAttribute"), ["8 48116", "8 49152"]);
+    // of PTX the driver knows how much there is: 7 bytes, says the stub
+    stub.forget();
+    let image = device.load_with(&fixture("cuda/kernels.ptx"), Loader::Driver).unwrap();
+    let kernel = device.kernel(&image, "parameters").unwrap();
+    assert_eq!(stub.calls_of("cuFuncGetAttribute"), ["1"]);
+    drop((kernel, image, buffer));
+}
+
+#[test]
+fn code_that_runs_keeps_its_memory() {
+    let Some(stub) = stub("code_that_runs_keeps_its_memory") else { return };
+    let device = stub.device().unwrap();
+    let image = device.load_with(&fixture(KERNELS), Loader::Own).unwrap();
+    let kernel = device.kernel(&image, "globals").unwrap();
+    // SAFETY: the stub runs nothing.
+    unsafe { kernel.launch(device.queue(), &[], &NvLaunch::new(1, 32)) }.unwrap();
+    drop((kernel, image));
+    // neither the driver nor the next one who asks gets the memory of code that may run
+    assert_eq!(device.allocator().figures().held, 0);
+    assert_eq!(stub.calls_of("cuModuleUnload").len(), 0);
+    device.synchronize().unwrap();
+    assert!(device.allocator().figures().held > 0);
+    assert_eq!(stub.calls_of("cuModuleUnload").len(), 1);
+    drop(device);
+    assert_eq!(stub.left(), "");
+}
+
+#[test]
 fn queued_calls_hold_their_buffers() {
     let Some(stub) = stub("queued_calls_hold_their_buffers") else { return };
     let device = stub.device().unwrap();

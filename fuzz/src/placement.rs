@@ -66,7 +66,7 @@ pub fn check<A: Arch>(layout: &Layout<'_, '_, A>, options: &Options) {
         inside(&mut segments, copy.offset, 1, SegmentFlags::READ);
     }
     for stub in layout.stubs() {
-        let alignment = A::STUB.map_or(1, |stub| stub.alignment);
+        let alignment = A::STUBS.iter().map(|stub| stub.alignment).min().unwrap_or(1);
         assert_eq!(stub.offset % alignment, 0);
         parts.push((stub.offset, stub.size, format!("stub of {}", stub.symbol)));
         inside(&mut segments, stub.offset, stub.size, SegmentFlags::READ | SegmentFlags::EXECUTE);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use elf_layout::{Mode, Options, ThreadLocal};
 
+use crate::budget::Limits;
 use crate::input::{Input, read_all};
 
 /// Which objects, and how to lay them out.
@@ -24,6 +25,9 @@ pub struct ObjectArguments {
     pub group: bool,
     #[command(flatten)]
     placing: Placing,
+    /// How much may be taken.
+    #[command(flatten)]
+    pub limits: Limits,
 }
 
 /// How to lay out.
@@ -60,7 +64,7 @@ impl ObjectArguments {
     /// # Errors
     /// As [`Input::read`].
     pub fn read(&self) -> Result<Vec<Input>> {
-        let inputs = read_all(&self.objects)?;
+        let inputs = read_all(&self.objects, self.limits)?;
         let how = |input: Input| input.whole(self.whole_archive).group(self.group);
         Ok(inputs.into_iter().map(how).collect())
     }

@@ -3,9 +3,11 @@
 use std::io::Write;
 
 use anyhow::Result;
+use clap::CommandFactory as _;
 
 #[cfg(feature = "host")]
 pub mod cache;
+pub mod completions;
 pub mod cubin;
 #[cfg(feature = "nv")]
 pub mod devices;
@@ -18,10 +20,20 @@ pub mod jit;
 pub mod launch;
 pub mod layout;
 pub mod link;
+pub mod man;
 pub mod nvidia;
 #[cfg(feature = "host")]
 pub mod run;
 pub mod show;
+
+/// Puts machine code into memory without a linker or dynamic loader.
+#[derive(Debug, clap::Parser)]
+#[command(name = "hoist", version)]
+pub struct CommandLine {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
 
 /// The subcommands of the command line.
 #[derive(Debug, clap::Subcommand)]
@@ -60,6 +72,10 @@ pub enum Command {
     /// Answers as NVIDIA's nvprune does; also if the program is called by that name.
     #[command(disable_help_flag = true)]
     Nvprune(nvidia::Nvprune),
+    /// Prints what a shell needs to complete commands and options.
+    Completions(completions::Completions),
+    /// Prints the manual page, or writes those of all commands into a folder.
+    Man(man::Man),
 }
 
 impl Command {
@@ -87,6 +103,8 @@ impl Command {
             Self::Fatbin(command) => command.run(out),
             Self::Cuobjdump(command) => command.run(out),
             Self::Nvprune(command) => command.run(out),
+            Self::Completions(command) => command.run(CommandLine::command(), out),
+            Self::Man(command) => command.run(CommandLine::command(), out),
         }
     }
 }

@@ -9,6 +9,18 @@ use elf_layout::{Error, ErrorKind};
 use crate::objects::Objects;
 use crate::printable::Printable;
 
+/// Several errors, each with a line of its own: what is wrong in several places.
+#[derive(Debug)]
+pub struct Lines(pub Vec<String>);
+
+impl Display for Lines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("; "))
+    }
+}
+
+impl core::error::Error for Lines {}
+
 /// An error of a layout together with the objects that it speaks of.
 #[derive(Clone, Copy)]
 pub struct Explained<'e, 'a> {

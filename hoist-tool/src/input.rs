@@ -1,11 +1,16 @@
 //! Files from the command line: ELF files and archives, with what thin archives name.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
+use elf_core::Name;
 use elf_core::archive::{self, Archive};
+use exec_core::NamedFiles;
 
+use crate::budget::Limits;
 use crate::printable::Printable;
 
 /// A file in memory.
@@ -14,12 +19,15 @@ pub struct Input {
     path: PathBuf,
     bytes: Vec<u8>,
     /// The members of a thin archive, which are files of their own.
-    thin: Vec<Vec<u8>>,
+    thin: Vec<Arc<[u8]>>,
     /// Every member of an archive is wanted.
     is_whole: bool,
     /// An archive is searched again with others.
     is_of_group: bool,
 }
+
+/// Bytes that are read of what is no file and has no size, such as a pipe.
+const ENDLESS: u64 = 4 << 30;
 
 /// An ELF file, or what may be one: a file, or a member of an archive.
 #[derive(Clone, Debug)]
@@ -38,16 +46,29 @@ impl Input {
     /// # Errors
     /// If a file cannot be read, or a thin archive is damaged.
     pub fn read(path: impl Into<PathBuf>) -> Result<Self> {
+        Self::read_within(path, Limits::default())
+    }
+
+    /// The same, with limits: those of a thin archive are what its members may have in all, and where they may be.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); if a member may not be read.
+    pub fn read_within(path: impl Into<PathBuf>, limits: Limits) -> Result<Self> {
         let path = path.into();
-        let bytes = fs::read(&path).with_context(|| path.display().to_string())?;
+        let bytes = read_file(&path, limits)?;
         let mut input = Self { path, bytes, thin: Vec::new(), is_whole: false, is_of_group: false };
         if let Some(archive) = input.archive()?.filter(Archive::is_thin) {
-            let folder = input.path.parent().unwrap_or(Path::new(""));
-            let read = |member: Result<archive::Member<'_>, _>| -> Result<Vec<u8>> {
-                let name = member.with_context(|| input.label())?.name.to_string();
-                fs::read(folder.join(&name)).with_context(|| format!("{}({name})", input.label()))
-            };
-            input.thin = archive.members().map(read).collect::<Result<_>>()?;
+            let mut files = NamedFiles::of(&input.path).anywhere(limits.thin_anywhere);
+            if let Some(limit) = limits.limit {
+                files = files.limit(limit);
+            }
+            let mut thin = Vec::new();
+            for member in archive.members() {
+                let name = member.with_context(|| input.label())?.name;
+                let member = files.read(&path_of(name));
+                thin.push(member.with_context(|| format!("{}({name})", input.label()))?);
+            }
+            input.thin = thin;
         }
         Ok(input)
     }
@@ -108,7 +129,7 @@ impl Input {
             let name = Printable::from(member.name).to_string();
             let bytes = match member.data {
                 Some(bytes) => bytes,
-                None => thin.next().map(Vec::as_slice).unwrap_or_default(),
+                None => thin.next().map(AsRef::as_ref).unwrap_or_default(),
             };
             Ok(Part { label: format!("{}({name})", self.label()), member: Some(name), bytes })
         };
@@ -126,7 +147,39 @@ impl Input {
 /// Reads several files.
 ///
 /// # Errors
-/// As [`Input::read`].
-pub fn read_all(paths: &[PathBuf]) -> Result<Vec<Input>> {
-    paths.iter().map(Input::read).collect()
+/// As [`Input::read_within`].
+pub fn read_all(paths: &[PathBuf], limits: Limits) -> Result<Vec<Input>> {
+    paths.iter().map(|path| Input::read_within(path, limits)).collect()
+}
+
+/// The bytes of a file; of what has no end, no more than the limit.
+///
+/// # Errors
+/// If it cannot be read, or has more.
+pub fn read_file(path: &Path, limits: Limits) -> Result<Vec<u8>> {
+    let context = || path.display().to_string();
+    let mut file = File::open(path).with_context(context)?;
+    let found = file.metadata().with_context(context)?;
+    let mut bytes = Vec::new();
+    if found.is_file() {
+        file.read_to_end(&mut bytes).with_context(context)?;
+        return Ok(bytes);
+    }
+    let limit = limits.limit.unwrap_or(ENDLESS);
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).with_context(context)?;
+    if bytes.len() as u64 > limit {
+        bail!("{}: has more than {limit} bytes (--limit)", context());
+    }
+    Ok(bytes)
+}
+
+/// A name in a file as the path of another.
+fn path_of(name: Name<'_>) -> PathBuf {
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt as _;
+        PathBuf::from(std::ffi::OsStr::from_bytes(name.as_bytes()))
+    }
+    #[cfg(not(unix))]
+    PathBuf::from(name.to_string())
 }

@@ -5,6 +5,7 @@
 #![deny(unsafe_code)]
 
 pub mod arguments;
+pub mod budget;
 #[cfg(any(feature = "host", feature = "nv"))]
 pub mod call;
 #[cfg(feature = "host")]
@@ -14,6 +15,7 @@ pub mod cmd;
 pub mod demangle;
 pub mod explain;
 pub mod input;
+pub mod json;
 #[cfg(feature = "host")]
 #[expect(unsafe_code, reason = "opens the libraries that the user asks for")]
 pub mod loading;
@@ -27,5 +29,6 @@ pub mod overlap;
 pub mod pattern;
 pub mod printable;
 pub mod sass;
+pub mod shown;
 pub mod sources;
 pub mod table;

@@ -6,20 +6,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use hoist_tool::cmd::Command;
+use hoist_tool::cmd::CommandLine;
+use hoist_tool::explain::Lines;
 use hoist_tool::printable::Printable;
-
-/// Puts machine code into memory without a linker or dynamic loader.
-#[derive(clap::Parser)]
-#[command(version)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
+use hoist_tool::shown::Shown;
 
 fn main() -> ExitCode {
-    let command = Arguments::parse_from(words()).command;
-    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let command = CommandLine::parse_from(words()).command;
+    let mut out = Shown::new(BufWriter::with_capacity(1 << 16, io::stdout().lock()));
     let done = command.run(&mut out).and_then(|()| Ok(out.flush()?));
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -27,8 +21,9 @@ fn main() -> ExitCode {
         Err(error) => {
             // what is printed already explains the error
             let _ = out.flush();
-            for line in format!("{error:#}").lines() {
-                eprintln!("hoist: {}", Printable::from(line));
+            match error.downcast_ref::<Lines>() {
+                Some(Lines(lines)) => lines.iter().for_each(|line| complain(line)),
+                None => complain(&format!("{error:#}")),
             }
             ExitCode::FAILURE
         }
@@ -43,6 +38,11 @@ fn words() -> Vec<OsString> {
         words.insert(1, tool.into());
     }
     words
+}
+
+/// A line on standard error.
+fn complain(line: &str) {
+    eprintln!("hoist: {}", Printable::from(line));
 }
 
 /// Whether a write failed because nobody reads any more.

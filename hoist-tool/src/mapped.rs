@@ -1,15 +1,25 @@
 //! Files in memory without being read: pages come when they are looked at, and go when they are done with.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use memmap2::{Advice, Mmap, UncheckedAdvice};
 
+use crate::budget::Limits;
+use crate::input::read_file;
+use cut::Watch;
+
+mod cut;
+
 /// The bytes of a file.
 #[derive(Debug)]
-pub struct Mapped(Content);
+pub struct Mapped {
+    /// Who sees to it that the file stays as long as it is: until the mapping goes.
+    _watch: Option<Watch>,
+    content: Content,
+}
 
 #[derive(Debug)]
 enum Content {
@@ -27,35 +37,40 @@ impl Mapped {
         let context = || path.display().to_string();
         let file = File::open(path).with_context(context)?;
         if !file.metadata().with_context(context)?.is_file() {
-            return fs::read(path).map(Self::of).with_context(context);
+            return read_file(path, Limits::default()).map(Self::of);
         }
-        Self::map(&file).with_context(context)
+        let mapped = Self::map(&file).with_context(context)?;
+        match Watch::new(mapped.bytes(), path) {
+            Some(watch) => Ok(Self { _watch: Some(watch), ..mapped }),
+            // one of very many: what cannot be watched is read
+            None => read_file(path, Limits::default()).map(Self::of),
+        }
     }
 
-    /// Maps an open file.
+    /// Maps an open file that has no name, so that nobody else can make it shorter.
     ///
     /// # Errors
     /// If that fails.
     pub fn map(file: &File) -> Result<Self> {
-        // SAFETY: the mapping is private and read-only, and nothing in this process writes to the file. That no other process
-        // cuts or changes it meanwhile is left to the user, as with every program that maps files: the worst is SIGBUS, or
-        // different bytes at a second look, which all code behind this takes as bad input.
+        // SAFETY: the mapping is private and read-only, and nothing in this process writes to the file. Another process may: if
+        // it cuts the file, this process ends with an error (`cut`); different bytes at a second look are bad input to all code
+        // behind this.
         let map = unsafe { Mmap::map(file) }?;
         // What is wanted are headers far apart: no reading ahead. Advice that is not taken does no harm.
         let _ = map.advise(Advice::Random);
-        Ok(Self(Content::Mapped(map)))
+        Ok(Self { _watch: None, content: Content::Mapped(map) })
     }
 
     /// Bytes that are in memory anyway.
     #[must_use]
     pub const fn of(bytes: Vec<u8>) -> Self {
-        Self(Content::Read(bytes))
+        Self { _watch: None, content: Content::Read(bytes) }
     }
 
     /// All bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        match &self.0 {
+        match &self.content {
             Content::Mapped(map) => map,
             Content::Read(bytes) => bytes,
         }
@@ -63,21 +78,21 @@ impl Mapped {
 
     /// Says that a range will be read from its start to its end.
     pub fn will_read(&self, range: Range<u64>) {
-        if let (Content::Mapped(map), Some((start, size))) = (&self.0, self.pages(range)) {
+        if let (Content::Mapped(map), Some((start, size))) = (&self.content, self.pages(range)) {
             let _ = map.advise_range(Advice::Sequential, start, size);
         }
     }
 
     /// Says that a range will be read at once, as a whole.
     pub fn reads(&self, range: Range<u64>) {
-        if let (Content::Mapped(map), Some((start, size))) = (&self.0, self.pages(range)) {
+        if let (Content::Mapped(map), Some((start, size))) = (&self.content, self.pages(range)) {
             let _ = map.advise_range(Advice::WillNeed, start, size);
         }
     }
 
     /// Lets go of the pages that lie in a range: they come back from the file if they are looked at again.
     pub fn done_with(&self, range: Range<u64>) {
-        if let (Content::Mapped(map), Some((start, size))) = (&self.0, self.pages(range)) {
+        if let (Content::Mapped(map), Some((start, size))) = (&self.content, self.pages(range)) {
             // SAFETY: the mapping is of a file and never written to, so that a page that is dropped comes back with the same
             // bytes: no reference into it sees a change. The range lies inside the mapping.
             let _ = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, size) };

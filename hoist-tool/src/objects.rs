@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Error, Result, bail};
-use elf_core::{File, Name, SymbolTable};
+use elf_core::{File, Foreign, Name, SymbolTable};
 use elf_layout::archives::{MemberError, MemberIndex, UndefinedSymbols};
 
 use crate::explain::name_in;
@@ -97,6 +97,14 @@ impl<'a> Objects<'a> {
     }
 }
 
+/// The file, or what it is instead.
+///
+/// # Errors
+/// If it is no ELF file, or its header or tables are damaged.
+pub fn parse(bytes: &[u8]) -> Result<File<'_>, elf_core::Error> {
+    File::parse(bytes).map_err(|error| Foreign::explain(bytes, error))
+}
+
 fn table_of<'a>(file: &File<'a>, label: &str) -> Result<Option<SymbolTable<'a>>> {
     file.symbol_table().with_context(|| label.to_owned())
 }
@@ -112,7 +120,7 @@ struct Gathering<'a> {
 impl<'a> Gathering<'a> {
     /// Takes an object that was asked for by itself.
     fn part(&mut self, part: &Part<'a>) -> Result<()> {
-        let file = File::parse(part.bytes).with_context(|| part.label.clone())?;
+        let file = parse(part.bytes).with_context(|| part.label.clone())?;
         self.undefined.add(&file).with_context(|| part.label.clone())?;
         self.enter(file, part)
     }
@@ -137,6 +145,7 @@ impl<'a> Gathering<'a> {
     }
 
     fn enter(&mut self, file: File<'a>, part: &Part<'a>) -> Result<()> {
+        Foreign::check_lto(&file).with_context(|| part.label.clone())?;
         overlap::check(&file).with_context(|| part.label.clone())?;
         self.labels.push(part.label.clone());
         self.files.push(file);

@@ -7,15 +7,33 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use tempfile::NamedTempFile;
 
+use crate::printable::Printable;
+use crate::shown::Shown;
+
+/// Among the temporary files.
+const TEMPORARY: Option<&Path> = None;
+
 /// A file that is written, and takes its name when it is kept.
 ///
-/// What a link leads to is replaced, not the link; what is no file (a pipe, `/dev/null`) is written to when it is kept.
+/// What a link leads to is replaced, not the link; what is no file (a pipe, `/dev/null`) is written to when it is kept. `-`, and
+/// what standard output is already, is standard output.
 #[derive(Debug)]
 pub struct Output {
     content: Content,
-    target: PathBuf,
-    /// What `target` is already.
-    old: Option<Metadata>,
+    target: Target,
+}
+
+/// Where it goes.
+#[derive(Debug)]
+enum Target {
+    /// To standard output.
+    Stdout,
+    /// To something that is there and no file.
+    Device(PathBuf),
+    /// In the place of a file.
+    Old(PathBuf, Metadata),
+    /// Where nothing is.
+    New(PathBuf),
 }
 
 #[derive(Debug)]
@@ -32,15 +50,13 @@ impl Output {
     /// # Errors
     /// If it cannot be written: then `path` is as it was.
     pub fn new(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<Self> {
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let old = fs::metadata(&target).ok();
-        let content = Content::new(&if old.as_ref().is_some_and(|old| !old.is_file()) {
-            std::env::temp_dir()
-        } else {
-            folder(&target).to_owned()
+        let target = Target::of(path);
+        let content = Content::new(match &target {
+            Target::Stdout | Target::Device(_) => TEMPORARY,
+            Target::Old(path, _) | Target::New(path) => Some(folder(path)),
         });
         let content = content.with_context(|| path.display().to_string())?;
-        let mut output = Self { content, target, old };
+        let mut output = Self { content, target };
         write(output.content.file_mut())?;
         Ok(output)
     }
@@ -61,14 +77,84 @@ impl Output {
     /// # Errors
     /// If that fails: then what was there is as it was.
     pub fn keep(self) -> Result<()> {
-        let Self { mut content, target, old } = self;
-        let done = match old {
-            Some(old) if !old.is_file() => copy(content.file_mut(), &target),
-            Some(old) => own(content.file(), &old).and_then(|()| content.keep(&target)),
-            None => content.keep(&target),
-        };
-        done.with_context(|| target.display().to_string())
+        let Self { mut content, target } = self;
+        match target {
+            Target::Stdout => {
+                copy(content.file_mut(), &mut io::stdout().lock()).context("standard output")
+            }
+            Target::Device(path) => {
+                let device = File::options().write(true).open(&path);
+                let done = device.and_then(|mut device| copy(content.file_mut(), &mut device));
+                done.with_context(|| path.display().to_string())
+            }
+            Target::Old(path, old) => {
+                let done = own(content.file(), &old)
+                    .and_then(|()| content.file().sync_all())
+                    .and_then(|()| content.keep(&path));
+                done.with_context(|| path.display().to_string())?;
+                tell_links(&path, &old);
+                Ok(())
+            }
+            Target::New(path) => {
+                let done = content.file().sync_all().and_then(|()| content.keep(&path));
+                done.with_context(|| path.display().to_string())
+            }
+        }
     }
+}
+
+impl Target {
+    fn of(path: &Path) -> Self {
+        if is_stdout(path) {
+            return Self::Stdout;
+        }
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        match fs::metadata(&target) {
+            Ok(old) if old.is_file() => Self::Old(target, old),
+            Ok(_) => Self::Device(target),
+            Err(_) => Self::New(target),
+        }
+    }
+}
+
+/// Whether a path of the command line is standard output: `-`, `/dev/stdout`, or the file that it leads to.
+#[must_use]
+pub fn is_stdout(path: &Path) -> bool {
+    if path.as_os_str() == "-" {
+        return true;
+    }
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd as _;
+        use std::os::unix::fs::MetadataExt as _;
+        let opened = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+        let number = |file: Metadata| (file.dev(), file.ino());
+        let both = opened.and_then(|file| file.metadata()).ok().zip(fs::metadata(path).ok());
+        both.is_some_and(|(one, other)| number(one) == number(other))
+    }
+    #[cfg(not(unix))]
+    false
+}
+
+/// Where a command says what it did: standard error, if standard output gets the bytes of `path` and nothing else.
+#[must_use]
+pub fn beside<'o>(path: &Path, out: &'o mut dyn io::Write) -> Box<dyn io::Write + 'o> {
+    if is_stdout(path) { Box::new(Shown::new(io::stderr())) } else { Box::new(out) }
+}
+
+/// Writes a file of this name into a folder, with what the umask leaves. A link of that name is replaced, and not followed: the file
+/// is in the folder. Whatever goes wrong, no part of it stays.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_inside(
+    folder: &Path,
+    name: &str,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut content = Content::new(Some(folder))?;
+    write(content.file_mut())?;
+    content.keep(&folder.join(name))
 }
 
 /// Writes the file `path`, with the permissions of `like`, or what the umask leaves.
@@ -88,8 +174,9 @@ pub fn write(
 }
 
 impl Content {
-    /// A file in a folder, with the permissions that the umask leaves.
-    fn new(folder: &Path) -> io::Result<Self> {
+    /// A file in a folder, with the permissions that the umask leaves; without one, among the temporary files.
+    fn new(folder: Option<&Path>) -> io::Result<Self> {
+        let Some(folder) = folder else { return tempfile::tempfile().map(Self::Nameless) };
         #[cfg(target_os = "linux")]
         if let Some(file) = nameless::new(folder) {
             return Ok(Self::Nameless(file));
@@ -114,9 +201,8 @@ impl Content {
         }
     }
 
-    /// Names it `target`, when it is on the disk.
+    /// Names it `target`.
     fn keep(self, target: &Path) -> io::Result<()> {
-        self.file().sync_all()?;
         match self {
             #[cfg(target_os = "linux")]
             Self::Nameless(file) => nameless::keep(&file, target),
@@ -132,9 +218,28 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn copy(content: &mut File, target: &Path) -> io::Result<()> {
+fn copy(content: &mut File, to: &mut dyn io::Write) -> io::Result<()> {
     content.rewind()?;
-    io::copy(content, &mut File::options().write(true).open(target)?).map(drop)
+    io::copy(content, to)?;
+    to.flush()
+}
+
+/// Says that other names of a file that was replaced still lead to what it was.
+fn tell_links(path: &Path, old: &Metadata) {
+    #[cfg(unix)]
+    {
+        let names = std::os::unix::fs::MetadataExt::nlink(old);
+        if names > 1 {
+            let path = path.display().to_string();
+            eprintln!(
+                "hoist: {}: is a new file: {} more names (hard links) keep the old one",
+                Printable::from(&*path),
+                names - 1
+            );
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = (path, old);
 }
 
 /// Gives a file the owner and group of the one that it will replace. Who may not do that becomes the owner, and then nobody runs the
@@ -231,13 +336,33 @@ mod tests {
         let path = folder.path().join("out");
         let named = Content::Named(NamedTempFile::new_in(folder.path()).unwrap());
         for (text, mut content) in
-            [("named", named), ("as it comes", Content::new(folder.path()).unwrap())]
+            [("named", named), ("as it comes", Content::new(Some(folder.path())).unwrap())]
         {
             content.file_mut().write_all(text.as_bytes()).unwrap();
             content.keep(&path).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
         assert_eq!(names(folder.path()), ["out"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_in_a_folder_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let [inside, outside] = ["inside", "outside"].map(|name| folder.path().join(name));
+        fs::create_dir(&inside).unwrap();
+        fs::write(&outside, "old").unwrap();
+        std::os::unix::fs::symlink(&outside, inside.join("name")).unwrap();
+        write_inside(&inside, "name", |file| file.write_all(b"new")).unwrap();
+        assert_eq!(fs::read_to_string(&outside).unwrap(), "old");
+        assert!(fs::symlink_metadata(inside.join("name")).unwrap().is_file());
+        assert_eq!(fs::read_to_string(inside.join("name")).unwrap(), "new");
+        let failed = write_inside(&inside, "half", |file| {
+            file.write_all(b"ha")?;
+            Err(io::ErrorKind::StorageFull.into())
+        });
+        assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(names(&inside), ["name"]);
     }
 
     #[cfg(unix)]

@@ -83,8 +83,12 @@ impl Sources {
         mut take: impl FnMut(usize, Result<T>) -> Result<()>,
     ) -> Result<()> {
         let (items, errors) = self.items();
-        let bar = progress(items.iter().map(|item| item.size).sum());
-        let nest = Nest::new(&self.budget, order, &look);
+        let size = items.iter().map(|item| item.size).sum();
+        let bar = progress(size);
+        // nobody knows how much comes there
+        let streams = self.paths.iter().filter(|path| path.as_os_str() == "-").count() as u64;
+        let expected = streams.saturating_mul(1 << 30).saturating_add(size);
+        let nest = Nest::new((&self.budget, expected), order, &look);
         let one = |item: &Item| {
             let all = nest.path(&item.path, item.is_named);
             bar.inc(item.size);

@@ -6,18 +6,21 @@ use std::io::Write;
 use std::iter::repeat_n;
 
 use anyhow::Result;
+use elf_core::{Name, is_hidden};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Blanks between columns.
 const GAP: usize = 2;
 /// The least width of a column.
 const LEAST: usize = 2;
+/// Bytes of cells that are held. Longer tables are printed in parts, whose columns only grow: a small file can have many rows.
+const CHUNK: usize = 8 << 20;
 /// The width below which no column is cut.
 const NARROW: usize = 10;
 /// Stands for what there is no room for.
 const MORE: char = '\u{2026}';
 
-/// A table that is printed when it ends. Cells hold no line feeds: see [`Printable`](crate::printable::Printable).
+/// A table that is printed when it ends. Cells keep to their place: what is [hidden](is_hidden) in them, line feeds too, is escaped.
 pub struct Table<'o> {
     out: &'o mut dyn Write,
     /// All cells, one after another.
@@ -25,13 +28,15 @@ pub struct Table<'o> {
     /// Where each cell ends in `text`.
     ends: Vec<usize>,
     columns: usize,
+    /// Of the columns that are printed.
+    widths: Vec<usize>,
 }
 
 impl<'o> Table<'o> {
     /// An empty table.
     #[must_use]
     pub fn new(out: &'o mut dyn Write) -> Self {
-        Self { out, text: String::new(), ends: Vec::new(), columns: 1 }
+        Self { out, text: String::new(), ends: Vec::new(), columns: 1, widths: Vec::new() }
     }
 
     /// Adds a row. All rows of a table have as many cells.
@@ -41,8 +46,17 @@ impl<'o> Table<'o> {
     pub fn row<const N: usize>(&mut self, cells: [impl Display; N]) -> Result<()> {
         self.columns = N.max(1);
         for cell in cells {
+            let start = self.text.len();
             write!(self.text, "{cell}")?;
+            let is_plain = self.text.get(start..).is_none_or(|cell| !cell.chars().any(is_hidden));
+            if !is_plain {
+                let cell = self.text.split_off(start);
+                write!(self.text, "{}", Name::from(cell.as_str()))?;
+            }
             self.ends.push(self.text.len());
+        }
+        if self.text.len() >= CHUNK {
+            self.flush(columns())?;
         }
         Ok(())
     }
@@ -51,18 +65,18 @@ impl<'o> Table<'o> {
     ///
     /// # Errors
     /// If that fails.
-    pub fn end(self) -> Result<()> {
-        let limit = columns();
-        self.end_within(limit)
+    pub fn end(mut self) -> Result<()> {
+        self.flush(columns())
     }
 
-    /// Prints the table in so many columns.
-    fn end_within(self, limit: Option<usize>) -> Result<()> {
+    /// Prints the rows that are held in so many columns of a terminal, each at least as wide as in rows before.
+    fn flush(&mut self, limit: Option<usize>) -> Result<()> {
         let mut start = 0;
         let cell = |&end: &usize| self.text.get(std::mem::replace(&mut start, end)..end);
         let cells: Vec<_> =
             self.ends.iter().filter_map(cell).map(|cell| (cell, width(cell))).collect();
-        let mut widths = vec![LEAST; self.columns];
+        let mut widths = core::mem::take(&mut self.widths);
+        widths.resize(self.columns, LEAST);
         for row in cells.chunks(self.columns) {
             widths.iter_mut().zip(row).for_each(|(most, (_, width))| *most = (*most).max(*width));
         }
@@ -81,6 +95,9 @@ impl<'o> Table<'o> {
             line.push('\n');
             self.out.write_all(line.as_bytes())?;
         }
+        self.widths = widths;
+        self.text.clear();
+        self.ends.clear();
         Ok(())
     }
 }
@@ -190,6 +207,11 @@ mod tests {
         table.row(["long one", "", ""]).unwrap();
         table.row(["größe 大", "two words", "x"]).unwrap();
         table.end().unwrap();
+        let mut hostile = Vec::new();
+        let mut table = Table::new(&mut hostile);
+        table.row(["a\nb", "\u{202e}", "\x1b[1m"]).unwrap();
+        table.end().unwrap();
+        assert_eq!(hostile, b"a\\nb  \\u{202e}  \\u{1b}[1m\n");
         let lines = "a         b          c\nlong one\ngröße 大  two words  x\n";
         assert_eq!(String::from_utf8(out).unwrap(), lines);
     }
@@ -201,7 +223,7 @@ mod tests {
         table.row(["size", "nothing", "name", "other"]).unwrap();
         table.row(["1234567890", "", "größe of a long name", "another long name"]).unwrap();
         table.row(["1", "", "short", "x"]).unwrap();
-        table.end_within(Some(40)).unwrap();
+        table.flush(Some(40)).unwrap();
         let text = String::from_utf8(out).unwrap();
         let lines = "size        name           other\n1234567890  größe of a l…  another long…\n\
             1           short          x\n";

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use hoist_tool::budget::Limits;
 use hoist_tool::input::{Input, read_all};
 use hoist_tool::objects::Objects;
 
@@ -122,7 +123,7 @@ enum How {
 /// The objects that hoist takes, by the names of files and members.
 fn ours(folder: &Path, files: &[&str], how: How) -> Vec<String> {
     let paths: Vec<PathBuf> = files.iter().map(|file| folder.join(file)).collect();
-    let inputs = read_all(&paths).expect("files");
+    let inputs = read_all(&paths, Limits::default()).expect("files");
     let how = |input: Input| input.whole(how == How::Whole).group(how == How::Group);
     let inputs: Vec<Input> = inputs.into_iter().map(how).collect();
     let objects = Objects::gather(&inputs, &[]).expect("objects");

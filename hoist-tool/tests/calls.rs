@@ -7,6 +7,7 @@ use std::process::Command;
 
 use exec_host::dynamic::Type;
 use exec_host::{Loader, Process};
+use hoist_tool::budget::Limits;
 use hoist_tool::call::{Argument, Element};
 use hoist_tool::input::{self, Input};
 use hoist_tool::objects::Objects;
@@ -41,7 +42,7 @@ fn fixtures() -> PathBuf {
 
 fn inputs(build: &[String]) -> Vec<Input> {
     let paths: Vec<PathBuf> = build.iter().map(|name| fixtures().join(name)).collect();
-    input::read_all(&paths).expect("fixtures")
+    input::read_all(&paths, Limits::default()).expect("fixtures")
 }
 
 /// Makes a call in this process; what is not as it should be.

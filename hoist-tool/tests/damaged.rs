@@ -42,7 +42,7 @@ fn everything(path: &Path, bytes: Vec<u8>) -> usize {
     if let Ok(objects) = Objects::gather(std::slice::from_ref(&input), &["is_odd", "main"]) {
         done += usize::from(layout::layout(&objects, Options::default()).is_ok());
         let options = Options { base: Some(base), ..Options::default() };
-        done += usize::from(link::link(&objects, options, base, &HashMap::new()).is_ok());
+        done += usize::from(link::link(&objects, options, base, &HashMap::new(), None).is_ok());
     }
     done
 }

@@ -43,7 +43,9 @@ fn every_key_is_documented() {
         if let Ok(placement) = layout::layout(&objects, Options::default()) {
             collect(&serde_json::to_value(placement).expect("JSON"), &mut keys);
         }
-        if let Ok(image) = link::link(&objects, Options::default(), 0x40_0000, &HashMap::new()) {
+        if let Ok(image) =
+            link::link(&objects, Options::default(), 0x40_0000, &HashMap::new(), None)
+        {
             collect(&serde_json::to_value(image.map).expect("JSON"), &mut keys);
         }
     }

@@ -29,6 +29,7 @@ use elf_core::{
     Arch, Definition, File, Name, Query, Record, Role, SectionFlags, SectionMut, apply, find,
 };
 use elf_layout::{External, Layout, Options, Room};
+use hoist_tool::budget::Limits;
 use hoist_tool::cmd::{layout, link};
 use hoist_tool::input;
 use hoist_tool::objects::Objects;
@@ -49,7 +50,7 @@ enum Outcome {
 
 /// Links objects with hoist and with a linker.
 fn compare(linker: &Linker, paths: &[PathBuf], base: u64, relax: bool, folder: &Path) -> Outcome {
-    let inputs = input::read_all(paths).expect("fixtures");
+    let inputs = input::read_all(paths, Limits::default()).expect("fixtures");
     let objects = match Objects::gather(&inputs, &[]) {
         Ok(objects) => objects,
         Err(error) => return Outcome::Refused(format!("{error:#}")),
@@ -65,7 +66,7 @@ fn compare(linker: &Linker, paths: &[PathBuf], base: u64, relax: bool, folder: &
         placement.undefined.iter().cloned().zip((next..).step_by(64)).collect();
     let defined: HashMap<Name<'_>, u64> =
         undefined.iter().map(|(name, at)| (Name::from(name.as_str()), *at)).collect();
-    let image = match link::link(&objects, options, base, &defined) {
+    let image = match link::link(&objects, options, base, &defined, None) {
         Ok(image) => image,
         Err(error) => return Outcome::Refused(format!("{error:#}")),
     };
@@ -262,11 +263,8 @@ fn lead_to_other_got<A: Arch>(
                 continue;
             }
             // the addend of a REL record was at the place
-            let word = original[place.clone()]
-                .iter()
-                .rev()
-                .fold(0u128, |word, &byte| word << 8 | u128::from(byte));
-            record = Record { addend: record.addend.or(Some(kind.field.addend(word))), ..record };
+            let held = || kind.field.addend_at(&original[place.clone()], big_endian);
+            record = Record { addend: record.addend.or_else(held), ..record };
             // thread-local variables have none
             let Some(symbol) = layout.symbol(number, record.symbol) else { continue };
             let symbol = symbol.at(base);

@@ -72,3 +72,8 @@ pub use reloc_aarch64 as aarch64;
 pub use reloc_cuda as cuda;
 #[cfg(feature = "x86")]
 pub use reloc_x86 as x86;
+
+/// The example of `README.md`, as a test.
+#[cfg(all(doctest, feature = "host", target_os = "linux", target_arch = "x86_64"))]
+#[doc = include_str!("../README.md")]
+mod readme {}

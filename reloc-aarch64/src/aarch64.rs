@@ -15,12 +15,12 @@
 //! - Refused by name: `PATCHINST` (does nothing if the symbol is undefined), `FUNCINIT64` (calls a function), and the `AUTH` kinds
 //!   of PAuth ABI ELF64 (sign pointers).
 
-use crate::relax;
+use crate::{relax, tls};
 use elf_core::Check::{Any, Either, Signed, Unsigned};
 use elf_core::names::EM_AARCH64;
 use elf_core::tls::Tls;
 use elf_core::{
-    Arch, Bits, Field, Kind, Query, Reach, Rewrite, Role, Site, Slot, Stub, Value, well_formed,
+    Arch, Bits, Field, Kind, Query, Role, Slot, Stub, StubRelocation, Unencodable, Value,
 };
 
 /// AArch64 with addresses of 8 bytes (`EM_AARCH64`, `ELFCLASS64`), of either byte order.
@@ -31,44 +31,39 @@ impl Arch for Aarch64 {
     const MACHINE: u16 = EM_AARCH64;
     const ADDRESS_SIZE: u64 = 8;
     const KINDS: &'static [Kind] = KINDS;
-    const STUB: Option<Stub> = Some(Stub {
-        #[rustfmt::skip]
-        code: &[
-            0x10, 0x00, 0x00, 0x90, // adrp x16, :got:symbol
-            0x11, 0x02, 0x40, 0xf9, // ldr  x17, [x16, :got_lo12:symbol]
-            0x20, 0x02, 0x1f, 0xd6, // br   x17
-            0x1f, 0x20, 0x03, 0xd5, // nop
-        ],
-        alignment: 16,
-        relocations: &[(0, R_AARCH64_ADR_GOT_PAGE, 0), (4, R_AARCH64_LD64_GOT_LO12_NC, 0)],
-        reach: Some(1 << 27),
-    });
-    const TLS: Option<Tls> = Some(crate::tls::TLS);
+    const STUBS: &'static [Stub] = STUBS;
+    const TLS: Option<Tls> = Some(tls::TLS);
     const RELAXES_ALL_OR_NONE: bool = true;
 
     fn undefined_weak(query: &Query) -> Option<u64> {
         match (query.kind.value.of, query.kind.value.minus, query.kind.number) {
             // the next instruction, whatever the addend
-            (_, Role::Place, TSTBR14 | CONDBR19 | JUMP26 | CALL26) => {
-                Some(query.place.wrapping_add(4).wrapping_add_signed(query.addend.wrapping_neg()))
-            }
+            (
+                _,
+                Role::Place,
+                R_AARCH64_TSTBR14 | R_AARCH64_CONDBR19 | R_AARCH64_JUMP26 | R_AARCH64_CALL26,
+            ) => Some(query.place.wrapping_add(4).wrapping_add_signed(query.addend.wrapping_neg())),
             (Role::Address | Role::Plt, Role::Place, _) => Some(query.place),
             _ => None,
         }
     }
-
-    fn relax(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
-        relax::got_pair(site, reach)
-    }
 }
 
-/// Branches.
-const TSTBR14: u32 = 279;
-const CONDBR19: u32 = 280;
-const JUMP26: u32 = 282;
-const CALL26: u32 = 283;
-pub(crate) const R_AARCH64_ADR_GOT_PAGE: u32 = 311;
-pub(crate) const R_AARCH64_LD64_GOT_LO12_NC: u32 = 312;
+#[rustfmt::skip]
+const STUBS: &[Stub] = &[Stub::new(
+    &[
+        0x10, 0x00, 0x00, 0x90, // adrp x16, :got:symbol
+        0x11, 0x02, 0x40, 0xf9, // ldr  x17, [x16, :got_lo12:symbol]
+        0x20, 0x02, 0x1f, 0xd6, // br   x17
+        0x1f, 0x20, 0x03, 0xd5, // nop
+    ],
+    16,
+    &[
+        StubRelocation::new(0, R_AARCH64_ADR_GOT_PAGE, 0),
+        StubRelocation::new(4, R_AARCH64_LD64_GOT_LO12_NC, 0),
+    ],
+)
+.reach(1 << 27)];
 
 const S_A: Value = Value::of(Role::Address).plus_a();
 const S_A_P: Value = S_A.minus(Role::Place);
@@ -143,171 +138,169 @@ const fn bits(at: u32, width: u32) -> Bits {
 }
 
 /// Chooses the opcode by the sign: bits 30:29 are 00 in `MOVN`, 10 in `MOVZ`, 11 in `MOVK`, which stays what it is.
-const fn movn_or_movz(word: u64, value: i64) -> u64 {
+#[expect(clippy::unnecessary_wraps, reason = "an encoder may fail")]
+const fn movn_or_movz(word: u64, value: i64) -> Result<u64, Unencodable> {
     const MOVK: u64 = 1 << 29;
     const MOVZ: u64 = 1 << 30;
     const IMM16: u64 = 0xffff << 5;
-    if word & MOVK != 0 {
+    Ok(if word & MOVK != 0 {
         word
     } else if value < 0 {
         (word & !MOVZ) ^ IMM16
     } else {
         word | MOVZ
-    }
+    })
 }
 
-#[rustfmt::skip]
-const KINDS: &[Kind] = &[
-    //        number name                                     value         check         field
-    Kind::marker(0, "R_AARCH64_NONE"),
-    Kind::marker(256, "R_AARCH64_NONE"), // withdrawn
-    Kind::new(257, "R_AARCH64_ABS64",                        S_A,          Any,          DATA64),
-    Kind::new(258, "R_AARCH64_ABS32",                        S_A,          Either(32),   DATA32),
-    Kind::new(259, "R_AARCH64_ABS16",                        S_A,          Either(16),   DATA16),
-    Kind::new(260, "R_AARCH64_PREL64",                       S_A_P,        Any,          DATA64),
-    Kind::new(261, "R_AARCH64_PREL32",                       S_A_P,        Signed(32),   DATA32),
-    Kind::new(262, "R_AARCH64_PREL16",                       S_A_P,        Signed(16),   DATA16),
-    Kind::new(263, "R_AARCH64_MOVW_UABS_G0",                 S_A,          Unsigned(16), MOVW_G0),
-    Kind::new(264, "R_AARCH64_MOVW_UABS_G0_NC",              S_A,          Any,          MOVW_G0),
-    Kind::new(265, "R_AARCH64_MOVW_UABS_G1",                 S_A,          Unsigned(32), MOVW_G1),
-    Kind::new(266, "R_AARCH64_MOVW_UABS_G1_NC",              S_A,          Any,          MOVW_G1),
-    Kind::new(267, "R_AARCH64_MOVW_UABS_G2",                 S_A,          Unsigned(48), MOVW_G2),
-    Kind::new(268, "R_AARCH64_MOVW_UABS_G2_NC",              S_A,          Any,          MOVW_G2),
-    Kind::new(269, "R_AARCH64_MOVW_UABS_G3",                 S_A,          Any,          MOVW_G3),
-    Kind::new(270, "R_AARCH64_MOVW_SABS_G0",                 S_A,          Signed(17),   SMOVW_G0),
-    Kind::new(271, "R_AARCH64_MOVW_SABS_G1",                 S_A,          Signed(33),   SMOVW_G1),
-    Kind::new(272, "R_AARCH64_MOVW_SABS_G2",                 S_A,          Signed(49),   SMOVW_G2),
-    Kind::new(273, "R_AARCH64_LD_PREL_LO19",                 S_A_P,        Signed(21),   IMM19),
-    Kind::new(274, "R_AARCH64_ADR_PREL_LO21",                S_A_P,        Signed(21),   ADR),
-    Kind::new(275, "R_AARCH64_ADR_PREL_PG_HI21",             PG_S_A_P,     Signed(33),   ADRP),
-    Kind::new(276, "R_AARCH64_ADR_PREL_PG_HI21_NC",          PG_S_A_P,     Any,          ADRP),
-    Kind::new(277, "R_AARCH64_ADD_ABS_LO12_NC",              S_A,          Any,          ADD_LO12),
-    Kind::new(278, "R_AARCH64_LDST8_ABS_LO12_NC",            S_A,          Any,          LDST8),
-    Kind::new(279, "R_AARCH64_TSTBR14",                      S_A_P,        Signed(16),   IMM14),
-    Kind::new(280, "R_AARCH64_CONDBR19",                     S_A_P,        Signed(21),   IMM19),
-    Kind::new(282, "R_AARCH64_JUMP26",                       L_A_P,        Signed(28),   IMM26),
-    Kind::new(283, "R_AARCH64_CALL26",                       L_A_P,        Signed(28),   IMM26),
-    Kind::new(284, "R_AARCH64_LDST16_ABS_LO12_NC",           S_A,          Any,          LDST16),
-    Kind::new(285, "R_AARCH64_LDST32_ABS_LO12_NC",           S_A,          Any,          LDST32),
-    Kind::new(286, "R_AARCH64_LDST64_ABS_LO12_NC",           S_A,          Any,          LDST64),
-    Kind::new(287, "R_AARCH64_MOVW_PREL_G0",                 S_A_P,        Signed(17),   SMOVW_G0),
-    Kind::new(288, "R_AARCH64_MOVW_PREL_G0_NC",              S_A_P,        Any,          MOVW_G0),
-    Kind::new(289, "R_AARCH64_MOVW_PREL_G1",                 S_A_P,        Signed(33),   SMOVW_G1),
-    Kind::new(290, "R_AARCH64_MOVW_PREL_G1_NC",              S_A_P,        Any,          MOVW_G1),
-    Kind::new(291, "R_AARCH64_MOVW_PREL_G2",                 S_A_P,        Signed(49),   SMOVW_G2),
-    Kind::new(292, "R_AARCH64_MOVW_PREL_G2_NC",              S_A_P,        Any,          MOVW_G2),
-    Kind::new(293, "R_AARCH64_MOVW_PREL_G3",                 S_A_P,        Any,          SMOVW_G3),
-    Kind::new(299, "R_AARCH64_LDST128_ABS_LO12_NC",          S_A,          Any,          LDST128),
-    Kind::new(300, "R_AARCH64_MOVW_GOTOFF_G0",               G_A_GOT,      Signed(17),   SMOVW_G0),
-    Kind::new(301, "R_AARCH64_MOVW_GOTOFF_G0_NC",            G_A_GOT,      Any,          MOVW_G0),
-    Kind::new(302, "R_AARCH64_MOVW_GOTOFF_G1",               G_A_GOT,      Signed(33),   SMOVW_G1),
-    Kind::new(303, "R_AARCH64_MOVW_GOTOFF_G1_NC",            G_A_GOT,      Any,          MOVW_G1),
-    Kind::new(304, "R_AARCH64_MOVW_GOTOFF_G2",               G_A_GOT,      Signed(49),   SMOVW_G2),
-    Kind::new(305, "R_AARCH64_MOVW_GOTOFF_G2_NC",            G_A_GOT,      Any,          MOVW_G2),
-    Kind::new(306, "R_AARCH64_MOVW_GOTOFF_G3",               G_A_GOT,      Any,          SMOVW_G3),
-    Kind::new(307, "R_AARCH64_GOTREL64",                     S_A_GOT,      Any,          DATA64),
-    Kind::new(308, "R_AARCH64_GOTREL32",                     S_A_GOT,      Signed(32),   DATA32),
-    Kind::new(309, "R_AARCH64_GOT_LD_PREL19",                G_A_P,        Signed(21),   IMM19),
-    Kind::new(310, "R_AARCH64_LD64_GOTOFF_LO15",             G_A_GOT,      Unsigned(15), LO15),
-    Kind::new(R_AARCH64_ADR_GOT_PAGE, "R_AARCH64_ADR_GOT_PAGE", PG_G_A_P,     Signed(33),   ADRP),
-    Kind::new(R_AARCH64_LD64_GOT_LO12_NC, "R_AARCH64_LD64_GOT_LO12_NC", G_A,          Any,          LDST64),
-    Kind::new(313, "R_AARCH64_LD64_GOTPAGE_LO15",            G_A_PG_GOT,   Unsigned(15), LO15),
-    Kind::new(314, "R_AARCH64_PLT32",                        L_A_P,        Signed(32),   DATA32),
-    Kind::new(315, "R_AARCH64_GOTPCREL32",                   G_A_P,        Signed(32),   DATA32),
-    Kind::unsupported(316, "R_AARCH64_PATCHINST"),
-    Kind::unsupported(317, "R_AARCH64_FUNCINIT64"),
-    Kind::new(512, "R_AARCH64_TLSGD_ADR_PREL21",             GD_A_P,       Signed(21),   ADR),
-    Kind::new(513, "R_AARCH64_TLSGD_ADR_PAGE21",             PG_GD_A_P,    Signed(33),   ADRP),
-    Kind::new(514, "R_AARCH64_TLSGD_ADD_LO12_NC",            GD_A,         Any,          ADD_LO12),
-    Kind::new(515, "R_AARCH64_TLSGD_MOVW_G1",                GD_A_GOT,     Signed(33),   SMOVW_G1),
-    Kind::new(516, "R_AARCH64_TLSGD_MOVW_G0_NC",             GD_A_GOT,     Any,          MOVW_G0),
-    Kind::new(517, "R_AARCH64_TLSLD_ADR_PREL21",             LD_A_P,       Signed(21),   ADR),
-    Kind::new(518, "R_AARCH64_TLSLD_ADR_PAGE21",             PG_LD_A_P,    Signed(33),   ADRP),
-    Kind::new(519, "R_AARCH64_TLSLD_ADD_LO12_NC",            LD_A,         Any,          ADD_LO12),
-    Kind::new(520, "R_AARCH64_TLSLD_MOVW_G1",                LD_A_GOT,     Signed(33),   SMOVW_G1),
-    Kind::new(521, "R_AARCH64_TLSLD_MOVW_G0_NC",             LD_A_GOT,     Any,          MOVW_G0),
-    Kind::new(522, "R_AARCH64_TLSLD_LD_PREL19",              LD_A_P,       Signed(21),   IMM19),
-    Kind::new(523, "R_AARCH64_TLSLD_MOVW_DTPREL_G2",         DTP_A,        Signed(49),   SMOVW_G2),
-    Kind::new(524, "R_AARCH64_TLSLD_MOVW_DTPREL_G1",         DTP_A,        Signed(33),   SMOVW_G1),
-    Kind::new(525, "R_AARCH64_TLSLD_MOVW_DTPREL_G1_NC",      DTP_A,        Any,          MOVW_G1),
-    Kind::new(526, "R_AARCH64_TLSLD_MOVW_DTPREL_G0",         DTP_A,        Signed(17),   SMOVW_G0),
-    Kind::new(527, "R_AARCH64_TLSLD_MOVW_DTPREL_G0_NC",      DTP_A,        Any,          MOVW_G0),
-    Kind::new(528, "R_AARCH64_TLSLD_ADD_DTPREL_HI12",        DTP_A,        Unsigned(24), ADD_HI12),
-    Kind::new(529, "R_AARCH64_TLSLD_ADD_DTPREL_LO12",        DTP_A,        Unsigned(12), ADD_LO12),
-    Kind::new(530, "R_AARCH64_TLSLD_ADD_DTPREL_LO12_NC",     DTP_A,        Any,          ADD_LO12),
-    Kind::new(531, "R_AARCH64_TLSLD_LDST8_DTPREL_LO12",      DTP_A,        Unsigned(12), LDST8),
-    Kind::new(532, "R_AARCH64_TLSLD_LDST8_DTPREL_LO12_NC",   DTP_A,        Any,          LDST8),
-    Kind::new(533, "R_AARCH64_TLSLD_LDST16_DTPREL_LO12",     DTP_A,        Unsigned(12), LDST16),
-    Kind::new(534, "R_AARCH64_TLSLD_LDST16_DTPREL_LO12_NC",  DTP_A,        Any,          LDST16),
-    Kind::new(535, "R_AARCH64_TLSLD_LDST32_DTPREL_LO12",     DTP_A,        Unsigned(12), LDST32),
-    Kind::new(536, "R_AARCH64_TLSLD_LDST32_DTPREL_LO12_NC",  DTP_A,        Any,          LDST32),
-    Kind::new(537, "R_AARCH64_TLSLD_LDST64_DTPREL_LO12",     DTP_A,        Unsigned(12), LDST64),
-    Kind::new(538, "R_AARCH64_TLSLD_LDST64_DTPREL_LO12_NC",  DTP_A,        Any,          LDST64),
-    Kind::new(539, "R_AARCH64_TLSIE_MOVW_GOTTPREL_G1",       IE_A_GOT,     Signed(33),   SMOVW_G1),
-    Kind::new(540, "R_AARCH64_TLSIE_MOVW_GOTTPREL_G0_NC",    IE_A_GOT,     Any,          MOVW_G0),
-    Kind::new(541, "R_AARCH64_TLSIE_ADR_GOTTPREL_PAGE21",    PG_IE_A_P,    Signed(33),   ADRP),
-    Kind::new(542, "R_AARCH64_TLSIE_LD64_GOTTPREL_LO12_NC",  IE_A,         Any,          LDST64),
-    Kind::new(543, "R_AARCH64_TLSIE_LD_GOTTPREL_PREL19",     IE_A_P,       Signed(21),   IMM19),
-    Kind::new(544, "R_AARCH64_TLSLE_MOVW_TPREL_G2",          TP_A,         Signed(49),   SMOVW_G2),
-    Kind::new(545, "R_AARCH64_TLSLE_MOVW_TPREL_G1",          TP_A,         Signed(33),   SMOVW_G1),
-    Kind::new(546, "R_AARCH64_TLSLE_MOVW_TPREL_G1_NC",       TP_A,         Any,          MOVW_G1),
-    Kind::new(547, "R_AARCH64_TLSLE_MOVW_TPREL_G0",          TP_A,         Signed(17),   SMOVW_G0),
-    Kind::new(548, "R_AARCH64_TLSLE_MOVW_TPREL_G0_NC",       TP_A,         Any,          MOVW_G0),
-    Kind::new(549, "R_AARCH64_TLSLE_ADD_TPREL_HI12",         TP_A,         Unsigned(24), ADD_HI12),
-    Kind::new(550, "R_AARCH64_TLSLE_ADD_TPREL_LO12",         TP_A,         Unsigned(12), ADD_LO12),
-    Kind::new(551, "R_AARCH64_TLSLE_ADD_TPREL_LO12_NC",      TP_A,         Any,          ADD_LO12),
-    Kind::new(552, "R_AARCH64_TLSLE_LDST8_TPREL_LO12",       TP_A,         Unsigned(12), LDST8),
-    Kind::new(553, "R_AARCH64_TLSLE_LDST8_TPREL_LO12_NC",    TP_A,         Any,          LDST8),
-    Kind::new(554, "R_AARCH64_TLSLE_LDST16_TPREL_LO12",      TP_A,         Unsigned(12), LDST16),
-    Kind::new(555, "R_AARCH64_TLSLE_LDST16_TPREL_LO12_NC",   TP_A,         Any,          LDST16),
-    Kind::new(556, "R_AARCH64_TLSLE_LDST32_TPREL_LO12",      TP_A,         Unsigned(12), LDST32),
-    Kind::new(557, "R_AARCH64_TLSLE_LDST32_TPREL_LO12_NC",   TP_A,         Any,          LDST32),
-    Kind::new(558, "R_AARCH64_TLSLE_LDST64_TPREL_LO12",      TP_A,         Unsigned(12), LDST64),
-    Kind::new(559, "R_AARCH64_TLSLE_LDST64_TPREL_LO12_NC",   TP_A,         Any,          LDST64),
-    Kind::new(560, "R_AARCH64_TLSDESC_LD_PREL19",            DESC_A_P,     Signed(21),   IMM19),
-    Kind::new(561, "R_AARCH64_TLSDESC_ADR_PREL21",           DESC_A_P,     Signed(21),   ADR),
-    Kind::new(562, "R_AARCH64_TLSDESC_ADR_PAGE21",           PG_DESC_A_P,  Signed(33),   ADRP),
-    Kind::new(563, "R_AARCH64_TLSDESC_LD64_LO12",            DESC_A,       Any,          LDST64),
-    Kind::new(564, "R_AARCH64_TLSDESC_ADD_LO12",             DESC_A,       Any,          ADD_LO12),
-    Kind::new(565, "R_AARCH64_TLSDESC_OFF_G1",               DESC_A_GOT,   Signed(33),   SMOVW_G1),
-    Kind::new(566, "R_AARCH64_TLSDESC_OFF_G0_NC",            DESC_A_GOT,   Any,          MOVW_G0),
-    Kind::marker(567, "R_AARCH64_TLSDESC_LDR"),
-    Kind::marker(568, "R_AARCH64_TLSDESC_ADD"),
-    Kind::marker(569, "R_AARCH64_TLSDESC_CALL"),
-    Kind::new(570, "R_AARCH64_TLSLE_LDST128_TPREL_LO12",     TP_A,         Unsigned(12), LDST128),
-    Kind::new(571, "R_AARCH64_TLSLE_LDST128_TPREL_LO12_NC",  TP_A,         Any,          LDST128),
-    Kind::new(572, "R_AARCH64_TLSLD_LDST128_DTPREL_LO12",    DTP_A,        Unsigned(12), LDST128),
-    Kind::new(573, "R_AARCH64_TLSLD_LDST128_DTPREL_LO12_NC", DTP_A,        Any,          LDST128),
-    Kind::unsupported(580, "R_AARCH64_AUTH_ABS64"),
-    Kind::unsupported(581, "R_AARCH64_AUTH_MOVW_GOTOFF_G0"),
-    Kind::unsupported(582, "R_AARCH64_AUTH_MOVW_GOTOFF_G0_NC"),
-    Kind::unsupported(583, "R_AARCH64_AUTH_MOVW_GOTOFF_G1"),
-    Kind::unsupported(584, "R_AARCH64_AUTH_MOVW_GOTOFF_G1_NC"),
-    Kind::unsupported(585, "R_AARCH64_AUTH_MOVW_GOTOFF_G2"),
-    Kind::unsupported(586, "R_AARCH64_AUTH_MOVW_GOTOFF_G2_NC"),
-    Kind::unsupported(587, "R_AARCH64_AUTH_MOVW_GOTOFF_G3"),
-    Kind::unsupported(588, "R_AARCH64_AUTH_GOT_LD_PREL19"),
-    Kind::unsupported(589, "R_AARCH64_AUTH_LD64_GOTOFF_LO15"),
-    Kind::unsupported(590, "R_AARCH64_AUTH_ADR_GOT_PAGE"),
-    Kind::unsupported(591, "R_AARCH64_AUTH_LD64_GOT_LO12_NC"),
-    Kind::unsupported(592, "R_AARCH64_AUTH_LD64_GOTPAGE_LO15"),
-    Kind::unsupported(593, "R_AARCH64_AUTH_GOT_ADD_LO12_NC"),
-    Kind::unsupported(594, "R_AARCH64_AUTH_GOT_ADR_PREL_LO21"),
-    Kind::unsupported(595, "R_AARCH64_AUTH_TLSDESC_ADR_PAGE21"),
-    Kind::unsupported(596, "R_AARCH64_AUTH_TLSDESC_LD64_LO12"),
-    Kind::unsupported(597, "R_AARCH64_AUTH_TLSDESC_ADD_LO12"),
-    Kind::dynamic(1024, "R_AARCH64_COPY"),
-    Kind::dynamic(1025, "R_AARCH64_GLOB_DAT"),
-    Kind::dynamic(1026, "R_AARCH64_JUMP_SLOT"),
-    Kind::dynamic(1027, "R_AARCH64_RELATIVE"),
-    Kind::dynamic(1028, "R_AARCH64_TLS_DTPMOD64"),
-    Kind::dynamic(1029, "R_AARCH64_TLS_DTPREL64"),
-    Kind::dynamic(1030, "R_AARCH64_TLS_TPREL64"),
-    Kind::dynamic(1031, "R_AARCH64_TLSDESC"),
-    Kind::dynamic(1032, "R_AARCH64_IRELATIVE"),
-    Kind::unsupported(1041, "R_AARCH64_AUTH_RELATIVE"),
-    Kind::unsupported(1042, "R_AARCH64_AUTH_GLOB_DAT"),
-    Kind::unsupported(1043, "R_AARCH64_AUTH_TLSDESC"),
-    Kind::unsupported(1044, "R_AARCH64_AUTH_IRELATIVE"),
-];
-const _: () = assert!(well_formed(KINDS));
+elf_core::kinds! {
+    R_AARCH64_NONE                         =    0: marker();
+    R_AARCH64_NONE_WITHDRAWN as "R_AARCH64_NONE" =  256: marker(); // withdrawn
+    R_AARCH64_ABS64                        =  257: new(S_A,          Any,           DATA64);
+    R_AARCH64_ABS32                        =  258: new(S_A,          Either(32),    DATA32);
+    R_AARCH64_ABS16                        =  259: new(S_A,          Either(16),    DATA16);
+    R_AARCH64_PREL64                       =  260: new(S_A_P,        Any,           DATA64);
+    R_AARCH64_PREL32                       =  261: new(S_A_P,        Signed(32),    DATA32);
+    R_AARCH64_PREL16                       =  262: new(S_A_P,        Signed(16),    DATA16);
+    R_AARCH64_MOVW_UABS_G0                 =  263: new(S_A,          Unsigned(16),  MOVW_G0);
+    R_AARCH64_MOVW_UABS_G0_NC              =  264: new(S_A,          Any,           MOVW_G0);
+    R_AARCH64_MOVW_UABS_G1                 =  265: new(S_A,          Unsigned(32),  MOVW_G1);
+    R_AARCH64_MOVW_UABS_G1_NC              =  266: new(S_A,          Any,           MOVW_G1);
+    R_AARCH64_MOVW_UABS_G2                 =  267: new(S_A,          Unsigned(48),  MOVW_G2);
+    R_AARCH64_MOVW_UABS_G2_NC              =  268: new(S_A,          Any,           MOVW_G2);
+    R_AARCH64_MOVW_UABS_G3                 =  269: new(S_A,          Any,           MOVW_G3);
+    R_AARCH64_MOVW_SABS_G0                 =  270: new(S_A,          Signed(17),    SMOVW_G0);
+    R_AARCH64_MOVW_SABS_G1                 =  271: new(S_A,          Signed(33),    SMOVW_G1);
+    R_AARCH64_MOVW_SABS_G2                 =  272: new(S_A,          Signed(49),    SMOVW_G2);
+    R_AARCH64_LD_PREL_LO19                 =  273: new(S_A_P,        Signed(21),    IMM19);
+    R_AARCH64_ADR_PREL_LO21                =  274: new(S_A_P,        Signed(21),    ADR);
+    R_AARCH64_ADR_PREL_PG_HI21             =  275: new(PG_S_A_P,     Signed(33),    ADRP);
+    R_AARCH64_ADR_PREL_PG_HI21_NC          =  276: new(PG_S_A_P,     Any,           ADRP);
+    R_AARCH64_ADD_ABS_LO12_NC              =  277: new(S_A,          Any,           ADD_LO12);
+    R_AARCH64_LDST8_ABS_LO12_NC            =  278: new(S_A,          Any,           LDST8);
+    R_AARCH64_TSTBR14                      =  279: new(S_A_P,        Signed(16),    IMM14);
+    R_AARCH64_CONDBR19                     =  280: new(S_A_P,        Signed(21),    IMM19);
+    R_AARCH64_JUMP26                       =  282: new(L_A_P,        Signed(28),    IMM26);
+    R_AARCH64_CALL26                       =  283: new(L_A_P,        Signed(28),    IMM26);
+    R_AARCH64_LDST16_ABS_LO12_NC           =  284: new(S_A,          Any,           LDST16);
+    R_AARCH64_LDST32_ABS_LO12_NC           =  285: new(S_A,          Any,           LDST32);
+    R_AARCH64_LDST64_ABS_LO12_NC           =  286: new(S_A,          Any,           LDST64);
+    R_AARCH64_MOVW_PREL_G0                 =  287: new(S_A_P,        Signed(17),    SMOVW_G0);
+    R_AARCH64_MOVW_PREL_G0_NC              =  288: new(S_A_P,        Any,           MOVW_G0);
+    R_AARCH64_MOVW_PREL_G1                 =  289: new(S_A_P,        Signed(33),    SMOVW_G1);
+    R_AARCH64_MOVW_PREL_G1_NC              =  290: new(S_A_P,        Any,           MOVW_G1);
+    R_AARCH64_MOVW_PREL_G2                 =  291: new(S_A_P,        Signed(49),    SMOVW_G2);
+    R_AARCH64_MOVW_PREL_G2_NC              =  292: new(S_A_P,        Any,           MOVW_G2);
+    R_AARCH64_MOVW_PREL_G3                 =  293: new(S_A_P,        Any,           SMOVW_G3);
+    R_AARCH64_LDST128_ABS_LO12_NC          =  299: new(S_A,          Any,           LDST128);
+    R_AARCH64_MOVW_GOTOFF_G0               =  300: new(G_A_GOT,      Signed(17),    SMOVW_G0);
+    R_AARCH64_MOVW_GOTOFF_G0_NC            =  301: new(G_A_GOT,      Any,           MOVW_G0);
+    R_AARCH64_MOVW_GOTOFF_G1               =  302: new(G_A_GOT,      Signed(33),    SMOVW_G1);
+    R_AARCH64_MOVW_GOTOFF_G1_NC            =  303: new(G_A_GOT,      Any,           MOVW_G1);
+    R_AARCH64_MOVW_GOTOFF_G2               =  304: new(G_A_GOT,      Signed(49),    SMOVW_G2);
+    R_AARCH64_MOVW_GOTOFF_G2_NC            =  305: new(G_A_GOT,      Any,           MOVW_G2);
+    R_AARCH64_MOVW_GOTOFF_G3               =  306: new(G_A_GOT,      Any,           SMOVW_G3);
+    R_AARCH64_GOTREL64                     =  307: new(S_A_GOT,      Any,           DATA64);
+    R_AARCH64_GOTREL32                     =  308: new(S_A_GOT,      Signed(32),    DATA32);
+    R_AARCH64_GOT_LD_PREL19                =  309: new(G_A_P,        Signed(21),    IMM19);
+    R_AARCH64_LD64_GOTOFF_LO15             =  310: new(G_A_GOT,      Unsigned(15),  LO15);
+    R_AARCH64_ADR_GOT_PAGE                 =  311: new(PG_G_A_P,     Signed(33),    ADRP).relax(relax::got_pair);
+    R_AARCH64_LD64_GOT_LO12_NC             =  312: new(G_A,          Any,           LDST64);
+    R_AARCH64_LD64_GOTPAGE_LO15            =  313: new(G_A_PG_GOT,   Unsigned(15),  LO15);
+    R_AARCH64_PLT32                        =  314: new(L_A_P,        Signed(32),    DATA32);
+    R_AARCH64_GOTPCREL32                   =  315: new(G_A_P,        Signed(32),    DATA32);
+    R_AARCH64_PATCHINST                    =  316: unsupported();
+    R_AARCH64_FUNCINIT64                   =  317: unsupported();
+    R_AARCH64_TLSGD_ADR_PREL21             =  512: new(GD_A_P,       Signed(21),    ADR).transition(tls::GD_TINY);
+    R_AARCH64_TLSGD_ADR_PAGE21             =  513: new(PG_GD_A_P,    Signed(33),    ADRP).transition(tls::GD_PAGE);
+    R_AARCH64_TLSGD_ADD_LO12_NC            =  514: new(GD_A,         Any,           ADD_LO12).transition(tls::GD_CALL);
+    R_AARCH64_TLSGD_MOVW_G1                =  515: new(GD_A_GOT,     Signed(33),    SMOVW_G1);
+    R_AARCH64_TLSGD_MOVW_G0_NC             =  516: new(GD_A_GOT,     Any,           MOVW_G0);
+    R_AARCH64_TLSLD_ADR_PREL21             =  517: new(LD_A_P,       Signed(21),    ADR);
+    R_AARCH64_TLSLD_ADR_PAGE21             =  518: new(PG_LD_A_P,    Signed(33),    ADRP).transition(tls::LD_PAGE);
+    R_AARCH64_TLSLD_ADD_LO12_NC            =  519: new(LD_A,         Any,           ADD_LO12).transition(tls::LD_CALL);
+    R_AARCH64_TLSLD_MOVW_G1                =  520: new(LD_A_GOT,     Signed(33),    SMOVW_G1);
+    R_AARCH64_TLSLD_MOVW_G0_NC             =  521: new(LD_A_GOT,     Any,           MOVW_G0);
+    R_AARCH64_TLSLD_LD_PREL19              =  522: new(LD_A_P,       Signed(21),    IMM19);
+    R_AARCH64_TLSLD_MOVW_DTPREL_G2         =  523: new(DTP_A,        Signed(49),    SMOVW_G2);
+    R_AARCH64_TLSLD_MOVW_DTPREL_G1         =  524: new(DTP_A,        Signed(33),    SMOVW_G1);
+    R_AARCH64_TLSLD_MOVW_DTPREL_G1_NC      =  525: new(DTP_A,        Any,           MOVW_G1);
+    R_AARCH64_TLSLD_MOVW_DTPREL_G0         =  526: new(DTP_A,        Signed(17),    SMOVW_G0);
+    R_AARCH64_TLSLD_MOVW_DTPREL_G0_NC      =  527: new(DTP_A,        Any,           MOVW_G0);
+    R_AARCH64_TLSLD_ADD_DTPREL_HI12        =  528: new(DTP_A,        Unsigned(24),  ADD_HI12);
+    R_AARCH64_TLSLD_ADD_DTPREL_LO12        =  529: new(DTP_A,        Unsigned(12),  ADD_LO12);
+    R_AARCH64_TLSLD_ADD_DTPREL_LO12_NC     =  530: new(DTP_A,        Any,           ADD_LO12);
+    R_AARCH64_TLSLD_LDST8_DTPREL_LO12      =  531: new(DTP_A,        Unsigned(12),  LDST8);
+    R_AARCH64_TLSLD_LDST8_DTPREL_LO12_NC   =  532: new(DTP_A,        Any,           LDST8);
+    R_AARCH64_TLSLD_LDST16_DTPREL_LO12     =  533: new(DTP_A,        Unsigned(12),  LDST16);
+    R_AARCH64_TLSLD_LDST16_DTPREL_LO12_NC  =  534: new(DTP_A,        Any,           LDST16);
+    R_AARCH64_TLSLD_LDST32_DTPREL_LO12     =  535: new(DTP_A,        Unsigned(12),  LDST32);
+    R_AARCH64_TLSLD_LDST32_DTPREL_LO12_NC  =  536: new(DTP_A,        Any,           LDST32);
+    R_AARCH64_TLSLD_LDST64_DTPREL_LO12     =  537: new(DTP_A,        Unsigned(12),  LDST64);
+    R_AARCH64_TLSLD_LDST64_DTPREL_LO12_NC  =  538: new(DTP_A,        Any,           LDST64);
+    R_AARCH64_TLSIE_MOVW_GOTTPREL_G1       =  539: new(IE_A_GOT,     Signed(33),    SMOVW_G1);
+    R_AARCH64_TLSIE_MOVW_GOTTPREL_G0_NC    =  540: new(IE_A_GOT,     Any,           MOVW_G0);
+    R_AARCH64_TLSIE_ADR_GOTTPREL_PAGE21    =  541: new(PG_IE_A_P,    Signed(33),    ADRP).transition(tls::IE_PAGE);
+    R_AARCH64_TLSIE_LD64_GOTTPREL_LO12_NC  =  542: new(IE_A,         Any,           LDST64).transition(tls::IE_LOAD);
+    R_AARCH64_TLSIE_LD_GOTTPREL_PREL19     =  543: new(IE_A_P,       Signed(21),    IMM19);
+    R_AARCH64_TLSLE_MOVW_TPREL_G2          =  544: new(TP_A,         Signed(49),    SMOVW_G2);
+    R_AARCH64_TLSLE_MOVW_TPREL_G1          =  545: new(TP_A,         Signed(33),    SMOVW_G1);
+    R_AARCH64_TLSLE_MOVW_TPREL_G1_NC       =  546: new(TP_A,         Any,           MOVW_G1);
+    R_AARCH64_TLSLE_MOVW_TPREL_G0          =  547: new(TP_A,         Signed(17),    SMOVW_G0);
+    R_AARCH64_TLSLE_MOVW_TPREL_G0_NC       =  548: new(TP_A,         Any,           MOVW_G0);
+    R_AARCH64_TLSLE_ADD_TPREL_HI12         =  549: new(TP_A,         Unsigned(24),  ADD_HI12);
+    R_AARCH64_TLSLE_ADD_TPREL_LO12         =  550: new(TP_A,         Unsigned(12),  ADD_LO12);
+    R_AARCH64_TLSLE_ADD_TPREL_LO12_NC      =  551: new(TP_A,         Any,           ADD_LO12);
+    R_AARCH64_TLSLE_LDST8_TPREL_LO12       =  552: new(TP_A,         Unsigned(12),  LDST8);
+    R_AARCH64_TLSLE_LDST8_TPREL_LO12_NC    =  553: new(TP_A,         Any,           LDST8);
+    R_AARCH64_TLSLE_LDST16_TPREL_LO12      =  554: new(TP_A,         Unsigned(12),  LDST16);
+    R_AARCH64_TLSLE_LDST16_TPREL_LO12_NC   =  555: new(TP_A,         Any,           LDST16);
+    R_AARCH64_TLSLE_LDST32_TPREL_LO12      =  556: new(TP_A,         Unsigned(12),  LDST32);
+    R_AARCH64_TLSLE_LDST32_TPREL_LO12_NC   =  557: new(TP_A,         Any,           LDST32);
+    R_AARCH64_TLSLE_LDST64_TPREL_LO12      =  558: new(TP_A,         Unsigned(12),  LDST64);
+    R_AARCH64_TLSLE_LDST64_TPREL_LO12_NC   =  559: new(TP_A,         Any,           LDST64);
+    R_AARCH64_TLSDESC_LD_PREL19            =  560: new(DESC_A_P,     Signed(21),    IMM19).transition(tls::DESC_TINY);
+    R_AARCH64_TLSDESC_ADR_PREL21           =  561: new(DESC_A_P,     Signed(21),    ADR).transition(tls::DESC_TINY_ADD);
+    R_AARCH64_TLSDESC_ADR_PAGE21           =  562: new(PG_DESC_A_P,  Signed(33),    ADRP).transition(tls::DESC_PAGE);
+    R_AARCH64_TLSDESC_LD64_LO12            =  563: new(DESC_A,       Any,           LDST64).transition(tls::DESC_LOAD);
+    R_AARCH64_TLSDESC_ADD_LO12             =  564: new(DESC_A,       Any,           ADD_LO12).transition(tls::DESC_ADD);
+    R_AARCH64_TLSDESC_OFF_G1               =  565: new(DESC_A_GOT,   Signed(33),    SMOVW_G1);
+    R_AARCH64_TLSDESC_OFF_G0_NC            =  566: new(DESC_A_GOT,   Any,           MOVW_G0);
+    R_AARCH64_TLSDESC_LDR                  =  567: marker();
+    R_AARCH64_TLSDESC_ADD                  =  568: marker();
+    R_AARCH64_TLSDESC_CALL                 =  569: marker().transition(tls::DESC_CALL);
+    R_AARCH64_TLSLE_LDST128_TPREL_LO12     =  570: new(TP_A,         Unsigned(12),  LDST128);
+    R_AARCH64_TLSLE_LDST128_TPREL_LO12_NC  =  571: new(TP_A,         Any,           LDST128);
+    R_AARCH64_TLSLD_LDST128_DTPREL_LO12    =  572: new(DTP_A,        Unsigned(12),  LDST128);
+    R_AARCH64_TLSLD_LDST128_DTPREL_LO12_NC =  573: new(DTP_A,        Any,           LDST128);
+    R_AARCH64_AUTH_ABS64                   =  580: unsupported();
+    R_AARCH64_AUTH_MOVW_GOTOFF_G0          =  581: unsupported();
+    R_AARCH64_AUTH_MOVW_GOTOFF_G0_NC       =  582: unsupported();
+    R_AARCH64_AUTH_MOVW_GOTOFF_G1          =  583: unsupported();
+    R_AARCH64_AUTH_MOVW_GOTOFF_G1_NC       =  584: unsupported();
+    R_AARCH64_AUTH_MOVW_GOTOFF_G2          =  585: unsupported();
+    R_AARCH64_AUTH_MOVW_GOTOFF_G2_NC       =  586: unsupported();
+    R_AARCH64_AUTH_MOVW_GOTOFF_G3          =  587: unsupported();
+    R_AARCH64_AUTH_GOT_LD_PREL19           =  588: unsupported();
+    R_AARCH64_AUTH_LD64_GOTOFF_LO15        =  589: unsupported();
+    R_AARCH64_AUTH_ADR_GOT_PAGE            =  590: unsupported();
+    R_AARCH64_AUTH_LD64_GOT_LO12_NC        =  591: unsupported();
+    R_AARCH64_AUTH_LD64_GOTPAGE_LO15       =  592: unsupported();
+    R_AARCH64_AUTH_GOT_ADD_LO12_NC         =  593: unsupported();
+    R_AARCH64_AUTH_GOT_ADR_PREL_LO21       =  594: unsupported();
+    R_AARCH64_AUTH_TLSDESC_ADR_PAGE21      =  595: unsupported();
+    R_AARCH64_AUTH_TLSDESC_LD64_LO12       =  596: unsupported();
+    R_AARCH64_AUTH_TLSDESC_ADD_LO12        =  597: unsupported();
+    R_AARCH64_COPY                         = 1024: dynamic();
+    R_AARCH64_GLOB_DAT                     = 1025: dynamic();
+    R_AARCH64_JUMP_SLOT                    = 1026: dynamic();
+    R_AARCH64_RELATIVE                     = 1027: dynamic();
+    R_AARCH64_TLS_DTPMOD64                 = 1028: dynamic();
+    R_AARCH64_TLS_DTPREL64                 = 1029: dynamic();
+    R_AARCH64_TLS_TPREL64                  = 1030: dynamic();
+    R_AARCH64_TLSDESC                      = 1031: dynamic();
+    R_AARCH64_IRELATIVE                    = 1032: dynamic();
+    R_AARCH64_AUTH_RELATIVE                = 1041: unsupported();
+    R_AARCH64_AUTH_GLOB_DAT                = 1042: unsupported();
+    R_AARCH64_AUTH_TLSDESC                 = 1043: unsupported();
+    R_AARCH64_AUTH_IRELATIVE               = 1044: unsupported();
+}

@@ -17,13 +17,18 @@
 //! Above `elf-core`, whose words the tables are written in; below the executors, which answer what symbols are worth.
 //!
 //! `MOVN` and `MOVZ` follow the sign, as the ABI wants it; loads through the GOT become additions if a linker
-//! [asks](elf_core::Arch::relax), and so do [sequences](elf_core::Arch::TLS) for thread-local variables. ILP32 (`ELFCLASS32`, with numbers
+//! [knows](elf_core::Facts) enough of the symbol, and [sequences](elf_core::tls) for thread-local variables become local exec. ILP32 (`ELFCLASS32`, with numbers
 //! of its own) is not this architecture; pointer authentication is refused by name.
 #![no_std]
 #![forbid(unsafe_code)]
 
-mod aarch64;
+pub mod aarch64;
 mod relax;
 mod tls;
 
 pub use aarch64::Aarch64;
+
+/// The example of `README.md`, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -6,12 +6,11 @@
 //! ldr  x0, [x0, :got_lo12:foo]     add  x0, x0, :lo12:foo        adr x0, foo, within 1 MiB
 //! ```
 
-use crate::aarch64::{R_AARCH64_ADR_GOT_PAGE, R_AARCH64_LD64_GOT_LO12_NC};
+use crate::aarch64::{
+    R_AARCH64_ADD_ABS_LO12_NC, R_AARCH64_ADR_PREL_LO21, R_AARCH64_ADR_PREL_PG_HI21,
+    R_AARCH64_LD64_GOT_LO12_NC,
+};
 use elf_core::{Check, Reach, Record, Rewrite, Site};
-
-const R_AARCH64_ADR_PREL_LO21: u32 = 274;
-const R_AARCH64_ADR_PREL_PG_HI21: u32 = 275;
-const R_AARCH64_ADD_ABS_LO12_NC: u32 = 277;
 
 const REGISTER: u32 = 0x1f;
 const ADR: u32 = 0x1000_0000;
@@ -22,9 +21,8 @@ const NOP: u32 = 0xd503_201f;
 
 /// The pair that stands for an `adrp` and the `ldr` behind it, of one register and one symbol.
 pub(crate) fn got_pair(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
-    let (page, low) = (site.record, site.next?);
-    if page.r#type != R_AARCH64_ADR_GOT_PAGE
-        || low.r#type != R_AARCH64_LD64_GOT_LO12_NC
+    let (page, low) = (site.record, &site.next()?);
+    if low.r#type != R_AARCH64_LD64_GOT_LO12_NC
         || low.offset != page.offset.checked_add(4)?
         || (page.symbol, page.addend, low.addend) != (low.symbol, Some(0), Some(0))
         || !reach.near

@@ -1,30 +1,23 @@
 //! How AArch64 code becomes local exec (AAELF64, section 5.7.11 "Thread-local storage descriptors" and its neighbours; GNU ld and
 //! lld for what the ABI leaves to them). Sequences of the large code model, with 16 bits an instruction, stay as they are.
 
-use elf_core::tls::{Distances, Tls, Transition, Variant, sequence};
+use elf_core::tls::{Tls, TpOffsets, Transition, Variant, sequence};
 
-pub(crate) const TLS: Tls = Tls {
-    variant: Variant::Behind { reserved: 16 },
-    offsets_become_distances: false,
-    transitions: TRANSITIONS,
-};
+pub(crate) const TLS: Tls = Tls::new(Variant::I { reserved: 16 });
 
-#[rustfmt::skip]
-const TRANSITIONS: &[Transition] = &[
-    Transition { number: 512, takes_call: true,  rewrite: general_tiny },      // TLSGD_ADR_PREL21
-    Transition { number: 513, takes_call: false, rewrite: general_page },      // TLSGD_ADR_PAGE21
-    Transition { number: 514, takes_call: true,  rewrite: general_call },      // TLSGD_ADD_LO12_NC
-    Transition { number: 518, takes_call: false, rewrite: local_page },        // TLSLD_ADR_PAGE21
-    Transition { number: 519, takes_call: true,  rewrite: local_call },        // TLSLD_ADD_LO12_NC
-    Transition { number: 541, takes_call: false, rewrite: initial_page },      // TLSIE_ADR_GOTTPREL_PAGE21
-    Transition { number: 542, takes_call: false, rewrite: initial_load },      // TLSIE_LD64_GOTTPREL_LO12_NC
-    Transition { number: 560, takes_call: false, rewrite: descriptor_tiny },   // TLSDESC_LD_PREL19
-    Transition { number: 561, takes_call: false, rewrite: descriptor_tiny_add }, // TLSDESC_ADR_PREL21
-    Transition { number: 562, takes_call: false, rewrite: descriptor_page },   // TLSDESC_ADR_PAGE21
-    Transition { number: 563, takes_call: false, rewrite: descriptor_load },   // TLSDESC_LD64_LO12
-    Transition { number: 564, takes_call: false, rewrite: descriptor_add },    // TLSDESC_ADD_LO12
-    Transition { number: 569, takes_call: false, rewrite: descriptor_call },   // TLSDESC_CALL
-];
+pub(crate) const GD_TINY: Transition = Transition::with_call(general_tiny);
+pub(crate) const GD_PAGE: Transition = Transition::new(general_page);
+pub(crate) const GD_CALL: Transition = Transition::with_call(general_call);
+pub(crate) const LD_PAGE: Transition = Transition::new(local_page);
+pub(crate) const LD_CALL: Transition = Transition::with_call(local_call);
+pub(crate) const IE_PAGE: Transition = Transition::new(initial_page);
+pub(crate) const IE_LOAD: Transition = Transition::new(initial_load);
+pub(crate) const DESC_TINY: Transition = Transition::new(descriptor_tiny);
+pub(crate) const DESC_TINY_ADD: Transition = Transition::new(descriptor_tiny_add);
+pub(crate) const DESC_PAGE: Transition = Transition::new(descriptor_page);
+pub(crate) const DESC_LOAD: Transition = Transition::new(descriptor_load);
+pub(crate) const DESC_ADD: Transition = Transition::new(descriptor_add);
+pub(crate) const DESC_CALL: Transition = Transition::new(descriptor_call);
 
 const MOVZ_HIGH: u32 = 0xd2a0_0000; // movz xN, #.., lsl #16
 const MOVK: u32 = 0xf280_0000; // movk xN, #..
@@ -85,9 +78,9 @@ fn destination(code: &mut [u8], place: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*sequence(code, place, 0)?) & 0x1f)
 }
 
-/// The upper and the lower half of a distance of 32 bits, as immediate operands. Distances are not negative here.
-fn halves(distances: &Distances) -> Option<(u32, u32)> {
-    let distance = u32::try_from(distances.variable).ok()?;
+/// The upper and the lower half of a distance of 32 bits, as immediate operands. TpOffsets are not negative here.
+fn halves(offsets: &TpOffsets) -> Option<(u32, u32)> {
+    let distance = u32::try_from(offsets.variable).ok()?;
     Some((distance >> 16 << 5, (distance & 0xffff) << 5))
 }
 
@@ -98,78 +91,78 @@ fn parts(distance: i64) -> Option<(u32, u32)> {
 }
 
 /// `adr x0, :tlsgd:x; bl __tls_get_addr; nop`
-fn general_tiny(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> {
-    let (high, low) = parts(distances.variable)?;
+fn general_tiny(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    let (high, low) = parts(offsets.variable)?;
     let new = [MRS_X1, ADD_X0_X1 | high, ADD_X0_X0 | low];
     replace(code, place, [Form::ADR.to(0), Form::BL, Form::NOP], new).map(|()| 4)
 }
 
 /// `adrp x0, :tlsgd:x`
-fn general_page(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> {
-    replace(code, place, [Form::ADRP.to(0)], [MOVZ_HIGH | halves(distances)?.0]).map(|()| 0)
+fn general_page(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    replace(code, place, [Form::ADRP.to(0)], [MOVZ_HIGH | halves(offsets)?.0]).map(|()| 0)
 }
 
 /// `add x0, x0, :tlsgd_lo12:x; bl __tls_get_addr; nop`
-fn general_call(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> {
-    let new = [MOVK | halves(distances)?.1, MRS_X1, ADD_X0_X1_X0];
+fn general_call(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    let new = [MOVK | halves(offsets)?.1, MRS_X1, ADD_X0_X1_X0];
     replace(code, place, [Form::ADD.to(0), Form::BL, Form::NOP], new).map(|()| 4)
 }
 
 /// `adrp x0, :tlsldm:x`
-fn local_page(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> {
-    parts(distances.block)?;
+fn local_page(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    parts(offsets.block)?;
     replace(code, place, [Form::ADRP.to(0)], [MRS_X0]).map(|()| 0)
 }
 
 /// `add x0, x0, :tlsldm_lo12_nc:x; bl __tls_get_addr`
-fn local_call(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> {
-    let (high, low) = parts(distances.block)?;
+fn local_call(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    let (high, low) = parts(offsets.block)?;
     let high = if high == BY_12 { NOP } else { ADD_X0_X0 | high };
     replace(code, place, [Form::ADD.to(0), Form::BL], [ADD_X0_X0 | low, high]).map(|()| 4)
 }
 
 /// `adrp xN, :gottprel:x`
-fn initial_page(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> {
+fn initial_page(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
     let register = destination(code, place)?;
-    let new = MOVZ_HIGH | halves(distances)?.0 | register;
+    let new = MOVZ_HIGH | halves(offsets)?.0 | register;
     replace(code, place, [Form::ADRP], [new]).map(|()| 0)
 }
 
 /// `ldr xN, [xN, :gottprel_lo12:x]`
-fn initial_load(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> {
+fn initial_load(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
     let register = destination(code, place)?;
-    let new = MOVK | halves(distances)?.1 | register;
+    let new = MOVK | halves(offsets)?.1 | register;
     replace(code, place, [Form::LDR], [new]).map(|()| 0)
 }
 
 /// `ldr x1, :tlsdesc:x`
-fn descriptor_tiny(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> {
-    let new = MOVZ_HIGH | halves(distances)?.0;
+fn descriptor_tiny(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    let new = MOVZ_HIGH | halves(offsets)?.0;
     replace(code, place, [Form::LDR_LITERAL], [new]).map(|()| 0)
 }
 
 /// `adr x0, :tlsdesc:x`
-fn descriptor_tiny_add(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> {
-    replace(code, place, [Form::ADR.to(0)], [MOVK | halves(distances)?.1]).map(|()| 0)
+fn descriptor_tiny_add(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    replace(code, place, [Form::ADR.to(0)], [MOVK | halves(offsets)?.1]).map(|()| 0)
 }
 
 /// `adrp x0, :tlsdesc:x`
-fn descriptor_page(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> {
-    replace(code, place, [Form::ADRP.to(0)], [MOVZ_HIGH | halves(distances)?.0]).map(|()| 0)
+fn descriptor_page(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    replace(code, place, [Form::ADRP.to(0)], [MOVZ_HIGH | halves(offsets)?.0]).map(|()| 0)
 }
 
 /// `ldr xN, [x0, :tlsdesc_lo12:x]`
-fn descriptor_load(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> {
-    replace(code, place, [Form::LDR], [MOVK | halves(distances)?.1]).map(|()| 0)
+fn descriptor_load(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    replace(code, place, [Form::LDR], [MOVK | halves(offsets)?.1]).map(|()| 0)
 }
 
 /// `add x0, x0, :tlsdesc_lo12:x`
-fn descriptor_add(code: &mut [u8], place: usize, _: &Distances) -> Option<u64> {
+fn descriptor_add(code: &mut [u8], place: usize, _: &TpOffsets) -> Option<u64> {
     replace(code, place, [Form::ADD.to(0)], [NOP]).map(|()| 0)
 }
 
 /// `blr xN`
-fn descriptor_call(code: &mut [u8], place: usize, _: &Distances) -> Option<u64> {
+fn descriptor_call(code: &mut [u8], place: usize, _: &TpOffsets) -> Option<u64> {
     replace(code, place, [Form::BLR], [NOP]).map(|()| 0)
 }
 
@@ -177,17 +170,26 @@ fn descriptor_call(code: &mut [u8], place: usize, _: &Distances) -> Option<u64> 
 mod tests {
     extern crate std;
     use super::*;
+    use crate::aarch64::*;
+    use elf_core::{Kind, Special, find};
     use std::vec;
     use std::vec::Vec;
 
+    fn transition(kind: &Kind) -> Option<Transition> {
+        match kind.special {
+            Special::Transition(transition) => Some(transition),
+            _ => None,
+        }
+    }
+
     #[test]
     fn other_code_is_left_alone() {
-        let distances = Distances { variable: 0x1234, block: 0x1000 };
-        for transition in TRANSITIONS {
+        let offsets = TpOffsets { variable: 0x1234, block: 0x1000 };
+        for transition in KINDS.iter().filter_map(transition) {
             for length in 0..16 {
                 for place in 0..16 {
                     let mut code = vec![0; length];
-                    assert!((transition.rewrite)(&mut code, place, &distances).is_none());
+                    assert!((transition.rewrite)(&mut code, place, &offsets).is_none());
                     assert_eq!(code, vec![0; length]);
                 }
             }
@@ -196,12 +198,17 @@ mod tests {
 
     #[test]
     fn sequence_of_a_descriptor() {
-        let distances = Distances { variable: 0x12_3456, block: 0x10 };
+        let offsets = TpOffsets { variable: 0x12_3456, block: 0x10 };
         let words: [u32; 4] = [0x9000_0000, 0xf940_0001, 0x9100_0000, 0xd63f_0020];
         let mut code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        for (number, place) in [(562, 0), (563, 4), (564, 8), (569, 12)] {
-            let transition = TLS.transition(number).unwrap();
-            assert_eq!((transition.rewrite)(&mut code, place, &distances), Some(0));
+        for (number, place) in [
+            (R_AARCH64_TLSDESC_ADR_PAGE21, 0),
+            (R_AARCH64_TLSDESC_LD64_LO12, 4),
+            (R_AARCH64_TLSDESC_ADD_LO12, 8),
+            (R_AARCH64_TLSDESC_CALL, 12),
+        ] {
+            let transition = find(KINDS, number).and_then(transition).unwrap();
+            assert_eq!((transition.rewrite)(&mut code, place, &offsets), Some(0));
         }
         let words: Vec<u32> =
             code.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();

@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test")]
 
-use elf_core::{Arch as _, Query, Reach, Record, SectionMut, Site};
+use elf_core::{Arch as _, Query, Reach, Record, SectionMut, Site, Special, apply_rewrite, find};
 use reloc_aarch64::Aarch64;
+use reloc_aarch64::aarch64::{
+    R_AARCH64_ADR_GOT_PAGE, R_AARCH64_LD64_GOT_LO12_NC, R_AARCH64_LD64_GOTPAGE_LO15,
+};
 
 const PLACE: u64 = 0x1000;
 const REACH: Reach = Reach { near: true, low: false, distance: None };
@@ -11,22 +14,27 @@ const REACH: Reach = Reach { near: true, low: false, distance: None };
 const ADRP_X8: u32 = 0x9000_0008;
 const LDR_X8: u32 = 0xf940_0108;
 
+fn relax(site: &Site<'_>, reach: Reach) -> Option<elf_core::Rewrite> {
+    let kind = find(Aarch64::KINDS, R_AARCH64_ADR_GOT_PAGE)?;
+    let Special::Relax(relax) = kind.special else { return None };
+    relax(site, reach)
+}
+
 /// The pair, relaxed and relocated for a symbol at `address`.
 fn relaxed(pair: [u32; 2], records: [Record; 2], address: u64, reach: Reach) -> Option<[u32; 2]> {
     let mut bytes: Vec<u8> = pair.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let [page, low] = &records;
-    let rewrite = Aarch64::relax(&Site { bytes: &bytes, record: page, next: Some(low) }, reach)?;
+    let rewrite = relax(&Site::new(&bytes, &records, 0)?, reach)?;
     assert!(rewrite.takes_next);
     let symbol = |_: &Query| Some(address);
     let mut section = SectionMut { bytes: &mut bytes, address: PLACE, big_endian: true };
-    rewrite.write::<Aarch64>(&mut section, &symbol).unwrap();
+    apply_rewrite::<Aarch64>(&rewrite, &mut section, &symbol).unwrap();
     let word = |at: usize| u32::from_le_bytes(*bytes.get(at..).unwrap().first_chunk().unwrap());
     Some([word(0), word(4)])
 }
 
 fn records() -> [Record; 2] {
     let record = |offset, r#type| Record { offset, symbol: 1, r#type, addend: Some(0) };
-    [record(0, 311), record(4, 312)]
+    [record(0, R_AARCH64_ADR_GOT_PAGE), record(4, R_AARCH64_LD64_GOT_LO12_NC)]
 }
 
 #[test]
@@ -61,8 +69,8 @@ fn what_stays() {
     let [page, low] = records();
     stays(pair, [page, Record { offset: 8, ..low }], REACH);
     stays(pair, [page, Record { symbol: 2, ..low }], REACH);
-    stays(pair, [page, Record { r#type: 313, ..low }], REACH);
+    stays(pair, [page, Record { r#type: R_AARCH64_LD64_GOTPAGE_LO15, ..low }], REACH);
     stays(pair, [Record { addend: Some(8), ..page }, Record { addend: Some(8), ..low }], REACH);
-    let alone = Site { bytes: &[0; 8], record: &page, next: None };
-    assert_eq!(Aarch64::relax(&alone, REACH), None);
+    let alone = Site::new(&[0; 8], &[page], 0).and_then(|alone| relax(&alone, REACH));
+    assert_eq!(alone, None);
 }

@@ -5,7 +5,8 @@
 mod table;
 
 use elf_core::{
-    ApplyError, ApplyErrorKind, Arch, Query, Record, Role, SectionMut, Slot, apply, find,
+    ApplyError, ApplyErrorKind, Arch, Query, Record, Role, SectionMut, Slot, StubRelocation, apply,
+    find,
 };
 use reloc_aarch64::Aarch64;
 
@@ -118,9 +119,10 @@ fn big_endian_files_have_little_endian_instructions() {
 
 #[test]
 fn stub_jumps_through_the_got_entry() {
-    let stub = Aarch64::STUB.unwrap();
+    let [stub] = Aarch64::STUBS else { panic!("one stub") };
     let mut bytes = stub.code.to_vec();
-    for &(offset, r#type, addend) in stub.relocations {
+    for relocation in stub.relocations {
+        let StubRelocation { offset, r#type, addend, .. } = *relocation;
         let mut section = SectionMut { bytes: &mut bytes, address: 0x40_1000, big_endian: true };
         let record = Record { offset, symbol: 1, r#type, addend: Some(addend) };
         let entry = |query: &Query| (query.role == Role::Got(Slot::Address)).then_some(0x40_3018);

@@ -75,17 +75,16 @@ impl Arch for Cuda {
     const MACHINE: u16 = EM_CUDA;
     const ADDRESS_SIZE: u64 = 8;
     const KINDS: &'static [Kind] = &KINDS;
-    const STUB: Option<Stub> = None;
+    const STUBS: &'static [Stub] = &[];
 }
 
 /// The row of `R_CUDA_*` number `number`.
 #[must_use]
 pub fn row(number: u32) -> Option<&'static Row> {
-    ROWS.get(usize::try_from(number).ok()?)
+    rows::ROWS.get(usize::try_from(number).ok()?)
 }
 
-static ROWS: [Row; rows::ROWS.len()] = rows::ROWS;
-const KINDS: [Kind; rows::ROWS.len() + mercury::NAMES.len()] = kinds();
+static KINDS: [Kind; rows::ROWS.len() + mercury::NAMES.len()] = kinds();
 const _: () = assert!(well_formed(&KINDS));
 
 /// All kinds by rising number: those of machine code, then those of the Mercury form.
@@ -102,3 +101,8 @@ const fn kinds() -> [Kind; rows::ROWS.len() + mercury::NAMES.len()] {
     }
     all
 }
+
+/// The example of `README.md`, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -84,7 +84,7 @@ const fn at(parts: &'static [Bits]) -> Field {
 
 /// By number.
 #[rustfmt::skip]
-pub(crate) const ROWS: [Row; 116] = [
+pub(crate) static ROWS: [Row; 116] = [
     untouched(0, "R_CUDA_NONE", Nobody, Table),
     row(  1, "R_CUDA_32",                   Either, S_A,     E32,          at(&[bits(0, 32)]),                                   Seen("calls_b-11.8-sm_61")),
     row(  2, "R_CUDA_64",                   Either, S_A,     Any,          at(&[bits(0, 64)]),                                   Linked("calls-13.5-sm_80")),

@@ -13,10 +13,11 @@
 //!   lld.
 
 use crate::relax::{Instruction, Numbers, Prefix};
+use crate::tls32;
 use elf_core::Check::{Any, Either, Signed};
 use elf_core::names::EM_386;
 use elf_core::tls::Tls;
-use elf_core::{Arch, Field, Kind, Reach, Rewrite, Role, Site, Slot, Stub, Value, well_formed};
+use elf_core::{Arch, Field, Kind, Reach, Rewrite, Role, Site, Slot, Stub, StubRelocation, Value};
 
 /// i386 (`EM_386`).
 #[derive(Clone, Copy, Debug)]
@@ -26,34 +27,31 @@ impl Arch for I386 {
     const MACHINE: u16 = EM_386;
     const ADDRESS_SIZE: u64 = 4;
     const KINDS: &'static [Kind] = KINDS;
-    const STUB: Option<Stub> = Some(Stub {
+    const STUBS: &'static [Stub] = &[Stub::new(
         // jmp *symbol@GOT, without base register; int3; int3
-        code: &[0xff, 0x25, 0, 0, 0, 0, 0xcc, 0xcc],
-        alignment: 8,
-        relocations: &[(2, R_386_GOT32, 0)],
-        reach: None,
-    });
-    const TLS: Option<Tls> = Some(crate::tls32::TLS);
+        &[0xff, 0x25, 0, 0, 0, 0, 0xcc, 0xcc],
+        8,
+        &[StubRelocation::new(2, R_386_GOT32, 0)],
+    )];
+    const TLS: Option<Tls> = Some(tls32::TLS);
+}
 
-    fn relax(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
-        let [_, modrm, addend @ ..] = *site.around::<6>(2)?;
-        let addend = site.record.addend.unwrap_or(i32::from_le_bytes(addend).into());
-        // with a base register that needs no SIB byte, or without one
-        let has_base = modrm & 0o300 == 0o200 && modrm & 7 != 4;
-        let is_known = has_base || modrm & 0o307 == 0o005;
-        if site.record.r#type != R_386_GOT32X || !is_known || addend != 0 {
-            return None;
-        }
-        Instruction { site, prefix: Prefix::None, numbers: NUMBERS }.relaxed(reach, false)
+/// The instruction that stands for one with `GOT32X`.
+fn relaxed(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
+    let [_, modrm, addend @ ..] = *site.around::<6>(2)?;
+    let addend = site.record.addend.unwrap_or(i32::from_le_bytes(addend).into());
+    // with a base register that needs no SIB byte, or without one
+    let has_base = modrm & 0o300 == 0o200 && modrm & 7 != 4;
+    let is_known = has_base || modrm & 0o307 == 0o005;
+    if !is_known || addend != 0 {
+        return None;
     }
+    Instruction { site, prefix: Prefix::None, numbers: NUMBERS }.relaxed(reach, false)
 }
 
 /// The relocations of relaxed instructions.
-const NUMBERS: Numbers = Numbers { distance: 2, immediate: 1, signed_immediate: 1 };
-
-const R_386_GOT32X: u32 = 43;
-
-const R_386_GOT32: u32 = 3;
+const NUMBERS: Numbers =
+    Numbers { distance: R_386_PC32, immediate: R_386_32, signed_immediate: R_386_32 };
 
 const S_A: Value = Value::of(Role::Address).plus_a();
 const S_A_P: Value = S_A.minus(Role::Place);
@@ -93,52 +91,49 @@ const WORD8: Field = Field::DATA8;
 const WORD16: Field = Field::DATA16;
 const WORD32: Field = Field::DATA32;
 
-#[rustfmt::skip]
-const KINDS: &[Kind] = &[
-    //        number name                     value     check       field
-    Kind::marker(0,  "R_386_NONE"),
-    Kind::new(1,     "R_386_32",              S_A,      Any,        WORD32),
-    Kind::new(2,     "R_386_PC32",            S_A_P,    Any,        WORD32),
-    Kind::new(R_386_GOT32, "R_386_GOT32",     G_A,      Any,        WORD32).select(got32),
-    Kind::new(4,     "R_386_PLT32",           L_A_P,    Any,        WORD32),
-    Kind::dynamic(5, "R_386_COPY"),
-    Kind::dynamic(6, "R_386_GLOB_DAT"),
-    Kind::dynamic(7, "R_386_JUMP_SLOT"),
-    Kind::dynamic(8, "R_386_RELATIVE"),
-    Kind::new(9,     "R_386_GOTOFF",          S_A_GOT,  Any,        WORD32),
-    Kind::new(10,    "R_386_GOTPC",           GOT_A_P,  Any,        WORD32),
-    Kind::new(11,    "R_386_32PLT",           L_A,      Any,        WORD32),
-    Kind::dynamic(14, "R_386_TLS_TPOFF"),
-    Kind::new(15,    "R_386_TLS_IE",          IE_GOT_A, Any,        WORD32),
-    Kind::new(16,    "R_386_TLS_GOTIE",       IE_A,     Any,        WORD32),
-    Kind::new(17,    "R_386_TLS_LE",          TP_A,     Any,        WORD32),
-    Kind::new(18,    "R_386_TLS_GD",          GD_A,     Any,        WORD32),
-    Kind::new(19,    "R_386_TLS_LDM",         LD_A,     Any,        WORD32),
-    Kind::new(20,    "R_386_16",              S_A,      Either(16), WORD16),
-    Kind::new(21,    "R_386_PC16",            S_A_P,    Signed(17), WORD16),
-    Kind::new(22,    "R_386_8",               S_A,      Either(8),  WORD8),
-    Kind::new(23,    "R_386_PC8",             S_A_P,    Signed(8),  WORD8),
-    Kind::unsupported(24,      "R_386_TLS_GD_32"),
-    Kind::unsupported(25,      "R_386_TLS_GD_PUSH"),
-    Kind::unsupported(26,      "R_386_TLS_GD_CALL"),
-    Kind::unsupported(27,      "R_386_TLS_GD_POP"),
-    Kind::unsupported(28,      "R_386_TLS_LDM_32"),
-    Kind::unsupported(29,      "R_386_TLS_LDM_PUSH"),
-    Kind::unsupported(30,      "R_386_TLS_LDM_CALL"),
-    Kind::unsupported(31,      "R_386_TLS_LDM_POP"),
-    Kind::new(32,    "R_386_TLS_LDO_32",      DTP_A,    Any,        WORD32),
-    Kind::unsupported(33,      "R_386_TLS_IE_32"),
-    Kind::new(34,    "R_386_TLS_LE_32",       A_TP,     Any,        WORD32),
-    Kind::dynamic(35, "R_386_TLS_DTPMOD32"),
-    Kind::dynamic(36, "R_386_TLS_DTPOFF32"),
-    Kind::dynamic(37, "R_386_TLS_TPOFF32"),
-    Kind::new(38,    "R_386_SIZE32",          Z_A,      Any,        WORD32),
-    Kind::new(39,    "R_386_TLS_GOTDESC",     DESC_A,   Any,        WORD32),
-    Kind::marker(40, "R_386_TLS_DESC_CALL"),
-    Kind::dynamic(41, "R_386_TLS_DESC"),
-    Kind::dynamic(42, "R_386_IRELATIVE"),
-    Kind::new(43,    "R_386_GOT32X",          G_A,      Any,        WORD32).select(got32),
-    Kind::marker(250, "R_386_GNU_VTINHERIT"),
-    Kind::marker(251, "R_386_GNU_VTENTRY"),
-];
-const _: () = assert!(well_formed(KINDS));
+elf_core::kinds! {
+    R_386_NONE          =    0: marker();
+    R_386_32            =    1: new(S_A,          Any,           WORD32);
+    R_386_PC32          =    2: new(S_A_P,        Any,           WORD32);
+    R_386_GOT32         =    3: new(G_A,          Any,           WORD32).select(got32);
+    R_386_PLT32         =    4: new(L_A_P,        Any,           WORD32);
+    R_386_COPY          =    5: dynamic();
+    R_386_GLOB_DAT      =    6: dynamic();
+    R_386_JUMP_SLOT     =    7: dynamic();
+    R_386_RELATIVE      =    8: dynamic();
+    R_386_GOTOFF        =    9: new(S_A_GOT,      Any,           WORD32);
+    R_386_GOTPC         =   10: new(GOT_A_P,      Any,           WORD32);
+    R_386_32PLT         =   11: new(L_A,          Any,           WORD32);
+    R_386_TLS_TPOFF     =   14: dynamic();
+    R_386_TLS_IE        =   15: new(IE_GOT_A,     Any,           WORD32).transition(tls32::IE_TO_LE);
+    R_386_TLS_GOTIE     =   16: new(IE_A,         Any,           WORD32).transition(tls32::GOTIE_TO_LE);
+    R_386_TLS_LE        =   17: new(TP_A,         Any,           WORD32);
+    R_386_TLS_GD        =   18: new(GD_A,         Any,           WORD32).transition(tls32::GD_TO_LE);
+    R_386_TLS_LDM       =   19: new(LD_A,         Any,           WORD32).transition(tls32::LD_TO_LE);
+    R_386_16            =   20: new(S_A,          Either(16),    WORD16);
+    R_386_PC16          =   21: new(S_A_P,        Signed(17),    WORD16);
+    R_386_8             =   22: new(S_A,          Either(8),     WORD8);
+    R_386_PC8           =   23: new(S_A_P,        Signed(8),     WORD8);
+    R_386_TLS_GD_32     =   24: unsupported();
+    R_386_TLS_GD_PUSH   =   25: unsupported();
+    R_386_TLS_GD_CALL   =   26: unsupported();
+    R_386_TLS_GD_POP    =   27: unsupported();
+    R_386_TLS_LDM_32    =   28: unsupported();
+    R_386_TLS_LDM_PUSH  =   29: unsupported();
+    R_386_TLS_LDM_CALL  =   30: unsupported();
+    R_386_TLS_LDM_POP   =   31: unsupported();
+    R_386_TLS_LDO_32    =   32: new(DTP_A,        Any,           WORD32).transition(tls32::LDO);
+    R_386_TLS_IE_32     =   33: unsupported();
+    R_386_TLS_LE_32     =   34: new(A_TP,         Any,           WORD32);
+    R_386_TLS_DTPMOD32  =   35: dynamic();
+    R_386_TLS_DTPOFF32  =   36: dynamic();
+    R_386_TLS_TPOFF32   =   37: dynamic();
+    R_386_SIZE32        =   38: new(Z_A,          Any,           WORD32);
+    R_386_TLS_GOTDESC   =   39: new(DESC_A,       Any,           WORD32).transition(tls32::DESC_TO_LE);
+    R_386_TLS_DESC_CALL =   40: marker().transition(tls32::DESC_CALL);
+    R_386_TLS_DESC      =   41: dynamic();
+    R_386_IRELATIVE     =   42: dynamic();
+    R_386_GOT32X        =   43: new(G_A,          Any,           WORD32).select(got32).relax(relaxed);
+    R_386_GNU_VTINHERIT =  250: marker();
+    R_386_GNU_VTENTRY   =  251: marker();
+}

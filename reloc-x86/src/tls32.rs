@@ -1,29 +1,25 @@
 //! How i386 code becomes local exec (Drepper, "ELF Handling For Thread-Local Storage", chapter 5; for descriptors: Oliva,
 //! "Thread-Local Storage Descriptors for IA32 and AMD64/EM64T").
 
-use elf_core::tls::{Distances, Tls, Transition, Variant, sequence};
+use elf_core::tls::{Tls, TpOffsets, Transition, Variant, sequence};
 
-pub(crate) const TLS: Tls =
-    Tls { variant: Variant::Before, offsets_become_distances: true, transitions: TRANSITIONS };
+pub(crate) const TLS: Tls = Tls::new(Variant::II).ld_to_le_by_tp();
 
-#[rustfmt::skip]
-const TRANSITIONS: &[Transition] = &[
-    Transition { number: 15, takes_call: false, rewrite: initial },    // TLS_IE
-    Transition { number: 16, takes_call: false, rewrite: through_got }, // TLS_GOTIE
-    Transition { number: 18, takes_call: true,  rewrite: general },    // TLS_GD
-    Transition { number: 19, takes_call: true,  rewrite: local },      // TLS_LDM
-    Transition { number: 32, takes_call: false, rewrite: offset },     // TLS_LDO_32
-    Transition { number: 39, takes_call: false, rewrite: descriptor }, // TLS_GOTDESC
-    Transition { number: 40, takes_call: false, rewrite: call },       // TLS_DESC_CALL
-];
+pub(crate) const GD_TO_LE: Transition = Transition::with_call(general);
+pub(crate) const LD_TO_LE: Transition = Transition::with_call(local);
+pub(crate) const LDO: Transition = Transition::new(offset);
+pub(crate) const IE_TO_LE: Transition = Transition::new(initial);
+pub(crate) const GOTIE_TO_LE: Transition = Transition::new(through_got);
+pub(crate) const DESC_TO_LE: Transition = Transition::new(descriptor);
+pub(crate) const DESC_CALL: Transition = Transition::new(call);
 
-fn immediate(distances: &Distances) -> Option<[u8; 4]> {
-    Some(i32::try_from(distances.variable).ok()?.to_le_bytes())
+fn immediate(offsets: &TpOffsets) -> Option<[u8; 4]> {
+    Some(i32::try_from(offsets.variable).ok()?.to_le_bytes())
 }
 
 /// `lea x@tlsgd(..), %eax` and a call: `mov %gs:0, %eax; sub $x@tpoff, %eax`, as GNU ld and lld have it.
-fn general(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> {
-    let distance = i32::try_from(distances.variable.checked_neg()?).ok()?;
+fn general(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    let distance = i32::try_from(offsets.variable.checked_neg()?).ok()?;
     let [a, b, c, d] = distance.to_le_bytes();
     let local_exec = [0x65, 0xa1, 0, 0, 0, 0, 0x81, 0xe8, a, b, c, d];
     // lea x@tlsgd(,%ebx,1), %eax; call ___tls_get_addr@plt
@@ -58,7 +54,7 @@ const fn after_base(base: u8, call: &[u8; 6]) -> Option<u64> {
 }
 
 /// `lea x@tlsldm(%base), %eax` and a call: `mov %gs:0, %eax`, and instructions that do nothing.
-fn local(code: &mut [u8], place: usize, _: &Distances) -> Option<u64> {
+fn local(code: &mut [u8], place: usize, _: &TpOffsets) -> Option<u64> {
     if let Some(code) = sequence::<11>(code, place, 2)
         && let [0x8d, base, _, _, _, _, 0xe8, ..] = *code
         && base & 0o370 == 0o200
@@ -75,14 +71,14 @@ fn local(code: &mut [u8], place: usize, _: &Distances) -> Option<u64> {
 }
 
 /// The distance in the block becomes that from the thread pointer.
-fn offset(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> {
-    *sequence(code, place, 0)? = immediate(distances)?;
+fn offset(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    *sequence(code, place, 0)? = immediate(offsets)?;
     Some(0)
 }
 
 /// `mov` or `add x@indntpoff, %reg`: the same with an immediate operand.
-fn initial(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> {
-    let [a, b, c, d] = immediate(distances)?;
+fn initial(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    let [a, b, c, d] = immediate(offsets)?;
     if let Some(code) = sequence::<6>(code, place, 2)
         && let [opcode @ (0x8b | 0x03), modrm, ..] = *code
         && modrm & 0o307 == 0o005
@@ -99,8 +95,8 @@ fn initial(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> 
 }
 
 /// `mov`, `add` or `sub x@gotntpoff(%base), %reg`: the same with an immediate operand, or `lea`.
-fn through_got(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> {
-    let [a, b, c, d] = immediate(distances)?;
+fn through_got(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    let [a, b, c, d] = immediate(offsets)?;
     let code: &mut [u8; 6] = sequence(code, place, 2)?;
     let [opcode, modrm, ..] = *code;
     if modrm & 0o300 != 0o200 || modrm & 0o007 == 4 {
@@ -119,8 +115,8 @@ fn through_got(code: &mut [u8], place: usize, distances: &Distances) -> Option<u
 }
 
 /// `lea x@tlsdesc(%ebx), %reg`: `lea x@ntpoff, %reg`.
-fn descriptor(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> {
-    let [a, b, c, d] = immediate(distances)?;
+fn descriptor(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    let [a, b, c, d] = immediate(offsets)?;
     let code: &mut [u8; 6] = sequence(code, place, 2)?;
     let [0x8d, modrm, ..] = *code else { return None };
     if modrm & 0o300 != 0o200 || modrm & 0o007 == 4 {
@@ -131,7 +127,7 @@ fn descriptor(code: &mut [u8], place: usize, distances: &Distances) -> Option<u6
 }
 
 /// `call *x@tlscall(%eax)`: a nop of its length.
-fn call(code: &mut [u8], place: usize, _: &Distances) -> Option<u64> {
+fn call(code: &mut [u8], place: usize, _: &TpOffsets) -> Option<u64> {
     let code: &mut [u8; 2] = sequence(code, place, 0)?;
     if *code != [0xff, 0x10] {
         return None;

@@ -2,32 +2,28 @@
 //!
 //! The places of all kinds with a distance from the instruction's end have an addend of -4, which comes with the variable.
 
-use elf_core::tls::{Distances, Tls, Transition, Variant, sequence};
+use elf_core::tls::{Tls, TpOffsets, Transition, Variant, sequence};
 
-pub(crate) const TLS: Tls =
-    Tls { variant: Variant::Before, offsets_become_distances: true, transitions: TRANSITIONS };
+pub(crate) const TLS: Tls = Tls::new(Variant::II).ld_to_le_by_tp();
 
-#[rustfmt::skip]
-const TRANSITIONS: &[Transition] = &[
-    Transition { number: 17, takes_call: false, rewrite: offset64 },    // DTPOFF64
-    Transition { number: 19, takes_call: true,  rewrite: general },     // TLSGD
-    Transition { number: 20, takes_call: true,  rewrite: local },       // TLSLD
-    Transition { number: 21, takes_call: false, rewrite: offset32 },    // DTPOFF32
-    Transition { number: 22, takes_call: false, rewrite: initial },     // GOTTPOFF
-    Transition { number: 34, takes_call: false, rewrite: descriptor },  // GOTPC32_TLSDESC
-    Transition { number: 35, takes_call: false, rewrite: call },        // TLSDESC_CALL
-    Transition { number: 44, takes_call: false, rewrite: initial_rex2 }, // CODE_4_GOTTPOFF
-    Transition { number: 45, takes_call: false, rewrite: descriptor_rex2 }, // CODE_4_GOTPC32_TLSDESC
-];
+pub(crate) const GD_TO_LE: Transition = Transition::with_call(general);
+pub(crate) const LD_TO_LE: Transition = Transition::with_call(local);
+pub(crate) const DTPOFF32: Transition = Transition::new(offset32);
+pub(crate) const DTPOFF64: Transition = Transition::new(offset64);
+pub(crate) const IE_TO_LE: Transition = Transition::new(initial);
+pub(crate) const IE_TO_LE_REX2: Transition = Transition::new(initial_rex2);
+pub(crate) const DESC_TO_LE: Transition = Transition::new(descriptor);
+pub(crate) const DESC_TO_LE_REX2: Transition = Transition::new(descriptor_rex2);
+pub(crate) const DESC_CALL: Transition = Transition::new(call);
 
 /// The distance as the immediate operand of an instruction, for a place with an addend of -4.
-fn immediate(distances: &Distances) -> Option<[u8; 4]> {
-    Some(i32::try_from(distances.variable.checked_add(4)?).ok()?.to_le_bytes())
+fn immediate(offsets: &TpOffsets) -> Option<[u8; 4]> {
+    Some(i32::try_from(offsets.variable.checked_add(4)?).ok()?.to_le_bytes())
 }
 
 /// `lea x@tlsgd(%rip), %rdi` and a call: `mov %fs:0, %rax; lea x@tpoff(%rax), %rax`.
-fn general(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> {
-    let [a, b, c, d] = immediate(distances)?;
+fn general(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    let [a, b, c, d] = immediate(offsets)?;
     if let Some(code) = sequence::<16>(code, place, 4)
         // data16 lea; data16 data16 rex.W call, or data16 rex.W call through the GOT
         && let [0x66, 0x48, 0x8d, 0x3d, _, _, _, _, 0x66, 0x66, 0x48, 0xe8, ..]
@@ -46,7 +42,7 @@ fn general(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> 
 }
 
 /// `lea x@tlsld(%rip), %rdi` and a call: `mov %fs:0, %rax`, with prefixes that do nothing.
-fn local(code: &mut [u8], place: usize, _: &Distances) -> Option<u64> {
+fn local(code: &mut [u8], place: usize, _: &TpOffsets) -> Option<u64> {
     if let Some(code) = sequence::<13>(code, place, 3)
         && let [0x48, 0x8d, 0x3d, _, _, _, _, 0xff, 0x15, ..] = code
     {
@@ -81,21 +77,21 @@ const fn far_call(code: &[u8; 22]) -> Option<()> {
 }
 
 /// The distance in the block becomes that from the thread pointer.
-fn offset32(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> {
-    let distance = i32::try_from(distances.variable).ok()?;
+fn offset32(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    let distance = i32::try_from(offsets.variable).ok()?;
     *sequence(code, place, 0)? = distance.to_le_bytes();
     Some(0)
 }
 
 /// The same in eight bytes.
-fn offset64(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> {
-    *sequence(code, place, 0)? = distances.variable.to_le_bytes();
+fn offset64(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    *sequence(code, place, 0)? = offsets.variable.to_le_bytes();
     Some(0)
 }
 
 /// `mov` or `add x@gottpoff(%rip), %reg`: the same with an immediate operand, or `lea`.
-fn initial(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> {
-    let [a, b, c, d] = immediate(distances)?;
+fn initial(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    let [a, b, c, d] = immediate(offsets)?;
     let code: &mut [u8; 7] = sequence(code, place, 3)?;
     let [rex @ (0x48 | 0x4c), opcode, modrm, ..] = *code else { return None };
     if modrm & 0o307 != 0o005 {
@@ -115,8 +111,8 @@ fn initial(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> 
 }
 
 /// `mov` or `add x@gottpoff(%rip), %reg` of the upper registers of APX: the same with an immediate operand.
-fn initial_rex2(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> {
-    let [a, b, c, d] = immediate(distances)?;
+fn initial_rex2(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    let [a, b, c, d] = immediate(offsets)?;
     let code: &mut [u8; 8] = sequence(code, place, 4)?;
     let [0xd5, bits, opcode, modrm, ..] = *code else { return None };
     if modrm & 0o307 != 0o005 {
@@ -139,8 +135,8 @@ const fn as_base(bits: u8) -> Option<u8> {
 }
 
 /// `lea x@tlsdesc(%rip), %rax`: `mov $x@tpoff, %rax`.
-fn descriptor(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> {
-    let [a, b, c, d] = immediate(distances)?;
+fn descriptor(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    let [a, b, c, d] = immediate(offsets)?;
     let code: &mut [u8; 7] = sequence(code, place, 3)?;
     let [rex @ (0x48 | 0x4c), 0x8d, modrm, ..] = *code else { return None };
     if modrm & 0o307 != 0o005 {
@@ -152,8 +148,8 @@ fn descriptor(code: &mut [u8], place: usize, distances: &Distances) -> Option<u6
 }
 
 /// The same of the upper registers of APX.
-fn descriptor_rex2(code: &mut [u8], place: usize, distances: &Distances) -> Option<u64> {
-    let [a, b, c, d] = immediate(distances)?;
+fn descriptor_rex2(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    let [a, b, c, d] = immediate(offsets)?;
     let code: &mut [u8; 8] = sequence(code, place, 4)?;
     let [0xd5, bits, 0x8d, modrm, ..] = *code else { return None };
     if modrm & 0o307 != 0o005 {
@@ -164,7 +160,7 @@ fn descriptor_rex2(code: &mut [u8], place: usize, distances: &Distances) -> Opti
 }
 
 /// `call *x@tlscall(%rax)`: a nop of its length.
-fn call(code: &mut [u8], place: usize, _: &Distances) -> Option<u64> {
+fn call(code: &mut [u8], place: usize, _: &TpOffsets) -> Option<u64> {
     let code: &mut [u8; 2] = sequence(code, place, 0)?;
     if *code != [0xff, 0x10] {
         return None;
@@ -177,38 +173,49 @@ fn call(code: &mut [u8], place: usize, _: &Distances) -> Option<u64> {
 mod tests {
     extern crate std;
     use super::*;
+    use crate::x86_64::*;
+    use elf_core::{Special, find};
     use std::vec;
     use std::vec::Vec;
 
-    const DISTANCES: Distances = Distances { variable: -0x14, block: -0x40 };
+    const DISTANCES: TpOffsets = TpOffsets { variable: -0x14, block: -0x40 };
+
+    fn transition(number: u32) -> Option<Transition> {
+        match find(KINDS, number)?.special {
+            Special::Transition(transition) => Some(transition),
+            _ => None,
+        }
+    }
 
     fn rewritten(number: u32, code: &[u8], place: usize) -> Option<(Vec<u8>, u64)> {
         let mut code = code.to_vec();
-        let call = (TLS.transition(number)?.rewrite)(&mut code, place, &DISTANCES)?;
+        let call = (transition(number)?.rewrite)(&mut code, place, &DISTANCES)?;
         Some((code, call))
     }
 
     #[test]
     fn registers_of_initial_exec() {
         // add x@gottpoff(%rip), %r13: lea -0x10(%r13), %r13
-        let (code, _) = rewritten(22, &[0x4c, 0x03, 0x2d, 0, 0, 0, 0], 3).unwrap();
+        let (code, _) = rewritten(R_X86_64_GOTTPOFF, &[0x4c, 0x03, 0x2d, 0, 0, 0, 0], 3).unwrap();
         assert_eq!(code, [0x4d, 0x8d, 0xad, 0xf0, 0xff, 0xff, 0xff]);
         // add x@gottpoff(%rip), %r12: add $-0x10, %r12
-        let (code, _) = rewritten(22, &[0x4c, 0x03, 0x25, 0, 0, 0, 0], 3).unwrap();
+        let (code, _) = rewritten(R_X86_64_GOTTPOFF, &[0x4c, 0x03, 0x25, 0, 0, 0, 0], 3).unwrap();
         assert_eq!(code, [0x49, 0x81, 0xc4, 0xf0, 0xff, 0xff, 0xff]);
         // mov x@gottpoff(%rip), %r24: mov $-0x10, %r24
-        let (code, _) = rewritten(44, &[0xd5, 0x4c, 0x8b, 0x05, 0, 0, 0, 0], 4).unwrap();
+        let (code, _) =
+            rewritten(R_X86_64_CODE_4_GOTTPOFF, &[0xd5, 0x4c, 0x8b, 0x05, 0, 0, 0, 0], 4).unwrap();
         assert_eq!(code, [0xd5, 0x19, 0xc7, 0xc0, 0xf0, 0xff, 0xff, 0xff]);
     }
 
     #[test]
     fn other_code_is_left_alone() {
-        for transition in TRANSITIONS {
+        for kind in KINDS {
+            let Some(transition) = transition(kind.number) else { continue };
             for length in 0..24 {
                 for place in 0..24 {
                     let mut code = vec![0xcc; length];
                     let done = (transition.rewrite)(&mut code, place, &DISTANCES);
-                    let is_data = matches!(transition.number, 17 | 21);
+                    let is_data = matches!(kind.number, R_X86_64_DTPOFF64 | R_X86_64_DTPOFF32);
                     assert!(is_data || (done.is_none() && code == vec![0xcc; length]));
                 }
             }
@@ -219,7 +226,7 @@ mod tests {
     fn calls_are_where_the_sequence_has_them() {
         let mut code = vec![0x66, 0x48, 0x8d, 0x3d, 0, 0, 0, 0, 0x66, 0x66, 0x48, 0xe8];
         code.extend([0; 4]);
-        assert_eq!(rewritten(19, &code, 4).map(|(_, call)| call), Some(8));
-        assert!(rewritten(19, &code[..15], 4).is_none());
+        assert_eq!(rewritten(R_X86_64_TLSGD, &code, 4).map(|(_, call)| call), Some(8));
+        assert!(rewritten(R_X86_64_TLSGD, &code[..15], 4).is_none());
     }
 }

@@ -10,10 +10,11 @@
 //!   rewrite.
 
 use crate::relax::{Instruction, Numbers, Prefix};
+use crate::tls64;
 use elf_core::Check::{Any, Either, Signed, Unsigned};
 use elf_core::names::EM_X86_64;
 use elf_core::tls::Tls;
-use elf_core::{Arch, Field, Kind, Reach, Rewrite, Role, Site, Slot, Stub, Value, well_formed};
+use elf_core::{Arch, Field, Kind, Reach, Rewrite, Role, Site, Slot, Stub, StubRelocation, Value};
 
 /// x86-64 with addresses of 8 bytes (`EM_X86_64`, `ELFCLASS64`).
 #[derive(Clone, Copy, Debug)]
@@ -23,41 +24,44 @@ impl Arch for X86_64 {
     const MACHINE: u16 = EM_X86_64;
     const ADDRESS_SIZE: u64 = 8;
     const KINDS: &'static [Kind] = KINDS;
-    const STUB: Option<Stub> = Some(Stub {
+    const STUBS: &'static [Stub] = &[Stub::new(
         // jmp *symbol@GOTPCREL(%rip); int3; int3
-        code: &[0xff, 0x25, 0, 0, 0, 0, 0xcc, 0xcc],
-        alignment: 8,
-        relocations: &[(2, R_X86_64_GOTPCREL, -4)],
-        reach: None,
-    });
-    const TLS: Option<Tls> = Some(crate::tls64::TLS);
+        &[0xff, 0x25, 0, 0, 0, 0, 0xcc, 0xcc],
+        8,
+        &[StubRelocation::new(2, R_X86_64_GOTPCREL, -4)],
+    )];
+    const TLS: Option<Tls> = Some(tls64::TLS);
+}
 
-    #[inline]
-    fn relax(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
-        let prefix = match site.record.r#type {
-            R_X86_64_GOTPCRELX => Prefix::None,
-            R_X86_64_REX_GOTPCRELX => Prefix::Rex,
-            R_X86_64_CODE_4_GOTPCRELX => Prefix::Rex2,
-            _ => return None,
-        };
-        let [modrm] = *site.around::<1>(1)?;
-        let is_relative = modrm & 0o307 == 0o005;
-        // with another addend it is not the whole entry that is meant
-        if !is_relative || site.record.addend != Some(-4) {
-            return None;
-        }
-        Instruction { site, prefix, numbers: NUMBERS }.relaxed(reach, true)
+/// The instruction that stands for one without a prefix.
+fn relaxed(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
+    relaxed_behind(Prefix::None, site, reach)
+}
+
+/// The same behind a REX prefix.
+fn relaxed_rex(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
+    relaxed_behind(Prefix::Rex, site, reach)
+}
+
+/// The same behind a REX2 prefix.
+fn relaxed_rex2(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
+    relaxed_behind(Prefix::Rex2, site, reach)
+}
+
+#[inline]
+fn relaxed_behind(prefix: Prefix, site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
+    let [modrm] = *site.around::<1>(1)?;
+    let is_relative = modrm & 0o307 == 0o005;
+    // with another addend it is not the whole entry that is meant
+    if !is_relative || site.record.addend != Some(-4) {
+        return None;
     }
+    Instruction { site, prefix, numbers: NUMBERS }.relaxed(reach, true)
 }
 
 /// The relocations of relaxed instructions.
-const NUMBERS: Numbers = Numbers { distance: 2, immediate: 10, signed_immediate: 11 };
-
-const R_X86_64_GOTPCRELX: u32 = 41;
-const R_X86_64_REX_GOTPCRELX: u32 = 42;
-const R_X86_64_CODE_4_GOTPCRELX: u32 = 43;
-
-const R_X86_64_GOTPCREL: u32 = 9;
+const NUMBERS: Numbers =
+    Numbers { distance: R_X86_64_PC32, immediate: R_X86_64_32, signed_immediate: R_X86_64_32S };
 
 const S_A: Value = Value::of(Role::Address).plus_a();
 const S_A_P: Value = S_A.minus(Role::Place);
@@ -86,62 +90,59 @@ const WORD16: Field = Field::DATA16;
 const WORD32: Field = Field::DATA32;
 const WORD64: Field = Field::DATA64;
 
-#[rustfmt::skip]
-const KINDS: &[Kind] = &[
-    //        number name                           value     check         field
-    Kind::marker(0,  "R_X86_64_NONE"),
-    Kind::new(1,     "R_X86_64_64",                 S_A,      Any,          WORD64),
-    Kind::new(2,     "R_X86_64_PC32",               S_A_P,    Signed(32),   WORD32),
-    Kind::new(3,     "R_X86_64_GOT32",              G_A,      Signed(32),   WORD32),
-    Kind::new(4,     "R_X86_64_PLT32",              L_A_P,    Signed(32),   WORD32),
-    Kind::dynamic(5, "R_X86_64_COPY"),
-    Kind::dynamic(6, "R_X86_64_GLOB_DAT"),
-    Kind::dynamic(7, "R_X86_64_JUMP_SLOT"),
-    Kind::dynamic(8, "R_X86_64_RELATIVE"),
-    Kind::new(R_X86_64_GOTPCREL, "R_X86_64_GOTPCREL", G_A_P,  Signed(32),   WORD32),
-    Kind::new(10,    "R_X86_64_32",                 S_A,      Unsigned(32), WORD32),
-    Kind::new(11,    "R_X86_64_32S",                S_A,      Signed(32),   WORD32),
-    Kind::new(12,    "R_X86_64_16",                 S_A,      Either(16),   WORD16),
-    Kind::new(13,    "R_X86_64_PC16",               S_A_P,    Signed(16),   WORD16),
-    Kind::new(14,    "R_X86_64_8",                  S_A,      Either(8),    WORD8),
-    Kind::new(15,    "R_X86_64_PC8",                S_A_P,    Signed(8),    WORD8),
-    Kind::dynamic(16, "R_X86_64_DTPMOD64"),
-    Kind::new(17,    "R_X86_64_DTPOFF64",           DTP_A,    Any,          WORD64),
-    Kind::new(18,    "R_X86_64_TPOFF64",            TP_A,     Any,          WORD64),
-    Kind::new(19,    "R_X86_64_TLSGD",              GD_A_P,   Signed(32),   WORD32),
-    Kind::new(20,    "R_X86_64_TLSLD",              LD_A_P,   Signed(32),   WORD32),
-    Kind::new(21,    "R_X86_64_DTPOFF32",           DTP_A,    Signed(32),   WORD32),
-    Kind::new(22,    "R_X86_64_GOTTPOFF",           IE_A_P,   Signed(32),   WORD32),
-    Kind::new(23,    "R_X86_64_TPOFF32",            TP_A,     Signed(32),   WORD32),
-    Kind::new(24,    "R_X86_64_PC64",               S_A_P,    Any,          WORD64),
-    Kind::new(25,    "R_X86_64_GOTOFF64",           S_A_GOT,  Any,          WORD64),
-    Kind::new(26,    "R_X86_64_GOTPC32",            GOT_A_P,  Signed(32),   WORD32),
-    Kind::new(27,    "R_X86_64_GOT64",              G_A,      Any,          WORD64),
-    Kind::new(28,    "R_X86_64_GOTPCREL64",         G_A_P,    Any,          WORD64),
-    Kind::new(29,    "R_X86_64_GOTPC64",            GOT_A_P,  Any,          WORD64),
-    Kind::new(30,    "R_X86_64_GOTPLT64",           G_A,      Any,          WORD64),
-    Kind::new(31,    "R_X86_64_PLTOFF64",           L_A_GOT,  Any,          WORD64),
-    Kind::new(32,    "R_X86_64_SIZE32",             Z_A,      Unsigned(32), WORD32),
-    Kind::new(33,    "R_X86_64_SIZE64",             Z_A,      Any,          WORD64),
-    Kind::new(34,    "R_X86_64_GOTPC32_TLSDESC",    DESC_A_P, Signed(32),   WORD32),
-    Kind::marker(35, "R_X86_64_TLSDESC_CALL"),
-    Kind::dynamic(36, "R_X86_64_TLSDESC"),
-    Kind::dynamic(37, "R_X86_64_IRELATIVE"),
-    Kind::dynamic(38, "R_X86_64_RELATIVE64"),
-    Kind::new(39,    "R_X86_64_PC32_BND",           S_A_P,    Signed(32),   WORD32),
-    Kind::new(40,    "R_X86_64_PLT32_BND",          L_A_P,    Signed(32),   WORD32),
-    Kind::new(41,    "R_X86_64_GOTPCRELX",          G_A_P,    Signed(32),   WORD32),
-    Kind::new(42,    "R_X86_64_REX_GOTPCRELX",      G_A_P,    Signed(32),   WORD32),
-    Kind::new(43,    "R_X86_64_CODE_4_GOTPCRELX",   G_A_P,    Signed(32),   WORD32),
-    Kind::new(44,    "R_X86_64_CODE_4_GOTTPOFF",    IE_A_P,   Signed(32),   WORD32),
-    Kind::new(45,    "R_X86_64_CODE_4_GOTPC32_TLSDESC", DESC_A_P, Signed(32), WORD32),
-    Kind::new(46,    "R_X86_64_CODE_5_GOTPCRELX",   G_A_P,    Signed(32),   WORD32),
-    Kind::new(47,    "R_X86_64_CODE_5_GOTTPOFF",    IE_A_P,   Signed(32),   WORD32),
-    Kind::new(48,    "R_X86_64_CODE_5_GOTPC32_TLSDESC", DESC_A_P, Signed(32), WORD32),
-    Kind::new(49,    "R_X86_64_CODE_6_GOTPCRELX",   G_A_P,    Signed(32),   WORD32),
-    Kind::new(50,    "R_X86_64_CODE_6_GOTTPOFF",    IE_A_P,   Signed(32),   WORD32),
-    Kind::new(51,    "R_X86_64_CODE_6_GOTPC32_TLSDESC", DESC_A_P, Signed(32), WORD32),
-    Kind::marker(250, "R_X86_64_GNU_VTINHERIT"),
-    Kind::marker(251, "R_X86_64_GNU_VTENTRY"),
-];
-const _: () = assert!(well_formed(KINDS));
+elf_core::kinds! {
+    R_X86_64_NONE                   =    0: marker();
+    R_X86_64_64                     =    1: new(S_A,          Any,           WORD64);
+    R_X86_64_PC32                   =    2: new(S_A_P,        Signed(32),    WORD32);
+    R_X86_64_GOT32                  =    3: new(G_A,          Signed(32),    WORD32);
+    R_X86_64_PLT32                  =    4: new(L_A_P,        Signed(32),    WORD32);
+    R_X86_64_COPY                   =    5: dynamic();
+    R_X86_64_GLOB_DAT               =    6: dynamic();
+    R_X86_64_JUMP_SLOT              =    7: dynamic();
+    R_X86_64_RELATIVE               =    8: dynamic();
+    R_X86_64_GOTPCREL               =    9: new(G_A_P,        Signed(32),    WORD32);
+    R_X86_64_32                     =   10: new(S_A,          Unsigned(32),  WORD32);
+    R_X86_64_32S                    =   11: new(S_A,          Signed(32),    WORD32);
+    R_X86_64_16                     =   12: new(S_A,          Either(16),    WORD16);
+    R_X86_64_PC16                   =   13: new(S_A_P,        Signed(16),    WORD16);
+    R_X86_64_8                      =   14: new(S_A,          Either(8),     WORD8);
+    R_X86_64_PC8                    =   15: new(S_A_P,        Signed(8),     WORD8);
+    R_X86_64_DTPMOD64               =   16: dynamic();
+    R_X86_64_DTPOFF64               =   17: new(DTP_A,        Any,           WORD64).transition(tls64::DTPOFF64);
+    R_X86_64_TPOFF64                =   18: new(TP_A,         Any,           WORD64);
+    R_X86_64_TLSGD                  =   19: new(GD_A_P,       Signed(32),    WORD32).transition(tls64::GD_TO_LE);
+    R_X86_64_TLSLD                  =   20: new(LD_A_P,       Signed(32),    WORD32).transition(tls64::LD_TO_LE);
+    R_X86_64_DTPOFF32               =   21: new(DTP_A,        Signed(32),    WORD32).transition(tls64::DTPOFF32);
+    R_X86_64_GOTTPOFF               =   22: new(IE_A_P,       Signed(32),    WORD32).transition(tls64::IE_TO_LE);
+    R_X86_64_TPOFF32                =   23: new(TP_A,         Signed(32),    WORD32);
+    R_X86_64_PC64                   =   24: new(S_A_P,        Any,           WORD64);
+    R_X86_64_GOTOFF64               =   25: new(S_A_GOT,      Any,           WORD64);
+    R_X86_64_GOTPC32                =   26: new(GOT_A_P,      Signed(32),    WORD32);
+    R_X86_64_GOT64                  =   27: new(G_A,          Any,           WORD64);
+    R_X86_64_GOTPCREL64             =   28: new(G_A_P,        Any,           WORD64);
+    R_X86_64_GOTPC64                =   29: new(GOT_A_P,      Any,           WORD64);
+    R_X86_64_GOTPLT64               =   30: new(G_A,          Any,           WORD64);
+    R_X86_64_PLTOFF64               =   31: new(L_A_GOT,      Any,           WORD64);
+    R_X86_64_SIZE32                 =   32: new(Z_A,          Unsigned(32),  WORD32);
+    R_X86_64_SIZE64                 =   33: new(Z_A,          Any,           WORD64);
+    R_X86_64_GOTPC32_TLSDESC        =   34: new(DESC_A_P,     Signed(32),    WORD32).transition(tls64::DESC_TO_LE);
+    R_X86_64_TLSDESC_CALL           =   35: marker().transition(tls64::DESC_CALL);
+    R_X86_64_TLSDESC                =   36: dynamic();
+    R_X86_64_IRELATIVE              =   37: dynamic();
+    R_X86_64_RELATIVE64             =   38: dynamic();
+    R_X86_64_PC32_BND               =   39: new(S_A_P,        Signed(32),    WORD32);
+    R_X86_64_PLT32_BND              =   40: new(L_A_P,        Signed(32),    WORD32);
+    R_X86_64_GOTPCRELX              =   41: new(G_A_P,        Signed(32),    WORD32).relax(relaxed);
+    R_X86_64_REX_GOTPCRELX          =   42: new(G_A_P,        Signed(32),    WORD32).relax(relaxed_rex);
+    R_X86_64_CODE_4_GOTPCRELX       =   43: new(G_A_P,        Signed(32),    WORD32).relax(relaxed_rex2);
+    R_X86_64_CODE_4_GOTTPOFF        =   44: new(IE_A_P,       Signed(32),    WORD32).transition(tls64::IE_TO_LE_REX2);
+    R_X86_64_CODE_4_GOTPC32_TLSDESC =   45: new(DESC_A_P,     Signed(32),    WORD32).transition(tls64::DESC_TO_LE_REX2);
+    R_X86_64_CODE_5_GOTPCRELX       =   46: new(G_A_P,        Signed(32),    WORD32);
+    R_X86_64_CODE_5_GOTTPOFF        =   47: new(IE_A_P,       Signed(32),    WORD32);
+    R_X86_64_CODE_5_GOTPC32_TLSDESC =   48: new(DESC_A_P,     Signed(32),    WORD32);
+    R_X86_64_CODE_6_GOTPCRELX       =   49: new(G_A_P,        Signed(32),    WORD32);
+    R_X86_64_CODE_6_GOTTPOFF        =   50: new(IE_A_P,       Signed(32),    WORD32);
+    R_X86_64_CODE_6_GOTPC32_TLSDESC =   51: new(DESC_A_P,     Signed(32),    WORD32);
+    R_X86_64_GNU_VTINHERIT          =  250: marker();
+    R_X86_64_GNU_VTENTRY            =  251: marker();
+}

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod table;
 
-use elf_core::{ApplyError, Arch, Query, Record, Role, SectionMut, Slot, apply};
+use elf_core::{ApplyError, Arch, Query, Record, Role, SectionMut, Slot, StubRelocation, apply};
 use reloc_x86::{I386, X86_64};
 
 #[test]
@@ -120,9 +120,10 @@ fn i386_got32_asks_the_instruction() {
 #[test]
 fn stubs_jump_through_the_got_entry() {
     fn stub<A: Arch>(address: u64) -> Vec<u8> {
-        let stub = A::STUB.unwrap();
+        let [stub] = A::STUBS else { panic!("one stub") };
         let mut bytes = stub.code.to_vec();
-        for &(offset, r#type, addend) in stub.relocations {
+        for relocation in stub.relocations {
+            let StubRelocation { offset, r#type, addend, .. } = *relocation;
             let mut section = SectionMut { bytes: &mut bytes, address, big_endian: false };
             let record = Record { offset, symbol: 1, r#type, addend: Some(addend) };
             let entry =

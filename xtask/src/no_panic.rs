@@ -178,12 +178,7 @@ pub(crate) fn library(crates: &[&str], roots: &[Root]) -> String {
          use core::str::FromStr;\nuse harness::{Outside, seen, walk};\n",
     );
     if crates.contains(&"elf-core") {
-        text += "pub struct Unknown;\nimpl elf_core::Resolve for Unknown {\n    fn resolve(&self, query: &elf_core::Query) -> \
-                 Option<u64> { Some(seen(query)).filter(|value| *value != 1) }\n}\nimpl elf_core::eh_frame::Places for Unknown {\n    \
-                 fn is_code(&self, address: u64, size: u64) -> bool { seen([address, size]) != 1 }\n    \
-                 fn is_data(&self, address: u64) -> bool { seen(address) != 1 }\n    \
-                 fn is_personality(&self, address: u64) -> bool { seen(address) != 1 }\n    \
-                 fn word(&self, address: u64) -> Option<u64> { Some(seen(address)).filter(|value| *value != 1) }\n}\n";
+        text += include_str!("../no-panic/unknown.rs");
     }
     for (number, root) in roots.iter().enumerate() {
         let _ = writeln!(text, "root!({}, {}); // {}", symbol(number), root.call, root.path);

@@ -2,8 +2,8 @@
 
 use crate::task::{Task, task};
 use crate::{
-    bare_metal, calls, fixtures, fuzz, generate, gpu_test, layers, lint, no_panic, sanitize, size,
-    test, verdicts,
+    bare_metal, calls, fixtures, fuzz, generate, gpu_test, layers, lint, no_panic, raw_mock,
+    sanitize, size, test, verdicts,
 };
 
 /// Name, and what it is for.
@@ -20,6 +20,7 @@ pub(crate) const TASKS: &[Task] = &[
     task::<sanitize::Sanitize>("sanitize", "Tests of the executors under AddressSanitizer: bad accesses, leaks"),
     task::<bare_metal::BareMetal>("bare-metal", "Boot firmware that links objects: examples/bare-metal"),
     task::<gpu_test::GpuTest> ("gpu-test", "Run on a GPU: make a folder with programs and cubins, and a report there or elsewhere"),
+    task::<raw_mock::RawMock> ("raw-mock", "GPUs without CUDA on tinygrad's mock of driver and GPU"),
     task::<verdicts::Verdicts>("verdicts", "Run programs of every compiler and code model; tell what hoist gets right"),
     task::<generate::Generate>("generate", "Make large inputs for benches"),
 ];

@@ -7,7 +7,7 @@ pub const FIRST_SM: u32 = 70;
 pub const ENTRY_SIZE: usize = 128;
 
 /// Offset of the instruction that ends a thread.
-pub(crate) const EXIT_OFFSET: u32 = 0x30;
+pub const EXIT_OFFSET: u32 = 0x30;
 
 /// Bytes of an instruction.
 const INSTRUCTION: usize = 16;

@@ -88,15 +88,22 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// Refuses a kernel whose code, or what it may reach, has an address that only the driver's loader knows. Other kernels are
-    /// not reached.
-    pub(super) fn check_kernel(&self, kernel: &Function<'_>) -> Result<(), OwnError> {
+    /// Whether a kernel can run from the image as far as its code goes: neither that, nor what it may reach, has an address that
+    /// only the driver's loader knows, and it has no textures. Other kernels are not reached.
+    ///
+    /// # Errors
+    /// [`OwnError::Undefined`], [`OwnError::Textures`]; [`Error::Cubin`].
+    pub fn check_kernel(&self, kernel: &Function<'_>) -> Result<(), Error> {
+        let needs = kernel.resources()?;
+        if needs.textures > 0 || needs.samplers > 0 || needs.surfaces > 0 {
+            return Err(OwnError::Textures { kernel: kernel.name().to_string() }.into());
+        }
         let is_other_kernel = |section: u32| {
             let mut kernels = kernel.cubin().kernels();
             section != kernel.section() && kernels.any(|other| other.section() == section)
         };
         let reached = self.undefined.iter().find(|(section, _)| !is_other_kernel(*section));
-        reached.map_or(Ok(()), |(_, error)| Err(error.clone()))
+        reached.map_or(Ok(()), |(_, error)| Err(error.clone().into()))
     }
 
     /// The file.
@@ -128,17 +135,28 @@ impl<'a> Plan<'a> {
     /// Offset in the image, and size, of a variable or function. Not of constants, which are in the shells.
     #[must_use]
     pub fn variable(&self, name: &str) -> Option<(u64, u64)> {
+        let (section, offset, size) = self.defined(name)?;
+        let cubin = Cubin::parse(self.bytes).ok()?;
+        let header = cubin.file().section(section).ok()?;
+        let of_bank = is_bank(cubin.file().section_name(&header).ok()?);
+        (!of_bank).then_some((offset, size))
+    }
+
+    /// Offset in the image, and size, of a variable, constant or function.
+    #[must_use]
+    pub fn symbol(&self, name: &str) -> Option<(u64, u64)> {
+        self.defined(name).map(|(_, offset, size)| (offset, size))
+    }
+
+    /// Section, offset in the image, and size, of what has a name.
+    fn defined(&self, name: &str) -> Option<(u32, u64, u64)> {
         let cubin = Cubin::parse(self.bytes).ok()?;
         let table = cubin.symbols()?;
         let (index, symbol) = table.find(Name(name.as_bytes()))?;
         let Ok(Definition::Section(section)) = table.section_of(index, &symbol) else {
             return None;
         };
-        let header = cubin.file().section(section).ok()?;
-        if is_bank(cubin.file().section_name(&header).ok()?) {
-            return None;
-        }
-        Some((self.section(section)?.checked_add(symbol.value)?, symbol.size))
+        Some((section, self.section(section)?.checked_add(symbol.value)?, symbol.size))
     }
 
     /// The image as it stands at `base`. Addresses that only the driver knows, in constant banks, are 0.
@@ -166,6 +184,6 @@ impl<'a> Plan<'a> {
 }
 
 /// Whether a section is a constant bank.
-pub(super) fn is_bank(name: Name<'_>) -> bool {
+pub(crate) fn is_bank(name: Name<'_>) -> bool {
     name.as_bytes().starts_with(b".nv.constant")
 }

@@ -1,8 +1,11 @@
 //! A cubin that has everything of one kernel but its code.
 
+use std::collections::BTreeSet;
+
 use elf_core::names::{
     PF_R, PF_W, PF_X, PT_LOAD, PT_PHDR, SHF_CUDA_MERCURY, SHT_CUDA_CALLGRAPH, SHT_CUDA_COMPAT_INFO,
-    SHT_CUDA_INFO, SHT_NOBITS, SHT_NOTE, SHT_REL, SHT_RELA, SHT_STRTAB, SHT_SYMTAB, STT_SECTION,
+    SHT_CUDA_INFO, SHT_CUDA_PROTOTYPE, SHT_NOBITS, SHT_NOTE, SHT_REL, SHT_RELA, SHT_STRTAB,
+    SHT_SYMTAB, STT_SECTION,
 };
 use elf_core::raw64::{Ehdr, Phdr, Shdr, Sym};
 use elf_core::{Definition, Name, SectionFlags, SectionHeader, Symbol};
@@ -12,6 +15,7 @@ use zerocopy::{FromBytes, FromZeros, IntoBytes};
 use super::entry::{ENTRY_SIZE, EXIT_OFFSET, entry};
 use super::error::OwnError;
 use super::plan::{Plan, is_bank};
+use super::reach::reached;
 use crate::error::Error;
 
 /// A cubin that can be launched as `kernel` is, with the same registers, shared and local memory, barriers, parameters and
@@ -30,18 +34,17 @@ pub fn shell(plan: &Plan<'_>, image: &[u8], base: u64, kernel: &str) -> Result<V
         return Err(Error::NoKernel { name: kernel.into(), kernels });
     };
     plan.check_kernel(&kernel)?;
-    let needs = kernel.resources()?;
-    if needs.textures > 0 || needs.samplers > 0 || needs.surfaces > 0 {
-        return Err(OwnError::Textures { kernel: kernel.name().to_string() }.into());
-    }
     let code = plan.section(kernel.section()).ok_or(DAMAGED_CODE)?;
     let address = base.checked_add(code).and_then(|code| code.checked_add(kernel.symbol().value));
     let address = address.ok_or(DAMAGED_CODE)?;
-    Shell { plan, cubin, kernel, image, address }.write()
+    let reached = reached(&cubin, kernel.index())?;
+    Shell { plan, cubin, kernel, image, address, reached }.write()
 }
 
 /// `EIATTR_EXIT_INSTR_OFFSETS`.
 const EXIT_INSTR_OFFSETS: u8 = 0x1c;
+/// `EIATTR_COOP_GROUP_INSTR_OFFSETS`, and `EIATTR_COOP_GROUP_MASK_REGIDS`, which has a register for each of its offsets.
+const COOP_GROUP: [u8; 2] = [0x28, 0x29];
 
 /// The largest alignment of a section in a shell.
 const LARGEST_ALIGNMENT: usize = 1 << 16;
@@ -54,6 +57,8 @@ struct Shell<'s, 'a> {
     kernel: Function<'a>,
     image: &'s [u8],
     address: u64,
+    /// Symbols of the functions that the kernel may get to.
+    reached: BTreeSet<u32>,
 }
 
 /// What a section holds in the shell.
@@ -143,13 +148,19 @@ impl Shell<'_, '_> {
             }
             SHT_CUDA_INFO if name == b".nv.info" => Content::Bytes(self.module_info(section)?),
             SHT_CUDA_INFO if section.info == text => Content::Bytes(self.kernel_info(section)?),
+            SHT_CUDA_INFO if self.is_reached(section.info) => {
+                Content::Bytes(self.function_info(section)?)
+            }
             SHT_CUDA_CALLGRAPH => Content::Bytes(self.calls(data()?)),
+            SHT_CUDA_PROTOTYPE => Content::Bytes(self.prototypes(data()?)),
             SHT_REL | SHT_RELA if self.is_our_bank(section.info)? => {
                 let bytes = self.open_relocations(section)?;
                 if bytes.is_empty() { Content::Null } else { Content::Bytes(bytes) }
             }
             SHT_REL | SHT_RELA => Content::Null,
             _ if index == text => Content::Bytes(entry(self.address).to_vec()),
+            // nothing runs there: the section is what the function's records and symbol refer to
+            _ if self.is_reached(index) => Content::Bytes(entry(self.address).to_vec()),
             _ if self.is_our_bank(index)? => Content::Bytes(self.relocated(index, section)?),
             _ if name.starts_with(b".nv.shared.reserved.") => Content::NoBits,
             _ if section.info == text
@@ -197,17 +208,27 @@ impl Shell<'_, '_> {
         Ok(open)
     }
 
-    /// `.nv.info` with what it says of the kernel, and of the module.
+    /// `.nv.info` with what it says of the kernel, what that may get to, and the module.
     fn module_info(&self, section: &SectionHeader) -> Result<Vec<u8>, Error> {
         self.info(section, |row| match row.payload() {
-            Payload::OfSymbol { symbol, .. } => symbol == self.kernel.index(),
+            Payload::OfSymbol { symbol, .. } => {
+                symbol == self.kernel.index() || self.reached.contains(&symbol)
+            }
             _ => true,
+        })
+    }
+
+    /// `.nv.info.F` without what it says of places in the code.
+    fn function_info(&self, section: &SectionHeader) -> Result<Vec<u8>, Error> {
+        self.info(section, |row| {
+            let of_code = row.payload().code_offsets().next().is_some();
+            !of_code && row.number != EXIT_INSTR_OFFSETS && !COOP_GROUP.contains(&row.number)
         })
     }
 
     /// `.nv.info.K` without what it says of places in the code, but for the end of threads.
     fn kernel_info(&self, section: &SectionHeader) -> Result<Vec<u8>, Error> {
-        let mut bytes = self.info(section, |row| row.payload().code_offsets().next().is_none())?;
+        let mut bytes = self.function_info(section)?;
         let exits = [4, EXIT_INSTR_OFFSETS, 4, 0];
         bytes.extend_from_slice(&exits);
         bytes.extend_from_slice(&EXIT_OFFSET.to_le_bytes());
@@ -239,19 +260,40 @@ impl Shell<'_, '_> {
         Ok(kept)
     }
 
-    /// The call graph without functions that are not there.
-    fn calls(&self, data: &[u8]) -> Vec<u8> {
-        let is_there = |symbol: i32| {
-            symbol <= 0
-                || symbol as u32 == self.kernel.index()
-                || self.cubin.symbol(symbol as u32).is_ok_and(|(symbol, _)| symbol.is_undefined())
-        };
-        let is_kept = |pair: &&[u8]| {
-            pair.chunks_exact(4).all(|word| {
-                word.first_chunk().is_some_and(|&word| is_there(i32::from_le_bytes(word)))
+    /// Whether a section is the code of a function that the kernel may get to.
+    fn is_reached(&self, section: u32) -> bool {
+        section != 0
+            && self.reached.iter().any(|&index| {
+                self.cubin
+                    .symbol(index)
+                    .is_ok_and(|(symbol, _)| self.section_of(index, &symbol) == Some(section))
             })
+    }
+
+    /// Whether a function's symbol is in the shell.
+    fn is_there(&self, function: u32) -> bool {
+        function == self.kernel.index() || self.reached.contains(&function)
+    }
+
+    /// The call graph without functions that are not there. The second word of a row is a function in the lists -1 and -4, a text
+    /// in -2 and -3.
+    fn calls(&self, data: &[u8]) -> Vec<u8> {
+        let mut list = 0;
+        let is_kept = |row: &&[u8; 8]| {
+            let (first, second) = words(row);
+            if first == 0 && second.cast_signed() < 0 {
+                list = second.cast_signed();
+                return true;
+            }
+            self.is_there(first) && (!matches!(list, -1 | -4) || self.is_there(second))
         };
-        data.chunks_exact(8).filter(is_kept).flatten().copied().collect()
+        data.as_chunks().0.iter().filter(is_kept).flatten().copied().collect()
+    }
+
+    /// The prototypes of functions that are there.
+    fn prototypes(&self, data: &[u8]) -> Vec<u8> {
+        let is_kept = |row: &&[u8; 8]| self.is_there(words(row).0);
+        data.as_chunks().0.iter().filter(is_kept).flatten().copied().collect()
     }
 
     /// The symbol table: each symbol as it is, or null.
@@ -268,7 +310,7 @@ impl Shell<'_, '_> {
         let keep = |(index, row): (u32, &Sym)| -> Result<Sym, Error> {
             let (symbol, name) = self.cubin.symbol(index)?;
             let section = self.section_of(index, &symbol);
-            let is_kept = if index == self.kernel.index() {
+            let is_kept = if self.is_there(index) {
                 true
             } else if symbol.is_undefined() {
                 self.names(index)? || name.as_bytes().starts_with(b".nv.reservedSmem")
@@ -277,7 +319,7 @@ impl Shell<'_, '_> {
                     && (section != Some(text) || symbol.r#type() == STT_SECTION)
             };
             let mut row = if is_kept { *row } else { Sym::new_zeroed() };
-            if index == self.kernel.index() {
+            if self.is_there(index) && !symbol.is_undefined() {
                 row.st_value.set(0);
                 row.st_size.set(ENTRY_SIZE as u64);
             }
@@ -314,6 +356,12 @@ impl Shell<'_, '_> {
         }
         Ok(false)
     }
+}
+
+/// The two words of a row.
+const fn words(row: &[u8; 8]) -> (u32, u32) {
+    let row = u64::from_le_bytes(*row);
+    (row as u32, (row >> 32) as u32)
 }
 
 /// The header of a section that is at `offset` now.

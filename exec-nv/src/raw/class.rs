@@ -1,6 +1,7 @@
 //! Classes of the objects that a launch needs, by generation (`class/*.h`).
 
 use super::error::Error;
+use super::qmd;
 
 /// `NV01_DEVICE_0`.
 pub(super) const DEVICE: u32 = 0x80;
@@ -8,6 +9,8 @@ pub(super) const DEVICE: u32 = 0x80;
 pub(super) const SUBDEVICE: u32 = 0x2080;
 /// `NV01_MEMORY_LOCAL_USER`: memory of the GPU.
 pub(super) const MEMORY_LOCAL_USER: u32 = 0x40;
+/// `NV01_MEMORY_SYSTEM`: memory of the host.
+pub(super) const MEMORY_SYSTEM: u32 = 0x3e;
 /// `FERMI_VASPACE_A`: an address space.
 pub(super) const VASPACE: u32 = 0x90f1;
 /// `KEPLER_CHANNEL_GROUP_A`.
@@ -50,6 +53,23 @@ impl Classes {
             copy: first("copy", COPY)?,
             usermode: first("usermode", USERMODE)?,
         })
+    }
+
+    /// Whether copies need a group of channels of their own, on a copy engine: Hopper takes a copy channel in the group of graphics
+    /// and compute for one of those.
+    #[must_use]
+    pub const fn has_copy_group(&self) -> bool {
+        self.channel == 0xc86f
+    }
+
+    /// The launch block that the compute class takes.
+    #[must_use]
+    pub const fn qmd(&self) -> &'static qmd::Version {
+        match self.compute {
+            0xcdc0.. => &qmd::V5,
+            0xcbc0.. => &qmd::V4,
+            _ => &qmd::V3,
+        }
     }
 
     /// Whether the doorbell can be mapped through BAR1: from Hopper on.

@@ -4,7 +4,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use super::call::{Call, resource_manager, uvm};
 use super::error::Error;
-use super::layout::control::{GrGetInfo, GrInfo};
+use super::layout::control::{FbGetInfo, GrGetInfo, GrInfo};
 use super::layout::resource_manager::{
     CardInfo, CheckVersionStr, Nvos00, Nvos54, Nvos64, RegisterFd,
 };
@@ -17,6 +17,8 @@ use super::version::DriverVersion;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Handle(pub u32);
 
+/// The resource manager's file.
+const CONTROL: &str = "/dev/nvidiactl";
 /// `NV01_ROOT_CLIENT`.
 const ROOT_CLIENT: u32 = 0x41;
 /// Cards that `CARD_INFO` is asked for.
@@ -43,7 +45,7 @@ impl<S: System> Client<S> {
     /// # Errors
     /// [`Error::Open`] without driver or permission, [`Error::Version`], what the driver refuses.
     pub fn open(system: S) -> Result<Self, Error> {
-        let control = system.open("/dev/nvidiactl")?;
+        let control = system.open(CONTROL)?;
         let mut query = CheckVersionStr { cmd: QUERY, ..Default::default() };
         let call = resource_manager::CHECK_VERSION_STR;
         system.ioctl(&control, call, &mut [part(&mut query)])?;
@@ -92,6 +94,14 @@ impl<S: System> Client<S> {
         let mut cards = [CardInfo::default(); CARDS];
         self.call(resource_manager::CARD_INFO, &mut [part(&mut cards)])?;
         Ok(cards.into_iter().filter(|card| card.valid != 0).collect())
+    }
+
+    /// Opens the control file once more, for a mapping of memory of the host.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open_control(&self) -> Result<S::File, Error> {
+        self.system.open(CONTROL)
     }
 
     /// Opens a file of the driver and ties it to this client.
@@ -148,13 +158,35 @@ impl<S: System> Client<S> {
     /// # Errors
     /// [`Error::Refused`].
     pub fn graphics_facts(&self, subdevice: Handle, facts: &mut [GrInfo]) -> Result<(), Error> {
-        let command = super::layout::control::GR_GET_INFO;
-        let mut control = self.question(subdevice, command, size_of::<GrGetInfo>());
         let count = size_of_parameters(facts.len());
         let mut list = GrGetInfo { gr_info_list_size: count, ..Default::default() };
+        let command = super::layout::control::GR_GET_INFO;
+        self.facts(subdevice, command, list.as_mut_bytes(), facts)
+    }
+
+    /// The same for facts of its memory.
+    ///
+    /// # Errors
+    /// [`Error::Refused`].
+    pub fn memory_facts(&self, subdevice: Handle, facts: &mut [GrInfo]) -> Result<(), Error> {
+        let count = size_of_parameters(facts.len());
+        let mut list = FbGetInfo { fb_info_list_size: count, ..Default::default() };
+        let command = super::layout::control::FB_GET_INFO;
+        self.facts(subdevice, command, list.as_mut_bytes(), facts)
+    }
+
+    /// Asks with `list`, which has a pointer to `facts` at byte 8.
+    fn facts(
+        &self,
+        subdevice: Handle,
+        command: u32,
+        list: &mut [u8],
+        facts: &mut [GrInfo],
+    ) -> Result<(), Error> {
+        let mut control = self.question(subdevice, command, list.len());
         let mut parts = [
             Part { bytes: control.as_mut_bytes(), pointer: Some(16) },
-            Part { bytes: list.as_mut_bytes(), pointer: Some(8) },
+            Part { bytes: list, pointer: Some(8) },
             Part { bytes: facts.as_mut_bytes(), pointer: None },
         ];
         self.call(resource_manager::CONTROL, &mut parts)?;
@@ -219,6 +251,15 @@ impl<S: System> Client<S> {
 
     fn call(&self, call: Call, parts: &mut [Part<'_>]) -> Result<(), Error> {
         self.system.ioctl(&self.control, call, parts)
+    }
+}
+
+impl<S: System> Drop for Client<S> {
+    /// Frees the root, and with it what nobody has freed. Closing the files does so, too: an error has nobody to be told.
+    fn drop(&mut self) {
+        if self.root != Handle(0) {
+            let _ = self.free(Handle(0), self.root);
+        }
     }
 }
 

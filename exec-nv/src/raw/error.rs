@@ -1,7 +1,10 @@
 //! What can go wrong on the way to a GPU without CUDA.
 
 use core::fmt;
+use core::time::Duration;
 
+use super::call::Call;
+use super::notifier::ChannelError;
 use super::qmd::Field;
 use super::status::{OK, Status};
 
@@ -55,6 +58,38 @@ pub enum Error {
     NoClass {
         /// For what: channel, compute, copy, usermode.
         purpose: &'static str,
+    },
+    /// Every copy engine of the GPU is one of graphics and compute.
+    NoCopyEngine,
+    /// There are not so many free addresses in a row.
+    NoAddresses {
+        /// Bytes asked for.
+        size: u64,
+    },
+    /// This process does not see the memory, or not so far.
+    NotSeen,
+    /// The GPU stopped a channel.
+    Stopped {
+        /// Why.
+        error: ChannelError,
+        /// More about it: the engine.
+        info: u16,
+    },
+    /// A channel did not come to a point in time.
+    TimeOut {
+        /// How long was waited.
+        limit: Duration,
+        /// The point.
+        wanted: u64,
+        /// How far it has come.
+        reached: u64,
+    },
+    /// The kernel cannot be launched without the CUDA driver.
+    Kernel {
+        /// Its name.
+        name: String,
+        /// What it takes.
+        what: &'static str,
     },
     /// A number of an architecture that is not known here.
     UnknownSm {
@@ -135,6 +170,11 @@ impl Status {
             status => Err(Error::Refused { call, number, status }),
         }
     }
+
+    /// The same of a call that has its number only.
+    pub(super) const fn of(self, call: Call) -> Result<(), Error> {
+        self.check(call.name, call.number)
+    }
 }
 
 impl fmt::Display for Error {
@@ -151,6 +191,20 @@ impl fmt::Display for Error {
             }
             Self::NoDevice { index, count } => write!(f, "no GPU {index}: there are {count}"),
             Self::NoClass { purpose } => write!(f, "the GPU offers no {purpose} class known here"),
+            Self::NoCopyEngine => f.write_str("no copy engine is free of graphics and compute"),
+            Self::NoAddresses { size } => write!(f, "no room for {size} bytes of addresses"),
+            Self::NotSeen => f.write_str("memory that this process does not see"),
+            Self::Stopped { error, info } => {
+                write!(f, "the GPU stopped a channel: {error}, {info:#x}")
+            }
+            Self::TimeOut { limit, wanted, reached } => write!(
+                f,
+                "a channel is at point {reached} and not at {wanted} after {} ms",
+                limit.as_millis()
+            ),
+            Self::Kernel { name, what } => {
+                write!(f, "{name} takes {what}, which the CUDA driver has")
+            }
             Self::UnknownSm { sm } => write!(f, "sm_{sm} is not known"),
             Self::SharedMemory { sm, bytes, limit } => {
                 write!(f, "a block of {bytes} bytes of shared memory: sm_{sm} has {limit}")

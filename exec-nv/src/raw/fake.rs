@@ -1,11 +1,20 @@
-//! A driver that is a script: it checks every byte that it is given and answers what the script says. No GPU is behind it.
+//! A driver and a GPU that are not there: it answers ioctls, counts what was made and not given back, keeps what it was told byte by
+//! byte, can fail at any call, and does what channels are told. Kernels do not run: what was launched is recorded.
 
-use core::cell::{Cell, RefCell};
-use std::rc::Rc;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::call::Call;
 use super::error::Error;
 use super::system::{Mapping, Part, System};
+
+mod driver;
+mod engine;
+mod objects;
+
+pub(super) use engine::Launched;
+pub(super) use objects::{Class, State};
 
 /// Bytes that are zero but for some words, given by offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,74 +41,77 @@ impl Bytes {
         self
     }
 
-    fn whole(&self) -> Vec<u8> {
+    pub(super) fn whole(&self) -> Vec<u8> {
         let mut whole = vec![0; self.size];
-        self.put(&mut whole);
-        whole
-    }
-
-    fn put(&self, whole: &mut [u8]) {
         for (at, bytes) in &self.words {
             whole[*at..*at + bytes.len()].copy_from_slice(bytes);
         }
+        whole
     }
 }
 
-/// One call: what is expected, and what is written in answer.
-#[derive(Clone, Debug)]
+/// A call as it came in.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Line {
-    pub(super) path: &'static str,
+    pub(super) path: String,
     pub(super) word: u32,
-    pub(super) parts: Vec<Bytes>,
-    pub(super) answer: Vec<Bytes>,
+    pub(super) parts: Vec<Vec<u8>>,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    script: Vec<Line>,
-    next: Cell<usize>,
-    open: RefCell<Vec<String>>,
-    files: Cell<i32>,
-    fail_at: Cell<Option<usize>>,
+/// How a call fails.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Failure {
+    /// The kernel answers with a number.
+    Errno,
+    /// The driver writes status 0x51, without memory, where the call has its status.
+    Status,
 }
 
-/// A system that follows a script.
+/// Memory of the GPU or the host: words that both sides see.
+pub(super) type Storage = Arc<[AtomicU32]>;
+
+/// A system with a driver and one or more GPUs.
 #[derive(Clone, Debug)]
-pub(super) struct Fake(Rc<State>);
+pub(super) struct Fake(pub(super) Arc<Mutex<State>>);
 
 /// A file of it.
 #[derive(Debug)]
 pub(super) struct File {
-    path: String,
-    number: i32,
-    state: Rc<State>,
+    pub(super) path: String,
+    pub(super) number: i32,
+    state: Arc<Mutex<State>>,
 }
 
 impl Drop for File {
     fn drop(&mut self) {
-        let mut open = self.state.open.borrow_mut();
-        let index = open.iter().position(|path| *path == self.path).unwrap();
-        open.remove(index);
+        lock(&self.state).close(self.number);
     }
 }
 
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
 impl Fake {
-    pub(super) fn new(script: Vec<Line>) -> Self {
-        Self(Rc::new(State { script, files: Cell::new(10), ..State::default() }))
+    /// A system whose GPU offers the classes of a generation.
+    pub(super) fn new(class: Class) -> Self {
+        Self(Arc::new(Mutex::new(State::new(class))))
     }
 
-    /// Answers the call of this number with status 0x51, without memory.
-    pub(super) fn failing_at(self, call: usize) -> Self {
-        self.0.fail_at.set(Some(call));
-        self
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.0)
     }
 
-    pub(super) fn calls(&self) -> usize {
-        self.0.next.get()
+    /// Fails at the call of this number, counted from 0 and from now on.
+    pub(super) fn fail_at(&self, call: usize, failure: Failure) {
+        let mut state = self.state();
+        state.calls.clear();
+        state.fail_at = Some((call, failure));
     }
 
-    pub(super) fn open_files(&self) -> usize {
-        self.0.open.borrow().len()
+    /// What is still there, in words; empty if nothing is.
+    pub(super) fn left(&self) -> String {
+        self.state().left()
     }
 }
 
@@ -108,10 +120,9 @@ impl System for Fake {
     type Mapping = Memory;
 
     fn open(&self, path: &str) -> Result<File, Error> {
-        self.0.open.borrow_mut().push(path.into());
-        let number = self.0.files.get();
-        self.0.files.set(number + 1);
-        Ok(File { path: path.into(), number, state: Rc::clone(&self.0) })
+        let number = self.state().open(path);
+        let number = number.ok_or_else(|| Error::Open { path: path.into(), errno: 2 })?;
+        Ok(File { path: path.into(), number, state: Arc::clone(&self.0) })
     }
 
     fn descriptor(&self, file: &File) -> i32 {
@@ -119,50 +130,70 @@ impl System for Fake {
     }
 
     fn ioctl(&self, file: &File, call: Call, parts: &mut [Part<'_>]) -> Result<(), Error> {
-        let index = self.0.next.get();
-        self.0.next.set(index + 1);
-        let line = self
-            .0
-            .script
-            .get(index)
-            .unwrap_or_else(|| panic!("call {index} is none of the script"));
-        assert_eq!(line.path, file.path, "file of call {index}");
-        assert_eq!(line.word, call.word(parts[0].bytes.len()), "word of call {index}");
-        assert_eq!(line.parts.len(), parts.len(), "parts of call {index}");
-        for (number, (expected, part)) in line.parts.iter().zip(&*parts).enumerate() {
-            assert_eq!(expected.whole(), part.bytes, "part {number} of call {index}");
-        }
-        if self.0.fail_at.get() == Some(index) {
+        let mut state = self.state();
+        let word = call.word(parts[0].bytes.len());
+        let line = Line {
+            path: file.path.clone(),
+            word,
+            parts: parts.iter().map(|part| part.bytes.to_vec()).collect(),
+        };
+        state.calls.push(line);
+        let failure = state.failure();
+        if let Some(Failure::Errno) = failure {
             return Err(Error::Ioctl { call: call.name, errno: 12 });
         }
-        for (answer, part) in line.answer.iter().zip(parts) {
-            answer.put(part.bytes);
-        }
+        let mut parts: Vec<&mut [u8]> = parts.iter_mut().map(|part| &mut *part.bytes).collect();
+        state.ioctl(file.number, call, &mut parts, failure.is_some());
         Ok(())
     }
 
-    fn map(&self, _: &File, address: Option<u64>, size: u64) -> Result<Memory, Error> {
-        let memory = Memory::new(size);
-        Ok(Memory { address: address.unwrap_or(0x7000_0000), ..memory })
+    fn map(&self, file: &File, address: Option<u64>, size: u64) -> Result<Memory, Error> {
+        let mut state = self.state();
+        if let Some(errno) = state.map_errno.pop() {
+            return Err(Error::Map { size, errno });
+        }
+        let storage = state.map(file.number, size);
+        let is_doorbell = storage.is_none();
+        let storage = storage.unwrap_or_else(|| objects::storage(size));
+        state.mappings += 1;
+        let address = address.unwrap_or(0x7000_0000);
+        Ok(Memory {
+            address,
+            storage,
+            is_doorbell,
+            state: Some(Arc::clone(&self.0)),
+            log: Mutex::default(),
+        })
     }
 }
 
-/// Memory that tells what was written to it, in which order.
+/// Memory as the process sees it. It tells what was written to it, in which order.
 #[derive(Debug)]
 pub(super) struct Memory {
     address: u64,
-    words: RefCell<Vec<u32>>,
-    log: RefCell<Vec<String>>,
+    storage: Storage,
+    is_doorbell: bool,
+    state: Option<Arc<Mutex<State>>>,
+    log: Mutex<Vec<String>>,
 }
 
 impl Memory {
+    /// Memory that belongs to nothing.
     pub(super) fn new(size: u64) -> Self {
-        let words = RefCell::new(vec![0; size as usize / 4]);
-        Self { address: 0, words, log: RefCell::default() }
+        let storage = objects::storage(size);
+        Self { address: 0, storage, is_doorbell: false, state: None, log: Mutex::default() }
     }
 
     pub(super) fn take_log(&self) -> Vec<String> {
-        self.log.take()
+        core::mem::take(&mut self.log.lock().unwrap())
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if let Some(state) = &self.state {
+            lock(state).mappings -= 1;
+        }
     }
 }
 
@@ -172,24 +203,45 @@ impl Mapping for Memory {
     }
 
     fn size(&self) -> u64 {
-        self.words.borrow().len() as u64 * 4
+        self.storage.len() as u64 * 4
     }
 
     fn read(&self, offset: u64) -> Option<u32> {
-        self.words.borrow().get(offset as usize / 4).copied()
+        self.storage.get(offset as usize / 4).map(|word| word.load(Ordering::Relaxed))
     }
 
     fn write(&self, offset: u64, words: &[u32]) -> bool {
         let at = offset as usize / 4;
-        let mut memory = self.words.borrow_mut();
-        let Some(place) = memory.get_mut(at..at + words.len()) else { return false };
-        place.copy_from_slice(words);
-        let words: Vec<_> = words.iter().map(|word| format!("{word:#x}")).collect();
-        self.log.borrow_mut().push(format!("{offset:#x}: {}", words.join(" ")));
+        let Some(place) = self.storage.get(at..at + words.len()) else { return false };
+        for (place, word) in place.iter().zip(words) {
+            place.store(*word, Ordering::Relaxed);
+        }
+        if self.state.is_none() {
+            let words: Vec<_> = words.iter().map(|word| format!("{word:#x}")).collect();
+            self.log.lock().unwrap().push(format!("{offset:#x}: {}", words.join(" ")));
+        }
+        if let (true, Some(state)) = (self.is_doorbell, &self.state) {
+            assert_eq!(offset, super::ring::DOORBELL);
+            lock(state).ring(words[0]);
+        }
         true
     }
 
+    fn start(&self) -> NonNull<u8> {
+        NonNull::from(&*self.storage).cast()
+    }
+
+    fn store(&self, offset: u64, bytes: &[u8]) -> bool {
+        objects::store(&self.storage, offset, bytes)
+    }
+
+    fn load(&self, offset: u64, bytes: &mut [u8]) -> bool {
+        objects::load(&self.storage, offset, bytes)
+    }
+
     fn fence(&self) {
-        self.log.borrow_mut().push("fence".into());
+        if self.state.is_none() {
+            self.log.lock().unwrap().push("fence".into());
+        }
     }
 }

@@ -141,6 +141,13 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 impl Shared {
+    /// Address of `count` bytes inside the mapping.
+    fn bytes(&self, offset: u64, count: usize) -> Option<*mut u8> {
+        let at = usize::try_from(offset).ok()?;
+        let end = at.checked_add(count)?;
+        (end <= self.length).then(|| self.start.as_ptr().wrapping_byte_add(at).cast())
+    }
+
     /// Address of `count` words inside the mapping.
     fn words(&self, offset: u64, count: usize) -> Option<*mut u32> {
         let at = usize::try_from(offset).ok().filter(|at| at.is_multiple_of(4))?;
@@ -169,6 +176,24 @@ impl Mapping for Shared {
             // SAFETY: `words` gives an aligned address with room for all of them inside the mapping.
             unsafe { start.wrapping_add(index).write_volatile(word) };
         }
+        true
+    }
+
+    fn start(&self) -> NonNull<u8> {
+        self.start.cast()
+    }
+
+    fn store(&self, offset: u64, bytes: &[u8]) -> bool {
+        let Some(to) = self.bytes(offset, bytes.len()) else { return false };
+        // SAFETY: so many bytes from `to` on lie inside the mapping, which is no object of this process.
+        unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
+        true
+    }
+
+    fn load(&self, offset: u64, bytes: &mut [u8]) -> bool {
+        let Some(from) = self.bytes(offset, bytes.len()) else { return false };
+        // SAFETY: so many bytes from `from` on lie inside the mapping, which is no object of this process.
+        unsafe { core::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), bytes.len()) };
         true
     }
 

@@ -45,6 +45,15 @@ impl Ring {
         }
     }
 
+    /// Whether the GPU has to read an entry before another one can be submitted.
+    ///
+    /// # Errors
+    /// [`Error::NotSeen`] if the ring does not lie in the mapping.
+    pub fn is_full(&self, memory: &impl Mapping) -> Result<bool, Error> {
+        let get = memory.read(self.control_at + GP_GET).ok_or(Error::NotSeen)?;
+        Ok(self.put.wrapping_add(1) & (self.entries - 1) == get)
+    }
+
     /// Has the GPU read `words` words of methods at a device address. Those must have been written before.
     ///
     /// # Errors
@@ -74,7 +83,12 @@ impl Ring {
         }
         memory.fence();
         self.put = next;
-        if doorbell.write(DOORBELL, &[self.token]) { Ok(()) } else { Err(full) }
+        if !doorbell.write(DOORBELL, &[self.token]) {
+            return Err(full);
+        }
+        // the ring leaves the processor now, not when something else is written
+        doorbell.fence();
+        Ok(())
     }
 }
 
@@ -84,12 +98,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_a_fence_the_control_page_a_fence_the_doorbell() {
+    fn an_entry_a_fence_the_control_page_a_fence_the_doorbell_a_fence() {
         let (memory, doorbell) = (Memory::new(0x100), Memory::new(0x100));
         let mut ring = Ring::new(0x10, 4, 0x40, 0x77).unwrap();
         ring.submit(&memory, &doorbell, 0x1000, 2).unwrap();
         assert_eq!(memory.take_log(), ["0x10: 0x1000 0xa00", "fence", "0xcc: 0x1", "fence"]);
-        assert_eq!(doorbell.take_log(), ["0x90: 0x77"]);
+        assert_eq!(doorbell.take_log(), ["0x90: 0x77", "fence"]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What is needed of the operating system: files, ioctls, mappings. [`Linux`](super::Linux) has them.
 
+use core::ptr::NonNull;
+
 use super::call::Call;
 use super::error::Error;
 
@@ -13,11 +15,11 @@ pub struct Part<'a> {
 }
 
 /// An operating system with the driver's files, or a test that answers like one.
-pub trait System {
+pub trait System: core::fmt::Debug + Send + Sync + 'static {
     /// An open file, closed on drop.
-    type File: core::fmt::Debug;
+    type File: core::fmt::Debug + Send + Sync;
     /// Memory of a GPU, or of the system for it, as this process sees it; unmapped on drop.
-    type Mapping: Mapping + core::fmt::Debug;
+    type Mapping: Mapping + core::fmt::Debug + Send + Sync;
 
     /// Opens a file for reading and writing; it is closed when another program is executed.
     ///
@@ -60,6 +62,17 @@ pub trait Mapping {
     /// Writes words of 4 bytes, in order. Says whether they lie inside; nothing is written otherwise.
     #[must_use]
     fn write(&self, offset: u64, words: &[u32]) -> bool;
+
+    /// Its first byte.
+    fn start(&self) -> NonNull<u8>;
+
+    /// Copies bytes into it from `offset` on. Says whether they lie inside; nothing is written otherwise.
+    #[must_use]
+    fn store(&self, offset: u64, bytes: &[u8]) -> bool;
+
+    /// Copies its bytes from `offset` on. Says whether they lie inside; nothing is read otherwise.
+    #[must_use]
+    fn load(&self, offset: u64, bytes: &mut [u8]) -> bool;
 
     /// What was written before is seen by the GPU before what is written later.
     fn fence(&self);

@@ -44,7 +44,7 @@ impl PushBuffer {
         self.methods(copy::SET_OBJECT, &[class])
     }
 
-    /// Gives all threads local memory at a device address. Nothing may run that uses another one.
+    /// Gives all threads local memory at a device address, when all that runs is done: that uses another one.
     ///
     /// # Errors
     /// [`Error::Address`] unless the buffer is a multiple of 256 below 2^49.
@@ -57,7 +57,8 @@ impl PushBuffer {
         let [low, high] = halves(address);
         let [tpc_low, tpc_high] = halves(size.tpc);
         let non_throttled = compute::SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_A;
-        self.methods(compute::SET_SHADER_LOCAL_MEMORY_A, &[high, low])?
+        self.methods(compute::WAIT_FOR_IDLE, &[0])?
+            .methods(compute::SET_SHADER_LOCAL_MEMORY_A, &[high, low])?
             .methods(non_throttled, &[tpc_high, tpc_low, 0xff])
     }
 
@@ -149,7 +150,8 @@ mod tests {
         let mut push = PushBuffer::new();
         let size = LocalMemory::new(shape, 0).unwrap();
         push.set_local_memory(0x10_0000_0000, size).unwrap();
-        assert_eq!(push.words(), [0x2002_21e4, 0x10, 0, 0x2003_20b9, 0, 0x24_0000, 0xff]);
+        assert_eq!(push.words()[..2], [0x2001_2044, 0]);
+        assert_eq!(push.words()[2..], [0x2002_21e4, 0x10, 0, 0x2003_20b9, 0, 0x24_0000, 0xff]);
         assert_eq!(shape.sms(), 144);
     }
 }

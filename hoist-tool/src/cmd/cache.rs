@@ -76,6 +76,23 @@ impl Place {
         let folder = self.folder()?;
         DiskCache::open(&folder, mode, LIMIT).with_context(|| folder.display().to_string())
     }
+
+    /// Opens the cache, or none, with a warning: a cache that does not work stops nobody.
+    ///
+    /// # Errors
+    /// If others can write to it; if it must have the image and does not work.
+    pub fn open_or_off(&self, mode: Mode) -> Result<(DiskCache, Option<String>)> {
+        if matches!(mode, Mode::Off | Mode::Required) {
+            return Ok((self.open(mode)?, None));
+        }
+        let folder = match self.folder() {
+            Ok(folder) => folder,
+            Err(error) => return Ok((self.open(Mode::Off)?, Some(error.to_string()))),
+        };
+        let (cache, error) = DiskCache::open_or_off(&folder, mode, LIMIT)?;
+        let warning = error.map(|error| format!("{}: {error}", folder.display()));
+        Ok((cache, warning))
+    }
 }
 
 impl Cache {

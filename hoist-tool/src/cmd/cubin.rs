@@ -200,7 +200,7 @@ fn each_report<T: Serialize>(
         let mut shown = Vec::new();
         if json {
             let report = Report { file: &root, member, image, report };
-            serde_json::to_writer(&mut shown, &report)?;
+            crate::json::write(&mut shown, &report)?;
             return Ok(Some((shown, false)));
         }
         let is_inside = member.is_some() || image.is_some() || label != root;

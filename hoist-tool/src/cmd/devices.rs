@@ -55,7 +55,7 @@ impl Devices {
         if self.json {
             let version = driver.version().to_string();
             let report = serde_json::json!({ "driver_cuda": version, "devices": rows });
-            serde_json::to_writer(&mut *out, &report)?;
+            crate::json::write(out, &report)?;
             return Ok(writeln!(out)?);
         }
         writeln!(out, "driver: CUDA {}", driver.version())?;

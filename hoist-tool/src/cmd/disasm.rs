@@ -5,11 +5,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 use elf_core::names::{EM_386, EM_AARCH64, EM_X86_64};
-use elf_core::{Arch as _, File, SectionFlags, names};
+use elf_core::{Arch as _, SectionFlags, names};
 use reloc_aarch64::Aarch64;
 use reloc_x86::{I386, X86_64};
 
+use crate::budget::{Budget, Limits, Metered};
 use crate::input::{Input, Part};
+use crate::objects::parse;
 use crate::printable::Printable;
 
 mod aarch64;
@@ -30,6 +32,8 @@ pub struct Disasm {
     object: PathBuf,
     /// The function to show; without it, everything that can be executed.
     function: Option<String>,
+    #[command(flatten)]
+    limits: Limits,
 }
 
 impl Disasm {
@@ -38,12 +42,15 @@ impl Disasm {
     /// # Errors
     /// If the file cannot be read, is damaged, is for another machine, or has no such function.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
-        let input = Input::read(&self.object)?;
+        let input = Input::read_within(&self.object, self.limits)?;
         let parts = input.parts()?;
         let is_elf =
             |part: &&Part<'_>| !input.is_archive() || part.bytes.starts_with(&names::ELFMAG);
         let mut shown = 0;
         for part in parts.iter().filter(is_elf) {
+            let size = part.bytes.len() as u64;
+            let budget = Budget::new(self.limits.limit, 1 << 28, 1 << 10, size);
+            let out = &mut Metered::new(&budget, out);
             shown +=
                 disasm(part, self.function.as_deref(), out).with_context(|| part.label.clone())?;
         }
@@ -61,7 +68,7 @@ impl Disasm {
 /// # Errors
 /// If the file is damaged or for another machine.
 pub fn disasm(part: &Part<'_>, function: Option<&str>, out: &mut dyn Write) -> Result<usize> {
-    let file = File::parse(part.bytes)?;
+    let file = parse(part.bytes)?;
     let (mut machine, kinds): (Box<dyn Decode>, _) = match file.header().machine {
         // x32 has the code of x86-64
         EM_X86_64 => (Box::new(X86::new(64)), X86_64::KINDS),

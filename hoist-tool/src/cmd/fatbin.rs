@@ -85,8 +85,10 @@ impl Fatbin {
     }
 }
 
-/// The most bytes that an entry may unpack to, unless the command line says otherwise.
-pub const LIMIT: usize = 1 << 30;
+/// Bytes that the entries of a file may unpack to, whatever its size.
+pub const FLOOR: u64 = 1 << 28;
+/// How many times the bytes of a file its entries may unpack to, beyond that: more than real ones do.
+pub const TIMES: u64 = 64;
 
 /// What went wrong while the work went on: the first, and how many more there were.
 #[derive(Debug, Default)]

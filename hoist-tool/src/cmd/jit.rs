@@ -66,7 +66,10 @@ impl Jit {
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let mut times = Times::default();
         let mut arguments = Arguments::parse(&self.arguments)?;
-        let cache = self.place.open(self.cache.0)?;
+        let (cache, warning) = self.place.open_or_off(self.cache.0)?;
+        if let Some(warning) = warning {
+            eprintln!("hoist: compiling without the cache: {}", Printable::from(&*warning));
+        }
         let start = Instant::now();
         let compiler = self.compiler(&cache)?;
         times.find = start.elapsed();
@@ -74,7 +77,7 @@ impl Jit {
         let compiled = self.compile(&*compiler, &cache)?;
         times.compile = start.elapsed();
         if let Some(note) = &compiled.note {
-            eprintln!("hoist: cache: {note}");
+            eprintln!("hoist: cache: {}", Printable::from(&*note.to_string()));
         }
         if self.disasm {
             let label = self.source.display().to_string();

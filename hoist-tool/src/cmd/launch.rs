@@ -217,7 +217,7 @@ impl Launch {
             "buffers": buffers,
             "differences": differences,
         });
-        serde_json::to_writer(&mut *out, &report)?;
+        crate::json::write(out, &report)?;
         Ok(writeln!(out)?)
     }
 }

@@ -55,7 +55,7 @@ impl Layout {
         let objects = Objects::gather(&inputs, &self.objects.wanted())?;
         let placement = layout(&objects, self.objects.options(None))?;
         if self.json {
-            serde_json::to_writer(&mut *out, &placement)?;
+            crate::json::write(out, &placement)?;
             return Ok(writeln!(out)?);
         }
         text::write(&placement, out)

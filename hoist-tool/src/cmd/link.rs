@@ -2,17 +2,20 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Seek as _, SeekFrom, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use elf_core::Name;
+use elf_core::{Name, SectionFlags};
 use elf_layout::{External, Options, Room};
 
 use crate::arguments::{ObjectArguments, definition, number};
+use crate::budget::Budget;
+use crate::explain::section_name;
 use crate::map::Map;
 use crate::objects::Objects;
 use crate::output::Output;
+use crate::printable::Printable;
 use crate::with_arch;
 
 /// Writes the image of objects for an address, relocated.
@@ -46,15 +49,17 @@ pub struct Image<'a> {
     pub map: Map<'a>,
 }
 
-/// Links objects for `base`, which `options` must have.
+/// Links objects for `base`, which `options` must have. The image has at most `limit` bytes; without one, 1 GiB and 64 times the size
+/// of the objects.
 ///
 /// # Errors
-/// What the layout or a relocation met, in one line.
+/// What the layout or a relocation met, in one line; an image that is too large, with the section that asks for most.
 pub fn link<'a>(
     objects: &'a Objects<'a>,
     options: Options,
     base: u64,
     defined: &HashMap<Name<'_>, u64>,
+    limit: Option<u64>,
 ) -> Result<Image<'a>> {
     let files = objects.files();
     let mut room = Room::new();
@@ -62,10 +67,43 @@ pub fn link<'a>(
     with_arch!(objects.machine(), A => {
         let mut layout = room.plan::<A>(files, options, &mut externals).map_err(|error| objects.explain(error))?;
         layout.set_thread_area(layout.executable_area());
+        check_size(objects, layout.size(), limit)?;
         let mut bytes = zeros(layout.size())?;
         layout.write_zeroed(&mut bytes, base).map_err(|error| objects.explain(error))?;
         Ok(Image { bytes, map: Map::of(&layout, objects, base) })
     })
+}
+
+/// Refuses an image of more than `limit` bytes, or of more than the objects explain.
+fn check_size(objects: &Objects<'_>, size: u64, limit: Option<u64>) -> Result<()> {
+    let input = objects.files().iter().map(|file| file.bytes().len() as u64).sum();
+    let budget = Budget::new(limit, 1 << 30, 64, input);
+    if size <= budget.limit() {
+        return Ok(());
+    }
+    let files = objects.files().iter().enumerate();
+    let sections = files.flat_map(|(object, file)| {
+        let loaded = (0u32..).zip(file.sections());
+        let loaded = loaded.filter(|(_, one)| one.flags.contains(SectionFlags::ALLOC));
+        loaded.map(move |(section, header)| (header.size, object, section))
+    });
+    let (_, object, section) = sections.max_by_key(|row| row.0).unwrap_or_default();
+    let name = objects.files().get(object).and_then(|file| section_name(file, section));
+    let name = Printable::from(name.unwrap_or_default());
+    budget.take(format_args!("{}: section {name}: the image", objects.label(object)), size)
+}
+
+/// Writes bytes without those blocks of them that are zero: where the file system has holes, they take no room.
+fn write_sparse(bytes: &[u8], out: &mut File) -> Result<()> {
+    const BLOCK: usize = 1 << 16;
+    static ZEROS: [u8; BLOCK] = [0; BLOCK];
+    for (number, block) in bytes.chunks(BLOCK).enumerate() {
+        if ZEROS.get(..block.len()) != Some(block) {
+            out.seek(SeekFrom::Start(number as u64 * BLOCK as u64))?;
+            out.write_all(block)?;
+        }
+    }
+    Ok(out.set_len(bytes.len() as u64)?)
 }
 
 /// Zeros that take no memory before they are written to.
@@ -89,8 +127,14 @@ impl Link {
             self.define.iter().map(|(name, at)| (Name::from(name.as_str()), *at)).collect();
         wanted.retain(|name| !defined.contains_key(&Name::from(*name)));
         let objects = Objects::gather(&inputs, &wanted)?;
-        let image = link(&objects, self.objects.options(Some(self.base)), self.base, &defined)?;
-        let bytes = Output::new(&self.output, |out| Ok(out.write_all(&image.bytes)?))?;
+        let image = link(
+            &objects,
+            self.objects.options(Some(self.base)),
+            self.base,
+            &defined,
+            self.objects.limits.limit,
+        )?;
+        let bytes = Output::new(&self.output, |out| write_sparse(&image.bytes, out))?;
         let map = self
             .map
             .as_ref()
@@ -103,7 +147,7 @@ impl Link {
 
 fn write_map(map: &Map<'_>, out: &mut File) -> Result<()> {
     let mut out = BufWriter::new(out);
-    serde_json::to_writer_pretty(&mut out, map)?;
+    crate::json::write_pretty(&mut out, map)?;
     out.write_all(b"\n")?;
     Ok(out.flush()?)
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -14,7 +14,10 @@ use super::fatbin::cubins::unpacked;
 use super::fatbin::extract::in_order;
 use super::fatbin::found::containers;
 use super::fatbin::names::Names;
+use super::fatbin::{FLOOR, TIMES};
+use crate::budget::Budget;
 use crate::mapped::Mapped;
+use crate::shown::{self, Shown};
 
 mod listing;
 mod options;
@@ -50,10 +53,33 @@ impl Cuobjdump {
     /// If an option is not taken, or a file cannot be read or is damaged.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let request = Request::parse(&self.words)?;
+        out.flush()?;
+        let mut out = Tabs(Vec::new());
         for path in &request.files {
-            file(path, &request, out).with_context(|| path.display().to_string())?;
+            file(path, &request, &mut out).with_context(|| path.display().to_string())?;
         }
-        Ok(())
+        Ok(out.flush()?)
+    }
+}
+
+/// Text for standard output that is escaped as all text is, but for its tabs: scripts look for them.
+struct Tabs(Vec<u8>);
+
+impl Write for Tabs {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        const ENOUGH: usize = 1 << 16;
+        for (index, piece) in text.split(|byte| *byte == b'\t').enumerate() {
+            self.0.extend((index > 0).then_some(b'\t'));
+            Shown::new(&mut self.0).write_all(piece)?;
+        }
+        if self.0.len() > ENOUGH {
+            self.flush()?;
+        }
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        shown::bytes(&std::mem::take(&mut self.0))
     }
 }
 
@@ -77,7 +103,12 @@ fn file(path: &PathBuf, request: &Request, out: &mut dyn Write) -> Result<()> {
         found.retain(|(_, found)| is_linked(found));
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut seen = Seen { names: Names::new(&name), counts: [0; 2], functions: BTreeSet::new() };
+    let mut seen = Seen {
+        names: Names::new(&name),
+        counts: [0; 2],
+        functions: BTreeSet::new(),
+        budget: Budget::new(None, FLOOR, TIMES, file.bytes().len() as u64),
+    };
     let mut last = None;
     for (_, found) in found {
         if let Some(member) = found.place.member.filter(|_| found.place.member != last) {
@@ -139,6 +170,7 @@ struct Seen {
     /// Cubins, PTX.
     counts: [usize; 2],
     functions: BTreeSet<String>,
+    budget: Budget,
 }
 
 fn entry(entry: &Entry<'_>, request: &Request, seen: &mut Seen, out: &mut dyn Write) -> Result<()> {
@@ -158,11 +190,19 @@ fn entry(entry: &Entry<'_>, request: &Request, seen: &mut Seen, out: &mut dyn Wr
             return Ok(());
         }
         let mut buffer = Vec::new();
-        let bytes = if request.needs_bytes(kind) { unpacked(entry, &mut buffer)? } else { &[] };
+        let bytes = if request.needs_bytes(kind) {
+            unpacked(entry, &mut buffer, &seen.budget)?
+        } else {
+            &[]
+        };
         return Piece { head, kind, sm, name, bytes }.show(request, seen, out);
     }
     let mut buffer = Vec::new();
-    let whole = if request.needs_bytes(Kind::Elf) { unpacked(entry, &mut buffer)? } else { &[] };
+    let whole = if request.needs_bytes(Kind::Elf) {
+        unpacked(entry, &mut buffer, &seen.budget)?
+    } else {
+        &[]
+    };
     let mut before = concatenated(entry, &identifier);
     for part in parts.iter().filter(|part| request.wants(part.sm)) {
         let name = seen.names.next(part.kind, part.sm, &identifier);

@@ -8,6 +8,7 @@ use elf_core::Arch as _;
 use elf_core::names;
 use exec_host::{Error, Host, Module};
 
+use crate::budget::Limits;
 use crate::call::Argument;
 use crate::calling::{Arguments, Calling};
 use crate::explain::section_name;
@@ -35,6 +36,8 @@ pub struct Run {
     calling: Calling,
     #[command(flatten)]
     loading: Loading,
+    #[command(flatten)]
+    limits: Limits,
 }
 
 impl Run {
@@ -44,7 +47,7 @@ impl Run {
     /// What is wrong with which object, symbol or argument; nothing was run then.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let (objects, function, words) = self.split()?;
-        let inputs = input::read_all(&objects)?;
+        let inputs = input::read_all(&objects, self.limits)?;
         let how = |input: Input| input.whole(self.whole_archive).group(self.group);
         let inputs: Vec<Input> = inputs.into_iter().map(how).collect();
         let objects = Objects::gather(&inputs, &[function])?;
@@ -83,7 +86,11 @@ impl Run {
             );
         }
         let bytes = objects.files().iter().map(|file| file.bytes());
-        let module = self.loading.loader()?.load(bytes, self.loading.process()?);
+        let mut loader = self.loading.loader()?;
+        if let Some(limit) = self.limits.limit {
+            loader = loader.limit(limit);
+        }
+        let module = loader.load(bytes, self.loading.process()?);
         module.map_err(|error| explain(objects, error))
     }
 }
@@ -106,6 +113,10 @@ fn explain(objects: &Objects<'_>, error: Error) -> anyhow::Error {
         Error::Elf { object, error } => {
             anyhow::Error::new(error).context(objects.label(object).to_owned())
         }
+        Error::TooLarge { size, limit, object, section, largest } => anyhow::anyhow!(
+            "{}: asks for {largest} bytes of an image of {size}, more than the limit of {limit} (--limit)",
+            name(object, section)
+        ),
         Error::FixedAddress { object, section, address } => {
             anyhow::anyhow!(
                 "{}: its address {address:#x} cannot be had in this process",

@@ -4,9 +4,10 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use elf_core::File;
 
+use crate::budget::{Budget, Limits, Metered};
 use crate::input::{Input, Part};
+use crate::objects::parse;
 
 mod dump;
 mod dynamic;
@@ -30,6 +31,8 @@ pub struct Show {
     files: Vec<PathBuf>,
     #[command(flatten)]
     selection: Selection,
+    #[command(flatten)]
+    limits: Limits,
     /// Prints JSON with stable keys.
     #[arg(long)]
     json: bool,
@@ -95,11 +98,15 @@ impl Show {
         }
         let mut first = true;
         for path in &self.files {
-            let input = Input::read(path)?;
+            let input = Input::read_within(path, self.limits)?;
             for part in input.parts()? {
                 if !core::mem::take(&mut first) {
                     out.write_all(if self.json { b"," } else { b"\n" })?;
                 }
+                // a word of packed relocations is 63 rows of them
+                let size = part.bytes.len() as u64;
+                let budget = Budget::new(self.limits.limit, 1 << 28, 1 << 10, size);
+                let out = &mut Metered::new(&budget, out);
                 show(&part, &input.label(), self.selection, self.json, out)?;
             }
         }
@@ -122,7 +129,7 @@ pub fn show(
     out: &mut dyn Write,
 ) -> Result<()> {
     let context = || part.label.clone();
-    let dump = match (File::parse(part.bytes), &part.member) {
+    let dump = match (parse(part.bytes), &part.member) {
         (Ok(file), _) => Some(Dump::new(file)),
         // archives hold other files as well
         (Err(_), Some(_)) if !part.bytes.starts_with(&elf_core::names::ELFMAG) => None,

@@ -4,23 +4,16 @@ use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How much is unpacked at most.
-#[derive(Clone, Copy, Debug, clap::Args)]
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct Budget {
-    /// The most bytes that archives may unpack to, all together.
-    #[arg(long, value_name = "BYTES", default_value_t = Self::BYTES, hide_short_help = true)]
-    unpack_at_most: u64,
+    /// The most bytes that archives may unpack to, all together: otherwise 4 GiB and 64 times their size.
+    #[arg(long, value_name = "BYTES", hide_short_help = true)]
+    unpack_at_most: Option<u64>,
 }
 
 impl Budget {
-    const BYTES: u64 = 1 << 38;
     /// Archives in archives, compression counted.
     pub(super) const DEPTH: usize = 12;
-}
-
-impl Default for Budget {
-    fn default() -> Self {
-        Self { unpack_at_most: Self::BYTES }
-    }
 }
 
 /// What is left of a budget.
@@ -31,8 +24,10 @@ pub(super) struct Left {
 }
 
 impl Left {
-    pub(super) const fn new(budget: &Budget) -> Self {
-        Self { limit: budget.unpack_at_most, used: AtomicU64::new(0) }
+    /// Of archives of so many bytes.
+    pub(super) fn new(budget: &Budget, size: u64) -> Self {
+        let usual = size.saturating_mul(64).saturating_add(4 << 30);
+        Self { limit: budget.unpack_at_most.unwrap_or(usual), used: AtomicU64::new(0) }
     }
 
     /// Counts what is read.

@@ -20,8 +20,8 @@ pub(super) struct Nest<'f, F> {
 }
 
 impl<'f, F> Nest<'f, F> {
-    pub(super) const fn new(budget: &Budget, order: Order, look: &'f F) -> Self {
-        Self { left: Left::new(budget), order, look }
+    pub(super) fn new((budget, size): (&Budget, u64), order: Order, look: &'f F) -> Self {
+        Self { left: Left::new(budget, size), order, look }
     }
 }
 

@@ -11,6 +11,7 @@ use super::budget::Budget;
 use super::stream::{Nest, begins_wanted};
 use super::{Order, Source};
 use crate::mapped::Mapped;
+use crate::printable::Printable;
 
 /// Deflate gives no more than this for a byte (RFC 1951 3.2.5).
 const MOST: u64 = 1032;
@@ -42,6 +43,9 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
             ))];
         }
         let (members, error) = members(&archive);
+        if let Err(error) = check(&archive, &members) {
+            return vec![Err(anyhow!("{label}: {error}"))];
+        }
         let one = |member: &Member| {
             let name = format!("{label}:{}", member.name);
             self.member(&archive, member, &name, (is_named, depth + 1), file)
@@ -103,6 +107,23 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
         let mut whole = Sized { reader: head.chain(&mut reader), size, seen: 0 };
         Ok(self.stream(name, is_named, depth, &mut whole))
     }
+}
+
+/// Refuses members that share bytes: few bytes would be unpacked many times.
+fn check(archive: &ZipSliceArchive<&[u8]>, members: &[Member]) -> Result<()> {
+    let mut ranges: Vec<(u64, u64, &Member)> = Vec::new();
+    for member in members {
+        let range = archive.get_entry(member.at).map(|entry| entry.compressed_data_range());
+        // what cannot be read is an error of its own
+        ranges.extend(range.ok().map(|(start, end)| (start, end, member)));
+    }
+    ranges.retain(|(start, end, _)| start < end);
+    ranges.sort_by_key(|(start, ..)| *start);
+    for [(_, end, one), (start, _, other)] in ranges.array_windows() {
+        let [one, other] = [one, other].map(|member| Printable::from(&*member.name));
+        ensure!(start >= end, "members {one} and {other} share the bytes at {start:#x}");
+    }
+    Ok(())
 }
 
 /// A reader whose end must come after `size` bytes.

@@ -57,7 +57,7 @@ fn run<A: Arch>(case: &Case) -> Outcome {
     let kind = &A::KINDS[case.row];
     let formula = formula(kind, &case.before[..case.offset]);
     let addend =
-        case.addend.unwrap_or_else(|| kind.field.addend(word(&kind.field, case, &case.before)));
+        case.addend.or_else(|| kind.field.addend(word(&kind.field, case, &case.before))).unwrap();
     let minus = match formula.minus {
         Role::Zero => 0,
         Role::Place => case.address.wrapping_add(case.offset as u64),
@@ -68,6 +68,7 @@ fn run<A: Arch>(case: &Case) -> Outcome {
         Page::Neither => (case.target, minus, 0),
         Page::Minus => (case.target, minus & !0xfff, 0),
         Page::Both => (case.target & !0xfff, minus & !0xfff, case.below_page),
+        page => panic!("no kind here has {page:?}"),
     };
     let of = target.wrapping_add(rounded).wrapping_add(low).wrapping_sub(addend as u64);
     let answer = |query: &Query| {
@@ -97,6 +98,7 @@ fn allowed(check: Check, value: u64) -> bool {
         Check::Either(bits) => {
             allowed(Check::Signed(bits), value) || allowed(Check::Unsigned(bits), value)
         }
+        check => panic!("no kind here has {check:?}"),
     }
 }
 
@@ -160,7 +162,7 @@ fn holds<A: Arch>(case: &Case, opcode: u128) {
         assert_eq!(new, filled(field, old, value), "each bit of the word");
         assert_eq!(
             field.addend(new),
-            if field.bytes == 0 { 0 } else { kept(field, value) },
+            Some(if field.bytes == 0 { 0 } else { kept(field, value) }),
             "the addend a REL would read"
         );
     }

@@ -10,6 +10,14 @@ pub const GPU_GET_CLASSLIST_V2: u32 = 0x80_0292;
 pub const GPU_GET_GID_INFO: u32 = 0x2080_014a;
 /// `NV2080_CTRL_CMD_GR_GET_INFO`, of the subdevice.
 pub const GR_GET_INFO: u32 = 0x2080_1201;
+/// `NV2080_CTRL_CMD_GR_GET_TPC_MASK`, of the subdevice.
+pub const GR_GET_TPC_MASK: u32 = 0x2080_122b;
+/// `NV2080_CTRL_CMD_FB_GET_INFO`, of the subdevice.
+pub const FB_GET_INFO: u32 = 0x2080_1301;
+/// `NV2080_CTRL_CMD_GPU_GET_NAME_STRING`, of the subdevice.
+pub const GPU_GET_NAME_STRING: u32 = 0x2080_0110;
+/// `NV2080_CTRL_CMD_CE_GET_ALL_CAPS`, of the subdevice.
+pub const CE_GET_ALL_CAPS: u32 = 0x2080_2a0a;
 /// `NV2080_CTRL_CMD_PERF_BOOST`, of the subdevice.
 pub const PERF_BOOST: u32 = 0x2080_200a;
 /// `NVC36F_CTRL_CMD_GPFIFO_GET_WORK_SUBMIT_TOKEN`, of a channel.
@@ -122,5 +130,51 @@ structure! {
         0 b_enable: u8,
         1 b_skip_submit: u8,
         2 b_skip_enable: u8,
+    }
+}
+
+structure! {
+    /// [`GR_GET_TPC_MASK`].
+    GrGetTpcMask, 24 {
+        0 gr_route_flags: u32,
+        4 padding: u32,
+        8 gr_route: u64,
+        16 gpc_id: u32,
+        /// TPCs of the GPC that are switched on; none of a GPC that is not there.
+        20 tpc_mask: u32,
+    }
+}
+
+structure! {
+    /// [`FB_GET_INFO`]: facts of the memory. The list's entries are [`GrInfo`].
+    FbGetInfo, 16 {
+        0 fb_info_list_size: u32,
+        4 padding: u32,
+        8 fb_info_list: u64,
+    }
+}
+
+/// Indices of [`FB_GET_INFO`]; sizes are in KiB.
+pub mod fb_info {
+    /// Memory that can be allocated.
+    pub const HEAP_SIZE: u32 = 0x9;
+    /// What of it is free.
+    pub const HEAP_FREE: u32 = 0x16;
+}
+
+structure! {
+    /// [`GPU_GET_NAME_STRING`].
+    GpuGetNameString, 132 {
+        /// 0: bytes.
+        0 flags: u32,
+        4 name: [u8; 128],
+    }
+}
+
+structure! {
+    /// [`CE_GET_ALL_CAPS`]: what each copy engine can do, and which there are.
+    CeGetAllCaps, 136 {
+        0 caps: [[u8; 2]; 64],
+        128 present: u64,
     }
 }

@@ -115,3 +115,30 @@ structure! {
         12 padding: u32,
     }
 }
+
+structure! {
+    /// `UVM_UNREGISTER_GPU_VASPACE` and `UVM_UNREGISTER_GPU`.
+    UnregisterGpu, 20 {
+        0 gpu_uuid: [u8; 16],
+        16 rm_status: u32,
+    }
+}
+
+structure! {
+    /// `UVM_UNREGISTER_CHANNEL`, up to driver 590.
+    UnregisterChannel590, 28 {
+        0 gpu_uuid: [u8; 16],
+        16 h_client: u32,
+        20 h_channel: u32,
+        24 rm_status: u32,
+    }
+}
+
+structure! {
+    /// `UVM_UNREGISTER_CHANNEL`, from driver 595 on.
+    UnregisterChannel595, 12 {
+        0 h_client: u32,
+        4 h_channel: u32,
+        8 rm_status: u32,
+    }
+}

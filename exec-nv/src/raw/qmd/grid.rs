@@ -48,6 +48,8 @@ pub struct Grid {
     pub banks: [Option<ConstantBank>; BANKS],
     /// What is written when it is done.
     pub release: Option<Release>,
+    /// Device address of the block that is launched when this one is done.
+    pub next: Option<u64>,
 }
 
 /// `QMD_TYPE`: a grid of thread blocks.
@@ -56,6 +58,13 @@ const TYPE_GRID_CTA: u64 = 2;
 const TYPE_GRID_GPC_CGA: u64 = 3;
 /// `STRUCTURE_SIZE`: two words of payload, two of time stamp.
 const FOUR_WORDS: u64 = 0;
+
+/// `CWD_MEMBAR_TYPE_L1_SYSMEMBAR`: what a grid has written is seen by all when it is done.
+const L1_SYSTEM_MEMBAR: u64 = 1;
+/// `DEPENDENT_QMD_ACTION_QMD_SCHEDULE`.
+const SCHEDULE: u64 = 1;
+/// Low bits of a block's address that are not stored.
+const POINTER_SHIFT: u32 = 8;
 
 impl Grid {
     /// The block of a version that launches this.
@@ -83,6 +92,13 @@ impl Grid {
         if let Some(release) = &self.release {
             release.encode(&mut qmd)?;
         }
+        if let Some(next) = self.next {
+            let pointer = shifted(Field::DependentPointer, next, POINTER_SHIFT)?;
+            qmd.set(Field::DependentPointer, pointer)?
+                .set(Field::DependentAction, SCHEDULE)?
+                .set(Field::DependentPrefetch, 1)?
+                .set(Field::DependentEnable, 1)?;
+        }
         Ok(qmd)
     }
 
@@ -95,7 +111,8 @@ impl Grid {
             .set(Field::BarrierCount, self.barriers.into())?
             .set(Field::InvalidateInstructions, 1)?
             .set(Field::InvalidateConstants, 1)?
-            .set(Field::InvalidateShaderData, 1)?;
+            .set(Field::InvalidateShaderData, 1)?
+            .set(Field::MembarType, L1_SYSTEM_MEMBAR)?;
         let local = shifted(Field::LocalMemoryHigh, self.local.into(), version.local_shift)?;
         qmd.set(Field::LocalMemoryHigh, local)?;
         Ok(())
@@ -187,6 +204,7 @@ mod tests {
             cluster: None,
             banks,
             release: None,
+            next: None,
         }
     }
 
@@ -214,7 +232,8 @@ mod tests {
             (bank as u32, (bank >> 32) as u32 | 0x23 << 19)
         );
         let set: Vec<usize> = (0..96).filter(|&index| word(&qmd, index) != 0).collect();
-        assert_eq!(set, [0, 13, 17, 18, 19, 32, 33, 34, 36, 37, 38, 39, 48, 49]);
+        assert_eq!(word(&qmd, 35), 1 << 16); // barrier at the end
+        assert_eq!(set, [0, 13, 17, 18, 19, 32, 33, 34, 35, 36, 37, 38, 39, 48, 49]);
     }
 
     #[test]
@@ -249,6 +268,25 @@ mod tests {
         assert_eq!([20, 21, 22, 23].map(|index| word(&qmd, index)), [0x10, 0x10, 2, 1]);
         let error = with.encode(&V3).unwrap_err();
         assert_eq!(error.to_string(), "QMD version 3 has no field ClusterWidth[0]");
+    }
+
+    #[test]
+    fn one_after_the_other() {
+        let first = Grid { next: Some(0x10_0000_0100), ..grid() };
+        // word by word: pointer, and enable, action and prefetch
+        for (version, pointer, at, low) in [(&V3, 15, 16, 0), (&V4, 14, 11, 16), (&V5, 12, 10, 16)]
+        {
+            let qmd = first.encode(version).unwrap();
+            assert_eq!(word(&qmd, pointer), 0x1000_0001, "{version:?}");
+            assert_eq!(word(&qmd, at) >> low & 0x1f, 1 | 1 << 1 | 1 << 4, "{version:?}");
+        }
+        let odd = Grid { next: Some(0x80), ..grid() };
+        assert_eq!(
+            odd.encode(&V4).unwrap_err().to_string(),
+            "DependentPointer is stored in units of 256, and 0x80 is none"
+        );
+        let far = Grid { next: Some(1 << 40), ..grid() };
+        assert!(far.encode(&V4).is_err());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use anyhow::{Context as _, Result};
 use fatbin::{Container, Entry, Kind, Part, Search, Sm, walk};
 
-use crate::cmd::fatbin::LIMIT;
+use crate::budget::Budget;
 use crate::cmd::fatbin::cubins::ImagePlace;
 
 /// An image that is not unpacked yet.
@@ -63,8 +63,8 @@ impl<'a> Image<'a> {
     /// Its bytes, unpacked.
     ///
     /// # Errors
-    /// If it cannot be unpacked.
-    pub(super) fn bytes(&self) -> Result<Cow<'a, [u8]>> {
+    /// If it cannot be unpacked, or not so many bytes are left.
+    pub(super) fn bytes(&self, budget: &Budget) -> Result<Cow<'a, [u8]>> {
         let (entry, part) = match &self.payload {
             Payload::Bytes(bytes) => return Ok(Cow::Borrowed(bytes)),
             Payload::Entry(entry, part) => (entry, *part),
@@ -80,7 +80,9 @@ impl<'a> Image<'a> {
                 Some(part) => cut(stored, part).map(Cow::Owned),
             };
         }
-        let mut unpacked = vec![0; entry.unpack_size(LIMIT)?];
+        let size = entry.unpack_size(usize::MAX)?;
+        budget.take(&self.place, size as u64)?;
+        let mut unpacked = vec![0; size];
         entry.unpack_into(&mut unpacked)?;
         match part {
             None => Ok(Cow::Owned(unpacked)),

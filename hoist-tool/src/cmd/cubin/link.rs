@@ -3,12 +3,16 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use fatbin::Sm;
 use reloc_cuda::link::{LinkError, LinkErrorKind, link_for};
 use serde::Serialize;
 
 use super::objects::{self, Objects};
+use crate::arguments::number;
+use crate::budget::{Budget, Limits};
+use crate::cmd::fatbin::{FLOOR, TIMES};
+use crate::explain::Lines;
 use crate::input::{Input, Part, read_all};
 use crate::output;
 use crate::printable::Printable;
@@ -23,6 +27,9 @@ pub(super) struct Link {
     /// The file to write.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+    /// The most bytes that images may unpack to, together: otherwise 256 MiB and 64 times the size of the files.
+    #[arg(long, value_name = "BYTES", value_parser = number)]
+    limit: Option<u64>,
     /// Prints JSON with stable keys.
     #[arg(long)]
     json: bool,
@@ -44,16 +51,19 @@ pub struct Linked {
     pub unbounded_stacks: Vec<String>,
 }
 
-/// Links the device code in the files for an architecture, or that of the first cubin; of archives all of it, asked for or not.
+/// Links the device code in the files for an architecture, or that of the first cubin; of archives all of it, asked for or not. Images unpack to
+/// at most `limit` bytes; without one, 256 MiB and 64 times the size of the files.
 ///
 /// # Errors
 /// What is wrong with which object, one a line.
-pub fn link_files(inputs: &[Input], arch: Option<Sm>) -> Result<Linked> {
+pub fn link_files(inputs: &[Input], arch: Option<Sm>, limit: Option<u64>) -> Result<Linked> {
     let mut parts: Vec<Part<'_>> = Vec::new();
     for input in inputs {
         parts.extend(input.parts()?);
     }
-    let Objects { objects, left_out, sm } = objects::objects(&parts, arch)?;
+    let size = parts.iter().map(|part| part.bytes.len() as u64).sum();
+    let budget = Budget::new(limit, FLOOR, TIMES, size);
+    let Objects { objects, left_out, sm } = objects::objects(&parts, arch, &budget)?;
     if objects.is_empty() {
         bail!("no relocatable code for the architecture in {}", left_out.join(", "));
     }
@@ -62,7 +72,7 @@ pub fn link_files(inputs: &[Input], arch: Option<Sm>) -> Result<Linked> {
         |index: usize| objects.get(index).map_or("", |object| object.label.as_str()).to_owned();
     let linked = link_for(&bytes, sm).map_err(|errors| {
         let lines: Vec<_> = errors.0.iter().map(|error| explain(error, &label)).collect();
-        anyhow!(lines.join("\n"))
+        anyhow::Error::new(Lines(lines))
     })?;
     Ok(Linked {
         size: linked.bytes.len(),
@@ -104,10 +114,12 @@ fn explain(error: &LinkError, label: &impl Fn(usize) -> String) -> String {
 
 impl Link {
     pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
-        let linked = link_files(&read_all(&self.files)?, arch)?;
+        let limits = Limits { limit: self.limit, ..Limits::default() };
+        let linked = link_files(&read_all(&self.files, limits)?, arch, self.limit)?;
         output::write(&self.output, None, |file| Ok(file.write_all(&linked.bytes)?))?;
+        let out = &mut *output::beside(&self.output, out);
         if self.json {
-            serde_json::to_writer(&mut *out, &linked)?;
+            crate::json::write(out, &linked)?;
             return Ok(writeln!(out)?);
         }
         for object in &linked.left_out {

@@ -11,6 +11,7 @@ use nvinfo::{Cubin, Stage};
 
 use super::images::{Image, images};
 use super::toolkit::assemble;
+use crate::budget::Budget;
 use crate::input::Part;
 
 /// An object to link, and what to call it.
@@ -31,7 +32,11 @@ pub(super) struct Objects<'a> {
 /// # Errors
 /// If a file is damaged, has no device code, or only such as has to be compiled and cannot be, or if there is code for several
 /// architectures and none is named.
-pub(super) fn objects<'a>(parts: &[Part<'a>], arch: Option<Sm>) -> Result<Objects<'a>> {
+pub(super) fn objects<'a>(
+    parts: &[Part<'a>],
+    arch: Option<Sm>,
+    budget: &Budget,
+) -> Result<Objects<'a>> {
     let mut found = Vec::new();
     let mut sources = Vec::new();
     for part in parts {
@@ -72,7 +77,7 @@ pub(super) fn objects<'a>(parts: &[Part<'a>], arch: Option<Sm>) -> Result<Object
         let before = objects.len();
         let same = |one: &Image<'_>, other: &Image<'_>| one.place.region == other.place.region;
         for region in inside.chunk_by(same) {
-            objects.extend(choose(part, region, arch)?);
+            objects.extend(choose(part, region, arch, budget)?);
         }
         if objects.len() == before {
             left_out.push(part.label.clone());
@@ -140,6 +145,7 @@ fn choose<'a>(
     part: &Part<'a>,
     region: &[Image<'a>],
     arch: Option<Sm>,
+    budget: &Budget,
 ) -> Result<Option<Object<'a>>> {
     let label = |image: &Image<'_>| format!("{}: {}", part.label, image.place);
     let runs = |image: &&Image<'_>| {
@@ -148,7 +154,7 @@ fn choose<'a>(
     let mut fitting: Vec<_> = region.iter().filter(runs).collect();
     fitting.sort_by_key(|image| (Some(image.sm) == arch, image.sm.number));
     while let Some(image) = fitting.pop() {
-        let bytes = image.bytes().with_context(|| label(image))?;
+        let bytes = image.bytes(budget).with_context(|| label(image))?;
         let cubin = Cubin::parse(&bytes).with_context(|| label(image))?;
         if cubin.target().stage == Stage::Relocatable {
             return Ok(Some(Object { label: label(image), bytes }));
@@ -159,7 +165,7 @@ fn choose<'a>(
     match of(Kind::Nvvm).or_else(|| of(Kind::Ptx)) {
         Some(image) if image.kind == Kind::Ptx => {
             let label = label(image);
-            let source = image.bytes().with_context(|| label.clone())?;
+            let source = image.bytes(budget).with_context(|| label.clone())?;
             let bytes = Cow::Owned(assemble(&source, &label, arch.or(Some(image.sm)))?);
             Ok(Some(Object { label, bytes }))
         }

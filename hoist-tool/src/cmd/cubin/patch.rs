@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::changes::{Change, Changes};
 use super::payload::hex;
 use crate::output;
+use crate::printable::Printable;
 use crate::table::Table;
 
 /// Changes numbers and code of a cubin in place, and says which attributes no longer fit the code.
@@ -125,8 +126,12 @@ impl Patch {
         if let Some(path) = &self.output {
             output::write(path, Some(&self.file), |file| Ok(file.write_all(&bytes)?))?;
         }
+        let out = &mut *match &self.output {
+            Some(path) => output::beside(path, out),
+            None => Box::new(out),
+        };
         if self.json {
-            serde_json::to_writer(&mut *out, &patched)?;
+            crate::json::write(out, &patched)?;
             return Ok(writeln!(out)?);
         }
         text(&patched, out)
@@ -144,7 +149,7 @@ fn text(patched: &Patched, out: &mut dyn Write) -> Result<()> {
     }
     table.end()?;
     for note in &patched.notes {
-        writeln!(out, "note: {note}")?;
+        writeln!(out, "note: {}", Printable::from(&**note))?;
     }
     Ok(())
 }

@@ -86,7 +86,7 @@ impl<'c, 'a> Section<'c, 'a> {
             }
             let next = at.saturating_add(decoded.size.max(1)).min(end);
             let encoded = self.bytes.get(at..next).unwrap_or_default();
-            print(self.address(at), encoded, &decoded.text, out)?;
+            print(self.address(at), encoded, Printable::from(&*decoded.text), out)?;
             at = next;
         }
         Ok(())
@@ -94,7 +94,7 @@ impl<'c, 'a> Section<'c, 'a> {
 }
 
 /// An instruction: its address, its bytes and, in the first line, its text.
-fn print(address: u64, encoded: &[u8], text: &str, out: &mut dyn Write) -> Result<()> {
+fn print(address: u64, encoded: &[u8], text: Printable<'_>, out: &mut dyn Write) -> Result<()> {
     for (line, bytes) in encoded.chunks(BYTES).enumerate() {
         let mut digits = String::new();
         for byte in bytes {

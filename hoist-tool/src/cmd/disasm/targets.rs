@@ -45,12 +45,11 @@ impl<'c, 'a> Targets<'c, 'a> {
         let Some(kind) = find(self.kinds, record.r#type) else { return Ok(None) };
         let start = usize::try_from(record.offset).ok();
         let place = start.and_then(|start| section.get(start..)).unwrap_or_default();
-        let word = place
-            .iter()
-            .take(kind.field.bytes)
-            .rev()
-            .fold(0u128, |word, &byte| word << 8 | u128::from(byte));
-        let mut offset = record.addend.unwrap_or_else(|| kind.field.addend(word));
+        let held = || {
+            let field = place.get(..kind.field.bytes)?;
+            kind.field.addend_at(field, false)
+        };
+        let mut offset = record.addend.or_else(held).unwrap_or(0);
         let formula = match (kind.select, start) {
             (Some(select), Some(start)) => select(section.get(..start).unwrap_or_default()),
             _ => kind.value,

@@ -104,8 +104,9 @@ impl Files {
             holes: plan.holes,
             notes: &notes,
         };
+        let out = &mut *output::beside(&self.output, out);
         if self.json {
-            serde_json::to_writer(&mut *out, &report)?;
+            crate::json::write(out, &report)?;
             return Ok(writeln!(out)?);
         }
         text(&report, out)

@@ -8,8 +8,9 @@ use fatbin::{Container, Entry, Found, Kind, Part, Search, Sm, Span};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::LIMIT;
 use super::found::containers;
+use super::{FLOOR, TIMES};
+use crate::budget::Budget;
 use crate::mapped::Mapped;
 use crate::printable::Printable;
 
@@ -74,6 +75,7 @@ pub fn images<T: Send>(
     wants: impl Fn(&Image) -> bool,
     each: impl Fn(&Image, &[u8]) -> T + Sync,
 ) -> Vec<Result<T>> {
+    let budget = Budget::new(None, FLOOR, TIMES, file.bytes().len() as u64);
     let mut errors = Vec::new();
     let mut jobs = Vec::new();
     for (region, found) in containers(file, search, |found| found).into_iter().enumerate() {
@@ -92,7 +94,7 @@ pub fn images<T: Send>(
     let mut all: Vec<_> = order
         .into_iter()
         .par_bridge()
-        .map_init(Vec::new, |buffer, (index, job)| (index, job.run(file, buffer, &each)))
+        .map_init(Vec::new, |buffer, (index, job)| (index, job.run((file, &budget), buffer, &each)))
         .collect();
     all.sort_unstable_by_key(|(index, _)| *index);
     let all = all.into_iter().flat_map(|(_, found)| found);
@@ -152,7 +154,7 @@ impl Job<'_> {
     /// Unpacks it, and calls `each` with the bytes of every image.
     fn run<T>(
         &self,
-        file: &Mapped,
+        (file, budget): (&Mapped, &Budget),
         buffer: &mut Vec<u8>,
         each: &impl Fn(&Image, &[u8]) -> T,
     ) -> Vec<Result<T>> {
@@ -164,7 +166,7 @@ impl Job<'_> {
         file.reads(range.clone());
         let unpacked = match &self.payload {
             Payload::Span(span) => Ok(span.bytes()),
-            Payload::Entry(entry) => unpacked(entry, buffer),
+            Payload::Entry(entry) => unpacked(entry, buffer, budget),
         };
         let one = |image: &Image| {
             let bytes = match (image.part, &unpacked) {
@@ -195,12 +197,17 @@ impl Payload<'_> {
 /// The payload of an entry without compression, in the buffer if need be.
 ///
 /// # Errors
-/// If it cannot be unpacked, or there is no memory for it.
-pub fn unpacked<'b>(entry: &Entry<'b>, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
+/// If it cannot be unpacked, not so many bytes are left, or there is no memory for it.
+pub fn unpacked<'b>(
+    entry: &Entry<'b>,
+    buffer: &'b mut Vec<u8>,
+    budget: &Budget,
+) -> Result<&'b [u8]> {
     if entry.compression().is_none() {
         return Ok(entry.stored().bytes());
     }
-    let size = entry.unpack_size(LIMIT)?;
+    let size = entry.unpack_size(usize::MAX)?;
+    budget.take(format_args!("the entry at {:#x}", entry.at()), size as u64)?;
     if buffer.len() < size {
         let more = size.saturating_sub(buffer.len());
         buffer.try_reserve_exact(more).with_context(|| format!("no memory for {size} bytes"))?;

@@ -2,8 +2,10 @@
 
 use std::cmp::Reverse;
 use std::fs;
+use std::io::ErrorKind::{QuotaExceeded, StorageFull};
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -14,9 +16,13 @@ use serde::Serialize;
 use super::filter::{Filter, Where};
 use super::found::containers;
 use super::names::Names;
-use super::{Faults, LIMIT, Roots};
+use super::{FLOOR, Faults, Roots, TIMES};
+use crate::arguments::number;
+use crate::budget::Budget;
 use crate::mapped::Mapped;
+use crate::output;
 use crate::printable::Printable;
+use crate::shown;
 use crate::sources::{Order, Source, Sources};
 
 /// Writes entries to files, unpacked, named as cuobjdump names them.
@@ -31,9 +37,9 @@ pub struct Extract {
     /// The folder to write to; `-` is standard output, for a single entry.
     #[arg(short, long, value_name = "FOLDER", default_value = ".")]
     output: PathBuf,
-    /// The most bytes that an entry may unpack to.
-    #[arg(long, value_name = "BYTES", default_value_t = LIMIT)]
-    limit: usize,
+    /// The most bytes that the entries of a file may unpack to, together: otherwise 256 MiB and 64 times the size of the file.
+    #[arg(long, value_name = "BYTES", value_parser = number)]
+    limit: Option<u64>,
     /// Prints JSON with stable keys.
     #[arg(long, conflicts_with = "quiet")]
     json: bool,
@@ -109,10 +115,7 @@ impl Extract {
         let mut errors = Vec::new();
         self.sources.each(Order::OneByOne, look, |root, found| {
             match found.and_then(|found| found) {
-                Ok((count, bytes)) => {
-                    roots.has(root, count > 0);
-                    out.write_all(&bytes)?;
-                }
+                Ok(count) => roots.has(root, count > 0),
                 Err(error) => {
                     roots.failed(root);
                     errors.push(error);
@@ -126,7 +129,7 @@ impl Extract {
         let Done { mut faults, rows, encrypted, .. } = done;
         if self.json {
             let found = serde_json::json!({ "files": rows, "encrypted": encrypted });
-            serde_json::to_writer(&mut *out, &found)?;
+            crate::json::write(out, &found)?;
             writeln!(out)?;
         } else if !self.quiet && !to_stdout {
             for row in &rows {
@@ -148,10 +151,10 @@ impl Extract {
     }
 
     /// Writes what is to be extracted of a file: how many entries that are.
-    fn files(&self, source: &Source, done: &mut Done) -> Result<(usize, Vec<u8>)> {
+    fn files(&self, source: &Source, done: &mut Done) -> Result<usize> {
         let label = || source.label.clone();
         let jobs = self.jobs(source, done);
-        let results = self.write_all(&jobs, &source.file);
+        let results = self.write_all(&jobs, &source.file, &self.budget(source));
         let mut count = 0;
         for (job, result) in jobs.into_iter().zip(results) {
             count += job.names.len();
@@ -168,11 +171,16 @@ impl Extract {
                 Err(error) => done.faults.push(error.context(label())),
             }
         }
-        Ok((count, Vec::new()))
+        Ok(count)
     }
 
-    /// What is printed of a file: one entry in all.
-    fn print(&self, source: &Source, done: &mut Done) -> Result<(usize, Vec<u8>)> {
+    /// What the entries of a file may unpack to.
+    fn budget(&self, source: &Source) -> Budget {
+        Budget::new(self.limit, FLOOR, TIMES, source.file.bytes().len() as u64)
+    }
+
+    /// Prints what is to be extracted of a file: one entry in all.
+    fn print(&self, source: &Source, done: &mut Done) -> Result<usize> {
         let label = || source.label.clone();
         let jobs = self.jobs(source, done);
         let count: usize = jobs.iter().map(|job| job.names.len()).sum();
@@ -184,15 +192,15 @@ impl Extract {
                 done.printed
             );
         }
-        let mut printed = Vec::new();
+        let budget = self.budget(source);
         for job in jobs {
             let mut buffer = Vec::new();
-            let bytes = job.unpack(&mut buffer, self.limit).with_context(label)?;
+            let bytes = job.unpack(&mut buffer, &budget).with_context(label)?;
             for (_, part) in &job.names {
-                printed.extend_from_slice(job.image(bytes, *part).with_context(label)?);
+                shown::bytes(job.image(bytes, *part).with_context(label)?)?;
             }
         }
-        Ok((count, printed))
+        Ok(count)
     }
 
     /// What is to be extracted from a file: only headers are read.
@@ -252,7 +260,7 @@ impl Extract {
         index: usize,
         names: &mut Names,
     ) -> Result<Job<'a>, fatbin::Error> {
-        let identifier = entry.identifier().to_string();
+        let identifier = String::from_utf8_lossy(entry.identifier().as_bytes());
         let place = self.filter.wants_place(region, index);
         let mut job = Job {
             payload: Payload::Entry(entry),
@@ -278,33 +286,52 @@ impl Extract {
     }
 
     /// Writes the files of all jobs, on all cores; the sizes of each one's files, in the order of `jobs`.
-    fn write_all(&self, jobs: &[Job<'_>], file: &Mapped) -> Vec<Result<Vec<usize>>> {
+    fn write_all(
+        &self,
+        jobs: &[Job<'_>],
+        file: &Mapped,
+        budget: &Budget,
+    ) -> Vec<Result<Vec<usize>>> {
+        // one word about a full disk is enough
+        let full = &AtomicBool::new(false);
         // The largest first, and each goes to who is free: the cores end together.
         let mut order: Vec<_> = jobs.iter().enumerate().collect();
         order.sort_by_key(|(_, job)| Reverse(job.unpacked_size()));
         let mut results: Vec<_> = order
             .into_iter()
             .par_bridge()
-            .map_init(Vec::new, |buffer, (index, job)| (index, self.write(job, file, buffer)))
+            .map_init(Vec::new, |buffer, (index, job)| {
+                let is_over = full.load(Ordering::Relaxed);
+                let done = (!is_over).then(|| self.write(job, (file, budget), full, buffer));
+                (index, done)
+            })
             .collect();
         results.sort_unstable_by_key(|(index, _)| *index);
-        results.into_iter().map(|(_, result)| result).collect()
+        results.into_iter().filter_map(|(_, result)| result).collect()
     }
 
     /// Writes the files of a job; the sizes of them.
-    fn write(&self, job: &Job<'_>, file: &Mapped, buffer: &mut Vec<u8>) -> Result<Vec<usize>> {
+    fn write(
+        &self,
+        job: &Job<'_>,
+        (file, budget): (&Mapped, &Budget),
+        full: &AtomicBool,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Vec<usize>> {
         let stored = job.stored();
         let range = stored.at()..stored.at().saturating_add(stored.size());
         file.reads(range.clone());
-        let bytes = job.unpack(buffer, self.limit)?;
+        let bytes = job.unpack(buffer, budget)?;
         let write = |(name, part): &(String, Option<Part>)| {
             let image = job.image(bytes, *part)?;
             let path = self.output.join(name);
-            if let Err(error) = fs::write(&path, image) {
-                // half a file looks like a whole one
-                let _ = fs::remove_file(&path);
-                return Err(error).with_context(|| path.display().to_string());
+            let done = output::write_inside(&self.output, name, |file| file.write_all(image));
+            if let Err(error) = &done
+                && matches!(error.kind(), StorageFull | QuotaExceeded)
+            {
+                full.store(true, Ordering::Relaxed);
             }
+            done.with_context(|| path.display().to_string())?;
             Ok(image.len())
         };
         let sizes = job.names.iter().map(write).collect();
@@ -348,15 +375,20 @@ impl<'a> Job<'a> {
     }
 
     /// The payload without compression.
-    fn unpack<'b>(&self, buffer: &'b mut Vec<u8>, limit: usize) -> Result<&'b [u8]>
+    fn unpack<'b>(&self, buffer: &'b mut Vec<u8>, budget: &Budget) -> Result<&'b [u8]>
     where
         'a: 'b,
     {
         let entry = match self.payload {
-            Payload::Cubin(span) => return Ok(span.bytes()),
+            Payload::Cubin(span) => {
+                budget.take("a cubin", span.size())?;
+                return Ok(span.bytes());
+            }
             Payload::Entry(entry) => entry,
         };
-        let size = entry.unpack_size(limit)?;
+        let size = entry.unpack_size(usize::MAX)?;
+        let (region, index) = (self.region, self.entry);
+        budget.take(format_args!("region {region} entry {index}"), size as u64)?;
         if entry.compression().is_none() {
             return Ok(entry.stored().bytes());
         }

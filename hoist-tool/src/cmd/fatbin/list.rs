@@ -103,13 +103,13 @@ pub fn regions(file: &Mapped, search: Search) -> (Vec<RegionRow<'_>>, Vec<fatbin
 
 fn json_head(label: &str, size: usize, out: &mut dyn Write) -> Result<()> {
     write!(out, "{{\"file\":")?;
-    serde_json::to_writer(&mut *out, label)?;
+    crate::json::write(out, label)?;
     Ok(write!(out, ",\"size\":{size},\"regions\":[")?)
 }
 
 fn json_tail(errors: &[String], out: &mut dyn Write) -> Result<()> {
     write!(out, "],\"errors\":")?;
-    serde_json::to_writer(&mut *out, errors)?;
+    crate::json::write(out, errors)?;
     Ok(write!(out, "}}")?)
 }
 
@@ -124,7 +124,7 @@ fn json(
     let (rows, found) = regions(&source.file, search);
     for (index, row) in rows.iter().enumerate() {
         out.write_all(if index == 0 { b"" } else { b"," })?;
-        serde_json::to_writer(&mut *out, row)?;
+        crate::json::write(out, row)?;
     }
     let texts: Vec<_> = found.iter().map(ToString::to_string).collect();
     json_tail(&texts, out)?;

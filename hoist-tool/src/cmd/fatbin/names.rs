@@ -21,7 +21,7 @@ impl Names {
     /// For the entries of the file of this name.
     #[must_use]
     pub fn new(name: &str) -> Self {
-        Self { stem: stem(name).to_owned(), counts: [0; 3], given: HashSet::new() }
+        Self { stem: plain(stem(name)), counts: [0; 3], given: HashSet::new() }
     }
 
     /// For the entries of the next file: what was given to this one's is not given again.
@@ -46,7 +46,7 @@ impl Names {
             numbered(&self.stem)
         } else {
             let file = identifier.rsplit('/').next().unwrap_or(identifier);
-            let stem = stem(file).replace(|c: char| c == ' ' || c.is_control(), "-");
+            let stem = plain(stem(file));
             let name = format!("{stem}.{end}");
             if self.given.contains(&name) { numbered(&stem) } else { name }
         };
@@ -65,6 +65,25 @@ impl Names {
         self.given.insert(name.clone());
         name
     }
+}
+
+/// The most bytes of a name before its end, which file systems have room for.
+const LONGEST: usize = 180;
+
+/// A name that is plain: letters, digits and a few signs, that no shell or terminal takes for something else, and no option. Others
+/// become `-`.
+#[must_use]
+pub fn plain(name: &str) -> String {
+    let is_plain =
+        |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+' | '=' | '@' | ',');
+    let mut plain: String = name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
+    if plain.len() > LONGEST {
+        plain.truncate(plain.floor_char_boundary(LONGEST));
+    }
+    if plain.starts_with('-') {
+        plain.replace_range(..1, "_");
+    }
+    plain
 }
 
 /// What comes before the last dot.
@@ -99,6 +118,9 @@ mod tests {
         assert_eq!(next(Kind::Elf, "75", "/x/we ird.bar.cu"), "we-ird.bar.sm_75.cubin");
         assert_eq!(next(Kind::Elf, "75", "we ird.bar.cu"), "we-ird.bar.4.sm_75.cubin");
         assert_eq!(next(Kind::Elf, "75", "a/"), ".sm_75.cubin");
+        assert_eq!(next(Kind::Elf, "75", "..\\$(x)\u{202e}\n.cu"), "..---x---.sm_75.cubin");
+        assert_eq!(next(Kind::Elf, "75", "--help.cu"), "_-help.sm_75.cubin");
+        assert_eq!(next(Kind::Elf, "75", &"ü".repeat(300)).len(), 180 + ".sm_75.cubin".len());
         assert_eq!(Names::new("noext").next(Kind::Ptx, Sm::new(52), ""), "noext.1.sm_52.ptx");
         let mut names = names.of_next("libnvjpeg.so.13");
         assert_eq!(names.next(Kind::Elf, Sm::new(75), ""), "libnvjpeg.so.1-2.sm_75.cubin");

@@ -10,10 +10,13 @@ use fatbin::{Container, Search, host_entries};
 use serde::Serialize;
 
 use super::found::containers;
-use super::{Faults, LIMIT};
+use super::{FLOOR, Faults, TIMES};
+use crate::arguments::number;
+use crate::budget::Budget;
 use crate::mapped::Mapped;
 use crate::output;
 use crate::printable::Printable;
+use crate::shown;
 use crate::table::Table;
 
 mod images;
@@ -86,7 +89,8 @@ impl List {
                     continue;
                 }
             };
-            let images = gather(&label, &file, LIMIT, &mut faults);
+            let budget = Budget::new(None, FLOOR, TIMES, file.bytes().len() as u64);
+            let images = gather(&label, &file, &budget, &mut faults);
             let hosts = hosts(file.bytes());
             if images.is_empty() && hosts.is_empty() {
                 faults.push(anyhow!("{label}: holds no container of LLVM's"));
@@ -104,7 +108,7 @@ impl List {
             }
         }
         if self.json {
-            serde_json::to_writer(&mut *out, &serde_json::json!({ "files": rows }))?;
+            crate::json::write(out, &serde_json::json!({ "files": rows }))?;
             writeln!(out)?;
         }
         faults.result()
@@ -160,16 +164,21 @@ fn hosts(bytes: &[u8]) -> Vec<HostRow> {
 }
 
 /// All images of LLVM's containers in a file.
-fn gather<'a>(label: &str, file: &'a Mapped, limit: usize, faults: &mut Faults) -> Vec<Image<'a>> {
+fn gather<'a>(
+    label: &str,
+    file: &'a Mapped,
+    budget: &Budget,
+    faults: &mut Faults,
+) -> Vec<Image<'a>> {
     let mut all = Vec::new();
     for found in containers(file, Search::Always, |found| found.container) {
         let result = match found {
             Ok(Container::Region(_) | Container::Cubin(_)) => continue,
-            Ok(container) => images(container, limit, &mut all),
-            Err(error) => Err(error),
+            Ok(container) => images(container, budget, &mut all),
+            Err(error) => Err(error.into()),
         };
         if let Err(error) = result {
-            faults.push(anyhow::Error::new(error).context(label.to_owned()));
+            faults.push(error.context(label.to_owned()));
         }
     }
     for (index, image) in all.iter_mut().enumerate() {
@@ -190,9 +199,10 @@ pub struct Extract {
     /// The folder to write to; `-` is standard output, for a single image.
     #[arg(short, long, value_name = "FOLDER", default_value = ".")]
     output: PathBuf,
-    /// The most bytes that a container may unpack to.
-    #[arg(long, value_name = "BYTES", default_value_t = LIMIT)]
-    limit: usize,
+    /// The most bytes that the containers of a file may unpack to and have written, together: otherwise 256 MiB and 64 times the
+    /// size of the file.
+    #[arg(long, value_name = "BYTES", value_parser = number)]
+    limit: Option<u64>,
     /// Prints JSON with stable keys.
     #[arg(long)]
     json: bool,
@@ -215,11 +225,12 @@ impl Extract {
                     continue;
                 }
             };
-            let mut images = gather(&label, &file, self.limit, &mut faults);
+            let budget = Budget::new(self.limit, FLOOR, TIMES, file.bytes().len() as u64);
+            let mut images = gather(&label, &file, &budget, &mut faults);
             images.retain(|image| self.arch.is_empty() || self.arch.contains(&image.arch));
             match &images[..] {
                 [] => faults.push(anyhow!("{label}: nothing to extract")),
-                [image] if self.output.as_os_str() == "-" => out.write_all(&image.bytes)?,
+                [image] if self.output.as_os_str() == "-" => shown::bytes(&image.bytes)?,
                 more if self.output.as_os_str() == "-" => {
                     faults.push(anyhow!(
                         "{label}: {} images, but standard output takes one",
@@ -232,10 +243,11 @@ impl Extract {
                     for image in images {
                         let name = image.file_name(stem(path));
                         let target = self.output.join(&name);
-                        output::write(&target, None, |file| {
+                        budget.take(format_args!("{label}: {name}"), image.bytes.len() as u64)?;
+                        output::write_inside(&self.output, &name, |file| {
                             file.write_all(&image.bytes)
-                                .with_context(|| target.display().to_string())
-                        })?;
+                        })
+                        .with_context(|| target.display().to_string())?;
                         if self.json {
                             let size = image.bytes.len();
                             rows.push(serde_json::json!({ "file": label, "image": image.index, "size": size, "name": name }));
@@ -247,7 +259,8 @@ impl Extract {
             }
         }
         if self.json {
-            writeln!(out, "{}", serde_json::json!({ "files": rows }))?;
+            crate::json::write(out, &serde_json::json!({ "files": rows }))?;
+            writeln!(out)?;
         }
         faults.result()
     }

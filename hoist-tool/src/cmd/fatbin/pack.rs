@@ -115,10 +115,12 @@ impl Pack {
         output::write(&self.output, None, |file| {
             file.write_all(&bytes).with_context(|| self.output.display().to_string())
         })?;
+        let out = &mut *output::beside(&self.output, out);
         if self.json {
             let (file, size) = (self.output.display().to_string(), bytes.len());
             let row = serde_json::json!({ "output": file, "size": size, "entries": entries.len() });
-            writeln!(out, "{row}")?;
+            crate::json::write(out, &row)?;
+            writeln!(out)?;
         }
         Ok(())
     }

@@ -6,16 +6,21 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, ensure};
 use fatbin::{Entry, Item, Kind, NewEntry, Part, Sm};
 
-use super::LIMIT;
 use super::change::{Files, change, entries};
 use super::filter::{Where, kind};
 use super::found::regions;
 use super::rewrite::Blob;
+use super::{FLOOR, TIMES};
+use crate::arguments::number;
+use crate::budget::Budget;
 use crate::mapped::Mapped;
 
 /// Removes entries from a host file, which stays loadable.
 #[derive(Debug, clap::Args)]
 pub struct Prune {
+    /// The most bytes that the entries which are cut may unpack to, together: otherwise 256 MiB and 64 times the size of the file.
+    #[arg(long, value_name = "BYTES", value_parser = number)]
+    limit: Option<u64>,
     #[command(flatten)]
     files: Files,
     #[command(flatten)]
@@ -75,7 +80,12 @@ impl Prune {
     /// What keeps `keep` of a file.
     #[must_use]
     pub fn new(file: PathBuf, output: PathBuf, keep: Vec<Keep>) -> Self {
-        Self { files: Files { file, output, json: false }, place: Where::default(), keep }
+        Self {
+            files: Files { file, output, json: false },
+            place: Where::default(),
+            limit: None,
+            keep,
+        }
     }
 
     /// Writes the file and prints what was done.
@@ -85,12 +95,13 @@ impl Prune {
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let file = Mapped::open(&self.files.file)?;
         let label = self.files.label();
+        let budget = Budget::new(self.limit, FLOOR, TIMES, file.bytes().len() as u64);
         let (mut changes, mut left, mut all, mut empty) = (Vec::new(), 0, 0, 0);
         for (_, found) in regions(&file, self.place.search()).with_context(|| label.clone())? {
             let old = entries(&found).with_context(|| label.clone())?;
             let fates: Vec<_> = old
                 .iter()
-                .map(|entry| self.fate(*entry))
+                .map(|entry| self.fate(*entry, &budget))
                 .collect::<Result<_>>()
                 .with_context(|| label.clone())?;
             let items: Vec<_> = fates.iter().filter_map(Fate::item).collect();
@@ -117,7 +128,7 @@ impl Prune {
         self.keep.iter().any(|keep| keep.keeps(kind, sm))
     }
 
-    fn fate<'a>(&self, entry: Entry<'a>) -> Result<Fate<'a>> {
+    fn fate<'a>(&self, entry: Entry<'a>, budget: &Budget) -> Result<Fate<'a>> {
         let parts = entry.parts()?;
         if parts.is_empty() {
             let kept = self.keeps(entry.kind(), entry.sm());
@@ -130,7 +141,8 @@ impl Prune {
         if kept.is_empty() {
             return Ok(Fate::Gone);
         }
-        let unpacked = entry.unpack(LIMIT)?;
+        budget.take(format_args!("the entry at {:#x}", entry.at()), entry.unpacked_size())?;
+        let unpacked = entry.unpack(usize::MAX)?;
         let mut payload = Vec::new();
         for part in &mut kept {
             let image = part.of(&unpacked).context("a part leaves its entry")?;

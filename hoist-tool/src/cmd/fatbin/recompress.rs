@@ -8,12 +8,14 @@ use elf_core::names::SHT_NOBITS;
 use fatbin::{Entry, Item, Kind, Method, Region, text};
 use rayon::prelude::*;
 
-use super::LIMIT;
 use super::change::{self, Files, change, entries};
 use super::filter::Where;
 use super::found::regions;
 use super::pack::{Compression, method};
 use super::rewrite::{Blob, Change};
+use super::{FLOOR, TIMES};
+use crate::arguments::number;
+use crate::budget::Budget;
 use crate::mapped::Mapped;
 
 /// Compresses the entries of a host file in another way; it stays loadable.
@@ -26,9 +28,9 @@ pub struct Recompress {
     /// How: `none`, `zlib`, `lz4`, `lz4-frame`, `zstd`.
     #[arg(long, value_name = "METHOD", value_parser = method)]
     with: Compression,
-    /// The most bytes that an entry may unpack to.
-    #[arg(long, value_name = "BYTES", default_value_t = LIMIT)]
-    limit: usize,
+    /// The most bytes that all entries may unpack to, together: otherwise 256 MiB and 64 times the size of the file.
+    #[arg(long, value_name = "BYTES", value_parser = number)]
+    limit: Option<u64>,
 }
 
 /// How an entry is stored from now on.
@@ -56,9 +58,10 @@ impl Recompress {
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let file = Mapped::open(&self.files.file)?;
         let label = self.files.label();
+        let budget = Budget::new(self.limit, FLOOR, TIMES, file.bytes().len() as u64);
         let all = regions(&file, self.place.search()).with_context(|| label.clone())?;
         let results: Vec<_> =
-            all.par_iter().map(|(_, region)| self.region(region, &file)).collect();
+            all.par_iter().map(|(_, region)| self.region(region, (&file, &budget))).collect();
         let (mut changes, mut obfuscated) = (Vec::new(), 0);
         for result in results {
             let (new, hidden) = result.with_context(|| label.clone())?;
@@ -73,11 +76,15 @@ impl Recompress {
     }
 
     /// A region with its entries compressed anew, if any is; and the number of those that cannot be.
-    fn region(&self, found: &Region<'_>, file: &Mapped) -> Result<(Option<Change>, usize)> {
+    fn region(
+        &self,
+        found: &Region<'_>,
+        (file, budget): (&Mapped, &Budget),
+    ) -> Result<(Option<Change>, usize)> {
         let old = entries(found)?;
         let hidden = old.iter().filter(|entry| entry.obfuscation_key().is_some()).count();
         let stored: Vec<_> =
-            old.par_iter().map(|entry| self.entry(*entry)).collect::<Result<_>>()?;
+            old.par_iter().map(|entry| self.entry(*entry, budget)).collect::<Result<_>>()?;
         if stored.iter().all(|stored| matches!(stored, Stored::Kept(_))) {
             file.done_with(found.at()..found.end());
             return Ok((None, hidden));
@@ -88,12 +95,13 @@ impl Recompress {
         Ok((Some(change(found, new)), hidden))
     }
 
-    fn entry<'a>(&self, entry: Entry<'a>) -> Result<Stored<'a>> {
+    fn entry<'a>(&self, entry: Entry<'a>, budget: &Budget) -> Result<Stored<'a>> {
         let (old, Compression(new)) = (entry.compression(), self.with);
         if entry.obfuscation_key().is_some() || (old.is_none() && new.is_none()) {
             return Ok(Stored::Kept(entry));
         }
-        let unpacked = entry.unpack(self.limit)?;
+        budget.take(format_args!("the entry at {:#x}", entry.at()), entry.unpacked_size())?;
+        let unpacked = entry.unpack(usize::MAX)?;
         let Some(method) = new else {
             let stored = unpacked.into_owned().into();
             return Ok(Stored::New { entry, stored, compression: None });

@@ -129,7 +129,7 @@ fn json(all: &[Covered], out: &mut dyn Write) -> Result<()> {
         .into_iter()
         .map(|(arch, (code, ptx))| serde_json::json!({ "arch": arch, "files_with_code": code, "files_with_ptx": ptx }))
         .collect();
-    serde_json::to_writer(&mut *out, &serde_json::json!({ "files": all, "archs": archs }))?;
+    crate::json::write(out, &serde_json::json!({ "files": all, "archs": archs }))?;
     Ok(writeln!(out)?)
 }
 

@@ -90,7 +90,7 @@ impl Select {
         })?;
         roots.empty(&self.sources, "holds no fatbin", &mut faults);
         if self.json {
-            serde_json::to_writer(&mut *out, &serde_json::json!({ "choices": choices }))?;
+            crate::json::write(out, &serde_json::json!({ "choices": choices }))?;
             writeln!(out)?;
         } else {
             print(&choices, out)?;

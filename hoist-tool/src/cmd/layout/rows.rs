@@ -236,7 +236,7 @@ fn additions<'a, A: Arch>(layout: &Layout<'a, '_, A>) -> Vec<Part<'a>> {
     if size > 0 {
         parts.push(part(What::Got, offset, size, A::ADDRESS_SIZE));
     }
-    let alignment = A::STUB.map_or(1, |stub| stub.alignment);
+    let alignment = A::STUBS.iter().map(|stub| stub.alignment).max().unwrap_or(1);
     let mut stubs: Vec<_> = layout.stubs().map(|stub| (stub.offset, stub.size)).collect();
     stubs.sort_unstable();
     // each run of stubs, of which there are several if there is much code

@@ -19,7 +19,7 @@ pub(super) fn write(
     selection: Selection,
     out: &mut dyn Write,
 ) -> Result<()> {
-    Ok(serde_json::to_writer(out, &Report { part, path, dump, selection })?)
+    Ok(crate::json::write(out, &Report { part, path, dump, selection })?)
 }
 
 struct Report<'r, 'a> {

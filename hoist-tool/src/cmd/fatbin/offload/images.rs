@@ -2,8 +2,12 @@
 
 use std::borrow::Cow;
 
+use anyhow::Result;
 use fatbin::{Bundle, Container, Error, OffloadBinary, Span};
 use serde::Serialize;
+
+use super::super::names;
+use crate::budget::Budget;
 
 /// An image.
 #[derive(Clone, Debug)]
@@ -52,7 +56,8 @@ impl Image<'_> {
     /// The name that clang-offload-packager gives, with nothing in it that leads out of a folder.
     pub(super) fn file_name(&self, stem: &str) -> String {
         let Self { triple, arch, index, kind, .. } = self;
-        format!("{stem}-{triple}-{arch}.{index}.{kind}").replace(['/', '\0'], "_")
+        let stem = names::plain(&format!("{stem}-{triple}-{arch}").replace('/', "_"));
+        format!("{stem}.{index}.{}", names::plain(kind))
     }
 
     fn into_owned<'b>(self) -> Image<'b> {
@@ -65,30 +70,42 @@ impl Image<'_> {
 /// Adds the images of a container to `all`.
 ///
 /// # Errors
-/// If the container or an image is damaged, or unpacks to more than `limit` bytes; images before it are added.
+/// If the container or an image is damaged, or more is unpacked than is left; images before it are added.
 pub(super) fn images<'a>(
     container: Container<'a>,
-    limit: usize,
+    budget: &Budget,
     all: &mut Vec<Image<'a>>,
-) -> Result<(), Error> {
+) -> Result<()> {
+    let at = container.at();
+    let room = |size: usize| {
+        budget.take(format_args!("the container at {at:#x}"), size as u64).map(|()| vec![0; size])
+    };
+    // images may lie over each other
+    let mut keep = |inner: Vec<Image<'_>>| {
+        for image in inner {
+            budget.take(format_args!("an image at {at:#x}"), image.bytes.len() as u64)?;
+            all.push(image.into_owned());
+        }
+        anyhow::Ok(())
+    };
     match container {
-        Container::Offload(binary) => match binary.inflate_size(limit)? {
-            None => offload(binary, all),
+        Container::Offload(binary) => match binary.inflate_size(usize::MAX)? {
+            None => Ok(offload(binary, all)?),
             Some(size) => {
-                let mut buffer = vec![0; size];
+                let mut buffer = room(size)?;
                 let mut inner = Vec::new();
                 let result = offload(binary.inflate_into(&mut buffer)?, &mut inner);
-                all.extend(inner.into_iter().map(Image::into_owned));
-                result
+                keep(inner)?;
+                Ok(result?)
             }
         },
-        Container::Bundle(entries) => bundle(entries, all),
+        Container::Bundle(entries) => Ok(bundle(entries, all)?),
         Container::CompressedBundle(compressed) => {
-            let mut buffer = vec![0; compressed.unpack_size(limit)?];
+            let mut buffer = room(compressed.unpack_size(usize::MAX)?)?;
             let mut inner = Vec::new();
             let result = bundle(compressed.unpack_into(&mut buffer)?, &mut inner);
-            all.extend(inner.into_iter().map(Image::into_owned));
-            result
+            keep(inner)?;
+            Ok(result?)
         }
         _ => Ok(()),
     }

@@ -1,0 +1,396 @@
+//! The one verb: value, check, bits.
+
+use super::arch::Arch;
+use super::bits::{self, Sequence, Word};
+use super::check::Check;
+use super::decide::{Decision, Facts, Pass, decide_all};
+use super::error::{ApplyError, ApplyErrorKind};
+use super::field::{Field, Order, Shape, Unencodable};
+use super::kind::{Kind, Special, Stage, Uses, find};
+use super::query::{Query, Resolve};
+use super::rewrite::{Reach, Rewrite};
+use super::value::{Contents, Page, Role, Value};
+use crate::records::relocations::Relocations;
+use crate::views::record::Record;
+use core::marker::PhantomData;
+
+/// A section while it is relocated: the memory written and the address computed with are two things.
+#[derive(Debug)]
+pub struct SectionMut<'m> {
+    /// The section's bytes, wherever they are now.
+    pub bytes: &'m mut [u8],
+    /// The address at which the first of them is, or will be, when the code runs.
+    pub address: u64,
+    /// Whether data are big-endian.
+    pub big_endian: bool,
+}
+
+/// Applies `record` to `section`. On error the section is as it was.
+///
+/// # Errors
+/// Every [`ApplyErrorKind`]: the type is unknown or not for linkers, the place is outside the section, the symbol has no such
+/// value, the value does not fit; [`ApplyErrorKind::Unpaired`] if it belongs with another, which [`apply_all`] finds.
+#[inline]
+pub fn apply<A: Arch>(
+    record: &Record,
+    section: &mut SectionMut<'_>,
+    symbols: &impl Resolve,
+) -> Result<(), ApplyError> {
+    match find(A::KINDS, record.r#type) {
+        Some(Kind { special: Special::Pair(_) | Special::Second, name, .. }) => {
+            Err(ApplyError::new(record, Some(name), ApplyErrorKind::Unpaired))
+        }
+        Some(kind) => apply_kind::<A>(kind, record, None, section, symbols),
+        None => Err(ApplyError::new(record, None, ApplyErrorKind::UnknownType)),
+    }
+}
+
+/// Applies `records` to `section`, one after the other, up to the first that fails: what came before it is done.
+///
+/// # Errors
+/// As [`apply`]. Code that would become local exec is refused as [`ApplyErrorKind::Unresolved`]: a layout does that.
+pub fn apply_all<A: Arch>(
+    records: Relocations<'_>,
+    section: &mut SectionMut<'_>,
+    symbols: &(impl Resolve + Facts),
+) -> Result<(), ApplyError> {
+    decide_all::<A, _>(&records, &mut InPlace { section, symbols, arch: PhantomData::<A> })
+}
+
+/// Writes what is decided into the section that it is decided of.
+struct InPlace<'p, 'm, S, A> {
+    section: &'p mut SectionMut<'m>,
+    symbols: &'p S,
+    arch: PhantomData<A>,
+}
+
+impl<S: Facts, A> Facts for InPlace<'_, '_, S, A> {
+    fn reach(&self, record: &Record) -> Option<Reach> {
+        self.symbols.reach(record)
+    }
+
+    fn is_local_exec(&self, record: &Record) -> bool {
+        self.symbols.is_local_exec(record)
+    }
+
+    fn label(&self, record: &Record) -> Option<u64> {
+        self.symbols.label(record)
+    }
+}
+
+impl<S: Facts + Resolve, A: Arch> Pass for InPlace<'_, '_, S, A> {
+    type Error = ApplyError;
+
+    fn failed(&self, error: ApplyError) -> ApplyError {
+        error
+    }
+
+    fn bytes(&self) -> Result<&[u8], ApplyError> {
+        Ok(self.section.bytes)
+    }
+
+    fn decided(
+        &mut self,
+        kind: &'static Kind,
+        record: &Record,
+        decision: Decision,
+    ) -> Result<(), ApplyError> {
+        let Self { section, symbols, .. } = self;
+        match decision {
+            Decision::Apply => apply_kind::<A>(kind, record, None, section, *symbols),
+            Decision::Pair(pairing) => {
+                apply_kind::<A>(kind, record, Some(&pairing.partner), section, *symbols)
+            }
+            Decision::Rewrite(rewrite) => apply_rewrite::<A>(&rewrite, section, *symbols),
+            Decision::Transition { .. } => {
+                let kind_of_error = ApplyErrorKind::Unresolved(Role::TpOffset);
+                Err(ApplyError::new(record, Some(kind.name), kind_of_error))
+            }
+        }
+    }
+}
+
+/// Writes instructions and relocates them. On error they may be written already.
+///
+/// # Errors
+/// As [`apply`]; nothing is written where they do not fit the section.
+#[inline]
+pub fn apply_rewrite<A: Arch>(
+    rewrite: &Rewrite,
+    section: &mut SectionMut<'_>,
+    symbols: &impl Resolve,
+) -> Result<(), ApplyError> {
+    let start = usize::try_from(rewrite.offset).unwrap_or(usize::MAX);
+    let place = section.bytes.get_mut(start..).and_then(|rest| rest.get_mut(..rewrite.size));
+    let mut code = rewrite.code;
+    for byte in place.unwrap_or_default() {
+        *byte = code as u8;
+        code >>= 8;
+    }
+    rewrite.records.iter().flatten().try_for_each(|record| apply::<A>(record, section, symbols))
+}
+
+/// Applies `record`, whose type is `kind` and which belongs with `partner`, if with any.
+///
+/// # Errors
+/// As [`apply`], but for [`ApplyErrorKind::UnknownType`].
+#[inline(always)]
+pub fn apply_kind<A: Arch>(
+    kind: &'static Kind,
+    record: &Record,
+    partner: Option<&Record>,
+    section: &mut SectionMut<'_>,
+    symbols: &impl Resolve,
+) -> Result<(), ApplyError> {
+    // a machine of 32 bits is small: it has one way for all
+    if cfg!(target_pointer_width = "64")
+        && let Some(addend) = record.addend
+        && matches!(kind.shape, Shape::Whole4 | Shape::Whole8)
+        && let Some(value) = whole_value::<A>(kind, record, addend, section.address, symbols)
+    {
+        let big = section.big_endian && kind.field.order == Order::Data;
+        let value = if big { value.swap_bytes() } else { value };
+        if kind.shape == Shape::Whole8 {
+            if let Some(place) = place::<8>(section.bytes, record.offset) {
+                *place = value.to_le_bytes();
+                return Ok(());
+            }
+        } else if let Some(place) = place::<4>(section.bytes, record.offset) {
+            let low = if big { value >> 32 } else { value };
+            *place = (low as u32).to_le_bytes();
+            return Ok(());
+        }
+    }
+    let place = Place::<A, _> {
+        kind,
+        record,
+        partner,
+        address: section.address,
+        symbols,
+        arch: PhantomData,
+    };
+    if const { Uses::of(A::KINDS).wide } {
+        place.apply::<u128>(section)
+    } else {
+        place.apply::<u64>(section)
+    }
+}
+
+/// The value of most relocations; `None` where there is an error to tell, or the formula is a rare one.
+#[inline(always)]
+fn whole_value<A: Arch>(
+    kind: &'static Kind,
+    record: &Record,
+    addend: i64,
+    address: u64,
+    symbols: &impl Resolve,
+) -> Option<u64> {
+    // the shape says that the formula is plain
+    let Value { of, minus, .. } = kind.value;
+    let place = address.wrapping_add(record.offset);
+    let query = Query { role: of, symbol: record.symbol, place, addend, kind };
+    let value = symbols.resolve(&query)?.wrapping_add_signed(addend);
+    let value = if let Role::Place = minus { value.wrapping_sub(place) } else { value };
+    let value = if A::ADDRESS_SIZE == 4 { i64::from(value as i32).cast_unsigned() } else { value };
+    kind.check.holds(value).then_some(value)
+}
+
+/// The bytes at `offset`.
+#[inline]
+fn place<const N: usize>(bytes: &mut [u8], offset: u64) -> Option<&mut [u8; N]> {
+    bytes.get_mut(usize::try_from(offset).ok()?..)?.first_chunk_mut::<N>()
+}
+
+/// A place and all that its value depends on, for every shape of field, form of addend and formula.
+struct Place<'p, A, S> {
+    kind: &'static Kind,
+    record: &'p Record,
+    partner: Option<&'p Record>,
+    /// Of the section.
+    address: u64,
+    symbols: &'p S,
+    arch: PhantomData<A>,
+}
+
+impl<A: Arch, S: Resolve> Place<'_, A, S> {
+    const USES: Uses = Uses::of(A::KINDS);
+
+    /// Applies the relocation to a word that fits `W`.
+    #[inline(never)]
+    fn apply<W: Word>(&self, section: &mut SectionMut<'_>) -> Result<(), ApplyError> {
+        match self.kind.stage {
+            Stage::Link => {}
+            Stage::Load => return Err(self.fail(ApplyErrorKind::Dynamic)),
+            Stage::Unsupported => return Err(self.fail(ApplyErrorKind::Unsupported)),
+        }
+        let field = &self.kind.field;
+        if field.bytes == 0 {
+            return Ok(());
+        }
+        let size = section.bytes.len() as u64;
+        let start = usize::try_from(self.record.offset).ok();
+        let halves = start.and_then(|start| section.bytes.split_at_mut_checked(start));
+        let is_uleb128 = Self::USES.uleb128 && field.is_uleb128;
+        let length = |rest: &[u8]| if is_uleb128 { length(rest) } else { field.bytes };
+        let found = halves.and_then(|(before, rest)| {
+            let length = length(rest);
+            rest.get_mut(..length).map(|place| (&*before, place))
+        });
+        let Some((before, place)) = found else {
+            return Err(self.fail(ApplyErrorKind::OutsideSection { size }));
+        };
+        if is_uleb128 {
+            return self.apply_uleb128(place);
+        }
+        let order = Sequence::of(field.order, section.big_endian);
+        let mut word = W::load(place, order);
+        let formula = match self.kind.select {
+            Some(select) if Self::USES.select => select(before),
+            _ => self.kind.value,
+        };
+        let addend = self.addend(field, &formula, word)?;
+        let value = self.value(&formula, addend, word)?;
+        for bits in field.parts {
+            let part = match bits.role {
+                None => value,
+                Some(role) => self.ask(role, addend)?,
+            };
+            word = bits::put(bits, word, part).map_err(|error| self.fail(error))?;
+        }
+        if Self::USES.coded
+            && let Some(encode) = field.encode
+        {
+            let encoded = encode(word.low(0), value.cast_signed());
+            word = W::from(encoded.map_err(|error| {
+                self.fail(match error {
+                    Unencodable::Value => ApplyErrorKind::Unencodable { value },
+                    Unencodable::Instruction => ApplyErrorKind::Sequence,
+                })
+            })?);
+        }
+        word.store(place, order);
+        Ok(())
+    }
+
+    /// Stores a number of variable length, whose bytes are `place`: it keeps its length.
+    fn apply_uleb128(&self, place: &mut [u8]) -> Result<(), ApplyError> {
+        let mut contents = 0u64;
+        for (byte, shift) in place.iter().zip((0..u32::MAX).step_by(7)) {
+            contents |= u64::from(byte & 0x7f).unbounded_shl(shift);
+        }
+        let formula = self.kind.value;
+        let addend = self.record.addend.unwrap_or(0);
+        let value = self.value(&formula, addend, contents)?;
+        let check = Check::Unsigned((place.len() as u32).saturating_mul(7));
+        if !check.holds(value) {
+            return Err(self.fail(ApplyErrorKind::Overflow { value, check }));
+        }
+        for (byte, shift) in place.iter_mut().zip((0..u32::MAX).step_by(7)) {
+            *byte = *byte & 0x80 | value.unbounded_shr(shift) as u8 & 0x7f;
+        }
+        Ok(())
+    }
+
+    /// A: the record's, or what the place holds unless that is V.
+    fn addend(&self, field: &Field, formula: &Value, word: impl Word) -> Result<i64, ApplyError> {
+        match (self.record.addend, formula.contents) {
+            (Some(addend), _) => Ok(addend),
+            (None, Contents::Ignored) => {
+                if !Self::USES.coded {
+                    return Ok(bits::held(field, word));
+                }
+                bits::addend(field, word).ok_or_else(|| self.fail(ApplyErrorKind::Sequence))
+            }
+            (None, _) => Ok(0),
+        }
+    }
+
+    /// The value of the formula for a place that holds `word`, checked.
+    fn value(&self, formula: &Value, addend: i64, word: impl Word) -> Result<u64, ApplyError> {
+        let mut value = self.unchecked(formula, addend)?;
+        let contents = match formula.contents {
+            Contents::Ignored => None,
+            _ if !Self::USES.contents => None,
+            _ if self.kind.field.is_uleb128 => Some(word.low(0)),
+            _ => Some(bits::held(&self.kind.field, word).cast_unsigned()),
+        };
+        if let Some(contents) = contents {
+            value = match formula.contents {
+                Contents::Minus => contents.wrapping_sub(value),
+                _ => contents.wrapping_add(value),
+            };
+        }
+        if A::ADDRESS_SIZE == 4 {
+            value = i64::from(value as i32).cast_unsigned();
+        }
+        let check = self.kind.check.modulo(A::ADDRESS_SIZE);
+        if check.holds(value) {
+            Ok(value)
+        } else {
+            Err(self.fail(ApplyErrorKind::Overflow { value, check }))
+        }
+    }
+
+    /// The value of the formula without V.
+    fn unchecked(&self, formula: &Value, addend: i64) -> Result<u64, ApplyError> {
+        let mut value = self.ask(formula.of, addend)?;
+        if formula.addend {
+            value = value.wrapping_add_signed(addend);
+        }
+        if Self::USES.thumb && formula.thumb {
+            let query = self.query(formula.of, addend);
+            value |= u64::from(self.symbols.attributes(&query).is_thumb);
+        }
+        let minus = self.ask(formula.minus, addend)?;
+        let page = |value: u64| value & !0xfff;
+        if !Self::USES.pages {
+            return Ok(value.wrapping_sub(minus));
+        }
+        Ok(match formula.page {
+            Page::Neither => value.wrapping_sub(minus),
+            Page::Minus => value.wrapping_sub(page(minus)),
+            Page::Both => page(value).wrapping_sub(page(minus)),
+            Page::Nearest => page(value.wrapping_add(0x800)).wrapping_sub(page(minus)),
+        })
+    }
+
+    /// What the symbol, the place or the partner has for a role.
+    fn ask(&self, role: Role, addend: i64) -> Result<u64, ApplyError> {
+        match role {
+            Role::Zero => Ok(0),
+            Role::Place => Ok(self.address.wrapping_add(self.record.offset)),
+            Role::Partner if Self::USES.partners => self.ask_partner(),
+            role => {
+                let answer = self.symbols.resolve(&self.query(role, addend));
+                answer.ok_or_else(|| self.fail(ApplyErrorKind::Unresolved(role)))
+            }
+        }
+    }
+
+    /// The value of the partner, which has none itself.
+    fn ask_partner(&self) -> Result<u64, ApplyError> {
+        let unpaired = || self.fail(ApplyErrorKind::Unpaired);
+        let record = self.partner.ok_or_else(unpaired)?;
+        let kind = find(A::KINDS, record.r#type).ok_or_else(unpaired)?;
+        let addend = record.addend.ok_or_else(unpaired)?;
+        let Self { address, symbols, arch, .. } = *self;
+        let partner = Place::<A, S> { kind, record, partner: None, address, symbols, arch };
+        partner.unchecked(&kind.value, addend)
+    }
+
+    fn query(&self, role: Role, addend: i64) -> Query {
+        let place = self.address.wrapping_add(self.record.offset);
+        Query { role, symbol: self.record.symbol, place, addend, kind: self.kind }
+    }
+
+    #[cold]
+    fn fail(&self, error: ApplyErrorKind) -> ApplyError {
+        ApplyError::new(self.record, Some(self.kind.name), error)
+    }
+}
+
+/// Bytes of the number of variable length that `bytes` begin with; more than they are if it does not end.
+fn length(bytes: &[u8]) -> usize {
+    let last = bytes.iter().take(10).position(|byte| byte & 0x80 == 0);
+    last.map_or(usize::MAX, |last| last.saturating_add(1))
+}

@@ -1,0 +1,51 @@
+//! An architecture: its tables, and the few questions that tables do not answer.
+
+use super::kind::Kind;
+use super::query::{Query, SymbolAttributes};
+use super::stub::{Stub, StubChoice};
+use super::tls::Tls;
+use crate::views::symbol::Symbol;
+
+/// An architecture: its relocation kinds and what a linker adds on its behalf.
+pub trait Arch {
+    /// `e_machine`.
+    const MACHINE: u16;
+    /// Size of an address and of a GOT entry in bytes: 4 or 8. Values are computed modulo that size.
+    const ADDRESS_SIZE: u64;
+    /// All kinds, by rising number.
+    const KINDS: &'static [Kind];
+    /// Code that jumps to a symbol, at most three kinds of it; none if the architecture needs none. The first is the symbol's
+    /// address where a function of the process stands too far away for one.
+    const STUBS: &'static [Stub];
+    /// Thread-local storage, if the architecture has any.
+    const TLS: Option<Tls> = None;
+    /// Whether the GOT entry of a symbol may be done without only if nobody uses it any more: what is loaded for one use may serve
+    /// another that does not say so.
+    const RELAXES_ALL_OR_NONE: bool = false;
+
+    /// Whether the stub of a branch depends on the attributes of its target: on T, or `st_other`.
+    const HAS_STATES: bool = false;
+
+    /// What a relocation that counts from its place takes for the address of a weak symbol that nobody defines: 0 unless the ABI says
+    /// otherwise.
+    #[must_use]
+    fn undefined_weak(query: &Query) -> Option<u64> {
+        let _ = query;
+        None
+    }
+
+    /// The stub of a branch by this kind of relocation to a symbol of these attributes; `None` if the ABI lets it go directly only.
+    #[must_use]
+    #[inline]
+    fn stub(kind: &Kind, target: SymbolAttributes) -> Option<StubChoice> {
+        let _ = (kind, target);
+        if Self::STUBS.is_empty() { None } else { Some(StubChoice { stub: 0, always: false }) }
+    }
+
+    /// The address that `st_value` says, and what else the symbol says of it.
+    #[must_use]
+    #[inline]
+    fn symbol(symbol: &Symbol) -> (u64, SymbolAttributes) {
+        (symbol.value, SymbolAttributes::new(false, symbol.other))
+    }
+}

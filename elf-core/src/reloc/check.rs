@@ -1,0 +1,108 @@
+//! Which values a field may take.
+
+/// Which values a field may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Check {
+    /// All: what does not fit is cut off, as the ABI wants it.
+    Any,
+    /// Those of a signed integer of so many bits.
+    Signed(u32),
+    /// Those of an unsigned integer of so many bits.
+    Unsigned(u32),
+    /// Those of either: `-2^(n-1) <= X < 2^n`.
+    Either(u32),
+    /// Those of a signed integer of `bits` bits whose upper part, from bit `low` on, is rounded to the nearest: its lower part is
+    /// added with a sign. `-2^(bits-1) <= X + 2^(low-1) < 2^(bits-1)`.
+    SignedRounded {
+        /// Bits of both parts.
+        bits: u32,
+        /// Bits of the lower part.
+        low: u32,
+    },
+}
+
+impl Check {
+    /// Whether `value`, an address or a difference modulo 2^64, is allowed.
+    #[must_use]
+    #[inline]
+    pub const fn holds(self, value: u64) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Signed(bits) => Self::signed(value, bits),
+            Self::Unsigned(bits) => Self::unsigned(value, bits),
+            Self::Either(bits) => Self::signed(value, bits) || Self::unsigned(value, bits),
+            Self::SignedRounded { bits, low } => match value.cast_signed().checked_add(half(low)) {
+                Some(rounded) => Self::signed(rounded.cast_unsigned(), bits),
+                None => bits >= 64,
+            },
+        }
+    }
+
+    const fn signed(value: u64, bits: u32) -> bool {
+        // the value and its sign have all bits from the sign bit up alike
+        let shift = bits.saturating_sub(1);
+        let high = (value as i64).unbounded_shr(shift);
+        high == 0 || high == -1
+    }
+
+    const fn unsigned(value: u64, bits: u32) -> bool {
+        value.unbounded_shr(bits) == 0
+    }
+
+    /// The same for addresses of `size` bytes: 32 bits hold all values that are computed modulo 2^32.
+    #[inline]
+    pub(crate) const fn modulo(self, size: u64) -> Self {
+        match self {
+            Self::SignedRounded { bits: 32, .. } if size == 4 => Self::Any,
+            check => check,
+        }
+    }
+
+    /// The least and the greatest value allowed.
+    #[must_use]
+    pub const fn limits(self) -> (i128, i128) {
+        const fn power(bits: u32) -> i128 {
+            1i128.unbounded_shl(bits)
+        }
+        match self {
+            Self::Any => (i64::MIN as i128, u64::MAX as i128),
+            Self::Signed(bits) => {
+                let half = power(bits.saturating_sub(1));
+                (half.wrapping_neg(), half.wrapping_sub(1))
+            }
+            Self::Unsigned(bits) => (0, power(bits).wrapping_sub(1)),
+            Self::Either(bits) => {
+                (power(bits.saturating_sub(1)).wrapping_neg(), power(bits).wrapping_sub(1))
+            }
+            Self::SignedRounded { bits, low } => {
+                let (least, most) = Self::Signed(bits).limits();
+                let half = half(low) as i128;
+                (least.wrapping_sub(half), most.wrapping_sub(half))
+            }
+        }
+    }
+}
+
+/// Half of what the lower part counts to.
+const fn half(low: u32) -> i64 {
+    1i64.unbounded_shl(low.saturating_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Check;
+
+    #[test]
+    fn rounded() {
+        let check = Check::SignedRounded { bits: 32, low: 12 };
+        let (least, most) = check.limits();
+        assert_eq!((least, most), (-0x8000_0800, 0x7fff_f7ff));
+        for (value, holds) in [(least - 1, false), (least, true), (most, true), (most + 1, false)] {
+            assert_eq!(check.holds(value as i64 as u64), holds, "{value:#x}");
+        }
+        assert!(!check.holds(i64::MAX as u64));
+        assert!(check.modulo(4).holds(0x8000_0000));
+        assert!(!check.modulo(8).holds(0x8000_0000));
+    }
+}

@@ -1,0 +1,219 @@
+//! What is to be done about a record, decided once.
+//!
+//! A decision is a pure function of the records of a section, of its bytes as the file has them, and of [`Facts`] that are known
+//! before anything has an address. Who counts what relocations need and who writes both go over the same decisions: [`decide_all`].
+
+use super::arch::Arch;
+use super::error::{ApplyError, ApplyErrorKind};
+use super::kind::{Kind, Special, Uses, find};
+use super::query::Query;
+use super::rewrite::{Reach, Rewrite};
+use super::site::{Neighbours, Pairing, Site, Steps};
+use super::tls::Transition;
+use crate::records::relocations::Relocations;
+use crate::views::record::Record;
+use core::mem::take;
+
+/// What is to be done about a record.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Decision {
+    /// Its kind is applied.
+    Apply,
+    /// Its kind is applied, with the value of a relocation that it belongs with.
+    Pair(Pairing),
+    /// Other instructions stand for those at the place.
+    Rewrite(Rewrite),
+    /// Code that reaches a thread-local variable becomes local exec.
+    Transition {
+        /// How.
+        transition: Transition,
+        /// The relocation of the call, if one is part of the sequence.
+        call: Option<Record>,
+    },
+}
+
+impl Decision {
+    /// Whether it is made about the following record, too.
+    #[must_use]
+    #[inline]
+    pub const fn takes_next(&self) -> bool {
+        match self {
+            Self::Apply => false,
+            Self::Pair(pairing) => pairing.takes_next,
+            Self::Rewrite(rewrite) => rewrite.takes_next,
+            Self::Transition { transition, .. } => transition.takes_call,
+        }
+    }
+}
+
+/// What may be known of symbols before anything has an address, and stays so.
+pub trait Facts {
+    /// What is known of the address of which the record's instructions load the GOT entry; `None` to leave them as they are.
+    #[inline]
+    fn reach(&self, record: &Record) -> Option<Reach> {
+        let _ = record;
+        None
+    }
+
+    /// Whether code that reaches the record's thread-local variable becomes local exec.
+    #[inline]
+    fn is_local_exec(&self, record: &Record) -> bool {
+        let _ = record;
+        false
+    }
+
+    /// Offset in the section of the label that the record's symbol is; `None` if it is no symbol of the section.
+    #[inline]
+    fn label(&self, record: &Record) -> Option<u64> {
+        let _ = record;
+        None
+    }
+}
+
+/// Nothing is known: all code stays as it was compiled.
+impl<F: Fn(&Query) -> Option<u64>> Facts for F {}
+
+/// Decides about the record of a site, whose type is `kind`.
+///
+/// # Errors
+/// [`ApplyErrorKind::Unpaired`] if it belongs with another that is not there.
+#[inline]
+pub fn decide(
+    kind: &'static Kind,
+    site: &Site<'_>,
+    facts: &impl Facts,
+) -> Result<Decision, ApplyErrorKind> {
+    Ok(match kind.special {
+        Special::None => Decision::Apply,
+        Special::Relax(relax) => {
+            let rewrite = facts.reach(site.record).and_then(|reach| relax(site, reach));
+            rewrite.map_or(Decision::Apply, Decision::Rewrite)
+        }
+        Special::Transition(transition) if facts.is_local_exec(site.record) => {
+            let call = if transition.takes_call { site.next() } else { None };
+            Decision::Transition { transition, call }
+        }
+        Special::Transition(_) => Decision::Apply,
+        Special::Pair(pair) => {
+            let pairing = pair(site, facts.label(site.record));
+            Decision::Pair(pairing.ok_or(ApplyErrorKind::Unpaired)?)
+        }
+        Special::Second => return Err(ApplyErrorKind::Unpaired),
+    })
+}
+
+/// Goes over a section's records as they are decided.
+pub trait Pass: Facts {
+    /// Why it ends early.
+    type Error;
+
+    /// What ends the pass when a record cannot be decided.
+    fn failed(&self, error: ApplyError) -> Self::Error;
+
+    /// The bytes of the section, for decisions that need them.
+    ///
+    /// # Errors
+    /// If they cannot be had.
+    fn bytes(&self) -> Result<&[u8], Self::Error>;
+
+    /// Takes a record, whose type is `kind`, and what is to be done about it.
+    ///
+    /// # Errors
+    /// What ends the pass.
+    fn decided(
+        &mut self,
+        kind: &'static Kind,
+        record: &Record,
+        decision: Decision,
+    ) -> Result<(), Self::Error>;
+}
+
+/// Decides about all `records` of a section, in order. Those that a decision takes along are passed over.
+///
+/// # Errors
+/// The first one of the pass; [`ApplyErrorKind::UnknownType`], and what [`decide`] gives.
+#[inline]
+pub fn decide_all<A: Arch, P: Pass>(
+    records: &Relocations<'_>,
+    pass: &mut P,
+) -> Result<(), P::Error> {
+    let Some(kind) = A::KINDS.first() else { return Ok(()) };
+    let mut walk = Walk { kind, steps: Steps::new(records.len()), skips: false };
+    let is_table = matches!(records, Relocations::Rela(_) | Relocations::Rel(_));
+    // a machine of 32 bits is small: it has one loop for all
+    if cfg!(target_pointer_width = "64") && is_table {
+        let mut following = 0usize;
+        return records.try_for_each(|record| {
+            let index = following;
+            following = index.wrapping_add(1);
+            walk.step::<A, P>(&record, pass, |steps| Neighbours::Table(records, index, steps))
+        });
+    }
+    let mut rest = records.iter();
+    let mut next = rest.next();
+    let mut following = 0usize;
+    while let Some(record) = next {
+        let index = following;
+        following = index.wrapping_add(1);
+        next = rest.next();
+        walk.step::<A, P>(&record, pass, |steps| match is_table {
+            true => Neighbours::Table(records, index, steps),
+            false => Neighbours::Packed(records, next.as_ref(), steps),
+        })?;
+    }
+    Ok(())
+}
+
+/// What goes from one record to the next.
+struct Walk {
+    /// The kind of the last record: neighbours are often alike.
+    kind: &'static Kind,
+    steps: Steps,
+    skips: bool,
+}
+
+impl Walk {
+    #[inline(always)]
+    fn step<'s, A: Arch, P: Pass>(
+        &'s mut self,
+        record: &'s Record,
+        pass: &mut P,
+        neighbours: impl FnOnce(&'s Steps) -> Neighbours<'s>,
+    ) -> Result<(), P::Error> {
+        if take(&mut self.skips) {
+            return Ok(());
+        }
+        if self.kind.number != record.r#type {
+            self.kind = match find(A::KINDS, record.r#type) {
+                Some(kind) => kind,
+                None => return Err(undecided(record, None, ApplyErrorKind::UnknownType, pass)),
+            };
+        }
+        let kind = self.kind;
+        if !const { Uses::of(A::KINDS).special } || matches!(kind.special, Special::None) {
+            return pass.decided(kind, record, Decision::Apply);
+        }
+        let decision = {
+            let neighbours = neighbours(&self.steps);
+            let site = Site { bytes: pass.bytes()?, record, neighbours };
+            decide(kind, &site, pass)
+        };
+        let decision = match decision {
+            Ok(decision) => decision,
+            Err(error) => return Err(undecided(record, Some(kind.name), error, pass)),
+        };
+        self.skips = decision.takes_next();
+        pass.decided(kind, record, decision)
+    }
+}
+
+#[cold]
+fn undecided<P: Pass>(
+    record: &Record,
+    name: Option<&'static str>,
+    error: ApplyErrorKind,
+    pass: &P,
+) -> P::Error {
+    pass.failed(ApplyError::new(record, name, error))
+}

@@ -1,0 +1,275 @@
+//! Kinds of relocation: one row says all of one.
+
+use super::check::Check;
+use super::field::{Field, Shape};
+use super::rewrite::{Reach, Rewrite};
+use super::site::{Pairing, Site};
+use super::tls::Transition;
+use super::value::{Contents, Page, Role, Value};
+
+/// One kind of relocation: everything that [`apply`](crate::apply) needs to know.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Kind {
+    /// `r_type`.
+    pub number: u32,
+    /// The ABI's name.
+    pub name: &'static str,
+    /// What is computed.
+    pub value: Value,
+    /// Which values are allowed.
+    pub check: Check,
+    /// The bits that take it.
+    pub field: Field,
+    /// For the few whose formula depends on the instruction: the formula, by the bytes before the place.
+    pub select: Option<fn(before: &[u8]) -> Value>,
+    /// Who resolves it.
+    pub stage: Stage,
+    /// What else may be decided at its place.
+    pub special: Special,
+    /// What the field is like, found out once.
+    pub(crate) shape: Shape,
+}
+
+/// What else may be decided about a record than to apply its kind.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Special {
+    /// Nothing.
+    None,
+    /// Instructions that do without a GOT entry, where the ABI has any for what is known of the symbol.
+    Relax(fn(&Site<'_>, Reach) -> Option<Rewrite>),
+    /// Code that reaches a thread-local variable becomes local exec code, where its thread pointer offset is known.
+    Transition(Transition),
+    /// It belongs with another relocation, which `label` may help to find: the offset in the section of the label that the symbol
+    /// is.
+    Pair(fn(site: &Site<'_>, label: Option<u64>) -> Option<Pairing>),
+    /// It says nothing without the relocation before it.
+    Second,
+}
+
+impl Kind {
+    /// A row: number, name, formula, check, field.
+    #[must_use]
+    pub const fn new(
+        number: u32,
+        name: &'static str,
+        value: Value,
+        check: Check,
+        field: Field,
+    ) -> Self {
+        Self {
+            number,
+            name,
+            value,
+            check,
+            field,
+            select: None,
+            stage: Stage::Link,
+            special: Special::None,
+            shape: if value.is_plain() { field.shape() } else { Shape::Parts },
+        }
+    }
+
+    /// A row that says nothing but its name: no bits change.
+    #[must_use]
+    pub const fn marker(number: u32, name: &'static str) -> Self {
+        Self::new(number, name, Value::ZERO, Check::Any, Field::NONE)
+    }
+
+    /// A row of a kind that only a dynamic loader resolves; [`apply`](crate::apply) refuses it by name.
+    #[must_use]
+    pub const fn dynamic(number: u32, name: &'static str) -> Self {
+        let row = Self::marker(number, name);
+        Self { stage: Stage::Load, ..row }
+    }
+
+    /// A row of a kind that is known and not supported; [`apply`](crate::apply) refuses it by name.
+    #[must_use]
+    pub const fn unsupported(number: u32, name: &'static str) -> Self {
+        let row = Self::marker(number, name);
+        Self { stage: Stage::Unsupported, ..row }
+    }
+
+    /// The same with a formula that the instruction decides.
+    #[must_use]
+    pub const fn select(self, select: fn(before: &[u8]) -> Value) -> Self {
+        Self { select: Some(select), shape: Shape::Parts, ..self }
+    }
+
+    /// The same of instructions that may do without their GOT entry; without the feature `relax` they never do.
+    #[must_use]
+    pub const fn relax(self, relax: fn(&Site<'_>, Reach) -> Option<Rewrite>) -> Self {
+        if cfg!(feature = "relax") { Self { special: Special::Relax(relax), ..self } } else { self }
+    }
+
+    /// The same of code that may become local exec code; without the feature `relax` it never does.
+    #[must_use]
+    pub const fn transition(self, transition: Transition) -> Self {
+        if cfg!(feature = "relax") {
+            Self { special: Special::Transition(transition), ..self }
+        } else {
+            self
+        }
+    }
+
+    /// The same of one that belongs with another.
+    #[must_use]
+    pub const fn pair(
+        self,
+        pair: fn(site: &Site<'_>, label: Option<u64>) -> Option<Pairing>,
+    ) -> Self {
+        Self { special: Special::Pair(pair), ..self }
+    }
+
+    /// The same of one that says nothing without the one before it.
+    #[must_use]
+    pub const fn second(self) -> Self {
+        Self { special: Special::Second, ..self }
+    }
+
+    /// Whether bits change at the place.
+    #[must_use]
+    pub const fn writes(&self) -> bool {
+        self.field.bytes > 0
+    }
+}
+
+/// When a relocation is resolved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stage {
+    /// By a linker: what objects contain and hoist applies.
+    Link,
+    /// By a dynamic loader: what objects do not contain.
+    Load,
+    /// By nobody here.
+    Unsupported,
+}
+
+/// The row of this number.
+#[must_use]
+#[inline]
+pub fn find(kinds: &'static [Kind], number: u32) -> Option<&'static Kind> {
+    // dense tables hold most numbers at their own index
+    let direct = usize::try_from(number).ok().and_then(|index| kinds.get(index));
+    if let Some(kind) = direct.filter(|kind| kind.number == number) {
+        return Some(kind);
+    }
+    kinds.binary_search_by_key(&number, |kind| kind.number).ok().and_then(|index| kinds.get(index))
+}
+
+/// Writes the rows of an architecture: of each the constant of its number, and its place in the table `KINDS`.
+///
+/// A row is the ABI's name, the number, and what [`Kind`] is made by and with:
+///
+/// ```
+/// mod r_example {
+///     use elf_core::{Check, Field, Role, Value};
+///     const S_A: Value = Value::of(Role::Address).plus_a();
+///
+///     elf_core::kinds! {
+///         R_EXAMPLE_NONE = 0: marker();
+///         R_EXAMPLE_32 = 1: new(S_A, Check::Either(32), Field::DATA32);
+///     }
+/// }
+/// assert_eq!(r_example::KINDS[1].number, r_example::R_EXAMPLE_32);
+/// assert_eq!(r_example::KINDS[1].name, "R_EXAMPLE_32");
+/// ```
+#[macro_export]
+macro_rules! kinds {
+    ($(
+        $name:ident $(as $text:literal)? = $number:literal:
+        $make:ident($($argument:expr),* $(,)?) $(.$with:ident($($with_argument:expr),* $(,)?))*;
+    )*) => {
+        $(
+            #[doc = concat!("`r_type` ", $number, ".")]
+            pub const $name: u32 = $number;
+        )*
+        /// All kinds, by rising number.
+        pub const KINDS: &[$crate::Kind] = &[$(
+            $crate::Kind::$make(
+                $number,
+                $crate::kinds!(@name $name $($text)?)
+                $(, $argument)*
+            )
+            $(.$with($($with_argument),*))*,
+        )*];
+        const _: () = assert!($crate::well_formed(KINDS));
+    };
+    (@name $name:ident $text:literal) => { $text };
+    (@name $name:ident) => { stringify!($name) };
+}
+
+/// What the rows of a table make use of: what none of them does is left out of an architecture's code.
+pub(crate) struct Uses {
+    /// Fields of more than 8 bytes.
+    pub(crate) wide: bool,
+    /// Values of relocations that belong together.
+    pub(crate) partners: bool,
+    /// V.
+    pub(crate) contents: bool,
+    /// T.
+    pub(crate) thumb: bool,
+    /// Numbers of variable length.
+    pub(crate) uleb128: bool,
+    /// Encoders or decoders.
+    pub(crate) coded: bool,
+    /// Formulas that the instruction decides.
+    pub(crate) select: bool,
+    /// Pages.
+    pub(crate) pages: bool,
+    /// More than the applying of kinds.
+    pub(crate) special: bool,
+}
+
+impl Uses {
+    pub(crate) const fn of(kinds: &[Kind]) -> Self {
+        let mut uses = Self {
+            wide: false,
+            partners: false,
+            contents: false,
+            thumb: false,
+            uleb128: false,
+            coded: false,
+            select: false,
+            pages: false,
+            special: false,
+        };
+        let mut rest = kinds;
+        while let [kind, tail @ ..] = rest {
+            let Value { of, minus, thumb, page, contents, .. } = kind.value;
+            uses.wide |= kind.field.bytes > size_of::<u64>();
+            uses.partners |= matches!(of, Role::Partner) || matches!(minus, Role::Partner);
+            uses.contents |= !matches!(contents, Contents::Ignored);
+            uses.thumb |= thumb;
+            uses.uleb128 |= kind.field.is_uleb128;
+            uses.coded |= kind.field.encode.is_some() || kind.field.decode.is_some();
+            uses.select |= kind.select.is_some();
+            uses.pages |= !matches!(page, Page::Neither);
+            uses.special |= !matches!(kind.special, Special::None);
+            rest = tail;
+        }
+        uses
+    }
+}
+
+/// Whether a table is right in itself: numbers rise, words have a size that exists, parts lie inside their word and apart.
+#[must_use]
+pub const fn well_formed(kinds: &[Kind]) -> bool {
+    let mut rest = kinds;
+    let mut least = 0;
+    while let [kind, tail @ ..] = rest {
+        let contents = !matches!(kind.value.contents, Contents::Ignored);
+        if (kind.number as u64) < least
+            || !kind.field.is_well_formed()
+            // V is the place's own addend in a REL relocation
+            || (contents && (kind.field.bytes == 16 || kind.field.encode.is_some()))
+        {
+            return false;
+        }
+        least = kind.number as u64 + 1;
+        rest = tail;
+    }
+    true
+}

@@ -1,0 +1,55 @@
+//! What is asked of symbols, and who answers.
+
+use super::kind::Kind;
+use super::value::Role;
+
+/// What is asked of a symbol, and for what.
+#[derive(Clone, Copy, Debug)]
+pub struct Query {
+    /// What to answer.
+    pub role: Role,
+    /// Index of the symbol in the table that the relocation section links to.
+    pub symbol: u32,
+    /// P: the address of the place.
+    pub place: u64,
+    /// A: the addend.
+    pub addend: i64,
+    /// The kind of relocation that asks.
+    pub kind: &'static Kind,
+}
+
+/// What is known of symbols: by a layout, by an executor, by a test.
+pub trait Resolve {
+    /// The value asked for, or `None` if it cannot be known.
+    fn resolve(&self, query: &Query) -> Option<u64>;
+
+    /// What else is known of what [`resolve`](Self::resolve) answers with. Asked only where a formula wants it.
+    fn attributes(&self, query: &Query) -> SymbolAttributes {
+        let _ = query;
+        SymbolAttributes::default()
+    }
+}
+
+impl<F: Fn(&Query) -> Option<u64>> Resolve for F {
+    fn resolve(&self, query: &Query) -> Option<u64> {
+        self(query)
+    }
+}
+
+/// What is known of a symbol beside its address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SymbolAttributes {
+    /// T: it is a function of Thumb code.
+    pub is_thumb: bool,
+    /// `st_other`: the visibility and what the psABI adds to it, a variant procedure call standard or a local entry point.
+    pub other: u8,
+}
+
+impl SymbolAttributes {
+    /// T and `st_other`.
+    #[must_use]
+    pub const fn new(is_thumb: bool, other: u8) -> Self {
+        Self { is_thumb, other }
+    }
+}

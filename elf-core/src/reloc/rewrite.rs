@@ -1,0 +1,58 @@
+//! Relaxation: simpler instructions in place of those a compiler wrote, which knew less than a linker does.
+
+use crate::views::record::Record;
+
+/// What a linker knows of the address that instructions ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// Its distance from wherever the instructions may be fits 32 bits, with its sign, and 4 KiB more.
+    pub near: bool,
+    /// It is below 2 GiB.
+    pub low: bool,
+    /// Its distance from the place of the first relocation in bytes, once both are known.
+    pub distance: Option<i64>,
+}
+
+/// The instructions that stand for those at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rewrite {
+    /// Where they start, in bytes from the start of the section.
+    pub offset: u64,
+    /// Their bytes, the first in the lowest eight bits.
+    pub code: u64,
+    /// Their size in bytes, the same as before, at most 8.
+    pub size: usize,
+    /// The relocations that they need.
+    pub records: [Option<Record>; 2],
+    /// Whether they stand for the instructions of the following relocation as well.
+    pub takes_next: bool,
+}
+
+impl Rewrite {
+    /// `code` that starts `before` bytes before the place of `record`, without relocations.
+    #[must_use]
+    #[inline]
+    pub fn new<const N: usize>(record: &Record, before: u64, code: [u8; N]) -> Self {
+        const { assert!(N <= 8) };
+        let code = code.iter().rev().fold(0, |code, byte| code << 8 | u64::from(*byte));
+        let offset = record.offset.wrapping_sub(before);
+        Self { offset, code, size: N, records: [None; 2], takes_next: false }
+    }
+
+    /// The same with a relocation of the new code.
+    #[must_use]
+    pub const fn with(self, record: Record) -> Self {
+        let records = match self.records {
+            [None, _] => [Some(record), None],
+            [first, _] => [first, Some(record)],
+        };
+        Self { records, ..self }
+    }
+
+    /// The same for two relocations of the old code.
+    #[must_use]
+    pub const fn taking_next(self) -> Self {
+        Self { takes_next: true, ..self }
+    }
+}

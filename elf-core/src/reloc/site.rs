@@ -1,0 +1,115 @@
+//! Where a decision is made: a record among its neighbours, and the bytes that it is for.
+
+use crate::records::relocations::Relocations;
+use crate::views::record::Record;
+use core::cell::Cell;
+
+/// A record, the others of its section, and the section's bytes as the file has them.
+#[derive(Clone, Copy)]
+pub struct Site<'b> {
+    /// The bytes of the section; none of one that holds only zeros.
+    pub bytes: &'b [u8],
+    /// The record.
+    pub record: &'b Record,
+    pub(crate) neighbours: Neighbours<'b>,
+}
+
+/// Where the other records are.
+#[derive(Clone, Copy)]
+pub(crate) enum Neighbours<'b> {
+    /// In a table, the record at this index.
+    Table(&'b Relocations<'b>, usize, &'b Steps),
+    /// In a packed form; the record that follows is known.
+    Packed(&'b Relocations<'b>, Option<&'b Record>, &'b Steps),
+    /// In a slice, the record at this index.
+    Slice(&'b [Record], usize),
+}
+
+/// How many records may still be read one after the other to find others: a file that makes every search a long one ends it.
+pub(crate) struct Steps(Cell<u64>);
+
+impl Steps {
+    /// For a section of so many records.
+    pub(crate) const fn new(records: usize) -> Self {
+        Self(Cell::new((records as u64).saturating_mul(64).saturating_add(4096)))
+    }
+
+    fn take(&self) -> Option<()> {
+        self.0.set(self.0.get().checked_sub(1)?);
+        Some(())
+    }
+}
+
+/// The relocation that another one belongs with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pairing {
+    /// It.
+    pub partner: Record,
+    /// Whether it is the one that follows, and is done with.
+    pub takes_next: bool,
+}
+
+impl<'b> Site<'b> {
+    /// Record `index` of `records`, for code that no file has; `None` if there is no such record.
+    #[must_use]
+    pub fn new(bytes: &'b [u8], records: &'b [Record], index: usize) -> Option<Self> {
+        let record = records.get(index)?;
+        Some(Self { bytes, record, neighbours: Neighbours::Slice(records, index) })
+    }
+
+    /// The `N` bytes that start `before` bytes before the place.
+    #[must_use]
+    pub fn around<const N: usize>(&self, before: u64) -> Option<&'b [u8; N]> {
+        let start = usize::try_from(self.record.offset.checked_sub(before)?).ok()?;
+        self.bytes.get(start..)?.first_chunk::<N>()
+    }
+
+    /// The record that follows in the table.
+    #[must_use]
+    #[inline]
+    pub fn next(&self) -> Option<Record> {
+        match self.neighbours {
+            Neighbours::Table(records, index, _) => in_table(records, index.checked_add(1)?),
+            Neighbours::Packed(_, next, _) => next.copied(),
+            Neighbours::Slice(records, index) => records.get(index.checked_add(1)?).copied(),
+        }
+    }
+
+    /// A record at `offset` that `is_wanted`. Sorted tables are searched in halves; others from the start, as long as all searches of
+    /// a section together read no more than 64 times its records.
+    #[must_use]
+    pub fn find(&self, offset: u64, is_wanted: impl Fn(&Record) -> bool) -> Option<Record> {
+        let fits = |record: &Record| record.offset == offset && is_wanted(record);
+        let one_by_one = |records: &Relocations<'_>, steps: &Steps| {
+            records.iter().map_while(|record| steps.take().map(|()| record)).find(fits)
+        };
+        match self.neighbours {
+            Neighbours::Table(records, _, steps) => {
+                let (mut low, mut high) = (0, records.len());
+                while low < high {
+                    let middle = low.midpoint(high);
+                    match in_table(records, middle) {
+                        Some(record) if record.offset < offset => low = middle.saturating_add(1),
+                        _ => high = middle,
+                    }
+                }
+                let run = (low..records.len()).map_while(|index| in_table(records, index));
+                let mut run =
+                    run.take_while(|record| record.offset == offset && steps.take().is_some());
+                run.find(fits).or_else(|| one_by_one(records, steps))
+            }
+            Neighbours::Packed(records, _, steps) => one_by_one(records, steps),
+            Neighbours::Slice(records, _) => records.iter().copied().find(fits),
+        }
+    }
+}
+
+/// Record `index` of a table; `None` of packed forms, which would have to be read up to there.
+fn in_table(records: &Relocations<'_>, index: usize) -> Option<Record> {
+    match records {
+        Relocations::Rela(table) => table.get(index),
+        Relocations::Rel(table) => table.get(index),
+        #[cfg(any(feature = "packed-relocations", feature = "mips64"))]
+        _ => None,
+    }
+}

@@ -1,0 +1,142 @@
+//! Thread-local storage: where a thread's variables are, and how code that would ask for their place is rewritten to know it.
+//!
+//! Terms and models are those of Drepper, "ELF Handling For Thread-Local Storage": the thread pointer, a module's block of
+//! variables, and general dynamic, local dynamic, initial exec and local exec code.
+
+/// What an architecture says of thread-local storage. How code becomes local exec stands in the rows of its relocations.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Tls {
+    /// On which side of the thread pointer an executable's block is.
+    pub variant: Variant,
+    /// Whether LD to LE relaxation makes DTP offsets TP offsets. Code that asks for the start of the block
+    /// (`_TLS_MODULE_BASE_`) to add such offsets to it then gets the thread pointer.
+    pub ld_to_le_by_tp: bool,
+    /// What is added to an offset in a block where code or `__tls_get_addr` takes it (DTP bias).
+    pub dtp_bias: i64,
+}
+
+impl Tls {
+    /// Of this variant.
+    #[must_use]
+    pub const fn new(variant: Variant) -> Self {
+        Self { variant, ld_to_le_by_tp: false, dtp_bias: 0 }
+    }
+
+    /// The same, with code that is relaxed from LD to LE counting from the thread pointer.
+    #[must_use]
+    pub const fn ld_to_le_by_tp(self) -> Self {
+        Self { ld_to_le_by_tp: true, ..self }
+    }
+
+    /// The same with a bias of DTP offsets.
+    #[must_use]
+    pub const fn dtp_bias(self, dtp_bias: i64) -> Self {
+        Self { dtp_bias, ..self }
+    }
+}
+
+/// On which side of the thread pointer the block of an executable is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// Variant I: behind the thread pointer and what the system keeps there.
+    I {
+        /// Bytes that the system keeps.
+        reserved: u64,
+    },
+    /// Variant II: right before the thread pointer.
+    II,
+}
+
+impl Variant {
+    /// TP offset of the block of an executable; `None` if there is no such block. `alignment` is a power of two.
+    #[must_use]
+    pub const fn executable_block(self, size: u64, alignment: u64) -> Option<i64> {
+        let low = alignment.wrapping_sub(1);
+        let exact = match self {
+            Self::I { reserved } => reserved,
+            Self::II => size,
+        };
+        let Some(offset) = exact.checked_add(low) else { return None };
+        let offset = offset & !low;
+        if offset > i64::MAX as u64 {
+            return None;
+        }
+        Some(match self {
+            Self::I { .. } => offset.cast_signed(),
+            Self::II => offset.cast_signed().wrapping_neg(),
+        })
+    }
+}
+
+/// How code at the place of one kind of relocation becomes local exec: GD, LD, IE and descriptors to LE.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Transition {
+    /// Whether the relocation that follows, that of a call, is part of the sequence and is not applied.
+    pub takes_call: bool,
+    /// Rewrites the sequence around `place` in `code`, and tells how far behind the place the call's relocation must be, 0 if
+    /// none is part of it. `None` if this is not the sequence that the ABI wants: nothing is changed then.
+    pub rewrite: RewriteTls,
+}
+
+/// Rewrites the sequence around `place` in `code`: [`Transition::rewrite`].
+pub type RewriteTls = fn(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64>;
+
+impl Transition {
+    /// Of a sequence without a call.
+    #[must_use]
+    pub const fn new(rewrite: RewriteTls) -> Self {
+        Self { takes_call: false, rewrite }
+    }
+
+    /// Of a sequence with a call of `__tls_get_addr`, whose relocation is the next.
+    #[must_use]
+    pub const fn with_call(rewrite: RewriteTls) -> Self {
+        Self { takes_call: true, rewrite }
+    }
+}
+
+/// Offsets from the thread pointer in bytes, the same in every thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TpOffsets {
+    /// Of the variable, and the addend.
+    pub variable: i64,
+    /// Of the start of the module's block.
+    pub block: i64,
+}
+
+/// `N` bytes of `code` from `before` bytes ahead of `place` on: what transitions match and rewrite.
+#[must_use]
+pub fn sequence<const N: usize>(
+    code: &mut [u8],
+    place: usize,
+    before: usize,
+) -> Option<&mut [u8; N]> {
+    code.get_mut(place.checked_sub(before)?..)?.first_chunk_mut()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_of_executables() {
+        let one = Variant::I { reserved: 16 };
+        assert_eq!(one.executable_block(100, 8), Some(16));
+        assert_eq!(one.executable_block(100, 64), Some(64));
+        assert_eq!(Variant::II.executable_block(100, 8), Some(-104));
+        assert_eq!(Variant::II.executable_block(0, 1), Some(0));
+        assert_eq!(Variant::II.executable_block(u64::MAX, 8), None);
+        assert_eq!(Variant::II.executable_block(1 << 63, 1), None);
+    }
+
+    #[test]
+    fn sequences_stay_inside() {
+        let mut code = [0; 8];
+        assert!(sequence::<4>(&mut code, 4, 4).is_some());
+        assert!(sequence::<4>(&mut code, 3, 4).is_none());
+        assert!(sequence::<8>(&mut code, 4, 3).is_none());
+        assert!(sequence::<4>(&mut code, usize::MAX, 0).is_none());
+    }
+}

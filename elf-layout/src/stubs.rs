@@ -1,0 +1,74 @@
+//! The stubs of a symbol: those of the architecture's that relocations need, one behind the other.
+
+use crate::place::align_up;
+use crate::storage::Needs;
+use elf_core::{Arch, Kind, Query, Role, Stub, StubChoice, SymbolAttributes, Value, find};
+
+/// Alignment in bytes of what all symbols have.
+pub(crate) fn alignment<A: Arch>() -> u64 {
+    A::STUBS.iter().fold(1, |most, stub| most.max(stub.alignment))
+}
+
+/// The stubs that a symbol has, with their offsets from its first.
+pub(crate) fn of<A: Arch>(needs: Needs) -> impl Iterator<Item = (u64, &'static Stub)> {
+    let needed = (0u8..4).zip(A::STUBS).filter(move |(index, _)| needs.has(Needs::stub(*index)));
+    needed.map(move |(index, stub)| (offset::<A>(needs, index), stub))
+}
+
+/// Bytes from the first of a symbol's stubs to stub `index`.
+pub(crate) fn offset<A: Arch>(needs: Needs, index: u8) -> u64 {
+    if const { A::STUBS.len() < 2 } {
+        return 0;
+    }
+    end::<A>(needs, A::STUBS.get(..usize::from(index)).unwrap_or_default())
+}
+
+/// Where those of `stubs` end that are needed, rounded up to where any other may start.
+fn end<A: Arch>(needs: Needs, stubs: &[Stub]) -> u64 {
+    (0u8..4).zip(stubs).filter(|(index, _)| needs.has(Needs::stub(*index))).fold(
+        0,
+        |end, (_, stub)| {
+            align_up(end.saturating_add(stub.size()), alignment::<A>()).unwrap_or(u64::MAX)
+        },
+    )
+}
+
+/// Size in bytes of the stubs of a symbol, with the padding to those of the next.
+pub(crate) fn size<A: Arch>(needs: Needs) -> u64 {
+    match A::STUBS {
+        [stub] => stub.size(),
+        stubs => end::<A>(needs, stubs),
+    }
+}
+
+/// What stub `index` needs: itself and what its code loads.
+pub(crate) fn needs<A: Arch>(index: u8) -> Needs {
+    let is_got =
+        |number| find(A::KINDS, number).is_some_and(|kind| matches!(kind.value.of, Role::Got(_)));
+    let stub = A::STUBS.get(usize::from(index));
+    let got = stub.is_some_and(|stub| stub.relocations.iter().any(|it| is_got(it.r#type)));
+    if got { Needs::stub(index).with(Needs::GOT) } else { Needs::stub(index) }
+}
+
+/// The stub that a branch goes by way of, if it does not reach `address`, or cannot go there itself.
+pub(crate) fn choose<A: Arch>(
+    query: &Query,
+    address: u64,
+    target: SymbolAttributes,
+) -> Option<StubChoice> {
+    let choice = A::stub(query.kind, target)?;
+    (choice.always || !reaches(query, address)).then_some(choice)
+}
+
+/// Whether a branch at the place reaches `address` itself.
+fn reaches(query: &Query, address: u64) -> bool {
+    let Value { minus, page, .. } = query.kind.value;
+    let place = if minus == Role::Place { query.place } else { return false };
+    let distance = address.wrapping_add_signed(query.addend).wrapping_sub(place);
+    page == elf_core::Page::Neither && query.kind.check.holds(distance)
+}
+
+/// What a branch needs whose target may be anywhere.
+pub(crate) fn needs_of_branch<A: Arch>(kind: &Kind, target: SymbolAttributes) -> Needs {
+    A::stub(kind, target).map_or(Needs::default(), |choice| needs::<A>(choice.stub))
+}

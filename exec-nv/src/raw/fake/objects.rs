@@ -1,0 +1,243 @@
+//! What the driver has made: files, objects, ranges, mappings.
+
+use std::collections::BTreeMap;
+
+use super::engine::Channel;
+use super::{Failure, Launched, Line, Storage};
+use crate::raw::local_memory::Shape;
+
+/// What a GPU offers.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::raw) struct Class {
+    pub(in crate::raw) channel: u32,
+    pub(in crate::raw) compute: u32,
+    pub(in crate::raw) copy: u32,
+    pub(in crate::raw) usermode: u32,
+    pub(in crate::raw) sm_version: u32,
+}
+
+#[rustfmt::skip]
+impl Class {
+    pub(in crate::raw) const AMPERE: Self =
+        Self { channel: 0xc56f, compute: 0xc6c0, copy: 0xc6b5, usermode: 0xc561, sm_version: 0x800 };
+    pub(in crate::raw) const ADA: Self =
+        Self { channel: 0xc56f, compute: 0xc9c0, copy: 0xc7b5, usermode: 0xc561, sm_version: 0x809 };
+    pub(in crate::raw) const HOPPER: Self =
+        Self { channel: 0xc86f, compute: 0xcbc0, copy: 0xc8b5, usermode: 0xc661, sm_version: 0x900 };
+    pub(in crate::raw) const BLACKWELL: Self =
+        Self { channel: 0xc96f, compute: 0xcdc0, copy: 0xc9b5, usermode: 0xc661, sm_version: 0xa00 };
+    pub(in crate::raw) const GENERATIONS: [Self; 4] =
+        [Self::AMPERE, Self::ADA, Self::HOPPER, Self::BLACKWELL];
+}
+
+/// An object of a client.
+#[derive(Debug)]
+pub(in crate::raw) struct Object {
+    pub(super) parent: u32,
+    pub(super) class: u32,
+    pub(super) storage: Option<Storage>,
+}
+
+/// Addresses that UVM knows, and what is mapped there.
+#[derive(Debug)]
+pub(in crate::raw) struct Range {
+    pub(super) size: u64,
+    pub(super) storage: Option<Storage>,
+}
+
+/// All of it.
+#[derive(Debug)]
+pub(in crate::raw) struct State {
+    pub(in crate::raw) class: Class,
+    pub(in crate::raw) version: &'static [u8],
+    pub(in crate::raw) shape: Shape,
+    /// Controls that are not passed on.
+    pub(in crate::raw) unsupported: Vec<u32>,
+    /// Memory that there is.
+    pub(in crate::raw) free: u64,
+    pub(in crate::raw) calls: Vec<Line>,
+    pub(in crate::raw) fail_at: Option<(usize, Failure)>,
+    /// What the next mappings fail with.
+    pub(in crate::raw) map_errno: Vec<i32>,
+    /// Whether channels read anything.
+    pub(in crate::raw) hangs: bool,
+    /// What the next launch is stopped by.
+    pub(in crate::raw) fault: Option<u32>,
+    pub(in crate::raw) launched: Vec<Launched>,
+    /// Pushes as the channels read them, word by word.
+    pub(in crate::raw) pushes: Vec<Vec<u32>>,
+    pub(in crate::raw) copies: usize,
+    /// What was there when the last file was closed, in words.
+    pub(in crate::raw) abandoned: String,
+    /// Changes bytes of answers that hold no numbers of objects: the state of a generator.
+    pub(in crate::raw) damage: Option<u64>,
+
+    pub(super) files: BTreeMap<i32, String>,
+    next_file: i32,
+    pub(super) objects: BTreeMap<u32, Object>,
+    next_object: u32,
+    pub(super) ranges: BTreeMap<u64, Range>,
+    pub(super) channels: BTreeMap<u32, Channel>,
+    /// What mapping a file shows: an object's number.
+    pub(super) tied: BTreeMap<i32, u32>,
+    pub(in crate::raw) mappings: usize,
+    /// GPUs, address spaces and channels that UVM knows.
+    pub(super) registered: Vec<String>,
+    pub(super) clock: u64,
+}
+
+impl State {
+    pub(in crate::raw) fn new(class: Class) -> Self {
+        Self {
+            class,
+            version: b"580.95.05",
+            shape: Shape { gpcs: 8, tpcs_per_gpc: 9, sms_per_tpc: 2, warps_per_sm: 64 },
+            unsupported: Vec::new(),
+            free: 64 << 30,
+            calls: Vec::new(),
+            fail_at: None,
+            map_errno: Vec::new(),
+            hangs: false,
+            fault: None,
+            launched: Vec::new(),
+            pushes: Vec::new(),
+            copies: 0,
+            abandoned: String::new(),
+            damage: None,
+            files: BTreeMap::new(),
+            next_file: 10,
+            objects: BTreeMap::new(),
+            next_object: 0x101,
+            ranges: BTreeMap::new(),
+            channels: BTreeMap::new(),
+            tied: BTreeMap::new(),
+            mappings: 0,
+            registered: Vec::new(),
+            clock: 1000,
+        }
+    }
+
+    pub(super) fn open(&mut self, path: &str) -> Option<i32> {
+        if !["/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia3"].contains(&path) {
+            return None;
+        }
+        let number = self.next_file;
+        self.next_file += 1;
+        self.files.insert(number, path.into());
+        Some(number)
+    }
+
+    /// Closing the file of a client frees all that is left of it, as a driver does; tests look before.
+    pub(super) fn close(&mut self, number: i32) {
+        self.files.remove(&number);
+        self.tied.remove(&number);
+        if self.files.is_empty() {
+            self.abandoned = self.left();
+            self.objects.clear();
+            self.ranges.clear();
+            self.channels.clear();
+            self.registered.clear();
+        }
+    }
+
+    pub(super) fn failure(&mut self) -> Option<Failure> {
+        let (call, failure) = self.fail_at?;
+        (call + 1 == self.calls.len()).then_some(failure)
+    }
+
+    pub(super) fn insert(&mut self, object: Object) -> u32 {
+        let number = if object.class == 0x41 { 0xc1d0_0001 } else { self.next_object };
+        if object.class != 0x41 {
+            self.next_object += 1;
+        }
+        self.objects.insert(number, object);
+        number
+    }
+
+    /// Frees an object and what is under it.
+    pub(super) fn remove(&mut self, number: u32) -> bool {
+        let under: Vec<u32> = self
+            .objects
+            .iter()
+            .filter(|(child, object)| object.parent == number && **child != number)
+            .map(|(child, _)| *child)
+            .collect();
+        for child in under {
+            self.remove(child);
+        }
+        self.channels.remove(&number);
+        let Some(object) = self.objects.remove(&number) else { return false };
+        if let (Some(storage), 0x40) = (&object.storage, object.class) {
+            self.free += storage.len() as u64 * 4;
+        }
+        true
+    }
+
+    pub(super) fn map(&mut self, file: i32, size: u64) -> Option<Storage> {
+        let object = self.tied.remove(&file).expect("a file that MAP_MEMORY was called with");
+        let storage = self.objects[&object].storage.clone()?;
+        assert_eq!(storage.len() as u64 * 4, size);
+        Some(storage)
+    }
+
+    /// What is mapped at a device address: the words from there on.
+    pub(super) fn at(&self, address: u64) -> Option<(Storage, u64)> {
+        let (start, range) = self.ranges.range(..=address).next_back()?;
+        let offset = address - start;
+        (offset < range.size)
+            .then(|| (range.storage.clone(), offset))
+            .and_then(|(s, o)| Some((s?, o)))
+    }
+
+    pub(in crate::raw) fn read(&self, address: u64, bytes: &mut [u8]) -> bool {
+        self.at(address).is_some_and(|(storage, offset)| load(&storage, offset, bytes))
+    }
+
+    pub(in crate::raw) fn write(&self, address: u64, bytes: &[u8]) -> bool {
+        self.at(address).is_some_and(|(storage, offset)| store(&storage, offset, bytes))
+    }
+
+    pub(in crate::raw) fn files(&self) -> usize {
+        self.files.len()
+    }
+
+    /// What there is beside files, in words.
+    pub(in crate::raw) fn left(&self) -> String {
+        let mut left: Vec<String> = Vec::new();
+        left.extend(
+            self.objects.values().map(|object| format!("object of class {:#x}", object.class)),
+        );
+        left.extend(self.ranges.keys().map(|start| format!("range at {start:#x}")));
+        left.extend(self.channels.keys().map(|channel| format!("channel {channel:#x}")));
+        left.extend(self.registered.iter().map(|what| format!("registered {what}")));
+        left.extend((0..self.mappings).map(|_| "mapping".to_owned()));
+        left.extend(self.files.values().map(|path| format!("file {path}")));
+        left.join("\n")
+    }
+}
+
+pub(super) fn storage(size: u64) -> Storage {
+    // SAFETY: zeros are words.
+    unsafe { Storage::new_zeroed_slice(size as usize / 4).assume_init() }
+}
+
+/// Where bytes of memory are, if they all lie inside.
+fn place(storage: &Storage, offset: u64, count: usize) -> Option<*mut u8> {
+    let at = offset as usize;
+    let start = storage.as_ptr().cast::<u8>().cast_mut();
+    (at.checked_add(count)? <= storage.len() * 4).then(|| start.wrapping_add(at))
+}
+
+pub(super) fn store(storage: &Storage, offset: u64, bytes: &[u8]) -> bool {
+    let Some(to) = place(storage, offset, bytes.len()) else { return false };
+    // SAFETY: inside of the words, which are cells; both sides are of one thread.
+    unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
+    true
+}
+
+pub(super) fn load(storage: &Storage, offset: u64, bytes: &mut [u8]) -> bool {
+    let Some(from) = place(storage, offset, bytes.len()) else { return false };
+    // SAFETY: as above.
+    unsafe { core::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), bytes.len()) };
+    true
+}
