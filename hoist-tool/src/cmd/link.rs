@@ -65,7 +65,9 @@ pub fn link<'a>(
     let mut room = Room::new();
     let mut externals = |name: Name<'_>| Some(External::new(*defined.get(&name)?));
     with_arch!(objects.machine(), A => {
-        let mut layout = room.plan::<A>(files, options, &mut externals).map_err(|error| objects.explain(error))?;
+        let planned = room.plan::<A>(files, options, &mut externals);
+        let is_known = |name: Name<'_>| defined.contains_key(&name);
+        let mut layout = planned.map_err(|error| objects.explain_all(error, &is_known))?;
         layout.set_thread_area(layout.executable_area());
         check_size(objects, layout.size(), limit)?;
         let mut bytes = zeros(layout.size())?;

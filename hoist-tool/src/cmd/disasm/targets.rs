@@ -126,7 +126,7 @@ impl<'c, 'a> Targets<'c, 'a> {
 }
 
 fn plus(name: Name<'_>, suffix: &str, offset: i64) -> String {
-    let name = Printable::from(name);
+    let name = Printable::from(name).readable();
     match offset {
         0 => format!("{name}{suffix}"),
         1.. => format!("{name}{suffix}+{offset:#x}"),
