@@ -133,7 +133,7 @@ impl Code {
 
 /// The name in a heading: `----- .text.k -----`.
 fn section_name(line: &str) -> Option<&str> {
-    line.trim_matches('-').trim().split_whitespace().next()
+    line.trim_matches('-').split_whitespace().next()
 }
 
 /// `File "a.cu", line 9 inlined at "b.cu", line 3`: the first of them.
