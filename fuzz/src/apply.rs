@@ -2,20 +2,14 @@
 
 use super::input::Input;
 use super::sink::Sink;
+use archs::{Architecture, with_arch};
 use elf_core::{Arch, Kind, Order, Query, Record, Role, SectionMut, apply, find};
-use reloc_aarch64::Aarch64;
-use reloc_cuda::Cuda;
-use reloc_x86::{I386, X86_64};
 
 /// Takes architecture, record, answers and section from `bytes`.
 pub fn run(bytes: &[u8]) {
     let mut input = Input(bytes);
-    match input.u8() % 4 {
-        0 => with::<X86_64>(input),
-        1 => with::<I386>(input),
-        2 => with::<Aarch64>(input),
-        _ => with::<Cuda>(input),
-    }
+    let choice = usize::from(input.u8()) % Architecture::ALL.len();
+    with_arch!(Architecture::ALL[choice], A => with::<A>(input));
 }
 
 fn with<A: Arch>(mut input: Input<'_>) {

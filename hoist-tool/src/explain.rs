@@ -2,13 +2,13 @@
 
 use core::fmt::{self, Display};
 
+use archs::with_arch;
 use elf_core::Name;
 pub use elf_layout::explain::{section_name, symbol_name as name_in};
 use elf_layout::{Error, ErrorKind, undefined_symbols};
 
 use crate::objects::Objects;
 use crate::printable::{Printable, Readable};
-use crate::with_arch;
 
 /// Several errors, each with a line of its own: what is wrong in several places.
 #[derive(Debug)]

@@ -6,6 +6,7 @@ use std::io::{BufWriter, Seek as _, SeekFrom, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
+use archs::with_arch;
 use elf_core::{Name, SectionFlags};
 use elf_layout::{External, Options, Room};
 
@@ -16,7 +17,6 @@ use crate::map::Map;
 use crate::objects::Objects;
 use crate::output::Output;
 use crate::printable::Printable;
-use crate::with_arch;
 
 /// Writes the image of objects for an address, relocated.
 ///

@@ -1,12 +1,12 @@
 //! What relocated places mean, in words.
 
 use anyhow::{Context as _, Result};
+use archs::relocation_name;
 use elf_core::names::STT_SECTION;
 use elf_core::{Definition, Kind, Name, Record, Role, SectionHeader, Slot, find};
 
 use super::code::Code;
 use crate::explain::name_in;
-use crate::machine::relocation_name;
 use crate::printable::Printable;
 
 /// The relocations of one section, by place.
