@@ -35,6 +35,7 @@ mod task;
 mod tasks;
 mod test;
 mod tool;
+mod unsafe_code;
 mod value;
 mod verdicts;
 mod workspace;
