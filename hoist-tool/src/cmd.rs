@@ -14,6 +14,7 @@ pub mod devices;
 pub mod disasm;
 pub mod fatbin;
 #[cfg(feature = "host")]
+#[expect(unsafe_code, reason = "runs what the user asks for")]
 pub mod jit;
 #[cfg(feature = "nv")]
 #[expect(unsafe_code, reason = "launches what the user asks for")]
@@ -23,6 +24,7 @@ pub mod link;
 pub mod man;
 pub mod nvidia;
 #[cfg(feature = "host")]
+#[expect(unsafe_code, reason = "runs what the user asks for")]
 pub mod run;
 pub mod show;
 
