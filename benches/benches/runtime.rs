@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use exec_core::{
-    Allocator as _, Buffer, Compiler as _, Device as _, DiskCache, Launch, Mode, NoCache,
-    Program as _, Spec, Value,
+    Allocator as _, Buffer, CacheMode, Compiler as _, Device as _, DiskCache, Launch, NoCache,
+    Program as _, Scalar, Spec,
 };
 use exec_host::compile::GccCompiler;
 use exec_host::device::{HostDevice, HostOptions};
@@ -85,7 +85,7 @@ fn main() {
     row("call: typed", || unsafe { typed(1, 2, 3, black_box(4)) });
     let types = [Type::U64, Type::U64, Type::U64, Type::I64];
     let dynamic = module.dynamic("nothing", &types, Type::Void).expect("a function");
-    let values = [Value::U64(1), Value::U64(2), Value::U64(3), Value::I64(4)];
+    let values = [Scalar::U64(1), Scalar::U64(2), Scalar::U64(3), Scalar::I64(4)];
     row("call: dynamic", || {
         // SAFETY: it does nothing.
         let _ = black_box(unsafe { dynamic.call(&values) });
@@ -101,7 +101,7 @@ fn main() {
         row(&format!("call: {kind}, waiting"), || {
             // SAFETY: it does nothing.
             let _ = black_box(unsafe {
-                program.call(&[&a, &b, &c], &[Value::I64(4)], Launch::ONCE.waiting())
+                program.call(&[&a, &b, &c], &[Scalar::I64(4)], Launch::ONCE.waiting())
             });
         });
         if guard {
@@ -109,14 +109,14 @@ fn main() {
         }
         row("queue: submit to completion", || {
             // SAFETY: as above.
-            let event = unsafe { program.submit(&[&a, &b, &c], &[Value::I64(4)], Launch::ONCE) };
+            let event = unsafe { program.submit(&[&a, &b, &c], &[Scalar::I64(4)], Launch::ONCE) };
             let _ = event.expect("an event").wait();
         });
         row("1000 calls queued and waited for", || {
             for _ in 0..1000 {
                 // SAFETY: as above.
                 let _ = black_box(unsafe {
-                    program.call(&[&a, &b, &c], &[Value::I64(4)], Launch::ONCE)
+                    program.call(&[&a, &b, &c], &[Scalar::I64(4)], Launch::ONCE)
                 });
             }
             device.synchronize().expect("no error");
@@ -128,7 +128,7 @@ fn main() {
             let program = device.program(&image, name, None).expect("a function");
             // SAFETY: both functions do nothing with a number this small.
             let _ =
-                unsafe { program.call(&[&a, &b, &c], &[Value::I64(4)], Launch::ONCE.waiting()) };
+                unsafe { program.call(&[&a, &b, &c], &[Scalar::I64(4)], Launch::ONCE.waiting()) };
         };
         row("load: bytes to first call", || load(&object, "nothing"));
         if let Some(path) = std::env::var_os("HOIST_BENCH_LARGE") {
@@ -148,7 +148,7 @@ fn main() {
     }
 
     let folder = std::env::temp_dir().join(format!("hoist-bench-{}", std::process::id()));
-    let cache = DiskCache::open(&folder, Mode::ReadWrite, 1 << 20).expect("a cache");
+    let cache = DiskCache::open(&folder, CacheMode::ReadWrite, 1 << 20).expect("a cache");
     compiler.compile_cached(SOURCE, &cache).expect("an object");
     let file = folder.join("object");
     std::fs::write(&file, &object).expect("a file");

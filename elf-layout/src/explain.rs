@@ -25,12 +25,12 @@ impl Error {
     ///
     /// ```
     /// use elf_core::File;
-    /// use elf_layout::{Options, Room};
+    /// use elf_layout::{Options, HeapStorage};
     /// use reloc_x86::X86_64;
     ///
     /// let bytes = include_bytes!("../../fixtures/x86_64/missing.o");
     /// let files = [File::parse(bytes)?];
-    /// let mut room = Room::new();
+    /// let mut room = HeapStorage::new();
     /// let error = room.plan::<X86_64>(&files, Options::default(), &mut |_| None).err().unwrap();
     /// assert_eq!(
     ///     error.explain(&files).to_string(),

@@ -28,7 +28,7 @@
 //!
 //! It knows `elf-core` only; an architecture is a type parameter, [`Arch`](elf_core::Arch). It takes no memory, calls no code and
 //! changes no permission: that is an executor's part. It does not merge strings. Who gives threads their copies of thread-local
-//! variables says where they are ([`ThreadArea`]).
+//! variables says where they are ([`StaticTlsBlock`]).
 //!
 //! # Features
 //!
@@ -36,7 +36,7 @@
 //!
 //! | Feature | |
 //! |---|---|
-//! | `alloc` | `Room`: storage from the heap; `archives`: which members of archives are taken; `explain`: errors with names; all undefined symbols |
+//! | `alloc` | `HeapStorage`: storage from the heap; `archives`: which members of archives are taken; `explain`: errors with names; all undefined symbols |
 //! | `addresses` | sections that stand at the address they carry, which those of compilers never do; else they are an error |
 //! | `indirect-functions` | functions behind stubs of their own: those that another one finds (`STT_GNU_IFUNC`), those that may be replaced; else they are refused |
 //! | `islands` | stubs between sections of code, if that is more than a branch spans; else it is the relocation that fails |
@@ -57,25 +57,25 @@ mod error;
 pub mod explain;
 mod hash;
 #[cfg(feature = "alloc")]
+mod heap_storage;
+#[cfg(feature = "alloc")]
 mod missing;
 mod model;
 mod plan;
-#[cfg(feature = "alloc")]
-mod room;
 
 pub use emit::indirect::{IndirectFunction, ReplaceableFunction};
 pub use emit::view::{Address, CopyEntry, FixedSection, GotEntry, StubEntry};
 pub use error::{Error, ErrorKind};
 #[cfg(feature = "alloc")]
+pub use heap_storage::HeapStorage;
+#[cfg(feature = "alloc")]
 pub use missing::undefined_symbols;
 pub use model::external::{External, Sort};
 pub use model::layout::Layout;
-pub use model::options::{Mode, Options, ThreadLocal};
+pub use model::options::{ImageMode, Options, ThreadLocal};
 pub use model::spans::Segment;
 pub use model::storage::{ObjectSlot, Requirements, SectionSlot, Storage, SymbolSlot};
-pub use model::tls::{ThreadArea, TlsBlock};
-#[cfg(feature = "alloc")]
-pub use room::Room;
+pub use model::tls::{StaticTlsBlock, TlsBlock};
 
 /// The example of `README.md`, as a test.
 #[cfg(doctest)]

@@ -136,7 +136,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
     /// Counts GOT entries and stubs and gives them and common symbols their room.
     fn place_additions(&mut self, symbols: &mut [SymbolSlot]) -> Result<(), Error> {
         let too_large = |kind| Error::object(0, kind);
-        let packed = matches!(self.options.mode, crate::Mode::Packed { .. });
+        let packed = matches!(self.options.mode, crate::ImageMode::Packed { .. });
         let group = |group| if packed { Group::Packed } else { group };
         let module = THREAD_LOCAL && self.found.tls_module;
         let (mut got, mut stubs) = (if module { 2u32 } else { 0 }, 0u64);

@@ -6,7 +6,7 @@ mod support;
 use elf_core::names::*;
 use elf_core::{Arch, File, Name, SectionFlags};
 use elf_layout::{
-    Error, ErrorKind, External, Layout, Mode, ObjectSlot, Options, Requirements, SectionSlot,
+    Error, ErrorKind, External, ImageMode, Layout, ObjectSlot, Options, Requirements, SectionSlot,
     Storage, SymbolSlot,
 };
 use reloc_x86::{I386, X86_64};
@@ -421,7 +421,8 @@ fn images_above_four_gib() {
         symbols: &mut symbols,
         names: &mut [],
     };
-    let options = Options { mode: Mode::Packed { section_alignment: 1 }, ..Options::default() };
+    let options =
+        Options { mode: ImageMode::Packed { section_alignment: 1 }, ..Options::default() };
     let layout = Layout::<I386>::plan(&files, options, storage, &mut nobody).unwrap();
     let mut image = vec![0; layout.size() as usize];
     let high = (1 << 32) - layout.alignment();

@@ -2,7 +2,7 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 use elf_core::File;
-use elf_layout::{Layout, Mode, ObjectSlot, Options, SectionSlot, Storage, SymbolSlot};
+use elf_layout::{ImageMode, Layout, ObjectSlot, Options, SectionSlot, Storage, SymbolSlot};
 use reloc_aarch64::Aarch64;
 
 /// Links `object` into `memory`, to run at address `base`, and gives the address of its function.
@@ -14,7 +14,7 @@ fn link(object: &[u8], memory: &mut [u8], base: u64, function: &str) -> Option<u
         symbols: &mut [SymbolSlot::default(); 64],
         names: &mut [], // of several objects: a power of two, twice their global symbols
     };
-    let mode = Mode::Segments { page_size: 64 };
+    let mode = ImageMode::Segments { page_size: 64 };
     let options = Options { mode, base: Some(base), ..Options::default() };
     let layout = Layout::<Aarch64>::plan(&files, options, storage, &mut |_| None).ok()?;
     layout.write(memory, base).ok()?;

@@ -5,16 +5,16 @@ mod support;
 
 use elf_core::names::*;
 use elf_core::{SectionFlags, SegmentFlags};
-use elf_layout::{Address, ErrorKind, Mode, Options, ThreadLocal};
+use elf_layout::{Address, ErrorKind, ImageMode, Options, ThreadLocal};
 use proptest::prelude::*;
 use support::{
     BASE, CODE, Object, READ, WRITE, image, image_error, laid_out, nobody, placement, plan,
     process, refused,
 };
 
-const PACKED: Options = Options { mode: Mode::Packed { section_alignment: 128 }, ..BASELESS };
+const PACKED: Options = Options { mode: ImageMode::Packed { section_alignment: 128 }, ..BASELESS };
 const BASELESS: Options = Options {
-    mode: Mode::Segments { page_size: 4096 },
+    mode: ImageMode::Segments { page_size: 4096 },
     base: None,
     thread_local: ThreadLocal::LocalExec,
     indirect_functions: false,
@@ -371,8 +371,8 @@ proptest! {
         page in 6..17u32,
     ) {
         let mode = match packed {
-            Some(bits) => Mode::Packed { section_alignment: 1 << bits },
-            None => Mode::Segments { page_size: 1 << page },
+            Some(bits) => ImageMode::Packed { section_alignment: 1 << bits },
+            None => ImageMode::Segments { page_size: 1 << page },
         };
         let options = Options { mode, ..Options::default() };
         let objects: Vec<_> = objects.iter().enumerate()

@@ -5,7 +5,7 @@ mod support;
 
 use elf_core::names::*;
 use elf_core::{ApplyErrorKind, Slot};
-use elf_layout::{ErrorKind, Layout, Mode, Options};
+use elf_layout::{ErrorKind, ImageMode, Layout, Options};
 use reloc_x86::X86_64;
 use support::{
     BASE, CODE, FAR, NEAR, Object, Place, READ, WRITE, half, image, image_error, laid_out,
@@ -161,7 +161,7 @@ fn a_copy_is_the_address_of_a_constant_out_of_reach() {
         assert_eq!(layout.copies().count(), 0, "every address fits");
     });
     // in one blob as well they have room of their own
-    let mode = Mode::Packed { section_alignment: 128 };
+    let mode = ImageMode::Packed { section_alignment: 128 };
     let options = Options { mode, ..Options::default() };
     let object = uses(R_X86_64_32S, &["far_constant", "near_constant"]).build();
     plan(&[object], options, &mut process, |layout| {

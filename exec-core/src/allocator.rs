@@ -4,11 +4,11 @@ use alloc::vec;
 
 use crate::device_id::DeviceId;
 use crate::error::Error;
-use crate::spec::{External, Spec};
+use crate::spec::{ExternalMemory, Spec};
 
 /// Memory of one device that another is to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Foreign {
+pub struct PeerMemory {
     /// The device it is of.
     pub device: DeviceId,
     /// Where it is there.
@@ -39,7 +39,7 @@ pub trait Allocator: Send + Sync {
     ///
     /// # Errors
     /// [`Error::Unsupported`] if that cannot be; [`Error::Empty`], [`Error::Alignment`].
-    fn adopt(&self, external: External, spec: Spec) -> Result<Self::Memory, Error> {
+    fn adopt(&self, external: ExternalMemory, spec: Spec) -> Result<Self::Memory, Error> {
         let _ = (external, spec);
         Err(Error::Unsupported { what: "memory of the caller's" })
     }
@@ -116,10 +116,10 @@ pub trait Allocator: Send + Sync {
     ///
     /// # Errors
     /// [`Error::Unsupported`] if there is no way, or what the device says.
-    fn import(&self, _memory: Foreign) -> Result<u64, Error> {
+    fn import(&self, _memory: PeerMemory) -> Result<u64, Error> {
         Err(Error::Unsupported { what: "memory of that other device" })
     }
 
     /// Ends what [`import`](Self::import) began.
-    fn forget(&self, _memory: Foreign, _address: u64) {}
+    fn forget(&self, _memory: PeerMemory, _address: u64) {}
 }

@@ -5,10 +5,10 @@ use core::fmt;
 use core::ops::Deref;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use crate::allocator::{Allocator, Foreign};
+use crate::allocator::{Allocator, PeerMemory};
 use crate::device_id::DeviceId;
 use crate::error::Error;
-use crate::spec::{External, Spec};
+use crate::spec::{ExternalMemory, Spec};
 use crate::uses::{Use, Uses};
 
 /// A stretch of device memory. It goes back when it is freed or dropped, or after the last queued call that uses it.
@@ -34,7 +34,7 @@ pub struct Hold<A: Allocator>(Held<A>);
 pub struct Mapped<A: Allocator, B: Allocator> {
     hold: Hold<A>,
     device: Arc<B>,
-    foreign: Foreign,
+    foreign: PeerMemory,
     address: u64,
 }
 
@@ -76,7 +76,11 @@ impl<A: Allocator> Buffer<A> {
     ///
     /// # Errors
     /// [`Error::Empty`]; [`Error::Alignment`] if it is not aligned as the spec wants; what the allocator says.
-    pub fn external(allocator: &Arc<A>, external: External, spec: Spec) -> Result<Self, Error> {
+    pub fn external(
+        allocator: &Arc<A>,
+        external: ExternalMemory,
+        spec: Spec,
+    ) -> Result<Self, Error> {
         let (size, spec) = (external.size(), spec.not_kept());
         if size == 0 {
             return Err(Error::Empty);
@@ -222,7 +226,7 @@ impl<A: Allocator> View<A> {
     pub fn map_on<B: Allocator>(&self, device: &Arc<B>) -> Result<Mapped<A, B>, Error> {
         let hold = self.hold()?;
         let inner = &hold.0.inner;
-        let foreign = Foreign {
+        let foreign = PeerMemory {
             device: inner.allocator.device(),
             address: hold.address(),
             size: self.size,

@@ -7,7 +7,7 @@ use crate::key::Key;
 
 /// What a cache may be used for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Mode {
+pub enum CacheMode {
     /// Nothing: everything is compiled.
     Off,
     /// Images are taken from it; what is missing is compiled and not kept.
@@ -33,7 +33,7 @@ pub enum Lookup {
 /// Keeps images by key.
 pub trait Cache: Send + Sync {
     /// What it may be used for.
-    fn mode(&self) -> Mode;
+    fn mode(&self) -> CacheMode;
 
     /// What it has for `key`.
     ///
@@ -53,8 +53,8 @@ pub trait Cache: Send + Sync {
 pub struct NoCache;
 
 impl Cache for NoCache {
-    fn mode(&self) -> Mode {
-        Mode::Off
+    fn mode(&self) -> CacheMode {
+        CacheMode::Off
     }
 
     fn get(&self, _key: &Key) -> Result<Lookup, CacheError> {

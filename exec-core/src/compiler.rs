@@ -7,7 +7,7 @@ use core::error::Error as StdError;
 use core::fmt;
 use core::time::Duration;
 
-use crate::cache::{Cache, Lookup, Mode};
+use crate::cache::{Cache, CacheMode, Lookup};
 use crate::error::{CacheError, Cause};
 use crate::key::{Identity, Key};
 
@@ -19,7 +19,7 @@ pub struct Compiled {
     /// Where it is from.
     pub origin: Origin,
     /// What is wrong with the cache, if anything. The image is good nevertheless.
-    pub note: Option<Note>,
+    pub note: Option<CacheWarning>,
 }
 
 /// Where an image is from.
@@ -34,7 +34,7 @@ pub enum Origin {
 /// What is wrong with a cache that was not needed after all.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Note {
+pub enum CacheWarning {
     /// Its entry was damaged, and was compiled anew.
     Damaged,
     /// Its entry could not be read.
@@ -81,7 +81,7 @@ pub trait Compiler: Send + Sync {
     /// As [`compile`](Self::compile); [`CompileError::Required`] if the cache must have it and has not.
     fn compile_cached(&self, source: &str, cache: &dyn Cache) -> Result<Compiled, CompileError> {
         let mode = cache.mode();
-        if mode == Mode::Off {
+        if mode == CacheMode::Off {
             return Ok(Compiled {
                 image: self.compile(source)?,
                 origin: Origin::Compiler,
@@ -95,15 +95,15 @@ pub trait Compiler: Send + Sync {
                 return Ok(Compiled { image, origin: Origin::Cache, note: None });
             }
             Ok(Lookup::Miss) => None,
-            Ok(Lookup::Damaged) => Some(Note::Damaged),
-            Err(error) => Some(Note::NotRead(error)),
+            Ok(Lookup::Damaged) => Some(CacheWarning::Damaged),
+            Err(error) => Some(CacheWarning::NotRead(error)),
         };
-        if mode == Mode::Required {
+        if mode == CacheMode::Required {
             return Err(CompileError::Required { key, note });
         }
         let image = self.compile(source)?;
-        let kept = if mode == Mode::ReadWrite { cache.put(&key, &image) } else { Ok(()) };
-        let note = note.or(kept.err().map(Note::NotKept));
+        let kept = if mode == CacheMode::ReadWrite { cache.put(&key, &image) } else { Ok(()) };
+        let note = note.or(kept.err().map(CacheWarning::NotKept));
         Ok(Compiled { image, origin: Origin::Compiler, note })
     }
 }
@@ -173,11 +173,11 @@ pub enum CompileError {
         /// The image's key.
         key: Key,
         /// What is wrong with the cache, if anything.
-        note: Option<Note>,
+        note: Option<CacheWarning>,
     },
 }
 
-impl fmt::Display for Note {
+impl fmt::Display for CacheWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Damaged => write!(f, "the entry in the cache was damaged"),
@@ -215,7 +215,7 @@ impl StdError for CompileError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
             Self::Start { cause, .. } | Self::NoImage { cause, .. } => Some(cause),
-            Self::Required { note: Some(Note::NotRead(error)), .. } => Some(error),
+            Self::Required { note: Some(CacheWarning::NotRead(error)), .. } => Some(error),
             _ => None,
         }
     }

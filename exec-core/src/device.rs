@@ -16,7 +16,7 @@ use crate::sync::Mutex;
 /// What sort of device it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum DeviceKind {
     /// The processor that this process runs on.
     Host,
     /// A GPU.
@@ -51,7 +51,7 @@ pub trait Device: Send + Sync {
     fn name(&self) -> String;
 
     /// What sort of device it is.
-    fn kind(&self) -> Kind;
+    fn kind(&self) -> DeviceKind;
 
     /// How much memory it has.
     ///

@@ -16,7 +16,7 @@ use std::{env, fs};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use sha2::{Digest as _, Sha256};
 
-use crate::cache::{Cache, Lookup, Mode};
+use crate::cache::{Cache, CacheMode, Lookup};
 use crate::error::CacheError;
 use crate::key::Key;
 use crate::sync::Mutex;
@@ -35,7 +35,7 @@ use recent::Recent;
 /// [memory](Self::with_memory) and are given out from there, as long as no process changes the database.
 #[derive(Debug)]
 pub struct DiskCache {
-    mode: Mode,
+    mode: CacheMode,
     /// The database, and what is written before it is in there.
     paths: [PathBuf; 2],
     limit: u64,
@@ -102,16 +102,16 @@ impl DiskCache {
     /// # Errors
     /// [`CacheError::Untrusted`] if others can write the folder or the database, if one of them belongs to another user or is a
     /// symbolic link; [`CacheError::Open`].
-    pub fn open(folder: &Path, mode: Mode, limit: u64) -> Result<Self, CacheError> {
-        if mode == Mode::ReadWrite {
+    pub fn open(folder: &Path, mode: CacheMode, limit: u64) -> Result<Self, CacheError> {
+        if mode == CacheMode::ReadWrite {
             open::folder(folder)?;
         }
-        let trusted = if mode == Mode::Off { None } else { trust::folder(folder, DATABASE)? };
+        let trusted = if mode == CacheMode::Off { None } else { trust::folder(folder, DATABASE)? };
         let path = trusted.as_deref().unwrap_or(folder).join(DATABASE);
         let (connection, was_damaged) = match mode {
-            Mode::Off => (None, false),
-            Mode::ReadOnly | Mode::Required => (open::for_reading(&path)?, false),
-            Mode::ReadWrite => {
+            CacheMode::Off => (None, false),
+            CacheMode::ReadOnly | CacheMode::Required => (open::for_reading(&path)?, false),
+            CacheMode::ReadWrite => {
                 open::for_writing(&path).map(|(connection, damaged)| (Some(connection), damaged))?
             }
         };
@@ -123,20 +123,20 @@ impl DiskCache {
 
     /// The same for who compiles, with or without a cache: one that cannot be opened because it is full, locked, read-only or
     /// damaged is [off](Mode::Off), and the error is what to warn of. A cache that others can write is refused nevertheless, and one
-    /// that must have the image ([`Mode::Required`]) has to open.
+    /// that must have the image ([`CacheMode::Required`]) has to open.
     ///
     /// # Errors
-    /// [`CacheError::Untrusted`]; for [`Mode::Required`], those of [`open`](Self::open).
+    /// [`CacheError::Untrusted`]; for [`CacheMode::Required`], those of [`open`](Self::open).
     pub fn open_or_off(
         folder: &Path,
-        mode: Mode,
+        mode: CacheMode,
         limit: u64,
     ) -> Result<(Self, Option<CacheError>), CacheError> {
         match Self::open(folder, mode, limit) {
             Ok(cache) => Ok((cache, None)),
             Err(error @ CacheError::Untrusted { .. }) => Err(error),
-            Err(error) if mode == Mode::Required => Err(error),
-            Err(error) => Ok((Self::open(folder, Mode::Off, limit)?, Some(error))),
+            Err(error) if mode == CacheMode::Required => Err(error),
+            Err(error) => Ok((Self::open(folder, CacheMode::Off, limit)?, Some(error))),
         }
     }
 
@@ -169,7 +169,7 @@ impl DiskCache {
     /// [`CacheError::Write`], [`CacheError::ReadOnly`].
     pub fn clear(&self) -> Result<Stats, CacheError> {
         let stats = self.stats()?;
-        if self.mode != Mode::ReadWrite {
+        if self.mode != CacheMode::ReadWrite {
             return Err(CacheError::ReadOnly);
         }
         let mut state = self.state.lock();
@@ -222,7 +222,7 @@ impl DiskCache {
 
     fn remove(&self, state: &mut State, key: &[u8]) -> Result<(), CacheError> {
         match &state.connection {
-            Some(connection) if self.mode == Mode::ReadWrite => {
+            Some(connection) if self.mode == CacheMode::ReadWrite => {
                 connection.execute("DELETE FROM image WHERE key = ?1", [key]).map_err(write)?;
                 Ok(())
             }
@@ -232,7 +232,7 @@ impl DiskCache {
 
     /// Remembers that an image was used.
     fn touch(&self, state: &mut State, key: &Key) {
-        if self.mode != Mode::ReadWrite {
+        if self.mode != CacheMode::ReadWrite {
             return;
         }
         state.touched.insert(*key, now());
@@ -245,7 +245,7 @@ impl DiskCache {
 
     /// Empties a database that SQLite cannot make sense of.
     fn rebuild(&self, state: &mut State) {
-        if self.mode == Mode::ReadWrite {
+        if self.mode == CacheMode::ReadWrite {
             state.connection = None;
             // what cannot be mended is a miss from now on
             state.connection =
@@ -345,7 +345,7 @@ fn touch(connection: &Connection, touched: &HashMap<Key, i64>) -> rusqlite::Resu
 }
 
 impl Cache for DiskCache {
-    fn mode(&self) -> Mode {
+    fn mode(&self) -> CacheMode {
         self.mode
     }
 
@@ -384,7 +384,7 @@ impl Cache for DiskCache {
 
     fn put(&self, key: &Key, image: &[u8]) -> Result<(), CacheError> {
         let size = image.len() as u64;
-        if self.mode != Mode::ReadWrite {
+        if self.mode != CacheMode::ReadWrite {
             return Err(CacheError::ReadOnly);
         }
         if size > self.limit {

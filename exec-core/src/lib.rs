@@ -26,14 +26,14 @@
 //! buffer.free()?;
 //! assert!(matches!(view.address(), Err(Error::Freed)));
 //! let again = Buffer::new(&allocator, 4000, Spec::new())?; // same size class: the memory of before
-//! assert_eq!(allocator.figures().hits, 1);
+//! assert_eq!(allocator.statistics().hits, 1);
 //! # Ok::<(), Error>(())
 //! ```
 //!
 //! | to do | see |
 //! |---|---|
 //! | memory | [`Allocator`], [`Spec`], [`Buffer`], [`View`], [`LruAllocator`] |
-//! | code | [`Program`], [`Signature`], [`Value`] |
+//! | code | [`Program`], [`Signature`], [`Scalar`] |
 //! | both | [`Device`], [`Sticky`] |
 //! | compilers | [`Compiler`], [`Cache`], `DiskCache` (feature `disk`) |
 //!
@@ -73,11 +73,11 @@ mod transfer;
 mod uses;
 mod value;
 
-pub use allocator::{Allocator, Foreign};
+pub use allocator::{Allocator, PeerMemory};
 pub use buffer::{Buffer, Hold, Mapped, View};
-pub use cache::{Cache, Lookup, Mode, NoCache};
-pub use compiler::{CompileError, Compiled, Compiler, Note, Origin};
-pub use device::{Device, Kind, MemoryInfo, Sticky};
+pub use cache::{Cache, CacheMode, Lookup, NoCache};
+pub use compiler::{CacheWarning, CompileError, Compiled, Compiler, Origin};
+pub use device::{Device, DeviceKind, MemoryInfo, Sticky};
 pub use device_id::DeviceId;
 #[cfg(feature = "disk")]
 pub use disk::{DiskCache, Stats, Verified, default_folder};
@@ -86,13 +86,13 @@ pub use error::{CacheError, Cause, Error, Signal};
 pub use files::{FileError, NAMED_LIMIT, NamedFiles};
 pub use host_view::{HostView, HostViewMut};
 pub use key::{Identity, Key};
-pub use lru::{Figures, Limits, LruAllocator};
+pub use lru::{Limits, LruAllocator, Statistics};
 pub use parameter::Parameter;
 pub use program::{Launch, Program};
 pub use signature::Signature;
-pub use spec::{External, Spec};
+pub use spec::{ExternalMemory, Spec};
 pub use transfer::copy;
-pub use value::{Type, Value};
+pub use value::{Scalar, Type};
 
 /// The example of `README.md`, as a test.
 #[cfg(all(doctest, feature = "disk"))]

@@ -2,22 +2,22 @@
 
 use core::fmt;
 
-use crate::allocator::{Allocator, Foreign};
+use crate::allocator::{Allocator, PeerMemory};
 use crate::device_id::DeviceId;
 use crate::error::Error;
-use crate::spec::{External, Spec};
-use crate::sync::Brief;
+use crate::spec::{ExternalMemory, Spec};
+use crate::sync::SpinLock;
 
 mod class;
+mod free_lists;
 mod limits;
-mod shelves;
 
+use free_lists::{FreeLists, PoolKey};
 pub use limits::Limits;
-use shelves::{Shelves, Sort};
 
 /// What an [`LruAllocator`] did so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct Statistics {
     /// Times that kept memory was given out.
     pub hits: u64,
     /// Times that the device was asked.
@@ -49,29 +49,29 @@ pub struct Figures {
 pub struct LruAllocator<A: Allocator> {
     inner: A,
     limits: Limits,
-    state: Brief<State<A::Memory>>,
+    state: SpinLock<State<A::Memory>>,
 }
 
 /// Memory from an [`LruAllocator`].
 #[derive(Debug)]
-pub struct Kept<M> {
+pub struct CachedBlock<M> {
     memory: M,
     /// As the device counts them.
     bytes: u64,
     /// `None` if it is not to be kept.
-    sort: Option<Sort>,
+    sort: Option<PoolKey>,
 }
 
 struct State<M> {
-    shelves: Shelves<M>,
-    figures: Figures,
+    free_lists: FreeLists<M>,
+    statistics: Statistics,
 }
 
 impl<M> State<M> {
     fn took(&mut self, bytes: u64) {
-        self.figures.used = self.figures.used.saturating_add(bytes);
-        let all = self.figures.used.saturating_add(self.shelves.bytes());
-        self.figures.high_water = self.figures.high_water.max(all);
+        self.statistics.used = self.statistics.used.saturating_add(bytes);
+        let all = self.statistics.used.saturating_add(self.free_lists.bytes());
+        self.statistics.high_water = self.statistics.high_water.max(all);
     }
 }
 
@@ -79,8 +79,8 @@ impl<A: Allocator> LruAllocator<A> {
     /// Keeps memory of `inner` up to these limits.
     #[must_use]
     pub const fn new(inner: A, limits: Limits) -> Self {
-        let state = State { shelves: Shelves::new(), figures: Figures::ZERO };
-        Self { inner, limits, state: Brief::new(state) }
+        let state = State { free_lists: FreeLists::new(), statistics: Statistics::ZERO };
+        Self { inner, limits, state: SpinLock::new(state) }
     }
 
     /// The allocator beneath.
@@ -91,9 +91,13 @@ impl<A: Allocator> LruAllocator<A> {
 
     /// What was done so far.
     #[must_use]
-    pub fn figures(&self) -> Figures {
+    pub fn statistics(&self) -> Statistics {
         let state = self.state.lock();
-        Figures { held: state.shelves.bytes(), number: state.shelves.len(), ..state.figures }
+        Statistics {
+            held: state.free_lists.bytes(),
+            number: state.free_lists.len(),
+            ..state.statistics
+        }
     }
 
     /// Gives everything that is kept back to the device, and says how many bytes that were.
@@ -104,7 +108,7 @@ impl<A: Allocator> LruAllocator<A> {
         let (mut total, mut outcome) = (0u64, Ok(()));
         loop {
             // the lock is not held while the device works
-            let oldest = self.state.lock().shelves.pop_oldest();
+            let oldest = self.state.lock().free_lists.pop_oldest();
             let Some((memory, bytes)) = oldest else { break };
             total = total.saturating_add(bytes);
             outcome = outcome.and(self.give_back(memory));
@@ -116,23 +120,23 @@ impl<A: Allocator> LruAllocator<A> {
         let outcome = self.inner.release(memory);
         if outcome.is_err() {
             let mut state = self.state.lock();
-            state.figures.failed = state.figures.failed.saturating_add(1);
+            state.statistics.failed = state.statistics.failed.saturating_add(1);
         }
         outcome
     }
 
     /// Memory that was kept.
     #[inline]
-    fn reuse(&self, sort: Sort, bytes: u64) -> Option<A::Memory> {
+    fn reuse(&self, sort: PoolKey, bytes: u64) -> Option<A::Memory> {
         let mut state = self.state.lock();
-        match state.shelves.pop_newest(sort, bytes) {
+        match state.free_lists.pop_newest(sort, bytes) {
             Some(memory) => {
-                state.figures.hits = state.figures.hits.saturating_add(1);
+                state.statistics.hits = state.statistics.hits.saturating_add(1);
                 state.took(bytes);
                 Some(memory)
             }
             None => {
-                state.figures.misses = state.figures.misses.saturating_add(1);
+                state.statistics.misses = state.statistics.misses.saturating_add(1);
                 None
             }
         }
@@ -140,18 +144,18 @@ impl<A: Allocator> LruAllocator<A> {
 
     /// Keeps a piece for which there may not be room, and gives back what has to go, or the piece itself.
     #[cold]
-    fn make_room(&self, memory: A::Memory, sort: Option<Sort>, bytes: u64) -> Result<(), Error> {
+    fn make_room(&self, memory: A::Memory, sort: Option<PoolKey>, bytes: u64) -> Result<(), Error> {
         let sort = sort.filter(|_| bytes <= self.limits.bytes && self.limits.number > 0);
         let Some(sort) = sort else { return self.give_back(memory) };
         let mut outcome = Ok(());
         loop {
             let mut state = self.state.lock();
-            if state.shelves.have_room(bytes, self.limits) {
-                state.shelves.push(sort, bytes, memory);
+            if state.free_lists.have_room(bytes, self.limits) {
+                state.free_lists.push(sort, bytes, memory);
                 return outcome;
             }
-            let oldest = state.shelves.pop_oldest();
-            state.figures.evicted = state.figures.evicted.saturating_add(1);
+            let oldest = state.free_lists.pop_oldest();
+            state.statistics.evicted = state.statistics.evicted.saturating_add(1);
             drop(state);
             if let Some((oldest, _)) = oldest {
                 outcome = outcome.and(self.give_back(oldest));
@@ -161,13 +165,18 @@ impl<A: Allocator> LruAllocator<A> {
 
     /// Memory from the device: a whole class of it, or if that is too much after all, just so many bytes.
     #[cold]
-    fn fresh(&self, size: u64, sort: Option<Sort>, spec: Spec) -> Result<Kept<A::Memory>, Error> {
-        let bytes = sort.map_or(size, Sort::bytes);
+    fn fresh(
+        &self,
+        size: u64,
+        sort: Option<PoolKey>,
+        spec: Spec,
+    ) -> Result<CachedBlock<A::Memory>, Error> {
+        let bytes = sort.map_or(size, PoolKey::bytes);
         let (memory, sort, bytes) = match self.inner.allocate(bytes, spec) {
             Ok(memory) => (memory, sort, bytes),
             Err(Error::OutOfMemory { .. }) => {
                 let mut state = self.state.lock();
-                state.figures.emptied = state.figures.emptied.saturating_add(1);
+                state.statistics.emptied = state.statistics.emptied.saturating_add(1);
                 drop(state);
                 // an error of giving back is counted, and what matters is whether there is memory now
                 let _ = self.empty();
@@ -176,11 +185,11 @@ impl<A: Allocator> LruAllocator<A> {
             Err(error) => return Err(error),
         };
         self.state.lock().took(bytes);
-        Ok(Kept { memory, sort, bytes })
+        Ok(CachedBlock { memory, sort, bytes })
     }
 }
 
-impl Figures {
+impl Statistics {
     const ZERO: Self = Self {
         hits: 0,
         misses: 0,
@@ -195,7 +204,7 @@ impl Figures {
 }
 
 impl<A: Allocator> Allocator for LruAllocator<A> {
-    type Memory = Kept<A::Memory>;
+    type Memory = CachedBlock<A::Memory>;
 
     fn device(&self) -> DeviceId {
         self.inner.device()
@@ -203,37 +212,37 @@ impl<A: Allocator> Allocator for LruAllocator<A> {
 
     #[inline]
     fn allocate(&self, size: u64, spec: Spec) -> Result<Self::Memory, Error> {
-        let sort = Sort::of(size, spec);
-        let bytes = sort.map_or(0, Sort::bytes);
+        let sort = PoolKey::of(size, spec);
+        let bytes = sort.map_or(0, PoolKey::bytes);
         let Some(memory) = sort.and_then(|sort| self.reuse(sort, bytes)) else {
             return self.fresh(size, sort, spec);
         };
-        let kept = Kept { memory, sort, bytes };
+        let kept = CachedBlock { memory, sort, bytes };
         if spec.is_zeroed() {
             // SAFETY: the memory was kept, so that nobody else has it.
             let outcome = unsafe { self.inner.zero(&kept.memory, size) };
             if let Err(error) = outcome {
-                let _ = self.release(Kept { sort: None, ..kept });
+                let _ = self.release(CachedBlock { sort: None, ..kept });
                 return Err(error);
             }
         }
         Ok(kept)
     }
 
-    fn adopt(&self, external: External, spec: Spec) -> Result<Self::Memory, Error> {
+    fn adopt(&self, external: ExternalMemory, spec: Spec) -> Result<Self::Memory, Error> {
         // the device counts it as nothing
-        Ok(Kept { memory: self.inner.adopt(external, spec)?, bytes: 0, sort: None })
+        Ok(CachedBlock { memory: self.inner.adopt(external, spec)?, bytes: 0, sort: None })
     }
 
     #[inline]
     fn release(&self, memory: Self::Memory) -> Result<(), Error> {
-        let Kept { memory, sort, bytes } = memory;
+        let CachedBlock { memory, sort, bytes } = memory;
         let mut state = self.state.lock();
-        state.figures.used = state.figures.used.saturating_sub(bytes);
+        state.statistics.used = state.statistics.used.saturating_sub(bytes);
         if let Some(sort) = sort
-            && state.shelves.have_room(bytes, self.limits)
+            && state.free_lists.have_room(bytes, self.limits)
         {
-            state.shelves.push(sort, bytes, memory);
+            state.free_lists.push(sort, bytes, memory);
             return Ok(());
         }
         drop(state);
@@ -273,18 +282,18 @@ impl<A: Allocator> Allocator for LruAllocator<A> {
         unsafe { self.inner.bytes_mut(&memory.memory) }
     }
 
-    fn import(&self, memory: Foreign) -> Result<u64, Error> {
+    fn import(&self, memory: PeerMemory) -> Result<u64, Error> {
         self.inner.import(memory)
     }
 
-    fn forget(&self, memory: Foreign, address: u64) {
+    fn forget(&self, memory: PeerMemory, address: u64) {
         self.inner.forget(memory, address);
     }
 }
 
 impl<A: Allocator> Drop for LruAllocator<A> {
     fn drop(&mut self) {
-        while let Some((memory, _)) = self.state.get_mut().shelves.pop_oldest() {
+        while let Some((memory, _)) = self.state.get_mut().free_lists.pop_oldest() {
             let _ = self.inner.release(memory);
         }
     }
@@ -295,7 +304,7 @@ impl<A: Allocator + fmt::Debug> fmt::Debug for LruAllocator<A> {
         f.debug_struct("LruAllocator")
             .field("inner", &self.inner)
             .field("limits", &self.limits)
-            .field("figures", &self.figures())
+            .field("statistics", &self.statistics())
             .finish()
     }
 }

@@ -6,7 +6,7 @@ use crate::allocator::Allocator;
 use crate::buffer::View;
 use crate::error::Error;
 use crate::signature::Signature;
-use crate::value::Value;
+use crate::value::Scalar;
 
 /// How often a function runs, and whether the caller waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub trait Program: Send + Sync {
     unsafe fn call(
         &self,
         buffers: &[&View<Self::Allocator>],
-        values: &[Value],
+        values: &[Scalar],
         launch: Launch,
     ) -> Result<Option<Duration>, Error>;
 }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::error::Error;
 use crate::parameter::Parameter;
-use crate::value::Value;
+use crate::value::Scalar;
 
 /// A function's parameters: first buffers, then values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -32,7 +32,7 @@ impl Signature {
     pub fn check(
         &self,
         buffers: impl ExactSizeIterator<Item = u64>,
-        values: &[Value],
+        values: &[Scalar],
     ) -> Result<(), Error> {
         let found = buffers.len().saturating_add(values.len());
         if found != self.parameters.len() {
@@ -62,11 +62,11 @@ mod tests {
             Parameter::Value(Type::F32),
             Parameter::Bytes(4),
         ]);
-        let check = |buffers: &[u64], values: &[Value]| {
+        let check = |buffers: &[u64], values: &[Scalar]| {
             signature.check(buffers.iter().copied(), values).map_err(|error| error.to_string())
         };
-        let one = Value::F32(1.0);
-        assert_eq!(check(&[16], &[one, Value::I32(1)]), Ok(()));
+        let one = Scalar::F32(1.0);
+        assert_eq!(check(&[16], &[one, Scalar::I32(1)]), Ok(()));
         assert_eq!(check(&[17], &[one, one]), Ok(()));
         assert_eq!(check(&[], &[one]), Err("1 arguments, expected 3".into()));
         assert_eq!(
@@ -74,11 +74,11 @@ mod tests {
             Err("argument 0: a buffer of 15 bytes, expected a buffer of 16 bytes".into())
         );
         assert_eq!(
-            check(&[16], &[Value::F64(1.0), one]),
+            check(&[16], &[Scalar::F64(1.0), one]),
             Err("argument 1: a value of type double, expected a value of type float".into())
         );
         assert_eq!(
-            check(&[16], &[one, Value::U64(1)]),
+            check(&[16], &[one, Scalar::U64(1)]),
             Err("argument 2: a value of type uint64_t, expected a value of 4 bytes".into())
         );
         assert_eq!(

@@ -13,14 +13,14 @@ pub struct Spec {
 /// Memory that belongs to somebody else, for one buffer ([`Buffer::external`](crate::Buffer::external)):
 ///
 /// ```compile_fail,E0382
-/// # fn twice<A: exec_core::Allocator>(allocator: &std::sync::Arc<A>, own: exec_core::External) {
+/// # fn twice<A: exec_core::Allocator>(allocator: &std::sync::Arc<A>, own: exec_core::ExternalMemory) {
 /// let spec = exec_core::Spec::new();
 /// let one = exec_core::Buffer::external(allocator, own, spec);
 /// let two = exec_core::Buffer::external(allocator, own, spec); // use of moved value: `own`
 /// # }
 /// ```
 #[derive(Debug, PartialEq, Eq)]
-pub struct External {
+pub struct ExternalMemory {
     address: u64,
     size: u64,
 }
@@ -99,7 +99,7 @@ impl Spec {
     }
 }
 
-impl External {
+impl ExternalMemory {
     /// `size` bytes at `address` of the device.
     ///
     /// # Safety

@@ -2,7 +2,7 @@
 
 /// A value behind a lock that is held for a few steps, never over a call of somebody else. It is given back with a store, where
 /// the system's lock has to ask whether anybody sleeps.
-pub(crate) type Brief<T> = spin::mutex::SpinMutex<T, Relax>;
+pub(crate) type SpinLock<T> = spin::mutex::SpinMutex<T, Relax>;
 
 /// What to do while another thread has it: let it go on, if there is a system to ask for that.
 #[cfg(feature = "std")]

@@ -5,7 +5,7 @@ use core::fmt;
 
 /// An argument or result of the C calling convention.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value {
+pub enum Scalar {
     /// `int8_t`.
     I8(i8),
     /// `int16_t`.
@@ -30,7 +30,7 @@ pub enum Value {
     Pointer(*mut c_void),
 }
 
-/// The type of a [`Value`], or none.
+/// The type of a [`Scalar`], or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
     /// No result.
@@ -68,7 +68,7 @@ macro_rules! each_type {
     };
 }
 
-impl Value {
+impl Scalar {
     /// The value's type.
     #[must_use]
     pub const fn r#type(&self) -> Type {
@@ -118,7 +118,7 @@ impl Type {
     }
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for Scalar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         macro_rules! arms {
             ($($variant:ident $type:ident),*) => {
@@ -158,10 +158,10 @@ mod tests {
 
     #[test]
     fn bytes_are_the_value_and_zeros() {
-        assert_eq!(Value::I16(-2).bytes()[..2], (-2i16).to_ne_bytes());
-        assert_eq!(Value::I16(-2).bytes()[2..], [0; 6]);
-        assert_eq!(Value::F64(0.5).bytes(), 0.5f64.to_ne_bytes());
-        assert_eq!(Value::F32(1.0).r#type().size(), 4);
+        assert_eq!(Scalar::I16(-2).bytes()[..2], (-2i16).to_ne_bytes());
+        assert_eq!(Scalar::I16(-2).bytes()[2..], [0; 6]);
+        assert_eq!(Scalar::F64(0.5).bytes(), 0.5f64.to_ne_bytes());
+        assert_eq!(Scalar::F32(1.0).r#type().size(), 4);
         assert_eq!(Type::Void.size(), 0);
     }
 }

@@ -6,7 +6,7 @@ mod mock;
 
 use std::sync::Arc;
 
-use exec_core::{Allocator as _, Buffer, Error, External, Limits, LruAllocator, Spec, copy};
+use exec_core::{Allocator as _, Buffer, Error, ExternalMemory, Limits, LruAllocator, Spec, copy};
 use mock::Mock;
 
 fn device() -> Arc<LruAllocator<Mock>> {
@@ -30,7 +30,7 @@ fn bad_sizes_and_specs_are_named() {
         [(4096, 0, 64), (4097, 200, 64), (4096, 200, 3), (4096, 200, 64)]
     {
         // SAFETY: the buffer is never made.
-        let external = unsafe { External::new(address, size) };
+        let external = unsafe { ExternalMemory::new(address, size) };
         let error = Buffer::external(&device, external, Spec::new().aligned(aligned)).map(drop);
         match (error.unwrap_err(), address, size) {
             (Error::Empty, _, 0) | (Error::Unsupported { .. }, 4096, _) => {}
@@ -67,7 +67,7 @@ fn a_view_of_a_freed_buffer_says_so() {
     buffer.free().unwrap();
     // even where the memory has a new owner
     let _again = Buffer::new(&device, 1000, Spec::new()).unwrap();
-    assert_eq!(device.figures().hits, 1);
+    assert_eq!(device.statistics().hits, 1);
     assert!(matches!(view.address(), Err(Error::Freed)));
     assert!(matches!(view.copy_in(0, &[1]), Err(Error::Freed)));
     assert!(matches!(view.copy_out(0, &mut [1]), Err(Error::Freed)));
@@ -92,7 +92,7 @@ fn a_buffer_in_use_is_not_given_to_anybody_else() {
     let other = Buffer::new(&device, 1000, Spec::new()).unwrap();
     assert_ne!(other.address().unwrap(), address);
     drop(second);
-    assert_eq!(device.figures().number, 1);
+    assert_eq!(device.statistics().number, 1);
     let again = Buffer::new(&device, 1000, Spec::new()).unwrap();
     assert_eq!(again.address().unwrap(), address);
 }
@@ -134,9 +134,9 @@ fn mappings_keep_the_buffer_and_end() {
     let mapped = buffer.view(10, 20).unwrap().map_on(&other).unwrap();
     assert_eq!((mapped.address(), mapped.size()), (buffer.address().unwrap() + 11, 20));
     buffer.free().unwrap();
-    assert_eq!(one.figures().number, 0);
+    assert_eq!(one.statistics().number, 0);
     drop(mapped);
-    assert_eq!(one.figures().number, 1);
+    assert_eq!(one.statistics().number, 1);
     assert_eq!(other.imports.load(std::sync::atomic::Ordering::Relaxed), 0);
 }
 
@@ -158,6 +158,6 @@ fn an_error_of_giving_back_is_told_and_counted() {
     device.inner().state.lock().unwrap().release_fails = true;
     assert!(matches!(buffer.free(), Err(Error::Device(_))));
     drop(Buffer::new(&device, 100, Spec::new().not_kept()).unwrap());
-    assert_eq!(device.figures().failed, 2);
-    assert_eq!((device.figures().used, device.inner().live()), (0, (0, 0)));
+    assert_eq!(device.statistics().failed, 2);
+    assert_eq!((device.statistics().used, device.inner().live()), (0, (0, 0)));
 }

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use exec_core::{
-    Cache as _, CacheError, CompileError, Compiler, DiskCache, Identity, Key, Lookup, Mode,
-    NoCache, Note, Origin, Stats,
+    Cache as _, CacheError, CacheMode, CacheWarning, CompileError, Compiler, DiskCache, Identity,
+    Key, Lookup, NoCache, Origin, Stats,
 };
 use tempfile::TempDir;
 
@@ -45,7 +45,7 @@ impl Compiler for Upper {
     }
 }
 
-fn open(folder: &Path, mode: Mode) -> DiskCache {
+fn open(folder: &Path, mode: CacheMode) -> DiskCache {
     DiskCache::open(folder, mode, LIMIT).unwrap()
 }
 
@@ -62,12 +62,12 @@ fn what_was_compiled_once_is_there() {
     let folder = TempDir::new().unwrap();
     let compiler = Upper::new("1");
     {
-        let cache = open(folder.path(), Mode::ReadWrite);
+        let cache = open(folder.path(), CacheMode::ReadWrite);
         let first = compiler.compile_cached("abc", &cache).unwrap();
         assert_eq!((&first.image[..], first.origin), (&b"ABC"[..], Origin::Compiler));
         assert!(first.note.is_none());
     }
-    let cache = open(folder.path(), Mode::ReadWrite);
+    let cache = open(folder.path(), CacheMode::ReadWrite);
     let second = compiler.compile_cached("abc", &cache).unwrap();
     assert_eq!((&second.image[..], second.origin), (&b"ABC"[..], Origin::Cache));
     assert_eq!(compiler.runs(), 1);
@@ -92,16 +92,19 @@ fn modes() {
     let compiler = Upper::new("1");
     let with = |mode, source| compiler.compile_cached(source, &open(folder.path(), mode));
     // not there yet
-    assert!(matches!(with(Mode::Required, "a"), Err(CompileError::Required { note: None, .. })));
-    assert_eq!(with(Mode::ReadOnly, "a").unwrap().origin, Origin::Compiler);
+    assert!(matches!(
+        with(CacheMode::Required, "a"),
+        Err(CompileError::Required { note: None, .. })
+    ));
+    assert_eq!(with(CacheMode::ReadOnly, "a").unwrap().origin, Origin::Compiler);
     assert!(!database(&folder).exists());
-    with(Mode::ReadWrite, "a").unwrap();
-    assert_eq!(with(Mode::Off, "a").unwrap().origin, Origin::Compiler);
-    assert_eq!(with(Mode::ReadOnly, "a").unwrap().origin, Origin::Cache);
-    assert_eq!(with(Mode::Required, "a").unwrap().origin, Origin::Cache);
-    assert_eq!(with(Mode::ReadOnly, "b").unwrap().origin, Origin::Compiler);
-    assert!(matches!(with(Mode::Required, "b"), Err(CompileError::Required { .. })));
-    let reader = open(folder.path(), Mode::ReadOnly);
+    with(CacheMode::ReadWrite, "a").unwrap();
+    assert_eq!(with(CacheMode::Off, "a").unwrap().origin, Origin::Compiler);
+    assert_eq!(with(CacheMode::ReadOnly, "a").unwrap().origin, Origin::Cache);
+    assert_eq!(with(CacheMode::Required, "a").unwrap().origin, Origin::Cache);
+    assert_eq!(with(CacheMode::ReadOnly, "b").unwrap().origin, Origin::Compiler);
+    assert!(matches!(with(CacheMode::Required, "b"), Err(CompileError::Required { .. })));
+    let reader = open(folder.path(), CacheMode::ReadOnly);
     assert!(matches!(reader.put(&key(1), b"1"), Err(CacheError::ReadOnly)));
     assert!(matches!(reader.clear(), Err(CacheError::ReadOnly)));
     assert_eq!(compiler.compile_cached("a", &NoCache).unwrap().origin, Origin::Compiler);
@@ -112,16 +115,19 @@ fn a_damaged_image_is_compiled_anew_and_told() {
     let folder = TempDir::new().unwrap();
     let compiler = Upper::new("1");
     let source = "a rather long source ".repeat(50);
-    compiler.compile_cached(&source, &open(folder.path(), Mode::ReadWrite)).unwrap();
+    compiler.compile_cached(&source, &open(folder.path(), CacheMode::ReadWrite)).unwrap();
     let mut bytes = fs::read(database(&folder)).unwrap();
     let found = bytes.windows(20).position(|window| window == b"A RATHER LONG SOURCE").unwrap();
     bytes[found] ^= 1;
     fs::write(database(&folder), &bytes).unwrap();
-    let required = compiler.compile_cached(&source, &open(folder.path(), Mode::Required));
-    assert!(matches!(required, Err(CompileError::Required { note: Some(Note::Damaged), .. })));
-    let cache = open(folder.path(), Mode::ReadWrite);
+    let required = compiler.compile_cached(&source, &open(folder.path(), CacheMode::Required));
+    assert!(matches!(
+        required,
+        Err(CompileError::Required { note: Some(CacheWarning::Damaged), .. })
+    ));
+    let cache = open(folder.path(), CacheMode::ReadWrite);
     let again = compiler.compile_cached(&source, &cache).unwrap();
-    assert!(matches!((again.origin, again.note), (Origin::Compiler, Some(Note::Damaged))));
+    assert!(matches!((again.origin, again.note), (Origin::Compiler, Some(CacheWarning::Damaged))));
     assert_eq!(again.image, source.to_uppercase().into_bytes());
     assert_eq!(compiler.compile_cached(&source, &cache).unwrap().origin, Origin::Cache);
     // and what verifying does about it
@@ -130,7 +136,7 @@ fn a_damaged_image_is_compiled_anew_and_told() {
     let found = bytes.windows(20).position(|window| window == b"A RATHER LONG SOURCE").unwrap();
     bytes[found] ^= 1;
     fs::write(database(&folder), &bytes).unwrap();
-    let cache = open(folder.path(), Mode::ReadWrite);
+    let cache = open(folder.path(), CacheMode::ReadWrite);
     cache.put(&key(1), b"good").unwrap();
     let verified = cache.verify().unwrap();
     assert_eq!((verified.good, verified.damaged, verified.is_sound), (1, 1, true));
@@ -144,7 +150,7 @@ fn no_damage_anywhere_gives_a_wrong_image_or_an_error() {
     let sources: Vec<String> =
         (0..20).map(|number| format!("source {number} ").repeat(40)).collect();
     {
-        let cache = open(folder.path(), Mode::ReadWrite);
+        let cache = open(folder.path(), CacheMode::ReadWrite);
         sources.iter().for_each(|source| drop(compiler.compile_cached(source, &cache).unwrap()));
     }
     let good = fs::read(database(&folder)).unwrap();
@@ -154,13 +160,13 @@ fn no_damage_anywhere_gives_a_wrong_image_or_an_error() {
             fs::remove_file(name.unwrap().path()).unwrap();
         }
         fs::write(database(&folder), bytes).unwrap();
-        let Ok(cache) = DiskCache::open(folder.path(), Mode::ReadWrite, LIMIT) else {
+        let Ok(cache) = DiskCache::open(folder.path(), CacheMode::ReadWrite, LIMIT) else {
             panic!("not opened")
         };
         for source in &sources {
             let compiled = compiler.compile_cached(source, &cache).unwrap();
             assert_eq!(compiled.image, source.to_uppercase().into_bytes());
-            told += u32::from(matches!(compiled.note, Some(Note::Damaged)));
+            told += u32::from(matches!(compiled.note, Some(CacheWarning::Damaged)));
         }
     };
     for at in (0..good.len()).step_by(good.len() / 60) {
@@ -178,7 +184,7 @@ fn no_damage_anywhere_gives_a_wrong_image_or_an_error() {
 fn the_least_recently_used_goes_first() {
     let folder = TempDir::new().unwrap();
     let has = |cache: &DiskCache, number| matches!(cache.get(&key(number)), Ok(Lookup::Hit(_)));
-    let cache = DiskCache::open(folder.path(), Mode::ReadWrite, 1000).unwrap();
+    let cache = DiskCache::open(folder.path(), CacheMode::ReadWrite, 1000).unwrap();
     for number in 0..10 {
         cache.put(&key(number), &[number as u8; 100]).unwrap();
     }
@@ -196,12 +202,12 @@ fn the_least_recently_used_goes_first() {
     assert_eq!(cache.stats().unwrap().images, 1);
     // a hit that was not written down when it happened is when the cache is closed
     drop(cache);
-    let cache = DiskCache::open(folder.path(), Mode::ReadWrite, 1000).unwrap();
+    let cache = DiskCache::open(folder.path(), CacheMode::ReadWrite, 1000).unwrap();
     cache.put(&key(13), &[0; 0]).unwrap();
     std::thread::sleep(Duration::from_millis(2));
     assert!(has(&cache, 12));
     drop(cache);
-    let cache = DiskCache::open(folder.path(), Mode::ReadWrite, 1000).unwrap();
+    let cache = DiskCache::open(folder.path(), CacheMode::ReadWrite, 1000).unwrap();
     cache.put(&key(14), &[0; 0]).unwrap();
     assert!(has(&cache, 12) && has(&cache, 14));
     // and images are replaced
@@ -216,7 +222,7 @@ fn several_at_once() {
         for thread in 0..4u64 {
             let folder = folder.path();
             threads.spawn(move || {
-                let cache = DiskCache::open(folder, Mode::ReadWrite, 50_000).unwrap();
+                let cache = DiskCache::open(folder, CacheMode::ReadWrite, 50_000).unwrap();
                 for round in 0..100 {
                     let number = (thread * 31 + round * 7) % 60;
                     match cache.get(&key(number)).unwrap() {
@@ -228,7 +234,7 @@ fn several_at_once() {
             });
         }
     });
-    let cache = open(folder.path(), Mode::ReadWrite);
+    let cache = open(folder.path(), CacheMode::ReadWrite);
     let verified = cache.verify().unwrap();
     assert!(verified.is_sound && verified.damaged == 0 && verified.good <= 50, "{verified:?}");
 }
@@ -238,9 +244,9 @@ fn a_folder_that_cannot_be_is_an_error() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    let opened = DiskCache::open(&file, Mode::ReadWrite, LIMIT);
+    let opened = DiskCache::open(&file, CacheMode::ReadWrite, LIMIT);
     assert!(matches!(opened, Err(CacheError::Open(_))));
-    assert_eq!(open(&file, Mode::Off).stats().unwrap(), Stats::default());
+    assert_eq!(open(&file, CacheMode::Off).stats().unwrap(), Stats::default());
 }
 
 #[cfg(unix)]
@@ -249,6 +255,6 @@ fn the_folder_is_its_owners_alone() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = TempDir::new().unwrap();
     let inside = folder.path().join("a").join("b");
-    open(&inside, Mode::ReadWrite);
+    open(&inside, CacheMode::ReadWrite);
     assert_eq!(fs::metadata(inside).unwrap().permissions().mode() & 0o777, 0o700);
 }

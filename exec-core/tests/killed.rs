@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use exec_core::{Cache as _, CacheError, DiskCache, Identity, Key, Lookup, Mode};
+use exec_core::{Cache as _, CacheError, CacheMode, DiskCache, Identity, Key, Lookup};
 use tempfile::TempDir;
 
 const LIMIT: u64 = 300_000;
@@ -56,7 +56,7 @@ fn folder() -> Option<PathBuf> {
 #[ignore = "needs to be started by another test"]
 fn worker() {
     let Some(folder) = folder() else { return };
-    let cache = DiskCache::open(&folder, Mode::ReadWrite, LIMIT).unwrap();
+    let cache = DiskCache::open(&folder, CacheMode::ReadWrite, LIMIT).unwrap();
     for round in 0u64.. {
         let number = (round * 13 + u64::from(std::process::id()) * 7) % 100;
         match cache.get(&key(number)).unwrap() {
@@ -104,7 +104,7 @@ fn killed_at_any_moment() {
                 "round {round}: {status}"
             );
         }
-        let cache = DiskCache::open(folder.path(), Mode::ReadWrite, LIMIT).unwrap();
+        let cache = DiskCache::open(folder.path(), CacheMode::ReadWrite, LIMIT).unwrap();
         let verified = cache.verify().unwrap();
         assert!(verified.is_sound && verified.damaged == 0, "round {round}: {verified:?}");
         assert!(cache.stats().unwrap().bytes <= LIMIT);
@@ -118,7 +118,7 @@ fn killed_at_any_moment() {
 #[ignore = "needs to be started by another test"]
 fn on_a_small_disk() {
     let Some(folder) = folder() else { return };
-    let cache = DiskCache::open(&folder, Mode::ReadWrite, 1 << 30).unwrap();
+    let cache = DiskCache::open(&folder, CacheMode::ReadWrite, 1 << 30).unwrap();
     let mut full = false;
     for number in 0..200 {
         full |= matches!(cache.put(&key(number), &content(number)), Err(CacheError::Write(_)));
@@ -133,7 +133,7 @@ fn on_a_small_disk() {
     let verified = cache.verify().unwrap();
     assert!(verified.is_sound && verified.damaged == 0 && verified.good > 3, "{verified:?}");
     // and for who comes later, unless there is no room to open it
-    match DiskCache::open(&folder, Mode::ReadWrite, 1 << 30) {
+    match DiskCache::open(&folder, CacheMode::ReadWrite, 1 << 30) {
         Ok(later) => assert_eq!(later.get(&key(0)).unwrap(), Lookup::Hit(content(0))),
         Err(error) => assert!(matches!(error, CacheError::Open(_)), "{error}"),
     }
@@ -147,7 +147,7 @@ fn a_full_disk_is_an_error_and_loses_nothing() {
     let limits = "trap '' XFSZ; ulimit -f 512;";
     let status = start("on_a_small_disk", folder.path(), &[], limits).wait().unwrap();
     assert_eq!(status.code(), Some(DONE));
-    let cache = DiskCache::open(folder.path(), Mode::ReadWrite, 1 << 30).unwrap();
+    let cache = DiskCache::open(folder.path(), CacheMode::ReadWrite, 1 << 30).unwrap();
     let verified = cache.verify().unwrap();
     assert!(verified.is_sound && verified.damaged == 0 && verified.good > 3, "{verified:?}");
     on_a_disk(
@@ -161,7 +161,7 @@ fn a_full_disk_is_an_error_and_loses_nothing() {
 #[ignore = "needs to be started by another test"]
 fn on_a_read_only_disk() {
     let Some(folder) = folder() else { return };
-    for mode in [Mode::ReadOnly, Mode::Required] {
+    for mode in [CacheMode::ReadOnly, CacheMode::Required] {
         let cache = DiskCache::open(&folder, mode, LIMIT).unwrap();
         assert_eq!(cache.get(&key(1)).unwrap(), Lookup::Hit(content(1)));
         assert_eq!(cache.get(&key(2)).unwrap(), Lookup::Miss);
@@ -169,12 +169,15 @@ fn on_a_read_only_disk() {
         assert!(cache.verify().unwrap().is_sound);
     }
     // who wants to write is told at once
-    let error = DiskCache::open(&folder, Mode::ReadWrite, LIMIT).unwrap_err();
+    let error = DiskCache::open(&folder, CacheMode::ReadWrite, LIMIT).unwrap_err();
     assert!(matches!(error, CacheError::Open(_)), "{error}");
     let missing = folder.join("none");
-    assert!(matches!(DiskCache::open(&missing, Mode::ReadWrite, LIMIT), Err(CacheError::Open(_))));
+    assert!(matches!(
+        DiskCache::open(&missing, CacheMode::ReadWrite, LIMIT),
+        Err(CacheError::Open(_))
+    ));
     assert_eq!(
-        DiskCache::open(&missing, Mode::ReadOnly, LIMIT).unwrap().get(&key(1)).unwrap(),
+        DiskCache::open(&missing, CacheMode::ReadOnly, LIMIT).unwrap().get(&key(1)).unwrap(),
         Lookup::Miss
     );
     std::process::exit(DONE);
@@ -183,13 +186,13 @@ fn on_a_read_only_disk() {
 #[test]
 fn a_read_only_disk_is_read_and_writing_is_an_error() {
     let folder = TempDir::new().unwrap();
-    let cache = DiskCache::open(folder.path(), Mode::ReadWrite, LIMIT).unwrap();
+    let cache = DiskCache::open(folder.path(), CacheMode::ReadWrite, LIMIT).unwrap();
     cache.put(&key(1), &content(1)).unwrap();
     drop(cache);
     let mount = format!(
         "mount --bind \"${FOLDER}\" \"${FOLDER}\" && mount -o remount,ro,bind \"${FOLDER}\""
     );
     on_a_disk("on_a_read_only_disk", folder.path(), &mount);
-    let cache = DiskCache::open(folder.path(), Mode::Required, LIMIT).unwrap();
+    let cache = DiskCache::open(folder.path(), CacheMode::Required, LIMIT).unwrap();
     assert_eq!(cache.get(&key(1)).unwrap(), Lookup::Hit(content(1)));
 }

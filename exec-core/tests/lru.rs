@@ -6,7 +6,7 @@ mod mock;
 
 use std::sync::{Arc, Barrier};
 
-use exec_core::{Allocator as _, Buffer, Error, Figures, Hold, Limits, LruAllocator, Spec};
+use exec_core::{Allocator as _, Buffer, Error, Hold, Limits, LruAllocator, Spec, Statistics};
 use mock::{Fault, Mock};
 use proptest::prelude::*;
 
@@ -52,10 +52,10 @@ fn class(size: u64) -> u64 {
 /// What is kept and used, in the simplest way.
 #[derive(Default)]
 struct Model {
-    /// Oldest first: shelf and bytes.
+    /// Oldest first: list and bytes.
     kept: Vec<(usize, u64)>,
     used: u64,
-    figures: Figures,
+    statistics: Statistics,
 }
 
 impl Model {
@@ -68,33 +68,33 @@ impl Model {
         let kept = spec != 3;
         let bytes = if kept { class(size) } else { size };
         // what is kept serves zeroed requests, too
-        let shelf = if spec == 1 { 0 } else { spec };
-        let found = self.kept.iter().rposition(|piece| kept && *piece == (shelf, bytes));
+        let list = if spec == 1 { 0 } else { spec };
+        let found = self.kept.iter().rposition(|piece| kept && *piece == (list, bytes));
         let outcome = match (found, fault) {
             (Some(found), _) => {
                 self.kept.remove(found);
-                self.figures.hits += 1;
+                self.statistics.hits += 1;
                 Some((bytes, true))
             }
             (None, Some(Fault::Broken)) => {
-                self.figures.misses += u64::from(kept);
+                self.statistics.misses += u64::from(kept);
                 None
             }
             (None, fault) => {
-                self.figures.misses += u64::from(kept);
+                self.statistics.misses += u64::from(kept);
                 if fault.is_none() && self.used + self.held() + bytes <= CAPACITY {
                     Some((bytes, kept))
                 } else {
-                    self.figures.emptied += 1;
+                    self.statistics.emptied += 1;
                     self.kept.clear();
                     (self.used + size <= CAPACITY).then_some((size, kept && size == bytes))
                 }
             }
         };
         self.used += outcome.map_or(0, |(bytes, _)| bytes);
-        self.figures.high_water = self.figures.high_water.max(self.used + self.held());
+        self.statistics.high_water = self.statistics.high_water.max(self.used + self.held());
         if outcome.is_none() {
-            self.figures.high_water = self.figures.high_water.max(self.used);
+            self.statistics.high_water = self.statistics.high_water.max(self.used);
         }
         outcome
     }
@@ -104,14 +104,19 @@ impl Model {
         if kept && bytes <= LIMITS.bytes {
             while self.held() + bytes > LIMITS.bytes || self.kept.len() >= LIMITS.number {
                 self.kept.remove(0);
-                self.figures.evicted += 1;
+                self.statistics.evicted += 1;
             }
             self.kept.push((if spec == 1 { 0 } else { spec }, bytes));
         }
     }
 
-    fn figures(&self) -> Figures {
-        Figures { held: self.held(), number: self.kept.len(), used: self.used, ..self.figures }
+    fn statistics(&self) -> Statistics {
+        Statistics {
+            held: self.held(),
+            number: self.kept.len(),
+            used: self.used,
+            ..self.statistics
+        }
     }
 }
 
@@ -191,8 +196,10 @@ fn run(steps: Vec<Step>) {
             }
             _ => {}
         }
-        assert_eq!(device.figures(), model.figures());
-        assert!(device.figures().held <= LIMITS.bytes && device.figures().number <= LIMITS.number);
+        assert_eq!(device.statistics(), model.statistics());
+        assert!(
+            device.statistics().held <= LIMITS.bytes && device.statistics().number <= LIMITS.number
+        );
         let (number, bytes) = device.inner().live();
         assert_eq!((number, bytes), (pieces.len() + model.kept.len(), model.used + model.held()));
     }
@@ -242,11 +249,11 @@ fn a_fault_at_any_allocation_loses_nothing() {
                 // there is memory once the kept pieces are given back
                 Fault::OutOfMemory => {
                     outcome.unwrap();
-                    assert_eq!(device.figures().emptied, 1);
+                    assert_eq!(device.statistics().emptied, 1);
                 }
                 Fault::Broken => assert!(matches!(outcome, Err(Error::Device(_)))),
             }
-            assert_eq!(device.figures().used, 0);
+            assert_eq!(device.statistics().used, 0);
             device.empty().unwrap();
             assert_eq!(device.inner().live(), (0, 0));
         }
@@ -284,10 +291,10 @@ fn many_threads_share_it() {
             });
         }
     });
-    let figures = device.figures();
-    assert_eq!((figures.used, figures.hits + figures.misses), (0, 8000));
-    assert!(figures.held <= LIMITS.bytes && figures.number <= LIMITS.number);
-    assert_eq!(device.inner().live(), (figures.number, figures.held));
+    let statistics = device.statistics();
+    assert_eq!((statistics.used, statistics.hits + statistics.misses), (0, 8000));
+    assert!(statistics.held <= LIMITS.bytes && statistics.number <= LIMITS.number);
+    assert_eq!(device.inner().live(), (statistics.number, statistics.held));
     drop(device);
 }
 
@@ -296,6 +303,6 @@ fn dropping_it_gives_all_back() {
     let device = LruAllocator::new(Mock::new(1 << 20), LIMITS);
     let memory = device.allocate(100, Spec::new()).unwrap();
     device.release(memory).unwrap();
-    assert_eq!(device.figures().number, 1);
+    assert_eq!(device.statistics().number, 1);
     drop(device);
 }

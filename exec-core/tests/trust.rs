@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use exec_core::{
-    Cache as _, CacheError, CompileError, Compiler, DiskCache, Identity, Mode, Note, Origin,
+    Cache as _, CacheError, CacheMode, CacheWarning, CompileError, Compiler, DiskCache, Identity,
+    Origin,
 };
 use rusqlite::Connection;
 use tempfile::TempDir;
 
 const LIMIT: u64 = 1 << 20;
-const MODES: [Mode; 3] = [Mode::ReadOnly, Mode::ReadWrite, Mode::Required];
+const MODES: [CacheMode; 3] = [CacheMode::ReadOnly, CacheMode::ReadWrite, CacheMode::Required];
 const NOBODY: u32 = 65534;
 
 struct Upper;
@@ -34,7 +35,7 @@ impl Compiler for Upper {
 fn filled() -> (TempDir, PathBuf, PathBuf) {
     let root = TempDir::new().unwrap();
     let folder = root.path().join("cache");
-    let cache = DiskCache::open(&folder, Mode::ReadWrite, LIMIT).unwrap();
+    let cache = DiskCache::open(&folder, CacheMode::ReadWrite, LIMIT).unwrap();
     Upper.compile_cached("planted", &cache).unwrap();
     let database = folder.join("images-1.db");
     (root, folder, database)
@@ -146,27 +147,27 @@ fn a_cache_that_is_held_stops_nobody() {
     let holder = Connection::open(&database).unwrap();
     holder.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").unwrap();
     let start = Instant::now();
-    let (cache, warning) = DiskCache::open_or_off(&folder, Mode::ReadWrite, LIMIT).unwrap();
+    let (cache, warning) = DiskCache::open_or_off(&folder, CacheMode::ReadWrite, LIMIT).unwrap();
     assert!(matches!(warning, Some(CacheError::Open(_))), "{warning:?}");
     let compiled = Upper.compile_cached("planted", &cache).unwrap();
     assert_eq!((&compiled.image[..], compiled.origin), (&b"PLANTED"[..], Origin::Compiler));
     assert!(compiled.note.is_none());
     assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
     // who must have it is told
-    assert!(DiskCache::open_or_off(&folder, Mode::Required, LIMIT).is_err());
+    assert!(DiskCache::open_or_off(&folder, CacheMode::Required, LIMIT).is_err());
 }
 
 #[test]
 fn a_cache_that_is_held_later_is_waited_for_once() {
     let (_root, folder, database) = filled();
-    let cache = DiskCache::open(&folder, Mode::ReadWrite, LIMIT).unwrap();
+    let cache = DiskCache::open(&folder, CacheMode::ReadWrite, LIMIT).unwrap();
     let holder = Connection::open(&database).unwrap();
     holder.execute_batch("BEGIN IMMEDIATE").unwrap();
     let start = Instant::now();
     for source in ["a", "b", "c"] {
         let compiled = Upper.compile_cached(source, &cache).unwrap();
         assert_eq!(compiled.image, source.to_uppercase().into_bytes());
-        assert!(matches!(compiled.note, Some(Note::NotKept(_))), "{:?}", compiled.note);
+        assert!(matches!(compiled.note, Some(CacheWarning::NotKept(_))), "{:?}", compiled.note);
     }
     assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
     assert_eq!(Upper.compile_cached("planted", &cache).unwrap().origin, Origin::Cache);
@@ -178,12 +179,12 @@ fn a_cache_that_cannot_be_stops_nobody() {
     let file = root.path().join("file");
     fs::write(&file, "").unwrap();
     for folder in [file.clone(), file.join("inside"), PathBuf::from("/proc/none")] {
-        for mode in [Mode::ReadOnly, Mode::ReadWrite] {
+        for mode in [CacheMode::ReadOnly, CacheMode::ReadWrite] {
             let opened = DiskCache::open_or_off(&folder, mode, LIMIT);
             let (cache, warning) = opened.unwrap();
-            assert!(warning.is_some() || mode == Mode::ReadOnly, "{}", folder.display());
+            assert!(warning.is_some() || mode == CacheMode::ReadOnly, "{}", folder.display());
             assert_eq!(Upper.compile_cached("a", &cache).unwrap().image, b"A");
-            assert!(cache.mode() == Mode::Off || mode == Mode::ReadOnly);
+            assert!(cache.mode() == CacheMode::Off || mode == CacheMode::ReadOnly);
         }
     }
 }

@@ -6,8 +6,8 @@
 use std::error::Error;
 
 use exec_core::{
-    Compiler as _, Device as _, DiskCache, Launch, Mode, Parameter, Program as _, Signature, Spec,
-    Type, Value, default_folder,
+    CacheMode, Compiler as _, Device as _, DiskCache, Launch, Parameter, Program as _, Scalar,
+    Signature, Spec, Type, default_folder,
 };
 use exec_host::compile::{ClangCompiler, GccCompiler};
 use exec_host::device::{HostDevice, HostOptions};
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // compile
     let folder = default_folder().unwrap_or_else(std::env::temp_dir);
-    let cache = DiskCache::open(&folder, Mode::ReadWrite, 1 << 28)?;
+    let cache = DiskCache::open(&folder, CacheMode::ReadWrite, 1 << 28)?;
     let source = source(expression);
     let compiled = match ClangCompiler::find(&cache) {
         Ok(clang) => clang.compile_cached(&source, &cache)?,
@@ -69,7 +69,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut best = f64::INFINITY;
     for _ in 0..10 {
         // SAFETY: the kernel is the one above; its calls write different chunks, all inside of the buffers.
-        let time = unsafe { kernel.call(&[&to, &x, &y], &[Value::U32(CHUNK)], launch)? };
+        let time = unsafe { kernel.call(&[&to, &x, &y], &[Scalar::U32(CHUNK)], launch)? };
         best = best.min(time.map_or(best, |time| time.as_secs_f64()));
     }
     println!("{:.1} GB/s", 3.0 * size as f64 / best / 1e9);
@@ -87,6 +87,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         println!("{COUNT} numbers are right");
     }
-    println!("{:?}", device.allocator().figures());
+    println!("{:?}", device.allocator().statistics());
     Ok(())
 }

@@ -28,12 +28,12 @@ mod target;
 mod tool;
 mod version;
 
-pub use driver::Driver;
+pub use driver::CompilerDriver;
 pub use family::{Clang, Family, Gcc, Rustc};
 
 /// Compiles C with Clang.
-pub type ClangCompiler = Driver<Clang>;
+pub type ClangCompiler = CompilerDriver<Clang>;
 /// Compiles C with GCC.
-pub type GccCompiler = Driver<Gcc>;
+pub type GccCompiler = CompilerDriver<Gcc>;
 /// Compiles Rust.
-pub type RustcCompiler = Driver<Rustc>;
+pub type RustcCompiler = CompilerDriver<Rustc>;

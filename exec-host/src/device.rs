@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::{fs, io, thread};
 
 use exec_core::{
-    Allocator as _, Device, DeviceId, Error, Kind, Limits, LruAllocator, MemoryInfo, Signature,
-    View,
+    Allocator as _, Device, DeviceId, DeviceKind, Error, Limits, LruAllocator, MemoryInfo,
+    Signature, View,
 };
 
 use crate::guard;
@@ -167,8 +167,8 @@ impl Device for HostDevice {
         model.map_or_else(|| String::from(std::env::consts::ARCH), |(_, name)| name.trim().into())
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Host
+    fn kind(&self) -> DeviceKind {
+        DeviceKind::Host
     }
 
     fn memory(&self) -> Result<MemoryInfo, Error> {
@@ -177,7 +177,7 @@ impl Device for HostDevice {
         let free = free.saturating_mul(u64::from(system.mem_unit));
         let allocator = self.0.allocator.inner();
         let left = allocator.limit().saturating_sub(allocator.used());
-        let kept = self.0.allocator.figures().held;
+        let kept = self.0.allocator.statistics().held;
         Ok(MemoryInfo { total: allocator.limit(), available: left.min(free).saturating_add(kept) })
     }
 

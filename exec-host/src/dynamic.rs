@@ -5,7 +5,7 @@ use crate::module::Module;
 use core::ffi::c_void;
 use libffi::middle::{Arg, Cif, CodePtr, Type as FfiType};
 
-pub use exec_core::{Type, Value};
+pub use exec_core::{Scalar, Type};
 
 /// Runs `$do!` with every scalar type: variant, Rust type, libffi's constructor.
 macro_rules! each_type {
@@ -16,12 +16,12 @@ macro_rules! each_type {
     };
 }
 
-fn argument(value: &Value) -> Arg<'_> {
+fn argument(value: &Scalar) -> Arg<'_> {
     macro_rules! arms {
         ($($variant:ident $type:ident),*) => {
             match value {
-                $(Value::$variant(value) => Arg::new(value),)*
-                Value::Pointer(value) => Arg::new(value),
+                $(Scalar::$variant(value) => Arg::new(value),)*
+                Scalar::Pointer(value) => Arg::new(value),
             }
         };
     }
@@ -82,8 +82,8 @@ impl DynamicFunction<'_> {
     ///
     /// # Safety
     /// The function has the type it was asked for with; pointers are good for what it does with them; whatever it does is sound.
-    pub unsafe fn call(&self, arguments: &[Value]) -> Result<Option<Value>, Error> {
-        if !arguments.iter().map(Value::r#type).eq(self.arguments.iter().copied()) {
+    pub unsafe fn call(&self, arguments: &[Scalar]) -> Result<Option<Scalar>, Error> {
+        if !arguments.iter().map(Scalar::r#type).eq(self.arguments.iter().copied()) {
             return Err(Error::Arguments {
                 expected: self.arguments.len(),
                 found: arguments.len(),
@@ -99,8 +99,8 @@ impl DynamicFunction<'_> {
                             self.cif.call::<()>(self.code, &arguments);
                             None
                         }
-                        $(Type::$variant => Some(Value::$variant(self.cif.call::<$type>(self.code, &arguments))),)*
-                        Type::Pointer => Some(Value::Pointer(self.cif.call::<*mut c_void>(self.code, &arguments))),
+                        $(Type::$variant => Some(Scalar::$variant(self.cif.call::<$type>(self.code, &arguments))),)*
+                        Type::Pointer => Some(Scalar::Pointer(self.cif.call::<*mut c_void>(self.code, &arguments))),
                     }
                 }
             };

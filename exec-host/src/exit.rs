@@ -9,7 +9,7 @@ use core::ffi::{c_int, c_void};
 use core::ptr;
 use elf_core::Name;
 
-type Function = unsafe extern "C" fn();
+type TypedFunction = unsafe extern "C" fn();
 
 unsafe extern "C" {
     fn __cxa_atexit(
@@ -24,9 +24,9 @@ unsafe extern "C" {
     ) -> c_int;
     #[cfg(target_env = "gnu")]
     fn __register_atfork(
-        before: Option<Function>,
-        parent: Option<Function>,
-        child: Option<Function>,
+        before: Option<TypedFunction>,
+        parent: Option<TypedFunction>,
+        child: Option<TypedFunction>,
         handle: *mut c_void,
     ) -> c_int;
 }
@@ -45,22 +45,22 @@ pub(crate) fn find(name: Name<'_>) -> Option<External> {
 }
 
 /// The handle of the load that has a function, null if none has.
-fn owner(function: Function) -> *mut c_void {
+fn owner(function: TypedFunction) -> *mut c_void {
     let handle = handle_of((function as *const ()).addr() as u64).unwrap_or(0);
     ptr::with_exposed_provenance_mut(handle as usize)
 }
 
 /// The same function, called with an argument that it does not take.
-const fn with_argument(function: Function) -> unsafe extern "C" fn(*mut c_void) {
+const fn with_argument(function: TypedFunction) -> unsafe extern "C" fn(*mut c_void) {
     // SAFETY: the calling conventions of C on these machines allow arguments that nobody looks at.
-    unsafe { core::mem::transmute::<Function, unsafe extern "C" fn(*mut c_void)>(function) }
+    unsafe { core::mem::transmute::<TypedFunction, unsafe extern "C" fn(*mut c_void)>(function) }
 }
 
 /// `atexit` (C17 7.22.4.2).
 ///
 /// # Safety
 /// As for the C library's function.
-unsafe extern "C" fn at_exit(function: Function) -> c_int {
+unsafe extern "C" fn at_exit(function: TypedFunction) -> c_int {
     // SAFETY: passes on what we were given.
     unsafe { __cxa_atexit(with_argument(function), ptr::null_mut(), owner(function)) }
 }
@@ -70,7 +70,7 @@ unsafe extern "C" fn at_exit(function: Function) -> c_int {
 /// # Safety
 /// As for the C library's function.
 #[cfg(target_env = "gnu")]
-unsafe extern "C" fn at_quick_exit(function: Function) -> c_int {
+unsafe extern "C" fn at_quick_exit(function: TypedFunction) -> c_int {
     // SAFETY: passes on what we were given.
     unsafe { __cxa_at_quick_exit(with_argument(function), owner(function)) }
 }
@@ -81,9 +81,9 @@ unsafe extern "C" fn at_quick_exit(function: Function) -> c_int {
 /// As for the C library's function.
 #[cfg(target_env = "gnu")]
 unsafe extern "C" fn at_fork(
-    before: Option<Function>,
-    parent: Option<Function>,
-    child: Option<Function>,
+    before: Option<TypedFunction>,
+    parent: Option<TypedFunction>,
+    child: Option<TypedFunction>,
 ) -> c_int {
     let handle = before.or(parent).or(child).map_or(ptr::null_mut(), owner);
     // SAFETY: passes on what we were given.

@@ -19,18 +19,18 @@ use core::ops::Deref;
 /// # Ok::<(), exec_host::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Function<'m, F> {
+pub struct TypedFunction<'m, F> {
     pointer: F,
     module: PhantomData<&'m ()>,
 }
 
-impl<F> Function<'_, F> {
+impl<F> TypedFunction<'_, F> {
     pub(crate) const fn new(pointer: F) -> Self {
         Self { pointer, module: PhantomData }
     }
 }
 
-impl<F> Deref for Function<'_, F> {
+impl<F> Deref for TypedFunction<'_, F> {
     type Target = F;
 
     fn deref(&self) -> &F {

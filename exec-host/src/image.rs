@@ -34,7 +34,7 @@ pub use elf_layout::Segment;
 
 /// What objects need of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct MemoryRequirements {
     /// Bytes.
     pub size: u64,
     /// What the address must be a multiple of, a power of two.
@@ -44,7 +44,7 @@ pub struct Room {
 }
 
 /// Relocated objects that are somewhere else.
-pub struct Image {
+pub struct LinkedImage {
     base: u64,
     bytes: Vec<u8>,
     segments: Vec<Segment>,
@@ -54,7 +54,7 @@ pub struct Image {
     keepers: Vec<Keeper>,
 }
 
-impl fmt::Debug for Image {
+impl fmt::Debug for LinkedImage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Image")
             .field("base", &format_args!("{:#x}", self.base))
@@ -64,7 +64,7 @@ impl fmt::Debug for Image {
     }
 }
 
-impl Image {
+impl LinkedImage {
     /// Relocates a layout for `base`.
     pub(crate) fn new(
         layout: &Layout<'_, '_, Host>,

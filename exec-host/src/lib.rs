@@ -1,7 +1,7 @@
 //! Loads relocatable objects into this process and gives typed functions out.
 //!
 //! Linux on x86-64 and AArch64. A [`Module`] is what was loaded together; it owns its memory, which is never writable and
-//! executable at once, and gives out [`Function`]s that cannot outlive it.
+//! executable at once, and gives out [`TypedFunction`]s that cannot outlive it.
 //!
 //! ```
 //! use exec_host::{Module, Process};
@@ -84,7 +84,7 @@ mod words;
 
 pub use error::{Error, Undefined};
 pub use external::External;
-pub use function::{Function, FunctionPointer};
+pub use function::{FunctionPointer, TypedFunction};
 pub use loader::Loader;
 pub use machine::Host;
 pub use module::Module;

@@ -5,7 +5,7 @@ use crate::budget;
 use crate::contents::{code, copy_constants, globals};
 use crate::error::Error;
 use crate::external::External;
-use crate::image::{Image, Room};
+use crate::image::{LinkedImage, MemoryRequirements};
 use crate::initialize::Calls;
 use crate::memory::{HUGE_PAGE, Mapping, Spare, Wish};
 use crate::module::{Module, Parts};
@@ -17,7 +17,7 @@ use crate::threads::{self, Threads};
 use crate::unwind::{self, Unwinding};
 use crate::words;
 use elf_core::{ApplyErrorKind, File, Foreign, Name};
-use elf_layout::{ErrorKind, Layout, Mode, Options, Room as Slots, ThreadLocal};
+use elf_layout::{ErrorKind, HeapStorage as Slots, ImageMode, Layout, Options, ThreadLocal};
 use std::sync::Arc;
 
 /// Loads modules, all in one way: which memory, and who is told of them. It may be shared by threads.
@@ -132,7 +132,7 @@ impl Loader {
     ///
     /// # Errors
     /// What is wrong with which object; memory that cannot be had; what an observer says. Nothing stays mapped. Objects that
-    /// came out of an [`Archive`](crate::symbols::Archive) count behind those given.
+    /// came out of an [`ArchiveSource`](crate::symbols::ArchiveSource) count behind those given.
     pub fn load<B: AsRef<[u8]>>(
         &self,
         objects: impl IntoIterator<Item = B>,
@@ -175,14 +175,17 @@ impl Loader {
         &self,
         objects: impl IntoIterator<Item = B>,
         mut symbols: impl Symbols,
-        mut place: impl FnMut(Room) -> u64,
-    ) -> Result<Image, Error> {
+        mut place: impl FnMut(MemoryRequirements) -> u64,
+    ) -> Result<LinkedImage, Error> {
         let objects: Vec<B> = objects.into_iter().collect();
         let mut links = Links::new(&mut symbols);
         let (_, mut image) = self.link_all(&objects, &mut links, |layout, links| {
-            let room =
-                Room { size: layout.size(), alignment: layout.alignment(), limit: layout.limit() };
-            Image::new(layout, place(room), &mut |name| links.find(name))
+            let room = MemoryRequirements {
+                size: layout.size(),
+                alignment: layout.alignment(),
+                limit: layout.limit(),
+            };
+            LinkedImage::new(layout, place(room), &mut |name| links.find(name))
         })?;
         image.keep(links.into_keepers());
         Ok(image)
@@ -228,7 +231,7 @@ impl Loader {
         // only who runs here can have entries changed
         let indirect_functions = links.are_to_process();
         let options = |page_size| Options {
-            mode: Mode::Segments { page_size },
+            mode: ImageMode::Segments { page_size },
             relax: self.relaxes,
             thread_local: access,
             indirect_functions,

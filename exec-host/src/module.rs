@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::external::External;
-use crate::function::{Function, FunctionPointer};
+use crate::function::{FunctionPointer, TypedFunction};
 use crate::initialize::{Calls, Order};
 use crate::memory::{Mapping, bytes_in_huge_pages};
 use crate::observer::Observed;
@@ -116,10 +116,13 @@ impl<B: AsRef<[u8]>> Module<B> {
     ///
     /// # Safety
     /// `F` is the type of the function. Calling it, which is `unsafe` again, runs code of the objects: whatever that does must be sound.
-    pub unsafe fn get<F: FunctionPointer>(&self, name: &str) -> Result<Function<'_, F>, Error> {
+    pub unsafe fn get<F: FunctionPointer>(
+        &self,
+        name: &str,
+    ) -> Result<TypedFunction<'_, F>, Error> {
         let address = self.function(name)?;
         // SAFETY: the address is in our code; the caller vouches for the type.
-        Ok(Function::new(unsafe { F::at(address as usize) }))
+        Ok(TypedFunction::new(unsafe { F::at(address as usize) }))
     }
 
     /// The address of the function `name`, good as long as the module.

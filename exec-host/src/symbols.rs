@@ -26,7 +26,7 @@ mod exports;
 mod links;
 mod source;
 
-pub use archive::Archive;
+pub use archive::ArchiveSource;
 pub use data::keep_data;
 pub(crate) use exports::Exports;
 pub(crate) use links::Links;

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::external::External;
 use elf_core::names::{STB_LOCAL, STT_TLS, STV_DEFAULT, STV_PROTECTED};
 use elf_core::{ApplyErrorKind, Role, Slot};
-use elf_layout::{ErrorKind, Layout, ThreadArea, ThreadLocal, TlsBlock};
+use elf_layout::{ErrorKind, Layout, StaticTlsBlock, ThreadLocal, TlsBlock};
 use library::{Library, Wanted};
 
 /// The variables of a load, in every thread of the process. Dropped, they are given back.
@@ -22,14 +22,14 @@ use library::{Library, Wanted};
 pub(crate) struct Threads {
     #[expect(dead_code, reason = "the loader keeps the variables as long as the library")]
     library: Option<Library>,
-    area: ThreadArea,
+    area: StaticTlsBlock,
 }
 
 impl Threads {
     /// Gives every thread its copy of the block, of which `image` has the initial values: at the same distance from the thread pointer
     /// if `access` wants that or there is room, else where the loader sees fit.
     pub(crate) fn new(block: &TlsBlock, image: &[u8], access: ThreadLocal) -> Result<Self, Error> {
-        let area = ThreadArea {
+        let area = StaticTlsBlock {
             module: 1,
             distance: Some(0),
             descriptor: Some(descriptor::near()),
@@ -46,7 +46,7 @@ impl Threads {
         let refused = match Library::new(block, values, &wanted, &[]) {
             Ok((library, [module, distance, ..])) => {
                 let distance = Some(distance.cast_signed());
-                let area = ThreadArea { module, distance, ..area };
+                let area = StaticTlsBlock { module, distance, ..area };
                 return Ok(Self { library: Some(library), area });
             }
             Err(refused) => refused,
@@ -55,12 +55,12 @@ impl Threads {
             return Err(refused);
         }
         let (library, [module, ..]) = Library::new(block, values, &[Wanted::Module], &[])?;
-        let area = ThreadArea { module, distance: None, ..area };
+        let area = StaticTlsBlock { module, distance: None, ..area };
         Ok(Self { library: Some(library), area })
     }
 
     /// What relocations are told.
-    pub(crate) const fn area(&self) -> ThreadArea {
+    pub(crate) const fn area(&self) -> StaticTlsBlock {
         self.area
     }
 }
@@ -101,7 +101,7 @@ fn asks_distance(error: &elf_layout::Error) -> bool {
 /// The variables that later loads may use.
 pub(crate) fn exports(
     layout: &Layout<'_, '_, Host>,
-    area: &ThreadArea,
+    area: &StaticTlsBlock,
 ) -> Vec<(Box<[u8]>, External)> {
     let mut variables = Vec::new();
     for (object, file) in layout.files().iter().enumerate() {

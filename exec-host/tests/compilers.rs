@@ -7,16 +7,16 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use exec_core::{Cache, CompileError, Compiler, DiskCache, Mode, NoCache, Origin};
-use exec_host::compile::{ClangCompiler, Driver, Family, GccCompiler, RustcCompiler};
+use exec_core::{Cache, CacheMode, CompileError, Compiler, DiskCache, NoCache, Origin};
+use exec_host::compile::{ClangCompiler, CompilerDriver, Family, GccCompiler, RustcCompiler};
 use exec_host::{Module, Process};
 use tempfile::TempDir;
 
 const C: &str = "long product(long a, long b) { return a * b; }";
 const RUST: &str = "#![no_std]\n#[unsafe(no_mangle)] pub extern \"C\" fn product(a: i64, b: i64) -> i64 { a.wrapping_mul(b) }";
 
-fn found<F: Family>(test: &str) -> Option<Driver<F>> {
-    let driver = Driver::find(&NoCache);
+fn found<F: Family>(test: &str) -> Option<CompilerDriver<F>> {
+    let driver = CompilerDriver::find(&NoCache);
     if driver.is_err() {
         println!("skipped: {test}: needs {}", F::NAME);
     }
@@ -67,7 +67,7 @@ fn rustc() {
 #[test]
 fn the_version_is_asked_for_once() {
     let folder = TempDir::new().unwrap();
-    let cache = DiskCache::open(folder.path(), Mode::ReadWrite, 1 << 20).unwrap();
+    let cache = DiskCache::open(folder.path(), CacheMode::ReadWrite, 1 << 20).unwrap();
     let (path, count) = (folder.path().join("my-gcc"), folder.path().join("count"));
     let write = |version: &str| {
         fs::write(&path, format!("#!/bin/sh\necho {version}; echo >> {}\n", count.display()))
@@ -103,7 +103,7 @@ fn a_changed_header_is_a_changed_source() {
     };
     let folder = TempDir::new().unwrap();
     let compiler = compiler.with_option(format!("-I{}", folder.path().display()));
-    let cache = DiskCache::open(folder.path(), Mode::ReadWrite, 1 << 20).unwrap();
+    let cache = DiskCache::open(folder.path(), CacheMode::ReadWrite, 1 << 20).unwrap();
     let header = folder.path().join("number.h");
     let origin = |number: &str| {
         fs::write(&header, format!("#define NUMBER {number}\n")).unwrap();
@@ -124,7 +124,7 @@ fn options_are_part_of_the_key() {
         return;
     };
     let folder = TempDir::new().unwrap();
-    let cache = DiskCache::open(folder.path(), Mode::ReadWrite, 1 << 20).unwrap();
+    let cache = DiskCache::open(folder.path(), CacheMode::ReadWrite, 1 << 20).unwrap();
     let one = compiler.clone();
     let other = compiler.with_options(["-O0", "-fPIC"]);
     assert_eq!(one.compile_cached(C, &cache).unwrap().origin, Origin::Compiler);

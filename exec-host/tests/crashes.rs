@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use exec_core::{
-    Compiler as _, Device as _, Error, Launch, NoCache, Program as _, Signal, Spec, Value,
+    Compiler as _, Device as _, Error, Launch, NoCache, Program as _, Scalar, Signal, Spec,
 };
 use exec_host::compile::GccCompiler;
 use exec_host::device::{HostDevice, HostImage, HostOptions};
@@ -53,7 +53,7 @@ fn crash(
     device: &HostDevice,
     image: &Arc<HostImage>,
     name: &str,
-    values: &[Value],
+    values: &[Scalar],
     launch: Launch,
 ) -> Crash {
     let program = device.program(image, name, None).unwrap();
@@ -85,7 +85,7 @@ fn crash(
 fn crashes_are_errors_that_say_where() {
     let Some((device, image)) = device() else { return };
     for launch in [Launch::ONCE, Launch::ONCE.waiting()] {
-        let crash = |name, values: &[Value]| crash(&device, &image, name, values, launch);
+        let crash = |name, values: &[Scalar]| crash(&device, &image, name, values, launch);
         let found = crash("null", &[]);
         assert_eq!((found.signal, found.address, &*found.function), (Signal::Access, 8, "null"));
         assert!(found.offset.unwrap() < 30);
@@ -98,18 +98,18 @@ fn crashes_are_errors_that_say_where() {
         let found = crash("trap", &[]);
         assert_eq!((found.signal, &*found.function), (Signal::Instruction, "trap"));
         if cfg!(target_arch = "x86_64") {
-            let found = crash("divide", &[Value::I32(0)]);
+            let found = crash("divide", &[Scalar::I32(0)]);
             assert_eq!((found.signal, &*found.function), (Signal::Arithmetic, "divide"));
         }
         let found = crash("overflow", &[]);
         assert_eq!((found.signal, &*found.function), (Signal::Access, "deep"));
         // in a function that is not visible outside
-        let found = crash("outer", &[Value::I64(1 << 40)]);
+        let found = crash("outer", &[Scalar::I64(1 << 40)]);
         assert_eq!((found.signal, &*found.function), (Signal::Access, "inner"));
         // outside of the image: only who called is known
-        let found = crash("jump", &[Value::I64(16)]);
+        let found = crash("jump", &[Scalar::I64(16)]);
         assert_eq!((&*found.function, found.offset, found.address), ("jump", None, 16));
-        let found = crash("copy", &[Value::I64(24)]);
+        let found = crash("copy", &[Scalar::I64(24)]);
         assert_eq!((&*found.function, found.offset), ("copy", None));
     }
 }

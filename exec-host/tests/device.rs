@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use exec_core::{
-    Allocator as _, Buffer, Compiler as _, Device as _, Error, External, Kind, Launch, Limits,
-    NoCache, Parameter, Program as _, Signature, Spec, Type, Value, copy,
+    Allocator as _, Buffer, Compiler as _, Device as _, DeviceKind, Error, ExternalMemory, Launch,
+    Limits, NoCache, Parameter, Program as _, Scalar, Signature, Spec, Type, copy,
 };
 use exec_host::Loader;
 use exec_host::compile::GccCompiler;
@@ -51,7 +51,7 @@ fn memory_is_aligned_zeroed_and_limited() {
     let keep = Limits { bytes: 1 << 20, number: 10 };
     let options = HostOptions { memory: Some(1 << 22), keep, ..HostOptions::default() };
     let device = HostDevice::new(options).unwrap();
-    assert_eq!((device.kind(), device.memory().unwrap().total), (Kind::Host, 1 << 22));
+    assert_eq!((device.kind(), device.memory().unwrap().total), (DeviceKind::Host, 1 << 22));
     for alignment in [1, 64, 4096, 1 << 16, 1 << 21] {
         for size in [1, 100, 1 << 18] {
             let spec = Spec::new().aligned(alignment).zeroed().not_kept();
@@ -76,7 +76,7 @@ fn memory_is_aligned_zeroed_and_limited() {
     buffer.host_mut().unwrap().fill(7);
     drop(buffer);
     let buffer = device.buffer(1000, Spec::new().zeroed()).unwrap();
-    assert_eq!(device.allocator().figures().hits, 1);
+    assert_eq!(device.allocator().statistics().hits, 1);
     assert!(buffer.host().unwrap().iter().all(|byte| *byte == 0));
 }
 
@@ -85,7 +85,8 @@ fn memory_of_the_caller_stays_the_callers() {
     let device = HostDevice::new(HostOptions::default()).unwrap();
     let mut numbers = vec![1u64; 100];
     // SAFETY: used through the buffer alone, until that is dropped.
-    let external = unsafe { External::new(numbers.as_mut_ptr().expose_provenance() as u64, 800) };
+    let external =
+        unsafe { ExternalMemory::new(numbers.as_mut_ptr().expose_provenance() as u64, 800) };
     let address = external.address();
     let spec = Spec::new().aligned(8);
     let buffer = Buffer::external(device.allocator(), external, spec).unwrap();
@@ -93,7 +94,7 @@ fn memory_of_the_caller_stays_the_callers() {
     buffer.copy_in(8, &2u64.to_ne_bytes()).unwrap();
     buffer.free().unwrap();
     assert_eq!((numbers[0], numbers[1], numbers[2]), (1, 2, 1));
-    assert_eq!(device.allocator().figures().number, 0);
+    assert_eq!(device.allocator().statistics().number, 0);
 }
 
 #[test]
@@ -102,7 +103,7 @@ fn host_views_and_calls_keep_apart() {
     let gated = device.program(&image, "gated", None).unwrap();
     let buffer = device.buffer(8, Spec::new().zeroed()).unwrap();
     let gate = AtomicI64::new(0);
-    let values = [Value::Pointer(gate.as_ptr().cast())];
+    let values = [Scalar::Pointer(gate.as_ptr().cast())];
     // SAFETY: it takes one buffer of 8 bytes, and a number that lives longer.
     let event = unsafe { gated.submit(&[&buffer], &values, Launch::ONCE) }.unwrap();
     assert!(matches!(buffer.host(), Err(Error::InUse)));
@@ -111,13 +112,13 @@ fn host_views_and_calls_keep_apart() {
     buffer.free().unwrap();
     // the memory is not given to anybody else
     let other = device.buffer(8, Spec::new()).unwrap();
-    assert_eq!(device.allocator().figures().hits, 0);
+    assert_eq!(device.allocator().statistics().hits, 0);
     assert!(!event.is_done());
     gate.store(1, Ordering::Release);
     assert!(event.wait().unwrap().as_nanos() > 0);
     assert!(event.is_done());
     device.synchronize().unwrap();
-    assert_eq!(device.allocator().figures().number, 1);
+    assert_eq!(device.allocator().statistics().number, 1);
     // SAFETY: it does not run.
     let freed = unsafe { gated.call(&[&view], &values, Launch::ONCE) };
     assert!(matches!(freed, Err(Error::Freed)));
@@ -136,15 +137,16 @@ fn arguments_of_every_sort() {
     a.copy_in(0, &bytes(&(0..1000u16).map(f32::from).collect::<Vec<_>>())).unwrap();
     b.copy_in(0, &bytes(&[0.5; 1000])).unwrap();
     // SAFETY: three buffers of 1000 floats.
-    let time = unsafe { add.call(&[&to, &a, &b], &[Value::U32(1000)], Launch::ONCE.waiting()) };
+    let time = unsafe { add.call(&[&to, &a, &b], &[Scalar::U32(1000)], Launch::ONCE.waiting()) };
     assert!(time.unwrap().is_some());
     let mut last = [0; 4];
     device.read(&to, 3996, &mut last).unwrap();
     assert_eq!(f32::from_ne_bytes(last), 999.5);
     // a view, and no waiting
     // SAFETY: within three buffers.
-    let time =
-        unsafe { add.call(&[&to.view(400, 40).unwrap(), &a, &b], &[Value::U32(10)], Launch::ONCE) };
+    let time = unsafe {
+        add.call(&[&to.view(400, 40).unwrap(), &a, &b], &[Scalar::U32(10)], Launch::ONCE)
+    };
     assert!(time.unwrap().is_none());
     device.read(&to, 400, &mut last).unwrap();
     assert_eq!(f32::from_ne_bytes(last), 0.5);
@@ -152,8 +154,13 @@ fn arguments_of_every_sort() {
     let scale = device.program(&image, "scale", None).unwrap();
     let place = device.buffer(8, Spec::new()).unwrap();
     place.copy_in(0, &3f64.to_ne_bytes()).unwrap();
-    let values =
-        [Value::I8(-1), Value::I16(-200), Value::F32(0.5), Value::F64(0.25), Value::I64(1 << 40)];
+    let values = [
+        Scalar::I8(-1),
+        Scalar::I16(-200),
+        Scalar::F32(0.5),
+        Scalar::F64(0.25),
+        Scalar::I64(1 << 40),
+    ];
     // SAFETY: as the source has it.
     unsafe { scale.call(&[&place], &values, Launch::ONCE.waiting()) }.unwrap();
     let mut result = [0; 8];
@@ -161,8 +168,8 @@ fn arguments_of_every_sort() {
     assert_eq!(f64::from_ne_bytes(result), 1.75 - 201.0 + (1u64 << 40) as f64);
 
     let many = device.program(&image, "many", None).unwrap();
-    let mut values: Vec<Value> = (1..=17).map(Value::I64).collect();
-    values.push(Value::F64(1000.0));
+    let mut values: Vec<Scalar> = (1..=17).map(Scalar::I64).collect();
+    values.push(Scalar::F64(1000.0));
     // SAFETY: as the source has it.
     unsafe { many.call(&[&place], &values, Launch::ONCE.waiting()) }.unwrap();
     place.copy_out(0, &mut result).unwrap();
@@ -177,9 +184,9 @@ fn wrong_arguments_do_not_run() {
     let program = device.program(&image, "next", Some(Signature::new(parameters))).unwrap();
     let [small, large] = [7, 8].map(|size| device.buffer(size, Spec::new()).unwrap());
     let foreign = other.buffer(8, Spec::new()).unwrap();
-    let one = [Value::F32(1.0)];
+    let one = [Scalar::F32(1.0)];
     // SAFETY: none of them runs.
-    let call = |buffer: &Buffer<_>, values: &[Value], launch| unsafe {
+    let call = |buffer: &Buffer<_>, values: &[Scalar], launch| unsafe {
         program.call(&[buffer], values, launch).unwrap_err()
     };
     assert!(matches!(
@@ -188,7 +195,7 @@ fn wrong_arguments_do_not_run() {
     ));
     assert!(matches!(call(&small, &one, Launch::ONCE), Error::Argument { index: 0, .. }));
     assert!(matches!(
-        call(&large, &[Value::I32(1)], Launch::ONCE),
+        call(&large, &[Scalar::I32(1)], Launch::ONCE),
         Error::Argument { index: 1, .. }
     ));
     assert!(matches!(call(&foreign, &one, Launch::ONCE), Error::OtherDevice { .. }));
@@ -207,7 +214,7 @@ fn wrong_arguments_do_not_run() {
     assert!(is_named, "{refused}");
     // and nothing sticks
     device.synchronize().unwrap();
-    assert_eq!(device.allocator().figures().used, 256 * 2);
+    assert_eq!(device.allocator().statistics().used, 256 * 2);
 }
 
 #[test]
@@ -235,7 +242,7 @@ fn a_grid_is_called_once_for_each_index() {
         let to = device.buffer(u64::from(count) * 4, Spec::new().zeroed()).unwrap();
         for base in [10, 20] {
             // SAFETY: a buffer with a place for each index.
-            unsafe { fill.call(&[&to], &[Value::U32(base)], Launch::grid(count)) }.unwrap();
+            unsafe { fill.call(&[&to], &[Scalar::U32(base)], Launch::grid(count)) }.unwrap();
             device.synchronize().unwrap();
             let view = to.host().unwrap();
             let numbers = view.as_chunks::<4>().0.iter().map(|bytes| u32::from_ne_bytes(*bytes));
@@ -274,7 +281,7 @@ fn many_threads_use_one_device() {
         }
     });
     device.synchronize().unwrap();
-    assert_eq!(device.allocator().figures().used, 0);
+    assert_eq!(device.allocator().statistics().used, 0);
 }
 
 #[test]
@@ -283,7 +290,7 @@ fn dropping_a_device_runs_what_is_queued() {
     let gated = device.program(&image, "gated", None).unwrap();
     let place = device.buffer(8, Spec::new().zeroed()).unwrap();
     let gate = Arc::new(AtomicI64::new(0));
-    let values = [Value::Pointer(gate.as_ptr().cast())];
+    let values = [Scalar::Pointer(gate.as_ptr().cast())];
     // SAFETY: one buffer of 8 bytes, and a number that lives longer.
     let event = unsafe { gated.submit(&[&place], &values, Launch::ONCE) }.unwrap();
     let open = Arc::clone(&gate);
@@ -340,7 +347,7 @@ fn images_are_loaded_as_the_loader_has_it() {
             let fill = device.program(&image, "fill", None).unwrap();
             let to = device.buffer(4, Spec::new()).unwrap();
             // SAFETY: a buffer with a place for the only index.
-            unsafe { fill.call(&[&to], &[Value::U32(7)], Launch::ONCE.waiting()) }.unwrap();
+            unsafe { fill.call(&[&to], &[Scalar::U32(7)], Launch::ONCE.waiting()) }.unwrap();
             assert_eq!(*to.host().unwrap(), 7u32.to_ne_bytes());
         }
     }

@@ -10,7 +10,7 @@
 
 mod system;
 
-use exec_host::image::{Image, SegmentFlags};
+use exec_host::image::{LinkedImage, SegmentFlags};
 use exec_host::symbols::from_fn;
 use exec_host::{Error, External, Loader, Process};
 use std::fs::OpenOptions;
@@ -77,7 +77,7 @@ fn call(address: u64, argument: i32) -> i32 {
     function(argument)
 }
 
-fn image(strlen: Option<u64>, mut place: impl FnMut(u64) -> u64) -> Option<Image> {
+fn image(strlen: Option<u64>, mut place: impl FnMut(u64) -> u64) -> Option<LinkedImage> {
     let compiled = compile("cc", &["-O1", "-fPIC"], SOURCE)?;
     let mut process = Process::new();
     let symbols = from_fn(move |name| match (name.to_str(), strlen) {

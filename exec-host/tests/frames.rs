@@ -11,7 +11,7 @@
 mod system;
 
 use core::ffi::c_void;
-use exec_host::symbols::{Archive, Symbols as _};
+use exec_host::symbols::{ArchiveSource, Symbols as _};
 use exec_host::{Loader, Module, Process};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -53,10 +53,10 @@ fn load(options: &[&str]) -> Option<Arc<Module<Vec<u8>>>> {
 }
 
 /// The compiler's run-time library, which has what AArch64 calls for atomic variables.
-fn runtime_library() -> Archive {
+fn runtime_library() -> ArchiveSource {
     let compiler = system::of_this_machine("cc");
     let output = Command::new(compiler).arg("-print-libgcc-file-name").output().unwrap();
-    Archive::open(String::from_utf8(output.stdout).unwrap().trim()).unwrap()
+    ArchiveSource::open(String::from_utf8(output.stdout).unwrap().trim()).unwrap()
 }
 
 const OPTIONS: [&[&str]; 2] = [&["-O0", "-fPIC"], &["-O2", "-fPIC", "-ffunction-sections"]];

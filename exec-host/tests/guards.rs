@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use exec_core::{
-    Compiler as _, Device as _, Error, Launch, NoCache, Program as _, Signal, Spec, Value,
+    Compiler as _, Device as _, Error, Launch, NoCache, Program as _, Scalar, Signal, Spec,
 };
 use exec_host::compile::GccCompiler;
 use exec_host::device::{HostDevice, HostImage, HostOptions};
@@ -54,7 +54,7 @@ fn device() -> (HostDevice, Arc<HostImage>) {
 fn call(
     (device, image): &(HostDevice, Arc<HostImage>),
     name: &str,
-    values: &[Value],
+    values: &[Scalar],
 ) -> Result<i32, (Signal, u64)> {
     let program = device.program(image, name, None).unwrap();
     let buffer = device.buffer(4096, Spec::new().zeroed()).unwrap();
@@ -163,7 +163,7 @@ fn sent_ignored() {
     let device = device();
     send(libc::SIGFPE);
     if cfg!(target_arch = "x86_64") {
-        let found = call(&device, "divide", &[Value::I32(0)]);
+        let found = call(&device, "divide", &[Scalar::I32(0)]);
         assert!(matches!(found, Err((Signal::Arithmetic, _))), "{found:?}");
     }
     send(libc::SIGFPE);
@@ -295,7 +295,7 @@ fn guards_in_guards() {
         return;
     }
     let device = device();
-    let back = Value::U64((inner as *const ()).expose_provenance() as u64);
+    let back = Scalar::U64((inner as *const ()).expose_provenance() as u64);
     // the inner one has caught its crash, and the outer one still catches its own
     assert_eq!(call(&device, "calls", &[back]), Err((Signal::Access, 16)));
     assert_works(&device);

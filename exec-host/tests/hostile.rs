@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use exec_core::NamedFiles;
-use exec_host::symbols::Archive;
+use exec_host::symbols::ArchiveSource;
 use exec_host::{Loader, Process};
 use system::{ARCH, compile, fixture};
 use tempfile::TempDir;
@@ -36,7 +36,7 @@ fn refused(root: &Path, names: &[&str]) -> String {
     let path = root.join("sub").join("lib.a");
     fs::write(&path, thin(names)).unwrap();
     let start = Instant::now();
-    let error = Archive::open(&path).map(|_| ()).unwrap_err().to_string();
+    let error = ArchiveSource::open(&path).map(|_| ()).unwrap_err().to_string();
     assert!(start.elapsed() < Duration::from_secs(5), "{error}");
     error
 }
@@ -65,15 +65,15 @@ fn thin_archives_name_regular_files_in_their_folder() {
     assert!(refused(root, &["."]).contains("no regular file"));
     let path = sub.join("lib.a");
     fs::write(&path, thin(&["inside.o"])).unwrap();
-    assert_eq!(Archive::open(&path).unwrap().members().count(), 1);
+    assert_eq!(ArchiveSource::open(&path).unwrap().members().count(), 1);
     // unless it is told otherwise
     for (name, limit) in [("../outside.o", 1 << 20), ("link.o", 1 << 20)] {
         fs::write(&path, thin(&[name])).unwrap();
         let files = NamedFiles::of(&path).anywhere(true).limit(limit);
-        assert_eq!(Archive::open_with(&path, files).unwrap().members().count(), 1);
+        assert_eq!(ArchiveSource::open_with(&path, files).unwrap().members().count(), 1);
     }
     fs::write(&path, thin(&["/dev/zero"])).unwrap();
-    let error = Archive::open_with(&path, NamedFiles::of(&path).anywhere(true)).unwrap_err();
+    let error = ArchiveSource::open_with(&path, NamedFiles::of(&path).anywhere(true)).unwrap_err();
     assert!(error.to_string().contains("/dev/zero: no regular file"), "{error}");
 }
 
@@ -83,18 +83,18 @@ fn a_file_that_is_named_often_is_read_once_and_counts_each_time() {
     let path = root.path().join("lib.a");
     fs::write(root.path().join("large.o"), vec![0; 1 << 20]).unwrap();
     fs::write(&path, thin(&["large.o"; 400])).unwrap();
-    let archive = Archive::open(&path).unwrap();
+    let archive = ArchiveSource::open(&path).unwrap();
     let mut members: Vec<*const u8> = archive.members().map(|member| member.as_ptr()).collect();
     assert_eq!(members.len(), 400);
     members.dedup();
     assert_eq!(members.len(), 1, "one copy in memory");
     let files = NamedFiles::of(&path).limit(100 << 20);
-    let error = Archive::open_with(&path, files).unwrap_err().to_string();
+    let error = ArchiveSource::open_with(&path, files).unwrap_err().to_string();
     assert!(error.ends_with("with which more is named than the limit of 104857600"), "{error}");
     // files without content that claim much
     let sparse = fs::File::create(root.path().join("large.o")).unwrap();
     sparse.set_len(1 << 40).unwrap();
-    let error = Archive::open(&path).unwrap_err().to_string();
+    let error = ArchiveSource::open(&path).unwrap_err().to_string();
     assert!(error.contains("large.o: 1099511627776 bytes, with which"), "{error}");
 }
 
@@ -152,7 +152,7 @@ fn names_that_overlap_are_refused() {
     let member =
         format!("{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", "a.o/", 0, 0, 0, 644, object.len());
     let archive = [b"!<arch>\n", member.as_bytes(), &object].concat();
-    let error = Archive::parse(&archive).map(|_| ()).unwrap_err().to_string();
+    let error = ArchiveSource::parse(&archive).map(|_| ()).unwrap_err().to_string();
     assert!(error.starts_with("archive: a.o: the names of the symbols at offset"), "{error}");
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }

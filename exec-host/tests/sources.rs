@@ -11,7 +11,7 @@
 mod system;
 
 use elf_core::Name;
-use exec_host::symbols::{Archive, Found, Symbols, from_fn};
+use exec_host::symbols::{ArchiveSource, Found, Symbols, from_fn};
 use exec_host::{External, Loader, Module, Process};
 use std::cell::RefCell;
 use std::path::Path;
@@ -159,11 +159,11 @@ fn members_join_on_demand() {
         };
         let bytes = std::fs::read(&path).unwrap();
         assert_eq!(
-            Archive::parse(&bytes).is_err(),
+            ArchiveSource::parse(&bytes).is_err(),
             options == "rcT",
             "thin ones need their folder"
         );
-        let mut archive = Archive::open(&path).unwrap();
+        let mut archive = ArchiveSource::open(&path).unwrap();
         assert_eq!(archive.members().count(), 4);
         let loader = Loader::new();
         let asked = RefCell::new(Vec::new());
@@ -275,10 +275,10 @@ fn libraries_stay_open() {
 
 #[test]
 fn bad_archives() {
-    let error = Archive::parse(b"!<arch>\nrubbish").map(|_| ()).unwrap_err();
+    let error = ArchiveSource::parse(b"!<arch>\nrubbish").map(|_| ()).unwrap_err();
     assert!(error.to_string().starts_with("archive: "), "{error}");
-    assert!(Archive::parse(&fixture(&format!("{ARCH}/elftest.o"))).is_err());
-    let error = Archive::open("/nonexistent.a").map(|_| ()).unwrap_err();
+    assert!(ArchiveSource::parse(&fixture(&format!("{ARCH}/elftest.o"))).is_err());
+    let error = ArchiveSource::open("/nonexistent.a").map(|_| ()).unwrap_err();
     assert!(error.to_string().starts_with("/nonexistent.a: "), "{error}");
 }
 

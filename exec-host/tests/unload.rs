@@ -132,7 +132,7 @@ fn forks() {
     }
     #[cfg(feature = "device")]
     {
-        use exec_core::{Device as _, Launch, Program as _, Spec, Value};
+        use exec_core::{Device as _, Launch, Program as _, Scalar, Spec};
         use exec_host::device::{HostDevice, HostOptions};
         let threads = std::num::NonZero::new(4);
         let device = HostDevice::new(HostOptions { threads, ..HostOptions::default() }).unwrap();
@@ -144,7 +144,7 @@ fn forks() {
         let ended = in_child(|| {
             for launch in [Launch::ONCE, Launch::ONCE.waiting(), Launch::grid(3).waiting()] {
                 // SAFETY: it adds a number.
-                unsafe { program.call(&[], &[Value::I32(1)], launch) }.unwrap();
+                unsafe { program.call(&[], &[Scalar::I32(1)], launch) }.unwrap();
             }
             device.synchronize().unwrap();
             drop((buffer, program, image, device));

@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use exec_core::{Device as _, Spec, Value};
+use exec_core::{Device as _, Scalar, Spec};
 use exec_nv::NvLaunch;
 use exec_nv::raw::call::Call;
 use exec_nv::raw::{
@@ -287,10 +287,10 @@ fn scenario(callbacks: Callbacks, fixtures: &Path) -> Result<(), Failure> {
     let address = buffer.address()?.to_le_bytes();
     let arguments = [
         RawArgument::Buffer(&buffer),
-        RawArgument::Value(Value::U8(2)),
+        RawArgument::Value(Scalar::U8(2)),
         RawArgument::Bytes(&[3; 24]),
-        RawArgument::Value(Value::U16(0x0504)),
-        RawArgument::Value(Value::F64(1.0)),
+        RawArgument::Value(Scalar::U16(0x0504)),
+        RawArgument::Value(Scalar::F64(1.0)),
     ];
     let mut block = vec![0; 48];
     block[..8].copy_from_slice(&address);
@@ -313,7 +313,7 @@ fn scenario(callbacks: Callbacks, fixtures: &Path) -> Result<(), Failure> {
     // SAFETY: nothing runs.
     let time = unsafe { parameters.launch(queue, &arguments, &first)? };
     println!("a launch took {time:?}");
-    let with_local = [RawArgument::Buffer(&buffer), RawArgument::Value(Value::U32(7))];
+    let with_local = [RawArgument::Buffer(&buffer), RawArgument::Value(Scalar::U32(7))];
     let of_local = [&address[..], &7u32.to_le_bytes()].concat();
     scene.expect(&local, &of_local, &NvLaunch::new(2, 32), false)?;
     // SAFETY: nothing runs.

@@ -4,9 +4,9 @@ use core::ffi::c_void;
 use core::fmt;
 use core::ptr;
 
-use exec_core::{Allocator, Value, View};
+use exec_core::{Allocator, Scalar, View};
 
-use crate::kernel::Parameter;
+use crate::kernel::ParameterSlot;
 use crate::launch::LaunchError;
 
 /// What a kernel is given in one place.
@@ -14,7 +14,7 @@ pub enum Argument<'a, A: Allocator> {
     /// The address of device memory, which is kept until the kernel is done.
     Buffer(&'a View<A>),
     /// A number.
-    Value(Value),
+    Value(Scalar),
     /// A structure.
     Bytes(&'a [u8]),
 }
@@ -68,7 +68,7 @@ impl Block {
     /// `address` says where a buffer is.
     pub(crate) fn fill<A: Allocator>(
         &mut self,
-        parameters: Option<&[Parameter]>,
+        parameters: Option<&[ParameterSlot]>,
         arguments: &[Argument<'_, A>],
         mut address: impl FnMut(&View<A>) -> Result<u64, exec_core::Error>,
     ) -> Result<(), crate::Error> {
@@ -123,7 +123,7 @@ impl Block {
 
 /// Whether there are as many arguments as parameters, each of the same size.
 fn check<A: Allocator>(
-    parameters: &[Parameter],
+    parameters: &[ParameterSlot],
     arguments: &[Argument<'_, A>],
 ) -> Result<(), LaunchError> {
     if parameters.len() != arguments.len() {
@@ -144,7 +144,7 @@ mod tests {
     use super::{NvArgument as Argument, *};
 
     fn fill(
-        parameters: Option<&[Parameter]>,
+        parameters: Option<&[ParameterSlot]>,
         arguments: &[Argument<'_>],
     ) -> Result<Vec<u8>, String> {
         let mut block = Block::default();
@@ -156,8 +156,8 @@ mod tests {
 
     #[test]
     fn parameters_are_where_the_image_says() {
-        let at = |offset, size| Parameter { offset, size };
-        let (byte, word) = (Argument::Value(Value::U8(1)), Argument::Value(Value::U32(2)));
+        let at = |offset, size| ParameterSlot { offset, size };
+        let (byte, word) = (Argument::Value(Scalar::U8(1)), Argument::Value(Scalar::U32(2)));
         let block = Argument::Bytes(&[3; 6]);
         let parameters = [at(0, 1), at(4, 4), at(16, 6)];
         let filled = fill(Some(&parameters), &[byte, word, block]).unwrap();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use exec_core::{
-    Allocator as _, Buffer, Device, DeviceId, Error as CoreError, Kind, Limits, LruAllocator,
+    Allocator as _, Buffer, Device, DeviceId, DeviceKind, Error as CoreError, Limits, LruAllocator,
     MemoryInfo, Signature, Spec, View,
 };
 
@@ -11,10 +11,10 @@ use crate::context::Context;
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::loaded::NvImage;
-use crate::loader::Loader;
+use crate::loader::CubinLoader;
 use crate::memory::{MemoryKind, NvAllocator};
 use crate::program::NvProgram;
-use crate::properties::Properties;
+use crate::properties::DeviceProperties;
 use crate::queue::NvQueue;
 use crate::shared::Shared;
 use crate::stream::{QueueOptions, Stream};
@@ -30,14 +30,14 @@ pub struct NvOptions {
     /// How much freed memory is kept for reuse.
     pub keep: Limits,
     /// Who puts code into the device's memory.
-    pub loader: Loader,
+    pub loader: CubinLoader,
 }
 
 impl Default for NvOptions {
     /// Plain device memory, at most 8 GiB of it kept; code loaded by the driver.
     fn default() -> Self {
         let keep = Limits { bytes: 8 << 30, number: 4096 };
-        Self { memory: MemoryKind::Device, keep, loader: Loader::Driver }
+        Self { memory: MemoryKind::Device, keep, loader: CubinLoader::Driver }
     }
 }
 
@@ -52,7 +52,7 @@ impl NvDevice {
     /// [`Error::NoDevice`], [`Error::NoSuchDevice`]; what the driver says.
     pub fn open(driver: &Arc<Driver>, ordinal: u32, options: NvOptions) -> Result<Self, Error> {
         let context = Context::retain(driver, ordinal)?;
-        let properties = Properties::of(&context)?;
+        let properties = DeviceProperties::of(&context)?;
         let stream = Arc::new(Stream::new(&context, QueueOptions::default())?);
         let allocator = NvAllocator::new(Arc::clone(&context), Arc::clone(&stream), options.memory);
         Ok(Self(Arc::new(Shared {
@@ -67,13 +67,13 @@ impl NvDevice {
 
     /// What it is, and what it can do.
     #[must_use]
-    pub fn properties(&self) -> &Properties {
+    pub fn properties(&self) -> &DeviceProperties {
         &self.0.properties
     }
 
     /// The device as `fatbin` chooses code for it.
     #[must_use]
-    pub fn target(&self) -> fatbin::Device {
+    pub fn target(&self) -> fatbin::TargetDevice {
         self.0.target()
     }
 
@@ -187,8 +187,8 @@ impl NvDevice {
     /// kernel's code is loaded when a program is made of it.
     ///
     /// # Errors
-    /// As [`Image::find`](crate::Image::find); what the driver says.
-    pub fn load_with(&self, bytes: &[u8], loader: Loader) -> Result<Arc<NvImage>, Error> {
+    /// As [`KernelImage::find`](crate::KernelImage::find); what the driver says.
+    pub fn load_with(&self, bytes: &[u8], loader: CubinLoader) -> Result<Arc<NvImage>, Error> {
         NvImage::load(&self.0, bytes, loader).map(Arc::new)
     }
 
@@ -214,8 +214,8 @@ impl Device for NvDevice {
         self.0.properties.name.clone()
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Gpu
+    fn kind(&self) -> DeviceKind {
+        DeviceKind::Gpu
     }
 
     fn memory(&self) -> Result<MemoryInfo, CoreError> {
@@ -224,7 +224,7 @@ impl Device for NvDevice {
         let ask =
             |driver: &Driver| unsafe { driver.cuMemGetInfo_v2(&raw mut free, &raw mut total) };
         self.0.context.run(ask)?;
-        let kept = self.0.allocator.figures().held;
+        let kept = self.0.allocator.statistics().held;
         Ok(MemoryInfo { total: total as u64, available: (free as u64).saturating_add(kept) })
     }
 

@@ -56,7 +56,7 @@ pub enum Error {
     /// The device code in the file is for other devices.
     OtherArchitecture {
         /// The device.
-        device: fatbin::Device,
+        device: fatbin::TargetDevice,
         /// What there is.
         found: Vec<String>,
     },

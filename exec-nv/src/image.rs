@@ -4,23 +4,23 @@ use std::borrow::Cow;
 
 use elf_core::Name;
 use fatbin::{
-    Candidate, Container, Device, ImageKind, Kind, OffloadBinary, PtxHeader, Search, Selected,
-    select, walk,
+    Candidate, Container, EntryKind, ImageKind, OffloadBinary, PtxHeader, Search, Selected,
+    TargetDevice, select, walk,
 };
-use nvinfo::{Cubin, Stage};
+use nvinfo::{Cubin, LinkStage};
 
 use crate::error::Error;
 
 /// Code that a device can run, from wherever it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Image<'a> {
+pub enum KernelImage<'a> {
     /// Machine code: a linked cubin.
     Cubin(Cow<'a, [u8]>),
     /// PTX, which the driver compiles: without NULs at its end.
     Ptx(Cow<'a, [u8]>),
 }
 
-impl<'a> Image<'a> {
+impl<'a> KernelImage<'a> {
     /// The code in `bytes` that is for `device`: `bytes` is a cubin, PTX, a fatbin, an OffloadBinary, or an executable,
     /// library, object or archive with such inside. Of several places with code the driver's choice in each, in their order;
     /// with the name of a kernel, only those that have it.
@@ -29,7 +29,11 @@ impl<'a> Image<'a> {
     /// [`Error::NoCode`] if there is none at all, [`Error::OtherArchitecture`] if it is for others, [`Error::NoKernel`] if none
     /// has the kernel, [`Error::NotLinked`]; [`Error::Container`] and [`Error::Cubin`] if it is damaged, unless there is code
     /// elsewhere.
-    pub fn find(bytes: &'a [u8], device: Device, kernel: Option<&str>) -> Result<Vec<Self>, Error> {
+    pub fn find(
+        bytes: &'a [u8],
+        device: TargetDevice,
+        kernel: Option<&str>,
+    ) -> Result<Vec<Self>, Error> {
         let limit = (bytes.len() as u64).saturating_mul(64).saturating_add(1 << 28);
         Self::find_within(bytes, device, kernel, limit)
     }
@@ -41,7 +45,7 @@ impl<'a> Image<'a> {
     /// As [`find`](Self::find).
     pub fn find_within(
         bytes: &'a [u8],
-        device: Device,
+        device: TargetDevice,
         kernel: Option<&str>,
         limit: u64,
     ) -> Result<Vec<Self>, Error> {
@@ -79,10 +83,10 @@ impl<'a> Image<'a> {
 
     /// The same with bytes of its own.
     #[must_use]
-    pub fn into_owned(self) -> Image<'static> {
+    pub fn into_owned(self) -> KernelImage<'static> {
         match self {
-            Self::Cubin(bytes) => Image::Cubin(Cow::Owned(bytes.into_owned())),
-            Self::Ptx(bytes) => Image::Ptx(Cow::Owned(bytes.into_owned())),
+            Self::Cubin(bytes) => KernelImage::Cubin(Cow::Owned(bytes.into_owned())),
+            Self::Ptx(bytes) => KernelImage::Ptx(Cow::Owned(bytes.into_owned())),
         }
     }
 
@@ -136,9 +140,9 @@ fn entries(text: &[u8]) -> impl Iterator<Item = &str> {
 }
 
 struct Finder<'a, 'k> {
-    device: Device,
+    device: TargetDevice,
     kernel: Option<&'k str>,
-    images: Vec<Image<'a>>,
+    images: Vec<KernelImage<'a>>,
     /// What there is for other devices.
     others: Vec<String>,
     /// Kernels of images that do not have the one asked for.
@@ -149,7 +153,7 @@ struct Finder<'a, 'k> {
 }
 
 impl<'a> Finder<'a, '_> {
-    fn finish(self) -> Result<Vec<Image<'a>>, Error> {
+    fn finish(self) -> Result<Vec<KernelImage<'a>>, Error> {
         if !self.images.is_empty() {
             return Ok(self.images);
         }
@@ -215,13 +219,13 @@ impl<'a> Finder<'a, '_> {
                 ImageKind::FATBINARY => {
                     // what is inside has bytes of the container, or of its own: looked at again
                     for found in
-                        Image::find_within(&keep(bytes), self.device, None, self.left as u64)?
+                        KernelImage::find_within(&keep(bytes), self.device, None, self.left as u64)?
                     {
                         self.take(found.into_owned())?;
                     }
                 }
                 ImageKind::CUBIN | ImageKind::OBJECT if bytes.starts_with(b"\x7fELF") => {
-                    let candidate = Candidate::from(&fatbin::Cubin::parse(bytes)?);
+                    let candidate = Candidate::from(&fatbin::CubinHeader::parse(bytes)?);
                     self.offer(candidate, bytes, &mut best);
                 }
                 ImageKind::PTX => {
@@ -235,9 +239,9 @@ impl<'a> Finder<'a, '_> {
         }
         match best {
             None => Ok(()),
-            Some((_, Kind::Ptx, bytes)) => {
+            Some((_, EntryKind::Ptx, bytes)) => {
                 let text = fatbin::text(bytes);
-                self.take(Image::Ptx(keep(text)))
+                self.take(KernelImage::Ptx(keep(text)))
             }
             Some((_, _, bytes)) => self.linked(keep(bytes)),
         }
@@ -247,7 +251,7 @@ impl<'a> Finder<'a, '_> {
         &mut self,
         candidate: Candidate,
         bytes: &'b [u8],
-        best: &mut Option<(fatbin::Fit, Kind, &'b [u8])>,
+        best: &mut Option<(fatbin::Fit, EntryKind, &'b [u8])>,
     ) {
         match candidate.fit(self.device) {
             Some(fit) if best.is_none_or(|(other, ..)| fit > other) => {
@@ -272,38 +276,42 @@ impl<'a> Finder<'a, '_> {
             }
             None => (unpacked, entry.kind()),
         };
-        if kind == Kind::Ptx { self.take(Image::Ptx(shortened(bytes))) } else { self.linked(bytes) }
+        if kind == EntryKind::Ptx {
+            self.take(KernelImage::Ptx(shortened(bytes)))
+        } else {
+            self.linked(bytes)
+        }
     }
 
     /// A cubin that no container says anything of.
     fn cubin(&mut self, bytes: Cow<'a, [u8]>) -> Result<(), Error> {
-        let candidate = Candidate::from(&fatbin::Cubin::parse(&bytes)?);
+        let candidate = Candidate::from(&fatbin::CubinHeader::parse(&bytes)?);
         if candidate.fit(self.device).is_none() {
-            self.other(Kind::Elf, candidate.sm, candidate.code_version);
+            self.other(EntryKind::Elf, candidate.sm, candidate.code_version);
             return Ok(());
         }
         self.linked(bytes)
     }
 
     fn linked(&mut self, bytes: Cow<'a, [u8]>) -> Result<(), Error> {
-        if Cubin::parse(&bytes)?.target().stage == Stage::Relocatable {
+        if Cubin::parse(&bytes)?.target().stage == LinkStage::Relocatable {
             return Err(Error::NotLinked);
         }
-        self.take(Image::Cubin(bytes))
+        self.take(KernelImage::Cubin(bytes))
     }
 
     fn ptx(&mut self, header: &PtxHeader, text: Cow<'a, [u8]>) {
         let candidate = ptx_candidate(header);
         let outcome = if candidate.fit(self.device).is_some() {
-            self.take(Image::Ptx(shortened(text)))
+            self.take(KernelImage::Ptx(shortened(text)))
         } else {
-            self.other(Kind::Ptx, candidate.sm, candidate.code_version);
+            self.other(EntryKind::Ptx, candidate.sm, candidate.code_version);
             Ok(())
         };
         self.note(outcome);
     }
 
-    fn take(&mut self, image: Image<'a>) -> Result<(), Error> {
+    fn take(&mut self, image: KernelImage<'a>) -> Result<(), Error> {
         match self.kernel {
             Some(kernel) if !image.has(kernel)? => self.kernels.extend(image.kernels()?),
             _ => self.images.push(image),
@@ -311,9 +319,9 @@ impl<'a> Finder<'a, '_> {
         Ok(())
     }
 
-    fn other(&mut self, kind: Kind, sm: fatbin::Sm, (major, minor): (u16, u16)) {
+    fn other(&mut self, kind: EntryKind, sm: fatbin::Sm, (major, minor): (u16, u16)) {
         let what = match kind {
-            Kind::Ptx => format!("PTX {major}.{minor} for sm_{sm}"),
+            EntryKind::Ptx => format!("PTX {major}.{minor} for sm_{sm}"),
             kind if kind.is_machine_code() => format!("machine code for sm_{sm}"),
             kind => format!("{kind} for sm_{sm}"),
         };
@@ -324,7 +332,12 @@ impl<'a> Finder<'a, '_> {
 }
 
 fn ptx_candidate(header: &PtxHeader) -> Candidate {
-    Candidate { kind: Kind::Ptx, sm: header.sm, code_version: header.version, compression: None }
+    Candidate {
+        kind: EntryKind::Ptx,
+        sm: header.sm,
+        code_version: header.version,
+        compression: None,
+    }
 }
 
 /// Without the NULs at the end.

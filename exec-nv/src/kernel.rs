@@ -7,14 +7,14 @@ use crate::error::Error;
 
 /// A parameter: where it is among the others, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parameter {
+pub struct ParameterSlot {
     /// From the first parameter's place.
     pub offset: u32,
     /// Its size.
     pub size: u32,
 }
 
-impl Parameter {
+impl ParameterSlot {
     pub(crate) const fn end(self) -> u32 {
         self.offset.saturating_add(self.size)
     }
@@ -26,7 +26,7 @@ pub struct Kernel {
     /// Its name, mangled.
     pub name: String,
     /// Its parameters in their order; `None` if nobody knows.
-    pub parameters: Option<Vec<Parameter>>,
+    pub parameters: Option<Vec<ParameterSlot>>,
     /// What it needs, if it is a cubin's.
     pub resources: Option<Resources>,
     /// Number of the architecture of its code, if it is a cubin's.
@@ -48,7 +48,7 @@ impl Kernel {
         let resources = kernel.resources()?;
         let parameters: Vec<_> = records
             .iter()
-            .map(|record| Parameter { offset: record.offset.into(), size: record.size.into() })
+            .map(|record| ParameterSlot { offset: record.offset.into(), size: record.size.into() })
             .collect();
         let bank = resources.parameter_bank.map(|bank| u32::from(bank.size));
         let size = resources.parameter_size.or(bank).unwrap_or(0);

@@ -6,7 +6,7 @@ pub use error::LaunchError;
 
 use nvinfo::{Resources, occupancy};
 
-use crate::properties::Properties;
+use crate::properties::DeviceProperties;
 
 /// How often a kernel runs, and what its blocks have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl NvLaunch {
     /// The first thing that is wrong.
     pub fn check(
         &self,
-        device: &Properties,
+        device: &DeviceProperties,
         kernel: Option<&Resources>,
     ) -> Result<(), LaunchError> {
         dimension("grid", self.grid, device.max_grid)?;
@@ -88,7 +88,11 @@ impl NvLaunch {
         self.check_cooperation(device, kernel)
     }
 
-    fn check_block(&self, device: &Properties, kernel: &Resources) -> Result<(), LaunchError> {
+    fn check_block(
+        &self,
+        device: &DeviceProperties,
+        kernel: &Resources,
+    ) -> Result<(), LaunchError> {
         if let Some(expected) = kernel.required_threads
             && expected != self.block
         {
@@ -109,7 +113,7 @@ impl NvLaunch {
 
     fn check_cluster(
         &self,
-        device: &Properties,
+        device: &DeviceProperties,
         kernel: Option<&Resources>,
     ) -> Result<(), LaunchError> {
         let fixed = kernel.and_then(|kernel| kernel.cluster);
@@ -145,7 +149,7 @@ impl NvLaunch {
 
     fn check_cooperation(
         &self,
-        device: &Properties,
+        device: &DeviceProperties,
         kernel: Option<&Resources>,
     ) -> Result<(), LaunchError> {
         if !self.cooperative {

@@ -14,9 +14,9 @@
 //!
 //! | to do | see |
 //! |---|---|
-//! | ask what there is | [`Driver`], [`Properties`] |
+//! | ask what there is | [`Driver`], [`DeviceProperties`] |
 //! | memory, queues | [`NvDevice`], [`NvAllocator`], [`MemoryKind`], [`NvQueue`] |
-//! | code for the device out of any file | [`Image`], [`NvImage`], [`Loader`] |
+//! | code for the device out of any file | [`KernelImage`], [`NvImage`], [`CubinLoader`] |
 //! | launch | [`NvProgram`], [`NvLaunch`], [`Argument`] |
 //! | code into memory without the driver's loader | [`own`] |
 //! | GPUs without CUDA, from the kernel driver up | `raw` (feature `raw`) |
@@ -78,7 +78,7 @@ pub use {
     device::{NvDevice, NvOptions},
     driver::Driver,
     loaded::NvImage,
-    loader::Loader,
+    loader::CubinLoader,
     memory::{MemoryKind, NvAllocator, NvMemory},
     module::FunctionAttributes,
     program::NvProgram,
@@ -87,10 +87,10 @@ pub use {
 };
 pub use {
     error::Error,
-    image::Image,
-    kernel::{Kernel, Parameter},
+    image::KernelImage,
+    kernel::{Kernel, ParameterSlot},
     launch::{LaunchError, NvLaunch},
-    properties::Properties,
+    properties::DeviceProperties,
 };
 
 /// The example of `README.md`, as a test.

@@ -10,9 +10,9 @@ use nvinfo::Cubin;
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::image::Image;
+use crate::image::KernelImage;
 use crate::kernel::Kernel;
-use crate::loader::Loader;
+use crate::loader::CubinLoader;
 use crate::memory::NvAllocator;
 use crate::module::{Function, Module};
 use crate::own::{OwnError, Plan, shell};
@@ -22,8 +22,8 @@ use crate::shared::Shared;
 pub struct NvImage {
     context: Arc<Context>,
     allocator: Arc<LruAllocator<NvAllocator>>,
-    target: fatbin::Device,
-    loader: Loader,
+    target: fatbin::TargetDevice,
+    loader: CubinLoader,
     /// A file with code in many places, of which a kernel's is loaded when it is asked for.
     file: Option<Box<[u8]>>,
     parts: Mutex<Vec<Arc<Part>>>,
@@ -32,7 +32,7 @@ pub struct NvImage {
 /// Code that was loaded at once.
 enum Part {
     /// By the driver.
-    Driver { image: Image<'static>, module: Arc<Module> },
+    Driver { image: KernelImage<'static>, module: Arc<Module> },
     /// By us.
     Own(OwnPart),
 }
@@ -46,9 +46,9 @@ struct OwnPart {
 }
 
 impl NvImage {
-    pub(crate) fn load(device: &Shared, bytes: &[u8], loader: Loader) -> Result<Self, Error> {
+    pub(crate) fn load(device: &Shared, bytes: &[u8], loader: CubinLoader) -> Result<Self, Error> {
         let target = device.target();
-        let one = Image::is_one(bytes);
+        let one = KernelImage::is_one(bytes);
         let mut loaded = Self {
             context: Arc::clone(&device.context),
             allocator: Arc::clone(&device.allocator),
@@ -58,7 +58,7 @@ impl NvImage {
             parts: Mutex::default(),
         };
         if one {
-            let images = Image::find(bytes, target, None)?;
+            let images = KernelImage::find(bytes, target, None)?;
             let parts = images.into_iter().map(|image| loaded.part(image));
             loaded.parts = Mutex::new(parts.collect::<Result<_, _>>()?);
         } else {
@@ -70,14 +70,14 @@ impl NvImage {
         Ok(loaded)
     }
 
-    fn part(&self, image: Image<'_>) -> Result<Arc<Part>, Error> {
+    fn part(&self, image: KernelImage<'_>) -> Result<Arc<Part>, Error> {
         let part = match (self.loader, image) {
-            (Loader::Driver, image) => {
+            (CubinLoader::Driver, image) => {
                 let module = Arc::new(Module::load(&self.context, &image)?);
                 Part::Driver { image: image.into_owned(), module }
             }
-            (Loader::Own, Image::Cubin(cubin)) => Part::Own(self.own(cubin)?),
-            (Loader::Own, Image::Ptx(_)) => return Err(OwnError::Ptx.into()),
+            (CubinLoader::Own, KernelImage::Cubin(cubin)) => Part::Own(self.own(cubin)?),
+            (CubinLoader::Own, KernelImage::Ptx(_)) => return Err(OwnError::Ptx.into()),
         };
         Ok(Arc::new(part))
     }
@@ -106,7 +106,7 @@ impl NvImage {
         let Some(file) = &self.file else {
             return Err(Error::NoKernel { name: name.into(), kernels });
         };
-        let found = Image::find(file, self.target, Some(name))?.into_iter().next();
+        let found = KernelImage::find(file, self.target, Some(name))?.into_iter().next();
         let part = self.part(found.ok_or(Error::NoCode)?)?;
         parts.push(Arc::clone(&part));
         self.function_of(&part, name)
@@ -114,11 +114,11 @@ impl NvImage {
 
     fn function_of(&self, part: &Part, name: &str) -> Result<(Function, Kernel), Error> {
         match part {
-            Part::Driver { image: Image::Cubin(cubin), module } => {
+            Part::Driver { image: KernelImage::Cubin(cubin), module } => {
                 let kernel = Kernel::of_cubin(&Cubin::parse(cubin)?, name)?;
                 Ok((Function::of(module, name, None)?, kernel))
             }
-            Part::Driver { image: ptx @ Image::Ptx(_), module } => {
+            Part::Driver { image: ptx @ KernelImage::Ptx(_), module } => {
                 let kernels = ptx.kernels()?;
                 if !kernels.iter().any(|kernel| kernel == name) {
                     return Err(Error::NoKernel { name: name.into(), kernels });
@@ -205,7 +205,7 @@ impl OwnPart {
             return Ok(Arc::clone(module));
         }
         let shell = shell(&Plan::of(&self.cubin)?, &self.image, self.memory.address()?, name)?;
-        let module = Arc::new(Module::load(context, &Image::Cubin(Cow::Owned(shell)))?);
+        let module = Arc::new(Module::load(context, &KernelImage::Cubin(Cow::Owned(shell)))?);
         shells.insert(name.into(), Arc::clone(&module));
         Ok(module)
     }

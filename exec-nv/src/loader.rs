@@ -2,7 +2,7 @@
 
 /// Who puts code into the device's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Loader {
+pub enum CubinLoader {
     /// The driver (`cuModuleLoadData`).
     Driver,
     /// This crate: [`own`](crate::own).

@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use core::ptr;
 use std::sync::Arc;
 
-use exec_core::{Allocator, DeviceId, Error, External, Foreign, Spec};
+use exec_core::{Allocator, DeviceId, Error, ExternalMemory, PeerMemory, Spec};
 
 use crate::context::Context;
 use crate::error;
@@ -45,7 +45,7 @@ pub struct NvMemory {
     generation: u64,
 }
 
-// SAFETY: the memory is owned, or as good as that by what `External` asks for; it is touched only where no other thread does.
+// SAFETY: the memory is owned, or as good as that by what `ExternalMemory` asks for; it is touched only where no other thread does.
 unsafe impl Send for NvMemory {}
 // SAFETY: as above.
 unsafe impl Sync for NvMemory {}
@@ -162,7 +162,7 @@ impl Allocator for NvAllocator {
         self.ready(NvMemory { address, host, size, kind: Some(kind), generation }, spec)
     }
 
-    fn adopt(&self, external: External, spec: Spec) -> Result<NvMemory, Error> {
+    fn adopt(&self, external: ExternalMemory, spec: Spec) -> Result<NvMemory, Error> {
         let (address, size) = (external.address(), external.size());
         if size == 0 {
             return Err(Error::Empty);
@@ -235,7 +235,7 @@ impl Allocator for NvAllocator {
     }
 
     /// Memory of the host is made fast in its place; that of another GPU is reached where the two can.
-    fn import(&self, memory: Foreign) -> Result<u64, Error> {
+    fn import(&self, memory: PeerMemory) -> Result<u64, Error> {
         if let Some(peer) = Context::of(memory.device) {
             return Ok(self.context.reach(&peer).map(|()| memory.address)?);
         }
@@ -259,7 +259,7 @@ impl Allocator for NvAllocator {
         Ok(address)
     }
 
-    fn forget(&self, memory: Foreign, _address: u64) {
+    fn forget(&self, memory: PeerMemory, _address: u64) {
         if Context::of(memory.device).is_none() && memory.is_host {
             let host = ptr::with_exposed_provenance_mut::<c_void>(memory.address as usize);
             // SAFETY: registered by `import`. There is nobody to tell of an error.

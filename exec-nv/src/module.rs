@@ -12,8 +12,8 @@ use exec_core::{Hold, LruAllocator};
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::image::Image;
-use crate::kernel::Parameter;
+use crate::image::KernelImage;
+use crate::kernel::ParameterSlot;
 use crate::memory::NvAllocator;
 
 /// Code that the driver has loaded, until this is dropped.
@@ -34,12 +34,12 @@ const ERROR_LOG: [u32; 2] = [5, 6];
 
 impl Module {
     /// Loads a cubin or PTX. What the driver's compiler says of PTX is part of the error.
-    pub(crate) fn load(context: &Arc<Context>, image: &Image<'_>) -> Result<Self, Error> {
+    pub(crate) fn load(context: &Arc<Context>, image: &KernelImage<'_>) -> Result<Self, Error> {
         let mut handle = ptr::null_mut();
         let bytes = match image {
-            Image::Cubin(bytes) => Cow::Borrowed(&**bytes),
+            KernelImage::Cubin(bytes) => Cow::Borrowed(&**bytes),
             // the driver looks for its end
-            Image::Ptx(text) => Cow::Owned([text, &[0][..]].concat()),
+            KernelImage::Ptx(text) => Cow::Owned([text, &[0][..]].concat()),
         };
         let image_start = bytes.as_ptr().cast();
         let mut log = [0u8; 4096];
@@ -182,7 +182,7 @@ impl Function {
     }
 
     /// The parameters as the driver knows them; `None` if the driver is too old to say.
-    pub(crate) fn parameters(&self) -> Result<Option<Vec<Parameter>>, Error> {
+    pub(crate) fn parameters(&self) -> Result<Option<Vec<ParameterSlot>>, Error> {
         let mut parameters = Vec::new();
         loop {
             let (mut offset, mut size) = (0, 0);
@@ -196,7 +196,7 @@ impl Function {
                 )
             });
             match outcome {
-                Ok(()) => parameters.push(Parameter {
+                Ok(()) => parameters.push(ParameterSlot {
                     offset: u32::try_from(offset).unwrap_or(u32::MAX),
                     size: u32::try_from(size).unwrap_or(u32::MAX),
                 }),

@@ -12,7 +12,7 @@ use cudarc::driver::sys::{
     CUlaunchConfig,
 };
 use exec_core::{
-    Allocator as _, Error as CoreError, Launch, LruAllocator, Program, Signature, Value, View,
+    Allocator as _, Error as CoreError, Launch, LruAllocator, Program, Scalar, Signature, View,
 };
 
 use crate::arguments::{Block, NvArgument as Argument};
@@ -233,7 +233,7 @@ impl Program for NvProgram {
     unsafe fn call(
         &self,
         buffers: &[&View<Self::Allocator>],
-        values: &[Value],
+        values: &[Scalar],
         launch: Launch,
     ) -> Result<Option<Duration>, CoreError> {
         if let Some(signature) = &self.signature {

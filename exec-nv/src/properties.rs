@@ -4,7 +4,7 @@ use fatbin::CudaVersion;
 
 /// What a device is, and what it can do at most. Memory in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Properties {
+pub struct DeviceProperties {
     /// What the maker calls it.
     pub name: String,
     /// Its UUID.

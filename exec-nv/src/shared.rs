@@ -5,9 +5,9 @@ use std::sync::Arc;
 use exec_core::{Limits, LruAllocator};
 
 use crate::context::Context;
-use crate::loader::Loader;
+use crate::loader::CubinLoader;
 use crate::memory::NvAllocator;
-use crate::properties::Properties;
+use crate::properties::DeviceProperties;
 use crate::queue::NvQueue;
 
 /// What the device and its programs share.
@@ -17,16 +17,16 @@ pub(crate) struct Shared {
     pub(crate) queue: NvQueue,
     pub(crate) allocator: Arc<LruAllocator<NvAllocator>>,
     pub(crate) context: Arc<Context>,
-    pub(crate) properties: Properties,
+    pub(crate) properties: DeviceProperties,
     /// Who loads code where nobody says.
-    pub(crate) loader: Loader,
+    pub(crate) loader: CubinLoader,
     /// How much freed memory is kept.
     pub(crate) keep: Limits,
 }
 
 impl Shared {
     /// The device as `fatbin` chooses code for it.
-    pub(crate) const fn target(&self) -> fatbin::Device {
-        fatbin::Device { sm: self.properties.sm, driver: self.properties.driver }
+    pub(crate) const fn target(&self) -> fatbin::TargetDevice {
+        fatbin::TargetDevice { sm: self.properties.sm, driver: self.properties.driver }
     }
 }

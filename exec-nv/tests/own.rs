@@ -8,7 +8,7 @@ use std::process::Command;
 use elf_core::Name;
 use exec_nv::Error;
 use exec_nv::own::{ENTRY_SIZE, OwnError, Plan, entry, shell};
-use nvinfo::{Call, Cubin, Resources, Stage};
+use nvinfo::{Call, Cubin, LinkStage, Resources};
 
 const BASE: u64 = 0x7f12_3400_0000;
 
@@ -21,7 +21,7 @@ fn cubins() -> Vec<(PathBuf, Vec<u8>)> {
         .map(|path| (path.clone(), std::fs::read(path).unwrap()))
         .filter(|(_, bytes)| {
             let cubin = Cubin::parse(bytes).unwrap();
-            cubin.target().stage == Stage::Linked && cubin.target().sm.unwrap() >= 70
+            cubin.target().stage == LinkStage::Linked && cubin.target().sm.unwrap() >= 70
         })
         .collect();
     cubins.sort();
@@ -299,8 +299,8 @@ fn addresses_are_those_of_what_is_named() {
 
     // the whole program: `pointer` of gpu.cu, and addresses in bank 4, the driver's function left open
     let file = read("gpu-13.0-sm_90.fatbin");
-    let device = fatbin::Device { sm: 90, driver: fatbin::CudaVersion::new(13, 0) };
-    let images = exec_nv::Image::find(&file, device, Some("says")).unwrap();
+    let device = fatbin::TargetDevice { sm: 90, driver: fatbin::CudaVersion::new(13, 0) };
+    let images = exec_nv::KernelImage::find(&file, device, Some("says")).unwrap();
     let plan = Plan::of(images[0].bytes()).unwrap();
     let image = plan.write(BASE).unwrap();
     let cubin = Cubin::parse(images[0].bytes()).unwrap();
@@ -422,7 +422,7 @@ fn shells_of_shipped_libraries() {
                 }
                 let Ok(bytes) = entry.unpack(1 << 28) else { continue };
                 let cubin = Cubin::parse(&bytes).unwrap();
-                if cubin.target().stage != Stage::Linked {
+                if cubin.target().stage != LinkStage::Linked {
                     continue;
                 }
                 cubins += 1;

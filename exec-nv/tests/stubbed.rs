@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use exec_core::{Buffer, Device, Launch, Program, Spec, Value};
+use exec_core::{Buffer, Device, Launch, Program, Scalar, Spec};
 use exec_nv::own::Plan;
 use exec_nv::{
-    Argument, Driver, Error, Loader, MemoryKind, NvDevice, NvLaunch, NvOptions, QueueOptions,
+    Argument, CubinLoader, Driver, Error, MemoryKind, NvDevice, NvLaunch, NvOptions, QueueOptions,
 };
 use stub::{Stub, stub};
 
@@ -64,7 +64,7 @@ fn properties_are_the_drivers() {
 }
 
 /// Everything once: memory of every kind, an image, a launch, copies.
-fn scenario(stub: &Stub, loader: Loader, image: &[u8]) -> Result<(), Error> {
+fn scenario(stub: &Stub, loader: CubinLoader, image: &[u8]) -> Result<(), Error> {
     let device = stub.device()?;
     let image = device.load_with(image, loader)?;
     let kernel = device.kernel(&image, "parameters")?;
@@ -78,14 +78,14 @@ fn scenario(stub: &Stub, loader: Loader, image: &[u8]) -> Result<(), Error> {
     }
     let host = vec![0u8; 4096];
     // SAFETY: `host` outlives the buffer, and nobody else uses it.
-    let external = unsafe { exec_core::External::new(host.as_ptr().addr() as u64, 4096) };
+    let external = unsafe { exec_core::ExternalMemory::new(host.as_ptr().addr() as u64, 4096) };
     drop(Buffer::external(device.allocator(), external, Spec::new().aligned(1))?);
     let arguments = [
         Argument::Buffer(&buffer),
-        Argument::Value(Value::U8(2)),
+        Argument::Value(Scalar::U8(2)),
         Argument::Bytes(&[3; 24]),
-        Argument::Value(Value::U16(0x0504)),
-        Argument::Value(Value::F64(1.0)),
+        Argument::Value(Scalar::U16(0x0504)),
+        Argument::Value(Scalar::F64(1.0)),
     ];
     let launch = NvLaunch { dynamic_shared: 60 << 10, wait: true, ..NvLaunch::new(4, 32) };
     // SAFETY: the stub runs nothing.
@@ -126,7 +126,8 @@ fn whatever_fails_is_named_and_nothing_is_lost() {
     let Some(stub) = stub("whatever_fails_is_named_and_nothing_is_lost") else { return };
     let (cubin, ptx) = (fixture(KERNELS), fixture("cuda/kernels.ptx"));
     let mut paths = 0;
-    for (loader, image) in [(Loader::Driver, &cubin), (Loader::Own, &cubin), (Loader::Driver, &ptx)]
+    for (loader, image) in
+        [(CubinLoader::Driver, &cubin), (CubinLoader::Own, &cubin), (CubinLoader::Driver, &ptx)]
     {
         stub.forget();
         scenario(&stub, loader, image).unwrap();
@@ -168,7 +169,7 @@ fn whatever_fails_is_named_and_nothing_is_lost() {
 #[test]
 fn parameters_are_where_the_cubin_says() {
     let Some(stub) = stub("parameters_are_where_the_cubin_says") else { return };
-    for loader in [Loader::Driver, Loader::Own] {
+    for loader in [CubinLoader::Driver, CubinLoader::Own] {
         stub.forget();
         scenario(&stub, loader, &fixture(KERNELS)).unwrap();
         let [line] = <[String; 1]>::try_from(stub.calls_of("cuLaunchKernel")).unwrap();
@@ -193,13 +194,13 @@ fn parameters_are_where_the_cubin_says() {
 fn launches_that_cannot_be_are_not_made() {
     let Some(stub) = stub("launches_that_cannot_be_are_not_made") else { return };
     let device = stub.device().unwrap();
-    let image = device.load_with(&fixture(KERNELS), Loader::Driver).unwrap();
+    let image = device.load_with(&fixture(KERNELS), CubinLoader::Driver).unwrap();
     let refused = |kernel: &str, launch: NvLaunch, arguments: &[Argument<'_>]| {
         let kernel = device.kernel(&image, kernel).unwrap();
         // SAFETY: the stub runs nothing.
         unsafe { kernel.launch(device.queue(), arguments, &launch) }.unwrap_err().to_string()
     };
-    let number = Argument::Value(Value::U64(0));
+    let number = Argument::Value(Scalar::U64(0));
     let usual = NvLaunch::new(1, 32);
     for (kernel, launch, expected) in [
         (
@@ -346,7 +347,7 @@ fn shared_memory_is_asked_for_by_the_sum_of_static_and_dynamic_bytes() {
     let name = "shared_memory_is_asked_for_by_the_sum_of_static_and_dynamic_bytes";
     let Some(stub) = stub(name) else { return };
     let device = stub.device().unwrap();
-    let image = device.load_with(&fixture(KERNELS), Loader::Driver).unwrap();
+    let image = device.load_with(&fixture(KERNELS), CubinLoader::Driver).unwrap();
     let kernel = device.kernel(&image, "shared_memory").unwrap();
     let declared = kernel.kernel().resources.as_ref().unwrap().shared as u32;
     assert_eq!(declared, 1040);
@@ -359,7 +360,7 @@ fn shared_memory_is_asked_for_by_the_sum_of_static_and_dynamic_bytes() {
     assert_eq!(stub.calls_of("cuFuncSetAttribute"), ["8 48116", "8 49152"]);
     // of PTX the driver knows how much there is: 7 bytes, says the stub
     stub.forget();
-    let image = device.load_with(&fixture("cuda/kernels.ptx"), Loader::Driver).unwrap();
+    let image = device.load_with(&fixture("cuda/kernels.ptx"), CubinLoader::Driver).unwrap();
     let kernel = device.kernel(&image, "parameters").unwrap();
     assert_eq!(stub.calls_of("cuFuncGetAttribute"), ["1"]);
     drop((kernel, image, buffer));
@@ -369,16 +370,16 @@ fn shared_memory_is_asked_for_by_the_sum_of_static_and_dynamic_bytes() {
 fn code_that_runs_keeps_its_memory() {
     let Some(stub) = stub("code_that_runs_keeps_its_memory") else { return };
     let device = stub.device().unwrap();
-    let image = device.load_with(&fixture(KERNELS), Loader::Own).unwrap();
+    let image = device.load_with(&fixture(KERNELS), CubinLoader::Own).unwrap();
     let kernel = device.kernel(&image, "globals").unwrap();
     // SAFETY: the stub runs nothing.
     unsafe { kernel.launch(device.queue(), &[], &NvLaunch::new(1, 32)) }.unwrap();
     drop((kernel, image));
     // neither the driver nor the next one who asks gets the memory of code that may run
-    assert_eq!(device.allocator().figures().held, 0);
+    assert_eq!(device.allocator().statistics().held, 0);
     assert_eq!(stub.calls_of("cuModuleUnload").len(), 0);
     device.synchronize().unwrap();
-    assert!(device.allocator().figures().held > 0);
+    assert!(device.allocator().statistics().held > 0);
     assert_eq!(stub.calls_of("cuModuleUnload").len(), 1);
     drop(device);
     assert_eq!(stub.left(), "");
@@ -468,12 +469,13 @@ fn the_image_for_the_device_is_taken_from_any_file() {
         stub.be(13000, 1, sm);
         let device = stub.device().unwrap();
         let bytes = fixture(&format!("fatbin/{file}"));
-        let names = exec_nv::Image::find(&bytes, device.target(), None).and_then(|images| {
+        let names = exec_nv::KernelImage::find(&bytes, device.target(), None).and_then(|images| {
             let first = images.into_iter().next().unwrap();
             let kernels = first.kernels()?;
-            let image = device.load_with(&bytes, Loader::Driver)?;
+            let image = device.load_with(&bytes, CubinLoader::Driver)?;
             device.kernel(&image, kernels.first().unwrap())?;
-            let kind = if matches!(first, exec_nv::Image::Cubin(_)) { "cubin" } else { "PTX" };
+            let kind =
+                if matches!(first, exec_nv::KernelImage::Cubin(_)) { "cubin" } else { "PTX" };
             Ok(format!("{kind}: {}", kernels.join(" ")))
         });
         found.push(format!("sm_{sm}: {file}: {}", names.unwrap_or_else(|error| error.to_string())));
@@ -488,7 +490,7 @@ fn the_own_loader_puts_the_relocated_image_on_the_device() {
     let Some(stub) = stub("the_own_loader_puts_the_relocated_image_on_the_device") else { return };
     let device = stub.device().unwrap();
     let cubin = fixture(KERNELS);
-    let image = device.load_with(&cubin, Loader::Own).unwrap();
+    let image = device.load_with(&cubin, CubinLoader::Own).unwrap();
     assert_eq!(stub.calls_of("cuModuleLoadDataEx"), [""; 0], "the driver has no part in it");
     let plan = Plan::of(&cubin).unwrap();
     let (offset, size) = plan.variable("counter").unwrap();
@@ -509,7 +511,7 @@ fn the_own_loader_puts_the_relocated_image_on_the_device() {
     }
     assert_eq!(stub.calls_of("cuModuleLoadDataEx").len(), 2);
     assert_eq!(image.variable("no").unwrap_err().to_string(), "no variable no");
-    let ptx = device.load_with(&fixture("cuda/kernels.ptx"), Loader::Own).unwrap_err();
+    let ptx = device.load_with(&fixture("cuda/kernels.ptx"), CubinLoader::Own).unwrap_err();
     assert_eq!(ptx.to_string(), "own loader: PTX, which takes the driver's loader");
     drop((image, device));
     assert_eq!(stub.left(), "");

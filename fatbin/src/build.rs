@@ -1,9 +1,9 @@
 //! Regions built from images.
 
-use crate::cubin::Cubin;
-use crate::entry::{Entry, Options};
+use crate::cubin::CubinHeader;
+use crate::entry::{EntryOptions, RegionEntry};
 use crate::error::{Error, ErrorKind};
-use crate::kind::{Flags, Kind, Method, Sm};
+use crate::kind::{CompressionMethod, EntryFlags, EntryKind, Sm};
 use crate::parts::Part;
 use crate::ptx::PtxHeader;
 use crate::raw;
@@ -13,42 +13,42 @@ use crate::sink::Sink;
 #[derive(Clone, Copy, Debug)]
 pub struct NewEntry<'a> {
     /// What the payload is.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// The architecture it is for.
     pub sm: Sm,
-    /// Major and minor version of the code, as in [`Entry::code_version`].
+    /// Major and minor version of the code, as in [`RegionEntry::code_version`].
     pub code_version: (u16, u16),
     /// Flags other than those of compression and suffix, which the other fields say.
-    pub flags: Flags,
+    pub flags: EntryFlags,
     /// What the entry is called, or nothing.
     pub identifier: &'a [u8],
     /// What the entry says besides; nothing if it has parts.
-    pub options: Options<'a>,
+    pub options: EntryOptions<'a>,
     /// The images in a concatenated entry, in the order of their offsets; none for other kinds.
     pub parts: &'a [Part],
     /// The payload as it is to be stored, without padding.
     pub stored: &'a [u8],
     /// How `stored` is compressed, and the size it unpacks to.
-    pub compression: Option<(Method, u64)>,
+    pub compression: Option<(CompressionMethod, u64)>,
 }
 
 impl<'a> NewEntry<'a> {
     /// An entry for a cubin, not compressed.
     ///
     /// # Errors
-    /// As [`Cubin::parse`].
+    /// As [`CubinHeader::parse`].
     pub fn cubin(cubin: &'a [u8]) -> Result<Self, Error> {
-        let parsed = Cubin::parse(cubin)?;
-        let Cubin { sm, abi, .. } = parsed;
-        let compat = parsed.compat.filter(|_| parsed.flags().contains(Flags::COMPAT));
+        let parsed = CubinHeader::parse(cubin)?;
+        let CubinHeader { sm, abi, .. } = parsed;
+        let compat = parsed.compat.filter(|_| parsed.flags().contains(EntryFlags::COMPAT));
         Ok(Self {
-            kind: Kind::Elf,
+            kind: EntryKind::Elf,
             sm,
             code_version: (1, abi.into()),
             flags: parsed.flags(),
             identifier: &[],
             parts: &[],
-            options: compat.map_or(Options::None, Options::Compat),
+            options: compat.map_or(EntryOptions::None, EntryOptions::Compat),
             stored: cubin,
             compression: None,
         })
@@ -64,15 +64,15 @@ impl<'a> NewEntry<'a> {
             value: text.len() as u64,
         };
         let header = PtxHeader::parse(text).ok_or(Error { at: 0, kind: invalid })?;
-        let address = if header.address_64 { Flags::ADDRESS_64 } else { Flags::empty() };
+        let address = if header.address_64 { EntryFlags::ADDRESS_64 } else { EntryFlags::empty() };
         Ok(Self {
-            kind: Kind::Ptx,
+            kind: EntryKind::Ptx,
             sm: header.sm,
             code_version: header.version,
-            flags: Flags::LINUX | address,
+            flags: EntryFlags::LINUX | address,
             identifier: &[],
             parts: &[],
-            options: Options::Compiler(&[]),
+            options: EntryOptions::Compiler(&[]),
             stored: text,
             compression: None,
         })
@@ -82,12 +82,12 @@ impl<'a> NewEntry<'a> {
     #[must_use]
     pub const fn concatenated(parts: &'a [Part], payload: &'a [u8]) -> Self {
         Self {
-            kind: Kind::Concatenated,
+            kind: EntryKind::Concatenated,
             sm: Sm::new(0),
             code_version: (0, 1),
-            flags: Flags::ADDRESS_64.union(Flags::LINUX),
+            flags: EntryFlags::ADDRESS_64.union(EntryFlags::LINUX),
             identifier: &[],
-            options: Options::None,
+            options: EntryOptions::None,
             parts,
             stored: payload,
             compression: None,
@@ -96,7 +96,7 @@ impl<'a> NewEntry<'a> {
 
     /// The same entry with its payload compressed: `stored` unpacks to the payload that the entry has now.
     #[must_use]
-    pub const fn compressed(self, method: Method, stored: &'a [u8]) -> Self {
+    pub const fn compressed(self, method: CompressionMethod, stored: &'a [u8]) -> Self {
         let size = match self.compression {
             Some((_, size)) => size,
             None => self.stored.len() as u64,
@@ -119,9 +119,9 @@ impl<'a> NewEntry<'a> {
     const fn options_bytes(&self) -> Option<(&'a [u8], [&'a [u8]; 2])> {
         match self.options {
             _ if !self.parts.is_empty() => None,
-            Options::None => None,
-            Options::Compiler(bytes) => Some((bytes, [bytes, &[0]])),
-            Options::Compat(bytes) => Some((bytes, [&[0], bytes])),
+            EntryOptions::None => None,
+            EntryOptions::Compiler(bytes) => Some((bytes, [bytes, &[0]])),
+            EntryOptions::Compat(bytes) => Some((bytes, [&[0], bytes])),
         }
     }
 
@@ -158,10 +158,10 @@ impl<'a> NewEntry<'a> {
             let kind = ErrorKind::Invalid { what, value: value as u64 };
             u32::try_from(value).map_err(|_| Error { at, kind })
         };
-        let suffix = Flags::SPECIFIC | Flags::FAMILY;
-        let method = self.compression.map_or(Flags::empty(), |(method, _)| method.flag());
+        let suffix = EntryFlags::SPECIFIC | EntryFlags::FAMILY;
+        let method = self.compression.map_or(EntryFlags::empty(), |(method, _)| method.flag());
         let flags =
-            self.flags.difference(suffix | Flags::COMPRESSED) | method | self.sm.suffix.flag();
+            self.flags.difference(suffix | EntryFlags::COMPRESSED) | method | self.sm.suffix.flag();
         sink.row(&raw::Entry {
             kind: self.kind.number().into(),
             version: 0x0101.into(),
@@ -169,7 +169,7 @@ impl<'a> NewEntry<'a> {
             payload_size: (self.payload().size() as u64).into(),
             compressed_size: compressed_size(at, self.compression, self.stored)?.into(),
             options: match self.options {
-                Options::None if self.parts.is_empty() => 0.into(),
+                EntryOptions::None if self.parts.is_empty() => 0.into(),
                 _ => limit("options offset", self.options_at())?.into(),
             },
             code_minor: self.code_version.1.into(),
@@ -202,14 +202,14 @@ impl<'a> NewEntry<'a> {
 /// A payload as it is stored, without padding.
 struct Payload<'a> {
     stored: &'a [u8],
-    method: Option<Method>,
+    method: Option<CompressionMethod>,
 }
 
 impl<'a> Payload<'a> {
     /// The bytes, and what has to follow them besides padding: NVIDIA's readers want a byte behind a zlib stream, and fail at the
     /// one of eight streams that needs no padding, even if fatbinary wrote it (13.5).
     const fn runs(&self) -> [&'a [u8]; 2] {
-        [self.stored, if matches!(self.method, Some(Method::Zlib)) { &[0] } else { &[] }]
+        [self.stored, if matches!(self.method, Some(CompressionMethod::Zlib)) { &[0] } else { &[] }]
     }
 
     /// The size with padding.
@@ -235,16 +235,16 @@ pub enum Item<'a> {
     /// A new one.
     New(NewEntry<'a>),
     /// One that exists, byte for byte.
-    Kept(Entry<'a>),
+    Kept(RegionEntry<'a>),
     /// One that exists, with the same payload in another compression. Its header stays as it is, in whatever order older tools
     /// laid it out, but for the sizes and the flag of compression.
     Repacked {
         /// The entry.
-        entry: Entry<'a>,
+        entry: RegionEntry<'a>,
         /// The payload as it is to be stored, without padding.
         stored: &'a [u8],
         /// How `stored` is compressed, and the size it unpacks to.
-        compression: Option<(Method, u64)>,
+        compression: Option<(CompressionMethod, u64)>,
     },
 }
 
@@ -270,11 +270,12 @@ impl Item<'_> {
                     return Err(Error { at: entry.at(), kind: ErrorKind::Obfuscated { key } });
                 }
                 let payload = Payload { stored, method: compression.map(|(method, _)| method) };
-                let method = payload.method.map_or(Flags::empty(), Method::flag);
+                let method = payload.method.map_or(EntryFlags::empty(), CompressionMethod::flag);
                 let mut header = *entry.header();
                 header.payload_size = (payload.size() as u64).into();
                 header.compressed_size = compressed_size(sink.at(), *compression, stored)?.into();
-                header.flags = (entry.flags().difference(Flags::COMPRESSED) | method).bits().into();
+                header.flags =
+                    (entry.flags().difference(EntryFlags::COMPRESSED) | method).bits().into();
                 header.unpacked_size = compression.map_or(0, |(_, size)| size).into();
                 sink.row(&header)?;
                 sink.bytes(entry.header_span().bytes().get(size_of_val(&header)..).unwrap_or(&[]))?;
@@ -290,8 +291,8 @@ impl<'a> From<NewEntry<'a>> for Item<'a> {
     }
 }
 
-impl<'a> From<Entry<'a>> for Item<'a> {
-    fn from(entry: Entry<'a>) -> Self {
+impl<'a> From<RegionEntry<'a>> for Item<'a> {
+    fn from(entry: RegionEntry<'a>) -> Self {
         Self::Kept(entry)
     }
 }
@@ -299,7 +300,7 @@ impl<'a> From<Entry<'a>> for Item<'a> {
 /// What the header says of the compressed size.
 fn compressed_size(
     at: u64,
-    compression: Option<(Method, u64)>,
+    compression: Option<(CompressionMethod, u64)>,
     stored: &[u8],
 ) -> Result<u32, Error> {
     let Some(_) = compression else { return Ok(0) };
@@ -317,7 +318,7 @@ pub fn region_size(items: &[Item<'_>]) -> usize {
 /// Writes a region of these entries, in their order, into a buffer of exactly [`region_size`] bytes.
 ///
 /// ```
-/// use fatbin::{Method, NewEntry, Region, region_size, write_region};
+/// use fatbin::{CompressionMethod, NewEntry, Region, region_size, write_region};
 ///
 /// let ptx = b".version 8.0\n.target sm_75\n.address_size 64\n\0";
 /// let items = [NewEntry::ptx(ptx)?.into()];

@@ -1,10 +1,10 @@
 //! clang-offload-bundler's bundles, plain and compressed: what HIP embeds, and what older OpenMP did.
 
 use crate::error::{Error, ErrorKind};
-use crate::kind::Method;
+use crate::kind::CompressionMethod;
 use crate::raw_llvm as raw;
 use crate::span::Span;
-use crate::target::{Target, trimmed};
+use crate::target::{OffloadTarget, trimmed};
 use core::iter::FusedIterator;
 use elf_core::Name;
 use zerocopy::byteorder::little_endian::{U32, U64};
@@ -82,13 +82,13 @@ impl<'a> BundleEntry<'a> {
     /// A triple has four parts, of which the last, the environment, is mostly empty; older tools leave it out. A target id may have
     /// dashes itself: `gfx9-generic`, `gfx906:xnack-`.
     #[must_use]
-    pub fn target(&self) -> Target<'a> {
+    pub fn target(&self) -> OffloadTarget<'a> {
         let id = after_dashes(self.id.as_bytes(), 1).unwrap_or_default();
         let (three, four) = (after_dashes(id, 3), after_dashes(id, 4));
         let names_gpu = |part: &&[u8]| part.starts_with(b"gfx") || part.starts_with(b"sm_");
         let arch = three.filter(names_gpu).or(four).unwrap_or_default();
         let triple = id.strip_suffix(arch).unwrap_or(id);
-        Target { triple: Name(trimmed(triple)), arch: Name(arch) }
+        OffloadTarget { triple: Name(trimmed(triple)), arch: Name(arch) }
     }
 
     /// Offset of the image's end in its bundle.
@@ -138,7 +138,7 @@ pub struct CompressedBundle<'a> {
     /// Version of the format: 1 to 3.
     pub version: u16,
     /// How the bundle is compressed.
-    pub method: Method,
+    pub method: CompressionMethod,
     /// Bytes of the bundle when unpacked, as the header claims.
     pub unpacked_size: u64,
     /// First 64 bits of the MD5 of the unpacked bundle.
@@ -176,8 +176,8 @@ impl<'a> CompressedBundle<'a> {
             }
         };
         let method = match header.method.get() {
-            0 => Method::Zlib,
-            1 => Method::Zstd,
+            0 => CompressionMethod::Zlib,
+            1 => CompressionMethod::Zstd,
             other => {
                 let kind =
                     ErrorKind::Invalid { what: "compressed bundle method", value: other.into() };
@@ -231,7 +231,7 @@ impl<'a> CompressedBundle<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::Buffer`] if the buffer has another size; else as [`unpack_size`](Self::unpack_size),
-    /// [`Method::unpack`] and [`Bundle::parse`].
+    /// [`CompressionMethod::unpack`] and [`Bundle::parse`].
     pub fn unpack_into<'b>(&self, into: &'b mut [u8]) -> Result<Bundle<'b>, Error> {
         let needed = self.unpack_size(usize::MAX)?;
         if into.len() != needed {

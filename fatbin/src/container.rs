@@ -61,7 +61,7 @@ pub struct Place<'a> {
 
 /// A container in a host file.
 #[derive(Clone, Copy, Debug)]
-pub struct Found<'a> {
+pub struct FoundContainer<'a> {
     /// Where it is.
     pub place: Place<'a>,
     /// What it is.

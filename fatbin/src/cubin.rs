@@ -1,7 +1,7 @@
 //! What an entry's header has to say about a cubin, read from the cubin itself.
 
 use crate::error::Error;
-use crate::kind::{Flags, Sm, Suffix};
+use crate::kind::{EntryFlags, Sm, Suffix};
 use elf_core::File;
 
 /// `e_ident[EI_OSABI]` of ABI 8 (measured: CUDA 12.8 for sm_100 and up, 13.0 for all).
@@ -11,18 +11,18 @@ const ACCELERATOR_TARGET: [u8; 2] = [0x02, 0x09];
 
 /// A cubin: an ELF file for one SM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cubin<'a> {
+pub struct CubinHeader<'a> {
     /// The architecture it is for. The file does not record suffix `f`.
     pub sm: Sm,
     /// The ABI version of the ELF: 7 or 8.
     pub abi: u8,
     /// Whether pointers have 64 bits.
     pub address_64: bool,
-    /// The content of `.nv.compat`, which the entry may repeat ([`Options::Compat`](crate::Options::Compat)).
+    /// The content of `.nv.compat`, which the entry may repeat ([`EntryOptions::Compat`](crate::EntryOptions::Compat)).
     pub compat: Option<&'a [u8]>,
 }
 
-impl<'a> Cubin<'a> {
+impl<'a> CubinHeader<'a> {
     /// Reads the file header and `.nv.compat`.
     ///
     /// # Errors
@@ -51,14 +51,14 @@ impl<'a> Cubin<'a> {
 
     /// The flags of an entry for it, made on Linux. Entries repeat `.nv.compat` from sm_100 on (measured, CUDA 12.8 to 13.5).
     #[must_use]
-    pub const fn flags(&self) -> Flags {
-        let address = if self.address_64 { Flags::ADDRESS_64 } else { Flags::empty() };
+    pub const fn flags(&self) -> EntryFlags {
+        let address = if self.address_64 { EntryFlags::ADDRESS_64 } else { EntryFlags::empty() };
         let compat = if self.compat.is_some() && self.sm.number >= 100 {
-            Flags::COMPAT
+            EntryFlags::COMPAT
         } else {
-            Flags::empty()
+            EntryFlags::empty()
         };
-        Flags::LINUX.union(address).union(compat).union(self.sm.suffix.flag())
+        EntryFlags::LINUX.union(address).union(compat).union(self.sm.suffix.flag())
     }
 }
 

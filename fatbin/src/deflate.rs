@@ -6,10 +6,10 @@ use crate::error::Error;
     not(all(feature = "zlib", feature = "lz4", feature = "zstd"))
 ))]
 use crate::error::ErrorKind;
-use crate::kind::Method;
+use crate::kind::CompressionMethod;
 use alloc::vec::Vec;
 
-impl Method {
+impl CompressionMethod {
     /// Compresses a payload, at the level that gives the smallest result here: others, or other encoders, may do better.
     ///
     /// # Errors

@@ -37,7 +37,7 @@ pub struct Descriptor {
 }
 
 /// What a linked program says of the image whose bytes are `payload` of it
-/// ([`Image::payload`](crate::Image::payload)); none if it says nothing.
+/// ([`OffloadImage::payload`](crate::OffloadImage::payload)); none if it says nothing.
 ///
 /// The pointers to the image are looked for in data and in relocations: a pair of its start and its end is the beginning of
 /// a `__tgt_device_image`.

@@ -1,7 +1,7 @@
 //! An entry of a region: one image of device code.
 
 use crate::error::{Error, ErrorKind};
-use crate::kind::{Flags, Kind, Method, Sm, Suffix};
+use crate::kind::{CompressionMethod, EntryFlags, EntryKind, Sm, Suffix};
 use crate::raw;
 use crate::span::Span;
 use core::fmt;
@@ -9,15 +9,15 @@ use elf_core::Name;
 
 /// One image in a region, its header checked: all blocks lie where it says.
 #[derive(Clone, Copy)]
-pub struct Entry<'a> {
+pub struct RegionEntry<'a> {
     raw: &'a raw::Entry,
     span: Span<'a>,
     identifier: &'a [u8],
-    options: Options<'a>,
+    options: EntryOptions<'a>,
     payload: Span<'a>,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> RegionEntry<'a> {
     /// Reads the header at the start of `span`, which may go on after the entry.
     ///
     /// The order of the optional blocks differs between CUDA 11 and 12.4: their offsets are followed.
@@ -40,12 +40,12 @@ impl<'a> Entry<'a> {
         if u64::from(raw.compressed_size.get()) > payload.size() {
             return invalid(0x10, "compressed size", raw.compressed_size.into());
         }
-        let flags = Flags::from_bits_retain(raw.flags.get());
-        let methods = flags.intersection(Flags::COMPRESSED);
+        let flags = EntryFlags::from_bits_retain(raw.flags.get());
+        let methods = flags.intersection(EntryFlags::COMPRESSED);
         if methods.bits().count_ones() > 1 {
             return invalid(0x28, "compression", methods.bits());
         }
-        if flags.contains(Flags::SPECIFIC | Flags::FAMILY) {
+        if flags.contains(EntryFlags::SPECIFIC | EntryFlags::FAMILY) {
             return invalid(0x28, "architecture suffix", flags.bits());
         }
         let identifier = match raw.identifier.get() {
@@ -53,9 +53,9 @@ impl<'a> Entry<'a> {
             at => header.part("identifier", at.into(), raw.identifier_size.get().into())?.bytes(),
         };
         let options = match raw.options.get() {
-            0 => Options::None,
-            _ if raw.kind == Kind::Concatenated.number() => Options::None, // there it is the table of parts
-            at => Options::parse(header, at.into(), flags)?,
+            0 => EntryOptions::None,
+            _ if raw.kind == EntryKind::Concatenated.number() => EntryOptions::None, // there it is the table of parts
+            at => EntryOptions::parse(header, at.into(), flags)?,
         };
         let span = span.part("entry", 0, header_size.saturating_add(payload.size()))?;
         Ok(Self { raw, span, identifier, options, payload })
@@ -87,14 +87,14 @@ impl<'a> Entry<'a> {
 
     /// What the payload is.
     #[must_use]
-    pub fn kind(&self) -> Kind {
-        Kind::from_number(self.raw.kind.get())
+    pub fn kind(&self) -> EntryKind {
+        EntryKind::from_number(self.raw.kind.get())
     }
 
     /// All flags.
     #[must_use]
-    pub fn flags(&self) -> Flags {
-        Flags::from_bits_retain(self.raw.flags.get())
+    pub fn flags(&self) -> EntryFlags {
+        EntryFlags::from_bits_retain(self.raw.flags.get())
     }
 
     /// The architecture it is for; number 0 for several (the [`parts`](Self::parts) know).
@@ -118,21 +118,21 @@ impl<'a> Entry<'a> {
 
     /// What the entry says besides.
     #[must_use]
-    pub const fn options(&self) -> Options<'a> {
+    pub const fn options(&self) -> EntryOptions<'a> {
         self.options
     }
 
     /// How the payload is compressed.
     #[must_use]
-    pub fn compression(&self) -> Option<Method> {
+    pub fn compression(&self) -> Option<CompressionMethod> {
         let flags = self.flags();
-        Method::ALL.into_iter().find(|method| flags.contains(method.flag()))
+        CompressionMethod::ALL.into_iter().find(|method| flags.contains(method.flag()))
     }
 
     /// The key with which the payload is obfuscated.
     #[must_use]
     pub fn obfuscation_key(&self) -> Option<u64> {
-        self.flags().contains(Flags::OBFUSCATED).then(|| self.raw.obfuscation_key.get())
+        self.flags().contains(EntryFlags::OBFUSCATED).then(|| self.raw.obfuscation_key.get())
     }
 
     /// The payload as it is stored: without padding if the header says the exact size, which it does for compressed
@@ -168,22 +168,22 @@ impl<'a> Entry<'a> {
 
 /// What an entry says besides its header: one block, whose meaning depends on the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Options<'a> {
+pub enum EntryOptions<'a> {
     /// Nothing.
     #[default]
     None,
     /// Options of the compiler, for PTX (`-O3 `) and NVVM (`-ftz=0 -prec_div=1 `): often empty.
     Compiler(&'a [u8]),
-    /// The content of the section `.nv.compat` of an ELF ([`Flags::COMPAT`]).
+    /// The content of the section `.nv.compat` of an ELF ([`EntryFlags::COMPAT`]).
     Compat(&'a [u8]),
 }
 
-impl<'a> Options<'a> {
+impl<'a> EntryOptions<'a> {
     /// The block at `at` of the entry's header.
-    fn parse(header: Span<'a>, at: u64, flags: Flags) -> Result<Self, Error> {
+    fn parse(header: Span<'a>, at: u64, flags: EntryFlags) -> Result<Self, Error> {
         let block: &raw::Options = header.row("options", at)?;
         let (offset, size) = (u64::from(block.offset.get()), block.size.get().into());
-        if !flags.contains(Flags::COMPAT) {
+        if !flags.contains(EntryFlags::COMPAT) {
             return Ok(Self::Compiler(header.part("options", offset, size)?.bytes()));
         }
         // The tools write a NUL first, which the size does not count. No attribute begins with NUL.
@@ -201,17 +201,17 @@ pub fn text(ptx: &[u8]) -> &[u8] {
 }
 
 /// The suffix that flags say.
-pub(crate) const fn suffix(flags: Flags) -> Suffix {
-    if flags.contains(Flags::SPECIFIC) {
+pub(crate) const fn suffix(flags: EntryFlags) -> Suffix {
+    if flags.contains(EntryFlags::SPECIFIC) {
         Suffix::Specific
-    } else if flags.contains(Flags::FAMILY) {
+    } else if flags.contains(EntryFlags::FAMILY) {
         Suffix::Family
     } else {
         Suffix::None
     }
 }
 
-impl fmt::Debug for Entry<'_> {
+impl fmt::Debug for RegionEntry<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Entry")
             .field("at", &self.at())

@@ -1,6 +1,6 @@
 //! What can be wrong with a container.
 
-use crate::Method;
+use crate::CompressionMethod;
 use core::fmt;
 
 /// Why bytes could not be read as a container of device code, and where.
@@ -49,7 +49,7 @@ pub enum ErrorKind {
     /// More unpacked bytes are claimed than the compressed ones can hold.
     Bomb {
         /// The method of compression.
-        method: Method,
+        method: CompressionMethod,
         /// The unpacked size that is claimed.
         claimed: u64,
         /// The most that so many compressed bytes can unpack to.
@@ -61,9 +61,9 @@ pub enum ErrorKind {
         key: u64,
     },
     /// This build has no decoder (or no encoder) for the method.
-    NoCodec(Method),
+    NoCodec(CompressionMethod),
     /// The compressed bytes are damaged.
-    Damaged(Method),
+    Damaged(CompressionMethod),
     /// The bytes unpack to another size than the header says.
     UnpackedSize {
         /// The size they unpack to.

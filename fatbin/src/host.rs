@@ -1,7 +1,7 @@
 //! Host files: where device code hides in them.
 
 use crate::coff::CoffWalk;
-use crate::container::{Found, Place};
+use crate::container::{FoundContainer, Place};
 use crate::error::{Error, ErrorKind};
 use crate::object::{self, ObjectWalk};
 use crate::raw::REGION_MAGIC;
@@ -150,7 +150,7 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Iterator for Walk<'a> {
-    type Item = Result<Found<'a>, Error>;
+    type Item = Result<FoundContainer<'a>, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {

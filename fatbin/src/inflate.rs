@@ -1,14 +1,14 @@
 //! Compressed payloads, unpacked into the caller's buffer.
 //!
-//! A size that a header claims is believed only as far as the stored bytes can hold it ([`Method::most`]) and as far as
+//! A size that a header claims is believed only as far as the stored bytes can hold it ([`CompressionMethod::most`]) and as far as
 //! the caller allows: nothing is reserved before both were checked.
 
-use crate::entry::Entry;
+use crate::entry::RegionEntry;
 use crate::error::{Error, ErrorKind};
-use crate::kind::Method;
+use crate::kind::CompressionMethod;
 use crate::span::Span;
 
-impl Method {
+impl CompressionMethod {
     /// Whether this build has the decoder: the features `zlib`, `lz4` (block and frame), and `zstd` or `libzstd`.
     #[must_use]
     pub const fn can_unpack(self) -> bool {
@@ -108,7 +108,7 @@ fn zstd(stored: &[u8], into: &mut [u8]) -> Option<usize> {
     }
 }
 
-impl<'a> Entry<'a> {
+impl<'a> RegionEntry<'a> {
     /// The size that a buffer for [`unpack_into`](Self::unpack_into) must have, once it is known to be credible and not
     /// more than `limit`.
     ///
@@ -138,7 +138,7 @@ impl<'a> Entry<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::Buffer`] if the buffer has another size; else as [`unpack_size`](Self::unpack_size) and
-    /// [`Method::unpack`].
+    /// [`CompressionMethod::unpack`].
     pub fn unpack_into(&self, into: &mut [u8]) -> Result<(), Error> {
         let needed = self.unpack_size(usize::MAX)?;
         if into.len() != needed {
@@ -157,7 +157,7 @@ impl<'a> Entry<'a> {
     /// The payload without compression: borrowed if it is stored so, else unpacked into at most `limit` bytes.
     ///
     /// # Errors
-    /// As [`unpack_size`](Self::unpack_size) and [`Method::unpack`].
+    /// As [`unpack_size`](Self::unpack_size) and [`CompressionMethod::unpack`].
     #[cfg(feature = "alloc")]
     pub fn unpack(&self, limit: usize) -> Result<alloc::borrow::Cow<'a, [u8]>, Error> {
         let size = self.unpack_size(limit)?;

@@ -5,7 +5,7 @@ use core::str::FromStr;
 
 /// What the payload of an entry is (measured; the names are those that `cuobjdump` prints).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum EntryKind {
     /// 1: PTX text.
     Ptx,
     /// 2: an ELF file for one SM.
@@ -26,7 +26,7 @@ pub enum Kind {
     Unknown(u16),
 }
 
-impl Kind {
+impl EntryKind {
     /// The kind of a number.
     #[must_use]
     pub const fn from_number(number: u16) -> Self {
@@ -82,7 +82,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for EntryKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown(number) => write!(f, "kind {number:#x}"),
@@ -94,7 +94,7 @@ impl fmt::Display for Kind {
 bitflags::bitflags! {
     /// Flags of an entry (measured). Unknown bits are kept.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-    pub struct Flags: u64 {
+    pub struct EntryFlags: u64 {
         /// Compiled for 64-bit addresses.
         const ADDRESS_64 = 1 << 0;
         /// Compiled for debugging.
@@ -109,13 +109,13 @@ bitflags::bitflags! {
         const MAC = 1 << 5;
         /// Made for a Windows host.
         const WINDOWS = 1 << 6;
-        /// Payload compressed: [`Method::Zlib`].
+        /// Payload compressed: [`CompressionMethod::Zlib`].
         const ZLIB = 1 << 12;
-        /// Payload compressed: [`Method::Lz4`].
+        /// Payload compressed: [`CompressionMethod::Lz4`].
         const LZ4 = 1 << 13;
-        /// Payload compressed: [`Method::Lz4Frame`].
+        /// Payload compressed: [`CompressionMethod::Lz4Frame`].
         const LZ4_FRAME = 1 << 14;
-        /// Payload compressed: [`Method::Zstd`].
+        /// Payload compressed: [`CompressionMethod::Zstd`].
         const ZSTD = 1 << 15;
         /// Payload obfuscated: NVVM only.
         const OBFUSCATED = 1 << 16;
@@ -129,7 +129,7 @@ bitflags::bitflags! {
     }
 }
 
-impl Flags {
+impl EntryFlags {
     /// All bits of compression.
     pub const COMPRESSED: Self =
         Self::ZLIB.union(Self::LZ4).union(Self::LZ4_FRAME).union(Self::ZSTD);
@@ -137,7 +137,7 @@ impl Flags {
 
 /// How a payload is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Method {
+pub enum CompressionMethod {
     /// A zlib stream (RFC 1950).
     Zlib,
     /// An LZ4 block without frame or size: the default up to CUDA 12.9.
@@ -148,18 +148,18 @@ pub enum Method {
     Zstd,
 }
 
-impl Method {
+impl CompressionMethod {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Zlib, Self::Lz4, Self::Lz4Frame, Self::Zstd];
 
     /// The flag that says so.
     #[must_use]
-    pub const fn flag(self) -> Flags {
+    pub const fn flag(self) -> EntryFlags {
         match self {
-            Self::Zlib => Flags::ZLIB,
-            Self::Lz4 => Flags::LZ4,
-            Self::Lz4Frame => Flags::LZ4_FRAME,
-            Self::Zstd => Flags::ZSTD,
+            Self::Zlib => EntryFlags::ZLIB,
+            Self::Lz4 => EntryFlags::LZ4,
+            Self::Lz4Frame => EntryFlags::LZ4_FRAME,
+            Self::Zstd => EntryFlags::ZSTD,
         }
     }
 
@@ -189,7 +189,7 @@ impl Method {
     }
 }
 
-impl fmt::Display for Method {
+impl fmt::Display for CompressionMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -210,11 +210,11 @@ pub enum Suffix {
 impl Suffix {
     /// The flag that says so.
     #[must_use]
-    pub const fn flag(self) -> Flags {
+    pub const fn flag(self) -> EntryFlags {
         match self {
-            Self::None => Flags::empty(),
-            Self::Family => Flags::FAMILY,
-            Self::Specific => Flags::SPECIFIC,
+            Self::None => EntryFlags::empty(),
+            Self::Family => EntryFlags::FAMILY,
+            Self::Specific => EntryFlags::SPECIFIC,
         }
     }
 

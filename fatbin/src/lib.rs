@@ -1,7 +1,7 @@
 //! Device code inside host files: NVIDIA's fatbins and LLVM's offload containers, found, read, selected and built.
 //!
 //! ```
-//! use fatbin::{Container, CudaVersion, Device, NewEntry, Search, region_size, select, walk, write_region};
+//! use fatbin::{Container, CudaVersion, TargetDevice, NewEntry, Search, region_size, select, walk, write_region};
 //!
 //! // A fatbin of our own; mostly these are read from executables, libraries, archives.
 //! let ptx = NewEntry::ptx(b".version 8.0\n.target sm_75\n.address_size 64\n\0")?;
@@ -15,7 +15,7 @@
 //!             let entry = entry?;
 //!             assert_eq!(format!("{:#x}: {} {}", entry.at(), entry.kind(), entry.sm()), "0x10: ptx 75");
 //!         }
-//!         let h200 = Device { sm: 90, driver: CudaVersion::new(12, 8) };
+//!         let h200 = TargetDevice { sm: 90, driver: CudaVersion::new(12, 8) };
 //!         assert!(select(region.entries(), h200)?.is_some());
 //!     }
 //! }
@@ -24,14 +24,14 @@
 //!
 //! # Layers
 //! * **Bytes**: [`Span`] is a part of a file that knows its offset; [`raw`] and [`raw_llvm`] are the formats' headers as types.
-//! * **Containers**: [`Region`] of [`Entry`]s with [`Parts`] (NVIDIA); [`OffloadBinary`] of [`Image`]s, [`Bundle`],
+//! * **Containers**: [`Region`] of [`RegionEntry`]s with [`Parts`] (NVIDIA); [`OffloadBinary`] of [`OffloadImage`]s, [`Bundle`],
 //!   [`CompressedBundle`] (LLVM). Headers are checked when they are read; every length that lies is an [`Error`] with its offset.
 //! * **Host files**: [`walk`] finds containers in any file; [`wrappers`], [`module_ids`], [`host_entries`] and
 //!   [`device_image`] tell how a program finds them itself.
-//! * **Payloads**: [`Entry::unpack_into`] and [`Method::unpack`], which believe no size that the stored bytes cannot hold.
-//! * **Choice**: [`select`] is the driver's choice for a [`Device`], [`Candidate::fit`] its judgement of one image; [`Target`]s go together
+//! * **Payloads**: [`RegionEntry::unpack_into`] and [`CompressionMethod::unpack`], which believe no size that the stored bytes cannot hold.
+//! * **Choice**: [`select`] is the driver's choice for a [`TargetDevice`], [`Candidate::fit`] its judgement of one image; [`OffloadTarget`]s go together
 //!   or not.
-//! * **Building**: [`write_region`] and [`write_offload`], from [`Cubin`]s and PTX, or from entries that exist ([`Item`]).
+//! * **Building**: [`write_region`] and [`write_offload`], from [`CubinHeader`]s and PTX, or from entries that exist ([`Item`]).
 //!
 //! # Features
 //! None is on by default: without, there is no heap and no decoder. `lz4` and `zlib` decode without a heap. `zstd` takes one,
@@ -92,23 +92,23 @@ pub use build_object::{object_size, write_object};
 pub use build_offload::offload;
 pub use build_offload::{NewImage, offload_size, write_offload};
 pub use bundle::{Bundle, BundleEntries, BundleEntry, CompressedBundle};
-pub use container::{Container, Found, Place};
-pub use cubin::Cubin;
+pub use container::{Container, FoundContainer, Place};
+pub use cubin::CubinHeader;
 pub use descriptor::{Descriptor, DeviceImage, descriptor, device_image};
-pub use entry::{Entry, Options, text};
+pub use entry::{EntryOptions, RegionEntry, text};
 pub use error::{Error, ErrorKind};
 pub use host::{Scans, Walk, scans, walk};
 pub use host_entry::{HostEntries, HostEntry, host_entries};
-pub use kind::{Flags, Kind, Method, NotAnSm, Sm, Suffix};
-pub use offload::{Image, ImageKind, Images, OffloadBinary, Producer};
+pub use kind::{CompressionMethod, EntryFlags, EntryKind, NotAnSm, Sm, Suffix};
+pub use offload::{ImageKind, OffloadBinary, OffloadImage, OffloadImages, Producer};
 pub use parts::{Part, Parts};
 pub use pointer::Pointer;
 pub use ptx::PtxHeader;
 pub use region::{Entries, Region};
 pub use scan::{Scan, Search, Step};
-pub use select::{Candidate, CudaVersion, Device, Fit, Selected, select};
+pub use select::{Candidate, CudaVersion, Fit, Selected, TargetDevice, select};
 pub use span::Span;
-pub use target::Target;
+pub use target::OffloadTarget;
 pub use wrapper::{ModuleIds, Wrapper, Wrappers, module_ids, wrappers};
 
 /// The example of `README.md`, as a test.

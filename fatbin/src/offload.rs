@@ -1,10 +1,10 @@
 //! LLVM's OffloadBinary: images of device code with the target of each.
 
 use crate::error::{Error, ErrorKind};
-use crate::kind::Method;
+use crate::kind::CompressionMethod;
 use crate::raw_llvm as raw;
 use crate::span::Span;
-use crate::target::Target;
+use crate::target::OffloadTarget;
 use core::fmt;
 use core::iter::FusedIterator;
 use elf_core::Name;
@@ -93,17 +93,17 @@ impl<'a> OffloadBinary<'a> {
 
     /// The images in order; none if the OffloadBinary is [compressed](Self::compression).
     #[must_use]
-    pub const fn images(&self) -> Images<'a> {
-        Images { span: self.span, version: self.version, entries: self.entries }
+    pub const fn images(&self) -> OffloadImages<'a> {
+        OffloadImages { span: self.span, version: self.version, entries: self.entries }
     }
 
     /// How what follows the header is compressed (version 3): [`inflate_into`](Self::inflate_into) first.
     #[must_use]
-    pub fn compression(&self) -> Option<Method> {
+    pub fn compression(&self) -> Option<CompressionMethod> {
         let body = (self.inflated_size != 0).then(|| self.span.tail(self.entries_offset))?;
         // OffloadBinary.cpp, decompressOffloadBinary: by the frame's magic.
         let zstd = body.is_some_and(|body| body.magic() == 0xfd2f_b528);
-        Some(if zstd { Method::Zstd } else { Method::Zlib })
+        Some(if zstd { CompressionMethod::Zstd } else { CompressionMethod::Zlib })
     }
 
     /// The size that a buffer for [`inflate_into`](Self::inflate_into) must have, once it is known to be credible and not
@@ -136,7 +136,7 @@ impl<'a> OffloadBinary<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::Buffer`] if the buffer has another size, or if nothing is compressed; else as
-    /// [`inflate_size`](Self::inflate_size), [`Method::unpack`] and [`parse`](Self::parse).
+    /// [`inflate_size`](Self::inflate_size), [`CompressionMethod::unpack`] and [`parse`](Self::parse).
     pub fn inflate_into<'b>(&self, into: &'b mut [u8]) -> Result<OffloadBinary<'b>, Error> {
         let needed = self.inflate_size(usize::MAX)?.unwrap_or(0);
         let buffer = ErrorKind::Buffer { size: into.len() as u64, needed: needed as u64 };
@@ -169,18 +169,18 @@ impl fmt::Debug for OffloadBinary<'_> {
 
 /// The images of an [`OffloadBinary`] in order. One that cannot be read is the last.
 #[derive(Clone, Debug)]
-pub struct Images<'a> {
+pub struct OffloadImages<'a> {
     span: Span<'a>,
     version: u32,
     entries: &'a [raw::Entry],
 }
 
-impl<'a> Iterator for Images<'a> {
-    type Item = Result<Image<'a>, Error>;
+impl<'a> Iterator for OffloadImages<'a> {
+    type Item = Result<OffloadImage<'a>, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let (raw, rest) = core::mem::take(&mut self.entries).split_first()?;
-        let image = Image::parse(self.span, self.version, raw);
+        let image = OffloadImage::parse(self.span, self.version, raw);
         if image.is_ok() {
             self.entries = rest;
         }
@@ -188,11 +188,11 @@ impl<'a> Iterator for Images<'a> {
     }
 }
 
-impl FusedIterator for Images<'_> {}
+impl FusedIterator for OffloadImages<'_> {}
 
 /// One image in an [`OffloadBinary`]. Its strings were checked.
 #[derive(Clone, Copy)]
-pub struct Image<'a> {
+pub struct OffloadImage<'a> {
     raw: &'a raw::Entry,
     binary: Span<'a>,
     strings: Strings<'a>,
@@ -205,7 +205,7 @@ enum Strings<'a> {
     Version2(&'a [raw::StringEntry2]),
 }
 
-impl<'a> Image<'a> {
+impl<'a> OffloadImage<'a> {
     fn parse(binary: Span<'a>, version: u32, raw: &'a raw::Entry) -> Result<Self, Error> {
         let (at, count) = (raw.string_offset.get(), raw.num_strings.get());
         let strings = match version {
@@ -269,8 +269,11 @@ impl<'a> Image<'a> {
 
     /// What it is for; empty names where it does not say.
     #[must_use]
-    pub fn target(&self) -> Target<'a> {
-        Target { triple: self.triple().unwrap_or_default(), arch: self.arch().unwrap_or_default() }
+    pub fn target(&self) -> OffloadTarget<'a> {
+        OffloadTarget {
+            triple: self.triple().unwrap_or_default(),
+            arch: self.arch().unwrap_or_default(),
+        }
     }
 
     fn pairs(&self) -> impl Iterator<Item = Result<(Name<'a>, Name<'a>), Error>> + Clone + use<'a> {
@@ -296,7 +299,7 @@ impl<'a> Image<'a> {
     }
 }
 
-impl fmt::Debug for Image<'_> {
+impl fmt::Debug for OffloadImage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Image")
             .field("kind", &self.kind())

@@ -1,26 +1,30 @@
 //! A concatenated entry: several images compressed as one (CUDA 13.5).
 
-use crate::entry::{Entry, suffix};
+use crate::entry::{RegionEntry, suffix};
 use crate::error::{Error, ErrorKind};
-use crate::kind::{Flags, Kind, Sm};
+use crate::kind::{EntryFlags, EntryKind, Sm};
 use crate::raw;
 
 /// The images in a concatenated entry. Their table lies in the header: nothing is unpacked to read it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Parts<'a>(&'a [raw::Part]);
 
-impl<'a> Entry<'a> {
+impl<'a> RegionEntry<'a> {
     /// The images in a concatenated entry; none for other kinds.
     ///
     /// # Errors
     /// [`ErrorKind::Outside`] or [`ErrorKind::Invalid`] if the table of parts is not in the header.
     pub fn parts(&self) -> Result<Parts<'a>, Error> {
-        if self.kind() == Kind::Concatenated { Parts::parse(self) } else { Ok(Parts::default()) }
+        if self.kind() == EntryKind::Concatenated {
+            Parts::parse(self)
+        } else {
+            Ok(Parts::default())
+        }
     }
 }
 
 impl<'a> Parts<'a> {
-    fn parse(entry: &Entry<'a>) -> Result<Self, Error> {
+    fn parse(entry: &RegionEntry<'a>) -> Result<Self, Error> {
         let header = entry.header_span();
         let at = u64::from(entry.header().options.get());
         let table: &raw::Parts = header.row("table of parts", at)?;
@@ -66,11 +70,11 @@ impl<'a> Parts<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     /// What the image is.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// The architecture it is for.
     pub sm: Sm,
     /// Its flags, without those of compression.
-    pub flags: Flags,
+    pub flags: EntryFlags,
     /// Major and minor version of the code.
     pub code_version: (u16, u16),
     /// Offset of the image in the unpacked payload.
@@ -81,9 +85,9 @@ pub struct Part {
 
 impl Part {
     fn new(raw: &raw::Part) -> Self {
-        let flags = Flags::from_bits_retain(raw.flags.get());
+        let flags = EntryFlags::from_bits_retain(raw.flags.get());
         Self {
-            kind: Kind::from_number(raw.kind.get()),
+            kind: EntryKind::from_number(raw.kind.get()),
             sm: Sm { number: raw.sm.get(), suffix: suffix(flags) },
             flags,
             code_version: (raw.code_major.get(), raw.code_minor.get()),
@@ -96,8 +100,8 @@ impl Part {
     pub(crate) fn to_raw(self, at: u64) -> Result<raw::Part, Error> {
         let kind = ErrorKind::Invalid { what: "offset of a part", value: self.offset };
         let offset = u32::try_from(self.offset).map_err(|_| Error { at, kind })?;
-        let suffix = Flags::SPECIFIC | Flags::FAMILY;
-        let flags = self.flags.difference(suffix | Flags::COMPRESSED) | self.sm.suffix.flag();
+        let suffix = EntryFlags::SPECIFIC | EntryFlags::FAMILY;
+        let flags = self.flags.difference(suffix | EntryFlags::COMPRESSED) | self.sm.suffix.flag();
         Ok(raw::Part {
             kind: self.kind.number().into(),
             version: 0x0101.into(),

@@ -1,6 +1,6 @@
 //! A region: what NVIDIA calls a fatbin.
 
-use crate::entry::Entry;
+use crate::entry::RegionEntry;
 use crate::error::{Error, ErrorKind};
 use crate::raw;
 use crate::span::Span;
@@ -82,7 +82,7 @@ impl<'a> Region<'a> {
 }
 
 impl<'a> IntoIterator for &Region<'a> {
-    type Item = Result<Entry<'a>, Error>;
+    type Item = Result<RegionEntry<'a>, Error>;
     type IntoIter = Entries<'a>;
 
     fn into_iter(self) -> Entries<'a> {
@@ -106,11 +106,11 @@ pub struct Entries<'a> {
 }
 
 impl<'a> Iterator for Entries<'a> {
-    type Item = Result<Entry<'a>, Error>;
+    type Item = Result<RegionEntry<'a>, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let rest = self.rest.take().filter(|rest| rest.size() != 0)?;
-        Some(Entry::parse(rest).inspect(|entry| self.rest = rest.tail(entry.size())))
+        Some(RegionEntry::parse(rest).inspect(|entry| self.rest = rest.tail(entry.size())))
     }
 }
 

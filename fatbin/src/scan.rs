@@ -1,7 +1,7 @@
 //! A part of a host file that may hold device code, and looking through it.
 
 use crate::bundle::{Bundle, CompressedBundle};
-use crate::container::{Container, Found, Place};
+use crate::container::{Container, FoundContainer, Place};
 use crate::error::Error;
 use crate::offload::OffloadBinary;
 use crate::raw_llvm::COMPRESSED_BUNDLE_MAGIC;
@@ -27,7 +27,7 @@ pub enum Search {
 #[derive(Clone, Copy, Debug)]
 pub enum Step<'a> {
     /// A container.
-    Found(Found<'a>),
+    Found(FoundContainer<'a>),
     /// Ordinary data that was searched, in which nothing begins: a program that maps files can let go of these pages.
     Passed(Span<'a>),
 }
@@ -89,7 +89,7 @@ impl<'a> Iterator for Scan<'a> {
                 self.rest = Some(behind);
                 return match next {
                     Next::Found(container, _) => {
-                        Some(Ok(Step::Found(Found { place: self.place, container })))
+                        Some(Ok(Step::Found(FoundContainer { place: self.place, container })))
                     }
                     Next::Passed(_) => Some(rest.part("data", 0, step).map(Step::Passed)),
                 };
@@ -106,7 +106,9 @@ impl<'a> Iterator for Scan<'a> {
                 container
             }
         };
-        Some(container.map(|container| Step::Found(Found { place: self.place, container })))
+        Some(
+            container.map(|container| Step::Found(FoundContainer { place: self.place, container })),
+        )
     }
 }
 

@@ -4,10 +4,10 @@
 //! Features"); families were measured with ptxas 13.5. No rule is published for a choice between two entries that run
 //! equally well: the one with the narrower promise is preferred, then the first.
 
-use crate::cubin::Cubin;
-use crate::entry::Entry;
+use crate::cubin::CubinHeader;
+use crate::entry::RegionEntry;
 use crate::error::Error;
-use crate::kind::{Kind, Method, Sm, Suffix};
+use crate::kind::{CompressionMethod, EntryKind, Sm, Suffix};
 use crate::parts::Part;
 use core::cmp::Reverse;
 use core::fmt;
@@ -55,7 +55,7 @@ impl fmt::Display for CudaVersion {
     }
 }
 
-impl Method {
+impl CompressionMethod {
     /// The first version of CUDA whose tools write this method, and whose drivers therefore read it: 12.4 for Zstandard
     /// (fatbinary 11.8 falls back to LZ4 when asked for it); the others are as old as the format.
     #[must_use]
@@ -69,7 +69,7 @@ impl Method {
 
 /// A GPU and its driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Device {
+pub struct TargetDevice {
     /// The SM: 90, 121.
     pub sm: u32,
     /// Version of CUDA that the driver knows (`cuDriverGetVersion`).
@@ -93,13 +93,13 @@ pub enum Fit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// What it is.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// The architecture it is for.
     pub sm: Sm,
-    /// Major and minor version of the code, as in [`Entry::code_version`].
+    /// Major and minor version of the code, as in [`RegionEntry::code_version`].
     pub code_version: (u16, u16),
     /// How it is compressed.
-    pub compression: Option<Method>,
+    pub compression: Option<CompressionMethod>,
 }
 
 /// The SMs of Tegra: machine code for them runs on no other, and none other's on them.
@@ -111,21 +111,21 @@ impl Candidate {
     /// ELF files of ABI 8 are written from CUDA 12.8 on (measured).
     #[must_use]
     pub fn needs(&self) -> Option<CudaVersion> {
-        let abi = (self.kind == Kind::Elf && self.code_version >= (1, 8))
+        let abi = (self.kind == EntryKind::Elf && self.code_version >= (1, 8))
             .then_some(CudaVersion::new(12, 8));
-        abi.max(self.compression.and_then(Method::since))
+        abi.max(self.compression.and_then(CompressionMethod::since))
     }
 
     /// How well it fits the device; none if it does not run there.
     #[must_use]
-    pub fn fit(&self, device: Device) -> Option<Fit> {
+    pub fn fit(&self, device: TargetDevice) -> Option<Fit> {
         if self.needs().is_some_and(|needed| needed > device.driver) {
             return None;
         }
         match self.kind {
-            Kind::Elf | Kind::Cubin => self.machine_code(device.sm),
-            Kind::Ptx if self.code_version > device.driver.ptx_isa() => None,
-            Kind::Ptx => {
+            EntryKind::Elf | EntryKind::Cubin => self.machine_code(device.sm),
+            EntryKind::Ptx if self.code_version > device.driver.ptx_isa() => None,
+            EntryKind::Ptx => {
                 let runs = match self.sm.suffix {
                     Suffix::None => self.sm.number <= device.sm,
                     Suffix::Family => in_family(self.sm, device.sm),
@@ -154,23 +154,23 @@ impl Candidate {
     }
 
     /// What to compare candidates by: fit, then the nearest architecture, then the narrowest promise, then the newest code.
-    fn rank(&self, device: Device) -> Option<(Fit, u32, Suffix, (u16, u16))> {
+    fn rank(&self, device: TargetDevice) -> Option<(Fit, u32, Suffix, (u16, u16))> {
         Some((self.fit(device)?, self.sm.number, self.sm.suffix, self.code_version))
     }
 }
 
-impl From<&Entry<'_>> for Candidate {
-    fn from(entry: &Entry<'_>) -> Self {
+impl From<&RegionEntry<'_>> for Candidate {
+    fn from(entry: &RegionEntry<'_>) -> Self {
         let (code_version, compression) = (entry.code_version(), entry.compression());
         Self { kind: entry.kind(), sm: entry.sm(), code_version, compression }
     }
 }
 
-impl From<&Cubin<'_>> for Candidate {
+impl From<&CubinHeader<'_>> for Candidate {
     /// An image on its own, as the runtimes of LLVM judge it: by its ELF header.
-    fn from(cubin: &Cubin<'_>) -> Self {
+    fn from(cubin: &CubinHeader<'_>) -> Self {
         Self {
-            kind: Kind::Elf,
+            kind: EntryKind::Elf,
             sm: cubin.sm,
             code_version: (1, cubin.abi.into()),
             compression: None,
@@ -189,7 +189,7 @@ const fn in_family(sm: Sm, device: u32) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub struct Selected<'a> {
     /// The entry.
-    pub entry: Entry<'a>,
+    pub entry: RegionEntry<'a>,
     /// The image in a concatenated entry.
     pub part: Option<Part>,
     /// How well it fits.
@@ -204,17 +204,17 @@ pub struct Selected<'a> {
 ///
 /// ```
 /// # fn f(region: fatbin::Region<'_>) -> Result<(), fatbin::Error> {
-/// use fatbin::{CudaVersion, Device, select};
+/// use fatbin::{CudaVersion, TargetDevice, select};
 ///
-/// let device = Device { sm: 90, driver: CudaVersion::new(12, 8) };
+/// let device = TargetDevice { sm: 90, driver: CudaVersion::new(12, 8) };
 /// if let Some(selected) = select(region.entries(), device)? {
 ///     assert!(selected.entry.sm().number <= 90);
 /// }
 /// # Ok(()) }
 /// ```
 pub fn select<'a>(
-    entries: impl IntoIterator<Item = Result<Entry<'a>, Error>>,
-    device: Device,
+    entries: impl IntoIterator<Item = Result<RegionEntry<'a>, Error>>,
+    device: TargetDevice,
 ) -> Result<Option<Selected<'a>>, Error> {
     let mut best = None;
     let mut count = 0_u64;
@@ -253,14 +253,15 @@ mod tests {
         // "elf 90a", "elf8 100" for ABI 8, "ptx8.0 80", with " zstd" behind
         let mut words = text.split(' ');
         let (kind, sm) = (words.next().unwrap(), words.next().unwrap().parse().unwrap());
-        let compression =
-            words.next().map(|name| Method::ALL.into_iter().find(|m| m.name() == name).unwrap());
+        let compression = words
+            .next()
+            .map(|name| CompressionMethod::ALL.into_iter().find(|m| m.name() == name).unwrap());
         let (kind, code_version) = match kind.strip_prefix("ptx") {
             Some(isa) => {
                 let (major, minor) = isa.split_once('.').unwrap();
-                (Kind::Ptx, (major.parse().unwrap(), minor.parse().unwrap()))
+                (EntryKind::Ptx, (major.parse().unwrap(), minor.parse().unwrap()))
             }
-            None => (Kind::Elf, (1, if kind == "elf8" { 8 } else { 7 })),
+            None => (EntryKind::Elf, (1, if kind == "elf8" { 8 } else { 7 })),
         };
         Candidate { kind, sm, code_version, compression }
     }
@@ -308,7 +309,7 @@ mod tests {
             (&[], 90, new, None),
         ];
         for (list, sm, driver, expected) in cases {
-            let device = Device { sm: *sm, driver: *driver };
+            let device = TargetDevice { sm: *sm, driver: *driver };
             let ranked = list.iter().filter_map(|text| Some((code(text).rank(device)?, *text)));
             let mut ranked: Vec<_> = ranked.collect();
             ranked.reverse(); // `max_by_key` takes the last of equals

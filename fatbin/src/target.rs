@@ -4,14 +4,14 @@ use elf_core::Name;
 
 /// A target: triple and architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Target<'a> {
+pub struct OffloadTarget<'a> {
     /// `nvptx64-nvidia-cuda`.
     pub triple: Name<'a>,
     /// `sm_90`, `gfx90a:xnack+`, `generic`.
     pub arch: Name<'a>,
 }
 
-impl Target<'_> {
+impl OffloadTarget<'_> {
     /// Whether code for one goes with code for the other: equal triples, and equal architectures, or one of them `generic`;
     /// for AMD GPUs the same processor, with no feature (`xnack`, `sramecc`) on in one and off in the other
     /// (`areTargetsCompatible`, OffloadBinary.cpp).
@@ -80,7 +80,7 @@ mod tests {
             ),
             (("amdgcn-amd-amdhsa", "gfx90a"), ("amdgcn-amd-amdhsa", "gfx908"), false),
         ] {
-            let target = |(triple, arch): (&'static str, &'static str)| Target {
+            let target = |(triple, arch): (&'static str, &'static str)| OffloadTarget {
                 triple: triple.into(),
                 arch: arch.into(),
             };

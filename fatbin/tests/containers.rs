@@ -7,8 +7,8 @@
 )]
 
 use fatbin::{
-    CudaVersion, Device, Entry, ErrorKind, Fit, Flags, Item, Kind, Method, NewEntry, Options,
-    Region, Sm, Suffix, region, select, text,
+    CompressionMethod, CudaVersion, EntryFlags, EntryKind, EntryOptions, ErrorKind, Fit, Item,
+    NewEntry, Region, RegionEntry, Sm, Suffix, TargetDevice, region, select, text,
 };
 
 fn fixture(name: &str) -> Vec<u8> {
@@ -16,7 +16,7 @@ fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-fn entries(bytes: &[u8]) -> Vec<Entry<'_>> {
+fn entries(bytes: &[u8]) -> Vec<RegionEntry<'_>> {
     Region::parse(bytes).unwrap().entries().collect::<Result<_, _>>().unwrap()
 }
 
@@ -26,33 +26,33 @@ const LIMIT: usize = 1 << 20;
 fn every_method_gives_the_same_files() {
     for (name, method) in [
         ("none.fatbin", None),
-        ("zlib.fatbin", Some(Method::Zlib)),
-        ("lz4.fatbin", Some(Method::Lz4)),
-        ("lz4-fast.fatbin", Some(Method::Lz4)),
-        ("lz4-frame.fatbin", Some(Method::Lz4Frame)),
-        ("zstd.fatbin", Some(Method::Zstd)),
+        ("zlib.fatbin", Some(CompressionMethod::Zlib)),
+        ("lz4.fatbin", Some(CompressionMethod::Lz4)),
+        ("lz4-fast.fatbin", Some(CompressionMethod::Lz4)),
+        ("lz4-frame.fatbin", Some(CompressionMethod::Lz4Frame)),
+        ("zstd.fatbin", Some(CompressionMethod::Zstd)),
     ] {
         let bytes = fixture(name);
         let [elf, ptx] = entries(&bytes)[..] else { panic!("{name}") };
         assert_eq!(
             (elf.kind(), elf.sm(), elf.code_version()),
-            (Kind::Elf, Sm::new(75), (1, 8)),
+            (EntryKind::Elf, Sm::new(75), (1, 8)),
             "{name}"
         );
         assert_eq!(
             (ptx.kind(), ptx.sm(), ptx.code_version()),
-            (Kind::Ptx, Sm::new(75), (8, 0)),
+            (EntryKind::Ptx, Sm::new(75), (8, 0)),
             "{name}"
         );
         for entry in [elf, ptx] {
             assert_eq!(entry.compression(), method, "{name}");
             assert_eq!(entry.identifier(), "k.cu", "{name}");
-            let flags = entry.flags().difference(Flags::COMPRESSED);
-            assert_eq!(flags, Flags::ADDRESS_64 | Flags::LINUX, "{name}");
+            let flags = entry.flags().difference(EntryFlags::COMPRESSED);
+            assert_eq!(flags, EntryFlags::ADDRESS_64 | EntryFlags::LINUX, "{name}");
         }
         assert_eq!(
             (elf.options(), ptx.options()),
-            (Options::None, Options::Compiler(b"-O3 ")),
+            (EntryOptions::None, EntryOptions::Compiler(b"-O3 ")),
             "{name}"
         );
         assert!(elf.unpack(LIMIT).unwrap() == fixture("k75.cubin"), "{name}");
@@ -74,17 +74,19 @@ fn suffixes() {
     assert_eq!(family.sm(), "sm_100f".parse().unwrap());
     assert_eq!(ptx.sm().to_string(), "90a");
     for (entry, name) in [(specific, "k90a.cubin"), (family, "k100f.cubin")] {
-        assert!(entry.flags().contains(Flags::DEBUG));
+        assert!(entry.flags().contains(EntryFlags::DEBUG));
         let cubin = fixture(name);
         assert_eq!(entry.unpack(LIMIT).unwrap(), cubin);
-        let read = fatbin::Cubin::parse(&cubin).unwrap();
+        let read = fatbin::CubinHeader::parse(&cubin).unwrap();
         // What the entry says is in the file, but for suffix f.
         assert_eq!(read.sm.number, entry.sm().number);
         assert_eq!(read.sm.suffix == Suffix::Specific, entry.sm().suffix == Suffix::Specific);
-        let compat =
-            read.compat.filter(|_| read.sm.number >= 100).map_or(Options::None, Options::Compat);
+        let compat = read
+            .compat
+            .filter(|_| read.sm.number >= 100)
+            .map_or(EntryOptions::None, EntryOptions::Compat);
         assert_eq!(entry.options(), compat);
-        assert_eq!(entry.flags().contains(Flags::COMPAT), compat != Options::None);
+        assert_eq!(entry.flags().contains(EntryFlags::COMPAT), compat != EntryOptions::None);
     }
 }
 
@@ -92,20 +94,20 @@ fn suffixes() {
 fn concatenated() {
     let bytes = fixture("concat.fatbin");
     let all = entries(&bytes);
-    let outer = all.iter().find(|entry| entry.kind() == Kind::Concatenated).unwrap();
+    let outer = all.iter().find(|entry| entry.kind() == EntryKind::Concatenated).unwrap();
     let unpacked = outer.unpack(LIMIT).unwrap();
     let parts: Vec<_> = outer.parts().unwrap().iter().collect();
     assert_eq!(parts.len(), 3);
     for (part, (sm, name)) in
         parts.iter().zip([("75", "k75.cubin"), ("80", "k80.cubin"), ("90a", "k90a.cubin")])
     {
-        assert_eq!((part.kind, part.sm), (Kind::Elf, sm.parse().unwrap()));
+        assert_eq!((part.kind, part.sm), (EntryKind::Elf, sm.parse().unwrap()));
         assert_eq!(part.of(&unpacked).unwrap(), fixture(name));
     }
-    let device = Device { sm: 86, driver: CudaVersion::new(13, 5) };
+    let device = TargetDevice { sm: 86, driver: CudaVersion::new(13, 5) };
     let selected = select(Region::parse(&*bytes).unwrap().entries(), device).unwrap().unwrap();
     assert_eq!((selected.part, selected.fit), (Some(parts[1]), Fit::LowerMinor));
-    let device = Device { sm: 90, ..device };
+    let device = TargetDevice { sm: 90, ..device };
     let selected = select(Region::parse(&*bytes).unwrap().entries(), device).unwrap().unwrap();
     assert_eq!((selected.part, selected.fit), (Some(parts[2]), Fit::Exact));
 }
@@ -114,11 +116,11 @@ fn concatenated() {
 fn lto_is_obfuscated_when_compressed() {
     let bytes = fixture("lto-none.fatbin");
     let [plain] = entries(&bytes)[..] else { panic!() };
-    assert_eq!((plain.kind(), plain.obfuscation_key()), (Kind::Nvvm, None));
+    assert_eq!((plain.kind(), plain.obfuscation_key()), (EntryKind::Nvvm, None));
     assert!(plain.unpack(LIMIT).unwrap().starts_with(&0x7f4e_43ed_u32.to_le_bytes()));
     let bytes = fixture("lto.fatbin");
     let [entry] = entries(&bytes)[..] else { panic!() };
-    assert_eq!(entry.kind(), Kind::Nvvm);
+    assert_eq!(entry.kind(), EntryKind::Nvvm);
     let key = entry.obfuscation_key().unwrap();
     assert_eq!(entry.unpack(LIMIT).unwrap_err().kind, ErrorKind::Obfuscated { key });
 }
@@ -128,7 +130,7 @@ fn libnvfatbin_12() {
     let bytes = fixture("nvfatbin-12.9.fatbin");
     let [elf, ptx] = entries(&bytes)[..] else { panic!() };
     assert_eq!(elf.unpack(LIMIT).unwrap(), fixture("k75.cubin"));
-    assert_eq!((ptx.compression(), ptx.identifier()), (Some(Method::Lz4), "a".into()));
+    assert_eq!((ptx.compression(), ptx.identifier()), (Some(CompressionMethod::Lz4), "a".into()));
 }
 
 /// CUDA 11 puts the options before the identifier, and leaves the size of a zlib stream at 0.
@@ -136,7 +138,7 @@ fn libnvfatbin_12() {
 fn the_order_of_cuda_11() {
     let new = fixture("zlib.fatbin");
     let entry = entries(&new)[1];
-    let Options::Compiler(options) = entry.options() else { panic!() };
+    let EntryOptions::Compiler(options) = entry.options() else { panic!() };
     let stored = entry.stored().bytes();
     let mut old = new[..entry.at() as usize].to_vec(); // the region header and the first entry stay
     let start = old.len();
@@ -211,7 +213,7 @@ fn a_region_built_again_is_the_same() {
 fn recompression_keeps_the_payloads() {
     for name in ["none.fatbin", "concat.fatbin", "lz4.fatbin", "nvfatbin-12.9.fatbin"] {
         let bytes = fixture(name);
-        for method in Method::ALL {
+        for method in CompressionMethod::ALL {
             let entries = entries(&bytes);
             let unpacked: Vec<_> =
                 entries.iter().map(|entry| entry.unpack(LIMIT).unwrap()).collect();
@@ -248,7 +250,8 @@ fn a_region_built_from_files_is_what_fatbinary_builds() {
     let ptx = entries(&original)[1].unpack(LIMIT).unwrap().into_owned();
     let mut elf = NewEntry::cubin(&cubin).unwrap();
     let mut ptx = NewEntry::ptx(&ptx).unwrap();
-    (elf.identifier, ptx.identifier, ptx.options) = (b"k.cu", b"k.cu", Options::Compiler(b"-O3 "));
+    (elf.identifier, ptx.identifier, ptx.options) =
+        (b"k.cu", b"k.cu", EntryOptions::Compiler(b"-O3 "));
     assert!(region(&[elf.into(), ptx.into()]).unwrap() == original);
 
     let (specific, family) = (fixture("k90a.cubin"), fixture("k100f.cubin"));
@@ -262,7 +265,7 @@ fn a_region_built_from_files_is_what_fatbinary_builds() {
         );
         assert_eq!(
             new.flags.bits() | new.sm.suffix.flag().bits(),
-            old.flags().difference(Flags::COMPRESSED | Flags::DEBUG).bits()
+            old.flags().difference(EntryFlags::COMPRESSED | EntryFlags::DEBUG).bits()
         );
     }
 }
@@ -272,7 +275,7 @@ fn what_is_packed_unpacks() {
     let long: Vec<u8> =
         (0..300_000_u32).flat_map(|n| (n / 7).wrapping_mul(n % 11).to_le_bytes()).collect();
     for payload in [fixture("k75.cubin"), b"tiny\0".to_vec(), vec![0; 200_000], long] {
-        for method in Method::ALL {
+        for method in CompressionMethod::ALL {
             let stored = method.pack(&payload).unwrap();
             let ptx = NewEntry::ptx(b".version 8.0 .target sm_75\0").unwrap();
             let new = NewEntry { stored: &payload, ..ptx }.compressed(method, &stored);
@@ -280,7 +283,10 @@ fn what_is_packed_unpacks() {
             let [entry] = entries(&bytes)[..] else { panic!() };
             assert_eq!(entry.compression(), Some(method));
             let behind = entry.stored_size() - stored.len() as u64;
-            assert!(behind > 0 || method != Method::Zlib, "cuobjdump reads past a zlib stream");
+            assert!(
+                behind > 0 || method != CompressionMethod::Zlib,
+                "cuobjdump reads past a zlib stream"
+            );
             assert!(entry.unpack(1 << 24).unwrap() == payload, "{method}");
         }
     }

@@ -81,7 +81,7 @@ fn everything(bytes: &[u8]) -> usize {
                 Ok(size) => count(bundle.unpack_into(&mut vec![0; size]).is_err()),
                 Err(_) => count(true),
             },
-            Ok(Container::Cubin(span)) => count(fatbin::Cubin::parse(span.bytes()).is_err()),
+            Ok(Container::Cubin(span)) => count(fatbin::CubinHeader::parse(span.bytes()).is_err()),
             Ok(_) => {}
         }
     }

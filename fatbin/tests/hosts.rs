@@ -8,7 +8,8 @@
 
 use elf_core::File;
 use fatbin::{
-    Container, Error, ErrorKind, Found, Kind, Pointer, Search, module_ids, walk, wrappers,
+    Container, EntryKind, Error, ErrorKind, FoundContainer, Pointer, Search, module_ids, walk,
+    wrappers,
 };
 
 fn fixture(name: &str) -> Vec<u8> {
@@ -16,16 +17,16 @@ fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-fn found(bytes: &[u8]) -> Vec<Found<'_>> {
+fn found(bytes: &[u8]) -> Vec<FoundContainer<'_>> {
     walk(bytes, Search::Always).collect::<Result<_, _>>().unwrap()
 }
 
 /// Section, kinds of the entries.
-fn regions(bytes: &[u8]) -> Vec<(String, Vec<Kind>)> {
-    let name = |found: &Found<'_>| {
+fn regions(bytes: &[u8]) -> Vec<(String, Vec<EntryKind>)> {
+    let name = |found: &FoundContainer<'_>| {
         found.place.section.map_or_else(String::new, |(_, name)| name.to_string())
     };
-    let kinds = |found: &Found<'_>| match found.container {
+    let kinds = |found: &FoundContainer<'_>| match found.container {
         Container::Region(region) => region.entries().map(|entry| entry.unwrap().kind()).collect(),
         ref other => panic!("{other:?}"),
     };
@@ -39,7 +40,7 @@ fn objects_of_nvcc() {
         ("separate.o", "__nv_relfatbin", "_4a2a8ad8_4_t_cu__Z1kPi"),
     ] {
         let bytes = fixture(name);
-        assert_eq!(regions(&bytes), [(section.into(), vec![Kind::Elf])], "{name}");
+        assert_eq!(regions(&bytes), [(section.into(), vec![EntryKind::Elf])], "{name}");
         let file = File::parse(&bytes).unwrap();
         let [wrapper] = wrappers(&file).collect::<Result<Vec<_>, _>>().unwrap()[..] else {
             panic!("{name}")

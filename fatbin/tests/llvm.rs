@@ -8,8 +8,9 @@
 
 use elf_core::File;
 use fatbin::{
-    CompressedBundle, Container, Error, ErrorKind, Found, ImageKind, NewImage, OffloadBinary,
-    Pointer, Producer, Search, descriptor, device_image, host_entries, offload, walk,
+    CompressedBundle, Container, Error, ErrorKind, FoundContainer, ImageKind, NewImage,
+    OffloadBinary, Pointer, Producer, Search, descriptor, device_image, host_entries, offload,
+    walk,
 };
 
 fn fixture(name: &str) -> Vec<u8> {
@@ -17,7 +18,7 @@ fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-fn found(bytes: &[u8]) -> Vec<Found<'_>> {
+fn found(bytes: &[u8]) -> Vec<FoundContainer<'_>> {
     walk(bytes, Search::Always).collect::<Result<_, _>>().unwrap()
 }
 
@@ -164,7 +165,7 @@ fn newer_versions() {
 fn compressed_version_3() {
     let cubin = fixture("k75.cubin");
     let plain = version(3, &[("sm_75", &cubin)]);
-    for method in [fatbin::Method::Zlib, fatbin::Method::Zstd] {
+    for method in [fatbin::CompressionMethod::Zlib, fatbin::CompressionMethod::Zstd] {
         let mut bytes = plain[..40].to_vec();
         bytes[32..].copy_from_slice(&(plain.len() as u64).to_le_bytes());
         bytes.extend(method.pack(&plain[40..]).unwrap());
@@ -200,7 +201,7 @@ fn bundles() {
     let ids: Vec<_> = entries
         .iter()
         .map(|entry| {
-            let fatbin::Target { triple, arch } = entry.target();
+            let fatbin::OffloadTarget { triple, arch } = entry.target();
             [entry.kind(), triple, arch].map(|name| name.to_string())
         })
         .collect();
@@ -278,7 +279,8 @@ fn descriptors_of_linked_programs() {
     for name in ["omp.pie", "omp.exe"] {
         let bytes = fixture(name);
         let file = File::parse(&bytes).unwrap();
-        let [Found { container: Container::Offload(binary), .. }] = found(&bytes)[..] else {
+        let [FoundContainer { container: Container::Offload(binary), .. }] = found(&bytes)[..]
+        else {
             panic!("{name}")
         };
         let [image] = binary.images().collect::<Result<Vec<_>, _>>().unwrap()[..] else {

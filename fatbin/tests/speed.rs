@@ -4,7 +4,7 @@
 //! an empty folder, also what storing the same bytes as files takes.
 #![cfg(test)]
 
-use fatbin::{Container, Entry, Search, walk};
+use fatbin::{Container, RegionEntry, Search, walk};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -27,7 +27,7 @@ fn timed(threads: usize, count: usize, size: usize, work: impl Fn(usize, &mut [u
     start.elapsed().as_secs_f64()
 }
 
-fn unpack(entry: &Entry<'_>, buffer: &mut [u8]) {
+fn unpack(entry: &RegionEntry<'_>, buffer: &mut [u8]) {
     let size = entry.unpack_size(usize::MAX).unwrap();
     entry.unpack_into(&mut buffer[..size]).unwrap();
 }
@@ -48,7 +48,7 @@ fn payloads_are_unpacked_at_speed() {
                 entries.extend(region.entries().map(Result::unwrap));
             }
         }
-        let size = |entry: &Entry<'_>| entry.unpack_size(usize::MAX).unwrap();
+        let size = |entry: &RegionEntry<'_>| entry.unpack_size(usize::MAX).unwrap();
         entries.sort_by_key(|entry| std::cmp::Reverse(size(entry)));
         let (most, all) = (size(&entries[0]), entries.iter().map(size).sum::<usize>());
         println!("{search:?}: {} entries, {all} bytes", entries.len());

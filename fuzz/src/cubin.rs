@@ -1,7 +1,7 @@
 //! Reads everything that a cubin says of itself, and changes it.
 
 use super::sink::Sink;
-use nvinfo::{Cubin, Edge, Function, Node, Note, eiattr, occupancy};
+use nvinfo::{Cubin, CubinNote, Edge, Function, Node, eiattr, occupancy};
 
 /// Nodes and edges of the call tree that there is room for.
 const ROOM: usize = 4096;
@@ -25,7 +25,7 @@ pub fn run(bytes: &[u8]) {
         }
     }
     for note in cubin.notes() {
-        if let Some(Note::Tool(tool)) = sink.result(note) {
+        if let Some(CubinNote::Tool(tool)) = sink.result(note) {
             sink.debug((tool.architecture(), tool.toolkit()));
         }
     }

@@ -2,7 +2,7 @@
 
 use super::sink::Sink;
 use fatbin::{
-    Container, CudaVersion, Device, Region, Search, descriptor, device_image, host_entries,
+    Container, CudaVersion, Region, Search, TargetDevice, descriptor, device_image, host_entries,
     module_ids, select, walk, wrappers,
 };
 
@@ -40,7 +40,7 @@ pub fn run(bytes: &[u8]) {
 fn container(container: Container<'_>, sink: &mut Sink) {
     match container {
         Container::Region(region) => {
-            let device = Device { sm: 90, driver: CudaVersion::new(12, 8) };
+            let device = TargetDevice { sm: 90, driver: CudaVersion::new(12, 8) };
             sink.debug(select(region.entries(), device).is_ok());
             for entry in region.entries() {
                 match entry {
@@ -49,12 +49,12 @@ fn container(container: Container<'_>, sink: &mut Sink) {
                 }
             }
         }
-        Container::Cubin(span) => sink.debug(fatbin::Cubin::parse(span.bytes()).is_ok()),
+        Container::Cubin(span) => sink.debug(fatbin::CubinHeader::parse(span.bytes()).is_ok()),
         other => super::offload::container(other, sink),
     }
 }
 
-fn entry(entry: &fatbin::Entry<'_>, sink: &mut Sink) {
+fn entry(entry: &fatbin::RegionEntry<'_>, sink: &mut Sink) {
     sink.display(entry.kind());
     sink.display(entry.sm());
     sink.debug((entry.flags(), entry.identifier(), entry.compression()));

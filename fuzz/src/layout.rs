@@ -6,8 +6,8 @@ use archs::{Architecture, with_arch};
 use elf_core::names::SHT_NOBITS;
 use elf_core::{Arch, File, Name};
 use elf_layout::{
-    ErrorKind, External, Layout, Mode, ObjectSlot, Options, Requirements, SectionSlot, Storage,
-    SymbolSlot,
+    ErrorKind, External, ImageMode, Layout, ObjectSlot, Options, Requirements, SectionSlot,
+    Storage, SymbolSlot,
 };
 
 /// Most objects.
@@ -31,11 +31,11 @@ pub(super) fn files(files: &[File<'_>]) {
     let found = Architecture::of(first.header().machine, first.encoding().is_64());
     let architecture = found.unwrap_or(Architecture::X86_64);
     let base = Some(0x4000_0000);
-    let segments = Mode::Segments { page_size: 4096 };
+    let segments = ImageMode::Segments { page_size: 4096 };
     for options in [
         Options::default(),
         Options { mode: segments, base, indirect_functions: true, ..Options::default() },
-        Options { mode: Mode::Packed { section_alignment: 128 }, ..Options::default() },
+        Options { mode: ImageMode::Packed { section_alignment: 128 }, ..Options::default() },
     ] {
         with_arch!(architecture, A => plan::<A>(files, options));
     }

@@ -2,7 +2,7 @@
 
 use elf_core::names::SHT_NOBITS;
 use elf_core::{Arch, Definition, File, SectionFlags, SectionHeader, SegmentFlags};
-use elf_layout::{Address, Layout, Mode, Options};
+use elf_layout::{Address, ImageMode, Layout, Options};
 
 /// Bytes of the image, and what is there.
 type Part = (u64, u64, String);
@@ -10,7 +10,7 @@ type Part = (u64, u64, String);
 /// Checks that sections, common symbols, GOT and stubs are aligned, inside the image, apart, and in segments of their
 /// permission, which are apart and on pages of their own.
 pub fn check<A: Arch>(layout: &Layout<'_, '_, A>, options: &Options) {
-    let packed = matches!(options.mode, Mode::Packed { .. });
+    let packed = matches!(options.mode, ImageMode::Packed { .. });
     let mut parts: Vec<Part> = Vec::new();
     let mut segments: Vec<_> = layout.segments().collect();
     check_segments(layout, options, &segments);
@@ -26,8 +26,8 @@ pub fn check<A: Arch>(layout: &Layout<'_, '_, A>, options: &Options) {
                 assert!(fixed.iter().any(|at| (at.object, at.section) == (object, index)));
             } else {
                 let least = match options.mode {
-                    Mode::Packed { section_alignment } => section_alignment,
-                    Mode::Segments { .. } => 1,
+                    ImageMode::Packed { section_alignment } => section_alignment,
+                    ImageMode::Segments { .. } => 1,
                 };
                 let alignment = header.alignment.max(least);
                 assert_eq!(offset % alignment, 0, "object {object} section {index}");
@@ -115,8 +115,8 @@ fn check_segments<A: Arch>(
     segments: &[elf_layout::Segment],
 ) {
     let page = match options.mode {
-        Mode::Segments { page_size } => page_size,
-        Mode::Packed { .. } => 1,
+        ImageMode::Segments { page_size } => page_size,
+        ImageMode::Packed { .. } => 1,
     };
     let mut end = 0;
     for segment in segments {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use elf_layout::{Mode, Options, ThreadLocal};
+use elf_layout::{ImageMode, Options, ThreadLocal};
 
 use crate::budget::Limits;
 use crate::input::{Input, read_all};
@@ -50,8 +50,10 @@ impl ObjectArguments {
     #[must_use]
     pub fn options(&self, base: Option<u64>) -> Options {
         let mode = match self.placing {
-            Placing { packed: Some(section_alignment), .. } => Mode::Packed { section_alignment },
-            Placing { page_size, .. } => Mode::Segments { page_size },
+            Placing { packed: Some(section_alignment), .. } => {
+                ImageMode::Packed { section_alignment }
+            }
+            Placing { page_size, .. } => ImageMode::Segments { page_size },
         };
         let thread_local =
             if self.placing.no_relax { ThreadLocal::AsCompiled } else { ThreadLocal::LocalExec };

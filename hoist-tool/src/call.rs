@@ -5,14 +5,14 @@ use core::str::FromStr;
 use std::ffi::CString;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use exec_core::{Type, Value};
+use exec_core::{Scalar, Type};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// An argument together with the memory that it points to.
 #[derive(Debug)]
 pub enum Argument {
     /// A number.
-    Number(Value),
+    Number(Scalar),
     /// A pointer to bytes that end in NUL.
     Text(CString),
     /// A pointer to a buffer.
@@ -109,11 +109,11 @@ impl Element {
     }
 
     /// Reads a number. Integers may be hexadecimal, with `0x` before them.
-    fn number(self, text: &str) -> Result<Value> {
+    fn number(self, text: &str) -> Result<Scalar> {
         macro_rules! arms {
             ($($variant:ident $type:ident $word:literal),*) => {
                 match self {
-                    $(Self::$variant => Value::$variant(<$type as Number>::read(text).ok_or_else(|| {
+                    $(Self::$variant => Scalar::$variant(<$type as Number>::read(text).ok_or_else(|| {
                         anyhow!("{text:?} is no {}", self.word())
                     })?),)*
                 }
@@ -127,8 +127,8 @@ impl Element {
         macro_rules! arms {
             ($($variant:ident $type:ident $word:literal),*) => {
                 match self.number(text)? {
-                    $(Value::$variant(value) => bytes.extend_from_slice(&value.to_ne_bytes()),)*
-                    Value::Pointer(_) => {}
+                    $(Scalar::$variant(value) => bytes.extend_from_slice(&value.to_ne_bytes()),)*
+                    Scalar::Pointer(_) => {}
                 }
             };
         }
@@ -257,11 +257,11 @@ impl Argument {
 
     /// What the function is passed. The pointer is good as long as the argument is not touched.
     #[must_use]
-    pub fn value(&mut self) -> Value {
+    pub fn value(&mut self) -> Scalar {
         match self {
             Self::Number(value) => *value,
-            Self::Text(text) => Value::Pointer(text.as_ptr().cast_mut().cast()),
-            Self::Buffer(buffer) => Value::Pointer(buffer.blocks.as_mut_ptr().cast()),
+            Self::Text(text) => Scalar::Pointer(text.as_ptr().cast_mut().cast()),
+            Self::Buffer(buffer) => Scalar::Pointer(buffer.blocks.as_mut_ptr().cast()),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use exec_host::Module;
-use exec_host::dynamic::{DynamicFunction, Type, Value};
+use exec_host::dynamic::{DynamicFunction, Scalar, Type};
 
 use crate::call::{Argument, Element};
 
@@ -59,10 +59,10 @@ impl Returned {
 
     /// # Safety
     /// A pointer that stands for text points to bytes that end in NUL.
-    unsafe fn print(self, value: Value, out: &mut dyn Write) -> Result<()> {
+    unsafe fn print(self, value: Scalar, out: &mut dyn Write) -> Result<()> {
         match (self, value) {
-            (Self::Text, Value::Pointer(pointer)) if pointer.is_null() => writeln!(out, "null")?,
-            (Self::Text, Value::Pointer(pointer)) => {
+            (Self::Text, Scalar::Pointer(pointer)) if pointer.is_null() => writeln!(out, "null")?,
+            (Self::Text, Scalar::Pointer(pointer)) => {
                 // SAFETY: as the caller says.
                 let text = unsafe { CStr::from_ptr(pointer.cast()) };
                 writeln!(out, "{}", text.to_string_lossy())?;
@@ -90,7 +90,7 @@ impl<'w> Arguments<'w> {
         Ok(Self { words, values })
     }
 
-    fn values(&mut self) -> Vec<Value> {
+    fn values(&mut self) -> Vec<Scalar> {
         self.values.iter_mut().map(Argument::value).collect()
     }
 }
@@ -110,7 +110,7 @@ impl Calling {
         arguments: &mut Arguments<'_>,
         label: impl FnOnce() -> String,
     ) -> Result<DynamicFunction<'m>> {
-        let types: Vec<Type> = arguments.values().iter().map(Value::r#type).collect();
+        let types: Vec<Type> = arguments.values().iter().map(Scalar::r#type).collect();
         // SAFETY: the caller vouches for the code.
         unsafe { module.initialize() };
         module.dynamic(function, &types, self.ret.r#type()).with_context(label)

@@ -1,5 +1,5 @@
 //! Which members of archives are taken, and in which order: by the command line as GNU ld takes them, of archives in every form,
-//! and by `exec_host::symbols::Archive` the same.
+//! and by `exec_host::symbols::ArchiveSource` the same.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, missing_docs, reason = "a test")]
 
@@ -197,14 +197,14 @@ fn as_gnu_ld() {
 #[cfg(all(feature = "host", target_arch = "x86_64"))]
 mod library {
     use super::*;
-    use exec_host::symbols::{Archive, Symbols as _, from_fn};
+    use exec_host::symbols::{ArchiveSource, Symbols as _, from_fn};
     use exec_host::{External, Loader};
 
     /// The objects that the library loads, in the order in which their code lies.
     fn loaded(folder: &Path, objects: &[&str], archives: &[&str]) -> Vec<String> {
         let objects = objects.iter().map(|name| fs::read(folder.join(name)).unwrap());
-        let archives = archives.iter().map(|name| Archive::open(folder.join(name)).unwrap());
-        let archives: Vec<Archive> = archives.collect();
+        let archives = archives.iter().map(|name| ArchiveSource::open(folder.join(name)).unwrap());
+        let archives: Vec<ArchiveSource> = archives.collect();
         // what nobody defines is somewhere
         let symbols = archives.or(from_fn(|_| Some(External::new(0x1000))));
         let image = Loader::new().link(objects, symbols, |_| 0x10_0000).expect("a load");

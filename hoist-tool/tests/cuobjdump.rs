@@ -19,7 +19,7 @@ use archs::relocation_name;
 use elf_core::{File, names};
 use hoist_tool::cmd::cubin;
 use hoist_tool::cmd::show::Dump;
-use nvinfo::{Cubin, Suffix};
+use nvinfo::{Cubin, TargetSuffix};
 
 #[derive(Default)]
 struct Counts {
@@ -99,7 +99,7 @@ fn compare_elf(path: &Path, file: File<'_>, text: &str, counts: &mut Counts) {
     let header = header.unwrap_or_default();
     let bits = if target.is_64 { 64 } else { 32 };
     let (head, sm) = (file.header(), target.sm.unwrap_or_default());
-    let suffix = if target.suffix == Suffix::Accelerated { "a" } else { "" };
+    let suffix = if target.suffix == TargetSuffix::Accelerated { "a" } else { "" };
     let toolkit = target.toolkit.map(|toolkit| match head.abi_version {
         7 => format!(" toolkit={},", toolkit.0),
         _ => format!(" toolkit={toolkit},"),

@@ -29,7 +29,7 @@ use elf_core::names::{SHN_X86_64_LCOMMON, SHT_NOBITS};
 use elf_core::{
     Arch, Definition, File, Name, Query, Record, Role, SectionFlags, SectionMut, apply, find,
 };
-use elf_layout::{External, Layout, Options, Room};
+use elf_layout::{External, HeapStorage, Layout, Options};
 use hoist_tool::budget::Limits;
 use hoist_tool::cmd::{layout, link};
 use hoist_tool::input;
@@ -71,7 +71,7 @@ fn compare(linker: &Linker, paths: &[PathBuf], base: u64, relax: bool, folder: &
         Err(error) => return Outcome::Refused(format!("{error:#}")),
     };
     with_arch!(objects.machine(), A => {
-        let mut room = Room::new();
+        let mut room = HeapStorage::new();
         let mut externals = |name: Name<'_>| Some(External::new(*defined.get(&name)?));
         let layout = room.plan::<A>(objects.files(), options, &mut externals).expect("a layout, as before");
         let linked = match linker.link(&objects, &script(&layout, &objects, &undefined, base), relax, folder) {

@@ -19,11 +19,11 @@
 //!
 //! ```
 //! # #[cfg(all(feature = "alloc", feature = "layout", feature = "x86"))] {
-//! use hoist::{elf::File, layout::{Options, Room}, x86::X86_64};
+//! use hoist::{elf::File, layout::{Options, HeapStorage}, x86::X86_64};
 //!
 //! let bytes = std::fs::read("../fixtures/x86_64/elftest.o")?;
 //! let files = [File::parse(&bytes)?];
-//! let mut room = Room::new();
+//! let mut room = HeapStorage::new();
 //! let layout = room.plan::<X86_64>(&files, Options::default(), &mut |_| None)?;
 //! let mut image = vec![0; layout.size() as usize];
 //! layout.write(&mut image, 0x10_0000)?; // as it will stand at 0x100000, wherever it is now

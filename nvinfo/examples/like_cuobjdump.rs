@@ -4,8 +4,8 @@
 //! `cargo run --example like_cuobjdump -- FILE...`
 
 use nvinfo::{
-    Attribute, Cubin, Edge, Error, Form, Node, Payload, Stack, Stage, Suffix, Value, compat_name,
-    eiattr,
+    Attribute, AttributeValue, Cubin, Edge, Error, Form, LinkStage, Node, Payload, Stack,
+    TargetSuffix, compat_name, eiattr,
 };
 use std::fmt::Write;
 
@@ -54,12 +54,12 @@ fn dump(bytes: &[u8]) -> Result<String, Error> {
 fn header(cubin: &Cubin<'_>, out: &mut String) {
     let (target, header) = (cubin.target(), cubin.file().header());
     let stage = match target.stage {
-        Stage::Relocatable => "ET_REL",
-        Stage::Linked => "ET_EXEC",
-        Stage::Other(_) => "?",
+        LinkStage::Relocatable => "ET_REL",
+        LinkStage::Linked => "ET_EXEC",
+        LinkStage::Other(_) => "?",
     };
     let sm = target.sm.unwrap_or(0);
-    let suffix = if target.suffix == Suffix::Accelerated { "a" } else { "" };
+    let suffix = if target.suffix == TargetSuffix::Accelerated { "a" } else { "" };
     let abi = header.abi_version;
     let toolkit = target.toolkit.map(|toolkit| toolkit.to_string()).unwrap_or_default();
     let _ = writeln!(
@@ -86,10 +86,10 @@ fn value(cubin: &Cubin<'_>, row: &Attribute<'_>, is_info: bool, own: bool) -> St
     };
     if !is_info {
         return match (row.number, row.value) {
-            (14, Value::Half(v)) => format!("{}.{}.{}", v >> 10, v >> 6 & 15, v & 63),
-            (_, Value::Byte(v, _)) => format!("{v:#x}"),
-            (_, Value::Half(v)) => format!("{v:#x}"),
-            (_, Value::Bytes(v)) => words(v),
+            (14, AttributeValue::Half(v)) => format!("{}.{}.{}", v >> 10, v >> 6 & 15, v & 63),
+            (_, AttributeValue::Byte(v, _)) => format!("{v:#x}"),
+            (_, AttributeValue::Half(v)) => format!("{v:#x}"),
+            (_, AttributeValue::Bytes(v)) => words(v),
             _ => String::new(),
         };
     }

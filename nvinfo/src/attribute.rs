@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind};
 use crate::names::{self, Shape};
 use crate::payload::Payload;
-use crate::value::Value;
+use crate::value::AttributeValue;
 
 /// One record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Attribute<'a> {
     /// Number of the attribute: `EIATTR_*`, or `EICOMPAT_ATTR_*` in `.nv.compat`.
     pub number: u8,
     /// Its value.
-    pub value: Value<'a>,
+    pub value: AttributeValue<'a>,
 }
 
 impl<'a> Attribute<'a> {
@@ -46,7 +46,7 @@ impl<'a> Attribute<'a> {
     #[must_use]
     pub const fn value_at(&self) -> u64 {
         match self.value {
-            Value::Bytes(_) => self.at.saturating_add(Self::HEAD),
+            AttributeValue::Bytes(_) => self.at.saturating_add(Self::HEAD),
             _ => self.at.saturating_add(2),
         }
     }
@@ -61,11 +61,11 @@ impl<'a> Attribute<'a> {
         };
         let half = u16::from_le_bytes([low, high]);
         let (value, rest) = match format {
-            1 => (Value::None(half), rest),
-            2 => (Value::Byte(low, high), rest),
-            3 => (Value::Half(half), rest),
+            1 => (AttributeValue::None(half), rest),
+            2 => (AttributeValue::Byte(low, high), rest),
+            3 => (AttributeValue::Half(half), rest),
             4 => match rest.split_at_checked(half.into()) {
-                Some((value, rest)) => (Value::Bytes(value), rest),
+                Some((value, rest)) => (AttributeValue::Bytes(value), rest),
                 None => return Err(truncated(Self::HEAD.saturating_add(half.into()))),
             },
             format => return Err(Error::new(at, ErrorKind::UnknownFormat(format))),

@@ -6,8 +6,8 @@ use crate::calls::Calls;
 use crate::compat;
 use crate::error::{Error, ErrorKind};
 use crate::names::eiattr;
-use crate::note::{Note, Notes};
-use crate::target::{Form, Suffix, Target, TextureMode};
+use crate::note::{CubinNote, CubinNotes};
+use crate::target::{Form, Target, TargetSuffix, TextureMode};
 use elf_core::names::{
     EM_CUDA, SHT_CUDA_CALLGRAPH, SHT_CUDA_COMPAT_INFO, SHT_CUDA_INFO, SHT_NOTE, STT_CUDA_SURFACE,
     STT_CUDA_TEXTURE,
@@ -67,16 +67,16 @@ impl<'a> Cubin<'a> {
         let mut named = None;
         for note in self.notes().flatten() {
             match note {
-                Note::Cuda { virtual_sm, toolkit, .. } => {
+                CubinNote::Cuda { virtual_sm, toolkit, .. } => {
                     target.virtual_sm = target.virtual_sm.or(Some(virtual_sm.into()));
                     target.toolkit = target.toolkit.or(toolkit);
                 }
-                Note::Tool(tool) => {
+                CubinNote::Tool(tool) => {
                     let suffix = tool.architecture().and_then(|text| suffix_of(text, target.sm?));
                     named = named.or(suffix);
                     target.toolkit = target.toolkit.or(tool.toolkit());
                 }
-                Note::Other { .. } => {}
+                CubinNote::Other { .. } => {}
             }
         }
         let accelerated = |compat: Attributes<'_>| {
@@ -84,10 +84,10 @@ impl<'a> Cubin<'a> {
                 row.number == compat::CUDA_ACCELERATOR_TARGET && row.number_value() == Some(1)
             })
         };
-        if target.suffix == Suffix::NotRecorded {
+        if target.suffix == TargetSuffix::NotRecorded {
             target.suffix = match self.compat().map(accelerated) {
-                Ok(true) => Suffix::Accelerated,
-                _ => named.unwrap_or(Suffix::NotRecorded),
+                Ok(true) => TargetSuffix::Accelerated,
+                _ => named.unwrap_or(TargetSuffix::NotRecorded),
             };
         }
         let independent = |row: crate::Attribute<'_>| row.number == eiattr::TEXMODE_INDEPENDENT;
@@ -181,13 +181,13 @@ impl<'a> Cubin<'a> {
     }
 
     /// All notes in the order of the file.
-    pub fn notes(&self) -> impl Iterator<Item = Result<Note<'a>, Error>> + use<'a> {
+    pub fn notes(&self) -> impl Iterator<Item = Result<CubinNote<'a>, Error>> + use<'a> {
         let file = self.file;
         let sections = file.sections().iter().filter(|section| section.r#type == SHT_NOTE);
         sections.flat_map(move |section| {
             let (notes, error) = match file.section_data(&section) {
-                Ok(data) => (Notes::new(data, section.offset), None),
-                Err(error) => (Notes::default(), Some(Err(error.into()))),
+                Ok(data) => (CubinNotes::new(data, section.offset), None),
+                Err(error) => (CubinNotes::default(), Some(Err(error.into()))),
             };
             notes.chain(error)
         })
@@ -227,12 +227,12 @@ impl<'a> Cubin<'a> {
 }
 
 /// The suffix of `text` if it is `sm_N` with this number.
-fn suffix_of(text: &[u8], sm: u32) -> Option<Suffix> {
+fn suffix_of(text: &[u8], sm: u32) -> Option<TargetSuffix> {
     let text = text.strip_prefix(b"sm_")?;
     let (digits, suffix) = match text {
-        [digits @ .., b'a'] => (digits, Suffix::Accelerated),
-        [digits @ .., b'f'] => (digits, Suffix::Family),
-        digits => (digits, Suffix::Plain),
+        [digits @ .., b'a'] => (digits, TargetSuffix::Accelerated),
+        [digits @ .., b'f'] => (digits, TargetSuffix::Family),
+        digits => (digits, TargetSuffix::Plain),
     };
     let number: u32 = core::str::from_utf8(digits).ok()?.parse().ok()?;
     (number == sm).then_some(suffix)

@@ -5,7 +5,7 @@ use crate::bank::ConstantBank;
 use crate::calls::Call;
 use crate::cubin::Cubin;
 use crate::error::{Error, ErrorKind};
-use crate::parameter::Parameter;
+use crate::parameter::KernelParameter;
 use crate::payload::Payload;
 use crate::symbol::is_entry;
 use elf_core::names::{SHF_CUDA_MERCURY, SHT_CUDA_INFO, STT_FUNC};
@@ -120,7 +120,7 @@ impl<'a> Function<'a> {
     /// As [`attributes`](Self::attributes); the items are those of the records.
     pub fn parameters(
         &self,
-    ) -> Result<impl Iterator<Item = Result<Parameter, Error>> + use<'a>, Error> {
+    ) -> Result<impl Iterator<Item = Result<KernelParameter, Error>> + use<'a>, Error> {
         let parameter =
             |row: Result<crate::Attribute<'a>, Error>| match row.map(|row| row.payload()) {
                 Ok(Payload::Parameter(parameter)) => Some(Ok(parameter)),

@@ -74,15 +74,15 @@ pub use function::{Function, Functions};
 pub use instruction::Instructions;
 pub use kernels::KernelNeeds;
 pub use names::{attribute_name, attribute_number, eiattr};
-pub use note::{Note, Notes, Tool};
-pub use parameter::{Parameter, ParameterBank};
+pub use note::{CubinNote, CubinNotes, Tool};
+pub use parameter::{KernelParameter, ParameterBank};
 pub use patch::Patch;
 pub use payload::{Branch, Branches, Mbarrier, Mbarriers, Pairs, Payload, Words};
 pub use resources::{Resources, Stack};
 pub use symbol::{Space, is_entry};
-pub use target::{Form, Stage, Suffix, Target, TextureMode, Toolkit};
+pub use target::{Form, LinkStage, Target, TargetSuffix, TextureMode, Toolkit};
 pub use tree::{CallTree, Edge, Node};
-pub use value::Value;
+pub use value::AttributeValue;
 
 /// The example of `README.md`, as a test.
 #[cfg(doctest)]

@@ -7,7 +7,7 @@ use elf_core::{Name, StringTable};
 /// A note of a cubin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Note<'a> {
+pub enum CubinNote<'a> {
     /// The tool that made the file (type 2000, `.note.nv.tkinfo`). A linker writes its own, then those of its inputs.
     Tool(Tool<'a>),
     /// What the code is for (type 1000, `.note.nv.cuinfo`, or `.note.nv.cuver` of toolkits 12.8 and 12.9).
@@ -83,7 +83,7 @@ impl<'a> Tool<'a> {
     }
 }
 
-impl<'a> Note<'a> {
+impl<'a> CubinNote<'a> {
     fn read(owner: &'a [u8], r#type: u32, description: &'a [u8]) -> Self {
         let owner = Name(owner.split(|&byte| byte == 0).next().unwrap_or(owner));
         let other = Self::Other { owner, r#type, description };
@@ -107,19 +107,19 @@ impl<'a> Note<'a> {
 
 /// The notes of one section in order. A damaged one is the last: its error, then the end.
 #[derive(Clone, Debug, Default)]
-pub struct Notes<'a> {
+pub struct CubinNotes<'a> {
     rest: &'a [u8],
     at: u64,
 }
 
-impl<'a> Notes<'a> {
+impl<'a> CubinNotes<'a> {
     /// The notes in `bytes`, which are at file offset `at`.
     #[must_use]
     pub const fn new(bytes: &'a [u8], at: u64) -> Self {
         Self { rest: bytes, at }
     }
 
-    fn split(bytes: &'a [u8]) -> Result<(Note<'a>, &'a [u8]), u64> {
+    fn split(bytes: &'a [u8]) -> Result<(CubinNote<'a>, &'a [u8]), u64> {
         const HEAD: u64 = 12;
         let Some((head, rest)) = bytes.split_first_chunk::<12>() else { return Err(HEAD) };
         let Some([owner, description, r#type]) = words(head) else { return Err(HEAD) };
@@ -136,12 +136,12 @@ impl<'a> Notes<'a> {
             .ok()
             .and_then(|size| rest.get(size..))
             .unwrap_or(&[]);
-        Ok((Note::read(name, r#type, text), rest))
+        Ok((CubinNote::read(name, r#type, text), rest))
     }
 }
 
-impl<'a> Iterator for Notes<'a> {
-    type Item = Result<Note<'a>, Error>;
+impl<'a> Iterator for CubinNotes<'a> {
+    type Item = Result<CubinNote<'a>, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let bytes = core::mem::take(&mut self.rest); // stays empty after an error: fused
@@ -160,7 +160,7 @@ impl<'a> Iterator for Notes<'a> {
     }
 }
 
-impl core::iter::FusedIterator for Notes<'_> {}
+impl core::iter::FusedIterator for CubinNotes<'_> {}
 
 /// The little-endian words of four bytes that `bytes` are.
 fn words<const N: usize>(bytes: &[u8]) -> Option<[u32; N]> {
@@ -193,18 +193,21 @@ mod tests {
         description.extend(b"\0ptxas\0rel\0b\0-arch sm_100f -m 64 \0");
         let mut bytes = note(2000, &description);
         bytes.extend(note(1000, &[2, 0, 100, 0, 135, 0, 0, 0]));
-        let notes: Vec<_> = Notes::new(&bytes, 0).map(Result::unwrap).collect();
-        let [Note::Tool(tool), cuda] = notes[..] else { panic!("{notes:?}") };
+        let notes: Vec<_> = CubinNotes::new(&bytes, 0).map(Result::unwrap).collect();
+        let [CubinNote::Tool(tool), cuda] = notes[..] else { panic!("{notes:?}") };
         assert_eq!((tool.name, tool.release), (Name(b"ptxas"), Name(b"rel")));
         assert_eq!(tool.architecture(), Some(&b"sm_100f"[..]));
-        assert_eq!(cuda, Note::Cuda { version: 2, virtual_sm: 100, toolkit: Some(Toolkit(135)) });
+        assert_eq!(
+            cuda,
+            CubinNote::Cuda { version: 2, virtual_sm: 100, toolkit: Some(Toolkit(135)) }
+        );
     }
 
     #[test]
     fn every_truncation_is_an_error_once() {
         let bytes = note(7, &[1, 2, 3, 4]);
         for end in 1..bytes.len() {
-            let results: Vec<_> = Notes::new(&bytes[..end], 0).collect();
+            let results: Vec<_> = CubinNotes::new(&bytes[..end], 0).collect();
             assert!(matches!(results[..], [Err(_)]), "{end}");
         }
     }

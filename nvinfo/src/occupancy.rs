@@ -6,7 +6,7 @@
 
 /// What an SM of one architecture has. Memory in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct SmLimits {
     /// Number of the architecture.
     pub sm: u32,
     /// Warps that it holds.
@@ -44,7 +44,7 @@ const BLOCK_THREADS: u32 = 1024;
 
 /// The limits of this architecture, if they are known.
 #[must_use]
-pub fn limits(sm: u32) -> Option<&'static Limits> {
+pub fn limits(sm: u32) -> Option<&'static SmLimits> {
     LIMITS.iter().find(|limits| limits.sm == sm)
 }
 
@@ -93,7 +93,7 @@ pub struct Occupancy {
     pub limiter: Limiter,
 }
 
-impl Limits {
+impl SmLimits {
     /// How many blocks that ask for this an SM runs at a time.
     #[must_use]
     pub fn occupancy(&self, demand: &Demand) -> Occupancy {
@@ -158,8 +158,8 @@ impl Limits {
 
 const KIB: u64 = 1024;
 
-const fn row(sm: u32, warps: u32, blocks: u32, shared: u64, block_shared: u64) -> Limits {
-    Limits {
+const fn row(sm: u32, warps: u32, blocks: u32, shared: u64, block_shared: u64) -> SmLimits {
+    SmLimits {
         sm,
         warps,
         blocks,
@@ -176,24 +176,24 @@ const fn row(sm: u32, warps: u32, blocks: u32, shared: u64, block_shared: u64) -
     }
 }
 
-const fn barriers(per_block: u32, limits: Limits) -> Limits {
-    Limits { barriers: Some(limits.blocks * per_block), ..limits }
+const fn barriers(per_block: u32, limits: SmLimits) -> SmLimits {
+    SmLimits { barriers: Some(limits.blocks * per_block), ..limits }
 }
 
 #[rustfmt::skip]
-static LIMITS: &[Limits] = &[
+static LIMITS: &[SmLimits] = &[
     //           sm  warps blocks  shared, of a block in KiB
                  row( 35, 64, 16,   48,  48),
-    Limits { registers: 131072,
+    SmLimits { registers: 131072,
               ..row( 37, 64, 16,  112,  48) },
                  row( 50, 64, 32,   64,  48),
                  row( 52, 64, 32,   96,  48),
-    Limits { block_registers: 32768,
+    SmLimits { block_registers: 32768,
               ..row( 53, 64, 32,   64,  48) },
-    Limits { partitions: 2,
+    SmLimits { partitions: 2,
               ..row( 60, 64, 32,   64,  48) },
                  row( 61, 64, 32,   96,  48),
-    Limits { block_registers: 32768,
+    SmLimits { block_registers: 32768,
               ..row( 62, 64, 32,   64,  48) },
                  row( 70, 64, 32,   96,  96),
                  row( 72, 64, 32,   96,  96),

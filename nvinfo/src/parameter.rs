@@ -2,7 +2,7 @@
 
 /// A parameter of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parameter {
+pub struct KernelParameter {
     /// Index of the record; 0 in all files seen.
     pub index: u32,
     /// Position among the parameters, from 0.
@@ -21,7 +21,7 @@ pub struct Parameter {
     pub in_shared_memory: bool,
 }
 
-impl Parameter {
+impl KernelParameter {
     /// The record of 12 bytes with a packed fourth part.
     pub(crate) const fn from_words([index, place, packed]: [u32; 3]) -> Self {
         Self {
@@ -69,13 +69,13 @@ mod tests {
 
     #[test]
     fn both_records_are_read() {
-        let old = Parameter::from_words([0, 0x0008_0001, 0x0011_f000]);
+        let old = KernelParameter::from_words([0, 0x0008_0001, 0x0011_f000]);
         assert_eq!((old.ordinal, old.offset, old.size), (1, 8, 4));
         assert_eq!(
             (old.pointee_alignment, old.space, old.bank, old.in_shared_memory),
             (0, 0, Some(31), false)
         );
-        let new = Parameter::from_words_v2([0, 0x2000_0001, 8]);
+        let new = KernelParameter::from_words_v2([0, 0x2000_0001, 8]);
         assert_eq!((new.ordinal, new.offset, new.size, new.bank), (1, 0x2000, 8, None));
     }
 }

@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind};
 use crate::function::Function;
 use crate::names::eiattr;
 use crate::payload::Payload;
-use crate::value::Value;
+use crate::value::AttributeValue;
 
 /// One number to be changed in place: little-endian, of one, two or four bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,9 +80,11 @@ impl Attribute<'_> {
     pub fn patch(&self, number: u32) -> Result<Patch, Error> {
         const WHAT: &str = "the attribute's value";
         match self.value {
-            Value::Byte(was, _) => Patch::new(self.value_at(), 1, was.into(), number, WHAT),
-            Value::Half(was) => Patch::new(self.value_at(), 2, was.into(), number, WHAT),
-            Value::Bytes(bytes) if bytes.len() == 4 => self.patch_word(0, number),
+            AttributeValue::Byte(was, _) => {
+                Patch::new(self.value_at(), 1, was.into(), number, WHAT)
+            }
+            AttributeValue::Half(was) => Patch::new(self.value_at(), 2, was.into(), number, WHAT),
+            AttributeValue::Bytes(bytes) if bytes.len() == 4 => self.patch_word(0, number),
             _ => Err(Error::new(self.at, ErrorKind::NoPlace { what: WHAT })),
         }
     }
@@ -94,7 +96,7 @@ impl Attribute<'_> {
     pub fn patch_word(&self, index: u32, number: u32) -> Result<Patch, Error> {
         let offset = u64::from(index).saturating_mul(4);
         let word = match self.value {
-            Value::Bytes(bytes) => {
+            AttributeValue::Bytes(bytes) => {
                 usize::try_from(index).ok().and_then(|index| bytes.as_chunks().0.get(index))
             }
             _ => None,
@@ -229,11 +231,12 @@ mod tests {
 
     #[test]
     fn numbers_fit_their_format() {
-        let byte = Attribute { at: 8, number: eiattr::NUM_BARRIERS, value: Value::Byte(1, 0) };
+        let byte =
+            Attribute { at: 8, number: eiattr::NUM_BARRIERS, value: AttributeValue::Byte(1, 0) };
         assert_eq!(byte.patch(16), Ok(Patch { at: 10, size: 1, was: 1, value: 16 }));
         let limit = ErrorKind::TooLarge { what: "the attribute's value", value: 256, limit: 255 };
         assert_eq!(byte.patch(256), Err(Error::new(10, limit)));
-        let flag = Attribute { at: 8, number: 4, value: Value::None(0) };
+        let flag = Attribute { at: 8, number: 4, value: AttributeValue::None(0) };
         assert!(matches!(flag.patch(1).unwrap_err().kind, ErrorKind::NoPlace { .. }));
     }
 }

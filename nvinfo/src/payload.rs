@@ -1,8 +1,8 @@
 //! What the values of attributes mean.
 
 use crate::names::Shape;
-use crate::parameter::{Parameter, ParameterBank};
-use crate::value::Value;
+use crate::parameter::{KernelParameter, ParameterBank};
+use crate::value::AttributeValue;
 
 /// A value, typed. What is not known, or has another size than its type, is [`Payload::Bytes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum Payload<'a> {
     /// Numbers for x, y and z.
     Triple([u32; 3]),
     /// A parameter of the kernel.
-    Parameter(Parameter),
+    Parameter(KernelParameter),
     /// Where the parameters are.
     ParameterBank(ParameterBank),
     /// Indirect branches, each with its targets.
@@ -48,12 +48,12 @@ pub enum Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    pub(crate) fn read(shape: Shape, value: Value<'a>) -> Self {
+    pub(crate) fn read(shape: Shape, value: AttributeValue<'a>) -> Self {
         match value {
-            Value::None(_) => Self::Flag,
-            Value::Byte(byte, _) => Self::Number(byte.into()),
-            Value::Half(half) => Self::Number(half.into()),
-            Value::Bytes(bytes) => Self::typed(shape, bytes).unwrap_or(Self::Bytes(bytes)),
+            AttributeValue::None(_) => Self::Flag,
+            AttributeValue::Byte(byte, _) => Self::Number(byte.into()),
+            AttributeValue::Half(half) => Self::Number(half.into()),
+            AttributeValue::Bytes(bytes) => Self::typed(shape, bytes).unwrap_or(Self::Bytes(bytes)),
         }
     }
 
@@ -74,9 +74,11 @@ impl<'a> Payload<'a> {
             Shape::Offsets => words().map(Self::Offsets),
             Shape::Numbers => words().map(Self::Numbers),
             Shape::Triple => three().map(Self::Triple),
-            Shape::Parameter => three().map(|words| Self::Parameter(Parameter::from_words(words))),
+            Shape::Parameter => {
+                three().map(|words| Self::Parameter(KernelParameter::from_words(words)))
+            }
             Shape::ParameterV2 => {
-                three().map(|words| Self::Parameter(Parameter::from_words_v2(words)))
+                three().map(|words| Self::Parameter(KernelParameter::from_words_v2(words)))
             }
             Shape::ParameterBank => {
                 let (symbol, place) = pairs()?.only()?;
@@ -298,7 +300,7 @@ mod tests {
     }
 
     fn typed<'a>(shape: Shape, bytes: &'a [u8]) -> Payload<'a> {
-        Payload::read(shape, Value::Bytes(bytes))
+        Payload::read(shape, AttributeValue::Bytes(bytes))
     }
 
     #[test]

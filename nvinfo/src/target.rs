@@ -21,7 +21,7 @@ pub enum Form {
 
 /// The letter behind the architecture's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Suffix {
+pub enum TargetSuffix {
     /// None: `sm_90`.
     Plain,
     /// `a`: for this architecture only, with all it has.
@@ -32,7 +32,7 @@ pub enum Suffix {
     NotRecorded,
 }
 
-impl Suffix {
+impl TargetSuffix {
     /// The letter, or nothing.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -57,7 +57,7 @@ pub enum TextureMode {
 
 /// Whether a file has been linked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stage {
+pub enum LinkStage {
     /// Not: `ET_REL`.
     Relocatable,
     /// It can be loaded: `ET_EXEC`.
@@ -98,13 +98,13 @@ pub struct Target {
     /// Number of the real architecture: 90 for `sm_90`.
     pub sm: Option<u32>,
     /// The letter behind it.
-    pub suffix: Suffix,
+    pub suffix: TargetSuffix,
     /// Number of the virtual architecture that the code was compiled from.
     pub virtual_sm: Option<u32>,
     /// The toolkit that made the file.
     pub toolkit: Option<Toolkit>,
     /// Whether the file is linked.
-    pub stage: Stage,
+    pub stage: LinkStage,
     /// Whether addresses have 64 bits.
     pub is_64: bool,
     /// How textures and samplers go together.
@@ -121,14 +121,14 @@ impl Target {
     pub const fn of_header(header: &FileHeader, encoding: Encoding) -> Self {
         let flags = header.flags;
         let stage = match header.r#type {
-            ET_REL => Stage::Relocatable,
-            ET_EXEC => Stage::Linked,
-            other => Stage::Other(other),
+            ET_REL => LinkStage::Relocatable,
+            ET_EXEC => LinkStage::Linked,
+            other => LinkStage::Other(other),
         };
         let unknown = Self {
             form: Form::Unknown,
             sm: None,
-            suffix: Suffix::NotRecorded,
+            suffix: TargetSuffix::NotRecorded,
             virtual_sm: None,
             toolkit: None,
             stage,
@@ -141,9 +141,9 @@ impl Target {
             ELFOSABI_CUDA => {
                 let toolkit = header.version;
                 let suffix = match (flags & EF_CUDA_ACCELERATORS != 0, toolkit >= 120) {
-                    (false, _) => Suffix::Plain,
-                    (true, true) => Suffix::Accelerated,
-                    (true, false) => Suffix::NotRecorded,
+                    (false, _) => TargetSuffix::Plain,
+                    (true, true) => TargetSuffix::Accelerated,
+                    (true, false) => TargetSuffix::NotRecorded,
                 };
                 let texture_mode = match (
                     flags & EF_CUDA_TEXMODE_UNIFIED != 0,
@@ -174,9 +174,9 @@ impl Target {
             ELFOSABI_CUDA_V2 => {
                 let sm = (flags & EF_CUDA_V2_SM) >> 8;
                 let suffix = match (flags & EF_CUDA_V2_ACCELERATORS != 0, sm < 90) {
-                    (true, _) => Suffix::Accelerated,
-                    (false, true) => Suffix::Plain, // there are no others below
-                    (false, false) => Suffix::NotRecorded,
+                    (true, _) => TargetSuffix::Accelerated,
+                    (false, true) => TargetSuffix::Plain, // there are no others below
+                    (false, false) => TargetSuffix::NotRecorded,
                 };
                 Self {
                     form: Form::V8,
@@ -215,7 +215,7 @@ impl Target {
     #[must_use]
     pub const fn reserved_shared(&self) -> u64 {
         match (self.sm, self.stage) {
-            (Some(90..), Stage::Linked) => 0x400,
+            (Some(90..), LinkStage::Linked) => 0x400,
             _ => 0,
         }
     }
@@ -261,7 +261,7 @@ mod tests {
         let old = header(51, 0x76, 0x0034_0534);
         assert_eq!(
             (old.form, old.sm, old.virtual_sm, old.suffix),
-            (Form::V7, Some(52), Some(52), Suffix::Plain)
+            (Form::V7, Some(52), Some(52), TargetSuffix::Plain)
         );
         assert_eq!(
             (old.toolkit.unwrap().major(), old.toolkit.unwrap().minor(), old.other_flags),
@@ -269,16 +269,16 @@ mod tests {
         );
         assert_eq!(old.texture_mode, TextureMode::Unified);
         assert_eq!(header(51, 0x76, 0x0050_0650).texture_mode, TextureMode::Independent);
-        assert_eq!(header(51, 0x7c, 0x005a_0d5a).suffix, Suffix::Accelerated);
+        assert_eq!(header(51, 0x7c, 0x005a_0d5a).suffix, TargetSuffix::Accelerated);
         let unclear = header(51, 0x76, 0x005a_0d5a); // another bit to that toolkit
-        assert_eq!((unclear.suffix, unclear.other_flags), (Suffix::NotRecorded, 0x800));
+        assert_eq!((unclear.suffix, unclear.other_flags), (TargetSuffix::NotRecorded, 0x800));
         let new = header(65, 1, 0x0600_7902);
         assert_eq!(
             (new.form, new.sm, new.note_section, new.other_flags),
             (Form::V8, Some(121), Some(6), 2)
         );
-        assert_eq!(header(65, 1, 0x0500_640a).suffix, Suffix::Accelerated);
-        assert_eq!(header(65, 1, 0x0600_5004).suffix, Suffix::Plain);
+        assert_eq!(header(65, 1, 0x0500_640a).suffix, TargetSuffix::Accelerated);
+        assert_eq!(header(65, 1, 0x0600_5004).suffix, TargetSuffix::Plain);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 /// The value of an attribute, by the format byte of its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value<'a> {
+pub enum AttributeValue<'a> {
     /// `EIFMT_NVAL` (1): being there is all it says. The two bytes that follow mean nothing.
     None(u16),
     /// `EIFMT_BVAL` (2): one byte; the second means nothing.
@@ -13,7 +13,7 @@ pub enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
-impl Value<'_> {
+impl AttributeValue<'_> {
     /// The format as the CUDA tools write it.
     #[must_use]
     pub const fn format(&self) -> &'static str {

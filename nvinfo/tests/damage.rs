@@ -5,7 +5,7 @@
 
 mod cubins;
 
-use nvinfo::{Cubin, Edge, Function, Node, Note, Patch, eiattr, occupancy};
+use nvinfo::{Cubin, CubinNote, Edge, Function, Node, Patch, eiattr, occupancy};
 use std::fmt::Write;
 
 /// Reads everything there is, and plans every change; the text makes sure that values are made.
@@ -28,7 +28,7 @@ fn everything(bytes: &[u8], out: &mut String) {
     }
     for note in cubin.notes() {
         match note {
-            Ok(Note::Tool(tool)) => write!(out, "{tool:?} {:?}", tool.architecture()).unwrap(),
+            Ok(CubinNote::Tool(tool)) => write!(out, "{tool:?} {:?}", tool.architecture()).unwrap(),
             other => write!(out, "{other:?}").unwrap(),
         }
     }

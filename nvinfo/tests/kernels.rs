@@ -4,7 +4,9 @@
 mod cubins;
 
 use cubins::read;
-use nvinfo::{Cubin, Edge, Error, Function, Node, Parameter, Payload, Resources, Stack, eiattr};
+use nvinfo::{
+    Cubin, Edge, Error, Function, KernelParameter, Node, Payload, Resources, Stack, eiattr,
+};
 
 /// Of each kernel: registers, stack, static shared memory, barriers, bytes of constant bank 0.
 type Figures = (&'static str, u32, Stack, u64, u32, u64);
@@ -105,7 +107,7 @@ fn stacks_of_linked_files() {
     }
 }
 
-fn parameters(kernel: &Function<'_>) -> Result<Vec<Parameter>, Error> {
+fn parameters(kernel: &Function<'_>) -> Result<Vec<KernelParameter>, Error> {
     let mut all = kernel.parameters()?.collect::<Result<Vec<_>, _>>()?;
     all.sort_by_key(|parameter| parameter.ordinal);
     Ok(all)

@@ -3,7 +3,9 @@
 
 mod cubins;
 
-use nvinfo::{Cubin, Form, Note, Stage, Suffix, TextureMode, Value, compat_name};
+use nvinfo::{
+    AttributeValue, Cubin, CubinNote, Form, LinkStage, TargetSuffix, TextureMode, compat_name,
+};
 
 /// Fixtures are named `SOURCE-TOOLKIT-ARCHITECTURE`, and half of a program `_a` or `_b`.
 #[test]
@@ -22,7 +24,7 @@ fn targets() {
         let independent = target.texture_mode == TextureMode::Independent;
         assert_eq!(independent, source.starts_with("textures"), "{name}");
         let half = source.ends_with("_a") || source.ends_with("_b");
-        assert_eq!(target.stage == Stage::Relocatable, half, "{name}");
+        assert_eq!(target.stage == LinkStage::Relocatable, half, "{name}");
         let halves = [source.to_owned(), format!("{source}_a")];
         if let Some(ptx) = halves.iter().find_map(|source| read_ptx(source)) {
             sources += 1;
@@ -61,19 +63,17 @@ fn tools_and_their_command_lines() {
     let cubin = Cubin::parse(&bytes).unwrap();
     let notes: Vec<_> = cubin.notes().map(Result::unwrap).collect();
     let tools = notes.iter().filter_map(|note| match note {
-        Note::Tool(tool) => Some((tool.name.to_string(), tool.arguments.to_string())),
+        CubinNote::Tool(tool) => Some((tool.name.to_string(), tool.arguments.to_string())),
         _ => None,
     });
     let tools: Vec<_> = tools.collect();
     assert_eq!(tools.len(), 3, "the linker, and the compiler of both objects");
     assert_eq!(tools[0].0, "nvlink");
     assert_eq!(tools[1], ("ptxas".into(), "-arch sm_90 -c  ".into()));
-    assert!(
-        notes.iter().any(|note| matches!(
-            note,
-            Note::Cuda { version: 2, virtual_sm: 30, toolkit: Some(_) }
-        ))
-    );
+    assert!(notes.iter().any(|note| matches!(
+        note,
+        CubinNote::Cuda { version: 2, virtual_sm: 30, toolkit: Some(_) }
+    )));
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn compat_is_named() {
     let cubin = Cubin::parse(&bytes).unwrap();
     let rows: Vec<_> = cubin.compat().unwrap().map(Result::unwrap).collect();
     assert_eq!(compat_name(rows[0].number), Some("EICOMPAT_ATTR_CUDA_ACCELERATOR_TARGET"));
-    assert_eq!(rows[0].value, Value::Byte(1, 0));
-    assert_eq!(cubin.target().suffix, Suffix::Accelerated);
+    assert_eq!(rows[0].value, AttributeValue::Byte(1, 0));
+    assert_eq!(cubin.target().suffix, TargetSuffix::Accelerated);
     assert_eq!(compat_name(7), None);
 }

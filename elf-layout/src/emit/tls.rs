@@ -3,7 +3,7 @@
 use crate::model::layout::Layout;
 use crate::model::storage::SymbolState;
 use crate::model::tls::block;
-use crate::model::tls::{ThreadArea, TlsBlock};
+use crate::model::tls::{StaticTlsBlock, TlsBlock};
 use elf_core::Arch;
 
 impl<A: Arch> Layout<'_, '_, A> {
@@ -17,17 +17,17 @@ impl<A: Arch> Layout<'_, '_, A> {
     }
 
     /// Says where threads have their copies of the block. Without an area, relocations that need one are refused.
-    pub const fn set_thread_area(&mut self, area: ThreadArea) {
+    pub const fn set_thread_area(&mut self, area: StaticTlsBlock) {
         self.thread_area = Some(area);
     }
 
     /// The area that an executable has which consists of these objects: module 1, at the distance that the ABI gives.
     #[must_use]
-    pub fn executable_area(&self) -> ThreadArea {
+    pub fn executable_area(&self) -> StaticTlsBlock {
         let block = block(&self.spans);
         let distance =
             A::TLS.and_then(|tls| tls.variant.executable_block(block.size, block.alignment));
-        ThreadArea { module: 1, distance, ..ThreadArea::default() }
+        StaticTlsBlock { module: 1, distance, ..StaticTlsBlock::default() }
     }
 
     /// Offset in the block of thread-local variable `symbol` of object `object`; `None` if no object defines it, or it is none.

@@ -55,7 +55,7 @@ pub struct StubEntry {
     pub size: u64,
 }
 
-/// Room for a copy of constant data of the caller's.
+/// HeapStorage for a copy of constant data of the caller's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyEntry {
     /// The object that names the symbol.
@@ -184,7 +184,7 @@ impl<A: Arch> Layout<'_, '_, A> {
         })
     }
 
-    /// Room for copies of constant data whose address does not fit every place that asks for it (`R_X86_64_COPY` in
+    /// HeapStorage for copies of constant data whose address does not fit every place that asks for it (`R_X86_64_COPY` in
     /// executables). The caller, who has answered with the address and size of the data, fills it after
     /// [`write`](Self::write).
     pub fn copies(&self) -> impl Iterator<Item = CopyEntry> + '_ {

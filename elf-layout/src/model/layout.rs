@@ -6,7 +6,7 @@ use crate::model::islands::Islands;
 use crate::model::options::Options;
 use crate::model::spans::{Group, Segment, Spans};
 use crate::model::storage::{ObjectSlot, SectionSlot, SectionState, SymbolSlot};
-use crate::model::tls::ThreadArea;
+use crate::model::tls::StaticTlsBlock;
 use core::marker::PhantomData;
 use elf_core::{Arch, File};
 
@@ -24,7 +24,7 @@ pub struct Layout<'a, 's, A> {
     pub(crate) got_entries: u32,
     /// Size of all stubs in bytes.
     pub(crate) stubs_size: u64,
-    pub(crate) thread_area: Option<ThreadArea>,
+    pub(crate) thread_area: Option<StaticTlsBlock>,
     pub(crate) islands: Islands,
     pub(crate) arch: PhantomData<A>,
 }

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Segments by permission, or one blob.
-    pub mode: Mode,
+    pub mode: ImageMode,
     /// The address of the image, if it is known already. Sections that carry an address are placed at it; without a base their
     /// address counts from the image's start.
     pub base: Option<u64>,
@@ -36,7 +36,7 @@ pub enum ThreadLocal {
 
 /// Segments by permission, or one blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum ImageMode {
     /// Sections of one permission together, each segment on pages of its own.
     Segments {
         /// Size of a page in bytes, a power of two.
@@ -53,7 +53,7 @@ impl Default for Options {
     /// Segments on pages of 4 KiB, at an address that is not known yet, relaxed.
     fn default() -> Self {
         Self {
-            mode: Mode::Segments { page_size: 4096 },
+            mode: ImageMode::Segments { page_size: 4096 },
             base: None,
             thread_local: ThreadLocal::default(),
             indirect_functions: false,

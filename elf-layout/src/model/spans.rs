@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::model::features::THREAD_LOCAL;
-use crate::model::options::{Mode, Options};
+use crate::model::options::{ImageMode, Options};
 use core::marker::PhantomData;
 use elf_core::names::{SHT_NOBITS, SHT_NULL};
 use elf_core::{SectionFlags, SectionHeader, SegmentFlags};
@@ -207,8 +207,8 @@ impl Spans {
     /// Most bytes that the image takes with what was appended so far: each group with its padding, on pages of its own.
     pub(crate) fn most(&self, options: &Options) -> u64 {
         let page = match options.mode {
-            Mode::Segments { page_size } => page_size,
-            Mode::Packed { .. } => 1,
+            ImageMode::Segments { page_size } => page_size,
+            ImageMode::Packed { .. } => 1,
         };
         self.groups.iter().fold(self.fixed_end, |total, span| {
             [span.size, span.alignment, page]
@@ -226,8 +226,8 @@ impl Spans {
     pub(crate) fn finish(&mut self, options: &Options) -> Result<(), Error> {
         let too_large = Error::object(0, ErrorKind::TooLarge);
         let page = match options.mode {
-            Mode::Segments { page_size } => page_size,
-            Mode::Packed { .. } => 1,
+            ImageMode::Segments { page_size } => page_size,
+            ImageMode::Packed { .. } => 1,
         };
         let mut end = self.fixed_end;
         self.alignment = page;
@@ -289,7 +289,7 @@ pub(crate) fn group_of(section: &SectionHeader, options: &Options) -> Option<Gro
     {
         return None;
     }
-    if matches!(options.mode, Mode::Packed { .. }) {
+    if matches!(options.mode, ImageMode::Packed { .. }) {
         return Some(Group::Packed);
     }
     let zero = section.r#type == SHT_NOBITS;
@@ -330,7 +330,7 @@ pub(crate) fn alignment_of(section: &SectionHeader, options: &Options) -> Result
         return Err(ErrorKind::Alignment(own));
     }
     Ok(match options.mode {
-        Mode::Segments { .. } => own,
-        Mode::Packed { section_alignment } => own.max(section_alignment),
+        ImageMode::Segments { .. } => own,
+        ImageMode::Packed { section_alignment } => own.max(section_alignment),
     })
 }

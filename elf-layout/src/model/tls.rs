@@ -22,7 +22,7 @@ pub struct TlsBlock {
 
 /// Where every thread has its copy of the block: known to the one who makes threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct ThreadArea {
+pub struct StaticTlsBlock {
     /// The number by which `__tls_get_addr` knows the block.
     pub module: u64,
     /// Bytes from the thread pointer to the block, if that is the same in every thread. Without it initial exec and local exec code is

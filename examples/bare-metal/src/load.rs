@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use elf_core::{File, Name};
 use elf_layout::{
-    ErrorKind, External, Layout, Mode, ObjectSlot, Options, SectionSlot, Storage, SymbolSlot,
+    ErrorKind, External, Layout, ImageMode, ObjectSlot, Options, SectionSlot, Storage, SymbolSlot,
 };
 use reloc_aarch64::Aarch64;
 
@@ -73,7 +73,7 @@ pub fn link<'m>(
         symbols: &mut [SymbolSlot::default(); 64],
         names: &mut [0; 128],
     };
-    let options = Options { mode: Mode::Segments { page_size: 64 }, base: Some(base), ..Options::default() };
+    let options = Options { mode: ImageMode::Segments { page_size: 64 }, base: Some(base), ..Options::default() };
     let mut outside = |name: Name<'_>| outside(name).map(|address| External::function(address));
     let layout = Layout::<Aarch64>::plan(&files, options, storage, &mut outside)?;
     layout.write(memory, base)?;

@@ -2,12 +2,12 @@
 
 /// A range of sizes that share one size of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Class(u8);
+pub(crate) struct SizeClass(u8);
 
 /// Bytes of the smallest class, as a power of two.
 const SMALLEST: u32 = 8;
 
-impl Class {
+impl SizeClass {
     /// Number of classes.
     pub(crate) const COUNT: usize = 1 + 4 * (64 - SMALLEST as usize);
 
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn ends_of_classes() {
-        let bytes = |size| Class::of(size).map(Class::bytes);
+        let bytes = |size| SizeClass::of(size).map(SizeClass::bytes);
         for (size, expected) in [
             (1, 256),
             (256, 256),
@@ -74,12 +74,12 @@ mod tests {
         #[test]
         fn a_class_holds_its_sizes_and_wastes_a_fifth(exponent in 0u32..63, fraction: u32) {
             let size = (1u64 << exponent) + ((u64::from(fraction) << exponent) >> 32);
-            let class = Class::of(size).unwrap();
-            prop_assert!(class.index() < Class::COUNT);
+            let class = SizeClass::of(size).unwrap();
+            prop_assert!(class.index() < SizeClass::COUNT);
             prop_assert!(class.bytes() >= size);
             prop_assert!(size <= 256 || (class.bytes() - size) * 4 < size);
-            prop_assert_eq!(Class::of(class.bytes()), Some(class));
-            prop_assert!(class.bytes() == 256 || Class::of(size + 1).unwrap() >= class);
+            prop_assert_eq!(SizeClass::of(class.bytes()), Some(class));
+            prop_assert!(class.bytes() == 256 || SizeClass::of(size + 1).unwrap() >= class);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use exec_core::{Allocator, DeviceId, Error, Foreign, Spec};
+use exec_core::{Allocator, DeviceId, Error, PeerMemory, Spec};
 
 /// What the device does wrong, at the next allocation or at all from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,12 +113,12 @@ impl Allocator for Mock {
         Ok(())
     }
 
-    fn import(&self, memory: Foreign) -> Result<u64, Error> {
+    fn import(&self, memory: PeerMemory) -> Result<u64, Error> {
         self.imports.fetch_add(1, Ordering::Relaxed);
         Ok(memory.address + 1)
     }
 
-    fn forget(&self, memory: Foreign, address: u64) {
+    fn forget(&self, memory: PeerMemory, address: u64) {
         assert_eq!(address, memory.address + 1);
         self.imports.fetch_sub(1, Ordering::Relaxed);
     }

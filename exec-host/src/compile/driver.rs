@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use elf_core::names::ET_REL;
 use elf_core::{Arch as _, File};
-use exec_core::{Cache, CompileError, Compiler, Identity, Key, Mode};
+use exec_core::{Cache, CacheMode, CompileError, Compiler, Identity, Key};
 
 use super::family::Family;
 use super::tool::{self, Failure, Output};
@@ -20,7 +20,7 @@ use crate::Host;
 
 /// A compiler of the family `F`.
 #[derive(Clone, Debug)]
-pub struct Driver<F> {
+pub struct CompilerDriver<F> {
     path: PathBuf,
     /// What messages call it.
     name: String,
@@ -38,7 +38,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Bytes that an image may have.
 const SIZE: u64 = 1 << 28;
 
-impl<F: Family> Driver<F> {
+impl<F: Family> CompilerDriver<F> {
     /// The compiler on `PATH`: without a version in its name, else the newest.
     ///
     /// It is asked for its version, which takes longer than looking an image up. A compiler whose file is as it was when `cache`
@@ -73,7 +73,7 @@ impl<F: Family> Driver<F> {
         }
         let said = driver.run(F::VERSION.iter().copied(), "")?;
         driver.version = String::from_utf8_lossy(&said.out).into_owned() + &said.messages;
-        if let Some(key) = key.filter(|_| cache.mode() == Mode::ReadWrite) {
+        if let Some(key) = key.filter(|_| cache.mode() == CacheMode::ReadWrite) {
             // that it is not kept costs time, nothing else
             let _ = cache.put(&key, driver.version.as_bytes());
         }
@@ -140,7 +140,7 @@ impl<F: Family> Driver<F> {
     }
 }
 
-impl<F: Family> Compiler for Driver<F> {
+impl<F: Family> Compiler for CompilerDriver<F> {
     fn identity(&self) -> Identity<'_> {
         Identity {
             name: F::NAME,

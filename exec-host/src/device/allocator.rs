@@ -5,7 +5,7 @@ use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 
-use exec_core::{Allocator, DeviceId, Error, External, Foreign, Spec};
+use exec_core::{Allocator, DeviceId, Error, ExternalMemory, PeerMemory, Spec};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 /// Gives out aligned memory of this process, up to a limit: the system itself promises more than there is.
@@ -34,7 +34,7 @@ impl Source {
     const EXTERNAL: Self = Self(usize::MAX);
 }
 
-// SAFETY: the memory is owned, or as good as that by what `External` asks for; it is touched only where no other thread does.
+// SAFETY: the memory is owned, or as good as that by what `ExternalMemory` asks for; it is touched only where no other thread does.
 unsafe impl Send for HostMemory {}
 // SAFETY: as above.
 unsafe impl Sync for HostMemory {}
@@ -115,7 +115,7 @@ impl Allocator for HostAllocator {
         })
     }
 
-    fn adopt(&self, external: External, spec: Spec) -> Result<HostMemory, Error> {
+    fn adopt(&self, external: ExternalMemory, spec: Spec) -> Result<HostMemory, Error> {
         let size = external.size();
         if size == 0 {
             return Err(Error::Empty);
@@ -196,7 +196,7 @@ impl Allocator for HostAllocator {
         Some(unsafe { core::slice::from_raw_parts_mut(memory.start.as_ptr(), memory.size) })
     }
 
-    fn import(&self, memory: Foreign) -> Result<u64, Error> {
+    fn import(&self, memory: PeerMemory) -> Result<u64, Error> {
         if memory.is_host {
             Ok(memory.address)
         } else {

@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use core::ptr;
 use std::sync::Arc;
 
-use exec_core::{Error, Hold, LruAllocator, Type, Value};
+use exec_core::{Error, Hold, LruAllocator, Scalar, Type};
 use libffi::middle::Cif;
 
 use super::allocator::HostAllocator;
@@ -69,7 +69,7 @@ impl Entry {
     /// The function takes these arguments and is sound to run with them.
     pub(super) unsafe fn run(&self, slots: &[Slot], index: u32) -> Result<(), Error> {
         debug_assert_eq!(slots.len(), self.types.len());
-        let index = Value::U32(index).bytes();
+        let index = Scalar::U32(index).bytes();
         let mut few = [ptr::null_mut(); FEW + 1];
         let mut many = Vec::new();
         let places = slots.iter().chain([&index]).map(|slot| ptr::from_ref(slot).cast_mut().cast());

@@ -5,7 +5,7 @@ use std::string::String;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use exec_core::{
-    Allocator as _, Error, Launch, LruAllocator, Program, Signature, Type, Value, View,
+    Allocator as _, Error, Launch, LruAllocator, Program, Scalar, Signature, Type, View,
 };
 
 use super::allocator::HostAllocator;
@@ -64,7 +64,7 @@ impl HostProgram {
     pub unsafe fn submit(
         &self,
         buffers: &[&View<LruAllocator<HostAllocator>>],
-        values: &[Value],
+        values: &[Scalar],
         launch: Launch,
     ) -> Result<Event, Error> {
         Ok(self.device.queue.submit(self.prepare(buffers, values, launch)?))
@@ -86,7 +86,7 @@ impl HostProgram {
     fn prepare(
         &self,
         buffers: &[&View<LruAllocator<HostAllocator>>],
-        values: &[Value],
+        values: &[Scalar],
         launch: Launch,
     ) -> Result<Call, Error> {
         self.device.queue.sticky().check()?;
@@ -109,15 +109,16 @@ impl HostProgram {
             slots.push(hold.address().to_ne_bytes());
             holds.push(hold);
         }
-        slots.extend(values.iter().map(Value::bytes));
+        slots.extend(values.iter().map(Scalar::bytes));
         let entry = self.entry(buffers.len(), values);
         Ok(Call { entry, slots, count, _holds: holds })
     }
 
     /// The entry for arguments of these types.
-    fn entry(&self, buffers: usize, values: &[Value]) -> Arc<Entry> {
-        let types =
-            || core::iter::repeat_n(Type::Pointer, buffers).chain(values.iter().map(Value::r#type));
+    fn entry(&self, buffers: usize, values: &[Scalar]) -> Arc<Entry> {
+        let types = || {
+            core::iter::repeat_n(Type::Pointer, buffers).chain(values.iter().map(Scalar::r#type))
+        };
         let mut entry = self.entry.lock().unwrap_or_else(PoisonError::into_inner);
         if !entry.is_for(types()) {
             *entry = Arc::new(Entry::new(
@@ -146,7 +147,7 @@ impl Program for HostProgram {
     unsafe fn call(
         &self,
         buffers: &[&View<Self::Allocator>],
-        values: &[Value],
+        values: &[Scalar],
         launch: Launch,
     ) -> Result<Option<Duration>, Error> {
         let call = self.prepare(buffers, values, launch)?;

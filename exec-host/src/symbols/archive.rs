@@ -15,9 +15,9 @@ use std::sync::Arc;
 /// A member belongs to the load that asked for it: two loads that ask for the same one get it twice. To share it, load it
 /// once and offer that [`Module`](crate::Module) first. Which members are taken, and in which order, says [`elf_layout::archives`].
 #[derive(Clone, Debug, Default)]
-pub struct Archive(Arc<MemberIndex<Arc<[u8]>>>);
+pub struct ArchiveSource(Arc<MemberIndex<Arc<[u8]>>>);
 
-impl Archive {
+impl ArchiveSource {
     /// Reads the members of an archive in memory. Members that are no ELF files are kept and define nothing.
     ///
     /// # Errors

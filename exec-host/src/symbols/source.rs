@@ -1,6 +1,6 @@
 //! What a source of symbols is, and several of them in a row.
 
-use super::archive::Archive;
+use super::archive::ArchiveSource;
 use crate::external::External;
 use core::any::Any;
 use core::fmt;
@@ -22,7 +22,7 @@ pub enum Found {
     /// An object defines it, which will be loaded together with those that ask for it.
     Object(Arc<[u8]>),
     /// A member of this archive defines it, which will be loaded likewise: the one that linkers take, in their order.
-    Member(Archive),
+    Member(ArchiveSource),
 }
 
 impl fmt::Debug for Found {
@@ -44,7 +44,7 @@ impl From<External> for Found {
     }
 }
 
-/// A source of symbols: [`Process`](crate::Process), an earlier [`Module`](crate::Module) in an [`Arc`], an [`Archive`],
+/// A source of symbols: [`Process`](crate::Process), an earlier [`Module`](crate::Module) in an [`Arc`], an [`ArchiveSource`],
 /// a closure
 /// ([`from_fn`]), and several of them one after the other ([`or`](Self::or), or a `Vec` of one sort).
 pub trait Symbols {
@@ -142,7 +142,7 @@ impl<F: FnMut(Name<'_>) -> Option<External>> Symbols for FromFn<F> {
     }
 }
 
-impl Symbols for Archive {
+impl Symbols for ArchiveSource {
     fn find(&mut self, name: Name<'_>) -> Option<Found> {
         self.index().definer(name, Undefined::Missing, None)?;
         Some(Found::Member(Self::clone(self)))

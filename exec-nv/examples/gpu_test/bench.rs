@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use exec_nv::{Driver, Loader, NvDevice, NvImage, NvOptions};
+use exec_nv::{CubinLoader, Driver, NvDevice, NvImage, NvOptions};
 
 /// What went wrong, in words.
 pub(crate) type Failure = Box<dyn std::error::Error>;
@@ -36,7 +36,7 @@ impl Bench {
         std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()).into())
     }
 
-    pub(crate) fn load(&self, file: &str, loader: Loader) -> Result<Arc<NvImage>, Failure> {
+    pub(crate) fn load(&self, file: &str, loader: CubinLoader) -> Result<Arc<NvImage>, Failure> {
         Ok(self.device.load_with(&self.read(file)?, loader)?)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use exec_core::{Device as _, Spec};
-use exec_nv::{Argument, Loader, NvDevice, NvLaunch};
+use exec_nv::{Argument, CubinLoader, NvDevice, NvLaunch};
 use fatbin::CudaVersion;
 
 use crate::bench::{Bench, CUBIN, Failure, Outcome};
@@ -31,7 +31,7 @@ pub(crate) fn attributes(bench: &Bench) -> Outcome {
     const SHOWN: usize = 4;
     let mut sorts: BTreeMap<_, Vec<String>> = BTreeMap::new();
     let mut count = 0;
-    for loader in [Loader::Driver, Loader::Own] {
+    for loader in [CubinLoader::Driver, CubinLoader::Own] {
         let image = bench.load(CUBIN, loader)?;
         for name in KERNELS {
             let kernel = bench.device.kernel(&image, name)?;
@@ -74,7 +74,7 @@ pub(crate) fn far_code(bench: &Bench) -> Outcome {
     let mut blocks = Vec::new();
     let mut places = Vec::new();
     for part in 0..4u64 {
-        let image = bench.load(CUBIN, Loader::Own)?;
+        let image = bench.load(CUBIN, CubinLoader::Own)?;
         vector_add(bench, &image).map_err(|error| format!("at {places:?} and then: {error}"))?;
         places.push(format!("{:#x}", image.variable("vector_add")?.0));
         // what comes next is behind a quarter of the memory
@@ -94,7 +94,7 @@ fn run(bench: &Bench, image: &Arc<exec_nv::NvImage>, kernel: &str) -> Result<i32
 
 /// Whether a launch sees code that was written over other code since the last one.
 pub(crate) fn rewritten_code(bench: &Bench) -> Outcome {
-    let image = bench.load(CUBIN, Loader::Own)?;
+    let image = bench.load(CUBIN, CubinLoader::Own)?;
     let (one, size) = image.variable("one")?;
     let (two, other_size) = image.variable("two")?;
     if size != other_size {
@@ -103,7 +103,7 @@ pub(crate) fn rewritten_code(bench: &Bench) -> Outcome {
     compare(&[run(bench, &image, "one")?, run(bench, &image, "two")?], &[1, 2])?;
     let view = |address| -> Result<_, Failure> {
         // SAFETY: the code of our image, which nothing runs at the moment.
-        let external = unsafe { exec_core::External::new(address, size) };
+        let external = unsafe { exec_core::ExternalMemory::new(address, size) };
         let spec = Spec::new().aligned(1);
         Ok(exec_core::Buffer::external(bench.device.allocator(), external, spec)?)
     };
@@ -124,7 +124,7 @@ pub(crate) fn rewritten_code(bench: &Bench) -> Outcome {
 pub(crate) fn moved_code(bench: &Bench) -> Outcome {
     let mut places = Vec::new();
     for _ in 0..20 {
-        let image = bench.load(CUBIN, Loader::Own)?;
+        let image = bench.load(CUBIN, CubinLoader::Own)?;
         places.push(image.variable("one")?.0);
         compare(&[run(bench, &image, "two")?, run(bench, &image, "one")?], &[2, 1])?;
     }
@@ -136,9 +136,9 @@ pub(crate) fn moved_code(bench: &Bench) -> Outcome {
 /// What a kernel's bad access does, and what a reset makes good.
 pub(crate) fn fault(bench: &Bench) -> Outcome {
     let mut words = Vec::new();
-    for loader in [Loader::Driver, Loader::Own] {
+    for loader in [CubinLoader::Driver, CubinLoader::Own] {
         let image = bench.load(CUBIN, loader)?;
-        let null = Argument::Value(exec_core::Value::U64(0));
+        let null = Argument::Value(exec_core::Scalar::U64(0));
         let error = match launch(bench, &image, "faults", &[null], NvLaunch::new(1, 1)) {
             Ok(()) => return Err("a write to address 0 was no error".into()),
             Err(error) => error.to_string(),

@@ -3,8 +3,8 @@
 use core::fmt::Debug;
 use std::sync::Arc;
 
-use exec_core::{Buffer, Device as _, LruAllocator, Spec, Value};
-use exec_nv::{Argument, Loader, MemoryKind, NvAllocator, NvDevice, NvImage, NvLaunch};
+use exec_core::{Buffer, Device as _, LruAllocator, Scalar, Spec};
+use exec_nv::{Argument, CubinLoader, MemoryKind, NvAllocator, NvDevice, NvImage, NvLaunch};
 
 use crate::bench::{Bench, CUBIN, Failure, Outcome, PTX};
 
@@ -74,7 +74,7 @@ pub(crate) fn compare<T: PartialEq + Debug>(found: &[T], expected: &[T]) -> Outc
 }
 
 fn int(value: i32) -> Argument<'static> {
-    Argument::Value(Value::I32(value))
+    Argument::Value(Scalar::I32(value))
 }
 
 pub(crate) fn vector_add(bench: &Bench, image: &Arc<NvImage>) -> Outcome {
@@ -292,7 +292,7 @@ pub(crate) fn recursive(bench: &Bench, image: &Arc<NvImage>) -> Outcome {
 
 /// The same kernels, compiled by the driver.
 pub(crate) fn ptx(bench: &Bench) -> Outcome {
-    let image = bench.load(PTX, Loader::Driver)?;
+    let image = bench.load(PTX, CubinLoader::Driver)?;
     vector_add(bench, &image)?;
     constant_table(bench, &image)?;
     function_pointers(bench, &image)?;
@@ -301,7 +301,7 @@ pub(crate) fn ptx(bench: &Bench) -> Outcome {
 }
 
 pub(crate) fn memory_kinds(bench: &Bench) -> Outcome {
-    let image = bench.load(CUBIN, Loader::Driver)?;
+    let image = bench.load(CUBIN, CubinLoader::Driver)?;
     let numbers: Vec<i32> = (0..1000).collect();
     for kind in
         [MemoryKind::Device, MemoryKind::StreamOrdered, MemoryKind::Pinned, MemoryKind::Managed]
@@ -321,7 +321,7 @@ pub(crate) fn memory_kinds(bench: &Bench) -> Outcome {
 }
 
 pub(crate) fn queues(bench: &Bench) -> Outcome {
-    let image = bench.load(CUBIN, Loader::Driver)?;
+    let image = bench.load(CUBIN, CubinLoader::Driver)?;
     let kernel = bench.device.kernel(&image, "variables")?;
     let out = put(&bench.device, &[0i32; 2])?;
     let other = bench.device.new_queue()?;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use exec_nv::{Loader, NvImage};
+use exec_nv::{CubinLoader, NvImage};
 
 mod bench;
 mod facts;
@@ -139,8 +139,8 @@ impl Step {
                     let image = bench.load(file, loader)?;
                     run(&bench, &image)
                 };
-                let driver = row("driver", attempt(Loader::Driver));
-                row("own", attempt(Loader::Own)) && driver
+                let driver = row("driver", attempt(CubinLoader::Driver));
+                row("own", attempt(CubinLoader::Own)) && driver
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use exec_core::{Buffer, Device as _, LruAllocator, Spec, Value};
+use exec_core::{Buffer, Device as _, LruAllocator, Scalar, Spec};
 use exec_nv::NvLaunch;
 use exec_nv::raw::{Linux, RawAllocator, RawArgument, RawCall, RawDevice, RawOptions};
 
@@ -78,7 +78,7 @@ pub(crate) fn vector_add(folder: &Path) -> Outcome {
         Argument::Buffer(&x),
         Argument::Buffer(&y),
         Argument::Buffer(&sum),
-        Argument::Value(Value::I32(count)),
+        Argument::Value(Scalar::I32(count)),
     ];
     let blocks = NvLaunch::new(391, 256);
     let time = launch(&device, (folder, CUBIN), "vector_add", &arguments, blocks)?;
@@ -91,7 +91,7 @@ pub(crate) fn reduce(folder: &Path) -> Outcome {
     let device = open()?;
     let numbers: Vec<i32> = (0..1_000_000).map(|index| index % 1013 - 300).collect();
     let (input, sum) = (put(&device, &numbers)?, put(&device, &[0i32])?);
-    let count = Argument::Value(Value::I32(1_000_000));
+    let count = Argument::Value(Scalar::I32(1_000_000));
     let arguments = [Argument::Buffer(&input), Argument::Buffer(&sum), count];
     let blocks = NvLaunch::new(264, 256);
     let time = launch(&device, (folder, CUBIN), "reduce", &arguments, blocks)?;
@@ -118,7 +118,7 @@ pub(crate) fn recursive(folder: &Path) -> Outcome {
     let device = open()?;
     device.set_stack_size(8192);
     let out = put(&device, &[0i32; 8])?;
-    let arguments = [Argument::Value(Value::I32(3)), Argument::Buffer(&out)];
+    let arguments = [Argument::Value(Scalar::I32(3)), Argument::Buffer(&out)];
     let time = launch(&device, (folder, NVLINK), "recursive", &arguments, NvLaunch::new(1, 8))?;
     let expected: Vec<i32> = (3..11).map(depth).collect();
     compare(&take(&out)?, &expected).map(|_| time)

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use exec_core::Value;
-use exec_nv::{Argument, Image, Loader, NvLaunch};
+use exec_core::Scalar;
+use exec_nv::{Argument, CubinLoader, KernelImage, NvLaunch};
 
 use crate::bench::{Bench, Failure, Outcome};
 use crate::kernels::{compare, launch, put, take};
@@ -40,19 +40,19 @@ pub(crate) fn library(bench: &Bench) -> Outcome {
     let mut words = Vec::new();
     let mut attempt = |path: &Path| -> Result<(), Failure> {
         let bytes = std::fs::read(path)?;
-        let found = Image::find(&bytes, bench.device.target(), Some(FILL))?;
+        let found = KernelImage::find(&bytes, bench.device.target(), Some(FILL))?;
         let kind = match found.first() {
-            Some(Image::Cubin(cubin)) => format!("a cubin of {} bytes", cubin.len()),
+            Some(KernelImage::Cubin(cubin)) => format!("a cubin of {} bytes", cubin.len()),
             _ => "PTX".into(),
         };
-        for loader in [Loader::Driver, Loader::Own] {
+        for loader in [CubinLoader::Driver, CubinLoader::Own] {
             let image = bench.device.load_with(&bytes, loader)?;
             let memory = put(&bench.device, &vec![0f32; 10_000])?;
             let arguments = [
                 Argument::Buffer(&memory),
-                Argument::Value(Value::U64(0)),
-                Argument::Value(Value::F32(2.5)),
-                Argument::Value(Value::I64(9_999)),
+                Argument::Value(Scalar::U64(0)),
+                Argument::Value(Scalar::F32(2.5)),
+                Argument::Value(Scalar::I64(9_999)),
             ];
             launch(bench, &image, FILL, &arguments, NvLaunch::new(20, 512))?;
             // one fewer is asked for than there are

@@ -6,8 +6,8 @@ use std::ffi::CString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use exec_core::{Buffer, Device as _, Launch, Program as _, Spec, Value};
-use exec_nv::{Argument, Driver, Image, Loader, MemoryKind, NvLaunch};
+use exec_core::{Buffer, Device as _, Launch, Program as _, Scalar, Spec};
+use exec_nv::{Argument, CubinLoader, Driver, KernelImage, MemoryKind, NvLaunch};
 
 use crate::bench::{Bench, CUBIN, Failure, NVLINK, Outcome};
 use crate::kernels::put;
@@ -44,7 +44,9 @@ fn loads(bench: &Bench, cubin: &[u8], rounds: u32) -> Outcome {
     let times = least(
         rounds,
         [
-            &mut || bench.device.load_with(cubin, Loader::Own).map(drop).map_err(Failure::from),
+            &mut || {
+                bench.device.load_with(cubin, CubinLoader::Own).map(drop).map_err(Failure::from)
+            },
             &mut || {
                 let mut module = ptr::null_mut();
                 // SAFETY: a whole cubin; the context is this thread's since the device was opened and used.
@@ -60,8 +62,8 @@ fn loads(bench: &Bench, cubin: &[u8], rounds: u32) -> Outcome {
 }
 
 fn cubin_of(bench: &Bench, file: &[u8]) -> Result<Vec<u8>, Failure> {
-    match Image::find(file, bench.device.target(), None)?.into_iter().next() {
-        Some(Image::Cubin(cubin)) => Ok(cubin.into_owned()),
+    match KernelImage::find(file, bench.device.target(), None)?.into_iter().next() {
+        Some(KernelImage::Cubin(cubin)) => Ok(cubin.into_owned()),
         _ => Err("no cubin for the device".into()),
     }
 }
@@ -101,7 +103,7 @@ pub(crate) fn load_large(bench: &Bench) -> Outcome {
 }
 
 fn largest_cubin(bench: &Bench, bytes: &[u8]) -> Option<Vec<u8>> {
-    let mut best: Option<fatbin::Entry<'_>> = None;
+    let mut best: Option<fatbin::RegionEntry<'_>> = None;
     for found in fatbin::walk(bytes, fatbin::Search::Never).flatten() {
         let fatbin::Container::Region(region) = found.container else { continue };
         let Ok(Some(selected)) = fatbin::select(region.entries(), bench.device.target()) else {
@@ -124,7 +126,7 @@ fn largest_cubin(bench: &Bench, bytes: &[u8]) -> Option<Vec<u8>> {
 pub(crate) fn first_launch(bench: &Bench) -> Outcome {
     let file = bench.read(CUBIN)?;
     let cubin = cubin_of(bench, &file)?;
-    let once = |loader: Loader| -> Result<(), Failure> {
+    let once = |loader: CubinLoader| -> Result<(), Failure> {
         let image = bench.device.load_with(&cubin, loader)?;
         let kernel = bench.device.kernel(&image, "nothing")?;
         // SAFETY: the kernel does nothing.
@@ -137,7 +139,7 @@ pub(crate) fn first_launch(bench: &Bench) -> Outcome {
         };
         Ok(())
     };
-    let times = least(100, [&mut || once(Loader::Own), &mut || once(Loader::Driver)])?;
+    let times = least(100, [&mut || once(CubinLoader::Own), &mut || once(CubinLoader::Driver)])?;
     Ok(beside(["own loader", "driver's"], times))
 }
 
@@ -150,14 +152,14 @@ pub(crate) fn launch(bench: &Bench) -> Outcome {
     let plain = Plain::load(bench.device.driver(), &cubin, "vector_add")?;
     let synchronize = || Ok::<_, Failure>(bench.device.synchronize()?);
     let mut words = Vec::new();
-    for loader in [Loader::Driver, Loader::Own] {
+    for loader in [CubinLoader::Driver, CubinLoader::Own] {
         let image = bench.device.load_with(&cubin, loader)?;
         let kernel = bench.device.kernel(&image, "vector_add")?;
         let arguments = [
             Argument::Buffer(&memory),
             Argument::Buffer(&memory),
             Argument::Buffer(&memory),
-            Argument::Value(Value::I32(32)),
+            Argument::Value(Scalar::I32(32)),
         ];
         let shape = NvLaunch::new(1, 32);
         let times = least(
@@ -178,7 +180,7 @@ pub(crate) fn launch(bench: &Bench) -> Outcome {
                     synchronize()
                 },
                 &mut || {
-                    let (views, values) = ([&*memory; 3], [Value::I32(32)]);
+                    let (views, values) = ([&*memory; 3], [Scalar::I32(32)]);
                     let shape = Launch { grid: [1; 3], group: [32, 1, 1], wait: false };
                     for _ in 0..CALLS {
                         // SAFETY: as above.

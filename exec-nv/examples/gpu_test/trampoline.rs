@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 use core::ptr;
 
 use exec_core::Device as _;
-use exec_nv::{Driver, Loader};
+use exec_nv::{CubinLoader, Driver};
 use nvinfo::{Cubin, Instructions};
 
 use crate::bench::{Bench, CUBIN, Failure, Outcome};
@@ -72,7 +72,7 @@ fn calls(cubin: &[u8]) -> Result<Vec<u16>, Failure> {
 
 pub(crate) fn ptx_trampoline(bench: &Bench) -> Outcome {
     let driver = bench.device.driver();
-    let image = bench.load(CUBIN, Loader::Own)?;
+    let image = bench.load(CUBIN, CubinLoader::Own)?;
     let (target, _) = image.variable("vector_add")?;
     // as vector_add has them: three addresses and a number
     let cubin = link(driver, &ptx(bench.device.properties().sm, 32, 32)?)?;

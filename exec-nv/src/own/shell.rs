@@ -9,7 +9,7 @@ use elf_core::names::{
 };
 use elf_core::raw64::{Ehdr, Phdr, Shdr, Sym};
 use elf_core::{Definition, Name, SectionFlags, SectionHeader, Symbol};
-use nvinfo::{Attribute, Attributes, Cubin, Function, Payload, Value};
+use nvinfo::{Attribute, AttributeValue, Attributes, Cubin, Function, Payload};
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 use super::entry::{ENTRY_SIZE, EXIT_OFFSET, entry};
@@ -247,7 +247,7 @@ impl Shell<'_, '_> {
         for row in rows {
             let row = row?;
             let size = match row.value {
-                Value::Bytes(bytes) => bytes.len().saturating_add(4),
+                AttributeValue::Bytes(bytes) => bytes.len().saturating_add(4),
                 _ => 4,
             };
             let start =

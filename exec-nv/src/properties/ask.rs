@@ -4,11 +4,11 @@ use core::ffi::{CStr, c_char, c_int};
 
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 
-use super::Properties;
+use super::DeviceProperties;
 use crate::context::Context;
 use crate::error::Error;
 
-impl Properties {
+impl DeviceProperties {
     pub(crate) fn of(context: &Context) -> Result<Self, Error> {
         let (driver, device) = (context.enter()?, context.device());
         let number = |attribute: Attribute| -> Result<u32, Error> {

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use exec_core::{Allocator, DeviceId, Error as CoreError, External, Spec};
+use exec_core::{Allocator, DeviceId, Error as CoreError, ExternalMemory, Spec};
 
 use super::context::Context;
 use super::error::Error;
@@ -93,7 +93,7 @@ impl<S: System> Allocator for RawAllocator<S> {
         self.ready(RawMemory { address, size: given, memory: Some(memory) }, size, spec)
     }
 
-    fn adopt(&self, external: External, spec: Spec) -> Result<RawMemory<S>, CoreError> {
+    fn adopt(&self, external: ExternalMemory, spec: Spec) -> Result<RawMemory<S>, CoreError> {
         let (address, size) = (external.address(), external.size());
         if size == 0 {
             return Err(CoreError::Empty);

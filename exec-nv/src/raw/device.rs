@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use exec_core::{
-    Allocator as _, Buffer, Device, DeviceId, Error as CoreError, Kind, Limits, LruAllocator,
+    Allocator as _, Buffer, Device, DeviceId, DeviceKind, Error as CoreError, Limits, LruAllocator,
     MemoryInfo, Signature, Spec, View,
 };
 use fatbin::CudaVersion;
@@ -21,7 +21,7 @@ use super::queue::RawQueue;
 use super::shared::Shared;
 use super::system::System;
 use crate::error::Error;
-use crate::properties::Properties;
+use crate::properties::DeviceProperties;
 
 /// How a [`RawDevice`] is to be.
 #[derive(Clone, Copy, Debug)]
@@ -69,14 +69,14 @@ impl<S: System> RawDevice<S> {
 
     /// What it is, and what it can do.
     #[must_use]
-    pub fn properties(&self) -> &Properties {
+    pub fn properties(&self) -> &DeviceProperties {
         &self.0.properties
     }
 
     /// The device as `fatbin` chooses code for it.
     #[must_use]
-    pub fn target(&self) -> fatbin::Device {
-        fatbin::Device { sm: self.0.properties.sm, driver: self.0.properties.driver }
+    pub fn target(&self) -> fatbin::TargetDevice {
+        fatbin::TargetDevice { sm: self.0.properties.sm, driver: self.0.properties.driver }
     }
 
     /// The queue that calls go to if they name no other.
@@ -151,14 +151,14 @@ const CUDA_OF_BRANCH: &[(u32, CudaVersion)] = &[
     (0, CudaVersion::new(12, 8)),
 ];
 
-fn properties<S: System>(gpu: &Gpu<S>) -> Result<Properties, RawError> {
+fn properties<S: System>(gpu: &Gpu<S>) -> Result<DeviceProperties, RawError> {
     let facts = gpu.facts();
     let limits = occupancy::limits(facts.sm).ok_or(RawError::UnknownSm { sm: facts.sm })?;
     let (memory, _) = facts::memory(gpu.client(), gpu.subdevice())?;
     let branch = gpu.client().version().branch;
     let known = CUDA_OF_BRANCH.iter().find(|(from, _)| branch >= *from);
     let bytes = |size: u64| u32::try_from(size).unwrap_or(u32::MAX);
-    Ok(Properties {
+    Ok(DeviceProperties {
         name: facts.name.clone().unwrap_or_else(|| format!("a GPU of sm_{}", facts.sm)),
         uuid: gpu.uuid(),
         sm: facts.sm,
@@ -196,15 +196,15 @@ impl<S: System> Device for RawDevice<S> {
         self.0.properties.name.clone()
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Gpu
+    fn kind(&self) -> DeviceKind {
+        DeviceKind::Gpu
     }
 
     fn memory(&self) -> Result<MemoryInfo, CoreError> {
         let gpu = self.gpu();
         let asked = facts::memory(gpu.client(), gpu.subdevice());
         let (total, free) = asked.map_err(Error::from)?;
-        let kept = self.0.allocator.figures().held;
+        let kept = self.0.allocator.statistics().held;
         Ok(MemoryInfo { total, available: free.saturating_add(kept) })
     }
 

@@ -13,7 +13,7 @@ use super::error::Error as RawError;
 use super::qmd::{BANKS, ConstantBank};
 use super::system::System;
 use crate::error::Error;
-use crate::image::Image;
+use crate::image::KernelImage;
 use crate::kernel::Kernel;
 use crate::own::reach::reached;
 use crate::own::{OwnError, Plan};
@@ -21,7 +21,7 @@ use crate::own::{OwnError, Plan};
 /// Code on a GPU, until this and all programs of it are dropped.
 pub struct RawImage<S: System> {
     allocator: Arc<LruAllocator<RawAllocator<S>>>,
-    target: fatbin::Device,
+    target: fatbin::TargetDevice,
     /// A file with code in many places, of which a kernel's is loaded when it is asked for.
     file: Option<Box<[u8]>>,
     parts: Mutex<Vec<Arc<Part<S>>>>,
@@ -56,13 +56,13 @@ const CODE_ALIGNMENT: u64 = 128;
 impl<S: System> RawImage<S> {
     pub(super) fn load(
         allocator: &Arc<LruAllocator<RawAllocator<S>>>,
-        target: fatbin::Device,
+        target: fatbin::TargetDevice,
         bytes: &[u8],
     ) -> Result<Self, Error> {
         let mut loaded =
             Self { allocator: Arc::clone(allocator), target, file: None, parts: Mutex::default() };
-        if Image::is_one(bytes) {
-            let images = Image::find(bytes, target, None)?;
+        if KernelImage::is_one(bytes) {
+            let images = KernelImage::find(bytes, target, None)?;
             let parts = images.into_iter().map(|image| loaded.part(image));
             loaded.parts = Mutex::new(parts.collect::<Result<_, _>>()?);
         } else if fatbin::walk(bytes, fatbin::Search::default()).next().is_none() {
@@ -74,8 +74,8 @@ impl<S: System> RawImage<S> {
     }
 
     /// Lays a cubin out, takes memory, relocates it for its address and copies it there.
-    fn part(&self, image: Image<'_>) -> Result<Arc<Part<S>>, Error> {
-        let Image::Cubin(cubin) = image else { return Err(OwnError::Ptx.into()) };
+    fn part(&self, image: KernelImage<'_>) -> Result<Arc<Part<S>>, Error> {
+        let KernelImage::Cubin(cubin) = image else { return Err(OwnError::Ptx.into()) };
         let plan = Plan::of(&cubin)?;
         let spec = Spec::new().aligned(plan.alignment().max(256));
         let memory = Buffer::new(&self.allocator, plan.memory_size(), spec)?;
@@ -98,7 +98,7 @@ impl<S: System> RawImage<S> {
         let Some(file) = &self.file else {
             return Err(Error::NoKernel { name: name.into(), kernels });
         };
-        let found = Image::find(file, self.target, Some(name))?.into_iter().next();
+        let found = KernelImage::find(file, self.target, Some(name))?.into_iter().next();
         let part = self.part(found.ok_or(Error::NoCode)?)?;
         parts.push(Arc::clone(&part));
         Part::kernel(&part, name)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use exec_core::{Device as _, Error as CoreError, Launch, Program as _, Spec, Value};
+use exec_core::{Device as _, Error as CoreError, Launch, Program as _, Scalar, Spec};
 
 use super::fake::{Class, Failure, Fake, Launched};
 use super::local_memory::{LocalMemory, RESERVED};
@@ -63,10 +63,10 @@ fn scenario(fake: &Fake, class: Class) -> Result<(), String> {
         uncached.free()?;
         let arguments = [
             RawArgument::Buffer(&buffer),
-            RawArgument::Value(Value::U8(2)),
+            RawArgument::Value(Scalar::U8(2)),
             RawArgument::Bytes(&[3; 24]),
-            RawArgument::Value(Value::U16(0x0504)),
-            RawArgument::Value(Value::F64(1.0)),
+            RawArgument::Value(Scalar::U16(0x0504)),
+            RawArgument::Value(Scalar::F64(1.0)),
         ];
         let launch = NvLaunch { dynamic_shared: 60 << 10, wait: true, ..NvLaunch::new(4, 32) };
         // SAFETY: nothing runs.
@@ -127,10 +127,10 @@ fn a_launch_says_what_the_image_and_the_caller_say() {
         let buffer = device.buffer(64, Spec::new()).unwrap();
         let arguments = [
             RawArgument::Buffer(&buffer),
-            RawArgument::Value(Value::U8(2)),
+            RawArgument::Value(Scalar::U8(2)),
             RawArgument::Bytes(&[3; 24]),
-            RawArgument::Value(Value::U16(0x0504)),
-            RawArgument::Value(Value::F64(1.0)),
+            RawArgument::Value(Scalar::U16(0x0504)),
+            RawArgument::Value(Scalar::F64(1.0)),
         ];
         let launch = NvLaunch {
             grid: [70, 3, 2],
@@ -275,12 +275,12 @@ fn a_launch_that_takes_too_long_is_an_error_and_keeps_its_memory() {
     let error = device.synchronize().unwrap_err().to_string();
     assert!(error.contains("a channel is at point 1 and not at 2 after 20 ms"), "{error}");
     assert!(device.fault().is_none(), "it may end yet");
-    let held = device.allocator().figures().used;
+    let held = device.allocator().statistics().used;
     drop(image);
     fake.state().hangs = false;
     call(Launch::ONCE.waiting()).unwrap();
     assert_eq!(fake.state().launched.len(), 2);
-    assert_eq!(device.allocator().figures().used, held);
+    assert_eq!(device.allocator().statistics().used, held);
     drop((kernel, device));
     assert_eq!(fake.state().abandoned, "");
 }

@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use exec_core::{Error as CoreError, Launch, LruAllocator, Program, Signature, Value, View};
+use exec_core::{Error as CoreError, Launch, LruAllocator, Program, Scalar, Signature, View};
 
 use super::allocator::RawAllocator;
 use super::bank0::{self, Offsets};
@@ -204,7 +204,7 @@ impl<S: System> Program for RawProgram<S> {
     unsafe fn call(
         &self,
         buffers: &[&View<Self::Allocator>],
-        values: &[Value],
+        values: &[Scalar],
         launch: Launch,
     ) -> Result<Option<Duration>, CoreError> {
         if let Some(signature) = &self.signature {

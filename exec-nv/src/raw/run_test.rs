@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use exec_core::{Device as _, Spec, Value};
+use exec_core::{Device as _, Scalar, Spec};
 
 use super::fake::{Class, Fake};
 use super::{RawArgument, RawDevice, RawImage, RawOptions};
@@ -43,7 +43,7 @@ impl Bench {
         kernel: &str,
         launch: NvLaunch,
         buffers: &[&[u32]],
-        values: &[Value],
+        values: &[Scalar],
     ) -> Vec<u32> {
         let kernel = self.device.kernel(&self.image, kernel).unwrap();
         let buffers: Vec<_> = buffers
@@ -123,7 +123,7 @@ fn recursion() {
     for (linker, cubin) in linked() {
         let bench = Bench::new(&cubin);
         bench.device.set_stack_size(4096);
-        let found = bench.run("recursive", threads(), &[&[0; 32]], &[Value::I32(-3)]);
+        let found = bench.run("recursive", threads(), &[&[0; 32]], &[Scalar::I32(-3)]);
         let expected: Vec<u32> = (0..32).map(|index| depth(index - 3) as u32).collect();
         assert_eq!(found, expected, "{linker}");
     }
@@ -145,7 +145,7 @@ fn tables_of_branches() {
             let words = [99, 0, third, 0, 0, 0, 0, 0_u32];
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
             out.copy_in(0, &bytes).unwrap();
-            let arguments = [RawArgument::Buffer(&out), RawArgument::Value(Value::U32(which))];
+            let arguments = [RawArgument::Buffer(&out), RawArgument::Value(Scalar::U32(which))];
             // SAFETY: the kernel writes 24 bytes.
             unsafe { kernel.launch(bench.device.queue(), &arguments, &NvLaunch::new(blocks, 1)) }
                 .unwrap();

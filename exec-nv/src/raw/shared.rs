@@ -8,7 +8,7 @@ use super::allocator::RawAllocator;
 use super::context::Context;
 use super::queue::RawQueue;
 use super::system::System;
-use crate::properties::Properties;
+use crate::properties::DeviceProperties;
 
 /// What the device and its programs share.
 #[derive(Debug)]
@@ -17,5 +17,5 @@ pub(super) struct Shared<S: System> {
     pub(super) queue: RawQueue<S>,
     pub(super) allocator: Arc<LruAllocator<RawAllocator<S>>>,
     pub(super) context: Arc<Context<S>>,
-    pub(super) properties: Properties,
+    pub(super) properties: DeviceProperties,
 }

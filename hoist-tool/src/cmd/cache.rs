@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
-use exec_core::{DiskCache, Mode, default_folder};
+use exec_core::{CacheMode, DiskCache, default_folder};
 
 /// Bytes of images that are kept.
 const LIMIT: u64 = 1 << 30;
@@ -40,17 +40,17 @@ enum Task {
 
 /// How a command uses the cache, in the words of the command line.
 #[derive(Clone, Copy, Debug)]
-pub struct Use(pub Mode);
+pub struct Use(pub CacheMode);
 
 impl FromStr for Use {
     type Err = anyhow::Error;
 
     fn from_str(word: &str) -> Result<Self> {
         Ok(Self(match word {
-            "on" => Mode::ReadWrite,
-            "off" => Mode::Off,
-            "read-only" => Mode::ReadOnly,
-            "required" => Mode::Required,
+            "on" => CacheMode::ReadWrite,
+            "off" => CacheMode::Off,
+            "read-only" => CacheMode::ReadOnly,
+            "required" => CacheMode::Required,
             _ => bail!("unknown use {word:?}: one of on, off, read-only, required"),
         }))
     }
@@ -69,8 +69,8 @@ impl Place {
     ///
     /// # Errors
     /// If there is no folder for it, or it cannot be opened.
-    pub fn open(&self, mode: Mode) -> Result<DiskCache> {
-        if mode == Mode::Off {
+    pub fn open(&self, mode: CacheMode) -> Result<DiskCache> {
+        if mode == CacheMode::Off {
             return Ok(DiskCache::open(&PathBuf::new(), mode, LIMIT)?);
         }
         let folder = self.folder()?;
@@ -81,13 +81,13 @@ impl Place {
     ///
     /// # Errors
     /// If others can write to it; if it must have the image and does not work.
-    pub fn open_or_off(&self, mode: Mode) -> Result<(DiskCache, Option<String>)> {
-        if matches!(mode, Mode::Off | Mode::Required) {
+    pub fn open_or_off(&self, mode: CacheMode) -> Result<(DiskCache, Option<String>)> {
+        if matches!(mode, CacheMode::Off | CacheMode::Required) {
             return Ok((self.open(mode)?, None));
         }
         let folder = match self.folder() {
             Ok(folder) => folder,
-            Err(error) => return Ok((self.open(Mode::Off)?, Some(error.to_string()))),
+            Err(error) => return Ok((self.open(CacheMode::Off)?, Some(error.to_string()))),
         };
         let (cache, error) = DiskCache::open_or_off(&folder, mode, LIMIT)?;
         let warning = error.map(|error| format!("{}: {error}", folder.display()));
@@ -101,7 +101,11 @@ impl Cache {
     /// # Errors
     /// If the cache cannot be opened, read or written, or something in it was damaged.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
-        let mode = if matches!(self.task, Task::Stats) { Mode::ReadOnly } else { Mode::ReadWrite };
+        let mode = if matches!(self.task, Task::Stats) {
+            CacheMode::ReadOnly
+        } else {
+            CacheMode::ReadWrite
+        };
         let cache = self.place.open(mode)?;
         let context = || {
             self.place.folder().map_or_else(|_| String::new(), |path| path.display().to_string())

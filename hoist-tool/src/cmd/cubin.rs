@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Error, Result, anyhow, bail};
-use fatbin::{Kind, Search, Sm};
+use fatbin::{EntryKind, Search, Sm};
 use nvinfo::{Cubin as Parsed, Function};
 use serde::Serialize;
 
@@ -287,7 +287,8 @@ fn look_into(source: &Source, arch: Option<Sm>, show: &impl Show) -> Looked {
     let seen = Cell::new(0);
     let wants = |image: &Image| {
         seen.set(seen.get() + 1);
-        matches!(image.kind, Kind::Elf | Kind::Cubin) && arch.is_none_or(|arch| arch == image.sm)
+        matches!(image.kind, EntryKind::Elf | EntryKind::Cubin)
+            && arch.is_none_or(|arch| arch == image.sm)
     };
     let all = images(&source.file, Search::Always, wants, |image, bytes| {
         let place = (!image.is_alone).then_some(&image.place);

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::Result;
-use exec_nv::{Driver, NvDevice, NvOptions, Properties};
+use exec_nv::{DeviceProperties, Driver, NvDevice, NvOptions};
 use serde::Serialize;
 
 use crate::table::Table;
@@ -68,7 +68,7 @@ impl Devices {
     fn print(
         &self,
         (key, version): (&str, &str),
-        devices: &[&Properties],
+        devices: &[&DeviceProperties],
         out: &mut dyn Write,
     ) -> Result<()> {
         let rows: Vec<_> = (0..).zip(devices).map(|(device, one)| row(device, one)).collect();
@@ -101,7 +101,7 @@ impl Devices {
 
 /// The driver's version, and the devices that it knows.
 #[cfg(target_os = "linux")]
-fn without_cuda() -> Result<(String, Vec<Properties>)> {
+fn without_cuda() -> Result<(String, Vec<DeviceProperties>)> {
     use exec_nv::raw::{Client, Linux, RawDevice, RawOptions};
 
     let client = Client::open(Linux)?;
@@ -111,7 +111,7 @@ fn without_cuda() -> Result<(String, Vec<Properties>)> {
     Ok((version, devices.collect::<Result<_>>()?))
 }
 
-fn row(device: u32, found: &Properties) -> Row<'_> {
+fn row(device: u32, found: &DeviceProperties) -> Row<'_> {
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let [domain, bus, slot] = found.pci;
     Row {

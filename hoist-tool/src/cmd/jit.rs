@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use exec_core::{Cache, CompileError, Compiled, Compiler, Origin};
-use exec_host::compile::{ClangCompiler, Driver, Family, GccCompiler, RustcCompiler};
+use exec_host::compile::{ClangCompiler, CompilerDriver, Family, GccCompiler, RustcCompiler};
 
 use crate::calling::{Arguments, Calling};
 use crate::cmd::cache::{Place, Use};
@@ -125,7 +125,7 @@ impl Jit {
         })
     }
 
-    fn with_options<F: Family>(&self, driver: Driver<F>) -> Driver<F> {
+    fn with_options<F: Family>(&self, driver: CompilerDriver<F>) -> CompilerDriver<F> {
         let folder = self.source.parent().unwrap_or(Path::new(""));
         let mut driver = driver;
         if F::EXPAND.is_some() && !folder.as_os_str().is_empty() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use exec_core::Device as _;
-use exec_nv::{Driver, Loader, NvDevice, NvOptions};
+use exec_nv::{CubinLoader, Driver, NvDevice, NvOptions};
 
 use crate::call::Argument;
 
@@ -26,8 +26,8 @@ impl Launch {
         // what is wrong with a word is said before a device is looked for
         self.parse()?;
         let report = match self.loader {
-            By::Driver => by_cuda(self, &bytes, Loader::Driver)?,
-            By::Own => by_cuda(self, &bytes, Loader::Own)?,
+            By::Driver => by_cuda(self, &bytes, CubinLoader::Driver)?,
+            By::Own => by_cuda(self, &bytes, CubinLoader::Own)?,
             #[cfg(target_os = "linux")]
             By::Raw => raw::launch(self, &bytes)?,
         };
@@ -52,7 +52,7 @@ impl Launch {
 }
 
 /// Launches through the CUDA driver.
-fn by_cuda(request: &Launch, bytes: &[u8], loader: Loader) -> Result<Report> {
+fn by_cuda(request: &Launch, bytes: &[u8], loader: CubinLoader) -> Result<Report> {
     let driver = Arc::new(Driver::open()?);
     let device = NvDevice::open(&driver, request.device, NvOptions::default())?;
     if let Some(bytes) = request.stack {

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use archs::with_arch;
 use elf_core::Name;
-use elf_layout::{External, Options, Room};
+use elf_layout::{External, HeapStorage, Options};
 
 use crate::arguments::ObjectArguments;
 use crate::objects::Objects;
@@ -33,7 +33,7 @@ pub struct Layout {
 /// What the layout met, in one line.
 pub fn layout<'a>(objects: &'a Objects<'a>, options: Options) -> Result<Placement<'a>> {
     let files = objects.files();
-    let mut room = Room::new();
+    let mut room = HeapStorage::new();
     let mut undefined = Vec::new();
     let mut externals = |name: Name<'_>| {
         undefined.push(name.to_string());

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use archs::with_arch;
 use elf_core::{Name, SectionFlags};
-use elf_layout::{External, Options, Room};
+use elf_layout::{External, HeapStorage, Options};
 
 use crate::arguments::{ObjectArguments, definition, number};
 use crate::budget::Budget;
@@ -62,7 +62,7 @@ pub fn link<'a>(
     limit: Option<u64>,
 ) -> Result<Image<'a>> {
     let files = objects.files();
-    let mut room = Room::new();
+    let mut room = HeapStorage::new();
     let mut externals = |name: Name<'_>| Some(External::new(*defined.get(&name)?));
     with_arch!(objects.machine(), A => {
         let planned = room.plan::<A>(files, options, &mut externals);

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use elf_core::File;
-use fatbin::{Container, Entry, Flags, Found, Kind, Options, Search, Sm, Suffix};
+use fatbin::{
+    Container, EntryFlags, EntryKind, EntryOptions, FoundContainer, RegionEntry, Search, Sm, Suffix,
+};
 
 use super::fatbin::cubins::unpacked;
 use super::fatbin::extract::in_order;
@@ -40,7 +42,7 @@ pub struct Cuobjdump {
 struct Piece<'b> {
     /// Lines that tell what it is; none for a cubin that is a file.
     head: String,
-    kind: Kind,
+    kind: EntryKind,
     sm: Sm,
     name: String,
     bytes: &'b [u8],
@@ -95,7 +97,7 @@ fn file(path: &PathBuf, request: &Request, out: &mut dyn Write) -> Result<()> {
         return Ok(());
     }
     // without -all: what is linked, or if there is none what is to be linked
-    let is_linked = |found: &Found<'_>| {
+    let is_linked = |found: &FoundContainer<'_>| {
         found.place.section.is_none_or(|(_, name)| name != "__nv_relfatbin" && name != "__nv_rel")
     };
     let has_linked = found.iter().any(|(_, found)| is_linked(found));
@@ -123,17 +125,17 @@ fn file(path: &PathBuf, request: &Request, out: &mut dyn Write) -> Result<()> {
                 }
             }
             Container::Cubin(span) => {
-                let cubin = fatbin::Cubin::parse(span.bytes())?;
+                let cubin = fatbin::CubinHeader::parse(span.bytes())?;
                 // a cubin that is a file is meant whatever it is for, unless that is one architecture alone
                 let is_for_all = cubin.sm.suffix != Suffix::Specific;
                 if found.place.section.is_none() && is_for_all || request.wants(cubin.sm) {
-                    let numbered = seen.names.next(Kind::Elf, cubin.sm, "");
+                    let numbered = seen.names.next(EntryKind::Elf, cubin.sm, "");
                     let name = match found.place.section {
                         Some(_) => numbered,
                         None => numbered.replacen(".1.sm_", ".sm_", 1),
                     };
                     let (head, bytes) = (String::new(), span.bytes());
-                    let piece = Piece { head, kind: Kind::Elf, sm: cubin.sm, name, bytes };
+                    let piece = Piece { head, kind: EntryKind::Elf, sm: cubin.sm, name, bytes };
                     piece.show(request, &mut seen, out)?;
                 }
             }
@@ -173,7 +175,12 @@ struct Seen {
     budget: Budget,
 }
 
-fn entry(entry: &Entry<'_>, request: &Request, seen: &mut Seen, out: &mut dyn Write) -> Result<()> {
+fn entry(
+    entry: &RegionEntry<'_>,
+    request: &Request,
+    seen: &mut Seen,
+    out: &mut dyn Write,
+) -> Result<()> {
     let identifier = entry.identifier().to_string();
     let parts = entry.parts()?;
     if parts.is_empty() {
@@ -183,8 +190,8 @@ fn entry(entry: &Entry<'_>, request: &Request, seen: &mut Seen, out: &mut dyn Wr
         let name = seen.names.next(entry.kind(), entry.sm(), &identifier);
         let head = head(entry, &identifier);
         let (kind, sm) = (entry.kind(), entry.sm());
-        if !matches!(kind, Kind::Elf | Kind::Cubin | Kind::Ptx) {
-            if kind == Kind::Nvvm && !request.is_list() && !request.is_extraction() {
+        if !matches!(kind, EntryKind::Elf | EntryKind::Cubin | EntryKind::Ptx) {
+            if kind == EntryKind::Nvvm && !request.is_list() && !request.is_extraction() {
                 out.write_all(head.as_bytes())?;
             }
             return Ok(());
@@ -198,7 +205,7 @@ fn entry(entry: &Entry<'_>, request: &Request, seen: &mut Seen, out: &mut dyn Wr
         return Piece { head, kind, sm, name, bytes }.show(request, seen, out);
     }
     let mut buffer = Vec::new();
-    let whole = if request.needs_bytes(Kind::Elf) {
+    let whole = if request.needs_bytes(EntryKind::Elf) {
         unpacked(entry, &mut buffer, &seen.budget)?
     } else {
         &[]
@@ -221,10 +228,10 @@ fn entry(entry: &Entry<'_>, request: &Request, seen: &mut Seen, out: &mut dyn Wr
 }
 
 /// The lines before an entry.
-fn head(entry: &Entry<'_>, identifier: &str) -> String {
+fn head(entry: &RegionEntry<'_>, identifier: &str) -> String {
     let kind = match entry.kind() {
-        Kind::Ptx => "ptx",
-        Kind::Nvvm => "nvvm",
+        EntryKind::Ptx => "ptx",
+        EntryKind::Nvvm => "nvvm",
         _ => "elf",
     };
     let (major, minor) = entry.code_version();
@@ -241,24 +248,24 @@ fn head(entry: &Entry<'_>, identifier: &str) -> String {
         text.push_str(&format!("identifier = {identifier}\n"));
     }
     let options_of = match entry.kind() {
-        Kind::Ptx => "ptxas",
-        Kind::Nvvm => "nvvm",
+        EntryKind::Ptx => "ptxas",
+        EntryKind::Nvvm => "nvvm",
         _ => "",
     };
     if !options_of.is_empty() {
         let options = match entry.options() {
-            Options::Compiler(options) => {
+            EntryOptions::Compiler(options) => {
                 let options = String::from_utf8_lossy(options).into_owned();
                 options.trim_end_matches('\0').to_owned()
             }
             _ => String::new(),
         };
-        text.push_str(&format!("{options_of}Options = {options}\n"));
+        text.push_str(&format!("{options_of}EntryOptions = {options}\n"));
     }
     text
 }
 
-fn concatenated(entry: &Entry<'_>, identifier: &str) -> String {
+fn concatenated(entry: &RegionEntry<'_>, identifier: &str) -> String {
     let (major, minor) = entry.code_version();
     let mut text = format!(
         "\nFatbin concatenated entry code:\n===============================\ncode version = [{major},{minor}]\n"
@@ -273,10 +280,10 @@ fn concatenated(entry: &Entry<'_>, identifier: &str) -> String {
     text
 }
 
-fn host_lines(flags: Flags, indent: &str) -> String {
-    let host = if flags.contains(Flags::LINUX) { "linux" } else { "unknown" };
-    let size = if flags.contains(Flags::ADDRESS_64) { "64bit" } else { "32bit" };
-    let debug = if flags.contains(Flags::DEBUG) {
+fn host_lines(flags: EntryFlags, indent: &str) -> String {
+    let host = if flags.contains(EntryFlags::LINUX) { "linux" } else { "unknown" };
+    let size = if flags.contains(EntryFlags::ADDRESS_64) { "64bit" } else { "32bit" };
+    let debug = if flags.contains(EntryFlags::DEBUG) {
         format!("{indent}has debug info\n")
     } else {
         String::new()
@@ -286,7 +293,7 @@ fn host_lines(flags: Flags, indent: &str) -> String {
 
 impl Piece<'_> {
     fn show(&self, request: &Request, seen: &mut Seen, out: &mut dyn Write) -> Result<()> {
-        let is_ptx = self.kind == Kind::Ptx;
+        let is_ptx = self.kind == EntryKind::Ptx;
         let [elfs, ptxs] = &mut seen.counts;
         let (count, lists, extracts, what) = if is_ptx {
             (ptxs, request.list_ptx, &request.extract_ptx, "PTX")

@@ -5,7 +5,7 @@ use super::record;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use elf_core::Name;
-use nvinfo::{Attribute, Value, eiattr};
+use nvinfo::{Attribute, AttributeValue, eiattr};
 
 /// `EIATTR_AT_ENTRY_FRAGMENTS`: code that is to run before a kernel; device functions have none in a linked file.
 pub(super) const AT_ENTRY_FRAGMENTS: u8 = 0x4f;
@@ -121,10 +121,10 @@ impl Carried {
         let (number, values) = self.0.remove(at);
         let value = values.first().copied().unwrap_or(0) as u16;
         Some(match row.value {
-            Value::None(_) => record::head(1, number, value),
-            Value::Byte(..) => record::byte(number, u32::from(value)),
-            Value::Half(_) => record::head(3, number, value),
-            Value::Bytes(_) => record::words(number, &values),
+            AttributeValue::None(_) => record::head(1, number, value),
+            AttributeValue::Byte(..) => record::byte(number, u32::from(value)),
+            AttributeValue::Half(_) => record::head(3, number, value),
+            AttributeValue::Bytes(_) => record::words(number, &values),
         })
     }
 
@@ -164,9 +164,9 @@ fn merge_of(number: u8) -> Option<Merge> {
 
 fn values(row: &Attribute<'_>) -> Vec<u32> {
     match row.value {
-        Value::None(value) | Value::Half(value) => Vec::from([u32::from(value)]),
-        Value::Byte(low, _) => Vec::from([u32::from(low)]),
-        Value::Bytes(bytes) => {
+        AttributeValue::None(value) | AttributeValue::Half(value) => Vec::from([u32::from(value)]),
+        AttributeValue::Byte(low, _) => Vec::from([u32::from(low)]),
+        AttributeValue::Bytes(bytes) => {
             bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
         }
     }

@@ -1,7 +1,7 @@
 //! `.nv.compat`: which code may be linked with which, and what a finalizer may do with it.
 
 use alloc::vec::Vec;
-use nvinfo::{Attribute, Attributes, Value};
+use nvinfo::{Attribute, AttributeValue, Attributes};
 
 /// The first architecture that is made of Mercury.
 const FIRST_OF_MERCURY: u32 = 100;
@@ -67,10 +67,12 @@ impl Row {
     fn of(row: &Attribute<'_>) -> Self {
         let number = row.number;
         match row.value {
-            Value::None(value) => Self { format: 1, ..Self::half(number, value) },
-            Value::Byte(low, high) => Self { format: 2, number, value: Vec::from([low, high]) },
-            Value::Half(value) => Self::half(number, value),
-            Value::Bytes(bytes) => {
+            AttributeValue::None(value) => Self { format: 1, ..Self::half(number, value) },
+            AttributeValue::Byte(low, high) => {
+                Self { format: 2, number, value: Vec::from([low, high]) }
+            }
+            AttributeValue::Half(value) => Self::half(number, value),
+            AttributeValue::Bytes(bytes) => {
                 let mut value = (bytes.len() as u16).to_le_bytes().to_vec();
                 value.extend_from_slice(bytes);
                 Self { format: 4, number, value }

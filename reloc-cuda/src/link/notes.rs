@@ -2,7 +2,7 @@
 
 use alloc::format;
 use alloc::vec::Vec;
-use nvinfo::{Suffix, Target};
+use nvinfo::{Target, TargetSuffix};
 
 /// The owner of CUDA's notes.
 const OWNER: &[u8; 12] = b"NVIDIA Corp\0";
@@ -28,7 +28,7 @@ pub(super) fn cuda(target: &Target, toolkit: u32) -> Vec<u8> {
 }
 
 /// The linker's own note.
-pub(super) fn tool(sm: u32, suffix: Suffix) -> Vec<u8> {
+pub(super) fn tool(sm: u32, suffix: TargetSuffix) -> Vec<u8> {
     let version = format!("version {}", env!("CARGO_PKG_VERSION"));
     let arguments = format!("-arch sm_{sm}{} ", suffix.as_str());
     let texts: [&[u8]; 5] = [b"", b"hoist", version.as_bytes(), b"", arguments.as_bytes()];

@@ -6,7 +6,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use elf_core::names::{SHF_CUDA_MERCURY, SHT_NOTE, SHT_REL, SHT_RELA};
 use elf_core::{Definition, Name, Record, SectionHeader, Symbol, SymbolTable};
-use nvinfo::{Cubin, Form, Stage};
+use nvinfo::{Cubin, Form, LinkStage};
 
 /// What a section is to a linker, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +113,7 @@ impl<'a> Object<'a> {
         let refuse = |kind| Err(LinkError::new(index, kind));
         let cubin = Cubin::parse(bytes).map_err(LinkError::damaged(index))?;
         let target = cubin.target();
-        if target.stage != Stage::Relocatable {
+        if target.stage != LinkStage::Relocatable {
             return refuse(LinkErrorKind::NotRelocatable);
         }
         let Some(found) = target.sm.filter(|_| target.is_64) else {

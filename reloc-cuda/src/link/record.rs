@@ -1,7 +1,7 @@
 //! Attributes as bytes, for the file that is made.
 
 use alloc::vec::Vec;
-use nvinfo::{Attribute, Value};
+use nvinfo::{Attribute, AttributeValue};
 
 /// A record as bytes.
 pub(super) type Bytes = Vec<u8>;
@@ -23,10 +23,10 @@ pub(super) fn byte(attribute: u8, value: u32) -> Bytes {
 /// A record as it was.
 pub(super) fn raw(row: &Attribute<'_>) -> Bytes {
     match row.value {
-        Value::None(value) => head(1, row.number, value),
-        Value::Byte(low, high) => Vec::from([2, row.number, low, high]),
-        Value::Half(value) => head(3, row.number, value),
-        Value::Bytes(value) => {
+        AttributeValue::None(value) => head(1, row.number, value),
+        AttributeValue::Byte(low, high) => Vec::from([2, row.number, low, high]),
+        AttributeValue::Half(value) => head(3, row.number, value),
+        AttributeValue::Bytes(value) => {
             let mut bytes = head(4, row.number, value.len() as u16);
             bytes.extend_from_slice(value);
             bytes

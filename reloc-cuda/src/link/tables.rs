@@ -15,7 +15,7 @@ use elf_core::names::{
     SHT_CUDA_CALLGRAPH, SHT_CUDA_COMPAT_INFO, SHT_CUDA_INFO, SHT_CUDA_PROTOTYPE,
     SHT_CUDA_RELOCINFO, SHT_NOTE, SHT_STRTAB, SHT_SYMTAB,
 };
-use nvinfo::{Attributes, Form, Suffix};
+use nvinfo::{Attributes, Form, TargetSuffix};
 
 /// How the driver is to fill `R_CUDA_ABS55_16_34`: `.nv.rel.action`, up to `sm_90`.
 const RELOCATION_ACTIONS: [u8; 16] =
@@ -164,7 +164,7 @@ impl State<'_> {
         }
         let lists = objects.iter().flat_map(|object| object.with_role(Role::Compat));
         let lists = lists.map(|(_, section)| section.data);
-        let is_accelerated = self.suffix() == Suffix::Accelerated;
+        let is_accelerated = self.suffix() == TargetSuffix::Accelerated;
         let data = super::compat::merged(lists, self.sm, is_accelerated);
         self.outs.push(Out {
             flags: compat.map_or(0, |section| section.header.flags.bits()),
@@ -175,12 +175,12 @@ impl State<'_> {
     }
 
     /// The suffix of the architecture: the narrowest of the objects.
-    fn suffix(&self) -> Suffix {
+    fn suffix(&self) -> TargetSuffix {
         let ours = self.objects.iter().map(|object| object.cubin.target());
         let ours: Vec<_> =
             ours.filter(|one| one.sm == Some(self.sm)).map(|one| one.suffix).collect();
-        let mut narrow = [Suffix::Accelerated, Suffix::Family].into_iter();
-        narrow.find(|suffix| ours.contains(suffix)).unwrap_or(Suffix::Plain)
+        let mut narrow = [TargetSuffix::Accelerated, TargetSuffix::Family].into_iter();
+        narrow.find(|suffix| ours.contains(suffix)).unwrap_or(TargetSuffix::Plain)
     }
 
     /// `e_flags` less the number of the note: those of the first object; if that has the older form, the architecture and a

@@ -84,7 +84,7 @@ pub fn attributes(cubin: &Cubin<'_>, only: Option<&Function<'_>>) -> Result<Vec<
                 format: row.value.format(),
                 value: match row.value {
                     // numbers of this table mean other things
-                    nvinfo::Value::Bytes(bytes) if is_compat => {
+                    nvinfo::AttributeValue::Bytes(bytes) if is_compat => {
                         PayloadValue::Bytes { bytes: super::payload::hex(bytes) }
                     }
                     _ => PayloadValue::of(cubin, row.payload()),

@@ -1,7 +1,9 @@
 //! What the command line asks to change, as patches of one cubin.
 
 use anyhow::{Context as _, Result, bail};
-use nvinfo::{Attribute, Cubin, Function, Patch, Value, attribute_name, attribute_number, eiattr};
+use nvinfo::{
+    Attribute, AttributeValue, Cubin, Function, Patch, attribute_name, attribute_number, eiattr,
+};
 use serde::Serialize;
 
 use crate::arguments::number;
@@ -161,15 +163,15 @@ impl ValueChange {
 
     fn value(&self, row: &Attribute<'_>) -> Result<Vec<Patch>> {
         let count = match row.value {
-            Value::None(_) => 0,
-            Value::Byte(..) | Value::Half(_) => 1,
-            Value::Bytes(bytes) => bytes.len() / 4,
+            AttributeValue::None(_) => 0,
+            AttributeValue::Byte(..) | AttributeValue::Half(_) => 1,
+            AttributeValue::Bytes(bytes) => bytes.len() / 4,
         };
         if count != self.numbers.len() {
             bail!("the value has {count} numbers, not {}", self.numbers.len());
         }
         let patch = |(index, &number)| match row.value {
-            Value::Bytes(_) => row.patch_word(index, number),
+            AttributeValue::Bytes(_) => row.patch_word(index, number),
             _ => row.patch(number),
         };
         Ok((0..).zip(&self.numbers).map(patch).collect::<Result<_, _>>()?)

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use anyhow::{Context as _, Result};
-use fatbin::{Container, Entry, Kind, Part, Search, Sm, walk};
+use fatbin::{Container, EntryKind, Part, RegionEntry, Search, Sm, walk};
 
 use crate::budget::Budget;
 use crate::cmd::fatbin::cubins::ImagePlace;
@@ -12,7 +12,7 @@ use crate::cmd::fatbin::cubins::ImagePlace;
 #[derive(Clone, Debug)]
 pub(super) struct Image<'a> {
     pub(super) place: ImagePlace,
-    pub(super) kind: Kind,
+    pub(super) kind: EntryKind,
     pub(super) sm: Sm,
     payload: Payload<'a>,
 }
@@ -20,7 +20,7 @@ pub(super) struct Image<'a> {
 #[derive(Clone, Debug)]
 enum Payload<'a> {
     Bytes(&'a [u8]),
-    Entry(Entry<'a>, Option<Part>),
+    Entry(RegionEntry<'a>, Option<Part>),
 }
 
 /// The images in containers of a file, in order.
@@ -50,8 +50,8 @@ pub(super) fn images(bytes: &[u8]) -> Result<Vec<Image<'_>>> {
                 }
             }
             Container::Cubin(span) => {
-                let sm = fatbin::Cubin::parse(span.bytes())?.sm;
-                add((0, None), Kind::Elf, sm, Payload::Bytes(span.bytes()));
+                let sm = fatbin::CubinHeader::parse(span.bytes())?.sm;
+                add((0, None), EntryKind::Elf, sm, Payload::Bytes(span.bytes()));
             }
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use elf_core::names::{STO_CUDA_MANAGED, STT_CUDA_OBJECT, STT_OBJECT};
-use nvinfo::{Cubin, Form, Note, Space, Stage, TextureMode};
+use nvinfo::{Cubin, CubinNote, Form, LinkStage, Space, TextureMode};
 use serde::Serialize;
 
 use super::kernel::Bank;
@@ -85,7 +85,7 @@ impl Module {
         });
         let mut tools = Vec::new();
         for note in cubin.notes() {
-            if let Note::Tool(tool) = note? {
+            if let CubinNote::Tool(tool) = note? {
                 tools.push(Tool {
                     name: tool.name.to_string(),
                     version: tool.release.to_string(),
@@ -104,9 +104,9 @@ impl Module {
             },
             address_bits: if target.is_64 { 64 } else { 32 },
             stage: match target.stage {
-                Stage::Relocatable => "relocatable".to_owned(),
-                Stage::Linked => "linked".to_owned(),
-                Stage::Other(number) => number.to_string(),
+                LinkStage::Relocatable => "relocatable".to_owned(),
+                LinkStage::Linked => "linked".to_owned(),
+                LinkStage::Other(number) => number.to_string(),
             },
             texture_mode: match target.texture_mode {
                 TextureMode::Unified => Some("unified"),

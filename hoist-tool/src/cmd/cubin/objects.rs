@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use anyhow::{Context as _, Result, bail};
 use elf_core::File;
 use elf_core::names::{EM_CUDA, STT_FUNC};
-use fatbin::{Kind, Sm, Suffix};
-use nvinfo::{Cubin, Stage};
+use fatbin::{EntryKind, Sm, Suffix};
+use nvinfo::{Cubin, LinkStage};
 
 use super::images::{Image, images};
 use super::toolkit::assemble;
@@ -129,14 +129,14 @@ fn first_arch(found: &[(&Part<'_>, bool, Vec<Image<'_>>)]) -> Option<Sm> {
 /// The architecture that all images are for.
 fn only_arch(found: &[(&Part<'_>, bool, Vec<Image<'_>>)]) -> Result<Option<Sm>> {
     let images = found.iter().flat_map(|(_, _, inside)| inside);
-    let code = images.filter(|image| image.kind == Kind::Elf);
+    let code = images.filter(|image| image.kind == EntryKind::Elf);
     let all: BTreeSet<_> = code.map(|image| image.place.arch.clone()).collect();
     if all.len() > 1 {
         let names: Vec<_> = all.into_iter().collect();
         bail!("there is code for {}: --arch says for which to link", names.join(", "));
     }
     let first =
-        found.iter().flat_map(|(_, _, inside)| inside).find(|image| image.kind == Kind::Elf);
+        found.iter().flat_map(|(_, _, inside)| inside).find(|image| image.kind == EntryKind::Elf);
     Ok(first.map(|image| image.sm))
 }
 
@@ -149,27 +149,27 @@ fn choose<'a>(
 ) -> Result<Option<Object<'a>>> {
     let label = |image: &Image<'_>| format!("{}: {}", part.label, image.place);
     let runs = |image: &&Image<'_>| {
-        image.kind == Kind::Elf && arch.is_none_or(|arch| runs_on(image.sm, arch))
+        image.kind == EntryKind::Elf && arch.is_none_or(|arch| runs_on(image.sm, arch))
     };
     let mut fitting: Vec<_> = region.iter().filter(runs).collect();
     fitting.sort_by_key(|image| (Some(image.sm) == arch, image.sm.number));
     while let Some(image) = fitting.pop() {
         let bytes = image.bytes(budget).with_context(|| label(image))?;
         let cubin = Cubin::parse(&bytes).with_context(|| label(image))?;
-        if cubin.target().stage == Stage::Relocatable {
+        if cubin.target().stage == LinkStage::Relocatable {
             return Ok(Some(Object { label: label(image), bytes }));
         }
     }
     let is_linked = region.iter().any(|image| runs(&image));
     let of = |kind| region.iter().find(|image| image.kind == kind).filter(|_| !is_linked);
-    match of(Kind::Nvvm).or_else(|| of(Kind::Ptx)) {
-        Some(image) if image.kind == Kind::Ptx => {
+    match of(EntryKind::Nvvm).or_else(|| of(EntryKind::Ptx)) {
+        Some(image) if image.kind == EntryKind::Ptx => {
             let label = label(image);
             let source = image.bytes(budget).with_context(|| label.clone())?;
             let bytes = Cow::Owned(assemble(&source, &label, arch.or(Some(image.sm)))?);
             Ok(Some(Object { label, bytes }))
         }
-        Some(image) if image.kind == Kind::Nvvm => {
+        Some(image) if image.kind == EntryKind::Nvvm => {
             bail!("{}: is for link-time optimisation: nvlink -dlto links it", label(image))
         }
         _ => Ok(None),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use elf_core::File;
-use fatbin::{Entry, Method, Region, Search, wrappers};
+use fatbin::{CompressionMethod, Region, RegionEntry, Search, wrappers};
 use serde::Serialize;
 
 use super::found::regions;
@@ -49,7 +49,7 @@ struct Report<'a> {
 ///
 /// # Errors
 /// If one cannot be read: a region that is not understood is not changed.
-pub fn entries<'a>(region: &Region<'a>) -> Result<Vec<Entry<'a>>> {
+pub fn entries<'a>(region: &Region<'a>) -> Result<Vec<RegionEntry<'a>>> {
     Ok(region.entries().collect::<Result<_, _>>()?)
 }
 
@@ -196,7 +196,7 @@ fn unwrapped(bytes: &[u8]) -> usize {
 
 /// What a method asks of drivers.
 #[must_use]
-pub fn needs(method: Option<Method>) -> Option<String> {
+pub fn needs(method: Option<CompressionMethod>) -> Option<String> {
     let since = method?.since()?;
     Some(format!("{} is read by drivers of CUDA {since} and later", method?.name()))
 }

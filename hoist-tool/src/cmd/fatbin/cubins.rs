@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use anyhow::{Context as _, Error, Result, anyhow};
-use fatbin::{Container, Entry, Found, Kind, Part, Search, Sm, Span};
+use fatbin::{Container, EntryKind, FoundContainer, Part, RegionEntry, Search, Sm, Span};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -48,7 +48,7 @@ pub struct Image {
     /// Whether it is no part of a container: the file, or the member, itself.
     pub is_alone: bool,
     /// What it is.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// What it is for.
     pub sm: Sm,
     /// Its bytes as they are stored; those of all parts of a concatenated entry, with the first.
@@ -63,7 +63,7 @@ struct Job<'a> {
 }
 
 enum Payload<'a> {
-    Entry(Entry<'a>),
+    Entry(RegionEntry<'a>),
     Span(Span<'a>),
 }
 
@@ -102,7 +102,12 @@ pub fn images<T: Send>(
 }
 
 /// What a container has.
-fn jobs_of<'a>(region: usize, found: &Found<'a>, jobs: &mut Vec<Job<'a>>, errors: &mut Vec<Error>) {
+fn jobs_of<'a>(
+    region: usize,
+    found: &FoundContainer<'a>,
+    jobs: &mut Vec<Job<'a>>,
+    errors: &mut Vec<Error>,
+) {
     let member = found.place.member.map(|name| Printable::from(name).to_string());
     let image = |(entry, number), is_alone, kind, sm: Sm, part, stored_size| Image {
         place: ImagePlace { region, entry, part: number, arch: format!("sm_{sm}") },
@@ -137,11 +142,11 @@ fn jobs_of<'a>(region: usize, found: &Found<'a>, jobs: &mut Vec<Job<'a>>, errors
                 jobs.push(Job { payload: Payload::Entry(entry), images });
             }
         }
-        Container::Cubin(span) => match fatbin::Cubin::parse(span.bytes()) {
+        Container::Cubin(span) => match fatbin::CubinHeader::parse(span.bytes()) {
             Ok(cubin) => {
                 let is_alone = found.place.section.is_none() && !found.place.searched;
                 let images =
-                    vec![image((0, None), is_alone, Kind::Elf, cubin.sm, None, span.size())];
+                    vec![image((0, None), is_alone, EntryKind::Elf, cubin.sm, None, span.size())];
                 jobs.push(Job { payload: Payload::Span(span), images });
             }
             Err(error) => errors.push(error.into()),
@@ -199,7 +204,7 @@ impl Payload<'_> {
 /// # Errors
 /// If it cannot be unpacked, not so many bytes are left, or there is no memory for it.
 pub fn unpacked<'b>(
-    entry: &Entry<'b>,
+    entry: &RegionEntry<'b>,
     buffer: &'b mut Vec<u8>,
     budget: &Budget,
 ) -> Result<&'b [u8]> {

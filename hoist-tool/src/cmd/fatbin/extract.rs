@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use fatbin::{Container, Entry, Found, Kind, Part, Span};
+use fatbin::{Container, EntryKind, FoundContainer, Part, RegionEntry, Span};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -73,7 +73,7 @@ struct Encrypted {
 /// What is to be extracted: an image, or several in a concatenated entry.
 struct Job<'a> {
     payload: Payload<'a>,
-    kind: Kind,
+    kind: EntryKind,
     region: usize,
     entry: usize,
     /// Names, with the part for each but the payload as a whole.
@@ -82,7 +82,7 @@ struct Job<'a> {
 
 #[derive(Clone, Copy)]
 enum Payload<'a> {
-    Entry(Entry<'a>),
+    Entry(RegionEntry<'a>),
     Cubin(Span<'a>),
 }
 
@@ -228,15 +228,15 @@ impl Extract {
                         }
                     }
                 }
-                Container::Cubin(span) => match fatbin::Cubin::parse(span.bytes()) {
+                Container::Cubin(span) => match fatbin::CubinHeader::parse(span.bytes()) {
                     Ok(cubin) => {
-                        let name = names.next(Kind::Elf, cubin.sm, "");
-                        let wanted = self.filter.wants(Kind::Elf, cubin.sm)
+                        let name = names.next(EntryKind::Elf, cubin.sm, "");
+                        let wanted = self.filter.wants(EntryKind::Elf, cubin.sm)
                             && self.filter.wants_place(region, 0);
                         let names = wanted.then_some((name, None)).into_iter().collect();
                         jobs.push(Job {
                             payload: Payload::Cubin(span),
-                            kind: Kind::Elf,
+                            kind: EntryKind::Elf,
                             region,
                             entry: 0,
                             names,
@@ -255,7 +255,7 @@ impl Extract {
     /// What is to be extracted from an entry: names are counted whether they are wanted or not.
     fn job<'a>(
         &self,
-        entry: Entry<'a>,
+        entry: RegionEntry<'a>,
         region: usize,
         index: usize,
         names: &mut Names,
@@ -348,8 +348,8 @@ fn is_encrypted(error: &anyhow::Error) -> bool {
 
 /// Puts regions in the order of cuobjdump, which counts by it: in each member of an archive first `.nv_fatbin`, then
 /// `__nv_relfatbin`, then what it does not find.
-pub fn in_order(found: &mut [(usize, Found<'_>)]) {
-    let rank = |found: &Found<'_>| match found.place.section {
+pub fn in_order(found: &mut [(usize, FoundContainer<'_>)]) {
+    let rank = |found: &FoundContainer<'_>| match found.place.section {
         Some((_, name)) if name == ".nv_fatbin" || name == ".nv_fatb" => 0,
         Some((_, name)) if name == "__nv_relfatbin" || name == "__nv_rel" => 1,
         _ => 2,
@@ -410,7 +410,7 @@ impl<'a> Job<'a> {
             Some(part) => part.of(unpacked).with_context(|| {
                 format!("{:#x} bytes at {:#x} of a concatenated entry", part.size, part.offset)
             }),
-            None if self.kind == Kind::Ptx => Ok(fatbin::text(unpacked)),
+            None if self.kind == EntryKind::Ptx => Ok(fatbin::text(unpacked)),
             None => Ok(unpacked),
         }
     }

@@ -1,6 +1,6 @@
 //! Which entries a command is about.
 
-use fatbin::{Kind, Search, Sm};
+use fatbin::{EntryKind, Search, Sm};
 
 /// Where device code is looked for.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
@@ -26,7 +26,7 @@ pub struct Filter {
     pub arch: Vec<Sm>,
     /// Kinds: `elf`, `ptx`, `nvvm`.
     #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = kind)]
-    pub kind: Vec<Kind>,
+    pub kind: Vec<EntryKind>,
     /// The region with this number in `list`.
     #[arg(long, value_name = "NUMBER")]
     pub region: Option<usize>,
@@ -45,7 +45,7 @@ impl Filter {
 
     /// Whether code of this kind for this architecture is meant.
     #[must_use]
-    pub fn wants(&self, kind: Kind, sm: Sm) -> bool {
+    pub fn wants(&self, kind: EntryKind, sm: Sm) -> bool {
         (self.arch.is_empty() || self.arch.contains(&sm))
             && (self.kind.is_empty() || self.kind.contains(&kind))
     }
@@ -55,17 +55,17 @@ impl Filter {
 ///
 /// # Errors
 /// If there is none of this name.
-pub fn kind(text: &str) -> Result<Kind, String> {
-    const KINDS: [(&str, Kind); 9] = [
-        ("ptx", Kind::Ptx),
-        ("elf", Kind::Elf),
-        ("cubin", Kind::Elf),
-        ("nvvm", Kind::Nvvm),
-        ("lto", Kind::Nvvm),
-        ("index", Kind::Index),
-        ("relocatable-ptx", Kind::RelocatablePtx),
-        ("tile-ir", Kind::TileIr),
-        ("concatenated", Kind::Concatenated),
+pub fn kind(text: &str) -> Result<EntryKind, String> {
+    const KINDS: [(&str, EntryKind); 9] = [
+        ("ptx", EntryKind::Ptx),
+        ("elf", EntryKind::Elf),
+        ("cubin", EntryKind::Elf),
+        ("nvvm", EntryKind::Nvvm),
+        ("lto", EntryKind::Nvvm),
+        ("index", EntryKind::Index),
+        ("relocatable-ptx", EntryKind::RelocatablePtx),
+        ("tile-ir", EntryKind::TileIr),
+        ("concatenated", EntryKind::Concatenated),
     ];
     KINDS.iter().find(|(name, _)| *name == text).map(|(_, kind)| *kind).ok_or_else(|| {
         let names: Vec<_> = KINDS.iter().map(|(name, _)| *name).collect();

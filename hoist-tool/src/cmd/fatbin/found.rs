@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use fatbin::{Container, Error, Found, Region, Scan, Search, Span, Step, scans};
+use fatbin::{Container, Error, FoundContainer, Region, Scan, Search, Span, Step, scans};
 use rayon::prelude::*;
 
 use crate::mapped::Mapped;
@@ -15,7 +15,7 @@ const BEHIND: u64 = 16 << 20;
 pub fn containers<'a, T: Send>(
     file: &'a Mapped,
     search: Search,
-    each: impl Fn(Found<'a>) -> T + Sync,
+    each: impl Fn(FoundContainer<'a>) -> T + Sync,
 ) -> Vec<Result<T, Error>> {
     let scans: Vec<_> = scans(file.bytes(), search).collect();
     let found = |scan| match scan {
@@ -51,7 +51,7 @@ pub fn regions(file: &Mapped, search: Search) -> Result<Vec<(usize, Region<'_>)>
 fn look<'a, T>(
     file: &Mapped,
     scan: Scan<'a>,
-    each: impl Fn(Found<'a>) -> T,
+    each: impl Fn(FoundContainer<'a>) -> T,
 ) -> Vec<Result<T, Error>> {
     let end = |span: Span<'_>| span.at().saturating_add(span.size());
     scan.searched().into_iter().for_each(|span| file.will_read(span.at()..end(span)));

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::{Error, Result};
-use fatbin::{Kind, Search, Sm};
+use fatbin::{EntryKind, Search, Sm};
 use nvinfo::{Cubin, KernelNeeds, Stack};
 use serde::Serialize;
 
@@ -116,7 +116,8 @@ pub struct Request<'r> {
 /// Whether an image is a cubin for one of these architectures.
 #[must_use]
 pub fn is_cubin(image: &Image, arch: &[Sm]) -> bool {
-    matches!(image.kind, Kind::Elf | Kind::Cubin) && (arch.is_empty() || arch.contains(&image.sm))
+    matches!(image.kind, EntryKind::Elf | EntryKind::Cubin)
+        && (arch.is_empty() || arch.contains(&image.sm))
 }
 
 /// All these kernels, in the order of files; a path without one is an error.

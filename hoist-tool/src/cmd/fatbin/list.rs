@@ -241,7 +241,7 @@ fn row(region: &RegionRow<'_>, entry: &EntryRow<'_>, table: &mut Table<'_>) -> R
         Some(_) => format!("{method} obfuscated").trim_start().to_owned().into(),
         None => method.into(),
     };
-    let debug = if entry.flag_names.0.contains(fatbin::Flags::DEBUG) { " debug" } else { "" };
+    let debug = if entry.flag_names.0.contains(fatbin::EntryFlags::DEBUG) { " debug" } else { "" };
     let cells: [&dyn Display; _] = [
         &region.index,
         &entry.index,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::mem;
 
-use fatbin::{Kind, Sm, Suffix};
+use fatbin::{EntryKind, Sm, Suffix};
 
 /// Gives names to the entries of one file.
 ///
@@ -31,11 +31,11 @@ impl Names {
     }
 
     /// The name of the next entry, or part of one.
-    pub fn next(&mut self, kind: Kind, sm: Sm, identifier: &str) -> String {
+    pub fn next(&mut self, kind: EntryKind, sm: Sm, identifier: &str) -> String {
         let [elf, ptx, other] = &mut self.counts;
         let count = match kind {
-            Kind::Elf | Kind::Cubin => elf,
-            Kind::Ptx => ptx,
+            EntryKind::Elf | EntryKind::Cubin => elf,
+            EntryKind::Ptx => ptx,
             _ => other,
         };
         *count += 1;
@@ -93,12 +93,12 @@ fn stem(name: &str) -> &str {
 
 /// What files of a kind are called.
 #[must_use]
-pub const fn extension(kind: Kind) -> &'static str {
+pub const fn extension(kind: EntryKind) -> &'static str {
     match kind {
-        Kind::Elf | Kind::Cubin => "cubin",
-        Kind::Ptx | Kind::RelocatablePtx => "ptx",
-        Kind::Nvvm => "nvvm",
-        Kind::TileIr => "tileir",
+        EntryKind::Elf | EntryKind::Cubin => "cubin",
+        EntryKind::Ptx | EntryKind::RelocatablePtx => "ptx",
+        EntryKind::Nvvm => "nvvm",
+        EntryKind::TileIr => "tileir",
         _ => "bin",
     }
 }
@@ -112,17 +112,17 @@ mod tests {
         let mut names = Names::new("libnvjpeg.so.13");
         let mut next =
             |kind, sm: &str, identifier| names.next(kind, sm.parse().unwrap(), identifier);
-        assert_eq!(next(Kind::Elf, "75", ""), "libnvjpeg.so.1.sm_75.cubin");
-        assert_eq!(next(Kind::Elf, "100f", ""), "libnvjpeg.so.2.sm_100.cubin");
-        assert_eq!(next(Kind::Ptx, "90a", ""), "libnvjpeg.so.1.sm_90a.ptx");
-        assert_eq!(next(Kind::Elf, "75", "/x/we ird.bar.cu"), "we-ird.bar.sm_75.cubin");
-        assert_eq!(next(Kind::Elf, "75", "we ird.bar.cu"), "we-ird.bar.4.sm_75.cubin");
-        assert_eq!(next(Kind::Elf, "75", "a/"), ".sm_75.cubin");
-        assert_eq!(next(Kind::Elf, "75", "..\\$(x)\u{202e}\n.cu"), "..---x---.sm_75.cubin");
-        assert_eq!(next(Kind::Elf, "75", "--help.cu"), "_-help.sm_75.cubin");
-        assert_eq!(next(Kind::Elf, "75", &"ü".repeat(300)).len(), 180 + ".sm_75.cubin".len());
-        assert_eq!(Names::new("noext").next(Kind::Ptx, Sm::new(52), ""), "noext.1.sm_52.ptx");
+        assert_eq!(next(EntryKind::Elf, "75", ""), "libnvjpeg.so.1.sm_75.cubin");
+        assert_eq!(next(EntryKind::Elf, "100f", ""), "libnvjpeg.so.2.sm_100.cubin");
+        assert_eq!(next(EntryKind::Ptx, "90a", ""), "libnvjpeg.so.1.sm_90a.ptx");
+        assert_eq!(next(EntryKind::Elf, "75", "/x/we ird.bar.cu"), "we-ird.bar.sm_75.cubin");
+        assert_eq!(next(EntryKind::Elf, "75", "we ird.bar.cu"), "we-ird.bar.4.sm_75.cubin");
+        assert_eq!(next(EntryKind::Elf, "75", "a/"), ".sm_75.cubin");
+        assert_eq!(next(EntryKind::Elf, "75", "..\\$(x)\u{202e}\n.cu"), "..---x---.sm_75.cubin");
+        assert_eq!(next(EntryKind::Elf, "75", "--help.cu"), "_-help.sm_75.cubin");
+        assert_eq!(next(EntryKind::Elf, "75", &"ü".repeat(300)).len(), 180 + ".sm_75.cubin".len());
+        assert_eq!(Names::new("noext").next(EntryKind::Ptx, Sm::new(52), ""), "noext.1.sm_52.ptx");
         let mut names = names.of_next("libnvjpeg.so.13");
-        assert_eq!(names.next(Kind::Elf, Sm::new(75), ""), "libnvjpeg.so.1-2.sm_75.cubin");
+        assert_eq!(names.next(EntryKind::Elf, Sm::new(75), ""), "libnvjpeg.so.1-2.sm_75.cubin");
     }
 }

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, ensure};
 use elf_core::names::{EM_AARCH64, EM_X86_64};
 use fatbin::{
-    Flags, Item, Kind, Method, NewEntry, Options, Part, Sm, Suffix, object_size, region,
-    write_object,
+    CompressionMethod, EntryFlags, EntryKind, EntryOptions, Item, NewEntry, Part, Sm, Suffix,
+    object_size, region, write_object,
 };
 use rayon::prelude::*;
 
@@ -52,7 +52,7 @@ pub struct Pack {
 
 /// A method of compression, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Compression(pub Option<Method>);
+pub struct Compression(pub Option<CompressionMethod>);
 
 /// A method of compression by its name, or `none`.
 ///
@@ -62,8 +62,8 @@ pub fn method(text: &str) -> Result<Compression, String> {
     if text == "none" {
         return Ok(Compression(None));
     }
-    let is = |method: &Method| method.name().replace(' ', "-") == text;
-    let found = Method::ALL.into_iter().find(is).map(|method| Compression(Some(method)));
+    let is = |method: &CompressionMethod| method.name().replace(' ', "-") == text;
+    let found = CompressionMethod::ALL.into_iter().find(is).map(|method| Compression(Some(method)));
     found.ok_or_else(|| String::from("expected none, zlib, lz4, lz4-frame or zstd"))
 }
 
@@ -93,7 +93,7 @@ impl Pack {
         for ((sm, path), bytes) in self.images.iter().zip(&texts) {
             let entry = entry(bytes, *sm).with_context(|| path.display().to_string())?;
             let options = match (entry.kind, self.options.as_bytes()) {
-                (Kind::Ptx, options) => Options::Compiler(options),
+                (EntryKind::Ptx, options) => EntryOptions::Compiler(options),
                 _ => entry.options,
             };
             entries.push(NewEntry { identifier: self.identifier.as_bytes(), options, ..entry });
@@ -142,12 +142,12 @@ pub fn entry(bytes: &[u8], sm: Option<Sm>) -> Result<NewEntry<'_>> {
     if bytes.starts_with(&NVVM) {
         let sm = sm.context("NVVM does not say for what it is: ARCH=FILE does")?;
         return Ok(NewEntry {
-            kind: Kind::Nvvm,
+            kind: EntryKind::Nvvm,
             sm,
             code_version: (1, 67),
-            flags: Flags::ADDRESS_64 | Flags::LINUX,
+            flags: EntryFlags::ADDRESS_64 | EntryFlags::LINUX,
             identifier: &[],
-            options: Options::Compiler(&[]),
+            options: EntryOptions::Compiler(&[]),
             parts: &[],
             stored: bytes,
             compression: None,
@@ -166,7 +166,7 @@ pub fn entry(bytes: &[u8], sm: Option<Sm>) -> Result<NewEntry<'_>> {
 /// The architecture of a cubin for a family: the note of the tool that made it says so, and nothing else in it.
 fn family(bytes: &[u8], sm: Sm) -> Option<Sm> {
     let target = *nvinfo::Cubin::parse(bytes).ok()?.target();
-    let is_family = sm.suffix == Suffix::None && target.suffix == nvinfo::Suffix::Family;
+    let is_family = sm.suffix == Suffix::None && target.suffix == nvinfo::TargetSuffix::Family;
     is_family.then_some(Sm { suffix: Suffix::Family, ..sm })
 }
 
@@ -176,7 +176,7 @@ fn family(bytes: &[u8], sm: Sm) -> Option<Sm> {
 /// If an entry is too large.
 pub fn packed(entries: &[NewEntry<'_>], Compression(method): Compression) -> Result<Vec<u8>> {
     let stored = |entry: &NewEntry<'_>| match method {
-        Some(method) if entry.kind != Kind::Nvvm => {
+        Some(method) if entry.kind != EntryKind::Nvvm => {
             method.pack(entry.stored).map(|stored| Some((method, stored)))
         }
         _ => Ok(None),
@@ -217,7 +217,7 @@ impl Joined {
 
     /// fatbinary joins plain cubins; what has a block of its own in the header stays apart.
     fn takes(entry: &NewEntry<'_>) -> bool {
-        entry.kind == Kind::Elf && entry.options == Options::None
+        entry.kind == EntryKind::Elf && entry.options == EntryOptions::None
     }
 
     fn entry(&self) -> Option<NewEntry<'_>> {

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
-use fatbin::{Entry, Item, Kind, NewEntry, Part, Sm};
+use fatbin::{EntryKind, Item, NewEntry, Part, RegionEntry, Sm};
 
 use super::change::{Files, change, entries};
 use super::filter::{Where, kind};
@@ -34,7 +34,7 @@ pub struct Prune {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// All of a kind.
-    Kind(Kind),
+    Kind(EntryKind),
     /// Machine code for an architecture.
     Code(Sm),
     /// PTX for an architecture.
@@ -42,11 +42,13 @@ pub enum Keep {
 }
 
 impl Keep {
-    fn keeps(self, kind: Kind, sm: Sm) -> bool {
+    fn keeps(self, kind: EntryKind, sm: Sm) -> bool {
         match self {
             Self::Kind(wanted) => kind == wanted,
             Self::Code(wanted) => kind.is_machine_code() && sm == wanted,
-            Self::Ptx(wanted) => matches!(kind, Kind::Ptx | Kind::RelocatablePtx) && sm == wanted,
+            Self::Ptx(wanted) => {
+                matches!(kind, EntryKind::Ptx | EntryKind::RelocatablePtx) && sm == wanted
+            }
         }
     }
 }
@@ -65,10 +67,10 @@ pub fn keep(text: &str) -> Result<Keep, String> {
 
 /// What becomes of an entry.
 enum Fate<'a> {
-    Kept(Entry<'a>),
+    Kept(RegionEntry<'a>),
     /// A concatenated entry with fewer images: how it is compressed, and what it is stored as.
     Fewer {
-        entry: Entry<'a>,
+        entry: RegionEntry<'a>,
         parts: Vec<Part>,
         payload: Vec<u8>,
         stored: Option<Vec<u8>>,
@@ -124,11 +126,11 @@ impl Prune {
         self.files.apply(&file, changes, notes, out)
     }
 
-    fn keeps(&self, kind: Kind, sm: Sm) -> bool {
+    fn keeps(&self, kind: EntryKind, sm: Sm) -> bool {
         self.keep.iter().any(|keep| keep.keeps(kind, sm))
     }
 
-    fn fate<'a>(&self, entry: Entry<'a>, budget: &Budget) -> Result<Fate<'a>> {
+    fn fate<'a>(&self, entry: RegionEntry<'a>, budget: &Budget) -> Result<Fate<'a>> {
         let parts = entry.parts()?;
         if parts.is_empty() {
             let kept = self.keeps(entry.kind(), entry.sm());
@@ -183,10 +185,10 @@ mod tests {
     fn words() {
         let sm = |text: &str| text.parse::<Sm>().unwrap();
         let code = keep("sm_90").unwrap();
-        assert!(code.keeps(Kind::Elf, sm("90")) && !code.keeps(Kind::Elf, sm("90a")));
-        assert!(!code.keeps(Kind::Ptx, sm("90")));
-        assert!(keep("compute_90").unwrap().keeps(Kind::Ptx, sm("90")));
-        assert_eq!(keep("ptx"), Ok(Keep::Kind(Kind::Ptx)));
+        assert!(code.keeps(EntryKind::Elf, sm("90")) && !code.keeps(EntryKind::Elf, sm("90a")));
+        assert!(!code.keeps(EntryKind::Ptx, sm("90")));
+        assert!(keep("compute_90").unwrap().keeps(EntryKind::Ptx, sm("90")));
+        assert_eq!(keep("ptx"), Ok(Keep::Kind(EntryKind::Ptx)));
         assert!(keep("sm_").is_err() && keep("all").is_err());
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::{Context as _, Result};
 use elf_core::File;
 use elf_core::names::SHT_NOBITS;
-use fatbin::{Entry, Item, Kind, Method, Region, text};
+use fatbin::{CompressionMethod, EntryKind, Item, Region, RegionEntry, text};
 use rayon::prelude::*;
 
 use super::change::{self, Files, change, entries};
@@ -35,8 +35,8 @@ pub struct Recompress {
 
 /// How an entry is stored from now on.
 enum Stored<'a> {
-    Kept(Entry<'a>),
-    New { entry: Entry<'a>, stored: Blob, compression: Option<(Method, u64)> },
+    Kept(RegionEntry<'a>),
+    New { entry: RegionEntry<'a>, stored: Blob, compression: Option<(CompressionMethod, u64)> },
 }
 
 impl Stored<'_> {
@@ -95,7 +95,7 @@ impl Recompress {
         Ok((Some(change(found, new)), hidden))
     }
 
-    fn entry<'a>(&self, entry: Entry<'a>, budget: &Budget) -> Result<Stored<'a>> {
+    fn entry<'a>(&self, entry: RegionEntry<'a>, budget: &Budget) -> Result<Stored<'a>> {
         let (old, Compression(new)) = (entry.compression(), self.with);
         if entry.obfuscation_key().is_some() || (old.is_none() && new.is_none()) {
             return Ok(Stored::Kept(entry));
@@ -120,10 +120,10 @@ impl Recompress {
 }
 
 /// A payload that was stored without compression, and so with zeros behind it. PTX keeps one NUL.
-fn without_padding(kind: Kind, payload: &[u8]) -> &[u8] {
+fn without_padding(kind: EntryKind, payload: &[u8]) -> &[u8] {
     let size = match kind {
-        Kind::Ptx => Some(text(payload).len().saturating_add(1)),
-        Kind::Elf => elf_size(payload),
+        EntryKind::Ptx => Some(text(payload).len().saturating_add(1)),
+        EntryKind::Elf => elf_size(payload),
         _ => None,
     };
     let padding =

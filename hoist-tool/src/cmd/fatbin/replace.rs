@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
-use fatbin::{Entry, Flags, Item, Kind, NewEntry, Options, Search, Suffix};
+use fatbin::{EntryFlags, EntryKind, EntryOptions, Item, NewEntry, RegionEntry, Search, Suffix};
 
 use super::change::{self, Files, change, entries};
 use super::found::regions;
@@ -71,9 +71,9 @@ impl Replace {
     }
 
     /// The new entry, with the name of the old one and what else the file does not say.
-    fn successor<'a>(&self, old: &Entry<'a>, bytes: &'a [u8]) -> Result<NewEntry<'a>> {
+    fn successor<'a>(&self, old: &RegionEntry<'a>, bytes: &'a [u8]) -> Result<NewEntry<'a>> {
         ensure!(
-            old.kind() != Kind::Concatenated,
+            old.kind() != EntryKind::Concatenated,
             "the entry is several images in one: prune it, or pack it anew"
         );
         let is_family = old.sm().suffix == Suffix::Family;
@@ -88,11 +88,11 @@ impl Replace {
             old.kind(),
             old.sm()
         );
-        let hosts = Flags::LINUX | Flags::MAC | Flags::WINDOWS;
-        let kept = old.flags().intersection(hosts | Flags::CUDA | Flags::OPENCL);
+        let hosts = EntryFlags::LINUX | EntryFlags::MAC | EntryFlags::WINDOWS;
+        let kept = old.flags().intersection(hosts | EntryFlags::CUDA | EntryFlags::OPENCL);
         let flags = new.flags.difference(hosts) | kept;
         let options = match (new.kind, old.options()) {
-            (Kind::Ptx, options @ Options::Compiler(_)) => options,
+            (EntryKind::Ptx, options @ EntryOptions::Compiler(_)) => options,
             _ => new.options,
         };
         Ok(NewEntry { identifier: old.identifier().as_bytes(), flags, options, ..new })

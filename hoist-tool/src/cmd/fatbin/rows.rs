@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use elf_core::Name;
 use fatbin::{
-    BundleEntry, Container, Cubin, Entry, Error, Flags, Found, Image, Kind, Method, Options, Sm,
-    Suffix,
+    BundleEntry, CompressionMethod, Container, CubinHeader, EntryFlags, EntryKind, EntryOptions,
+    Error, FoundContainer, OffloadImage, RegionEntry, Sm, Suffix,
 };
 use serde::{Serialize, Serializer};
 
@@ -106,8 +106,8 @@ impl core::fmt::Display for Hex<'_> {
 
 /// What the tools call an architecture; none for number 0.
 #[must_use]
-pub fn arch(kind: Kind, sm: Sm) -> Option<String> {
-    let prefix = if matches!(kind, Kind::Ptx | Kind::RelocatablePtx | Kind::Nvvm) {
+pub fn arch(kind: EntryKind, sm: Sm) -> Option<String> {
+    let prefix = if matches!(kind, EntryKind::Ptx | EntryKind::RelocatablePtx | EntryKind::Nvvm) {
         "compute_"
     } else {
         "sm_"
@@ -117,7 +117,7 @@ pub fn arch(kind: Kind, sm: Sm) -> Option<String> {
 
 /// The flags of an entry by their names.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct FlagNames(pub Flags);
+pub struct FlagNames(pub EntryFlags);
 
 impl Serialize for FlagNames {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -127,9 +127,9 @@ impl Serialize for FlagNames {
 }
 
 /// What a kind is called.
-fn kind_name(kind: Kind) -> Cow<'static, str> {
+fn kind_name(kind: EntryKind) -> Cow<'static, str> {
     match kind {
-        Kind::Unknown(_) => kind.to_string().into(),
+        EntryKind::Unknown(_) => kind.to_string().into(),
         kind => kind.name().into(),
     }
 }
@@ -137,7 +137,7 @@ fn kind_name(kind: Kind) -> Cow<'static, str> {
 impl<'a> RegionRow<'a> {
     /// What is said of a container. An entry that cannot be read is the last: the error comes along.
     #[must_use]
-    pub fn of(index: usize, found: &Found<'a>) -> (Self, Option<Error>) {
+    pub fn of(index: usize, found: &FoundContainer<'a>) -> (Self, Option<Error>) {
         let (container, mut entries, error) = match found.container {
             Container::Region(region) => {
                 let (entries, error) = collect(region.entries(), EntryRow::of);
@@ -166,7 +166,7 @@ impl<'a> RegionRow<'a> {
                     None,
                 )
             }
-            Container::Cubin(span) => match Cubin::parse(span.bytes()) {
+            Container::Cubin(span) => match CubinHeader::parse(span.bytes()) {
                 Ok(cubin) => {
                     ("cubin", vec![EntryRow::of_cubin(&cubin, span.at(), span.size())], None)
                 }
@@ -233,11 +233,11 @@ impl<'a> EntryRow<'a> {
     }
 
     /// What is compressed as a whole: nothing is known of what is in it.
-    fn packed(method: Method, offset: u64, size: u64) -> Self {
+    fn packed(method: CompressionMethod, offset: u64, size: u64) -> Self {
         Self { compression: Some(method.name()), ..Self::plain("compressed", offset, size) }
     }
 
-    fn of(entry: Entry<'a>) -> Result<Self, Error> {
+    fn of(entry: RegionEntry<'a>) -> Result<Self, Error> {
         let (kind, sm) = (entry.kind(), entry.sm());
         let part = |part: fatbin::Part| PartRow {
             kind: part.kind.to_string(),
@@ -246,9 +246,9 @@ impl<'a> EntryRow<'a> {
             size: part.size,
         };
         let (options, compat) = match entry.options() {
-            Options::None => (None, None),
-            Options::Compiler(options) => (Some(Printable::from(options)), None),
-            Options::Compat(compat) => (None, Some(Bytes(compat))),
+            EntryOptions::None => (None, None),
+            EntryOptions::Compiler(options) => (Some(Printable::from(options)), None),
+            EntryOptions::Compat(compat) => (None, Some(Bytes(compat))),
         };
         Ok(Self {
             arch: arch(kind, sm),
@@ -257,7 +257,7 @@ impl<'a> EntryRow<'a> {
             flag_names: FlagNames(entry.flags()),
             code_version: Some(entry.code_version()),
             unpacked_size: entry.unpacked_size(),
-            compression: entry.compression().map(Method::name),
+            compression: entry.compression().map(CompressionMethod::name),
             obfuscation_key: entry.obfuscation_key(),
             identifier: Printable::from(entry.identifier()),
             options,
@@ -267,7 +267,7 @@ impl<'a> EntryRow<'a> {
         })
     }
 
-    fn of_image(image: &Image<'a>) -> Self {
+    fn of_image(image: &OffloadImage<'a>) -> Self {
         let kind =
             image.kind().name().map_or_else(|| format!("kind {}", image.kind().0), str::to_owned);
         let payload = image.payload();
@@ -290,11 +290,11 @@ impl<'a> EntryRow<'a> {
         }
     }
 
-    fn of_cubin(cubin: &Cubin<'a>, offset: u64, size: u64) -> Self {
-        let Cubin { sm: Sm { suffix, .. }, abi, compat, .. } = *cubin;
+    fn of_cubin(cubin: &CubinHeader<'a>, offset: u64, size: u64) -> Self {
+        let CubinHeader { sm: Sm { suffix, .. }, abi, compat, .. } = *cubin;
         debug_assert!(suffix != Suffix::Family, "a cubin does not record it");
         Self {
-            arch: arch(Kind::Elf, cubin.sm),
+            arch: arch(EntryKind::Elf, cubin.sm),
             suffix: suffix.letter(),
             flags: cubin.flags().bits(),
             flag_names: FlagNames(cubin.flags()),

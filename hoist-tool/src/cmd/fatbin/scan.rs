@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use anyhow::{Error, Result};
-use fatbin::{Kind, Search};
+use fatbin::{EntryKind, Search};
 use serde::Serialize;
 
 use super::Faults;
@@ -71,7 +71,7 @@ impl Covered {
             self.unpacked_size = self.unpacked_size.saturating_add(entry.unpacked_size);
             let triple = || entry.triple.map(|triple| triple.to_string());
             let set = |kind: &str| match kind {
-                kind if kind == Kind::Ptx.name() || kind == "s" => 1,
+                kind if kind == EntryKind::Ptx.name() || kind == "s" => 1,
                 "elf" | "cubin" | "o" | "hip" | "hipv4" => 0,
                 _ => 2,
             };

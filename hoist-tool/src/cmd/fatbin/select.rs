@@ -3,7 +3,9 @@
 use std::io::Write;
 
 use anyhow::{Context as _, Result};
-use fatbin::{Candidate, Container, CudaVersion, Device, Fit, Region, Search, Selected, select};
+use fatbin::{
+    Candidate, Container, CudaVersion, Fit, Region, Search, Selected, TargetDevice, select,
+};
 use serde::Serialize;
 
 use super::found::containers;
@@ -52,7 +54,7 @@ impl Select {
     /// If a file cannot be read or is damaged.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let driver = self.cuda.unwrap_or(CudaVersion::new(u16::MAX, 0));
-        let device = Device { sm: self.sm, driver };
+        let device = TargetDevice { sm: self.sm, driver };
         let mut faults = Faults::default();
         let mut roots = Roots::default();
         let mut choices = Vec::new();
@@ -125,7 +127,7 @@ fn choose(
     file: &str,
     index: usize,
     region: Region<'_>,
-    device: Device,
+    device: TargetDevice,
 ) -> Result<Choice, fatbin::Error> {
     let none = Choice {
         file: file.to_owned(),

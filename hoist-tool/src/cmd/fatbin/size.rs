@@ -6,7 +6,7 @@ use std::io::Write;
 
 use anyhow::{Error, Result};
 use elf_core::names::SHF_CUDA_MERCURY;
-use fatbin::{Kind, Method};
+use fatbin::{CompressionMethod, EntryKind};
 use nvinfo::Cubin;
 use serde::Serialize;
 
@@ -172,11 +172,11 @@ impl Size {
         let size = Bytes { images: 1, stored: image.stored_size, unpacked: bytes.len() as u64 };
         sums.files.insert(source.label.clone(), size);
         let kind = match image.kind {
-            Kind::Cubin => Kind::Elf.to_string(),
+            EntryKind::Cubin => EntryKind::Elf.to_string(),
             kind => kind.to_string(),
         };
         sums.archs.insert((kind, arch(image.kind, image.sm).unwrap_or_default()), size);
-        if matches!(image.kind, Kind::Elf | Kind::Cubin) {
+        if matches!(image.kind, EntryKind::Elf | EntryKind::Cubin) {
             sections(bytes, &mut sums.sections)?;
             for row in of_cubin((&source.label, image), bytes, &self.kernels.kernel)? {
                 let name = if self.kernels.raw { row.name } else { family(row.readable(false)) };
@@ -194,9 +194,9 @@ impl Size {
                 .wrapping_add(image.place.entry)
                 .is_multiple_of(16)
             && bytes.len() as u64 <= SAMPLE;
-        if is_sampled && image.kind != Kind::Nvvm {
+        if is_sampled && image.kind != EntryKind::Nvvm {
             sums.sample = bytes.len() as u64;
-            for method in Method::ALL {
+            for method in CompressionMethod::ALL {
                 sums.packed.insert(method.name(), method.pack(bytes)?.len() as u64);
             }
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
-use exec_core::{Buffer, Device, Spec, Value, View};
+use exec_core::{Buffer, Device, Scalar, Spec, View};
 use exec_nv::NvLaunch;
 
 use crate::call::Argument;
@@ -86,7 +86,7 @@ impl By {
 /// An argument as a device is given it.
 pub(super) enum Passed<'m, D: Device> {
     Memory(&'m View<D::Allocator>),
-    Value(Value),
+    Value(Scalar),
 }
 
 /// What was launched, and what came of it.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
-use fatbin::{Kind, Sm, Suffix};
+use fatbin::{EntryKind, Sm, Suffix};
 
 use super::refused;
 
@@ -141,12 +141,12 @@ impl Request {
     }
 
     /// Whether the code of entries of this kind is looked at, not only their headers.
-    pub(super) fn needs_bytes(&self, kind: Kind) -> bool {
+    pub(super) fn needs_bytes(&self, kind: EntryKind) -> bool {
         if self.is_list() {
             return false;
         }
         match kind {
-            Kind::Ptx => !self.extract_ptx.is_empty() || self.dumps.contains(&Dump::Ptx),
+            EntryKind::Ptx => !self.extract_ptx.is_empty() || self.dumps.contains(&Dump::Ptx),
             _ => !self.extract_elf.is_empty() || self.dumps.iter().any(|dump| *dump != Dump::Ptx),
         }
     }

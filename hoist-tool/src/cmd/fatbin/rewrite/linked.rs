@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use anyhow::Result;
 use elf_core::names::PT_NOTE;
-use fatbin::{Container, Found, Search, Span, walk};
+use fatbin::{Container, FoundContainer, Search, Span, walk};
 
 use super::elf::Elf;
 use super::{Change, Plan, grown, trimmed};
@@ -29,7 +29,7 @@ pub(super) fn plan(elf: &Elf<'_>, changes: &[Change]) -> Result<Plan> {
 /// Regions of sections that tools make for regions, where they stay as they are.
 fn unchanged(elf: &Elf<'_>, changes: &[Change], wanted: impl Fn(&Change) -> bool) -> Vec<Change> {
     let changed: HashSet<u64> = changes.iter().map(|change| change.at).collect();
-    let region = |found: Found<'_>| match found.container {
+    let region = |found: FoundContainer<'_>| match found.container {
         Container::Region(region) if !changed.contains(&region.at()) => Some(Change {
             at: region.at(),
             size: region.size(),

@@ -8,14 +8,14 @@ use elf_core::{Arch, File, Name};
 
 /// Storage from the heap, for those who have one. It is kept from one layout to the next.
 #[derive(Debug, Default)]
-pub struct Room<'a> {
+pub struct HeapStorage<'a> {
     objects: Vec<ObjectSlot<'a>>,
     sections: Vec<SectionSlot>,
     symbols: Vec<SymbolSlot>,
     names: Vec<u32>,
 }
 
-impl<'a> Room<'a> {
+impl<'a> HeapStorage<'a> {
     /// No room yet.
     #[must_use]
     pub const fn new() -> Self {

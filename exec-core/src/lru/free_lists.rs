@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::num::NonZeroU16;
 
-use super::class::Class;
+use super::class::SizeClass;
 use super::limits::Limits;
 use crate::spec::Spec;
 
@@ -12,18 +12,18 @@ use crate::spec::Spec;
 /// hands. One number, as it is moved and compared more often than it is looked into: the alignment as a power of two and two
 /// flags in the higher byte, 1 more than the class in the lower one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sort(NonZeroU16);
+pub(crate) struct PoolKey(NonZeroU16);
 
 /// Pieces. Adding one, taking the newest of a sort and taking the oldest of all are a few steps each.
-pub(crate) struct Shelves<M> {
+pub(crate) struct FreeLists<M> {
     /// The newest of all, which is in no list yet: whoever asks next often asks for the like.
     latest: Option<M>,
     /// Its sort. Apart, as a pair in an option is moved in odd pieces, which processors are slow to put together again.
-    latest_sort: Option<Sort>,
+    latest_sort: Option<PoolKey>,
     /// Pieces, and gaps where some were.
     slots: Vec<Slot<M>>,
     gaps: Vec<usize>,
-    shelves: Vec<Shelf>,
+    free_lists: Vec<FreeList>,
     newest: Option<usize>,
     oldest: Option<usize>,
     bytes: u64,
@@ -32,8 +32,8 @@ pub(crate) struct Shelves<M> {
 
 struct Slot<M> {
     memory: Option<M>,
-    shelf: usize,
-    class: Class,
+    list: usize,
+    class: SizeClass,
     all: Links,
     /// Among the pieces of its sort.
     own: Links,
@@ -45,23 +45,23 @@ struct Links {
     older: Option<usize>,
 }
 
-/// The newest piece of each class. There are few shelves.
-struct Shelf {
+/// The newest piece of each class. There are few free_lists.
+struct FreeList {
     name: u8,
-    newest: Box<[Option<usize>; Class::COUNT]>,
+    newest: Box<[Option<usize>; SizeClass::COUNT]>,
 }
 
-impl Sort {
+impl PoolKey {
     /// The sort of memory for `size` bytes; nothing if it is not to be kept.
     pub(crate) const fn of(size: u64, spec: Spec) -> Option<Self> {
         if !spec.kept || !spec.alignment.is_power_of_two() {
             return None;
         }
-        let Some(class) = Class::of(size) else { return None };
+        let Some(class) = SizeClass::of(size) else { return None };
         // not by whether it was zeroed once
         let flags = (spec.host_visible as u16) << 14 | (spec.uncached as u16) << 15;
-        let shelf = (spec.alignment.trailing_zeros() as u16) << 8 | flags;
-        Some(Self(NonZeroU16::MIN.saturating_add(shelf | class.index() as u16)))
+        let list = (spec.alignment.trailing_zeros() as u16) << 8 | flags;
+        Some(Self(NonZeroU16::MIN.saturating_add(list | class.index() as u16)))
     }
 
     /// Bytes of a piece.
@@ -69,16 +69,16 @@ impl Sort {
         self.class().bytes()
     }
 
-    const fn class(self) -> Class {
-        Class::at(self.0.get() as u8 - 1)
+    const fn class(self) -> SizeClass {
+        SizeClass::at(self.0.get() as u8 - 1)
     }
 
-    const fn shelf(self) -> u8 {
+    const fn list(self) -> u8 {
         (self.0.get() >> 8) as u8
     }
 }
 
-impl<M> Shelves<M> {
+impl<M> FreeLists<M> {
     /// Nothing.
     pub(crate) const fn new() -> Self {
         Self {
@@ -86,7 +86,7 @@ impl<M> Shelves<M> {
             latest_sort: None,
             slots: Vec::new(),
             gaps: Vec::new(),
-            shelves: Vec::new(),
+            free_lists: Vec::new(),
             newest: None,
             oldest: None,
             bytes: 0,
@@ -112,7 +112,7 @@ impl<M> Shelves<M> {
 
     /// Adds a piece of so many bytes: the newest.
     #[inline]
-    pub(crate) fn push(&mut self, sort: Sort, bytes: u64, memory: M) {
+    pub(crate) fn push(&mut self, sort: PoolKey, bytes: u64, memory: M) {
         self.bytes = self.bytes.saturating_add(bytes);
         self.number = self.number.saturating_add(1);
         let before = self.latest.replace(memory);
@@ -123,7 +123,7 @@ impl<M> Shelves<M> {
 
     /// Takes the newest piece of this sort, which has so many bytes.
     #[inline]
-    pub(crate) fn pop_newest(&mut self, sort: Sort, bytes: u64) -> Option<M> {
+    pub(crate) fn pop_newest(&mut self, sort: PoolKey, bytes: u64) -> Option<M> {
         let memory = if self.latest_sort == Some(sort) {
             self.latest_sort = None;
             self.latest.take()?
@@ -151,16 +151,16 @@ impl<M> Shelves<M> {
 
     /// Puts a piece into the lists, as the newest there.
     #[inline(never)]
-    fn insert(&mut self, sort: Sort, memory: M) {
-        let (name, class) = (sort.shelf(), sort.class());
-        let shelf = self.shelf(name).unwrap_or_else(|| {
-            self.shelves.push(Shelf { name, newest: Box::new([None; Class::COUNT]) });
-            self.shelves.len() - 1
+    fn insert(&mut self, sort: PoolKey, memory: M) {
+        let (name, class) = (sort.list(), sort.class());
+        let list = self.list(name).unwrap_or_else(|| {
+            self.free_lists.push(FreeList { name, newest: Box::new([None; SizeClass::COUNT]) });
+            self.free_lists.len() - 1
         });
-        let older = self.head(shelf, class).and_then(|head| *head);
+        let older = self.head(list, class).and_then(|head| *head);
         let slot = Slot {
             memory: Some(memory),
-            shelf,
+            list,
             class,
             all: Links { newer: None, older: self.newest },
             own: Links { newer: None, older },
@@ -176,7 +176,7 @@ impl<M> Shelves<M> {
         if let Some(before) = older.and_then(|before| self.slots.get_mut(before)) {
             before.own.newer = Some(index);
         }
-        if let Some(head) = self.head(shelf, class) {
+        if let Some(head) = self.head(list, class) {
             *head = Some(index);
         }
         self.newest = Some(index);
@@ -184,25 +184,25 @@ impl<M> Shelves<M> {
     }
 
     /// Takes the newest piece of this sort out of the lists.
-    fn find(&mut self, sort: Sort) -> Option<M> {
-        let shelf = self.shelf(sort.shelf())?;
-        let index = (*self.head(shelf, sort.class())?)?;
+    fn find(&mut self, sort: PoolKey) -> Option<M> {
+        let list = self.list(sort.list())?;
+        let index = (*self.head(list, sort.class())?)?;
         self.take(index).map(|(memory, _)| memory)
     }
 
-    fn shelf(&self, name: u8) -> Option<usize> {
-        self.shelves.iter().position(|shelf| shelf.name == name)
+    fn list(&self, name: u8) -> Option<usize> {
+        self.free_lists.iter().position(|list| list.name == name)
     }
 
-    fn head(&mut self, shelf: usize, class: Class) -> Option<&mut Option<usize>> {
-        self.shelves.get_mut(shelf)?.newest.get_mut(class.index())
+    fn head(&mut self, list: usize, class: SizeClass) -> Option<&mut Option<usize>> {
+        self.free_lists.get_mut(list)?.newest.get_mut(class.index())
     }
 
     /// Takes a piece out of both orders, with its size in bytes.
     fn take(&mut self, index: usize) -> Option<(M, u64)> {
         let slot = self.slots.get_mut(index)?;
         let memory = slot.memory.take()?;
-        let (all, own, shelf, class) = (slot.all, slot.own, slot.shelf, slot.class);
+        let (all, own, list, class) = (slot.all, slot.own, slot.list, slot.class);
         match all.newer.and_then(|newer| self.slots.get_mut(newer)) {
             Some(newer) => newer.all.older = all.older,
             None => self.newest = all.older,
@@ -214,7 +214,7 @@ impl<M> Shelves<M> {
         match own.newer.and_then(|newer| self.slots.get_mut(newer)) {
             Some(newer) => newer.own.older = own.older,
             None => {
-                if let Some(head) = self.head(shelf, class) {
+                if let Some(head) = self.head(list, class) {
                     *head = own.older;
                 }
             }
@@ -237,16 +237,16 @@ mod tests {
         for size in [1, 257, 1 << 20, largest] {
             for alignment in [1, 64, 1 << 63] {
                 let spec = Spec::new().aligned(alignment);
-                let sort = Sort::of(size, spec).unwrap();
-                assert_eq!((Some(sort.class()), sort.bytes() >= size), (Class::of(size), true));
-                assert_eq!(Some(sort), Sort::of(size, spec.zeroed()));
+                let sort = PoolKey::of(size, spec).unwrap();
+                assert_eq!((Some(sort.class()), sort.bytes() >= size), (SizeClass::of(size), true));
+                assert_eq!(Some(sort), PoolKey::of(size, spec.zeroed()));
                 for other in [spec.host_visible(), spec.uncached(), spec.aligned(2)] {
-                    assert_ne!(Some(sort), Sort::of(size, other));
+                    assert_ne!(Some(sort), PoolKey::of(size, other));
                 }
             }
         }
-        assert_eq!(Sort::of(1, Spec::new().not_kept()), None);
-        assert_eq!(Sort::of(1, Spec::new().aligned(48)), None);
-        assert_eq!(Sort::of(u64::MAX, Spec::new()), None);
+        assert_eq!(PoolKey::of(1, Spec::new().not_kept()), None);
+        assert_eq!(PoolKey::of(1, Spec::new().aligned(48)), None);
+        assert_eq!(PoolKey::of(u64::MAX, Spec::new()), None);
     }
 }
