@@ -1,6 +1,7 @@
 //! A layout: every section, symbol, GOT entry and stub has its place.
 
 use crate::error::{Error, ErrorKind};
+use crate::flags;
 use crate::groups;
 use crate::hash::NameTable;
 use crate::indirect;
@@ -130,6 +131,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let storage = storage.prepare(needed)?;
         let Storage { objects, sections, symbols, names } = storage;
         number::<A>(files, objects)?;
+        flags::check::<A>(files)?;
         let mut names = (files.len() > 1 && !names.is_empty()).then(|| NameTable::new(names));
         if let Some(names) = &mut names {
             sections.fill(SectionSlot::default());

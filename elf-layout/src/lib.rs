@@ -52,6 +52,7 @@ extern crate alloc;
 #[cfg(feature = "alloc")]
 pub mod archives;
 mod error;
+mod flags;
 mod groups;
 mod hash;
 mod indirect;

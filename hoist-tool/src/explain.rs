@@ -106,6 +106,13 @@ impl Display for Explained<'_, '_> {
                 };
                 write!(f, "is for {}, not for {} as the first object", name(found), name(expected))
             }
+            ErrorKind::Flags { what, found, first, expected } => {
+                write!(
+                    f,
+                    "{what} is not that of {}: e_flags {found:#x}, there {expected:#x}",
+                    objects.label(first)
+                )
+            }
             ErrorKind::FileType(found) => match names::file_type(found) {
                 Some(name) => write!(f, "is no relocatable object but {name}"),
                 None => write!(f, "is no relocatable object but of file type {found}"),
