@@ -10,15 +10,14 @@
 //! # Ok::<_, elf_core::Error>(())
 //! ```
 
+mod magic;
+
+pub use magic::{MAGIC, THIN_MAGIC};
+
 use crate::content::name::Name;
 use crate::error::{Error, ErrorKind};
 use crate::table::slices;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
-
-/// What an archive starts with (System V, GNU, BSD, COFF).
-pub const MAGIC: &[u8; 8] = b"!<arch>\n";
-/// What a thin archive starts with (GNU): its members are files of their own.
-pub const THIN_MAGIC: &[u8; 8] = b"!<thin>\n";
 
 /// The header of a member, in text padded with blanks: `struct ar_hdr` (`<ar.h>`).
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]

@@ -2,9 +2,9 @@
 
 use core::fmt;
 
-use crate::error::{Error, ErrorKind};
-use crate::file::File;
-use crate::views::section::SectionHeader;
+use crate::archive::{MAGIC, THIN_MAGIC};
+
+mod refusal;
 
 /// What a file is that this project does not read, or not as an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,8 +53,7 @@ impl Foreign {
             [0, 0, 0xff, 0xff] => return Some(Self::Coff),
             _ => {}
         }
-        if bytes.starts_with(crate::archive::MAGIC) || bytes.starts_with(crate::archive::THIN_MAGIC)
-        {
+        if bytes.starts_with(MAGIC) || bytes.starts_with(THIN_MAGIC) {
             return Some(Self::Archive);
         }
         // no optional header, and a time and a table of symbols between
@@ -63,40 +62,6 @@ impl Foreign {
             return Some(Self::Coff);
         }
         is_script(bytes).then_some(Self::LinkerScript)
-    }
-
-    /// The error of a file that is not read, with what it is instead of an ELF file, if that is known.
-    #[must_use]
-    pub fn explain(bytes: &[u8], error: Error) -> Error {
-        match (error.kind, Self::of(bytes)) {
-            (ErrorKind::NotElf, Some(foreign)) => {
-                Error { at: error.at, kind: ErrorKind::Foreign(foreign) }
-            }
-            _ => error,
-        }
-    }
-
-    /// Refuses an object without machine code: GCC's `-flto` without `-ffat-lto-objects`.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Foreign`] with [`SlimLto`](Self::SlimLto).
-    pub fn check_lto(file: &File<'_>) -> Result<(), Error> {
-        // since GCC 10; two numbers of the version come first (`struct lto_section` of lto-streamer.h)
-        let is_slim = |section: &SectionHeader| {
-            let data = file.section_data(section).unwrap_or_default();
-            data.get(4).is_some_and(|&slim| slim != 0)
-        };
-        let mut sections = file.sections().iter();
-        let slim = sections.find(|section| {
-            let name = file.section_name(section).unwrap_or_default();
-            name.as_bytes().starts_with(b".gnu.lto_.lto.") && is_slim(section)
-        });
-        match slim {
-            Some(section) => {
-                Err(Error { at: section.offset, kind: ErrorKind::Foreign(Self::SlimLto) })
-            }
-            None => Ok(()),
-        }
     }
 }
 

@@ -123,3 +123,8 @@ pub use views::record::Record;
 pub use views::section::{CompressionHeader, SectionFlags, SectionHeader};
 pub use views::segment::{Dynamic, ProgramHeader, SegmentFlags};
 pub use views::symbol::{Definition, Symbol};
+
+/// The example of `README.md`, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -83,3 +83,8 @@ pub use room::Room;
 pub use storage::{ObjectSlot, Requirements, SectionSlot, Storage, SymbolSlot};
 pub use tls::{ThreadArea, TlsBlock};
 pub use view::{Address, CopyEntry, FixedSection, GotEntry, StubEntry};
+
+/// The example of `README.md`, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

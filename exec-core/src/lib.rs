@@ -93,3 +93,8 @@ pub use signature::Signature;
 pub use spec::{External, Spec};
 pub use transfer::copy;
 pub use value::{Type, Value};
+
+/// The example of `README.md`, as a test.
+#[cfg(all(doctest, feature = "disk"))]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -29,6 +29,7 @@ mod image;
 mod program;
 mod queue;
 mod refusal;
+mod shared;
 
 pub use allocator::{HostAllocator, HostMemory};
 pub use event::Event;
@@ -36,6 +37,7 @@ pub use image::HostImage;
 pub use program::HostProgram;
 use queue::Queue;
 use refusal::Refusal;
+use shared::Shared;
 
 /// How a [`HostDevice`] is to be.
 #[derive(Clone, Copy, Debug)]
@@ -64,17 +66,6 @@ impl Default for HostOptions {
 /// last program and the last clone are gone, what is queued is done and the threads end.
 #[derive(Clone, Debug)]
 pub struct HostDevice(Arc<Shared>);
-
-/// What the device and its programs share.
-#[derive(Debug)]
-struct Shared {
-    // first, so that nothing runs any more when the rest goes
-    queue: Queue,
-    allocator: Arc<LruAllocator<HostAllocator>>,
-    loader: Loader,
-    process: Arc<Mutex<Process>>,
-    is_guarded: bool,
-}
 
 impl HostDevice {
     /// A device with threads of its own.
@@ -202,7 +193,7 @@ impl Device for HostDevice {
         signature: Option<Signature>,
     ) -> Result<HostProgram, Error> {
         self.0.queue.sticky().check()?;
-        self.find(image, name, signature)
+        HostProgram::find(&self.0, image, name, signature)
     }
 
     fn synchronize(&self) -> Result<(), Error> {

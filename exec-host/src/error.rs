@@ -27,7 +27,7 @@ pub enum Error {
         /// Bytes asked for.
         size: u64,
         /// What the system said.
-        cause: rustix::io::Errno,
+        cause: std::io::Error,
     },
     /// There is not so much address space.
     OutOfMemory {
@@ -125,7 +125,7 @@ pub enum Error {
         new: u64,
     },
     /// A library could not be opened.
-    Library(libloading::Error),
+    Library(Box<dyn core::error::Error + Send + Sync>),
     /// An archive is damaged.
     Archive(elf_core::Error),
     /// The members of a thin archive are files of their own, and its folder is not known.
@@ -226,7 +226,7 @@ impl core::error::Error for Error {
             Self::Layout(error) | Self::Undefined { error, .. } => Some(error),
             Self::Unwinding { error, .. } => Some(error),
             Self::Map { cause, .. } => Some(cause),
-            Self::Library(error) => Some(error),
+            Self::Library(error) => Some(&**error),
             Self::Archive(error) | Self::Member { error, .. } => Some(error),
             Self::Named(error) => Some(error),
             Self::File { cause, .. } | Self::Observer(cause) => Some(cause),

@@ -13,27 +13,13 @@ use std::sync::OnceLock;
 
 use exec_core::Signal;
 
-#[cfg_attr(target_arch = "aarch64", path = "guard/aarch64.rs")]
-#[cfg_attr(target_arch = "x86_64", path = "guard/x86_64.rs")]
-mod machine;
+use crate::machine::guard as machine;
+
+pub(crate) mod frame;
 mod stack;
 
-/// What stopped a guarded call.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Fault {
-    pub(crate) signal: Signal,
-    /// What the kernel says the fault is about.
-    pub(crate) address: u64,
-    pub(crate) instruction: u64,
-}
-
-/// Where a guarded call was made, and what stopped it. Its first field is what the machine's code writes.
-#[repr(C)]
-#[derive(Debug)]
-struct Frame {
-    stack: u64,
-    fault: Option<Fault>,
-}
+pub(crate) use frame::Fault;
+use frame::Frame;
 
 thread_local! {
     /// The guarded call that this thread is in.

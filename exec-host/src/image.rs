@@ -19,9 +19,9 @@
 //! ```
 
 use crate::Host;
+use crate::contents::{code, copy_constants, globals};
 use crate::error::Error;
 use crate::initialize::Calls;
-use crate::loader::{code, copy_constants, globals};
 use crate::symbols::{Exports, Keeper};
 use crate::unwind;
 use core::fmt;

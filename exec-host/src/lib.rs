@@ -27,9 +27,9 @@
 compile_error!("exec-host runs on Linux, on x86-64 and AArch64");
 
 mod budget;
-mod cache;
 #[cfg(feature = "compile")]
 pub mod compile;
+mod contents;
 #[cfg(feature = "device")]
 pub mod device;
 #[cfg(feature = "dynamic")]
@@ -42,6 +42,7 @@ mod guard;
 pub mod image;
 mod initialize;
 mod loader;
+mod machine;
 mod memory;
 mod module;
 mod moved;
@@ -50,6 +51,7 @@ mod process;
 mod processor;
 mod replace;
 mod resolvers;
+mod switches;
 pub mod symbols;
 mod threads;
 mod unwind;
@@ -58,13 +60,12 @@ pub use elf_layout::External;
 pub use error::Error;
 pub use function::{Function, FunctionPointer};
 pub use loader::Loader;
+pub use machine::Host;
 pub use module::Module;
 pub use process::Process;
 pub use replace::Replacement;
 
-/// The architecture of this process.
-#[cfg(target_arch = "aarch64")]
-pub use reloc_aarch64::Aarch64 as Host;
-/// The architecture of this process.
-#[cfg(target_arch = "x86_64")]
-pub use reloc_x86::X86_64 as Host;
+/// The example of `README.md`, as a test.
+#[cfg(all(doctest, target_arch = "x86_64"))]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -2,22 +2,20 @@
 
 use crate::Host;
 use crate::budget;
+use crate::contents::{code, copy_constants, globals};
 use crate::error::Error;
 use crate::image::{Image, Room};
 use crate::initialize::Calls;
 use crate::memory::{HUGE_PAGE, Mapping, Spare, Wish};
 use crate::module::{Module, Parts};
 use crate::observer::{Loaded, Observer};
-use crate::replace::Switches;
 use crate::resolvers::Resolvers;
-use crate::symbols::{Links, Symbols};
+use crate::switches::Switches;
+use crate::symbols::{Links, Symbols, from_fn};
 use crate::threads::{self, Threads};
 use crate::unwind::{self, Unwinding};
-use core::ops::Range;
-use elf_core::{ApplyErrorKind, File, Foreign, Name, SegmentFlags};
-use elf_layout::{
-    ErrorKind, External, Layout, Mode, Options, Room as Slots, Segment, Sort, ThreadLocal,
-};
+use elf_core::{ApplyErrorKind, File, Foreign, Name};
+use elf_layout::{ErrorKind, External, Layout, Mode, Options, Room as Slots, ThreadLocal};
 use std::sync::Arc;
 
 /// Loads modules, all in one way: which memory, and who is told of them. It may be shared by threads.
@@ -322,6 +320,22 @@ impl Loader {
     }
 }
 
+impl<B: AsRef<[u8]>> Module<B> {
+    /// Loads objects into one stretch of memory: code, read-only data and writable data apart, nothing writable and executable.
+    ///
+    /// `externals` answers for symbols that no object defines; [`Process::find`](crate::Process::find) knows those of the
+    /// process. No code runs. [`Loader::load`] has more to choose from.
+    ///
+    /// # Errors
+    /// What is wrong with which object; memory that cannot be had. Nothing stays mapped.
+    pub fn load(
+        objects: impl IntoIterator<Item = B>,
+        externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+    ) -> Result<Self, Error> {
+        Loader::new().load(objects, from_fn(externals))
+    }
+}
+
 /// The name of the symbol that a relocation of the objects does not reach.
 fn out_of_reach<'a, B: AsRef<[u8]>>(objects: &'a [B], error: &Error) -> Option<Name<'a>> {
     let Error::Layout(elf_layout::Error { object, kind: ErrorKind::Apply(error), .. }) = error
@@ -362,50 +376,4 @@ fn with_name(error: Error, files: &[File<'_>]) -> Error {
         },
         error => error,
     }
-}
-
-/// Where the code of an image at `base` is.
-pub(crate) fn code(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Range<u64>> {
-    let segments = layout.segments();
-    let code = segments.filter(|segment| segment.flags.contains(SegmentFlags::EXECUTE));
-    let range = |segment: Segment| {
-        let start = base.wrapping_add(segment.offset);
-        start..start.wrapping_add(segment.size)
-    };
-    code.map(range).collect()
-}
-
-/// Fills the room that the layout has for constants of the process.
-pub(crate) fn copy_constants(
-    layout: &Layout<'_, '_, Host>,
-    image: &mut [u8],
-    externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
-) {
-    for copy in layout.copies() {
-        let file = layout.files().get(copy.object);
-        let table = file.and_then(|file| file.symbol_table().ok()?);
-        let name = table.and_then(|table| table.name_of(&table.get(copy.symbol).ok()?).ok());
-        let Some(External { address, sort: Sort::Constant { size } }) =
-            name.and_then(&mut *externals)
-        else {
-            continue;
-        };
-        let place = usize::try_from(copy.offset).ok().and_then(|offset| image.get_mut(offset..));
-        let Some(place) = place.and_then(|rest| rest.get_mut(..usize::try_from(size).ok()?)) else {
-            continue;
-        };
-        let data = core::ptr::with_exposed_provenance::<u8>(address as usize);
-        // SAFETY: whoever answers with constant data vouches that so many bytes are there and never change.
-        place.copy_from_slice(unsafe { core::slice::from_raw_parts(data, place.len()) });
-    }
-}
-
-/// Addresses of the symbols that are not local, for an image at `base`; 0 for what has none.
-pub(crate) fn globals(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Box<[u64]>> {
-    let addresses = |(object, file): (usize, &File<'_>)| {
-        let Ok(Some(table)) = file.symbol_table() else { return Box::default() };
-        let first = u32::try_from(table.first_global()).unwrap_or(u32::MAX);
-        layout.addresses(object, first, base).map(Option::unwrap_or_default).collect()
-    };
-    layout.files().iter().enumerate().map(addresses).collect()
 }

@@ -6,12 +6,14 @@ mod near;
 mod spare;
 
 use crate::error::Error;
+use crate::machine;
 use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering};
 use dual::Alias;
 use elf_core::SegmentFlags;
 use elf_layout::Segment;
+use rustix::io::Errno;
 use rustix::mm::{
     Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,
 };
@@ -58,9 +60,6 @@ pub(crate) struct Wish<'a> {
     /// From there, and back to there, if it is nothing special.
     pub(crate) spare: Option<&'a Arc<Spare>>,
 }
-
-/// `MAP_32BIT` of Linux on x86-64: an address below 2 GiB.
-const MAP_32BIT: u32 = if cfg!(target_arch = "x86_64") { 0x40 } else { 0 };
 
 impl Mapping {
     /// Memory as wished for, or at least of the size, alignment and limit, still to be written.
@@ -130,18 +129,23 @@ impl Mapping {
         let page = rustix::param::page_size();
         let slack = alignment.saturating_sub(page);
         let reserved = size.checked_add(slack).ok_or(Error::OutOfMemory { size: size as u64 })?;
-        let low =
-            if limit.is_some() { MapFlags::from_bits_retain(MAP_32BIT) } else { MapFlags::empty() };
+        let low = if limit.is_some() {
+            MapFlags::from_bits_retain(machine::MAP_LOW)
+        } else {
+            MapFlags::empty()
+        };
         // SAFETY: without a wish for an address no existing mapping is touched.
         let start = unsafe {
             mmap_anonymous(ptr::null_mut(), reserved, protection, MapFlags::PRIVATE | low)
         };
         let start = match (start, limit) {
             (Ok(start), _) => start.cast(),
-            // what is larger than all that `MAP_32BIT` gives may still start there
+            // what is larger than all that `MAP_LOW` gives may still start there
             (Err(_), Some(limit)) => near::map_below(limit, reserved, protection)
                 .ok_or(Error::NoLowMemory { size: size as u64, limit })?,
-            (Err(cause), None) => return Err(Error::Map { size: size as u64, cause }),
+            (Err(cause), None) => {
+                return Err(Error::Map { size: size as u64, cause: cause.into() });
+            }
         };
         let mut mapping = Self::at(start, reserved, page);
         if let Some(near) = wish.near.filter(|&near| limit.is_none() && !mapping.is_near(near))
@@ -250,14 +254,14 @@ impl Mapping {
                 self.late = Some((start, size));
                 flags |= SegmentFlags::WRITE;
             }
-            let refused = |cause| Error::Map { size: size as u64, cause };
+            let refused = |cause: Errno| Error::Map { size: size as u64, cause: cause.into() };
             if let Some(written) = &alias {
                 // SAFETY: the range lies inside the mapping, which is reserved for this, and no reference to it is alive.
                 unsafe { written.show(start, size, segment.offset, flags) }.map_err(refused)?;
             }
             let is_code = flags.contains(SegmentFlags::EXECUTE);
             if is_code {
-                crate::cache::synchronize(start, size);
+                machine::cache::synchronize(start, size);
             }
             if alias.is_some() || flags.contains(SegmentFlags::WRITE) {
                 continue;
@@ -275,7 +279,8 @@ impl Mapping {
 
     /// Stores a word in read-only data while others read it.
     pub(crate) fn write_word(&self, address: u64, value: u64) -> Result<(), Error> {
-        let refused = |cause| Error::Map { size: size_of::<u64>() as u64, cause };
+        let refused =
+            |cause: Errno| Error::Map { size: size_of::<u64>() as u64, cause: cause.into() };
         let offset = address.wrapping_sub(self.address());
         let (start, size) = self
             .part(offset - offset % self.page as u64, self.page as u64)

@@ -3,12 +3,11 @@
 use crate::error::Error;
 use crate::function::{Function, FunctionPointer};
 use crate::initialize::{Calls, Order};
-use crate::loader::Loader;
 use crate::memory::{Mapping, bytes_in_huge_pages};
 use crate::observer::Observed;
-use crate::replace::Switches;
 use crate::resolvers::Resolvers;
-use crate::symbols::{Exports, Keeper, from_fn};
+use crate::switches::Switches;
+use crate::symbols::{Exports, Found, Keeper, Symbols};
 use crate::threads::{Threads, exit};
 use crate::unwind::Unwinding;
 use core::fmt;
@@ -75,24 +74,11 @@ impl<B> fmt::Debug for Module<B> {
 }
 
 impl<B: AsRef<[u8]>> Module<B> {
-    /// Loads objects into one stretch of memory: code, read-only data and writable data apart, nothing writable and executable.
-    ///
-    /// `externals` answers for symbols that no object defines; [`Process::find`](crate::Process::find) knows those of the
-    /// process. No code runs. [`Loader::load`] has more to choose from.
-    ///
-    /// # Errors
-    /// What is wrong with which object; memory that cannot be had. Nothing stays mapped.
-    pub fn load(
-        objects: impl IntoIterator<Item = B>,
-        externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
-    ) -> Result<Self, Error> {
-        Loader::new().load(objects, from_fn(externals))
-    }
-
     pub(crate) fn new(objects: Vec<B>, joined: Vec<Arc<[u8]>>, parts: Parts) -> Self {
         let parts = Arc::new(parts);
         if parts.registers {
-            exit::enter(&parts);
+            let (start, size) = (parts.memory.address(), parts.memory.size());
+            exit::enter(start, size, parts.calls.handle(), &(Arc::clone(&parts) as Keeper));
         }
         let initialized = Once::new();
         Self { objects, joined, initialized, exports: OnceLock::new(), parts }
@@ -195,6 +181,19 @@ impl<B: AsRef<[u8]>> Module<B> {
     /// The objects in the order of their numbers.
     pub(crate) fn bytes(&self) -> impl Iterator<Item = &[u8]> {
         self.objects.iter().map(AsRef::as_ref).chain(self.joined.iter().map(AsRef::as_ref))
+    }
+}
+
+/// What other components see of the module: its global symbols that are not hidden (gABI ch. 5, "Symbol Visibility"). Who
+/// uses one keeps the module.
+impl<B: AsRef<[u8]> + Send + Sync + 'static> Symbols for Arc<Module<B>> {
+    fn find(&mut self, name: Name<'_>) -> Option<Found> {
+        let external = self.exports().get(name)?;
+        Some(Found::Kept(external, Self::clone(self) as Keeper))
+    }
+
+    fn has_objects(&self) -> bool {
+        false
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! A variable is moved once, and stays where it was moved to.
 
+use crate::machine;
 use crate::memory::{Mapping, Wish};
 use core::ffi::{c_int, c_void};
 use core::ops::Range;
@@ -64,9 +65,6 @@ struct Slots {
     /// What is not writable any more.
     read_only: Vec<Range<u64>>,
 }
-
-/// Relocations by name that are an address.
-const BY_NAME: [u64; 2] = if cfg!(target_arch = "x86_64") { [1, 6] } else { [257, 1025] };
 
 const DT_RELA: u64 = 7;
 const DT_RELASZ: u64 = 8;
@@ -130,7 +128,8 @@ impl Slots {
             // SAFETY: the dynamic section says that so many relocations are there.
             let [offset, what, addend] =
                 unsafe { [word(at), word(at.wrapping_add(8)), word(at.wrapping_add(16))] };
-            if BY_NAME.contains(&(what & 0xffff_ffff)) && what >> 32 != 0 && addend == 0 {
+            if machine::ADDRESSES.contains(&(what & 0xffff_ffff)) && what >> 32 != 0 && addend == 0
+            {
                 let place = info.dlpi_addr.wrapping_add(offset);
                 // SAFETY: the library was relocated: the place is mapped.
                 if place % 8 == 0 && unsafe { word(place) } == self.address {

@@ -67,7 +67,8 @@ impl Process {
     /// The library's constructors run.
     pub unsafe fn open(&mut self, library: impl AsRef<Path>) -> Result<(), Error> {
         // SAFETY: the caller vouches for the library.
-        let library = unsafe { Library::new(library.as_ref()) }.map_err(Error::Library)?;
+        let library = unsafe { Library::new(library.as_ref()) }
+            .map_err(|error| Error::Library(Box::new(error)))?;
         self.libraries.push(Arc::new(self.variables.settle(library)));
         self.known = None;
         Ok(())

@@ -1,73 +1,11 @@
 //! Functions that are replaced while others call them: all calls go through a stub, and the stub through a word that is changed.
 
-use crate::Host;
 use crate::error::Error;
-use crate::memory::Mapping;
 use crate::module::{Module, Parts};
+use crate::switches::Switch;
 use crate::symbols::Keeper;
 use core::fmt;
-use elf_layout::Layout;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// The functions of a load that may be replaced.
-#[derive(Debug, Default)]
-pub(crate) struct Switches {
-    by_name: HashMap<Box<[u8]>, Switch>,
-    /// Where each entry leads that does not lead to its own function: what was replaced last is last.
-    targets: Mutex<HashMap<u64, Vec<Target>>>,
-}
-
-/// Where a stub reads its target.
-#[derive(Clone, Copy, Debug)]
-struct Switch {
-    entry: u64,
-    /// The function itself.
-    function: u64,
-}
-
-#[derive(Debug)]
-struct Target {
-    address: u64,
-    /// Tells replacements of one function apart.
-    number: u64,
-}
-
-impl Switches {
-    /// Those of an image at `base`.
-    pub(crate) fn collect(layout: &Layout<'_, '_, Host>, base: u64) -> Self {
-        let named = layout.replaceable_functions().filter_map(|function| {
-            let table = layout.files().get(function.object)?.symbol_table().ok()??;
-            let name = table.name_of(&table.get(function.symbol).ok()?).ok()?;
-            let switch = Switch {
-                entry: base.wrapping_add(function.entry),
-                function: base.wrapping_add(function.function),
-            };
-            Some((name.as_bytes().into(), switch))
-        });
-        Self { by_name: named.collect(), targets: Mutex::default() }
-    }
-
-    /// Leads an entry elsewhere. Gives the number under which that is undone.
-    fn lead(&self, memory: &Mapping, entry: u64, address: u64) -> Result<u64, Error> {
-        let mut targets = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
-        let stack = targets.entry(entry).or_default();
-        let number = stack.last().map_or(0, |last| last.number.wrapping_add(1));
-        memory.write_word(entry, address)?;
-        stack.push(Target { address, number });
-        Ok(number)
-    }
-
-    /// Undoes one replacement: the one before it counts, or the function itself.
-    fn undo(&self, memory: &Mapping, switch: Switch, number: u64) {
-        let mut targets = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(stack) = targets.get_mut(&switch.entry) else { return };
-        stack.retain(|target| target.number != number);
-        let address = stack.last().map_or(switch.function, |last| last.address);
-        // it worked for the replacement itself
-        let _ = memory.write_word(switch.entry, address);
-    }
-}
+use std::sync::Arc;
 
 /// A function that stands for another one as long as this lives. Both modules are kept.
 ///
@@ -133,7 +71,7 @@ impl<B: AsRef<[u8]> + Send + Sync + 'static> Module<B> {
             return Err(Error::NotInitialized);
         }
         let parts = self.parts();
-        let switch = parts.switches.by_name.get(name.as_bytes()).copied();
+        let switch = parts.switches.get(name);
         let switch = switch.ok_or_else(|| Error::NotReplaceable(name.into()))?;
         let number = parts.switches.lead(&parts.memory, switch.entry, address)?;
         let modules = [Arc::clone(self) as Keeper, keeper];

@@ -2,6 +2,7 @@
 //! initial values are given to its dynamic loader as a library that consists of nothing else.
 
 pub(crate) mod descriptor;
+pub(crate) mod dynamic;
 pub(crate) mod exit;
 mod external;
 mod library;
@@ -114,17 +115,4 @@ pub(crate) fn exports(
         }
     }
     variables
-}
-
-/// The thread pointer of this thread.
-pub(crate) fn thread_pointer() -> u64 {
-    let pointer: u64;
-    // SAFETY: reads what the ABI has there in every thread.
-    unsafe {
-        #[cfg(target_arch = "x86_64")]
-        core::arch::asm!("mov {}, fs:0", out(reg) pointer, options(nostack, readonly, preserves_flags));
-        #[cfg(target_arch = "aarch64")]
-        core::arch::asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nostack, nomem, preserves_flags));
-    }
-    pointer
 }

@@ -91,3 +91,8 @@ pub use {
     launch::{LaunchError, NvLaunch},
     properties::Properties,
 };
+
+/// The example of `README.md`, as a test.
+#[cfg(all(doctest, feature = "driver"))]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -110,3 +110,8 @@ pub use select::{Candidate, CudaVersion, Device, Fit, Selected, select};
 pub use span::Span;
 pub use target::Target;
 pub use wrapper::{ModuleIds, Wrapper, Wrappers, module_ids, wrappers};
+
+/// The example of `README.md`, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

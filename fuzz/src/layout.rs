@@ -2,7 +2,7 @@
 
 use super::placement;
 use super::sink::Sink;
-use elf_core::names::{EM_386, EM_AARCH64, EM_CUDA, SHT_NOBITS};
+use elf_core::names::{EM_386, EM_AARCH64, EM_CUDA, EM_RISCV, SHT_NOBITS};
 use elf_core::{Arch, File, Name};
 use elf_layout::{
     ErrorKind, External, Layout, Mode, ObjectSlot, Options, Requirements, SectionSlot, Storage,
@@ -10,6 +10,7 @@ use elf_layout::{
 };
 use reloc_aarch64::Aarch64;
 use reloc_cuda::Cuda;
+use reloc_riscv::{Rv32, Rv64};
 use reloc_x86::{I386, X86_64};
 
 /// Most objects.
@@ -41,6 +42,8 @@ pub(super) fn files(files: &[File<'_>]) {
             EM_386 => plan::<I386>(files, options),
             EM_AARCH64 => plan::<Aarch64>(files, options),
             EM_CUDA => plan::<Cuda>(files, options),
+            EM_RISCV if first.encoding().is_64() => plan::<Rv64>(files, options),
+            EM_RISCV => plan::<Rv32>(files, options),
             _ => plan::<X86_64>(files, options),
         }
     }

@@ -3,9 +3,11 @@
 use std::io::Write;
 
 use anyhow::Result;
+use clap::CommandFactory as _;
 
 #[cfg(feature = "host")]
 pub mod cache;
+pub mod completions;
 pub mod cubin;
 #[cfg(feature = "nv")]
 pub mod devices;
@@ -18,9 +20,19 @@ pub mod jit;
 pub mod launch;
 pub mod layout;
 pub mod link;
+pub mod man;
 #[cfg(feature = "host")]
 pub mod run;
 pub mod show;
+
+/// Puts machine code into memory without a linker or dynamic loader.
+#[derive(Debug, clap::Parser)]
+#[command(name = "hoist", version)]
+pub struct CommandLine {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
 
 /// The subcommands of the command line.
 #[derive(Debug, clap::Subcommand)]
@@ -53,6 +65,10 @@ pub enum Command {
     /// Lists, extracts, packs and changes device code inside host files.
     #[command(subcommand)]
     Fatbin(fatbin::Fatbin),
+    /// Prints what a shell needs to complete commands and options.
+    Completions(completions::Completions),
+    /// Prints the manual page, or writes those of all commands into a folder.
+    Man(man::Man),
 }
 
 impl Command {
@@ -78,6 +94,8 @@ impl Command {
             Self::Cubin(command) => command.run(out),
             Self::Disasm(command) => command.run(out),
             Self::Fatbin(command) => command.run(out),
+            Self::Completions(command) => command.run(CommandLine::command(), out),
+            Self::Man(command) => command.run(CommandLine::command(), out),
         }
     }
 }

@@ -3,10 +3,11 @@
 use core::fmt;
 
 use anyhow::{Result, bail};
-use elf_core::names::{self, EM_386, EM_AARCH64, EM_CUDA, EM_X86_64};
+use elf_core::names::{self, EM_386, EM_AARCH64, EM_CUDA, EM_RISCV, EM_X86_64};
 use elf_core::{Arch, File, Kind};
 pub use reloc_aarch64::Aarch64;
 use reloc_cuda::Cuda;
+pub use reloc_riscv::{Rv32, Rv64};
 pub use reloc_x86::{I386, X86_64};
 
 /// An architecture that objects can be relocated for.
@@ -18,6 +19,10 @@ pub enum Machine {
     I386,
     /// `EM_AARCH64`, 64 bits, of either byte order.
     Aarch64,
+    /// `EM_RISCV`, 32 bits.
+    Rv32,
+    /// `EM_RISCV`, 64 bits.
+    Rv64,
 }
 
 impl Machine {
@@ -32,6 +37,8 @@ impl Machine {
             (EM_X86_64, 64) => Self::X86_64,
             (EM_386, 32) => Self::I386,
             (EM_AARCH64, 64) => Self::Aarch64,
+            (EM_RISCV, 32) => Self::Rv32,
+            (EM_RISCV, 64) => Self::Rv64,
             _ => match names::machine(number) {
                 Some(name) => bail!("no relocations for {name} with {bits} bits"),
                 None => bail!("no relocations for machine {number} with {bits} bits"),
@@ -46,6 +53,8 @@ impl fmt::Display for Machine {
             Self::X86_64 => "x86-64",
             Self::I386 => "i386",
             Self::Aarch64 => "AArch64",
+            Self::Rv32 => "RISC-V 32",
+            Self::Rv64 => "RISC-V 64",
         })
     }
 }
@@ -67,6 +76,14 @@ macro_rules! with_arch {
                 type $A = $crate::machine::Aarch64;
                 $body
             }
+            $crate::machine::Machine::Rv32 => {
+                type $A = $crate::machine::Rv32;
+                $body
+            }
+            $crate::machine::Machine::Rv64 => {
+                type $A = $crate::machine::Rv64;
+                $body
+            }
         }
     };
 }
@@ -80,6 +97,7 @@ pub fn relocation_name(machine: u16, r#type: u32) -> Option<&'static str> {
         EM_386 => ours(I386::KINDS),
         EM_AARCH64 => ours(Aarch64::KINDS),
         EM_CUDA => ours(Cuda::KINDS),
+        EM_RISCV => ours(Rv64::KINDS),
         _ => names::relocation(machine, r#type),
     }
 }

@@ -4,21 +4,13 @@ use std::io::{self, BufWriter, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use hoist_tool::cmd::Command;
+use hoist_tool::cmd::CommandLine;
 use hoist_tool::explain::Lines;
 use hoist_tool::printable::Printable;
 use hoist_tool::shown::Shown;
 
-/// Puts machine code into memory without a linker or dynamic loader.
-#[derive(clap::Parser)]
-#[command(version)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
 fn main() -> ExitCode {
-    let command = Arguments::parse().command;
+    let command = CommandLine::parse().command;
     let mut out = Shown::new(BufWriter::with_capacity(1 << 16, io::stdout().lock()));
     let done = command.run(&mut out).and_then(|()| Ok(out.flush()?));
     match done {

@@ -83,3 +83,8 @@ pub use symbol::{Space, is_entry};
 pub use target::{Form, Stage, Suffix, Target, TextureMode, Toolkit};
 pub use tree::{CallTree, Edge, Node};
 pub use value::Value;
+
+/// The example of `README.md`, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -27,3 +27,8 @@ mod relax;
 mod tls;
 
 pub use aarch64::Aarch64;
+
+/// The example of `README.md`, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -101,3 +101,8 @@ const fn kinds() -> [Kind; rows::ROWS.len() + mercury::NAMES.len()] {
     }
     all
 }
+
+/// The example of `README.md`, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

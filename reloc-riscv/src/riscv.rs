@@ -21,9 +21,7 @@
 
 use crate::tls;
 use elf_core::Check::{self, Any, Either, Signed};
-use elf_core::names::{
-    EF_RISCV_FLOAT_ABI_QUAD, EF_RISCV_RV64ILP32, EF_RISCV_RVE, EM_RISCV,
-};
+use elf_core::names::{EF_RISCV_FLOAT_ABI_QUAD, EF_RISCV_RV64ILP32, EF_RISCV_RVE, EM_RISCV};
 use elf_core::tls::{Tls, Transition};
 use elf_core::{
     ApplyErrorKind, Arch, Bits, Field, Kind, Pairing, Record, Role, Site, Slot, Stub,
@@ -229,9 +227,8 @@ fn descriptor_call(site: &Site<'_>, label: Option<u64>) -> Result<Pairing, Apply
 /// The other half of a difference: the next relocation, at the same offset.
 fn difference(site: &Site<'_>, _: Option<u64>) -> Result<Pairing, ApplyErrorKind> {
     let Record { offset, .. } = *site.record;
-    let next = site.next().filter(|next| {
-        next.r#type == R_RISCV_SUB_ULEB128 && next.offset == offset
-    });
+    let next =
+        site.next().filter(|next| next.r#type == R_RISCV_SUB_ULEB128 && next.offset == offset);
     next.map(|next| Pairing::new(next).taking_next()).ok_or(ApplyErrorKind::Unpaired)
 }
 

@@ -146,12 +146,9 @@ fn two_parts_make_the_distance() {
 fn every_upper_part_but_a_descriptor_has_a_lower_one() {
     let code = words(&[AUIPC_A0, ADDI_A0_A0]);
     let symbols = Symbols { first: PLACE + 0x1804, second: 0 };
-    let pair = |upper, lower| {
-        after::<Rv64>(&code, &[(0, upper, 1, 0), (4, lower, 3, 0)], &symbols)
-    };
+    let pair = |upper, lower| after::<Rv64>(&code, &[(0, upper, 1, 0), (4, lower, 3, 0)], &symbols);
     let expected = Ok(words(&[0x0000_2517, 0x8045_0513]));
-    for upper in [R_RISCV_GOT_HI20, R_RISCV_TLS_GOT_HI20, R_RISCV_TLS_GD_HI20, R_RISCV_PCREL_HI20]
-    {
+    for upper in [R_RISCV_GOT_HI20, R_RISCV_TLS_GOT_HI20, R_RISCV_TLS_GD_HI20, R_RISCV_PCREL_HI20] {
         assert_eq!(pair(upper, R_RISCV_PCREL_LO12_I), expected);
         assert_eq!(pair(upper, R_RISCV_TLSDESC_ADD_LO12), Err(ApplyErrorKind::Unpaired));
     }
@@ -343,8 +340,7 @@ fn c_lui_of_nothing_is_c_li() {
 fn stub<A: Arch>() -> Vec<u32> {
     let [stub] = A::STUBS else { panic!("one stub") };
     let mut bytes = stub.code.to_vec();
-    let entry =
-        |query: &Query| (query.role == Role::Got(Slot::Address)).then_some(PLACE + 0x2ff8);
+    let entry = |query: &Query| (query.role == Role::Got(Slot::Address)).then_some(PLACE + 0x2ff8);
     let record = |it: &elf_core::StubRelocation| Record {
         offset: it.offset,
         symbol: 1,
@@ -371,7 +367,8 @@ fn stubs_jump_through_the_got_entry() {
 
 #[test]
 fn vendors_are_refused_by_name() {
-    let result = after::<Rv64>(&[0; 4], &[(0, R_RISCV_VENDOR, 1, 0)], &Symbols { first: 0, second: 0 });
+    let result =
+        after::<Rv64>(&[0; 4], &[(0, R_RISCV_VENDOR, 1, 0)], &Symbols { first: 0, second: 0 });
     assert_eq!(result, Err(ApplyErrorKind::Unsupported));
     assert!((192..256).all(|number| find(Rv64::KINDS, number).is_none()));
 }

@@ -30,3 +30,8 @@ pub mod x86_64;
 
 pub use i386::I386;
 pub use x86_64::X86_64;
+
+/// The example of `README.md`, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -25,8 +25,16 @@ use crate::workspace::Workspace;
 pub(crate) struct Layers {}
 
 /// Crates that read untrusted bytes: `no_std`, without `unsafe`, and with few friends.
-pub(crate) const LOWER: &[&str] =
-    &["elf-core", "elf-layout", "reloc-x86", "reloc-aarch64", "reloc-cuda", "nvinfo", "fatbin"];
+pub(crate) const LOWER: &[&str] = &[
+    "elf-core",
+    "elf-layout",
+    "reloc-x86",
+    "reloc-aarch64",
+    "reloc-riscv",
+    "reloc-cuda",
+    "nvinfo",
+    "fatbin",
+];
 
 /// What lower crates may depend on beside each other. Optional dependencies are free: the default build is without them.
 const ALLOWED: &[&str] = &["zerocopy", "bitflags"];

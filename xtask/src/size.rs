@@ -77,13 +77,15 @@ const PROGRAMS: &[Program] = &[
     Program { name: "parse, lay out, relocate AArch64", call: "programs::load::<reloc_aarch64::Aarch64>", ..LOAD },
     Program { name: "parse, lay out, relocate x86-64",  call: "programs::load::<reloc_x86::X86_64>",      ..LOAD },
     Program { name: "parse, lay out, relocate i386",    call: "programs::load::<reloc_x86::I386>", features: Some(&["elf32"]), ..LOAD },
+    Program { name: "parse, lay out, relocate RV32",    call: "programs::load::<reloc_riscv::Rv32>", features: Some(&["elf32"]), ..LOAD },
+    Program { name: "parse, lay out, relocate RV64",    call: "programs::load::<reloc_riscv::Rv64>",      ..LOAD },
     Program { name: "parse, lay out, relocate AArch64, all", call: "programs::load::<reloc_aarch64::Aarch64>", ..LOAD_ALL },
     Program { name: "parse, lay out, relocate x86-64, all",  call: "programs::load::<reloc_x86::X86_64>",      ..LOAD_ALL },
     Program { name: "parse, lay out, relocate i386, all",    call: "programs::load::<reloc_x86::I386>",        ..LOAD_ALL },
 ];
 
 /// The crates that the programs use.
-const CRATES: &[&str] = &["elf-core", "elf-layout", "reloc-x86", "reloc-aarch64"];
+const CRATES: &[&str] = &["elf-core", "elf-layout", "reloc-x86", "reloc-aarch64", "reloc-riscv"];
 
 /// Where the table stands in BENCHMARKS.md.
 const FROM: &str = "<!-- cargo xtask size --write: from here -->";

@@ -124,9 +124,7 @@ impl<'b> Site<'b> {
                 single(run.filter(fits)).unwrap_or_else(|| one_by_one(records, steps))
             }
             Neighbours::Packed(records, _, steps) => one_by_one(records, steps),
-            Neighbours::Slice(records, _) => {
-                single(records.iter().copied().filter(fits)).flatten()
-            }
+            Neighbours::Slice(records, _) => single(records.iter().copied().filter(fits)).flatten(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Which member of an archive defines a name.
 
-use super::{Meaning, MemberError, Undefined, globals, names_limit};
+use super::meaning::{Meaning, MemberError, Undefined, globals, names_limit};
 use crate::hash::{self, NameTable};
 use alloc::vec::Vec;
 use core::fmt;

@@ -1,7 +1,8 @@
 //! What the objects of a link miss.
 
+use super::index::MemberIndex;
+use super::meaning::{Meaning, MemberError, Undefined, globals, names_limit};
 use super::names::Names;
-use super::{Meaning, MemberError, MemberIndex, globals, names_limit};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use elf_core::{File, Name};
@@ -26,15 +27,6 @@ pub struct UndefinedSymbols {
     states: Vec<State>,
     /// Numbers of names that were undefined or common once, in the order of their first reference.
     queue: Vec<u32>,
-}
-
-/// Why a member is looked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Undefined {
-    /// No object defines the name: any definition will do.
-    Missing,
-    /// Objects have it as a common symbol: only data that are not common take its place.
-    Common,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

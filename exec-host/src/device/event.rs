@@ -7,7 +7,14 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 
 use exec_core::Error;
 
-use super::queue::Work;
+/// A queue in which a call waits for its turn.
+pub(super) trait Work: core::fmt::Debug + Send + Sync {
+    /// Runs calls here, in their order, until `is_enough` or another thread is at it.
+    fn help(&self, is_enough: &dyn Fn() -> bool);
+
+    /// How often to look whether another thread is done before sleeping.
+    fn looks(&self) -> u32;
+}
 
 /// A queued call: whether it is done, and how it went.
 #[derive(Clone, Debug)]
@@ -16,7 +23,7 @@ pub struct Event(Arc<State>);
 #[derive(Debug)]
 struct State {
     /// Where the call is, as long as there is a queue.
-    work: Weak<Work>,
+    work: Weak<dyn Work>,
     is_done: AtomicBool,
     outcome: Mutex<Outcome>,
     done: Condvar,
@@ -30,9 +37,9 @@ struct Outcome {
 }
 
 impl Event {
-    pub(super) fn new(work: &Arc<Work>) -> Self {
+    pub(super) fn new(work: Weak<dyn Work>) -> Self {
         let state = State {
-            work: Arc::downgrade(work),
+            work,
             is_done: AtomicBool::new(false),
             outcome: Mutex::default(),
             done: Condvar::new(),
@@ -53,7 +60,7 @@ impl Event {
     /// [`Error::Fault`]; what stuck to the device when its turn came.
     pub fn wait(&self) -> Result<Duration, Error> {
         if let Some(work) = self.0.work.upgrade() {
-            work.help(|| self.is_done());
+            work.help(&|| self.is_done());
             for _ in 0..work.looks() {
                 if self.is_done() {
                     break;

@@ -12,9 +12,9 @@ use super::allocator::HostAllocator;
 use super::call::{Call, Entry};
 use super::event::Event;
 use super::image::HostImage;
-use super::{HostDevice, Shared};
+use super::shared::Shared;
 
-/// A function that a [`HostDevice`] runs.
+/// A function that a [`HostDevice`](super::HostDevice) runs.
 ///
 /// Each call passes the buffers' addresses, then the values, then the index in the grid as a `uint32_t`. The calling
 /// conventions of this machine let a function ignore arguments that it does not take: one without a grid need not have it.
@@ -29,22 +29,23 @@ pub struct HostProgram {
     entry: Mutex<Arc<Entry>>,
 }
 
-impl HostDevice {
+impl HostProgram {
+    /// The function `name` of an image.
     pub(super) fn find(
-        &self,
+        device: &Arc<Shared>,
         image: &Arc<HostImage>,
         name: &str,
         signature: Option<Signature>,
-    ) -> Result<HostProgram, Error> {
+    ) -> Result<Self, Error> {
         let missing =
             |cause| Error::NoFunction { name: String::from(name), cause: Arc::new(cause) };
         let address = image.module().function(name).map_err(missing)?;
         let name: Arc<str> = name.into();
-        let is_guarded = self.0.is_guarded;
+        let is_guarded = device.is_guarded;
         let entry =
             Entry::new(Arc::clone(image), Arc::clone(&name), address, is_guarded, Vec::new());
-        Ok(HostProgram {
-            device: Arc::clone(&self.0),
+        Ok(Self {
+            device: Arc::clone(device),
             name,
             signature,
             address,
@@ -52,9 +53,7 @@ impl HostDevice {
             entry: Mutex::new(Arc::new(entry)),
         })
     }
-}
 
-impl HostProgram {
     /// Puts a call into the device's queue.
     ///
     /// # Errors

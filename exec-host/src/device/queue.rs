@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use exec_core::{Error, Sticky};
 
 use super::call::Call;
-use super::event::Event;
+use super::event::{self, Event, Work as _};
 use super::grid::Pool;
 
 /// Runs calls one after the other.
@@ -95,9 +95,10 @@ impl Work {
             self.more.notify_one();
         }
     }
+}
 
-    /// Runs calls here, in their order, until `is_enough` or another thread is at it.
-    pub(super) fn help(&self, is_enough: impl Fn() -> bool) {
+impl event::Work for Work {
+    fn help(&self, is_enough: &dyn Fn() -> bool) {
         while !is_enough() {
             let mut state = self.lock();
             let Some(next) = self.next(&mut state) else { return };
@@ -106,8 +107,7 @@ impl Work {
         }
     }
 
-    /// How often to look whether another thread is done before sleeping.
-    pub(super) const fn looks(&self) -> u32 {
+    fn looks(&self) -> u32 {
         self.looks
     }
 }
@@ -140,7 +140,7 @@ impl Queue {
 
     /// Runs a call behind those before it.
     pub(super) fn submit(&self, call: Call) -> Event {
-        let event = Event::new(&self.work);
+        let event = Event::new(Arc::<Work>::downgrade(&self.work));
         let mut state = self.work.lock();
         state.calls.push_back((call, event.clone()));
         self.work.waiting.store(state.calls.len(), Ordering::Relaxed);
@@ -169,7 +169,7 @@ impl Queue {
 
     /// Waits until nothing waits and nothing runs.
     pub(super) fn drain(&self) {
-        self.work.help(|| false);
+        self.work.help(&|| false);
         let mut state = self.work.lock();
         while state.is_running || !state.calls.is_empty() {
             state.waiters += 1;

@@ -38,7 +38,7 @@ pub(super) struct Written {
 impl Alias {
     /// `size` zeros, whole pages.
     pub(super) fn new(size: usize, is_huge: bool) -> Result<Self, Error> {
-        let refused = |cause| Error::Map { size: size as u64, cause };
+        let refused = |cause: Errno| Error::Map { size: size as u64, cause: cause.into() };
         let file = create().map_err(refused)?;
         ftruncate(&file, size as u64).map_err(refused)?;
         let writable = ProtFlags::READ | ProtFlags::WRITE;

@@ -1,10 +1,9 @@
 //! Archives as a source of symbols.
 
-use super::{Found, Symbols};
 use crate::error::Error;
 use elf_core::Name;
 use elf_core::archive::Archive as Members;
-use elf_layout::archives::{MemberError, MemberIndex, Undefined};
+use elf_layout::archives::{MemberError, MemberIndex};
 use exec_core::NamedFiles;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -83,20 +82,4 @@ impl Archive {
 
 fn read(path: &Path) -> Result<Vec<u8>, Error> {
     std::fs::read(path).map_err(|cause| Error::File { path: path.into(), cause })
-}
-
-impl Symbols for Archive {
-    fn find(&mut self, name: Name<'_>) -> Option<Found> {
-        self.0.definer(name, Undefined::Missing, None)?;
-        Some(Found::Member(Self::clone(self)))
-    }
-
-    fn find_weak(&mut self, _: Name<'_>) -> Option<Found> {
-        None
-    }
-
-    fn find_data(&mut self, name: Name<'_>) -> Option<Found> {
-        self.0.definer(name, Undefined::Common, None)?;
-        Some(Found::Member(Self::clone(self)))
-    }
 }

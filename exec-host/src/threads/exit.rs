@@ -1,6 +1,6 @@
 //! Destructors that a thread runs when it ends, of variables of loaded code: the code stays until they have run.
 
-use crate::module::Parts;
+use core::any::Any;
 use core::ffi::{c_int, c_void};
 use elf_core::Name;
 use elf_layout::External;
@@ -20,7 +20,20 @@ unsafe extern "C" {
 }
 
 /// The loads that have asked for [`register`], or for what the process is to do when it ends, by the address of their memory.
-static LOADS: RwLock<BTreeMap<u64, Weak<Parts>>> = RwLock::new(BTreeMap::new());
+static LOADS: RwLock<BTreeMap<u64, Load>> = RwLock::new(BTreeMap::new());
+
+/// A load in memory.
+struct Load {
+    /// Bytes of its memory.
+    size: u64,
+    /// Its `__dso_handle`.
+    handle: u64,
+    /// What keeps it there.
+    keeper: Weak<Keeper>,
+}
+
+/// What keeps a load's code and variables, whatever it is.
+type Keeper = dyn Any + Send + Sync;
 
 /// What stands for the functions of this name by which code registers destructors: the C library's, and the one of the Itanium C++
 /// ABI.
@@ -29,10 +42,11 @@ pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
     is_one.then(|| External::function(register as *const () as u64))
 }
 
-/// Makes a load known that may register something.
-pub(crate) fn enter(parts: &Arc<Parts>) {
+/// Makes the load in the `size` bytes at `start` known, which may register something. Its `__dso_handle` is `handle`, and it stays
+/// as long as `keeper` does.
+pub(crate) fn enter(start: u64, size: u64, handle: u64, keeper: &Arc<Keeper>) {
     let mut loads = LOADS.write().unwrap_or_else(PoisonError::into_inner);
-    loads.insert(parts.memory.address(), Arc::downgrade(parts));
+    loads.insert(start, Load { size, handle, keeper: Arc::downgrade(keeper) });
 }
 
 /// Forgets the load in the memory at `start`, which is about to go.
@@ -40,27 +54,28 @@ pub(crate) fn leave(start: u64) {
     LOADS.write().unwrap_or_else(PoisonError::into_inner).remove(&start);
 }
 
-/// The load that `address` is in. For the C library too, any address in an object is a handle of it: Rust's standard library gives
-/// that of a pointer to `__dso_handle`.
-fn load_of(address: u64) -> Option<Arc<Parts>> {
+/// The handle and the keeper of the load that `address` is in. For the C library too, any address in an object is a handle of it:
+/// Rust's standard library gives that of a pointer to `__dso_handle`.
+fn load_of(address: u64) -> Option<(u64, Arc<Keeper>)> {
     let loads = LOADS.read().unwrap_or_else(PoisonError::into_inner);
-    let (start, parts) = loads.range(..=address).next_back()?;
-    let (offset, parts) = (address.checked_sub(*start)?, parts.upgrade()?);
-    // before `parts`, which takes the lock if they are dropped here
+    let (start, load) = loads.range(..=address).next_back()?;
+    let is_inside = address.checked_sub(*start)? < load.size;
+    let (handle, keeper) = (load.handle, load.keeper.upgrade()?);
+    // before the keeper, whose end takes the lock if it is dropped here
     drop(loads);
-    (offset < parts.memory.size()).then_some(parts)
+    is_inside.then_some((handle, keeper))
 }
 
 /// The `__dso_handle` of the load that `address` is in, among those that may register something.
 pub(crate) fn handle_of(address: u64) -> Option<u64> {
-    load_of(address).map(|parts| parts.calls.handle())
+    load_of(address).map(|(handle, _)| handle)
 }
 
 /// A destructor to run, and what it needs.
 struct Registered {
     destructor: Destructor,
     object: *mut c_void,
-    parts: Arc<Parts>,
+    keeper: Arc<Keeper>,
 }
 
 /// Has this thread call `destructor(object)` when it ends, and keeps the load till then.
@@ -72,11 +87,11 @@ unsafe extern "C" fn register(
     object: *mut c_void,
     handle: *mut c_void,
 ) -> c_int {
-    let Some(parts) = load_of(handle.addr() as u64) else {
+    let Some((_, keeper)) = load_of(handle.addr() as u64) else {
         // SAFETY: passes on what we were given.
         return unsafe { __cxa_thread_atexit_impl(destructor, object, handle) };
     };
-    let registered = Box::into_raw(Box::new(Registered { destructor, object, parts }));
+    let registered = Box::into_raw(Box::new(Registered { destructor, object, keeper }));
     let ours = (&raw const __dso_handle).cast_mut().cast();
     // SAFETY: `run` takes what it is given here, once.
     unsafe { __cxa_thread_atexit_impl(run, registered.cast(), ours) }
@@ -86,8 +101,8 @@ unsafe extern "C" fn register(
 unsafe extern "C-unwind" fn run(registered: *mut c_void) {
     // SAFETY: `register` has given it, and nobody else takes it.
     let registered = unsafe { Box::from_raw(registered.cast::<Registered>()) };
-    let Registered { destructor, object, parts } = *registered;
+    let Registered { destructor, object, keeper } = *registered;
     // SAFETY: the code that registered it vouches for it, and is still there.
     unsafe { destructor(object) };
-    drop(parts);
+    drop(keeper);
 }

@@ -1,6 +1,7 @@
 //! Thread-local variables of the process and its libraries.
 
 use super::library::{Library, LinkMap, Wanted, map_of};
+use crate::machine;
 use core::ffi::{CStr, c_int, c_void};
 use elf_core::Name;
 use elf_core::names::{STB_LOCAL, STT_TLS};
@@ -68,7 +69,7 @@ impl Variables {
             let wanted = [Wanted::DistanceOf(name.as_bytes())];
             let (_, [distance, ..]) = Library::new(&NOTHING, &[], &wanted, needed).ok()?;
             // another library may have a variable of this name
-            let is_this = super::thread_pointer().wrapping_add(distance) == address;
+            let is_this = machine::thread_pointer().wrapping_add(distance) == address;
             is_this.then_some(distance.wrapping_sub(offset))
         });
         let distance = distance.map(|distance| distance.wrapping_add(offset).cast_signed());

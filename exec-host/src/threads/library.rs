@@ -3,6 +3,7 @@
 
 use crate::Host;
 use crate::error::Error;
+use crate::machine;
 use core::sync::atomic::{AtomicU32, Ordering};
 use elf_core::Arch as _;
 use elf_core::names::{
@@ -41,17 +42,6 @@ pub(super) enum Wanted<'n> {
 
 /// Most questions.
 pub(super) const QUESTIONS: usize = 2;
-
-#[cfg(target_arch = "x86_64")]
-mod types {
-    pub(super) const MODULE: u64 = 16; // R_X86_64_DTPMOD64
-    pub(super) const DISTANCE: u64 = 18; // R_X86_64_TPOFF64
-}
-#[cfg(target_arch = "aarch64")]
-mod types {
-    pub(super) const MODULE: u64 = 1028; // R_AARCH64_TLS_DTPMOD64
-    pub(super) const DISTANCE: u64 = 1030; // R_AARCH64_TLS_TPREL64
-}
 
 const FILE_HEADER: u64 = 64;
 const PROGRAM_HEADER: u64 = 56;
@@ -235,8 +225,8 @@ impl Wanted<'_> {
 
     const fn r#type(&self) -> u64 {
         match self {
-            Self::Module => types::MODULE,
-            Self::Distance | Self::DistanceOf(_) => types::DISTANCE,
+            Self::Module => machine::DTP_MODULE,
+            Self::Distance | Self::DistanceOf(_) => machine::TP_OFFSET,
         }
     }
 }
@@ -278,7 +268,7 @@ mod tests {
         let (_library, [module, distance]) =
             Library::new(&BLOCK, &[1, 2, 3], &wanted, &[]).unwrap();
         assert!(module > 1);
-        let at = crate::threads::thread_pointer().wrapping_add(distance) as usize;
+        let at = machine::thread_pointer().wrapping_add(distance) as usize;
         assert_eq!(at % 32, 0);
         let read = |at: usize| {
             let values = core::ptr::with_exposed_provenance::<[u8; 4]>(at);
@@ -287,7 +277,7 @@ mod tests {
         };
         assert_eq!(read(at), [1, 2, 3, 0]);
         std::thread::spawn(move || {
-            let at = crate::threads::thread_pointer().wrapping_add(distance) as usize;
+            let at = machine::thread_pointer().wrapping_add(distance) as usize;
             assert_eq!(read(at), [1, 2, 3, 0]);
         })
         .join()

@@ -44,6 +44,8 @@ impl Linker {
             Machine::I386 => "elf_i386",
             Machine::Aarch64 if big => "aarch64linuxb",
             Machine::Aarch64 => "aarch64linux",
+            Machine::Rv32 => "elf32lriscv",
+            Machine::Rv64 => "elf64lriscv",
         };
         let mut command = Command::new(&self.program);
         command.args([
@@ -132,7 +134,7 @@ impl Script {
 
 const fn tables(machine: Machine) -> (&'static str, &'static str) {
     match machine {
-        Machine::Aarch64 => (".got", ".got.plt"),
+        Machine::Aarch64 | Machine::Rv32 | Machine::Rv64 => (".got", ".got.plt"),
         _ => (".got.plt", ".got"),
     }
 }

@@ -34,6 +34,7 @@ pub(crate) fn meaning(
 ) -> Option<Meaning> {
     match machine {
         Machine::Aarch64 => aarch64(code, address, got),
+        Machine::Rv32 | Machine::Rv64 => None,
         Machine::X86_64 => x86(code, address, None, got),
         Machine::I386 => x86(code, address, Some(got_base), got),
     }

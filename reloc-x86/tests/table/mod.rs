@@ -225,8 +225,7 @@ fn holds<A: Arch>(case: &Case, opcode: u128) {
         assert_eq!(new, filled(field, old, value), "each bit of the word");
         assert!(
             is_rounded(field)
-                || field.addend(new)
-                    == Some(if field.bytes == 0 { 0 } else { kept(field, value) }),
+                || field.addend(new) == Some(if field.bytes == 0 { 0 } else { kept(field, value) }),
             "the addend a REL would read"
         );
     }
@@ -325,11 +324,7 @@ pub(crate) fn addends<A: Arch>() {
             let is_wider = kind.field.bytes as u64 > A::ADDRESS_SIZE && !is_paired(kind);
             let is_other = kind.field.encode.is_some() || is_rounded(&kind.field) || is_wider;
             // a sum with a minus may change the sign, an encoder the opcode
-            prop_assert!(
-                is_other || before == after,
-                "{}: {result:?}",
-                kind.name
-            );
+            prop_assert!(is_other || before == after, "{}: {result:?}", kind.name);
             Ok(())
         },
     );

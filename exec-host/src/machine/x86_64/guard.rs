@@ -3,14 +3,14 @@
 use core::arch::naked_asm;
 use core::ffi::c_void;
 
-use super::Frame;
+use crate::guard::frame::Frame;
 
 /// Calls `call(data)`, and returns after it or after [`leave`].
 ///
 /// # Safety
-/// As [`call`](super::call); the frame stays where it is until this returns.
+/// As [`call`](crate::guard::call); the frame stays where it is until this returns.
 #[unsafe(naked)]
-pub(super) unsafe extern "C" fn enter(
+pub(crate) unsafe extern "C" fn enter(
     frame: *mut Frame,
     call: unsafe extern "C" fn(*mut c_void),
     data: *mut c_void,
@@ -62,7 +62,7 @@ fn register(context: *mut libc::ucontext_t, which: core::ffi::c_int) -> *mut i64
 ///
 /// # Safety
 /// The context is one that the kernel gave to a handler.
-pub(super) unsafe fn instruction(context: *mut libc::ucontext_t) -> u64 {
+pub(crate) unsafe fn instruction(context: *mut libc::ucontext_t) -> u64 {
     // SAFETY: as the caller says.
     unsafe { register(context, libc::REG_RIP).read().cast_unsigned() }
 }
@@ -71,7 +71,7 @@ pub(super) unsafe fn instruction(context: *mut libc::ucontext_t) -> u64 {
 ///
 /// # Safety
 /// As [`instruction`]; `stack` is what `enter` wrote, and `enter` has not returned.
-pub(super) unsafe fn leave(context: *mut libc::ucontext_t, stack: u64) {
+pub(crate) unsafe fn leave(context: *mut libc::ucontext_t, stack: u64) {
     let code = (back as *const ()).expose_provenance() as u64;
     // SAFETY: as the caller says.
     unsafe {

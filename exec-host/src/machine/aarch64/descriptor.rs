@@ -1,20 +1,20 @@
 //! Descriptors of AArch64: `x0` holds the descriptor's address, and then the distance.
 
-use super::__tls_get_addr;
+use crate::threads::dynamic::__tls_get_addr;
 use core::arch::naked_asm;
 
 /// Nothing has to be found out.
-pub(super) const fn prepare() -> bool {
+pub(crate) const fn prepare() -> bool {
     true
 }
 
 #[unsafe(naked)]
-pub(super) unsafe extern "C" fn near() {
+pub(crate) unsafe extern "C" fn near() {
     naked_asm!("ldr x0, [x0, #8]", "ret")
 }
 
 #[unsafe(naked)]
-pub(super) unsafe extern "C" fn far() {
+pub(crate) unsafe extern "C" fn far() {
     naked_asm!(
         "sub sp, sp, #672",
         "stp x29, x30, [sp]",

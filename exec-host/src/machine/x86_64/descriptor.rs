@@ -1,6 +1,6 @@
 //! Descriptors of x86-64: `%rax` holds the descriptor's address, and then the distance.
 
-use super::__tls_get_addr;
+use crate::threads::dynamic::__tls_get_addr;
 use core::arch::naked_asm;
 use core::arch::x86_64::{__cpuid, __cpuid_count};
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ static ROOM: AtomicUsize = AtomicUsize::new(0);
 const KEPT: u32 = !(3 << 17);
 
 /// Finds out how to save registers; whether that can be done.
-pub(super) fn prepare() -> bool {
+pub(crate) fn prepare() -> bool {
     const OSXSAVE: u32 = 1 << 27;
     if __cpuid(1).ecx & OSXSAVE == 0 {
         return false;
@@ -23,12 +23,12 @@ pub(super) fn prepare() -> bool {
 }
 
 #[unsafe(naked)]
-pub(super) unsafe extern "C" fn near() {
+pub(crate) unsafe extern "C" fn near() {
     naked_asm!("mov rax, [rax + 8]", "ret")
 }
 
 #[unsafe(naked)]
-pub(super) unsafe extern "C" fn far() {
+pub(crate) unsafe extern "C" fn far() {
     naked_asm!(
         "push rbp",
         "mov rbp, rsp",

@@ -1,13 +1,9 @@
 //! Instruction cache maintenance.
 
-/// Makes instructions that were written as data visible to instruction fetch (Arm ARM B2.4.4; nothing to do on x86-64).
-#[cfg(not(target_arch = "aarch64"))]
-pub(crate) fn synchronize(_start: *const u8, _size: usize) {}
+use core::arch::asm;
 
 /// Makes instructions that were written as data visible to instruction fetch (Arm ARM B2.4.4).
-#[cfg(target_arch = "aarch64")]
 pub(crate) fn synchronize(start: *const u8, size: usize) {
-    use core::arch::asm;
     let types: u64;
     // SAFETY: reading the cache type register has no effect; Linux lets user code do it.
     unsafe { asm!("mrs {}, ctr_el0", out(reg) types, options(nomem, nostack, preserves_flags)) };

@@ -1,11 +1,12 @@
 //! `__aarch64_cpu_features` of compiler-rt and libgcc, whose numbers are part of the interface of both compilers.
 
 use super::atomics;
+use crate::processor::bits::bits;
 use elf_layout::External;
 use std::arch::is_aarch64_feature_detected as has;
 use std::sync::OnceLock;
 
-pub(super) fn find(name: &str) -> Option<External> {
+pub(crate) fn find(name: &str) -> Option<External> {
     static FOUND: OnceLock<u64> = OnceLock::new();
     match name {
         "__init_cpu_features_resolver" | "__init_cpu_features" => {
@@ -26,7 +27,7 @@ extern "C" fn init() {}
 /// `enum CPUFeatures`, as far as it can be known.
 #[rustfmt::skip]
 fn detect() -> u64 {
-    let [low, high] = super::bits(&[
+    let [low, high] = bits(&[
         (0, has!("rand")),
         (1, has!("flagm")),
         (3, has!("fhm")),

@@ -1,5 +1,6 @@
 //! `__cpu_model` and `__cpu_features2` of libgcc and compiler-rt, whose numbers are part of the interface of both compilers.
 
+use crate::processor::bits::bits;
 use elf_layout::External;
 use std::arch::is_x86_feature_detected as has;
 use std::sync::OnceLock;
@@ -17,7 +18,7 @@ struct Model {
 /// Features are numbered from those of [`Model`] on.
 type Features = [u32; 4];
 
-pub(super) fn find(name: &str) -> Option<External> {
+pub(crate) fn find(name: &str) -> Option<External> {
     static FOUND: OnceLock<(Model, Features)> = OnceLock::new();
     let (model, features) = match name {
         "__cpu_indicator_init" => return Some(External::function(init as *const () as u64)),
@@ -40,7 +41,7 @@ extern "C" fn init() -> i32 {
 
 /// Vendor, type and subtype as the run-time library of the process found them, if it has one; features as they are.
 fn detect() -> (Model, Features) {
-    let features: Features = super::bits(&features());
+    let features: Features = bits(&features());
     let [first, ..] = features;
     let theirs = library_model();
     let model = theirs.unwrap_or(Model { vendor: 0, r#type: 0, subtype: 0, features: 0 });

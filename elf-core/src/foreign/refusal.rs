@@ -1,0 +1,42 @@
+//! The errors of files that are something else.
+
+use super::Foreign;
+use crate::error::{Error, ErrorKind};
+use crate::file::File;
+use crate::views::section::SectionHeader;
+
+impl Foreign {
+    /// The error of a file that is not read, with what it is instead of an ELF file, if that is known.
+    #[must_use]
+    pub fn explain(bytes: &[u8], error: Error) -> Error {
+        match (error.kind, Self::of(bytes)) {
+            (ErrorKind::NotElf, Some(foreign)) => {
+                Error { at: error.at, kind: ErrorKind::Foreign(foreign) }
+            }
+            _ => error,
+        }
+    }
+
+    /// Refuses an object without machine code: GCC's `-flto` without `-ffat-lto-objects`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Foreign`] with [`SlimLto`](Self::SlimLto).
+    pub fn check_lto(file: &File<'_>) -> Result<(), Error> {
+        // since GCC 10; two numbers of the version come first (`struct lto_section` of lto-streamer.h)
+        let is_slim = |section: &SectionHeader| {
+            let data = file.section_data(section).unwrap_or_default();
+            data.get(4).is_some_and(|&slim| slim != 0)
+        };
+        let mut sections = file.sections().iter();
+        let slim = sections.find(|section| {
+            let name = file.section_name(section).unwrap_or_default();
+            name.as_bytes().starts_with(b".gnu.lto_.lto.") && is_slim(section)
+        });
+        match slim {
+            Some(section) => {
+                Err(Error { at: section.offset, kind: ErrorKind::Foreign(Self::SlimLto) })
+            }
+            None => Ok(()),
+        }
+    }
+}

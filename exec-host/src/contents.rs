@@ -1,0 +1,52 @@
+//! What an image at an address has: where its code is, its symbols, constants of the process.
+
+use crate::Host;
+use core::ops::Range;
+use elf_core::{File, Name, SegmentFlags};
+use elf_layout::{External, Layout, Segment, Sort};
+
+/// Where the code of an image at `base` is.
+pub(crate) fn code(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Range<u64>> {
+    let segments = layout.segments();
+    let code = segments.filter(|segment| segment.flags.contains(SegmentFlags::EXECUTE));
+    let range = |segment: Segment| {
+        let start = base.wrapping_add(segment.offset);
+        start..start.wrapping_add(segment.size)
+    };
+    code.map(range).collect()
+}
+
+/// Fills the room that the layout has for constants of the process.
+pub(crate) fn copy_constants(
+    layout: &Layout<'_, '_, Host>,
+    image: &mut [u8],
+    externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+) {
+    for copy in layout.copies() {
+        let file = layout.files().get(copy.object);
+        let table = file.and_then(|file| file.symbol_table().ok()?);
+        let name = table.and_then(|table| table.name_of(&table.get(copy.symbol).ok()?).ok());
+        let Some(External { address, sort: Sort::Constant { size } }) =
+            name.and_then(&mut *externals)
+        else {
+            continue;
+        };
+        let place = usize::try_from(copy.offset).ok().and_then(|offset| image.get_mut(offset..));
+        let Some(place) = place.and_then(|rest| rest.get_mut(..usize::try_from(size).ok()?)) else {
+            continue;
+        };
+        let data = core::ptr::with_exposed_provenance::<u8>(address as usize);
+        // SAFETY: whoever answers with constant data vouches that so many bytes are there and never change.
+        place.copy_from_slice(unsafe { core::slice::from_raw_parts(data, place.len()) });
+    }
+}
+
+/// Addresses of the symbols that are not local, for an image at `base`; 0 for what has none.
+pub(crate) fn globals(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Box<[u64]>> {
+    let addresses = |(object, file): (usize, &File<'_>)| {
+        let Ok(Some(table)) = file.symbol_table() else { return Box::default() };
+        let first = u32::try_from(table.first_global()).unwrap_or(u32::MAX);
+        layout.addresses(object, first, base).map(Option::unwrap_or_default).collect()
+    };
+    layout.files().iter().enumerate().map(addresses).collect()
+}

@@ -1,0 +1,31 @@
+//! AArch64.
+
+mod atomics;
+pub(crate) mod cache;
+pub(crate) mod descriptor;
+#[cfg(feature = "device")]
+pub(crate) mod guard;
+pub(crate) mod processor;
+pub(crate) mod resolver;
+
+use core::arch::asm;
+
+/// The architecture of this process.
+pub use reloc_aarch64::Aarch64 as Host;
+
+/// Of `mmap`: there is nothing like `MAP_32BIT`.
+pub(crate) const MAP_LOW: u32 = 0;
+/// Relocations by name that are an address: `R_AARCH64_ABS64`, `R_AARCH64_GLOB_DAT`.
+pub(crate) const ADDRESSES: [u64; 2] = [257, 1025];
+/// `R_AARCH64_TLS_DTPMOD64`.
+pub(crate) const DTP_MODULE: u64 = 1028;
+/// `R_AARCH64_TLS_TPREL64`.
+pub(crate) const TP_OFFSET: u64 = 1030;
+
+/// The thread pointer of this thread.
+pub(crate) fn thread_pointer() -> u64 {
+    let pointer: u64;
+    // SAFETY: reads what the ABI has there in every thread.
+    unsafe { asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nostack, nomem, preserves_flags)) }
+    pointer
+}
