@@ -159,6 +159,14 @@ pub enum ErrorKind {
     },
 }
 
+impl ErrorKind {
+    /// Whether this is about the image as a whole, and about no object.
+    #[must_use]
+    pub const fn is_of_image(&self) -> bool {
+        matches!(self, Self::Base { .. } | Self::Image { .. } | Self::Storage { .. })
+    }
+}
+
 impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {

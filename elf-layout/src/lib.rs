@@ -36,7 +36,7 @@
 //!
 //! | Feature | |
 //! |---|---|
-//! | `alloc` | `Room`: storage from the heap; `archives`: which members of archives are taken |
+//! | `alloc` | `Room`: storage from the heap; `archives`: which members of archives are taken; `explain`: errors with names; all undefined symbols |
 //! | `addresses` | sections that stand at the address they carry, which those of compilers never do; else they are an error |
 //! | `indirect-functions` | functions behind stubs of their own: those that another one finds (`STT_GNU_IFUNC`), those that may be replaced; else they are refused |
 //! | `islands` | stubs between sections of code, if that is more than a branch spans; else it is the relocation that fails |
@@ -52,12 +52,16 @@ extern crate alloc;
 #[cfg(feature = "alloc")]
 pub mod archives;
 mod error;
+#[cfg(feature = "alloc")]
+pub mod explain;
 mod flags;
 mod groups;
 mod hash;
 mod indirect;
 mod islands;
 mod layout;
+#[cfg(feature = "alloc")]
+mod missing;
 mod needs;
 mod options;
 mod place;
@@ -76,6 +80,8 @@ mod write;
 pub use error::{Error, ErrorKind};
 pub use indirect::{IndirectFunction, ReplaceableFunction};
 pub use layout::{External, Layout, Sort};
+#[cfg(feature = "alloc")]
+pub use missing::undefined_symbols;
 pub use options::{Mode, Options, ThreadLocal};
 pub use place::Segment;
 #[cfg(feature = "alloc")]

@@ -15,13 +15,15 @@ pub enum Error {
     },
     /// The objects cannot be laid out or relocated.
     Layout(elf_layout::Error),
-    /// Nobody defines a symbol: neither the objects nor where they get symbols from.
-    Undefined {
-        /// Its name.
-        name: String,
-        /// Which object asks for it, and where.
+    /// An object cannot be laid out or relocated.
+    Object {
+        /// What is wrong, with the names of sections and symbols.
+        text: Box<str>,
+        /// The same as positions.
         error: elf_layout::Error,
     },
+    /// Nobody defines some symbols: neither the objects nor where they get symbols from.
+    Undefined(Box<Undefined>),
     /// The system gave no memory, or not the permissions.
     Map {
         /// Bytes asked for.
@@ -71,6 +73,8 @@ pub enum Error {
         size: u64,
         /// What the loader said.
         cause: String,
+        /// The object and the largest of its variables, with the most of them; empty if that is not known.
+        text: Box<str>,
     },
     /// Code needs thread-local variables at one distance from the thread pointer in all threads (initial exec, local exec), and the
     /// dynamic loader has no room there.
@@ -81,6 +85,8 @@ pub enum Error {
         cause: String,
         /// The relocation that needs it.
         error: elf_layout::Error,
+        /// The same with the names of section and symbol.
+        text: Box<str>,
     },
     /// No object defines the symbol.
     NoSymbol(String),
@@ -150,12 +156,29 @@ pub enum Error {
     Observer(std::io::Error),
 }
 
+/// The symbols that nobody defines.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Undefined {
+    /// What is wrong, with the names of sections and symbols.
+    pub text: String,
+    /// The name of the first.
+    pub name: String,
+    /// Which object asks for the first, and where.
+    pub error: elf_layout::Error,
+    /// The same of all, the first included: a hundred of them at most.
+    pub all: Vec<elf_layout::Error>,
+    /// How many more there are.
+    pub more: usize,
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Elf { object, error } => write!(f, "object {object}: {error}"),
             Self::Layout(error) => error.fmt(f),
-            Self::Undefined { name, error } => write!(f, "{name}: {error}"),
+            Self::Object { text, .. } => f.write_str(text),
+            Self::Undefined(undefined) => f.write_str(&undefined.text),
             Self::Map { size, cause } => write!(f, "no memory for {size:#x} bytes: {cause}"),
             Self::OutOfMemory { size } => write!(f, "{size:#x} bytes do not fit the address space"),
             Self::TooLarge { size, limit, object, section, largest } => write!(
@@ -176,13 +199,13 @@ impl fmt::Display for Error {
                     "object {object}: section {section}: its address {address:#x} cannot be had"
                 )
             }
-            Self::ThreadLocal { size, cause } => {
-                write!(f, "no room for {size:#x} bytes of thread-local variables: {cause}")
+            Self::ThreadLocal { size, cause, text } => {
+                write!(f, "{text}no room for {size:#x} bytes of thread-local variables: {cause}")
             }
-            Self::NearThreadLocal { size, cause, error } => {
+            Self::NearThreadLocal { size, cause, text, .. } => {
                 write!(
                     f,
-                    "{error}: no room near the thread pointer for {size:#x} bytes of thread-local variables, which glibc has more of \
+                    "{text}: no room near the thread pointer for {size:#x} bytes of thread-local variables, which glibc has more of \
                      with GLIBC_TUNABLES=glibc.rtld.optional_static_tls=BYTES: {cause}"
                 )
             }
@@ -223,7 +246,8 @@ impl core::error::Error for Error {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
             Self::Elf { error, .. } => Some(error),
-            Self::Layout(error) | Self::Undefined { error, .. } => Some(error),
+            Self::Layout(error) | Self::Object { error, .. } => Some(error),
+            Self::Undefined(undefined) => Some(&undefined.error),
             Self::Unwinding { error, .. } => Some(error),
             Self::Map { cause, .. } => Some(cause),
             Self::Library(error) => Some(&**error),

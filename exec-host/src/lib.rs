@@ -55,9 +55,10 @@ mod switches;
 pub mod symbols;
 mod threads;
 mod unwind;
+mod words;
 
 pub use elf_layout::External;
-pub use error::Error;
+pub use error::{Error, Undefined};
 pub use function::{Function, FunctionPointer};
 pub use loader::Loader;
 pub use machine::Host;

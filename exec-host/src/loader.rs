@@ -14,6 +14,7 @@ use crate::switches::Switches;
 use crate::symbols::{Links, Symbols, from_fn};
 use crate::threads::{self, Threads};
 use crate::unwind::{self, Unwinding};
+use crate::words;
 use elf_core::{ApplyErrorKind, File, Foreign, Name};
 use elf_layout::{ErrorKind, External, Layout, Mode, Options, Room as Slots, ThreadLocal};
 use std::sync::Arc;
@@ -200,7 +201,7 @@ impl Loader {
         let mut slots = Slots::new();
         let access = if self.relaxes { ThreadLocal::LocalExec } else { ThreadLocal::AsCompiled };
         let layout = self.plan(&files, &mut slots, access, links);
-        let mut layout = layout.map_err(|error| with_name(error, &files))?;
+        let mut layout = layout.map_err(|error| words::explain(error, &files, links))?;
         let mut finished = finish(&mut layout, links);
         if let Err(refused) = &finished
             && access == ThreadLocal::LocalExec
@@ -211,7 +212,7 @@ impl Loader {
             let again = finish(&mut layout, links);
             finished = again.map_err(|error| threads::why(error, refused));
         }
-        let finished = finished.map_err(|error| with_name(error, &files))?;
+        let finished = finished.map_err(|error| words::explain(error, &files, links))?;
         Ok((joined, finished))
     }
 
@@ -338,8 +339,8 @@ impl<B: AsRef<[u8]>> Module<B> {
 
 /// The name of the symbol that a relocation of the objects does not reach.
 fn out_of_reach<'a, B: AsRef<[u8]>>(objects: &'a [B], error: &Error) -> Option<Name<'a>> {
-    let Error::Layout(elf_layout::Error { object, kind: ErrorKind::Apply(error), .. }) = error
-    else {
+    let (Error::Layout(error) | Error::Object { error, .. }) = error else { return None };
+    let elf_layout::Error { object, kind: ErrorKind::Apply(error), .. } = error else {
         return None;
     };
     let ApplyErrorKind::Overflow { .. } = error.kind else { return None };
@@ -358,22 +359,4 @@ fn parse<'a>(objects: &[&'a [u8]]) -> Result<Vec<File<'a>>, Error> {
         Ok(file)
     });
     parsed.collect()
-}
-
-/// The same error, with the name of the symbol that is undefined.
-fn with_name(error: Error, files: &[File<'_>]) -> Error {
-    let name = |object: usize, symbol| {
-        let table = files.get(object)?.symbol_table().ok()??;
-        Some(table.name_of(&table.get(symbol).ok()?).ok()?.to_string())
-    };
-    match error {
-        Error::Layout(error) => match error.kind {
-            ErrorKind::Undefined { symbol, .. } => match name(error.object, symbol) {
-                Some(name) => Error::Undefined { name, error },
-                None => Error::Layout(error),
-            },
-            _ => Error::Layout(error),
-        },
-        error => error,
-    }
 }

@@ -78,8 +78,13 @@ pub(crate) fn may_be_elsewhere(refused: &Error) -> bool {
 /// Why a load was refused that had been refused before.
 pub(crate) fn why(error: Error, before: &Error) -> Error {
     match (error, before) {
-        (Error::Layout(error), Error::ThreadLocal { size, cause }) if asks_distance(&error) => {
-            Error::NearThreadLocal { size: *size, cause: cause.clone(), error }
+        (Error::Layout(error), Error::ThreadLocal { size, cause, .. }) if asks_distance(&error) => {
+            Error::NearThreadLocal {
+                size: *size,
+                cause: cause.clone(),
+                error,
+                text: error.to_string().into(),
+            }
         }
         (error, _) => error,
     }

@@ -201,7 +201,7 @@ fn wrong_arguments_do_not_run() {
     let missing = "void nowhere_to_be_found(void); void f(void) { nowhere_to_be_found(); }";
     let missing = GccCompiler::find(&NoCache).unwrap().compile(missing).unwrap();
     let refused = device.load(&missing).unwrap_err().to_string();
-    let is_named = refused.contains("nowhere_to_be_found") && refused.contains("(section .text");
+    let is_named = refused.contains("nowhere_to_be_found") && refused.contains("section .text: ");
     assert!(is_named, "{refused}");
     // and nothing sticks
     device.synchronize().unwrap();

@@ -1,6 +1,8 @@
 #!/bin/sh
 # Runs every step of gpu_test, each in a process of its own with a time limit, and writes FOLDER/report.md and FOLDER/log.txt.
 # What one step breaks is that step's loss alone. Ends before GPU_TEST_SECONDS (520) are over. Needs no Rust and no CUDA toolkit.
+# What the CUDA driver says to itself goes into the log, kernels are loaded when their image is, and a kernel that fails leaves a small
+# core dump in FOLDER.
 # usage: run.sh FOLDER
 # exit status: 0 all steps are right, 1 some are not, 2 there is no GPU
 here=$(cd "$(dirname "$0")" && pwd)
@@ -11,6 +13,9 @@ log=$out/log.txt
 step=$out/step.txt
 end=$(($(date +%s) + ${GPU_TEST_SECONDS:-520}))
 : > "$log"
+
+export CUDA_LOG_FILE="$out/driver.txt" CUDA_MODULE_LOADING=EAGER
+export CUDA_ENABLE_COREDUMP_ON_EXCEPTION=1 CUDA_ENABLE_LIGHTWEIGHT_COREDUMP=1 CUDA_COREDUMP_FILE="$out/core-%p"
 
 left() { echo $((end - $(date +%s))); }
 
@@ -25,6 +30,11 @@ limited() {
   timeout -k 5 "$most" "$@" > "$step" 2>&1
   status=$?
   cat "$step" >> "$log"
+  if [ -s "$CUDA_LOG_FILE" ]; then
+    echo "-- the driver's own log" >> "$log"
+    cat "$CUDA_LOG_FILE" >> "$log"
+    rm -f "$CUDA_LOG_FILE"
+  fi
   return $status
 }
 
@@ -76,7 +86,7 @@ done < "$out/steps.txt"
 rm -f "$out/steps.txt"
 
 # the command line, from the file to the numbers that come back
-for loader in driver own; do
+for loader in driver own raw; do
   limited 30 "$here/hoist" launch "$here/gpu-13.0-sm_90.fatbin" vector_add buf:f32:1,2,3 buf:f32:10,20,30.5 zeros:f32:3 i32:3 \
     --block 32 --show-buffers --loader "$loader"
   if [ "$(tail -1 "$step")" = buf:f32:11,22,33.5 ]; then

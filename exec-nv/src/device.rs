@@ -17,7 +17,7 @@ use crate::program::NvProgram;
 use crate::properties::Properties;
 use crate::queue::NvQueue;
 use crate::shared::Shared;
-use crate::stream::Stream;
+use crate::stream::{QueueOptions, Stream};
 
 /// `CU_LIMIT_STACK_SIZE`.
 const STACK_SIZE: u32 = 0;
@@ -53,7 +53,7 @@ impl NvDevice {
     pub fn open(driver: &Arc<Driver>, ordinal: u32, options: NvOptions) -> Result<Self, Error> {
         let context = Context::retain(driver, ordinal)?;
         let properties = Properties::of(&context)?;
-        let stream = Arc::new(Stream::new(&context)?);
+        let stream = Arc::new(Stream::new(&context, QueueOptions::default())?);
         let allocator = NvAllocator::new(Arc::clone(&context), Arc::clone(&stream), options.memory);
         Ok(Self(Arc::new(Shared {
             queue: NvQueue::new(stream),
@@ -94,7 +94,28 @@ impl NvDevice {
     /// # Errors
     /// What the driver says.
     pub fn new_queue(&self) -> Result<NvQueue, Error> {
-        Ok(NvQueue::new(Arc::new(Stream::new(&self.0.context)?)))
+        self.new_queue_with(QueueOptions::default())
+    }
+
+    /// Another queue, with options.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn new_queue_with(&self, options: QueueOptions) -> Result<NvQueue, Error> {
+        Ok(NvQueue::new(Arc::new(Stream::new(&self.0.context, options)?)))
+    }
+
+    /// The priorities that queues can have: of those that go last, and of those that go first. Lower numbers go first.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn priorities(&self) -> Result<[i32; 2], Error> {
+        let (mut last, mut first) = (0, 0);
+        // SAFETY: the places are ours.
+        self.0.context.run(|driver| unsafe {
+            driver.cuCtxGetStreamPriorityRange(&raw mut last, &raw mut first)
+        })?;
+        Ok([last, first])
     }
 
     /// An allocator for memory of another kind, beside the device's own.

@@ -35,6 +35,7 @@ macro_rules! functions {
             cuCtxSynchronize();
             cuCtxGetLimit(value: *mut usize, limit: u32);
             cuCtxSetLimit(limit: u32, value: usize);
+            cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int);
             cuCtxEnablePeerAccess(peer: CUcontext, flags: c_uint);
 
             cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
@@ -51,6 +52,7 @@ macro_rules! functions {
             cuMemcpyHtoD_v2(to: CUdeviceptr, from: *const c_void, size: usize);
             cuMemcpyDtoH_v2(to: *mut c_void, from: CUdeviceptr, size: usize);
             cuMemcpyDtoD_v2(to: CUdeviceptr, from: CUdeviceptr, size: usize);
+            cuMemcpyAsync(to: CUdeviceptr, from: CUdeviceptr, size: usize, stream: CUstream);
             cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void, size: usize, stream: CUstream);
             cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr, size: usize, stream: CUstream);
             cuMemcpyPeer(
@@ -58,7 +60,7 @@ macro_rules! functions {
             );
             cuMemsetD8_v2(address: CUdeviceptr, value: u8, count: usize);
 
-            cuStreamCreate(stream: *mut CUstream, flags: c_uint);
+            cuStreamCreateWithPriority(stream: *mut CUstream, flags: c_uint, priority: c_int);
             cuStreamDestroy_v2(stream: CUstream);
             cuStreamSynchronize(stream: CUstream);
             cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint);

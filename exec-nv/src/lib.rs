@@ -83,6 +83,7 @@ pub use {
     module::FunctionAttributes,
     program::NvProgram,
     queue::NvQueue,
+    stream::{Event, QueueOptions},
 };
 pub use {
     error::Error,

@@ -138,7 +138,7 @@ impl NvProgram {
         let started = unsafe { self.start(queue, block.pointers(), launch) };
         context.note(started)?;
         drop(block);
-        let kept = call.keep(&self.function);
+        let kept = call.keep(Some(&self.function));
         let Some(start) = start else { return kept.map(|()| None) };
         let end = Event::record(queue.stream())?;
         end.wait()?;

@@ -4,7 +4,7 @@ use core::fmt;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use exec_core::{Hold, LruAllocator};
+use exec_core::{Error as CoreError, Hold, LruAllocator, View};
 
 use crate::error::Error;
 use crate::memory::NvAllocator;
@@ -68,6 +68,57 @@ impl NvQueue {
         outcome
     }
 
+    /// A mark behind all that is in the queue now.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn record(&self) -> Result<Event, Error> {
+        Event::record(&self.stream)
+    }
+
+    /// Lets what comes after wait for a mark in any queue of the device.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn wait_for_event(&self, event: &Event) -> Result<(), Error> {
+        self.stream.wait_for(event)
+    }
+
+    /// Puts a copy between views of one size into the queue, behind what is there; neither may be of another device. Memory of the host
+    /// that both see (a [`Spec`](exec_core::Spec) that is `host_visible`) is copied as memory of the device is: so data come and go while
+    /// other queues run kernels. Both buffers are in use until the queue is past it.
+    ///
+    /// # Errors
+    /// [`Error::Core`] with what is wrong with the views; what the driver says.
+    pub fn copy(
+        &self,
+        from: &View<LruAllocator<NvAllocator>>,
+        to: &View<LruAllocator<NvAllocator>>,
+    ) -> Result<(), Error> {
+        if from.size() != to.size() {
+            return Err(CoreError::Sizes { from: from.size(), to: to.size() }.into());
+        }
+        let context = self.stream.context();
+        context.sticky().check()?;
+        let size = usize::try_from(from.size())
+            .map_err(|_| CoreError::OutOfMemory { size: from.size() })?;
+        let (source, target) = (from.hold()?, to.hold()?);
+        for hold in [&source, &target] {
+            if hold.device() != context.id() {
+                let (expected, found) = (context.id(), hold.device());
+                return Err(CoreError::OtherDevice { expected, found }.into());
+            }
+        }
+        let stream = self.stream.handle()?;
+        let (from, to) = (source.address(), target.address());
+        let mut call = self.begin();
+        // SAFETY: both are so large, and held until the queue is past the copy.
+        context.run(|driver| unsafe { driver.cuMemcpyAsync(to, from, size, stream) })?;
+        call.uses(source);
+        call.uses(target);
+        call.keep(None)
+    }
+
     /// Lets what comes after wait for all that is in `other` now.
     ///
     /// # Errors
@@ -92,10 +143,13 @@ impl Call<'_> {
     }
 
     /// Keeps what the call uses until it is done.
-    pub(crate) fn keep(mut self, function: &Arc<Function>) -> Result<(), Error> {
+    pub(crate) fn keep(mut self, function: Option<&Arc<Function>>) -> Result<(), Error> {
         let used = &mut self.pending.latest;
         // mostly the same one again
-        if !used.functions.last().is_some_and(|last| Arc::ptr_eq(last, function)) {
+        let is_last = |function: &&Arc<Function>| {
+            used.functions.last().is_some_and(|last| Arc::ptr_eq(last, function))
+        };
+        if let Some(function) = function.filter(|function| !is_last(function)) {
             used.functions.push(Arc::clone(function));
         }
         used.calls = used.calls.saturating_add(1);

@@ -56,6 +56,8 @@ pub mod qmd;
 mod queue;
 pub mod ring;
 mod room;
+#[cfg(test)]
+mod run_test;
 mod shared;
 mod shared_memory;
 mod status;

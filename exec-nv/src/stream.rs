@@ -10,10 +10,29 @@ use cudarc::driver::sys::{CUevent, CUstream, CUstream_st};
 use crate::context::Context;
 use crate::error::Error;
 
+/// How an [`NvQueue`](crate::NvQueue) is to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueOptions {
+    /// Whether it runs beside the driver's own stream, which copies to and from this process go through, and what others put there.
+    /// Copies of buffers that calls use are refused all the same.
+    pub beside_default: bool,
+    /// Lower numbers go first where calls of several queues wait for a place: see
+    /// [`NvDevice::priorities`](crate::NvDevice::priorities).
+    pub priority: i32,
+}
+
+impl QueueOptions {
+    /// `CU_STREAM_NON_BLOCKING`.
+    const fn flags(self) -> u32 {
+        if self.beside_default { 1 } else { 0 }
+    }
+}
+
 /// A stream: what is put into it runs in its order. After a reset of the context it is another one.
 #[derive(Debug)]
 pub(crate) struct Stream {
     context: Arc<Context>,
+    options: QueueOptions,
     handle: AtomicPtr<CUstream_st>,
     /// That of the handle, written after it.
     generation: AtomicU64,
@@ -21,9 +40,9 @@ pub(crate) struct Stream {
     maker: Mutex<()>,
 }
 
-/// A point in a stream, with the time it was reached.
+/// A point in a queue, with the time it was reached.
 #[derive(Debug)]
-pub(crate) struct Event {
+pub struct Event {
     context: Arc<Context>,
     handle: CUevent,
     generation: u64,
@@ -42,20 +61,23 @@ unsafe impl Sync for Event {}
 const NOT_READY: u32 = 600;
 
 impl Stream {
-    /// A stream that keeps the order with the driver's own, which copies run in.
-    pub(crate) fn new(context: &Arc<Context>) -> Result<Self, Error> {
+    pub(crate) fn new(context: &Arc<Context>, options: QueueOptions) -> Result<Self, Error> {
         Ok(Self {
             context: Arc::clone(context),
-            handle: AtomicPtr::new(Self::make(context)?),
+            options,
+            handle: AtomicPtr::new(Self::make(context, options)?),
             generation: AtomicU64::new(context.generation()),
             maker: Mutex::default(),
         })
     }
 
-    fn make(context: &Context) -> Result<CUstream, Error> {
+    fn make(context: &Context, options: QueueOptions) -> Result<CUstream, Error> {
         let mut handle = ptr::null_mut();
+        let (flags, priority) = (options.flags(), options.priority);
         // SAFETY: the place is ours.
-        context.run(|driver| unsafe { driver.cuStreamCreate(&raw mut handle, 0) })?;
+        context.run(|driver| unsafe {
+            driver.cuStreamCreateWithPriority(&raw mut handle, flags, priority)
+        })?;
         Ok(handle)
     }
 
@@ -65,7 +87,8 @@ impl Stream {
             let _maker = self.maker.lock().unwrap_or_else(PoisonError::into_inner);
             let now = self.context.generation();
             if self.generation.load(Ordering::Relaxed) != now {
-                self.handle.store(Self::make(&self.context)?, Ordering::Relaxed);
+                let made = Self::make(&self.context, self.options)?;
+                self.handle.store(made, Ordering::Relaxed);
                 self.generation.store(now, Ordering::Release);
             }
         }
@@ -121,20 +144,27 @@ impl Event {
     }
 
     /// Whether it is reached. After an error it is: nothing comes any more.
-    pub(crate) fn is_reached(&self) -> bool {
+    #[must_use]
+    pub fn is_reached(&self) -> bool {
         // SAFETY: the event is there.
         let outcome = self.context.run(|driver| unsafe { driver.cuEventQuery(self.handle) });
         !matches!(outcome, Err(Error::Driver { code: NOT_READY, .. }))
     }
 
     /// Waits until it is reached.
-    pub(crate) fn wait(&self) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// What the driver says, of a kernel that failed before too.
+    pub fn wait(&self) -> Result<(), Error> {
         // SAFETY: the event is there.
         self.context.run(|driver| unsafe { driver.cuEventSynchronize(self.handle) })
     }
 
     /// The time from `start` to this; both are reached.
-    pub(crate) fn since(&self, start: &Self) -> Result<Duration, Error> {
+    ///
+    /// # Errors
+    /// What the driver says, if one is not.
+    pub fn since(&self, start: &Self) -> Result<Duration, Error> {
         let mut milliseconds = 0.0;
         // SAFETY: the place is ours, the events are there.
         self.context.run(|driver| unsafe {

@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use exec_core::{Buffer, Device, Launch, Program, Spec, Value};
 use exec_nv::own::Plan;
-use exec_nv::{Argument, Driver, Error, Loader, MemoryKind, NvDevice, NvLaunch, NvOptions};
+use exec_nv::{
+    Argument, Driver, Error, Loader, MemoryKind, NvDevice, NvLaunch, NvOptions, QueueOptions,
+};
 use stub::{Stub, stub};
 
 fn fixture(name: &str) -> Vec<u8> {
@@ -92,6 +94,14 @@ fn scenario(stub: &Stub, loader: Loader, image: &[u8]) -> Result<(), Error> {
         let clustered = NvLaunch { cluster: Some([2, 1, 1]), cooperative: true, ..launch };
         let queue = device.new_queue()?;
         queue.wait_for(device.queue())?;
+        let start = queue.record()?;
+        let pinned = device.buffer(buffer.size(), Spec::new().host_visible())?;
+        queue.copy(&buffer, &pinned)?;
+        let end = queue.record()?;
+        device.queue().wait_for_event(&end)?;
+        end.wait()?;
+        end.since(&start)?;
+        device.priorities()?;
         kernel.launch(&queue, &arguments, &NvLaunch { wait: false, ..clustered })?;
         queue.synchronize()?;
     }
@@ -282,7 +292,7 @@ fn what_a_kernel_did_sticks_until_reset() {
     let kernel = device.program(&image, "globals", None).unwrap();
     // SAFETY: the stub runs nothing.
     unsafe { kernel.call(&[], &[], Launch::ONCE.waiting()) }.unwrap();
-    assert_eq!(stub.calls_of("cuStreamCreate").len(), 2);
+    assert_eq!(stub.calls_of("cuStreamCreateWithPriority").len(), 2);
     drop((kernel, image));
     drop(device);
     assert_eq!(stub.left(), "");
@@ -371,6 +381,39 @@ fn code_that_runs_keeps_its_memory() {
     assert!(device.allocator().figures().held > 0);
     assert_eq!(stub.calls_of("cuModuleUnload").len(), 1);
     drop(device);
+    assert_eq!(stub.left(), "");
+}
+
+#[test]
+fn copies_go_through_queues_of_every_sort() {
+    let Some(stub) = stub("copies_go_through_queues_of_every_sort") else { return };
+    let device = stub.device().unwrap();
+    let [last, first] = device.priorities().unwrap();
+    assert_eq!([last, first], [0, -5]);
+    let options = QueueOptions { beside_default: true, priority: first };
+    let queue = device.new_queue_with(options).unwrap();
+    assert_eq!(stub.calls_of("cuStreamCreateWithPriority"), ["0 0", "1 -5"]);
+    let host = device.buffer(256, Spec::new().host_visible()).unwrap();
+    host.host_mut().unwrap().fill(7);
+    let there = device.buffer(256, Spec::new()).unwrap();
+    let start = queue.record().unwrap();
+    queue.copy(&host, &there).unwrap();
+    let end = queue.record().unwrap();
+    assert_eq!(stub.calls_of("cuMemcpyAsync"), ["256"]);
+    // neither side can be touched until the queue is past it
+    assert!(matches!(host.host_mut(), Err(exec_core::Error::InUse)));
+    let mut bytes = [0; 256];
+    assert!(matches!(there.copy_out(0, &mut bytes), Err(exec_core::Error::InUse)));
+    device.queue().wait_for_event(&end).unwrap();
+    assert!(end.is_reached());
+    end.wait().unwrap();
+    assert_eq!(end.since(&start).unwrap().as_micros(), 1500);
+    queue.synchronize().unwrap();
+    there.copy_out(0, &mut bytes).unwrap();
+    assert_eq!(bytes, [7; 256]);
+    let short = device.buffer(128, Spec::new()).unwrap();
+    assert!(queue.copy(&host, &short).is_err());
+    drop((host, there, short, start, end, queue, device));
     assert_eq!(stub.left(), "");
 }
 

@@ -2,23 +2,14 @@
 
 use super::input::Input;
 use super::sink::Sink;
+use archs::{Architecture, with_arch};
 use elf_core::{Arch, Kind, Order, Query, Record, Role, SectionMut, apply, find};
-use reloc_aarch64::Aarch64;
-use reloc_cuda::Cuda;
-use reloc_riscv::{Rv32, Rv64};
-use reloc_x86::{I386, X86_64};
 
 /// Takes architecture, record, answers and section from `bytes`.
 pub fn run(bytes: &[u8]) {
     let mut input = Input(bytes);
-    match input.u8() % 6 {
-        0 => with::<X86_64>(input),
-        1 => with::<I386>(input),
-        2 => with::<Aarch64>(input),
-        3 => with::<Cuda>(input),
-        4 => with::<Rv32>(input),
-        _ => with::<Rv64>(input),
-    }
+    let choice = usize::from(input.u8()) % Architecture::ALL.len();
+    with_arch!(Architecture::ALL[choice], A => with::<A>(input));
 }
 
 fn with<A: Arch>(mut input: Input<'_>) {

@@ -2,16 +2,13 @@
 
 use super::placement;
 use super::sink::Sink;
-use elf_core::names::{EM_386, EM_AARCH64, EM_CUDA, EM_RISCV, SHT_NOBITS};
+use archs::{Architecture, with_arch};
+use elf_core::names::SHT_NOBITS;
 use elf_core::{Arch, File, Name};
 use elf_layout::{
     ErrorKind, External, Layout, Mode, ObjectSlot, Options, Requirements, SectionSlot, Storage,
     SymbolSlot,
 };
-use reloc_aarch64::Aarch64;
-use reloc_cuda::Cuda;
-use reloc_riscv::{Rv32, Rv64};
-use reloc_x86::{I386, X86_64};
 
 /// Most objects.
 pub const OBJECTS: usize = 4;
@@ -31,6 +28,8 @@ pub fn run(bytes: &[u8]) {
 /// Lays out files together, for the machine of the first.
 pub(super) fn files(files: &[File<'_>]) {
     let Some(first) = files.first() else { return };
+    let found = Architecture::of(first.header().machine, first.encoding().is_64());
+    let architecture = found.unwrap_or(Architecture::X86_64);
     let base = Some(0x4000_0000);
     let segments = Mode::Segments { page_size: 4096 };
     for options in [
@@ -38,14 +37,7 @@ pub(super) fn files(files: &[File<'_>]) {
         Options { mode: segments, base, indirect_functions: true, ..Options::default() },
         Options { mode: Mode::Packed { section_alignment: 128 }, ..Options::default() },
     ] {
-        match first.header().machine {
-            EM_386 => plan::<I386>(files, options),
-            EM_AARCH64 => plan::<Aarch64>(files, options),
-            EM_CUDA => plan::<Cuda>(files, options),
-            EM_RISCV if first.encoding().is_64() => plan::<Rv64>(files, options),
-            EM_RISCV => plan::<Rv32>(files, options),
-            _ => plan::<X86_64>(files, options),
-        }
+        with_arch!(architecture, A => plan::<A>(files, options));
     }
 }
 

@@ -157,8 +157,16 @@ pub fn read_all(paths: &[PathBuf], limits: Limits) -> Result<Vec<Input>> {
 /// # Errors
 /// If it cannot be read, or has more.
 pub fn read_file(path: &Path, limits: Limits) -> Result<Vec<u8>> {
+    let file = File::open(path).with_context(|| path.display().to_string())?;
+    read_open(file, path, limits)
+}
+
+/// The same of a file that is open: a pipe opens once.
+///
+/// # Errors
+/// As [`read_file`].
+pub fn read_open(mut file: File, path: &Path, limits: Limits) -> Result<Vec<u8>> {
     let context = || path.display().to_string();
-    let mut file = File::open(path).with_context(context)?;
     let found = file.metadata().with_context(context)?;
     let mut bytes = Vec::new();
     if found.is_file() {

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use memmap2::{Advice, Mmap, UncheckedAdvice};
 
 use crate::budget::Limits;
-use crate::input::read_file;
+use crate::input::read_open;
 use cut::Watch;
 
 mod cut;
@@ -37,13 +37,13 @@ impl Mapped {
         let context = || path.display().to_string();
         let file = File::open(path).with_context(context)?;
         if !file.metadata().with_context(context)?.is_file() {
-            return read_file(path, Limits::default()).map(Self::of);
+            return read_open(file, path, Limits::default()).map(Self::of);
         }
         let mapped = Self::map(&file).with_context(context)?;
         match Watch::new(mapped.bytes(), path) {
             Some(watch) => Ok(Self { _watch: Some(watch), ..mapped }),
             // one of very many: what cannot be watched is read
-            None => read_file(path, Limits::default()).map(Self::of),
+            None => read_open(file, path, Limits::default()).map(Self::of),
         }
     }
 

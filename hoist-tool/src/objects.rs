@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Error, Result, bail};
+use archs::Architecture;
 use elf_core::{File, Foreign, Name, SymbolTable};
 use elf_layout::archives::{MemberError, MemberIndex, UndefinedSymbols};
 
 use crate::explain::name_in;
 use crate::input::{Input, Part};
-use crate::machine::Machine;
+use crate::machine::architecture;
 use crate::overlap;
 
 /// Objects in the order of the command line, and what to call them.
@@ -16,7 +17,7 @@ pub struct Objects<'a> {
     labels: Vec<String>,
     files: Vec<File<'a>>,
     tables: Vec<Option<SymbolTable<'a>>>,
-    machine: Machine,
+    machine: Architecture,
 }
 
 impl<'a> Objects<'a> {
@@ -58,7 +59,7 @@ impl<'a> Objects<'a> {
                 Some(input) => bail!("{}: no member is asked for", input.label()),
             }
         };
-        let machine = Machine::of(first).with_context(|| label.clone())?;
+        let machine = architecture(first).with_context(|| label.clone())?;
         let tables: Result<_> =
             files.iter().zip(&labels).map(|(file, label)| table_of(file, label)).collect();
         let tables = tables?;
@@ -73,7 +74,7 @@ impl<'a> Objects<'a> {
 
     /// The machine of the first object; a layout refuses objects of others.
     #[must_use]
-    pub const fn machine(&self) -> Machine {
+    pub const fn machine(&self) -> Architecture {
         self.machine
     }
 

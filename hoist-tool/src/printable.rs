@@ -4,6 +4,8 @@ use core::fmt;
 
 use elf_core::Name;
 
+use crate::demangle::demangled;
+
 /// A name or text, shown as [`Name`] shows it: control characters, marks of direction and what is no UTF-8 escaped.
 #[derive(Clone, Copy, Debug)]
 pub struct Printable<'a>(&'a [u8]);
@@ -29,6 +31,27 @@ impl<'a> From<&'a [u8]> for Printable<'a> {
 impl fmt::Display for Printable<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Name(self.0).fmt(f)
+    }
+}
+
+/// A name as it was in the source, if it is mangled and people read it; else as it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Readable<'a>(pub Name<'a>);
+
+impl fmt::Display for Readable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.to_str().and_then(demangled) {
+            Some(name) => Name::from(name.as_str()).fmt(f),
+            None => self.0.fmt(f),
+        }
+    }
+}
+
+impl<'a> Printable<'a> {
+    /// The name as people read it.
+    #[must_use]
+    pub const fn readable(self) -> Readable<'a> {
+        Readable(Name(self.0))
     }
 }
 

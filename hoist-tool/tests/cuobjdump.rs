@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use archs::relocation_name;
 use elf_core::{File, names};
 use hoist_tool::cmd::cubin;
 use hoist_tool::cmd::show::Dump;
-use hoist_tool::machine::relocation_name;
 use nvinfo::{Cubin, Suffix};
 
 #[derive(Default)]

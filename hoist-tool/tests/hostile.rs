@@ -406,3 +406,81 @@ fn other_names_of_a_file_are_told() {
     assert!(stderr(&output).ends_with(told), "{}", stderr(&output));
     assert_eq!(fs::read(root.join("two.fatbin")).unwrap(), before);
 }
+
+#[test]
+fn undefined_symbols_are_told_together() {
+    let root = TempDir::new().unwrap();
+    let root = root.path();
+    let source = "int f(int); int g(void); extern int v; __attribute__((weak)) int w(void);\n\
+        namespace n { template<class T> int t(T); }\n\
+        int one() { return f(1) + g() + v; }\n\
+        int two() { return f(2) + (w ? w() : 0) + n::t(3) + n::t(4); }\n";
+    fs::write(root.join("all.cc"), source).unwrap();
+    let compiled =
+        Command::new("c++").args(["-c", "-O1", "-fPIC", "all.cc"]).current_dir(root).status();
+    if !compiled.is_ok_and(|status| status.success()) {
+        println!("skipped: undefined_symbols_are_told_together: needs c++");
+        return;
+    }
+    for words in [
+        &["link", "all.o", "--base", "0x400000", "-o", "out", "--define", "_Z1gv=1"][..],
+        &["run", "all.o", "_Z3onev"],
+    ] {
+        let output = hoist(root, words);
+        let error = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        let names = ["f(int)", "g()", "v", "int n::t<int>(int)"];
+        let expected = names.iter().filter(|name| words[0] == "run" || **name != "g()");
+        assert!(error.lines().all(|line| line.starts_with("hoist: all.o: section .text")));
+        let told = error.lines().map(|line| {
+            let (_, name) = line.split_once("symbol ").expect("a symbol");
+            name.strip_suffix(" is undefined").expect("what is wrong")
+        });
+        assert!(told.eq(expected.copied()), "{error}");
+    }
+}
+
+#[test]
+fn other_formats_are_named() {
+    let root = TempDir::new().unwrap();
+    let root = root.path();
+    fs::write(root.join("x.c"), "int f(void) { return 1; }").unwrap();
+    let make = |program: &str, words: &[&str]| {
+        let status = Command::new(program).args(words).current_dir(root).status();
+        let done = status.is_ok_and(|status| status.success());
+        if !done {
+            println!("skipped: other_formats_are_named: needs {program} {words:?}");
+        }
+        done
+    };
+    let clang = |target: &str, out: &str| {
+        make("clang-19", &["-c", "-O1", &format!("--target={target}"), "x.c", "-o", out])
+    };
+    let wrapper = [&b"\xde\xc0\x17\x0b"[..], &[0; 16], b"BC\xc0\xde"].concat();
+    fs::write(root.join("wrapped.o"), wrapper).unwrap();
+    fs::write(root.join("libc.so"), "/* GNU ld script */\nGROUP ( /lib/libc.so.6 )\n").unwrap();
+    let lto = make("clang-19", &["-c", "-flto", "x.c", "-o", "bitcode.o"]);
+    let slim = make("gcc", &["-c", "-flto", "-fno-fat-lto-objects", "x.c", "-o", "slim.o"]);
+    let cases = [
+        (true, "wrapped.o", "LLVM bitcode"),
+        (true, "libc.so", "a linker script"),
+        (lto, "bitcode.o", "LLVM bitcode, not an ELF file: compiled with -flto"),
+        (slim, "slim.o", "intermediate code of GCC, no machine code"),
+        (clang("x86_64-apple-macos", "macho.o"), "macho.o", "a Mach-O file"),
+        (clang("x86_64-windows", "coff.o"), "coff.o", "a COFF object"),
+        (clang("aarch64-windows", "coff64.o"), "coff64.o", "a COFF object"),
+        (clang("wasm32", "x.wasm"), "x.wasm", "a WebAssembly module"),
+    ];
+    for (made, file, what) in cases {
+        for words in [
+            &["link", file, "--base", "0", "-o", "out"][..],
+            &["layout", file],
+            &["run", file, "f"],
+        ] {
+            if made {
+                let error = refused(root, words);
+                assert!(error.starts_with(&format!("hoist: {file}: {what}")), "{error}");
+            }
+        }
+    }
+}

@@ -72,6 +72,26 @@ fn without_a_driver_there_is_one_line() {
 }
 
 #[test]
+fn without_a_kernel_driver_there_is_one_line() {
+    if Path::new("/dev/nvidiactl").exists() {
+        println!(
+            "skipped: without_a_kernel_driver_there_is_one_line: needs a machine without a GPU"
+        );
+        return;
+    }
+    let file = fixture("kernels-13.5-sm_90a.cubin");
+    let hoist = |words: &[&str]| {
+        error(&Command::new(env!("CARGO_BIN_EXE_hoist")).args(words).output().unwrap())
+    };
+    let expected = "/dev/nvidiactl cannot be opened: errno 2\n";
+    assert_eq!(hoist(&["devices", "--raw"]), format!("hoist: {expected}"));
+    assert_eq!(
+        hoist(&["launch", &file, "globals", "--loader", "raw"]),
+        format!("hoist: step Open: {expected}")
+    );
+}
+
+#[test]
 fn devices_are_listed() {
     let Some(setup) = Setup::new("devices_are_listed") else { return };
     let (output, _) = setup.hoist(&["devices"], &[("HOIST_STUB_DEVICES", "2")]);

@@ -24,6 +24,7 @@ mod renamed;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
+use archs::with_arch;
 use elf_core::names::{SHN_X86_64_LCOMMON, SHT_NOBITS};
 use elf_core::{
     Arch, Definition, File, Name, Query, Record, Role, SectionFlags, SectionMut, apply, find,
@@ -33,7 +34,6 @@ use hoist_tool::budget::Limits;
 use hoist_tool::cmd::{layout, link};
 use hoist_tool::input;
 use hoist_tool::objects::Objects;
-use hoist_tool::with_arch;
 use linker::{Linker, Script, address_of, content};
 
 /// What came out of one comparison.

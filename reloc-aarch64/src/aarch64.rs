@@ -20,7 +20,8 @@ use elf_core::Check::{Any, Either, Signed, Unsigned};
 use elf_core::names::EM_AARCH64;
 use elf_core::tls::Tls;
 use elf_core::{
-    Arch, Bits, Field, Kind, Query, Role, Slot, Stub, StubRelocation, Unencodable, Value,
+    Arch, Bits, Field, Kind, Query, Reach, Rewrite, Role, Site, Slot, Stub, StubRelocation,
+    Unencodable, Value,
 };
 
 /// AArch64 with addresses of 8 bytes (`EM_AARCH64`, `ELFCLASS64`), of either byte order.
@@ -47,6 +48,17 @@ impl Arch for Aarch64 {
             _ => None,
         }
     }
+}
+
+/// The pair that stands for an `adrp` of a GOT entry's page and the `ldr` behind it.
+fn got_pair(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
+    const NUMBERS: relax::Numbers = relax::Numbers {
+        load: R_AARCH64_LD64_GOT_LO12_NC,
+        adr: R_AARCH64_ADR_PREL_LO21,
+        adrp: R_AARCH64_ADR_PREL_PG_HI21,
+        add: R_AARCH64_ADD_ABS_LO12_NC,
+    };
+    relax::got_pair(site, reach, &NUMBERS)
 }
 
 #[rustfmt::skip]
@@ -203,7 +215,7 @@ elf_core::kinds! {
     R_AARCH64_GOTREL32                     =  308: new(S_A_GOT,      Signed(32),    DATA32);
     R_AARCH64_GOT_LD_PREL19                =  309: new(G_A_P,        Signed(21),    IMM19);
     R_AARCH64_LD64_GOTOFF_LO15             =  310: new(G_A_GOT,      Unsigned(15),  LO15);
-    R_AARCH64_ADR_GOT_PAGE                 =  311: new(PG_G_A_P,     Signed(33),    ADRP).relax(relax::got_pair);
+    R_AARCH64_ADR_GOT_PAGE                 =  311: new(PG_G_A_P,     Signed(33),    ADRP).relax(got_pair);
     R_AARCH64_LD64_GOT_LO12_NC             =  312: new(G_A,          Any,           LDST64);
     R_AARCH64_LD64_GOTPAGE_LO15            =  313: new(G_A_PG_GOT,   Unsigned(15),  LO15);
     R_AARCH64_PLT32                        =  314: new(L_A_P,        Signed(32),    DATA32);

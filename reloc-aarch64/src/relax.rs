@@ -6,10 +6,6 @@
 //! ldr  x0, [x0, :got_lo12:foo]     add  x0, x0, :lo12:foo        adr x0, foo, within 1 MiB
 //! ```
 
-use crate::aarch64::{
-    R_AARCH64_ADD_ABS_LO12_NC, R_AARCH64_ADR_PREL_LO21, R_AARCH64_ADR_PREL_PG_HI21,
-    R_AARCH64_LD64_GOT_LO12_NC,
-};
 use elf_core::{Check, Reach, Record, Rewrite, Site};
 
 const REGISTER: u32 = 0x1f;
@@ -19,10 +15,22 @@ const ADD: u32 = 0x9100_0000;
 const LDR: u32 = 0xf940_0000;
 const NOP: u32 = 0xd503_201f;
 
+/// The relocations of a pair and of what stands for it.
+pub(crate) struct Numbers {
+    /// Of the load, `R_AARCH64_LD64_GOT_LO12_NC`.
+    pub(crate) load: u32,
+    /// Of `adr`, `R_AARCH64_ADR_PREL_LO21`.
+    pub(crate) adr: u32,
+    /// Of `adrp`, `R_AARCH64_ADR_PREL_PG_HI21`.
+    pub(crate) adrp: u32,
+    /// Of `add`, `R_AARCH64_ADD_ABS_LO12_NC`.
+    pub(crate) add: u32,
+}
+
 /// The pair that stands for an `adrp` and the `ldr` behind it, of one register and one symbol.
-pub(crate) fn got_pair(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
+pub(crate) fn got_pair(site: &Site<'_>, reach: Reach, numbers: &Numbers) -> Option<Rewrite> {
     let (page, low) = (site.record, &site.next()?);
-    if low.r#type != R_AARCH64_LD64_GOT_LO12_NC
+    if low.r#type != numbers.load
         || low.offset != page.offset.checked_add(4)?
         || (page.symbol, page.addend, low.addend) != (low.symbol, Some(0), Some(0))
         || !reach.near
@@ -44,12 +52,11 @@ pub(crate) fn got_pair(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
     let is_close =
         reach.distance.is_some_and(|far| Check::Signed(21).holds(far.wrapping_sub(4) as u64));
     let rewrite = if is_close {
-        Rewrite::new(page, 0, bytes([NOP, ADR | register]))
-            .with(relocation(low, R_AARCH64_ADR_PREL_LO21))
+        Rewrite::new(page, 0, bytes([NOP, ADR | register])).with(relocation(low, numbers.adr))
     } else {
         Rewrite::new(page, 0, bytes([ADRP | register, ADD | register << 5 | register]))
-            .with(relocation(page, R_AARCH64_ADR_PREL_PG_HI21))
-            .with(relocation(low, R_AARCH64_ADD_ABS_LO12_NC))
+            .with(relocation(page, numbers.adrp))
+            .with(relocation(low, numbers.add))
     };
     Some(rewrite.taking_next())
 }

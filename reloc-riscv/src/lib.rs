@@ -27,3 +27,8 @@ pub mod riscv;
 mod tls;
 
 pub use riscv::{Rv32, Rv64};
+
+/// The example of `README.md`, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

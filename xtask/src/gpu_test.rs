@@ -27,7 +27,7 @@ pub(crate) struct GpuTest {
 /// Programs: package, what cargo builds, features, and what they are called.
 const PROGRAMS: &[(&str, [&str; 2], &str, &str)] = &[
     ("hoist-tool", ["--bin", "hoist"], "", "hoist"),
-    ("exec-nv", ["--example", "gpu_test"], "", "gpu_test"),
+    ("exec-nv", ["--example", "gpu_test"], "raw", "gpu_test"),
     ("exec-nv", ["--example", "raw_bring_up"], "raw", "raw_bring_up"),
 ];
 

@@ -16,6 +16,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::circles;
 use crate::packages::{Package, packages};
+use crate::places;
 use crate::task::Run;
 use crate::tool::{cargo, output};
 use crate::workspace::Workspace;
@@ -24,17 +25,13 @@ use crate::workspace::Workspace;
 #[derive(clap::Args)]
 pub(crate) struct Layers {}
 
-/// Crates that read untrusted bytes: `no_std`, without `unsafe`, and with few friends.
-pub(crate) const LOWER: &[&str] = &[
-    "elf-core",
-    "elf-layout",
-    "reloc-x86",
-    "reloc-aarch64",
-    "reloc-riscv",
-    "reloc-cuda",
-    "nvinfo",
-    "fatbin",
-];
+/// Crates that read untrusted bytes, beside those of architectures (`reloc-*`): `no_std`, without `unsafe`, and with few friends.
+const LOWER: &[&str] = &["elf-core", "elf-layout", "nvinfo", "fatbin", "archs"];
+
+/// Whether a crate is one of them.
+pub(crate) fn is_lower(name: &str) -> bool {
+    LOWER.contains(&name) || name.starts_with("reloc-")
+}
 
 /// What lower crates may depend on beside each other. Optional dependencies are free: the default build is without them.
 const ALLOWED: &[&str] = &["zerocopy", "bitflags"];
@@ -56,7 +53,7 @@ impl Run for Layers {
         let drawn = picture(&text).context("ARCHITECTURE.md")?;
 
         let mut faults = differences(&drawn, &arrows(&packages));
-        for package in packages.iter().filter(|package| LOWER.contains(&package.name.as_str())) {
+        for package in packages.iter().filter(|package| is_lower(&package.name)) {
             faults.extend(package.foreign());
             faults.extend(package.default_features());
             faults.extend(package.without_attributes()?);
@@ -64,6 +61,7 @@ impl Run for Layers {
         if packages.iter().any(|package| package.name == "hoist") {
             faults.extend(facade(workspace)?);
         }
+        faults.extend(places::faults(workspace)?);
         let circles = circles::faults(&packages, workspace)?;
         for fault in faults.iter().chain(&circles) {
             println!("{fault}");

@@ -21,6 +21,7 @@ mod manifest;
 mod matrix;
 mod no_panic;
 mod packages;
+mod places;
 mod raw_mock;
 mod sanitize;
 mod size;

@@ -85,7 +85,7 @@ impl Run for TestMatrix {
             full: self.full,
             skip_missing: self.skip_missing,
             packages: packages::packages(workspace)?,
-            lower: no_panic::crates(workspace),
+            lower: no_panic::crates(workspace)?,
             cells: Vec::new(),
         };
         for target in chosen {
@@ -143,7 +143,7 @@ struct Matrix<'a> {
     full: bool,
     skip_missing: bool,
     packages: Vec<Package>,
-    lower: Vec<&'static str>,
+    lower: Vec<String>,
     cells: Vec<Cell>,
 }
 
@@ -202,7 +202,7 @@ impl Matrix<'_> {
 
     /// Builds every lower crate for a bare target.
     fn build(&mut self, target: &Target) {
-        for name in self.lower.clone() {
+        for name in &self.lower.clone() {
             let mut sets = vec![String::new()];
             if self.full {
                 sets.extend(
@@ -233,9 +233,9 @@ impl Matrix<'_> {
         let how = runner.as_ref().map_or("this machine", |runner| runner.name);
         let mut crates = self.lower.clone();
         if *executor {
-            crates.extend(EXECUTORS);
+            crates.extend(EXECUTORS.iter().map(|name| (*name).to_owned()));
         }
-        for name in crates {
+        for name in &crates {
             let cargo = ready(target).and_then(|toolchain| self.cargo(&toolchain, target));
             let usual = self.usual(name);
             self.try_cell(target.name, name, show(usual), || {

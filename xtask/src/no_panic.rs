@@ -17,6 +17,8 @@ use anyhow::{Context as _, Result, bail};
 use crate::api::{self, ByHand, Root};
 use crate::bare::{self, Toolchain, Wrapper};
 use crate::image::Image;
+use crate::layers::is_lower;
+use crate::packages::packages;
 use crate::task::Run;
 use crate::tool::{self, Tool, output};
 use crate::workspace::Workspace;
@@ -32,9 +34,6 @@ pub(crate) struct NoPanic {
     stack: bool,
 }
 
-/// The crates whose entry points are examined.
-const CRATES: &[&str] = crate::layers::LOWER;
-
 /// Symbols that the roots need and that a caller would bring.
 pub(crate) const GIVEN: &str = "outside";
 /// The symbol that nobody defines.
@@ -48,7 +47,8 @@ const SYMBOLIZER: Tool<'_> = Tool::new("llvm-symbolizer-19", "llvm-19");
 
 impl Run for NoPanic {
     fn run(self, workspace: &Workspace) -> Result<()> {
-        let crates = crates(workspace);
+        let crates = crates(workspace)?;
+        let crates: Vec<&str> = crates.iter().map(String::as_str).collect();
         let home = workspace.root().join("xtask").join("no-panic");
         let by_hand: ByHand = crate::manifest::read(&home.join("by-hand.toml"))?;
         let roots = api::roots(workspace, &crates, &by_hand)?;
@@ -109,10 +109,10 @@ impl NoPanic {
     }
 }
 
-/// The lower crates that exist.
-pub(crate) fn crates(workspace: &Workspace) -> Vec<&'static str> {
-    let exists = |name: &&str| workspace.root().join(name).join("Cargo.toml").exists();
-    CRATES.iter().copied().filter(exists).collect()
+/// The crates whose entry points are examined: the lower ones. The list of architectures has no code of its own.
+pub(crate) fn crates(workspace: &Workspace) -> Result<Vec<String>> {
+    let names = packages(workspace)?.into_iter().map(|package| package.name);
+    Ok(names.filter(|name| is_lower(name) && name != "archs").collect())
 }
 
 /// Builds an image of `roots` and returns it.

@@ -4,11 +4,13 @@
 //! code, `.rodata` the tables that it reads, those of relocations above all. What the compiler's library has in it (copies, fills,
 //! arithmetic of 64 bits), which other parts of a program share and other builds of that library have smaller, is told apart.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 
 use anyhow::{Context as _, Result, bail};
+use archs::Architecture;
 
 use crate::api::{self, ByHand, Root};
 use crate::bare::{self, Toolchain, Wrapper};
@@ -46,9 +48,10 @@ const MACHINES: &[Machine] = &[
 ];
 
 /// What is measured, by name; bytes of code on the first machine.
+#[derive(Clone)]
 struct Program {
-    name: &'static str,
-    call: &'static str,
+    name: Cow<'static, str>,
+    call: Cow<'static, str>,
     /// Features of `elf-core` that are on.
     features: Option<&'static [&'static str]>,
     /// What it may be: more is a failure. A change that makes it smaller lowers this too.
@@ -63,29 +66,36 @@ const KIB: u64 = 1024;
 const ALL: Option<&[&str]> = None;
 /// None: objects of 64 bits, little-endian.
 const LEAST: Option<&[&str]> = Some(&[]);
+/// The same of 32 bits.
+const LEAST_32: Option<&[&str]> = Some(&["elf32"]);
 
-const PARSE: Program =
-    Program { name: "", call: "programs::parse", features: LEAST, ceiling: 4 * KIB, goal: 4 * KIB };
-const LOAD: Program = Program { call: "", ceiling: 16 * KIB, goal: 16 * KIB, ..PARSE };
-const LOAD_ALL: Program = Program { features: ALL, ceiling: 38 * KIB, goal: 32 * KIB, ..LOAD };
-
-#[rustfmt::skip]
-const PROGRAMS: &[Program] = &[
-    Program { name: "parse, `ClassFile`", call: "programs::parse_class", ..PARSE },
-    Program { name: "parse", ..PARSE },
-    Program { name: "parse, all forms", features: ALL, ceiling: 12 * KIB, goal: 8 * KIB, ..PARSE },
-    Program { name: "parse, lay out, relocate AArch64", call: "programs::load::<reloc_aarch64::Aarch64>", ..LOAD },
-    Program { name: "parse, lay out, relocate x86-64",  call: "programs::load::<reloc_x86::X86_64>",      ..LOAD },
-    Program { name: "parse, lay out, relocate i386",    call: "programs::load::<reloc_x86::I386>", features: Some(&["elf32"]), ..LOAD },
-    Program { name: "parse, lay out, relocate RV32",    call: "programs::load::<reloc_riscv::Rv32>", features: Some(&["elf32"]), ..LOAD },
-    Program { name: "parse, lay out, relocate RV64",    call: "programs::load::<reloc_riscv::Rv64>",      ..LOAD },
-    Program { name: "parse, lay out, relocate AArch64, all", call: "programs::load::<reloc_aarch64::Aarch64>", ..LOAD_ALL },
-    Program { name: "parse, lay out, relocate x86-64, all",  call: "programs::load::<reloc_x86::X86_64>",      ..LOAD_ALL },
-    Program { name: "parse, lay out, relocate i386, all",    call: "programs::load::<reloc_x86::I386>",        ..LOAD_ALL },
-];
-
-/// The crates that the programs use.
-const CRATES: &[&str] = &["elf-core", "elf-layout", "reloc-x86", "reloc-aarch64", "reloc-riscv"];
+/// What is measured: reading, and loading for each architecture of hosts.
+fn programs() -> Vec<Program> {
+    let program = |name: &str, call: &str, features, ceiling, goal| Program {
+        name: name.to_owned().into(),
+        call: call.to_owned().into(),
+        features,
+        ceiling: ceiling * KIB,
+        goal: goal * KIB,
+    };
+    let mut programs = vec![
+        program("parse, `ClassFile`", "programs::parse_class", LEAST, 4, 4),
+        program("parse", "programs::parse", LEAST, 4, 4),
+        program("parse, all forms", "programs::parse", ALL, 12, 8),
+    ];
+    for all in [false, true] {
+        for architecture in Architecture::ALL.iter().filter(|architecture| !architecture.is_gpu()) {
+            let name = format!("parse, lay out, relocate {architecture}");
+            let call = format!("programs::load::<{}>", architecture.path());
+            let least = if architecture.address_size() == 4 { LEAST_32 } else { LEAST };
+            programs.push(match all {
+                false => program(&name, &call, least, 16, 16),
+                true => program(&format!("{name}, all"), &call, ALL, 38, 32),
+            });
+        }
+    }
+    programs
+}
 
 /// Where the table stands in BENCHMARKS.md.
 const FROM: &str = "<!-- cargo xtask size --write: from here -->";
@@ -102,25 +112,35 @@ struct Bytes {
     data: u64,
 }
 
+/// Whether the programs use a crate.
+fn is_used(name: &str) -> bool {
+    name.starts_with("elf-") || (name.starts_with("reloc-") && name != "reloc-cuda")
+}
+
 impl Run for Size {
     fn run(self, workspace: &Workspace) -> Result<()> {
+        let programs = programs();
+        let crates = no_panic::crates(workspace)?;
+        let crates: Vec<&str> =
+            crates.iter().map(String::as_str).filter(|name| is_used(name)).collect();
         let mut over = Vec::new();
         let mut rows: BTreeMap<(usize, String), Vec<Bytes>> = BTreeMap::new();
         let limited = self.budget || self.only.is_some();
         let wanted = |name: &str| self.only.as_ref().is_none_or(|only| name == only);
         for (nth, machine) in MACHINES.iter().enumerate().take(if limited { 1 } else { usize::MAX })
         {
-            for (number, program) in PROGRAMS.iter().enumerate() {
-                let Program { name, call, features, ceiling, .. } = *program;
+            for (number, program) in programs.iter().enumerate() {
+                let Program { name, call, features, ceiling, .. } = program;
                 if !wanted(name) {
                     continue;
                 }
-                let root = Root { path: name.to_owned(), call: call.to_owned() };
-                let bytes = self.measure(workspace, machine, name, (CRATES, features), &[root])?;
-                if nth == 0 && bytes.code > ceiling {
+                let root = Root { path: name.to_string(), call: call.to_string() };
+                let bytes =
+                    self.measure(workspace, machine, name, (&crates, *features), &[root])?;
+                if nth == 0 && bytes.code > *ceiling {
                     over.push(format!("{name} is {} bytes of code, not {ceiling}", bytes.code));
                 }
-                rows.entry((number, name.to_owned())).or_default().push(bytes);
+                rows.entry((number, name.to_string())).or_default().push(bytes);
             }
         }
         if !limited {
@@ -151,7 +171,8 @@ impl Size {
     ) -> Result<()> {
         let by_hand: ByHand =
             crate::manifest::read(&workspace.root().join("xtask/no-panic/by-hand.toml"))?;
-        let lower = no_panic::crates(workspace);
+        let lower = no_panic::crates(workspace)?;
+        let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
         let all = api::roots(workspace, &lower, &by_hand)?;
         for machine in MACHINES {
             for (number, name) in lower.iter().enumerate() {
@@ -163,7 +184,7 @@ impl Size {
                 }
                 let title = format!("all of `{name}`");
                 let bytes = self.measure(workspace, machine, &title, (&lower, ALL), &roots)?;
-                rows.entry((PROGRAMS.len() + number, title)).or_default().push(bytes);
+                rows.entry((programs().len() + number, title)).or_default().push(bytes);
             }
         }
         Ok(())
@@ -235,7 +256,7 @@ fn table(rows: &BTreeMap<(usize, String), Vec<Bytes>>) -> Result<String> {
         for Bytes { code, library, data } in bytes {
             write!(text, " {code} | {library} | {data} |")?;
         }
-        match PROGRAMS.iter().find(|program| program.name == name) {
+        match programs().iter().find(|program| program.name == *name) {
             Some(program) => write!(text, " {} | {} |", program.ceiling, program.goal)?,
             None => text += " | |",
         }

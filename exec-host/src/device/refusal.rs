@@ -19,11 +19,6 @@ pub(super) struct Refusal {
 impl Refusal {
     /// Finds the names in the image.
     pub(super) fn new(error: Error, image: &[u8]) -> Self {
-        // the symbol's name stands with the others
-        let error = match error {
-            Error::Undefined { error, .. } => Error::Layout(error),
-            error => error,
-        };
         let (mut section, mut symbol) = (None, None);
         if let Ok(file) = File::parse(image) {
             match &error {
@@ -31,8 +26,6 @@ impl Refusal {
                     section = name_of_section(&file, error.section);
                     symbol = symbol_in(&error.kind).and_then(|index| name_of_symbol(&file, index));
                 }
-                // says the symbol's name itself
-                Error::Undefined { error, .. } => section = name_of_section(&file, error.section),
                 Error::Unwinding { section: at, .. } => section = name_of_section(&file, *at),
                 _ => {}
             }

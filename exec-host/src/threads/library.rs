@@ -63,7 +63,7 @@ impl Library {
         needed: &[&[u8]],
     ) -> Result<(Self, [u64; QUESTIONS]), Error> {
         let size = block.size;
-        let refused = |cause: String| Error::ThreadLocal { size, cause };
+        let refused = |cause: String| Error::ThreadLocal { size, cause, text: Box::default() };
         let system = |cause: Errno| refused(cause.to_string());
         let beyond = || refused(String::from("beyond what threads can have"));
         if size > i32::MAX as u64 {

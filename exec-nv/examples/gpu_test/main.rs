@@ -12,6 +12,8 @@ use exec_nv::{Loader, NvImage};
 mod bench;
 mod facts;
 mod kernels;
+#[cfg(feature = "raw")]
+mod raw;
 mod real;
 mod speed;
 mod trampoline;
@@ -31,6 +33,9 @@ enum Run {
     Both(&'static str, fn(&Bench, &Arc<NvImage>) -> Outcome),
     /// Once.
     Once(fn(&Bench) -> Outcome),
+    /// Without CUDA, on the cubins of this folder.
+    #[cfg(feature = "raw")]
+    Raw(fn(&Path) -> Outcome),
 }
 
 const fn both(
@@ -43,6 +48,32 @@ const fn both(
 
 const fn once(name: &'static str, seconds: u32, run: fn(&Bench) -> Outcome) -> Step {
     Step { name, seconds, run: Run::Once(run) }
+}
+
+#[cfg(feature = "raw")]
+const fn raw(name: &'static str, run: fn(&Path) -> Outcome) -> Step {
+    Step { name, seconds: 30, run: Run::Raw(run) }
+}
+
+/// The steps without CUDA: they come before what may break the device.
+#[cfg(feature = "raw")]
+const RAW_STEPS: &[Step] = &[
+    raw("raw_bring_up", raw::bring_up),
+    raw("raw_copies", raw::copies),
+    raw("raw_across", raw::across),
+    raw("raw_vector_add", raw::vector_add),
+    raw("raw_reduce", raw::reduce),
+    raw("raw_recursive", raw::recursive),
+    raw("raw_queues", raw::queues),
+];
+#[cfg(not(feature = "raw"))]
+const RAW_STEPS: &[Step] = &[];
+
+/// All steps: those without CUDA before the last, which has a kernel fail.
+fn steps() -> impl Iterator<Item = &'static Step> {
+    let (last, others) =
+        STEPS.split_last().map_or((None, STEPS), |(last, others)| (Some(last), others));
+    others.iter().chain(RAW_STEPS).chain(last)
 }
 
 /// Every step, in the order they run: what others build on first, what may break the device last.
@@ -99,6 +130,8 @@ impl Step {
             outcome.is_ok()
         };
         match self.run {
+            #[cfg(feature = "raw")]
+            Run::Raw(run) => row("raw", run(folder)),
             Run::Once(run) => row("", Bench::open(folder).and_then(|bench| run(&bench))),
             Run::Both(file, run) => {
                 let attempt = |loader| {
@@ -117,12 +150,12 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["list"] => {
-            for step in STEPS {
+            for step in steps() {
                 println!("{} {}", step.name, step.seconds);
             }
             ExitCode::SUCCESS
         }
-        [name, folder] => match STEPS.iter().find(|step| step.name == *name) {
+        [name, folder] => match steps().find(|step| step.name == *name) {
             Some(step) if step.run(Path::new(folder)) => ExitCode::SUCCESS,
             Some(_) => ExitCode::FAILURE,
             None => {

@@ -1,5 +1,5 @@
 //! A driver and a GPU that are not there: it answers ioctls, counts what was made and not given back, keeps what it was told byte by
-//! byte, can fail at any call, and does what channels are told. Kernels do not run: what was launched is recorded.
+//! byte, can fail at any call, and does what channels are told. What is launched is recorded, and code of Hopper runs where a test asks for it.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -12,6 +12,7 @@ use super::system::{Mapping, Part, System};
 mod driver;
 mod engine;
 mod objects;
+mod sass;
 
 pub(super) use engine::Launched;
 pub(super) use objects::{Class, State};

@@ -202,7 +202,9 @@ static CUresult drop(void *what, int kind) {
     if (!result) free(what);
     return result;
 }
-CUresult cuStreamCreate(void **stream, unsigned flags) { CALL(" %u", flags); return handle(stream, STREAM); }
+CUresult cuStreamCreateWithPriority(void **stream, unsigned flags, int priority) { CALL(" %u %d", flags, priority); return handle(stream, STREAM); }
+CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) { CALL(""); *least = 0, *greatest = -5; return 0; }
+CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t size, void *stream) { CALL(" %zu", size); memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, size); return 0; }
 CUresult cuStreamDestroy_v2(void *stream) { CALL(""); return drop(stream, STREAM); }
 CUresult cuStreamSynchronize(void *stream) { CALL(""); return 0; }
 CUresult cuStreamWaitEvent(void *stream, void *event, unsigned flags) { CALL(""); return 0; }

@@ -16,6 +16,10 @@ pub struct Devices {
     /// Prints JSON: see JSON.md
     #[arg(long)]
     json: bool,
+    /// Asks the kernel driver itself: without CUDA
+    #[cfg(target_os = "linux")]
+    #[arg(long)]
+    raw: bool,
 }
 
 /// A GPU as JSON has it.
@@ -46,19 +50,35 @@ impl Devices {
     /// # Errors
     /// If there is no driver or no GPU.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+        #[cfg(target_os = "linux")]
+        if self.raw {
+            let (version, devices) = without_cuda()?;
+            let devices: Vec<_> = devices.iter().collect();
+            return self.print(("driver", &version), &devices, out);
+        }
         let driver = Arc::new(Driver::open()?);
         let devices = (0..driver.device_count()?)
             .map(|ordinal| NvDevice::open(&driver, ordinal, NvOptions::default()))
             .collect::<Result<Vec<_>, _>>()?;
-        let rows: Vec<_> =
-            (0..).zip(&devices).map(|(device, one)| row(device, one.properties())).collect();
+        let devices: Vec<_> = devices.iter().map(NvDevice::properties).collect();
+        self.print(("driver_cuda", &driver.version().to_string()), &devices, out)
+    }
+
+    /// Prints devices, and the driver's version as JSON names it.
+    fn print(
+        &self,
+        (key, version): (&str, &str),
+        devices: &[&Properties],
+        out: &mut dyn Write,
+    ) -> Result<()> {
+        let rows: Vec<_> = (0..).zip(devices).map(|(device, one)| row(device, one)).collect();
         if self.json {
-            let version = driver.version().to_string();
-            let report = serde_json::json!({ "driver_cuda": version, "devices": rows });
+            let report = serde_json::json!({ key: version, "devices": rows });
             crate::json::write(out, &report)?;
             return Ok(writeln!(out)?);
         }
-        writeln!(out, "driver: CUDA {}", driver.version())?;
+        let of = if key == "driver" { "" } else { "CUDA " };
+        writeln!(out, "driver: {of}{version}")?;
         let mut table = Table::new(out);
         let shared = "shared memory of a block";
         table.row(["device", "name", "architecture", "memory", "SMs", shared, "PCI"])?;
@@ -77,6 +97,18 @@ impl Devices {
         }
         table.end()
     }
+}
+
+/// The driver's version, and the devices that it knows.
+#[cfg(target_os = "linux")]
+fn without_cuda() -> Result<(String, Vec<Properties>)> {
+    use exec_nv::raw::{Client, Linux, RawDevice, RawOptions};
+
+    let client = Client::open(Linux)?;
+    let (version, count) = (client.version().to_string(), client.cards()?.len());
+    let open = |index| RawDevice::open(Linux, index, RawOptions::default());
+    let devices = (0..count).map(|index| Ok(open(index)?.properties().clone()));
+    Ok((version, devices.collect::<Result<_>>()?))
 }
 
 fn row(device: u32, found: &Properties) -> Row<'_> {

@@ -4,10 +4,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
+use archs::Architecture;
 use elf_core::names::{EM_386, EM_AARCH64, EM_X86_64};
-use elf_core::{Arch as _, SectionFlags, names};
-use reloc_aarch64::Aarch64;
-use reloc_x86::{I386, X86_64};
+use elf_core::{SectionFlags, names};
 
 use crate::budget::{Budget, Limits, Metered};
 use crate::input::{Input, Part};
@@ -71,9 +70,9 @@ pub fn disasm(part: &Part<'_>, function: Option<&str>, out: &mut dyn Write) -> R
     let file = parse(part.bytes)?;
     let (mut machine, kinds): (Box<dyn Decode>, _) = match file.header().machine {
         // x32 has the code of x86-64
-        EM_X86_64 => (Box::new(X86::new(64)), X86_64::KINDS),
-        EM_386 => (Box::new(X86::new(32)), I386::KINDS),
-        EM_AARCH64 => (Box::<aarch64::Aarch64>::default(), Aarch64::KINDS),
+        EM_X86_64 => (Box::new(X86::new(64)), Architecture::X86_64.kinds()),
+        EM_386 => (Box::new(X86::new(32)), Architecture::I386.kinds()),
+        EM_AARCH64 => (Box::<aarch64::Aarch64>::default(), Architecture::Aarch64.kinds()),
         machine => match names::machine(machine) {
             Some(name) => bail!("disassembles x86-64, i386 and AArch64, not {name}"),
             None => bail!("disassembles x86-64, i386 and AArch64, not machine {machine}"),

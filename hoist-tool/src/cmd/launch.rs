@@ -7,11 +7,14 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
-use exec_core::{Buffer, Device as _, LruAllocator, Spec};
-use exec_nv::{Driver, Loader, NvAllocator, NvDevice, NvLaunch, NvOptions, NvProgram};
+use exec_core::{Buffer, Device, Spec, Value, View};
+use exec_nv::{Driver, Loader, NvDevice, NvLaunch, NvOptions};
 
 use crate::call::Argument;
 use crate::printable::Printable;
+
+#[cfg(target_os = "linux")]
+mod raw;
 
 /// Launches a kernel.
 #[derive(Debug, clap::Args)]
@@ -68,15 +71,35 @@ enum By {
     Driver,
     /// hoist, into memory of the device
     Own,
+    /// hoist, through the kernel driver alone: without CUDA
+    #[cfg(target_os = "linux")]
+    Raw,
 }
 
 impl By {
-    const fn loader(self) -> Loader {
+    const fn name(self) -> &'static str {
         match self {
-            Self::Driver => Loader::Driver,
-            Self::Own => Loader::Own,
+            Self::Driver => "driver",
+            Self::Own => "own",
+            #[cfg(target_os = "linux")]
+            Self::Raw => "raw",
         }
     }
+}
+
+/// An argument as a device is given it.
+enum Passed<'m, D: Device> {
+    Memory(&'m View<D::Allocator>),
+    Value(Value),
+}
+
+/// What was launched, and what came of it.
+struct Report {
+    device: String,
+    times: Vec<Duration>,
+    arguments: Vec<Argument>,
+    /// What driver and file say differently.
+    differences: Vec<(&'static str, u64, u64)>,
 }
 
 /// `4`, `4,2` or `4,2,1`.
@@ -90,44 +113,33 @@ fn dimensions(text: &str) -> Result<[u32; 3], String> {
     Ok(all)
 }
 
-/// Memory of the device that an argument points to.
-type Memory = Buffer<LruAllocator<NvAllocator>>;
-
 impl Launch {
     /// Launches the kernel and prints what is asked for to `out`.
     ///
     /// # Errors
     /// What is wrong with the file, the kernel, an argument or the launch; what the driver says.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
-        let label = || Printable::from(self.file.display().to_string().as_str()).to_string();
-        let bytes = std::fs::read(&self.file).with_context(label)?;
-        let parse = || self.words.iter().map(|word| word.parse()).collect::<Result<Vec<_>>>();
-        let mut arguments: Vec<Argument> = parse()?;
-        let driver = Arc::new(Driver::open()?);
-        let device = NvDevice::open(&driver, self.device, NvOptions::default())?;
-        if let Some(bytes) = self.stack {
-            device.set_stack_size(bytes)?;
-        }
-        let image = device.load_with(&bytes, self.loader.loader()).with_context(label)?;
-        let kernel = device.kernel(&image, &self.kernel).with_context(label)?;
-        let mut times = Vec::new();
-        for count in 0..self.repeat.unwrap_or(1) {
-            if count > 0 {
-                arguments = parse()?;
-            }
-            times.push(self.launch(&device, &kernel, &mut arguments)?);
-        }
+        let bytes = std::fs::read(&self.file).with_context(|| self.label())?;
+        // what is wrong with a word is said before a device is looked for
+        self.parse()?;
+        let report = match self.loader {
+            By::Driver => self.by_cuda(&bytes, Loader::Driver)?,
+            By::Own => self.by_cuda(&bytes, Loader::Own)?,
+            #[cfg(target_os = "linux")]
+            By::Raw => self.without_cuda(&bytes)?,
+        };
         if self.json {
-            return self.print_json(&device, &kernel, &times, &arguments, out);
+            return self.print_json(&report, out);
         }
         if self.show_buffers {
-            for argument in &arguments {
+            for argument in &report.arguments {
                 if let Argument::Buffer(buffer) = argument {
                     writeln!(out, "{buffer}")?;
                 }
             }
         }
         if self.repeat.is_some() {
+            let mut times = report.times;
             times.sort();
             let at = |index: usize| times.get(index).copied().unwrap_or_default();
             writeln!(out, "min {:?}, median {:?}", at(0), at(times.len() / 2))?;
@@ -135,14 +147,74 @@ impl Launch {
         Ok(())
     }
 
-    /// Copies the buffers there, launches, and copies them back.
-    fn launch(
+    fn label(&self) -> String {
+        Printable::from(self.file.display().to_string().as_str()).to_string()
+    }
+
+    fn parse(&self) -> Result<Vec<Argument>> {
+        self.words.iter().map(|word| word.parse()).collect()
+    }
+
+    const fn launch(&self) -> NvLaunch {
+        NvLaunch {
+            grid: self.grid,
+            block: self.block,
+            dynamic_shared: self.shared,
+            cluster: self.cluster,
+            cooperative: self.cooperative,
+            wait: true,
+        }
+    }
+
+    /// Launches through the CUDA driver.
+    fn by_cuda(&self, bytes: &[u8], loader: Loader) -> Result<Report> {
+        let driver = Arc::new(Driver::open()?);
+        let device = NvDevice::open(&driver, self.device, NvOptions::default())?;
+        if let Some(bytes) = self.stack {
+            device.set_stack_size(bytes)?;
+        }
+        let image = device.load_with(bytes, loader).with_context(|| self.label())?;
+        let kernel = device.kernel(&image, &self.kernel).with_context(|| self.label())?;
+        let launch = self.launch();
+        let (times, arguments) = self.repeated(&device, |passed| {
+            let passed: Vec<_> = passed
+                .iter()
+                .map(|passed| match passed {
+                    Passed::Memory(memory) => exec_nv::Argument::Buffer(memory),
+                    Passed::Value(value) => exec_nv::Argument::Value(*value),
+                })
+                .collect();
+            // SAFETY: the user asks for the launch, with these arguments.
+            Ok(unsafe { kernel.launch(device.queue(), &passed, &launch) }?)
+        })?;
+        let differences = if self.json { kernel.differences()? } else { Vec::new() };
+        Ok(Report { device: device.name(), times, arguments, differences })
+    }
+
+    /// Launches as often as asked for, with fresh buffers every time: the times, and the arguments of the last.
+    fn repeated<D: Device>(
         &self,
-        device: &NvDevice,
-        kernel: &NvProgram,
+        device: &D,
+        start: impl Fn(&[Passed<'_, D>]) -> Result<Option<Duration>>,
+    ) -> Result<(Vec<Duration>, Vec<Argument>)> {
+        let mut times = Vec::new();
+        loop {
+            let mut arguments = self.parse()?;
+            times.push(self.once(device, &mut arguments, &start)?);
+            if times.len() >= self.repeat.unwrap_or(1) as usize {
+                return Ok((times, arguments));
+            }
+        }
+    }
+
+    /// Copies the buffers there, launches, and copies them back.
+    fn once<D: Device>(
+        &self,
+        device: &D,
         arguments: &mut [Argument],
+        start: impl Fn(&[Passed<'_, D>]) -> Result<Option<Duration>>,
     ) -> Result<Duration> {
-        let put = |bytes: &[u8]| -> Result<Memory> {
+        let put = |bytes: &[u8]| -> Result<Buffer<D::Allocator>> {
             // of nothing there is no memory: the pointer is good for no access
             let memory = device.buffer(bytes.len().max(1) as u64, Spec::new())?;
             memory.copy_in(0, bytes)?;
@@ -160,21 +232,12 @@ impl Launch {
             .iter_mut()
             .zip(&memories)
             .map(|(argument, memory)| match memory {
-                Some(memory) => exec_nv::Argument::Buffer(memory),
-                None => exec_nv::Argument::Value(argument.value()),
+                Some(memory) => Passed::Memory(&**memory),
+                None => Passed::Value(argument.value()),
             })
             .collect();
-        let launch = NvLaunch {
-            grid: self.grid,
-            block: self.block,
-            dynamic_shared: self.shared,
-            cluster: self.cluster,
-            cooperative: self.cooperative,
-            wait: true,
-        };
-        // SAFETY: the user asks for the launch, with these arguments.
-        let time = unsafe { kernel.launch(device.queue(), &passed, &launch) }
-            .with_context(|| Printable::from(self.kernel.as_str()).to_string())?;
+        let time =
+            start(&passed).with_context(|| Printable::from(self.kernel.as_str()).to_string())?;
         for (argument, memory) in arguments.iter_mut().zip(&memories) {
             if let (Argument::Buffer(buffer), Some(memory)) = (argument, memory) {
                 memory.copy_out(0, buffer.bytes_mut())?;
@@ -183,34 +246,28 @@ impl Launch {
         Ok(time.unwrap_or_default())
     }
 
-    fn print_json(
-        &self,
-        device: &NvDevice,
-        kernel: &NvProgram,
-        times: &[Duration],
-        arguments: &[Argument],
-        out: &mut dyn Write,
-    ) -> Result<()> {
-        let buffers: Vec<_> = arguments
+    fn print_json(&self, report: &Report, out: &mut dyn Write) -> Result<()> {
+        let buffers: Vec<_> = report
+            .arguments
             .iter()
             .filter_map(|argument| match argument {
                 Argument::Buffer(buffer) => Some(buffer.to_string()),
                 _ => None,
             })
             .collect();
-        let differences: Vec<_> = kernel
-            .differences()?
-            .into_iter()
+        let differences: Vec<_> = report
+            .differences
+            .iter()
             .map(|(what, driver, image)| {
                 serde_json::json!({ "what": what, "driver": driver, "image": image })
             })
             .collect();
-        let nanoseconds: Vec<_> = times.iter().map(|time| time.as_nanos() as u64).collect();
+        let nanoseconds: Vec<_> = report.times.iter().map(|time| time.as_nanos() as u64).collect();
         let report = serde_json::json!({
             "file": self.file.display().to_string(),
             "kernel": self.kernel,
-            "device": device.name(),
-            "loader": match self.loader { By::Driver => "driver", By::Own => "own" },
+            "device": report.device,
+            "loader": self.loader.name(),
             "grid": self.grid,
             "block": self.block,
             "nanoseconds": nanoseconds,

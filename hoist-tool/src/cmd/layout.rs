@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use anyhow::Result;
+use archs::with_arch;
 use elf_core::Name;
 use elf_layout::{External, Options, Room};
 
 use crate::arguments::ObjectArguments;
 use crate::objects::Objects;
-use crate::with_arch;
 
 mod rows;
 mod text;

@@ -6,6 +6,7 @@ use std::io::{BufWriter, Seek as _, SeekFrom, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
+use archs::with_arch;
 use elf_core::{Name, SectionFlags};
 use elf_layout::{External, Options, Room};
 
@@ -16,7 +17,6 @@ use crate::map::Map;
 use crate::objects::Objects;
 use crate::output::Output;
 use crate::printable::Printable;
-use crate::with_arch;
 
 /// Writes the image of objects for an address, relocated.
 ///
@@ -65,7 +65,9 @@ pub fn link<'a>(
     let mut room = Room::new();
     let mut externals = |name: Name<'_>| Some(External::new(*defined.get(&name)?));
     with_arch!(objects.machine(), A => {
-        let mut layout = room.plan::<A>(files, options, &mut externals).map_err(|error| objects.explain(error))?;
+        let planned = room.plan::<A>(files, options, &mut externals);
+        let is_known = |name: Name<'_>| defined.contains_key(&name);
+        let mut layout = planned.map_err(|error| objects.explain_all(error, &is_known))?;
         layout.set_thread_area(layout.executable_area());
         check_size(objects, layout.size(), limit)?;
         let mut bytes = zeros(layout.size())?;

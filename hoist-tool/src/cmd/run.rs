@@ -109,7 +109,21 @@ fn explain(objects: &Objects<'_>, error: Error) -> anyhow::Error {
         )
     };
     match error {
-        Error::Layout(error) | Error::Undefined { error, .. } => objects.explain(error),
+        Error::Layout(error) | Error::Object { error, .. } => objects.explain(error),
+        Error::Undefined(undefined) => objects.lines(&undefined.all, undefined.more),
+        Error::NearThreadLocal { size, cause, error, .. } => {
+            let text = objects.explain(error).to_string().into();
+            anyhow::Error::new(Error::NearThreadLocal { size, cause, error, text })
+        }
+        Error::ThreadLocal { size, cause, text } => {
+            // its objects have numbers
+            let label = |text: &str| {
+                let (number, rest) = text.strip_prefix("object ")?.split_once(':')?;
+                Some(format!("{}:{rest}", objects.label(number.parse().ok()?)))
+            };
+            let text = label(&text).map_or(text, Into::into);
+            anyhow::Error::new(Error::ThreadLocal { size, cause, text })
+        }
         Error::Elf { object, error } => {
             anyhow::Error::new(error).context(objects.label(object).to_owned())
         }

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use archs::Architecture;
 use elf_core::File;
-use hoist_tool::machine::Machine;
 use hoist_tool::objects::Objects;
 
 use crate::renamed;
@@ -40,12 +40,13 @@ impl Linker {
         fs::write(&script_path, script).expect("a script");
         let big = objects.files()[0].encoding().is_big_endian();
         let emulation = match objects.machine() {
-            Machine::X86_64 => "elf_x86_64",
-            Machine::I386 => "elf_i386",
-            Machine::Aarch64 if big => "aarch64linuxb",
-            Machine::Aarch64 => "aarch64linux",
-            Machine::Rv32 => "elf32lriscv",
-            Machine::Rv64 => "elf64lriscv",
+            Architecture::X86_64 => "elf_x86_64",
+            Architecture::I386 => "elf_i386",
+            Architecture::Aarch64 if big => "aarch64linuxb",
+            Architecture::Aarch64 => "aarch64linux",
+            Architecture::Rv32 => "elf32lriscv",
+            Architecture::Rv64 => "elf64lriscv",
+            other => panic!("no linker for {other} here"),
         };
         let mut command = Command::new(&self.program);
         command.args([
@@ -111,13 +112,13 @@ impl Script {
     }
 
     /// The linker's own table that `_GLOBAL_OFFSET_TABLE_` begins.
-    pub(crate) fn got(&mut self, address: u64, machine: Machine) {
+    pub(crate) fn got(&mut self, address: u64, machine: Architecture) {
         let (name, _) = tables(machine);
         let _ = writeln!(self.0, "  {name} {address:#x} : {{ *({name}) }}");
     }
 
     /// The linker's other table.
-    pub(crate) fn other_got(&mut self, address: u64, machine: Machine) {
+    pub(crate) fn other_got(&mut self, address: u64, machine: Architecture) {
         let (_, name) = tables(machine);
         let _ = writeln!(self.0, "  {name} {address:#x} : {{ *({name}) }}");
     }
@@ -132,9 +133,9 @@ impl Script {
     }
 }
 
-const fn tables(machine: Machine) -> (&'static str, &'static str) {
+const fn tables(machine: Architecture) -> (&'static str, &'static str) {
     match machine {
-        Machine::Aarch64 | Machine::Rv32 | Machine::Rv64 => (".got", ".got.plt"),
+        Architecture::Aarch64 | Architecture::Rv32 | Architecture::Rv64 => (".got", ".got.plt"),
         _ => (".got.plt", ".got"),
     }
 }

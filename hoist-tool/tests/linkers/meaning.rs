@@ -1,7 +1,7 @@
 //! What an instruction does that loads, calls or compares what a GOT entry holds, however it is written: linkers choose
 //! different words for the same.
 
-use hoist_tool::machine::Machine;
+use archs::Architecture;
 
 /// Operation, register, and the value it works with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,29 +14,29 @@ pub(crate) struct Meaning {
 const LOAD: u8 = 0x8b;
 
 /// Where the instructions of a relocation start, counted back from its place, and how many bytes they are.
-pub(crate) fn extent(machine: Machine, r#type: u32) -> Option<(usize, usize)> {
+pub(crate) fn extent(machine: Architecture, r#type: u32) -> Option<(usize, usize)> {
     match (machine, r#type) {
-        (Machine::X86_64, 41) | (Machine::I386, 43) => Some((2, 6)),
-        (Machine::X86_64, 9 | 42) => Some((3, 7)),
-        (Machine::Aarch64, 275 | 311) => Some((0, 8)),
-        (Machine::Aarch64, 282 | 283) => Some((0, 4)),
+        (Architecture::X86_64, 41) | (Architecture::I386, 43) => Some((2, 6)),
+        (Architecture::X86_64, 9 | 42) => Some((3, 7)),
+        (Architecture::Aarch64, 275 | 311) => Some((0, 8)),
+        (Architecture::Aarch64, 282 | 283) => Some((0, 4)),
         _ => None,
     }
 }
 
 /// The meaning of `code` at `address`; `got` reads GOT entries, whose base is `got_base`.
 pub(crate) fn meaning(
-    machine: Machine,
+    machine: Architecture,
     code: &[u8],
     address: u64,
     got_base: u64,
     got: &dyn Fn(u64) -> Option<u64>,
 ) -> Option<Meaning> {
     match machine {
-        Machine::Aarch64 => aarch64(code, address, got),
-        Machine::Rv32 | Machine::Rv64 => None,
-        Machine::X86_64 => x86(code, address, None, got),
-        Machine::I386 => x86(code, address, Some(got_base), got),
+        Architecture::Aarch64 => aarch64(code, address, got),
+        Architecture::X86_64 => x86(code, address, None, got),
+        Architecture::I386 => x86(code, address, Some(got_base), got),
+        other => panic!("no disassembler for {other} here"),
     }
 }
 

@@ -30,15 +30,13 @@ DYNAMIC = {
     "i386": {"GD": 35, "LD": 35, "IE": 14, "DESC": 41},
     "aarch64": {"GD": 1028, "LD": 1028, "IE": 1030, "DESC": 1031},
 }[ARCH]
-ROW = re.compile(r'^ +Kind::new\((\w+), +"(\w+)", +(\w+), +(Any|(\w+)\((\d+)\)), +(\w+)\)', re.M)
-NUMBER = re.compile(r"const (R_\w+): u32 = (\d+);")
+ROW = re.compile(r'^ +(R_\w+) *= *(\d+): new\((\w+), +(Any|(\w+)\((\d+)\)), +(\w+)\)', re.M)
 
 
 def rows():
     text = open(os.path.join(HERE, SOURCE)).read()
-    numbers = dict(NUMBER.findall(text))
-    for number, name, formula, _, check, bits, field in ROW.findall(text):
-        yield int(numbers.get(number, number)), name, formula, check or "Any", int(bits or 64), field
+    for name, number, formula, _, check, bits, field in ROW.findall(text):
+        yield int(number), name, formula, check or "Any", int(bits or 64), field
 
 
 def template(name, field):

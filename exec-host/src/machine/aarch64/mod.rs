@@ -11,7 +11,7 @@ pub(crate) mod resolver;
 use core::arch::asm;
 
 /// The architecture of this process.
-pub use reloc_aarch64::Aarch64 as Host;
+pub use archs::Host;
 
 /// Of `mmap`: there is nothing like `MAP_32BIT`.
 pub(crate) const MAP_LOW: u32 = 0;

@@ -10,7 +10,7 @@ pub(crate) mod resolver;
 use core::arch::asm;
 
 /// The architecture of this process.
-pub use reloc_x86::X86_64 as Host;
+pub use archs::Host;
 
 /// Of `mmap`: an address below 2 GiB (`MAP_32BIT`).
 pub(crate) const MAP_LOW: u32 = 0x40;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::driver::{long, word};
 use super::objects::State;
+use super::sass::{Grid, run};
 use crate::raw::qmd::{Field, MAX_SIZE, V3, V4, V5, Version};
 
 /// A channel of the GPU.
@@ -266,10 +267,25 @@ impl State {
             code,
             local_memory,
         };
-        let next = (block.get(Field::DependentEnable, 0) == 1).then(|| {
+        let has_next = block.get(Field::DependentEnable, 0) == 1;
+        let next = has_next.then(|| {
             assert_eq!(block.get(Field::DependentAction, 0), 1);
             block.get(Field::DependentPointer, 0) << 8
         });
+        if self.runs {
+            let sides = |sides: [u64; 3]| sides.map(|side| side as u32);
+            let grid = Grid {
+                program,
+                grid: sides(launched.grid),
+                block: sides(launched.block),
+                banks: launched.banks.clone(),
+                shared: launched.shared as usize,
+                local: launched.local as usize,
+            };
+            if let Err(error) = run(&grid, self) {
+                panic!("{error}");
+            }
+        }
         self.launched.push(launched);
         if let Some(next) = next {
             self.launch(number, next, local_memory);

@@ -61,6 +61,8 @@ pub(in crate::raw) struct State {
     pub(in crate::raw) map_errno: Vec<i32>,
     /// Whether channels read anything.
     pub(in crate::raw) hangs: bool,
+    /// Whether kernels run.
+    pub(in crate::raw) runs: bool,
     /// What the next launch is stopped by.
     pub(in crate::raw) fault: Option<u32>,
     pub(in crate::raw) launched: Vec<Launched>,
@@ -98,6 +100,7 @@ impl State {
             fail_at: None,
             map_errno: Vec::new(),
             hangs: false,
+            runs: false,
             fault: None,
             launched: Vec::new(),
             pushes: Vec::new(),

@@ -4,13 +4,13 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use archs::relocation_name;
 use fatbin::Sm;
 use nvinfo::Cubin;
 use reloc_cuda::{Resolver, row};
 use serde::Serialize;
 
 use super::{Request, each_report, symbol_name};
-use crate::machine::relocation_name;
 use crate::printable::Printable;
 use crate::table::Table;
 

@@ -73,7 +73,7 @@ impl<'c, 'a> Section<'c, 'a> {
         out: &mut dyn Write,
     ) -> Result<()> {
         if !function.name.is_empty() {
-            writeln!(out, "\n{}:", Printable::from(function.name))?;
+            writeln!(out, "\n{}:", Printable::from(function.name).readable())?;
         }
         let offset =
             |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX).min(self.bytes.len());

@@ -1,12 +1,12 @@
 //! What relocated places mean, in words.
 
 use anyhow::{Context as _, Result};
+use archs::relocation_name;
 use elf_core::names::STT_SECTION;
 use elf_core::{Definition, Kind, Name, Record, Role, SectionHeader, Slot, find};
 
 use super::code::Code;
 use crate::explain::name_in;
-use crate::machine::relocation_name;
 use crate::printable::Printable;
 
 /// The relocations of one section, by place.
@@ -126,7 +126,7 @@ impl<'c, 'a> Targets<'c, 'a> {
 }
 
 fn plus(name: Name<'_>, suffix: &str, offset: i64) -> String {
-    let name = Printable::from(name);
+    let name = Printable::from(name).readable();
     match offset {
         0 => format!("{name}{suffix}"),
         1.. => format!("{name}{suffix}+{offset:#x}"),

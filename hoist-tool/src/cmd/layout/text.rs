@@ -32,8 +32,11 @@ pub(super) fn write(placement: &Placement<'_>, out: &mut dyn Write) -> Result<()
     }
     entries("global offset table", &placement.got, out)?;
     entries("stubs", &placement.stubs, out)?;
-    let undefined: Vec<_> =
-        placement.undefined.iter().map(|name| Printable::from(name.as_str()).to_string()).collect();
+    let undefined: Vec<_> = placement
+        .undefined
+        .iter()
+        .map(|name| Printable::from(name.as_str()).readable().to_string())
+        .collect();
     list("undefined", &undefined, out)?;
     for (reason, words) in [
         (Reason::Copy, "left out, as another object's copy of their section group is taken"),
@@ -52,7 +55,7 @@ fn parts(parts: &[Part<'_>], out: &mut dyn Write) -> Result<()> {
     let mut table = Table::new(out);
     table.row(["  offset", "size", "align", "padding", "what", "flags", "object"])?;
     for part in parts {
-        let name = part.name.map_or_else(String::new, |name| name.to_string());
+        let name = part.name.map_or_else(String::new, |name| name.readable().to_string());
         let short = |flag: &&str| String::from(flag.strip_prefix("SHF_").unwrap_or(flag));
         let mut flags: Vec<_> = part.flag_names.iter().map(short).collect();
         if part.takes_no_room {
@@ -87,7 +90,7 @@ fn entries(title: &str, entries: &[Entry<'_>], out: &mut dyn Write) -> Result<()
         table.row([
             format!("  {:#x}", entry.offset),
             entry.content.clone(),
-            entry.symbol.to_string(),
+            entry.symbol.readable().to_string(),
         ])?;
     }
     table.end()

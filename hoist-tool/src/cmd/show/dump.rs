@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use anyhow::{Context as _, Result};
+use archs::relocation_name;
 use elf_core::names;
 use elf_core::{
     Definition, File, ProgramHeader, Record, Relocations, SectionHeader, Symbol, SymbolTable,
@@ -14,7 +15,6 @@ use super::notes::{self, NoteList};
 use super::rows::{Header, Relocation, Section, Segment, SymbolRow};
 use super::versions::{Version, Versions};
 use crate::explain::{name_in, section_name};
-use crate::machine::relocation_name;
 use crate::printable::Printable;
 
 /// An ELF file that is shown.

@@ -315,8 +315,12 @@ fn names_of(names: &[&str], prefix: &str) -> String {
 /// A symbol's name and version as linkers write it.
 fn versioned(name: Printable<'_>, version: Option<Version<'_>>) -> String {
     match version {
-        Some(Version { name: version, default: true, .. }) => format!("{name}@@{version}"),
-        Some(Version { name: version, default: false, .. }) => format!("{name}@{version}"),
-        None => name.to_string(),
+        Some(Version { name: version, default: true, .. }) => {
+            format!("{}@@{version}", name.readable())
+        }
+        Some(Version { name: version, default: false, .. }) => {
+            format!("{}@{version}", name.readable())
+        }
+        None => name.readable().to_string(),
     }
 }

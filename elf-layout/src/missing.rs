@@ -1,0 +1,58 @@
+//! All symbols that a layout misses: the error has the first.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use elf_core::names::{STB_LOCAL, STB_WEAK};
+use elf_core::{Arch, File, Name, SectionFlags, find};
+
+use crate::error::{Error, ErrorKind};
+
+/// The undefined symbols of objects, each with the first relocation of a loaded section that asks for it, as an error: those that
+/// `is_missing` says nobody defines. At most `most` of them, and how many more there are. What cannot be read is passed over: that
+/// is an error of the layout.
+pub fn undefined_symbols<A: Arch>(
+    files: &[File<'_>],
+    most: usize,
+    is_missing: &mut dyn FnMut(Name<'_>) -> bool,
+) -> (Vec<Error>, usize) {
+    let (mut found, mut more) = (Vec::new(), 0_usize);
+    let mut told = BTreeSet::new();
+    for (object, file) in files.iter().enumerate() {
+        let Ok(Some(table)) = file.symbol_table() else { continue };
+        let mut looked = BTreeSet::new();
+        for header in file.sections() {
+            let Ok(Some(relocations)) = file.relocations(&header) else { continue };
+            let target = file.section(header.info);
+            let is_loaded = target.is_ok_and(|one| one.flags.contains(SectionFlags::ALLOC));
+            if !is_loaded {
+                continue;
+            }
+            for record in relocations.iter() {
+                if !looked.insert(record.symbol) {
+                    continue;
+                }
+                let Ok(symbol) = table.get(record.symbol) else { continue };
+                let Ok(name) = table.name_of(&symbol) else { continue };
+                let is_strong = !matches!(symbol.binding(), STB_LOCAL | STB_WEAK);
+                let asks = symbol.is_undefined() && is_strong && !name.is_empty();
+                if !asks || told.contains(&name) || !is_missing(name) {
+                    continue;
+                }
+                told.insert(name);
+                if found.len() >= most {
+                    more = more.saturating_add(1);
+                    continue;
+                }
+                let kind = ErrorKind::Undefined {
+                    symbol: record.symbol,
+                    offset: record.offset,
+                    r#type: record.r#type,
+                    name: find(A::KINDS, record.r#type).map_or("unknown type", |kind| kind.name),
+                };
+                found.push(Error { object, section: header.info, kind });
+            }
+        }
+    }
+    (found, more)
+}

@@ -1,0 +1,164 @@
+//! Kernels that run, without a GPU: images of the own loader and of the device linker, and results that the processor knows.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use exec_core::{Device as _, Spec, Value};
+
+use super::fake::{Class, Fake};
+use super::{RawArgument, RawDevice, RawImage, RawOptions};
+use crate::NvLaunch;
+
+fn fixture(name: &str) -> Vec<u8> {
+    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/cuda").join(name))
+        .unwrap()
+}
+
+/// The program of `gpu_a.cu` and `gpu_b.cu`, linked by nvlink and by this project.
+fn linked() -> [(&'static str, Vec<u8>); 2] {
+    let objects = ["gpu_a-13.0-sm_90.cubin", "gpu_b-13.0-sm_90.cubin"].map(fixture);
+    let ours = reloc_cuda::link::link(&[&objects[0], &objects[1]]).unwrap();
+    [("nvlink", fixture("gpu_linked-13.0-sm_90.cubin")), ("hoist", ours.bytes)]
+}
+
+struct Bench {
+    device: RawDevice<Fake>,
+    image: Arc<RawImage<Fake>>,
+}
+
+impl Bench {
+    fn new(cubin: &[u8]) -> Self {
+        let fake = Fake::new(Class::HOPPER);
+        fake.state().runs = true;
+        let options = RawOptions { limit: Duration::from_secs(5), ..RawOptions::default() };
+        let device = RawDevice::open(fake, 0, options).unwrap();
+        let image = device.load(cubin).unwrap();
+        Self { device, image }
+    }
+
+    /// Launches a kernel on words, and gives what it makes of the last of them.
+    fn run(
+        &self,
+        kernel: &str,
+        launch: NvLaunch,
+        buffers: &[&[u32]],
+        values: &[Value],
+    ) -> Vec<u32> {
+        let kernel = self.device.kernel(&self.image, kernel).unwrap();
+        let buffers: Vec<_> = buffers
+            .iter()
+            .map(|words| {
+                let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+                let buffer = self.device.buffer(bytes.len() as u64, Spec::new()).unwrap();
+                buffer.copy_in(0, &bytes).unwrap();
+                buffer
+            })
+            .collect();
+        let values = values.iter().map(|value| RawArgument::Value(*value));
+        let passed: Vec<RawArgument<'_, Fake>> =
+            values.chain(buffers.iter().map(|buffer| RawArgument::Buffer(buffer))).collect();
+        // SAFETY: the kernels of the fixtures, with buffers for all threads.
+        unsafe { kernel.launch(self.device.queue(), &passed, &launch) }.unwrap();
+        self.device.synchronize().unwrap();
+        let last = buffers.last().unwrap();
+        let mut bytes = vec![0; last.size() as usize];
+        last.copy_out(0, &mut bytes).unwrap();
+        bytes.chunks(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
+    }
+
+    fn word(&self, variable: &str) -> u32 {
+        let (address, size) = self.image.variable(variable).unwrap();
+        assert_eq!(size, 4);
+        let mut bytes = [0; 4];
+        assert!(self.device.gpu().client().system().state().read(address, &mut bytes));
+        u32::from_le_bytes(bytes)
+    }
+}
+
+const THREADS: u32 = 32;
+
+fn threads() -> NvLaunch {
+    NvLaunch::new(1, THREADS)
+}
+
+#[test]
+fn calls_across_objects_shared_memory_constants_and_atomics() {
+    for (linker, cubin) in linked() {
+        let bench = Bench::new(&cubin);
+        let inputs: Vec<u32> = (0..THREADS).map(|index| index * 7).collect();
+        let found = bench.run("across", threads(), &[&inputs, &[0; 32]], &[]);
+        // shift(x) + offsets[thread & 7]
+        let expected: Vec<u32> =
+            (0..THREADS).map(|index| index * 7 * 3 + 1 + (index % 8 + 1) * 10).collect();
+        assert_eq!(found, expected, "{linker}");
+        assert_eq!(bench.word("total"), 5 + THREADS, "{linker}");
+        assert_eq!(bench.run("read_total", NvLaunch::new(1, 1), &[&[0]], &[]), [37], "{linker}");
+    }
+}
+
+#[test]
+fn indirect_calls() {
+    for (linker, cubin) in linked() {
+        let bench = Bench::new(&cubin);
+        let which: Vec<u32> = (0..THREADS).collect();
+        let values: Vec<u32> = (0..THREADS).map(|index| index * 10).collect();
+        let found = bench.run("through_pointers", threads(), &[&which, &values], &[]);
+        let expected: Vec<u32> = (0..THREADS)
+            .map(|index| match (index % 3, index * 10) {
+                (0, x) => x + 1,
+                (1, x) => x / 2,
+                (_, x) => x * 3 + 1,
+            })
+            .collect();
+        assert_eq!(found, expected, "{linker}");
+    }
+}
+
+#[test]
+fn recursion() {
+    fn depth(n: i32) -> i32 {
+        if n <= 0 { 0 } else { 1 + depth(n - 1 - (n & 1)) + depth(n - 3) }
+    }
+    for (linker, cubin) in linked() {
+        let bench = Bench::new(&cubin);
+        bench.device.set_stack_size(4096);
+        let found = bench.run("recursive", threads(), &[&[0; 32]], &[Value::I32(-3)]);
+        let expected: Vec<u32> = (0..32).map(|index| depth(index - 3) as u32).collect();
+        assert_eq!(found, expected, "{linker}");
+    }
+}
+
+/// `branches` of `data_a.ptx`: a table of branches, a call to another object, a second table there, constants and variables.
+#[test]
+fn tables_of_branches() {
+    let objects = ["data_a-13.5-sm_90.cubin", "data_b-13.5-sm_90.cubin"].map(fixture);
+    let ours = reloc_cuda::link::link(&[&objects[0], &objects[1]]).unwrap();
+    for (linker, cubin) in [("nvlink", fixture("data-13.5-sm_90.cubin")), ("hoist", ours.bytes)] {
+        let bench = Bench::new(&cubin);
+        let kernel = bench.device.kernel(&bench.image, "branches").unwrap();
+        let out = bench.device.buffer(32, Spec::new()).unwrap();
+        // which of the first table, the third word of the buffer, blocks; what the second table makes of that
+        for (which, third, blocks, expected) in
+            [(0, 0, 1, 0), (1, 0, 1, 0), (2, 6, 1, 10), (2, 5, 1, 1), (3, 0, 2, 1), (7, 0, 3, 10)]
+        {
+            let words = [99, 0, third, 0, 0, 0, 0, 0_u32];
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            out.copy_in(0, &bytes).unwrap();
+            let arguments = [RawArgument::Buffer(&out), RawArgument::Value(Value::U32(which))];
+            // SAFETY: the kernel writes 24 bytes.
+            unsafe { kernel.launch(bench.device.queue(), &arguments, &NvLaunch::new(blocks, 1)) }
+                .unwrap();
+            bench.device.synchronize().unwrap();
+            let mut bytes = [0; 24];
+            out.copy_out(0, &mut bytes).unwrap();
+            let found = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+            assert_eq!(found, expected, "{linker}: {which}, {third}");
+            // the variables that stood in both objects are one
+            let (table, _) = bench.image.variable("table").unwrap();
+            let mut entry = [0; 8];
+            assert!(bench.device.gpu().client().system().state().read(table, &mut entry));
+            assert_eq!(bytes[16..], entry, "{linker}");
+        }
+    }
+}
