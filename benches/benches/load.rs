@@ -2,7 +2,7 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use elf_core::{Name, raw64};
-use elf_layout::External;
+use exec_host::External;
 use exec_host::symbols::from_fn;
 use exec_host::{Loader, Module};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};

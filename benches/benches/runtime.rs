@@ -74,13 +74,15 @@ fn main() {
     let mut process = Process::new();
     let module = Module::load([&object[..]], &mut |name| process.find(name)).expect("a module");
 
-    type Nothing = extern "C" fn(u64, u64, u64, i64);
+    type Nothing = unsafe extern "C" fn(u64, u64, u64, i64);
     // SAFETY: the source is above.
     let typed = unsafe { module.get::<Nothing>("nothing") }.expect("a function");
     extern "C" fn local(_: u64, _: u64, _: u64, _: i64) {}
     let floor: Nothing = black_box(local);
-    row("call: floor, a function of this program", || floor(1, 2, 3, black_box(4)));
-    row("call: typed", || typed(1, 2, 3, black_box(4)));
+    // SAFETY: neither does anything.
+    row("call: floor, a function of this program", || unsafe { floor(1, 2, 3, black_box(4)) });
+    // SAFETY: as above.
+    row("call: typed", || unsafe { typed(1, 2, 3, black_box(4)) });
     let types = [Type::U64, Type::U64, Type::U64, Type::I64];
     let dynamic = module.dynamic("nothing", &types, Type::Void).expect("a function");
     let values = [Value::U64(1), Value::U64(2), Value::U64(3), Value::I64(4)];

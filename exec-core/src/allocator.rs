@@ -4,7 +4,7 @@ use alloc::vec;
 
 use crate::device_id::DeviceId;
 use crate::error::Error;
-use crate::spec::Spec;
+use crate::spec::{External, Spec};
 
 /// Memory of one device that another is to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,15 @@ pub trait Allocator: Send + Sync {
     /// # Errors
     /// [`Error::OutOfMemory`], [`Error::Alignment`], [`Error::Unsupported`], or what the device says.
     fn allocate(&self, size: u64, spec: Spec) -> Result<Self::Memory, Error>;
+
+    /// All of a stretch of memory that is there already, and stays the caller's.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if that cannot be; [`Error::Empty`], [`Error::Alignment`].
+    fn adopt(&self, external: External, spec: Spec) -> Result<Self::Memory, Error> {
+        let _ = (external, spec);
+        Err(Error::Unsupported { what: "memory of the caller's" })
+    }
 
     /// Takes memory back. External memory stays what it is.
     ///

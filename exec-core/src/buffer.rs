@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use crate::allocator::{Allocator, Foreign};
 use crate::device_id::DeviceId;
 use crate::error::Error;
-use crate::spec::Spec;
+use crate::spec::{External, Spec};
 use crate::uses::{Use, Uses};
 
 /// A stretch of device memory. It goes back when it is freed or dropped, or after the last queued call that uses it.
@@ -61,7 +61,7 @@ impl<A: Allocator> Buffer<A> {
     /// A buffer of `size` bytes.
     ///
     /// # Errors
-    /// [`Error::Empty`], [`Error::Alignment`], [`Error::Sizes`] if there is less external memory; what the allocator says.
+    /// [`Error::Empty`], [`Error::Alignment`]; what the allocator says.
     pub fn new(allocator: &Arc<A>, size: u64, spec: Spec) -> Result<Self, Error> {
         if size == 0 {
             return Err(Error::Empty);
@@ -69,15 +69,25 @@ impl<A: Allocator> Buffer<A> {
         if !spec.alignment.is_power_of_two() {
             return Err(Error::Alignment { alignment: spec.alignment });
         }
-        if let Some(external) = spec.external {
-            if external.size() < size {
-                return Err(Error::Sizes { from: external.size(), to: size });
-            }
-            if !external.address().is_multiple_of(spec.alignment) {
-                return Err(Error::Alignment { alignment: spec.alignment });
-            }
+        Ok(Self::of(allocator, allocator.allocate(size, spec)?, size, spec))
+    }
+
+    /// A buffer of memory that is there already, and stays the caller's. It is never kept for reuse.
+    ///
+    /// # Errors
+    /// [`Error::Empty`]; [`Error::Alignment`] if it is not aligned as the spec wants; what the allocator says.
+    pub fn external(allocator: &Arc<A>, external: External, spec: Spec) -> Result<Self, Error> {
+        let (size, spec) = (external.size(), spec.not_kept());
+        if size == 0 {
+            return Err(Error::Empty);
         }
-        let memory = allocator.allocate(size, spec)?;
+        if !spec.alignment.is_power_of_two() || !external.address().is_multiple_of(spec.alignment) {
+            return Err(Error::Alignment { alignment: spec.alignment });
+        }
+        Ok(Self::of(allocator, allocator.adopt(external, spec)?, size, spec))
+    }
+
+    fn of(allocator: &Arc<A>, memory: A::Memory, size: u64, spec: Spec) -> Self {
         let inner = Arc::new(Inner {
             allocator: Arc::clone(allocator),
             memory: Some(memory),
@@ -87,7 +97,7 @@ impl<A: Allocator> Buffer<A> {
             uses: Uses::default(),
         });
         let whole = View { inner: Arc::downgrade(&inner), offset: 0, size };
-        Ok(Self { inner, whole })
+        Self { inner, whole }
     }
 
     /// Gives the memory back. If a queued call still uses it, that happens when the call has ended.

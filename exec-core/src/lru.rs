@@ -5,7 +5,7 @@ use core::fmt;
 use crate::allocator::{Allocator, Foreign};
 use crate::device_id::DeviceId;
 use crate::error::Error;
-use crate::spec::Spec;
+use crate::spec::{External, Spec};
 use crate::sync::Brief;
 
 mod class;
@@ -218,6 +218,11 @@ impl<A: Allocator> Allocator for LruAllocator<A> {
             }
         }
         Ok(kept)
+    }
+
+    fn adopt(&self, external: External, spec: Spec) -> Result<Self::Memory, Error> {
+        // the device counts it as nothing
+        Ok(Kept { memory: self.inner.adopt(external, spec)?, bytes: 0, sort: None })
     }
 
     #[inline]

@@ -8,11 +8,18 @@ pub struct Spec {
     pub(crate) zeroed: bool,
     pub(crate) kept: bool,
     pub(crate) alignment: u64,
-    pub(crate) external: Option<External>,
 }
 
-/// Memory that belongs to somebody else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// Memory that belongs to somebody else, for one buffer ([`Buffer::external`](crate::Buffer::external)):
+///
+/// ```compile_fail,E0382
+/// # fn twice<A: exec_core::Allocator>(allocator: &std::sync::Arc<A>, own: exec_core::External) {
+/// let spec = exec_core::Spec::new();
+/// let one = exec_core::Buffer::external(allocator, own, spec);
+/// let two = exec_core::Buffer::external(allocator, own, spec); // use of moved value: `own`
+/// # }
+/// ```
+#[derive(Debug, PartialEq, Eq)]
 pub struct External {
     address: u64,
     size: u64,
@@ -28,14 +35,7 @@ impl Spec {
     /// Device memory with any content, at the alignment of a cache line.
     #[must_use]
     pub const fn new() -> Self {
-        Self {
-            host_visible: false,
-            uncached: false,
-            zeroed: false,
-            kept: true,
-            alignment: 64,
-            external: None,
-        }
+        Self { host_visible: false, uncached: false, zeroed: false, kept: true, alignment: 64 }
     }
 
     /// The host can read and write it in place.
@@ -68,12 +68,6 @@ impl Spec {
         Self { alignment, ..self }
     }
 
-    /// It is memory that is there already, and stays the caller's. It is never kept for reuse.
-    #[must_use]
-    pub const fn external(self, external: External) -> Self {
-        Self { external: Some(external), kept: false, ..self }
-    }
-
     /// Whether the host can read and write it in place.
     #[must_use]
     pub const fn is_host_visible(&self) -> bool {
@@ -102,12 +96,6 @@ impl Spec {
     #[must_use]
     pub const fn alignment(&self) -> u64 {
         self.alignment
-    }
-
-    /// The memory that is to be used, if it is there already.
-    #[must_use]
-    pub const fn external_memory(&self) -> Option<External> {
-        self.external
     }
 }
 

@@ -1,9 +1,10 @@
 //! What an image at an address has: where its code is, its symbols, constants of the process.
 
 use crate::Host;
+use crate::external::External;
 use core::ops::Range;
 use elf_core::{File, Name, SegmentFlags};
-use elf_layout::{External, Layout, Segment, Sort};
+use elf_layout::{Layout, Segment};
 
 /// Where the code of an image at `base` is.
 pub(crate) fn code(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Range<u64>> {
@@ -26,18 +27,12 @@ pub(crate) fn copy_constants(
         let file = layout.files().get(copy.object);
         let table = file.and_then(|file| file.symbol_table().ok()?);
         let name = table.and_then(|table| table.name_of(&table.get(copy.symbol).ok()?).ok());
-        let Some(External { address, sort: Sort::Constant { size } }) =
-            name.and_then(&mut *externals)
-        else {
-            continue;
-        };
+        let external = name.and_then(&mut *externals);
+        let Some(data) = external.as_ref().and_then(External::bytes) else { continue };
         let place = usize::try_from(copy.offset).ok().and_then(|offset| image.get_mut(offset..));
-        let Some(place) = place.and_then(|rest| rest.get_mut(..usize::try_from(size).ok()?)) else {
-            continue;
-        };
-        let data = core::ptr::with_exposed_provenance::<u8>(address as usize);
-        // SAFETY: whoever answers with constant data vouches that so many bytes are there and never change.
-        place.copy_from_slice(unsafe { core::slice::from_raw_parts(data, place.len()) });
+        if let Some(place) = place.and_then(|rest| rest.get_mut(..data.len())) {
+            place.copy_from_slice(data);
+        }
     }
 }
 

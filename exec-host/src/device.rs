@@ -5,7 +5,12 @@
 //! held, those of `malloc` included, are ever free again, so that the next one who wants them does not wait for ever; that
 //! memory it had is given back; that it has not gone on for a while, writing where it should not, before it was stopped. The
 //! error sticks to the device until it is [reset](Device::reset), for whoever does that to decide. A function that
-//! does not return, calls `abort` or `exit`, or throws an exception, is not caught.
+//! does not return, calls `abort` or `exit`, or throws an exception, is not caught; nor is one that leaves by `longjmp`, changes the
+//! thread pointer or blocks the signals.
+//!
+//! All other signals go to the handlers that were there before, or do what they did without any. A handler that is installed later is
+//! in front, and decides whether to pass crashes on; the next device with a guard is in front of it again. Threads need a stack for
+//! signals; one that is too small is replaced as long as the thread lives.
 
 use core::num::NonZero;
 use std::path::Path;

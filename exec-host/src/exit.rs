@@ -3,11 +3,11 @@
 //!
 //! A function belongs to the load that it is code of, and runs, at the latest, when that goes. Others run at the end of the process.
 
+use crate::external::External;
 use crate::threads::exit::handle_of;
 use core::ffi::{c_int, c_void};
 use core::ptr;
 use elf_core::Name;
-use elf_layout::External;
 
 type Function = unsafe extern "C" fn();
 

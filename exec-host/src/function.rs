@@ -3,7 +3,8 @@
 use core::marker::PhantomData;
 use core::ops::Deref;
 
-/// A function of a loaded module, to be called like the pointer it derefs to.
+/// A function of a loaded module, to be called like the pointer it derefs to. Who copies the pointer sees to it that the module is there
+/// when it is called.
 ///
 /// It borrows the module, so that its code is there as long as it is:
 ///
@@ -37,8 +38,19 @@ impl<F> Deref for Function<'_, F> {
     }
 }
 
-/// A pointer to a function of the C calling convention with up to twelve arguments: `extern "C-unwind"` if exceptions or panics
-/// may leave it.
+/// An `unsafe` pointer to a function of the C calling convention with up to twelve arguments: `extern "C-unwind"` if exceptions or
+/// panics may leave it.
+///
+/// Safe pointers are none, as anybody may keep a copy of one and call it when the module is gone:
+///
+/// ```compile_fail,E0277
+/// # use exec_host::{Module, Process};
+/// # let object = include_bytes!("../../fixtures/x86_64/elftest.o");
+/// # let mut process = Process::new();
+/// # let module = Module::load([&object[..]], &mut |name| process.find(name))?;
+/// let foo = unsafe { module.get::<extern "C" fn(i32) -> f32>("foo")? }; // not a `FunctionPointer`
+/// # Ok::<(), exec_host::Error>(())
+/// ```
 pub trait FunctionPointer: Copy + sealed::Sealed {
     /// The pointer for code at `address`.
     ///
@@ -54,9 +66,7 @@ mod sealed {
 macro_rules! pointers {
     ($($argument:ident)*) => {
         pointers!(@ unsafe extern "C" fn($($argument),*) -> R, $($argument)*);
-        pointers!(@ extern "C" fn($($argument),*) -> R, $($argument)*);
         pointers!(@ unsafe extern "C-unwind" fn($($argument),*) -> R, $($argument)*);
-        pointers!(@ extern "C-unwind" fn($($argument),*) -> R, $($argument)*);
     };
     (@ $type:ty, $($argument:ident)*) => {
         impl<R, $($argument),*> sealed::Sealed for $type {}

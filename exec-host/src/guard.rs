@@ -3,18 +3,21 @@
 //! A signal handler looks whether the thread is inside of a guarded call, and if so lets it go on where that call was made,
 //! with the registers and the stack it had there. Nothing between is unwound: what the crashed code had locked stays locked, what
 //! it was changing stays half changed, what it had allocated stays allocated.
+//!
+//! All other signals are for those who had handlers before ([`chain`]), as if we were not there.
 
 use core::cell::Cell;
 use core::ffi::{c_int, c_void};
-use core::mem::MaybeUninit;
 use core::ptr;
+use core::sync::atomic::{AtomicI32, Ordering};
 use std::io;
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
 use exec_core::Signal;
 
 use crate::machine::guard as machine;
 
+mod chain;
 pub(crate) mod frame;
 mod stack;
 
@@ -27,7 +30,7 @@ thread_local! {
 }
 
 /// Signals and what they mean.
-const SIGNALS: [(c_int, Signal); 5] = [
+const SIGNALS: [(c_int, Signal); chain::SIGNALS] = [
     (libc::SIGSEGV, Signal::Access),
     (libc::SIGBUS, Signal::Bus),
     (libc::SIGILL, Signal::Instruction),
@@ -35,54 +38,50 @@ const SIGNALS: [(c_int, Signal); 5] = [
     (libc::SIGFPE, Signal::Arithmetic),
 ];
 
-/// What handled the signals before us.
-static BEFORE: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
+/// This process, kept where asking the system would take longer than a call.
+static PROCESS: AtomicI32 = AtomicI32::new(0);
 
-/// Puts the handler in front of those there are. It stays until the process ends.
+/// Puts the handler in front of those there are, if it is not in front. It stays until the process ends, or somebody puts another one
+/// in front, who then decides what a crash is.
+///
+/// # Errors
+/// What the system says; more handlers in front of ours than are remembered.
 pub(crate) fn install() -> io::Result<()> {
-    static OUTCOME: OnceLock<Result<(), i32>> = OnceLock::new();
-    let install = || {
-        let code = || io::Error::last_os_error().raw_os_error().unwrap_or_default();
-        let mut before = [default(); SIGNALS.len()];
-        for (before, (signal, _)) in before.iter_mut().zip(SIGNALS) {
-            // SAFETY: asks only.
-            if unsafe { libc::sigaction(signal, ptr::null(), before) } != 0 {
-                return Err(code());
-            }
+    static TURN: Mutex<bool> = Mutex::new(false);
+    let mut is_told_of_forks = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    if !*is_told_of_forks {
+        // SAFETY: the function may be called in a child, where it stores a number.
+        let outcome = unsafe { libc::pthread_atfork(None, None, Some(note_process)) };
+        if outcome != 0 {
+            return Err(io::Error::from_raw_os_error(outcome));
         }
-        // known before the first signal can come
-        let _ = BEFORE.set(before);
-        let mut action = default();
-        action.sa_sigaction = handler as *const () as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-        for (signal, _) in SIGNALS {
-            // SAFETY: the handler has the type that `SA_SIGINFO` asks for and does only what a handler may.
-            if unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) } != 0 {
-                return Err(code());
-            }
-        }
-        Ok(())
-    };
-    OUTCOME.get_or_init(install).map_err(io::Error::from_raw_os_error)
+        note_process();
+        *is_told_of_forks = true;
+    }
+    frame::HANDLE.store((handle as *const ()).cast_mut(), Ordering::Release);
+    (0..).zip(SIGNALS).try_for_each(|(index, (signal, _))| chain::enter(index, signal))
 }
 
-/// An action that does what the system does of itself.
-fn default() -> libc::sigaction {
-    // SAFETY: zeros are `SIG_DFL`, no flags, no signals masked, no restorer.
-    unsafe { MaybeUninit::zeroed().assume_init() }
+extern "C" fn note_process() {
+    PROCESS.store(process(), Ordering::Relaxed);
+}
+
+fn process() -> i32 {
+    // SAFETY: asks only.
+    unsafe { libc::getpid() }
 }
 
 /// Calls `call(data)`. If it is stopped by a signal, says which.
 ///
 /// # Safety
 /// [`install`] was successful. `call` may be called with `data`; if it does not return, nothing that it had begun needs an end:
-/// no frame of Rust between here and the fault has anything to drop.
+/// no frame of Rust between here and the fault has anything to drop. It is not left by `longjmp`, nor by an exception.
 pub(crate) unsafe fn call(
     call: unsafe extern "C" fn(*mut c_void),
     data: *mut c_void,
 ) -> Result<(), Fault> {
     stack::ensure();
-    let mut frame = Frame { stack: 0, fault: None };
+    let mut frame = Frame { stack: 0, fault: None, process: PROCESS.load(Ordering::Relaxed) };
     let outer = FRAME.replace(&raw mut frame);
     // SAFETY: the frame lives until after the call; the caller vouches for the rest.
     unsafe { machine::enter(&raw mut frame, call, data) };
@@ -94,53 +93,28 @@ pub(crate) unsafe fn call(
     }
 }
 
-unsafe extern "C" fn handler(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+/// What the system calls, by way of [`machine::handler`].
+///
+/// # Safety
+/// The arguments are those of a handler of one of [`SIGNALS`].
+unsafe extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let frame = FRAME.get();
-    let signal = SIGNALS.iter().find(|(known, _)| *known == number).map(|(_, signal)| *signal);
+    let Some(index) = SIGNALS.iter().position(|(known, _)| *known == number) else { return };
     // SAFETY: the kernel gives a valid description.
     let (is_fault, address) = unsafe { ((*info).si_code > 0, (*info).si_addr().addr() as u64) };
-    let (Some(signal), true) = (signal, is_fault && !frame.is_null()) else {
+    // SAFETY: the frame of a call that this thread is in lives as long as that.
+    let is_ours = is_fault && !frame.is_null() && unsafe { (*frame).process } == process();
+    let Some((_, signal)) = SIGNALS.get(index).filter(|_| is_ours) else {
         // SAFETY: passes on what we were given.
-        return unsafe { pass_on(number, info, context) };
+        return unsafe { chain::pass_on(index, number, info, context) };
     };
     let context = context.cast::<libc::ucontext_t>();
     // SAFETY: the context is that of this thread, which is inside of the call that the frame is of.
     unsafe {
         let instruction = machine::instruction(context);
-        (*frame).fault = Some(Fault { signal, address, instruction });
+        (*frame).fault = Some(Fault { signal: *signal, address, instruction });
         // the frame's part is over: a fault on the way back is nobody's but ours
         FRAME.set(ptr::null_mut());
         machine::leave(context, (*frame).stack);
-    }
-}
-
-/// Does with a signal what was done before we came.
-///
-/// # Safety
-/// The arguments are those of a handler.
-unsafe fn pass_on(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    let index = SIGNALS.iter().position(|(known, _)| *known == number);
-    let before = index.and_then(|index| BEFORE.get()?.get(index).copied()).unwrap_or_else(default);
-    match before.sa_sigaction {
-        libc::SIG_DFL | libc::SIG_IGN => {
-            // SAFETY: puts the action back. A fault comes again when we return, and a signal that was sent is sent again.
-            unsafe {
-                libc::sigaction(number, &raw const before, ptr::null_mut());
-                if (*info).si_code <= 0 {
-                    libc::raise(number);
-                }
-            }
-        }
-        code if before.sa_flags & libc::SA_SIGINFO != 0 => {
-            type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
-            let code = ptr::with_exposed_provenance::<()>(code);
-            // SAFETY: a handler of this type was installed before ours.
-            unsafe { core::mem::transmute::<*const (), Handler>(code)(number, info, context) };
-        }
-        code => {
-            let code = ptr::with_exposed_provenance::<()>(code);
-            // SAFETY: a handler of this type was installed before ours.
-            unsafe { core::mem::transmute::<*const (), unsafe extern "C" fn(c_int)>(code)(number) };
-        }
     }
 }

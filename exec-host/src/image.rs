@@ -21,12 +21,13 @@
 use crate::Host;
 use crate::contents::{code, copy_constants, globals};
 use crate::error::Error;
+use crate::external::External;
 use crate::initialize::Calls;
 use crate::symbols::{Exports, Keeper};
 use crate::unwind;
 use core::fmt;
 use elf_core::Name;
-use elf_layout::{External, Layout};
+use elf_layout::Layout;
 
 pub use elf_core::SegmentFlags;
 pub use elf_layout::Segment;
@@ -126,7 +127,7 @@ impl Image {
     /// The address that a global symbol will have, unless it is hidden.
     #[must_use]
     pub fn address(&self, name: &str) -> Option<u64> {
-        self.exports.get(Name::from(name)).map(|external| external.address)
+        self.exports.get(Name::from(name)).map(External::address)
     }
 
     /// Addresses of the constructors, in the order to call them, with `argc`, `argv` and `envp` as arguments.

@@ -23,6 +23,30 @@
 //! Thread-local variables are there in every thread of the process, whether it was there before the load or came after it: the C
 //! library takes care of them. Resolvers of indirect functions (`STT_GNU_IFUNC`) run right before the constructors.
 
+//!
+//! # What is relied on
+//!
+//! Loading runs no code of the objects and is safe, whatever the bytes: relocations stay inside of the load, constructors, destructors and
+//! unwinding tables lead into its code. Who calls what was loaded, or lets constructors run, vouches for it: that code may do anything.
+//!
+//! # Unloading
+//!
+//! A [`Module`] that is dropped is gone when these are over: destructors that its code has registered with the C library for a thread's
+//! end (they keep the memory until that thread has ended); modules loaded later that use its symbols; calls queued on a
+//! `HostDevice`. What nobody can see is left to who made the call `unsafe`: that no thread is inside of the code, or comes back to it,
+//! when the last of these goes. Pages of unloaded code are not executable any more: such a thread crashes, and runs no other code.
+//!
+//! Libraries whose symbols a module uses stay open as long as the module, whoever closes them; what else is used of them by address
+//! ([`External`]) is for who gave the address.
+//!
+//! # Forks
+//!
+//! A child has copies of its parent's modules, data included, and may call them, load, unload and unwind, as far as it may use the C
+//! library: of a parent with several threads that is, until `exec`, what POSIX calls async-signal-safe. Destructors of a module run in
+//! each process that drops it. A `HostDevice` has no threads in a child: calls run where they are waited for, and dropping it runs nothing.
+//! A crash of a child inside of a guarded call that its parent had begun ends the child. Observers of the parent (`PerfMap`, `JitDump`)
+//! name the parent in a child, too.
+
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 compile_error!("exec-host runs on Linux, on x86-64 and AArch64");
 
@@ -36,6 +60,7 @@ pub mod device;
 pub mod dynamic;
 mod error;
 mod exit;
+mod external;
 mod function;
 #[cfg(feature = "device")]
 mod guard;
@@ -57,8 +82,8 @@ mod threads;
 mod unwind;
 mod words;
 
-pub use elf_layout::External;
 pub use error::{Error, Undefined};
+pub use external::External;
 pub use function::{Function, FunctionPointer};
 pub use loader::Loader;
 pub use machine::Host;

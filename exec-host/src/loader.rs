@@ -4,6 +4,7 @@ use crate::Host;
 use crate::budget;
 use crate::contents::{code, copy_constants, globals};
 use crate::error::Error;
+use crate::external::External;
 use crate::image::{Image, Room};
 use crate::initialize::Calls;
 use crate::memory::{HUGE_PAGE, Mapping, Spare, Wish};
@@ -16,7 +17,7 @@ use crate::threads::{self, Threads};
 use crate::unwind::{self, Unwinding};
 use crate::words;
 use elf_core::{ApplyErrorKind, File, Foreign, Name};
-use elf_layout::{ErrorKind, External, Layout, Mode, Options, Room as Slots, ThreadLocal};
+use elf_layout::{ErrorKind, Layout, Mode, Options, Room as Slots, ThreadLocal};
 use std::sync::Arc;
 
 /// Loads modules, all in one way: which memory, and who is told of them. It may be shared by threads.
@@ -235,7 +236,7 @@ impl Loader {
             ..Options::default()
         };
         let page = rustix::param::page_size() as u64;
-        let externals = &mut |name: Name<'_>| links.find(name);
+        let externals = &mut |name: Name<'_>| links.find(name).map(External::for_layout);
         if self.is_huge {
             let code = files.iter().flat_map(|file| file.sections());
             let code =

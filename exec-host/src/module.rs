@@ -1,6 +1,7 @@
 //! A module: objects loaded together.
 
 use crate::error::Error;
+use crate::external::External;
 use crate::function::{Function, FunctionPointer};
 use crate::initialize::{Calls, Order};
 use crate::memory::{Mapping, bytes_in_huge_pages};
@@ -13,11 +14,11 @@ use crate::unwind::Unwinding;
 use core::fmt;
 use core::ops::Range;
 use elf_core::{File, Name};
-use elf_layout::External;
 use std::sync::{Arc, Once, OnceLock};
 
 /// Objects in executable memory. Dropping it runs what their code has registered with `__cxa_atexit`, then, if it was
-/// [initialized](Self::initialize), their destructors, and gives everything back.
+/// [initialized](Self::initialize), their destructors, and gives everything back: [when](crate#unloading), and [what forks
+/// do](crate#forks).
 ///
 /// `B` holds the bytes of an object: `&[u8]`, `Vec<u8>`, a mapped file. They are kept for their symbol names.
 pub struct Module<B> {
@@ -114,7 +115,7 @@ impl<B: AsRef<[u8]>> Module<B> {
     /// [`Error::NoSymbol`], [`Error::NotFunction`]; [`Error::NotInitialized`] if there are constructors still to run.
     ///
     /// # Safety
-    /// `F` is the type of the function. Calling it runs code of the objects: whatever that does must be sound.
+    /// `F` is the type of the function. Calling it, which is `unsafe` again, runs code of the objects: whatever that does must be sound.
     pub unsafe fn get<F: FunctionPointer>(&self, name: &str) -> Result<Function<'_, F>, Error> {
         let address = self.function(name)?;
         // SAFETY: the address is in our code; the caller vouches for the type.

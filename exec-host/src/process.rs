@@ -1,12 +1,15 @@
 //! Symbols of this process and of libraries.
 
 use crate::error::Error;
+use crate::external::External;
 use crate::moved;
 use core::ffi::{c_int, c_void};
 use core::ops::Range;
 use elf_core::Name;
-use elf_layout::{External, Sort};
-use libloading::os::unix::Library;
+use libloading::os::unix::{Library, RTLD_NOW};
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, OsStr};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,9 +21,14 @@ use crate::threads::Variables;
 ///
 /// Libraries stay open as long as this lives, and longer as long as a module lives that was loaded with this as its
 /// [source](Symbols) and uses them. Who asks by [`find`](Self::find) must keep it alive as long as the code.
+///
+/// Libraries that others have opened for all (`RTLD_GLOBAL`) are kept by modules in the same way: `dlclose` by those who opened them does
+/// not take them away, unless all that is used of them are thread-local variables.
 #[derive(Debug)]
 pub struct Process {
     libraries: Vec<Arc<Library>>,
+    /// Libraries that others have opened, by where they start.
+    kept: BTreeMap<u64, Arc<Library>>,
     known: Option<Segments>,
     variables: Variables,
     moves_variables: bool,
@@ -33,6 +41,8 @@ struct Segments {
     /// What is not writable, or was made so after relocation.
     constant: Vec<Range<u64>>,
     data: Vec<Range<u64>>,
+    /// Whole libraries and their files.
+    libraries: Vec<(Range<u64>, CString)>,
 }
 
 /// Programs that are not written in C may come without it.
@@ -54,7 +64,8 @@ impl Process {
         let mut libraries = vec![Arc::new(Library::this())];
         // SAFETY: the mathematical library has no constructors that do anything.
         libraries.extend(unsafe { Library::new(LIBM) }.map(Arc::new));
-        Self { libraries, known: None, variables: Variables::default(), moves_variables: false }
+        let (kept, known, variables) = (BTreeMap::new(), None, Variables::default());
+        Self { libraries, kept, known, variables, moves_variables: false }
     }
 
     /// Opens a library as `dlopen` does: a path if the name has a slash, else a name to search for. What was opened first is
@@ -87,28 +98,38 @@ impl Process {
         self.moves_variables = are_moved;
     }
 
-    /// The symbol of this name: its address, and whether it is a function, or data that never change.
+    /// The symbol of this name: its address, and whether it is a function, or data that never change. A library that was asked for such
+    /// data in this way is never closed.
     pub fn find(&mut self, name: Name<'_>) -> Option<External> {
-        self.find_in_library(name).map(|(external, _)| external)
+        let (external, library) = self.find_in_library(name)?;
+        if external.bytes().is_some() {
+            // loads will read it, whenever that is
+            core::mem::forget(library);
+        }
+        Some(external)
     }
 
     /// The symbol of this name, and the library that has it.
     fn find_in_library(&mut self, name: Name<'_>) -> Option<(External, Arc<Library>)> {
-        let (address, library) = self.libraries.iter().find_map(|library| {
+        let (number, address) = (0..).zip(&self.libraries).find_map(|(number, library)| {
             // SAFETY: only the address is taken, as a pointer to nothing in particular.
             let symbol = unsafe { library.get::<*mut c_void>(name.as_bytes()) }.ok()?;
             let address = moved::current(symbol.as_raw_ptr().expose_provenance() as u64);
-            (address != 0).then(|| (address, Arc::clone(library)))
+            (address != 0).then_some((number, address))
         })?;
+        let library = self.keeper(number, address)?;
         let known = self.known.get_or_insert_with(Segments::of_process);
         let within = |ranges: &[Range<u64>]| ranges.iter().any(|range| range.contains(&address));
         let external = if within(&known.code) {
             External::function(address)
         } else if STREAMS.iter().any(|stream| name == *stream) {
-            External::constant(address, size_of::<*const c_void>() as u64)
+            // SAFETY: pointers that nobody assigns to.
+            unsafe { External::constant_at(address, size_of::<*const c_void>() as u64) }
         } else if within(&known.constant) {
-            size_of_symbol(address)
-                .map_or(External::new(address), |size| External::constant(address, size))
+            // SAFETY: the dynamic loader says that so many bytes are there, and the segment is read-only. Who gets this has the library as
+            // well, or it is never closed.
+            let constant = |size| unsafe { External::constant_at(address, size) };
+            size_of_symbol(address).map_or(External::new(address), constant)
         } else if within(&known.data) {
             External::new(address)
         } else {
@@ -129,18 +150,53 @@ impl Symbols for Process {
     }
 
     fn bring_near(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
-        let Some((External { address, sort: Sort::Unknown }, _)) =
-            self.find_in_library(name).filter(|_| self.moves_variables)
-        else {
+        let found = self.find_in_library(name).filter(|_| self.moves_variables);
+        let Some((external, _)) = found.filter(|(external, _)| external.is_unknown()) else {
             return false;
         };
+        let address = external.address();
         let size = size_of_symbol(address);
         // SAFETY: the dynamic loader knows the variable; who allowed moving vouches for the rest.
         size.is_some_and(|size| unsafe { moved::move_variable(address, size, limit) })
     }
 }
 
+impl Process {
+    /// What keeps a symbol: the library that it was found in, or, if it was found among all that are open, the one that has it.
+    fn keeper(&mut self, number: usize, address: u64) -> Option<Arc<Library>> {
+        let asked = Arc::clone(self.libraries.get(number)?);
+        if number > 0 {
+            return Some(asked);
+        }
+        let holds = |known: &Segments| known.library_at(address).is_some();
+        if !self.known.as_ref().is_some_and(holds) {
+            self.known = Some(Segments::of_process());
+        }
+        let Some((range, path)) = self.known.as_ref().and_then(|known| known.library_at(address))
+        else {
+            return Some(asked);
+        };
+        if let Some(kept) = self.kept.get(&range.start) {
+            return Some(Arc::clone(kept));
+        }
+        let path = OsStr::from_bytes(path.to_bytes());
+        // the program itself has no name, and is never closed
+        let kept = (!path.is_empty()).then(|| {
+            // SAFETY: it is not loaded by this if it is not there already, so that no constructor runs.
+            unsafe { Library::open(Some(path), RTLD_NOW | libc::RTLD_NOLOAD) }
+        });
+        let kept = kept.and_then(Result::ok).map_or(asked, Arc::new);
+        self.kept.insert(range.start, Arc::clone(&kept));
+        Some(kept)
+    }
+}
+
 impl Segments {
+    /// The library that an address is in, and its file.
+    fn library_at(&self, address: u64) -> Option<&(Range<u64>, CString)> {
+        self.libraries.iter().find(|(range, _)| range.contains(&address))
+    }
+
     /// The segments of everything that the dynamic loader has loaded.
     fn of_process() -> Self {
         unsafe extern "C" fn collect(
@@ -156,9 +212,15 @@ impl Segments {
             // SAFETY: the description holds so many program headers.
             let headers =
                 unsafe { core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+            let mut whole: Option<Range<u64>> = None;
             for header in headers {
                 let start = info.dlpi_addr.wrapping_add(header.p_vaddr);
                 let range = start..start.wrapping_add(header.p_memsz);
+                if header.p_type == libc::PT_LOAD {
+                    let first = whole.as_ref().map_or(start, |whole| whole.start.min(start));
+                    let last = whole.as_ref().map_or(range.end, |whole| whole.end.max(range.end));
+                    whole = Some(first..last);
+                }
                 match header.p_type {
                     libc::PT_LOAD if header.p_flags & libc::PF_X != 0 => known.code.push(range),
                     libc::PT_LOAD if header.p_flags & libc::PF_W == 0 => known.constant.push(range),
@@ -166,6 +228,10 @@ impl Segments {
                     libc::PT_GNU_RELRO => known.constant.push(range),
                     _ => {}
                 }
+            }
+            if let Some(whole) = whole.filter(|_| !info.dlpi_name.is_null()) {
+                // SAFETY: the name ends in NUL, and lives as long as the library.
+                known.libraries.push((whole, unsafe { CStr::from_ptr(info.dlpi_name) }.into()));
             }
             0
         }

@@ -3,9 +3,9 @@
 
 pub(crate) mod bits;
 
+use crate::external::External;
 use crate::machine;
 use elf_core::Name;
-use elf_layout::External;
 
 /// The symbol of this name.
 pub(crate) fn find(name: Name<'_>) -> Option<External> {

@@ -11,9 +11,10 @@ pub(crate) use external::Variables;
 
 use crate::Host;
 use crate::error::Error;
+use crate::external::External;
 use elf_core::names::{STB_LOCAL, STT_TLS, STV_DEFAULT, STV_PROTECTED};
 use elf_core::{ApplyErrorKind, Role, Slot};
-use elf_layout::{ErrorKind, External, Layout, ThreadArea, ThreadLocal, TlsBlock};
+use elf_layout::{ErrorKind, Layout, ThreadArea, ThreadLocal, TlsBlock};
 use library::{Library, Wanted};
 
 /// The variables of a load, in every thread of the process. Dropped, they are given back.

@@ -86,8 +86,10 @@ fn memory_of_the_caller_stays_the_callers() {
     let mut numbers = vec![1u64; 100];
     // SAFETY: used through the buffer alone, until that is dropped.
     let external = unsafe { External::new(numbers.as_mut_ptr().expose_provenance() as u64, 800) };
-    let buffer = device.buffer(800, Spec::new().aligned(8).external(external)).unwrap();
-    assert_eq!(buffer.address().unwrap(), external.address());
+    let address = external.address();
+    let spec = Spec::new().aligned(8);
+    let buffer = Buffer::external(device.allocator(), external, spec).unwrap();
+    assert_eq!((buffer.address().unwrap(), buffer.size()), (address, 800));
     buffer.copy_in(8, &2u64.to_ne_bytes()).unwrap();
     buffer.free().unwrap();
     assert_eq!((numbers[0], numbers[1], numbers[2]), (1, 2, 1));

@@ -64,19 +64,19 @@ fn data_are_private() {
     let loader = Loader::new().dual_mapping(true);
     let module = loader.load([compiled.bytes], Process::new()).unwrap();
     // SAFETY: `int set(int)`.
-    let set = unsafe { module.get::<extern "C" fn(i32) -> i32>("set").unwrap() };
+    let set = unsafe { module.get::<unsafe extern "C" fn(i32) -> i32>("set").unwrap() };
     // SAFETY: the child calls nothing but loaded code and `_exit`.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        let old = set(2);
-        // SAFETY: ends the child at once.
-        unsafe { libc::_exit(old + 10 * set(3)) };
+        // SAFETY: as above; ends the child at once.
+        unsafe { libc::_exit(set(2) + 10 * set(3)) };
     }
     let mut status = 0;
     // SAFETY: the result is written to a variable of ours.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(libc::WEXITSTATUS(status), 21);
-    assert_eq!(set(7), 1, "the child's own");
+    // SAFETY: as above.
+    assert_eq!(unsafe { set(7) }, 1, "the child's own");
 }
 
 /// A filter for the calling thread that refuses `mprotect` with `PROT_EXEC`. Whether there is one now.
@@ -156,8 +156,9 @@ fn large_code_on_huge_pages() {
         let loader = Loader::new().huge_pages(true).dual_mapping(is_dual);
         let module = loader.load([&compiled.bytes], Process::new()).unwrap();
         // SAFETY: `int far(int)`.
-        let far = unsafe { module.get::<extern "C" fn(i32) -> i32>("far").unwrap() };
-        assert_eq!(far(1), 2);
+        let far = unsafe { module.get::<unsafe extern "C" fn(i32) -> i32>("far").unwrap() };
+        // SAFETY: as above.
+        assert_eq!(unsafe { far(1) }, 2);
         let (start, size) = module.extent();
         assert!(
             start.is_multiple_of(2 << 20) && size.is_multiple_of(2 << 20),

@@ -39,7 +39,7 @@ __asm__(\".globl through\\n.type through, @function\\nthrough: .cfi_startproc\\n
 \"call *%rsi\\nadd $16, %rsp\\npop %rbp\\n.cfi_def_cfa %rsp, 8\\n.cfi_restore %rbp\\nret\\n.cfi_endproc\\n\");
 ";
 
-type Through = extern "C-unwind" fn(i32, extern "C-unwind" fn(i32) -> i32) -> i32;
+type Through = unsafe extern "C-unwind" fn(i32, extern "C-unwind" fn(i32) -> i32) -> i32;
 
 /// The objects whose tables are turned, by name.
 fn objects() -> Vec<(&'static str, Vec<u8>)> {
@@ -119,7 +119,7 @@ fn around(module: &Module<Vec<u8>>) {
     }
     LOAD.set((range.start, range.end));
     // SAFETY: `int through(int, int (*)(int))`.
-    let result = unsafe { module.get::<Through>("through") }.unwrap()(1, looks);
+    let result = unsafe { module.get::<Through>("through").unwrap()(1, looks) };
     assert!(matches!(result, 1 | 2), "{result}");
 }
 

@@ -61,16 +61,16 @@ fn runtime_library() -> Archive {
 
 const OPTIONS: [&[&str]; 2] = [&["-O0", "-fPIC"], &["-O2", "-fPIC", "-ffunction-sections"]];
 
-type Through = extern "C-unwind" fn(i32, extern "C-unwind" fn(i32) -> i32) -> i32;
+type Through = unsafe extern "C-unwind" fn(i32, extern "C-unwind" fn(i32) -> i32) -> i32;
 
 fn guarded(module: &Module<Vec<u8>>, x: i32) -> i32 {
     // SAFETY: `int guarded(int)`, which lets no exception out.
-    unsafe { module.get::<extern "C" fn(i32) -> i32>("guarded") }.unwrap()(x)
+    unsafe { module.get::<unsafe extern "C" fn(i32) -> i32>("guarded").unwrap()(x) }
 }
 
 fn through(module: &Module<Vec<u8>>, x: i32, back: extern "C-unwind" fn(i32) -> i32) -> i32 {
     // SAFETY: `int through(int, int (*)(int))`.
-    unsafe { module.get::<Through>("through") }.unwrap()(x, back)
+    unsafe { module.get::<Through>("through").unwrap()(x, back) }
 }
 
 /// How many frames were cleaned up.

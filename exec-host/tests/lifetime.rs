@@ -10,8 +10,7 @@
 
 mod system;
 
-use elf_layout::External;
-use exec_host::{Error, Module, Process};
+use exec_host::{Error, External, Module, Process};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use system::{ARCH, compile, fixture};
 
@@ -123,17 +122,19 @@ fn of_every_compiler() {
         assert!(matches!(module.function("constructors_ran"), Err(Error::NotInitialized)));
         // SAFETY: the constructors write to the object's own data.
         unsafe { module.initialize() };
-        type Get = extern "C" fn() -> i32;
+        type Get = unsafe extern "C" fn() -> i32;
         // SAFETY: the types are those of `startup.cpp`.
         let (ran, first, table) = unsafe {
             (
                 module.get::<Get>("constructors_ran").unwrap(),
                 module.get::<Get>("first_constructor").unwrap(),
-                module.get::<extern "C" fn(i32) -> i32>("table_value").unwrap(),
+                module.get::<unsafe extern "C" fn(i32) -> i32>("table_value").unwrap(),
             )
         };
-        assert_eq!((ran(), first()), (2, 1), "{compiler}");
-        assert!(table(3) >= 9, "{compiler}");
+        // SAFETY: as above.
+        let found = unsafe { (ran(), first(), table(3)) };
+        assert_eq!((found.0, found.1), (2, 1), "{compiler}");
+        assert!(found.2 >= 9, "{compiler}");
     }
 }
 

@@ -48,7 +48,7 @@ fn load(loader: &Loader, object: Vec<u8>) -> Arc<Module<Vec<u8>>> {
 
 fn call(module: &Module<Vec<u8>>, name: &str, argument: i32) -> i32 {
     // SAFETY: all functions that are called here have this type.
-    unsafe { module.get::<extern "C" fn(i32) -> i32>(name) }.unwrap()(argument)
+    unsafe { module.get::<unsafe extern "C" fn(i32) -> i32>(name).unwrap()(argument) }
 }
 
 #[test]
@@ -71,14 +71,15 @@ fn all_callers_get_the_new_one() {
             let user = loader.load([user.clone()], Arc::clone(&first)).unwrap();
             let data = ["counter", "common_one"].map(|name| first.address(name).unwrap());
             // SAFETY: `int step(int)`.
-            let held = unsafe { first.get::<extern "C" fn(i32) -> i32>("step") }.unwrap();
+            let held = unsafe { first.get::<unsafe extern "C" fn(i32) -> i32>("step") }.unwrap();
             let all = || {
                 [
                     call(&first, "run", 1),
                     call(&first, "by_table", 1),
                     call(&user, "use", 1),
                     call(&user, "by_pointer", 1),
-                    held(1),
+                    // SAFETY: as above.
+                    unsafe { held(1) },
                 ]
             };
             assert_eq!(all(), [1010, 102, 104, 104, 105], "{compiler} {level}");

@@ -35,8 +35,7 @@ macro_rules! object {
 /// Calls `int name(int)`.
 fn call(module: &Module<Vec<u8>>, name: &str, argument: i32) -> i32 {
     // SAFETY: all functions that are called here have this type.
-    let function = unsafe { module.get::<extern "C" fn(i32) -> i32>(name) };
-    function.unwrap()(argument)
+    unsafe { module.get::<unsafe extern "C" fn(i32) -> i32>(name).unwrap()(argument) }
 }
 
 #[test]

@@ -83,7 +83,7 @@ impl System for Mock {
         file.0
     }
 
-    fn ioctl(&self, file: &File, call: Call, parts: &mut [Part<'_>]) -> Result<(), Error> {
+    unsafe fn ioctl(&self, file: &File, call: Call, parts: &mut [Part<'_>]) -> Result<(), Error> {
         let size = parts[0].bytes.len();
         let mut copies: Vec<Vec<u64>> = parts
             .iter()
@@ -128,7 +128,8 @@ impl Map {
     }
 }
 
-impl Mapping for Map {
+// SAFETY: the bytes are its own.
+unsafe impl Mapping for Map {
     fn address(&self) -> u64 {
         self.start
     }

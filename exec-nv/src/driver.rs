@@ -38,7 +38,8 @@ impl Driver {
     /// [`Error::NoLibrary`], [`Error::OldDriver`], [`Error::NoDevice`]; [`Error::NoDriverFunction`] if the library is no
     /// driver; [`Error::Driver`].
     pub fn open() -> Result<Self, Error> {
-        Self::of(&NAMES.map(Path::new))
+        // SAFETY: a library of these names is the driver.
+        unsafe { Self::of(&NAMES.map(Path::new)) }
     }
 
     /// The same with the library at `path`.
@@ -49,13 +50,18 @@ impl Driver {
     /// # Safety
     /// The library's constructors run, and its functions are those of the CUDA driver API.
     pub unsafe fn open_at(path: &Path) -> Result<Self, Error> {
-        Self::of(&[path])
+        // SAFETY: the caller vouches for the library.
+        unsafe { Self::of(&[path]) }
     }
 
-    fn of(paths: &[&Path]) -> Result<Self, Error> {
+    /// The first library of these that is there.
+    ///
+    /// # Safety
+    /// As for [`open_at`](Self::open_at), of each.
+    unsafe fn of(paths: &[&Path]) -> Result<Self, Error> {
         let mut tried = Vec::new();
         for path in paths {
-            // SAFETY: a library of these names is the driver; of any other path, the caller vouches for it.
+            // SAFETY: the caller vouches for it.
             match unsafe { Library::new(*path) } {
                 Ok(library) => return Self::start(library),
                 Err(error) => {

@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use core::ptr;
 use std::sync::Arc;
 
-use exec_core::{Allocator, DeviceId, Error, Foreign, Spec};
+use exec_core::{Allocator, DeviceId, Error, External, Foreign, Spec};
 
 use crate::context::Context;
 use crate::error;
@@ -110,6 +110,26 @@ impl NvAllocator {
     }
 }
 
+impl NvAllocator {
+    /// The memory as it was asked for, or nothing of it.
+    fn ready(&self, memory: NvMemory, spec: Spec) -> Result<NvMemory, Error> {
+        let outcome = if memory.address.is_multiple_of(spec.alignment()) {
+            // SAFETY: nobody else has the memory yet.
+            if spec.is_zeroed() { unsafe { self.zero(&memory, memory.size) } } else { Ok(()) }
+        } else {
+            Err(Error::Alignment { alignment: spec.alignment() })
+        };
+        match outcome {
+            Ok(()) => Ok(memory),
+            Err(error) => {
+                // what went wrong first is what counts
+                let _ = self.release(memory);
+                Err(error)
+            }
+        }
+    }
+}
+
 impl NvMemory {
     /// `size` bytes from `at`, if they are all inside: their address.
     fn place(&self, at: u64, size: u64) -> Result<u64, Error> {
@@ -132,36 +152,24 @@ impl Allocator for NvAllocator {
             return Err(Error::Empty);
         }
         let generation = self.context.generation();
-        let memory = match spec.external_memory() {
-            Some(external) => {
-                let address = external.address();
-                NvMemory { address, host: ptr::null_mut(), size, kind: None, generation }
+        let kind = match self.kind {
+            MemoryKind::Device | MemoryKind::StreamOrdered if spec.is_host_visible() => {
+                MemoryKind::Pinned
             }
-            None => {
-                let kind = match self.kind {
-                    MemoryKind::Device | MemoryKind::StreamOrdered if spec.is_host_visible() => {
-                        MemoryKind::Pinned
-                    }
-                    kind => kind,
-                };
-                let (address, host) = self.take(size, kind, spec)?;
-                NvMemory { address, host, size, kind: Some(kind), generation }
-            }
+            kind => kind,
         };
-        let outcome = if memory.address.is_multiple_of(spec.alignment()) {
-            // SAFETY: nobody else has the memory yet.
-            if spec.is_zeroed() { unsafe { self.zero(&memory, size) } } else { Ok(()) }
-        } else {
-            Err(Error::Alignment { alignment: spec.alignment() })
-        };
-        match outcome {
-            Ok(()) => Ok(memory),
-            Err(error) => {
-                // what went wrong first is what counts
-                let _ = self.release(memory);
-                Err(error)
-            }
+        let (address, host) = self.take(size, kind, spec)?;
+        self.ready(NvMemory { address, host, size, kind: Some(kind), generation }, spec)
+    }
+
+    fn adopt(&self, external: External, spec: Spec) -> Result<NvMemory, Error> {
+        let (address, size) = (external.address(), external.size());
+        if size == 0 {
+            return Err(Error::Empty);
         }
+        let generation = self.context.generation();
+        let host = ptr::null_mut();
+        self.ready(NvMemory { address, host, size, kind: None, generation }, spec)
     }
 
     fn release(&self, memory: NvMemory) -> Result<(), Error> {

@@ -79,7 +79,7 @@ fn scenario(stub: &Stub, loader: Loader, image: &[u8]) -> Result<(), Error> {
     let host = vec![0u8; 4096];
     // SAFETY: `host` outlives the buffer, and nobody else uses it.
     let external = unsafe { exec_core::External::new(host.as_ptr().addr() as u64, 4096) };
-    drop(Buffer::new(device.allocator(), 64, Spec::new().aligned(1).external(external))?);
+    drop(Buffer::external(device.allocator(), external, Spec::new().aligned(1))?);
     let arguments = [
         Argument::Buffer(&buffer),
         Argument::Value(Value::U8(2)),

@@ -8,6 +8,7 @@ pub mod apply;
 pub mod archive;
 pub mod cubin;
 pub mod device_link;
+pub mod eh_frame;
 pub mod fatbin;
 pub mod file;
 mod input;
@@ -27,6 +28,7 @@ pub const TARGETS: &[Target] = &[
     ("archive", archive::run),
     ("cubin", cubin::run),
     ("device_link", device_link::run),
+    ("eh_frame", eh_frame::run),
     ("fatbin", fatbin::run),
     ("file", file::run),
     ("layout", layout::run),

@@ -1,7 +1,7 @@
 //! What the targets start from: made of the fixtures, so that no copies of them are kept.
 
-use elf_core::names::{ET_REL, STB_LOCAL, STB_WEAK};
-use elf_core::{Definition, File};
+use elf_core::names::{EM_AARCH64, EM_X86_64, ET_REL, STB_LOCAL, STB_WEAK};
+use elf_core::{Definition, File, SectionFlags};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -30,6 +30,7 @@ pub fn of(target: &str, fixtures: &Path) -> io::Result<Vec<Seed>> {
         "cubin" => files.into_iter().filter(under("cuda-")).collect(),
         "fatbin" | "offload" => files.into_iter().filter(under("fatbin-")).collect(),
         "device_link" => pairs(&files.into_iter().filter(under("cuda-")).collect::<Vec<_>>()),
+        "eh_frame" => files.iter().flat_map(tables).collect(),
         "link" => pairs(&files),
         _ => files.into_iter().filter(|seed| File::parse(&seed.1).is_ok()).collect(),
     })
@@ -73,6 +74,50 @@ fn every_kind() -> Vec<Seed> {
         (format!("{arch}-{kind:03}"), bytes)
     };
     (0..4).flat_map(|arch| (0..250).map(move |kind| seed(arch, kind))).collect()
+}
+
+/// The unwinding tables of an object of this machine, relocated for the area of the target `eh_frame`: code stands at 0xa000 behind
+/// them, data at 0x9000.
+fn tables((name, bytes): &Seed) -> Vec<Seed> {
+    // addresses relative to their place, of 4 bytes: `R_X86_64_PC32`, `R_AARCH64_PREL32`
+    let (machine, relative) =
+        if cfg!(target_arch = "x86_64") { (EM_X86_64, 2) } else { (EM_AARCH64, 261) };
+    let is_one = |file: &File<'_>| {
+        let header = file.header();
+        header.machine == machine && header.r#type == ET_REL && file.encoding().is_64()
+    };
+    let Some(file) = File::parse(bytes).ok().filter(is_one) else { return Vec::new() };
+    let Ok(Some(symbols)) = file.symbol_table() else { return Vec::new() };
+    let address = |symbol: u32| {
+        let row = symbols.get(symbol).ok()?;
+        let Definition::Section(section) = symbols.section_of(symbol, &row).ok()? else {
+            return Some(0xa000);
+        };
+        let is_code = file.section(section).ok()?.flags.contains(SectionFlags::EXECINSTR);
+        Some(if is_code { 0xa000 + row.value % 0x8000 } else { 0x9000 + row.value % 0x800 })
+    };
+    let mut found = Vec::new();
+    for (index, header) in (0u32..).zip(file.sections()) {
+        if file.section_name(&header).is_ok_and(|name| name == ".eh_frame")
+            && let Ok(table) = file.section_data(&header)
+        {
+            let mut table = table.to_vec();
+            for records in file.sections().iter().filter(|records| records.info == index) {
+                let records = file.relocations(&records).ok().flatten();
+                for record in records.into_iter().flatten().filter(|it| it.r#type == relative) {
+                    let at = record.offset as usize;
+                    if let (Some(address), Some(place)) =
+                        (address(record.symbol), table.get_mut(at..).and_then(|it| it.get_mut(..4)))
+                    {
+                        let value = address as i64 + record.addend.unwrap_or(0) - at as i64;
+                        place.copy_from_slice(&(value as i32).to_le_bytes());
+                    }
+                }
+            }
+            found.push((format!("{name}-{index}"), table));
+        }
+    }
+    found
 }
 
 /// Names that an object lends to others.

@@ -57,11 +57,13 @@ impl Returned {
         }
     }
 
-    fn print(self, value: Value, out: &mut dyn Write) -> Result<()> {
+    /// # Safety
+    /// A pointer that stands for text points to bytes that end in NUL.
+    unsafe fn print(self, value: Value, out: &mut dyn Write) -> Result<()> {
         match (self, value) {
             (Self::Text, Value::Pointer(pointer)) if pointer.is_null() => writeln!(out, "null")?,
             (Self::Text, Value::Pointer(pointer)) => {
-                // SAFETY: the user says that the function returns a pointer to bytes that end in NUL.
+                // SAFETY: as the caller says.
                 let text = unsafe { CStr::from_ptr(pointer.cast()) };
                 writeln!(out, "{}", text.to_string_lossy())?;
             }
@@ -98,7 +100,10 @@ impl Calling {
     ///
     /// # Errors
     /// If there is no such function.
-    pub fn find<'m, B: AsRef<[u8]>>(
+    ///
+    /// # Safety
+    /// The module's constructors may run.
+    pub unsafe fn find<'m, B: AsRef<[u8]>>(
         &self,
         module: &'m Module<B>,
         function: &str,
@@ -106,7 +111,7 @@ impl Calling {
         label: impl FnOnce() -> String,
     ) -> Result<DynamicFunction<'m>> {
         let types: Vec<Type> = arguments.values().iter().map(Value::r#type).collect();
-        // SAFETY: the user asks for the code to be run.
+        // SAFETY: the caller vouches for the code.
         unsafe { module.initialize() };
         module.dynamic(function, &types, self.ret.r#type()).with_context(label)
     }
@@ -115,7 +120,10 @@ impl Calling {
     ///
     /// # Errors
     /// Arguments that cannot be made again; `out` that cannot be written.
-    pub fn call(
+    ///
+    /// # Safety
+    /// The function takes these arguments, returns what was said, and may run.
+    pub unsafe fn call(
         &self,
         function: &DynamicFunction<'_>,
         mut arguments: Arguments<'_>,
@@ -128,7 +136,7 @@ impl Calling {
             }
             let values = arguments.values();
             let start = Instant::now();
-            // SAFETY: the user asks for the call, with these types; the arguments outlive it.
+            // SAFETY: the caller vouches for the call; the arguments outlive it.
             let outcome = unsafe { function.call(&values) };
             times.push(start.elapsed());
             // SAFETY: flushes what the function printed through the C library, before what we print.
@@ -136,7 +144,8 @@ impl Calling {
             result = outcome?;
         }
         if let Some(value) = result {
-            self.ret.print(value, out)?;
+            // SAFETY: the function returns what the caller says.
+            unsafe { self.ret.print(value, out)? };
         }
         if self.show_buffers {
             for argument in &arguments.values {

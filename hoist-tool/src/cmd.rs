@@ -14,6 +14,7 @@ pub mod devices;
 pub mod disasm;
 pub mod fatbin;
 #[cfg(feature = "host")]
+#[expect(unsafe_code, reason = "runs what the user asks for")]
 pub mod jit;
 #[cfg(feature = "nv")]
 #[expect(unsafe_code, reason = "launches what the user asks for")]
@@ -21,7 +22,9 @@ pub mod launch;
 pub mod layout;
 pub mod link;
 pub mod man;
+pub mod nvidia;
 #[cfg(feature = "host")]
+#[expect(unsafe_code, reason = "runs what the user asks for")]
 pub mod run;
 pub mod show;
 
@@ -65,6 +68,12 @@ pub enum Command {
     /// Lists, extracts, packs and changes device code inside host files.
     #[command(subcommand)]
     Fatbin(fatbin::Fatbin),
+    /// Answers as NVIDIA's cuobjdump does; also if the program is called by that name.
+    #[command(disable_help_flag = true)]
+    Cuobjdump(nvidia::Cuobjdump),
+    /// Answers as NVIDIA's nvprune does; also if the program is called by that name.
+    #[command(disable_help_flag = true)]
+    Nvprune(nvidia::Nvprune),
     /// Prints what a shell needs to complete commands and options.
     Completions(completions::Completions),
     /// Prints the manual page, or writes those of all commands into a folder.
@@ -94,6 +103,8 @@ impl Command {
             Self::Cubin(command) => command.run(out),
             Self::Disasm(command) => command.run(out),
             Self::Fatbin(command) => command.run(out),
+            Self::Cuobjdump(command) => command.run(out),
+            Self::Nvprune(command) => command.run(out),
             Self::Completions(command) => command.run(CommandLine::command(), out),
             Self::Man(command) => command.run(CommandLine::command(), out),
         }

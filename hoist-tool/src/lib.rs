@@ -28,6 +28,7 @@ pub mod output;
 pub mod overlap;
 pub mod pattern;
 pub mod printable;
+pub mod sass;
 pub mod shown;
 pub mod sources;
 pub mod table;

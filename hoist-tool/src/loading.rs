@@ -59,12 +59,15 @@ impl Loading {
     ///
     /// # Errors
     /// If a library cannot be opened.
-    pub fn process(&self) -> Result<Process> {
+    ///
+    /// # Safety
+    /// The libraries' constructors may run, and nobody in this process keeps pointers to variables of libraries.
+    pub unsafe fn process(&self) -> Result<Process> {
         let mut process = Process::new();
-        // SAFETY: this process loads before it runs anything else; nobody in it keeps pointers to variables of libraries.
+        // SAFETY: as the caller says.
         unsafe { process.moves_variables(true) };
         for library in &self.libraries {
-            // SAFETY: the user asks for the library, and its constructors with it.
+            // SAFETY: as the caller says.
             unsafe { process.open(library) }.with_context(|| library.display().to_string())?;
         }
         Ok(process)

@@ -1,6 +1,8 @@
 //! The command line. Errors are one line on standard error and exit status 1; a reader who went away is no error.
 
+use std::ffi::OsString;
 use std::io::{self, BufWriter, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -10,7 +12,7 @@ use hoist_tool::printable::Printable;
 use hoist_tool::shown::Shown;
 
 fn main() -> ExitCode {
-    let command = CommandLine::parse().command;
+    let command = CommandLine::parse_from(words()).command;
     let mut out = Shown::new(BufWriter::with_capacity(1 << 16, io::stdout().lock()));
     let done = command.run(&mut out).and_then(|()| Ok(out.flush()?));
     match done {
@@ -26,6 +28,16 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The words of the command line. Under the name of one of NVIDIA's tools, by a link or a copy, the program is that command.
+fn words() -> Vec<OsString> {
+    let mut words: Vec<_> = std::env::args_os().collect();
+    let name = words.first().and_then(|name| Path::new(name).file_stem()?.to_str());
+    if let Some(tool) = ["cuobjdump", "nvprune"].into_iter().find(|tool| name == Some(tool)) {
+        words.insert(1, tool.into());
+    }
+    words
 }
 
 /// A line on standard error.

@@ -18,6 +18,8 @@ pub(crate) struct Ci {}
 const STEPS: &[&[&str]] = &[
     &["lint"],
     &["layers"],
+    &["api"],
+    &["licences", "--skip-missing"],
     &["fixtures", "--check"],
     &["calls"],
     // no-panic, bare-metal and size among its rows

@@ -19,6 +19,7 @@ use crate::packages::{Package, packages};
 use crate::places;
 use crate::task::Run;
 use crate::tool::{cargo, output};
+use crate::unsafe_code;
 use crate::workspace::Workspace;
 
 /// Arguments of `layers`: none.
@@ -61,6 +62,7 @@ impl Run for Layers {
         if packages.iter().any(|package| package.name == "hoist") {
             faults.extend(facade(workspace)?);
         }
+        faults.extend(unsafe_code::faults(&packages, workspace)?);
         faults.extend(places::faults(workspace)?);
         let circles = circles::faults(&packages, workspace)?;
         for fault in faults.iter().chain(&circles) {
@@ -69,7 +71,7 @@ impl Run for Layers {
         if !faults.is_empty() || !circles.is_empty() {
             let (drawn, circles) = (faults.len(), circles.len());
             bail!(
-                "{drawn} differences between ARCHITECTURE.md and the crates, {circles} faults of files"
+                "{drawn} differences between ARCHITECTURE.md, UNSAFE.md and the crates, {circles} faults of files"
             );
         }
         let (crates, files) = (drawn.len(), circles::allowed());

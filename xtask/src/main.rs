@@ -16,20 +16,26 @@ mod generate;
 mod gpu_test;
 mod image;
 mod layers;
+mod licences;
 mod lint;
 mod manifest;
 mod matrix;
+mod miri;
+mod mutants;
 mod no_panic;
 mod packages;
 mod places;
+mod public_api;
 mod raw_mock;
 mod sanitize;
+mod semver;
 mod size;
 mod targets;
 mod task;
 mod tasks;
 mod test;
 mod tool;
+mod unsafe_code;
 mod value;
 mod verdicts;
 mod workspace;
@@ -43,7 +49,7 @@ use workspace::Workspace;
 /// The tasks that run others of [`TASKS`].
 #[rustfmt::skip]
 const RUNNERS: &[Task] = &[
-    task::<ci::Ci>            ("ci",       "All that a change must pass: lint, layers, fixtures, calls, and test last"),
+    task::<ci::Ci>            ("ci",       "All that a change must pass: lint, layers, api, fixtures, calls, and test last"),
     task::<matrix::TestMatrix>("test-matrix", "Every target, crate and feature set in one table"),
 ];
 

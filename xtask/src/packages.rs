@@ -22,6 +22,8 @@ pub(crate) struct Package {
     dependencies: Vec<Dependency>,
     pub(crate) features: BTreeMap<String, Vec<String>>,
     targets: Vec<Target>,
+    /// Registries that it may go to; `null` is all.
+    publish: Option<Vec<String>>,
 }
 
 #[derive(Deserialize)]
@@ -41,6 +43,11 @@ struct Target {
 }
 
 impl Package {
+    /// Whether it is for others.
+    pub(crate) fn is_published(&self) -> bool {
+        self.publish.as_ref().is_none_or(|registries| !registries.is_empty())
+    }
+
     /// What is needed to build and run this crate, tests aside.
     pub(crate) fn needs(&self) -> impl Iterator<Item = &Dependency> {
         self.dependencies.iter().filter(|dependency| dependency.kind.as_deref() != Some("dev"))

@@ -2,8 +2,8 @@
 
 use crate::task::{Task, task};
 use crate::{
-    bare_metal, calls, fixtures, fuzz, generate, gpu_test, layers, lint, no_panic, raw_mock,
-    sanitize, size, test, verdicts,
+    bare_metal, calls, fixtures, fuzz, generate, gpu_test, layers, licences, lint, miri, mutants,
+    no_panic, public_api, raw_mock, sanitize, semver, size, test, verdicts,
 };
 
 /// Name, and what it is for.
@@ -22,5 +22,10 @@ pub(crate) const TASKS: &[Task] = &[
     task::<gpu_test::GpuTest> ("gpu-test", "Run on a GPU: make a folder with programs and cubins, and a report there or elsewhere"),
     task::<raw_mock::RawMock> ("raw-mock", "GPUs without CUDA on tinygrad's mock of driver and GPU"),
     task::<verdicts::Verdicts>("verdicts", "Run programs of every compiler and code model; tell what hoist gets right"),
+    task::<public_api::Api>   ("api",      "Compare what the published libraries offer with the snapshots in xtask/api"),
+    task::<semver::Semver>    ("semver",   "Whether the libraries keep what an earlier version promised"),
+    task::<licences::Licences>("licences", "Licences and sources of dependencies; advisories against them on demand"),
+    task::<miri::Miri>        ("miri",     "Tests in the interpreter that finds undefined behaviour"),
+    task::<mutants::Mutants>  ("mutants",  "Small changes of the code that no test notices: hours"),
     task::<generate::Generate>("generate", "Make large inputs for benches"),
 ];

@@ -56,7 +56,15 @@ macro_rules! targets {
         }
     };
 }
-targets! { apply archive cubin device_link fatbin file layout link offload }
+targets! { apply archive cubin device_link eh_frame fatbin file layout link offload }
+
+/// Half of the tables are taken as they are: else nothing would be shown to the unwinder.
+#[test]
+fn unwinding_tables_are_taken() {
+    let seeds = fuzz::seeds::of("eh_frame", &root().join("fixtures")).expect("the fixtures");
+    let taken = seeds.iter().filter(|(_, table)| fuzz::eh_frame::is_taken(table)).count();
+    assert!(taken * 2 > seeds.len(), "{taken} of {}", seeds.len());
+}
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4096, ..ProptestConfig::default() })]

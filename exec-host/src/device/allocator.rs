@@ -5,7 +5,7 @@ use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 
-use exec_core::{Allocator, DeviceId, Error, Foreign, Spec};
+use exec_core::{Allocator, DeviceId, Error, External, Foreign, Spec};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 /// Gives out aligned memory of this process, up to a limit: the system itself promises more than there is.
@@ -106,16 +106,6 @@ impl Allocator for HostAllocator {
         if spec.is_uncached() {
             return Err(Error::Unsupported { what: "uncached memory" });
         }
-        if let Some(external) = spec.external_memory() {
-            let start = ptr::with_exposed_provenance_mut(external.address() as usize);
-            let start = NonNull::new(start).ok_or(Error::OutOfMemory { size })?;
-            let memory = HostMemory { start, size: size as usize, source: Source::EXTERNAL };
-            if spec.is_zeroed() {
-                // SAFETY: the memory was given to us alone.
-                unsafe { self.zero(&memory, size)? };
-            }
-            return Ok(memory);
-        }
         let add = |used: u64| used.checked_add(size).filter(|sum| *sum <= self.limit);
         self.used
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add)
@@ -123,6 +113,28 @@ impl Allocator for HostAllocator {
         Self::memory(size, spec.alignment()).inspect_err(|_| {
             self.used.fetch_sub(size, Ordering::Relaxed);
         })
+    }
+
+    fn adopt(&self, external: External, spec: Spec) -> Result<HostMemory, Error> {
+        let size = external.size();
+        if size == 0 {
+            return Err(Error::Empty);
+        }
+        if spec.is_uncached() {
+            return Err(Error::Unsupported { what: "uncached memory" });
+        }
+        if !external.address().is_multiple_of(spec.alignment()) {
+            return Err(Error::Alignment { alignment: spec.alignment() });
+        }
+        let start = ptr::with_exposed_provenance_mut(external.address() as usize);
+        let start = NonNull::new(start).ok_or(Error::OutOfMemory { size })?;
+        let bytes = usize::try_from(size).map_err(|_| Error::OutOfMemory { size })?;
+        let memory = HostMemory { start, size: bytes, source: Source::EXTERNAL };
+        if spec.is_zeroed() {
+            // SAFETY: the memory was given to us alone.
+            unsafe { self.zero(&memory, size)? };
+        }
+        Ok(memory)
     }
 
     fn release(&self, memory: HostMemory) -> Result<(), Error> {

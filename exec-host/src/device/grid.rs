@@ -13,6 +13,8 @@ use super::call::{Entry, Slot};
 /// Threads that help with grids.
 #[derive(Debug)]
 pub(super) struct Pool {
+    /// The process that has the threads: a child of it has none of them.
+    process: u32,
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -49,7 +51,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Pool {
     /// `count` threads beside the one that has a grid.
     pub(super) fn new(count: usize) -> io::Result<Self> {
-        let mut pool = Self { shared: Arc::default(), threads: Vec::new() };
+        let process = std::process::id();
+        let mut pool = Self { process, shared: Arc::default(), threads: Vec::new() };
         for _ in 0..count {
             let shared = Arc::clone(&pool.shared);
             pool.threads
@@ -140,6 +143,9 @@ impl Grid {
 
 impl Drop for Pool {
     fn drop(&mut self) {
+        if std::process::id() != self.process {
+            return core::mem::forget(core::mem::take(&mut self.threads));
+        }
         lock(&self.shared.wanted).extend(self.threads.iter().map(|_| None));
         self.shared.more.notify_all();
         for thread in self.threads.drain(..) {

@@ -19,6 +19,8 @@ use super::grid::Pool;
 /// Runs calls one after the other.
 #[derive(Debug)]
 pub(super) struct Queue {
+    /// The process that has the threads: a child of it has none of them.
+    process: u32,
     work: Arc<Work>,
     thread: Option<JoinHandle<()>>,
 }
@@ -130,7 +132,7 @@ impl Queue {
         });
         let shared = Arc::clone(&work);
         let thread = Builder::new().name("hoist queue".into()).spawn(move || serve(&shared))?;
-        Ok(Self { work, thread: Some(thread) })
+        Ok(Self { process: std::process::id(), work, thread: Some(thread) })
     }
 
     /// What sticks to the device.
@@ -208,6 +210,9 @@ fn serve(work: &Work) {
 impl Drop for Queue {
     /// Runs what is in the queue, then ends.
     fn drop(&mut self) {
+        if std::process::id() != self.process {
+            return mem::forget(self.thread.take());
+        }
         self.work.lock().is_closed = true;
         self.work.more.notify_one();
         if let Some(thread) = self.thread.take() {

@@ -1,6 +1,10 @@
 //! Where a guarded call was made.
 
+use core::sync::atomic::AtomicPtr;
 use exec_core::Signal;
+
+/// What handles signals, for the machine's code to call.
+pub(crate) static HANDLE: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
 
 /// What stopped a guarded call.
 #[derive(Clone, Copy, Debug)]
@@ -17,4 +21,6 @@ pub(crate) struct Fault {
 pub(crate) struct Frame {
     pub(crate) stack: u64,
     pub(crate) fault: Option<Fault>,
+    /// The process that made the call: a child that is forked inside of it is not to come out of it a second time.
+    pub(crate) process: i32,
 }

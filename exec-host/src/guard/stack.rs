@@ -10,34 +10,47 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 const SIZE: usize = 1 << 16;
 
 /// A stack for signals of this thread.
-struct Stack(*mut c_void);
+struct Stack {
+    start: *mut c_void,
+    /// What the thread had before: nothing, or one that is too small.
+    before: libc::stack_t,
+}
 
 thread_local! {
     static STACK: Option<Stack> = Stack::new();
 }
 
-/// Gives the thread a stack for signals, unless it has one. Without memory it stays without: then overflows of the stack
-/// are not caught, all else is.
+/// Gives the thread a stack for signals, unless it has one that is large enough. Without memory it stays without: then overflows of the
+/// stack are not caught, all else is.
 pub(super) fn ensure() {
     // of a thread that ends there is nothing to ensure any more
     let _ = STACK.try_with(|_| ());
 }
 
-/// A description that says nothing.
-fn none() -> libc::stack_t {
+/// What the thread has.
+fn current() -> Option<libc::stack_t> {
     // SAFETY: a null pointer and numbers.
-    unsafe { MaybeUninit::zeroed().assume_init() }
+    let mut current = unsafe { MaybeUninit::<libc::stack_t>::zeroed().assume_init() };
+    // SAFETY: asks only.
+    let asked = unsafe { libc::sigaltstack(ptr::null(), &raw mut current) };
+    (asked == 0).then_some(current)
+}
+
+/// What our handler needs beside the kernel's frame, in bytes.
+const NEEDED: usize = 4096;
+
+/// Whether our handler can run on a stack, with handlers of others behind it.
+fn is_enough(stack: &libc::stack_t) -> bool {
+    // SAFETY: asks only; 0 if the kernel does not say.
+    let frame = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
+    let frame = frame.max(libc::MINSIGSTKSZ);
+    stack.ss_flags & libc::SS_DISABLE == 0 && stack.ss_size >= frame.saturating_add(NEEDED)
 }
 
 impl Stack {
     /// None if the thread has one already, as those of Rust's standard library do.
     fn new() -> Option<Self> {
-        let mut current = none();
-        // SAFETY: asks only.
-        let asked = unsafe { libc::sigaltstack(ptr::null(), &raw mut current) };
-        if asked != 0 || current.ss_flags & libc::SS_DISABLE == 0 {
-            return None;
-        }
+        let before = current().filter(|current| !is_enough(current))?;
         // SAFETY: touches no existing mapping.
         let memory = unsafe {
             mmap_anonymous(
@@ -47,9 +60,9 @@ impl Stack {
                 MapFlags::PRIVATE,
             )
         };
-        let stack = Self(memory.ok()?);
-        let description = libc::stack_t { ss_sp: stack.0, ss_flags: 0, ss_size: SIZE };
-        // SAFETY: the memory is ours as long as the thread has it as its stack.
+        let stack = Self { start: memory.ok()?, before };
+        let description = libc::stack_t { ss_sp: stack.start, ss_flags: 0, ss_size: SIZE };
+        // SAFETY: the memory is ours as long as the thread has it as its stack. The system refuses while a handler runs on the other one.
         let set = unsafe { libc::sigaltstack(&raw const description, ptr::null_mut()) };
         (set == 0).then_some(stack)
     }
@@ -57,12 +70,12 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        let mut off = none();
-        off.ss_flags = libc::SS_DISABLE;
-        // SAFETY: nothing runs on it: handlers are over when a thread ends.
+        // SAFETY: nothing runs on it: handlers are over when a thread ends. Who has put another one there keeps that.
         unsafe {
-            libc::sigaltstack(&raw const off, ptr::null_mut());
-            let _ = munmap(self.0, SIZE);
+            if current().is_some_and(|current| current.ss_sp == self.start) {
+                libc::sigaltstack(&raw const self.before, ptr::null_mut());
+            }
+            let _ = munmap(self.start, SIZE);
         }
     }
 }

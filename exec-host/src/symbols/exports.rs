@@ -1,9 +1,9 @@
 //! The symbols of a module by name.
 
+use crate::external::External;
 use core::ops::Range;
 use elf_core::names::{STV_DEFAULT, STV_PROTECTED};
 use elf_core::{File, Name};
-use elf_layout::External;
 use std::collections::HashMap;
 
 /// What a module shows to later loads.

@@ -2,12 +2,12 @@
 
 use super::{Found, Keeper, Symbols};
 use crate::error::Error;
+use crate::external::External;
 use crate::threads::exit as thread_exit;
 use crate::{exit, processor};
 use core::cmp::Ordering;
 use elf_core::{File, Name};
 use elf_layout::archives::{Undefined, UndefinedSymbols};
-use elf_layout::{External, Sort};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -86,8 +86,8 @@ impl<'s> Links<'s> {
             }
             Found::Object(_) | Found::Member(_) => return None,
         };
-        if external.sort == Sort::Unknown {
-            self.near.get_or_insert(external.address);
+        if external.is_unknown() {
+            self.near.get_or_insert(external.address());
         }
         Some(external)
     }

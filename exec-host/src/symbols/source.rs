@@ -1,10 +1,10 @@
 //! What a source of symbols is, and several of them in a row.
 
 use super::archive::Archive;
+use crate::external::External;
 use core::any::Any;
 use core::fmt;
 use elf_core::Name;
-use elf_layout::External;
 use elf_layout::archives::Undefined;
 use std::sync::Arc;
 

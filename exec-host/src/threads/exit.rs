@@ -1,9 +1,9 @@
 //! Destructors that a thread runs when it ends, of variables of loaded code: the code stays until they have run.
 
+use crate::external::External;
 use core::any::Any;
 use core::ffi::{c_int, c_void};
 use elf_core::Name;
-use elf_layout::External;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 

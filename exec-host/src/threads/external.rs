@@ -1,11 +1,12 @@
 //! Thread-local variables of the process and its libraries.
 
 use super::library::{Library, LinkMap, Wanted, map_of};
+use crate::external::External;
 use crate::machine;
 use core::ffi::{CStr, c_int, c_void};
 use elf_core::Name;
 use elf_core::names::{STB_LOCAL, STT_TLS};
-use elf_layout::{External, TlsBlock};
+use elf_layout::TlsBlock;
 use libloading::os::unix;
 use std::collections::HashMap;
 use std::ffi::OsStr;

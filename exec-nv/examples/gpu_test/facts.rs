@@ -104,8 +104,8 @@ pub(crate) fn rewritten_code(bench: &Bench) -> Outcome {
     let view = |address| -> Result<_, Failure> {
         // SAFETY: the code of our image, which nothing runs at the moment.
         let external = unsafe { exec_core::External::new(address, size) };
-        let spec = Spec::new().aligned(1).external(external);
-        Ok(exec_core::Buffer::new(bench.device.allocator(), size, spec)?)
+        let spec = Spec::new().aligned(1);
+        Ok(exec_core::Buffer::external(bench.device.allocator(), external, spec)?)
     };
     let (from, to) = (view(two)?, view(one)?);
     NvDevice::copy(&from, &to)?;

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use exec_core::{Allocator, DeviceId, Error as CoreError, Spec};
+use exec_core::{Allocator, DeviceId, Error as CoreError, External, Spec};
 
 use super::context::Context;
 use super::error::Error;
@@ -31,6 +31,23 @@ const OUT_OF_MEMORY: [Status; 2] = [Status(0x51), Status(0x1a)];
 impl<S: System> RawAllocator<S> {
     pub(super) const fn new(context: Arc<Context<S>>) -> Self {
         Self { context }
+    }
+
+    /// The memory, of which `size` bytes were asked for, as it was asked for.
+    fn ready(
+        &self,
+        memory: RawMemory<S>,
+        size: u64,
+        spec: Spec,
+    ) -> Result<RawMemory<S>, CoreError> {
+        if !memory.address.is_multiple_of(spec.alignment()) {
+            return Err(CoreError::Alignment { alignment: spec.alignment() });
+        }
+        if spec.is_zeroed() {
+            // SAFETY: nobody else has the memory yet.
+            unsafe { self.zero(&memory, size)? };
+        }
+        Ok(memory)
     }
 }
 
@@ -60,32 +77,28 @@ impl<S: System> Allocator for RawAllocator<S> {
         if size == 0 {
             return Err(CoreError::Empty);
         }
-        let memory = match spec.external_memory() {
-            Some(external) => RawMemory { memory: None, address: external.address(), size },
-            None => {
-                let place = match (spec.is_host_visible(), spec.is_uncached()) {
-                    (false, _) => Place::Device,
-                    (true, false) => Place::Host,
-                    (true, true) => Place::HostUncached,
-                };
-                let made = self.context.note(Memory::new(self.context.gpu(), size, place));
-                let memory = made.map_err(|error| match error {
-                    Error::Refused { status, .. } if OUT_OF_MEMORY.contains(&status) => {
-                        CoreError::OutOfMemory { size }
-                    }
-                    error => crate::Error::from(error).into(),
-                })?;
-                RawMemory { address: memory.address(), size: memory.size(), memory: Some(memory) }
-            }
+        let place = match (spec.is_host_visible(), spec.is_uncached()) {
+            (false, _) => Place::Device,
+            (true, false) => Place::Host,
+            (true, true) => Place::HostUncached,
         };
-        if !memory.address.is_multiple_of(spec.alignment()) {
-            return Err(CoreError::Alignment { alignment: spec.alignment() });
+        let made = self.context.note(Memory::new(self.context.gpu(), size, place));
+        let memory = made.map_err(|error| match error {
+            Error::Refused { status, .. } if OUT_OF_MEMORY.contains(&status) => {
+                CoreError::OutOfMemory { size }
+            }
+            error => crate::Error::from(error).into(),
+        })?;
+        let (address, given) = (memory.address(), memory.size());
+        self.ready(RawMemory { address, size: given, memory: Some(memory) }, size, spec)
+    }
+
+    fn adopt(&self, external: External, spec: Spec) -> Result<RawMemory<S>, CoreError> {
+        let (address, size) = (external.address(), external.size());
+        if size == 0 {
+            return Err(CoreError::Empty);
         }
-        if spec.is_zeroed() {
-            // SAFETY: nobody else has the memory yet.
-            unsafe { self.zero(&memory, size)? };
-        }
-        Ok(memory)
+        self.ready(RawMemory { memory: None, address, size }, size, spec)
     }
 
     fn release(&self, memory: RawMemory<S>) -> Result<(), CoreError> {

@@ -48,7 +48,8 @@ impl<S: System> Client<S> {
         let control = system.open(CONTROL)?;
         let mut query = CheckVersionStr { cmd: QUERY, ..Default::default() };
         let call = resource_manager::CHECK_VERSION_STR;
-        system.ioctl(&control, call, &mut [part(&mut query)])?;
+        // SAFETY: the structure of the call, which holds no address.
+        unsafe { system.ioctl(&control, call, &mut [part(&mut query)])? };
         let version = DriverVersion::parse(&query.version_string)?;
         let uvm = system.open("/dev/nvidia-uvm")?;
         let uvm_memory = system.open("/dev/nvidia-uvm")?;
@@ -61,7 +62,8 @@ impl<S: System> Client<S> {
         // Where the process's memory cannot be watched, this fails, and nothing here needs it.
         let uvm_fd = client.system.descriptor(&client.uvm);
         let mut memory = MmInitialize { uvm_fd, rm_status: 0 };
-        client.system.ioctl(&uvm_memory, uvm::MM_INITIALIZE, &mut [part(&mut memory)])?;
+        // SAFETY: as above.
+        unsafe { client.system.ioctl(&uvm_memory, uvm::MM_INITIALIZE, &mut [part(&mut memory)])? };
         client._uvm_memory = Some(uvm_memory);
         Ok(client)
     }
@@ -108,10 +110,11 @@ impl<S: System> Client<S> {
     ///
     /// # Errors
     /// What the system says.
-    pub fn open_tied(&self, path: &str) -> Result<S::File, Error> {
+    pub(crate) fn open_tied(&self, path: &str) -> Result<S::File, Error> {
         let file = self.system.open(path)?;
         let mut tie = RegisterFd { ctl_fd: self.control_descriptor() };
-        self.system.ioctl(&file, resource_manager::REGISTER_FD, &mut [part(&mut tie)])?;
+        // SAFETY: as above.
+        unsafe { self.system.ioctl(&file, resource_manager::REGISTER_FD, &mut [part(&mut tie)])? };
         Ok(file)
     }
 
@@ -119,7 +122,7 @@ impl<S: System> Client<S> {
     ///
     /// # Errors
     /// [`Error::Refused`] with the class.
-    pub fn alloc<P: FromBytes + IntoBytes>(
+    pub(crate) fn alloc<P: FromBytes + IntoBytes>(
         &self,
         parent: Handle,
         class: u32,
@@ -142,7 +145,7 @@ impl<S: System> Client<S> {
     ///
     /// # Errors
     /// [`Error::Refused`] with the command.
-    pub fn control<P: FromBytes + IntoBytes>(
+    pub(crate) fn control<P: FromBytes + IntoBytes>(
         &self,
         object: Handle,
         command: u32,
@@ -212,7 +215,7 @@ impl<S: System> Client<S> {
     ///
     /// # Errors
     /// What the system says; what the driver says is in the argument.
-    pub fn resource_manager<P: FromBytes + IntoBytes>(
+    pub(crate) fn resource_manager<P: FromBytes + IntoBytes>(
         &self,
         call: Call,
         argument: &mut P,
@@ -224,8 +227,13 @@ impl<S: System> Client<S> {
     ///
     /// # Errors
     /// What the system says; what the driver says is in the argument.
-    pub fn uvm<P: FromBytes + IntoBytes>(&self, call: Call, argument: &mut P) -> Result<(), Error> {
-        self.system.ioctl(&self.uvm, call, &mut [part(argument)])
+    pub(crate) fn uvm<P: FromBytes + IntoBytes>(
+        &self,
+        call: Call,
+        argument: &mut P,
+    ) -> Result<(), Error> {
+        // SAFETY: this crate alone makes calls, each with its structure, and of addresses gives those of its own mappings.
+        unsafe { self.system.ioctl(&self.uvm, call, &mut [part(argument)]) }
     }
 
     fn question(&self, object: Handle, cmd: u32, size: usize) -> Nvos54 {
@@ -250,7 +258,8 @@ impl<S: System> Client<S> {
     }
 
     fn call(&self, call: Call, parts: &mut [Part<'_>]) -> Result<(), Error> {
-        self.system.ioctl(&self.control, call, parts)
+        // SAFETY: as for `uvm`.
+        unsafe { self.system.ioctl(&self.control, call, parts) }
     }
 }
 

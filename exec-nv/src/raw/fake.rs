@@ -130,7 +130,7 @@ impl System for Fake {
         file.number
     }
 
-    fn ioctl(&self, file: &File, call: Call, parts: &mut [Part<'_>]) -> Result<(), Error> {
+    unsafe fn ioctl(&self, file: &File, call: Call, parts: &mut [Part<'_>]) -> Result<(), Error> {
         let mut state = self.state();
         let word = call.word(parts[0].bytes.len());
         let line = Line {
@@ -198,7 +198,8 @@ impl Drop for Memory {
     }
 }
 
-impl Mapping for Memory {
+// SAFETY: the bytes are its own.
+unsafe impl Mapping for Memory {
     fn address(&self) -> u64 {
         self.address
     }

@@ -34,7 +34,12 @@ impl System for Linux {
         file.as_raw_fd()
     }
 
-    fn ioctl(&self, file: &OwnedFd, call: Call, parts: &mut [Part<'_>]) -> Result<(), Error> {
+    unsafe fn ioctl(
+        &self,
+        file: &OwnedFd,
+        call: Call,
+        parts: &mut [Part<'_>],
+    ) -> Result<(), Error> {
         let Some(size) = parts.first().map(|part| part.bytes.len()) else { return Ok(()) };
         let mut copies: Vec<Vec<u64>> = parts.iter().map(|part| copy_of(part.bytes)).collect();
         let mut next = None;
@@ -48,8 +53,8 @@ impl System for Linux {
         }
         let argument = copies.first_mut().map_or(core::ptr::null_mut(), |copy| copy.as_mut_ptr());
         let raw = Raw { opcode: call.word(size), argument: argument.cast() };
-        // SAFETY: the argument and all that it points to are `copies`, which live until the call is over, and are longer than any
-        // structure of the driver's interface by at least `SLACK`.
+        // SAFETY: the argument and all parts that it points to are `copies`, which live until the call is over, and are longer than any
+        // structure of the driver's interface by at least `SLACK`; for other addresses the caller vouches.
         let done = unsafe { ioctl(file, raw) };
         done.map_err(|errno| Error::Ioctl { call: call.name, errno: errno.raw_os_error() })?;
         for (part, copy) in parts.iter_mut().zip(&copies) {
@@ -156,7 +161,8 @@ impl Shared {
     }
 }
 
-impl Mapping for Shared {
+// SAFETY: the pages are mapped until it is dropped.
+unsafe impl Mapping for Shared {
     fn address(&self) -> u64 {
         self.start.as_ptr().addr() as u64
     }
@@ -232,7 +238,9 @@ mod tests {
         let null = Linux.open("/dev/null").unwrap();
         let mut bytes = [1, 2, 3, 4];
         let part = Part { bytes: &mut bytes, pointer: None };
-        let error = Linux.ioctl(&null, resource_manager::REGISTER_FD, &mut [part]).unwrap_err();
+        // SAFETY: the file knows no calls.
+        let error = unsafe { Linux.ioctl(&null, resource_manager::REGISTER_FD, &mut [part]) };
+        let error = error.unwrap_err();
         assert_eq!(error.to_string(), "REGISTER_FD: the kernel answers errno 25");
         assert_eq!(bytes, [1, 2, 3, 4]);
     }

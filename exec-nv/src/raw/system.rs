@@ -34,7 +34,15 @@ pub trait System: core::fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`Error::Ioctl`]. What the driver itself says is in the first part.
-    fn ioctl(&self, file: &Self::File, call: Call, parts: &mut [Part<'_>]) -> Result<(), Error>;
+    ///
+    /// # Safety
+    /// The parts are the structures of the call, and what addresses of this process they hold may be read and written there.
+    unsafe fn ioctl(
+        &self,
+        file: &Self::File,
+        call: Call,
+        parts: &mut [Part<'_>],
+    ) -> Result<(), Error>;
 
     /// Maps `size` bytes of a file for reading and writing, at `address` if one is given: nothing may be there.
     ///
@@ -49,7 +57,10 @@ pub trait System: core::fmt::Debug + Send + Sync + 'static {
 }
 
 /// Memory that a GPU reads and writes too.
-pub trait Mapping {
+///
+/// # Safety
+/// As long as it lives, as many bytes as it says can be read and written where it says.
+pub unsafe trait Mapping {
     /// Where this process sees it.
     fn address(&self) -> u64;
 

@@ -89,7 +89,7 @@ impl Cubin {
             Command::Relocs(command) => command.run(self.arch, out),
             Command::Params(command) => command.run(self.arch, out),
             Command::Patch(command) => command.run(out),
-            Command::Disasm(command) => command.run(out),
+            Command::Disasm(command) => command.run(self.arch, out),
             Command::Link(command) => command.run(self.arch, out),
         }
     }
@@ -325,18 +325,6 @@ fn thin(source: &Source, looked: &mut Looked, show: &impl Show) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Reads a cubin for a command that takes no other file: what is no cubin, but has some inside, is told how to get at them.
-fn parse_alone<'a>(bytes: &'a [u8], label: &str) -> Result<Parsed<'a>> {
-    Parsed::parse(bytes).map_err(|error| {
-        let inside = images::images(bytes).unwrap_or_default();
-        let count = inside.iter().filter(|image| image.kind == Kind::Elf).count();
-        match count {
-            0 => anyhow::Error::new(error).context(label.to_owned()),
-            _ => anyhow!("{label}: has {count} cubins inside: `hoist fatbin extract` writes them"),
-        }
-    })
 }
 
 /// The functions that a pattern means.

@@ -10,6 +10,7 @@ use crate::sources::Sources;
 pub mod change;
 pub mod cubins;
 pub mod diff;
+pub mod disasm;
 pub mod extract;
 pub mod filter;
 pub mod find;
@@ -48,6 +49,8 @@ pub enum Fatbin {
     Find(find::Find),
     /// Shows which kernels two files or trees do not have in common, or need more or less.
     Diff(diff::Diff),
+    /// Shows machine code of kernels, through nvdisasm.
+    Disasm(disasm::Disasm),
     /// Shows what device code is made of, in bytes.
     Size(size::Size),
     /// Puts other code in place of an entry.
@@ -73,6 +76,7 @@ impl Fatbin {
             Self::Scan(command) => command.run(out),
             Self::Find(command) => command.run(out),
             Self::Diff(command) => command.run(out),
+            Self::Disasm(command) => command.run(out),
             Self::Size(command) => command.run(out),
             Self::Replace(command) => command.run(out),
             Self::Prune(command) => command.run(out),

@@ -89,11 +89,16 @@ impl Jit {
         }
         let start = Instant::now();
         let label = || self.source.display().to_string();
-        let module = self.loading.loader()?.load([compiled.image], self.loading.process()?);
+        // SAFETY: the user asks for the libraries; nothing else runs in this process.
+        let symbols = unsafe { self.loading.process()? };
+        let module = self.loading.loader()?.load([compiled.image], symbols);
         let module = module.with_context(label)?;
-        let function = self.calling.find(&module, &self.function, &mut arguments, label)?;
+        // SAFETY: the user asks for the code to be run.
+        let function =
+            unsafe { self.calling.find(&module, &self.function, &mut arguments, label)? };
         times.load = start.elapsed();
-        let calls = self.calling.call(&function, arguments, out)?;
+        // SAFETY: as above, with these arguments and this result.
+        let calls = unsafe { self.calling.call(&function, arguments, out)? };
         if self.time {
             let least = calls.first().copied().unwrap_or_default();
             times.print(compiled.origin, least, out)?;

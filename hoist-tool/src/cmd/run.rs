@@ -54,8 +54,10 @@ impl Run {
         let module = self.load(&objects)?;
         let mut arguments = Arguments::parse(words)?;
         let label = || objects.label(0).to_owned();
-        let function = self.calling.find(&module, function, &mut arguments, label)?;
-        let times = self.calling.call(&function, arguments, out)?;
+        // SAFETY: the user asks for the code to be run.
+        let function = unsafe { self.calling.find(&module, function, &mut arguments, label)? };
+        // SAFETY: as above, with these arguments and this result.
+        let times = unsafe { self.calling.call(&function, arguments, out)? };
         self.calling.report(&times, out)
     }
 
@@ -86,11 +88,13 @@ impl Run {
             );
         }
         let bytes = objects.files().iter().map(|file| file.bytes());
+        // SAFETY: the user asks for the libraries; nothing else runs in this process.
+        let symbols = unsafe { self.loading.process()? };
         let mut loader = self.loading.loader()?;
         if let Some(limit) = self.limits.limit {
             loader = loader.limit(limit);
         }
-        let module = loader.load(bytes, self.loading.process()?);
+        let module = loader.load(bytes, symbols);
         module.map_err(|error| explain(objects, error))
     }
 }

@@ -4,8 +4,8 @@
 //!
 //! Those of 16 bytes, which compilers ask for `__sync_*` of `__int128` alone, are left to `libgcc.a`.
 
+use crate::external::External;
 use core::sync::atomic::{Ordering, fence};
-use elf_layout::External;
 
 /// Ends of names: orders of memory. The last is that of the functions `__sync_*`, a barrier for all around it.
 const ORDERS: [&str; 5] = ["relax", "acq", "rel", "acq_rel", "sync"];

@@ -1,8 +1,8 @@
 //! `__aarch64_cpu_features` of compiler-rt and libgcc, whose numbers are part of the interface of both compilers.
 
 use super::atomics;
+use crate::external::External;
 use crate::processor::bits::bits;
-use elf_layout::External;
 use std::arch::is_aarch64_feature_detected as has;
 use std::sync::OnceLock;
 
@@ -15,7 +15,8 @@ pub(crate) fn find(name: &str) -> Option<External> {
         "__aarch64_cpu_features" => {
             let features: &u64 = FOUND.get_or_init(detect);
             let address = (&raw const *features).expose_provenance() as u64;
-            Some(External::constant(address, size_of::<u64>() as u64))
+            // SAFETY: what was found out is never changed.
+            Some(unsafe { External::constant_at(address, size_of::<u64>() as u64) })
         }
         _ => atomics::find(name),
     }

@@ -1,7 +1,7 @@
 //! `__cpu_model` and `__cpu_features2` of libgcc and compiler-rt, whose numbers are part of the interface of both compilers.
 
+use crate::external::External;
 use crate::processor::bits::bits;
-use elf_layout::External;
 use std::arch::is_x86_feature_detected as has;
 use std::sync::OnceLock;
 
@@ -25,7 +25,9 @@ pub(crate) fn find(name: &str) -> Option<External> {
         "__cpu_model" | "__cpu_features2" => FOUND.get_or_init(detect),
         _ => return None,
     };
-    let constant = |address: usize, size: usize| External::constant(address as u64, size as u64);
+    // SAFETY: what was found out is never changed.
+    let constant =
+        |address: usize, size: usize| unsafe { External::constant_at(address as u64, size as u64) };
     Some(if name == "__cpu_model" {
         constant((&raw const *model).expose_provenance(), size_of::<Model>())
     } else {

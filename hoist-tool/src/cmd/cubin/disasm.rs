@@ -1,52 +1,37 @@
 //! `hoist cubin disasm FILE [FUNCTION]`: through NVIDIA's disassembler, where it is installed.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
-use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::Result;
+use fatbin::Sm;
 
-use super::toolkit::disassembler;
-use crate::printable::Printable;
+use super::KernelFilter;
+use crate::cmd::fatbin::disasm::View;
+use crate::cmd::fatbin::filter::Where;
+use crate::pattern::Pattern;
+use crate::sources::Sources;
 
-/// Shows machine code through nvdisasm, which the CUDA toolkit has.
+/// Shows machine code through nvdisasm, which the CUDA toolkit and the Python package nvidia-cuda-nvdisasm have.
 ///
-/// It is looked for in the environment's NVDISASM, PATH, CUDA_HOME/bin and CUDA_PATH/bin.
+/// It is looked for in the environment's NVDISASM, PATH, CUDA_HOME/bin, CUDA_PATH/bin and the packages of Python.
 #[derive(Debug, clap::Args)]
 pub(super) struct Disasm {
-    /// A cubin.
+    /// A cubin, or what has cubins inside: a fatbin, a library, a wheel.
     file: PathBuf,
-    /// The function to show; without it, all.
-    function: Option<String>,
+    /// The functions to show: by name, mangled or not, `gemm*`, or `/REGEX/`; without it, all.
+    function: Option<Pattern>,
+    #[command(flatten)]
+    filter: KernelFilter,
+    #[command(flatten)]
+    view: View,
 }
 
 impl Disasm {
-    pub(super) fn run(&self, out: &mut dyn Write) -> Result<()> {
-        let label = self.file.display().to_string();
-        let bytes = std::fs::read(&self.file).with_context(|| label.clone())?;
-        let cubin = super::parse_alone(&bytes, &label)?;
-        let index = match &self.function {
-            Some(name) => {
-                Some(super::function(&cubin, name).with_context(|| label.clone())?.index())
-            }
-            None => None,
-        };
-        let Some(tool) = disassembler() else {
-            bail!(
-                "nvdisasm is not installed: it shows machine code of CUDA, and comes with the CUDA toolkit (NVDISASM may name it)"
-            );
-        };
-        let mut command = Command::new(&tool);
-        if let Some(index) = index {
-            command.args(["-fun", &format!("{index:#x}")]);
-        }
-        let output =
-            command.arg(&self.file).output().with_context(|| tool.display().to_string())?;
-        out.write_all(&output.stdout)?;
-        if !output.status.success() {
-            let text = String::from_utf8_lossy(&output.stderr);
-            bail!("{label}: nvdisasm: {}", Printable::from(text.trim()));
-        }
-        Ok(io::Write::flush(out)?)
+    pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
+        let mut wanted = self.filter.kernel.clone();
+        wanted.extend(self.function.clone());
+        let sources = Sources::of(vec![self.file.clone()]);
+        self.view.show((&sources, arch.as_slice(), &Where::default()), &wanted, &self.filter, out)
     }
 }

@@ -1,37 +1,20 @@
 //! Tools of the CUDA toolkit, where it is installed.
 
-use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 use fatbin::Sm;
 
 use crate::printable::Printable;
-
-/// Where a tool is: what the environment's `variable` names, or in PATH, CUDA_HOME/bin and CUDA_PATH/bin.
-fn find(name: &str, variable: &str) -> Option<PathBuf> {
-    let named = env::var_os(variable).map(PathBuf::from);
-    let homes = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(env::var_os);
-    let homes = homes.map(|home| Path::new(&home).join("bin"));
-    let path = env::var_os("PATH").unwrap_or_default();
-    let folders = env::split_paths(&path).chain(homes);
-    let name = format!("{name}{}", env::consts::EXE_SUFFIX);
-    named.into_iter().chain(folders.map(|folder| folder.join(&name))).find(|path| path.is_file())
-}
-
-/// Where nvdisasm is.
-pub(super) fn disassembler() -> Option<PathBuf> {
-    find("nvdisasm", "NVDISASM")
-}
+use crate::sass::find_tool;
 
 /// A relocatable cubin of PTX, by ptxas.
 ///
 /// # Errors
 /// If ptxas is not installed, if no architecture is named, or what ptxas says is wrong.
 pub(super) fn assemble(ptx: &[u8], label: &str, arch: Option<Sm>) -> Result<Vec<u8>> {
-    let Some(tool) = find("ptxas", "PTXAS") else {
+    let Some(tool) = find_tool("ptxas", "PTXAS") else {
         bail!(
             "{label}: is PTX: ptxas makes a cubin of it, comes with the CUDA toolkit and is not installed (PTXAS may name it)"
         );

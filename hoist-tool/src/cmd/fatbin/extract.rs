@@ -216,7 +216,7 @@ impl Extract {
                 Err(error) => faults.push(context(error)),
             }
         }
-        sort(&mut found);
+        in_order(&mut found);
         let mut errors = Vec::new();
         for (region, found) in found {
             match found.container {
@@ -348,7 +348,7 @@ fn is_encrypted(error: &anyhow::Error) -> bool {
 
 /// Puts regions in the order of cuobjdump, which counts by it: in each member of an archive first `.nv_fatbin`, then
 /// `__nv_relfatbin`, then what it does not find.
-fn sort(found: &mut [(usize, Found<'_>)]) {
+pub fn in_order(found: &mut [(usize, Found<'_>)]) {
     let rank = |found: &Found<'_>| match found.place.section {
         Some((_, name)) if name == ".nv_fatbin" || name == ".nv_fatb" => 0,
         Some((_, name)) if name == "__nv_relfatbin" || name == "__nv_rel" => 1,

@@ -1,6 +1,7 @@
 //! `hoist fatbin prune FILE --keep sm_90,ptx -o OUT`: host files without the code that is not needed.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 use fatbin::{Entry, Item, Kind, NewEntry, Part, Sm};
@@ -50,7 +51,11 @@ impl Keep {
     }
 }
 
-fn keep(text: &str) -> Result<Keep, String> {
+/// What is kept by a word: `sm_90`, `compute_90`, `ptx`.
+///
+/// # Errors
+/// If it is none.
+pub fn keep(text: &str) -> Result<Keep, String> {
     if let Ok(kind) = kind(text) {
         return Ok(Keep::Kind(kind));
     }
@@ -72,6 +77,17 @@ enum Fate<'a> {
 }
 
 impl Prune {
+    /// What keeps `keep` of a file.
+    #[must_use]
+    pub fn new(file: PathBuf, output: PathBuf, keep: Vec<Keep>) -> Self {
+        Self {
+            files: Files { file, output, json: false },
+            place: Where::default(),
+            limit: None,
+            keep,
+        }
+    }
+
     /// Writes the file and prints what was done.
     ///
     /// # Errors

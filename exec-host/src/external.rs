@@ -1,0 +1,80 @@
+//! What a source of symbols answers with.
+
+use elf_layout::Sort;
+
+/// A symbol that no object of a load defines: where it is, and what is known of it.
+///
+/// An address is only written into code, which somebody has to vouch for who calls it. Constants are read when they are loaded:
+///
+/// ```compile_fail,E0133
+/// // call to unsafe function
+/// let nowhere = exec_host::External::constant_at(0x10, 8);
+/// ```
+///
+/// ```compile_fail,E0423
+/// // cannot initialize a tuple struct which contains private fields
+/// let nowhere = exec_host::External(elf_layout::External::constant(0x10, 8));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct External(elf_layout::External);
+
+impl External {
+    /// A symbol of which nothing but the address is known.
+    #[must_use]
+    pub const fn new(address: u64) -> Self {
+        Self(elf_layout::External::new(address))
+    }
+
+    /// A function.
+    #[must_use]
+    pub const fn function(address: u64) -> Self {
+        Self(elf_layout::External::function(address))
+    }
+
+    /// A thread-local variable at `offset` in the block of `module`, as `__tls_get_addr` knows it, and, if that is so in every thread,
+    /// at `distance` from the thread pointer.
+    #[must_use]
+    pub const fn thread_local(module: u64, offset: u64, distance: Option<i64>) -> Self {
+        Self(elf_layout::External::thread_local(module, offset, distance))
+    }
+
+    /// Data that never change, of which code without `-fPIC` may get a copy where it reaches it.
+    #[must_use]
+    pub fn constant(data: &'static [u8]) -> Self {
+        let address = data.as_ptr().expose_provenance() as u64;
+        Self(elf_layout::External::constant(address, data.len() as u64))
+    }
+
+    /// The same of data that are not known as bytes.
+    ///
+    /// # Safety
+    /// As long as this or a copy of it is offered to loads, `size` bytes can be read at `address`, and nobody writes them.
+    #[must_use]
+    pub const unsafe fn constant_at(address: u64, size: u64) -> Self {
+        Self(elf_layout::External::constant(address, size))
+    }
+
+    /// The address; the offset of a thread-local variable.
+    #[must_use]
+    pub const fn address(self) -> u64 {
+        self.0.address
+    }
+
+    /// Whether nothing but the address is known.
+    pub(crate) const fn is_unknown(self) -> bool {
+        matches!(self.0.sort, Sort::Unknown)
+    }
+
+    /// The bytes of a constant, to be copied.
+    pub(crate) fn bytes(&self) -> Option<&[u8]> {
+        let Sort::Constant { size } = self.0.sort else { return None };
+        let data = core::ptr::with_exposed_provenance::<u8>(self.0.address as usize);
+        // SAFETY: who made this has them as a slice, or vouches that they are there and do not change.
+        Some(unsafe { core::slice::from_raw_parts(data, usize::try_from(size).ok()?) })
+    }
+
+    /// The same for a layout, which reads nothing.
+    pub(crate) const fn for_layout(self) -> elf_layout::External {
+        self.0
+    }
+}

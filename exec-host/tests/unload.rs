@@ -1,0 +1,168 @@
+//! What outlives what: libraries that others close, modules and devices in a forked child.
+#![cfg(test)]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests; what they share is not under cfg(test)"
+)]
+
+mod system;
+
+use exec_host::symbols::Symbols as _;
+use exec_host::{Loader, Module, Process};
+use std::ffi::CString;
+use std::sync::Arc;
+use system::{compile, maps};
+
+type Call = unsafe extern "C" fn(i32) -> i32;
+
+fn call(module: &Module<Vec<u8>>, name: &str, argument: i32) -> i32 {
+    // SAFETY: all functions that are called here have this type.
+    unsafe { module.get::<Call>(name).unwrap()(argument) }
+}
+
+/// The library that others have opened for all stays as long as somebody uses it, and no longer.
+#[test]
+fn libraries_that_others_close() {
+    const LIBRARY: &str = "static int seen; int closing_answer(int x) { seen += x; return seen + 40; }\n\
+                           const int closing_constant = 7;\n";
+    const USER: &str = "extern int closing_answer(int); extern const int closing_constant;\n\
+                        int use(int x) { return closing_answer(x) + closing_constant; }\n";
+    let options = ["-O1", "-fPIC"];
+    let [library, user] = [LIBRARY, USER].map(|source| compile("cc", &options, source));
+    let (Some(library), Some(user)) = (library, user) else {
+        println!("skipped: libraries_that_others_close: needs cc");
+        return;
+    };
+    let path = library.folder.path().join("libclosing.so");
+    let mut command = std::process::Command::new(system::of_this_machine("cc"));
+    let linked = command.arg("-shared").arg("-o").arg(&path).arg(&library.object).status().unwrap();
+    assert!(linked.success());
+    let name = CString::new(path.to_str().unwrap()).unwrap();
+    let is_mapped = || maps().iter().any(|map| map.path.contains("libclosing"));
+    // SAFETY: the library has no constructors.
+    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
+    assert!(!handle.is_null());
+    let module = Loader::new().load([user.bytes], Process::new()).unwrap();
+    // SAFETY: the handle is open, and nothing of it is used here.
+    assert_eq!(unsafe { libc::dlclose(handle) }, 0);
+    assert!(is_mapped());
+    assert_eq!(call(&module, "use", 2), 49);
+    drop(module);
+    assert!(!is_mapped(), "nobody uses it any more");
+}
+
+/// Constants of a library are read when they are loaded: a library that was asked for one by name is never closed.
+#[test]
+fn constants_outlive_who_was_asked() {
+    let external = {
+        let mut process = Process::new();
+        // SAFETY: the library of C++ may be opened by anybody.
+        if unsafe { process.open("libstdc++.so.6") }.is_err() {
+            println!("skipped: constants_outlive_who_was_asked: needs libstdc++");
+            return;
+        }
+        process.find("_ZTVN10__cxxabiv117__class_type_infoE".into()).unwrap()
+    };
+    let address = external.address();
+    assert!(maps().iter().any(|map| map.range.contains(&address)));
+}
+
+/// Runs `child` in a child, and gives the number that it ends with.
+fn in_child(child: impl FnOnce() -> i32) -> i32 {
+    // SAFETY: what the child does works in this test's process, which has no locks of others at stake that it needs.
+    let id = unsafe { libc::fork() };
+    if id == 0 {
+        // SAFETY: a child that hangs ends.
+        unsafe { libc::alarm(20) };
+        let number = child();
+        // SAFETY: ends the child at once.
+        unsafe { libc::_exit(number) };
+    }
+    let mut status = 0;
+    // SAFETY: the status is ours.
+    assert_eq!(unsafe { libc::waitpid(id, &raw mut status, 0) }, id);
+    assert!(libc::WIFEXITED(status), "{status:#x}");
+    libc::WEXITSTATUS(status)
+}
+
+const COUNTS: &str = "\
+int counter;
+int step(int x) { counter += x; return counter; }
+__attribute__((destructor)) static void end(void) { counter = -1; }
+";
+
+const CHILD: &str = "HOIST_TEST_FORK";
+
+/// In a process of its own: other tests have threads, whose locks a child would inherit.
+#[test]
+#[ignore = "needs to be started by another test"]
+fn forks() {
+    if std::env::var_os(CHILD).is_none() {
+        return;
+    }
+    let object = compile("cc", &["-O1", "-fPIC"], COUNTS).unwrap().bytes;
+    for is_dual in [false, true] {
+        let loader = Loader::new().dual_mapping(is_dual).reuse_memory(true);
+        let module = Arc::new(loader.load([object.clone()], Process::new()).unwrap());
+        // SAFETY: there are no constructors.
+        unsafe { module.initialize() };
+        assert_eq!(call(&module, "step", 1), 1);
+        let ended = in_child(|| {
+            // its data are a copy; it loads and unloads; exceptions find their way
+            let next = call(&module, "step", 1);
+            let own = loader.load([object.clone()], module.clone().or(Process::new())).unwrap();
+            let own = call(&own, "step", 5);
+            let caught = std::panic::catch_unwind(|| std::panic::resume_unwind(Box::new(3)));
+            drop(module.clone());
+            next * 10 + own + i32::from(caught.is_err())
+        });
+        assert_eq!(ended, 26);
+        assert_eq!(call(&module, "step", 1), 2, "the parent's data are its own");
+        let module = Arc::into_inner(module).unwrap();
+        let pages = module.extent();
+        assert_eq!(
+            in_child(|| (drop(module), 9).1),
+            9,
+            "unloaded in the child, destructors and all"
+        );
+        assert!(pages.1 > 0);
+    }
+    #[cfg(feature = "device")]
+    {
+        use exec_core::{Device as _, Launch, Program as _, Spec, Value};
+        use exec_host::device::{HostDevice, HostOptions};
+        let threads = std::num::NonZero::new(4);
+        let device = HostDevice::new(HostOptions { threads, ..HostOptions::default() }).unwrap();
+        let image = device.load(&object).unwrap();
+        // SAFETY: there are no constructors.
+        unsafe { image.initialize() };
+        let program = device.program(&image, "step", None).unwrap();
+        let buffer = device.buffer(64, Spec::new()).unwrap();
+        let ended = in_child(|| {
+            for launch in [Launch::ONCE, Launch::ONCE.waiting(), Launch::grid(3).waiting()] {
+                // SAFETY: it adds a number.
+                unsafe { program.call(&[], &[Value::I32(1)], launch) }.unwrap();
+            }
+            device.synchronize().unwrap();
+            drop((buffer, program, image, device));
+            5
+        });
+        assert_eq!(ended, 5);
+    }
+}
+
+#[test]
+fn children_have_copies() {
+    if compile("cc", &["-O1"], COUNTS).is_none() {
+        println!("skipped: children_have_copies: needs cc");
+        return;
+    }
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "forks", "--ignored", "--nocapture", "--test-threads=1"]);
+    let output = command.env(CHILD, "1").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}");
+}

@@ -1,0 +1,252 @@
+//! `hoist fatbin disasm PATH... --kernel NAME`: machine code of kernels, wherever they are, and of nothing else.
+
+use std::io::Write;
+
+use anyhow::{Error, Result, anyhow};
+use fatbin::Sm;
+use nvinfo::Cubin;
+use serde::Serialize;
+
+use super::cubins::{Image, ImagePlace, images};
+use super::filter::Where;
+use super::kernels::is_cubin;
+use super::{Faults, Roots};
+use crate::cmd::cubin::KernelFilter;
+use crate::demangle::demangled;
+use crate::pattern::Pattern;
+use crate::sass::{Block, Code, Wish, blocks, disassemble, dot, outline, svg};
+use crate::sources::{Order, Source, Sources};
+use crate::table::line;
+
+/// Shows machine code of kernels through nvdisasm, which the CUDA toolkit and the Python package nvidia-cuda-nvdisasm have.
+///
+/// It is looked for in the environment's NVDISASM, PATH, CUDA_HOME/bin, CUDA_PATH/bin and the packages of Python.
+#[derive(Debug, clap::Args)]
+pub struct Disasm {
+    #[command(flatten)]
+    sources: Sources,
+    #[command(flatten)]
+    filter: KernelFilter,
+    /// Architectures, with their suffix: `sm_90`, `90a`.
+    #[arg(long, value_delimiter = ',', value_name = "ARCH")]
+    arch: Vec<Sm>,
+    #[command(flatten)]
+    place: Where,
+    #[command(flatten)]
+    view: View,
+}
+
+/// How code is shown.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub struct View {
+    /// Shows the control flow graph: as `text`, as `dot` for graphviz, or as `svg`.
+    #[arg(long, value_name = "FORM", num_args = 0..=1, default_missing_value = "text", require_equals = true)]
+    cfg: Option<Graph>,
+    /// Shows how many registers are live at each instruction.
+    #[arg(long)]
+    live: bool,
+    /// Shows lines of the source, from debug information.
+    #[arg(long)]
+    lines: bool,
+    /// Prints JSON with stable keys.
+    #[arg(long, conflicts_with = "cfg")]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Graph {
+    /// For a terminal.
+    Text,
+    /// For graphviz.
+    Dot,
+    /// For a browser.
+    Svg,
+}
+
+/// The code of a function somewhere.
+#[derive(Debug, Serialize)]
+struct Shown {
+    file: String,
+    member: Option<String>,
+    #[serde(flatten)]
+    place: ImagePlace,
+    demangled: Option<String>,
+    #[serde(flatten)]
+    code: Code,
+    blocks: Vec<Block>,
+    #[serde(skip)]
+    is_alone: bool,
+}
+
+impl Disasm {
+    /// Prints to `out`.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is damaged, none has such a kernel, or nvdisasm is not installed.
+    pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+        let Self { sources, filter, arch, place, view } = self;
+        view.show((sources, arch, place), &filter.kernel, filter, out)
+    }
+}
+
+impl View {
+    /// Prints the functions that the patterns mean; all kernels if there is none.
+    ///
+    /// # Errors
+    /// As [`Disasm::run`].
+    pub fn show(
+        self,
+        (sources, arch, place): (&Sources, &[Sm], &Where),
+        wanted: &[Pattern],
+        filter: &KernelFilter,
+        out: &mut dyn Write,
+    ) -> Result<()> {
+        let look = |source: Source| {
+            let (mut shown, mut errors) = (Vec::new(), Vec::new());
+            let wants = |image: &Image| is_cubin(image, arch);
+            let all = images(&source.file, place.search(), wants, |image, bytes| {
+                self.of_cubin(&source, image, bytes, wanted)
+            });
+            for one in all {
+                match one.and_then(|shown| shown) {
+                    Ok(found) => shown.extend(found),
+                    Err(error) => errors.push(error.context(source.label.clone())),
+                }
+            }
+            (shown, errors)
+        };
+        let mut faults = Faults::default();
+        let mut roots = Roots::default();
+        let mut count = 0;
+        if self.json {
+            write!(out, "{{\"functions\":[")?;
+        }
+        sources.each(Order::OneByOne, look, |root, found: Result<(Vec<Shown>, Vec<Error>)>| {
+            let (mut shown, errors) = match found {
+                Ok(found) => found,
+                Err(error) => {
+                    roots.failed(root);
+                    faults.push(error);
+                    return Ok(());
+                }
+            };
+            roots.has(root, !shown.is_empty() || !errors.is_empty());
+            errors.into_iter().for_each(|error| faults.push(error));
+            shown.truncate(filter.limit.unwrap_or(usize::MAX).saturating_sub(count));
+            for one in shown {
+                let between: &[u8] = match (count, self.json, self.cfg) {
+                    (0, ..) | (.., Some(Graph::Svg)) => b"",
+                    (_, true, _) => b",",
+                    _ => b"\n",
+                };
+                out.write_all(between)?;
+                count += 1;
+                self.print(&one, filter.raw, out)?;
+            }
+            Ok(())
+        })?;
+        if self.json {
+            writeln!(out, "]}}")?;
+        }
+        let what = match wanted.first() {
+            Some(pattern) => format!("no function {pattern}"),
+            None => "no machine code of CUDA".to_owned(),
+        };
+        if count == 0 && faults.is_empty() {
+            roots.empty(sources, &what, &mut faults);
+        }
+        faults.result()
+    }
+
+    fn of_cubin(
+        self,
+        source: &Source,
+        image: &Image,
+        bytes: &[u8],
+        wanted: &[Pattern],
+    ) -> Result<Vec<Shown>> {
+        let cubin = Cubin::parse(bytes)?;
+        let is_meant = |function: &nvinfo::Function<'_>| {
+            !function.is_subroutine()
+                && if wanted.is_empty() {
+                    true
+                } else {
+                    Pattern::any(wanted, &function.name().to_string())
+                }
+        };
+        let functions: Vec<_> = cubin.functions().filter(is_meant).collect();
+        if functions.is_empty() {
+            return Ok(Vec::new());
+        }
+        let symbols: Vec<_> = functions.iter().map(nvinfo::Function::index).collect();
+        let asked: &[u32] = if wanted.is_empty() { &[] } else { &symbols };
+        let wish = Wish { live: self.live, lines: self.lines, padding: false };
+        let mut code = disassemble(bytes, asked, wish)
+            .map_err(|error| anyhow!("{}: {error:#}", image.place))?;
+        let names: Vec<_> = functions.iter().map(|one| one.name().to_string()).collect();
+        code.retain(|code| names.contains(&code.name));
+        let shown = code.into_iter().map(|code| Shown {
+            file: source.label.clone(),
+            member: image.member.clone(),
+            place: image.place.clone(),
+            demangled: demangled(&code.name),
+            blocks: blocks(&code),
+            code,
+            is_alone: image.is_alone,
+        });
+        Ok(shown.collect())
+    }
+
+    fn print(self, shown: &Shown, raw: bool, out: &mut dyn Write) -> Result<()> {
+        if self.json {
+            return Ok(serde_json::to_writer(&mut *out, shown)?);
+        }
+        let graph = match self.cfg {
+            Some(Graph::Dot) => dot(&shown.code, &shown.blocks),
+            Some(Graph::Svg) => svg(&shown.code, &shown.blocks),
+            _ => {
+                let name = shown.demangled.as_deref().filter(|_| !raw).unwrap_or(&shown.code.name);
+                writeln!(out, "{}", line(name, ""))?;
+                let member = shown.member.as_ref().map(|name| format!("({name})"));
+                let file = format!("{}{}", shown.file, member.unwrap_or_default());
+                let place = match shown.is_alone {
+                    true => format!(" {}", shown.place.arch),
+                    false => format!(" {}", shown.place),
+                };
+                writeln!(out, "  {}", line(&file, &format!("{place}  ")).trim_end())?;
+                match self.cfg {
+                    Some(_) => outline(&shown.code, &shown.blocks),
+                    None => return self.listing(&shown.code, out),
+                }
+            }
+        };
+        Ok(out.write_all(graph.as_bytes())?)
+    }
+
+    fn listing(self, code: &Code, out: &mut dyn Write) -> Result<()> {
+        let kinds: std::collections::BTreeSet<_> =
+            code.instructions.iter().flat_map(|one| one.live.keys()).collect();
+        if self.live {
+            let names: Vec<_> = kinds.iter().map(|kind| format!("{kind:>5}")).collect();
+            writeln!(out, "{}", names.join(" "))?;
+        }
+        let mut last = Vec::new();
+        for one in &code.instructions {
+            for label in &one.labels {
+                writeln!(out, "{label}:")?;
+            }
+            if !one.source.is_empty() && one.source != last {
+                let places = one.source.iter().map(|at| format!("{}:{}", at.file, at.line));
+                writeln!(out, "  // {}", places.collect::<Vec<_>>().join(", in "))?;
+                last.clone_from(&one.source);
+            }
+            let live = kinds.iter().map(|kind| match one.live.get(*kind) {
+                Some(count) => format!("{count:>5}"),
+                None => "     ".to_owned(),
+            });
+            let live: Vec<_> = live.collect();
+            writeln!(out, "{}  {:04x}  {}", live.join(" "), one.offset, one.text)?;
+        }
+        Ok(())
+    }
+}

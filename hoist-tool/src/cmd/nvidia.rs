@@ -1,0 +1,343 @@
+//! `hoist cuobjdump ...` and `hoist nvprune ...`: the options of NVIDIA's tools that scripts use, and output that their patterns match.
+//! What is not taken is told.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use elf_core::File;
+use fatbin::{Container, Entry, Flags, Found, Kind, Options, Search, Sm, Suffix};
+
+use super::fatbin::cubins::unpacked;
+use super::fatbin::extract::in_order;
+use super::fatbin::found::containers;
+use super::fatbin::names::Names;
+use super::fatbin::{FLOOR, TIMES};
+use crate::budget::Budget;
+use crate::mapped::Mapped;
+use crate::shown::{self, Shown};
+
+mod listing;
+mod options;
+mod prune;
+mod reports;
+
+pub use prune::Nvprune;
+
+use options::{Dump, Request};
+
+/// Answers as cuobjdump 13.5 does: `-lelf -lptx -xelf -xptx -sass -ptx -res-usage -symbols -fun -arch -all -sort`.
+#[derive(Debug, clap::Args)]
+pub struct Cuobjdump {
+    /// Options and files of cuobjdump.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
+    words: Vec<String>,
+}
+
+/// What stands before the code of an entry, and the code.
+struct Piece<'b> {
+    /// Lines that tell what it is; none for a cubin that is a file.
+    head: String,
+    kind: Kind,
+    sm: Sm,
+    name: String,
+    bytes: &'b [u8],
+}
+
+impl Cuobjdump {
+    /// Prints to `out`.
+    ///
+    /// # Errors
+    /// If an option is not taken, or a file cannot be read or is damaged.
+    pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+        let request = Request::parse(&self.words)?;
+        out.flush()?;
+        let mut out = Tabs(Vec::new());
+        for path in &request.files {
+            file(path, &request, &mut out).with_context(|| path.display().to_string())?;
+        }
+        Ok(out.flush()?)
+    }
+}
+
+/// Text for standard output that is escaped as all text is, but for its tabs: scripts look for them.
+struct Tabs(Vec<u8>);
+
+impl Write for Tabs {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        const ENOUGH: usize = 1 << 16;
+        for (index, piece) in text.split(|byte| *byte == b'\t').enumerate() {
+            self.0.extend((index > 0).then_some(b'\t'));
+            Shown::new(&mut self.0).write_all(piece)?;
+        }
+        if self.0.len() > ENOUGH {
+            self.flush()?;
+        }
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        shown::bytes(&std::mem::take(&mut self.0))
+    }
+}
+
+fn file(path: &PathBuf, request: &Request, out: &mut dyn Write) -> Result<()> {
+    let file = Mapped::open(path)?;
+    let mut found = Vec::new();
+    for container in containers(&file, Search::Never, |found| found) {
+        found.push((found.len(), container?));
+    }
+    in_order(&mut found);
+    if found.is_empty() {
+        println(&format!("File '{}' does not contain device code", path.display()));
+        return Ok(());
+    }
+    // without -all: what is linked, or if there is none what is to be linked
+    let is_linked = |found: &Found<'_>| {
+        found.place.section.is_none_or(|(_, name)| name != "__nv_relfatbin" && name != "__nv_rel")
+    };
+    let has_linked = found.iter().any(|(_, found)| is_linked(found));
+    if !request.all && has_linked {
+        found.retain(|(_, found)| is_linked(found));
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut seen = Seen {
+        names: Names::new(&name),
+        counts: [0; 2],
+        functions: BTreeSet::new(),
+        budget: Budget::new(None, FLOOR, TIMES, file.bytes().len() as u64),
+    };
+    let mut last = None;
+    for (_, found) in found {
+        if let Some(member) = found.place.member.filter(|_| found.place.member != last) {
+            let whole = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            writeln!(out, "\nmember {}:{member}:", whole.display())?;
+        }
+        last = found.place.member;
+        match found.container {
+            Container::Region(region) => {
+                for entry in region.entries() {
+                    self::entry(&entry?, request, &mut seen, out)?;
+                }
+            }
+            Container::Cubin(span) => {
+                let cubin = fatbin::Cubin::parse(span.bytes())?;
+                // a cubin that is a file is meant whatever it is for, unless that is one architecture alone
+                let is_for_all = cubin.sm.suffix != Suffix::Specific;
+                if found.place.section.is_none() && is_for_all || request.wants(cubin.sm) {
+                    let numbered = seen.names.next(Kind::Elf, cubin.sm, "");
+                    let name = match found.place.section {
+                        Some(_) => numbered,
+                        None => numbered.replacen(".1.sm_", ".sm_", 1),
+                    };
+                    let (head, bytes) = (String::new(), span.bytes());
+                    let piece = Piece { head, kind: Kind::Elf, sm: cubin.sm, name, bytes };
+                    piece.show(request, &mut seen, out)?;
+                }
+            }
+            _ => {}
+        }
+    }
+    for function in &request.functions {
+        if !seen.functions.contains(function) && request.dumps_functions() {
+            eprintln!("cuobjdump warning : Function listed in --function '{function}' not found");
+        }
+    }
+    for (what, count, is_asked) in [
+        ("ELF", seen.counts[0], request.list_elf || !request.extract_elf.is_empty()),
+        ("PTX", seen.counts[1], request.list_ptx || !request.extract_ptx.is_empty()),
+    ] {
+        if is_asked && count == 0 {
+            let path = path.display();
+            println(&format!(
+                "No {what} file found to extract from '{path}'. You may try with -all option."
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What cuobjdump says beside its output.
+fn println(text: &str) {
+    eprintln!("cuobjdump info    : {text}");
+}
+
+/// What was met so far.
+struct Seen {
+    names: Names,
+    /// Cubins, PTX.
+    counts: [usize; 2],
+    functions: BTreeSet<String>,
+    budget: Budget,
+}
+
+fn entry(entry: &Entry<'_>, request: &Request, seen: &mut Seen, out: &mut dyn Write) -> Result<()> {
+    let identifier = entry.identifier().to_string();
+    let parts = entry.parts()?;
+    if parts.is_empty() {
+        if !request.wants(entry.sm()) {
+            return Ok(());
+        }
+        let name = seen.names.next(entry.kind(), entry.sm(), &identifier);
+        let head = head(entry, &identifier);
+        let (kind, sm) = (entry.kind(), entry.sm());
+        if !matches!(kind, Kind::Elf | Kind::Cubin | Kind::Ptx) {
+            if kind == Kind::Nvvm && !request.is_list() && !request.is_extraction() {
+                out.write_all(head.as_bytes())?;
+            }
+            return Ok(());
+        }
+        let mut buffer = Vec::new();
+        let bytes = if request.needs_bytes(kind) {
+            unpacked(entry, &mut buffer, &seen.budget)?
+        } else {
+            &[]
+        };
+        return Piece { head, kind, sm, name, bytes }.show(request, seen, out);
+    }
+    let mut buffer = Vec::new();
+    let whole = if request.needs_bytes(Kind::Elf) {
+        unpacked(entry, &mut buffer, &seen.budget)?
+    } else {
+        &[]
+    };
+    let mut before = concatenated(entry, &identifier);
+    for part in parts.iter().filter(|part| request.wants(part.sm)) {
+        let name = seen.names.next(part.kind, part.sm, &identifier);
+        let bytes = part.of(whole).unwrap_or_default();
+        let (major, minor) = part.code_version;
+        let head = format!(
+            "{before}\n\tFatbin elf code:\n\t================\n\tarch = sm_{}\n\tcode version = [{major},{minor}]\n\
+             {}",
+            part.sm,
+            host_lines(part.flags, "\t")
+        );
+        before.clear();
+        Piece { head, kind: part.kind, sm: part.sm, name, bytes }.show(request, seen, out)?;
+    }
+    Ok(())
+}
+
+/// The lines before an entry.
+fn head(entry: &Entry<'_>, identifier: &str) -> String {
+    let kind = match entry.kind() {
+        Kind::Ptx => "ptx",
+        Kind::Nvvm => "nvvm",
+        _ => "elf",
+    };
+    let (major, minor) = entry.code_version();
+    let line = "=".repeat("Fatbin  code:".len() + kind.len());
+    let mut text = format!(
+        "\nFatbin {kind} code:\n{line}\narch = sm_{}\ncode version = [{major},{minor}]\n",
+        entry.sm()
+    );
+    text.push_str(&host_lines(entry.flags(), ""));
+    if entry.compression().is_some() {
+        text.push_str("compressed\n");
+    }
+    if !identifier.is_empty() {
+        text.push_str(&format!("identifier = {identifier}\n"));
+    }
+    let options_of = match entry.kind() {
+        Kind::Ptx => "ptxas",
+        Kind::Nvvm => "nvvm",
+        _ => "",
+    };
+    if !options_of.is_empty() {
+        let options = match entry.options() {
+            Options::Compiler(options) => {
+                let options = String::from_utf8_lossy(options).into_owned();
+                options.trim_end_matches('\0').to_owned()
+            }
+            _ => String::new(),
+        };
+        text.push_str(&format!("{options_of}Options = {options}\n"));
+    }
+    text
+}
+
+fn concatenated(entry: &Entry<'_>, identifier: &str) -> String {
+    let (major, minor) = entry.code_version();
+    let mut text = format!(
+        "\nFatbin concatenated entry code:\n===============================\ncode version = [{major},{minor}]\n"
+    );
+    text.push_str(&host_lines(entry.flags(), ""));
+    if entry.compression().is_some() {
+        text.push_str("compressed\n");
+    }
+    if !identifier.is_empty() {
+        text.push_str(&format!("identifier = {identifier}\n"));
+    }
+    text
+}
+
+fn host_lines(flags: Flags, indent: &str) -> String {
+    let host = if flags.contains(Flags::LINUX) { "linux" } else { "unknown" };
+    let size = if flags.contains(Flags::ADDRESS_64) { "64bit" } else { "32bit" };
+    let debug = if flags.contains(Flags::DEBUG) {
+        format!("{indent}has debug info\n")
+    } else {
+        String::new()
+    };
+    format!("{indent}host = {host}\n{indent}compile_size = {size}\n{debug}")
+}
+
+impl Piece<'_> {
+    fn show(&self, request: &Request, seen: &mut Seen, out: &mut dyn Write) -> Result<()> {
+        let is_ptx = self.kind == Kind::Ptx;
+        let [elfs, ptxs] = &mut seen.counts;
+        let (count, lists, extracts, what) = if is_ptx {
+            (ptxs, request.list_ptx, &request.extract_ptx, "PTX")
+        } else {
+            (elfs, request.list_elf, &request.extract_elf, "ELF")
+        };
+        *count += 1;
+        if request.is_list() {
+            if lists {
+                writeln!(out, "{what} file {count:>4}: {}", self.name)?;
+            }
+            return Ok(());
+        }
+        if request.is_extraction() {
+            let is_meant = extracts.iter().any(|part| part == "all" || self.name.contains(part));
+            if is_meant {
+                let (words, end) = match is_ptx {
+                    true => (" and ptxas options", format!(" -arch=sm_{} ", self.sm)),
+                    false => ("", String::new()),
+                };
+                writeln!(out, "Extracting {what} file{words} {count:>4}: {}{end}", self.name)?;
+                let bytes = if is_ptx { fatbin::text(self.bytes) } else { self.bytes };
+                fs::write(Path::new(&self.name), bytes).with_context(|| self.name.clone())?;
+            }
+            return Ok(());
+        }
+        out.write_all(self.head.as_bytes())?;
+        if is_ptx {
+            if request.dumps.contains(&Dump::Ptx) {
+                out.write_all(fatbin::text(self.bytes))?;
+                writeln!(out)?;
+            }
+            return Ok(());
+        }
+        for dump in &request.dumps {
+            match dump {
+                Dump::Ptx => {}
+                Dump::Symbols => reports::symbols(File::parse(self.bytes)?, out)?,
+                Dump::Resources => {
+                    reports::resources(self.bytes, request, &mut seen.functions, out)?
+                }
+                Dump::Sass => {
+                    listing::sass(self.bytes, self.sm, request, &mut seen.functions, out)?
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses an option by its name.
+fn refused<T>(tool: &str, word: &str) -> Result<T> {
+    bail!("{tool}: option {word} is not taken")
+}

@@ -1,0 +1,106 @@
+//! Machine code as cuobjdump prints it, through nvdisasm.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+
+use anyhow::Result;
+use fatbin::Sm;
+use nvinfo::Cubin;
+
+use super::options::Request;
+use crate::sass::{Code, Instruction, Wish, disassemble};
+
+/// `-sass`.
+pub(super) fn sass(
+    bytes: &[u8],
+    sm: Sm,
+    request: &Request,
+    seen: &mut BTreeSet<String>,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let cubin = Cubin::parse(bytes)?;
+    let functions: Vec<_> = cubin
+        .functions()
+        .filter(|one| !one.is_subroutine() && request.wants_function(&one.name().to_string()))
+        .collect();
+    if functions.is_empty() {
+        return Ok(());
+    }
+    let suffix = if sm.suffix == fatbin::Suffix::Specific { "a" } else { "" };
+    writeln!(out, "\n\tcode for sm_{}{suffix}", sm.number)?;
+    if request.functions.is_empty() {
+        writeln!(out, "\t.target\tsm_{}{suffix}\n", sm.number)?;
+    }
+    let symbols: Vec<_> = functions.iter().map(nvinfo::Function::index).collect();
+    let asked: &[u32] = if request.functions.is_empty() { &[] } else { &symbols };
+    let wish = Wish { padding: true, ..Wish::default() };
+    let mut all = disassemble(bytes, asked, wish)?;
+    if request.sorted {
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+    }
+    let contents: BTreeMap<_, _> =
+        functions.iter().map(|one| (one.name().to_string(), *one)).collect();
+    let shown: Vec<_> = all.iter().map(|code| (code, texts(code))).collect();
+    let most = shown.iter().flat_map(|(_, texts)| texts).map(String::len).max().unwrap_or(0);
+    for (code, texts) in &shown {
+        let Some(function) = contents.get(&code.name) else { continue };
+        seen.insert(code.name.clone());
+        writeln!(out, "\t\tFunction : {}", code.name)?;
+        print(code, texts, most, function.code()?, out)?;
+        writeln!(out, "\t\t..........\n\n")?;
+    }
+    Ok(())
+}
+
+/// Instructions with their encodings, `most` columns before these: half of each on a line of its own.
+fn print(
+    code: &Code,
+    texts: &[String],
+    most: usize,
+    bytes: &[u8],
+    out: &mut dyn Write,
+) -> Result<()> {
+    for (one, text) in code.instructions.iter().zip(texts) {
+        let at = usize::try_from(one.offset).unwrap_or(usize::MAX);
+        let word = |at: usize| {
+            let bytes = bytes.get(at..).and_then(|bytes| bytes.first_chunk::<8>());
+            bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+        };
+        let offset = one.offset;
+        let (low, high) = (word(at), word(at.saturating_add(8)));
+        writeln!(
+            out,
+            "        /*{offset:04x}*/                   {text:<most$}  /* {low:#018x} */"
+        )?;
+        writeln!(out, "{:35}{:<most$}  /* {high:#018x} */", "", "")?;
+    }
+    Ok(())
+}
+
+/// The instructions of a function, with offsets in place of labels.
+fn texts(code: &Code) -> Vec<String> {
+    let labels = code
+        .instructions
+        .iter()
+        .flat_map(|one| one.labels.iter().map(|label| (label.as_str(), one.offset)));
+    let labels: BTreeMap<_, _> = labels.collect();
+    code.instructions.iter().map(|one| text(one, &labels)).collect()
+}
+
+/// An instruction with offsets in place of labels.
+fn text(one: &Instruction, labels: &BTreeMap<&str, u64>) -> String {
+    // what nvdisasm says of it beside
+    let text = one.text.split("(*\"").next().unwrap_or_default().trim_end();
+    let mut parts = text.split("`(");
+    let mut new = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once(')').unwrap_or((part, ""));
+        match labels.get(name) {
+            Some(offset) => new.push_str(&format!("{offset:#x}{rest}")),
+            None => new.push_str(&format!("`({name}){rest}")),
+        }
+    }
+    let is_tight = one.is_tight && !one.text.contains("(*\"");
+    new.push_str(if is_tight { ";" } else { " ;" });
+    new
+}

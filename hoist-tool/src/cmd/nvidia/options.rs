@@ -1,0 +1,153 @@
+//! Options of cuobjdump.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail};
+use fatbin::{Kind, Sm, Suffix};
+
+use super::refused;
+
+/// What is dumped of each file of code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Dump {
+    Symbols,
+    Resources,
+    Sass,
+    Ptx,
+}
+
+/// What is asked for.
+#[derive(Debug, Default)]
+pub(super) struct Request {
+    pub(super) files: Vec<PathBuf>,
+    pub(super) all: bool,
+    pub(super) sorted: bool,
+    pub(super) list_elf: bool,
+    pub(super) list_ptx: bool,
+    pub(super) extract_elf: Vec<String>,
+    pub(super) extract_ptx: Vec<String>,
+    pub(super) dumps: Vec<Dump>,
+    pub(super) functions: Vec<String>,
+    arch: Vec<Sm>,
+}
+
+/// Long and short names; what becomes of each.
+const OPTIONS: [(&str, &str, Choice); 11] = [
+    ("--all-fatbin", "-all", Choice::All),
+    ("--sort-functions", "-sort", Choice::Sort),
+    ("--list-elf", "-lelf", Choice::ListElf),
+    ("--list-ptx", "-lptx", Choice::ListPtx),
+    ("--extract-elf", "-xelf", Choice::ExtractElf),
+    ("--extract-ptx", "-xptx", Choice::ExtractPtx),
+    ("--dump-elf-symbols", "-symbols", Choice::Dump(Dump::Symbols)),
+    ("--dump-resource-usage", "-res-usage", Choice::Dump(Dump::Resources)),
+    ("--dump-sass", "-sass", Choice::Dump(Dump::Sass)),
+    ("--dump-ptx", "-ptx", Choice::Dump(Dump::Ptx)),
+    ("--function", "-fun", Choice::Functions),
+];
+
+#[derive(Clone, Copy, Debug)]
+enum Choice {
+    All,
+    Sort,
+    ListElf,
+    ListPtx,
+    ExtractElf,
+    ExtractPtx,
+    Dump(Dump),
+    Functions,
+}
+
+/// The words of an option with a value: `-arch sm_90` and `-arch=sm_90`.
+pub(super) fn value<'w>(
+    inline: Option<&'w str>,
+    rest: &mut impl Iterator<Item = &'w String>,
+    name: &str,
+) -> Result<&'w str> {
+    inline.or_else(|| rest.next().map(String::as_str)).with_context(|| format!("{name}: no value"))
+}
+
+impl Request {
+    pub(super) fn parse(words: &[String]) -> Result<Self> {
+        let mut request = Self::default();
+        let mut rest = words.iter();
+        while let Some(word) = rest.next() {
+            if !word.starts_with('-') || word == "-" {
+                request.files.push(word.into());
+                continue;
+            }
+            let (name, inline) = match word.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (word.as_str(), None),
+            };
+            if name == "-arch" || name == "--gpu-architecture" {
+                let text = value(inline, &mut rest, name)?;
+                let sm = text.parse().map_err(|error| anyhow::anyhow!("{name} {text}: {error}"))?;
+                request.arch.push(sm);
+                continue;
+            }
+            let found = OPTIONS.iter().find(|(long, short, _)| *long == name || *short == name);
+            let Some((.., option)) = found else { return refused("cuobjdump", name) };
+            let mut names = || -> Result<Vec<String>> {
+                Ok(value(inline, &mut rest, name)?.split(',').map(str::to_owned).collect())
+            };
+            match option {
+                Choice::All => request.all = true,
+                Choice::Sort => request.sorted = true,
+                Choice::ListElf => request.list_elf = true,
+                Choice::ListPtx => request.list_ptx = true,
+                Choice::ExtractElf => request.extract_elf.extend(names()?),
+                Choice::ExtractPtx => request.extract_ptx.extend(names()?),
+                Choice::Dump(dump) => request.dumps.push(*dump),
+                Choice::Functions => request.functions.extend(names()?),
+            }
+        }
+        request.dumps.sort_unstable();
+        request.dumps.dedup();
+        let asks = request.is_list() || request.is_extraction() || !request.dumps.is_empty();
+        if request.files.is_empty() {
+            bail!("cuobjdump: no input file");
+        }
+        if !asks {
+            // as cuobjdump, which tells then what entries there are
+            request.dumps = Vec::new();
+        }
+        Ok(request)
+    }
+
+    pub(super) const fn is_list(&self) -> bool {
+        self.list_elf || self.list_ptx
+    }
+
+    pub(super) const fn is_extraction(&self) -> bool {
+        !self.extract_elf.is_empty() || !self.extract_ptx.is_empty()
+    }
+
+    /// Whether code for this architecture is meant: one without a suffix means those with one too.
+    pub(super) fn wants(&self, sm: Sm) -> bool {
+        let is_meant = |arch: &Sm| {
+            arch.number == sm.number && (arch.suffix == Suffix::None || arch.suffix == sm.suffix)
+        };
+        self.arch.is_empty() || self.arch.iter().any(is_meant)
+    }
+
+    /// Whether the function is one of those that are named, or none is.
+    pub(super) fn wants_function(&self, name: &str) -> bool {
+        self.functions.is_empty() || self.functions.iter().any(|one| one == name)
+    }
+
+    pub(super) fn dumps_functions(&self) -> bool {
+        self.dumps.iter().any(|dump| matches!(dump, Dump::Sass | Dump::Resources))
+    }
+
+    /// Whether the code of entries of this kind is looked at, not only their headers.
+    pub(super) fn needs_bytes(&self, kind: Kind) -> bool {
+        if self.is_list() {
+            return false;
+        }
+        match kind {
+            Kind::Ptx => !self.extract_ptx.is_empty() || self.dumps.contains(&Dump::Ptx),
+            _ => !self.extract_elf.is_empty() || self.dumps.iter().any(|dump| *dump != Dump::Ptx),
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! `hoist cuobjdump` and `hoist nvprune` beside NVIDIA's tools, line by line, and `hoist fatbin disasm` beside nvdisasm: over all
+//! fixtures that have device code.
+//!
+//! The tools are those on PATH, or in `target/cuda-toolchain/13.5/bin`; `HOIST_CUDA_LIBRARIES` names a folder with more libraries.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// A tool of NVIDIA's, or says that the test is skipped.
+fn tool(name: &str, test: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let here = root().join("target/cuda-toolchain/13.5/bin");
+    let found =
+        std::env::split_paths(&path).chain([here]).map(|at| at.join(name)).find(|at| at.is_file());
+    if found.is_none() {
+        println!("skipped: {test}: needs {name}");
+    }
+    found
+}
+
+/// Files with device code.
+fn files() -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    let more = std::env::var_os("HOIST_CUDA_LIBRARIES").map(PathBuf::from);
+    let folders = ["fixtures/fatbin", "fixtures/cuda"].map(|name| root().join(name));
+    for folder in folders.into_iter().chain(more) {
+        let entries = fs::read_dir(folder).expect("a folder");
+        all.extend(entries.map(|entry| entry.expect("an entry").path()));
+    }
+    let ends = [".fatbin", ".cubin", ".so", ".o"];
+    all.retain(|path| {
+        let name = path.to_string_lossy();
+        ends.iter().any(|end| name.ends_with(end)) || name.contains(".so.")
+    });
+    all.sort();
+    all
+}
+
+fn run(tool: &Path, words: &[&str], file: &Path) -> Output {
+    let mut command = Command::new(tool);
+    command.args(words).arg(file).output().expect("it runs")
+}
+
+fn hoist(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hoist"));
+    command.args(words);
+    command
+}
+
+/// The lines that scripts look at: not flags of headers.
+fn lines(output: &Output) -> Vec<String> {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let is_kept = |line: &&str| !line.trim().is_empty() && !line.starts_with("\t.headerflags");
+    text.lines().filter(is_kept).map(str::to_owned).collect()
+}
+
+const OPTIONS: [&[&str]; 8] = [
+    &["-lelf"],
+    &["-lptx"],
+    &["-lelf", "-all"],
+    &["-lptx", "-all", "-arch", "sm_80"],
+    &["-symbols"],
+    &["-ptx"],
+    &["-res-usage"],
+    &["-lelf", "-arch", "sm_90"],
+];
+
+#[test]
+fn cuobjdump_prints_the_same_lines() {
+    let Some(cuobjdump) = tool("cuobjdump", "cuobjdump_prints_the_same_lines") else { return };
+    let (mut compared, mut different, mut files_compared) = (0usize, Vec::new(), 0);
+    for file in files() {
+        files_compared += 1;
+        for options in OPTIONS {
+            let theirs = run(&cuobjdump, options, &file);
+            if !theirs.status.success() {
+                continue; // of architectures that it gave up, or damaged
+            }
+            let ours =
+                hoist(&[&["cuobjdump"], options].concat()).arg(&file).output().expect("hoist runs");
+            let (mut theirs, mut ours) = (lines(&theirs), lines(&ours));
+            if options == ["-res-usage"] {
+                // from sm_100 on cuobjdump counts no textures
+                if file.to_string_lossy().ends_with("places-13.5-sm_100.cubin") {
+                    continue;
+                }
+                (theirs, ours) = (kernels_alone(&theirs, &ours), kernels_alone(&ours, &ours));
+            }
+            compared += theirs.len().max(ours.len());
+            let pairs = theirs.len().max(ours.len());
+            let differs = (0..pairs).find(|at| theirs.get(*at) != ours.get(*at));
+            if let Some(at) = differs {
+                different.push(format!(
+                    "{} {options:?}: {:?}, cuobjdump says {:?}",
+                    file.display(),
+                    ours.get(at),
+                    theirs.get(at)
+                ));
+            }
+        }
+    }
+    println!("{files_compared} files, {compared} lines, {} different", different.len());
+    assert!(compared > 500 && different.is_empty(), "{different:#?}");
+}
+
+/// The lines about functions that are in `with` too: cuobjdump tells of device functions what their callers need.
+fn kernels_alone(lines: &[String], with: &[String]) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    let mut blocks = lines.iter().peekable();
+    while let Some(line) = blocks.next() {
+        if line.starts_with(" Function ") && !with.contains(line) {
+            blocks.next();
+            continue;
+        }
+        kept.push(line.clone());
+    }
+    kept
+}
+
+#[test]
+fn cuobjdump_extracts_and_shows_code() {
+    let test = "cuobjdump_extracts_and_shows_code";
+    let (Some(cuobjdump), Some(nvdisasm)) = (tool("cuobjdump", test), tool("nvdisasm", test))
+    else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let [theirs, ours] = ["theirs", "ours"].map(|name| folder.path().join(name));
+    let file = root().join("fixtures/fatbin/suffixes.fatbin").canonicalize().expect("a file");
+    for at in [&theirs, &ours] {
+        fs::create_dir(at).expect("a folder");
+    }
+    let options = ["-xelf", "all", "-xptx", "all"];
+    let said = Command::new(&cuobjdump)
+        .args(options)
+        .arg(&file)
+        .current_dir(&theirs)
+        .output()
+        .expect("it runs");
+    let say = hoist(&["cuobjdump"])
+        .args(options)
+        .arg(&file)
+        .current_dir(&ours)
+        .output()
+        .expect("hoist runs");
+    assert_eq!(lines(&said), lines(&say));
+    for entry in fs::read_dir(&theirs).expect("a folder") {
+        let name = entry.expect("an entry").file_name();
+        assert_eq!(
+            fs::read(theirs.join(&name)).unwrap(),
+            fs::read(ours.join(&name)).unwrap(),
+            "{name:?}"
+        );
+    }
+    // instructions: all but operands that a linker or driver is to fill, which are shown by name
+    let (mut instructions, mut named) = (0, 0);
+    // every third: each is a process of each tool for every cubin in it
+    for file in files().into_iter().step_by(3) {
+        let theirs = run(&cuobjdump, &["-sass"], &file);
+        let ours = hoist(&["cuobjdump", "-sass"])
+            .arg(&file)
+            .env("NVDISASM", &nvdisasm)
+            .output()
+            .expect("hoist runs");
+        let (theirs, ours) = (lines(&theirs), lines(&ours));
+        let code =
+            |line: &&String| line.trim_start().starts_with("/*") || line.contains("Function : ");
+        let (theirs, ours): (Vec<_>, Vec<_>) =
+            (theirs.iter().filter(code).collect(), ours.iter().filter(code).collect());
+        if theirs.is_empty() {
+            continue;
+        }
+        assert_eq!(theirs.len(), ours.len(), "{}", file.display());
+        for (their, our) in theirs.iter().zip(&ours) {
+            instructions += 1;
+            let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            if words(their) == words(our) {
+                continue;
+            }
+            let encoding = |line: &str| line.rsplit("/*").next().map(str::to_owned);
+            assert_eq!(encoding(their), encoding(our), "{}: {our}", file.display());
+            let is_named = our.contains('@')
+                || our.contains("`(")
+                || our.contains("fun_")
+                || our.contains("...");
+            assert!(is_named, "{}: {our}, cuobjdump says {their}", file.display());
+            named += 1;
+        }
+    }
+    println!("{instructions} lines of code, {named} with operands by name");
+    assert!(instructions > 1000);
+}
+
+#[test]
+fn instructions_are_those_of_nvdisasm() {
+    let Some(nvdisasm) = tool("nvdisasm", "instructions_are_those_of_nvdisasm") else { return };
+    let file = root().join("fixtures/cuda/kernels-13.5-sm_80.cubin");
+    let theirs = run(&nvdisasm, &["-c", "-json"], &file).stdout;
+    let theirs: Value = serde_json::from_slice(&theirs).expect("JSON");
+    let mut command = hoist(&["fatbin", "disasm", "--json", "--live", "--lines"]);
+    let ours = command.arg(&file).env("NVDISASM", &nvdisasm).output().expect("hoist runs");
+    let ours: Value = serde_json::from_slice(&ours.stdout).expect("JSON");
+    let (theirs, ours) = (theirs[1].as_array().unwrap(), ours["functions"].as_array().unwrap());
+    assert_eq!(theirs.len(), ours.len());
+    for our in ours {
+        let their =
+            theirs.iter().find(|one| one["function-name"] == our["name"]).expect("the function");
+        let their = their["sass-instructions"].as_array().unwrap();
+        let our = our["instructions"].as_array().unwrap();
+        assert!(our.len() > 2 && our.len() <= their.len());
+        for (our, their) in our.iter().zip(their) {
+            let text = our["text"].as_str().unwrap();
+            assert!(text.contains(their["opcode"].as_str().unwrap()), "{text}");
+        }
+        assert!(our.iter().any(|one| one["live"]["GPR"].as_u64() > Some(1)));
+    }
+    // one function is that function alone
+    let mut command = hoist(&["cubin", "disasm"]);
+    let text = command
+        .arg(&file)
+        .arg("shared_memory")
+        .env("NVDISASM", &nvdisasm)
+        .output()
+        .expect("hoist runs");
+    let text = String::from_utf8(text.stdout).expect("text");
+    assert!(text.lines().count() < 25 && text.starts_with("shared_memory\n"), "{text}");
+    for (form, start) in [("dot", "digraph {"), ("svg", "<svg "), ("text", "shared_memory\n")] {
+        let mut command = hoist(&["cubin", "disasm"]);
+        command
+            .arg(&file)
+            .arg("shared_memory")
+            .arg(format!("--cfg={form}"))
+            .env("NVDISASM", &nvdisasm);
+        let text = command.output().expect("hoist runs").stdout;
+        assert!(text.starts_with(start.as_bytes()), "{form}");
+    }
+}
+
+#[test]
+fn nvprune_keeps_what_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let file = root().join("fixtures/fatbin/concat.fatbin").canonicalize().expect("a file");
+    let list = |name: &str| {
+        let output =
+            hoist(&["cuobjdump", "-lelf"]).arg(at.join(name)).output().expect("hoist runs");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    for (name, options) in [
+        ("a", &["-arch=sm_80"][..]),
+        ("b", &["-gencode", "arch=compute_80,code=sm_80"]),
+        ("c", &["--generate-code", "arch=compute_80,code=[sm_80,compute_80]"]),
+    ] {
+        let output = hoist(&["nvprune"])
+            .args(options)
+            .arg("-o")
+            .arg(at.join(name))
+            .arg(&file)
+            .output()
+            .expect("hoist runs");
+        assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+        assert_eq!(list(name), format!("ELF file    1: {name}.1.sm_80.cubin\n"));
+    }
+    let said = |words: &[&str]| {
+        let output = hoist(words).output().expect("hoist runs");
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stderr).expect("text")
+    };
+    assert_eq!(said(&["nvprune", "-noise", "x"]), "hoist: nvprune: option -noise is not taken\n");
+    assert_eq!(said(&["cuobjdump", "-elf", "x"]), "hoist: cuobjdump: option -elf is not taken\n");
+}
+
+/// A link of another name is that tool.
+#[test]
+#[cfg(unix)]
+fn the_name_of_the_program_is_the_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let link = folder.path().join("cuobjdump");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_hoist"), &link).expect("a link");
+    let file = root().join("fixtures/fatbin/concat.fatbin");
+    let output = run(&link, &["-lelf"], &file);
+    assert!(
+        String::from_utf8_lossy(&output.stdout)
+            .starts_with("ELF file    1: concat.1.sm_75.cubin\n")
+    );
+}

@@ -1,0 +1,36 @@
+//! `mutants`: changes the code in small ways and runs the tests, to find what no test watches. It takes hours.
+
+use anyhow::Result;
+
+use crate::task::Run;
+use crate::tool::{Tool, cargo, need, run};
+use crate::workspace::Workspace;
+
+/// Arguments of `mutants`.
+#[derive(clap::Args)]
+pub(crate) struct Mutants {
+    /// The crates to change, in place of all that compute addresses
+    crates: Vec<String>,
+    /// What `cargo mutants` is told besides: `--shard 1/8`, `--re FUNCTION`
+    #[arg(last = true)]
+    rest: Vec<String>,
+}
+
+/// The crates that compute addresses.
+const CRATES: &[&str] = &["reloc-x86", "reloc-aarch64", "reloc-cuda", "elf-layout"];
+
+impl Run for Mutants {
+    fn run(self, workspace: &Workspace) -> Result<()> {
+        need([Tool::new("cargo-mutants", "rustup; then: cargo install --locked cargo-mutants")])?;
+        let crates: Vec<&str> = if self.crates.is_empty() {
+            CRATES.to_vec()
+        } else {
+            self.crates.iter().map(String::as_str).collect()
+        };
+        let mut command = cargo();
+        command.current_dir(workspace.root()).args(["mutants", "--copy-vcs", "true", "--output"]);
+        command.arg(workspace.target());
+        command.args(crates.iter().flat_map(|name| ["--package", name]));
+        run(command.args(self.rest))
+    }
+}

@@ -1,0 +1,126 @@
+//! `api`: what the published libraries offer, item by item, beside the committed snapshots.
+//!
+//! A snapshot is a text file for each crate in `xtask/api/`, in the form of `cargo public-api`: so that a change of what others
+//! build upon is seen where it is made.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::packages::{Package, packages};
+use crate::task::Run;
+use crate::tool::{cargo, output};
+use crate::workspace::Workspace;
+
+/// Arguments of `api`.
+#[derive(clap::Args)]
+pub(crate) struct Api {
+    /// Write the snapshots
+    #[arg(long)]
+    write: bool,
+    /// Only these crates
+    crates: Vec<String>,
+}
+
+/// The library of the command line is for its own tests: nothing of it is promised.
+const WITHOUT: &str = "hoist-tool";
+
+/// How much of a difference is shown.
+const LINES: usize = 20;
+
+impl Run for Api {
+    fn run(self, workspace: &Workspace) -> Result<()> {
+        let all = packages(workspace)?;
+        let wanted = |package: &&Package| {
+            package.is_published()
+                && package.name != WITHOUT
+                && (self.crates.is_empty() || self.crates.contains(&package.name))
+        };
+        let mut changed = Vec::new();
+        let mut items = 0;
+        let chosen: Vec<&Package> = all.iter().filter(wanted).collect();
+        for package in &chosen {
+            let offered = offered(workspace, &package.name)?;
+            items += offered.lines().count();
+            let path = snapshot(workspace, &package.name);
+            if self.write {
+                fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+                fs::write(&path, &offered).with_context(|| path.display().to_string())?;
+                continue;
+            }
+            let kept = fs::read_to_string(&path).unwrap_or_default();
+            let difference = difference(&kept, &offered);
+            if !difference.is_empty() {
+                println!("{}: {} items differ", package.name, difference.len());
+                difference.iter().take(LINES).for_each(|line| println!("  {line}"));
+                changed.push(package.name.as_str());
+            }
+        }
+        if !changed.is_empty() {
+            bail!(
+                "the API of {} is not that of xtask/api: if it is meant to, cargo xtask api --write, and a line in CHANGELOG.md",
+                changed.join(", ")
+            );
+        }
+        println!("{items} items of {} crates", chosen.len());
+        Ok(())
+    }
+}
+
+/// Where the snapshot of a crate is.
+fn snapshot(workspace: &Workspace, name: &str) -> PathBuf {
+    workspace.root().join("xtask/api").join(format!("{name}.txt"))
+}
+
+/// Every public item of a crate with all its features, one a line. What every type has (`Send`, `Into`, derived traits) is left
+/// out.
+fn offered(workspace: &Workspace, name: &str) -> Result<String> {
+    let folder = workspace.kept("api")?;
+    output(
+        cargo()
+            .current_dir(workspace.root())
+            .args(["rustdoc", "--quiet", "--lib", "--all-features", "--package", name])
+            .arg("--target-dir")
+            .arg(&folder)
+            .args(["--", "-Z", "unstable-options", "--output-format", "json"])
+            .env("RUSTC_BOOTSTRAP", "1"),
+    )?;
+    let path = folder.join("doc").join(format!("{}.json", name.replace('-', "_")));
+    let api = public_api::Builder::from_rustdoc_json(&path)
+        .omit_blanket_impls(true)
+        .omit_auto_trait_impls(true)
+        .omit_auto_derived_impls(true)
+        .build()
+        .with_context(|| {
+            format!("{name}: the crate public-api and this rustdoc do not go together")
+        })?;
+    Ok(api.items().map(|item| format!("{item}\n")).collect())
+}
+
+/// Lines that only one of two texts has, marked `-` and `+`.
+fn difference(kept: &str, offered: &str) -> Vec<String> {
+    let only = |these: &str, those: &str, mark: char| -> Vec<String> {
+        let those: std::collections::HashSet<&str> = those.lines().collect();
+        these
+            .lines()
+            .filter(|line| !those.contains(line))
+            .map(|line| format!("{mark} {line}"))
+            .collect()
+    };
+    let mut lines = only(kept, offered, '-');
+    lines.extend(only(offered, kept, '+'));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_is_marked() {
+        let lines = difference("pub fn a()\npub fn b()\n", "pub fn b()\npub fn c()\n");
+        assert_eq!(lines, ["- pub fn a()", "+ pub fn c()"]);
+        assert!(difference("same\n", "same\n").is_empty());
+    }
+}
