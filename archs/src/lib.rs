@@ -39,12 +39,12 @@ macro_rules! list {
         $crate::$callback! {
             $($given)*
             // variant, its name, and the type with its tables
-            [X86_64, "x86-64", $crate::reloc_x86::X86_64]
-            [I386, "i386", $crate::reloc_x86::I386]
-            [Aarch64, "AArch64", $crate::reloc_aarch64::Aarch64]
-            [Cuda, "CUDA", $crate::reloc_cuda::Cuda]
-            [Rv32, "RISC-V 32", $crate::reloc_riscv::Rv32]
-            [Rv64, "RISC-V 64", $crate::reloc_riscv::Rv64]
+            [X86_64, "x86-64", reloc_x86::X86_64]
+            [I386, "i386", reloc_x86::I386]
+            [Aarch64, "AArch64", reloc_aarch64::Aarch64]
+            [Cuda, "CUDA", reloc_cuda::Cuda]
+            [Rv32, "RISC-V 32", reloc_riscv::Rv32]
+            [Rv64, "RISC-V 64", reloc_riscv::Rv64]
         }
     };
 }
@@ -69,10 +69,13 @@ macro_rules! with_arch {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __with {
-    (($architecture:expr) $A:ident ($body:expr) $([$variant:ident, $name:literal, $arch:ty])*) => {
+    (
+        ($architecture:expr) $A:ident ($body:expr)
+        $([$variant:ident, $name:literal, $module:ident::$arch:ident])*
+    ) => {
         match $architecture {
             $($crate::Architecture::$variant => {
-                type $A = $arch;
+                type $A = $crate::$module::$arch;
                 $body
             })*
         }
@@ -82,7 +85,7 @@ macro_rules! __with {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __define {
-    ($([$variant:ident, $name:literal, $arch:ty])*) => {
+    ($([$variant:ident, $name:literal, $module:ident::$arch:ident])*) => {
         /// An architecture, known when the program runs.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[expect(missing_docs, reason = "the names of the types")]
@@ -102,17 +105,16 @@ macro_rules! __define {
 
             /// The path of the [`Arch`], crate first, for those who write programs.
             #[must_use]
-            pub fn path(self) -> &'static str {
-                let path = match self {
-                    $(Self::$variant => stringify!($arch),)*
-                };
-                path.strip_prefix("$crate::").unwrap_or(path)
+            pub const fn path(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!(stringify!($module), "::", stringify!($arch)),)*
+                }
             }
 
             /// What `visitor` makes of the architecture.
             pub fn visit<V: Visitor>(self, visitor: V) -> V::Output {
                 match self {
-                    $(Self::$variant => visitor.visit::<$arch>(),)*
+                    $(Self::$variant => visitor.visit::<$module::$arch>(),)*
                 }
             }
         }

@@ -125,7 +125,8 @@ impl fmt::Display for Error {
             ErrorKind::TooManyCies => write!(f, "too many CIEs take turns"),
             ErrorKind::Version(version) => write!(f, "a CIE of unknown version {version}"),
             ErrorKind::Augmentation { letter } => {
-                write!(f, "augmentation letter {:?} is unknown here", char::from(letter))
+                let letter = core::ascii::escape_default(letter);
+                write!(f, "augmentation letter '{letter}' is unknown here")
             }
             ErrorKind::AddressSize { address, segment } => {
                 write!(f, "addresses of {address} bytes and segment selectors of {segment}")

@@ -161,7 +161,7 @@ fn augmentations() {
         ("R", 'R', 9),
         ("eh2", 'e', 9),
     ] {
-        let wanted = format!("augmentation letter {letter:?} is unknown here, at offset {at:#x}");
+        let wanted = format!("augmentation letter '{letter}' is unknown here, at offset {at:#x}");
         assert_eq!(words(&cie(letters, &[3, 3], DEFINED)), wanted);
     }
     let signed = cie("zRBG", &[3], &[0x0c, 31, 0, 0x2d]);
