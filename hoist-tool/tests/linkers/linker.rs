@@ -77,16 +77,17 @@ impl Linker {
         }
         let _ = fs::remove_file(&output_path);
         let output = command.env("LC_ALL", "C").output().expect("a linker");
+        let text = String::from_utf8_lossy(&output.stderr);
         match fs::read(&output_path) {
-            Ok(bytes) if output.status.success() => Ok(bytes),
-            _ => {
-                let text = String::from_utf8_lossy(&output.stderr);
-                Err(text
-                    .lines()
-                    .find(|line| line.contains("error") || line.contains(": "))
-                    .unwrap_or("")
-                    .to_owned())
+            // GNU ld leaves out what it does not know, and says so
+            Ok(bytes) if output.status.success() && !text.contains("unsupported relocation") => {
+                Ok(bytes)
             }
+            _ => Err(text
+                .lines()
+                .find(|line| line.contains("error") || line.contains(": "))
+                .unwrap_or("")
+                .to_owned()),
         }
     }
 }
@@ -135,7 +136,7 @@ impl Script {
 
 const fn tables(machine: Architecture) -> (&'static str, &'static str) {
     match machine {
-        Architecture::Aarch64 | Architecture::Rv32 | Architecture::Rv64 => (".got", ".got.plt"),
+        Architecture::Aarch64 => (".got", ".got.plt"),
         _ => (".got.plt", ".got"),
     }
 }
