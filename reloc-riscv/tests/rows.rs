@@ -1,6 +1,6 @@
 //! Every row of the table, and by hand what no table says: pairs, differences, padding, the ends of branches.
+#![cfg(test)]
 
-#[cfg(test)]
 #[path = "../../reloc-x86/tests/table/mod.rs"]
 mod table;
 
