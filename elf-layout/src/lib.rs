@@ -51,44 +51,31 @@ extern crate alloc;
 
 #[cfg(feature = "alloc")]
 pub mod archives;
+mod emit;
 mod error;
 #[cfg(feature = "alloc")]
 pub mod explain;
-mod flags;
-mod groups;
 mod hash;
-mod indirect;
-mod islands;
-mod layout;
 #[cfg(feature = "alloc")]
 mod missing;
-mod needs;
-mod options;
-mod place;
-mod relax;
-mod resolve;
+mod model;
+mod plan;
 #[cfg(feature = "alloc")]
 mod room;
-mod sections;
-mod storage;
-mod stubs;
-mod symbols;
-mod tls;
-mod view;
-mod write;
 
+pub use emit::indirect::{IndirectFunction, ReplaceableFunction};
+pub use emit::view::{Address, CopyEntry, FixedSection, GotEntry, StubEntry};
 pub use error::{Error, ErrorKind};
-pub use indirect::{IndirectFunction, ReplaceableFunction};
-pub use layout::{External, Layout, Sort};
 #[cfg(feature = "alloc")]
 pub use missing::undefined_symbols;
-pub use options::{Mode, Options, ThreadLocal};
-pub use place::Segment;
+pub use model::external::{External, Sort};
+pub use model::layout::Layout;
+pub use model::options::{Mode, Options, ThreadLocal};
+pub use model::spans::Segment;
+pub use model::storage::{ObjectSlot, Requirements, SectionSlot, Storage, SymbolSlot};
+pub use model::tls::{ThreadArea, TlsBlock};
 #[cfg(feature = "alloc")]
 pub use room::Room;
-pub use storage::{ObjectSlot, Requirements, SectionSlot, Storage, SymbolSlot};
-pub use tls::{ThreadArea, TlsBlock};
-pub use view::{Address, CopyEntry, FixedSection, GotEntry, StubEntry};
 
 /// The example of `README.md`, as a test.
 #[cfg(doctest)]

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 
+use crate::packages::packages;
 use crate::task::Run;
 use crate::tool::{Tool, cargo, need, run};
 use crate::workspace::Workspace;
@@ -16,21 +17,19 @@ pub(crate) struct Mutants {
     rest: Vec<String>,
 }
 
-/// The crates that compute addresses.
-const CRATES: &[&str] = &["reloc-x86", "reloc-aarch64", "reloc-cuda", "elf-layout"];
-
 impl Run for Mutants {
     fn run(self, workspace: &Workspace) -> Result<()> {
         need([Tool::new("cargo-mutants", "rustup; then: cargo install --locked cargo-mutants")])?;
-        let crates: Vec<&str> = if self.crates.is_empty() {
-            CRATES.to_vec()
+        let names = packages(workspace)?.into_iter().map(|package| package.name);
+        let crates: Vec<String> = if self.crates.is_empty() {
+            names.filter(|name| name == "elf-layout" || name.starts_with("reloc-")).collect()
         } else {
-            self.crates.iter().map(String::as_str).collect()
+            self.crates
         };
         let mut command = cargo();
         command.current_dir(workspace.root()).args(["mutants", "--copy-vcs", "true", "--output"]);
         command.arg(workspace.target());
-        command.args(crates.iter().flat_map(|name| ["--package", name]));
+        command.args(crates.iter().flat_map(|name| ["--package", name.as_str()]));
         run(command.args(self.rest))
     }
 }

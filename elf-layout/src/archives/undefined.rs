@@ -148,7 +148,7 @@ impl UndefinedSymbols {
 
     /// Brings what is known of a name together with what one more object says.
     fn enter(&mut self, name: Name<'_>, meaning: Meaning) {
-        if crate::symbols::is_of_layout(name) {
+        if crate::plan::symbols::is_of_layout(name) {
             return;
         }
         let number = self.names.number(name);

@@ -49,6 +49,8 @@ pub struct Linked {
     pub left_out: Vec<String>,
     /// Kernels whose stack has no bound that can be told.
     pub unbounded_stacks: Vec<String>,
+    /// Sections of the objects in the Mercury form (`.nv.merc.*`, `.nv.capmerc.*`), which the linked cubin has not.
+    pub mercury_left_out: usize,
 }
 
 /// Links the device code in the files for an architecture, or that of the first cubin; of archives all of it, asked for or not. Images unpack to
@@ -80,7 +82,17 @@ pub fn link_files(inputs: &[Input], arch: Option<Sm>, limit: Option<u64>) -> Res
         objects: objects.iter().map(|object| object.label.clone()).collect(),
         left_out,
         unbounded_stacks: linked.unbounded,
+        mercury_left_out: bytes.iter().map(|object| mercury(object)).sum(),
     })
+}
+
+/// Sections of an object in the Mercury form.
+fn mercury(object: &[u8]) -> usize {
+    let Ok(file) = elf_core::File::parse(object) else { return 0 };
+    let is_mercury = |section: &elf_core::SectionHeader| {
+        section.flags.bits() & elf_core::names::SHF_CUDA_MERCURY != 0
+    };
+    file.sections().iter().filter(is_mercury).count()
 }
 
 /// One error, with the names of files in place of their numbers.
@@ -125,6 +137,13 @@ impl Link {
         for object in &linked.left_out {
             let object = Printable::from(object.as_str());
             writeln!(out, "{object} has no relocatable code for the architecture and is left out")?;
+        }
+        if linked.mercury_left_out > 0 {
+            let count = linked.mercury_left_out;
+            writeln!(
+                out,
+                "note: {count} sections in the Mercury form are left out: the cubin has machine code alone"
+            )?;
         }
         for kernel in &linked.unbounded_stacks {
             let kernel = Printable::from(kernel.as_str());

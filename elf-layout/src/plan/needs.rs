@@ -1,89 +1,24 @@
 //! What relocations need beside the sections: GOT entries and stubs, found before anything is placed.
 
-use crate::error::{Error, ErrorKind};
-use crate::islands;
-use crate::options::Options;
-use crate::place::Group;
-use crate::relax::Bounds;
-use crate::storage::{
-    INDIRECT_FUNCTIONS, Needs, ObjectSlot, STAND_INS, SectionSlot, SectionState, Stretch,
-    SymbolSlot, SymbolState, THREAD_LOCAL,
-};
-use crate::{stubs, symbols, tls};
+use crate::error::Error;
+use crate::error::ErrorKind;
+use crate::model::features::{INDIRECT_FUNCTIONS, STAND_INS, THREAD_LOCAL};
+use crate::model::found::Found;
+use crate::model::options::Options;
+use crate::model::owner::attributes;
+use crate::model::relocations::label;
+use crate::model::relocations::{Target, is_relocations, target};
+use crate::model::spans::Group;
+use crate::model::storage::{Needs, ObjectSlot, SectionSlot, SymbolSlot, SymbolState};
+use crate::model::stubs;
+use crate::model::tls;
+use crate::plan::islands;
 use core::cell::Cell;
 use core::marker::PhantomData;
-use elf_core::names::{SHT_CREL, SHT_REL, SHT_RELA};
 use elf_core::{
-    ApplyError, Arch, Check, Decision, Definition, Facts, File, Kind, Pass, Query, Reach, Record,
-    Relocations, Role, SectionHeader, Slot, Value, decide_all,
+    ApplyError, Arch, Check, Decision, Facts, File, Kind, Pass, Query, Reach, Record, Role,
+    SectionHeader, Slot, Value, decide_all,
 };
-
-/// What was found beside the needs of single symbols.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Found {
-    /// Some relocation asks for the module's own pair of TLS entries.
-    pub(crate) tls_module: bool,
-    /// Some relocation is for thread-local variables.
-    pub(crate) threads: bool,
-    /// Some relocation is rewritten.
-    pub(crate) transitions: bool,
-    /// First address that is too high for the image, if there is one: some place is too narrow for all of them.
-    pub(crate) limit: Option<u64>,
-    /// Offset of the word that `__dso_handle` means, in the GOT.
-    pub(crate) handle: Option<u64>,
-    /// How far branches go, if some may not reach their targets in the code.
-    pub(crate) reach: Option<u64>,
-    /// What instructions may be relaxed by.
-    pub(crate) bounds: Bounds,
-    /// Symbols of which the image has more than what their sections hold.
-    pub(crate) special: Stretch,
-}
-
-/// A relocation section whose target is loaded.
-pub(crate) struct Target<'a> {
-    /// Index of the relocation section.
-    pub(crate) section: u32,
-    /// Index of the section it applies to.
-    pub(crate) target: u32,
-    /// Where that is, among all sections.
-    pub(crate) slot: SectionSlot,
-    pub(crate) records: Relocations<'a>,
-}
-
-/// Whether a section holds relocations.
-#[inline]
-pub(crate) const fn is_relocations(header: &SectionHeader) -> bool {
-    matches!(header.r#type, SHT_RELA | SHT_REL | SHT_CREL)
-}
-
-/// The relocations of section `index`, which holds some, if they are for a loaded section.
-#[inline]
-pub(crate) fn target<'a>(
-    number: usize,
-    index: u32,
-    header: &SectionHeader,
-    file: &File<'a>,
-    object: &ObjectSlot<'_>,
-    sections: &[SectionSlot],
-) -> Result<Option<Target<'a>>, Error> {
-    let elf = Error::elf(number, index);
-    let target = header.info;
-    let at =
-        object.first_section.checked_add(target as usize).filter(|_| target < object.section_count);
-    let slot = match at.and_then(|at| sections.get(at)) {
-        Some(slot) => *slot,
-        None => return file.section(target).map(|_| None).map_err(elf),
-    };
-    if !matches!(slot.state, SectionState::Placed(_)) {
-        return Ok(None);
-    }
-    let Some(records) = file.relocations(header).map_err(elf)? else { return Ok(None) };
-    if header.link != object.symbol_table && !records.is_empty() {
-        let kind = ErrorKind::SymbolTable { link: header.link };
-        return Err(Error { object: number, section: index, kind });
-    }
-    Ok(Some(Target { section: index, target, slot, records }))
-}
 
 /// One object, whose relocations are gone over for what they need.
 pub(crate) struct Scan<'p, 'a> {
@@ -175,12 +110,12 @@ impl<A: Arch> SectionScan<'_, '_, A> {
         }
         if THREAD_LOCAL && tls::concerns(kind) {
             self.found.threads = true;
-            return Ok(tls::needs(kind.value.of, self.found));
+            return Ok(tls_needs(kind.value.of, self.found));
         }
         if kind.value.of != Role::Plt {
             return Ok(needs_of::<A>(kind, slot, self.found));
         }
-        let target = || symbols::attributes::<A>(self.scan.objects, slot.definition, slot);
+        let target = || attributes::<A>(self.scan.objects, slot.definition, slot);
         let choice = |target| A::stub(kind, target).filter(|choice| choice.always);
         let is_far = cfg!(feature = "islands")
             && self
@@ -277,16 +212,6 @@ impl<A: Arch> Pass for SectionScan<'_, '_, A> {
             }
         }
         Ok(())
-    }
-}
-
-/// Offset in section `section` of the label that a record's symbol is.
-pub(crate) fn label(object: &ObjectSlot<'_>, section: u32, record: &Record) -> Option<u64> {
-    let table = object.symbols.as_ref()?;
-    let symbol = table.get(record.symbol).ok()?;
-    match table.section_of(record.symbol, &symbol) {
-        Ok(Definition::Section(found)) if found == section => Some(symbol.value),
-        _ => None,
     }
 }
 
@@ -440,4 +365,19 @@ fn problem(
         }
         _ => ErrorKind::NotLoaded { symbol, offset, r#type, name },
     })
+}
+
+/// What a relocation needs that is not rewritten.
+fn tls_needs(role: Role, found: &mut Found) -> Needs {
+    match role {
+        Role::Got(Slot::TpOffset) => Needs::GOT_TP_OFFSET,
+        Role::Got(Slot::TlsGd) => Needs::GOT_TLS_GD,
+        // the argument of a dynamic descriptor leads to the pair
+        Role::Got(Slot::TlsDesc) => Needs::GOT_TLS_DESC.with(Needs::GOT_TLS_GD),
+        Role::Got(Slot::TlsLd) => {
+            found.tls_module = true;
+            Needs::default()
+        }
+        _ => Needs::default(),
+    }
 }

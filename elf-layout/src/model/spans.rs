@@ -1,9 +1,8 @@
 //! Where sections go: groups by permission, segments on pages of their own.
 
 use crate::error::{Error, ErrorKind};
-use crate::options::{Mode, Options};
-use crate::storage::THREAD_LOCAL;
-#[cfg(target_pointer_width = "64")]
+use crate::model::features::THREAD_LOCAL;
+use crate::model::options::{Mode, Options};
 use core::marker::PhantomData;
 use elf_core::names::{SHT_NOBITS, SHT_NULL};
 use elf_core::{SectionFlags, SectionHeader, SegmentFlags};

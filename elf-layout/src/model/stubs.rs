@@ -1,7 +1,7 @@
 //! The stubs of a symbol: those of the architecture's that relocations need, one behind the other.
 
-use crate::place::align_up;
-use crate::storage::Needs;
+use crate::model::spans::align_up;
+use crate::model::storage::Needs;
 use elf_core::{Arch, Kind, Query, Role, Stub, StubChoice, SymbolAttributes, Value, find};
 
 /// Alignment in bytes of what all symbols have.

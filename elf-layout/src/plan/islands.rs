@@ -5,39 +5,11 @@
 //! an island.
 
 use crate::error::{Error, ErrorKind};
-use crate::place::{Group, Span, Spans};
-use crate::storage::{ObjectSlot, SectionSlot, SectionState, SymbolSlot};
-use crate::stubs;
+use crate::model::islands::Islands;
+use crate::model::spans::{Group, Span, Spans};
+use crate::model::storage::{ObjectSlot, SectionSlot, SectionState, SymbolSlot};
+use crate::model::stubs;
 use elf_core::{Arch, Check, Definition, File, Kind, Record, SectionHeader};
-
-/// Most islands.
-const MOST: usize = if cfg!(feature = "islands") { 64 } else { 0 };
-
-/// The islands inside of the code; one more stands at its end.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Islands {
-    /// Offsets in the group of code, rising.
-    offsets: [u64; MOST],
-    count: usize,
-}
-
-impl Islands {
-    pub(crate) const NONE: Self = Self { offsets: [0; MOST], count: 0 };
-
-    /// Their offsets in the group of code.
-    pub(crate) fn offsets(&self) -> &[u64] {
-        if !cfg!(feature = "islands") {
-            return &[];
-        }
-        self.offsets.get(..self.count).unwrap_or_default()
-    }
-
-    fn push(&mut self, offset: u64) -> Option<()> {
-        *self.offsets.get_mut(self.count)? = offset;
-        self.count = self.count.wrapping_add(1);
-        Some(())
-    }
-}
 
 /// How far branches go whose targets may be out of reach, if there is so much code; else `None`.
 pub(crate) fn reach<A: Arch>(spans: &Spans) -> Option<u64> {

@@ -1,14 +1,17 @@
 //! The image: sections copied, GOT and stubs filled, relocations applied.
 
-use crate::error::{Error, ErrorKind};
-use crate::layout::{GOT_SLOTS, Layout};
-use crate::needs;
-use crate::place::Group;
-use crate::resolve::Symbols;
-use crate::storage::{
-    INDIRECT_FUNCTIONS, Needs, SectionSlot, SectionState, SymbolSlot, SymbolState, THREAD_LOCAL,
-};
-use crate::{stubs, tls};
+use crate::emit::resolve::Symbols;
+use crate::error::Error;
+use crate::error::ErrorKind;
+use crate::model::features::{INDIRECT_FUNCTIONS, THREAD_LOCAL};
+use crate::model::layout::Layout;
+use crate::model::owner::owner;
+use crate::model::relocations::label;
+use crate::model::relocations::{is_relocations, target};
+use crate::model::spans::Group;
+use crate::model::storage::{GOT_SLOTS, Needs, SectionSlot, SectionState, SymbolSlot, SymbolState};
+use crate::model::stubs;
+use crate::model::tls;
 use elf_core::names::SHT_NOBITS;
 use elf_core::{
     ApplyError, ApplyErrorKind, Arch, Decision, Facts, Kind, Pass, Reach, Record, Role, SectionMut,
@@ -121,11 +124,10 @@ impl<A: Arch> Layout<'_, '_, A> {
         file.sections().try_for_each(|header| {
             let index = next;
             next = index.wrapping_add(1);
-            if !needs::is_relocations(&header) {
+            if !is_relocations(&header) {
                 return Ok(());
             }
-            let Some(target) = needs::target(number, index, &header, file, object, self.sections)?
-            else {
+            let Some(target) = target(number, index, &header, file, object, self.sections)? else {
                 return Ok(());
             };
             let offset = self.offset_of(&target.slot).filter(|_| is_wanted(&target.slot));
@@ -254,7 +256,7 @@ impl<A: Arch> Layout<'_, '_, A> {
                 None => Err(ApplyError::new(&record, None, ApplyErrorKind::UnknownType)),
             };
             applied.map_err(|mut error| {
-                let (object, symbol) = crate::symbols::owner(self.objects, id).unwrap_or_default();
+                let (object, symbol) = owner(self.objects, id).unwrap_or_default();
                 error.symbol = symbol;
                 Error::object(object, ErrorKind::Apply(error))
             })?;
@@ -265,7 +267,7 @@ impl<A: Arch> Layout<'_, '_, A> {
     /// Nobody knows what the GOT entry of a symbol would hold.
     #[cold]
     fn unresolved(&self, id: u32, content: Slot) -> Error {
-        let (object, symbol) = crate::symbols::owner(self.objects, id).unwrap_or_default();
+        let (object, symbol) = owner(self.objects, id).unwrap_or_default();
         let kind = ApplyErrorKind::Unresolved(Role::Got(content));
         Error::object(
             object,
@@ -309,7 +311,7 @@ impl<A: Arch> Facts for Write<'_, '_, '_, '_, '_, A> {
 
     fn label(&self, record: &Record) -> Option<u64> {
         let object = self.symbols.layout.objects.get(self.symbols.object)?;
-        needs::label(object, self.index, record)
+        label(object, self.index, record)
     }
 }
 

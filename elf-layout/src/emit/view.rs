@@ -1,10 +1,11 @@
 //! What a layout tells about itself.
 
-use crate::layout::{GOT_SLOTS, Layout};
-use crate::place::{Group, Segment};
-use crate::resolve::Symbols;
-use crate::storage::{Needs, SymbolSlot, SymbolState};
-use crate::stubs;
+use crate::emit::resolve::Symbols;
+use crate::model::layout::Layout;
+use crate::model::owner::owner;
+use crate::model::spans::{Group, Segment};
+use crate::model::storage::{GOT_SLOTS, Needs, SymbolState};
+use crate::model::stubs;
 use elf_core::names::STB_LOCAL;
 use elf_core::{Arch, Name, SectionFlags, SegmentFlags, Slot};
 
@@ -121,7 +122,7 @@ impl<A: Arch> Layout<'_, '_, A> {
     /// The object and index that define symbol `symbol` of object `object`: its own, unless another definition was taken.
     #[must_use]
     pub fn definition(&self, object: usize, symbol: u32) -> Option<(usize, u32)> {
-        crate::symbols::owner(self.objects, self.slot(object, symbol)?.definition)
+        owner(self.objects, self.slot(object, symbol)?.definition)
     }
 
     /// The first symbol of this name that an object defines and others may see, as object and index.
@@ -151,7 +152,7 @@ impl<A: Arch> Layout<'_, '_, A> {
             offset: start,
         });
         let own = self.special_definitions().flat_map(move |(id, slot)| {
-            let (object, symbol) = crate::symbols::owner(self.objects, id).unwrap_or_default();
+            let (object, symbol) = owner(self.objects, id).unwrap_or_default();
             let entry = |content| {
                 let offset = symbols.got_entry(slot, content)?;
                 Some(GotEntry { object, symbol, content, offset })
@@ -170,7 +171,7 @@ impl<A: Arch> Layout<'_, '_, A> {
     pub fn stubs(&self) -> impl Iterator<Item = StubEntry> + '_ {
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
         self.special_definitions().flat_map(move |(id, slot)| {
-            let (object, symbol) = crate::symbols::owner(self.objects, id).unwrap_or_default();
+            let (object, symbol) = owner(self.objects, id).unwrap_or_default();
             let stubs = if slot.needs.has(Needs::ANY_STUB) { slot.needs } else { Needs::default() };
             symbols.stub_runs(slot).flat_map(move |first| {
                 stubs::of::<A>(stubs).map(move |(offset, stub)| StubEntry {
@@ -189,7 +190,7 @@ impl<A: Arch> Layout<'_, '_, A> {
     pub fn copies(&self) -> impl Iterator<Item = CopyEntry> + '_ {
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
         self.special_definitions().filter_map(move |(id, slot)| {
-            let (object, symbol) = crate::symbols::owner(self.objects, id)?;
+            let (object, symbol) = owner(self.objects, id)?;
             Some(CopyEntry { object, symbol, address: slot.value, offset: symbols.copy(slot)? })
         })
     }
@@ -217,16 +218,5 @@ impl<A: Arch> Layout<'_, '_, A> {
                 segment: Segment { offset, size: header.size, flags },
             })
         })
-    }
-
-    /// Definitions that the image has a GOT entry, a stub or a copy for, among others, with their numbers.
-    pub(crate) fn special_definitions(&self) -> impl Iterator<Item = (u32, &SymbolSlot)> {
-        self.found.special.of(self.symbols).filter(|(id, slot)| slot.definition == *id)
-    }
-
-    pub(crate) fn slot(&self, object: usize, symbol: u32) -> Option<&SymbolSlot> {
-        let object = self.objects.get(object)?;
-        let index = usize::try_from(symbol).ok().filter(|&index| index < object.symbol_count)?;
-        self.symbols.get(object.first_symbol.checked_add(index)?)
     }
 }

@@ -1,11 +1,10 @@
 //! Indirect functions (`STT_GNU_IFUNC`): their address is that of a stub, which jumps where a function of the objects, the resolver,
 //! says. The resolver runs once the image is there, and its answer is stored in the GOT entry of the stub.
 
-use crate::error::{Error, ErrorKind};
-use crate::layout::Layout;
-use crate::place::{Group, Spans};
-use crate::resolve::Symbols;
-use crate::storage::{INDIRECT_FUNCTIONS, ObjectSlot, SymbolSlot, SymbolState};
+use crate::emit::resolve::Symbols;
+use crate::model::layout::Layout;
+use crate::model::owner::owner;
+use crate::model::storage::{SymbolSlot, SymbolState};
 use elf_core::Arch;
 
 /// A function that another one finds.
@@ -34,35 +33,13 @@ pub struct ReplaceableFunction {
     pub entry: u64,
 }
 
-impl SymbolSlot {
-    /// Whether the symbol is a stub's, which has a GOT entry of its own.
-    pub(crate) const fn is_indirect(&self) -> bool {
-        INDIRECT_FUNCTIONS && matches!(self.state, SymbolState::Indirect | SymbolState::Replaceable)
-    }
-}
-
-/// Checks that the resolver of symbol `id` is code of the objects.
-pub(crate) fn check(
-    id: u32,
-    slot: &SymbolSlot,
-    spans: &Spans,
-    objects: &[ObjectSlot<'_>],
-) -> Result<(), Error> {
-    let is_code = matches!(slot.group, Group::Text | Group::Packed | Group::WriteExecute);
-    if is_code && slot.value < spans.group(slot.group).size {
-        return Ok(());
-    }
-    let (object, symbol) = crate::symbols::owner(objects, id).unwrap_or_default();
-    Err(Error::object(object, ErrorKind::Resolver { symbol }))
-}
-
 impl<A: Arch> Layout<'_, '_, A> {
     /// The indirect functions, in the order in which they are to be resolved: after the image is written, before anything else in it
     /// runs.
     pub fn indirect_functions(&self) -> impl Iterator<Item = IndirectFunction> + '_ {
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
         self.defined_as(SymbolState::Indirect).filter_map(move |(id, slot)| {
-            let (object, symbol) = crate::symbols::owner(self.objects, id)?;
+            let (object, symbol) = owner(self.objects, id)?;
             let (resolver, entry) = (symbols.behind(slot), symbols.answer(slot));
             Some(IndirectFunction { object, symbol, resolver, entry })
         })
@@ -73,7 +50,7 @@ impl<A: Arch> Layout<'_, '_, A> {
     pub fn replaceable_functions(&self) -> impl Iterator<Item = ReplaceableFunction> + '_ {
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
         self.defined_as(SymbolState::Replaceable).filter_map(move |(id, slot)| {
-            let (object, symbol) = crate::symbols::owner(self.objects, id)?;
+            let (object, symbol) = owner(self.objects, id)?;
             let (function, entry) = (symbols.behind(slot), symbols.answer(slot));
             Some(ReplaceableFunction { object, symbol, function, entry })
         })
@@ -82,17 +59,5 @@ impl<A: Arch> Layout<'_, '_, A> {
     /// The symbols that are defined in this state, with their numbers.
     fn defined_as(&self, state: SymbolState) -> impl Iterator<Item = (u32, &SymbolSlot)> {
         self.special_definitions().filter(move |(_, slot)| slot.state == state)
-    }
-}
-
-impl<A: Arch> Symbols<'_, '_, '_, A> {
-    /// The address of what the stub of an indirect function stands for: the resolver, or the function that may be replaced.
-    pub(crate) fn behind(&self, slot: &SymbolSlot) -> u64 {
-        self.bases.of(slot.group).wrapping_add(slot.value)
-    }
-
-    /// The address of the GOT entry that the stub of an indirect function jumps through.
-    pub(crate) fn answer(&self, slot: &SymbolSlot) -> u64 {
-        self.entry(slot.got)
     }
 }

@@ -1,19 +1,18 @@
 //! Which symbol means which: definitions across objects, and the caller's answers.
 
 use crate::error::{Error, ErrorKind};
-use crate::groups::GROUP;
 use crate::hash::NameTable;
-use crate::layout::{External, Sort};
-use crate::place::Group;
-use crate::storage::{
-    Extra, Needs, ObjectSlot, STAND_INS, SectionSlot, SectionState, Stretch, SymbolSlot,
-    SymbolState, THREAD_LOCAL,
+use crate::model::external::{External, Sort, Variable};
+use crate::model::features::{STAND_INS, THREAD_LOCAL};
+use crate::model::owner::owner;
+use crate::model::spans::Group;
+use crate::model::storage::{
+    Extra, Needs, ObjectSlot, SectionSlot, SectionState, Stretch, SymbolSlot, SymbolState,
 };
-use crate::tls;
-use elf_core::names::{
-    SHN_LORESERVE, SHN_X86_64_LCOMMON, STB_LOCAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_TLS,
-};
-use elf_core::{Arch, Definition, File, Name, Symbol, SymbolAttributes, Table};
+use crate::plan::groups::GROUP;
+use elf_core::names::SHN_LORESERVE;
+use elf_core::names::{SHN_X86_64_LCOMMON, STB_LOCAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_TLS};
+use elf_core::{Arch, Definition, File, Name, Symbol, Table};
 
 /// The name that means the base of the GOT.
 const GOT_BASE: &str = "_GLOBAL_OFFSET_TABLE_";
@@ -277,35 +276,13 @@ pub(crate) fn ask(
 /// Enters a thread-local variable of the caller's, of which the value is the offset in the block. It stays undefined if its numbers
 /// are beyond what a process can have.
 fn variable(slot: &mut SymbolSlot, module: u64, distance: Option<i64>) -> SymbolState {
-    match (u32::try_from(module), tls::External::new(slot.value, distance)) {
+    match (u32::try_from(module), Variable::new(slot.value, distance)) {
         (Ok(module), Some(external)) => {
             (slot.extra, slot.value) = (Extra::of_variable(module), external.pack());
             SymbolState::ExternalThreadLocal
         }
         _ => SymbolState::Undefined,
     }
-}
-
-/// What is known of a symbol beside its address, by the slot and number of its definition, for an architecture that asks.
-pub(crate) fn attributes<A: Arch>(
-    objects: &[ObjectSlot<'_>],
-    definition: u32,
-    slot: &SymbolSlot,
-) -> SymbolAttributes {
-    if !A::HAS_STATES {
-        return SymbolAttributes::default();
-    }
-    let symbol = owner(objects, definition)
-        .and_then(|(number, index)| objects.get(number)?.symbols.as_ref()?.get(index).ok());
-    SymbolAttributes::new(slot.needs.has(Needs::THUMB), symbol.map_or(0, |symbol| symbol.other))
-}
-
-/// The object that symbol `id` belongs to, and its index there.
-pub(crate) fn owner(objects: &[ObjectSlot<'_>], id: u32) -> Option<(usize, u32)> {
-    let number =
-        objects.partition_point(|object| object.first_symbol <= id as usize).checked_sub(1)?;
-    let index = (id as usize).checked_sub(objects.get(number)?.first_symbol)?;
-    Some((number, index as u32))
 }
 
 /// The name of symbol `id`.

@@ -1,9 +1,14 @@
 //! What a placed symbol answers when a relocation asks.
 
-use crate::layout::{GOT_SLOTS, Layout};
-use crate::place::{Bases, Group};
-use crate::storage::{INDIRECT_FUNCTIONS, Needs, SymbolSlot, SymbolState, THREAD_LOCAL};
-use crate::{stubs, symbols};
+use crate::model::external::Variable;
+use crate::model::features::{INDIRECT_FUNCTIONS, THREAD_LOCAL};
+use crate::model::layout::Layout;
+use crate::model::owner::attributes;
+use crate::model::owner::owner;
+use crate::model::spans::{Bases, Group};
+use crate::model::storage::{GOT_SLOTS, Needs, SymbolSlot, SymbolState};
+use crate::model::stubs;
+use crate::model::tls::rewrites;
 use core::ops::Range;
 use elf_core::{Arch, Check, Query, Resolve, Role, Slot, SymbolAttributes};
 
@@ -176,16 +181,16 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
         }
         let objects = self.layout.objects;
         let own = objects.get(self.object).map_or(0, |object| object.first_symbol);
-        let definition = match symbols::owner(objects, slot.definition) {
+        let definition = match owner(objects, slot.definition) {
             Some(_) => slot.definition,
             None => own.saturating_add(query.symbol as usize) as u32,
         };
-        symbols::attributes::<A>(objects, definition, slot)
+        attributes::<A>(objects, definition, slot)
     }
 
     /// Z: the size of the symbol where it is defined.
     fn size(&self, slot: &SymbolSlot, symbol: u32) -> Option<u64> {
-        let (object, index) = match crate::symbols::owner(self.layout.objects, slot.definition) {
+        let (object, index) = match owner(self.layout.objects, slot.definition) {
             Some(owner) => owner,
             None => (self.object, symbol),
         };
@@ -255,3 +260,80 @@ fn dropped(slot: &SymbolSlot, query: &Query) -> Option<u64> {
 
 /// Needs that may give a symbol another address than its own, wherever it is asked for.
 const CANONICAL: Needs = Needs::NEAR.with(Needs::LOW);
+
+impl<A: Arch> Symbols<'_, '_, '_, A> {
+    /// The address of what the stub of an indirect function stands for: the resolver, or the function that may be replaced.
+    pub(crate) fn behind(&self, slot: &SymbolSlot) -> u64 {
+        self.bases.of(slot.group).wrapping_add(slot.value)
+    }
+
+    /// The address of the GOT entry that the stub of an indirect function jumps through.
+    pub(crate) fn answer(&self, slot: &SymbolSlot) -> u64 {
+        self.entry(slot.got)
+    }
+}
+
+impl<A: Arch> Symbols<'_, '_, '_, A> {
+    /// What a thread-local variable answers.
+    pub(crate) fn resolve_variable(&self, slot: &SymbolSlot, role: Role) -> Option<u64> {
+        match role {
+            Role::TpOffset => self.distance(slot),
+            Role::DtpOffset
+                if matches!(slot.state, SymbolState::ThreadLocal | SymbolState::TlsBase) =>
+            {
+                self.dtp_offset(self.layout.block_offset(slot)?)
+            }
+            Role::DtpOffset if slot.state == SymbolState::UndefinedWeak => Some(0),
+            _ => None,
+        }
+    }
+
+    /// An offset in a block, as code and `__tls_get_addr` take it.
+    fn dtp_offset(&self, offset: u64) -> Option<u64> {
+        Some(offset.wrapping_add_signed(A::TLS?.dtp_bias))
+    }
+
+    /// A variable's distance from the thread pointer.
+    fn distance(&self, slot: &SymbolSlot) -> Option<u64> {
+        let distance = match slot.state {
+            SymbolState::TlsBase
+                if rewrites(self.layout.options.thread_local) && A::TLS?.ld_to_le_by_tp =>
+            {
+                0
+            }
+            SymbolState::ThreadLocal | SymbolState::TlsBase => {
+                let block = self.layout.thread_area?.distance?;
+                block.checked_add_unsigned(self.layout.block_offset(slot)?)?
+            }
+            SymbolState::ExternalThreadLocal => Variable::unpack(slot.value).distance?.into(),
+            // what lld gives, and no code that asks first comes to use
+            SymbolState::UndefinedWeak => 0,
+            _ => return None,
+        };
+        Some(distance.cast_unsigned())
+    }
+
+    /// The words of a GOT entry for a variable.
+    pub(crate) fn variable_entry(&self, slot: &SymbolSlot, content: Slot) -> Option<[u64; 2]> {
+        let area = self.layout.thread_area?;
+        match content {
+            Slot::Address => None,
+            Slot::TpOffset => Some([self.distance(slot)?, 0]),
+            Slot::TlsLd => Some([area.module, 0]),
+            Slot::TlsGd => match slot.state {
+                SymbolState::ThreadLocal | SymbolState::TlsBase => {
+                    Some([area.module, self.dtp_offset(self.layout.block_offset(slot)?)?])
+                }
+                SymbolState::ExternalThreadLocal => {
+                    let offset = Variable::unpack(slot.value).offset;
+                    Some([slot.extra.module(), self.dtp_offset(offset.into())?])
+                }
+                _ => None,
+            },
+            Slot::TlsDesc => match (area.descriptor, self.distance(slot)) {
+                (Some(function), Some(distance)) => Some([function, distance]),
+                _ => Some([area.dynamic_descriptor?, self.got_entry(slot, Slot::TlsGd)?]),
+            },
+        }
+    }
+}

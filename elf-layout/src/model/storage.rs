@@ -1,10 +1,11 @@
 //! What the caller lends, and how much of it.
 
 use crate::error::{Error, ErrorKind};
-use crate::place::Group;
+use crate::model::features::{INDIRECT_FUNCTIONS, STAND_INS, THREAD_LOCAL};
+use crate::model::spans::Group;
 use core::num::NonZeroU32;
 use elf_core::names::{SHT_GROUP, STB_LOCAL};
-use elf_core::{File, SymbolTable};
+use elf_core::{File, Slot, SymbolTable};
 
 /// How many elements of each kind a layout of some objects needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -279,13 +280,6 @@ impl SymbolState {
     }
 }
 
-/// Whether something may stand for the caller's symbols.
-pub(crate) const STAND_INS: bool = cfg!(feature = "stand-ins");
-/// Whether there may be variables of which every thread has its own.
-pub(crate) const THREAD_LOCAL: bool = cfg!(feature = "thread-local");
-/// Whether functions may stand behind stubs of their own.
-pub(crate) const INDIRECT_FUNCTIONS: bool = cfg!(feature = "indirect-functions");
-
 /// What relocations need for a symbol, and what is true of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs(u16);
@@ -369,3 +363,22 @@ impl<'s, 'a> Storage<'s, 'a> {
         })
     }
 }
+
+impl SymbolSlot {
+    /// Whether the symbol is a stub's, which has a GOT entry of its own.
+    pub(crate) const fn is_indirect(&self) -> bool {
+        INDIRECT_FUNCTIONS && matches!(self.state, SymbolState::Indirect | SymbolState::Replaceable)
+    }
+}
+
+/// The GOT entries of a symbol in the order they stand in.
+pub(crate) const GOT_SLOTS: &[(Needs, Slot)] = if THREAD_LOCAL {
+    &[
+        (Needs::GOT, Slot::Address),
+        (Needs::GOT_TP_OFFSET, Slot::TpOffset),
+        (Needs::GOT_TLS_GD, Slot::TlsGd),
+        (Needs::GOT_TLS_DESC, Slot::TlsDesc),
+    ]
+} else {
+    &[(Needs::GOT, Slot::Address)]
+};

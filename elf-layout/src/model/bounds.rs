@@ -1,8 +1,8 @@
 //! Instructions that do without a GOT entry, because it is known now what they ask for.
 
-use crate::options::Options;
-use crate::place::{Group, Spans};
-use crate::storage::{Needs, SymbolSlot, SymbolState};
+use crate::model::options::Options;
+use crate::model::spans::{Group, Spans};
+use crate::model::storage::{Needs, SymbolSlot, SymbolState};
 use elf_core::{Arch, Reach};
 
 /// How far instructions of this image may reach, known before anything is placed.

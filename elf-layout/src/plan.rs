@@ -1,103 +1,33 @@
-//! A layout: every section, symbol, GOT entry and stub has its place.
+//! Where everything goes, one step a file, in the order in which they run: groups, sections, symbols, needs, additions, islands.
 
 use crate::error::{Error, ErrorKind};
-use crate::flags;
-use crate::groups;
 use crate::hash::NameTable;
-use crate::indirect;
-use crate::islands::{self, Islands};
-use crate::needs::{Found, Scan};
-use crate::options::Options;
-use crate::place::{Group, Segment, Spans};
-use crate::relax::Bounds;
-use crate::sections::{self, Fixed};
-use crate::storage::{
-    COPY_ALIGNMENT, Extra, INDIRECT_FUNCTIONS, Needs, ObjectSlot, Requirements, SectionSlot,
-    SectionState, Storage, SymbolSlot, SymbolState, THREAD_LOCAL,
+use crate::model::bounds::Bounds;
+use crate::model::external::External;
+use crate::model::features::{INDIRECT_FUNCTIONS, THREAD_LOCAL};
+use crate::model::fixed::Fixed;
+use crate::model::found::Found;
+use crate::model::islands::Islands;
+use crate::model::layout::Layout;
+use crate::model::options::Options;
+use crate::model::owner::owner;
+use crate::model::spans::{Group, Spans};
+use crate::model::storage::{
+    COPY_ALIGNMENT, Extra, GOT_SLOTS, Needs, ObjectSlot, Requirements, SectionSlot, Storage,
+    SymbolSlot, SymbolState,
 };
-use crate::stubs;
-use crate::symbols;
-use crate::tls::ThreadArea;
+use crate::model::stubs;
+use crate::plan::needs::Scan;
 use core::marker::PhantomData;
 use elf_core::names::{EM_CUDA, ET_REL};
-use elf_core::{Arch, File, Name, Slot};
+use elf_core::{Arch, File, Name};
 
-/// The caller's answer for a symbol that no object defines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct External {
-    /// Its address.
-    pub address: u64,
-    /// What is known of it.
-    pub sort: Sort,
-}
-
-/// What may stand for a symbol of the caller's where its address does not fit a place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sort {
-    /// Nothing: the relocation is refused.
-    Unknown,
-    /// A stub, since it is a function.
-    Function,
-    /// A copy, since it is so many bytes that never change. The executor makes it: [`Layout::copies`]. A branch has no use for it,
-    /// and is refused where it does not reach the constant itself.
-    Constant {
-        /// Size in bytes; of 0 there is no copy.
-        size: u64,
-    },
-    /// A thread-local variable. The address is its offset in the block of its module.
-    ThreadLocal {
-        /// The number by which `__tls_get_addr` knows the block.
-        module: u64,
-        /// Bytes from the thread pointer to the variable, if that is the same in every thread.
-        distance: Option<i64>,
-    },
-}
-
-impl External {
-    /// A symbol of which nothing but the address is known.
-    #[must_use]
-    pub const fn new(address: u64) -> Self {
-        Self { address, sort: Sort::Unknown }
-    }
-
-    /// A function.
-    #[must_use]
-    pub const fn function(address: u64) -> Self {
-        Self { address, sort: Sort::Function }
-    }
-
-    /// A thread-local variable at `offset` in the block of `module` and, if that is so in every thread, at `distance` from the
-    /// thread pointer.
-    #[must_use]
-    pub const fn thread_local(module: u64, offset: u64, distance: Option<i64>) -> Self {
-        Self { address: offset, sort: Sort::ThreadLocal { module, distance } }
-    }
-
-    /// Data that never change.
-    #[must_use]
-    pub const fn constant(address: u64, size: u64) -> Self {
-        Self { address, sort: Sort::Constant { size } }
-    }
-}
-
-/// Where everything goes: addresses as offsets from the start of an image whose own address may still be open.
-#[derive(Debug)]
-pub struct Layout<'a, 's, A> {
-    pub(crate) files: &'s [File<'a>],
-    pub(crate) objects: &'s [ObjectSlot<'a>],
-    pub(crate) sections: &'s [SectionSlot],
-    pub(crate) symbols: &'s [SymbolSlot],
-    pub(crate) options: Options,
-    pub(crate) spans: Spans,
-    pub(crate) found: Found,
-    pub(crate) fixed: Fixed,
-    pub(crate) got_entries: u32,
-    /// Size of all stubs in bytes.
-    pub(crate) stubs_size: u64,
-    pub(crate) thread_area: Option<ThreadArea>,
-    pub(crate) islands: Islands,
-    arch: PhantomData<A>,
-}
+mod flags;
+pub(crate) mod groups;
+pub(crate) mod islands;
+pub(crate) mod needs;
+pub(crate) mod sections;
+pub(crate) mod symbols;
 
 impl<'a, 's, A: Arch> Layout<'a, 's, A> {
     /// Lays out `files` in lent storage. `externals` answers for symbols that none of them defines, once a name.
@@ -218,7 +148,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
                 continue;
             }
             if slot.is_indirect() {
-                indirect::check(id as u32, slot, &self.spans, self.objects)?;
+                check(id as u32, slot, &self.spans, self.objects)?;
                 slot.needs = slot.needs.with(Needs::STUB);
             }
             if slot.needs.has(Needs::ANY_GOT) || slot.is_indirect() {
@@ -253,83 +183,21 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         }
         Ok(())
     }
+}
 
-    /// Offset of a section from the start of the image, if it is loaded.
-    #[inline]
-    pub(crate) fn offset_of(&self, slot: &SectionSlot) -> Option<u64> {
-        match slot.state {
-            SectionState::Placed(group) => {
-                Some(self.spans.group(group).offset.wrapping_add(slot.offset))
-            }
-            SectionState::NotLoaded | SectionState::Dropped => None,
-        }
+/// Checks that the resolver of symbol `id` is code of the objects.
+fn check(
+    id: u32,
+    slot: &SymbolSlot,
+    spans: &Spans,
+    objects: &[ObjectSlot<'_>],
+) -> Result<(), Error> {
+    let is_code = matches!(slot.group, Group::Text | Group::Packed | Group::WriteExecute);
+    if is_code && slot.value < spans.group(slot.group).size {
+        return Ok(());
     }
-
-    /// What the caller decided.
-    #[must_use]
-    pub const fn options(&self) -> &Options {
-        &self.options
-    }
-
-    /// The objects that were laid out.
-    #[must_use]
-    pub const fn files(&self) -> &'s [File<'a>] {
-        self.files
-    }
-
-    /// Size of the image in bytes: sections, GOT, stubs and the zeros at its end.
-    #[must_use]
-    pub const fn size(&self) -> u64 {
-        self.spans.size
-    }
-
-    /// Alignment that the image's address must have, in bytes.
-    #[must_use]
-    pub const fn alignment(&self) -> u64 {
-        self.spans.alignment
-    }
-
-    /// First address that the image may not reach, if its code has room for low addresses only: 2 GiB for objects that are
-    /// compiled without `-fPIC`. Large data at the end of the image (`SHF_X86_64_LARGE`) may reach beyond that.
-    #[must_use]
-    pub const fn limit(&self) -> Option<u64> {
-        match self.found.limit {
-            Some(limit) => Some(limit.saturating_add(self.spans.large)),
-            None => None,
-        }
-    }
-
-    /// The parts of the image by permission, in order, apart and on pages of their own. Sections that carry an address are
-    /// not among them.
-    pub fn segments(&self) -> impl Iterator<Item = Segment> + '_ {
-        self.spans.segments()
-    }
-
-    /// The GOT: its offset from the start of the image and its size in bytes.
-    #[must_use]
-    pub fn got(&self) -> (u64, u64) {
-        let span = self.spans.group(Group::Got);
-        (span.offset, span.size)
-    }
-
-    /// Offset of what `__dso_handle` means from the start of the image, if the objects ask for it and none defines it: a word that
-    /// holds its own address. `__cxa_atexit` knows by that address whose destructors it is given.
-    #[must_use]
-    pub fn dso_handle(&self) -> Option<u64> {
-        let start = self.spans.group(Group::Got).offset;
-        self.found.handle.map(|offset| start.wrapping_add(offset))
-    }
-
-    /// Offset of section `section` of object `object` from the start of the image; `None` if it is not loaded.
-    #[must_use]
-    pub fn section(&self, object: usize, section: u32) -> Option<u64> {
-        let object = self.objects.get(object)?;
-        let at = object
-            .first_section
-            .checked_add(section as usize)
-            .filter(|_| section < object.section_count)?;
-        self.offset_of(self.sections.get(at)?)
-    }
+    let (object, symbol) = owner(objects, id).unwrap_or_default();
+    Err(Error::object(object, ErrorKind::Resolver { symbol }))
 }
 
 /// Copies a definition to those who mean it.
@@ -346,18 +214,6 @@ fn copy_definitions(symbols: &mut [SymbolSlot]) {
         }
     }
 }
-
-/// The GOT entries of a symbol in the order they stand in.
-pub(crate) const GOT_SLOTS: &[(Needs, Slot)] = if THREAD_LOCAL {
-    &[
-        (Needs::GOT, Slot::Address),
-        (Needs::GOT_TP_OFFSET, Slot::TpOffset),
-        (Needs::GOT_TLS_GD, Slot::TlsGd),
-        (Needs::GOT_TLS_DESC, Slot::TlsDesc),
-    ]
-} else {
-    &[(Needs::GOT, Slot::Address)]
-};
 
 /// Number of GOT entries that a symbol needs.
 fn got_entries(needs: Needs) -> u64 {

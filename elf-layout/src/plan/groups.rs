@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::hash::NameTable;
-use crate::storage::{ObjectSlot, SectionSlot, SectionState};
+use crate::model::storage::{ObjectSlot, SectionSlot, SectionState};
 use elf_core::names::{GRP_COMDAT, SHT_GROUP, STT_SECTION};
 use elf_core::{File, Name, SectionHeader};
 

@@ -1,0 +1,8 @@
+//! What a layout writes, and what it tells of itself.
+
+pub(crate) mod indirect;
+pub(crate) mod resolve;
+pub(crate) mod tls;
+mod transition;
+pub(crate) mod view;
+mod write;

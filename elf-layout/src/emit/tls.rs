@@ -1,0 +1,39 @@
+//! The block of thread-local variables, and where threads have it.
+
+use crate::model::layout::Layout;
+use crate::model::storage::SymbolState;
+use crate::model::tls::block;
+use crate::model::tls::{ThreadArea, TlsBlock};
+use elf_core::Arch;
+
+impl<A: Arch> Layout<'_, '_, A> {
+    /// The initial values of the objects' thread-local variables, if there are any, or code asks for their block.
+    ///
+    /// The executor gives every thread a copy, and says [where](Self::set_thread_area) before it writes the image.
+    #[must_use]
+    pub fn tls_block(&self) -> Option<TlsBlock> {
+        let block = block(&self.spans);
+        (block.size > 0 || self.found.threads).then_some(block)
+    }
+
+    /// Says where threads have their copies of the block. Without an area, relocations that need one are refused.
+    pub const fn set_thread_area(&mut self, area: ThreadArea) {
+        self.thread_area = Some(area);
+    }
+
+    /// The area that an executable has which consists of these objects: module 1, at the distance that the ABI gives.
+    #[must_use]
+    pub fn executable_area(&self) -> ThreadArea {
+        let block = block(&self.spans);
+        let distance =
+            A::TLS.and_then(|tls| tls.variant.executable_block(block.size, block.alignment));
+        ThreadArea { module: 1, distance, ..ThreadArea::default() }
+    }
+
+    /// Offset in the block of thread-local variable `symbol` of object `object`; `None` if no object defines it, or it is none.
+    #[must_use]
+    pub fn variable(&self, object: usize, symbol: u32) -> Option<u64> {
+        let slot = self.slot(object, symbol)?;
+        if slot.state == SymbolState::ThreadLocal { self.block_offset(slot) } else { None }
+    }
+}

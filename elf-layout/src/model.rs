@@ -1,0 +1,16 @@
+//! The layout and what it is made of: read by everybody, changed by the steps of `plan` alone.
+
+pub(crate) mod bounds;
+pub(crate) mod external;
+pub(crate) mod features;
+pub(crate) mod fixed;
+pub(crate) mod found;
+pub(crate) mod islands;
+pub(crate) mod layout;
+pub(crate) mod options;
+pub(crate) mod owner;
+pub(crate) mod relocations;
+pub(crate) mod spans;
+pub(crate) mod storage;
+pub(crate) mod stubs;
+pub(crate) mod tls;

@@ -1,0 +1,114 @@
+//! The caller's answers.
+
+/// The caller's answer for a symbol that no object defines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct External {
+    /// Its address.
+    pub address: u64,
+    /// What is known of it.
+    pub sort: Sort,
+}
+
+/// What may stand for a symbol of the caller's where its address does not fit a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// Nothing: the relocation is refused.
+    Unknown,
+    /// A stub, since it is a function.
+    Function,
+    /// A copy, since it is so many bytes that never change. The executor makes it: [`Layout::copies`]. A branch has no use for it,
+    /// and is refused where it does not reach the constant itself.
+    Constant {
+        /// Size in bytes; of 0 there is no copy.
+        size: u64,
+    },
+    /// A thread-local variable. The address is its offset in the block of its module.
+    ThreadLocal {
+        /// The number by which `__tls_get_addr` knows the block.
+        module: u64,
+        /// Bytes from the thread pointer to the variable, if that is the same in every thread.
+        distance: Option<i64>,
+    },
+}
+
+impl External {
+    /// A symbol of which nothing but the address is known.
+    #[must_use]
+    pub const fn new(address: u64) -> Self {
+        Self { address, sort: Sort::Unknown }
+    }
+
+    /// A function.
+    #[must_use]
+    pub const fn function(address: u64) -> Self {
+        Self { address, sort: Sort::Function }
+    }
+
+    /// A thread-local variable at `offset` in the block of `module` and, if that is so in every thread, at `distance` from the
+    /// thread pointer.
+    #[must_use]
+    pub const fn thread_local(module: u64, offset: u64, distance: Option<i64>) -> Self {
+        Self { address: offset, sort: Sort::ThreadLocal { module, distance } }
+    }
+
+    /// Data that never change.
+    #[must_use]
+    pub const fn constant(address: u64, size: u64) -> Self {
+        Self { address, sort: Sort::Constant { size } }
+    }
+}
+
+/// A variable of the caller's, packed into a symbol's slot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Variable {
+    /// In the block of its module.
+    pub(crate) offset: u32,
+    /// From the thread pointer.
+    pub(crate) distance: Option<i32>,
+}
+
+impl Variable {
+    const UNKNOWN: i32 = i32::MIN;
+
+    /// `None` if the numbers are beyond what a process can have.
+    pub(crate) fn new(offset: u64, distance: Option<i64>) -> Option<Self> {
+        let distance = match distance {
+            Some(distance) => Some(i32::try_from(distance).ok()?).filter(|&it| it != Self::UNKNOWN),
+            None => None,
+        };
+        Some(Self { offset: u32::try_from(offset).ok()?, distance })
+    }
+
+    pub(crate) const fn pack(self) -> u64 {
+        let distance = match self.distance {
+            Some(distance) => distance,
+            None => Self::UNKNOWN,
+        };
+        (distance.cast_unsigned() as u64) << 32 | self.offset as u64
+    }
+
+    pub(crate) const fn unpack(value: u64) -> Self {
+        let distance = ((value >> 32) as u32).cast_signed();
+        let distance = if distance == Self::UNKNOWN { None } else { Some(distance) };
+        Self { offset: value as u32, distance }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packed_variables() {
+        for (offset, distance) in
+            [(0, None), (7, Some(-64)), (u32::MAX.into(), Some(i32::MAX.into()))]
+        {
+            let packed = Variable::new(offset, distance).unwrap().pack();
+            let unpacked = Variable::unpack(packed);
+            assert_eq!(u64::from(unpacked.offset), offset);
+            assert_eq!(unpacked.distance.map(i64::from), distance);
+        }
+        assert!(Variable::new(1 << 32, None).is_none());
+        assert!(Variable::new(0, Some(1 << 31)).is_none());
+    }
+}

@@ -1,0 +1,8 @@
+//! What features leave out.
+
+/// Whether something may stand for the caller's symbols.
+pub(crate) const STAND_INS: bool = cfg!(feature = "stand-ins");
+/// Whether there may be variables of which every thread has its own.
+pub(crate) const THREAD_LOCAL: bool = cfg!(feature = "thread-local");
+/// Whether functions may stand behind stubs of their own.
+pub(crate) const INDIRECT_FUNCTIONS: bool = cfg!(feature = "indirect-functions");

@@ -1,0 +1,25 @@
+//! What relocations need beside what single symbols do.
+
+use crate::model::bounds::Bounds;
+use crate::model::storage::Stretch;
+
+/// What was found beside the needs of single symbols.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Found {
+    /// Some relocation asks for the module's own pair of TLS entries.
+    pub(crate) tls_module: bool,
+    /// Some relocation is for thread-local variables.
+    pub(crate) threads: bool,
+    /// Some relocation is rewritten.
+    pub(crate) transitions: bool,
+    /// First address that is too high for the image, if there is one: some place is too narrow for all of them.
+    pub(crate) limit: Option<u64>,
+    /// Offset of the word that `__dso_handle` means, in the GOT.
+    pub(crate) handle: Option<u64>,
+    /// How far branches go, if some may not reach their targets in the code.
+    pub(crate) reach: Option<u64>,
+    /// What instructions may be relaxed by.
+    pub(crate) bounds: Bounds,
+    /// Symbols of which the image has more than what their sections hold.
+    pub(crate) special: Stretch,
+}

@@ -1,0 +1,130 @@
+//! A layout: every section, symbol, GOT entry and stub has its place. Planned in `plan`, written in `emit`.
+
+use crate::model::fixed::Fixed;
+use crate::model::found::Found;
+use crate::model::islands::Islands;
+use crate::model::options::Options;
+use crate::model::spans::{Group, Segment, Spans};
+use crate::model::storage::{ObjectSlot, SectionSlot, SectionState, SymbolSlot};
+use crate::model::tls::ThreadArea;
+use core::marker::PhantomData;
+use elf_core::{Arch, File};
+
+/// Where everything goes: addresses as offsets from the start of an image whose own address may still be open.
+#[derive(Debug)]
+pub struct Layout<'a, 's, A> {
+    pub(crate) files: &'s [File<'a>],
+    pub(crate) objects: &'s [ObjectSlot<'a>],
+    pub(crate) sections: &'s [SectionSlot],
+    pub(crate) symbols: &'s [SymbolSlot],
+    pub(crate) options: Options,
+    pub(crate) spans: Spans,
+    pub(crate) found: Found,
+    pub(crate) fixed: Fixed,
+    pub(crate) got_entries: u32,
+    /// Size of all stubs in bytes.
+    pub(crate) stubs_size: u64,
+    pub(crate) thread_area: Option<ThreadArea>,
+    pub(crate) islands: Islands,
+    pub(crate) arch: PhantomData<A>,
+}
+
+impl<'a, 's, A: Arch> Layout<'a, 's, A> {
+    /// Offset of a section from the start of the image, if it is loaded.
+    #[inline]
+    pub(crate) fn offset_of(&self, slot: &SectionSlot) -> Option<u64> {
+        match slot.state {
+            SectionState::Placed(group) => {
+                Some(self.spans.group(group).offset.wrapping_add(slot.offset))
+            }
+            SectionState::NotLoaded | SectionState::Dropped => None,
+        }
+    }
+
+    /// What the caller decided.
+    #[must_use]
+    pub const fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The objects that were laid out.
+    #[must_use]
+    pub const fn files(&self) -> &'s [File<'a>] {
+        self.files
+    }
+
+    /// Size of the image in bytes: sections, GOT, stubs and the zeros at its end.
+    #[must_use]
+    pub const fn size(&self) -> u64 {
+        self.spans.size
+    }
+
+    /// Alignment that the image's address must have, in bytes.
+    #[must_use]
+    pub const fn alignment(&self) -> u64 {
+        self.spans.alignment
+    }
+
+    /// First address that the image may not reach, if its code has room for low addresses only: 2 GiB for objects that are
+    /// compiled without `-fPIC`. Large data at the end of the image (`SHF_X86_64_LARGE`) may reach beyond that.
+    #[must_use]
+    pub const fn limit(&self) -> Option<u64> {
+        match self.found.limit {
+            Some(limit) => Some(limit.saturating_add(self.spans.large)),
+            None => None,
+        }
+    }
+
+    /// The parts of the image by permission, in order, apart and on pages of their own. Sections that carry an address are
+    /// not among them.
+    pub fn segments(&self) -> impl Iterator<Item = Segment> + '_ {
+        self.spans.segments()
+    }
+
+    /// The GOT: its offset from the start of the image and its size in bytes.
+    #[must_use]
+    pub fn got(&self) -> (u64, u64) {
+        let span = self.spans.group(Group::Got);
+        (span.offset, span.size)
+    }
+
+    /// Offset of what `__dso_handle` means from the start of the image, if the objects ask for it and none defines it: a word that
+    /// holds its own address. `__cxa_atexit` knows by that address whose destructors it is given.
+    #[must_use]
+    pub fn dso_handle(&self) -> Option<u64> {
+        let start = self.spans.group(Group::Got).offset;
+        self.found.handle.map(|offset| start.wrapping_add(offset))
+    }
+
+    /// Offset of section `section` of object `object` from the start of the image; `None` if it is not loaded.
+    #[must_use]
+    pub fn section(&self, object: usize, section: u32) -> Option<u64> {
+        let object = self.objects.get(object)?;
+        let at = object
+            .first_section
+            .checked_add(section as usize)
+            .filter(|_| section < object.section_count)?;
+        self.offset_of(self.sections.get(at)?)
+    }
+
+    /// Definitions that the image has a GOT entry, a stub or a copy for, among others, with their numbers.
+    pub(crate) fn special_definitions(&self) -> impl Iterator<Item = (u32, &SymbolSlot)> {
+        self.found.special.of(self.symbols).filter(|(id, slot)| slot.definition == *id)
+    }
+
+    pub(crate) fn slot(&self, object: usize, symbol: u32) -> Option<&SymbolSlot> {
+        let object = self.objects.get(object)?;
+        let index = usize::try_from(symbol).ok().filter(|&index| index < object.symbol_count)?;
+        self.symbols.get(object.first_symbol.checked_add(index)?)
+    }
+
+    /// A variable's offset in the block.
+    pub(crate) fn block_offset(&self, slot: &SymbolSlot) -> Option<u64> {
+        if !matches!(slot.group, Group::TlsData | Group::TlsZero) {
+            return None;
+        }
+        let start = self.spans.group(Group::TlsData).offset;
+        let group = self.spans.group(slot.group).offset;
+        Some(group.wrapping_sub(start).wrapping_add(slot.value))
+    }
+}

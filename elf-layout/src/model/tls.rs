@@ -1,0 +1,82 @@
+//! Thread-local variables: their block, the area of it in every thread, and what relocations make of both.
+
+use crate::model::external::Variable;
+use crate::model::features::THREAD_LOCAL;
+use crate::model::options::ThreadLocal;
+use crate::model::spans::{Group, Spans};
+use crate::model::storage::{SymbolSlot, SymbolState};
+use elf_core::{Kind, Role, Slot};
+
+/// The initial values of the thread-local variables: what a program header of type `PT_TLS` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TlsBlock {
+    /// Bytes from the start of the image.
+    pub offset: u64,
+    /// Bytes that the image has; zeros follow in every thread's copy.
+    pub file_size: u64,
+    /// Size of a thread's copy in bytes.
+    pub size: u64,
+    /// Alignment of a thread's copy in bytes.
+    pub alignment: u64,
+}
+
+/// Where every thread has its copy of the block: known to the one who makes threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ThreadArea {
+    /// The number by which `__tls_get_addr` knows the block.
+    pub module: u64,
+    /// Bytes from the thread pointer to the block, if that is the same in every thread. Without it initial exec and local exec code is
+    /// refused.
+    pub distance: Option<i64>,
+    /// Address of the function of a TLS descriptor whose argument is the variable's distance from the thread pointer.
+    pub descriptor: Option<u64>,
+    /// Address of the function of a TLS descriptor whose argument is the address of two words as `__tls_get_addr` takes them.
+    pub dynamic_descriptor: Option<u64>,
+}
+
+/// What a relocation of this role wants to have to do with threads.
+const fn is_tls(role: Role) -> bool {
+    matches!(
+        role,
+        Role::TpOffset
+            | Role::DtpOffset
+            | Role::Got(Slot::TpOffset | Slot::TlsGd | Slot::TlsLd | Slot::TlsDesc)
+    )
+}
+
+/// Whether relocations of this kind are for thread-local variables.
+pub(crate) const fn concerns(kind: &Kind) -> bool {
+    is_tls(kind.value.of) || is_tls(kind.value.minus)
+}
+
+/// Whether code is rewritten where the ABI has a way.
+pub(crate) const fn rewrites(access: ThreadLocal) -> bool {
+    cfg!(feature = "relax") && matches!(access, ThreadLocal::LocalExec)
+}
+
+/// Whether code that reaches this symbol becomes local exec.
+pub(crate) fn is_local_exec(slot: &SymbolSlot, access: ThreadLocal) -> bool {
+    THREAD_LOCAL
+        && rewrites(access)
+        && match slot.state {
+            SymbolState::ThreadLocal | SymbolState::TlsBase | SymbolState::UndefinedWeak => true,
+            SymbolState::ExternalThreadLocal => Variable::unpack(slot.value).distance.is_some(),
+            _ => false,
+        }
+}
+
+/// The block that the sections make.
+pub(crate) fn block(spans: &Spans) -> TlsBlock {
+    let (data, zero) = (spans.group(Group::TlsData), spans.group(Group::TlsZero));
+    let size = if zero.size == 0 {
+        data.size
+    } else {
+        zero.offset.wrapping_sub(data.offset).saturating_add(zero.size)
+    };
+    TlsBlock {
+        offset: data.offset,
+        file_size: data.size,
+        size,
+        alignment: data.alignment.max(zero.alignment),
+    }
+}

@@ -1,0 +1,70 @@
+//! Every section to its group, or to the address it carries.
+
+use crate::error::{Error, ErrorKind};
+use crate::model::features::THREAD_LOCAL;
+use crate::model::fixed::Fixed;
+use crate::model::options::Options;
+use crate::model::spans::{Group, Spans, alignment_of, group_of};
+use crate::model::storage::{ObjectSlot, SectionSlot, SectionState};
+use elf_core::{File, SectionFlags, SectionHeader};
+
+/// Appends every section of one object that occupies memory to its group; those that are dropped already stay so.
+pub(crate) fn place(
+    number: usize,
+    file: &File<'_>,
+    object: &ObjectSlot<'_>,
+    sections: &mut [SectionSlot],
+    options: &Options,
+    (spans, fixed): (&mut Spans, &mut Fixed),
+    grouped: bool,
+) -> Result<(), Error> {
+    let first = object.first_section;
+    let mut next = 0u32;
+    file.sections().try_for_each(|header| {
+        let index = next;
+        next = index.wrapping_add(1);
+        let at = first.saturating_add(index as usize);
+        let Some(slot) = sections.get_mut(at) else { return Ok(()) };
+        if grouped && slot.state == SectionState::Dropped {
+            return Ok(());
+        }
+        *slot = SectionSlot { size: header.size, ..SectionSlot::default() };
+        let Some(group) = group_of(&header, options) else { return Ok(()) };
+        let error = |kind| Error { object: number, section: index, kind };
+        let off = |feature| {
+            let kind = elf_core::ErrorKind::FeatureOff(feature);
+            Error::elf(number, index)(elf_core::Error { at: header.offset, kind })
+        };
+        if !THREAD_LOCAL && header.flags.contains(SectionFlags::TLS) {
+            return Err(off("thread-local"));
+        }
+        let alignment = alignment_of(&header, options).map_err(error)?;
+        if header.address == 0 {
+            slot.unwinding = is_unwinding(file, &header);
+            // a length of 0 ends unwinding tables (LSB, "Exception Frames"): linkers add it
+            let room = if slot.unwinding { header.size.saturating_add(4) } else { header.size };
+            slot.offset = spans.append(group, room, alignment).map_err(error)?;
+            slot.state = SectionState::Placed(group);
+        } else if !cfg!(feature = "addresses") {
+            return Err(off("addresses"));
+        } else {
+            let overlap = error(ErrorKind::Overlap { address: header.address });
+            slot.offset = header.address.checked_sub(options.base.unwrap_or(0)).ok_or(overlap)?;
+            slot.state = SectionState::Placed(Group::Fixed);
+            let end = slot.offset.checked_add(header.size).ok_or(error(ErrorKind::TooLarge))?;
+            spans.fixed_end = spans.fixed_end.max(end);
+            fixed.append(at, sections).ok_or(overlap)?;
+        }
+        Ok(())
+    })
+}
+
+/// Whether a section tells how to unwind.
+fn is_unwinding(file: &File<'_>, header: &SectionHeader) -> bool {
+    let constant = header.flags & (ALLOC | WRITE | EXECINSTR) == ALLOC;
+    constant && file.section_name(header).is_ok_and(|name| name == ".eh_frame")
+}
+
+const ALLOC: SectionFlags = SectionFlags::ALLOC;
+const WRITE: SectionFlags = SectionFlags::WRITE;
+const EXECINSTR: SectionFlags = SectionFlags::EXECINSTR;
