@@ -105,7 +105,7 @@ pub use reloc::check::Check;
 pub use reloc::decide::{Decision, Facts, Pass, decide, decide_all};
 pub use reloc::error::{ApplyError, ApplyErrorKind};
 pub use reloc::field::{Bits, Decode, Encode, Field, Order, Unencodable};
-pub use reloc::kind::{Kind, Special, Stage, find, well_formed};
+pub use reloc::kind::{Kind, Pair, Special, Stage, find, well_formed};
 pub use reloc::query::{Query, Resolve, SymbolAttributes};
 pub use reloc::rewrite::{Reach, Rewrite};
 pub use reloc::site::{Pairing, Site};

@@ -31,6 +31,17 @@ pub enum ErrorKind {
     },
     /// The class of the object does not fit the machine.
     Class,
+    /// The object's `e_flags` say another ABI than those of an object before it: their code cannot call each other.
+    Flags {
+        /// What differs.
+        what: &'static str,
+        /// Its `e_flags`.
+        found: u32,
+        /// Index of the other object.
+        first: usize,
+        /// The `e_flags` of that.
+        expected: u32,
+    },
     /// The file is no relocatable object (`ET_REL`).
     FileType(u16),
     /// The alignment of the section is no power of two.
@@ -163,6 +174,12 @@ impl fmt::Display for ErrorKind {
             Self::Apply(error) => error.fmt(f),
             Self::Machine { found, expected } => write!(f, "machine {found}, expected {expected}"),
             Self::Class => write!(f, "32 or 64 bits: not those of the machine"),
+            Self::Flags { what, found, first, expected } => {
+                write!(
+                    f,
+                    "{what} is not that of object {first}: e_flags {found:#x}, there {expected:#x}"
+                )
+            }
             Self::FileType(found) => write!(f, "file type {found} is not relocatable"),
             Self::Alignment(found) => write!(f, "alignment {found:#x} is no power of two"),
             Self::TooLarge => write!(f, "does not fit the address space"),

@@ -22,6 +22,7 @@ use core::marker::PhantomData;
 use elf_core::names::{EM_CUDA, ET_REL};
 use elf_core::{Arch, File, Name};
 
+mod flags;
 pub(crate) mod groups;
 pub(crate) mod islands;
 pub(crate) mod needs;
@@ -60,6 +61,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let storage = storage.prepare(needed)?;
         let Storage { objects, sections, symbols, names } = storage;
         number::<A>(files, objects)?;
+        flags::check::<A>(files)?;
         let mut names = (files.len() > 1 && !names.is_empty()).then(|| NameTable::new(names));
         if let Some(names) = &mut names {
             sections.fill(SectionSlot::default());

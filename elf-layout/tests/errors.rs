@@ -9,6 +9,7 @@ use elf_layout::{
     Error, ErrorKind, External, ImageMode, Layout, ObjectSlot, Options, Requirements, SectionSlot,
     Storage, SymbolSlot,
 };
+use reloc_riscv::Rv64;
 use reloc_x86::{I386, X86_64};
 use support::{
     BASE, CODE, Object, Place, READ, WRITE, image_error, laid_out, nobody, plan, refused,
@@ -28,16 +29,20 @@ fn refers(make: impl FnOnce(&mut Object, u32) -> usize) -> Object {
 }
 
 fn refused_by<A: Arch>(bytes: &[u8]) -> Error {
-    let files = [File::parse(bytes).unwrap()];
-    let mut objects = [ObjectSlot::default(); 1];
+    outcome::<A>(&[bytes]).unwrap_err()
+}
+
+fn outcome<A: Arch>(objects: &[&[u8]]) -> Result<(), Error> {
+    let files: Vec<File<'_>> = objects.iter().map(|bytes| File::parse(bytes).unwrap()).collect();
+    let mut objects = [ObjectSlot::default(); 3];
     let (mut sections, mut symbols) = ([SectionSlot::default(); 64], [SymbolSlot::default(); 64]);
     let storage = Storage {
         objects: &mut objects,
         sections: &mut sections,
         symbols: &mut symbols,
-        names: &mut [],
+        names: &mut [0; 64],
     };
-    Layout::<A>::plan(&files, Options::default(), storage, &mut nobody).map(|_| ()).unwrap_err()
+    Layout::<A>::plan(&files, Options::default(), storage, &mut nobody).map(|_| ())
 }
 
 #[test]
@@ -60,6 +65,34 @@ fn files_of_another_kind() {
         layout.map(|_| ()).unwrap_err()
     });
     assert_eq!(error.to_string(), "object 1: file type 2 is not relocatable");
+}
+
+#[test]
+fn abis_that_do_not_go_together() {
+    const E_FLAGS: usize = 48;
+    let object = |flags: u32, section: &str, permission| {
+        let mut object = Object::new();
+        object.machine = EM_RISCV;
+        object.section(section, permission, 4, &[0; 4]);
+        let mut bytes = object.build();
+        bytes[E_FLAGS..E_FLAGS + 4].copy_from_slice(&flags.to_le_bytes());
+        bytes
+    };
+    let code = |flags| object(flags, ".text", CODE);
+    let data = object(0, ".data", WRITE);
+    // compressed code and without, stores in order and without; data, whatever their flags
+    let others = [code(0x4), code(0x5), data, code(0x15)];
+    let all: Vec<&[u8]> = others.iter().map(Vec::as_slice).collect();
+    for three in all.windows(3) {
+        assert_eq!(outcome::<Rv64>(three), Ok(()));
+    }
+    for (found, message) in [
+        (0x3, "the float ABI is not that of object 1: e_flags 0x3, there 0x5"),
+        (0xd, "RVE is not that of object 1: e_flags 0xd, there 0x5"),
+    ] {
+        let error = outcome::<Rv64>(&[all[2], all[1], &code(found)]).unwrap_err();
+        assert_eq!(error.to_string(), format!("object 2: {message}"));
+    }
 }
 
 #[test]

@@ -27,7 +27,8 @@ use std::path::{Path, PathBuf};
 use archs::with_arch;
 use elf_core::names::{SHN_X86_64_LCOMMON, SHT_NOBITS};
 use elf_core::{
-    Arch, Definition, File, Name, Query, Record, Role, SectionFlags, SectionMut, apply, find,
+    Arch, Definition, File, Name, Query, Record, Role, SectionFlags, SectionHeader, SectionMut,
+    Slot, apply_kind, find,
 };
 use elf_layout::{External, HeapStorage, Layout, Options};
 use hoist_tool::budget::Limits;
@@ -254,9 +255,14 @@ fn lead_to_other_got<A: Arch>(
     for header in file.sections().iter().filter(|header| header.info == index) {
         for mut record in file.relocations(&header).expect("relocations").into_iter().flatten() {
             let Some(kind) = find(A::KINDS, record.r#type) else { continue };
-            if !matches!(kind.value.of, Role::Got(_)) {
-                continue;
-            }
+            // a lower part has the value of the upper one at its label
+            let upper = match kind.value.of {
+                Role::Partner => upper_part::<A>(file, &header, &record),
+                _ => None,
+            };
+            let asked = upper.unwrap_or(record);
+            let role = find(A::KINDS, asked.r#type).map(|kind| kind.value.of);
+            let Some(Role::Got(content)) = role else { continue };
             count += 1;
             let place = record.offset as usize..record.offset as usize + kind.field.bytes;
             if theirs.get(place.clone()) == ours.get(place.clone()) {
@@ -265,18 +271,23 @@ fn lead_to_other_got<A: Arch>(
             // the addend of a REL record was at the place
             let held = || kind.field.addend_at(&original[place.clone()], big_endian);
             record = Record { addend: record.addend.or_else(held), ..record };
-            // thread-local variables have none
-            let Some(symbol) = layout.symbol(number, record.symbol) else { continue };
-            let symbol = symbol.at(base);
             let got_base = base + layout.got().0;
-            for &entry in entries.get(&symbol).map_or(&[][..], Vec::as_slice) {
+            let held = match content {
+                Slot::Address => layout.symbol(number, asked.symbol).map(|it| it.at(base)),
+                content => variable(layout, number, asked.symbol, content),
+            };
+            let Some(held) = held else { continue };
+            // the second of two words
+            let before = (content.entries() - 1) * A::ADDRESS_SIZE;
+            for entry in entries.get(&held).map_or(&[][..], Vec::as_slice) {
+                let entry = entry - before;
                 let resolve = |query: &Query| match query.role {
                     Role::Got(_) => Some(entry),
                     Role::GotBase => Some(got_base),
                     _ => None,
                 };
                 let mut section = SectionMut { bytes: &mut *ours, address, big_endian };
-                let _ = apply::<A>(&record, &mut section, &resolve);
+                let _ = apply_kind::<A>(kind, &record, upper.as_ref(), &mut section, &resolve);
                 if theirs.get(place.clone()) == ours.get(place.clone()) {
                     break;
                 }
@@ -284,6 +295,33 @@ fn lead_to_other_got<A: Arch>(
         }
     }
     count
+}
+
+/// The relocation with the upper part, which is at the label that a record's symbol is.
+fn upper_part<A: Arch>(file: &File<'_>, header: &SectionHeader, record: &Record) -> Option<Record> {
+    let table = file.symbol_table().expect("symbols")?;
+    let label = table.get(record.symbol).expect("a symbol").value;
+    let is_got = |record: &Record| {
+        find(A::KINDS, record.r#type).is_some_and(|kind| matches!(kind.value.of, Role::Got(_)))
+    };
+    let mut records = file.relocations(header).expect("relocations").into_iter().flatten();
+    records.find(|record| record.offset == label && is_got(record))
+}
+
+/// The last word of a GOT entry of this content for a thread-local variable.
+fn variable<A: Arch>(
+    layout: &Layout<'_, '_, A>,
+    object: usize,
+    symbol: u32,
+    content: Slot,
+) -> Option<u64> {
+    let offset = layout.variable(object, symbol)?;
+    let word = match content {
+        Slot::TpOffset => offset.wrapping_add_signed(layout.executable_area().distance?),
+        Slot::TlsGd => offset.wrapping_add_signed(A::TLS?.dtp_bias),
+        _ => return None,
+    };
+    Some(if A::ADDRESS_SIZE == 4 { word & u64::from(u32::MAX) } else { word })
 }
 
 /// Where an instruction and the linker's do the same in other words, takes the linker's: how often.
@@ -555,4 +593,24 @@ fn aarch64_as_lld() {
 #[test]
 fn aarch64_as_lld_relaxed() {
     compare_all("aarch64_as_lld_relaxed", "aarch64", 0x40_0000, &["ld.lld", "ld.lld-19"], true);
+}
+
+#[test]
+fn riscv64_as_gnu_ld() {
+    compare_all("riscv64_as_gnu_ld", "riscv64", 0x40_0000, &["riscv64-linux-gnu-ld"], false);
+}
+
+#[test]
+fn riscv64_as_lld() {
+    compare_all("riscv64_as_lld", "riscv64", 0x40_0000, &["ld.lld", "ld.lld-19"], false);
+}
+
+#[test]
+fn riscv32_as_gnu_ld() {
+    compare_all("riscv32_as_gnu_ld", "riscv32", 0x8000_0000, &["riscv64-linux-gnu-ld"], false);
+}
+
+#[test]
+fn riscv32_as_lld() {
+    compare_all("riscv32_as_lld", "riscv32", 0x40_0000, &["ld.lld", "ld.lld-19"], false);
 }

@@ -35,6 +35,7 @@ struct Arch {
 const GCC: Tool<'_> = Tool::new("gcc-12", "gcc-12");
 const CLANG: Tool<'_> = Tool::new("clang-19", "clang-19");
 const I686_GCC: Tool<'_> = Tool::new("i686-linux-gnu-gcc", "gcc-i686-linux-gnu");
+const RISCV64_GCC: Tool<'_> = Tool::new("riscv64-linux-gnu-gcc-12", "gcc-12-riscv64-linux-gnu");
 const AARCH64_GCC: Tool<'_> = Tool::new("aarch64-linux-gnu-gcc-12", "gcc-12-aarch64-linux-gnu");
 
 /// Without position independence: fixtures that need low addresses get them, to the others it makes no difference.
@@ -67,6 +68,17 @@ const ARCHS: &[Arch] = &[
         ],
         libraries: &["-lstdc++", "-lm"],
         emulator: Some(Tool::new("qemu-aarch64", "qemu-user")),
+    },
+    Arch {
+        name: "riscv64",
+        compiler: RISCV64_GCC,
+        // GNU ld 2.40 does not know TLS descriptors.
+        linkers: &[
+            (CLANG, &["--target=riscv64-linux-gnu", "-static", "--ld-path=ld.lld-19"]),
+            (RISCV64_GCC, &["-static"]),
+        ],
+        libraries: &["-lstdc++", "-lm"],
+        emulator: Some(Tool::new("qemu-riscv64", "qemu-user")),
     },
 ];
 

@@ -191,8 +191,20 @@ fn whole_value<A: Arch>(
     let query = Query { role: of, symbol: record.symbol, place, addend, kind };
     let value = symbols.resolve(&query)?.wrapping_add_signed(addend);
     let value = if let Role::Place = minus { value.wrapping_sub(place) } else { value };
-    let value = if A::ADDRESS_SIZE == 4 { i64::from(value as i32).cast_unsigned() } else { value };
+    let value = modulo::<A>(value, kind);
     kind.check.holds(value).then_some(value)
+}
+
+/// The value as an address of the architecture has it. One of 4 bytes is signed, but where it fills 8 of them.
+#[inline]
+const fn modulo<A: Arch>(value: u64, kind: &Kind) -> u64 {
+    match A::ADDRESS_SIZE {
+        4 if const { Uses::of(A::KINDS).whole8 } && matches!(kind.shape, Shape::Whole8) => {
+            value & u32::MAX as u64
+        }
+        4 => (value as i32 as i64).cast_unsigned(),
+        _ => value,
+    }
 }
 
 /// The bytes at `offset`.
@@ -224,10 +236,13 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
             Stage::Unsupported => return Err(self.fail(ApplyErrorKind::Unsupported)),
         }
         let field = &self.kind.field;
-        if field.bytes == 0 {
-            return Ok(());
-        }
         let size = section.bytes.len() as u64;
+        if field.bytes == 0 {
+            return match self.kind.special {
+                Special::Padding if Self::USES.padding => self.check_padding(size),
+                _ => Ok(()),
+            };
+        }
         let start = usize::try_from(self.record.offset).ok();
         let halves = start.and_then(|start| section.bytes.split_at_mut_checked(start));
         let is_uleb128 = Self::USES.uleb128 && field.is_uleb128;
@@ -291,6 +306,24 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
         Ok(())
     }
 
+    /// Whether the padding of A bytes, which stays, ends where the least alignment is that could have asked for it.
+    fn check_padding(&self, size: u64) -> Result<(), ApplyError> {
+        let Record { offset, addend, .. } = *self.record;
+        let padding = addend.unwrap_or(0).cast_unsigned();
+        let end = offset.checked_add(padding).filter(|end| *end <= size);
+        let Some(end) = end else {
+            return Err(self.fail(ApplyErrorKind::OutsideSection { size }));
+        };
+        let value = self.address.wrapping_add(end);
+        // all ones from the highest bit of A down
+        let low = u64::MAX.unbounded_shr(padding.leading_zeros());
+        if value & low == 0 {
+            return Ok(());
+        }
+        let alignment = low.wrapping_add(1);
+        Err(self.fail(ApplyErrorKind::Misaligned { value, alignment }))
+    }
+
     /// A: the record's, or what the place holds unless that is V.
     fn addend(&self, field: &Field, formula: &Value, word: impl Word) -> Result<i64, ApplyError> {
         match (self.record.addend, formula.contents) {
@@ -320,8 +353,8 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
                 _ => contents.wrapping_add(value),
             };
         }
-        if A::ADDRESS_SIZE == 4 {
-            value = i64::from(value as i32).cast_unsigned();
+        if contents.is_none() {
+            value = modulo::<A>(value, self.kind);
         }
         let check = self.kind.check.modulo(A::ADDRESS_SIZE);
         if check.holds(value) {

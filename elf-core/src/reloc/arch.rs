@@ -26,6 +26,9 @@ pub trait Arch {
     /// Whether the stub of a branch depends on the attributes of its target: on T, or `st_other`.
     const HAS_STATES: bool = false;
 
+    /// Bits of `e_flags` that must be alike in all objects with code, and what they say.
+    const EQUAL_FLAGS: &'static [(u32, &'static str)] = &[];
+
     /// What a relocation that counts from its place takes for the address of a weak symbol that nobody defines: 0 unless the ABI says
     /// otherwise.
     #[must_use]

@@ -51,8 +51,9 @@ impl Check {
     }
 
     /// The same for addresses of `size` bytes: 32 bits hold all values that are computed modulo 2^32.
+    #[must_use]
     #[inline]
-    pub(crate) const fn modulo(self, size: u64) -> Self {
+    pub const fn modulo(self, size: u64) -> Self {
         match self {
             Self::SignedRounded { bits: 32, .. } if size == 4 => Self::Any,
             check => check,

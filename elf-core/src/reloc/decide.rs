@@ -30,6 +30,8 @@ pub enum Decision {
         transition: Transition,
         /// The relocation of the call, if one is part of the sequence.
         call: Option<Record>,
+        /// The relocation that names the variable, if it is not the record itself.
+        partner: Option<Record>,
     },
 }
 
@@ -77,7 +79,7 @@ impl<F: Fn(&Query) -> Option<u64>> Facts for F {}
 /// Decides about the record of a site, whose type is `kind`.
 ///
 /// # Errors
-/// [`ApplyErrorKind::Unpaired`] if it belongs with another that is not there.
+/// [`ApplyErrorKind::Unpaired`] if it belongs with another that is not there, and what a [`Pair`](crate::Pair) gives.
 #[inline]
 pub fn decide(
     kind: &'static Kind,
@@ -85,19 +87,25 @@ pub fn decide(
     facts: &impl Facts,
 ) -> Result<Decision, ApplyErrorKind> {
     Ok(match kind.special {
-        Special::None => Decision::Apply,
+        Special::None | Special::Padding => Decision::Apply,
         Special::Relax(relax) => {
             let rewrite = facts.reach(site.record).and_then(|reach| relax(site, reach));
             rewrite.map_or(Decision::Apply, Decision::Rewrite)
         }
         Special::Transition(transition) if facts.is_local_exec(site.record) => {
             let call = if transition.takes_call { site.next() } else { None };
-            Decision::Transition { transition, call }
+            Decision::Transition { transition, call, partner: None }
         }
         Special::Transition(_) => Decision::Apply,
         Special::Pair(pair) => {
-            let pairing = pair(site, facts.label(site.record));
-            Decision::Pair(pairing.ok_or(ApplyErrorKind::Unpaired)?)
+            let pairing = pair(site, facts.label(site.record))?;
+            let partner = pairing.partner;
+            match pairing.transition {
+                Some(transition) if cfg!(feature = "relax") && facts.is_local_exec(&partner) => {
+                    Decision::Transition { transition, call: None, partner: Some(partner) }
+                }
+                _ => Decision::Pair(pairing),
+            }
         }
         Special::Second => return Err(ApplyErrorKind::Unpaired),
     })
@@ -191,7 +199,9 @@ impl Walk {
             };
         }
         let kind = self.kind;
-        if !const { Uses::of(A::KINDS).special } || matches!(kind.special, Special::None) {
+        if !const { Uses::of(A::KINDS).special }
+            || matches!(kind.special, Special::None | Special::Padding)
+        {
             return pass.decided(kind, record, Decision::Apply);
         }
         let decision = {

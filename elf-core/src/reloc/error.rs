@@ -54,7 +54,7 @@ pub enum ApplyErrorKind {
     },
     /// The instructions are not those that the ABI wants at such a place, and so were not rewritten.
     Sequence,
-    /// The relocation that this one belongs with is not there.
+    /// The relocation that this one belongs with is not there, or not the only one.
     Unpaired,
     /// No encoding of the instruction means the value.
     Unencodable {
@@ -96,7 +96,7 @@ impl fmt::Display for ApplyError {
                 write!(f, "the instructions are not those that the ABI has for it")
             }
             ApplyErrorKind::Unpaired => {
-                write!(f, "the relocation that it belongs with is not there")
+                write!(f, "there is no single relocation that it belongs with")
             }
             ApplyErrorKind::Unencodable { value } => {
                 write!(f, "no encoding of the instruction means {value:#x}")

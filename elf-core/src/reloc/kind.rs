@@ -1,6 +1,7 @@
 //! Kinds of relocation: one row says all of one.
 
 use super::check::Check;
+use super::error::ApplyErrorKind;
 use super::field::{Field, Shape};
 use super::rewrite::{Reach, Rewrite};
 use super::site::{Pairing, Site};
@@ -43,10 +44,15 @@ pub enum Special {
     Transition(Transition),
     /// It belongs with another relocation, which `label` may help to find: the offset in the section of the label that the symbol
     /// is.
-    Pair(fn(site: &Site<'_>, label: Option<u64>) -> Option<Pairing>),
+    Pair(Pair),
     /// It says nothing without the relocation before it.
     Second,
+    /// It stands for A bytes of padding, behind which the address must be a multiple of the least power of two above A.
+    Padding,
 }
+
+/// Finds the relocation that the one of `site` belongs with: [`Special::Pair`].
+pub type Pair = fn(site: &Site<'_>, label: Option<u64>) -> Result<Pairing, ApplyErrorKind>;
 
 impl Kind {
     /// A row: number, name, formula, check, field.
@@ -115,10 +121,7 @@ impl Kind {
 
     /// The same of one that belongs with another.
     #[must_use]
-    pub const fn pair(
-        self,
-        pair: fn(site: &Site<'_>, label: Option<u64>) -> Option<Pairing>,
-    ) -> Self {
+    pub const fn pair(self, pair: Pair) -> Self {
         Self { special: Special::Pair(pair), ..self }
     }
 
@@ -126,6 +129,12 @@ impl Kind {
     #[must_use]
     pub const fn second(self) -> Self {
         Self { special: Special::Second, ..self }
+    }
+
+    /// The same of one that stands for A bytes of padding, which stay: what follows must be aligned with them.
+    #[must_use]
+    pub const fn padding(self) -> Self {
+        Self { special: Special::Padding, ..self }
     }
 
     /// Whether bits change at the place.
@@ -221,6 +230,10 @@ pub(crate) struct Uses {
     pub(crate) pages: bool,
     /// More than the applying of kinds.
     pub(crate) special: bool,
+    /// Padding.
+    pub(crate) padding: bool,
+    /// Whole words of 8 bytes.
+    pub(crate) whole8: bool,
 }
 
 impl Uses {
@@ -235,6 +248,8 @@ impl Uses {
             select: false,
             pages: false,
             special: false,
+            padding: false,
+            whole8: false,
         };
         let mut rest = kinds;
         while let [kind, tail @ ..] = rest {
@@ -247,7 +262,9 @@ impl Uses {
             uses.coded |= kind.field.encode.is_some() || kind.field.decode.is_some();
             uses.select |= kind.select.is_some();
             uses.pages |= !matches!(page, Page::Neither);
-            uses.special |= !matches!(kind.special, Special::None);
+            uses.special |= !matches!(kind.special, Special::None | Special::Padding);
+            uses.padding |= matches!(kind.special, Special::Padding);
+            uses.whole8 |= matches!(kind.shape, Shape::Whole8);
             rest = tail;
         }
         uses

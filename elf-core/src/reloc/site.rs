@@ -1,5 +1,6 @@
 //! Where a decision is made: a record among its neighbours, and the bytes that it is for.
 
+use super::tls::Transition;
 use crate::records::relocations::Relocations;
 use crate::views::record::Record;
 use core::cell::Cell;
@@ -41,12 +42,35 @@ impl Steps {
 }
 
 /// The relocation that another one belongs with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Pairing {
     /// It.
     pub partner: Record,
     /// Whether it is the one that follows, and is done with.
     pub takes_next: bool,
+    /// What becomes of the code at the place where the partner's thread-local variable is reached as local exec.
+    pub transition: Option<Transition>,
+}
+
+impl Pairing {
+    /// With one that stands somewhere in the section.
+    #[must_use]
+    pub const fn new(partner: Record) -> Self {
+        Self { partner, takes_next: false, transition: None }
+    }
+
+    /// The same with the one that follows.
+    #[must_use]
+    pub const fn taking_next(self) -> Self {
+        Self { takes_next: true, ..self }
+    }
+
+    /// The same of code that may become local exec code.
+    #[must_use]
+    pub const fn transition(self, transition: Transition) -> Self {
+        Self { transition: Some(transition), ..self }
+    }
 }
 
 impl<'b> Site<'b> {
@@ -75,13 +99,14 @@ impl<'b> Site<'b> {
         }
     }
 
-    /// A record at `offset` that `is_wanted`. Sorted tables are searched in halves; others from the start, as long as all searches of
-    /// a section together read no more than 64 times its records.
+    /// The record at `offset` that `is_wanted`; `None` if there are several that differ. Sorted tables are searched in halves; others
+    /// from the start, as long as all searches of a section together read no more than 64 times its records.
     #[must_use]
     pub fn find(&self, offset: u64, is_wanted: impl Fn(&Record) -> bool) -> Option<Record> {
         let fits = |record: &Record| record.offset == offset && is_wanted(record);
         let one_by_one = |records: &Relocations<'_>, steps: &Steps| {
-            records.iter().map_while(|record| steps.take().map(|()| record)).find(fits)
+            let read = records.iter().map_while(|record| steps.take().map(|()| record));
+            single(read.filter(fits)).flatten()
         };
         match self.neighbours {
             Neighbours::Table(records, _, steps) => {
@@ -94,14 +119,20 @@ impl<'b> Site<'b> {
                     }
                 }
                 let run = (low..records.len()).map_while(|index| in_table(records, index));
-                let mut run =
+                let run =
                     run.take_while(|record| record.offset == offset && steps.take().is_some());
-                run.find(fits).or_else(|| one_by_one(records, steps))
+                single(run.filter(fits)).unwrap_or_else(|| one_by_one(records, steps))
             }
             Neighbours::Packed(records, _, steps) => one_by_one(records, steps),
-            Neighbours::Slice(records, _) => records.iter().copied().find(fits),
+            Neighbours::Slice(records, _) => single(records.iter().copied().filter(fits)).flatten(),
         }
     }
+}
+
+/// The record that all of these are, if they are one; `None` if there are none.
+fn single(mut records: impl Iterator<Item = Record>) -> Option<Option<Record>> {
+    let first = records.next()?;
+    Some(records.all(|other| other == first).then_some(first))
 }
 
 /// Record `index` of a table; `None` of packed forms, which would have to be read up to there.

@@ -281,11 +281,16 @@ impl<A: Arch> Symbols<'_, '_, '_, A> {
             Role::DtpOffset
                 if matches!(slot.state, SymbolState::ThreadLocal | SymbolState::TlsBase) =>
             {
-                self.layout.block_offset(slot)
+                self.dtp_offset(self.layout.block_offset(slot)?)
             }
             Role::DtpOffset if slot.state == SymbolState::UndefinedWeak => Some(0),
             _ => None,
         }
+    }
+
+    /// An offset in a block, as code and `__tls_get_addr` take it.
+    fn dtp_offset(&self, offset: u64) -> Option<u64> {
+        Some(offset.wrapping_add_signed(A::TLS?.dtp_bias))
     }
 
     /// A variable's distance from the thread pointer.
@@ -317,10 +322,11 @@ impl<A: Arch> Symbols<'_, '_, '_, A> {
             Slot::TlsLd => Some([area.module, 0]),
             Slot::TlsGd => match slot.state {
                 SymbolState::ThreadLocal | SymbolState::TlsBase => {
-                    Some([area.module, self.layout.block_offset(slot)?])
+                    Some([area.module, self.dtp_offset(self.layout.block_offset(slot)?)?])
                 }
                 SymbolState::ExternalThreadLocal => {
-                    Some([slot.extra.module(), Variable::unpack(slot.value).offset.into()])
+                    let offset = Variable::unpack(slot.value).offset;
+                    Some([slot.extra.module(), self.dtp_offset(offset.into())?])
                 }
                 _ => None,
             },

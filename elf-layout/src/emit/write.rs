@@ -340,8 +340,12 @@ impl<A: Arch> Pass for Write<'_, '_, '_, '_, '_, A> {
                 apply_kind::<A>(kind, record, Some(&pairing.partner), section, symbols)
             }
             Decision::Rewrite(rewrite) => apply_rewrite::<A>(&rewrite, section, symbols),
-            Decision::Transition { transition, call } if THREAD_LOCAL => {
-                symbols.transition(&transition, kind, record, call.as_ref(), section)
+            Decision::Transition { transition, call, partner } if THREAD_LOCAL => {
+                let record = match partner {
+                    None => *record,
+                    Some(partner) => Record { offset: record.offset, ..partner },
+                };
+                symbols.transition(&transition, kind, &record, call.as_ref(), section)
             }
             _ => apply_kind::<A>(kind, record, None, section, symbols),
         }

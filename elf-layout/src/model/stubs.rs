@@ -57,15 +57,19 @@ pub(crate) fn choose<A: Arch>(
     target: SymbolAttributes,
 ) -> Option<StubChoice> {
     let choice = A::stub(query.kind, target)?;
-    (choice.always || !reaches(query, address)).then_some(choice)
+    (choice.always || !reaches::<A>(query, address)).then_some(choice)
 }
 
 /// Whether a branch at the place reaches `address` itself.
-fn reaches(query: &Query, address: u64) -> bool {
+fn reaches<A: Arch>(query: &Query, address: u64) -> bool {
     let Value { minus, page, .. } = query.kind.value;
     let place = if minus == Role::Place { query.place } else { return false };
     let distance = address.wrapping_add_signed(query.addend).wrapping_sub(place);
-    page == elf_core::Page::Neither && query.kind.check.holds(distance)
+    let distance = match A::ADDRESS_SIZE {
+        4 => i64::from(distance as i32).cast_unsigned(),
+        _ => distance,
+    };
+    page == elf_core::Page::Neither && query.kind.check.modulo(A::ADDRESS_SIZE).holds(distance)
 }
 
 /// What a branch needs whose target may be anywhere.

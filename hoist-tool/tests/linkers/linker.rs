@@ -44,6 +44,8 @@ impl Linker {
             Architecture::I386 => "elf_i386",
             Architecture::Aarch64 if big => "aarch64linuxb",
             Architecture::Aarch64 => "aarch64linux",
+            Architecture::Rv32 => "elf32lriscv",
+            Architecture::Rv64 => "elf64lriscv",
             other => panic!("no linker for {other} here"),
         };
         let mut command = Command::new(&self.program);
@@ -75,16 +77,17 @@ impl Linker {
         }
         let _ = fs::remove_file(&output_path);
         let output = command.env("LC_ALL", "C").output().expect("a linker");
+        let text = String::from_utf8_lossy(&output.stderr);
         match fs::read(&output_path) {
-            Ok(bytes) if output.status.success() => Ok(bytes),
-            _ => {
-                let text = String::from_utf8_lossy(&output.stderr);
-                Err(text
-                    .lines()
-                    .find(|line| line.contains("error") || line.contains(": "))
-                    .unwrap_or("")
-                    .to_owned())
+            // GNU ld leaves out what it does not know, and says so
+            Ok(bytes) if output.status.success() && !text.contains("unsupported relocation") => {
+                Ok(bytes)
             }
+            _ => Err(text
+                .lines()
+                .find(|line| line.contains("error") || line.contains(": "))
+                .unwrap_or("")
+                .to_owned()),
         }
     }
 }

@@ -1,0 +1,103 @@
+//! How RISC-V code with TLS descriptors becomes local exec (RISC-V psABI, "TLS Descriptors"; lld for what the ABI leaves to it).
+//!
+//! Each of the four instructions is rewritten at its own place, since they need not stand together. Code of general dynamic and initial
+//! exec stays as it is: no linker has anything else for it.
+
+use elf_core::tls::{Tls, TpOffsets, Transition, Variant, sequence};
+
+/// The block starts where `tp` points; `__tls_get_addr` counts from 0x800 bytes behind its start.
+pub(crate) const TLS: Tls = Tls::new(Variant::I { reserved: 0 }).dtp_bias(-0x800);
+
+pub(crate) const HIGH: Transition = Transition::new(high);
+pub(crate) const LOAD: Transition = Transition::new(load);
+pub(crate) const ADD: Transition = Transition::new(add);
+pub(crate) const CALL: Transition = Transition::new(call);
+
+const NOP: u32 = 0x0000_0013;
+const LUI_A0: u32 = 0x0000_0537;
+const ADDI_A0_ZERO: u32 = 0x0000_0513;
+const ADDI_A0_A0: u32 = 0x0005_0513;
+
+/// `auipc tX, %tlsdesc_hi(x)`
+fn high(code: &mut [u8], place: usize, _: &TpOffsets) -> Option<u64> {
+    replace(code, place, (0x7f, 0x17), NOP)
+}
+
+/// `ld tY, %tlsdesc_load_lo(label)(tX)`
+fn load(code: &mut [u8], place: usize, _: &TpOffsets) -> Option<u64> {
+    replace(code, place, (0x7f, 0x03), NOP)
+}
+
+/// `addi a0, tX, %tlsdesc_add_lo(label)`
+fn add(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    let (high, _) = parts(offsets)?;
+    replace(code, place, (0x7fff, 0x0513), if high == 0 { NOP } else { LUI_A0 | high })
+}
+
+/// `jalr t0, tY, %tlsdesc_call(label)`
+fn call(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    let (high, low) = parts(offsets)?;
+    let add = if high == 0 { ADDI_A0_ZERO } else { ADDI_A0_A0 };
+    replace(code, place, (0x7fff, 0x02e7), add | low)
+}
+
+/// The upper part of the variable's offset as `lui` has it, and the lower as `addi`.
+fn parts(offsets: &TpOffsets) -> Option<(u32, u32)> {
+    let rounded = offsets.variable.checked_add(0x800)?;
+    let high = i32::try_from(rounded).ok()?.cast_unsigned() & !0xfff;
+    Some((high, (offsets.variable as u32) << 20))
+}
+
+/// Puts `new` for the instruction at `place`, if the bits of `mask` in it are those of the form.
+fn replace(code: &mut [u8], place: usize, (mask, bits): (u32, u32), new: u32) -> Option<u64> {
+    let word = sequence::<4>(code, place, 0)?;
+    if u32::from_le_bytes(*word) & mask != bits {
+        return None;
+    }
+    *word = new.to_le_bytes();
+    Some(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `auipc a0, 0; ld a1, 0(a0); addi a0, a0, 0; jalr t0, a1`
+    const SEQUENCE: [u32; 4] = [0x0000_0517, 0x0005_3583, 0x0005_0513, 0x0005_82e7];
+
+    fn rewritten(code: [u32; 4], variable: i64) -> Option<[u32; 4]> {
+        let mut bytes = [0; 16];
+        for (place, word) in bytes.as_chunks_mut().0.iter_mut().zip(code) {
+            *place = word.to_le_bytes();
+        }
+        let offsets = TpOffsets { variable, block: 0 };
+        for (at, Transition { rewrite, .. }) in [HIGH, LOAD, ADD, CALL].into_iter().enumerate() {
+            assert_eq!(rewrite(&mut bytes, 4 * at, &offsets)?, 0);
+        }
+        let words = bytes.as_chunks::<4>().0;
+        Some(core::array::from_fn(|at| u32::from_le_bytes(words[at])))
+    }
+
+    #[test]
+    fn descriptors_to_local_exec() {
+        // li a0, 0x7ff
+        assert_eq!(rewritten(SEQUENCE, 0x7ff), Some([NOP, NOP, NOP, 0x7ff0_0513]));
+        // lui a0, 1; addi a0, a0, -0x800
+        assert_eq!(rewritten(SEQUENCE, 0x800), Some([NOP, NOP, 0x0000_1537, 0x8005_0513]));
+        // lui a0, 0x80000; addi a0, a0, -0x800
+        let least = -0x8000_0800;
+        assert_eq!(rewritten(SEQUENCE, least), Some([NOP, NOP, 0x8000_0537, 0x8005_0513]));
+        assert_eq!(rewritten(SEQUENCE, least - 1), None);
+        assert!(rewritten(SEQUENCE, 0x7fff_f7ff).is_some());
+        assert_eq!(rewritten(SEQUENCE, 0x7fff_f800), None);
+    }
+
+    #[test]
+    fn other_code_stays() {
+        for at in 0..4 {
+            let mut code = SEQUENCE;
+            code[at] = NOP;
+            assert_eq!(rewritten(code, 0), None);
+        }
+    }
+}
