@@ -122,7 +122,7 @@ impl DiskCache {
     }
 
     /// The same for who compiles, with or without a cache: one that cannot be opened because it is full, locked, read-only or
-    /// damaged is [off](Mode::Off), and the error is what to warn of. A cache that others can write is refused nevertheless, and one
+    /// damaged is [off](CacheMode::Off), and the error is what to warn of. A cache that others can write is refused nevertheless, and one
     /// that must have the image ([`CacheMode::Required`]) has to open.
     ///
     /// # Errors

@@ -30,7 +30,7 @@ const _: () = assert!(size_of::<Region>() == 16 && align_of::<Region>() == 1);
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct Entry {
-    /// What the payload is: [`Kind`](crate::Kind).
+    /// What the payload is: [`EntryKind`](crate::EntryKind).
     pub kind: U16,
     /// 0x0101 in every file seen.
     pub version: U16,
@@ -52,9 +52,9 @@ pub struct Entry {
     pub identifier: U32,
     /// Bytes of the identifier, without the NUL after it and without padding.
     pub identifier_size: U32,
-    /// [`Flags`](crate::Flags).
+    /// [`EntryFlags`](crate::EntryFlags).
     pub flags: U64,
-    /// Key of obfuscation; 0 without [`Flags::OBFUSCATED`](crate::Flags::OBFUSCATED).
+    /// Key of obfuscation; 0 without [`EntryFlags::OBFUSCATED`](crate::EntryFlags::OBFUSCATED).
     pub obfuscation_key: U64,
     /// Exact size of the payload before compression; 0 if it is not compressed.
     pub unpacked_size: U64,

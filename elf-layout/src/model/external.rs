@@ -16,7 +16,7 @@ pub enum Sort {
     Unknown,
     /// A stub, since it is a function.
     Function,
-    /// A copy, since it is so many bytes that never change. The executor makes it: [`Layout::copies`]. A branch has no use for it,
+    /// A copy, since it is so many bytes that never change. The executor makes it: [`Layout::copies`](crate::Layout::copies). A branch has no use for it,
     /// and is refused where it does not reach the constant itself.
     Constant {
         /// Size in bytes; of 0 there is no copy.
