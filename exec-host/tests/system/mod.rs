@@ -112,7 +112,9 @@ pub(crate) fn of_this_machine(compiler: &str) -> &str {
         _ => return compiler,
     };
     let is_there = || std::process::Command::new(cross).arg("--version").output().is_ok();
-    if cfg!(target_arch = "aarch64") && is_there() { cross } else { compiler }
+    // an emulator has this machine's compilers at hand, which are for another
+    let is_wanted = cfg!(target_arch = "aarch64") && (is_emulated() || is_there());
+    if is_wanted { cross } else { compiler }
 }
 
 /// An object in a folder of its own.
