@@ -103,7 +103,9 @@ impl Machine {
         let booted = Command::new("timeout")
             .args(["60", self.emulator.program])
             .args(self.arguments)
-            .args(["-nographic", "-semihosting-config", "enable=on,target=native", "-kernel"])
+            // no network, whose ROM is another package
+            .args(["-nographic", "-nic", "none"])
+            .args(["-semihosting-config", "enable=on,target=native", "-kernel"])
             .arg(firmware)
             .stdin(Stdio::null())
             .output()
