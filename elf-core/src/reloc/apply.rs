@@ -424,6 +424,7 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
 
 /// Bytes of the number of variable length that `bytes` begin with; more than they are if it does not end.
 fn length(bytes: &[u8]) -> usize {
-    let last = bytes.iter().take(10).position(|byte| byte & 0x80 == 0);
-    last.map_or(usize::MAX, |last| last.saturating_add(1))
+    // `position` would check its count for overflow, and panic
+    let mut numbered = bytes.iter().zip(1usize..=10);
+    numbered.find(|(byte, _)| *byte & 0x80 == 0).map_or(usize::MAX, |(_, length)| length)
 }
