@@ -260,7 +260,7 @@ fn head(entry: &RegionEntry<'_>, identifier: &str) -> String {
             }
             _ => String::new(),
         };
-        text.push_str(&format!("{options_of}EntryOptions = {options}\n"));
+        text.push_str(&format!("{options_of}Options = {options}\n"));
     }
     text
 }
