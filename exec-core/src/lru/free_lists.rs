@@ -45,7 +45,7 @@ struct Links {
     older: Option<usize>,
 }
 
-/// The newest piece of each class. There are few free_lists.
+/// The newest piece of each class. There are few free lists.
 struct FreeList {
     name: u8,
     newest: Box<[Option<usize>; SizeClass::COUNT]>,
