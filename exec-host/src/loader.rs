@@ -301,9 +301,10 @@ impl Loader {
         memory.protect(layout.segments(), late)?;
         let variables = threads.as_ref().map(|own| threads::exports(layout, &own.area()));
         let globals = globals(layout, base);
-        let tables = layout.unwinding_tables().map(|(offset, _)| base.wrapping_add(offset));
+        let tables = layout.unwinding_tables();
+        let tables = tables.map(|(offset, size)| (base.wrapping_add(offset), size));
         // SAFETY: the tables are relocated and checked, in memory that the module keeps and that is not writable any more.
-        let unwinding = unsafe { Unwinding::register(tables) };
+        let unwinding = unsafe { Unwinding::register(tables, &code) };
         let loaded = Loaded::new(layout, &memory);
         let observed = self.observers.iter().map(|observer| observer.loaded(&loaded));
         let observed = observed.filter_map(Result::transpose).collect::<Result<_, _>>();
