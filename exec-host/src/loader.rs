@@ -299,7 +299,7 @@ impl Loader {
         let switches = self.is_replaceable.then(|| Switches::collect(layout, base));
         let late = (!resolvers.are_none()).then(|| layout.got().0);
         memory.protect(layout.segments(), late)?;
-        let variables = threads.as_ref().map(|own| threads::exports(layout, &own.area()));
+        let variables = threads.as_ref().map(|own| threads::exports(layout, own));
         let globals = globals(layout, base);
         let tables = layout.unwinding_tables();
         let tables = tables.map(|(offset, size)| (base.wrapping_add(offset), size));
