@@ -11,12 +11,11 @@ use crate::plan::Draft;
 
 const HEADER: u64 = size_of::<Header>() as u64;
 
-/// How to make changes to the members of an archive. `member` tells what becomes of the one with these bytes, if anything.
-pub(crate) fn plan(
-    bytes: &[u8],
-    archive: Archive<'_>,
-    change: &dyn Fn(&[u8], Range<u64>) -> Option<Result<Draft>>,
-) -> Result<Draft> {
+/// What becomes of a member with these bytes, at this range of the archive: nothing if it stays as it is.
+pub(crate) type MemberChange<'f> = &'f dyn Fn(&[u8], Range<u64>) -> Option<Result<Draft>>;
+
+/// How to make changes to the members of an archive.
+pub(crate) fn plan(bytes: &[u8], archive: Archive<'_>, change: MemberChange<'_>) -> Result<Draft> {
     if archive.is_thin() {
         return Err(Error::new(0, ErrorKind::ThinArchive));
     }

@@ -1,6 +1,6 @@
 //! Programs whose regions grow, move and go: they run, and print what is there now.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#![expect(clippy::expect_used, clippy::indexing_slicing, reason = "tests may")]
+#![expect(clippy::expect_used, reason = "tests may")]
 
 use std::fs::{self, Permissions};
 use std::ops::Range;
@@ -25,7 +25,8 @@ int main(void) { printf("%s %s\n", all[0], all[1]); return 0; }
 fn program(test: &str, folder: &Path, options: &[&str]) -> Option<Vec<u8>> {
     let (source, out) = (folder.join("program.c"), folder.join("program"));
     fs::write(&source, PROGRAM).expect("a file");
-    let status = Command::new("cc").args(options).arg(&source).arg("-o").arg(&out).status();
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let status = Command::new(compiler).args(options).arg(&source).arg("-o").arg(&out).status();
     if !status.is_ok_and(|status| status.success()) {
         println!("skipped: {test}: needs a C compiler");
         return None;
