@@ -79,8 +79,8 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             let mut runs = gathers.then(|| Runs::new(files, objects));
             for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
                 let placed = (&mut spans, &mut fixed);
-                let runs = runs.as_mut();
-                sections::place(number, file, object, sections, &options, placed, is_shared, runs)?;
+                let how = (is_shared, runs.as_mut());
+                sections::place(number, file, object, sections, &options, placed, how)?;
             }
             if let Some(runs) = &mut runs {
                 runs.place(sections, &mut spans, &options)?;

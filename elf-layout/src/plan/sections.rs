@@ -18,8 +18,7 @@ pub(crate) fn place(
     sections: &mut [SectionSlot],
     options: &Options,
     (spans, fixed): (&mut Spans, &mut Fixed),
-    grouped: bool,
-    mut runs: Option<&mut Runs<'_, '_>>,
+    (grouped, mut runs): (bool, Option<&mut Runs<'_, '_>>),
 ) -> Result<(), Error> {
     let first = object.first_section;
     let mut next = 0u32;
