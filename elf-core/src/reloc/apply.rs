@@ -302,13 +302,15 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
         let formula = self.kind.value;
         let addend = self.record.addend.unwrap_or(0);
         let value = self.value(&formula, addend, contents)?;
-        // a sum is complete only with the relocations that follow, and so is computed modulo what fits
+        // a sum is complete only with the relocations that follow, and so is computed modulo what fits, at most 64 bits
+        let is_sum = Self::USES.contents && formula.contents != Contents::Ignored;
         let check = Check::Unsigned((place.len() as u32).saturating_mul(7));
-        if formula.contents == Contents::Ignored && !check.holds(value) {
+        if !is_sum && !check.holds(value) {
             return Err(self.fail(ApplyErrorKind::Overflow { value, check }));
         }
         for (byte, shift) in place.iter_mut().zip((0..u32::MAX).step_by(7)) {
-            *byte = *byte & 0x80 | value.unbounded_shr(shift) as u8 & 0x7f;
+            let mask = if is_sum { u64::MAX.unbounded_shr(shift) as u8 & 0x7f } else { 0x7f };
+            *byte = *byte & !mask | value.unbounded_shr(shift) as u8 & mask;
         }
         Ok(())
     }

@@ -105,7 +105,11 @@ pub fn decide(
     facts: &impl Facts,
 ) -> Result<Decision, ApplyErrorKind> {
     Ok(match kind.special {
-        Special::None | Special::Padding(_) | Special::Alternative(_) => Decision::Apply,
+        Special::None
+        | Special::Padding(_)
+        | Special::Copy
+        | Special::Descriptor
+        | Special::Alternative(_) => Decision::Apply,
         Special::Relax(relax) => {
             let rewrite = facts.reach(site.record).and_then(|reach| relax(site, reach));
             rewrite.map_or(Decision::Apply, Decision::Rewrite)
@@ -217,9 +221,7 @@ impl Walk {
             };
         }
         let mut kind = self.kind;
-        if !const { Uses::of(A::KINDS).special }
-            || matches!(kind.special, Special::None | Special::Padding(_))
-        {
+        if !const { Uses::of(A::KINDS).special } || kind.special.is_none() {
             return pass.decided(kind, record, Decision::Apply);
         }
         let decision = {
