@@ -82,7 +82,7 @@ mod threads;
 mod unwind;
 mod words;
 
-pub use error::{Error, Undefined};
+pub use error::{Error, UndefinedSymbol};
 pub use external::External;
 pub use function::{FunctionPointer, TypedFunction};
 pub use loader::Loader;
