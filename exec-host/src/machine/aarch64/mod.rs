@@ -15,6 +15,8 @@ pub use archs::Host;
 
 /// Of `mmap`: there is nothing like `MAP_32BIT`.
 pub(crate) const MAP_LOW: u32 = 0;
+/// `e_flags` of libraries: none.
+pub(crate) const FLAGS: u32 = 0;
 /// Relocations by name that are an address: `R_AARCH64_ABS64`, `R_AARCH64_GLOB_DAT`.
 pub(crate) const ADDRESSES: [u64; 2] = [257, 1025];
 /// `R_AARCH64_TLS_DTPMOD64`.

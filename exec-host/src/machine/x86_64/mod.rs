@@ -14,6 +14,8 @@ pub use archs::Host;
 
 /// Of `mmap`: an address below 2 GiB (`MAP_32BIT`).
 pub(crate) const MAP_LOW: u32 = 0x40;
+/// `e_flags` of libraries: none.
+pub(crate) const FLAGS: u32 = 0;
 /// Relocations by name that are an address: `R_X86_64_64`, `R_X86_64_GLOB_DAT`.
 pub(crate) const ADDRESSES: [u64; 2] = [1, 6];
 /// `R_X86_64_DTPMOD64`.

@@ -1,0 +1,33 @@
+//! RISC-V with addresses of 8 bytes.
+
+mod atomics;
+pub(crate) mod cache;
+pub(crate) mod descriptor;
+#[cfg(feature = "device")]
+pub(crate) mod guard;
+pub(crate) mod processor;
+pub(crate) mod resolver;
+
+use core::arch::asm;
+
+/// The architecture of this process.
+pub use archs::Host;
+
+/// Of `mmap`: there is nothing like `MAP_32BIT`.
+pub(crate) const MAP_LOW: u32 = 0;
+/// `e_flags` of libraries: the float ABI, which the dynamic loader compares (`EF_RISCV_FLOAT_ABI_DOUBLE`).
+pub(crate) const FLAGS: u32 = 0x4;
+/// Relocations by name that are an address: `R_RISCV_64`, which GOT entries have too.
+pub(crate) const ADDRESSES: [u64; 1] = [2];
+/// `R_RISCV_TLS_DTPMOD64`.
+pub(crate) const DTP_MODULE: u64 = 7;
+/// `R_RISCV_TLS_TPREL64`.
+pub(crate) const TP_OFFSET: u64 = 11;
+
+/// The thread pointer of this thread.
+pub(crate) fn thread_pointer() -> u64 {
+    let pointer: u64;
+    // SAFETY: reads what the ABI has there in every thread.
+    unsafe { asm!("mv {}, tp", out(reg) pointer, options(nostack, nomem, preserves_flags)) }
+    pointer
+}
