@@ -24,6 +24,10 @@ pub(crate) const DTP_MODULE: u64 = 7;
 /// `R_RISCV_TLS_TPREL64`.
 pub(crate) const TP_OFFSET: u64 = 11;
 
+/// What C compilers are told to make code for: every processor with the usual extensions, since compilers have no `native` there.
+#[cfg(feature = "compile")]
+pub(crate) const ARCHITECTURE: &str = "-march=rv64gc";
+
 /// The thread pointer of this thread.
 pub(crate) fn thread_pointer() -> u64 {
     let pointer: u64;

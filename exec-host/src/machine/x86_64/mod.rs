@@ -23,6 +23,10 @@ pub(crate) const DTP_MODULE: u64 = 16;
 /// `R_X86_64_TPOFF64`.
 pub(crate) const TP_OFFSET: u64 = 18;
 
+/// What C compilers are told to make code for: this processor.
+#[cfg(feature = "compile")]
+pub(crate) const ARCHITECTURE: &str = "-march=native";
+
 /// The thread pointer of this thread.
 pub(crate) fn thread_pointer() -> u64 {
     let pointer: u64;
