@@ -66,6 +66,7 @@ mod function;
 mod guard;
 pub mod image;
 mod initialize;
+pub mod library;
 mod loader;
 mod machine;
 mod memory;

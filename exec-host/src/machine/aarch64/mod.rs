@@ -22,6 +22,9 @@ pub(crate) const DTP_MODULE: u64 = 1028;
 /// `R_AARCH64_TLS_TPREL64`.
 pub(crate) const TP_OFFSET: u64 = 1030;
 
+/// The version of most symbols of the C library: that of its first release for the machine.
+pub(crate) const OLDEST_VERSION: &core::ffi::CStr = c"GLIBC_2.17";
+
 /// The thread pointer of this thread.
 pub(crate) fn thread_pointer() -> u64 {
     let pointer: u64;

@@ -21,6 +21,9 @@ pub(crate) const DTP_MODULE: u64 = 16;
 /// `R_X86_64_TPOFF64`.
 pub(crate) const TP_OFFSET: u64 = 18;
 
+/// The version of most symbols of the C library: that of its first release for the machine.
+pub(crate) const OLDEST_VERSION: &core::ffi::CStr = c"GLIBC_2.2.5";
+
 /// The thread pointer of this thread.
 pub(crate) fn thread_pointer() -> u64 {
     let pointer: u64;
