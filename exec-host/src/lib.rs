@@ -75,6 +75,7 @@ mod moved;
 pub mod observer;
 mod process;
 mod processor;
+pub mod program;
 mod replace;
 mod resolvers;
 mod switches;

@@ -113,6 +113,17 @@ impl Mapping {
         Ok(mapping)
     }
 
+    /// Zeroed pages at one address, if nobody has them.
+    pub(crate) fn fixed(address: u64, size: u64) -> Result<Self, Error> {
+        let too_large = || Error::OutOfMemory { size };
+        let bytes = usize::try_from(size).map_err(|_| too_large())?;
+        let writable = ProtFlags::READ | ProtFlags::WRITE;
+        let start = near::map_at(core::iter::once(address), bytes, writable);
+        let cause = || std::io::Error::from(Errno::EXIST);
+        let start = start.ok_or_else(|| Error::Map { size, cause: cause() })?;
+        Ok(Self::at(start, bytes, rustix::param::page_size()))
+    }
+
     /// `size` bytes of pages that are mapped at `start`, and ours.
     const fn at(start: *mut u8, size: usize, page: usize) -> Self {
         Self { start, size, page, alias: None, late: None, spare: None }
