@@ -6,10 +6,10 @@ use super::object::{Object, Role, Section};
 use super::out::{Class, Meaning, Out, OutRecord};
 use super::span::{Span, moved, part_from};
 use super::state::State;
+use crate::cuda::R_CUDA_64;
 use alloc::vec::Vec;
 use elf_core::names::SHT_PROGBITS;
 
-const R_CUDA_64: u32 = 2;
 const UNUSED_CLEAR64: u32 = 73;
 /// Of an entry: its length in the form of 12 bytes, then the place of the entry that it depends on.
 const LENGTH: usize = 12;
@@ -141,7 +141,7 @@ impl State<'_> {
         records.is_some_and(|lists| lists.iter().any(|(_, rows)| !rows.is_empty()))
     }
 
-    fn put(&mut self, out: super::out::OutId, offset: u64, value: u64) {
+    pub(super) fn put(&mut self, out: super::out::OutId, offset: u64, value: u64) {
         let place = usize::try_from(offset).ok();
         let place = place.and_then(|at| self.outs[out].data.get_mut(at..)?.first_chunk_mut());
         if let Some(place) = place {

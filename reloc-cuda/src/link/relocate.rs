@@ -5,6 +5,10 @@ use super::error::{LinkError, LinkErrorKind, LinkErrors};
 use super::object::{Object, Role};
 use super::out::{Meaning, OutId, OutRecord};
 use super::state::State;
+use crate::cuda::{
+    R_CUDA_32, R_CUDA_64, R_CUDA_ABS32_32, R_CUDA_ABS56_16_34, R_CUDA_YIELD_CLEAR_PRED4_87,
+    R_CUDA_YIELD_OPCODE9_0,
+};
 use crate::{Cuda, Resolver, row, without_unified_table};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::rc::Rc;
@@ -13,12 +17,6 @@ use alloc::vec::Vec;
 use elf_core::names::{SHT_RELA, STT_SECTION};
 use elf_core::{Query, Record, SectionMut, apply};
 
-const R_CUDA_32: u32 = 1;
-const R_CUDA_64: u32 = 2;
-const R_CUDA_ABS32_32: u32 = 55;
-const YIELD_OPCODE9_0: u32 = 68;
-const YIELD_CLEAR_PRED4_87: u32 = 69;
-const ABS56_16_34: u32 = 114;
 /// All ones in fields of 24 bits, which shared addresses have before `sm_90`.
 const NOWHERE_24: u64 = 0xff_ffff;
 
@@ -119,8 +117,13 @@ impl State<'_> {
     }
 
     /// What becomes of a relocation, by its type and by what it names.
-    fn fate(&self, object: &Object<'_>, target: u32, record: &Record) -> Result<Fate, LinkError> {
-        if matches!(record.r#type, YIELD_OPCODE9_0 | YIELD_CLEAR_PRED4_87) {
+    pub(super) fn fate(
+        &self,
+        object: &Object<'_>,
+        target: u32,
+        record: &Record,
+    ) -> Result<Fate, LinkError> {
+        if matches!(record.r#type, R_CUDA_YIELD_OPCODE9_0 | R_CUDA_YIELD_CLEAR_PRED4_87) {
             return Ok(Fate::Drop);
         }
         let Some(kind) = row(record.r#type) else {
@@ -128,22 +131,14 @@ impl State<'_> {
         };
         if let Some(id) = object.entity(record.symbol) {
             let entity = &self.entities[id];
-            let gone = entity.kind == Kind::Function
-                && entity.place.is_some()
-                && !self.calls.kept.contains(&id);
-            if gone {
+            if self.is_gone(id) {
                 return Ok(Fate::Drop);
             }
-            if record.r#type == ABS56_16_34 && entity.name == "__UFT_OFFSET" {
+            if record.r#type == R_CUDA_ABS56_16_34 && entity.name == "__UFT_OFFSET" {
                 return Ok(Fate::Drop);
             }
-            let in_bank = entity.place.is_some_and(|place| self.is_bank(&place));
-            let is_shared = match entity.kind {
-                Kind::Shared => true,
-                Kind::Reserved => entity.place.is_some(),
-                _ => false,
-            };
-            if is_shared || entity.kind == Kind::InBank || in_bank {
+            let is_shared = self.is_shared(id);
+            if self.is_placed(id) {
                 // a generic pointer to a constant is the driver's, its place in the bank is known here
                 let ours = kind.resolver != Resolver::Driver
                     && (is_shared
@@ -158,6 +153,28 @@ impl State<'_> {
             return Ok(Fate::Apply);
         }
         Ok(Fate::Keep(without_unified_table(record.r#type).unwrap_or(record.r#type)))
+    }
+
+    /// Whether a function is dropped.
+    pub(super) fn is_gone(&self, id: EntityId) -> bool {
+        let entity = &self.entities[id];
+        self.is_function(id) && entity.place.is_some() && !self.calls.kept.contains(&id)
+    }
+
+    fn is_shared(&self, id: EntityId) -> bool {
+        let entity = &self.entities[id];
+        match entity.kind {
+            Kind::Shared => true,
+            Kind::Reserved => entity.place.is_some(),
+            _ => false,
+        }
+    }
+
+    /// Whether a linker knows where a variable is: in shared memory or in a bank.
+    pub(super) fn is_placed(&self, id: EntityId) -> bool {
+        let entity = &self.entities[id];
+        let in_bank = entity.place.is_some_and(|place| self.is_bank(&place));
+        self.is_shared(id) || entity.kind == Kind::InBank || in_bank
     }
 
     /// Whether a place is in bank 3.
@@ -238,7 +255,7 @@ impl State<'_> {
     ///
     /// An array of the launch begins where a kernel's variables end: that is `nowhere` for a function that no kernel is known to
     /// reach, as nvlink has it, so that a use of it is a fault.
-    fn answer(
+    pub(super) fn answer(
         &self,
         object: &Object<'_>,
         user: Option<EntityId>,
@@ -291,7 +308,7 @@ impl State<'_> {
 
     /// What a relocation that stays names, and its addend. Symbols of sections that are put together with others' count from
     /// where theirs begins.
-    fn meaning(
+    pub(super) fn meaning(
         &self,
         object: &Object<'_>,
         target: u32,
