@@ -8,7 +8,7 @@ pub(crate) mod guard;
 pub(crate) mod processor;
 pub(crate) mod resolver;
 
-use core::arch::asm;
+use core::arch::{asm, naked_asm};
 
 /// The architecture of this process.
 pub use archs::Host;
@@ -27,6 +27,18 @@ pub(crate) const TP_OFFSET: u64 = 11;
 /// What C compilers are told to make code for: every processor with the usual extensions, since compilers have no `native` there.
 #[cfg(feature = "compile")]
 pub(crate) const ARCHITECTURE: &str = "-march=rv64gc";
+
+/// The version of most symbols of the C library: that of its first release for the machine.
+pub(crate) const OLDEST_VERSION: &core::ffi::CStr = c"GLIBC_2.27";
+
+/// Begins a program whose stack is at `stack`, without a function to register for its end.
+///
+/// # Safety
+/// It is a program in memory, with a stack as the ABI has it.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn enter_program(entry: u64, stack: u64) -> ! {
+    naked_asm!("mv t1, a0", "mv sp, a1", "li a0, 0", "li ra, 0", "li s0, 0", "jr t1")
+}
 
 /// The thread pointer of this thread.
 pub(crate) fn thread_pointer() -> u64 {

@@ -7,7 +7,7 @@ pub(crate) mod guard;
 pub(crate) mod processor;
 pub(crate) mod resolver;
 
-use core::arch::asm;
+use core::arch::{asm, naked_asm};
 
 /// The architecture of this process.
 pub use archs::Host;
@@ -26,6 +26,18 @@ pub(crate) const TP_OFFSET: u64 = 18;
 /// What C compilers are told to make code for: this processor.
 #[cfg(feature = "compile")]
 pub(crate) const ARCHITECTURE: &str = "-march=native";
+
+/// The version of most symbols of the C library: that of its first release for the machine.
+pub(crate) const OLDEST_VERSION: &core::ffi::CStr = c"GLIBC_2.2.5";
+
+/// Begins a program whose stack is at `stack` (psABI 3.4.1: no function to register for its end).
+///
+/// # Safety
+/// It is a program in memory, with a stack as the psABI has it.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn enter_program(entry: u64, stack: u64) -> ! {
+    naked_asm!("mov rsp, rsi", "xor edx, edx", "xor ebp, ebp", "jmp rdi")
+}
 
 /// The thread pointer of this thread.
 pub(crate) fn thread_pointer() -> u64 {
