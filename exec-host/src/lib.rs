@@ -87,6 +87,7 @@ pub use external::External;
 pub use function::{FunctionPointer, TypedFunction};
 pub use loader::Loader;
 pub use machine::Host;
+pub use memory::{ArenaStatistics, CodeArena};
 pub use module::Module;
 pub use process::Process;
 pub use replace::Replacement;

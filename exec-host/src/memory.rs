@@ -1,5 +1,6 @@
 //! Memory that is written first and run then, never both at once.
 
+mod arena;
 mod dual;
 mod huge;
 mod near;
@@ -7,7 +8,9 @@ mod spare;
 
 use crate::error::Error;
 use crate::machine;
+use arena::Lease;
 use core::ffi::c_void;
+use core::ops::Range;
 use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering};
 use dual::Alias;
@@ -19,6 +22,8 @@ use rustix::mm::{
 };
 use std::sync::Arc;
 
+pub use arena::{ArenaStatistics, CodeArena};
+pub(crate) use arena::{MOST, Need, SPREAD};
 pub(crate) use huge::{HUGE_PAGE, bytes_in_huge_pages};
 pub(crate) use spare::Spare;
 
@@ -35,6 +40,8 @@ pub(crate) struct Mapping {
     late: Option<(*mut u8, usize)>,
     /// Where they go, if not back to the system.
     spare: Option<Arc<Spare>>,
+    /// What of them belongs to the module, if they are an arena's.
+    lease: Option<Lease>,
 }
 
 // SAFETY: the mapping is owned memory: nothing in it belongs to a thread.
@@ -113,9 +120,29 @@ impl Mapping {
         Ok(mapping)
     }
 
+    /// Room in an arena for the segments, which are to be [placed](elf_layout::Layout::place_segments) at these offsets.
+    pub(crate) fn in_arena(arena: &CodeArena, need: &Need<'_>) -> Result<(Self, Vec<u64>), Error> {
+        let lease = arena.lease(need)?;
+        let offsets = lease.offsets().collect();
+        let mut mapping = Self::at(lease.base(), SPREAD as usize, rustix::param::page_size());
+        mapping.lease = Some(lease);
+        Ok((mapping, offsets))
+    }
+
+    /// The addresses that belong to the module.
+    pub(crate) fn ranges(&self) -> Vec<Range<u64>> {
+        match &self.lease {
+            Some(lease) => lease.ranges().collect(),
+            None => {
+                let start = self.address();
+                core::iter::once(start..start.saturating_add(self.size())).collect()
+            }
+        }
+    }
+
     /// `size` bytes of pages that are mapped at `start`, and ours.
     const fn at(start: *mut u8, size: usize, page: usize) -> Self {
-        Self { start, size, page, alias: None, late: None, spare: None }
+        Self { start, size, page, alias: None, late: None, spare: None, lease: None }
     }
 
     /// `size` bytes, whole pages, at a multiple of `alignment`, below the limit if there is one.
@@ -200,6 +227,9 @@ impl Mapping {
 
     /// All bytes, before they are [protected](Self::protect).
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        if let Some(lease) = &mut self.lease {
+            return lease.bytes_mut();
+        }
         let start = self.alias.as_ref().map_or(self.start, Alias::start);
         // SAFETY: the pages are mapped, writable as long as `protect` was not called, and ours alone.
         unsafe { core::slice::from_raw_parts_mut(start, self.size) }
@@ -209,7 +239,7 @@ impl Mapping {
     /// `most` bytes of objects cannot fill is left alone.
     pub(crate) fn bring_in(&mut self, segments: impl Iterator<Item = Segment>, most: u64) {
         const LEAST: u64 = 0x1_0000;
-        if self.alias.is_some() {
+        if self.alias.is_some() || self.lease.is_some() {
             return;
         }
         for segment in segments.filter(|segment| (LEAST..=most).contains(&segment.size)) {
@@ -240,6 +270,9 @@ impl Mapping {
         segments: impl Iterator<Item = Segment>,
         late: Option<u64>,
     ) -> Result<(), Error> {
+        if let Some(lease) = &mut self.lease {
+            return lease.commit();
+        }
         let alias = self.alias.take().map(Alias::seal);
         for segment in segments {
             let mut flags = segment.flags;
@@ -307,7 +340,10 @@ impl Mapping {
     /// The pages of `size` bytes from `offset`.
     fn part(&self, offset: u64, size: u64) -> Option<(*mut u8, usize)> {
         let (offset, size) = (usize::try_from(offset).ok()?, usize::try_from(size).ok()?);
-        let size = size.checked_next_multiple_of(self.page)?;
+        let size = match self.lease {
+            Some(_) => size,
+            None => size.checked_next_multiple_of(self.page)?,
+        };
         offset.checked_add(size).filter(|&end| end <= self.size)?;
         Some((self.start.wrapping_add(offset), size))
     }
@@ -315,6 +351,9 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
+        if self.lease.is_some() {
+            return;
+        }
         match self.spare.take() {
             // SAFETY: the pages are ours, and functions that are given out do not outlive us.
             Some(spare) => unsafe { spare.give(self.start, self.size) },

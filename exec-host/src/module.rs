@@ -50,22 +50,32 @@ pub(crate) struct Parts {
     pub(crate) registers: bool,
     pub(crate) memory: Mapping,
     #[expect(dead_code, reason = "the variables stay as long as the code")]
-    pub(crate) threads: Option<Threads>,
+    pub(crate) threads: Option<Box<Threads>>,
     /// What the code refers to, dropped behind it.
     pub(crate) keepers: Vec<Keeper>,
+}
+
+impl Parts {
+    /// Address and size from the first byte to the last.
+    fn extent(&self) -> (u64, u64) {
+        let ranges = self.memory.ranges();
+        let start = ranges.iter().map(|range| range.start).min().unwrap_or(0);
+        let end = ranges.iter().map(|range| range.end).max().unwrap_or(0);
+        (start, end.saturating_sub(start))
+    }
 }
 
 impl Drop for Parts {
     fn drop(&mut self) {
         if self.registers {
-            exit::leave(self.memory.address());
+            exit::leave(&self.memory.ranges());
         }
     }
 }
 
 impl<B> fmt::Debug for Module<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (address, size) = (self.parts.memory.address(), self.parts.memory.size());
+        let (address, size) = self.parts.extent();
         f.debug_struct("Module")
             .field("objects", &self.objects.len())
             .field("address", &format_args!("{address:#x}"))
@@ -78,8 +88,8 @@ impl<B: AsRef<[u8]>> Module<B> {
     pub(crate) fn new(objects: Vec<B>, joined: Vec<Arc<[u8]>>, parts: Parts) -> Self {
         let parts = Arc::new(parts);
         if parts.registers {
-            let (start, size) = (parts.memory.address(), parts.memory.size());
-            exit::enter(start, size, parts.calls.handle(), &(Arc::clone(&parts) as Keeper));
+            let ranges = parts.memory.ranges();
+            exit::enter(&ranges, parts.calls.handle(), &(Arc::clone(&parts) as Keeper));
         }
         let initialized = Once::new();
         Self { objects, joined, initialized, exports: OnceLock::new(), parts }
@@ -157,10 +167,11 @@ impl<B: AsRef<[u8]>> Module<B> {
         })
     }
 
-    /// Address and size of the memory that the module occupies, in bytes.
+    /// Address and size of the memory that the module occupies, in bytes; in a [`CodeArena`](crate::CodeArena), of that from the first
+    /// of its segments to the last, between which are those of others.
     #[must_use]
     pub fn extent(&self) -> (u64, u64) {
-        (self.parts.memory.address(), self.parts.memory.size())
+        self.parts.extent()
     }
 
     /// How many bytes of the module are on huge pages, as the system tells at this moment.

@@ -17,6 +17,8 @@ pub use archs::Host;
 pub(crate) const MAP_LOW: u32 = 0;
 /// Relocations by name that are an address: `R_AARCH64_ABS64`, `R_AARCH64_GLOB_DAT`.
 pub(crate) const ADDRESSES: [u64; 2] = [257, 1025];
+/// `R_AARCH64_JUMP_SLOT`.
+pub(crate) const JUMP_SLOT: u64 = 1026;
 /// `R_AARCH64_TLS_DTPMOD64`.
 pub(crate) const DTP_MODULE: u64 = 1028;
 /// `R_AARCH64_TLS_TPREL64`.

@@ -16,6 +16,8 @@ pub use archs::Host;
 pub(crate) const MAP_LOW: u32 = 0x40;
 /// Relocations by name that are an address: `R_X86_64_64`, `R_X86_64_GLOB_DAT`.
 pub(crate) const ADDRESSES: [u64; 2] = [1, 6];
+/// `R_X86_64_JUMP_SLOT`.
+pub(crate) const JUMP_SLOT: u64 = 7;
 /// `R_X86_64_DTPMOD64`.
 pub(crate) const DTP_MODULE: u64 = 16;
 /// `R_X86_64_TPOFF64`.
