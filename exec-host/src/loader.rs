@@ -1,15 +1,17 @@
 //! How objects get into memory, and who is told.
 
+mod elsewhere;
+mod files;
 mod room;
 
 use crate::Host;
 use crate::budget;
-use crate::contents::{code, copy_constants, globals};
+use crate::contents::{code, copy_constants, globals, sections, segments};
 use crate::error::Error;
 use crate::external::External;
-use crate::image::{LinkedImage, MemoryRequirements};
+use crate::image::LinkedImage;
 use crate::initialize::Calls;
-use crate::memory::{CodeArena, HUGE_PAGE, SPREAD, Spare, Wish};
+use crate::memory::{CodeArena, HUGE_PAGE, MemoryRequirements, MemorySource, SPREAD, Spare, Wish};
 use crate::module::{Module, Parts};
 use crate::observer::{Loaded, Observer};
 use crate::resolvers::Resolvers;
@@ -18,8 +20,9 @@ use crate::symbols::{Links, Symbols, from_fn};
 use crate::threads::{self, Threads};
 use crate::unwind::{self, Unwinding};
 use crate::words;
-use elf_core::{ApplyErrorKind, File, Foreign, Name};
-use elf_layout::{ErrorKind, HeapStorage as Slots, ImageMode, Layout, Options, ThreadLocal};
+use elf_core::{File, Name};
+use elf_layout::{HeapStorage as Slots, ImageMode, Layout, Options, ThreadLocal};
+use files::{out_of_reach, parse};
 use room::{GRAIN, is_small, memory_for};
 use std::sync::Arc;
 
@@ -46,6 +49,7 @@ pub struct Loader {
     spare: Option<Arc<Spare>>,
     limit: Option<u64>,
     arena: Option<CodeArena>,
+    source: Option<Arc<dyn MemorySource>>,
 }
 
 impl Default for Loader {
@@ -70,6 +74,7 @@ impl Loader {
             spare: None,
             limit: None,
             arena: None,
+            source: None,
         }
     }
 
@@ -136,6 +141,13 @@ impl Loader {
     #[must_use]
     pub fn arena(mut self, arena: &CodeArena) -> Self {
         self.arena = Some(arena.clone());
+        self
+    }
+
+    /// Has modules in memory of `source` instead of the system's, but for those in an [`arena`](Self::arena).
+    #[must_use]
+    pub fn memory(mut self, source: impl MemorySource + 'static) -> Self {
+        self.source = Some(Arc::new(source));
         self
     }
 
@@ -299,6 +311,7 @@ impl Loader {
             is_dual: self.is_dual,
             is_huge: layout.alignment() >= HUGE_PAGE as u64 && self.is_huge,
             spare: self.spare.as_ref(),
+            source: self.source.as_deref(),
         };
         let mut memory = memory_for(layout, self.arena.as_ref(), &wish)?;
         let base = memory.address();
@@ -335,6 +348,8 @@ impl Loader {
         Ok(Parts {
             globals,
             code,
+            sections: sections(layout, base),
+            segments: segments(layout, base),
             calls,
             observed,
             unwinding,
@@ -363,28 +378,4 @@ impl<B: AsRef<[u8]>> Module<B> {
     ) -> Result<Self, Error> {
         Loader::new().load(objects, from_fn(externals))
     }
-}
-
-/// The name of the symbol that a relocation of the objects does not reach.
-fn out_of_reach<'a, B: AsRef<[u8]>>(objects: &'a [B], error: &Error) -> Option<Name<'a>> {
-    let (Error::Layout(error) | Error::Object { error, .. }) = error else { return None };
-    let elf_layout::Error { object, kind: ErrorKind::Apply(error), .. } = error else {
-        return None;
-    };
-    let ApplyErrorKind::Overflow { .. } = error.kind else { return None };
-    let table = File::parse(objects.get(*object)?.as_ref()).ok()?.symbol_table().ok()??;
-    let symbol = table.get(error.symbol).ok().filter(elf_core::Symbol::is_undefined)?;
-    table.name_of(&symbol).ok()
-}
-
-/// The headers of all objects.
-fn parse<'a>(objects: &[&'a [u8]]) -> Result<Vec<File<'a>>, Error> {
-    let parsed = objects.iter().enumerate().map(|(object, bytes)| {
-        let damaged = |error| Error::Elf { object, error };
-        let file = File::parse(bytes).map_err(|error| damaged(Foreign::explain(bytes, error)))?;
-        Foreign::check_lto(&file).map_err(damaged)?;
-        budget::check_names(object, &file)?;
-        Ok(file)
-    });
-    parsed.collect()
 }

@@ -4,6 +4,8 @@ mod arena;
 mod dual;
 mod huge;
 mod near;
+mod others;
+mod source;
 mod spare;
 
 use crate::error::Error;
@@ -25,6 +27,7 @@ use std::sync::Arc;
 pub use arena::{ArenaStatistics, CodeArena};
 pub(crate) use arena::{MOST, Need, SPREAD};
 pub(crate) use huge::{HUGE_PAGE, bytes_in_huge_pages};
+pub use source::{ImageMemory, MemoryRequirements, MemorySource};
 pub(crate) use spare::Spare;
 
 /// Zeroed pages of this process, given back on drop.
@@ -42,6 +45,17 @@ pub(crate) struct Mapping {
     spare: Option<Arc<Spare>>,
     /// What of them belongs to the module, if they are an arena's.
     lease: Option<Lease>,
+    /// Who has them, if that is somebody else.
+    owner: Option<Owner>,
+}
+
+/// Memory of others.
+struct Owner(Box<dyn ImageMemory>);
+
+impl core::fmt::Debug for Owner {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Owner").field(&self.0.address()).finish()
+    }
 }
 
 // SAFETY: the mapping is owned memory: nothing in it belongs to a thread.
@@ -66,6 +80,8 @@ pub(crate) struct Wish<'a> {
     pub(crate) is_huge: bool,
     /// From there, and back to there, if it is nothing special.
     pub(crate) spare: Option<&'a Arc<Spare>>,
+    /// From there instead.
+    pub(crate) source: Option<&'a dyn MemorySource>,
 }
 
 impl Mapping {
@@ -77,6 +93,9 @@ impl Mapping {
         let size = number(wish.size)?.max(1).checked_next_multiple_of(page);
         let size = size.ok_or_else(too_large)?;
         let alignment = number(wish.alignment)?.max(page);
+        if let Some(source) = wish.source {
+            return Self::from_source(source, size, alignment, wish.limit);
+        }
         if wish.is_dual {
             let mut mapping = Self::reserve(size, alignment, wish, ProtFlags::empty())?;
             mapping.page = page;
@@ -142,7 +161,7 @@ impl Mapping {
 
     /// `size` bytes of pages that are mapped at `start`, and ours.
     const fn at(start: *mut u8, size: usize, page: usize) -> Self {
-        Self { start, size, page, alias: None, late: None, spare: None, lease: None }
+        Self { start, size, page, alias: None, late: None, spare: None, lease: None, owner: None }
     }
 
     /// `size` bytes, whole pages, at a multiple of `alignment`, below the limit if there is one.
@@ -230,6 +249,9 @@ impl Mapping {
         if let Some(lease) = &mut self.lease {
             return lease.bytes_mut();
         }
+        if let Some(Owner(memory)) = &mut self.owner {
+            return memory.bytes_mut();
+        }
         let start = self.alias.as_ref().map_or(self.start, Alias::start);
         // SAFETY: the pages are mapped, writable as long as `protect` was not called, and ours alone.
         unsafe { core::slice::from_raw_parts_mut(start, self.size) }
@@ -239,7 +261,7 @@ impl Mapping {
     /// `most` bytes of objects cannot fill is left alone.
     pub(crate) fn bring_in(&mut self, segments: impl Iterator<Item = Segment>, most: u64) {
         const LEAST: u64 = 0x1_0000;
-        if self.alias.is_some() || self.lease.is_some() {
+        if self.alias.is_some() || self.lease.is_some() || self.owner.is_some() {
             return;
         }
         for segment in segments.filter(|segment| (LEAST..=most).contains(&segment.size)) {
@@ -272,6 +294,9 @@ impl Mapping {
     ) -> Result<(), Error> {
         if let Some(lease) = &mut self.lease {
             return lease.commit();
+        }
+        if self.owner.is_some() {
+            return self.protect_others(segments, late);
         }
         let alias = self.alias.take().map(Alias::seal);
         for segment in segments {
@@ -351,7 +376,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        if self.lease.is_some() {
+        if self.lease.is_some() || self.owner.is_some() {
             return;
         }
         match self.spare.take() {

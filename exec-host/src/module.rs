@@ -1,5 +1,10 @@
 //! A module: objects loaded together.
 
+#[cfg(feature = "demangle")]
+mod demangled;
+pub(crate) mod inspect;
+
+use crate::contents::Placed;
 use crate::error::Error;
 use crate::external::External;
 use crate::function::{FunctionPointer, TypedFunction};
@@ -13,7 +18,7 @@ use crate::threads::{Threads, exit};
 use crate::unwind::Unwinding;
 use core::fmt;
 use core::ops::Range;
-use elf_core::{File, Name};
+use elf_core::{File, Name, SegmentFlags};
 use std::sync::{Arc, Once, OnceLock};
 
 /// Objects in executable memory. Dropping it runs what their code has registered with `__cxa_atexit`, then, if it was
@@ -42,6 +47,9 @@ pub(crate) struct Parts {
     /// Addresses of the symbols that are not local, object by object; 0 if undefined.
     pub(crate) globals: Vec<Box<[u64]>>,
     pub(crate) code: Vec<Range<u64>>,
+    /// The sections that are in memory, object by object.
+    pub(crate) sections: Vec<Box<[Placed]>>,
+    pub(crate) segments: Box<[(Range<u64>, SegmentFlags)]>,
     pub(crate) resolvers: Resolvers,
     pub(crate) switches: Switches,
     /// Thread-local variables that the objects define, by name.
@@ -49,7 +57,7 @@ pub(crate) struct Parts {
     /// The code may register what threads are to do when they end.
     pub(crate) registers: bool,
     pub(crate) memory: Mapping,
-    #[expect(dead_code, reason = "the variables stay as long as the code")]
+    /// The variables stay as long as the code.
     pub(crate) threads: Option<Box<Threads>>,
     /// What the code refers to, dropped behind it.
     pub(crate) keepers: Vec<Keeper>,

@@ -5,6 +5,7 @@ pub(crate) mod cache;
 pub(crate) mod descriptor;
 #[cfg(feature = "device")]
 pub(crate) mod guard;
+pub(crate) mod lazy;
 pub(crate) mod processor;
 pub(crate) mod resolver;
 
