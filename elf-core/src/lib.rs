@@ -108,6 +108,7 @@ pub use reloc::field::{Bits, Decode, Encode, Field, Order, Unencodable};
 pub use reloc::kind::{Kind, Pair, Special, Stage, find, well_formed};
 pub use reloc::query::{Query, Resolve, SymbolAttributes};
 pub use reloc::rewrite::{Reach, Rewrite};
+pub use reloc::shrink::{Addresses, Alignment, Padding, Shorten, Shrink, shrinks};
 pub use reloc::site::{Pairing, Site};
 pub use reloc::stub::{Stub, StubChoice, StubRelocation};
 pub use reloc::tls;

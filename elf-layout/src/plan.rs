@@ -3,9 +3,9 @@
 use crate::error::{Error, ErrorKind};
 use crate::hash::NameTable;
 use crate::model::bounds::Bounds;
+use crate::model::edits::may_shrink;
 use crate::model::external::External;
 use crate::model::features::{INDIRECT_FUNCTIONS, THREAD_LOCAL};
-use crate::model::fixed::Fixed;
 use crate::model::found::Found;
 use crate::model::islands::Islands;
 use crate::model::layout::Layout;
@@ -18,6 +18,7 @@ use crate::model::storage::{
 };
 use crate::model::stubs;
 use crate::plan::needs::Scan;
+use crate::plan::shrink::Shrinking;
 use core::marker::PhantomData;
 use elf_core::names::{EM_CUDA, ET_REL};
 use elf_core::{Arch, File, Name};
@@ -27,6 +28,7 @@ pub(crate) mod groups;
 pub(crate) mod islands;
 pub(crate) mod needs;
 pub(crate) mod sections;
+pub(crate) mod shrink;
 pub(crate) mod symbols;
 
 impl<'a, 's, A: Arch> Layout<'a, 's, A> {
@@ -59,7 +61,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             return Err(Error::elf(0, 0)(elf_core::Error { at: 0, kind }));
         }
         let storage = storage.prepare(needed)?;
-        let Storage { objects, sections, symbols, names } = storage;
+        let Storage { objects, sections, symbols, names, edits } = storage;
         number::<A>(files, objects)?;
         flags::check::<A>(files)?;
         let mut names = (files.len() > 1 && !names.is_empty()).then(|| NameTable::new(names));
@@ -69,14 +71,8 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
                 groups::drop_copies(object, files, objects, sections, names)?;
             }
         }
-        let mut spans = Spans::new();
-        let mut fixed = Fixed::default();
-        let placed = (&mut spans, &mut fixed);
-        for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
-            let placed = (&mut *placed.0, &mut *placed.1);
-            sections::place(number, file, object, sections, &options, placed, names.is_some())?;
-        }
-        fixed.finish(objects, sections, &options)?;
+        let grouped = names.is_some();
+        let (spans, fixed) = sections::place_all(files, objects, sections, &options, grouped, &[])?;
         let mut found = Found::default();
         for (object, file) in (0..usize::MAX).zip(files) {
             let replaceable =
@@ -115,6 +111,8 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             stubs_size: 0,
             thread_area: None,
             islands: Islands::NONE,
+            edits: &[],
+            global_pointer: None,
             arch: PhantomData,
         };
         layout.place_additions(symbols)?;
@@ -126,8 +124,19 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             layout.islands =
                 islands::insert::<A>(files, objects, sections, symbols, spans, (size, reach))?;
         }
-        layout.sections = sections;
         layout.spans.finish(&options)?;
+        if may_shrink::<A>() && !edits.is_empty() && layout.found.reach.is_none() {
+            let bounds = &layout.found.bounds;
+            let shrinking = Shrinking { files, objects, options: &options, bounds, grouped };
+            let count = shrinking.collect::<A>(sections, edits)?;
+            let edits = edits.get_mut(..count).unwrap_or_default();
+            if !edits.is_empty() {
+                layout.global_pointer =
+                    shrinking.settle::<A>(sections, symbols, &mut layout.spans, edits)?;
+            }
+            layout.edits = edits;
+        }
+        layout.sections = sections;
         if files.len() > 1 {
             copy_definitions(symbols);
         }

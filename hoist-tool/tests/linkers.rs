@@ -56,7 +56,7 @@ fn compare(linker: &Linker, paths: &[PathBuf], base: u64, relax: bool, folder: &
         Ok(objects) => objects,
         Err(error) => return Outcome::Refused(format!("{error:#}")),
     };
-    let options = Options { base: Some(base), relax, ..Options::default() };
+    let options = Options { base: Some(base), relax, executable: true, ..Options::default() };
     let placement = match layout::layout(&objects, options) {
         Ok(placement) => placement,
         Err(error) => return Outcome::Refused(format!("{error:#}")),
@@ -167,7 +167,9 @@ fn compare_sections<A: Arch>(
                 ));
                 continue;
             }
-            let mut ours = image[offset as usize..][..header.size as usize].to_vec();
+            let mut ours = image[offset as usize..]
+                [..layout.section_size(number, index).expect("a size") as usize]
+                .to_vec();
             reworded += take_their_words(
                 layout,
                 objects,
@@ -249,6 +251,7 @@ fn lead_to_other_got<A: Arch>(
     let address = base + layout.section(number, index).expect("a section that is loaded");
     let big_endian = file.encoding().is_big_endian();
     let entries = entries_of(linked, A::ADDRESS_SIZE as usize, big_endian);
+    let moved = |offset| layout.place(number, index, offset).expect("a place") + base - address;
     let section = file.section(index).expect("a section");
     let original = file.section_data(&section).expect("its bytes");
     let mut count = 0;
@@ -264,13 +267,16 @@ fn lead_to_other_got<A: Arch>(
             let role = find(A::KINDS, asked.r#type).map(|kind| kind.value.of);
             let Some(Role::Got(content)) = role else { continue };
             count += 1;
-            let place = record.offset as usize..record.offset as usize + kind.field.bytes;
+            let start = moved(record.offset);
+            let place = start as usize..start as usize + kind.field.bytes;
             if theirs.get(place.clone()) == ours.get(place.clone()) {
                 continue;
             }
             // the addend of a REL record was at the place
-            let held = || kind.field.addend_at(&original[place.clone()], big_endian);
-            record = Record { addend: record.addend.or_else(held), ..record };
+            let at = record.offset as usize..record.offset as usize + kind.field.bytes;
+            let held = || kind.field.addend_at(&original[at.clone()], big_endian);
+            record = Record { addend: record.addend.or_else(held), offset: start, ..record };
+            let upper = upper.map(|upper| Record { offset: moved(upper.offset), ..upper });
             let got_base = base + layout.got().0;
             let held = match content {
                 Slot::Address => layout.symbol(number, asked.symbol).map(|it| it.at(base)),
@@ -603,6 +609,16 @@ fn riscv64_as_gnu_ld() {
 #[test]
 fn riscv64_as_lld() {
     compare_all("riscv64_as_lld", "riscv64", 0x40_0000, &["ld.lld", "ld.lld-19"], false);
+}
+
+#[test]
+fn riscv64_as_gnu_ld_relaxed() {
+    compare_all("riscv64_as_gnu_ld_relaxed", "riscv64", 0x40_0000, &["riscv64-linux-gnu-ld"], true);
+}
+
+#[test]
+fn riscv64_as_lld_relaxed() {
+    compare_all("riscv64_as_lld_relaxed", "riscv64", 0x40_0000, &["ld.lld", "ld.lld-19"], true);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::error::{ApplyError, ApplyErrorKind};
 use super::kind::{Kind, Special, Uses, find};
 use super::query::Query;
 use super::rewrite::{Reach, Rewrite};
+use super::shrink::Addresses;
 use super::site::{Neighbours, Pairing, Site, Steps};
 use super::tls::Transition;
 use crate::records::relocations::Relocations;
@@ -58,6 +59,13 @@ pub trait Facts {
         None
     }
 
+    /// What is known of the record's symbol where code may become shorter; `None` to leave it as long as it is.
+    #[inline]
+    fn addresses(&self, record: &Record) -> Option<Addresses> {
+        let _ = record;
+        None
+    }
+
     /// Whether code that reaches the record's thread-local variable becomes local exec.
     #[inline]
     fn is_local_exec(&self, record: &Record) -> bool {
@@ -87,9 +95,15 @@ pub fn decide(
     facts: &impl Facts,
 ) -> Result<Decision, ApplyErrorKind> {
     Ok(match kind.special {
-        Special::None | Special::Padding => Decision::Apply,
+        Special::None | Special::Padding(_) => Decision::Apply,
         Special::Relax(relax) => {
             let rewrite = facts.reach(site.record).and_then(|reach| relax(site, reach));
+            rewrite.map_or(Decision::Apply, Decision::Rewrite)
+        }
+        Special::Shrink(shrink) => {
+            let addresses = facts.addresses(site.record);
+            let rewrite =
+                addresses.and_then(|addresses| (shrink.rewrite)(site, site.record, &addresses));
             rewrite.map_or(Decision::Apply, Decision::Rewrite)
         }
         Special::Transition(transition) if facts.is_local_exec(site.record) => {
@@ -100,6 +114,13 @@ pub fn decide(
         Special::Pair(pair) => {
             let pairing = pair(site, facts.label(site.record))?;
             let partner = pairing.partner;
+            if cfg!(feature = "relax")
+                && let Some(shorten) = pairing.shorten
+                && let Some(addresses) = facts.addresses(&partner)
+                && let Some(rewrite) = shorten(site, &partner, &addresses)
+            {
+                return Ok(Decision::Rewrite(rewrite));
+            }
             match pairing.transition {
                 Some(transition) if cfg!(feature = "relax") && facts.is_local_exec(&partner) => {
                     Decision::Transition { transition, call: None, partner: Some(partner) }
@@ -200,7 +221,7 @@ impl Walk {
         }
         let kind = self.kind;
         if !const { Uses::of(A::KINDS).special }
-            || matches!(kind.special, Special::None | Special::Padding)
+            || matches!(kind.special, Special::None | Special::Padding(_))
         {
             return pass.decided(kind, record, Decision::Apply);
         }

@@ -4,6 +4,7 @@ use super::check::Check;
 use super::error::ApplyErrorKind;
 use super::field::{Field, Shape};
 use super::rewrite::{Reach, Rewrite};
+use super::shrink::{Padding, Shrink};
 use super::site::{Pairing, Site};
 use super::tls::Transition;
 use super::value::{Contents, Page, Role, Value};
@@ -47,8 +48,10 @@ pub enum Special {
     Pair(Pair),
     /// It says nothing without the relocation before it.
     Second,
-    /// It stands for A bytes of padding, behind which the address must be a multiple of the least power of two above A.
-    Padding,
+    /// It stands for padding, of which what is too much goes.
+    Padding(Padding),
+    /// Shorter instructions, where some do.
+    Shrink(Shrink),
 }
 
 /// Finds the relocation that the one of `site` belongs with: [`Special::Pair`].
@@ -131,10 +134,20 @@ impl Kind {
         Self { special: Special::Second, ..self }
     }
 
-    /// The same of one that stands for A bytes of padding, which stay: what follows must be aligned with them.
+    /// The same of one that stands for padding.
     #[must_use]
-    pub const fn padding(self) -> Self {
-        Self { special: Special::Padding, ..self }
+    pub const fn padding(self, padding: Padding) -> Self {
+        Self { special: Special::Padding(padding), ..self }
+    }
+
+    /// The same of instructions for which shorter ones may do; without the feature `relax` none do.
+    #[must_use]
+    pub const fn shrink(self, shrink: Shrink) -> Self {
+        if cfg!(feature = "relax") {
+            Self { special: Special::Shrink(shrink), ..self }
+        } else {
+            self
+        }
     }
 
     /// Whether bits change at the place.
@@ -262,8 +275,8 @@ impl Uses {
             uses.coded |= kind.field.encode.is_some() || kind.field.decode.is_some();
             uses.select |= kind.select.is_some();
             uses.pages |= !matches!(page, Page::Neither);
-            uses.special |= !matches!(kind.special, Special::None | Special::Padding);
-            uses.padding |= matches!(kind.special, Special::Padding);
+            uses.special |= !matches!(kind.special, Special::None | Special::Padding(_));
+            uses.padding |= matches!(kind.special, Special::Padding(_));
             uses.whole8 |= matches!(kind.shape, Shape::Whole8);
             rest = tail;
         }

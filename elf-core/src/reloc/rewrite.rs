@@ -21,12 +21,14 @@ pub struct Rewrite {
     pub offset: u64,
     /// Their bytes, the first in the lowest eight bits.
     pub code: u64,
-    /// Their size in bytes, the same as before, at most 8.
+    /// Their size in bytes, at most 8: the same as before, but for what goes.
     pub size: usize,
     /// The relocations that they need.
     pub records: [Option<Record>; 2],
     /// Whether they stand for the instructions of the following relocation as well.
     pub takes_next: bool,
+    /// Bytes of the old instructions behind the new ones that go.
+    pub deletes: u64,
 }
 
 impl Rewrite {
@@ -37,7 +39,7 @@ impl Rewrite {
         const { assert!(N <= 8) };
         let code = code.iter().rev().fold(0, |code, byte| code << 8 | u64::from(*byte));
         let offset = record.offset.wrapping_sub(before);
-        Self { offset, code, size: N, records: [None; 2], takes_next: false }
+        Self { offset, code, size: N, records: [None; 2], takes_next: false, deletes: 0 }
     }
 
     /// The same with a relocation of the new code.
@@ -48,6 +50,12 @@ impl Rewrite {
             [first, _] => [first, Some(record)],
         };
         Self { records, ..self }
+    }
+
+    /// The same of code that was longer by so many bytes.
+    #[must_use]
+    pub const fn deleting(self, deletes: u64) -> Self {
+        Self { deletes, ..self }
     }
 
     /// The same for two relocations of the old code.

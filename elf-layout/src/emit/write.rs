@@ -3,6 +3,7 @@
 use crate::emit::resolve::Symbols;
 use crate::error::Error;
 use crate::error::ErrorKind;
+use crate::model::edits::{Edits, may_shrink};
 use crate::model::features::{INDIRECT_FUNCTIONS, THREAD_LOCAL};
 use crate::model::layout::Layout;
 use crate::model::owner::owner;
@@ -11,11 +12,12 @@ use crate::model::relocations::{is_relocations, target};
 use crate::model::spans::Group;
 use crate::model::storage::{GOT_SLOTS, Needs, SectionSlot, SectionState, SymbolSlot, SymbolState};
 use crate::model::stubs;
+use crate::model::surroundings::Surroundings;
 use crate::model::tls;
 use elf_core::names::SHT_NOBITS;
 use elf_core::{
-    ApplyError, ApplyErrorKind, Arch, Decision, Facts, Kind, Pass, Reach, Record, Role, SectionMut,
-    Slot, Stub, StubRelocation, apply_kind, apply_rewrite, decide_all, find,
+    Addresses, ApplyError, ApplyErrorKind, Arch, Decision, Facts, Kind, Pass, Reach, Record, Role,
+    SectionMut, Slot, Stub, StubRelocation, apply_kind, apply_rewrite, decide_all, find,
 };
 
 impl<A: Arch> Layout<'_, '_, A> {
@@ -94,6 +96,11 @@ impl<A: Arch> Layout<'_, '_, A> {
                     return Ok(());
                 };
                 let data = file.section_data(&header).map_err(Error::elf(number, index))?;
+                let edits = slot.edits::<A>(self.edits);
+                if !edits.is_empty() {
+                    edits.copy(data, part(image, offset, slot.size).unwrap_or_default());
+                    return Ok(());
+                }
                 // both have the section's size; asking for it again spares a check that could panic
                 if let Some(place) = part(image, offset, slot.size)
                     && let Some(data) = data.get(..place.len())
@@ -145,6 +152,8 @@ impl<A: Arch> Layout<'_, '_, A> {
                 source,
                 symbols: &symbols,
                 index: target.target,
+                edits: target.slot.edits::<A>(self.edits),
+                flags: file.header().flags,
             };
             decide_all::<A, _>(&target.records, &mut pass).map_err(|error| Error {
                 object: number,
@@ -281,13 +290,16 @@ impl<A: Arch> Layout<'_, '_, A> {
 }
 
 /// Writes what is decided of a section of the file into the image.
-struct Write<'w, 'l, 'a, 's, 'm, A> {
-    section: SectionMut<'m>,
+pub(super) struct Write<'w, 'l, 'a, 's, 'm, A> {
+    pub(super) section: SectionMut<'m>,
     /// The section's bytes in the file.
     source: &'w [u8],
     symbols: &'w Symbols<'l, 'a, 's, A>,
     /// The section's index.
     index: u32,
+    pub(super) edits: Edits<'w>,
+    /// `e_flags` of the object.
+    flags: u32,
 }
 
 impl<A: Arch> Facts for Write<'_, '_, '_, '_, '_, A> {
@@ -298,9 +310,29 @@ impl<A: Arch> Facts for Write<'_, '_, '_, '_, '_, A> {
             return None;
         }
         let slot = self.symbols.slots.get(record.symbol as usize)?;
-        let place = self.section.address.wrapping_add(record.offset);
+        let place = self.place(record);
         let distance = self.symbols.address(slot).map(|address| address.wrapping_sub(place) as i64);
         bounds.reach_at::<A>(slot, distance)
+    }
+
+    fn addresses(&self, record: &Record) -> Option<Addresses> {
+        if self.edits.is_empty() {
+            return None;
+        }
+        let Symbols { layout, .. } = *self.symbols;
+        let slot = self.symbols.slots.get(record.symbol as usize)?;
+        let of = |slot: &SymbolSlot| self.symbols.bases.of(slot.group).wrapping_add(slot.value);
+        let global_pointer = layout.global_pointer.and_then(|id| layout.symbols.get(id as usize));
+        let area = layout.thread_area.filter(|_| layout.options.executable);
+        let surroundings = Surroundings {
+            objects: layout.objects,
+            options: &layout.options,
+            global_pointer: global_pointer.map(of),
+            block: area.and_then(|area| area.distance),
+            flags: self.flags,
+        };
+        let variable = layout.block_offset(slot);
+        surroundings.addresses::<A>(slot, of(slot), variable, self.place(record))
     }
 
     fn is_local_exec(&self, record: &Record) -> bool {
@@ -329,6 +361,31 @@ impl<A: Arch> Pass for Write<'_, '_, '_, '_, '_, A> {
 
     #[inline]
     fn decided(
+        &mut self,
+        kind: &'static Kind,
+        record: &Record,
+        decision: Decision,
+    ) -> Result<(), ApplyError> {
+        if !may_shrink::<A>() || self.edits.is_empty() {
+            self.write(kind, record, decision)
+        } else {
+            self.write_edited(kind, record, decision)
+        }
+    }
+}
+
+impl<A: Arch> Write<'_, '_, '_, '_, '_, A> {
+    /// P: the address of the place of a record.
+    #[inline]
+    fn place(&self, record: &Record) -> u64 {
+        let offset =
+            if may_shrink::<A>() { self.edits.moved(record.offset) } else { record.offset };
+        self.section.address.wrapping_add(offset)
+    }
+
+    /// Writes what is decided about a record, whose offset is that of its place in the image.
+    #[inline]
+    pub(super) fn write(
         &mut self,
         kind: &'static Kind,
         record: &Record,

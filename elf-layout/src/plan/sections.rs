@@ -1,6 +1,7 @@
 //! Every section to its group, or to the address it carries.
 
 use crate::error::{Error, ErrorKind};
+use crate::model::edits::{Edit, EditRange};
 use crate::model::features::THREAD_LOCAL;
 use crate::model::fixed::Fixed;
 use crate::model::options::Options;
@@ -8,15 +9,33 @@ use crate::model::spans::{Group, Spans, alignment_of, group_of};
 use crate::model::storage::{ObjectSlot, SectionSlot, SectionState};
 use elf_core::{File, SectionFlags, SectionHeader};
 
+/// Gives every section of all objects its place, without the bytes that go from it by `edits`.
+pub(crate) fn place_all(
+    files: &[File<'_>],
+    objects: &[ObjectSlot<'_>],
+    sections: &mut [SectionSlot],
+    options: &Options,
+    grouped: bool,
+    edits: &[Edit],
+) -> Result<(Spans, Fixed), Error> {
+    let (mut spans, mut fixed) = (Spans::new(), Fixed::default());
+    for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects)) {
+        let placed = (&mut spans, &mut fixed);
+        place(number, file, object, sections, options, placed, (grouped, edits))?;
+    }
+    fixed.finish(objects, sections, options)?;
+    Ok((spans, fixed))
+}
+
 /// Appends every section of one object that occupies memory to its group; those that are dropped already stay so.
-pub(crate) fn place(
+fn place(
     number: usize,
     file: &File<'_>,
     object: &ObjectSlot<'_>,
     sections: &mut [SectionSlot],
     options: &Options,
     (spans, fixed): (&mut Spans, &mut Fixed),
-    grouped: bool,
+    (grouped, edits): (bool, &[Edit]),
 ) -> Result<(), Error> {
     let first = object.first_section;
     let mut next = 0u32;
@@ -28,7 +47,9 @@ pub(crate) fn place(
         if grouped && slot.state == SectionState::Dropped {
             return Ok(());
         }
-        *slot = SectionSlot { size: header.size, ..SectionSlot::default() };
+        let range = if edits.is_empty() { EditRange::default() } else { slot.edits };
+        let size = header.size.wrapping_sub(range.of(edits).deleted());
+        *slot = SectionSlot { size, edits: range, ..SectionSlot::default() };
         let Some(group) = group_of(&header, options) else { return Ok(()) };
         let error = |kind| Error { object: number, section: index, kind };
         let off = |feature| {
@@ -42,7 +63,7 @@ pub(crate) fn place(
         if header.address == 0 {
             slot.unwinding = is_unwinding(file, &header);
             // a length of 0 ends unwinding tables (LSB, "Exception Frames"): linkers add it
-            let room = if slot.unwinding { header.size.saturating_add(4) } else { header.size };
+            let room = if slot.unwinding { size.saturating_add(4) } else { size };
             slot.offset = spans.append(group, room, alignment).map_err(error)?;
             slot.state = SectionState::Placed(group);
         } else if !cfg!(feature = "addresses") {

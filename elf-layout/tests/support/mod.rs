@@ -414,6 +414,7 @@ pub(crate) fn plan<R>(
         sections: &mut sections,
         symbols: &mut symbols,
         names: &mut names,
+        edits: &mut [],
     };
     f(Layout::plan(&files, options, storage, externals))
 }

@@ -85,7 +85,7 @@ fn is_paired(kind: &Kind) -> bool {
 const PARTNER: u32 = 6;
 
 fn is_word(kind: &Kind) -> bool {
-    !kind.field.is_uleb128 && !matches!(kind.special, Special::Padding)
+    !kind.field.is_uleb128 && !matches!(kind.special, Special::Padding(_))
 }
 
 fn is_rounded(field: &Field) -> bool {
