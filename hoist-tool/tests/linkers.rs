@@ -133,6 +133,22 @@ fn riscv32_as_gnu_ld() {
 }
 
 #[test]
+fn riscv32_as_gnu_ld_relaxed() {
+    compare_all(
+        "riscv32_as_gnu_ld_relaxed",
+        "riscv32",
+        0x8000_0000,
+        &["riscv64-linux-gnu-ld"],
+        true,
+    );
+}
+
+#[test]
+fn riscv32_as_lld_relaxed() {
+    compare_all("riscv32_as_lld_relaxed", "riscv32", 0x40_0000, &["ld.lld", "ld.lld-19"], true);
+}
+
+#[test]
 fn riscv32_as_lld() {
     compare_all("riscv32_as_lld", "riscv32", 0x40_0000, &["ld.lld", "ld.lld-19"], false);
 }

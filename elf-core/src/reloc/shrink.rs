@@ -12,7 +12,7 @@ use crate::views::record::Record;
 pub struct Padding {
     /// What a record says of it.
     pub alignment: fn(&Record) -> Alignment,
-    /// Instructions that do nothing, the longest first: what stays is filled with them.
+    /// Instructions that do nothing, the longest first: what stays is filled with them if not all stays.
     pub nops: &'static [&'static [u8]],
 }
 

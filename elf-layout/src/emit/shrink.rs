@@ -25,6 +25,9 @@ impl<A: Arch> Write<'_, '_, '_, '_, '_, A> {
                 let alignment = wanted.alignment;
                 return Err(fail(ApplyErrorKind::Misaligned { value, alignment }));
             }
+            if edit.deleted == 0 {
+                return Ok(());
+            }
             let start = usize::try_from(moved.offset).unwrap_or(usize::MAX);
             let room = self.section.bytes.get_mut(start..);
             let room = room.and_then(|rest| rest.get_mut(..edit.kept as usize));

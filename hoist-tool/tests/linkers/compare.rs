@@ -41,7 +41,13 @@ pub(crate) fn compare(
         Ok(objects) => objects,
         Err(error) => return Outcome::Refused(format!("{error:#}")),
     };
-    let options = Options { base: Some(base), relax, executable: true, ..Options::default() };
+    let options = Options {
+        base: Some(base),
+        relax,
+        global_pointer: relax,
+        executable: true,
+        ..Options::default()
+    };
     let placement = match layout::layout(&objects, options) {
         Ok(placement) => placement,
         Err(error) => return Outcome::Refused(format!("{error:#}")),
