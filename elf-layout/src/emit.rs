@@ -2,7 +2,7 @@
 
 pub(crate) mod indirect;
 pub(crate) mod resolve;
-mod shrink;
+mod section;
 pub(crate) mod tls;
 mod transition;
 pub(crate) mod view;

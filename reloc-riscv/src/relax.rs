@@ -8,20 +8,17 @@
 //! The instruction that goes and those with the lower parts are decided one by one, as linkers do. So that all of a group come to the same
 //! answer, the first is let go only if the whole symbol is in reach from its addend on.
 
-use crate::riscv::{
-    R_RISCV_JAL, R_RISCV_LO12_S, R_RISCV_PCREL_LO12_S, R_RISCV_RELAX, R_RISCV_RVC_JUMP,
-    R_RISCV_RVC_LUI, R_RISCV_TPREL_LO12_S,
-};
 use elf_core::names::EF_RISCV_RVC;
-use elf_core::{Addresses, Alignment, Check, Padding, Record, Rewrite, Shrink, Site};
+use elf_core::{Addresses, Alignment, Check, Padding, Record, Rewrite, Site};
 
 pub(crate) const PADDING: Padding = Padding::new(alignment, &[&[0x13, 0, 0, 0], &[0x01, 0]]);
-pub(crate) const CALL: Shrink = Shrink::new(8, call);
-pub(crate) const HI: Shrink = Shrink::new(4, high);
-pub(crate) const LO: Shrink = Shrink::new(0, low);
-pub(crate) const PCREL_HI: Shrink = Shrink::new(4, pcrel_high);
-pub(crate) const TPREL_HI: Shrink = Shrink::new(4, tprel_high);
-pub(crate) const TPREL_LO: Shrink = Shrink::new(0, tprel_low);
+/// Numbers of relocations.
+pub(crate) trait Numbers {
+    const RELAX: u32;
+    const JAL: u32;
+    const RVC_JUMP: u32;
+    const RVC_LUI: u32;
+}
 
 /// `x0`, `gp` and `tp`, where loads and additions take them.
 const ZERO: u32 = 0;
@@ -37,9 +34,13 @@ fn alignment(record: &Record) -> Alignment {
 }
 
 /// `auipc rx; jalr rd, rx`
-fn call(site: &Site<'_>, record: &Record, to: &Addresses) -> Option<Rewrite> {
+pub(crate) fn call<N: Numbers>(
+    site: &Site<'_>,
+    record: &Record,
+    to: &Addresses,
+) -> Option<Rewrite> {
     let [auipc, jalr] = words(site.around::<8>(0)?);
-    if !may_relax(site, record) || auipc & 0x7f != 0x17 || jalr & 0x707f != 0x67 {
+    if !may_relax::<N>(site, record) || auipc & 0x7f != 0x17 || jalr & 0x707f != 0x67 {
         return None;
     }
     let link = jalr & 0xf80;
@@ -53,19 +54,23 @@ fn call(site: &Site<'_>, record: &Record, to: &Addresses) -> Option<Rewrite> {
     };
     if let Some(code) = short.filter(|_| is_compressed) {
         let rewrite = Rewrite::new(record, 0, code.to_le_bytes());
-        return Some(rewrite.with(with(R_RISCV_RVC_JUMP)).deleting(6));
+        return Some(rewrite.with(with(N::RVC_JUMP)).deleting(6));
     }
     Check::Signed(21).holds(distance).then(|| {
         let rewrite = Rewrite::new(record, 0, (link | 0x6f).to_le_bytes());
-        rewrite.with(with(R_RISCV_JAL)).deleting(4)
+        rewrite.with(with(N::JAL)).deleting(4)
     })
 }
 
 /// `lui rd, %hi(symbol)`
-fn high(site: &Site<'_>, record: &Record, to: &Addresses) -> Option<Rewrite> {
+pub(crate) fn high<N: Numbers>(
+    site: &Site<'_>,
+    record: &Record,
+    to: &Addresses,
+) -> Option<Rewrite> {
     let [lui] = words(site.around::<4>(0)?);
     let addend = record.addend?;
-    if !may_relax(site, record) || lui & 0x7f != 0x37 {
+    if !may_relax::<N>(site, record) || lui & 0x7f != 0x37 {
         return None;
     }
     let whole = |start: Option<i64>| all_in_reach(start, addend, to.size);
@@ -84,53 +89,65 @@ fn high(site: &Site<'_>, record: &Record, to: &Addresses) -> Option<Rewrite> {
     (is_compressed && register != 0 && register != 0x100).then(|| {
         let code = register as u16 | 0x6001;
         let rewrite = Rewrite::new(record, 0, code.to_le_bytes());
-        rewrite.with(Record { r#type: R_RISCV_RVC_LUI, ..*record }).deleting(2)
+        rewrite.with(Record { r#type: N::RVC_LUI, ..*record }).deleting(2)
     })
 }
 
 /// An instruction with `%lo(symbol)`.
-fn low(site: &Site<'_>, record: &Record, to: &Addresses) -> Option<Rewrite> {
-    if !may_relax(site, record) {
+pub(crate) fn low<N: Numbers>(site: &Site<'_>, record: &Record, to: &Addresses) -> Option<Rewrite> {
+    if !may_relax::<N>(site, record) {
         return None;
     }
     let addend = record.addend?;
-    let is_store = record.r#type == R_RISCV_LO12_S;
-    let from_global_pointer =
-        counted(site, (GLOBAL_POINTER, to.from_global_pointer), addend, is_store);
-    from_global_pointer.or_else(|| counted(site, (ZERO, to.absolute), addend, is_store))
+    let from_global_pointer = counted(site, (GLOBAL_POINTER, to.from_global_pointer), addend);
+    from_global_pointer.or_else(|| counted(site, (ZERO, to.absolute), addend))
 }
 
 /// `auipc rd, %pcrel_hi(symbol)`
-fn pcrel_high(site: &Site<'_>, record: &Record, to: &Addresses) -> Option<Rewrite> {
+pub(crate) fn pcrel_high<N: Numbers>(
+    site: &Site<'_>,
+    record: &Record,
+    to: &Addresses,
+) -> Option<Rewrite> {
     let [auipc] = words(site.around::<4>(0)?);
     let addend = record.addend?;
     let is_near = all_in_reach(to.from_global_pointer, addend, to.size);
-    (is_near && auipc & 0x7f == 0x17 && may_relax(site, record)).then(|| gone(site))
+    (is_near && auipc & 0x7f == 0x17 && may_relax::<N>(site, record)).then(|| gone(site))
 }
 
 /// An instruction with `%pcrel_lo(label)`, by the `auipc` there.
-pub(crate) fn pcrel_low(site: &Site<'_>, high: &Record, to: &Addresses) -> Option<Rewrite> {
+pub(crate) fn pcrel_low<N: Numbers>(
+    site: &Site<'_>,
+    high: &Record,
+    to: &Addresses,
+) -> Option<Rewrite> {
     let addend = high.addend?;
     let is_near = all_in_reach(to.from_global_pointer, addend, to.size);
-    let is_store = site.record.r#type == R_RISCV_PCREL_LO12_S;
-    if !is_near || !may_relax(site, site.record) || !may_relax(site, high) {
+    if !is_near || !may_relax::<N>(site, site.record) || !may_relax::<N>(site, high) {
         return None;
     }
-    counted(site, (GLOBAL_POINTER, to.from_global_pointer), addend, is_store)
+    counted(site, (GLOBAL_POINTER, to.from_global_pointer), addend)
 }
 
 /// `lui rd, %tprel_hi(symbol)`, and the `add` of `tp` behind it.
-fn tprel_high(site: &Site<'_>, record: &Record, to: &Addresses) -> Option<Rewrite> {
+pub(crate) fn tprel_high<N: Numbers>(
+    site: &Site<'_>,
+    record: &Record,
+    to: &Addresses,
+) -> Option<Rewrite> {
     let is_near = all_in_reach(to.from_thread_pointer, record.addend?, to.size);
-    (is_near && may_relax(site, record)).then(|| gone(site))
+    (is_near && may_relax::<N>(site, record)).then(|| gone(site))
 }
 
 /// An instruction with `%tprel_lo(symbol)`.
-fn tprel_low(site: &Site<'_>, record: &Record, to: &Addresses) -> Option<Rewrite> {
+pub(crate) fn tprel_low<N: Numbers>(
+    site: &Site<'_>,
+    record: &Record,
+    to: &Addresses,
+) -> Option<Rewrite> {
     let addend = record.addend?;
-    let is_store = record.r#type == R_RISCV_TPREL_LO12_S;
-    let counted = || counted(site, (THREAD_POINTER, to.from_thread_pointer), addend, is_store);
-    if may_relax(site, record) { counted() } else { None }
+    let counted = || counted(site, (THREAD_POINTER, to.from_thread_pointer), addend);
+    if may_relax::<N>(site, record) { counted() } else { None }
 }
 
 /// Whether an instruction of 12 bits reaches the symbol from its addend on to its end.
@@ -142,18 +159,15 @@ fn all_in_reach(start: Option<i64>, addend: i64, size: u64) -> bool {
 }
 
 /// The instruction, counting from a register that is `start` bytes before the symbol.
-fn counted(
-    site: &Site<'_>,
-    (register, start): (u32, Option<i64>),
-    addend: i64,
-    is_store: bool,
-) -> Option<Rewrite> {
+fn counted(site: &Site<'_>, (register, start): (u32, Option<i64>), addend: i64) -> Option<Rewrite> {
     let value = start?.checked_add(addend)?;
     if !(-0x800..0x800).contains(&value) {
         return None;
     }
     let [code] = words(site.around::<4>(0)?);
     let value = value as u32;
+    // STORE and STORE-FP
+    let is_store = matches!(code & 0x7f, 0x23 | 0x27);
     let code = code & !(31 << 15) | register;
     let code = if is_store {
         code & 0x01ff_f07f | (value & 0x1f) << 7 | (value >> 5 & 0x7f) << 25
@@ -169,8 +183,8 @@ fn gone(site: &Site<'_>) -> Rewrite {
 }
 
 /// Whether the record is one of those that may be relaxed.
-fn may_relax(site: &Site<'_>, record: &Record) -> bool {
-    let marks = |other: &Record| other.r#type == R_RISCV_RELAX && other.offset == record.offset;
+fn may_relax<N: Numbers>(site: &Site<'_>, record: &Record) -> bool {
+    let marks = |other: &Record| other.r#type == N::RELAX && other.offset == record.offset;
     // most of them have theirs right behind them
     (record == site.record && site.next().is_some_and(|next| marks(&next)))
         || site.find(record.offset, marks).is_some()

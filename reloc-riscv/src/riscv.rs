@@ -25,7 +25,7 @@ use elf_core::Check::{self, Any, Either, Signed};
 use elf_core::names::{EF_RISCV_FLOAT_ABI_QUAD, EF_RISCV_RV64ILP32, EF_RISCV_RVE, EM_RISCV};
 use elf_core::tls::{Tls, Transition};
 use elf_core::{
-    ApplyErrorKind, Arch, Bits, Field, Kind, Pairing, Record, Role, Site, Slot, Stub,
+    ApplyErrorKind, Arch, Bits, Field, Kind, Pairing, Record, Role, Shrink, Site, Slot, Stub,
     StubRelocation, Unencodable, Value,
 };
 
@@ -175,6 +175,23 @@ const fn c_lui(word: u64, value: i64) -> Result<u64, Unencodable> {
     })
 }
 
+/// Numbers of what code that becomes shorter has.
+enum Numbers {}
+
+impl relax::Numbers for Numbers {
+    const RELAX: u32 = R_RISCV_RELAX;
+    const JAL: u32 = R_RISCV_JAL;
+    const RVC_JUMP: u32 = R_RISCV_RVC_JUMP;
+    const RVC_LUI: u32 = R_RISCV_RVC_LUI;
+}
+
+const CALL: Shrink = Shrink::new(8, relax::call::<Numbers>);
+const HI: Shrink = Shrink::new(4, relax::high::<Numbers>);
+const LO: Shrink = Shrink::new(0, relax::low::<Numbers>);
+const PCREL_HI: Shrink = Shrink::new(4, relax::pcrel_high::<Numbers>);
+const TPREL_HI: Shrink = Shrink::new(4, relax::tprel_high::<Numbers>);
+const TPREL_LO: Shrink = Shrink::new(0, relax::tprel_low::<Numbers>);
+
 /// The relocation at the label that the symbol is, which has the upper part: that of a descriptor, or another.
 fn high_part(
     site: &Site<'_>,
@@ -199,7 +216,7 @@ fn high_part(
     let fits = |high: &Record| (high.r#type == R_RISCV_TLSDESC_HI20) == of_descriptor;
     let pairing = found.filter(fits).map(Pairing::new).ok_or(ApplyErrorKind::Unpaired)?;
     Ok(match pairing.partner.r#type {
-        R_RISCV_PCREL_HI20 => pairing.shorten(relax::pcrel_low),
+        R_RISCV_PCREL_HI20 => pairing.shorten(relax::pcrel_low::<Numbers>),
         _ => pairing,
     })
 }
@@ -253,21 +270,21 @@ elf_core::kinds! {
     R_RISCV_TLSDESC           =  12: dynamic();
     R_RISCV_BRANCH            =  16: new(S_A_P,       Signed(13), B);
     R_RISCV_JAL               =  17: new(S_A_P,       Signed(21), J);
-    R_RISCV_CALL              =  18: new(L_A_P,       HIGH,       U_I).shrink(relax::CALL);
-    R_RISCV_CALL_PLT          =  19: new(L_A_P,       HIGH,       U_I).shrink(relax::CALL);
+    R_RISCV_CALL              =  18: new(L_A_P,       HIGH,       U_I).shrink(CALL);
+    R_RISCV_CALL_PLT          =  19: new(L_A_P,       HIGH,       U_I).shrink(CALL);
     R_RISCV_GOT_HI20          =  20: new(G_A_P,       HIGH,       U);
     R_RISCV_TLS_GOT_HI20      =  21: new(IE_A_P,      HIGH,       U);
     R_RISCV_TLS_GD_HI20       =  22: new(GD_A_P,      HIGH,       U);
-    R_RISCV_PCREL_HI20        =  23: new(S_A_P,       HIGH,       U).shrink(relax::PCREL_HI);
+    R_RISCV_PCREL_HI20        =  23: new(S_A_P,       HIGH,       U).shrink(PCREL_HI);
     R_RISCV_PCREL_LO12_I      =  24: new(X,           Any,        I).pair(pcrel);
     R_RISCV_PCREL_LO12_S      =  25: new(X,           Any,        S).pair(pcrel);
-    R_RISCV_HI20              =  26: new(S_A,         HIGH,       U).shrink(relax::HI);
-    R_RISCV_LO12_I            =  27: new(S_A,         Any,        I).shrink(relax::LO);
-    R_RISCV_LO12_S            =  28: new(S_A,         Any,        S).shrink(relax::LO);
-    R_RISCV_TPREL_HI20        =  29: new(TP_A,        HIGH,       U).shrink(relax::TPREL_HI);
-    R_RISCV_TPREL_LO12_I      =  30: new(TP_A,        Any,        I).shrink(relax::TPREL_LO);
-    R_RISCV_TPREL_LO12_S      =  31: new(TP_A,        Any,        S).shrink(relax::TPREL_LO);
-    R_RISCV_TPREL_ADD         =  32: marker().shrink(relax::TPREL_HI);
+    R_RISCV_HI20              =  26: new(S_A,         HIGH,       U).shrink(HI);
+    R_RISCV_LO12_I            =  27: new(S_A,         Any,        I).shrink(LO);
+    R_RISCV_LO12_S            =  28: new(S_A,         Any,        S).shrink(LO);
+    R_RISCV_TPREL_HI20        =  29: new(TP_A,        HIGH,       U).shrink(TPREL_HI);
+    R_RISCV_TPREL_LO12_I      =  30: new(TP_A,        Any,        I).shrink(TPREL_LO);
+    R_RISCV_TPREL_LO12_S      =  31: new(TP_A,        Any,        S).shrink(TPREL_LO);
+    R_RISCV_TPREL_ADD         =  32: marker().shrink(TPREL_HI);
     R_RISCV_ADD8              =  33: new(V_S_A,       Any,        WORD8);
     R_RISCV_ADD16             =  34: new(V_S_A,       Any,        WORD16);
     R_RISCV_ADD32             =  35: new(V_S_A,       Any,        WORD32);

@@ -181,6 +181,19 @@ pub fn find(kinds: &'static [Kind], number: u32) -> Option<&'static Kind> {
     kinds.binary_search_by_key(&number, |kind| kind.number).ok().and_then(|index| kinds.get(index))
 }
 
+/// Whether code of these kinds may become shorter.
+#[must_use]
+pub const fn shrinks(kinds: &[Kind]) -> bool {
+    let mut rest = kinds;
+    while let [kind, tail @ ..] = rest {
+        if matches!(kind.special, Special::Padding(_) | Special::Shrink(_)) {
+            return true;
+        }
+        rest = tail;
+    }
+    false
+}
+
 /// Writes the rows of an architecture: of each the constant of its number, and its place in the table `KINDS`.
 ///
 /// A row is the ABI's name, the number, and what [`Kind`] is made by and with:

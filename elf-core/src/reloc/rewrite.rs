@@ -13,6 +13,26 @@ pub struct Reach {
     pub distance: Option<i64>,
 }
 
+/// What is known of the symbol of a record, once everything has its place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Addresses {
+    /// Bytes from the place to the symbol.
+    pub distance: Option<i64>,
+    /// The symbol's address, if that of the image is known. One of 4 bytes is signed.
+    pub absolute: Option<i64>,
+    /// Bytes from where the global pointer is to the symbol, if code may count from there.
+    pub from_global_pointer: Option<i64>,
+    /// Bytes from the thread pointer to the variable that the symbol is.
+    pub from_thread_pointer: Option<i64>,
+    /// `st_size`.
+    pub size: u64,
+    /// `e_flags` of the object.
+    pub flags: u32,
+    /// Size of an address in bytes.
+    pub address_size: u64,
+}
+
 /// The instructions that stand for those at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -1,9 +1,7 @@
 //! Code that becomes shorter: padding that assemblers made as large as it may have to be, and instructions for which shorter ones
 //! do (RISC-V psABI, "Linker Relaxation"; `LoongArch` ABI, "Relaxation"). Only who lends a layout room for it gets any of it.
 
-use super::kind::{Kind, Special};
-use super::rewrite::Rewrite;
-use super::site::Site;
+use super::site::Shorten;
 use crate::views::record::Record;
 
 /// Padding of which what is too much goes.
@@ -83,47 +81,10 @@ pub struct Shrink {
     pub rewrite: Shorten,
 }
 
-/// What stands for the instructions of a site by the addresses of a record, its own or that of the one that it belongs with:
-/// [`Shrink::rewrite`], [`Pairing::shorten`](crate::Pairing::shorten).
-pub type Shorten = fn(site: &Site<'_>, record: &Record, addresses: &Addresses) -> Option<Rewrite>;
-
 impl Shrink {
     /// Of `size` bytes.
     #[must_use]
     pub const fn new(size: u64, rewrite: Shorten) -> Self {
         Self { size, rewrite }
     }
-}
-
-/// Whether code of these kinds may become shorter.
-#[must_use]
-pub const fn shrinks(kinds: &[Kind]) -> bool {
-    let mut rest = kinds;
-    while let [kind, tail @ ..] = rest {
-        if matches!(kind.special, Special::Padding(_) | Special::Shrink(_)) {
-            return true;
-        }
-        rest = tail;
-    }
-    false
-}
-
-/// What is known of the symbol of a record, once everything has its place.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Addresses {
-    /// Bytes from the place to the symbol.
-    pub distance: Option<i64>,
-    /// The symbol's address, if that of the image is known. One of 4 bytes is signed.
-    pub absolute: Option<i64>,
-    /// Bytes from where the global pointer is to the symbol, if code may count from there.
-    pub from_global_pointer: Option<i64>,
-    /// Bytes from the thread pointer to the variable that the symbol is.
-    pub from_thread_pointer: Option<i64>,
-    /// `st_size`.
-    pub size: u64,
-    /// `e_flags` of the object.
-    pub flags: u32,
-    /// Size of an address in bytes.
-    pub address_size: u64,
 }

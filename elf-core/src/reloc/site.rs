@@ -1,6 +1,6 @@
 //! Where a decision is made: a record among its neighbours, and the bytes that it is for.
 
-use super::shrink::Shorten;
+use super::rewrite::{Addresses, Rewrite};
 use super::tls::Transition;
 use crate::records::relocations::Relocations;
 use crate::views::record::Record;
@@ -41,6 +41,10 @@ impl Steps {
         Some(())
     }
 }
+
+/// What stands for the instructions of a site by the addresses of a record, its own or that of the one that it belongs with:
+/// [`Shrink::rewrite`], [`Pairing::shorten`](crate::Pairing::shorten).
+pub type Shorten = fn(site: &Site<'_>, record: &Record, addresses: &Addresses) -> Option<Rewrite>;
 
 /// The relocation that another one belongs with.
 #[derive(Clone, Copy, Debug)]

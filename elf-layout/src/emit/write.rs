@@ -1,23 +1,20 @@
 //! The image: sections copied, GOT and stubs filled, relocations applied.
 
 use crate::emit::resolve::Symbols;
+use crate::emit::section::Write;
 use crate::error::Error;
 use crate::error::ErrorKind;
-use crate::model::edits::{Edits, may_shrink};
 use crate::model::features::{INDIRECT_FUNCTIONS, THREAD_LOCAL};
 use crate::model::layout::Layout;
 use crate::model::owner::owner;
-use crate::model::relocations::label;
 use crate::model::relocations::{is_relocations, target};
 use crate::model::spans::Group;
 use crate::model::storage::{GOT_SLOTS, Needs, SectionSlot, SectionState, SymbolSlot, SymbolState};
 use crate::model::stubs;
-use crate::model::surroundings::Surroundings;
-use crate::model::tls;
 use elf_core::names::SHT_NOBITS;
 use elf_core::{
-    Addresses, ApplyError, ApplyErrorKind, Arch, Decision, Facts, Kind, Pass, Reach, Record, Role,
-    SectionMut, Slot, Stub, StubRelocation, apply_kind, apply_rewrite, decide_all, find,
+    ApplyError, ApplyErrorKind, Arch, Record, Role, SectionMut, Slot, Stub, StubRelocation,
+    apply_kind, decide_all, find,
 };
 
 impl<A: Arch> Layout<'_, '_, A> {
@@ -286,126 +283,6 @@ impl<A: Arch> Layout<'_, '_, A> {
 
     fn is_big_endian(&self) -> bool {
         self.files.first().is_some_and(|file| file.encoding().is_big_endian())
-    }
-}
-
-/// Writes what is decided of a section of the file into the image.
-pub(super) struct Write<'w, 'l, 'a, 's, 'm, A> {
-    pub(super) section: SectionMut<'m>,
-    /// The section's bytes in the file.
-    source: &'w [u8],
-    symbols: &'w Symbols<'l, 'a, 's, A>,
-    /// The section's index.
-    index: u32,
-    pub(super) edits: Edits<'w>,
-    /// `e_flags` of the object.
-    flags: u32,
-}
-
-impl<A: Arch> Facts for Write<'_, '_, '_, '_, '_, A> {
-    #[inline]
-    fn reach(&self, record: &Record) -> Option<Reach> {
-        let bounds = &self.symbols.layout.found.bounds;
-        if !bounds.relaxes() {
-            return None;
-        }
-        let slot = self.symbols.slots.get(record.symbol as usize)?;
-        let place = self.place(record);
-        let distance = self.symbols.address(slot).map(|address| address.wrapping_sub(place) as i64);
-        bounds.reach_at::<A>(slot, distance)
-    }
-
-    fn addresses(&self, record: &Record) -> Option<Addresses> {
-        if self.edits.is_empty() {
-            return None;
-        }
-        let Symbols { layout, .. } = *self.symbols;
-        let slot = self.symbols.slots.get(record.symbol as usize)?;
-        let of = |slot: &SymbolSlot| self.symbols.bases.of(slot.group).wrapping_add(slot.value);
-        let global_pointer = layout.global_pointer.and_then(|id| layout.symbols.get(id as usize));
-        let area = layout.thread_area.filter(|_| layout.options.executable);
-        let surroundings = Surroundings {
-            objects: layout.objects,
-            options: &layout.options,
-            global_pointer: global_pointer.map(of),
-            block: area.and_then(|area| area.distance),
-            flags: self.flags,
-        };
-        let variable = layout.block_offset(slot);
-        surroundings.addresses::<A>(slot, of(slot), variable, self.place(record))
-    }
-
-    fn is_local_exec(&self, record: &Record) -> bool {
-        let access = self.symbols.layout.options.thread_local;
-        let slot = self.symbols.slots.get(record.symbol as usize);
-        slot.is_some_and(|slot| tls::is_local_exec(slot, access))
-    }
-
-    fn label(&self, record: &Record) -> Option<u64> {
-        let object = self.symbols.layout.objects.get(self.symbols.object)?;
-        label(object, self.index, record)
-    }
-}
-
-impl<A: Arch> Pass for Write<'_, '_, '_, '_, '_, A> {
-    type Error = ApplyError;
-
-    fn failed(&self, error: ApplyError) -> ApplyError {
-        error
-    }
-
-    #[inline]
-    fn bytes(&self) -> Result<&[u8], ApplyError> {
-        Ok(self.source)
-    }
-
-    #[inline]
-    fn decided(
-        &mut self,
-        kind: &'static Kind,
-        record: &Record,
-        decision: Decision,
-    ) -> Result<(), ApplyError> {
-        if !may_shrink::<A>() || self.edits.is_empty() {
-            self.write(kind, record, decision)
-        } else {
-            self.write_edited(kind, record, decision)
-        }
-    }
-}
-
-impl<A: Arch> Write<'_, '_, '_, '_, '_, A> {
-    /// P: the address of the place of a record.
-    #[inline]
-    fn place(&self, record: &Record) -> u64 {
-        let offset =
-            if may_shrink::<A>() { self.edits.moved(record.offset) } else { record.offset };
-        self.section.address.wrapping_add(offset)
-    }
-
-    /// Writes what is decided about a record, whose offset is that of its place in the image.
-    #[inline]
-    pub(super) fn write(
-        &mut self,
-        kind: &'static Kind,
-        record: &Record,
-        decision: Decision,
-    ) -> Result<(), ApplyError> {
-        let (section, symbols) = (&mut self.section, self.symbols);
-        match decision {
-            Decision::Pair(pairing) => {
-                apply_kind::<A>(kind, record, Some(&pairing.partner), section, symbols)
-            }
-            Decision::Rewrite(rewrite) => apply_rewrite::<A>(&rewrite, section, symbols),
-            Decision::Transition { transition, call, partner } if THREAD_LOCAL => {
-                let record = match partner {
-                    None => *record,
-                    Some(partner) => Record { offset: record.offset, ..partner },
-                };
-                symbols.transition(&transition, kind, &record, call.as_ref(), section)
-            }
-            _ => apply_kind::<A>(kind, record, None, section, symbols),
-        }
     }
 }
 
