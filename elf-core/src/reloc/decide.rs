@@ -94,7 +94,9 @@ pub fn decide(
     facts: &impl Facts,
 ) -> Result<Decision, ApplyErrorKind> {
     Ok(match kind.special {
-        Special::None | Special::Padding(_) => Decision::Apply,
+        Special::None | Special::Padding(_) | Special::Copy | Special::Descriptor => {
+            Decision::Apply
+        }
         Special::Relax(relax) => {
             let rewrite = facts.reach(site.record).and_then(|reach| relax(site, reach));
             rewrite.map_or(Decision::Apply, Decision::Rewrite)
@@ -219,9 +221,7 @@ impl Walk {
             };
         }
         let kind = self.kind;
-        if !const { Uses::of(A::KINDS).special }
-            || matches!(kind.special, Special::None | Special::Padding(_))
-        {
+        if !const { Uses::of(A::KINDS).special } || kind.special.is_none() {
             return pass.decided(kind, record, Decision::Apply);
         }
         let decision = {
