@@ -18,6 +18,7 @@ use crate::model::storage::{
 };
 use crate::model::stubs;
 use crate::plan::needs::Scan;
+use crate::plan::sections::How;
 use crate::plan::shrink::Shrinking;
 use core::marker::PhantomData;
 use elf_core::names::{EM_CUDA, ET_REL};
@@ -26,7 +27,9 @@ use elf_core::{Arch, File, Name};
 mod flags;
 pub(crate) mod groups;
 pub(crate) mod islands;
+pub(crate) mod linker_defined;
 pub(crate) mod needs;
+pub(crate) mod runs;
 pub(crate) mod sections;
 pub(crate) mod shrink;
 pub(crate) mod symbols;
@@ -64,34 +67,51 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let Storage { objects, sections, symbols, names, edits } = storage;
         number::<A>(files, objects)?;
         flags::check::<A>(files)?;
-        let mut names = (files.len() > 1 && !names.is_empty()).then(|| NameTable::new(names));
-        if let Some(names) = &mut names {
-            sections.fill(SectionSlot::default());
-            for object in 0..files.len() {
-                groups::drop_copies(object, files, objects, sections, names)?;
+        let is_shared = files.len() > 1 && !names.is_empty();
+        let mut gathers = false;
+        let (mut spans, fixed, mut found) = loop {
+            let mut names = is_shared.then(|| NameTable::new(&mut *names));
+            if let Some(names) = &mut names {
+                sections.fill(SectionSlot::default());
+                for object in 0..files.len() {
+                    groups::drop_copies(object, files, objects, sections, names)?;
+                }
             }
-        }
-        let grouped = names.is_some();
-        let (spans, fixed) = sections::place_all(files, objects, sections, &options, grouped, &[])?;
-        let mut found = Found::default();
-        for (object, file) in (0..usize::MAX).zip(files) {
+            let how = How { grouped: is_shared, gathers, edits: &[] };
+            let (spans, fixed, runs) =
+                sections::place_all(files, objects, sections, &options, how)?;
+            let mut found = Found::default();
             let replaceable =
                 INDIRECT_FUNCTIONS && options.replaceable_functions && !A::STUBS.is_empty();
-            let symbols = (&mut *symbols, &mut found.special);
-            symbols::collect::<A>(
-                object,
-                file,
-                objects,
-                sections,
-                symbols,
-                &mut names,
-                replaceable,
-            )?;
-        }
-        if names.is_some() {
-            symbols::link(symbols);
-        }
-        let common = symbols::ask(objects, symbols, &found.special, externals)?;
+            for (object, file) in (0..usize::MAX).zip(files) {
+                let symbols = (&mut *symbols, &mut found.special);
+                symbols::collect::<A>(
+                    object,
+                    file,
+                    objects,
+                    sections,
+                    symbols,
+                    &mut names,
+                    replaceable,
+                )?;
+            }
+            if is_shared {
+                symbols::link(symbols);
+            }
+            match runs {
+                Some(runs) => runs.define(sections, symbols, &found.special),
+                None if runs::are_wanted(objects, symbols, &found.special) => {
+                    gathers = true;
+                    continue;
+                }
+                None => {}
+            }
+            break (spans, fixed, found);
+        };
+        let mut fixed = fixed;
+        fixed.finish(objects, sections, &options)?;
+        let additions = (&mut spans, &mut found);
+        let common = symbols::ask::<A>(objects, symbols, additions, &options, externals)?;
         found.bounds = Bounds::of::<A>(&options, &spans, symbols.len(), common);
         found.reach = islands::reach::<A>(&spans);
         for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
@@ -126,17 +146,19 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         }
         layout.spans.finish(&options)?;
         if may_shrink::<A>() && !edits.is_empty() && layout.found.reach.is_none() {
-            let bounds = &layout.found.bounds;
-            let shrinking = Shrinking { files, objects, options: &options, bounds, grouped };
+            let how = How { grouped: is_shared, gathers, edits: &[] };
+            let found = &layout.found;
+            let shrinking = Shrinking { files, objects, options: &options, found, how };
             let count = shrinking.collect::<A>(sections, edits)?;
             let edits = edits.get_mut(..count).unwrap_or_default();
             if !edits.is_empty() {
-                layout.global_pointer =
-                    shrinking.settle::<A>(sections, symbols, &mut layout.spans, edits)?;
+                let placed = (&mut layout.spans, &mut layout.fixed);
+                layout.global_pointer = shrinking.settle::<A>(sections, symbols, placed, edits)?;
             }
             layout.edits = edits;
         }
         layout.sections = sections;
+        linker_defined::place(symbols, &layout.spans, &layout.found);
         if files.len() > 1 {
             copy_definitions(symbols);
         }

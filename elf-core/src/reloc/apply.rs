@@ -74,6 +74,10 @@ impl<S: Facts, A> Facts for InPlace<'_, '_, S, A> {
         self.symbols.is_local_exec(record)
     }
 
+    fn is_thread_local(&self, record: &Record) -> bool {
+        self.symbols.is_thread_local(record)
+    }
+
     fn label(&self, record: &Record) -> Option<u64> {
         self.symbols.label(record)
     }
@@ -299,12 +303,15 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
         let formula = self.kind.value;
         let addend = self.record.addend.unwrap_or(0);
         let value = self.value(&formula, addend, contents)?;
+        // a sum is complete only with the relocations that follow, and so is computed modulo what fits, at most 64 bits
+        let is_sum = Self::USES.contents && formula.contents != Contents::Ignored;
         let check = Check::Unsigned((place.len() as u32).saturating_mul(7));
-        if !check.holds(value) {
+        if !is_sum && !check.holds(value) {
             return Err(self.fail(ApplyErrorKind::Overflow { value, check }));
         }
         for (byte, shift) in place.iter_mut().zip((0..u32::MAX).step_by(7)) {
-            *byte = *byte & 0x80 | value.unbounded_shr(shift) as u8 & 0x7f;
+            let mask = if is_sum { u64::MAX.unbounded_shr(shift) as u8 & 0x7f } else { 0x7f };
+            *byte = *byte & !mask | value.unbounded_shr(shift) as u8 & mask;
         }
         Ok(())
     }
@@ -383,6 +390,11 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
             Page::Minus => value.wrapping_sub(page(minus)),
             Page::Both => page(value).wrapping_sub(page(minus)),
             Page::Nearest => page(value.wrapping_add(0x800)).wrapping_sub(page(minus)),
+            Page::Upper { back } => {
+                let from = page(minus.wrapping_sub(back));
+                let lower = page(value.wrapping_add(0x800)).wrapping_sub(from);
+                lower.wrapping_add(1 << 31).wrapping_sub((value & 0x800) << 21)
+            }
         })
     }
 

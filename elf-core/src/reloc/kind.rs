@@ -52,6 +52,8 @@ pub enum Special {
     Padding(Padding),
     /// Shorter instructions, where some do.
     Shrink(Shrink),
+    /// Another row of the same number may stand for this one.
+    Alternative(Alternative),
     /// It copies Z bytes from S.
     Copy,
     /// It fills two words.
@@ -64,6 +66,10 @@ impl Special {
         matches!(self, Self::None | Self::Padding(_) | Self::Copy | Self::Descriptor)
     }
 }
+
+/// Gives the row that is applied instead, by the instructions at the site and whether the symbol is a thread-local variable:
+/// [`Special::Alternative`].
+pub type Alternative = fn(site: &Site<'_>, is_thread_local: bool) -> Option<&'static Kind>;
 
 /// Finds the relocation that the one of `site` belongs with: [`Special::Pair`].
 pub type Pair = fn(site: &Site<'_>, label: Option<u64>) -> Result<Pairing, ApplyErrorKind>;
@@ -180,6 +186,12 @@ impl Kind {
         }
     }
 
+    /// The same of one that another row may stand for.
+    #[must_use]
+    pub const fn alternative(self, alternative: Alternative) -> Self {
+        Self { special: Special::Alternative(alternative), ..self }
+    }
+
     /// Whether bits change at the place.
     #[must_use]
     pub const fn writes(&self) -> bool {
@@ -288,6 +300,8 @@ pub(crate) struct Uses {
     pub(crate) special: bool,
     /// Padding.
     pub(crate) padding: bool,
+    /// Rows that stand for others.
+    pub(crate) alternatives: bool,
     /// Whole words of 8 bytes.
     pub(crate) whole8: bool,
 }
@@ -305,6 +319,7 @@ impl Uses {
             pages: false,
             special: false,
             padding: false,
+            alternatives: false,
             whole8: false,
         };
         let mut rest = kinds;
@@ -320,6 +335,7 @@ impl Uses {
             uses.pages |= !matches!(page, Page::Neither);
             uses.special |= !kind.special.is_none();
             uses.padding |= matches!(kind.special, Special::Padding(_));
+            uses.alternatives |= matches!(kind.special, Special::Alternative(_));
             uses.whole8 |= matches!(kind.shape, Shape::Whole8);
             rest = tail;
         }

@@ -40,7 +40,7 @@ impl Surroundings<'_> {
             | SymbolState::Common
             | SymbolState::External
             | SymbolState::ExternalFunction
-                if !slot.needs.has(Needs::NEAR.with(Needs::LOW)) =>
+                if !slot.needs.has(Needs::NEAR.with(Needs::LOW).with(Needs::EDGE)) =>
             {
                 let is_of_image = slot.group != Group::Absolute;
                 if is_of_image || self.options.base.is_some() {

@@ -7,27 +7,42 @@ use crate::model::fixed::Fixed;
 use crate::model::options::Options;
 use crate::model::spans::{Group, Spans, alignment_of, group_of};
 use crate::model::storage::{ObjectSlot, SectionSlot, SectionState};
+use crate::plan::runs::Runs;
 use elf_core::{File, SectionFlags, SectionHeader};
 
-/// Gives every section of all objects its place, without the bytes that go from it by `edits`.
-pub(crate) fn place_all(
-    files: &[File<'_>],
-    objects: &[ObjectSlot<'_>],
-    sections: &mut [SectionSlot],
-    options: &Options,
-    grouped: bool,
-    edits: &[Edit],
-) -> Result<(Spans, Fixed), Error> {
-    let (mut spans, mut fixed) = (Spans::new(), Fixed::default());
-    for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects)) {
-        let placed = (&mut spans, &mut fixed);
-        place(number, file, object, sections, options, placed, (grouped, edits))?;
-    }
-    fixed.finish(objects, sections, options)?;
-    Ok((spans, fixed))
+/// How sections are placed.
+#[derive(Clone, Copy)]
+pub(crate) struct How<'e> {
+    /// Whether copies of section groups are dropped.
+    pub(crate) grouped: bool,
+    /// Whether sections of one name stand together.
+    pub(crate) gathers: bool,
+    /// Bytes that go.
+    pub(crate) edits: &'e [Edit],
 }
 
-/// Appends every section of one object that occupies memory to its group; those that are dropped already stay so.
+/// Gives every section of all objects its place; with those that stand together, if any do.
+pub(crate) fn place_all<'p, 'a>(
+    files: &'p [File<'a>],
+    objects: &'p [ObjectSlot<'a>],
+    sections: &mut [SectionSlot],
+    options: &Options,
+    how: How<'_>,
+) -> Result<(Spans, Fixed, Option<Runs<'p, 'a>>), Error> {
+    let (mut spans, mut fixed) = (Spans::new(), Fixed::default());
+    let mut runs = how.gathers.then(|| Runs::new(files, objects));
+    for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects)) {
+        let placed = (&mut spans, &mut fixed);
+        place(number, file, object, sections, options, placed, (how, runs.as_mut()))?;
+    }
+    if let Some(runs) = &mut runs {
+        runs.place(sections, &mut spans, options)?;
+    }
+    Ok((spans, fixed, runs))
+}
+
+/// Appends every section of one object that occupies memory to its group; those that are dropped already stay so, those that `runs`
+/// takes are placed later.
 fn place(
     number: usize,
     file: &File<'_>,
@@ -35,7 +50,7 @@ fn place(
     sections: &mut [SectionSlot],
     options: &Options,
     (spans, fixed): (&mut Spans, &mut Fixed),
-    (grouped, edits): (bool, &[Edit]),
+    (how, mut runs): (How<'_>, Option<&mut Runs<'_, '_>>),
 ) -> Result<(), Error> {
     let first = object.first_section;
     let mut next = 0u32;
@@ -44,11 +59,11 @@ fn place(
         next = index.wrapping_add(1);
         let at = first.saturating_add(index as usize);
         let Some(slot) = sections.get_mut(at) else { return Ok(()) };
-        if grouped && slot.state == SectionState::Dropped {
+        if how.grouped && slot.state == SectionState::Dropped {
             return Ok(());
         }
-        let range = if edits.is_empty() { EditRange::default() } else { slot.edits };
-        let size = header.size.wrapping_sub(range.of(edits).deleted());
+        let range = if how.edits.is_empty() { EditRange::default() } else { slot.edits };
+        let size = header.size.wrapping_sub(range.of(how.edits).deleted());
         *slot = SectionSlot { size, edits: range, ..SectionSlot::default() };
         let Some(group) = group_of(&header, options) else { return Ok(()) };
         let error = |kind| Error { object: number, section: index, kind };
@@ -59,6 +74,12 @@ fn place(
         if !THREAD_LOCAL && header.flags.contains(SectionFlags::TLS) {
             return Err(off("thread-local"));
         }
+        if let Some(runs) = &mut runs
+            && runs.enter(at, (file, &header), sections)
+        {
+            return Ok(());
+        }
+        let Some(slot) = sections.get_mut(at) else { return Ok(()) };
         let alignment = alignment_of(&header, options).map_err(error)?;
         if header.address == 0 {
             slot.unwinding = is_unwinding(file, &header);

@@ -5,9 +5,10 @@
 //! stays so, and in the end all instructions stay as long as they are.
 
 use crate::error::{Error, ErrorKind};
-use crate::model::bounds::Bounds;
 use crate::model::edits::{Edit, EditRange, may_shrink};
 use crate::model::features::THREAD_LOCAL;
+use crate::model::fixed::Fixed;
+use crate::model::found::Found;
 use crate::model::options::{ImageMode, Options};
 use crate::model::relocations::{Target, is_relocations, label, target};
 use crate::model::spans::{Bases, Group, Spans};
@@ -16,7 +17,7 @@ use crate::model::storage::{
 };
 use crate::model::surroundings::Surroundings;
 use crate::model::tls;
-use crate::plan::sections;
+use crate::plan::sections::{self, How};
 use core::cell::Cell;
 use elf_core::names::STB_LOCAL;
 use elf_core::{
@@ -102,9 +103,8 @@ pub(crate) struct Shrinking<'p, 'a> {
     pub(crate) files: &'p [File<'a>],
     pub(crate) objects: &'p [ObjectSlot<'a>],
     pub(crate) options: &'p Options,
-    pub(crate) bounds: &'p Bounds,
-    /// Whether copies of section groups are dropped.
-    pub(crate) grouped: bool,
+    pub(crate) found: &'p Found,
+    pub(crate) how: How<'p>,
 }
 
 impl<'a> Shrinking<'_, 'a> {
@@ -121,13 +121,17 @@ impl<'a> Shrinking<'_, 'a> {
             let Some(slot) = sections.get_mut(slot_of(self.objects, object, target.target)) else {
                 return Ok(());
             };
-            let is_fixed =
-                matches!(slot.state, SectionState::Placed(Group::Fixed | Group::TlsZero));
-            if slot.edits.count > 0 || is_fixed || u32::try_from(slot.size).is_err() {
+            let is_code = matches!(
+                slot.state,
+                SectionState::Placed(
+                    Group::Text | Group::Data | Group::WriteExecute | Group::Packed
+                )
+            );
+            if slot.edits.count > 0 || !is_code || u32::try_from(slot.size).is_err() {
                 return Ok(());
             }
             let first = count;
-            let (mut end, relax) = (0u64, self.bounds.relaxes());
+            let (mut end, relax) = (0u64, self.found.bounds.relaxes());
             let mut kinds = Kinds::<A>::NEW;
             target.records.try_for_each(|record| {
                 let Some(size) = kinds.shortest(&record, relax) else { return Ok(()) };
@@ -177,7 +181,7 @@ impl<'a> Shrinking<'_, 'a> {
         &self,
         sections: &mut [SectionSlot],
         symbols: &mut [SymbolSlot],
-        spans: &mut Spans,
+        (spans, fixed): (&mut Spans, &mut Fixed),
         edits: &mut [Edit],
     ) -> Result<Option<u32>, Error> {
         let global_pointer =
@@ -196,7 +200,7 @@ impl<'a> Shrinking<'_, 'a> {
                 return Err(Error::object(0, ErrorKind::Unsettled));
             }
             pass = pass.wrapping_add(1);
-            self.place(sections, symbols, spans, edits)?;
+            self.place(sections, symbols, (&mut *spans, &mut *fixed), edits)?;
             for (number, object) in (0..usize::MAX).zip(self.objects) {
                 move_symbols::<A>(number, object, sections, symbols, edits)?;
             }
@@ -272,29 +276,36 @@ impl<'a> Shrinking<'_, 'a> {
     fn place(
         &self,
         sections: &mut [SectionSlot],
-        symbols: &[SymbolSlot],
-        spans: &mut Spans,
+        symbols: &mut [SymbolSlot],
+        (spans, fixed): (&mut Spans, &mut Fixed),
         edits: &[Edit],
     ) -> Result<(), Error> {
-        let Self { files, objects, options, grouped, .. } = *self;
-        let (again, _) = sections::place_all(files, objects, sections, options, grouped, edits)?;
-        match options.mode {
-            ImageMode::Packed { .. } => {
-                let mut span = *again.group(Group::Packed);
-                // what is common stands behind the sections, and stays there
-                if symbols.iter().any(|slot| slot.state == SymbolState::Common) {
-                    span.size = spans.group(Group::Packed).size;
-                    span.alignment = spans.group(Group::Packed).alignment;
-                }
-                spans.replace(Group::Packed, span);
+        let Self { files, objects, options, .. } = *self;
+        let how = How { edits, ..self.how };
+        let (again, own, runs) = sections::place_all(files, objects, sections, options, how)?;
+        *fixed = own;
+        fixed.finish(objects, sections, options)?;
+        let groups: &[Group] = match options.mode {
+            ImageMode::Packed { .. } => &[Group::Packed],
+            ImageMode::Segments { .. } => &[Group::Text, Group::Data, Group::WriteExecute],
+        };
+        let is_common = |slot: &SymbolSlot| slot.state == SymbolState::Common;
+        for &group in groups {
+            let mut span = *again.group(group);
+            // what is common, and the header, stand behind the sections, and stay there
+            if group == Group::Packed
+                && (self.found.header.is_some() || symbols.iter().any(is_common))
+            {
+                (span.size, span.alignment) =
+                    (spans.group(group).size, spans.group(group).alignment);
             }
-            ImageMode::Segments { .. } => {
-                for group in [Group::Text, Group::ReadOnly, Group::Data, Group::WriteExecute] {
-                    spans.replace(group, *again.group(group));
-                }
-            }
+            spans.replace(group, span);
         }
-        spans.finish(options)
+        spans.finish(options)?;
+        if let Some(runs) = runs {
+            runs.define(sections, symbols, &self.found.special);
+        }
+        Ok(())
     }
 
     /// Number of the symbol that means where the global pointer is.
@@ -418,6 +429,10 @@ impl<A: Arch> Facts for SectionPass<'_, '_, A> {
     fn is_local_exec(&self, record: &Record) -> bool {
         let access = self.surroundings.options.thread_local;
         THREAD_LOCAL && self.definition(record).is_some_and(|slot| tls::is_local_exec(slot, access))
+    }
+
+    fn is_thread_local(&self, record: &Record) -> bool {
+        self.definition(record).is_some_and(tls::is_variable)
     }
 
     fn label(&self, record: &Record) -> Option<u64> {
