@@ -1,7 +1,7 @@
 //! Storage for layouts from the heap.
 
 use crate::{
-    Edit, Error, External, Layout, ObjectSlot, Options, Requirements, SectionSlot, Storage,
+    Edit, Error, ExternalSymbol, Layout, ObjectSlot, Options, Requirements, SectionSlot, Storage,
     SymbolSlot,
 };
 use alloc::vec::Vec;
@@ -38,7 +38,7 @@ impl<'a> HeapStorage<'a> {
         &'s mut self,
         files: &'s [File<'a>],
         options: Options,
-        externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+        externals: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>,
     ) -> Result<Layout<'a, 's, A>, Error> {
         let needed = Requirements::of(files)?.with_edits::<A>(files)?;
         fn grow<T: Clone + Default>(slots: &mut Vec<T>, needed: usize) {

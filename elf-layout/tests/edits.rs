@@ -3,7 +3,7 @@
 
 use elf_core::{ApplyErrorKind, File, Name, SectionFlags};
 use elf_layout::{
-    Edit, Error, ErrorKind, External, ImageMode, Layout, ObjectSlot, Options, Requirements,
+    Edit, Error, ErrorKind, ExternalSymbol, ImageMode, Layout, ObjectSlot, Options, Requirements,
     SectionSlot, StaticTlsBlock, Storage, SymbolSlot,
 };
 use reloc_riscv::Rv64;
@@ -12,8 +12,8 @@ const RELAX: &[u8] = include_bytes!("../../fixtures/riscv64/relax.o");
 const BASE: u64 = 0x40_0000;
 
 /// Where `outside` is.
-fn outside(name: Name<'_>) -> Option<External> {
-    (name == "outside").then_some(External::new(BASE + 0x8000))
+fn outside(name: Name<'_>) -> Option<ExternalSymbol> {
+    (name == "outside").then_some(ExternalSymbol::new(BASE + 0x8000))
 }
 
 fn options() -> Options {

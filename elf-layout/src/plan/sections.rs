@@ -59,7 +59,7 @@ fn place(
         next = index.wrapping_add(1);
         let at = first.saturating_add(index as usize);
         let Some(slot) = sections.get_mut(at) else { return Ok(()) };
-        if how.grouped && slot.state == SectionState::Dropped {
+        if how.grouped && slot.state == SectionState::Discarded {
             return Ok(());
         }
         let range = if how.edits.is_empty() { EditRange::default() } else { slot.edits };

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::model::edits::{Edit, EditRange, may_shrink};
 use crate::model::features::THREAD_LOCAL;
 use crate::model::fixed::Fixed;
-use crate::model::found::Found;
+use crate::model::found::ScanResult;
 use crate::model::options::{ImageMode, Options};
 use crate::model::relocations::{Target, is_relocations, label, target};
 use crate::model::spans::{Bases, Group, Spans};
@@ -103,7 +103,7 @@ pub(crate) struct Shrinking<'p, 'a> {
     pub(crate) files: &'p [File<'a>],
     pub(crate) objects: &'p [ObjectSlot<'a>],
     pub(crate) options: &'p Options,
-    pub(crate) found: &'p Found,
+    pub(crate) found: &'p ScanResult,
     pub(crate) how: How<'p>,
 }
 
