@@ -61,7 +61,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let storage = storage.prepare(needed)?;
         let Storage { objects, sections, symbols, names } = storage;
         number::<A>(files, objects)?;
-        flags::check::<A>(files)?;
+        let processor = flags::check::<A>(files)?;
         let mut names = (files.len() > 1 && !names.is_empty()).then(|| NameTable::new(names));
         if let Some(names) = &mut names {
             sections.fill(SectionSlot::default());
@@ -77,7 +77,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             sections::place(number, file, object, sections, &options, placed, names.is_some())?;
         }
         fixed.finish(objects, sections, &options)?;
-        let mut found = Found::default();
+        let mut found = Found { processor, ..Found::default() };
         for (object, file) in (0..usize::MAX).zip(files) {
             let replaceable =
                 INDIRECT_FUNCTIONS && options.replaceable_functions && !A::STUBS.is_empty();
