@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, bail};
 
-use crate::arguments::number;
+use crate::number::number;
 
 /// How much may be taken, in the words of the command line.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
@@ -19,6 +19,11 @@ pub struct Limits {
     #[arg(long)]
     pub thin_anywhere: bool,
 }
+
+/// Bytes that the entries of a file may unpack to, whatever its size.
+pub const FLOOR: u64 = 1 << 28;
+/// How many times the bytes of a file its entries may unpack to, beyond that: more than real ones do.
+pub const TIMES: u64 = 64;
 
 /// What is left to be taken.
 #[derive(Debug)]

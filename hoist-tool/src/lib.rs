@@ -14,8 +14,10 @@ pub mod calling;
 pub mod cmd;
 pub mod demangle;
 pub mod explain;
+pub mod faults;
 pub mod input;
 pub mod json;
+pub mod kernel_filter;
 #[cfg(feature = "host")]
 #[expect(unsafe_code, reason = "opens the libraries that the user asks for")]
 pub mod loading;
@@ -23,6 +25,7 @@ pub mod machine;
 pub mod map;
 #[expect(unsafe_code, reason = "files are mapped, not read")]
 pub mod mapped;
+pub mod number;
 pub mod objects;
 pub mod output;
 pub mod overlap;

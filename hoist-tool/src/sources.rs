@@ -4,35 +4,23 @@
 //! Nothing is unpacked to a place with a name, and only what may hold device code is unpacked at all: small files into memory,
 //! large ones into temporary files without a name.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc;
 
-use anyhow::{Context as _, Error, Result};
+use anyhow::{Error, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 use walkdir::WalkDir;
 
-use crate::mapped::Mapped;
-use form::Form;
-use stream::Nest;
+use nest::Nest;
 
 mod budget;
 mod form;
-mod stream;
+mod nest;
 mod zip;
 
 pub use budget::Budget;
-
-/// A file to look into.
-#[derive(Debug)]
-pub struct Source {
-    /// What to call it: its path, in an archive behind that of the archive and a colon.
-    pub label: String,
-    /// Its own name, without folders.
-    pub name: String,
-    /// Its bytes.
-    pub file: Mapped,
-}
+pub use nest::{Order, Source};
 
 /// Which files: folders with all that is in them, files, and `-` for standard input.
 #[derive(Debug, Default, clap::Args)]
@@ -52,15 +40,6 @@ struct Item {
     root: usize,
     size: u64,
     is_named: bool,
-}
-
-/// How files are looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// One after another.
-    OneByOne,
-    /// Several at a time, on all cores.
-    AtOnce,
 }
 
 impl Sources {
@@ -158,52 +137,9 @@ impl Sources {
     }
 }
 
-impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
-    /// What is made of a file, or of what is inside it.
-    fn path(&self, path: &Path, is_named: bool) -> Vec<Result<T>> {
-        let label = path.display().to_string();
-        if label == "-" {
-            return self.stream("standard input", is_named, 0, &mut std::io::stdin().lock());
-        }
-        let file = match Mapped::open(path) {
-            Ok(file) => file,
-            Err(error) => return vec![Err(error)],
-        };
-        self.mapped(label, is_named, 0, file)
-    }
-
-    /// The same of a file that is open.
-    fn mapped(&self, label: String, is_named: bool, depth: usize, file: Mapped) -> Vec<Result<T>> {
-        match Form::of(file.bytes()) {
-            Form::Zip => self.zip(&label, is_named, depth, &file),
-            Form::Plain if is_named && depth == 0 || form::may_hold(file.bytes()) => {
-                vec![Ok(self.look(label, file))]
-            }
-            Form::Plain => Vec::new(),
-            _ => {
-                file.will_read(0..file.bytes().len() as u64);
-                self.stream(&label, is_named, depth, &mut file.bytes())
-            }
-        }
-    }
-}
-
 /// A bar on a terminal; nothing elsewhere.
 fn progress(bytes: u64) -> ProgressBar {
     let style =
         ProgressStyle::with_template("{wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}");
     ProgressBar::new(bytes).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-}
-
-/// The last part of a label: a file's own name.
-fn own_name(label: &str) -> &str {
-    let start = label.rfind(['/', ':']).map_or(0, |at| at.saturating_add(1));
-    label.get(start..).unwrap_or(label)
-}
-
-/// A file without a name, filled by `fill` and mapped.
-fn spooled(fill: impl FnOnce(&mut std::fs::File) -> Result<()>) -> Result<Mapped> {
-    let mut file = tempfile::tempfile().context("a temporary file")?;
-    fill(&mut file)?;
-    Mapped::map(&file).context("a temporary file")
 }

@@ -25,7 +25,7 @@ use crate::packages::Package;
 use crate::workspace::Workspace;
 
 /// Crates that still have circles, and how many files are in them. To shrink, and to be empty.
-const TANGLED: &[(&str, usize)] = &[("hoist-tool", 61)];
+const TANGLED: &[(&str, usize)] = &[("hoist-tool", 11)];
 
 /// Faults: circles of files in the crates, paths that could not be followed, and lines of [`TANGLED`] that are not true.
 pub(crate) fn faults(packages: &[Package], workspace: &Workspace) -> Result<Vec<String>> {

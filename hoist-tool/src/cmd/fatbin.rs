@@ -1,11 +1,8 @@
 //! `hoist fatbin`: device code inside host files, one file per subcommand.
 
-use std::collections::BTreeSet;
 use std::io::Write;
 
-use anyhow::{Error, Result, anyhow};
-
-use crate::sources::Sources;
+use anyhow::Result;
 
 pub mod change;
 pub mod cubins;
@@ -82,73 +79,5 @@ impl Fatbin {
             Self::Prune(command) => command.run(out),
             Self::Recompress(command) => command.run(out),
         }
-    }
-}
-
-/// Bytes that the entries of a file may unpack to, whatever its size.
-pub const FLOOR: u64 = 1 << 28;
-/// How many times the bytes of a file its entries may unpack to, beyond that: more than real ones do.
-pub const TIMES: u64 = 64;
-
-/// What went wrong while the work went on: the first, and how many more there were.
-#[derive(Debug, Default)]
-pub struct Faults {
-    first: Option<Error>,
-    more: usize,
-}
-
-impl Faults {
-    /// Remembers an error.
-    pub fn push(&mut self, error: impl Into<Error>) {
-        if self.first.is_some() {
-            self.more += 1;
-        } else {
-            self.first = Some(error.into());
-        }
-    }
-
-    /// Whether nothing went wrong.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.first.is_none()
-    }
-
-    /// The result of all the work.
-    ///
-    /// # Errors
-    /// The first error, and the number of others.
-    pub fn result(self) -> Result<()> {
-        match (self.first, self.more) {
-            (None, _) => Ok(()),
-            (Some(error), 0) => Err(error),
-            (Some(error), more) => Err(anyhow!("{error:#} (and {more} more errors)")),
-        }
-    }
-}
-
-/// Which paths of the command line have what a command is about.
-#[derive(Debug, Default)]
-pub struct Roots {
-    /// Those that need no word more: they have it, or are in an error.
-    known: BTreeSet<usize>,
-}
-
-impl Roots {
-    /// Says that a file in a path was looked at, and whether it has what was looked for.
-    pub fn has(&mut self, root: usize, has: bool) {
-        if has {
-            self.known.insert(root);
-        }
-    }
-
-    /// Says that something of a path could not be read: there is an error that says so.
-    pub fn failed(&mut self, root: usize) {
-        self.known.insert(root);
-    }
-
-    /// Adds an error for every path in which nothing was found.
-    pub fn empty(&self, sources: &Sources, what: &str, faults: &mut Faults) {
-        let empty = (0..sources.paths.len()).filter(|root| !self.known.contains(root));
-        empty.for_each(|root| faults.push(anyhow!("{}: {what}", sources.root(root))));
     }
 }

@@ -10,10 +10,11 @@ use archs::with_arch;
 use elf_core::{Name, SectionFlags};
 use elf_layout::{External, HeapStorage, Options};
 
-use crate::arguments::{ObjectArguments, definition, number};
+use crate::arguments::{ObjectArguments, definition};
 use crate::budget::Budget;
 use crate::explain::section_name;
 use crate::map::Map;
+use crate::number::number;
 use crate::objects::Objects;
 use crate::output::Output;
 use crate::printable::Printable;

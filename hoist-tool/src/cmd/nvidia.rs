@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use elf_core::File;
 use fatbin::{
     Container, EntryFlags, EntryKind, EntryOptions, FoundContainer, RegionEntry, Search, Sm, Suffix,
@@ -16,8 +16,7 @@ use super::fatbin::cubins::unpacked;
 use super::fatbin::extract::in_order;
 use super::fatbin::found::containers;
 use super::fatbin::names::Names;
-use super::fatbin::{FLOOR, TIMES};
-use crate::budget::Budget;
+use crate::budget::{Budget, FLOOR, TIMES};
 use crate::mapped::Mapped;
 use crate::shown::{self, Shown};
 
@@ -342,9 +341,4 @@ impl Piece<'_> {
         }
         Ok(())
     }
-}
-
-/// Refuses an option by its name.
-fn refused<T>(tool: &str, word: &str) -> Result<T> {
-    bail!("{tool}: option {word} is not taken")
 }

@@ -14,6 +14,8 @@ mod dynamic;
 mod json;
 mod notes;
 mod rows;
+mod sections;
+mod selection;
 mod text;
 mod versions;
 
@@ -21,6 +23,7 @@ pub use dump::{Dump, RelocationSection, Symbols};
 pub use dynamic::DynamicRow;
 pub use notes::{Hex, Note, NoteList, Property};
 pub use rows::{Header, Relocation, Section, Segment, SymbolRow};
+pub use selection::Selection;
 pub use versions::Version;
 
 /// Shows what ELF files and archives contain.
@@ -36,55 +39,6 @@ pub struct Show {
     /// Prints JSON with stable keys.
     #[arg(long)]
     json: bool,
-}
-
-/// What to show: everything if nothing is selected.
-#[derive(Clone, Copy, Debug, Default, clap::Args)]
-pub struct Selection {
-    /// The file header.
-    #[arg(long)]
-    header: bool,
-    /// Segments (program headers).
-    #[arg(long)]
-    segments: bool,
-    /// Sections.
-    #[arg(long)]
-    sections: bool,
-    /// The dynamic section.
-    #[arg(long)]
-    dynamic: bool,
-    /// Symbols of all symbol tables.
-    #[arg(long)]
-    symbols: bool,
-    /// Relocations.
-    #[arg(long)]
-    relocations: bool,
-    /// Notes.
-    #[arg(long)]
-    notes: bool,
-    /// Everything: what is shown anyway if nothing is selected.
-    #[arg(long)]
-    all: bool,
-}
-
-impl Selection {
-    /// Everything, if nothing was selected.
-    const fn resolved(self) -> Self {
-        let Self { header, segments, sections, dynamic, symbols, relocations, notes, all } = self;
-        if !all && (header || segments || sections || dynamic || symbols || relocations || notes) {
-            return self;
-        }
-        Self {
-            header: true,
-            segments: true,
-            sections: true,
-            dynamic: true,
-            symbols: true,
-            relocations: true,
-            notes: true,
-            all: true,
-        }
-    }
 }
 
 impl Show {

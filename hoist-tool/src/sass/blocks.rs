@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Code, Instruction};
+use super::code::{Code, Instruction};
 
 /// Instructions that run one after another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Block, Code, Instruction};
+use super::blocks::Block;
+use super::code::{Code, Instruction};
 
 /// The instructions of a block.
 fn of<'c>(code: &'c Code, block: &Block) -> &'c [Instruction] {

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::{Code, parse};
+use super::code::{Code, parse};
 use crate::printable::Printable;
 
 /// What is to be told beside instructions.

@@ -9,8 +9,9 @@ use fatbin::Sm;
 use nvinfo::{Cubin, Function, compat_name};
 use serde::Serialize;
 
+use super::look::{Request, each_report};
 use super::payload::PayloadValue;
-use super::{Request, each_report};
+use super::symbols::functions;
 use crate::pattern::Pattern;
 use crate::printable::Printable;
 use crate::table::Table;
@@ -112,7 +113,7 @@ impl Attributes {
             },
             out,
             |cubin| {
-                let only = self.function.as_ref().map(|name| super::functions(cubin, name).next());
+                let only = self.function.as_ref().map(|name| functions(cubin, name).next());
                 let attribute_sections = match only {
                     Some(None) => return Ok(None),
                     only => attributes(cubin, only.flatten().as_ref())?,

@@ -6,7 +6,7 @@ use nvinfo::{
 };
 use serde::Serialize;
 
-use crate::arguments::number;
+use crate::number::number;
 
 /// What to change. Sizes stay: there must be a place for each.
 #[derive(Clone, Debug, Default, clap::Args)]

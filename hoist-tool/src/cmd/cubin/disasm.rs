@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use anyhow::Result;
 use fatbin::Sm;
 
-use super::KernelFilter;
 use crate::cmd::fatbin::disasm::View;
 use crate::cmd::fatbin::filter::Where;
+use crate::kernel_filter::KernelFilter;
 use crate::pattern::Pattern;
 use crate::sources::Sources;
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::index::Index;
 use super::payload::hex;
-use super::symbol_name;
+use super::symbols::symbol_name;
 use crate::demangle::demangled;
 use crate::pattern::Pattern;
 

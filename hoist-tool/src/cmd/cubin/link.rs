@@ -9,11 +9,10 @@ use reloc_cuda::link::{LinkError, LinkErrorKind, link_for};
 use serde::Serialize;
 
 use super::objects::{self, Objects};
-use crate::arguments::number;
-use crate::budget::{Budget, Limits};
-use crate::cmd::fatbin::{FLOOR, TIMES};
+use crate::budget::{Budget, FLOOR, Limits, TIMES};
 use crate::explain::Lines;
 use crate::input::{Input, Part, read_all};
+use crate::number::number;
 use crate::output;
 use crate::printable::Printable;
 

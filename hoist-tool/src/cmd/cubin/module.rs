@@ -6,7 +6,7 @@ use nvinfo::{Cubin, CubinNote, Form, LinkStage, Space, TextureMode};
 use serde::Serialize;
 
 use super::kernel::Bank;
-use super::symbol_name;
+use super::symbols::symbol_name;
 
 /// The module. `null` where the file does not say.
 #[derive(Debug, Serialize)]

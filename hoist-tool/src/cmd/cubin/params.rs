@@ -8,7 +8,8 @@ use fatbin::Sm;
 use nvinfo::Function;
 use serde::Serialize;
 
-use super::{Request, each_report};
+use super::look::{Request, each_report};
+use super::symbols::functions;
 use crate::pattern::Pattern;
 use crate::table::Table;
 
@@ -86,7 +87,7 @@ impl Params {
             },
             out,
             |cubin| {
-                let found = super::functions(cubin, &self.kernel).next();
+                let found = functions(cubin, &self.kernel).next();
                 let rows = found.map(|one| parameters(&one)).transpose()?;
                 Ok(rows.map(|parameters| Parameters { parameters }))
             },

@@ -69,7 +69,7 @@ const MERCURY_NOTE: &str =
 /// If they are none, there is no such function, or no place for a change. The bytes are as they were then.
 pub fn patch(bytes: &mut Vec<u8>, function: Option<&str>, changes: &Changes) -> Result<Patched> {
     let cubin = Cubin::parse(bytes)?;
-    let function = function.map(|name| super::function(&cubin, name)).transpose()?;
+    let function = function.map(|name| super::symbols::function(&cubin, name)).transpose()?;
     let patches = changes.patches(&cubin, function.as_ref())?;
     let mut suspects = Vec::new();
     let mut done = Vec::new();

@@ -3,7 +3,7 @@
 use nvinfo::{Cubin, Payload};
 use serde::Serialize;
 
-use super::symbol_name;
+use super::symbols::symbol_name;
 
 /// What an attribute's value means, by `kind`.
 #[derive(Debug, Serialize)]

@@ -10,7 +10,8 @@ use nvinfo::Cubin;
 use reloc_cuda::{Resolver, row};
 use serde::Serialize;
 
-use super::{Request, each_report, symbol_name};
+use super::look::{Request, each_report};
+use super::symbols::symbol_name;
 use crate::printable::Printable;
 use crate::table::Table;
 

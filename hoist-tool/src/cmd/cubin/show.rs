@@ -1,16 +1,17 @@
 //! `hoist cubin show FILE [KERNEL]`.
 
+use std::cmp::Reverse;
 use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Result;
 use fatbin::Sm;
-use nvinfo::Cubin;
-use serde::Serialize;
 
-use super::kernel::{Kernel, kernels};
-use super::module::Module;
-use super::{KernelFilter, Request, each_report, text};
+use super::kernel::Kernel;
+use super::look::{Request, each_report};
+use super::shown::report;
+use super::text;
+use crate::kernel_filter::{KernelFilter, Sort};
 use crate::pattern::Pattern;
 
 /// Shows kernels and what they need, then the module.
@@ -30,33 +31,6 @@ pub(super) struct Show {
     json: bool,
 }
 
-/// Kernels, and the module unless one kernel was asked for.
-#[derive(Debug, Serialize)]
-pub struct Shown {
-    /// The kernels.
-    pub kernels: Vec<Kernel>,
-    /// The module.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub module: Option<Module>,
-}
-
-/// What `cubin` holds: all of it, or the kernels that the patterns mean; nothing if it has none of these.
-///
-/// # Errors
-/// If it is damaged.
-pub fn report(
-    cubin: &Cubin<'_>,
-    wanted: &[Pattern],
-    threads: Option<u32>,
-) -> Result<Option<Shown>> {
-    let kernels = kernels(cubin, wanted, threads)?;
-    match wanted {
-        [] => Ok(Some(Shown { kernels, module: Some(Module::of(cubin)?) })),
-        _ if kernels.is_empty() => Ok(None),
-        _ => Ok(Some(Shown { kernels, module: None })),
-    }
-}
-
 impl Show {
     pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
         let mut wanted = self.filter.kernel.clone();
@@ -67,11 +41,22 @@ impl Show {
             |cubin| {
                 let mut shown = report(cubin, &wanted, self.threads)?;
                 if let Some(shown) = &mut shown {
-                    self.filter.order(&mut shown.kernels);
+                    order(&self.filter, &mut shown.kernels);
                 }
                 Ok(shown)
             },
             |shown, out| text::shown(shown, self.filter.raw, out),
         )
     }
+}
+
+/// Puts kernels in order, and leaves out those beyond the limit.
+fn order(filter: &KernelFilter, kernels: &mut Vec<Kernel>) {
+    match filter.sort {
+        None => {}
+        Some(Sort::Size) => kernels.sort_by_key(|one| Reverse(one.code_size)),
+        Some(Sort::Registers) => kernels.sort_by_key(|one| Reverse(one.registers)),
+        Some(Sort::Name) => kernels.sort_by(|one, other| one.readable().cmp(other.readable())),
+    }
+    kernels.truncate(filter.limit.unwrap_or(usize::MAX));
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::kernel::Kernel;
 use super::module::Module;
-use super::show::Shown;
+use super::shown::Shown;
 use crate::table::Table;
 
 /// A table of kernels and the module's facts; one kernel alone in detail.

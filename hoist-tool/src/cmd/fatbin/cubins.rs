@@ -9,8 +9,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::found::containers;
-use super::{FLOOR, TIMES};
-use crate::budget::Budget;
+use crate::budget::{Budget, FLOOR, TIMES};
 use crate::mapped::Mapped;
 use crate::printable::Printable;
 

@@ -6,10 +6,10 @@ use std::io::Write;
 use anyhow::{Result, anyhow};
 use fatbin::Sm;
 
-use super::Faults;
 use super::filter::Where;
 use super::kernels::{KernelRow, Request, collect, json, order};
-use crate::cmd::cubin::KernelFilter;
+use crate::faults::Faults;
+use crate::kernel_filter::KernelFilter;
 use crate::pattern::Pattern;
 use crate::sources::Sources;
 use crate::table::{Table, line, tail};

@@ -8,9 +8,9 @@ use nvinfo::{Cubin, KernelNeeds, Stack};
 use serde::Serialize;
 
 use super::cubins::{Image, ImagePlace, images};
-use super::{Faults, Roots};
-use crate::cmd::cubin::{KernelFilter, Sort};
 use crate::demangle::demangled;
+use crate::faults::{Faults, Roots};
+use crate::kernel_filter::{KernelFilter, Sort};
 use crate::pattern::Pattern;
 use crate::printable::Printable;
 use crate::sources::{Order, Source, Sources};

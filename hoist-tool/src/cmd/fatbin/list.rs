@@ -11,7 +11,7 @@ use fatbin::Search;
 use super::filter::Where;
 use super::found::containers;
 use super::rows::{EntryRow, RegionRow};
-use super::{Faults, Roots};
+use crate::faults::{Faults, Roots};
 use crate::mapped::Mapped;
 use crate::printable::Printable;
 use crate::sources::{Order, Source, Sources};

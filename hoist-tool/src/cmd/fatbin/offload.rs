@@ -10,10 +10,10 @@ use fatbin::{Container, Search, host_entries};
 use serde::Serialize;
 
 use super::found::containers;
-use super::{FLOOR, Faults, TIMES};
-use crate::arguments::number;
-use crate::budget::Budget;
+use crate::budget::{Budget, FLOOR, TIMES};
+use crate::faults::Faults;
 use crate::mapped::Mapped;
+use crate::number::number;
 use crate::output;
 use crate::printable::Printable;
 use crate::shown;

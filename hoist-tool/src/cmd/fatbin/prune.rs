@@ -10,10 +10,9 @@ use super::change::{Files, change, entries};
 use super::filter::{Where, kind};
 use super::found::regions;
 use super::rewrite::Blob;
-use super::{FLOOR, TIMES};
-use crate::arguments::number;
-use crate::budget::Budget;
+use crate::budget::{Budget, FLOOR, TIMES};
 use crate::mapped::Mapped;
+use crate::number::number;
 
 /// Removes entries from a host file, which stays loadable.
 #[derive(Debug, clap::Args)]

@@ -13,10 +13,9 @@ use super::filter::Where;
 use super::found::regions;
 use super::pack::{Compression, method};
 use super::rewrite::{Blob, Change};
-use super::{FLOOR, TIMES};
-use crate::arguments::number;
-use crate::budget::Budget;
+use crate::budget::{Budget, FLOOR, TIMES};
 use crate::mapped::Mapped;
+use crate::number::number;
 
 /// Compresses the entries of a host file in another way; it stays loadable.
 #[derive(Debug, clap::Args)]

@@ -7,9 +7,9 @@ use anyhow::{Error, Result};
 use fatbin::{EntryKind, Search};
 use serde::Serialize;
 
-use super::Faults;
 use super::list::regions;
 use super::rows::RegionRow;
+use crate::faults::Faults;
 use crate::printable::Printable;
 use crate::sources::{Order, Source, Sources};
 use crate::table::Table;

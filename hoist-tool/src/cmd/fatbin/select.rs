@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::found::containers;
 use super::rows::arch;
-use super::{Faults, Roots};
+use crate::faults::{Faults, Roots};
 use crate::printable::Printable;
 use crate::sources::{Order, Source, Sources};
 use crate::table::Table;

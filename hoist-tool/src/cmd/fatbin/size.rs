@@ -14,9 +14,9 @@ use super::cubins::{Image, images};
 use super::filter::{Filter, Where};
 use super::kernels::of_cubin;
 use super::rows::arch;
-use super::{Faults, Roots};
-use crate::cmd::cubin::KernelFilter;
 use crate::demangle::family;
+use crate::faults::{Faults, Roots};
+use crate::kernel_filter::KernelFilter;
 use crate::sources::{Order, Source, Sources};
 use crate::table::{Table, tail};
 

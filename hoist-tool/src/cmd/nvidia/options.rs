@@ -5,8 +5,6 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail};
 use fatbin::{EntryKind, Sm, Suffix};
 
-use super::refused;
-
 /// What is dumped of each file of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Dump {
@@ -150,4 +148,9 @@ impl Request {
             _ => !self.extract_elf.is_empty() || self.dumps.iter().any(|dump| *dump != Dump::Ptx),
         }
     }
+}
+
+/// Refuses an option by its name.
+pub(super) fn refused<T>(tool: &str, word: &str) -> Result<T> {
+    bail!("{tool}: option {word} is not taken")
 }

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::options::value;
-use super::refused;
+use super::options::{refused, value};
 use crate::cmd::fatbin::prune::{Keep, Prune, keep};
 
 /// Answers as nvprune does: `-arch sm_90 -o OUT FILE`, `-gencode arch=compute_90,code=[sm_90,compute_90]`.

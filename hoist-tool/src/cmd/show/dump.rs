@@ -13,8 +13,9 @@ use elf_core::{
 use super::dynamic::{self, DynamicRow};
 use super::notes::{self, NoteList};
 use super::rows::{Header, Relocation, Section, Segment, SymbolRow};
+use super::sections::in_section;
 use super::versions::{Version, Versions};
-use crate::explain::{name_in, section_name};
+use crate::explain::name_in;
 use crate::printable::Printable;
 
 /// An ELF file that is shown.
@@ -374,13 +375,5 @@ impl<'a> Dump<'a> {
 
     fn machine(&self) -> u16 {
         self.file.header().machine
-    }
-}
-
-/// A section by number and, if it has one, name.
-pub(super) fn in_section(file: &elf_core::File<'_>, index: u32) -> String {
-    match section_name(file, index).filter(|name| !name.is_empty()) {
-        Some(name) => format!("section {}", Printable::from(name)),
-        None => format!("section {index}"),
     }
 }

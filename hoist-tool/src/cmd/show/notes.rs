@@ -5,7 +5,7 @@ use elf_core::names::{self, ET_CORE, PT_NOTE};
 use elf_core::{File, Notes};
 use serde::{Serialize, Serializer};
 
-use super::dump::in_section;
+use super::sections::in_section;
 use crate::printable::Printable;
 
 /// Notes that stand together: in a section, or in a segment.

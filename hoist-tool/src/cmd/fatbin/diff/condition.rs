@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::{Change, Difference, Needs};
+use super::difference::{Change, Difference, Needs};
 
 /// `registers > +8`: a metric, a comparison, a number.
 #[derive(Clone, Debug)]

@@ -4,8 +4,8 @@ use std::io::Write;
 
 use anyhow::Result;
 
-use super::{Change, Difference, Needs};
-use crate::cmd::cubin::KernelFilter;
+use super::difference::{Change, Difference, Needs};
+use crate::kernel_filter::KernelFilter;
 use crate::table::Table;
 
 /// Kernels shown of each list, unless the command line says how many.

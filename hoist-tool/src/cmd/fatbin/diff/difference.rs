@@ -1,0 +1,109 @@
+//! The kernels that two sides do not have in common, or that need more or less.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::super::kernels::KernelRow;
+
+/// What a kernel needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Needs {
+    pub(super) registers: Option<u32>,
+    pub(super) shared: u64,
+    pub(super) stack: Option<u64>,
+    pub(super) local: u64,
+    pub(super) code_size: u64,
+}
+
+impl From<&KernelRow> for Needs {
+    fn from(row: &KernelRow) -> Self {
+        let KernelRow { registers, shared, stack, local, code_size, .. } = *row;
+        Self { registers, shared, stack, local, code_size }
+    }
+}
+
+/// A kernel of one architecture that is on one side, or on both with other needs.
+#[derive(Debug, Serialize)]
+pub(super) struct Change {
+    pub(super) name: String,
+    pub(super) demangled: Option<String>,
+    pub(super) arch: String,
+    /// The file that it is in, or was.
+    pub(super) file: String,
+    pub(super) old: Option<Needs>,
+    pub(super) new: Option<Needs>,
+}
+
+/// The differences of two trees.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Difference {
+    pub(super) added: Vec<Change>,
+    pub(super) gone: Vec<Change>,
+    pub(super) changed: Vec<Change>,
+    /// How many are the same in both.
+    pub(super) same: usize,
+    pub(super) archs_before: BTreeSet<String>,
+    pub(super) archs_after: BTreeSet<String>,
+    /// Bytes of code of all kernels.
+    pub(super) code_before: u64,
+    pub(super) code_after: u64,
+    /// Conditions that hold, with the kernels that they hold of.
+    pub(super) failed: Vec<String>,
+}
+
+/// Compares kernels of one name and architecture: those of one file first, then the others in order.
+pub(super) fn difference(old: Vec<KernelRow>, new: Vec<KernelRow>) -> Difference {
+    let mut found = Difference::default();
+    let mut sides: BTreeMap<(String, String), [Vec<KernelRow>; 2]> = BTreeMap::new();
+    for (side, rows) in [old, new].into_iter().enumerate() {
+        for row in rows {
+            let (archs, code) = match side {
+                0 => (&mut found.archs_before, &mut found.code_before),
+                _ => (&mut found.archs_after, &mut found.code_after),
+            };
+            archs.insert(row.place.arch.clone());
+            *code = code.saturating_add(row.code_size);
+            let key = (row.name.clone(), row.place.arch.clone());
+            if let Some(list) = sides.entry(key).or_default().get_mut(side) {
+                list.push(row);
+            }
+        }
+    }
+    for [old, mut new] in sides.into_values() {
+        let mut left = Vec::new();
+        let mut pairs = Vec::new();
+        for row in old {
+            match new.iter().position(|other| other.file == row.file) {
+                Some(at) => pairs.push((row, new.remove(at))),
+                None => left.push(row),
+            }
+        }
+        let both = left.len().min(new.len());
+        let rest = new.split_off(both);
+        let gone = left.split_off(both);
+        pairs.extend(left.into_iter().zip(new));
+        found.added.extend(rest.into_iter().map(|row| change(&row, None, Some(Needs::from(&row)))));
+        found.gone.extend(gone.into_iter().map(|row| change(&row, Some(Needs::from(&row)), None)));
+        for (old, new) in pairs {
+            let (before, after) = (Needs::from(&old), Needs::from(&new));
+            if before == after {
+                found.same += 1;
+            } else {
+                found.changed.push(change(&new, Some(before), Some(after)));
+            }
+        }
+    }
+    found
+}
+
+fn change(row: &KernelRow, old: Option<Needs>, new: Option<Needs>) -> Change {
+    Change {
+        name: row.name.clone(),
+        demangled: row.demangled.clone(),
+        arch: row.place.arch.clone(),
+        file: row.file.clone(),
+        old,
+        new,
+    }
+}

@@ -1,0 +1,70 @@
+//! Work that goes on after errors: what went wrong, and in which paths nothing was found.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Error, Result, anyhow};
+
+use crate::sources::Sources;
+
+/// What went wrong while the work went on: the first, and how many more there were.
+#[derive(Debug, Default)]
+pub struct Faults {
+    first: Option<Error>,
+    more: usize,
+}
+
+impl Faults {
+    /// Remembers an error.
+    pub fn push(&mut self, error: impl Into<Error>) {
+        if self.first.is_some() {
+            self.more += 1;
+        } else {
+            self.first = Some(error.into());
+        }
+    }
+
+    /// Whether nothing went wrong.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    /// The result of all the work.
+    ///
+    /// # Errors
+    /// The first error, and the number of others.
+    pub fn result(self) -> Result<()> {
+        match (self.first, self.more) {
+            (None, _) => Ok(()),
+            (Some(error), 0) => Err(error),
+            (Some(error), more) => Err(anyhow!("{error:#} (and {more} more errors)")),
+        }
+    }
+}
+
+/// Which paths of the command line have what a command is about.
+#[derive(Debug, Default)]
+pub struct Roots {
+    /// Those that need no word more: they have it, or are in an error.
+    known: BTreeSet<usize>,
+}
+
+impl Roots {
+    /// Says that a file in a path was looked at, and whether it has what was looked for.
+    pub fn has(&mut self, root: usize, has: bool) {
+        if has {
+            self.known.insert(root);
+        }
+    }
+
+    /// Says that something of a path could not be read: there is an error that says so.
+    pub fn failed(&mut self, root: usize) {
+        self.known.insert(root);
+    }
+
+    /// Adds an error for every path in which nothing was found.
+    pub fn empty(&self, sources: &Sources, what: &str, faults: &mut Faults) {
+        let empty = (0..sources.paths.len()).filter(|root| !self.known.contains(root));
+        empty.for_each(|root| faults.push(anyhow!("{}: {what}", sources.root(root))));
+    }
+}

@@ -1,0 +1,279 @@
+//! Files in one another, however deep: archives that are read from their start to their end (tar, and what is compressed as a
+//! whole), and zip files, whose members are looked at on all cores.
+
+use std::fs::File;
+use std::io::{self, Read, Write as _};
+use std::path::Path;
+
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use flate2::read::DeflateDecoder;
+use rawzip::{CompressionMethod, ZipArchive, ZipSliceArchive};
+use rayon::prelude::*;
+
+use super::budget::{Budget, Left};
+use super::form::{Form, HEAD, is_wanted, may_hold};
+use super::zip::{MOST, Member, Sized, check, members};
+use crate::mapped::Mapped;
+
+/// A file to look into.
+#[derive(Debug)]
+pub struct Source {
+    /// What to call it: its path, in an archive behind that of the archive and a colon.
+    pub label: String,
+    /// Its own name, without folders.
+    pub name: String,
+    /// Its bytes.
+    pub file: Mapped,
+}
+
+/// How files are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// One after another.
+    OneByOne,
+    /// Several at a time, on all cores.
+    AtOnce,
+}
+
+/// Files up to this size are unpacked in memory.
+const IN_MEMORY: u64 = 16 << 20;
+
+/// What is done with files, however deep inside others they are.
+pub(super) struct Nest<'f, F> {
+    left: Left,
+    order: Order,
+    look: &'f F,
+}
+
+impl<'f, F> Nest<'f, F> {
+    pub(super) fn new((budget, size): (&Budget, u64), order: Order, look: &'f F) -> Self {
+        Self { left: Left::new(budget, size), order, look }
+    }
+}
+
+impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
+    /// What is made of a file, or of what is inside it.
+    pub(super) fn path(&self, path: &Path, is_named: bool) -> Vec<Result<T>> {
+        let label = path.display().to_string();
+        if label == "-" {
+            return self.stream("standard input", is_named, 0, &mut std::io::stdin().lock());
+        }
+        let file = match Mapped::open(path) {
+            Ok(file) => file,
+            Err(error) => return vec![Err(error)],
+        };
+        self.mapped(label, is_named, 0, file)
+    }
+
+    /// The same of a file that is open.
+    fn mapped(&self, label: String, is_named: bool, depth: usize, file: Mapped) -> Vec<Result<T>> {
+        match Form::of(file.bytes()) {
+            Form::Zip => self.zip(&label, is_named, depth, &file),
+            Form::Plain if is_named && depth == 0 || may_hold(file.bytes()) => {
+                vec![Ok(self.look(label, file))]
+            }
+            Form::Plain => Vec::new(),
+            _ => {
+                file.will_read(0..file.bytes().len() as u64);
+                self.stream(&label, is_named, depth, &mut file.bytes())
+            }
+        }
+    }
+
+    /// What is made of a file that is unpacked.
+    fn look(&self, label: String, file: Mapped) -> T {
+        let name = own_name(&label).to_owned();
+        (self.look)(Source { label, name, file })
+    }
+
+    /// What is made of what a reader gives: a file, or files inside it.
+    fn stream(
+        &self,
+        label: &str,
+        is_named: bool,
+        depth: usize,
+        reader: &mut dyn Read,
+    ) -> Vec<Result<T>> {
+        if depth > Budget::DEPTH {
+            return vec![Err(anyhow!(
+                "{label}: more than {} archives in one another",
+                Budget::DEPTH
+            ))];
+        }
+        let mut head = Vec::new();
+        if let Err(error) = reader.take(HEAD as u64).read_to_end(&mut head) {
+            return vec![Err(anyhow!(error).context(label.to_owned()))];
+        }
+        let form = Form::of(&head);
+        let wanted = may_hold(&head) || is_named && depth == 0;
+        let mut whole = io::Cursor::new(head).chain(reader);
+        let inside = |reader: &mut dyn Read| self.stream(label, is_named, depth + 1, reader);
+        match form {
+            Form::Gzip => inside(&mut self.left.counted(flate2::read::MultiGzDecoder::new(whole))),
+            Form::Bzip2 => inside(&mut self.left.counted(bzip2::read::MultiBzDecoder::new(whole))),
+            Form::Zstd => match zstd::Decoder::new(&mut whole) {
+                Ok(decoder) => inside(&mut self.left.counted(decoder)),
+                Err(error) => vec![Err(anyhow!(error).context(label.to_owned()))],
+            },
+            Form::Tar => self.tar(label, is_named, depth + 1, &mut whole),
+            Form::Plain if !wanted => Vec::new(),
+            Form::Plain => match collect(&mut whole).with_context(|| label.to_owned()) {
+                Ok(file) => vec![Ok(self.look(label.to_owned(), file))],
+                Err(error) => vec![Err(error)],
+            },
+            // what has its directory at its end
+            Form::Zip => match collect(&mut whole).with_context(|| label.to_owned()) {
+                Ok(file) => self.zip(label, is_named, depth, &file),
+                Err(error) => vec![Err(error)],
+            },
+        }
+    }
+
+    /// What is made of the members of a tar archive.
+    fn tar(
+        &self,
+        label: &str,
+        is_named: bool,
+        depth: usize,
+        reader: &mut dyn Read,
+    ) -> Vec<Result<T>> {
+        let mut archive = tar::Archive::new(reader);
+        let mut all = Vec::new();
+        let entries = match archive.entries() {
+            Ok(entries) => entries,
+            Err(error) => return vec![Err(anyhow!(error).context(label.to_owned()))],
+        };
+        for entry in entries {
+            let mut entry = match entry {
+                Ok(entry) => entry,
+                // what stands behind is not known
+                Err(error) => {
+                    all.push(Err(anyhow!(error).context(label.to_owned())));
+                    return all;
+                }
+            };
+            if !entry.header().entry_type().is_file() {
+                continue;
+            }
+            let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+            all.extend(self.stream(&format!("{label}:{path}"), is_named, depth, &mut entry));
+        }
+        // checksums stand behind the last member
+        if let Err(error) = io::copy(&mut archive.into_inner(), &mut io::sink()) {
+            all.push(Err(anyhow!(error).context(label.to_owned())));
+        }
+        all
+    }
+
+    /// What is made of the members of a zip file.
+    fn zip(&self, label: &str, is_named: bool, depth: usize, file: &Mapped) -> Vec<Result<T>> {
+        let archive = match ZipArchive::from_slice(file.bytes()) {
+            Ok(archive) => archive,
+            Err(error) => return vec![Err(anyhow!("{label}: {error}"))],
+        };
+        if depth > Budget::DEPTH {
+            return vec![Err(anyhow!(
+                "{label}: more than {} archives in one another",
+                Budget::DEPTH
+            ))];
+        }
+        let (members, error) = members(&archive);
+        if let Err(error) = check(&archive, &members) {
+            return vec![Err(anyhow!("{label}: {error}"))];
+        }
+        let one = |member: &Member| {
+            let name = format!("{label}:{}", member.name);
+            self.member(&archive, member, &name, (is_named, depth + 1), file)
+                .unwrap_or_else(|error| vec![Err(error.context(name.clone()))])
+        };
+        let mut all: Vec<_> = match self.order {
+            Order::AtOnce => members.par_iter().with_max_len(1).flat_map(one).collect(),
+            Order::OneByOne => members.iter().flat_map(one).collect(),
+        };
+        all.extend(error.map(|error| Err(anyhow!("{label}: {error}"))));
+        all
+    }
+
+    fn member(
+        &self,
+        archive: &ZipSliceArchive<&[u8]>,
+        member: &Member,
+        name: &str,
+        (is_named, depth): (bool, usize),
+        file: &Mapped,
+    ) -> Result<Vec<Result<T>>> {
+        let entry = archive.get_entry(member.at)?;
+        let stored = entry.data();
+        let (start, end) = entry.compressed_data_range();
+        let all = match member.method {
+            CompressionMethod::Store => {
+                ensure!(member.size == stored.len() as u64, "a size that lies");
+                self.unpacked(name, (is_named, depth), stored, member.size)?
+            }
+            CompressionMethod::Deflate => {
+                ensure!(
+                    member.size / MOST <= stored.len() as u64,
+                    "{} bytes claimed, where {} can hold {MOST} times as many at most",
+                    member.size,
+                    stored.len(),
+                );
+                self.unpacked(name, (is_named, depth), DeflateDecoder::new(stored), member.size)?
+            }
+            CompressionMethod::Zstd => {
+                self.unpacked(name, (is_named, depth), zstd::Decoder::new(stored)?, member.size)?
+            }
+            method => bail!("compressed by method {}", method.as_id().as_u16()),
+        };
+        file.done_with(start..end);
+        Ok(all)
+    }
+
+    /// What is made of what a reader gives, which must be `size` bytes.
+    fn unpacked(
+        &self,
+        name: &str,
+        (is_named, depth): (bool, usize),
+        reader: impl Read,
+        size: u64,
+    ) -> Result<Vec<Result<T>>> {
+        let mut reader = self.left.counted(reader).take(size.saturating_add(1));
+        let Some(head) = begins_wanted(&mut reader)? else { return Ok(Vec::new()) };
+        let mut whole = Sized::new(head, &mut reader, size);
+        Ok(self.stream(name, is_named, depth, &mut whole))
+    }
+}
+
+/// All that a reader gives: in memory, or in a file without a name.
+fn collect(reader: &mut dyn Read) -> Result<Mapped> {
+    let mut bytes = Vec::new();
+    reader.take(IN_MEMORY).read_to_end(&mut bytes)?;
+    if (bytes.len() as u64) < IN_MEMORY {
+        return Ok(Mapped::of(bytes));
+    }
+    spooled(|file| {
+        file.write_all(&bytes).context("a temporary file")?;
+        drop(bytes);
+        io::copy(reader, file)?;
+        Ok(())
+    })
+}
+
+/// Whether what a reader gives is worth unpacking, with what was read to tell.
+fn begins_wanted(reader: &mut dyn Read) -> io::Result<Option<Vec<u8>>> {
+    let mut head = Vec::new();
+    reader.take(HEAD as u64).read_to_end(&mut head)?;
+    Ok(is_wanted(&head).then_some(head))
+}
+
+/// The last part of a label: a file's own name.
+fn own_name(label: &str) -> &str {
+    let start = label.rfind(['/', ':']).map_or(0, |at| at.saturating_add(1));
+    label.get(start..).unwrap_or(label)
+}
+
+/// A file without a name, filled by `fill` and mapped.
+fn spooled(fill: impl FnOnce(&mut File) -> Result<()>) -> Result<Mapped> {
+    let mut file = tempfile::tempfile().context("a temporary file")?;
+    fill(&mut file)?;
+    Mapped::map(&file).context("a temporary file")
+}

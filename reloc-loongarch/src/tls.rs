@@ -1,0 +1,115 @@
+//! How LoongArch code with TLS descriptors becomes local exec (LoongArch ELF psABI, "TLS Descriptors"; newer lld for what the ABI
+//! leaves to it).
+//!
+//! Each instruction is rewritten at its own place, since they need not stand together: those that make the descriptor's address become
+//! NOPs, and the load and the call make the offset. Code of general dynamic and initial exec stays as it is.
+
+use elf_core::tls::{Tls, TpOffsets, Transition, Variant, sequence};
+
+/// The block starts where `tp` points.
+pub(crate) const TLS: Tls = Tls::new(Variant::I { reserved: 0 });
+
+pub(crate) const ADDRESS: Transition = Transition::new(address);
+pub(crate) const LOAD: Transition = Transition::new(load);
+pub(crate) const CALL: Transition = Transition::new(call);
+
+const NOP: u32 = 0x0340_0000;
+const LU12I_W_A0: u32 = 0x1400_0004;
+const ORI_A0_ZERO: u32 = 0x0380_0004;
+const ORI_A0_A0: u32 = 0x0380_0084;
+
+/// Bits of an instruction, and what they are.
+type Form = (u32, u32);
+
+/// `pcalau12i`, `pcaddi`, `pcaddu12i`, `lu12i.w` and `lu32i.d`; `addi.d`, `addi.w`, `ori` and `lu52i.d`.
+const PARTS: &[Form] = &[
+    (0xfe00_0000, 0x1a00_0000),
+    (0xfe00_0000, 0x1800_0000),
+    (0xfe00_0000, 0x1c00_0000),
+    (0xfe00_0000, 0x1400_0000),
+    (0xfe00_0000, 0x1600_0000),
+    (0xffc0_0000, 0x02c0_0000),
+    (0xffc0_0000, 0x0280_0000),
+    (0xffc0_0000, 0x0380_0000),
+    (0xffc0_0000, 0x0300_0000),
+];
+
+/// A part of the descriptor's address.
+fn address(code: &mut [u8], place: usize, _: &TpOffsets) -> Option<u64> {
+    replace(code, place, PARTS, NOP)
+}
+
+/// `ld.d ra, a0, %desc_ld(x)`
+fn load(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    let (high, _) = parts(offsets)?;
+    let new = if high == 0 { NOP } else { LU12I_W_A0 | high << 5 };
+    replace(code, place, &[(0xffc0_03ff, 0x28c0_0081)], new)
+}
+
+/// `jirl ra, ra, %desc_call(x)`
+fn call(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
+    let (high, low) = parts(offsets)?;
+    let or = if high == 0 { ORI_A0_ZERO } else { ORI_A0_A0 };
+    replace(code, place, &[(0xfc00_03ff, 0x4c00_0021)], or | low << 10)
+}
+
+/// The upper 20 bits of the variable's offset, and the lower 12, which `ori` takes without a sign.
+fn parts(offsets: &TpOffsets) -> Option<(u32, u32)> {
+    let offset = i32::try_from(offsets.variable).ok()?.cast_unsigned();
+    Some((offset >> 12, offset & 0xfff))
+}
+
+/// Puts `new` for the instruction at `place`, if it has one of the forms.
+fn replace(code: &mut [u8], place: usize, forms: &[Form], new: u32) -> Option<u64> {
+    let word = sequence::<4>(code, place, 0)?;
+    let old = u32::from_le_bytes(*word);
+    if !forms.iter().any(|(mask, bits)| old & mask == *bits) {
+        return None;
+    }
+    *word = new.to_le_bytes();
+    Some(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `pcalau12i a0, 0; addi.d a0, a0, 0; ld.d ra, a0, 0; jirl ra, ra, 0`
+    const SEQUENCE: [u32; 4] = [0x1a00_0004, 0x02c0_0084, 0x28c0_0081, 0x4c00_0021];
+
+    fn rewritten(code: [u32; 4], variable: i64) -> Option<[u32; 4]> {
+        let mut bytes = [0; 16];
+        for (place, word) in bytes.as_chunks_mut().0.iter_mut().zip(code) {
+            *place = word.to_le_bytes();
+        }
+        let offsets = TpOffsets { variable, block: 0 };
+        for (at, Transition { rewrite, .. }) in [ADDRESS, ADDRESS, LOAD, CALL].into_iter().enumerate() {
+            assert_eq!(rewrite(&mut bytes, 4 * at, &offsets)?, 0);
+        }
+        let words = bytes.as_chunks::<4>().0;
+        Some(core::array::from_fn(|at| u32::from_le_bytes(words[at])))
+    }
+
+    #[test]
+    fn descriptors_to_local_exec() {
+        // ori a0, zero, 0xfff
+        assert_eq!(rewritten(SEQUENCE, 0xfff), Some([NOP, NOP, NOP, 0x03bf_fc04]));
+        // lu12i.w a0, 1; ori a0, a0, 0
+        assert_eq!(rewritten(SEQUENCE, 0x1000), Some([NOP, NOP, 0x1400_0024, 0x0380_0084]));
+        // lu12i.w a0, -0x80000; ori a0, a0, 0
+        let least = -0x8000_0000;
+        assert_eq!(rewritten(SEQUENCE, least), Some([NOP, NOP, 0x1500_0004, 0x0380_0084]));
+        assert_eq!(rewritten(SEQUENCE, least - 1), None);
+        assert!(rewritten(SEQUENCE, 0x7fff_ffff).is_some());
+        assert_eq!(rewritten(SEQUENCE, 0x8000_0000), None);
+    }
+
+    #[test]
+    fn other_code_stays() {
+        for at in 0..4 {
+            let mut code = SEQUENCE;
+            code[at] = NOP;
+            assert_eq!(rewritten(code, 0), None);
+        }
+    }
+}
