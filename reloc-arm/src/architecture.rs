@@ -9,7 +9,8 @@ use crate::stub;
 use elf_core::names::{EF_ARM_BE8, EF_ARM_EABI_VER5, EM_ARM, STT_FUNC, STT_GNU_IFUNC};
 use elf_core::tls::{Tls, Variant};
 use elf_core::{
-    Arch, BuildAttributes, Error, File, Kind, Query, Role, Stub, StubChoice, Symbol, SymbolAttributes,
+    Arch, BuildAttributes, Error, File, Kind, Query, Role, Stub, StubChoice, Symbol,
+    SymbolAttributes,
 };
 
 /// Arm with addresses of 4 bytes (`EM_ARM`).

@@ -45,18 +45,21 @@ pub(crate) const T32_BRANCH19: Field = t32(&[
 pub(crate) const T16_BRANCH11: Field = t16(&[bits(0, 11).scaled(1)]);
 pub(crate) const T16_BRANCH8: Field = t16(&[bits(0, 8).scaled(1)]);
 /// i and imm5 of CBZ and CBNZ.
-pub(crate) const T16_BRANCH6: Field = t16(&[bits(3, 5).scaled(1), bits(9, 1).shr(6)]).decoded(t16_branch6);
+pub(crate) const T16_BRANCH6: Field =
+    t16(&[bits(3, 5).scaled(1), bits(9, 1).shr(6)]).decoded(t16_branch6);
 
 /// imm4 and imm12 of MOVW.
 pub(crate) const A32_MOVW: Field = a32(&[bits(0, 12), bits(16, 4).shr(12)]);
 /// imm4 and imm12 of MOVT. The addend has no more bits than that of its MOVW, and is not shifted.
-pub(crate) const A32_MOVT: Field = a32(&[bits(0, 12).shr(16), bits(16, 4).shr(28)]).decoded(a32_movw);
+pub(crate) const A32_MOVT: Field =
+    a32(&[bits(0, 12).shr(16), bits(16, 4).shr(28)]).decoded(a32_movw);
 /// imm4, i, imm3 and imm8 of MOVW.
 pub(crate) const T32_MOVW: Field =
     t32(&[bits(0, 8), bits(12, 3).shr(8), bits(26, 1).shr(11), bits(16, 4).shr(12)]);
 /// imm4, i, imm3 and imm8 of MOVT.
 pub(crate) const T32_MOVT: Field =
-    t32(&[bits(0, 8).shr(16), bits(12, 3).shr(24), bits(26, 1).shr(27), bits(16, 4).shr(28)]).decoded(t32_movw);
+    t32(&[bits(0, 8).shr(16), bits(12, 3).shr(24), bits(26, 1).shr(27), bits(16, 4).shr(28)])
+        .decoded(t32_movw);
 
 /// imm8 of MOVS and ADDS, which takes one byte of the value.
 pub(crate) const T16_BYTE0: Field = t16(&[bits(0, 8)]).decoded(t16_byte);
@@ -71,13 +74,17 @@ pub(crate) const T16_OFFSET5: Field = t16(&[bits(6, 5).scaled(2)]).decoded(t16_o
 /// imm12 of LDR, which is not negative.
 pub(crate) const T32_OFFSET12: Field = t32(&[bits(0, 12)]).decoded(t32_offset12);
 /// i, imm3 and imm8 of ADR.W, which adds or subtracts.
-pub(crate) const T32_ADR: Field =
-    t32(&[bits(0, 8), bits(12, 3).shr(8), bits(26, 1).shr(11)]).encoded(put_t32_adr).decoded(t32_adr);
+pub(crate) const T32_ADR: Field = t32(&[bits(0, 8), bits(12, 3).shr(8), bits(26, 1).shr(11)])
+    .encoded(put_t32_adr)
+    .decoded(t32_adr);
 
 /// Of the branches of Armv8.1-M that are hints: immA, immB and immC.
-pub(crate) const BF16: Field = t32(&[bits(1, 10).shr(2), bits(11, 1).shr(1), bits(16, 5).shr(12)]).encoded(hint::<17>);
-pub(crate) const BF12: Field = t32(&[bits(1, 10).shr(2), bits(11, 1).shr(1), bits(16, 1).shr(12)]).encoded(hint::<13>);
-pub(crate) const BF18: Field = t32(&[bits(1, 10).shr(2), bits(11, 1).shr(1), bits(16, 7).shr(12)]).encoded(hint::<19>);
+pub(crate) const BF16: Field =
+    t32(&[bits(1, 10).shr(2), bits(11, 1).shr(1), bits(16, 5).shr(12)]).encoded(hint::<17>);
+pub(crate) const BF12: Field =
+    t32(&[bits(1, 10).shr(2), bits(11, 1).shr(1), bits(16, 1).shr(12)]).encoded(hint::<13>);
+pub(crate) const BF18: Field =
+    t32(&[bits(1, 10).shr(2), bits(11, 1).shr(1), bits(16, 7).shr(12)]).encoded(hint::<19>);
 
 /// `value` as a signed number of so many bits.
 pub(crate) const fn signed(value: u64, bits: u32) -> i64 {

@@ -3,8 +3,8 @@
 //! All of them run wherever they are, and clobber nothing but `ip` (AAPCS32, "Use of IP by the linker").
 
 use crate::arm::{
-    R_ARM_CALL, R_ARM_GOT_PREL, R_ARM_JUMP24, R_ARM_PC24, R_ARM_PLT32, R_ARM_PREL31, R_ARM_THM_CALL,
-    R_ARM_THM_JUMP19, R_ARM_THM_JUMP24,
+    R_ARM_CALL, R_ARM_GOT_PREL, R_ARM_JUMP24, R_ARM_PC24, R_ARM_PLT32, R_ARM_PREL31,
+    R_ARM_THM_CALL, R_ARM_THM_JUMP19, R_ARM_THM_JUMP24,
 };
 use crate::attributes::{BLX, J1J2, THUMB2};
 use elf_core::{Check, Kind, Stub, StubChoice, StubRelocation, SymbolAttributes};
@@ -21,9 +21,15 @@ const REACH: u64 = 1 << 24;
 
 /// The first one stands for a function wherever its address is asked for, and so is one that every processor runs.
 pub(crate) const STUBS: &[Stub] = &[
-    Stub::new(&THUMB_CODE, 4, &[StubRelocation::new(16, R_ARM_GOT_PREL, 8)]).reach(REACH).thumb().unit(2),
+    Stub::new(&THUMB_CODE, 4, &[StubRelocation::new(16, R_ARM_GOT_PREL, 8)])
+        .reach(REACH)
+        .thumb()
+        .unit(2),
     Stub::new(&ARM_CODE, 4, &[StubRelocation::new(12, R_ARM_GOT_PREL, 0)]).reach(REACH).unit(4),
-    Stub::new(&WIDE_CODE, 4, &[StubRelocation::new(12, R_ARM_GOT_PREL, 4)]).reach(REACH).thumb().unit(2),
+    Stub::new(&WIDE_CODE, 4, &[StubRelocation::new(12, R_ARM_GOT_PREL, 4)])
+        .reach(REACH)
+        .thumb()
+        .unit(2),
 ];
 
 #[rustfmt::skip]
