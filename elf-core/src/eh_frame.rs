@@ -43,7 +43,7 @@ mod program;
 mod reader;
 mod record;
 
-pub use check::{EhFrame, Summary};
+pub use check::{Described, EhFrame, Summary};
 pub use context::{Machine, Places};
 pub use error::{Error, ErrorKind};
 

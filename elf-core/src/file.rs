@@ -80,6 +80,33 @@ impl<'a> File<'a> {
         Ok(file)
     }
 
+    /// Reads the file header and finds program headers only: what loaders of linked files go by. There are no sections then, whatever
+    /// is said of them.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse), but for sections. Extended numbering is not resolved.
+    pub fn parse_segments(bytes: &'a [u8]) -> Result<Self, Error> {
+        let encoding = encoding_of(bytes)?;
+        let header = entry::row::<FileHeader>(bytes, encoding, 0, 0)?;
+        let header = FileHeader { section_headers: 0, section_names: 0, ..header };
+        let size = row_size::<ProgramHeader>(encoding);
+        let counts = header.counts(0, size, || Ok(SectionHeader::default()))?;
+        let segments = match counts.segments {
+            0 => Table::empty(),
+            count => Table::parse(bytes, encoding, header.program_headers, count.into())?,
+        };
+        let (sections, section_names) = (Table::empty(), StringTable::default());
+        Ok(Self {
+            bytes,
+            encoding,
+            header,
+            sections,
+            segments,
+            section_names,
+            section_names_index: 0,
+        })
+    }
+
     /// All bytes of the file.
     #[must_use]
     pub const fn bytes(&self) -> &'a [u8] {

@@ -30,7 +30,7 @@
 //! | Relocations in all their forms: tables, `SHT_RELR`, `SHT_CREL`, Android's | [`Relocations`], [`Record`] |
 //! | What a dynamic linker goes by, found by sections or, without any, by addresses | [`DynamicSection`], [`HashTable`], [`GnuHashTable`], [`version`] |
 //! | Notes and program properties, section groups | [`Notes`], [`Properties`], [`Group`] |
-//! | What a relocation is, and how it is applied | [`Kind`], [`Arch`], [`apply`] |
+//! | What a relocation is, and how it is applied | [`Kind`], [`Arch`], [`apply`], [`apply_dynamic`] |
 //! | Thread-local storage, and code that is rewritten for it | [`tls`] |
 //! | Unwinding tables, checked before an unwinder gets them | [`eh_frame`] |
 //! | Static libraries | [`archive`] |
@@ -104,6 +104,7 @@ pub use reloc::arch::Arch;
 pub use reloc::attributes::{BuildAttributes, SymbolAttributes};
 pub use reloc::check::Check;
 pub use reloc::decide::{Decision, Facts, Pass, decide, decide_all};
+pub use reloc::dynamic::{apply_dynamic, apply_load};
 pub use reloc::error::{ApplyError, ApplyErrorKind};
 pub use reloc::field::{Bits, Decode, Encode, Field, Order, Unencodable};
 pub use reloc::kind::{Branch, Kind, Pair, Special, Stage, find, well_formed};

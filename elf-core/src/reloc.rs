@@ -2,7 +2,7 @@
 //!
 //! From the bottom up: words ([`value`], [`check`], [`attributes`], [`field`], [`stub`], [`kind`], [`tls`]), of which architectures make their
 //! tables; what is asked of symbols ([`query`]); what is decided about a record ([`site`], [`rewrite`], [`decide`]); the one verb
-//! ([`apply`]), which writes what was decided.
+//! ([`apply`]), which writes what was decided, and that of loaders of linked files ([`dynamic`]).
 //!
 //! A record is decided in one place, by a pure function of the records, the bytes and what is known of symbols. Who counts what
 //! relocations need and who writes go over the same decisions, and so agree.
@@ -13,6 +13,7 @@ pub(crate) mod attributes;
 mod bits;
 pub(crate) mod check;
 pub(crate) mod decide;
+pub(crate) mod dynamic;
 pub(crate) mod error;
 pub(crate) mod field;
 pub(crate) mod kind;

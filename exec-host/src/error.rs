@@ -172,6 +172,16 @@ pub struct Undefined {
     pub more: usize,
 }
 
+impl Error {
+    /// The same of a block of another size: it was asked for a larger one.
+    pub(crate) fn of_size(self, size: u64) -> Self {
+        match self {
+            Self::ThreadLocal { cause, text, .. } => Self::ThreadLocal { size, cause, text },
+            error => error,
+        }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -206,7 +216,8 @@ impl fmt::Display for Error {
                 write!(
                     f,
                     "{text}: no room near the thread pointer for {size:#x} bytes of thread-local variables, which glibc has more of \
-                     with GLIBC_TUNABLES=glibc.rtld.optional_static_tls=BYTES: {cause}"
+                     with GLIBC_TUNABLES=glibc.rtld.optional_static_tls=BYTES, and a program that sets it aside \
+                     (exec_host::StaticTlsReserve): {cause}"
                 )
             }
             Self::NoSymbol(name) => write!(f, "no object defines {name}"),

@@ -90,6 +90,7 @@ pub use machine::Host;
 pub use module::Module;
 pub use process::Process;
 pub use replace::Replacement;
+pub use threads::StaticTlsReserve;
 
 /// The example of `README.md`, as a test.
 #[cfg(all(doctest, target_arch = "x86_64"))]

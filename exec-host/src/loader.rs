@@ -299,11 +299,12 @@ impl Loader {
         let switches = self.is_replaceable.then(|| Switches::collect(layout, base));
         let late = (!resolvers.are_none()).then(|| layout.got().0);
         memory.protect(layout.segments(), late)?;
-        let variables = threads.as_ref().map(|own| threads::exports(layout, &own.area()));
+        let variables = threads.as_ref().map(|own| threads::exports(layout, own));
         let globals = globals(layout, base);
-        let tables = layout.unwinding_tables().map(|(offset, _)| base.wrapping_add(offset));
+        let tables = layout.unwinding_tables();
+        let tables = tables.map(|(offset, size)| (base.wrapping_add(offset), size));
         // SAFETY: the tables are relocated and checked, in memory that the module keeps and that is not writable any more.
-        let unwinding = unsafe { Unwinding::register(tables) };
+        let unwinding = unsafe { Unwinding::register(tables, &code) };
         let loaded = Loaded::new(layout, &memory);
         let observed = self.observers.iter().map(|observer| observer.loaded(&loaded));
         let observed = observed.filter_map(Result::transpose).collect::<Result<_, _>>();

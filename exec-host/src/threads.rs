@@ -3,11 +3,15 @@
 
 pub(crate) mod descriptor;
 pub(crate) mod dynamic;
+mod everywhere;
 pub(crate) mod exit;
 mod external;
 mod library;
+mod pool;
+mod reserve;
 
 pub(crate) use external::Variables;
+pub use reserve::StaticTlsReserve;
 
 use crate::Host;
 use crate::error::Error;
@@ -16,13 +20,18 @@ use elf_core::names::{STB_LOCAL, STT_TLS, STV_DEFAULT, STV_PROTECTED};
 use elf_core::{ApplyErrorKind, Role, Slot};
 use elf_layout::{ErrorKind, Layout, StaticTlsBlock, ThreadLocal, TlsBlock};
 use library::{Library, Wanted};
+use pool::Share;
 
 /// The variables of a load, in every thread of the process. Dropped, they are given back.
 #[derive(Debug)]
 pub(crate) struct Threads {
     #[expect(dead_code, reason = "the loader keeps the variables as long as the library")]
     library: Option<Library>,
+    #[expect(dead_code, reason = "other loads get the room when this is gone")]
+    share: Option<Share>,
     area: StaticTlsBlock,
+    /// Where the load's block starts in the block of that module.
+    start: u64,
 }
 
 impl Threads {
@@ -36,18 +45,27 @@ impl Threads {
             dynamic_descriptor: descriptor::far(),
         };
         if block.size == 0 {
-            return Ok(Self { library: None, area });
+            return Ok(Self { library: None, share: None, area, start: 0 });
         }
         let start = usize::try_from(block.offset).ok();
         let size = usize::try_from(block.file_size).ok();
         let values = start.zip(size).and_then(|(start, size)| image.get(start..)?.get(..size));
         let values = values.unwrap_or_default();
+        // code that was rewritten to local exec asks for no module
+        if access == ThreadLocal::LocalExec {
+            // what it cannot do, a library of its own may
+            if let Ok(share) = Share::new(block, values) {
+                let (module, start) = (share.module, share.start);
+                let area = StaticTlsBlock { module, distance: Some(share.distance), ..area };
+                return Ok(Self { library: None, share: Some(share), area, start });
+            }
+        }
         let wanted = [Wanted::Module, Wanted::Distance];
         let refused = match Library::new(block, values, &wanted, &[]) {
             Ok((library, [module, distance, ..])) => {
                 let distance = Some(distance.cast_signed());
                 let area = StaticTlsBlock { module, distance, ..area };
-                return Ok(Self { library: Some(library), area });
+                return Ok(Self { library: Some(library), share: None, area, start: 0 });
             }
             Err(refused) => refused,
         };
@@ -56,7 +74,7 @@ impl Threads {
         }
         let (library, [module, ..]) = Library::new(block, values, &[Wanted::Module], &[])?;
         let area = StaticTlsBlock { module, distance: None, ..area };
-        Ok(Self { library: Some(library), area })
+        Ok(Self { library: Some(library), share: None, area, start: 0 })
     }
 
     /// What relocations are told.
@@ -101,9 +119,9 @@ fn asks_distance(error: &elf_layout::Error) -> bool {
 /// The variables that later loads may use.
 pub(crate) fn exports(
     layout: &Layout<'_, '_, Host>,
-    area: &StaticTlsBlock,
+    threads: &Threads,
 ) -> Vec<(Box<[u8]>, External)> {
-    let mut variables = Vec::new();
+    let (mut variables, area) = (Vec::new(), threads.area());
     for (object, file) in layout.files().iter().enumerate() {
         let Ok(Some(table)) = file.symbol_table() else { continue };
         for (index, symbol) in (0u32..).zip(table.symbols()) {
@@ -116,7 +134,8 @@ pub(crate) fn exports(
                 continue;
             };
             let distance = area.distance.map(|block| block.wrapping_add_unsigned(offset));
-            let variable = External::thread_local(area.module, offset, distance);
+            let in_module = threads.start.wrapping_add(offset);
+            let variable = External::thread_local(area.module, in_module, distance);
             variables.push((name.as_bytes().into(), variable));
         }
     }

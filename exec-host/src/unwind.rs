@@ -1,4 +1,7 @@
-//! Unwinding tables, checked and then made known to the process.
+//! Unwinding tables, checked and then made known: to the process, and to unwinders that loads bring along.
+
+mod lookup;
+mod registry;
 
 use crate::Host;
 use crate::error::Error;
@@ -7,6 +10,10 @@ use core::ops::Range;
 use elf_core::Arch as _;
 use elf_core::eh_frame::{EhFrame, Machine, Places};
 use elf_layout::{Address, Layout};
+use registry::Entered;
+use std::sync::OnceLock;
+
+pub(crate) use lookup::stands_for;
 
 /// Checks the tables of an image that is relocated for `base`: the unwinder of the process does not, and looks into all of them for
 /// whatever function it meets.
@@ -101,11 +108,13 @@ impl Places for Load<'_> {
     }
 }
 
-/// Tables that the unwinder of this process uses as long as this lives.
+/// Tables that unwinders use as long as this lives.
 #[derive(Debug, Default)]
 pub(crate) struct Unwinding {
     /// Addresses of the tables.
-    tables: Vec<u64>,
+    tables: Box<[u64]>,
+    #[expect(dead_code, reason = "known as long as it lives")]
+    entered: Entered,
 }
 
 unsafe extern "C" {
@@ -113,19 +122,50 @@ unsafe extern "C" {
     fn __deregister_frame(table: *const u8);
 }
 
+/// Functions that make a whole table known to libunwind of LLVM, or unknown, where the process has it: its `__register_frame` takes
+/// single entries.
+type OfLlvm = unsafe extern "C" fn(u64);
+
+/// Those that make it known and unknown.
+fn of_llvm() -> Option<[OfLlvm; 2]> {
+    static FUNCTIONS: OnceLock<Option<[OfLlvm; 2]>> = OnceLock::new();
+    *FUNCTIONS.get_or_init(|| {
+        let names =
+            [c"__unw_add_dynamic_eh_frame_section", c"__unw_remove_dynamic_eh_frame_section"];
+        // SAFETY: asks for functions by their names.
+        let found = names.map(|name| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) });
+        let are_there = found.iter().all(|function| !function.is_null());
+        // SAFETY: functions of these names have this type (<libunwind_ext.h>).
+        let function =
+            |found| unsafe { core::mem::transmute::<*mut core::ffi::c_void, OfLlvm>(found) };
+        are_there.then(|| found.map(function))
+    })
+}
+
 impl Unwinding {
-    /// Makes the tables at these addresses known.
+    /// Makes the tables at these addresses known, of so many bytes, which are those of `code`.
     ///
     /// # Safety
     /// Each is a relocated `.eh_frame` that was [checked](check) and that a length of 0 ends, and stays where it is, as it is, until this is
     /// dropped.
-    pub(crate) unsafe fn register(tables: impl Iterator<Item = u64>) -> Self {
-        let tables: Vec<u64> = tables.collect();
-        for &table in &tables {
+    pub(crate) unsafe fn register(
+        tables: impl Iterator<Item = (u64, u64)>,
+        code: &[Range<u64>],
+    ) -> Self {
+        let tables: Box<[(u64, u64)]> = tables.collect();
+        let addresses = tables.iter().map(|&(table, _)| table).collect();
+        // SAFETY: as the caller vouches.
+        let entered = unsafe { Entered::new(tables, code) };
+        let known = Self { tables: addresses, entered };
+        for &table in &known.tables {
             // SAFETY: as the caller vouches.
             unsafe { __register_frame(core::ptr::with_exposed_provenance(table as usize)) };
+            if let Some([add, _]) = of_llvm() {
+                // SAFETY: as above.
+                unsafe { add(table) };
+            }
         }
-        Self { tables }
+        known
     }
 }
 
@@ -134,6 +174,10 @@ impl Drop for Unwinding {
         for &table in self.tables.iter().rev() {
             // SAFETY: it was registered, and is still mapped.
             unsafe { __deregister_frame(core::ptr::with_exposed_provenance(table as usize)) };
+            if let Some([_, remove]) = of_llvm() {
+                // SAFETY: as above.
+                unsafe { remove(table) };
+            }
         }
     }
 }

@@ -4,13 +4,13 @@
 mod system;
 
 use exec_host::symbols::Symbols as _;
-use exec_host::{Error, Loader, Module, Process};
+use exec_host::{Error, Loader, Module, Process, StaticTlsReserve};
 use std::path::Path;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Barrier};
 use std::thread;
-use system::{ARCH, compile, fixture, load, maps};
+use system::{ARCH, compile, fixture, is_emulated, load, maps};
 
 type Call = unsafe extern "C" fn(i32) -> i32;
 
@@ -53,6 +53,10 @@ fn every_thread_has_its_own() {
     destructors_run_when_their_threads_end();
     any_address_of_a_load_is_its_handle();
     more_variables_than_there_is_room_for();
+    the_new_one_comes_before_the_old_one_goes();
+    threads_come_and_go_meanwhile();
+    small_blocks_share_a_library();
+    what_the_executable_sets_aside();
 }
 
 const NEAR: &str = "gcc12-O2-initial";
@@ -220,4 +224,148 @@ fn more_variables_than_there_is_room_for() {
     assert!(words.contains("glibc.rtld.optional_static_tls"), "{words}");
     drop(modules);
     assert!(load(&[&a, &b]).is_ok(), "there is room again");
+}
+
+/// Non-PIC variables of 116 bytes, which begin with a number.
+const HOT: &str = "\
+_Thread_local int number = 42;
+_Thread_local char rest[112];
+int count(int by) { number += by; rest[111] += by; return number * 1000 + rest[111]; }
+";
+
+/// A thread that calls what it is sent, and stays.
+struct Worker(mpsc::Sender<u64>, mpsc::Receiver<i32>);
+
+impl Worker {
+    fn new() -> Self {
+        let (send, receive) = mpsc::channel::<u64>();
+        let (answer, answers) = mpsc::channel();
+        thread::spawn(move || {
+            for address in receive {
+                // SAFETY: `int count(int)` of a module that is there until this has answered.
+                let call = unsafe { core::mem::transmute::<usize, Call>(address as usize) };
+                // SAFETY: as above.
+                answer.send(unsafe { call(1) }).unwrap();
+            }
+        });
+        Self(send, answers)
+    }
+
+    fn call(&self, module: &Module<Vec<u8>>) -> i32 {
+        self.0.send(module.function("count").unwrap()).unwrap();
+        self.1.recv().unwrap()
+    }
+}
+
+/// Hot reload. In every thread, whether it knows the room from earlier loads or not, variables begin with their initial values.
+fn the_new_one_comes_before_the_old_one_goes() {
+    let Some(object) = compile("cc", &["-O2", "-fno-pic"], HOT) else {
+        println!("skipped: the_new_one_comes_before_the_old_one_goes: needs cc");
+        return;
+    };
+    if is_emulated() {
+        println!("skipped: the_new_one_comes_before_the_old_one_goes: needs get_robust_list");
+        return;
+    }
+    let workers = [Worker::new(), Worker::new()];
+    let mut module = load(&[&object.bytes]).unwrap();
+    for round in 0..1000 {
+        let new = load(&[&object.bytes]).unwrap_or_else(|error| panic!("{round}: {error}"));
+        for worker in &workers {
+            assert_eq!([worker.call(&new), worker.call(&new)], [43_001, 44_002], "{round}");
+        }
+        if round % 100 == 0 {
+            assert_eq!(Worker::new().call(&new), 43_001, "a younger thread");
+        }
+        assert_eq!(call(&new, "count", 5), 47_005, "{round}");
+        assert_eq!(call(&module, "count", 0), if round == 0 { 42_000 } else { 47_005 });
+        module = new;
+    }
+}
+
+/// Threads end while their copies are written to, and begin while the initial values change.
+fn threads_come_and_go_meanwhile() {
+    let Some(object) = compile("cc", &["-O2", "-fno-pic"], HOT).filter(|_| !is_emulated()) else {
+        println!("skipped: threads_come_and_go_meanwhile: needs cc and get_robust_list");
+        return;
+    };
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    // stacks of this size are soon too many to be kept
+                    let builder = thread::Builder::new().stack_size(16 << 20);
+                    builder.spawn(thread::yield_now).unwrap().join().unwrap();
+                }
+            });
+        }
+        let mut module = load(&[&object.bytes]).unwrap();
+        for _ in 0..300 {
+            let new = load(&[&object.bytes]).unwrap();
+            assert_eq!(
+                thread::scope(|inner| inner.spawn(|| call(&new, "count", 1)).join()).unwrap(),
+                43_001
+            );
+            assert_eq!(call(&new, "count", 1), 43_001);
+            module = new;
+        }
+        is_over.store(true, Ordering::Relaxed);
+        drop(module);
+    });
+}
+
+fn small_blocks_share_a_library() {
+    let object = compile(
+        "cc",
+        &["-O2", "-fno-pic"],
+        "_Thread_local int n = 7; int get(int by) { return n += by; }",
+    );
+    let Some(object) = object.filter(|_| !is_emulated()) else {
+        println!("skipped: small_blocks_share_a_library: needs cc and get_robust_list");
+        return;
+    };
+    let before = libraries();
+    let modules: Vec<_> = (0..100).map(|_| load(&[&object.bytes]).unwrap()).collect();
+    assert!(libraries() <= before + 1, "{before} {}", libraries());
+    for (number, module) in modules.iter().enumerate() {
+        assert_eq!(call(module, "get", number as i32), 7 + number as i32);
+    }
+    for (number, module) in modules.iter().enumerate() {
+        assert_eq!(call(module, "get", 0), 7 + number as i32, "each has its own");
+    }
+    drop(modules);
+    assert_eq!(libraries(), before);
+}
+
+thread_local! {
+    static RESERVE: StaticTlsReserve<{ 300 << 10 }> = const { StaticTlsReserve::new() };
+}
+
+/// More than the C library ever has: what is compiled for an executable, in a debug build of Zig's runtime or with jemalloc inside.
+fn what_the_executable_sets_aside() {
+    let large = "_Thread_local int number = 5; _Thread_local char rest[262144]; \
+        int count(int by) { rest[262143] += by; return (number += by) * 1000 + rest[262143]; }";
+    let options = ["-O2", "-fPIC", "-ftls-model=initial-exec"];
+    let objects = [compile("cc", &["-O2", "-fno-pic"], large), compile("cc", &options, large)];
+    let [Some(near), Some(initial)] = objects else {
+        println!("skipped: what_the_executable_sets_aside: needs cc");
+        return;
+    };
+    let refused = load(&[&near.bytes]).map(drop).unwrap_err();
+    assert!(refused.to_string().contains("StaticTlsReserve"), "{refused}");
+    if is_emulated() {
+        println!("skipped: what_the_executable_sets_aside: needs get_robust_list");
+        return;
+    }
+    let older = Worker::new();
+    StaticTlsReserve::offer(&RESERVE).unwrap();
+    StaticTlsReserve::offer(&RESERVE).unwrap();
+    for object in [&near, &initial, &near] {
+        let module = load(&[&object.bytes]).unwrap();
+        assert_eq!([older.call(&module), older.call(&module)], [6001, 7002]);
+        assert_eq!(Worker::new().call(&module), 6001, "a younger thread");
+        assert_eq!(call(&module, "count", 2), 7002);
+        assert!(load(&[&object.bytes]).is_err(), "there is one such room");
+    }
 }

@@ -11,6 +11,7 @@ pub mod device_link;
 pub mod eh_frame;
 pub mod fatbin;
 pub mod file;
+pub mod image;
 mod input;
 pub mod layout;
 pub mod link;
@@ -31,6 +32,7 @@ pub const TARGETS: &[Target] = &[
     ("eh_frame", eh_frame::run),
     ("fatbin", fatbin::run),
     ("file", file::run),
+    ("image", image::run),
     ("layout", layout::run),
     ("link", link::run),
     ("offload", offload::run),

@@ -4,7 +4,12 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use exec_host::observer::{GdbInterface, JitDump, PerfMap};
-use exec_host::{Loader, Process};
+use exec_host::{Loader, Process, StaticTlsReserve};
+
+thread_local! {
+    /// For code that was compiled for an executable: a debug build of Zig's runtime has 256 KiB of thread-local variables.
+    static RESERVE: StaticTlsReserve<{ 288 << 10 }> = const { StaticTlsReserve::new() };
+}
 
 /// Which memory, which libraries, and who is told.
 #[derive(Debug, clap::Args)]
@@ -63,6 +68,8 @@ impl Loading {
     /// # Safety
     /// The libraries' constructors may run, and nobody in this process keeps pointers to variables of libraries.
     pub unsafe fn process(&self) -> Result<Process> {
+        // where that cannot be had, loads find the room that the C library has, or are refused
+        let _ = StaticTlsReserve::offer(&RESERVE);
         let mut process = Process::new();
         // SAFETY: as the caller says.
         unsafe { process.moves_variables(true) };

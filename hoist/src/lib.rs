@@ -34,6 +34,7 @@
 //! | module | feature | crate | gives |
 //! |---|---|---|---|
 //! | [`elf`] | | `elf-core` | bytes to tables; what a relocation is |
+//! | `image` | `image` | `elf-image` | executables and shared objects to images |
 //! | `layout` | `layout`, on by default | `elf-layout` | tables to addresses |
 //! | `x86` | `x86`, on by default | `reloc-x86` | relocations of x86-64 and i386 |
 //! | `aarch64` | `aarch64`, on by default | `reloc-aarch64` | relocations of AArch64 |
@@ -52,6 +53,8 @@
 #![forbid(unsafe_code)]
 
 pub use elf_core as elf;
+#[cfg(feature = "image")]
+pub use elf_image as image;
 #[cfg(feature = "layout")]
 pub use elf_layout as layout;
 #[cfg(any(feature = "host", feature = "nv"))]

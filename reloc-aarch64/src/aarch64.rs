@@ -111,6 +111,10 @@ const PG_DESC_A_P: Value = DESC_A_P.by_page();
 // DTPREL(S + A), TPREL(S + A)
 const DTP_A: Value = Value::of(Role::DtpOffset).plus_a();
 const TP_A: Value = Value::of(Role::TpOffset).plus_a();
+/// Of loaders.
+const B_A: Value = Value::of(Role::Base).plus_a();
+const M: Value = Value::of(Role::TlsModule);
+const INDIRECT: Value = Value::of(Role::Indirect);
 
 const fn entry(slot: Slot) -> Value {
     Value::of(Role::Got(slot)).plus_a()
@@ -302,15 +306,15 @@ elf_core::kinds! {
     R_AARCH64_AUTH_TLSDESC_ADR_PAGE21      =  595: unsupported();
     R_AARCH64_AUTH_TLSDESC_LD64_LO12       =  596: unsupported();
     R_AARCH64_AUTH_TLSDESC_ADD_LO12        =  597: unsupported();
-    R_AARCH64_COPY                         = 1024: dynamic();
-    R_AARCH64_GLOB_DAT                     = 1025: dynamic();
-    R_AARCH64_JUMP_SLOT                    = 1026: dynamic();
-    R_AARCH64_RELATIVE                     = 1027: dynamic();
-    R_AARCH64_TLS_DTPMOD64                 = 1028: dynamic();
-    R_AARCH64_TLS_DTPREL64                 = 1029: dynamic();
-    R_AARCH64_TLS_TPREL64                  = 1030: dynamic();
-    R_AARCH64_TLSDESC                      = 1031: dynamic();
-    R_AARCH64_IRELATIVE                    = 1032: dynamic();
+    R_AARCH64_COPY                         = 1024: copy();
+    R_AARCH64_GLOB_DAT                     = 1025: load(S_A);
+    R_AARCH64_JUMP_SLOT                    = 1026: load(S_A);
+    R_AARCH64_RELATIVE                     = 1027: load(B_A);
+    R_AARCH64_TLS_DTPMOD64                 = 1028: load(M);
+    R_AARCH64_TLS_DTPREL64                 = 1029: load(DTP_A);
+    R_AARCH64_TLS_TPREL64                  = 1030: load(TP_A);
+    R_AARCH64_TLSDESC                      = 1031: descriptor();
+    R_AARCH64_IRELATIVE                    = 1032: load(INDIRECT);
     R_AARCH64_AUTH_RELATIVE                = 1041: unsupported();
     R_AARCH64_AUTH_GLOB_DAT                = 1042: unsupported();
     R_AARCH64_AUTH_TLSDESC                 = 1043: unsupported();

@@ -7,7 +7,7 @@ mod linked;
 use elf_core::names;
 use linked::differences;
 use reloc_cuda::Load;
-use reloc_cuda::link::{LinkErrorKind, link, link_for};
+use reloc_cuda::link::{LinkErrorKind, LinkedMercury, link, link_for};
 use std::path::{Path, PathBuf};
 
 const ARCHITECTURES: [&str; 3] = ["sm_80", "sm_90", "sm_100"];
@@ -36,6 +36,8 @@ fn fixtures_are_linked_as_nvlink_does() {
         let expected = read(&format!("linked-13.5-{arch}"));
         assert_eq!(differences(&expected, &linked.bytes), [""; 0], "{arch}");
         assert_eq!(linked.unbounded, ["recurses"], "{arch}");
+        let mercury = if arch == "sm_100" { LinkedMercury::Merged } else { LinkedMercury::None };
+        assert_eq!(linked.mercury, mercury, "{arch}");
     }
 }
 
@@ -161,6 +163,36 @@ fn tensor_memory_is_of_one_kind() {
     older[value] = 5;
     let errors = link(&[&older, &b]).unwrap_err();
     assert_eq!(errors.0[0].kind, LinkErrorKind::TensorMemory("allocate".into()));
+}
+
+/// The Mercury form goes as a whole where an object's is not understood, and the note says so.
+#[test]
+fn unknown_mercury_is_left_out() {
+    let [a, b] = halves("sm_100");
+    let form = |bytes: &[u8]| {
+        let file = elf_core::File::parse(bytes).unwrap();
+        let of_mercury = |one: &elf_core::SectionHeader| {
+            one.flags.bits() & names::SHF_CUDA_MERCURY != 0 && one.r#type != names::SHT_NOTE
+        };
+        file.sections().iter().filter(of_mercury).count()
+    };
+    let linked = link(&[&a, &b]).unwrap();
+    assert_eq!((linked.mercury, form(&linked.bytes)), (LinkedMercury::Merged, 32));
+    let code = |object: &[u8]| {
+        let file = elf_core::File::parse(object).unwrap();
+        let code = file.sections().iter().find(|one| one.r#type == names::SHT_CUDA_CAPMERC);
+        code.unwrap().offset as usize
+    };
+    let mut other = b.clone();
+    other[code(&b) + 4] ^= 2; // the version
+    let without = link(&[&a, &other]).unwrap();
+    let why = "its Mercury form is one that is not known";
+    assert_eq!(without.mercury, LinkedMercury::LeftOut { object: 1, why });
+    assert_eq!(form(&without.bytes), 0);
+    let remark = format!("\0without Mercury: of object 1, {why}\0");
+    assert!(without.bytes.windows(remark.len()).any(|bytes| bytes == remark.as_bytes()));
+    let expected = read("linked-13.5-sm_100");
+    assert_eq!(differences(&expected, &without.bytes), [""; 0]);
 }
 
 /// Folders `PROGRAM/f0.cubin f1.cubin ... linked.cubin` under the one that `NVLINK_SAMPLES` names, at any depth.

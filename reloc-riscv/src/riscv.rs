@@ -95,6 +95,11 @@ const GD_A_P: Value = entry(Slot::TlsGd);
 const DESC_A_P: Value = entry(Slot::TlsDesc);
 const DTP_A: Value = Value::of(Role::DtpOffset).plus_a();
 const TP_A: Value = Value::of(Role::TpOffset).plus_a();
+/// Of loaders.
+const SYMBOL: Value = Value::of(Role::Address);
+const B_A: Value = Value::of(Role::Base).plus_a();
+const M: Value = Value::of(Role::TlsModule);
+const INDIRECT: Value = Value::of(Role::Indirect);
 const V_S_A: Value = S_A.plus_v();
 const V_MINUS_S_A: Value = S_A.from_v();
 /// X of the relocation with the upper part.
@@ -236,16 +241,16 @@ elf_core::kinds! {
     R_RISCV_NONE              =   0: marker();
     R_RISCV_32                =   1: new(S_A,         Either(32), WORD32);
     R_RISCV_64                =   2: new(S_A,         Any,        WORD64);
-    R_RISCV_RELATIVE          =   3: dynamic();
-    R_RISCV_COPY              =   4: dynamic();
-    R_RISCV_JUMP_SLOT         =   5: dynamic();
-    R_RISCV_TLS_DTPMOD32      =   6: dynamic();
-    R_RISCV_TLS_DTPMOD64      =   7: dynamic();
+    R_RISCV_RELATIVE          =   3: load(B_A);
+    R_RISCV_COPY              =   4: copy();
+    R_RISCV_JUMP_SLOT         =   5: load(SYMBOL);
+    R_RISCV_TLS_DTPMOD32      =   6: load(M);
+    R_RISCV_TLS_DTPMOD64      =   7: load(M);
     R_RISCV_TLS_DTPREL32      =   8: new(DTP_A,       Any,        WORD32);
     R_RISCV_TLS_DTPREL64      =   9: new(DTP_A,       Any,        WORD64);
-    R_RISCV_TLS_TPREL32       =  10: dynamic();
-    R_RISCV_TLS_TPREL64       =  11: dynamic();
-    R_RISCV_TLSDESC           =  12: dynamic();
+    R_RISCV_TLS_TPREL32       =  10: load(TP_A);
+    R_RISCV_TLS_TPREL64       =  11: load(TP_A);
+    R_RISCV_TLSDESC           =  12: descriptor();
     R_RISCV_BRANCH            =  16: new(S_A_P,       Signed(13), B);
     R_RISCV_JAL               =  17: new(S_A_P,       Signed(21), J);
     R_RISCV_CALL              =  18: new(L_A_P,       HIGH,       U_I);
@@ -283,7 +288,7 @@ elf_core::kinds! {
     R_RISCV_SET16             =  55: new(S_A,         Any,        WORD16);
     R_RISCV_SET32             =  56: new(S_A,         Any,        WORD32);
     R_RISCV_32_PCREL          =  57: new(S_A_P,       Signed(32), WORD32);
-    R_RISCV_IRELATIVE         =  58: dynamic();
+    R_RISCV_IRELATIVE         =  58: load(INDIRECT);
     R_RISCV_PLT32             =  59: new(L_A_P,       Signed(32), WORD32);
     R_RISCV_SET_ULEB128       =  60: new(S_A_X,       Any,        ULEB).pair(difference);
     R_RISCV_SUB_ULEB128       =  61: new(S_A,         Any,        ULEB).second();

@@ -73,6 +73,12 @@ const DTP_A: Value = Value::of(Role::DtpOffset).plus_a();
 const TP_A: Value = Value::of(Role::TpOffset).plus_a();
 /// Sun's positive offset; its addend is added after the change of sign.
 const A_TP: Value = Value::ZERO.plus_a().minus(Role::TpOffset);
+/// Of loaders.
+const S: Value = Value::of(Role::Address);
+const B_A: Value = Value::of(Role::Base).plus_a();
+const M: Value = Value::of(Role::TlsModule);
+const DTP: Value = Value::of(Role::DtpOffset);
+const INDIRECT: Value = Value::of(Role::Indirect);
 
 const fn entry(slot: Slot) -> Value {
     Value::of(Role::Got(slot)).plus_a().minus(Role::GotBase)
@@ -97,14 +103,14 @@ elf_core::kinds! {
     R_386_PC32          =    2: new(S_A_P,        Any,           WORD32);
     R_386_GOT32         =    3: new(G_A,          Any,           WORD32).select(got32);
     R_386_PLT32         =    4: new(L_A_P,        Any,           WORD32);
-    R_386_COPY          =    5: dynamic();
-    R_386_GLOB_DAT      =    6: dynamic();
-    R_386_JUMP_SLOT     =    7: dynamic();
-    R_386_RELATIVE      =    8: dynamic();
+    R_386_COPY          =    5: copy();
+    R_386_GLOB_DAT      =    6: load(S);
+    R_386_JUMP_SLOT     =    7: load(S);
+    R_386_RELATIVE      =    8: load(B_A);
     R_386_GOTOFF        =    9: new(S_A_GOT,      Any,           WORD32);
     R_386_GOTPC         =   10: new(GOT_A_P,      Any,           WORD32);
     R_386_32PLT         =   11: new(L_A,          Any,           WORD32);
-    R_386_TLS_TPOFF     =   14: dynamic();
+    R_386_TLS_TPOFF     =   14: load(TP_A);
     R_386_TLS_IE        =   15: new(IE_GOT_A,     Any,           WORD32).transition(tls32::IE_TO_LE);
     R_386_TLS_GOTIE     =   16: new(IE_A,         Any,           WORD32).transition(tls32::GOTIE_TO_LE);
     R_386_TLS_LE        =   17: new(TP_A,         Any,           WORD32);
@@ -125,14 +131,14 @@ elf_core::kinds! {
     R_386_TLS_LDO_32    =   32: new(DTP_A,        Any,           WORD32).transition(tls32::LDO);
     R_386_TLS_IE_32     =   33: unsupported();
     R_386_TLS_LE_32     =   34: new(A_TP,         Any,           WORD32);
-    R_386_TLS_DTPMOD32  =   35: dynamic();
-    R_386_TLS_DTPOFF32  =   36: dynamic();
-    R_386_TLS_TPOFF32   =   37: dynamic();
+    R_386_TLS_DTPMOD32  =   35: load(M);
+    R_386_TLS_DTPOFF32  =   36: load(DTP);
+    R_386_TLS_TPOFF32   =   37: load(A_TP);
     R_386_SIZE32        =   38: new(Z_A,          Any,           WORD32);
     R_386_TLS_GOTDESC   =   39: new(DESC_A,       Any,           WORD32).transition(tls32::DESC_TO_LE);
     R_386_TLS_DESC_CALL =   40: marker().transition(tls32::DESC_CALL);
-    R_386_TLS_DESC      =   41: dynamic();
-    R_386_IRELATIVE     =   42: dynamic();
+    R_386_TLS_DESC      =   41: descriptor();
+    R_386_IRELATIVE     =   42: load(INDIRECT);
     R_386_GOT32X        =   43: new(G_A,          Any,           WORD32).select(got32).relax(relaxed);
     R_386_GNU_VTINHERIT =  250: marker();
     R_386_GNU_VTENTRY   =  251: marker();

@@ -80,6 +80,11 @@ const IE_A_P: Value = entry(Slot::TpOffset);
 const DESC_A_P: Value = entry(Slot::TlsDesc);
 const DTP_A: Value = Value::of(Role::DtpOffset).plus_a();
 const TP_A: Value = Value::of(Role::TpOffset).plus_a();
+/// Of loaders.
+const S: Value = Value::of(Role::Address);
+const B_A: Value = Value::of(Role::Base).plus_a();
+const M: Value = Value::of(Role::TlsModule);
+const INDIRECT: Value = Value::of(Role::Indirect);
 
 const fn entry(slot: Slot) -> Value {
     Value::of(Role::Got(slot)).plus_a().minus(Role::Place)
@@ -96,10 +101,10 @@ elf_core::kinds! {
     R_X86_64_PC32                   =    2: new(S_A_P,        Signed(32),    WORD32);
     R_X86_64_GOT32                  =    3: new(G_A,          Signed(32),    WORD32);
     R_X86_64_PLT32                  =    4: new(L_A_P,        Signed(32),    WORD32);
-    R_X86_64_COPY                   =    5: dynamic();
-    R_X86_64_GLOB_DAT               =    6: dynamic();
-    R_X86_64_JUMP_SLOT              =    7: dynamic();
-    R_X86_64_RELATIVE               =    8: dynamic();
+    R_X86_64_COPY                   =    5: copy();
+    R_X86_64_GLOB_DAT               =    6: load(S);
+    R_X86_64_JUMP_SLOT              =    7: load(S);
+    R_X86_64_RELATIVE               =    8: load(B_A);
     R_X86_64_GOTPCREL               =    9: new(G_A_P,        Signed(32),    WORD32);
     R_X86_64_32                     =   10: new(S_A,          Unsigned(32),  WORD32);
     R_X86_64_32S                    =   11: new(S_A,          Signed(32),    WORD32);
@@ -107,7 +112,7 @@ elf_core::kinds! {
     R_X86_64_PC16                   =   13: new(S_A_P,        Signed(16),    WORD16);
     R_X86_64_8                      =   14: new(S_A,          Either(8),     WORD8);
     R_X86_64_PC8                    =   15: new(S_A_P,        Signed(8),     WORD8);
-    R_X86_64_DTPMOD64               =   16: dynamic();
+    R_X86_64_DTPMOD64               =   16: load(M);
     R_X86_64_DTPOFF64               =   17: new(DTP_A,        Any,           WORD64).transition(tls64::DTPOFF64);
     R_X86_64_TPOFF64                =   18: new(TP_A,         Any,           WORD64);
     R_X86_64_TLSGD                  =   19: new(GD_A_P,       Signed(32),    WORD32).transition(tls64::GD_TO_LE);
@@ -127,8 +132,8 @@ elf_core::kinds! {
     R_X86_64_SIZE64                 =   33: new(Z_A,          Any,           WORD64);
     R_X86_64_GOTPC32_TLSDESC        =   34: new(DESC_A_P,     Signed(32),    WORD32).transition(tls64::DESC_TO_LE);
     R_X86_64_TLSDESC_CALL           =   35: marker().transition(tls64::DESC_CALL);
-    R_X86_64_TLSDESC                =   36: dynamic();
-    R_X86_64_IRELATIVE              =   37: dynamic();
+    R_X86_64_TLSDESC                =   36: descriptor();
+    R_X86_64_IRELATIVE              =   37: load(INDIRECT);
     R_X86_64_RELATIVE64             =   38: dynamic();
     R_X86_64_PC32_BND               =   39: new(S_A_P,        Signed(32),    WORD32);
     R_X86_64_PLT32_BND              =   40: new(L_A_P,        Signed(32),    WORD32);

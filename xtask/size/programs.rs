@@ -5,6 +5,8 @@ use elf_core::{Arch, ClassFile, Elf64, Error, File, Name, Record, SectionHeader,
 use zerocopy::LE;
 use elf_layout::{External, Layout, Options, Storage};
 
+use elf_image::{Addresses, Image};
+
 use crate::harness::seen;
 
 /// Reads an object: sections with names and bytes, symbols with names and definitions, relocations.
@@ -69,6 +71,22 @@ pub fn load<A: Arch>(
     layout.write(image, base).ok()?;
     let (object, symbol) = layout.find(function)?;
     Some(layout.symbol(object, symbol)?.at(base))
+}
+
+/// Reads an executable, copies it to lent memory and applies its relative relocations: what a boot loader does.
+pub fn boot<A: Arch>(bytes: &'static [u8], memory: &'static mut [u8], base: u64) -> Option<u64> {
+    let image = Image::parse(File::parse_segments(bytes).ok()?, Addresses::Virtual).ok()?;
+    image.write(memory).ok()?;
+    image.relocate_relative::<A>(memory, base).ok()?;
+    image.entry(base)
+}
+
+/// The same with all relocations, for what the file defines itself.
+pub fn boot_all<A: Arch>(bytes: &'static [u8], memory: &'static mut [u8], base: u64) -> Option<u64> {
+    let image = Image::parse(File::parse_segments(bytes).ok()?, Addresses::Virtual).ok()?;
+    image.write(memory).ok()?;
+    image.relocate::<A>(memory, base, &image.own_symbols::<A>(base).ok()?).ok()?;
+    image.entry(base)
 }
 
 /// Stands for a place of the caller's that lives as long as the layout.

@@ -27,7 +27,7 @@ use crate::workspace::Workspace;
 pub(crate) struct Layers {}
 
 /// Crates that read untrusted bytes, beside those of architectures (`reloc-*`): `no_std`, without `unsafe`, and with few friends.
-const LOWER: &[&str] = &["elf-core", "elf-layout", "nvinfo", "fatbin", "archs"];
+const LOWER: &[&str] = &["elf-core", "elf-image", "elf-layout", "nvinfo", "fatbin", "archs"];
 
 /// Whether a crate is one of them.
 pub(crate) fn is_lower(name: &str) -> bool {

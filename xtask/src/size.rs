@@ -83,6 +83,14 @@ fn programs() -> Vec<Program> {
         program("parse, `ClassFile`", "programs::parse_class", LEAST, 4, 4),
         program("parse", "programs::parse", LEAST, 4, 4),
         program("parse, all forms", "programs::parse", ALL, 12, 8),
+        program(
+            "boot: parse, copy, RELATIVE and RELR",
+            "programs::boot::<reloc_x86::I386>",
+            LEAST_32,
+            8,
+            4,
+        ),
+        program("boot, all relocations", "programs::boot_all::<reloc_x86::I386>", LEAST_32, 16, 8),
     ];
     for all in [false, true] {
         for architecture in Architecture::ALL.iter().filter(|architecture| !architecture.is_gpu()) {

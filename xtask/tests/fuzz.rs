@@ -56,7 +56,7 @@ macro_rules! targets {
         }
     };
 }
-targets! { apply archive cubin device_link eh_frame fatbin file layout link offload }
+targets! { apply archive cubin device_link eh_frame fatbin file image layout link offload }
 
 /// Half of the tables are taken as they are: else nothing would be shown to the unwinder.
 #[test]

@@ -19,6 +19,7 @@ use crate::names::{
     SHT_DYNAMIC, SHT_REL, SHT_RELA, SHT_RELR,
 };
 use crate::records::relocations::Relocations;
+use crate::table::entry::Entry;
 use crate::table::rows::Table;
 use crate::table::slices;
 use crate::views::section::SectionHeader;
@@ -250,6 +251,18 @@ impl<'a> DynamicSection<'a> {
             size: data.len() as u64,
             ..SectionHeader::default()
         })
+    }
+
+    /// The rows of the table that the entry `tag` names, in as many bytes as the entry `size` says; `None` if there is no such entry.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoAddress`] or [`ErrorKind::Outside`] if they are not in the file, [`ErrorKind::UnevenTable`] if a part of a row is
+    /// left.
+    pub fn rows<E: Entry>(&self, tag: u64, size: u64) -> Result<Option<Table<'a, E>>, Error> {
+        let size = Some(self.value(size).unwrap_or(0));
+        let Some((at, data)) = self.table(E::WHAT, tag, size)? else { return Ok(None) };
+        let (bytes, encoding) = (self.file.bytes(), self.file.encoding());
+        Table::parse_bytes(bytes, encoding, at, data.len() as u64).map(Some)
     }
 
     /// File offset and bytes of what the entry with this tag names: `size` of them, or all to the end of the segment.

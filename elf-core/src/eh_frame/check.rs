@@ -30,6 +30,17 @@ pub struct Summary {
     pub size: u64,
 }
 
+/// A function, or a part of one, that a table describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Described {
+    /// Offset of its FDE in the table.
+    pub at: u64,
+    /// Address of the code.
+    pub address: u64,
+    /// Bytes of it.
+    pub size: u64,
+}
+
 /// CIEs may be read again as long as that is not more than this many times all the bytes.
 const MOST_TIMES: u64 = 16;
 
@@ -39,6 +50,18 @@ impl EhFrame<'_> {
     /// # Errors
     /// The first [`ErrorKind`] that is met, in the order of the entries.
     pub fn check<P: Places>(&self, places: &P) -> Result<Summary, Error> {
+        self.check_each(places, |_| {})
+    }
+
+    /// The same, and `each` is given what the table describes, in its order, absent code left out.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub fn check_each<P: Places>(
+        &self,
+        places: &P,
+        mut each: impl FnMut(Described),
+    ) -> Result<Summary, Error> {
         let Self { address, machine, .. } = *self;
         let context = Context { address, machine, places };
         let mut summary = Summary::default();
@@ -50,9 +73,11 @@ impl EhFrame<'_> {
                 summary.cies = summary.cies.saturating_add(1);
             } else {
                 let cie = self.cie_of(&record, &mut known, &mut budget, &context)?;
-                let is_there = fde::check(&context, &record, &cie)?;
                 summary.fdes = summary.fdes.saturating_add(1);
-                summary.absent = summary.absent.saturating_add(u64::from(!is_there));
+                match fde::check(&context, &record, &cie)? {
+                    Some((address, size)) => each(Described { at: record.at, address, size }),
+                    None => summary.absent = summary.absent.saturating_add(1),
+                }
             }
             summary.size = record.end;
         }

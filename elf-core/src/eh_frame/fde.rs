@@ -6,12 +6,12 @@ use super::error::{Error, ErrorKind};
 use super::program;
 use super::record::Record;
 
-/// Checks an FDE: whether the code is there that it speaks of.
+/// Checks an FDE: address and size of the code that it speaks of, if that is there.
 pub(super) fn check<P: Places>(
     context: &Context<'_, P>,
     record: &Record<'_>,
     cie: &Cie,
-) -> Result<bool, Error> {
+) -> Result<Option<(u64, u64)>, Error> {
     let mut reader = record.content;
     let start = reader;
     let address = cie.code.read(&mut reader, context, "address of code")?;
@@ -32,5 +32,5 @@ pub(super) fn check<P: Places>(
         }
     }
     program::check(context, reader, cie.frame, cie.code)?;
-    Ok(is_there)
+    Ok(is_there.then_some((address, size)))
 }

@@ -60,6 +60,23 @@ fn program(instructions: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn what_a_table_describes() {
+    let mut table = fde(&cie("zR", &[3], DEFINED), 0x1000, 0x10, &[0]);
+    let second = table.len() as u64;
+    let back = second as u32 + 4;
+    let content = |address: u32| [&address.to_le_bytes()[..], &8u32.to_le_bytes(), &[0]].concat();
+    table.extend(entry(back, &content(0x1020)));
+    table.extend(entry(table.len() as u32 + 4, &content(0)));
+    let frames = EhFrame { bytes: &table, address: 0x8000, machine: Machine::X86_64 };
+    let mut found = Vec::new();
+    let summary = frames.check_each(&Around, |described| found.push(described)).unwrap();
+    assert_eq!((summary.fdes, summary.absent), (3, 1));
+    let first = cie("zR", &[3], DEFINED).len() as u64;
+    let expected = [(first, 0x1000, 0x10), (second, 0x1020, 8)];
+    assert_eq!(found, expected.map(|(at, address, size)| Described { at, address, size }));
+}
+
+#[test]
 fn pointers_of_all_forms() {
     let personality = 0x4000u64.to_le_bytes();
     let relative = 0x4000u32.wrapping_sub(0x8000 + 0x13).to_le_bytes();

@@ -87,7 +87,7 @@ pub fn decide(
     facts: &impl Facts,
 ) -> Result<Decision, ApplyErrorKind> {
     Ok(match kind.special {
-        Special::None | Special::Padding => Decision::Apply,
+        Special::None | Special::Padding | Special::Copy | Special::Descriptor => Decision::Apply,
         Special::Relax(relax) => {
             let rewrite = facts.reach(site.record).and_then(|reach| relax(site, reach));
             rewrite.map_or(Decision::Apply, Decision::Rewrite)
@@ -199,9 +199,7 @@ impl Walk {
             };
         }
         let kind = self.kind;
-        if !const { Uses::of(A::KINDS).special }
-            || matches!(kind.special, Special::None | Special::Padding)
-        {
+        if !const { Uses::of(A::KINDS).special } || kind.special.is_none() {
             return pass.decided(kind, record, Decision::Apply);
         }
         let decision = {

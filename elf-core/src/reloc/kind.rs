@@ -56,6 +56,17 @@ pub enum Special {
     Second,
     /// It stands for A bytes of padding, behind which the address must be a multiple of the least power of two above A.
     Padding,
+    /// It copies Z bytes from S.
+    Copy,
+    /// It fills two words.
+    Descriptor,
+}
+
+impl Special {
+    /// Whether applying the kind is all.
+    pub(crate) const fn is_none(&self) -> bool {
+        matches!(self, Self::None | Self::Padding | Self::Copy | Self::Descriptor)
+    }
 }
 
 /// Finds the relocation that the one of `site` belongs with: [`Special::Pair`].
@@ -91,7 +102,26 @@ impl Kind {
         Self::new(number, name, Value::ZERO, Check::Any, Field::NONE)
     }
 
-    /// A row of a kind that only a dynamic loader resolves; [`apply`](crate::apply) refuses it by name.
+    /// A row of a kind that is for dynamic loaders, whose word is an address by size: [`apply_dynamic`](crate::apply_dynamic).
+    #[must_use]
+    pub const fn load(number: u32, name: &'static str, value: Value) -> Self {
+        Self { value, ..Self::dynamic(number, name) }
+    }
+
+    /// A row of the kind that copies a variable of another component (copy relocation).
+    #[must_use]
+    pub const fn copy(number: u32, name: &'static str) -> Self {
+        Self { special: Special::Copy, ..Self::dynamic(number, name) }
+    }
+
+    /// A row of the kind that fills a TLS descriptor: function and argument, a word each.
+    #[must_use]
+    pub const fn descriptor(number: u32, name: &'static str) -> Self {
+        let value = Value::of(Role::TlsDescFunction);
+        Self { special: Special::Descriptor, ..Self::load(number, name, value) }
+    }
+
+    /// A row of a kind that only a dynamic loader resolves, and no loader here; [`apply`](crate::apply) refuses it by name.
     #[must_use]
     pub const fn dynamic(number: u32, name: &'static str) -> Self {
         let row = Self::marker(number, name);
@@ -280,7 +310,7 @@ impl Uses {
             uses.branches |= kind.branch.is_some();
             uses.select |= kind.select.is_some();
             uses.pages |= !matches!(page, Page::Neither);
-            uses.special |= !matches!(kind.special, Special::None | Special::Padding);
+            uses.special |= !kind.special.is_none();
             uses.padding |= matches!(kind.special, Special::Padding);
             uses.whole8 |= matches!(kind.shape, Shape::Whole8);
             rest = tail;

@@ -159,6 +159,16 @@ pub enum Role {
     TpOffset,
     /// The symbol's offset in its module's block of thread-local storage.
     DtpOffset,
+    /// The number of the module that has the symbol's block of thread-local storage.
+    TlsModule,
+    /// The function of the symbol's TLS descriptor.
+    TlsDescFunction,
+    /// The argument of the symbol's TLS descriptor, the addend included.
+    TlsDescArgument,
+    /// B: what is added to the addresses that a linked file has, by where it stands in memory.
+    Base,
+    /// What the resolver at B + A returns.
+    Indirect,
     /// On a GPU: the symbol's generic address.
     Generic,
     /// On a GPU: the address in unified memory.
@@ -221,6 +231,11 @@ impl fmt::Display for Role {
             Self::Size => "size",
             Self::TpOffset => "thread pointer offset",
             Self::DtpOffset => "offset in the TLS block",
+            Self::TlsModule => "TLS module",
+            Self::TlsDescFunction => "function of a TLS descriptor",
+            Self::TlsDescArgument => "argument of a TLS descriptor",
+            Self::Base => "base address",
+            Self::Indirect => "answer of a resolver",
             Self::Generic => "generic address",
             Self::Unified => "unified address",
             Self::Descriptor => "function descriptor",

@@ -4,7 +4,7 @@ use super::{Found, Keeper, Symbols};
 use crate::error::Error;
 use crate::external::External;
 use crate::threads::exit as thread_exit;
-use crate::{exit, processor};
+use crate::{exit, processor, unwind};
 use core::cmp::Ordering;
 use elf_core::{File, Name};
 use elf_layout::archives::{Undefined, UndefinedSymbols};
@@ -62,6 +62,9 @@ impl<'s> Links<'s> {
             self.registers = true;
             return Some(own);
         }
+        if let Some(own) = unwind::stands_for(name) {
+            return Some(own);
+        }
         if let Some(found) = self.find_in_source(name) {
             return Some(found);
         }
@@ -116,7 +119,9 @@ impl<'s> Links<'s> {
             let found = match why {
                 Undefined::Common => self.symbols.find_data(name),
                 Undefined::Missing
-                    if self.is_to_process && thread_exit::stands_for(name).is_some() =>
+                    if self.is_to_process
+                        && (thread_exit::stands_for(name).is_some()
+                            || unwind::stands_for(name).is_some()) =>
                 {
                     return None;
                 }

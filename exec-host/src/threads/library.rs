@@ -27,6 +27,7 @@ const PF_R: u32 = 4;
 pub(super) struct Library {
     #[expect(dead_code, reason = "closed on drop")]
     library: unix::Library,
+    values: u64,
 }
 
 /// What is asked of the loader.
@@ -94,7 +95,12 @@ impl Library {
             // SAFETY: the loader has mapped the file there, which has an aligned word for each question.
             *answer = unsafe { at.read() };
         }
-        Ok((Self { library }, found))
+        Ok((Self { library, values: map.address.wrapping_add(values_at) }, found))
+    }
+
+    /// Where the loader has the initial values, to be copied into new threads.
+    pub(super) const fn values(&self) -> u64 {
+        self.values
     }
 }
 

@@ -128,6 +128,12 @@ impl Carried {
         })
     }
 
+    /// Without what the Mercury form does not have.
+    pub(super) fn of_mercury(mut self) -> Self {
+        self.0.retain(|row| row.0 != PREEXIT_USED);
+        self
+    }
+
     /// Records of all that is left.
     pub(super) fn rest(self) -> impl Iterator<Item = Vec<u8>> {
         self.0.into_iter().map(|(number, values)| {

@@ -141,7 +141,7 @@ impl State<'_> {
         records.is_some_and(|lists| lists.iter().any(|(_, rows)| !rows.is_empty()))
     }
 
-    fn put(&mut self, out: super::out::OutId, offset: u64, value: u64) {
+    pub(super) fn put(&mut self, out: super::out::OutId, offset: u64, value: u64) {
         let place = usize::try_from(offset).ok();
         let place = place.and_then(|at| self.outs[out].data.get_mut(at..)?.first_chunk_mut());
         if let Some(place) = place {

@@ -76,6 +76,9 @@ impl State<'_> {
             true => self.calls.carried_by(id),
             false => self.calls.carried.get(&id).cloned().unwrap_or_default(),
         };
+        if section.role == Role::Mercury {
+            carried = carried.of_mercury();
+        }
         let mut externs = Some(self.externs(id, numbers));
         let (mut first, mut last) = (Vec::new(), Vec::new());
         for row in Attributes::new(section.data, section.header.offset) {

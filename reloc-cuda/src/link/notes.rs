@@ -27,11 +27,12 @@ pub(super) fn cuda(target: &Target, toolkit: u32) -> Vec<u8> {
     note(CUDA, &halves.into_iter().flat_map(u16::to_le_bytes).collect::<Vec<_>>())
 }
 
-/// The linker's own note.
-pub(super) fn tool(sm: u32, suffix: TargetSuffix) -> Vec<u8> {
+/// The linker's own note; `remark` stands where other tools say which build they are.
+pub(super) fn tool(sm: u32, suffix: TargetSuffix, remark: &str) -> Vec<u8> {
     let version = format!("version {}", env!("CARGO_PKG_VERSION"));
     let arguments = format!("-arch sm_{sm}{} ", suffix.as_str());
-    let texts: [&[u8]; 5] = [b"", b"hoist", version.as_bytes(), b"", arguments.as_bytes()];
+    let texts: [&[u8]; 5] =
+        [b"", b"hoist", version.as_bytes(), remark.as_bytes(), arguments.as_bytes()];
     let mut words = Vec::from([2u32]);
     let mut table = Vec::new();
     for text in texts {

@@ -4,15 +4,17 @@ use super::entity::EntityId;
 use super::error::{LinkError, LinkErrorKind};
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use elf_core::names::{SHF_CUDA_MERCURY, SHT_NOTE, SHT_REL, SHT_RELA};
+use elf_core::names::{SHF_CUDA_MERCURY, SHT_NOTE, SHT_PROGBITS, SHT_REL, SHT_RELA};
 use elf_core::{Definition, Name, Record, SectionHeader, Symbol, SymbolTable};
 use nvinfo::{Cubin, Form, LinkStage};
 
 /// What a section is to a linker, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Tables of the file itself, Mercury, and what a linker makes anew.
+    /// Tables of the file itself, and what a linker makes anew.
     Ignored,
+    /// `.nv.merc.*` and `.nv.capmerc.*`.
+    Mercury,
     /// Debug information but for `.debug_frame`.
     Debug,
     /// `.text.F`.
@@ -186,6 +188,16 @@ impl<'a> Object<'a> {
         sections.filter(move |(_, section)| section.role == role)
     }
 
+    /// Sections of Mercury of this type, with their indices.
+    pub(super) fn with_type(&self, r#type: u32) -> impl Iterator<Item = (u32, &Section<'a>)> {
+        self.with_role(Role::Mercury).filter(move |(_, section)| section.header.r#type == r#type)
+    }
+
+    /// The unwind table of Mercury.
+    pub(super) fn mercury_frame(&self) -> Option<(u32, &Section<'a>)> {
+        self.with_type(SHT_PROGBITS).next()
+    }
+
     /// The records against section `target`, by section of records: whether they have addends, and the records.
     pub(super) fn records(&self, target: u32) -> Result<Vec<(bool, Vec<Record>)>, LinkError> {
         let ours = self.with_role(Role::Relocations);
@@ -202,7 +214,7 @@ impl<'a> Object<'a> {
 
 fn role_of(header: &SectionHeader, name: Name<'_>) -> Option<Role> {
     if header.flags.bits() & SHF_CUDA_MERCURY != 0 && header.r#type != SHT_NOTE {
-        return Some(Role::Ignored);
+        return Some(Role::Mercury);
     }
     if matches!(header.r#type, SHT_REL | SHT_RELA) {
         return Some(Role::Relocations);

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use elf_core::names::{STB_GLOBAL, STT_CUDA_OBJECT, STT_FUNC, STT_OBJECT, STT_SECTION};
 
 /// A symbol of the linked file.
+#[derive(Clone)]
 pub(super) struct OutSymbol {
     pub(super) meaning: Option<Meaning>,
     pub(super) name: Vec<u8>,

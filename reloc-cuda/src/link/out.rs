@@ -31,6 +31,11 @@ pub(super) enum Class {
     NoBits,
     /// Bank 0 from `sm_100` on.
     LateBanks,
+    MercurySymbols,
+    Mercury,
+    MercuryBanks,
+    MercuryCode,
+    MercuryData,
 }
 
 /// What `sh_link` is.
@@ -40,6 +45,7 @@ pub(super) enum Link {
     Strings,
     Symbols,
     ToolNote,
+    MercurySymbols,
 }
 
 /// What `sh_info` is.
@@ -49,7 +55,9 @@ pub(super) enum Info {
     Section(OutId),
     /// A function's symbol in the low 24 bits.
     Symbol(EntityId, u32),
-    /// Number of local symbols.
+    /// Number of symbols up to the last local one.
+    Symbols,
+    /// Number of local symbols before the others.
     Locals,
     Compat,
 }
@@ -67,6 +75,8 @@ pub(super) struct Out {
     /// Size, if the section has no bytes in the file.
     pub(super) memory: u64,
     pub(super) data: Vec<u8>,
+    /// The section whose bytes this has, too.
+    pub(super) shares: Option<OutId>,
 }
 
 impl Out {
@@ -83,6 +93,7 @@ impl Out {
             info: Info::None,
             memory: 0,
             data: Vec::new(),
+            shares: None,
         }
     }
 

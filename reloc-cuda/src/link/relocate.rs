@@ -119,7 +119,12 @@ impl State<'_> {
     }
 
     /// What becomes of a relocation, by its type and by what it names.
-    fn fate(&self, object: &Object<'_>, target: u32, record: &Record) -> Result<Fate, LinkError> {
+    pub(super) fn fate(
+        &self,
+        object: &Object<'_>,
+        target: u32,
+        record: &Record,
+    ) -> Result<Fate, LinkError> {
         if matches!(record.r#type, YIELD_OPCODE9_0 | YIELD_CLEAR_PRED4_87) {
             return Ok(Fate::Drop);
         }
@@ -128,22 +133,14 @@ impl State<'_> {
         };
         if let Some(id) = object.entity(record.symbol) {
             let entity = &self.entities[id];
-            let gone = entity.kind == Kind::Function
-                && entity.place.is_some()
-                && !self.calls.kept.contains(&id);
-            if gone {
+            if self.is_gone(id) {
                 return Ok(Fate::Drop);
             }
             if record.r#type == ABS56_16_34 && entity.name == "__UFT_OFFSET" {
                 return Ok(Fate::Drop);
             }
-            let in_bank = entity.place.is_some_and(|place| self.is_bank(&place));
-            let is_shared = match entity.kind {
-                Kind::Shared => true,
-                Kind::Reserved => entity.place.is_some(),
-                _ => false,
-            };
-            if is_shared || entity.kind == Kind::InBank || in_bank {
+            let is_shared = self.is_shared(id);
+            if self.is_placed(id) {
                 // a generic pointer to a constant is the driver's, its place in the bank is known here
                 let ours = kind.resolver != Resolver::Driver
                     && (is_shared
@@ -158,6 +155,28 @@ impl State<'_> {
             return Ok(Fate::Apply);
         }
         Ok(Fate::Keep(without_unified_table(record.r#type).unwrap_or(record.r#type)))
+    }
+
+    /// Whether a function is dropped.
+    pub(super) fn is_gone(&self, id: EntityId) -> bool {
+        let entity = &self.entities[id];
+        self.is_function(id) && entity.place.is_some() && !self.calls.kept.contains(&id)
+    }
+
+    fn is_shared(&self, id: EntityId) -> bool {
+        let entity = &self.entities[id];
+        match entity.kind {
+            Kind::Shared => true,
+            Kind::Reserved => entity.place.is_some(),
+            _ => false,
+        }
+    }
+
+    /// Whether a linker knows where a variable is: in shared memory or in a bank.
+    pub(super) fn is_placed(&self, id: EntityId) -> bool {
+        let entity = &self.entities[id];
+        let in_bank = entity.place.is_some_and(|place| self.is_bank(&place));
+        self.is_shared(id) || entity.kind == Kind::InBank || in_bank
     }
 
     /// Whether a place is in bank 3.
@@ -238,7 +257,7 @@ impl State<'_> {
     ///
     /// An array of the launch begins where a kernel's variables end: that is `nowhere` for a function that no kernel is known to
     /// reach, as nvlink has it, so that a use of it is a fault.
-    fn answer(
+    pub(super) fn answer(
         &self,
         object: &Object<'_>,
         user: Option<EntityId>,
@@ -291,7 +310,7 @@ impl State<'_> {
 
     /// What a relocation that stays names, and its addend. Symbols of sections that are put together with others' count from
     /// where theirs begins.
-    fn meaning(
+    pub(super) fn meaning(
         &self,
         object: &Object<'_>,
         target: u32,

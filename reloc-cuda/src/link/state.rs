@@ -1,5 +1,6 @@
 //! What is known while objects are linked.
 
+use super::LinkedMercury;
 use super::arena::Arena;
 use super::calls::{Calls, defined_in, function_of};
 use super::entity::{Entities, EntityId, Kind};
@@ -43,6 +44,7 @@ pub(super) struct State<'a> {
     pub(super) records: Vec<(OutId, bool, Vec<OutRecord>)>,
     /// Those that stay even if they are empty.
     pub(super) kept_lists: BTreeSet<(OutId, bool)>,
+    pub(super) mercury: LinkedMercury,
 }
 
 impl<'a> State<'a> {
@@ -69,6 +71,7 @@ impl<'a> State<'a> {
             spans: BTreeMap::new(),
             records: Vec::new(),
             kept_lists: BTreeSet::new(),
+            mercury: LinkedMercury::None,
         }
     }
 

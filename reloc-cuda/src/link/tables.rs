@@ -8,12 +8,12 @@ use super::out::{Class, Info, Link, Out, OutId};
 use super::state::State;
 use super::strings::Strings;
 use super::write::{self, Sections};
-use super::{notes, order};
+use super::{LinkedMercury, mercury, notes, order};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use elf_core::names::{
     SHT_CUDA_CALLGRAPH, SHT_CUDA_COMPAT_INFO, SHT_CUDA_INFO, SHT_CUDA_PROTOTYPE,
-    SHT_CUDA_RELOCINFO, SHT_NOTE, SHT_STRTAB, SHT_SYMTAB,
+    SHT_CUDA_RELOCINFO, SHT_NOTE, SHT_STRTAB, SHT_SYMTAB, STB_LOCAL,
 };
 use nvinfo::{Attributes, Form, TargetSuffix};
 
@@ -33,11 +33,13 @@ struct Tables {
     prototypes: Option<OutId>,
     /// Position in the list of records.
     records: BTreeMap<OutId, usize>,
+    mercury: mercury::Tables,
 }
 
 impl State<'_> {
     /// Makes all tables and gives the file.
-    pub(super) fn finish(mut self) -> Result<Vec<u8>, LinkError> {
+    pub(super) fn finish(mut self) -> Result<(Vec<u8>, LinkedMercury), LinkError> {
+        self.mercury = self.judge_mercury();
         let tables = self.make_tables()?;
         let symbols: order::Symbols = self.symbols();
         let sections = Sections::of(&self.outs, &symbols);
@@ -62,9 +64,15 @@ impl State<'_> {
                 self.outs[out].data = write::records(list, &numbers);
             }
         }
-        self.outs[tables.symbols].data = write::symbol_table(&symbols, &sections, &mut strings);
+        let module = tables.module.map(|out| self.outs[out].data.clone());
+        let all = (&symbols, &sections, &numbers);
+        self.outs[tables.symbols].data = write::symbol_table(&symbols.all, &sections, &mut strings);
+        self.fill_mercury(&tables.mercury, all, &mut strings, module)?;
         self.outs[tables.strings].data = strings.into_bytes();
-        Ok(write::file(&self.outs, &sections, &numbers, (self.flags(), symbols.locals, self.sm)))
+        let late = symbols.all.last().is_some_and(|symbol| symbol.info >> 4 == STB_LOCAL);
+        let count = if late { symbols.all.len() as u32 } else { symbols.locals };
+        let counts = (self.flags(), [count, symbols.locals], self.sm);
+        Ok((write::file(&self.outs, &sections, &numbers, counts), self.mercury))
     }
 
     fn make_tables(&mut self) -> Result<Tables, LinkError> {
@@ -76,7 +84,7 @@ impl State<'_> {
         let strings = outs.push(Out::new(b".strtab", Class::Strings, SHT_STRTAB, 1));
         let symbols = outs.push(Out {
             link: Link::Strings,
-            info: Info::Locals,
+            info: Info::Symbols,
             entry_size: 24,
             ..Out::new(b".symtab", Class::Symbols, SHT_SYMTAB, 8)
         });
@@ -110,12 +118,13 @@ impl State<'_> {
             infos.push((source, function, symbol_linked(&mut self.outs, out)));
         }
         let records = self.record_sections();
-        Ok(Tables { strings, symbols, module, infos, calls, prototypes, records })
+        let mercury = self.take_mercury(&infos, (has_module, calls, prototypes))?;
+        Ok(Tables { strings, symbols, module, infos, calls, prototypes, records, mercury })
     }
 
     /// The linker's note and those of all objects; what the first object says of itself, or would say in the newer form.
     fn notes(&mut self) -> Result<(), LinkError> {
-        let mut tools = notes::tool(self.sm, self.suffix());
+        let mut tools = notes::tool(self.sm, self.suffix(), &self.mercury.remark());
         let mut tool_flags = notes::TOOL_FLAGS;
         for object in self.objects.iter() {
             for (_, section) in object.with_role(Role::ToolNote) {

@@ -1,7 +1,7 @@
 //! The linked file as bytes.
 
 use super::info::{Numbers, number};
-use super::order::Symbols;
+use super::order::{OutSymbol, Symbols};
 use super::out::{Class, Info, Link, Meaning, OutId, OutRecord, Outs, align};
 use super::strings::Strings;
 use alloc::collections::BTreeMap;
@@ -46,9 +46,13 @@ impl Sections {
 }
 
 /// The symbol table's bytes.
-pub(super) fn symbol_table(symbols: &Symbols, sections: &Sections, names: &mut Strings) -> Vec<u8> {
+pub(super) fn symbol_table(
+    symbols: &[OutSymbol],
+    sections: &Sections,
+    names: &mut Strings,
+) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for symbol in &symbols.all {
+    for symbol in symbols {
         let section = symbol.section.map_or(0, |id| sections.number(id));
         bytes.extend_from_slice(&names.add(&symbol.name).to_le_bytes());
         bytes.extend_from_slice(&[symbol.info, symbol.other]);
@@ -87,7 +91,7 @@ pub(super) fn file(
     outs: &Outs,
     sections: &Sections,
     numbers: &Numbers,
-    (flags, locals, sm): (u32, u32, u32),
+    (flags, [all, locals], sm): (u32, [u32; 2], u32),
 ) -> Vec<u8> {
     let mut names = Strings::new();
     let mut bytes = alloc::vec![0; HEADER as usize];
@@ -98,23 +102,28 @@ pub(super) fn file(
     let mut table = Some(names.into_bytes());
     for (&id, name) in sections.order.iter().zip(name_offsets) {
         let out = &outs[id];
-        let offset = align(bytes.len() as u64, out.alignment);
-        bytes.resize(usize::try_from(offset).unwrap_or(usize::MAX), 0);
+        let shared = out.shares.and_then(|id| offsets.get(&id).zip(Some(&outs[id])));
+        let offset = shared.map_or_else(|| align(bytes.len() as u64, out.alignment), |(at, _)| *at);
+        if shared.is_none() {
+            bytes.resize(usize::try_from(offset).unwrap_or(usize::MAX), 0);
+        }
         let names = if out.class == Class::SectionNames { table.take() } else { None };
         let data = names.as_deref().unwrap_or(&out.data);
         bytes.extend_from_slice(data);
-        let size = out.memory.max(data.len() as u64);
+        let size = shared.map_or(out.memory, |(_, own)| own.size()).max(data.len() as u64);
         offsets.insert(id, offset);
         let link = match out.link {
             Link::None => 0,
             Link::Strings => sections.of_class(outs, Class::Strings),
             Link::Symbols => sections.of_class(outs, Class::Symbols),
             Link::ToolNote => sections.of_class(outs, Class::ToolNote),
+            Link::MercurySymbols => sections.of_class(outs, Class::MercurySymbols),
         };
         let info = match out.info {
             Info::None => 0,
             Info::Section(id) => sections.number(id),
             Info::Symbol(id, high) => number(numbers, Meaning::Entity(id)) | high,
+            Info::Symbols => all,
             Info::Locals => locals,
             Info::Compat => sections.of_class(outs, Class::Compat),
         };

@@ -1,17 +1,22 @@
 //! What two linked cubins differ in: sections, attributes, relocations, symbols, whatever numbers those have.
 
-use elf_core::names::{SHF_CUDA_MERCURY, SHT_NOBITS, SHT_REL, SHT_RELA};
+use elf_core::names::{
+    SHF_CUDA_MERCURY, SHT_CUDA_CAPMERC, SHT_CUDA_MERCURY_RELA, SHT_NOBITS, SHT_NOTE, SHT_REL,
+    SHT_RELA,
+};
 use elf_core::{Definition, File, SectionHeader};
 use nvinfo::{Attributes, Calls, Cubin, Payload};
 use std::collections::BTreeMap;
 
 /// Sections whose bytes say who linked, or depend on the order in which names were met.
-const OWN: &[&str] = &["", ".shstrtab", ".strtab", ".symtab", ".note.nv.tkinfo"];
+const OWN: &[&str] = &["", ".shstrtab", ".strtab", ".symtab", ".note.nv.tkinfo", ".nv.merc.symtab"];
 
 /// A cubin with its symbols by name.
 struct Linked<'a> {
     cubin: Cubin<'a>,
     symbols: Vec<String>,
+    /// Those of Mercury.
+    mercury: Vec<String>,
 }
 
 impl<'a> Linked<'a> {
@@ -33,15 +38,20 @@ impl<'a> Linked<'a> {
                 symbol.size
             )
         };
-        Self { cubin, symbols: (0..).zip(table.symbols()).map(symbol).collect() }
+        let symbols = (0..).zip(table.symbols()).map(symbol).collect();
+        let found = file.sections().iter().find(|one| name(&file, one) == ".nv.merc.symtab");
+        let rows = found.map(|section| file.rows::<elf_core::Symbol>(&section).unwrap());
+        let rows = rows.into_iter().flat_map(|rows| rows.iter().collect::<Vec<_>>());
+        Self { cubin, symbols, mercury: (0..).zip(rows).map(symbol).collect() }
     }
 
-    /// Everything but Mercury, by name; of several sections of a name in order.
-    fn sections(&self) -> BTreeMap<(String, usize), SectionHeader> {
+    /// Everything, Mercury only if asked for, by name; of several sections of a name in order.
+    fn sections(&self, mercury: bool) -> BTreeMap<(String, usize), SectionHeader> {
         let mut found = BTreeMap::new();
         for section in self.cubin.file().sections() {
             let name = name(self.cubin.file(), &section);
-            if section.flags.bits() & SHF_CUDA_MERCURY == 0 && !OWN.contains(&name.as_str()) {
+            let is_taken = mercury || !is_mercury(&section);
+            if is_taken && !OWN.contains(&name.as_str()) {
                 let count = (0..).find(|&count| !found.contains_key(&(name.clone(), count)));
                 found.insert((name, count.unwrap()), section);
             }
@@ -49,17 +59,21 @@ impl<'a> Linked<'a> {
         found
     }
 
-    fn symbol(&self, index: u32) -> String {
-        self.symbols.get(index as usize).cloned().unwrap_or_default()
+    fn symbol(&self, index: u32, mercury: bool) -> String {
+        let symbols = if mercury { &self.mercury } else { &self.symbols };
+        symbols.get(index as usize).cloned().unwrap_or_default()
     }
 
     /// The contents in words, numbers of symbols resolved.
     fn content(&self, name: &str, section: &SectionHeader) -> Vec<String> {
         let file = self.cubin.file();
-        if matches!(section.r#type, SHT_REL | SHT_RELA) {
-            let rows = file.relocations(section).unwrap().unwrap();
+        let mercury = is_mercury(section);
+        let name = name.strip_prefix(".nv.merc").unwrap_or(name);
+        if matches!(section.r#type, SHT_REL | SHT_RELA | SHT_CUDA_MERCURY_RELA) {
+            let r#type = if mercury { SHT_RELA } else { section.r#type };
+            let rows = file.relocations(&SectionHeader { r#type, ..*section }).unwrap().unwrap();
             let row = |row: elf_core::Record| {
-                let symbol = self.symbol(row.symbol);
+                let symbol = self.symbol(row.symbol, mercury);
                 format!("{:#x} {} {symbol} {:?}", row.offset, row.r#type, row.addend)
             };
             return rows.iter().map(row).collect();
@@ -67,52 +81,59 @@ impl<'a> Linked<'a> {
         if section.r#type == SHT_NOBITS {
             return Vec::new();
         }
-        let data = file.section_data(section).unwrap();
+        let mut data = file.section_data(section).unwrap();
+        if section.r#type == SHT_CUDA_CAPMERC {
+            // the number of a section
+            data = &data[4..];
+        }
         match name {
-            ".nv.callgraph" => Calls::new(data).map(|call| self.call(call)).collect(),
+            ".nv.callgraph" => Calls::new(data).map(|call| self.call(call, mercury)).collect(),
             ".nv.prototype" => {
                 let rows = data.chunks(8).map(|row| u64::from_le_bytes(row.try_into().unwrap()));
                 let text = |row: u64| {
                     let text = self.cubin.prototype((row >> 32) as u32).unwrap();
-                    format!("{} {text}", self.symbol(row as u32))
+                    format!("{} {text}", self.symbol(row as u32, mercury))
                 };
                 rows.map(text).collect()
             }
             name if name.starts_with(".nv.info") => {
-                Attributes::new(data, 0).map(|row| self.attribute(&row.unwrap())).collect()
+                let rows = Attributes::new(data, 0).map(Result::unwrap);
+                rows.map(|row| self.attribute(&row, mercury)).collect()
             }
             _ => vec![format!("{data:x?}")],
         }
     }
 
-    fn call(&self, call: nvinfo::Call) -> String {
+    fn call(&self, call: nvinfo::Call, mercury: bool) -> String {
         use nvinfo::Call::{AddressTaken, Direct, Indirect, MayReach};
+        let symbol = |index| self.symbol(index, mercury);
         let text = |prototype| self.cubin.prototype(prototype).unwrap().to_string();
         match call {
             Direct { caller, callee } => {
-                format!("{} > {}", self.symbol(caller), self.symbol(callee))
+                format!("{} > {}", symbol(caller), symbol(callee))
             }
             MayReach { caller, callee } => {
-                format!("{} may {}", self.symbol(caller), self.symbol(callee))
+                format!("{} may {}", symbol(caller), symbol(callee))
             }
             AddressTaken { function, prototype } => {
-                format!("{} taken {}", self.symbol(function), text(prototype))
+                format!("{} taken {}", symbol(function), text(prototype))
             }
             Indirect { caller, prototype } => {
-                format!("{} calls {}", self.symbol(caller), text(prototype))
+                format!("{} calls {}", symbol(caller), text(prototype))
             }
             other => format!("{other:?}"),
         }
     }
 
-    fn attribute(&self, row: &nvinfo::Attribute<'_>) -> String {
+    fn attribute(&self, row: &nvinfo::Attribute<'_>, mercury: bool) -> String {
+        let named = |index| self.symbol(index, mercury);
         let value = match row.payload() {
-            Payload::OfSymbol { symbol, value } => format!("{} {value:#x}", self.symbol(symbol)),
+            Payload::OfSymbol { symbol, value } => format!("{} {value:#x}", named(symbol)),
             Payload::ParameterBank(bank) => {
-                format!("{} {:#x} {:#x}", self.symbol(bank.symbol), bank.offset, bank.size)
+                format!("{} {:#x} {:#x}", named(bank.symbol), bank.offset, bank.size)
             }
             Payload::Symbols(symbols) => {
-                let names: Vec<_> = symbols.into_iter().map(|symbol| self.symbol(symbol)).collect();
+                let names: Vec<_> = symbols.into_iter().map(named).collect();
                 names.join(" ")
             }
             _ => format!("{:?}", row.value),
@@ -121,15 +142,20 @@ impl<'a> Linked<'a> {
     }
 }
 
+fn is_mercury(section: &SectionHeader) -> bool {
+    section.flags.bits() & SHF_CUDA_MERCURY != 0 && section.r#type != SHT_NOTE
+}
+
 fn name(file: &File<'_>, section: &SectionHeader) -> String {
     file.section_name(section).unwrap().to_string()
 }
 
-/// All differences in words; none of the order of lists.
+/// All differences in words; none of the order of lists, and of Mercury only what is there if that is.
 pub(crate) fn differences(expected: &[u8], found: &[u8]) -> Vec<String> {
     let (expected, found) = (Linked::of(expected), Linked::of(found));
     let mut all = Vec::new();
-    let (ours, theirs) = (found.sections(), expected.sections());
+    let mercury = !found.mercury.is_empty();
+    let (ours, theirs) = (found.sections(mercury), expected.sections(mercury));
     let mut keys: Vec<_> = ours.keys().chain(theirs.keys()).collect();
     keys.sort();
     keys.dedup();
@@ -152,14 +178,16 @@ pub(crate) fn differences(expected: &[u8], found: &[u8]) -> Vec<String> {
             all.push(format!("{}: {extra:?}, expected {missing:?}", key.0));
         }
     }
-    let sorted = |one: &Linked<'_>| {
-        let mut symbols: Vec<_> =
-            one.symbols.iter().filter(|name| !name.contains(" in .nv.merc")).cloned().collect();
+    let sorted = |symbols: &[String]| {
+        let mut symbols = symbols.to_vec();
         symbols.sort();
         symbols
     };
-    let (a, b) = (sorted(&expected), sorted(&found));
-    all.extend(a.iter().filter(|symbol| !b.contains(symbol)).map(|one| format!("no {one}")));
-    all.extend(b.iter().filter(|symbol| !a.contains(symbol)).map(|one| format!("has {one}")));
+    let pairs = [(&expected.symbols, &found.symbols), (&expected.mercury, &found.mercury)];
+    for (a, b) in pairs.into_iter().filter(|(_, found)| !found.is_empty()) {
+        let (a, b) = (sorted(a), sorted(b));
+        all.extend(a.iter().filter(|symbol| !b.contains(symbol)).map(|one| format!("no {one}")));
+        all.extend(b.iter().filter(|symbol| !a.contains(symbol)).map(|one| format!("has {one}")));
+    }
     all
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use fatbin::Sm;
-use reloc_cuda::link::{LinkError, LinkErrorKind, link_for};
+use reloc_cuda::link::{LinkError, LinkErrorKind, LinkedMercury, link_for};
 use serde::Serialize;
 
 use super::objects::{self, Objects};
@@ -48,8 +48,10 @@ pub struct Linked {
     pub left_out: Vec<String>,
     /// Kernels whose stack has no bound that can be told.
     pub unbounded_stacks: Vec<String>,
-    /// Sections of the objects in the Mercury form (`.nv.merc.*`, `.nv.capmerc.*`), which the linked cubin has not.
-    pub mercury_left_out: usize,
+    /// Whether the linked cubin has the Mercury form of its code (`.nv.merc.*`, `.nv.capmerc.*`).
+    pub mercury: bool,
+    /// Why it has none though its architecture knows it.
+    pub mercury_left_out: Option<String>,
 }
 
 /// Links the device code in the files for an architecture, or that of the first cubin; of archives all of it, asked for or not. Images unpack to
@@ -81,17 +83,12 @@ pub fn link_files(inputs: &[Input], arch: Option<Sm>, limit: Option<u64>) -> Res
         objects: objects.iter().map(|object| object.label.clone()).collect(),
         left_out,
         unbounded_stacks: linked.unbounded,
-        mercury_left_out: bytes.iter().map(|object| mercury(object)).sum(),
+        mercury: linked.mercury == LinkedMercury::Merged,
+        mercury_left_out: match linked.mercury {
+            LinkedMercury::LeftOut { object, why } => Some(format!("{}: {why}", label(object))),
+            _ => None,
+        },
     })
-}
-
-/// Sections of an object in the Mercury form.
-fn mercury(object: &[u8]) -> usize {
-    let Ok(file) = elf_core::File::parse(object) else { return 0 };
-    let is_mercury = |section: &elf_core::SectionHeader| {
-        section.flags.bits() & elf_core::names::SHF_CUDA_MERCURY != 0
-    };
-    file.sections().iter().filter(is_mercury).count()
 }
 
 /// One error, with the names of files in place of their numbers.
@@ -137,12 +134,9 @@ impl Link {
             let object = Printable::from(object.as_str());
             writeln!(out, "{object} has no relocatable code for the architecture and is left out")?;
         }
-        if linked.mercury_left_out > 0 {
-            let count = linked.mercury_left_out;
-            writeln!(
-                out,
-                "note: {count} sections in the Mercury form are left out: the cubin has machine code alone"
-            )?;
+        if let Some(why) = &linked.mercury_left_out {
+            let why = Printable::from(why.as_str());
+            writeln!(out, "note: the cubin has machine code alone, no Mercury form: {why}")?;
         }
         for kernel in &linked.unbounded_stacks {
             let kernel = Printable::from(kernel.as_str());

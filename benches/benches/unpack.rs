@@ -1,8 +1,6 @@
 //! How fast payloads are unpacked and stored: the floor of `hoist fatbin extract`.
 //!
-//! `FATBIN_SPEED=FILE cargo test --release -p fatbin --features libzstd --test speed -- --nocapture`; with `FATBIN_SPEED_FOLDER`,
-//! an empty folder, also what storing the same bytes as files takes.
-#![cfg(test)]
+//! `cargo bench -p benches --bench unpack -- LIBRARY [FOLDER]`; with an empty folder, also what storing the same bytes as files takes.
 
 use fatbin::{Container, RegionEntry, Search, walk};
 use std::path::{Path, PathBuf};
@@ -32,13 +30,14 @@ fn unpack(entry: &RegionEntry<'_>, buffer: &mut [u8]) {
     entry.unpack_into(&mut buffer[..size]).unwrap();
 }
 
-#[test]
-fn payloads_are_unpacked_at_speed() {
-    let Some(path) = std::env::var_os("FATBIN_SPEED") else {
-        println!("skipped: payloads_are_unpacked_at_speed: FATBIN_SPEED names no file");
-        return;
-    };
-    let folder = std::env::var_os("FATBIN_SPEED_FOLDER").map(PathBuf::from);
+fn main() {
+    // cargo adds options of its own
+    let mut words =
+        std::env::args_os().skip(1).filter(|word| !word.as_encoded_bytes().starts_with(b"-"));
+    let fixture =
+        || concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/cuda/gpu-13.0-sm_90.fatbin").into();
+    let path = words.next().unwrap_or_else(fixture);
+    let folder = words.next().map(PathBuf::from);
     let file = std::fs::read(path).unwrap();
     let cores = std::thread::available_parallelism().unwrap().get();
     for search in [Search::Never, Search::Always] {

@@ -1,18 +1,17 @@
 //! How fast cubins are read, beside a plain read of the same bytes: every attribute typed, every kernel's needs.
 //!
-//! `NVINFO_SPEED=FOLDER cargo test --release -p nvinfo --test speed -- --nocapture`
-#![cfg(test)]
+//! `cargo bench -p benches --bench cubins -- FOLDER`
 
 use elf_core::names::SHT_CUDA_INFO;
 use nvinfo::{Cubin, KernelNeeds};
 use std::time::Instant;
 
-#[test]
-fn cubins_are_read_at_speed() {
-    let Some(folder) = std::env::var_os("NVINFO_SPEED") else {
-        println!("skipped: cubins_are_read_at_speed: NVINFO_SPEED names no folder");
-        return;
-    };
+fn main() {
+    // cargo adds options of its own
+    let mut words =
+        std::env::args_os().skip(1).filter(|word| !word.as_encoded_bytes().starts_with(b"-"));
+    let fixtures = || concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/cuda").into();
+    let folder = words.next().unwrap_or_else(fixtures);
     let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let files: Vec<_> = paths.map(|path| std::fs::read(path).unwrap()).collect();
     let bytes: usize = files.iter().map(Vec::len).sum();

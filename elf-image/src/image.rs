@@ -1,0 +1,295 @@
+//! What program headers say of memory, and its contents.
+
+use crate::error::{Error, ErrorKind};
+use elf_core::names::{ET_DYN, ET_EXEC, PT_LOAD};
+use elf_core::{Arch, DynamicSection, File, ProgramHeader, SegmentFlags};
+
+/// Which addresses segments are placed by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Addresses {
+    /// `p_vaddr`: what code computes with.
+    Virtual,
+    /// `p_paddr`: where boot loaders put what will be mapped elsewhere.
+    Physical,
+}
+
+/// An executable or shared object, by its program headers.
+#[derive(Clone, Copy, Debug)]
+pub struct Image<'a> {
+    file: File<'a>,
+    addresses: Addresses,
+    /// Lowest address of a segment.
+    start: u64,
+    size: u64,
+    alignment: u64,
+    /// What is added to a virtual address to get that which segments are placed by; nothing if the segments differ in it.
+    shift: Option<u64>,
+    dynamic: Option<DynamicSection<'a>>,
+}
+
+/// A segment that is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Segment<'a> {
+    /// Number of its program header.
+    pub number: u32,
+    /// Its first byte, in bytes from the start of the image.
+    pub offset: u64,
+    /// Bytes in memory.
+    pub size: u64,
+    /// Those that are in the file; the others are zero.
+    pub data: &'a [u8],
+    /// Its permissions.
+    pub flags: SegmentFlags,
+}
+
+impl<'a> Image<'a> {
+    /// Checks the segments that are loaded, and sums them up.
+    ///
+    /// # Errors
+    /// All but the last of [`ErrorKind`], with the segment's number.
+    pub fn parse(file: File<'a>, addresses: Addresses) -> Result<Self, Error> {
+        let r#type = file.header().r#type;
+        if r#type != ET_EXEC && r#type != ET_DYN {
+            return Err(Error::new(ErrorKind::Type(r#type)));
+        }
+        let last_address = if file.encoding().is_64() { u64::MAX } else { u32::MAX.into() };
+        let (mut alignment, mut start, mut end) = (1, None, 0);
+        let (mut before, mut shift, mut first_shift) = (0, true, 0);
+        let mut left = SEGMENTS;
+        let mut next = 0;
+        while let Some((number, header)) = next_loaded(&file, &mut next) {
+            let fail = |kind| Error::of(number, kind);
+            left = left.checked_sub(1).ok_or(fail(ErrorKind::TooMany { limit: SEGMENTS }))?;
+            let address = place(&header, addresses);
+            let ProgramHeader { file_size, memory_size, offset, .. } = header;
+            if header.alignment > 1 {
+                if !header.alignment.is_power_of_two() {
+                    return Err(fail(ErrorKind::Alignment(header.alignment)));
+                }
+                let low = header.alignment.wrapping_sub(1);
+                if (header.address ^ offset) & low != 0 {
+                    let (address, alignment) = (header.address, header.alignment);
+                    return Err(fail(ErrorKind::Misaligned { address, offset, alignment }));
+                }
+                alignment = header.alignment.max(alignment);
+            }
+            if file_size > memory_size {
+                return Err(fail(ErrorKind::FileSize { file: file_size, memory: memory_size }));
+            }
+            file.segment_data(&header).map_err(|error| fail(ErrorKind::Elf(error)))?;
+            let too_large = ErrorKind::TooLarge { address, size: memory_size };
+            let segment_end = address.checked_add(memory_size).filter(|end| *end <= last_address);
+            let segment_end = segment_end.ok_or(fail(too_large))?;
+            if header.address.checked_add(memory_size).is_none_or(|end| end > last_address) {
+                return Err(fail(too_large));
+            }
+            let distance = address.wrapping_sub(header.address);
+            match start {
+                None => (start, first_shift) = (Some(address), distance),
+                Some(start) if address < start => {
+                    return Err(fail(ErrorKind::Order { address, before }));
+                }
+                Some(_) if address < end => {
+                    return Err(fail(ErrorKind::Overlap { address, with: before }));
+                }
+                Some(_) => shift &= first_shift == distance,
+            }
+            (before, end) = (number, segment_end);
+        }
+        let start = start.ok_or(Error::new(ErrorKind::NoSegments))?;
+        let size = end.wrapping_sub(start);
+        if usize::try_from(size).is_err() {
+            return Err(Error::new(ErrorKind::TooLarge { address: start, size }));
+        }
+        let shift = shift.then_some(first_shift);
+        let dynamic = file.dynamic_by_segment()?;
+        Ok(Self { file, addresses, start, size, alignment, shift, dynamic })
+    }
+
+    /// The file.
+    #[must_use]
+    pub const fn file(&self) -> &File<'a> {
+        &self.file
+    }
+
+    /// The dynamic section, if there is one: that of the segment.
+    #[must_use]
+    pub const fn dynamic(&self) -> Option<&DynamicSection<'a>> {
+        self.dynamic.as_ref()
+    }
+
+    /// Whether it can stand at one address only, its [start](Self::start) (`ET_EXEC`).
+    #[must_use]
+    pub const fn is_fixed(&self) -> bool {
+        self.file.header().r#type == ET_EXEC
+    }
+
+    /// The address of the first byte, as the file has it.
+    #[must_use]
+    pub const fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Bytes of memory.
+    #[must_use]
+    pub const fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// What the distance between [`start`](Self::start) and the address in memory must be a multiple of: a power of two.
+    #[must_use]
+    pub const fn alignment(&self) -> u64 {
+        self.alignment
+    }
+
+    /// What is added to virtual addresses of the file if the first byte is at address `base` when the code runs.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Base`] if it cannot be there.
+    pub fn bias(&self, base: u64) -> Result<u64, Error> {
+        let distance = base.wrapping_sub(self.start);
+        let is_right = match self.is_fixed() {
+            true => distance == 0 || Some(base) == self.virtual_start(),
+            false => distance & self.alignment.wrapping_sub(1) == 0,
+        };
+        if !is_right {
+            let (start, alignment) = (self.start, self.alignment);
+            return Err(Error::new(ErrorKind::Base { base, start, alignment }));
+        }
+        Ok(base.wrapping_sub(self.virtual_start().unwrap_or(self.start)))
+    }
+
+    /// The first virtual address.
+    fn virtual_start(&self) -> Option<u64> {
+        Some(self.start.wrapping_sub(self.shift?))
+    }
+
+    /// Where a program begins (`e_entry`), if the first byte of the image is at `base`; `None` if the file has no entry.
+    #[must_use]
+    pub fn entry(&self, base: u64) -> Option<u64> {
+        let entry = self.file.header().entry;
+        (entry != 0).then(|| entry.wrapping_add(self.bias(base).unwrap_or(0)))
+    }
+
+    /// The offset in the image of what has this virtual address in the file; `None` if that is outside.
+    #[must_use]
+    pub fn offset_of(&self, address: u64) -> Option<u64> {
+        let offset = address.wrapping_sub(self.virtual_start()?);
+        (offset < self.size).then_some(offset)
+    }
+
+    /// The segments that are loaded, in order: they rise, and do not overlap.
+    #[must_use]
+    pub const fn segments(&self) -> Segments<'a> {
+        Segments { file: self.file, addresses: self.addresses, start: self.start, next: 0 }
+    }
+
+    /// Fills the memory: what segments have in the file, and zeros for all else.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Memory`] if it has not [`size`](Self::size) bytes: nothing is written then.
+    pub fn write(&self, memory: &mut [u8]) -> Result<(), Error> {
+        self.fill(memory, |rest| rest.fill(0))
+    }
+
+    /// The same of memory that is zero already.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_zeroed(&self, memory: &mut [u8]) -> Result<(), Error> {
+        self.fill(memory, |_| {})
+    }
+
+    /// Copies the segments; `zero` is given what is between them and behind.
+    fn fill(&self, memory: &mut [u8], zero: impl Fn(&mut [u8])) -> Result<(), Error> {
+        self.check_memory(memory)?;
+        let mut at = 0usize;
+        for Segment { offset, data, .. } in self.segments() {
+            let start = usize::try_from(offset).unwrap_or(usize::MAX);
+            if let Some(gap) = memory.get_mut(at..start) {
+                zero(gap);
+            }
+            let place = memory.get_mut(start..).and_then(|rest| rest.get_mut(..data.len()));
+            if let Some(place) = place {
+                place.copy_from_slice(data);
+            }
+            at = start.saturating_add(data.len());
+        }
+        if let Some(rest) = memory.get_mut(at..) {
+            zero(rest);
+        }
+        Ok(())
+    }
+
+    /// Fails unless the file is for the architecture.
+    pub(crate) fn check_machine<A: Arch>(&self) -> Result<(), Error> {
+        let (found, expected) = (self.file().header().machine, A::MACHINE);
+        if found == expected && self.file().encoding().is_64() == (A::ADDRESS_SIZE == 8) {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Machine { found, expected }))
+    }
+
+    pub(crate) const fn check_memory(&self, memory: &[u8]) -> Result<(), Error> {
+        let (size, given) = (self.size, memory.len() as u64);
+        if size == given {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Memory { size, given }))
+    }
+
+    /// Where relocated words are, if that can be told: the difference between addresses of the file and offsets in the image.
+    pub(crate) fn relocated_start(&self) -> Result<u64, Error> {
+        self.virtual_start().ok_or(Error::new(ErrorKind::Distances))
+    }
+}
+
+/// Most segments that are loaded: work with pages grows with their square.
+const SEGMENTS: u32 = 1024;
+
+/// The segments of an image that are loaded, in order.
+#[derive(Clone, Debug)]
+pub struct Segments<'a> {
+    file: File<'a>,
+    addresses: Addresses,
+    start: u64,
+    /// Number of the program header that is looked at next.
+    next: u32,
+}
+
+impl<'a> Iterator for Segments<'a> {
+    type Item = Segment<'a>;
+
+    fn next(&mut self) -> Option<Segment<'a>> {
+        let (number, header) = next_loaded(&self.file, &mut self.next)?;
+        Some(Segment {
+            number,
+            offset: place(&header, self.addresses).wrapping_sub(self.start),
+            size: header.memory_size,
+            data: self.file.segment_data(&header).unwrap_or_default(),
+            flags: header.flags,
+        })
+    }
+}
+
+impl core::iter::FusedIterator for Segments<'_> {}
+
+/// The next header of a segment that takes memory, with its number.
+fn next_loaded(file: &File<'_>, next: &mut u32) -> Option<(u32, ProgramHeader)> {
+    loop {
+        let number = *next;
+        let header = usize::try_from(number).ok().and_then(|index| file.segments().get(index))?;
+        *next = number.saturating_add(1);
+        if header.r#type == PT_LOAD && header.memory_size != 0 {
+            return Some((number, header));
+        }
+    }
+}
+
+const fn place(header: &ProgramHeader, addresses: Addresses) -> u64 {
+    match addresses {
+        Addresses::Virtual => header.address,
+        Addresses::Physical => header.physical_address,
+    }
+}

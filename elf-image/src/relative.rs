@@ -1,0 +1,102 @@
+//! The relocations of files that need no symbols, in little code: what boot loaders meet.
+
+use crate::error::{Error, ErrorKind};
+use crate::image::Image;
+use elf_core::names::{
+    DT_AARCH64_AUTH_RELR, DT_ANDROID_REL, DT_ANDROID_RELA, DT_ANDROID_RELR, DT_CREL, DT_JMPREL,
+    DT_PLTREL, DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELASZ, DT_RELR, DT_RELRSZ, DT_RELSZ,
+};
+use elf_core::{
+    Address, ApplyError, ApplyErrorKind, Arch, DynamicSection, Kind, Query, Record, Rel, Rela,
+    Relr, Role, SectionMut, Value, apply_load, find, relative_type,
+};
+
+impl Image<'_> {
+    /// Applies all relocations of a file that has relative ones only, in tables or as `DT_RELR`, as most static PIEs do, to the image,
+    /// which `memory` is as [`write`](Self::write) filled it, and whose first byte is, or will be, at address `base`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotRelative`] of the first that is another, those before it are done; [`ErrorKind::Form`] of other forms of tables;
+    /// else as [`relocate`](Self::relocate).
+    pub fn relocate_relative<A: Arch>(&self, memory: &mut [u8], base: u64) -> Result<(), Error> {
+        let bias = self.bias(base)?;
+        self.check_machine::<A>()?;
+        self.check_memory(memory)?;
+        let Some(dynamic) = self.dynamic() else { return Ok(()) };
+        let start = self.relocated_start()?;
+        let encoding = self.file().encoding();
+        let big_endian = encoding.is_big_endian();
+        let address = start.wrapping_add(bias);
+        let mut pass =
+            Relative { image: SectionMut { bytes: memory, address, big_endian }, start, bias };
+        for tag in OTHERS {
+            if dynamic.value(tag).is_some() {
+                return Err(Error::new(ErrorKind::Form { tag }));
+            }
+        }
+        if let Some(words) = dynamic.rows::<Address>(DT_RELR, DT_RELRSZ)? {
+            let r#type = relative_type(A::MACHINE, encoding.is_64());
+            let records = Relr::new(words, encoding.is_64(), r#type, 0)?;
+            pass.all::<A>(records.iter())?;
+        }
+        pass.table::<A>(dynamic, DT_REL, (DT_REL, DT_RELSZ))?;
+        pass.table::<A>(dynamic, DT_RELA, (DT_RELA, DT_RELASZ))?;
+        let form = dynamic.value(DT_PLTREL).unwrap_or(DT_RELA);
+        pass.table::<A>(dynamic, form, (DT_JMPREL, DT_PLTRELSZ))
+    }
+}
+
+/// Forms that are left to [`Image::relocate`].
+const OTHERS: [u64; 5] =
+    [DT_ANDROID_REL, DT_ANDROID_RELA, DT_ANDROID_RELR, DT_AARCH64_AUTH_RELR, DT_CREL];
+
+/// The image, address of its first byte in the file, and B.
+struct Relative<'m> {
+    image: SectionMut<'m>,
+    start: u64,
+    bias: u64,
+}
+
+impl Relative<'_> {
+    fn table<A: Arch>(
+        &mut self,
+        dynamic: &DynamicSection<'_>,
+        form: u64,
+        (tag, size): (u64, u64),
+    ) -> Result<(), Error> {
+        if form == DT_REL {
+            let rows = dynamic.rows::<Rel>(tag, size)?;
+            rows.map_or(Ok(()), |rows| self.all::<A>(rows.iter()))
+        } else {
+            let rows = dynamic.rows::<Rela>(tag, size)?;
+            rows.map_or(Ok(()), |rows| self.all::<A>(rows.iter()))
+        }
+    }
+
+    fn all<A: Arch>(&mut self, mut records: impl Iterator<Item = Record>) -> Result<(), Error> {
+        records.try_for_each(|record| self.one::<A>(&record))
+    }
+
+    /// Applies a record.
+    #[inline(never)]
+    fn one<A: Arch>(&mut self, record: &Record) -> Result<(), Error> {
+        let fail = |kind: Option<&Kind>, error| {
+            let name = kind.map(|kind| kind.name);
+            Error::new(ErrorKind::NotRelative(ApplyError::new(record, name, error)))
+        };
+        let unknown = || fail(None, ApplyErrorKind::UnknownType);
+        let kind = find(A::KINDS, record.r#type).ok_or_else(unknown)?;
+        if kind.value == Value::ZERO && kind.number == 0 {
+            return Ok(());
+        }
+        if kind.value.of != Role::Base {
+            return Err(fail(Some(kind), ApplyErrorKind::Unresolved(kind.value.of)));
+        }
+        let placed = Record { offset: record.offset.wrapping_sub(self.start), ..*record };
+        let bias = self.bias;
+        apply_load::<A>(kind, &placed, &mut self.image, &|_: &Query| Some(bias)).map_err(|error| {
+            let error = ApplyError { offset: record.offset, ..error };
+            Error::new(ErrorKind::Relocation(error))
+        })
+    }
+}

@@ -1,0 +1,185 @@
+//! The relocations of an image, all of them or those that the caller wants.
+
+use crate::error::{Error, ErrorKind};
+use crate::image::Image;
+use elf_core::names::{
+    DT_AARCH64_AUTH_RELR, DT_ANDROID_REL, DT_ANDROID_RELA, DT_ANDROID_RELR, DT_CREL, DT_JMPREL,
+    DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELASZ, DT_RELR, DT_RELSZ,
+};
+use elf_core::{
+    ApplyError, ApplyErrorKind, Arch, Kind, Query, Record, Relocations, Resolve, Role, SectionMut,
+    Special, apply_dynamic, find,
+};
+
+/// What is known of the symbols that relocations name, by their index in the dynamic symbol table: to [`Resolve`] it, and to copy.
+pub trait Symbols: Resolve {
+    /// Copies the variable that another component has of this symbol, for a copy relocation; whether it did. `to` has the size that
+    /// the image's own symbol says.
+    fn copy(&self, symbol: u32, to: &mut [u8]) -> bool {
+        let _ = (symbol, to);
+        false
+    }
+}
+
+impl<F: Fn(&Query) -> Option<u64>> Symbols for F {}
+
+/// The tags of tables, in the order in which they are applied.
+const TABLES: [u64; 9] = [
+    DT_RELR,
+    DT_ANDROID_RELR,
+    DT_AARCH64_AUTH_RELR,
+    DT_REL,
+    DT_RELA,
+    DT_ANDROID_REL,
+    DT_ANDROID_RELA,
+    DT_CREL,
+    DT_JMPREL,
+];
+
+impl<'a> Image<'a> {
+    /// The tables of relocations, in the order in which they are applied.
+    pub fn relocations(
+        &self,
+    ) -> impl Iterator<Item = Result<Relocations<'a>, Error>> + Clone + use<'a> {
+        let dynamic = self.dynamic().copied();
+        TABLES.into_iter().filter_map(move |tag| {
+            let dynamic = dynamic.as_ref()?;
+            // some linkers count those of the PLT among the others
+            let is_inside = |tag, size| {
+                let at = dynamic.value(DT_JMPREL).zip(dynamic.value(tag));
+                let at = at.map(|(plt, start)| plt.wrapping_sub(start));
+                let size = dynamic.value(size).unwrap_or(0);
+                at.is_some_and(|at| at < size && dynamic.value(DT_PLTRELSZ).is_some())
+            };
+            let is_twice =
+                tag == DT_JMPREL && (is_inside(DT_RELA, DT_RELASZ) || is_inside(DT_REL, DT_RELSZ));
+            if is_twice {
+                return None;
+            }
+            dynamic.relocations(tag).map_err(Error::from).transpose()
+        })
+    }
+
+    /// Applies all relocations to the image, which `memory` is as [`write`](Self::write) filled it, and whose first byte is, or
+    /// will be, at address `base`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Relocation`] of the first that fails, those before it are done; [`ErrorKind::Machine`],
+    /// [`ErrorKind::Base`], [`ErrorKind::Memory`] and what tables are damaged.
+    pub fn relocate<A: Arch>(
+        &self,
+        memory: &mut [u8],
+        base: u64,
+        symbols: &impl Symbols,
+    ) -> Result<(), Error> {
+        self.relocate_where::<A>(memory, base, symbols, |_, _| true)
+    }
+
+    /// The same of those that `wanted` takes: what resolvers find ([`Role::Indirect`]) in a second pass, when all else is done.
+    ///
+    /// # Errors
+    /// As [`relocate`](Self::relocate).
+    pub fn relocate_where<A: Arch>(
+        &self,
+        memory: &mut [u8],
+        base: u64,
+        symbols: &impl Symbols,
+        mut wanted: impl FnMut(&Record, &'static Kind) -> bool,
+    ) -> Result<(), Error> {
+        let bias = self.bias(base)?;
+        let symbols = Based { bias, symbols };
+        self.each::<A>(memory, bias, |record, kind, image| {
+            if !wanted(record, kind) {
+                return Ok(());
+            }
+            match kind.special {
+                Special::Copy => self.copy(record, kind, image, &symbols),
+                _ => apply_dynamic::<A>(record, image, &symbols),
+            }
+            .map_err(ErrorKind::Relocation)
+        })
+    }
+
+    /// Calls `f` with every record, its offset counted in the image, and its kind.
+    fn each<A: Arch>(
+        &self,
+        memory: &mut [u8],
+        bias: u64,
+        mut f: impl FnMut(&Record, &'static Kind, &mut SectionMut<'_>) -> Result<(), ErrorKind>,
+    ) -> Result<(), Error> {
+        self.check_machine::<A>()?;
+        self.check_memory(memory)?;
+        let start = self.relocated_start();
+        let big_endian = self.file().encoding().is_big_endian();
+        let mut image = SectionMut { bytes: memory, address: 0, big_endian };
+        let mut kind: Option<&'static Kind> = None;
+        for table in self.relocations() {
+            let start = start?;
+            image.address = start.wrapping_add(bias);
+            table?.try_for_each(|record| {
+                if kind.is_none_or(|kind| kind.number != record.r#type) {
+                    kind = find(A::KINDS, record.r#type);
+                }
+                let Some(kind) = kind else {
+                    let unknown = ApplyErrorKind::UnknownType;
+                    let error = ApplyError::new(&record, None, unknown);
+                    return Err(Error::new(ErrorKind::Relocation(error)));
+                };
+                let in_image = Record { offset: record.offset.wrapping_sub(start), ..record };
+                f(&in_image, kind, &mut image).map_err(|kind| Error::new(at(kind, record.offset)))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Copies a variable of another component.
+    fn copy(
+        &self,
+        record: &Record,
+        kind: &'static Kind,
+        image: &mut SectionMut<'_>,
+        symbols: &Based<'_, impl Symbols>,
+    ) -> Result<(), ApplyError> {
+        let fail = |error| ApplyError::new(record, Some(kind.name), error);
+        let table = self.dynamic().and_then(|dynamic| dynamic.symbol_table().ok().flatten());
+        let symbol = table.and_then(|table| table.get(record.symbol).ok());
+        let size = symbol.and_then(|symbol| usize::try_from(symbol.size).ok());
+        let size = size.ok_or_else(|| fail(ApplyErrorKind::Unresolved(Role::Size)))?;
+        let total = image.bytes.len() as u64;
+        let start = usize::try_from(record.offset).ok();
+        let to = start
+            .and_then(|start| image.bytes.get_mut(start..)?.get_mut(..size))
+            .ok_or_else(|| fail(ApplyErrorKind::OutsideSection { size: total }))?;
+        match symbols.symbols.copy(record.symbol, to) {
+            true => Ok(()),
+            false => Err(fail(ApplyErrorKind::Unresolved(Role::Address))),
+        }
+    }
+}
+
+/// The error with the address that the file has.
+fn at(kind: ErrorKind, offset: u64) -> ErrorKind {
+    match kind {
+        ErrorKind::Relocation(error) => ErrorKind::Relocation(ApplyError { offset, ..error }),
+        other => other,
+    }
+}
+
+/// What the caller knows of symbols, and B.
+struct Based<'s, S> {
+    bias: u64,
+    symbols: &'s S,
+}
+
+impl<S: Symbols> Resolve for Based<'_, S> {
+    fn resolve(&self, query: &Query) -> Option<u64> {
+        match query.role {
+            Role::Base => Some(self.bias),
+            _ => self.symbols.resolve(query),
+        }
+    }
+
+    fn attributes(&self, query: &Query) -> elf_core::SymbolAttributes {
+        self.symbols.attributes(query)
+    }
+}

@@ -1,0 +1,312 @@
+//! Images of real files, and what is refused.
+#![cfg(test)]
+
+use elf_core::names::{EM_386, EM_AARCH64, EM_RISCV, EM_X86_64, PT_LOAD};
+use elf_core::{Arch, File, Query, Resolve as _, Role, SegmentFlags};
+use elf_image::{Addresses, Error, ErrorKind, Image, Wanted};
+use reloc_aarch64::Aarch64;
+use reloc_riscv::{Rv32, Rv64};
+use reloc_x86::{I386, X86_64};
+
+const FILES: [(&str, &[u8]); 6] = [
+    ("libshared", include_bytes!("../../fixtures/x86_64/libshared.so")),
+    ("libshared-relr", include_bytes!("../../fixtures/x86_64/libshared-relr.so")),
+    ("libandroid", include_bytes!("../../fixtures/forms/libandroid.so")),
+    ("libvariable", include_bytes!("../../fixtures/x86_64/libvariable.so")),
+    ("aarch64", include_bytes!("../../fixtures/aarch64/libshared.so")),
+    ("aarch64-variable", include_bytes!("../../fixtures/aarch64/libvariable.so")),
+];
+const BASE: u64 = 0x7000_0000;
+const IMPORTED: u64 = 0x1234_5678;
+
+fn parse(bytes: &[u8]) -> Result<Image<'_>, Error> {
+    Image::parse(File::parse(bytes)?, Addresses::Virtual)
+}
+
+/// Relocates an image with what it defines itself, and one address for all else.
+fn relocate<A: Arch>(image: &Image<'_>, memory: &mut [u8], base: u64) -> Result<(), Error> {
+    let own = image.own_symbols::<A>(base)?;
+    let symbols = |query: &Query| own.resolve(query).or(Some(IMPORTED));
+    image.relocate::<A>(memory, base, &symbols)
+}
+
+fn load(bytes: &[u8]) -> Result<Vec<u8>, Error> {
+    let image = parse(bytes)?;
+    let mut memory = vec![0xcc; usize::try_from(image.size()).unwrap().min(1 << 24)];
+    image.write(&mut memory)?;
+    let base = BASE + image.start();
+    match (image.file().header().machine, image.file().encoding().is_64()) {
+        (EM_X86_64, _) => relocate::<X86_64>(&image, &mut memory, base),
+        (EM_386, _) => relocate::<I386>(&image, &mut memory, base),
+        (EM_AARCH64, _) => relocate::<Aarch64>(&image, &mut memory, base),
+        (EM_RISCV, true) => relocate::<Rv64>(&image, &mut memory, base),
+        (EM_RISCV, false) => relocate::<Rv32>(&image, &mut memory, base),
+        _ => Ok(()),
+    }?;
+    Ok(memory)
+}
+
+fn word(memory: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(memory[at..at + 8].try_into().unwrap())
+}
+
+/// The places as `readelf -r` has them, and what the ABI says is there.
+#[test]
+fn relocated_words() {
+    let memory = load(FILES[0].1).unwrap();
+    assert_eq!(word(&memory, 0x3608), BASE + 0x35f4); // RELATIVE
+    assert_eq!(word(&memory, 0x3600), BASE + 0x35f0); // 64, a symbol of its own
+    assert_eq!(word(&memory, 0x25e0), 0); // GLOB_DAT, weak, nobody has it
+    assert_eq!(word(&memory, 0x3628), IMPORTED); // JUMP_SLOT
+    assert_eq!(memory.len(), 0x3638);
+    // behind what the file has of a segment, and between segments
+    assert!(memory[0x25e8..0x3000].iter().all(|byte| *byte == 0));
+    assert!(memory[0x428..0x1430].iter().all(|byte| *byte == 0));
+
+    let memory = load(FILES[1].1).unwrap();
+    assert_eq!(word(&memory, 0x2520), BASE + 0x3540);
+    assert_eq!(word(&memory, 0x3540), BASE + 0x3530);
+
+    let memory = load(FILES[4].1).unwrap();
+    assert_eq!(word(&memory, 0x35c0), BASE + 0x35b4);
+    assert_eq!(word(&memory, 0x25a0), BASE + 0x35b8);
+    assert_eq!(word(&memory, 0x35e0), IMPORTED);
+}
+
+/// The same library with its relocations packed is the same image.
+#[test]
+fn forms_agree() {
+    let plain = load(FILES[0].1).unwrap();
+    let relative = |memory: &[u8], end: usize| {
+        let words: Vec<u64> = memory[..end].chunks_exact(8).map(|it| word(it, 0)).collect();
+        words.into_iter().filter(|word| (BASE..BASE + 0x4000).contains(word)).count()
+    };
+    let packed = load(FILES[2].1).unwrap();
+    assert_eq!(relative(&plain, plain.len() & !7), 2);
+    assert_eq!(relative(&packed, packed.len() & !7), 3);
+}
+
+#[test]
+fn permissions_of_pages() {
+    let image = parse(FILES[0].1).unwrap();
+    let found: Vec<_> = image
+        .pages(0x1000)
+        .unwrap()
+        .map(|range| (range.offset, range.size, range.flags.bits(), range.final_flags().bits()))
+        .collect();
+    assert_eq!(
+        found,
+        [(0, 0x1000, 4, 4), (0x1000, 0x1000, 5, 5), (0x2000, 0x1000, 6, 4), (0x3000, 0x1000, 6, 6)]
+    );
+    // larger pages than the linker was told: code and data share one
+    let error = image.pages(0x1_0000).unwrap_err();
+    assert_eq!(error.to_string(), "the page at 0x0 would be writable and executable");
+    assert_eq!(image.pages(3).unwrap_err().kind, ErrorKind::PageSize(3));
+    let bytes: u64 = image.pages(8).unwrap().map(|range| range.size).sum();
+    assert_eq!(bytes, image.size());
+    let nothing = image.pages(16).unwrap().find(|range| range.flags == SegmentFlags::empty());
+    assert_eq!(nothing.map(|range| range.offset), Some(0x430));
+    assert_eq!(image.stack(), Some(SegmentFlags::READ | SegmentFlags::WRITE));
+}
+
+/// By name and version, as ld.so takes them.
+#[test]
+fn symbols_by_version() {
+    let image = parse(FILES[0].1).unwrap();
+    let exports = image.exports().unwrap().unwrap();
+    let find = |name: &'static str, version: Option<&'static str>| {
+        let wanted = Wanted { name: name.into(), version: version.map(Into::into) };
+        exports.find(wanted).unwrap().map(|(_, symbol)| symbol.value)
+    };
+    assert_eq!(find("exported_data", Some("FIXTURE_1.0")), Some(0x35f0));
+    assert_eq!(find("exported_data", Some("FIXTURE_9")), None);
+    assert_eq!(find("exported_data", None), Some(0x35f0));
+    assert_eq!(find("imported", None), None);
+    let (index, _) = exports.find_default("exported_data".into()).unwrap().unwrap();
+    let wanted = exports.wanted(index).unwrap();
+    assert_eq!((wanted.name, wanted.version), ("exported_data".into(), Some("FIXTURE_1.0".into())));
+}
+
+#[test]
+fn thread_local_variables() {
+    let image = parse(FILES[3].1).unwrap();
+    let block = image.tls().unwrap().unwrap();
+    assert_eq!((block.size, block.alignment, block.data.len()), (4, 4, 4));
+    let own = image.own_symbols::<X86_64>(0).unwrap();
+    let kind = elf_core::find(X86_64::KINDS, 18).unwrap();
+    let query = Query { role: Role::TpOffset, symbol: 1, place: 0, addend: 0, kind };
+    assert_eq!(own.resolve(&query), Some((-4i64).cast_unsigned()));
+}
+
+/// A copy with fields of program headers changed: number, offset in the header, value.
+fn patched(bytes: &[u8], fields: &[(usize, usize, u64)]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    let file = File::parse(&bytes).unwrap();
+    let start = usize::try_from(file.header().program_headers).unwrap();
+    let loads: Vec<usize> = (0..)
+        .zip(file.segments())
+        .filter(|(_, header)| header.r#type == PT_LOAD)
+        .map(|(number, _)| number)
+        .collect();
+    for (number, field, value) in fields {
+        let at = start + loads[*number] * 56 + field;
+        bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    }
+    bytes
+}
+
+const OFFSET: usize = 8;
+const ADDRESS: usize = 16;
+const PHYSICAL: usize = 24;
+const FILE_SIZE: usize = 32;
+const MEMORY_SIZE: usize = 40;
+const ALIGNMENT: usize = 48;
+
+#[test]
+fn segments_are_refused_by_number() {
+    let bytes = FILES[0].1;
+    for (fields, message) in [
+        (&[(1, ADDRESS, 0x430)][..], None),
+        (&[(1, ALIGNMENT, 0x1001)], Some("segment 2: alignment 0x1001 is no power of two")),
+        (
+            &[(1, OFFSET, 0x431)],
+            Some(
+                "segment 2: address 0x1430 and file offset 0x431 differ modulo the alignment 0x1000",
+            ),
+        ),
+        (
+            &[(2, ADDRESS, 0x14b0)],
+            None, // behind the one before it
+        ),
+        (&[(2, ADDRESS, 0x4b0)], Some("segment 3: its address 0x4b0 is inside of segment 2")),
+        (
+            &[(0, ADDRESS, 0x5000), (1, ADDRESS, 0x6430), (2, ADDRESS, 0x4b0)],
+            Some("segment 3: its address 0x4b0 is below that of segment 2"),
+        ),
+        (
+            &[(0, FILE_SIZE, 0x429)],
+            Some("segment 1: 0x429 bytes in the file are more than the 0x428 in memory"),
+        ),
+        (
+            &[(3, MEMORY_SIZE, u64::MAX - 0x1000)],
+            Some("segment 4: 0xffffffffffffefff bytes at 0x35f0 leave the address space"),
+        ),
+        (
+            &[(3, MEMORY_SIZE, 1 << 30), (3, FILE_SIZE, 1 << 30)],
+            Some("segment 4: segment data at offset 0x5f0 is outside its 0xd70 bytes"),
+        ),
+    ] {
+        let bytes = patched(bytes, fields);
+        let found = parse(&bytes).err().map(|error| error.to_string());
+        let found = found.map(|text| match text.split_once(" is outside its ") {
+            Some((before, _)) => format!("{before} is outside its 0xd70 bytes"),
+            None => text,
+        });
+        assert_eq!(found.as_deref(), message, "{fields:?}");
+    }
+}
+
+/// A kernel: linked for high addresses, put where the machine has memory.
+#[test]
+fn physical_addresses() {
+    let high = 0xffff_ffff_8000_0000;
+    let fields: Vec<_> = [0, 0x1430, 0x24b0, 0x35f0]
+        .into_iter()
+        .enumerate()
+        .map(|(number, address)| (number, PHYSICAL, 0x10_0000 + address))
+        .collect();
+    let bytes = patched(FILES[0].1, &fields);
+    let image = Image::parse(File::parse(&bytes).unwrap(), Addresses::Physical).unwrap();
+    assert_eq!((image.start(), image.size()), (0x10_0000, 0x3638));
+    let mut memory = vec![0; 0x3638];
+    image.write(&mut memory).unwrap();
+    relocate::<X86_64>(&image, &mut memory, high).unwrap();
+    assert_eq!(word(&memory, 0x3608), high + 0x35f4);
+
+    let apart = patched(&bytes, &[(3, PHYSICAL, 0x20_35f0)]);
+    let image = Image::parse(File::parse(&apart).unwrap(), Addresses::Physical).unwrap();
+    let mut memory = vec![0; usize::try_from(image.size()).unwrap()];
+    image.write(&mut memory).unwrap();
+    let error = relocate::<X86_64>(&image, &mut memory, high).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Distances);
+}
+
+#[test]
+fn memory_and_address_are_checked() {
+    let image = parse(FILES[0].1).unwrap();
+    assert_eq!(
+        image.write(&mut [0; 7]).unwrap_err().to_string(),
+        "the image takes 0x3638 bytes of memory, and 0x7 were given"
+    );
+    let error = image.bias(0x123).unwrap_err().to_string();
+    assert_eq!(error, "an image of address 0x0 and alignment 0x1000 cannot stand at 0x123");
+    let mut memory = vec![0; 0x3638];
+    image.write(&mut memory).unwrap();
+    let error = image.relocate::<Aarch64>(&mut memory, 0, &|_: &Query| None).unwrap_err();
+    assert_eq!(error.to_string(), "a file for machine 62, not 183");
+    let error = image.relocate_relative::<X86_64>(&mut memory, 0).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "relocation R_X86_64_GLOB_DAT at offset 0x25e0: no address for symbol 2, and it is not a relative one"
+    );
+    let error = image.relocate::<X86_64>(&mut memory, 0, &|_: &Query| None).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "relocation R_X86_64_GLOB_DAT at offset 0x25e0: no address for symbol 2"
+    );
+}
+
+#[test]
+fn every_truncation() {
+    for (name, bytes) in FILES {
+        for end in 0..bytes.len() {
+            let _ = load(&bytes[..end]);
+        }
+        load(bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+}
+
+/// Any change leaves a loader that says what is wrong, or an image of the size that it said.
+#[test]
+fn ten_thousand_changes() {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let (mut loaded, mut refused) = (0, 0);
+    for (_, bytes) in FILES {
+        for _ in 0..10_000 {
+            let mut changed = bytes.to_vec();
+            for _ in 0..1 + next() % 3 {
+                let at = usize::try_from(next()).unwrap() % changed.len();
+                changed[at] = next() as u8;
+            }
+            match load(&changed) {
+                Ok(memory) => {
+                    loaded += 1;
+                    assert!(!memory.is_empty());
+                }
+                Err(error) => {
+                    refused += 1;
+                    assert!(!error.to_string().is_empty());
+                }
+            }
+            if let Ok(image) = parse(&changed) {
+                let exports = image.exports();
+                if let Ok(Some(exports)) = exports {
+                    for index in 0..8 {
+                        if let Ok(wanted) = exports.wanted(index) {
+                            let _ = exports.find(wanted);
+                        }
+                    }
+                }
+                let _ = (image.facts(), image.tls(), image.feature_bits(), image.eh_frame_hdr());
+                let _ = image.pages(0x1000).map(Iterator::count);
+            }
+        }
+    }
+    assert!(loaded > 1000 && refused > 1000, "{loaded} loaded, {refused} refused");
+}

@@ -1,0 +1,145 @@
+//! Room for thread-local variables that an executable sets aside.
+
+use super::pool::{self, InitialValues, Region};
+use crate::error::Error;
+use crate::machine;
+use core::cell::UnsafeCell;
+use core::ffi::c_int;
+use core::ffi::c_void;
+use std::thread::LocalKey;
+
+/// `N` bytes of an executable's own thread-local variables, for those of modules: code that was compiled for an executable wants them
+/// at one distance from the thread pointer in all threads (local exec, initial exec), and the C library has 1.6 KB of such room for what
+/// is loaded later, unless `GLIBC_TUNABLES=glibc.rtld.optional_static_tls` says otherwise when the process starts.
+///
+/// Every thread takes so much longer to start as it takes to copy `N` bytes, and has so much less stack.
+///
+/// ```
+/// use exec_host::StaticTlsReserve;
+///
+/// thread_local! {
+///     // `const`: it has to be there when a thread starts
+///     static RESERVE: StaticTlsReserve<65536> = const { StaticTlsReserve::new() };
+/// }
+/// # #[cfg(target_arch = "x86_64")]
+/// StaticTlsReserve::offer(&RESERVE)?; // from now on loads may use it
+/// # Ok::<(), exec_host::Error>(())
+/// ```
+#[repr(C, align(64))]
+pub struct StaticTlsReserve<const N: usize>(UnsafeCell<[u8; N]>);
+
+impl<const N: usize> core::fmt::Debug for StaticTlsReserve<N> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "StaticTlsReserve({N})")
+    }
+}
+
+impl<const N: usize> Default for StaticTlsReserve<N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<const N: usize> StaticTlsReserve<N> {
+    /// The bytes.
+    #[must_use]
+    pub const fn new() -> Self {
+        // one that is not 0: zeros would not be among the initial values, which loads change
+        let mut bytes = [0; N];
+        if let [first, ..] = bytes.as_mut_slice() {
+            *first = 1;
+        }
+        Self(UnsafeCell::new(bytes))
+    }
+
+    /// Gives the bytes to the loads of this process, for good. To do it twice changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::ThreadLocal`] if they are not the executable's (those of a library need not be at one distance from the thread
+    /// pointer), or not `const`.
+    pub fn offer(reserve: &'static LocalKey<Self>) -> Result<(), Error> {
+        let address = reserve.with(|bytes| bytes.0.get().expose_provenance()) as u64;
+        let refused = |cause: &str| Error::ThreadLocal {
+            size: N as u64,
+            cause: cause.into(),
+            text: Box::default(),
+        };
+        let mut search = Search { address, found: None };
+        // SAFETY: the callback has the type asked for, and the search outlives the call.
+        unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
+        let found = search.found.ok_or_else(|| refused("the block is not the executable's"))?;
+        let end = found.start.checked_add(N as u64);
+        if end.is_none_or(|end| end > found.initial_size) {
+            return Err(refused("the block has no initial values: it is not `const`"));
+        }
+        let address_of_values = found.values.wrapping_add(found.start);
+        let size = N as u64;
+        pool::add(Region {
+            library: None,
+            module: found.module,
+            start: found.start,
+            distance: address.wrapping_sub(machine::thread_pointer()).cast_signed(),
+            size,
+            values: InitialValues { address: address_of_values, is_read_only: found.is_read_only },
+            clean: size,
+            free: core::iter::once(0..size).collect(),
+        });
+        Ok(())
+    }
+}
+
+struct Search {
+    /// Of this thread's copy.
+    address: u64,
+    found: Option<Executable>,
+}
+
+/// What the executable's program headers say.
+struct Executable {
+    module: u64,
+    /// Where its initial values are, and how many.
+    values: u64,
+    initial_size: u64,
+    /// Offset of the reserve in them.
+    start: u64,
+    is_read_only: bool,
+}
+
+/// Looks at the executable, which comes first.
+unsafe extern "C" fn look(
+    info: *mut libc::dl_phdr_info,
+    size: usize,
+    search: *mut c_void,
+) -> c_int {
+    if size < size_of::<libc::dl_phdr_info>() {
+        return 1;
+    }
+    // SAFETY: `dl_iterate_phdr` gives a valid description of this size, and back what `offer` gave it.
+    let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
+    if info.dlpi_phdr.is_null() || info.dlpi_tls_data.is_null() {
+        return 1;
+    }
+    // SAFETY: the description holds so many program headers.
+    let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+    let of = |r#type| headers.iter().find(move |header| header.p_type == r#type);
+    let Some(block) = of(libc::PT_TLS) else { return 1 };
+    let Some(start) = search.address.checked_sub(info.dlpi_tls_data.addr() as u64) else {
+        return 1;
+    };
+    if start >= block.p_memsz {
+        return 1;
+    }
+    let values = info.dlpi_addr.wrapping_add(block.p_vaddr);
+    let is_read_only = of(libc::PT_GNU_RELRO).is_some_and(|relro| {
+        let first = info.dlpi_addr.wrapping_add(relro.p_vaddr);
+        values.wrapping_add(start).wrapping_sub(first) < relro.p_memsz
+    });
+    search.found = Some(Executable {
+        module: info.dlpi_tls_modid as u64,
+        values,
+        initial_size: block.p_filesz,
+        start,
+        is_read_only,
+    });
+    1
+}

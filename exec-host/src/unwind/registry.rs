@@ -1,0 +1,170 @@
+//! Which loads there are for an unwinder that asks: all of this process, by the addresses of their code.
+//!
+//! A load that has a C++ runtime linked in (`libgcc_eh.a`, libunwind of LLVM) has an unwinder of its own, which does not look into the
+//! tables that `__register_frame` of the process was given. It asks `_dl_find_object` or `dl_iterate_phdr`, whose answers for
+//! loads are made of this.
+
+use crate::Host;
+use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering};
+use elf_core::Arch as _;
+use elf_core::eh_frame::{Described, EhFrame, Machine, Places};
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+/// Loads by the first address of a stretch of their code.
+static LOADS: RwLock<BTreeMap<u64, (u64, Arc<Load>)>> = RwLock::new(BTreeMap::new());
+
+/// How many loads came, and how many went.
+static COMINGS: AtomicU64 = AtomicU64::new(0);
+static GOINGS: AtomicU64 = AtomicU64::new(0);
+
+/// The head of an index of frames (`.eh_frame_hdr`; LSB Core, "Exception Frame Header") that has no index: version 1, an address, no
+/// count. An unwinder then reads entry after entry from that address on.
+#[derive(Debug)]
+#[repr(C, align(4))]
+pub(super) struct Header([u8; 12]);
+
+impl Header {
+    fn new(address: u64) -> Self {
+        let [a, b, c, d, e, f, g, h] = address.to_le_bytes();
+        Self([1, 0, 0xff, 0xff, a, b, c, d, e, f, g, h])
+    }
+}
+
+/// The tables of a load.
+#[derive(Debug)]
+pub(super) struct Load {
+    /// Address and size of each.
+    tables: Box<[(u64, u64)]>,
+    /// Made when an unwinder asks for the first time: most loads never throw.
+    index: OnceLock<Index>,
+}
+
+/// What tables describe.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    /// By rising address. The head leads to the FDE itself, so that an unwinder finds it at once.
+    functions: Box<[(Range<u64>, Header)]>,
+    /// The code that each table describes.
+    tables: Box<[(Range<u64>, Header)]>,
+}
+
+/// The tables were checked when they were loaded.
+struct Checked;
+
+impl Places for Checked {
+    fn is_code(&self, _: u64, _: u64) -> bool {
+        true
+    }
+    fn is_data(&self, _: u64) -> bool {
+        true
+    }
+    fn is_personality(&self, _: u64) -> bool {
+        true
+    }
+    fn word(&self, _: u64) -> Option<u64> {
+        Some(1)
+    }
+}
+
+impl Load {
+    pub(super) fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::of(&self.tables))
+    }
+}
+
+impl Index {
+    fn of(tables: &[(u64, u64)]) -> Self {
+        let Some(machine) = Machine::of(Host::MACHINE) else { return Self::default() };
+        let (mut functions, mut extents) = (Vec::new(), Vec::new());
+        for &(address, size) in tables {
+            let start = core::ptr::with_exposed_provenance::<u8>(address as usize);
+            // SAFETY: who entered the table vouches for it.
+            let bytes = unsafe { core::slice::from_raw_parts(start, size as usize) };
+            let mut extent: Option<Range<u64>> = None;
+            let each = |described: Described| {
+                let end = described.address.saturating_add(described.size);
+                functions.push((
+                    described.address..end,
+                    Header::new(address.wrapping_add(described.at)),
+                ));
+                let known = extent.clone().unwrap_or(described.address..end);
+                extent = Some(known.start.min(described.address)..known.end.max(end));
+            };
+            // they were checked before
+            let _ = EhFrame { bytes, address, machine }.check_each(&Checked, each);
+            extents.extend(extent.map(|extent| (extent, Header::new(address))));
+        }
+        functions.sort_unstable_by_key(|(range, _)| range.start);
+        Self { functions: functions.into(), tables: extents.into() }
+    }
+
+    /// The function that an address is in.
+    pub(super) fn function(&self, address: u64) -> Option<&(Range<u64>, Header)> {
+        let end = self.functions.partition_point(|(range, _)| range.start <= address);
+        let found = self.functions.get(end.checked_sub(1)?)?;
+        found.0.contains(&address).then_some(found)
+    }
+
+    /// The code that each table describes, with a head that leads to it.
+    pub(super) fn tables(&self) -> &[(Range<u64>, Header)] {
+        &self.tables
+    }
+}
+
+/// A load that is known as long as this lives.
+#[derive(Debug, Default)]
+pub(crate) struct Entered {
+    starts: Box<[u64]>,
+}
+
+impl Entered {
+    /// Makes the tables at these addresses, of so many bytes, known as those of the code in `code`.
+    ///
+    /// # Safety
+    /// They can be read as long as this lives, do not change, and were checked.
+    pub(crate) unsafe fn new(tables: Box<[(u64, u64)]>, code: &[Range<u64>]) -> Self {
+        if tables.is_empty() || code.is_empty() {
+            return Self::default();
+        }
+        let load = Arc::new(Load { tables, index: OnceLock::new() });
+        let mut loads = LOADS.write().unwrap_or_else(PoisonError::into_inner);
+        for range in code {
+            loads.insert(range.start, (range.end, Arc::clone(&load)));
+        }
+        COMINGS.fetch_add(1, Ordering::Relaxed);
+        Self { starts: code.iter().map(|range| range.start).collect() }
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        if self.starts.is_empty() {
+            return;
+        }
+        let mut loads = LOADS.write().unwrap_or_else(PoisonError::into_inner);
+        let gone: Vec<_> = self.starts.iter().filter_map(|start| loads.remove(start)).collect();
+        GOINGS.fetch_add(1, Ordering::Relaxed);
+        drop(loads);
+        drop(gone);
+    }
+}
+
+/// The load that an address is in, and the stretch of code.
+pub(super) fn load_of(address: u64) -> Option<(Range<u64>, Arc<Load>)> {
+    let loads = LOADS.read().unwrap_or_else(PoisonError::into_inner);
+    let (&start, (end, load)) = loads.range(..=address).next_back()?;
+    (address < *end).then(|| (start..*end, Arc::clone(load)))
+}
+
+/// All loads.
+pub(super) fn loads() -> Vec<Arc<Load>> {
+    let loads = LOADS.read().unwrap_or_else(PoisonError::into_inner);
+    loads.values().map(|(_, load)| Arc::clone(load)).collect()
+}
+
+/// How many loads came, and how many went.
+pub(super) fn changes() -> (u64, u64) {
+    (COMINGS.load(Ordering::Relaxed), GOINGS.load(Ordering::Relaxed))
+}

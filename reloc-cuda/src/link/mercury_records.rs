@@ -1,0 +1,192 @@
+//! Relocations of the Mercury form of code, variables and unwind tables: resolved or taken over as those of the program are.
+
+use super::calls;
+use super::entity::SYMBOL_OF_TEXT;
+use super::error::LinkError;
+use super::object::{Object, Role, Section};
+use super::out::{Class, Info, Link, Meaning, Out, OutId, OutRecord};
+use super::state::State;
+use crate::mercury::FIRST;
+use alloc::collections::BTreeMap;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use elf_core::names::{
+    SHF_CUDA_MERCURY, SHT_CUDA_CAPMERC, SHT_CUDA_GLOBAL_INIT, SHT_CUDA_MERCURY_RELA, SHT_PROGBITS,
+    SHT_RELA,
+};
+use elf_core::{Record, SectionHeader};
+
+/// The unwind table.
+pub(super) const FRAME: &[u8] = b".nv.merc.debug_frame";
+/// `SHF_INFO_LINK` and Mercury.
+pub(super) const FLAGS_WITH_INFO: u64 = 0x40 | SHF_CUDA_MERCURY;
+
+// relocations, less what the numbers of Mercury begin with
+const G64: u32 = 1;
+const ABS64: u32 = 2;
+const ABS32_LO: u32 = 5;
+const ABS32_HI: u32 = 6;
+const UNUSED_CLEAR64: u32 = 14;
+const UNIFIED: u32 = 50;
+const ABS_PROG_REL64: u32 = 61;
+const UNIFIED32_LO: u32 = 62;
+const UNIFIED32_HI: u32 = 63;
+
+/// Sections of the program and what stands for them in Mercury.
+pub(super) type Forms = BTreeMap<OutId, OutId>;
+
+impl State<'_> {
+    /// Takes the unwind tables of all objects whole; gives where each begins.
+    pub(super) fn take_mercury_frames(&mut self, forms: &mut Forms) -> Vec<u64> {
+        let own = self.frame();
+        let (mut out, mut bases) = (None, Vec::new());
+        for object in Rc::clone(&self.objects).iter() {
+            let base = object.mercury_frame().map_or(0, |(_, section)| {
+                let id = *out.get_or_insert_with(|| {
+                    self.outs.push(Out {
+                        flags: SHF_CUDA_MERCURY,
+                        ..Out::new(FRAME, Class::Mercury, SHT_PROGBITS, 1)
+                    })
+                });
+                self.outs[id].append(section.data, section.header.alignment)
+            });
+            bases.push(base);
+        }
+        forms.extend(own.zip(out));
+        bases
+    }
+
+    fn frame(&self) -> Option<OutId> {
+        self.outs.iter().find(|(_, out)| out.name == b".debug_frame").map(|(id, _)| id)
+    }
+
+    /// Resolves or takes over the records of all objects: for each section of the program's records one.
+    pub(super) fn take_mercury_records(
+        &mut self,
+        forms: &Forms,
+        frames: &[u64],
+    ) -> Result<Vec<(OutId, Vec<OutRecord>)>, LinkError> {
+        let mut lists: BTreeMap<OutId, Vec<OutRecord>> = BTreeMap::new();
+        for (object, &base) in Rc::clone(&self.objects).iter().zip(frames) {
+            for (_, section) in object.with_type(SHT_CUDA_MERCURY_RELA) {
+                let header = SectionHeader { r#type: SHT_RELA, ..section.header };
+                let rows = object.cubin.file().relocations(&header);
+                let rows = rows.map_err(LinkError::damaged(object.index))?;
+                let rows: Vec<_> = rows.into_iter().flat_map(|rows| rows.iter()).collect();
+                let Some(target) = object.section(section.header.info) else { continue };
+                if target.header.r#type != SHT_PROGBITS {
+                    self.mercury_records_of(object, target, forms, &rows, &mut lists)?;
+                } else if let Some(&frame) = self.frame().and_then(|own| forms.get(&own)) {
+                    let list = lists.entry(frame).or_default();
+                    for record in rows {
+                        list.extend(self.mercury_frame_record(object, (frame, base), &record));
+                    }
+                }
+            }
+        }
+        let mut made = Vec::new();
+        for (own, _, _) in &self.records {
+            let Some(&form) = forms.get(own) else { continue };
+            let mut list = lists.remove(&form).unwrap_or_default();
+            list.reverse(); // the last object's come first
+            let name = [b".nv.merc.rela", &*self.outs[*own].name].concat();
+            let out = self.outs.push(Out {
+                flags: FLAGS_WITH_INFO,
+                entry_size: 24,
+                link: Link::MercurySymbols,
+                info: Info::Section(form),
+                ..Out::new(&name, Class::Mercury, SHT_CUDA_MERCURY_RELA, 8)
+            });
+            made.push((out, list));
+        }
+        Ok(made)
+    }
+
+    /// Those of the code or variables in section `target` of an object, for the section of the program that these go to.
+    fn mercury_records_of(
+        &self,
+        object: &Object<'_>,
+        target: &Section<'_>,
+        forms: &Forms,
+        rows: &[Record],
+        lists: &mut BTreeMap<OutId, Vec<OutRecord>>,
+    ) -> Result<(), LinkError> {
+        let first = |role| object.with_role(role).next().map(|(number, _)| number);
+        let own = match target.header.r#type {
+            SHT_CUDA_CAPMERC => {
+                let id = object.entity(target.header.info & SYMBOL_OF_TEXT);
+                let id = id.filter(|&id| self.is_here(id, object.index));
+                id.and_then(|id| self.entities[id].place?.section)
+            }
+            SHT_CUDA_GLOBAL_INIT => first(Role::Initialized),
+            _ => first(Role::Constants),
+        };
+        let Some(own) = own else { return Ok(()) };
+        let Some(&(out, start)) = self.places.get(&(object.index, own)) else { return Ok(()) };
+        let Some(&form) = forms.get(&out) else { return Ok(()) };
+        let lost = match self.outs[out].class {
+            Class::Text => Vec::new(),
+            _ => self.lost_variables(object, own),
+        };
+        let list = lists.entry(form).or_default();
+        for record in rows.iter().filter(|row| !lost.iter().any(|room| room.contains(&row.offset)))
+        {
+            let Some(r#type) = self.mercury_fate(object, record) else { continue };
+            let offset = record.offset.wrapping_add(start);
+            let placed = Record { offset, ..*record };
+            if let Some((symbol, addend)) = self.meaning(object, own, &placed)? {
+                list.push(OutRecord { offset, r#type, symbol, addend });
+            }
+        }
+        Ok(())
+    }
+
+    /// Resolves a record of an unwind table, or gives it as it stays.
+    fn mercury_frame_record(
+        &mut self,
+        object: &Object<'_>,
+        (frame, base): (OutId, u64),
+        record: &Record,
+    ) -> Option<OutRecord> {
+        let offset = record.offset.wrapping_add(base);
+        match (record.r#type.wrapping_sub(FIRST), object.entity(record.symbol)) {
+            (UNUSED_CLEAR64, Some(id)) => {
+                let own = calls::defined_in(&self.entities, id, object.index);
+                if own && !self.is_here(id, object.index) {
+                    self.put(frame, offset, 0);
+                }
+                None
+            }
+            (ABS64 | ABS_PROG_REL64, Some(id)) if self.is_unwound(id, object.index) => {
+                let (symbol, addend) = (Meaning::Entity(id), record.addend);
+                Some(OutRecord { offset, r#type: record.r#type, symbol, addend })
+            }
+            // the place of another entry
+            (ABS64, None) => {
+                let addend = record.addend.unwrap_or(0).cast_unsigned();
+                self.put(frame, offset, addend.wrapping_add(base));
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// The type of a record that stays.
+    fn mercury_fate(&self, object: &Object<'_>, record: &Record) -> Option<u32> {
+        let r#type = record.r#type.wrapping_sub(FIRST);
+        if let Some(id) = object.entity(record.symbol) {
+            let is_offset = self.entities[id].name == "__UFT_OFFSET" && r#type == ABS64;
+            let is_drivers = matches!(r#type, G64 | ABS32_LO | ABS32_HI);
+            if self.is_gone(id) || is_offset || self.is_placed(id) && !is_drivers {
+                return None;
+            }
+        }
+        let plain = match r#type {
+            UNIFIED => ABS64,
+            UNIFIED32_LO => ABS32_LO,
+            UNIFIED32_HI => ABS32_HI,
+            other => other,
+        };
+        Some(plain.wrapping_add(FIRST))
+    }
+}
