@@ -2,7 +2,7 @@
 
 use crate::model::storage::{Needs, ObjectSlot, SymbolSlot, SymbolState};
 use elf_core::names::{STT_FUNC, STT_GNU_IFUNC};
-use elf_core::{Arch, SymbolAttributes};
+use elf_core::{Arch, Name, SymbolAttributes};
 
 /// The object that symbol `id` belongs to, and its index there.
 pub(crate) fn owner(objects: &[ObjectSlot<'_>], id: u32) -> Option<(usize, u32)> {
@@ -37,4 +37,11 @@ pub(crate) fn attributes<A: Arch>(
         _ => (slot.needs.has(Needs::THUMB), matches!(r#type, STT_FUNC | STT_GNU_IFUNC)),
     };
     SymbolAttributes::new(is_thumb, other).function(is_function).on(processor)
+}
+
+/// The name of symbol `id`.
+pub(crate) fn name_of<'a>(objects: &[ObjectSlot<'a>], id: u32) -> Option<Name<'a>> {
+    let (number, index) = owner(objects, id)?;
+    let table = objects.get(number)?.symbols.as_ref()?;
+    table.name_of(&table.get(index).ok()?).ok()
 }
