@@ -2,14 +2,16 @@
 
 use std::ops::Range;
 
-use anyhow::{Context as _, Result, bail, ensure};
 use elf_core::names::{SHT_NOBITS, SHT_NULL, SHT_REL, SHT_RELA, SHT_SYMTAB, STT_SECTION};
 use elf_core::raw64::{Rela, Shdr, Sym};
 use zerocopy::IntoBytes as _;
 use zerocopy::byteorder::LE;
 
-use super::elf::Elf;
-use super::{Change, Plan};
+use crate::change::Change;
+use crate::edits::With;
+use crate::elf::Elf;
+use crate::error::{Error, ErrorKind, Referrer, Result};
+use crate::plan::Draft;
 
 /// What regions are aligned to.
 const ALIGNMENT: u64 = 8;
@@ -19,7 +21,9 @@ struct Section {
     index: usize,
     /// Its bytes in the file.
     range: Range<u64>,
-    content: Vec<u8>,
+    content: Vec<With>,
+    /// Size of the content in bytes.
+    size: u64,
     /// Old ranges, from the section's start, and where their bytes start now; a range that changed has no inside.
     runs: Vec<(Range<u64>, u64, bool)>,
     /// Bytes that follow the content, so that what comes behind keeps its alignment.
@@ -30,41 +34,68 @@ impl Section {
     /// Where what was at `offset` is now.
     fn map(&self, offset: u64) -> Result<u64> {
         if offset == self.range.end.saturating_sub(self.range.start) {
-            return Ok(self.content.len() as u64);
+            return Ok(self.size);
         }
         let run = self.runs.iter().find(|(old, ..)| old.contains(&offset));
         match run {
             Some((old, new, false)) => Ok(offset.saturating_sub(old.start).saturating_add(*new)),
-            Some((old, new, true)) if old.start == offset => Ok(*new),
-            _ => bail!(
-                "something points to {offset:#x} of section {}, inside a region that changes",
-                self.index
-            ),
+            Some((old, new, true)) if old.start == offset && !self.is_gone(*new) => Ok(*new),
+            _ => {
+                let (referrer, place) = (Referrer::Section, self.index as u64);
+                let inside = ErrorKind::PointsInside { referrer, place, target: offset };
+                let region = run.map_or(0, |(old, ..)| old.start);
+                Err(Error::new(self.range.start.saturating_add(region), inside))
+            }
         }
+    }
+
+    /// Whether nothing is left of what changed and would start at `new`.
+    fn is_gone(&self, new: u64) -> bool {
+        let others = self.runs.iter().filter(|(_, start, _)| *start == new).count();
+        others > 1 || new == self.size
+    }
+
+    /// Adds what the file has in a range.
+    fn keep(&mut self, range: Range<u64>) {
+        if range.start < range.end {
+            self.add(range.clone(), With::Kept(range), false);
+        }
+    }
+
+    /// Adds what a range of the file becomes.
+    fn add(&mut self, range: Range<u64>, new: With, changed: bool) {
+        let start = self.size.next_multiple_of(ALIGNMENT);
+        if start > self.size {
+            self.content.push(With::Zeros(start.saturating_sub(self.size)));
+        }
+        let behind = |at: u64| at.saturating_sub(self.range.start);
+        self.runs.push((behind(range.start)..behind(range.end), start, changed));
+        self.size = start.saturating_add(new.size());
+        self.content.push(new);
     }
 
     /// Bytes that come in, less bytes that go.
     fn growth(&self) -> i64 {
         let old = self.range.end.saturating_sub(self.range.start);
-        let new = (self.content.len() as u64).saturating_add(self.padding);
+        let new = self.size.saturating_add(self.padding);
         0_i64.saturating_add_unsigned(new).saturating_sub_unsigned(old)
     }
 }
 
 /// How to make changes to an object.
-pub(super) fn plan(elf: &Elf<'_>, changes: &[Change]) -> Result<Plan> {
-    let mut plan = Plan { in_place: changes.len(), ..Plan::default() };
+pub(crate) fn plan(elf: &Elf<'_>, changes: &[Change]) -> Result<Draft> {
+    let mut plan = Draft { in_place: changes.len(), ..Draft::default() };
     let mut sections: Vec<Section> = Vec::new();
     let mut sorted: Vec<_> = changes.iter().collect();
     sorted.sort_by_key(|change| change.at);
     for group in sorted.chunk_by(|one, other| elf.section_at(one.at) == elf.section_at(other.at)) {
         let at = group.first().map_or(0, |change| change.at);
-        let index = elf.section_at(at).with_context(|| format!("no section at offset {at:#x}"))?;
+        let index = elf.section_at(at).ok_or(Error::outside(at, "a region without a section"))?;
         sections.push(section(elf, index, group)?);
     }
     for section in &sections {
-        let mut new = section.content.clone();
-        new.resize(new.len().saturating_add(usize::try_from(section.padding)?), 0);
+        let padding = (section.padding > 0).then_some(With::Zeros(section.padding));
+        let new = section.content.iter().cloned().chain(padding).collect();
         plan.edits.replace(section.range.clone(), new)?;
         relocations(elf, section, &mut plan)?;
         symbols(elf, section, &mut plan)?;
@@ -75,48 +106,42 @@ pub(super) fn plan(elf: &Elf<'_>, changes: &[Change]) -> Result<Plan> {
 
 /// The new content of a section.
 fn section(elf: &Elf<'_>, index: usize, changes: &[&Change]) -> Result<Section> {
-    let row = elf.sections.get(index).context("no section")?;
+    let row = elf.sections.get(index).ok_or(Error::outside(0, "a section"))?;
     let range = row.sh_offset.get()..row.sh_offset.get().saturating_add(row.sh_size.get());
-    let mut content = Vec::new();
-    let mut runs = Vec::new();
+    if range.end > elf.size() {
+        return Err(Error::outside(range.start, "a section"));
+    }
+    let (padding, runs) = (0, Vec::new());
+    let mut new =
+        Section { index, range: range.clone(), content: Vec::new(), size: 0, runs, padding };
     let mut at = range.start;
-    let keep = |to: u64, at: &mut u64, content: &mut Vec<u8>, runs: &mut Vec<_>| -> Result<()> {
-        if *at < to {
-            let bytes = elf.bytes().get(usize::try_from(*at)?..usize::try_from(to)?);
-            let old = at.saturating_sub(range.start)..to.saturating_sub(range.start);
-            content.resize(content.len().next_multiple_of(ALIGNMENT as usize), 0);
-            runs.push((old, content.len() as u64, false));
-            content.extend(bytes.context("a section leaves the file")?);
-            *at = to;
-        }
-        Ok(())
-    };
     for change in changes {
-        keep(change.at, &mut at, &mut content, &mut runs)?;
-        ensure!(change.end() <= range.end, "a region leaves its section");
-        content.resize(content.len().next_multiple_of(ALIGNMENT as usize), 0);
-        let old = change.at.saturating_sub(range.start)..change.end().saturating_sub(range.start);
-        runs.push((old, content.len() as u64, true));
-        content.extend(&*change.new);
+        if change.end() > range.end || change.at < at {
+            return Err(Error::outside(change.at, "a region"));
+        }
+        new.keep(at..change.at);
+        new.add(change.at..change.end(), change.new.clone(), true);
         at = change.end();
     }
-    keep(range.end, &mut at, &mut content, &mut runs)?;
+    new.keep(at..range.end);
     // what follows moves by a multiple of the strictest alignment
     let later = elf.sections.iter().filter(|section| section.sh_offset.get() >= range.end);
     let unit = later.map(|section| section.sh_addralign.get()).max().unwrap_or(1).max(16);
-    ensure!(unit.is_power_of_two() && unit <= 1 << 30, "a section is aligned to {unit:#x}");
+    if !unit.is_power_of_two() || unit > 1 << 30 {
+        return Err(Error::new(elf.header.e_shoff.get(), ErrorKind::Alignment(unit)));
+    }
     let old = range.end.saturating_sub(range.start);
-    let padding =
-        (unit.saturating_sub((content.len() as u64) % unit)).saturating_add(old % unit) % unit;
-    Ok(Section { index, range, content, runs, padding })
+    new.padding = (unit.saturating_sub(new.size % unit)).saturating_add(old % unit) % unit;
+    Ok(new)
 }
 
 /// Addends of relocations against the section, and places in it.
-fn relocations(elf: &Elf<'_>, changed: &Section, plan: &mut Plan) -> Result<()> {
+fn relocations(elf: &Elf<'_>, changed: &Section, plan: &mut Draft) -> Result<()> {
     const ROW: u64 = size_of::<Rela<LE>>() as u64;
     for table in &elf.sections {
         if table.sh_type == SHT_REL {
-            bail!("relocations without addends cannot be changed here");
+            let form = ErrorKind::Relocations("relocations without addends");
+            return Err(Error::new(table.sh_offset.get(), form));
         }
         if table.sh_type != SHT_RELA {
             continue;
@@ -152,7 +177,7 @@ fn relocations(elf: &Elf<'_>, changed: &Section, plan: &mut Plan) -> Result<()> 
 }
 
 /// Symbols in the section.
-fn symbols(elf: &Elf<'_>, changed: &Section, plan: &mut Plan) -> Result<()> {
+fn symbols(elf: &Elf<'_>, changed: &Section, plan: &mut Draft) -> Result<()> {
     const ROW: u64 = size_of::<Sym<LE>>() as u64;
     for table in elf.sections.iter().filter(|section| section.sh_type == SHT_SYMTAB) {
         for (row, symbol) in (0_u64..).zip(elf.symbols(table)?) {
@@ -181,7 +206,7 @@ fn symbols(elf: &Elf<'_>, changed: &Section, plan: &mut Plan) -> Result<()> {
 }
 
 /// Sizes of the sections, and offsets of all that follows them.
-fn headers(elf: &Elf<'_>, changed: &[Section], plan: &mut Plan) -> Result<()> {
+fn headers(elf: &Elf<'_>, changed: &[Section], plan: &mut Draft) -> Result<()> {
     let moved = |offset: u64| {
         let before = changed.iter().filter(|section| section.range.end <= offset);
         before.fold(offset, |offset, section| offset.saturating_add_signed(section.growth()))
@@ -193,9 +218,11 @@ fn headers(elf: &Elf<'_>, changed: &[Section], plan: &mut Plan) -> Result<()> {
         }
     }
     for one in changed {
-        let row: &mut Shdr<LE> = sections.get_mut(one.index).context("no section")?;
-        ensure!(row.sh_type != SHT_NOBITS, "a region in a section without bytes");
-        row.sh_size = (one.content.len() as u64).into();
+        let row: Option<&mut Shdr<LE>> = sections.get_mut(one.index);
+        let row = row.filter(|row| row.sh_type != SHT_NOBITS);
+        let row =
+            row.ok_or(Error::outside(one.range.start, "a region in a section without bytes"))?;
+        row.sh_size = one.size.into();
     }
     let mut header = elf.header;
     header.e_shoff = moved(header.e_shoff.get()).into();

@@ -1,6 +1,5 @@
 //! An ELF file that is changed: its tables as they stand, to be written back.
 
-use anyhow::{Context as _, Result, ensure};
 use elf_core::names::{
     DT_ANDROID_RELA, DT_ANDROID_RELASZ, DT_ANDROID_RELR, DT_ANDROID_RELRSZ, DT_JMPREL, DT_PLTREL,
     DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELASZ, DT_RELR, DT_RELRSZ, DT_RELSZ, DT_SYMTAB, PT_LOAD,
@@ -12,37 +11,40 @@ use elf_core::{File, ProgramHeader, Row, SectionFlags, SectionHeader, SegmentFla
 use zerocopy::byteorder::LE;
 use zerocopy::{FromBytes as _, FromZeros as _};
 
+use crate::error::{Error, ErrorKind, Result};
+
 /// An ELF file of 64 bits, little-endian.
 #[derive(Debug)]
-pub(super) struct Elf<'a> {
-    pub(super) file: File<'a>,
-    pub(super) header: Ehdr<LE>,
-    pub(super) segments: Vec<Phdr<LE>>,
-    pub(super) sections: Vec<Shdr<LE>>,
+pub(crate) struct Elf<'a> {
+    pub(crate) file: File<'a>,
+    pub(crate) header: Ehdr<LE>,
+    pub(crate) segments: Vec<Phdr<LE>>,
+    pub(crate) sections: Vec<Shdr<LE>>,
     /// Sections; of a file without any, the tables of relocations and symbols that its dynamic segment names.
-    pub(super) tables: Vec<Shdr<LE>>,
+    pub(crate) tables: Vec<Shdr<LE>>,
 }
 
 /// Bytes that are loaded: a section, or in a file without any a segment.
 #[derive(Debug)]
-pub(super) struct Part<'a> {
-    pub(super) name: String,
-    pub(super) address: u64,
-    pub(super) offset: u64,
-    pub(super) bytes: &'a [u8],
-    pub(super) executable: bool,
+pub(crate) struct Part<'a> {
+    pub(crate) name: String,
+    pub(crate) address: u64,
+    pub(crate) offset: u64,
+    pub(crate) bytes: &'a [u8],
+    pub(crate) executable: bool,
 }
 
 impl<'a> Elf<'a> {
-    pub(super) fn parse(bytes: &'a [u8]) -> Result<Self> {
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self> {
         let file = File::parse(bytes)?;
         let encoding = file.encoding();
-        ensure!(encoding.is_64() && !encoding.is_big_endian(), "is not of 64 bits, little-endian");
+        if !encoding.is_64() || encoding.is_big_endian() {
+            return Err(Error::new(0, ErrorKind::Encoding));
+        }
         let header = *row::<Ehdr<LE>>(bytes, 0)?;
-        ensure!(
-            header.e_phnum != 0xffff && (header.e_shnum != 0 || header.e_shoff == 0),
-            "has more sections or segments than can be changed here"
-        );
+        if header.e_phnum == 0xffff || (header.e_shnum == 0 && header.e_shoff != 0) {
+            return Err(Error::new(0, ErrorKind::TooManyHeaders));
+        }
         let segments = rows(bytes, header.e_phoff.get(), header.e_phnum.get().into())?.to_vec();
         let sections = rows(bytes, header.e_shoff.get(), header.e_shnum.get().into())?.to_vec();
         let tables = if sections.is_empty() { dynamic_tables(&file)? } else { sections.clone() };
@@ -50,7 +52,7 @@ impl<'a> Elf<'a> {
     }
 
     /// All code and data that are loaded from the file.
-    pub(super) fn parts(&self) -> Result<Vec<Part<'a>>> {
+    pub(crate) fn parts(&self) -> Result<Vec<Part<'a>>> {
         let segment = |row: ProgramHeader| {
             Ok(Part {
                 name: String::from("a segment"),
@@ -79,29 +81,29 @@ impl<'a> Elf<'a> {
         self.file.sections().iter().filter(is_loaded).map(section).collect()
     }
 
-    pub(super) fn bytes(&self) -> &'a [u8] {
+    pub(crate) fn bytes(&self) -> &'a [u8] {
         self.file.bytes()
     }
 
     /// Size of the file.
-    pub(super) const fn size(&self) -> u64 {
+    pub(crate) const fn size(&self) -> u64 {
         self.file.bytes().len() as u64
     }
 
     /// The name of a section.
-    pub(super) fn name(&self, section: &Shdr<LE>) -> String {
+    pub(crate) fn name(&self, section: &Shdr<LE>) -> String {
         let name = self.file.section_names().get(section.sh_name.get());
         name.map(|name| name.to_string()).unwrap_or_default()
     }
 
     /// Offset of the section headers' end.
-    pub(super) const fn sections_end(&self) -> u64 {
+    pub(crate) const fn sections_end(&self) -> u64 {
         let size = self.sections.len().saturating_mul(size_of::<Shdr<LE>>());
         self.header.e_shoff.get().saturating_add(size as u64)
     }
 
     /// The symbols of a section.
-    pub(super) fn symbols(&self, section: &Shdr<LE>) -> Result<&'a [Sym<LE>]> {
+    pub(crate) fn symbols(&self, section: &Shdr<LE>) -> Result<&'a [Sym<LE>]> {
         let size = size_of::<Sym<LE>>() as u64;
         rows(
             self.bytes(),
@@ -111,7 +113,7 @@ impl<'a> Elf<'a> {
     }
 
     /// The relocations of a section; none if it is no `SHT_RELA`.
-    pub(super) fn relocations(&self, section: &Shdr<LE>) -> Result<&'a [Rela<LE>]> {
+    pub(crate) fn relocations(&self, section: &Shdr<LE>) -> Result<&'a [Rela<LE>]> {
         if section.sh_type != SHT_RELA {
             return Ok(&[]);
         }
@@ -124,7 +126,7 @@ impl<'a> Elf<'a> {
     }
 
     /// The index of the section that holds the byte at a file offset.
-    pub(super) fn section_at(&self, offset: u64) -> Option<usize> {
+    pub(crate) fn section_at(&self, offset: u64) -> Option<usize> {
         self.sections.iter().position(|section| {
             let behind = offset.checked_sub(section.sh_offset.get());
             section.sh_type != SHT_NOBITS
@@ -134,14 +136,30 @@ impl<'a> Elf<'a> {
     }
 
     /// The address of the byte at a file offset.
-    pub(super) fn address(&self, offset: u64) -> Result<u64> {
+    pub(crate) fn address(&self, offset: u64) -> Result<u64> {
         let found = self.segments.iter().find_map(|segment| {
             let behind = offset.checked_sub(segment.p_offset.get())?;
-            let loaded = segment.p_type == elf_core::names::PT_LOAD;
+            let loaded = segment.p_type == PT_LOAD;
             (loaded && behind < segment.p_filesz.get())
                 .then(|| segment.p_vaddr.get().checked_add(behind))?
         });
-        found.with_context(|| format!("offset {offset:#x} is not loaded"))
+        found.ok_or(Error::outside(offset, "what is not loaded"))
+    }
+
+    /// The word at an address, and its file offset; none if it is not in the file.
+    pub(crate) fn word(&self, address: u64) -> Option<(u64, u64)> {
+        let at = self.segments.iter().find_map(|segment| {
+            let behind = address.checked_sub(segment.p_vaddr.get())?;
+            let loaded = segment.p_type == PT_LOAD && behind < segment.p_filesz.get();
+            loaded.then(|| segment.p_offset.get().checked_add(behind))?
+        })?;
+        Some((at, self.word_at(at)?))
+    }
+
+    /// The word at a file offset.
+    pub(crate) fn word_at(&self, at: u64) -> Option<u64> {
+        let bytes = self.bytes().get(usize::try_from(at).ok()?..)?.first_chunk()?;
+        Some(u64::from_le_bytes(*bytes))
     }
 }
 
@@ -151,9 +169,8 @@ fn dynamic_tables(file: &File<'_>) -> Result<Vec<Shdr<LE>>> {
     let Some(dynamic) = file.dynamic_by_segment()? else { return Ok(Vec::new()) };
     let row = |sh_type: u32, tag, size: Option<u64>| -> Result<Option<Shdr<LE>>> {
         let Some((address, size)) = dynamic.value(tag).zip(size) else { return Ok(None) };
-        let offset = file
-            .offset_of(address)
-            .with_context(|| format!("a dynamic table at {address:#x} is not in the file"))?;
+        let offset = file.offset_of(address);
+        let offset = offset.ok_or(Error::outside(address, "a dynamic table"))?;
         Ok(Some(Shdr {
             sh_type: sh_type.into(),
             sh_addr: address.into(),
@@ -179,16 +196,15 @@ fn dynamic_tables(file: &File<'_>) -> Result<Vec<Shdr<LE>>> {
 }
 
 /// The raw struct at an offset.
-pub(super) fn row<T: Row>(bytes: &[u8], at: u64) -> Result<&T> {
+pub(crate) fn row<T: Row>(bytes: &[u8], at: u64) -> Result<&T> {
     let rows = rows(bytes, at, 1)?;
-    rows.first().with_context(|| format!("nothing at offset {at:#x}"))
+    rows.first().ok_or(Error::outside(at, "a header"))
 }
 
 /// `count` raw structs at an offset.
-pub(super) fn rows<T: Row>(bytes: &[u8], at: u64, count: u64) -> Result<&[T]> {
+pub(crate) fn rows<T: Row>(bytes: &[u8], at: u64, count: u64) -> Result<&[T]> {
     let found =
         usize::try_from(at).ok().and_then(|at| bytes.get(at..)).zip(usize::try_from(count).ok());
     let rows = found.and_then(|(rest, count)| <[T]>::ref_from_prefix_with_elems(rest, count).ok());
-    rows.map(|(rows, _)| rows)
-        .with_context(|| format!("{count} rows at offset {at:#x} leave the file"))
+    rows.map(|(rows, _)| rows).ok_or(Error::outside(at, "a table"))
 }

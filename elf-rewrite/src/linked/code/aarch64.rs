@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use yaxpeax_arch::{Decoder as _, U8Reader};
 use yaxpeax_arm::armv8::a64::InstDecoder;
 
-use super::super::pointers::Move;
-use super::{Code, Referring, moved};
+use super::super::moves::{Move, moved};
+use super::reference::{Code, Referring};
 
 const PAGE: u64 = 0x1000;
 /// The most instructions after an `ADRP` that are looked at.

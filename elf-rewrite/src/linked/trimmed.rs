@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use anyhow::Result;
 use elf_core::names::{PT_LOAD, SHT_NOBITS};
 use elf_core::raw64::Phdr;
 use zerocopy::IntoBytes as _;
 use zerocopy::byteorder::LE;
 
-use super::Plan;
-use super::elf::Elf;
+use crate::elf::Elf;
+use crate::error::Result;
+use crate::plan::Draft;
 
 /// A segment that becomes shorter.
 struct Tail {
@@ -24,7 +24,7 @@ struct Tail {
 }
 
 /// What becomes of freed ranges.
-pub(super) fn plan(elf: &Elf<'_>, freed: &[Range<u64>], plan: &mut Plan) -> Result<()> {
+pub(super) fn plan(elf: &Elf<'_>, freed: &[Range<u64>], plan: &mut Draft) -> Result<()> {
     let mut tails = Vec::new();
     for range in freed {
         match tail(elf, range) {
@@ -99,7 +99,7 @@ fn tail(elf: &Elf<'_>, freed: &Range<u64>) -> Option<Tail> {
 }
 
 /// Headers with smaller sizes, and offsets of what follows the cuts.
-fn tables(elf: &Elf<'_>, tails: &[Tail], plan: &mut Plan) -> Result<()> {
+fn tables(elf: &Elf<'_>, tails: &[Tail], plan: &mut Draft) -> Result<()> {
     let new = |offset: u64| {
         let gone =
             |tail: &Tail| offset.clamp(tail.cut.start, tail.cut.end).saturating_sub(tail.cut.start);

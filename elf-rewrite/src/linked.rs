@@ -3,54 +3,67 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use anyhow::Result;
 use elf_core::names::PT_NOTE;
-use fatbin::{Container, FoundContainer, Search, Span, walk};
 
-use super::elf::Elf;
-use super::{Change, Plan, grown, trimmed};
+use crate::change::{Change, Known};
+use crate::edits::With;
+use crate::elf::Elf;
+use crate::error::Result;
+use crate::plan::{Draft, Remark};
+
+mod code;
+mod grown;
+mod moves;
+mod place;
+mod pointers;
+mod sections;
+mod trimmed;
 
 /// How to make changes to a linked file.
-pub(super) fn plan(elf: &Elf<'_>, changes: &[Change]) -> Result<Plan> {
+pub(crate) fn plan(elf: &Elf<'_>, changes: &[Change], known: &Known) -> Result<Draft> {
     let grows = |change: &Change| change.new_size() > change.size;
     let growing = changes.iter().filter(|change| grows(change));
     let sections: HashSet<_> = growing.filter_map(|change| elf.section_at(change.at)).collect();
     let is_in = |change: &Change| {
-        elf.section_at(change.at).is_some_and(|section| sections.contains(&section))
+        let section = elf.section_at(change.at);
+        change.new_size() > 0 && section.is_some_and(|section| sections.contains(&section))
     };
     // A section of regions moves as a whole, so that there is still one of its name: tools look no further. Where that cannot be,
     // what does not grow stays.
-    let others = if sections.is_empty() { Vec::new() } else { unchanged(elf, changes, is_in) };
+    let others = if sections.is_empty() { Vec::new() } else { unchanged(changes, known, is_in) };
     let whole = [changes, &others].concat();
-    with(elf, &whole, |change| grows(change) || is_in(change))
-        .or_else(|_| with(elf, changes, grows))
+    with(elf, &whole, known, |change| grows(change) || is_in(change))
+        .or_else(|_| with(elf, changes, known, grows))
 }
 
-/// Regions of sections that tools make for regions, where they stay as they are.
-fn unchanged(elf: &Elf<'_>, changes: &[Change], wanted: impl Fn(&Change) -> bool) -> Vec<Change> {
+/// Regions that stay as they are.
+fn unchanged(changes: &[Change], known: &Known, wanted: impl Fn(&Change) -> bool) -> Vec<Change> {
     let changed: HashSet<u64> = changes.iter().map(|change| change.at).collect();
-    let region = |found: FoundContainer<'_>| match found.container {
-        Container::Region(region) if !changed.contains(&region.at()) => Some(Change {
-            at: region.at(),
-            size: region.size(),
-            new: region.bytes().to_vec().into(),
-        }),
-        _ => None,
+    let others = known.regions.iter().filter(|region| !changed.contains(&region.start));
+    let same = |region: &Range<u64>| Change {
+        at: region.start,
+        size: region.end.saturating_sub(region.start),
+        new: With::Kept(region.clone()),
     };
-    let all = walk(elf.bytes(), Search::Never).filter_map(Result::ok).filter_map(region);
-    all.filter(wanted).collect()
+    others.map(same).filter(wanted).collect()
 }
 
 /// Makes changes; regions move if `moves` says so.
-fn with(elf: &Elf<'_>, changes: &[Change], moves: impl Fn(&Change) -> bool) -> Result<Plan> {
-    let mut plan = Plan::default();
+fn with(
+    elf: &Elf<'_>,
+    changes: &[Change],
+    known: &Known,
+    moves: impl Fn(&Change) -> bool,
+) -> Result<Draft> {
+    let mut plan = Draft::default();
     let (mut moving, fit): (Vec<_>, Vec<_>) = changes.iter().partition(|change| moves(change));
     moving.sort_by_key(|change| change.at);
     let mut freed: Vec<Range<u64>> = Vec::new();
     for change in &fit {
-        plan.edits
-            .replace(change.at..change.at.saturating_add(change.new_size()), change.new.clone())?;
         let end = change.at.saturating_add(change.new_size());
+        if change.at < end {
+            plan.edits.replace(change.at..end, vec![change.new.clone()])?;
+        }
         freed.push(end..change.end());
     }
     freed.retain(|range| !range.is_empty());
@@ -63,14 +76,14 @@ fn with(elf: &Elf<'_>, changes: &[Change], moves: impl Fn(&Change) -> bool) -> R
             plan.holes = plan.holes.saturating_add(range.end.saturating_sub(range.start));
             plan.edits.zeros(range)?;
         }
-        grown::plan(elf, &moving, &mut plan)?;
+        grown::plan(elf, &moving, known, &mut plan)?;
     }
-    notes(elf, &mut plan);
+    remarks(elf, &mut plan);
     Ok(plan)
 }
 
 /// What else in the file depends on its bytes.
-fn notes(elf: &Elf<'_>, plan: &mut Plan) {
+fn remarks(elf: &Elf<'_>, plan: &mut Draft) {
     let is_note = |segment: &elf_core::ProgramHeader| segment.r#type == PT_NOTE;
     let has_id = elf.file.segments().iter().filter(is_note).any(|segment| {
         elf.file
@@ -79,21 +92,16 @@ fn notes(elf: &Elf<'_>, plan: &mut Plan) {
             && elf.sections.iter().any(|section| elf.name(section) == ".note.gnu.build-id")
     });
     if has_id {
-        plan.notes.push(String::from(
-            "the build-id is kept: it is that of the original file, and debug information is still found by it",
-        ));
+        plan.remarks.push(Remark::BuildIdKept);
     }
     let end = elf.sections_end();
     if elf.header.e_shoff.get() != 0 && elf.size() > end {
-        let behind = Span::new(elf.bytes(), 0).tail(end).map_or(0, Span::size);
         let loaded = elf
             .segments
             .iter()
             .any(|segment| segment.p_filesz.get() != 0 && segment.p_offset.get() >= end);
         if !loaded {
-            plan.notes.push(format!(
-                "{behind} bytes behind the section headers are kept: a signature among them does not hold any more",
-            ));
+            plan.remarks.push(Remark::TailKept(elf.size().saturating_sub(end)));
         }
     }
 }

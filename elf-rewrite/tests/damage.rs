@@ -1,11 +1,22 @@
-//! Damaged host files: an error or a plan, never a panic, and no file that would take all room.
+//! Damaged host files of device code: an error or a plan, never a panic, and no file that would take all room.
+#![expect(clippy::expect_used, clippy::indexing_slicing, reason = "tests may")]
 
 use std::fs;
+use std::path::Path;
 
+use elf_rewrite::{Error, Plan, Rewriter};
 use fatbin::{Container, Search, walk};
-use hoist_tool::cmd::fatbin::rewrite::{Change, plan};
 
-use super::fixture;
+fn fixture(name: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/fatbin").join(name);
+    fs::read(path).expect("a fixture")
+}
+
+fn plan(bytes: &[u8], at: u64, size: u64, new: Vec<u8>) -> Result<Plan<Vec<u8>>, Error> {
+    let mut rewriter = Rewriter::open(bytes)?;
+    rewriter.replace(at..at.saturating_add(size), new)?;
+    rewriter.plan()
+}
 
 /// Tries to make the first region of a file smaller, and larger.
 fn change(bytes: &[u8], at: u64, size: u64) {
@@ -16,8 +27,10 @@ fn change(bytes: &[u8], at: u64, size: u64) {
         new
     };
     for new in [region(16), region(size + 4096)] {
-        if let Ok(plan) = plan(bytes, &[Change { at, size, new: new.into() }]) {
-            assert!(plan.edits.growth() < 1 << 37, "a file that takes all room");
+        if let Ok(plan) = plan(bytes, at, size, new) {
+            assert!(plan.growth() < 1 << 37, "a file that takes all room");
+            let size: u64 = plan.pieces().map(|piece| piece.size()).sum();
+            assert_eq!(size, plan.size());
         }
     }
 }
@@ -25,7 +38,7 @@ fn change(bytes: &[u8], at: u64, size: u64) {
 #[test]
 fn damaged_hosts_are_refused_or_changed() {
     for name in ["libt.so", "whole.o", "separate.o"] {
-        let whole = fs::read(fixture(name)).expect("a fixture");
+        let whole = fixture(name);
         let found = walk(&whole, Search::Always).next().expect("a region").expect("a region");
         let Container::Region(region) = found.container else { panic!("{name}") };
         let (at, size) = (region.at(), region.size());
@@ -48,7 +61,7 @@ fn damaged_hosts_are_refused_or_changed() {
 
 #[test]
 fn damaged_archives_are_refused_or_changed() {
-    let member = fs::read(fixture("whole.o")).expect("a fixture");
+    let member = fixture("whole.o");
     let header = |name: &str, size: usize| {
         format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 644).into_bytes()
     };
@@ -63,12 +76,8 @@ fn damaged_archives_are_refused_or_changed() {
     .concat();
     let found = walk(&whole, Search::Always).next().expect("a region").expect("a region");
     let (at, size) = (found.container.at(), found.container.size());
-    let changed = plan(
-        &whole,
-        &[Change { at, size, new: whole[at as usize..][..size as usize].to_vec().into() }],
-    )
-    .expect("a plan");
-    assert_eq!(changed.edits.growth(), 0);
+    let same = whole[at as usize..][..size as usize].to_vec();
+    assert_eq!(plan(&whole, at, size, same).expect("a plan").growth(), 0);
     for place in 0..300 {
         for value in [0xff, b'9', b' ', 0] {
             let mut bytes = whole.clone();

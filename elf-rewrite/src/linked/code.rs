@@ -1,30 +1,15 @@
 //! The proof that no instruction refers to bytes that move.
 
-use anyhow::{Result, bail};
 use elf_core::names::{EM_AARCH64, EM_X86_64, ET_EXEC};
 
-use super::elf::{Elf, Part};
-use super::pointers::{Move, To, target};
+use super::moves::Move;
+use crate::elf::{Elf, Part};
+use crate::error::{Error, ErrorKind, Result};
+use reference::{Code, Referring};
 
 mod aarch64;
+mod reference;
 mod x86;
-
-/// Code that lies at `address`.
-#[derive(Clone, Copy, Debug)]
-struct Code<'a> {
-    bytes: &'a [u8],
-    address: u64,
-    /// Whether the program is at fixed addresses.
-    fixed: bool,
-}
-
-/// An instruction that refers to a region that moves, or may do so.
-#[derive(Debug)]
-struct Referring<'m> {
-    address: u64,
-    text: String,
-    to: &'m Move,
-}
 
 /// Decodes all code of a file.
 ///
@@ -34,19 +19,14 @@ pub(super) fn check(elf: &Elf<'_>, moves: &[Move]) -> Result<()> {
     let find = match elf.header.e_machine.get() {
         EM_X86_64 => x86::find,
         EM_AARCH64 => aarch64::find,
-        machine => bail!(
-            "a region grows and has to move, which is known to be safe for x86-64 and AArch64, not for machine {machine}"
-        ),
+        machine => return Err(Error::new(0, ErrorKind::Machine(machine))),
     };
     let fixed = elf.header.e_type == ET_EXEC;
     let parts = elf.parts()?;
     let executable = parts.iter().filter(|part| part.executable);
     for code in executable.flat_map(|part| around(part, moves, fixed)) {
         if let Some(Referring { address, text, to }) = find(code, moves) {
-            bail!(
-                "the instruction at {address:#x} ({text}) refers to the region at offset {:#x}, which would have to move",
-                to.offset
-            );
+            return Err(Error::new(to.offset, ErrorKind::Instruction { address, text }));
         }
     }
     Ok(())
@@ -72,12 +52,4 @@ fn around<'a>(part: &Part<'a>, moves: &[Move], fixed: bool) -> Vec<Code<'a>> {
     }
     all.push(code);
     all
-}
-
-/// The region that an address leads to, if it moves.
-fn moved(moves: &[Move], address: u64) -> Option<&Move> {
-    match target(moves, address) {
-        To::Elsewhere => None,
-        To::Start(_, one) | To::Inside(one) => Some(one),
-    }
 }

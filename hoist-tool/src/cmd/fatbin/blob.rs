@@ -71,6 +71,12 @@ impl From<Vec<u8>> for Blob {
     }
 }
 
+impl AsRef<[u8]> for Blob {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
 impl Deref for Blob {
     type Target = [u8];
 

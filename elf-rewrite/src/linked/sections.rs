@@ -2,16 +2,21 @@
 
 use std::ops::Range;
 
-use anyhow::{Context as _, Result, ensure};
 use elf_core::SectionFlags;
 use elf_core::names::{SHF_ALLOC, SHT_PROGBITS};
 use elf_core::raw64::Shdr;
 use zerocopy::IntoBytes as _;
 use zerocopy::byteorder::LE;
 
-use super::super::elf::Elf;
-use super::super::{Change, Plan};
-use super::{ALIGNMENT, Place};
+use super::place::{ALIGNMENT, Place};
+use crate::change::Change;
+use crate::edits::With;
+use crate::elf::Elf;
+use crate::error::{Error, ErrorKind, Result};
+use crate::plan::{Draft, Remark};
+
+/// The name of a new section, if none was given.
+const NAME: &str = ".moved";
 
 /// Regions that lie in one section from now on.
 pub(super) struct Group<'c> {
@@ -53,15 +58,15 @@ fn emptied(elf: &Elf<'_>, changes: &[&Change]) -> Option<usize> {
     (zero(at, end) == Some(true)).then_some(index)
 }
 
-/// Adds the section headers behind the segment, whose content is `size` bytes. `moved` are the sections of regions, and where in the
-/// content each lies. Gives the offset of the headers, and their number.
+/// Adds the section headers behind the segment, whose content is `size` bytes, in a file that ended at `end`. `moved` are the sections
+/// of regions, and where in the content each lies. Gives the offset of the headers, and their number.
 pub(super) fn write(
     elf: &Elf<'_>,
     moved: &[(Option<usize>, Range<u64>)],
     place: &Place,
-    end: u64,
-    size: u64,
-    plan: &mut Plan,
+    (end, size): (u64, u64),
+    names: &[String],
+    plan: &mut Draft,
 ) -> Result<(u64, u16)> {
     let mut table = elf.sections.clone();
     let mut at = place.offset.saturating_add(size);
@@ -80,15 +85,16 @@ pub(super) fn write(
         };
         match section {
             Some(index) => {
-                let old = table.get_mut(*index).context("no section")?;
+                let old = table.get_mut(*index).ok_or(Error::outside(0, "a section"))?;
                 *old = Shdr { sh_name: old.sh_name, sh_flags: old.sh_flags, ..row };
             }
-            None => at = one_more(elf, row, &mut table, end, at, plan)?,
+            None => at = one_more(elf, row, &mut table, (end, at), names, plan)?,
         }
     }
     let start = at.next_multiple_of(8);
-    plan.edits.append(end, start.saturating_sub(at), table.as_bytes().to_vec());
-    Ok((start, u16::try_from(table.len())?))
+    plan.edits.append(end, start.saturating_sub(at), With::Made(table.as_bytes().to_vec()));
+    let count = u16::try_from(table.len());
+    Ok((start, count.map_err(|_| Error::new(0, ErrorKind::TooManyHeaders))?))
 }
 
 /// Adds a header, and its name at the offset `at` of the new file if there is none of it; gives the offset of what follows.
@@ -96,46 +102,32 @@ fn one_more(
     elf: &Elf<'_>,
     mut row: Shdr<LE>,
     table: &mut Vec<Shdr<LE>>,
-    end: u64,
-    mut at: u64,
-    plan: &mut Plan,
+    (end, mut at): (u64, u64),
+    names: &[String],
+    plan: &mut Draft,
 ) -> Result<u64> {
-    let is = |name: &str| elf.sections.iter().position(|section| elf.name(section) == name);
-    // cuobjdump looks into one section of each of these names
-    let name = if is("__nv_relfatbin").is_none() { "__nv_relfatbin" } else { ".nv_fatbin" };
-    let names = usize::from(elf.header.e_shstrndx.get());
-    let strings = table.get_mut(names).context("no section names")?;
-    let old = elf
-        .file
-        .section(u32::try_from(names)?)
-        .and_then(|section| elf.file.section_data(&section))?;
+    let is_free = |name: &&String| elf.sections.iter().all(|section| elf.name(section) != **name);
+    let name = names.iter().find(is_free).or(names.last()).map_or(NAME, String::as_str);
+    let index = u32::from(elf.header.e_shstrndx.get());
+    let strings = usize::try_from(index).ok().and_then(|index| table.get_mut(index));
+    let strings = strings.ok_or(Error::outside(0, "the section of section names"))?;
+    let old = elf.file.section(index).and_then(|section| elf.file.section_data(&section))?;
     let found = old
         .windows(name.len().saturating_add(1))
         .position(|bytes| bytes.strip_suffix(&[0]) == Some(name.as_bytes()));
-    match found {
-        Some(found) => row.sh_name = u32::try_from(found)?.into(),
-        None => {
-            ensure!(
-                !SectionFlags::from_bits_retain(strings.sh_flags.get())
-                    .contains(SectionFlags::ALLOC),
-                "section names that are loaded cannot grow"
-            );
-            row.sh_name = u32::try_from(old.len())?.into();
-            let new = [old, name.as_bytes(), &[0]].concat();
-            strings.sh_offset = at.into();
-            strings.sh_size = (new.len() as u64).into();
-            at = at.saturating_add(new.len() as u64);
-            plan.edits.append(end, 0, new);
+    let offset = u32::try_from(found.unwrap_or(old.len()));
+    row.sh_name = offset.map_err(|_| Error::outside(strings.sh_offset.get(), "a name"))?.into();
+    if found.is_none() {
+        if SectionFlags::from_bits_retain(strings.sh_flags.get()).contains(SectionFlags::ALLOC) {
+            return Err(Error::new(strings.sh_offset.get(), ErrorKind::LoadedNames));
         }
+        let new = [old, name.as_bytes(), &[0]].concat();
+        strings.sh_offset = at.into();
+        strings.sh_size = (new.len() as u64).into();
+        at = at.saturating_add(new.len() as u64);
+        plan.edits.append(end, 0, With::Made(new));
     }
     table.push(row);
-    plan.notes.push(format!(
-        "the new section is called {name}{}",
-        if name == ".nv_fatbin" {
-            ", and of two of this name cuobjdump sees the first"
-        } else {
-            ": cuobjdump shows it with -all"
-        }
-    ));
+    plan.remarks.push(Remark::NewSection(name.to_owned()));
     Ok(at)
 }

@@ -4,8 +4,8 @@ use iced_x86::{
     Decoder, DecoderOptions, Formatter as _, Instruction, IntelFormatter, OpKind, Register,
 };
 
-use super::super::pointers::Move;
-use super::{Code, Referring, moved};
+use super::super::moves::{Move, moved};
+use super::reference::{Code, Referring};
 
 /// The first instruction that refers to a region that moves.
 pub(super) fn find<'m>(code: Code<'_>, moves: &'m [Move]) -> Option<Referring<'m>> {

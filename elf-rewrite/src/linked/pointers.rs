@@ -1,6 +1,5 @@
-//! Pointers to regions that move: those of wrappers and relocations follow them; any other is a reason to refuse.
+//! Pointers to regions that move: relocations, and words that are known to be pointers, follow them; any other is a reason to refuse.
 
-use anyhow::{Result, bail};
 use elf_core::names::{
     EM_X86_64, ET_EXEC, SHN_LORESERVE, SHN_UNDEF, SHT_AARCH64_AUTH_RELR, SHT_ANDROID_REL,
     SHT_ANDROID_RELA, SHT_ANDROID_RELR, SHT_CREL, SHT_DYNSYM, SHT_REL, SHT_RELA, SHT_RELR,
@@ -10,53 +9,22 @@ use elf_core::raw64::{Rela, Shdr, Sym};
 use elf_core::{SectionHeader, relative_type};
 use zerocopy::byteorder::LE;
 
-use super::Plan;
-use super::elf::Elf;
-
-/// A region that moves.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Move {
-    /// Its address.
-    pub(super) old: u64,
-    /// Its size.
-    pub(super) size: u64,
-    /// Its new address.
-    pub(super) new: u64,
-    /// Its new size.
-    pub(super) new_size: u64,
-    /// Where it is in the file.
-    pub(super) offset: u64,
-    /// The section that it goes to: its own, which goes along, or the one behind the last.
-    pub(super) section: usize,
-}
-
-/// Where an address leads.
-pub(super) enum To<'m> {
-    /// Not into what moves.
-    Elsewhere,
-    /// To the start of a region that moves.
-    Start(usize, &'m Move),
-    /// Into a region that moves.
-    Inside(&'m Move),
-}
-
-/// Where an address leads. `moves` are in the order of their addresses.
-pub(super) fn target(moves: &[Move], address: u64) -> To<'_> {
-    let behind = moves.partition_point(|one| one.old <= address);
-    let Some((index, found)) =
-        behind.checked_sub(1).and_then(|index| Some((index, moves.get(index)?)))
-    else {
-        return To::Elsewhere;
-    };
-    match address.saturating_sub(found.old) {
-        0 => To::Start(index, found),
-        inside if inside < found.size => To::Inside(found),
-        _ => To::Elsewhere,
-    }
-}
+use super::moves::{Move, To, target};
+use crate::elf::Elf;
+use crate::error::{Error, ErrorKind, Referrer, Result};
+use crate::plan::Draft;
 
 /// `R_X86_64_RELATIVE64`, besides `R_X86_64_RELATIVE`.
 const RELATIVE_64: u32 = 38;
+
+/// Forms of relocations that are not written here.
+const REFUSED: [(u32, &str); 5] = [
+    (SHT_REL, "relocations without addends"),
+    (SHT_ANDROID_REL, "packed relocations of Android"),
+    (SHT_ANDROID_RELA, "packed relocations of Android"),
+    (SHT_AARCH64_AUTH_RELR, "signed relocations"),
+    (SHT_CREL, "compact relocations (CREL)"),
+];
 
 /// Whether relocations of a type have no symbol, and an address for an addend.
 fn is_relative(elf: &Elf<'_>, number: u32) -> bool {
@@ -68,7 +36,12 @@ fn is_relative(elf: &Elf<'_>, number: u32) -> bool {
 ///
 /// # Errors
 /// If something points into a region, or nothing to it.
-pub(super) fn retarget(elf: &Elf<'_>, moves: &[Move], plan: &mut Plan) -> Result<()> {
+pub(super) fn retarget(
+    elf: &Elf<'_>,
+    moves: &[Move],
+    pointers: &[u64],
+    plan: &mut Draft,
+) -> Result<()> {
     let mut found = vec![false; moves.len()];
     let mut mark = |index: usize| {
         if let Some(seen) = found.get_mut(index) {
@@ -79,41 +52,26 @@ pub(super) fn retarget(elf: &Elf<'_>, moves: &[Move], plan: &mut Plan) -> Result
         match table.sh_type.get() {
             SHT_RELA => relocated(elf, table, moves, plan, &mut mark)?,
             SHT_RELR | SHT_ANDROID_RELR => packed(elf, table, moves, plan, &mut mark)?,
-            SHT_REL => bail!("relocations without addends cannot be changed here"),
-            SHT_ANDROID_REL | SHT_ANDROID_RELA => {
-                bail!("packed relocations of Android cannot be changed here")
-            }
-            SHT_AARCH64_AUTH_RELR => bail!("signed relocations cannot be changed here"),
-            SHT_CREL => bail!("compact relocations (CREL) cannot be changed here"),
             SHT_SYMTAB | SHT_DYNSYM => symbols(elf, table, moves, plan)?,
-            _ => {}
+            other => {
+                if let Some((_, form)) = REFUSED.iter().find(|(form, _)| *form == other) {
+                    return Err(Error::new(table.sh_offset.get(), ErrorKind::Relocations(form)));
+                }
+            }
         }
     }
     if elf.header.e_type == ET_EXEC {
-        fixed(elf, moves, plan, &mut mark)?;
+        fixed(elf, moves, pointers, plan, &mut mark)?;
     }
     match moves.iter().zip(&found).find(|(_, found)| !**found) {
-        Some((lost, _)) => bail!(
-            "the region at offset {:#x} grows and has to move, but nothing points to it: nobody would find it elsewhere",
-            lost.offset
-        ),
+        Some((lost, _)) => Err(Error::new(lost.offset, ErrorKind::Unreferenced)),
         None => Ok(()),
     }
 }
 
 /// Refuses an address inside a region.
-fn inside(moves: &Move, what: &str, at: u64, value: u64) -> Result<()> {
-    bail!(
-        "{what} at {at:#x} points to {value:#x}, into the region at offset {:#x}, which would have to move",
-        moves.offset
-    )
-}
-
-/// The word at an address, and its file offset.
-fn word(elf: &Elf<'_>, address: u64) -> Option<(u64, u64)> {
-    let at = fatbin::Pointer::Address(address).file_offset(&elf.file)?;
-    let bytes = elf.bytes().get(usize::try_from(at).ok()?..)?.first_chunk()?;
-    Some((at, u64::from_le_bytes(*bytes)))
+const fn inside(moves: &Move, referrer: Referrer, place: u64, target: u64) -> Error {
+    Error::new(moves.offset, ErrorKind::PointsInside { referrer, place, target })
 }
 
 /// Relocations with addends.
@@ -121,7 +79,7 @@ fn relocated(
     elf: &Elf<'_>,
     table: &Shdr<LE>,
     moves: &[Move],
-    plan: &mut Plan,
+    plan: &mut Draft,
     mark: &mut impl FnMut(usize),
 ) -> Result<()> {
     const ROW: u64 = size_of::<Rela<LE>>() as u64;
@@ -134,7 +92,7 @@ fn relocated(
     };
     for (row, record) in (0_u64..).zip(elf.relocations(table)?) {
         let info = record.r_info.get();
-        let (symbol, kind) = (info >> 32, u32::try_from(info & 0xffff_ffff)?);
+        let (symbol, kind) = (info >> 32, u32::try_from(info & 0xffff_ffff).unwrap_or_default());
         let addend = record.r_addend.get().cast_unsigned();
         let place = record.r_offset.get();
         if symbol != 0 {
@@ -147,7 +105,7 @@ fn relocated(
                 To::Elsewhere => {}
                 To::Start(index, _) if addend == 0 => mark(index), // the symbol moves along
                 To::Start(_, one) | To::Inside(one) => {
-                    inside(one, "a relocation with a symbol", place, value)?
+                    return Err(inside(one, Referrer::RelocationWithSymbol, place, value));
                 }
             }
             continue;
@@ -157,7 +115,7 @@ fn relocated(
         }
         match target(moves, addend) {
             To::Elsewhere => {}
-            To::Inside(one) => inside(one, "a relocation", place, addend)?,
+            To::Inside(one) => return Err(inside(one, Referrer::Relocation, place, addend)),
             To::Start(index, one) => {
                 let at = table
                     .sh_offset
@@ -166,7 +124,7 @@ fn relocated(
                     .saturating_add(16);
                 plan.edits.put(at, &one.new.to_le_bytes())?;
                 // some linkers write the address to the place as well
-                if let Some((at, _)) = word(elf, place).filter(|(_, word)| *word == one.old) {
+                if let Some((at, _)) = elf.word(place).filter(|(_, word)| *word == one.old) {
                     plan.edits.put(at, &one.new.to_le_bytes())?;
                 }
                 mark(index);
@@ -181,7 +139,7 @@ fn packed(
     elf: &Elf<'_>,
     table: &Shdr<LE>,
     moves: &[Move],
-    plan: &mut Plan,
+    plan: &mut Draft,
     mark: &mut impl FnMut(usize),
 ) -> Result<()> {
     let header = SectionHeader {
@@ -192,10 +150,12 @@ fn packed(
     };
     let Some(relocations) = elf.file.relocations(&header)? else { return Ok(()) };
     for record in relocations.iter() {
-        let Some((at, value)) = word(elf, record.offset) else { continue };
+        let Some((at, value)) = elf.word(record.offset) else { continue };
         match target(moves, value) {
             To::Elsewhere => {}
-            To::Inside(one) => inside(one, "a relocated word", record.offset, value)?,
+            To::Inside(one) => {
+                return Err(inside(one, Referrer::RelocatedWord, record.offset, value));
+            }
             To::Start(index, one) => {
                 plan.edits.put(at, &one.new.to_le_bytes())?;
                 mark(index);
@@ -205,22 +165,20 @@ fn packed(
     Ok(())
 }
 
-/// Words of a program at fixed addresses: those of wrappers are pointers; any other that could be one is a reason to refuse.
+/// Words of a program at fixed addresses: those that are known to be pointers follow; any other that could be one is a reason to
+/// refuse.
 fn fixed(
     elf: &Elf<'_>,
     moves: &[Move],
-    plan: &mut Plan,
+    pointers: &[u64],
+    plan: &mut Draft,
     mark: &mut impl FnMut(usize),
 ) -> Result<()> {
-    let mut wrappers = Vec::new();
-    for wrapper in fatbin::wrappers(&elf.file) {
-        let at = wrapper?.at.saturating_add(8);
-        wrappers.push(at);
-        let bytes = usize::try_from(at).ok().and_then(|at| elf.bytes().get(at..)?.first_chunk());
-        let value = bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    for &at in pointers {
+        let value = elf.word_at(at).unwrap_or_default();
         match target(moves, value) {
             To::Elsewhere => {}
-            To::Inside(one) => inside(one, "the wrapper", at, value)?,
+            To::Inside(one) => return Err(inside(one, Referrer::Pointer, at, value)),
             To::Start(index, one) => {
                 plan.edits.put(at, &one.new.to_le_bytes())?;
                 mark(index);
@@ -234,10 +192,10 @@ fn fixed(
         for (at, word) in (part.offset..).step_by(8).zip(part.bytes.as_chunks::<8>().0) {
             let value = u64::from_le_bytes(*word);
             if let To::Start(_, one) | To::Inside(one) = target(moves, value)
-                && !wrappers.contains(&at)
+                && !pointers.contains(&at)
                 && !moves_itself(at)
             {
-                inside(one, &format!("a word of {}, offset", part.name), at, value)?;
+                return Err(inside(one, Referrer::Word(part.name.clone()), at, value));
             }
         }
     }
@@ -245,7 +203,7 @@ fn fixed(
 }
 
 /// Symbols of regions move along.
-fn symbols(elf: &Elf<'_>, table: &Shdr<LE>, moves: &[Move], plan: &mut Plan) -> Result<()> {
+fn symbols(elf: &Elf<'_>, table: &Shdr<LE>, moves: &[Move], plan: &mut Draft) -> Result<()> {
     const ROW: u64 = size_of::<Sym<LE>>() as u64;
     for (row, symbol) in (0_u64..).zip(elf.symbols(table)?) {
         let index = symbol.st_shndx.get();
@@ -269,12 +227,16 @@ fn symbols(elf: &Elf<'_>, table: &Shdr<LE>, moves: &[Move], plan: &mut Plan) -> 
         match target(moves, symbol.st_value.get()) {
             To::Elsewhere => {}
             To::Start(_, one) | To::Inside(one) if other(one) => {}
-            To::Inside(one) => inside(one, "a symbol", row, symbol.st_value.get())?,
+            To::Inside(one) => {
+                return Err(inside(one, Referrer::Symbol, row, symbol.st_value.get()));
+            }
             To::Start(_, one) => {
                 let size = symbol.st_size.get();
                 let mut new = *symbol;
                 if !elf.sections.is_empty() {
-                    new.st_shndx = u16::try_from(one.section)?.into();
+                    let section = u16::try_from(one.section);
+                    new.st_shndx =
+                        section.map_err(|_| Error::new(at, ErrorKind::TooManyHeaders))?.into();
                 }
                 new.st_value = one.new.into();
                 new.st_size = if size >= one.size { one.new_size.into() } else { symbol.st_size };
