@@ -79,12 +79,15 @@ pub(crate) const T32_ADR: Field = t32(&[bits(0, 8), bits(12, 3).shr(8), bits(26,
     .decoded(t32_adr);
 
 /// Of the branches of Armv8.1-M that are hints: immA, immB and immC.
-pub(crate) const BF16: Field =
-    t32(&[bits(1, 10).shr(2), bits(11, 1).shr(1), bits(16, 5).shr(12)]).encoded(hint::<17>);
-pub(crate) const BF12: Field =
-    t32(&[bits(1, 10).shr(2), bits(11, 1).shr(1), bits(16, 1).shr(12)]).encoded(hint::<13>);
-pub(crate) const BF18: Field =
-    t32(&[bits(1, 10).shr(2), bits(11, 1).shr(1), bits(16, 7).shr(12)]).encoded(hint::<19>);
+pub(crate) const BF16: Field = t32(&[bits(1, 10).shr(2), bits(11, 1).shr(1), bits(16, 5).shr(12)])
+    .encoded(hint::<17>)
+    .decoded(held_hint::<17>);
+pub(crate) const BF12: Field = t32(&[bits(1, 10).shr(2), bits(11, 1).shr(1), bits(16, 1).shr(12)])
+    .encoded(hint::<13>)
+    .decoded(held_hint::<13>);
+pub(crate) const BF18: Field = t32(&[bits(1, 10).shr(2), bits(11, 1).shr(1), bits(16, 7).shr(12)])
+    .encoded(hint::<19>)
+    .decoded(held_hint::<19>);
 
 /// `value` as a signed number of so many bits.
 pub(crate) const fn signed(value: u64, bits: u32) -> i64 {
@@ -170,6 +173,12 @@ const fn put_t32_adr(word: u64, value: i64) -> Result<u64, Unencodable> {
     let sign = if value < 0 { T32_SUB } else { 0 };
     let part = size & 0xff | (size & 0x700) << 4 | (size & 0x800) << 15;
     Ok(word & !(T32_SUB | 0x0400_70ff) | sign | part)
+}
+
+/// The addend of such a branch has bit 0 set.
+const fn held_hint<const BITS: u32>(word: u64) -> Option<i64> {
+    let held = 1 | word << 1 & 0xffc | word >> 10 & 2 | word >> 4 & 0x7f000;
+    Some(signed(held, BITS))
 }
 
 /// A branch that is a hint: where it does not reach, nothing is right, too.
