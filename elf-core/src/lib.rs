@@ -103,11 +103,13 @@ pub use reloc::apply::{SectionMut, apply, apply_all, apply_kind, apply_rewrite};
 pub use reloc::arch::Arch;
 pub use reloc::attributes::{BuildAttributes, SymbolAttributes};
 pub use reloc::check::Check;
-pub use reloc::decide::{Decision, Facts, Pass, decide, decide_all};
+pub use reloc::decide::{Decision, Facts, Pass, choose, decide, decide_all};
 pub use reloc::dynamic::{apply_dynamic, apply_load};
 pub use reloc::error::{ApplyError, ApplyErrorKind};
 pub use reloc::field::{Bits, Decode, Encode, Field, Order, Unencodable};
-pub use reloc::kind::{Branch, Kind, Pair, Special, Stage, find, well_formed};
+pub use reloc::kind::{
+    Alternative, Branch, Kind, Padding, Pair, Special, Stage, find, well_formed,
+};
 pub use reloc::query::{Query, Resolve};
 pub use reloc::rewrite::{Reach, Rewrite};
 pub use reloc::site::{Pairing, Site};

@@ -340,6 +340,10 @@ impl<A: Arch> Facts for Write<'_, '_, '_, '_, '_, A> {
         slot.is_some_and(|slot| tls::is_local_exec(slot, access))
     }
 
+    fn is_thread_local(&self, record: &Record) -> bool {
+        self.symbols.slots.get(record.symbol as usize).is_some_and(tls::is_variable)
+    }
+
     fn label(&self, record: &Record) -> Option<u64> {
         let object = self.symbols.layout.objects.get(self.symbols.object)?;
         label(object, self.index, record)
