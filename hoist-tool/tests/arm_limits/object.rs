@@ -25,6 +25,9 @@ const ATTRIBUTES: &[u8] = b"A\x19\0\0\0aeabi\0\x01\x0f\0\0\0\x06\x0a\x07A\x08\x0
 const TEXT: u16 = 1;
 const TDATA: u16 = 2;
 
+/// Name, type, flags, content, and the four words at the end of a section header.
+type Section<'b> = (&'static str, u32, u32, &'b [u8], [u32; 4]);
+
 /// An object with the words of all cases and the relocations of those that are `wanted`.
 pub(crate) fn object(cases: &[Case], size: usize, wanted: &dyn Fn(&Case) -> bool) -> Vec<u8> {
     let mut text = vec![0; size];
@@ -45,7 +48,7 @@ pub(crate) fn object(cases: &[Case], size: usize, wanted: &dyn Fn(&Case) -> bool
             records.extend((index << 8 | case.r#type).to_le_bytes());
         }
     }
-    let sections: [(&str, u32, u32, &[u8], [u32; 4]); 8] = [
+    let sections: [Section<'_>; 8] = [
         ("", 0, 0, &[], [0; 4]),
         (".text", SHT_PROGBITS, 6, &text, [0, 0, 4, 0]),
         (".tdata", SHT_PROGBITS, 0x403, &[0; 8], [0, 0, 4, 0]),
