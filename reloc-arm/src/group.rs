@@ -62,7 +62,7 @@ const fn addition<const N: u32>(word: u64, value: i64) -> Result<u64, Unencodabl
     }
     let rest = residual(size_of(value), N);
     let shift = shift(rest);
-    let turn = 32u32.wrapping_sub(shift) / 2 & 0xf;
+    let turn = 32u32.wrapping_sub(shift) >> 1 & 0xf;
     let immediate = (rest.unbounded_shr(shift) & 0xff | turn << 8) as u64;
     Ok(word & !(OPERATION | 0xfff) | if value < 0 { SUB } else { ADD } | immediate)
 }
@@ -106,7 +106,8 @@ const fn held_load(word: u64) -> Option<i64> {
 const fn short_load<const N: u32>(word: u64, value: i64) -> Result<u64, Unencodable> {
     match residual(size_of(value), N) {
         rest @ ..=0xff => {
-            Ok(sign(word, value) & !0xf0f | (rest & 0xf0) as u64 * 16 | (rest & 0xf) as u64)
+            let parts = (rest << 4 & 0xf00 | rest & 0xf) as u64;
+            Ok(sign(word, value) & !0xf0f | parts)
         }
         _ => Err(Unencodable::Value),
     }
