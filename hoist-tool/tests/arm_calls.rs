@@ -17,9 +17,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use archs::reloc_arm::Arm;
-use elf_core::File;
+use archs::{Architecture, with_arch};
 use elf_core::names::{EM_ARM, ET_EXEC, PT_LOAD};
+use elf_core::{Arch, File};
 use elf_layout::{External, HeapStorage, Layout, Options};
 use serde::Deserialize;
 
@@ -123,13 +123,13 @@ struct Linked {
     thread: (u32, u32),
 }
 
-fn address(layout: &Layout<'_, '_, Arm>, name: &str) -> u64 {
+fn address<A: Arch>(layout: &Layout<'_, '_, A>, name: &str) -> u64 {
     let (object, symbol) = layout.find(name.into()).unwrap_or_else(|| panic!("no {name}"));
     layout.symbol(object, symbol).expect("an address").at(BASE)
 }
 
 /// Links the objects of a build with the program that makes calls, and gives the addresses of the functions.
-fn link(build: &[String], calls: &[Call]) -> (Linked, Vec<u32>) {
+fn link<A: Arch>(build: &[String], calls: &[Call]) -> (Linked, Vec<u32>) {
     let is_big = build[0].contains("big-endian");
     let program = if is_big { "arm/call-big-endian.o" } else { "arm/call.o" };
     let names = build.iter().map(String::as_str).chain([program]);
@@ -144,7 +144,7 @@ fn link(build: &[String], calls: &[Call]) -> (Linked, Vec<u32>) {
         is_called(&name.to_string()).then_some(External::new(0xffff_f000))
     };
     let mut layout = room
-        .plan::<Arm>(&files, options, &mut externals)
+        .plan::<A>(&files, options, &mut externals)
         .unwrap_or_else(|error| panic!("{build:?}: {}", error.explain(&files)));
     let area = layout.executable_area();
     layout.set_thread_area(area);
@@ -226,7 +226,8 @@ fn every_call_of_arm_is_right() {
     for program in &calls.program {
         assert_eq!(program.arch, "arm");
         for build in &program.builds {
-            let (mut linked, functions) = link(build, &program.calls);
+            let (mut linked, functions) =
+                with_arch!(Architecture::Arm, A => link::<A>(build, &program.calls));
             // threads are the C library's
             let calls = program.calls.iter().zip(functions);
             for (call, function) in calls.filter(|(call, _)| call.function != "in_threads") {

@@ -18,10 +18,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use archs::reloc_arm::Arm;
-use archs::reloc_arm::arm::*;
+use archs::{Architecture, with_arch};
 use elf_core::names::{STT_FUNC, STT_NOTYPE, STT_TLS};
-use elf_core::{Check, File, Kind, Order, Role, Stage};
+use elf_core::{Arch, Check, File, Kind, Order, Role, Stage};
 use elf_layout::{HeapStorage, Options};
 use object::{Case, object};
 
@@ -31,32 +30,32 @@ const STEP: usize = 16;
 
 /// An instruction that a kind is for, whose addend a compiler would have written.
 fn instruction(kind: &Kind) -> u32 {
-    match kind.number {
-        R_ARM_PC24 | R_ARM_PLT32 | R_ARM_JUMP24 => 0xeaff_fffe,
-        R_ARM_CALL => 0xebff_fffe,
-        R_ARM_THM_CALL => 0xf7ff_fffe,
-        R_ARM_THM_JUMP24 => 0xf7ff_bffe,
-        R_ARM_THM_JUMP19 => 0xf43f_affe,
-        R_ARM_THM_JUMP11 => 0xe7fe,
-        R_ARM_THM_JUMP8 => 0xd0fe,
-        R_ARM_THM_JUMP6 => 0xb3f0,
-        R_ARM_MOVW_ABS_NC | R_ARM_MOVW_PREL_NC => 0xe300_0004,
-        R_ARM_MOVT_ABS | R_ARM_MOVT_PREL => 0xe340_0004,
-        R_ARM_THM_MOVW_ABS_NC | R_ARM_THM_MOVW_PREL_NC => 0xf240_0004,
-        R_ARM_THM_MOVT_ABS | R_ARM_THM_MOVT_PREL => 0xf2c0_0004,
-        R_ARM_ALU_PC_G0_NC..=R_ARM_ALU_PC_G2 => 0xe24f_0008,
-        R_ARM_LDRS_PC_G0..=R_ARM_LDRS_PC_G2 => 0xe14f_00b8,
-        R_ARM_LDC_PC_G0..=R_ARM_LDC_PC_G2 => 0xed1f_0b02,
-        R_ARM_LDR_PC_G0 | R_ARM_LDR_PC_G1 | R_ARM_LDR_PC_G2 => 0xe51f_0008,
-        R_ARM_ABS12 | R_ARM_TLS_LE12 | R_ARM_TLS_LDO12 => 0xe590_0000,
-        R_ARM_THM_ABS5 => 0x6800,
-        R_ARM_THM_PC8 => 0x48ff,
-        R_ARM_THM_PC12 => 0xf85f_0004,
-        R_ARM_THM_ALU_PREL_11_0 => 0xf2af_0004,
-        R_ARM_THM_ALU_ABS_G0_NC..=R_ARM_THM_ALU_ABS_G3 => 0x3004,
-        R_ARM_THM_BF16 | R_ARM_THM_BF12 => 0xf0c0_e001,
-        R_ARM_THM_BF18 => 0xf080_c001,
-        R_ARM_PREL31 => 0x8000_0000,
+    match kind.name {
+        "R_ARM_PC24" | "R_ARM_PLT32" | "R_ARM_JUMP24" => 0xeaff_fffe,
+        "R_ARM_CALL" => 0xebff_fffe,
+        "R_ARM_THM_CALL" => 0xf7ff_fffe,
+        "R_ARM_THM_JUMP24" => 0xf7ff_bffe,
+        "R_ARM_THM_JUMP19" => 0xf43f_affe,
+        "R_ARM_THM_JUMP11" => 0xe7fe,
+        "R_ARM_THM_JUMP8" => 0xd0fe,
+        "R_ARM_THM_JUMP6" => 0xb3f0,
+        "R_ARM_MOVW_ABS_NC" | "R_ARM_MOVW_PREL_NC" => 0xe300_0004,
+        "R_ARM_MOVT_ABS" | "R_ARM_MOVT_PREL" => 0xe340_0004,
+        "R_ARM_THM_MOVW_ABS_NC" | "R_ARM_THM_MOVW_PREL_NC" => 0xf240_0004,
+        "R_ARM_THM_MOVT_ABS" | "R_ARM_THM_MOVT_PREL" => 0xf2c0_0004,
+        name if name.starts_with("R_ARM_ALU_PC_G") => 0xe24f_0008,
+        name if name.starts_with("R_ARM_LDRS_PC_G") => 0xe14f_00b8,
+        name if name.starts_with("R_ARM_LDC_PC_G") => 0xed1f_0b02,
+        "R_ARM_LDR_PC_G0" | "R_ARM_LDR_PC_G1" | "R_ARM_LDR_PC_G2" => 0xe51f_0008,
+        "R_ARM_ABS12" | "R_ARM_TLS_LE12" | "R_ARM_TLS_LDO12" => 0xe590_0000,
+        "R_ARM_THM_ABS5" => 0x6800,
+        "R_ARM_THM_PC8" => 0x48ff,
+        "R_ARM_THM_PC12" => 0xf85f_0004,
+        "R_ARM_THM_ALU_PREL_11_0" => 0xf2af_0004,
+        name if name.starts_with("R_ARM_THM_ALU_ABS_G") => 0x3004,
+        "R_ARM_THM_BF16" | "R_ARM_THM_BF12" => 0xf0c0_e001,
+        "R_ARM_THM_BF18" => 0xf080_c001,
+        "R_ARM_PREL31" => 0x8000_0000,
         _ => 0,
     }
 }
@@ -90,7 +89,7 @@ fn values(kind: &Kind) -> BTreeSet<i64> {
 }
 
 fn is_thumb(kind: &Kind) -> bool {
-    kind.field.order == Order::Halfwords || (kind.field.bytes == 2 && kind.number != R_ARM_ABS16)
+    kind.field.order == Order::Halfwords || (kind.field.bytes == 2 && kind.name != "R_ARM_ABS16")
 }
 
 /// Whether a linker may go by way of a veneer.
@@ -135,7 +134,7 @@ fn cases(kind: &Kind) -> Vec<Case> {
                 let (least, most) = kind.check.limits();
                 let inside = (least + 8..=most - 8).contains(&i128::from(value));
                 let is_far = !(least..=most).contains(&i128::from(value));
-                let is_call = matches!(kind.number, R_ARM_CALL | R_ARM_THM_CALL);
+                let is_call = matches!(kind.name, "R_ARM_CALL" | "R_ARM_THM_CALL");
                 if has_veneers(kind) && is_far
                     || value % 2 != 0
                     || (is_call && !inside && symbol_type == STT_FUNC)
@@ -178,10 +177,14 @@ fn cases(kind: &Kind) -> Vec<Case> {
 
 /// `.text` as hoist has it.
 fn ours(object: &[u8]) -> Option<Vec<u8>> {
+    with_arch!(Architecture::Arm, A => linked::<A>(object))
+}
+
+fn linked<A: Arch>(object: &[u8]) -> Option<Vec<u8>> {
     let files = [File::parse(object).unwrap()];
     let mut room = HeapStorage::new();
     let options = Options { base: Some(BASE.into()), ..Options::default() };
-    let mut layout = room.plan::<Arm>(&files, options, &mut |_| None).expect("a layout");
+    let mut layout = room.plan::<A>(&files, options, &mut |_| None).expect("a layout");
     layout.set_thread_area(layout.executable_area());
     let mut image = vec![0; layout.size() as usize];
     layout.write(&mut image, BASE.into()).ok()?;
@@ -248,7 +251,7 @@ fn theirs(linker: &str, object: &[u8], folder: &Path) -> Linked {
 }
 
 /// Where a linker is known to differ: the linker, the kind, for which values, and why.
-type Known = (&'static str, u32, fn(i64) -> bool, &'static str);
+type Known = (&'static str, &'static str, fn(i64) -> bool, &'static str);
 const KNOWN: &[Known] = {
     const fn between(value: i64) -> bool {
         value & 3 == 2
@@ -268,36 +271,36 @@ const KNOWN: &[Known] = {
     const GNU: &str = "gnueabihf";
     const LLD: &str = "lld";
     &[
-        (GNU, R_ARM_PC24, between, CUT),
-        (LLD, R_ARM_PC24, between, CUT),
-        (GNU, R_ARM_PLT32, between, CUT),
-        (LLD, R_ARM_PLT32, between, CUT),
-        (GNU, R_ARM_CALL, between, CUT),
-        (LLD, R_ARM_CALL, between, CUT),
-        (GNU, R_ARM_JUMP24, between, CUT),
-        (LLD, R_ARM_JUMP24, between, CUT),
-        (GNU, R_ARM_THM_CALL, |value| value == 0xff_fffe, EARLY),
-        (LLD, R_ARM_THM_CALL, |value| value == 0xff_fffe, EARLY),
-        (GNU, R_ARM_THM_JUMP24, |value| value == 0xff_fffe, EARLY),
-        (LLD, R_ARM_THM_JUMP24, |value| value == 0xff_fffe, EARLY),
-        (LLD, R_ARM_THM_JUMP19, |value| value == 0xf_fffe, EARLY),
-        (GNU, R_ARM_ABS16, negative, UNSIGNED),
-        (GNU, R_ARM_ABS12, negative, UNSIGNED),
-        (GNU, R_ARM_ABS8, negative, UNSIGNED),
-        (GNU, R_ARM_THM_PC12, negative, UNSIGNED),
-        (GNU, R_ARM_THM_ABS5, any, "the value is not divided by 4"),
-        (GNU, R_ARM_THM_PC8, no_literal, CUT),
-        (GNU, R_ARM_THM_JUMP6, any, "the addend in the instruction is not subtracted"),
-        (GNU, R_ARM_THM_ALU_PREL_11_0, negative, "T is or-ed into the size of a negative value"),
-        (GNU, R_ARM_THM_BF16, |value| value != value << 47 >> 47, CUT),
-        (GNU, R_ARM_THM_BF12, |value| value != value << 51 >> 51, CUT),
-        (GNU, R_ARM_THM_BF18, |value| value != value << 45 >> 45, CUT),
+        (GNU, "R_ARM_PC24", between, CUT),
+        (LLD, "R_ARM_PC24", between, CUT),
+        (GNU, "R_ARM_PLT32", between, CUT),
+        (LLD, "R_ARM_PLT32", between, CUT),
+        (GNU, "R_ARM_CALL", between, CUT),
+        (LLD, "R_ARM_CALL", between, CUT),
+        (GNU, "R_ARM_JUMP24", between, CUT),
+        (LLD, "R_ARM_JUMP24", between, CUT),
+        (GNU, "R_ARM_THM_CALL", |value| value == 0xff_fffe, EARLY),
+        (LLD, "R_ARM_THM_CALL", |value| value == 0xff_fffe, EARLY),
+        (GNU, "R_ARM_THM_JUMP24", |value| value == 0xff_fffe, EARLY),
+        (LLD, "R_ARM_THM_JUMP24", |value| value == 0xff_fffe, EARLY),
+        (LLD, "R_ARM_THM_JUMP19", |value| value == 0xf_fffe, EARLY),
+        (GNU, "R_ARM_ABS16", negative, UNSIGNED),
+        (GNU, "R_ARM_ABS12", negative, UNSIGNED),
+        (GNU, "R_ARM_ABS8", negative, UNSIGNED),
+        (GNU, "R_ARM_THM_PC12", negative, UNSIGNED),
+        (GNU, "R_ARM_THM_ABS5", any, "the value is not divided by 4"),
+        (GNU, "R_ARM_THM_PC8", no_literal, CUT),
+        (GNU, "R_ARM_THM_JUMP6", any, "the addend in the instruction is not subtracted"),
+        (GNU, "R_ARM_THM_ALU_PREL_11_0", negative, "T is or-ed into the size of a negative value"),
+        (GNU, "R_ARM_THM_BF16", |value| value != value << 47 >> 47, CUT),
+        (GNU, "R_ARM_THM_BF12", |value| value != value << 51 >> 51, CUT),
+        (GNU, "R_ARM_THM_BF18", |value| value != value << 45 >> 45, CUT),
     ]
 };
 
 /// Whether a difference of this kind and value is known.
-fn is_known(linker: &str, number: u32, value: i64) -> bool {
-    let mut known = KNOWN.iter().filter(|known| linker.contains(known.0) && known.1 == number);
+fn is_known(linker: &str, kind: &Kind, value: i64) -> bool {
+    let mut known = KNOWN.iter().filter(|known| linker.contains(known.0) && known.1 == kind.name);
     known.any(|(_, _, holds, _)| holds(value))
 }
 
@@ -321,7 +324,8 @@ fn arm_at_its_limits() {
             && matches!(value.of, Role::Address | Role::Plt | Role::TpOffset | Role::DtpOffset)
             && matches!(value.minus, Role::Zero | Role::Place)
     };
-    for kind in KINDS.iter().filter(is_comparable) {
+    let kinds = with_arch!(Architecture::Arm, A => A::KINDS);
+    for kind in kinds.iter().filter(is_comparable) {
         let all = cases(kind);
         let size = all.last().map_or(0, |case| case.offset + STEP);
         let fits =
@@ -341,7 +345,7 @@ fn arm_at_its_limits() {
             add("refused by both", found.refused);
             for (offset, what) in found.different {
                 let case = all.iter().find(|case| case.offset == offset).expect("a case");
-                if is_known(linker, kind.number, case.value) {
+                if is_known(linker, kind, case.value) {
                     add("different for known reasons", 1);
                     continue;
                 }

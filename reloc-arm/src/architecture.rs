@@ -1,8 +1,8 @@
 //! The architecture: its rows, its stubs, and what its symbols say.
 
 use crate::arm::{
-    KINDS, R_ARM_CALL, R_ARM_JUMP24, R_ARM_PC24, R_ARM_PLT32, R_ARM_PREL31, R_ARM_THM_CALL,
-    R_ARM_THM_JUMP6, R_ARM_THM_JUMP8, R_ARM_THM_JUMP11, R_ARM_THM_JUMP19, R_ARM_THM_JUMP24,
+    R_ARM_CALL, R_ARM_JUMP24, R_ARM_PC24, R_ARM_PLT32, R_ARM_PREL31, R_ARM_THM_CALL,
+    R_ARM_THM_JUMP6, R_ARM_THM_JUMP8, R_ARM_THM_JUMP11, R_ARM_THM_JUMP19, R_ARM_THM_JUMP24, ROWS,
 };
 use crate::attributes;
 use crate::stub;
@@ -20,7 +20,7 @@ pub enum Arm {}
 impl Arch for Arm {
     const MACHINE: u16 = EM_ARM;
     const ADDRESS_SIZE: u64 = 4;
-    const KINDS: &'static [Kind] = KINDS;
+    const KINDS: &'static [Kind] = ROWS;
     const STUBS: &'static [Stub] = stub::STUBS;
     const TLS: Option<Tls> = Some(Tls::new(Variant::I { reserved: 8 }));
     const HAS_STATES: bool = true;

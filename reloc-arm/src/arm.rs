@@ -22,7 +22,7 @@ use crate::field::{
 };
 use crate::group::{T32_LOAD, alu, ldc, ldr, ldrs};
 use elf_core::Check::{Any, Either, Signed, Unsigned};
-use elf_core::{Field, Role, Slot, Value};
+use elf_core::{Field, Kind, Role, Slot, Value};
 
 const S_A: Value = Value::of(Role::Address).plus_a();
 const S_A_T: Value = S_A.or_t();
@@ -69,6 +69,9 @@ const LDRS_G2: Field = ldrs::<2>();
 const LDC_G0: Field = ldc::<0>();
 const LDC_G1: Field = ldc::<1>();
 const LDC_G2: Field = ldc::<2>();
+
+/// The rows.
+pub(crate) const ROWS: &[Kind] = KINDS;
 
 elf_core::kinds! {
     R_ARM_NONE               =   0: marker();
