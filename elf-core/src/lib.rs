@@ -108,11 +108,12 @@ pub use reloc::dynamic::{apply_dynamic, apply_load};
 pub use reloc::error::{ApplyError, ApplyErrorKind};
 pub use reloc::field::{Bits, Decode, Encode, Field, Order, Unencodable};
 pub use reloc::kind::{
-    Alternative, Branch, Kind, Padding, Pair, Special, Stage, find, well_formed,
+    Alternative, Branch, Kind, Pair, Special, Stage, find, shrinks, well_formed,
 };
 pub use reloc::query::{Query, Resolve};
-pub use reloc::rewrite::{Reach, Rewrite};
-pub use reloc::site::{Pairing, Site};
+pub use reloc::rewrite::{Addresses, Reach, Rewrite};
+pub use reloc::shrink::{Alignment, Padding, Shrink};
+pub use reloc::site::{Pairing, Shorten, Site};
 pub use reloc::stub::{Stub, StubChoice, StubRelocation};
 pub use reloc::tls;
 pub use reloc::value::{Contents, Page, Role, Slot, Value};
