@@ -23,9 +23,10 @@ fn root() -> PathBuf {
 /// A tool of NVIDIA's, or says that the test is skipped.
 fn tool(name: &str, test: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let here = root().join("target/cuda-toolchain/13.5/bin");
+    let here =
+        ["target/cuda-toolchain/13.5/bin", "target/cuda-tools/bin"].map(|at| root().join(at));
     let found =
-        std::env::split_paths(&path).chain([here]).map(|at| at.join(name)).find(|at| at.is_file());
+        std::env::split_paths(&path).chain(here).map(|at| at.join(name)).find(|at| at.is_file());
     if found.is_none() {
         println!("skipped: {test}: needs {name}");
     }
