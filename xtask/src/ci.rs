@@ -28,7 +28,7 @@ const STEPS: &[&[&str]] = &[
 ];
 
 /// The last step: so the output ends with the total of the tests.
-const LAST: &[&str] = &["test"];
+const LAST: &[&str] = &["test", "--strict"];
 
 impl Run for Ci {
     fn run(self, workspace: &Workspace) -> Result<()> {

@@ -1,11 +1,18 @@
 //! `test`: everything that tests, and an honest total at the end.
 
+mod skips;
+mod total;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result};
+use serde::Deserialize;
+
+pub(crate) use skips::Skips;
+pub(crate) use total::Total;
 
 use crate::task::{Run, Told};
 use crate::tool::cargo;
@@ -27,7 +34,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Arguments of `test`.
 #[derive(clap::Args)]
 pub(crate) struct Test {
-    /// Fails if a test is skipped that `xtask/skips.toml` does not have
+    /// Fails if a test is skipped for no reason that `xtask/skips.toml` has and this machine gives
     #[arg(long)]
     strict: bool,
     /// Arguments for `cargo test`, such as `-p CRATE`, in place of `--workspace`
@@ -37,38 +44,84 @@ pub(crate) struct Test {
 
 impl Run for Test {
     fn run(self, workspace: &Workspace) -> Result<()> {
-        let mut command = cargo();
-        command.current_dir(workspace.root()).args(["test", "--all-features", "--no-fail-fast"]);
-        if self.cargo.is_empty() {
-            command.arg("--workspace");
-        } else {
-            command.args(&self.cargo);
-        }
-        // The harness shows what a passing test wrote only if asked; the lines about skipping are among it.
-        command.args(["--", "--show-output"]);
-        // one pipe: which runner a line is of, is said on the other output
-        let (reader, writer) = std::io::pipe().context("a pipe")?;
-        command.stdout(writer.try_clone().context("a pipe")?).stderr(writer);
-        let mut child = command.spawn().context("cannot run cargo")?;
-        drop(command); // its ends of the pipe
-        let mut total = Total::default();
-        copy(reader, std::io::stdout(), &mut total)?;
-        let status = child.wait().context("cannot wait for cargo")?;
-        total.never_run = lock(&SKIPPED).len() as u64;
+        let skips = Skips::read(workspace)?;
+        let asked: &[String] =
+            if self.cargo.is_empty() { &[String::from("--workspace")] } else { &self.cargo };
+        let command = || {
+            let mut command = cargo();
+            command.current_dir(workspace.root()).args(["test", "--all-features"]).args(asked);
+            command
+        };
+        let mut total = Total::of_programs(programs(command())?);
+        let mut tests = command();
+        tests.arg("--no-fail-fast");
+        let status = count(tests, std::io::stdout(), &mut total)?;
         if !status.success() {
             eprintln!("error: cargo test: {status}");
         }
-        let unknown = total.unknown(&known(workspace)?);
-        if !unknown.is_empty() {
-            println!("skipped, and not in xtask/skips.toml:");
-            unknown.iter().for_each(|(name, reason)| println!("  {name}: {reason}"));
+        let steps = lock(&SKIPPED);
+        total.never_run = steps.len() as u64;
+        let names = total.skipped().map(|(name, _)| name);
+        let unexpected = skips.unexpected(names.chain(steps.iter().map(String::as_str)));
+        if !unexpected.is_empty() {
+            println!("skipped, and should not be:");
+            unexpected.iter().for_each(|line| println!("  {line}"));
         }
         println!("{total}");
-        if self.strict && !unknown.is_empty() {
-            return Err(Told.into());
-        }
-        if status.success() && total.failed == 0 { Ok(()) } else { Err(Told.into()) }
+        let is_good = status.success() && total.failed == 0;
+        let is_allowed = unexpected.is_empty() || !self.strict;
+        if is_good && is_allowed { Ok(()) } else { Err(Told.into()) }
     }
+}
+
+/// The part of cargo's messages that is needed.
+#[derive(Deserialize)]
+struct Message {
+    reason: String,
+    package_id: Option<String>,
+    executable: Option<String>,
+}
+
+/// Builds the programs that `cargo test` runs: the package of each, by its file's name.
+fn programs(mut command: Command) -> Result<BTreeMap<String, String>> {
+    command.args(["--no-run", "--message-format=json-render-diagnostics"]);
+    let output = command.stderr(Stdio::inherit()).output().context("cannot run cargo")?;
+    if !output.status.success() {
+        eprintln!("error: cargo test --no-run: {}", output.status);
+        return Err(Told.into());
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let messages = text.lines().filter_map(|line| serde_json::from_str::<Message>(line).ok());
+    let artifacts = messages.filter(|message| message.reason == "compiler-artifact");
+    Ok(artifacts
+        .filter_map(|message| {
+            let (package, program) = (message.package_id?, message.executable?);
+            Some((file_name(&program).to_owned(), package_name(&package).to_owned()))
+        })
+        .collect())
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
+}
+
+/// The name in a package's id: `path+file:///FOLDER/NAME#VERSION`, or `...#NAME@VERSION`.
+fn package_name(id: &str) -> &str {
+    let (place, version) = id.split_once('#').unwrap_or((id, ""));
+    version.split_once('@').map_or_else(|| file_name(place), |(name, _)| name)
+}
+
+/// Runs tests, passes on what they print to `to`, and counts it.
+pub(crate) fn count(mut tests: Command, to: impl Write, total: &mut Total) -> Result<ExitStatus> {
+    // The harness shows what a passing test wrote only if asked; the lines about skipping are among it.
+    tests.args(["--", "--show-output"]);
+    // one pipe: which runner a line is of, is said on the other output
+    let (reader, writer) = std::io::pipe().context("a pipe")?;
+    tests.stdout(writer.try_clone().context("a pipe")?).stderr(writer);
+    let mut child = tests.spawn().context("cannot run cargo")?;
+    drop(tests); // its ends of the pipe
+    copy(reader, to, total)?;
+    child.wait().context("cannot wait for cargo")
 }
 
 /// Passes every line of `from` on to `to`, and counts it.
@@ -83,162 +136,18 @@ fn copy(from: impl Read, mut to: impl Write, total: &mut Total) -> Result<()> {
     Ok(())
 }
 
-/// The list of tests that may be skipped.
-#[derive(serde::Deserialize)]
-struct Skips {
-    /// Why a test may be skipped, by its full name.
-    skips: BTreeMap<String, String>,
-}
-
-/// The tests that may be skipped, by full name.
-fn known(workspace: &Workspace) -> Result<BTreeMap<String, String>> {
-    let path = workspace.root().join("xtask/skips.toml");
-    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let skips: Skips = toml::from_str(&text).with_context(|| path.display().to_string())?;
-    Ok(skips.skips)
-}
-
-/// What the closing lines of all test runners say together.
-#[derive(Default)]
-pub(crate) struct Total {
-    passed: u64,
-    failed: u64,
-    ignored: u64,
-    /// The runner whose lines come: the name of the crate or file of tests.
-    runner: String,
-    /// The test whose output comes.
-    test: String,
-    /// Tests that passed without testing, by their full names, and why: lines `skipped: NAME: REASON`.
-    skipped: BTreeMap<String, String>,
-    /// Tests that are marked so, in the same way.
-    marked: BTreeMap<String, String>,
-    /// What is no test and was skipped before.
-    never_run: u64,
-}
-
-impl Total {
-    /// The tests that were skipped and are not in the list, and why.
-    fn unknown(&self, known: &BTreeMap<String, String>) -> Vec<(&str, &str)> {
-        let all = self.skipped.iter().chain(&self.marked);
-        let unknown = all.filter(|(name, _)| !known.contains_key(*name));
-        unknown.map(|(name, reason)| (name.as_str(), reason.as_str())).collect()
-    }
-
-    /// Notes whose output comes next.
-    fn follow(&mut self, line: &str) {
-        let line = line.trim_start();
-        if let Some(crate_name) = line.strip_prefix("Doc-tests ") {
-            (self.runner, self.test) = (format!("doc {crate_name}"), String::new());
-        } else if let Some((_, program)) =
-            line.strip_prefix("Running ").and_then(|rest| rest.split_once(" ("))
-        {
-            let file = program.trim_end_matches(')').rsplit('/').next().unwrap_or_default();
-            let name = file.rsplit_once('-').map_or(file, |(name, _)| name);
-            (self.runner, self.test) = (name.to_owned(), String::new());
-        } else if let Some(test) =
-            line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----"))
-        {
-            self.test = test.to_owned();
-        }
-    }
-
-    /// Takes in one line of output.
-    pub(crate) fn read(&mut self, line: &str) {
-        let line = line.trim_end();
-        self.follow(line);
-        if let Some((name, reason)) =
-            line.strip_prefix("skipped: ").and_then(|rest| rest.split_once(": "))
-        {
-            let test = if self.test.is_empty() { name } else { &self.test };
-            self.skipped.insert(format!("{}::{test}", self.runner), reason.to_owned());
-        }
-        let marked = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ignored"));
-        if let Some((test, reason)) = marked {
-            let reason = reason.trim_start_matches(", ").to_owned();
-            self.marked.insert(format!("{}::{test}", self.runner), reason);
-        }
-        let Some(counts) = line.strip_prefix("test result: ") else { return };
-        let Some((_verdict, counts)) = counts.split_once(". ") else { return };
-        for count in counts.split("; ") {
-            let Some((number, what)) = count.split_once(' ') else { continue };
-            let Ok(number) = number.parse::<u64>() else { continue };
-            match what {
-                "passed" => self.passed += number,
-                "failed" => self.failed += number,
-                "ignored" => self.ignored += number,
-                _ => {}
-            }
-        }
-    }
-}
-
-/// `N passed, N failed, N skipped`. A test that skipped itself was counted among the passed ones by its runner.
-impl fmt::Display for Total {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let skipped = self.skipped.len() as u64;
-        let passed = self.passed.saturating_sub(skipped);
-        let skipped = self.ignored + skipped + self.never_run;
-        write!(f, "{passed} passed, {} failed, {skipped} skipped", self.failed)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn total(lines: &[&str]) -> String {
-        let mut total = Total::default();
-        lines.iter().for_each(|line| total.read(line));
-        total.to_string()
-    }
-
     #[test]
-    fn sums_closing_lines() {
-        let lines = [
-            "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n",
-            "test a::b ... ok\n",
-            "test result: FAILED. 4 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.10s\n",
-        ];
-        assert_eq!(total(&lines), "7 passed, 2 failed, 1 skipped");
-    }
-
-    #[test]
-    fn a_test_that_skips_itself_has_not_passed() {
-        let lines = [
-            "skipped: runs_on_gpu: no driver\n",
-            "skipped: runs_on_gpu: no driver\n",
-            "skipped: nothing\n",
-            "test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n",
-        ];
-        assert_eq!(total(&lines), "1 passed, 0 failed, 1 skipped");
-    }
-
-    #[test]
-    fn skips_have_full_names() {
-        let mut total = Total::default();
-        for line in [
-            "     Running unittests src/lib.rs (target/debug/deps/elf_core-0123456789abcdef)",
-            "test file::tests::slow ... ignored, takes minutes",
-            "     Running tests/links.rs (target/debug/deps/links-0123456789abcdef)",
-            "---- one stdout ----",
-            "skipped: links: needs cc",
-            "---- two stdout ----",
-            "skipped: links: needs cc",
-            "test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0s",
+    fn packages_have_names() {
+        for id in [
+            "path+file:///a/elf-core#0.1.0",
+            "path+file:///a/another%20folder#elf-core@0.1.0",
+            "registry+https://example.org/index#elf-core@0.1.0",
         ] {
-            total.read(line);
+            assert_eq!(package_name(id), "elf-core");
         }
-        assert_eq!(total.to_string(), "0 passed, 0 failed, 2 skipped");
-        let known = [(String::from("links::one"), String::new())].into();
-        let unknown = total.unknown(&known);
-        assert_eq!(
-            unknown,
-            [("links::two", "needs cc"), ("elf_core::file::tests::slow", "takes minutes")]
-        );
-    }
-
-    #[test]
-    fn nothing_is_nothing() {
-        assert_eq!(total(&[]), "0 passed, 0 failed, 0 skipped");
     }
 }

@@ -2,14 +2,17 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::hash::NameTable;
-use crate::model::external::{External, Sort, Variable};
-use crate::model::features::{STAND_INS, THREAD_LOCAL};
-use crate::model::owner::owner;
-use crate::model::spans::Group;
+use crate::model::external::{ExternalKind, ExternalSymbol, Variable};
+use crate::model::features::{COPY_RELOCATIONS, THREAD_LOCAL};
+use crate::model::found::ScanResult;
+use crate::model::options::Options;
+use crate::model::owner::{name_of, owner};
+use crate::model::spans::{Group, Spans};
 use crate::model::storage::{
-    Extra, Needs, ObjectSlot, SectionSlot, SectionState, Stretch, SymbolSlot, SymbolState,
+    Extra, Needs, ObjectSlot, SectionSlot, SectionState, SymbolRange, SymbolSlot, SymbolState,
 };
 use crate::plan::groups::GROUP;
+use crate::plan::linker_defined;
 use elf_core::names::SHN_LORESERVE;
 use elf_core::names::{SHN_X86_64_LCOMMON, STB_LOCAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_TLS};
 use elf_core::{Arch, Definition, File, Name, Symbol, Table};
@@ -38,7 +41,7 @@ pub(crate) fn collect<A: Arch>(
     file: &File<'_>,
     objects: &[ObjectSlot<'_>],
     sections: &[SectionSlot],
-    (symbols, special): (&mut [SymbolSlot], &mut Stretch),
+    (symbols, special): (&mut [SymbolSlot], &mut SymbolRange),
     names: &mut Option<NameTable<'_>>,
     replaceable: bool,
 ) -> Result<(), Error> {
@@ -91,8 +94,10 @@ pub(crate) fn collect<A: Arch>(
                 slot.value = value.wrapping_add(section.offset);
                 slot.state = match section.state {
                     SectionState::NotLoaded => SymbolState::NotLoaded,
-                    SectionState::Dropped if symbol.binding() == STB_LOCAL => SymbolState::Dropped,
-                    SectionState::Dropped => SymbolState::Undefined,
+                    SectionState::Discarded if symbol.binding() == STB_LOCAL => {
+                        SymbolState::Discarded
+                    }
+                    SectionState::Discarded => SymbolState::Undefined,
                     SectionState::Placed(group) => {
                         slot.group = group;
                         placed(&symbol, group, replaceable)
@@ -208,14 +213,16 @@ pub(crate) fn link(symbols: &mut [SymbolSlot]) {
     }
 }
 
-/// Asks the caller for what no object defines, among the `special` symbols. Gives the bytes that common symbols take.
-pub(crate) fn ask(
+/// Asks the caller for what no object defines, and defines what linkers do. Gives the bytes that common symbols take.
+pub(crate) fn ask<A: Arch>(
     objects: &[ObjectSlot<'_>],
     symbols: &mut [SymbolSlot],
-    special: &Stretch,
-    externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+    (spans, found): (&mut Spans, &mut ScanResult),
+    options: &Options,
+    externals: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>,
 ) -> Result<u64, Error> {
     let mut common = 0u64;
+    let special = found.special;
     for (number, object) in (0..usize::MAX).zip(objects) {
         let Some(table) = &object.symbols else { continue };
         let (first, slots) = special.within(symbols, object.first_symbol, object.symbol_count);
@@ -244,18 +251,18 @@ pub(crate) fn ask(
                 continue;
             }
             slot.state = match externals(name) {
-                Some(External { address, sort }) => {
+                Some(ExternalSymbol { address, kind }) => {
                     slot.value = address;
-                    match sort {
-                        Sort::ThreadLocal { module, distance } if THREAD_LOCAL => {
+                    match kind {
+                        ExternalKind::ThreadLocal { module, distance } if THREAD_LOCAL => {
                             variable(slot, module, distance)
                         }
                         // nobody can use it
-                        Sort::ThreadLocal { .. } => SymbolState::ThreadLocal,
-                        Sort::Unknown => SymbolState::External,
-                        Sort::Function => SymbolState::ExternalFunction,
-                        Sort::Constant { .. } if !STAND_INS => SymbolState::External,
-                        Sort::Constant { size } => match u32::try_from(size) {
+                        ExternalKind::ThreadLocal { .. } => SymbolState::ThreadLocal,
+                        ExternalKind::Unknown => SymbolState::External,
+                        ExternalKind::Function => SymbolState::ExternalFunction,
+                        ExternalKind::Constant { .. } if !COPY_RELOCATIONS => SymbolState::External,
+                        ExternalKind::Constant { size } => match u32::try_from(size) {
                             Ok(size @ 1..) => {
                                 slot.extra = Extra::of_constant(size);
                                 SymbolState::ExternalConstant
@@ -265,8 +272,17 @@ pub(crate) fn ask(
                         },
                     }
                 }
-                None if slot.needs.is_weak() => SymbolState::UndefinedWeak,
-                None => SymbolState::Undefined,
+                None => {
+                    let image = (&mut *spans, &mut *found);
+                    let machine = (A::MACHINE, A::ADDRESS_SIZE);
+                    if linker_defined::define(name, slot, image, options, machine)? {
+                        continue;
+                    }
+                    match slot.needs.is_weak() {
+                        true => SymbolState::UndefinedWeak,
+                        false => SymbolState::Undefined,
+                    }
+                }
             };
         }
     }
@@ -283,11 +299,4 @@ fn variable(slot: &mut SymbolSlot, module: u64, distance: Option<i64>) -> Symbol
         }
         _ => SymbolState::Undefined,
     }
-}
-
-/// The name of symbol `id`.
-pub(crate) fn name_of<'a>(objects: &[ObjectSlot<'a>], id: u32) -> Option<Name<'a>> {
-    let (number, index) = owner(objects, id)?;
-    let table = objects.get(number)?.symbols.as_ref()?;
-    table.name_of(&table.get(index).ok()?).ok()
 }

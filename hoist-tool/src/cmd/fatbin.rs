@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 
+pub mod blob;
 pub mod change;
 pub mod cubins;
 pub mod diff;
@@ -21,7 +22,6 @@ pub mod prune;
 pub mod ptx;
 pub mod recompress;
 pub mod replace;
-pub mod rewrite;
 pub mod rows;
 pub mod scan;
 pub mod select;

@@ -1,4 +1,4 @@
-//! Shipped libraries, and programs of nvcc: what needs downloads. `HOIST_CUDA_LIBRARIES` names a folder with shared libraries in it.
+//! Shipped libraries, and programs of nvcc: what needs downloads. `HOIST_CUDA_LIBRARIES` names a folder with more libraries.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,21 +7,21 @@ use std::process::Command;
 
 use super::{hoist, json, printed};
 
-/// The libraries, and whether cuobjdump runs; else says that the test is skipped.
-fn libraries(test: &str) -> Option<Vec<PathBuf>> {
-    let Some(folder) = std::env::var_os("HOIST_CUDA_LIBRARIES") else {
-        println!("skipped: {test}: needs libraries in HOIST_CUDA_LIBRARIES");
-        return None;
-    };
-    if Command::new("cuobjdump").arg("--version").output().is_err() {
-        println!("skipped: {test}: needs cuobjdump");
-        return None;
-    }
-    let entries =
-        fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
-    let mut paths: Vec<_> = entries.filter(|path| path.to_string_lossy().contains(".so")).collect();
+/// The libraries: of the fixtures, what `.ci/cuda-tools` fetched, and those in the folder that `HOIST_CUDA_LIBRARIES` names.
+fn libraries() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let fixtures = ["fixtures/fatbin", "target/cuda-tools/lib"].map(|name| root.join(name));
+    let more = std::env::var_os("HOIST_CUDA_LIBRARIES").map(PathBuf::from);
+    let folders = fixtures.into_iter().filter(|folder| folder.is_dir()).chain(more);
+    let entries = folders.flat_map(|folder| fs::read_dir(folder).expect("a folder"));
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.retain(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // a thin archive is of files that are not there
+        name.contains(".so") || (name.ends_with(".a") && name != "thin.a")
+    });
     paths.sort();
-    Some(paths)
+    paths
 }
 
 /// Names and contents of the files in a folder.
@@ -39,8 +39,12 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 
 #[test]
 fn the_same_files_as_cuobjdump() {
-    let Some(paths) = libraries("the_same_files_as_cuobjdump") else { return };
-    for path in paths {
+    if Command::new("cuobjdump").arg("--version").output().is_err() {
+        println!("skipped: the_same_files_as_cuobjdump: needs cuobjdump");
+        return;
+    }
+    let mut compared = 0;
+    for path in libraries() {
         let folder = tempfile::tempdir().expect("a folder");
         let (theirs, ours) = (folder.path().join("theirs"), folder.path().join("ours"));
         fs::create_dir(&theirs).expect("a folder");
@@ -56,6 +60,7 @@ fn the_same_files_as_cuobjdump() {
             .filter(|(name, bytes)| ours.get(*name) != Some(*bytes))
             .map(|(name, _)| name)
             .collect();
+        compared += theirs.len();
         println!(
             "{name}: cuobjdump {}, hoist {}, differences {}",
             theirs.len(),
@@ -64,12 +69,13 @@ fn the_same_files_as_cuobjdump() {
         );
         assert!(missing.is_empty(), "{name}: {missing:?}");
     }
+    assert!(compared >= 2, "{compared} files");
 }
 
 #[test]
 fn changed_libraries_are_read_as_before() {
-    let Some(paths) = libraries("changed_libraries_are_read_as_before") else { return };
-    for path in paths
+    let mut changed = 0;
+    for path in libraries()
         .iter()
         .filter(|path| fs::metadata(path).is_ok_and(|metadata| metadata.len() < 100 << 20))
     {
@@ -106,8 +112,10 @@ fn changed_libraries_are_read_as_before() {
             })
         };
         assert_eq!(lint(&name), lint("out.so"), "{name}");
+        changed += 1;
         println!("{}", printed(at, &["list", "out.so"]).lines().last().unwrap_or_default());
     }
+    assert!(changed > 0);
 }
 
 /// Sources of a program with two kernels and a variable, and wrappers around cudart's registration that write what is handed over:

@@ -57,6 +57,7 @@ names! {
         SHT_CUDA_MERCURY_CONSTANT_OPT               = 0x7000_0084,
         SHT_CUDA_MERCURY_SYMTAB                     = 0x7000_0085,
         SHT_CUDA_COMPAT_INFO                        = 0x7000_0086,
+        SHT_CUDA_MERCURY_RESOLVED_RELA              = 0x7000_0088,
         SHT_CUDA_MERCURY_CALLGRAPH                  = 0x7000_008a,
         SHT_CUDA_MERCURY_PROTOTYPE                  = 0x7000_008b,
     }

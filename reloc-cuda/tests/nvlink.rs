@@ -1,0 +1,92 @@
+//! Objects that ptxas makes of the fixtures' sources for one GPU after the other, linked here and by nvlink.
+#![cfg(test)]
+#![cfg(feature = "link")]
+
+mod linked;
+
+use linked::differences;
+use reloc_cuda::link::link;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const ARCHITECTURES: [&str; 9] =
+    ["sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_103", "sm_120"];
+
+/// Sources in two halves, options of ptxas, and the architectures of ours that PTX for can be compiled to.
+const SOURCES: [(&str, &[&str], &[&str]); 6] = [
+    ("calls", &[], &ARCHITECTURES),
+    ("shapes", &["-lineinfo"], &ARCHITECTURES),
+    ("data", &[], &ARCHITECTURES),
+    ("arrays", &[], &ARCHITECTURES),
+    ("places", &["-lineinfo"], &ARCHITECTURES),
+    ("tensor", &[], &["sm_100a"]),
+];
+
+/// Where nvlink 13.5 does otherwise from sm_100 on: source, and how the difference starts.
+const OTHERWISE: [(&str, &str); 3] = [
+    // of a function that gave way to another object's, it keeps the frame of the Mercury copy
+    ("shapes sm_1", ".debug_frame: "),
+    // it calls the symbol of a section that it renamed as before
+    ("data sm_1", "no .nv.constant.optimizer."),
+    ("data sm_1", "has .nv.constant2."),
+];
+
+/// Programs that are compared, at the least.
+const EXPECTED: usize = 46;
+
+fn is_there(tool: &str) -> bool {
+    Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&text));
+}
+
+/// An object of one half.
+fn compiled(folder: &Path, name: &str, half: &str, arch: &str, options: &[&str]) -> PathBuf {
+    let source =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../fixtures/cuda/{name}_{half}.ptx"));
+    let object = folder.join(format!("{name}_{half}-{arch}.cubin"));
+    run(Command::new("ptxas")
+        .args(["-c", "-arch", arch])
+        .args(options)
+        .arg(source)
+        .arg("-o")
+        .arg(&object));
+    object
+}
+
+#[test]
+fn every_architecture_is_linked_as_nvlink_does() {
+    if !["ptxas", "nvlink"].into_iter().all(is_there) {
+        println!("skipped: every_architecture_is_linked_as_nvlink_does: needs ptxas and nvlink");
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("reloc-cuda-nvlink-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let (mut programs, mut different) = (0, Vec::new());
+    for (name, options, architectures) in SOURCES {
+        for arch in architectures {
+            let objects = ["a", "b"].map(|half| compiled(&folder, name, half, arch, options));
+            let theirs = folder.join("linked.cubin");
+            run(Command::new("nvlink").args(["-arch", arch]).args(&objects).arg("-o").arg(&theirs));
+            let [a, b] = objects.map(|object| std::fs::read(object).unwrap());
+            let label = format!("{name} {arch}");
+            programs += 1;
+            let ours = link(&[&a, &b]).unwrap_or_else(|error| panic!("{label}: {error}"));
+            let mut found = differences(&std::fs::read(&theirs).unwrap(), &ours.bytes);
+            found.retain(|line| {
+                !OTHERWISE
+                    .iter()
+                    .any(|(of, start)| label.starts_with(of) && line.starts_with(start))
+            });
+            different.extend(found.into_iter().map(|line| format!("{label}: {line}")));
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    println!("{programs} programs, {} differences", different.len());
+    assert!(different.is_empty(), "{different:#?}");
+    assert!(programs >= EXPECTED, "{programs} programs, expected {EXPECTED}");
+}
