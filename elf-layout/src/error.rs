@@ -74,6 +74,8 @@ pub enum ErrorKind {
         /// The section's address.
         address: u64,
     },
+    /// Code that becomes shorter moves other code so that it becomes longer, again and again.
+    Unsettled,
     /// Two objects define the symbol.
     Duplicate {
         /// Index of the symbol in this object.
@@ -142,7 +144,7 @@ pub enum ErrorKind {
         name: &'static str,
     },
     /// A relocation asks for a local symbol of a section group of which another object's copy is taken.
-    Dropped {
+    Discarded {
         /// Index of the symbol.
         symbol: u32,
         /// `r_offset` of the relocation.
@@ -192,6 +194,7 @@ impl fmt::Display for ErrorKind {
             Self::Base { base, alignment } => {
                 write!(f, "image cannot be at {base:#x}, with an alignment of {alignment:#x}")
             }
+            Self::Unsettled => write!(f, "code does not come to rest while it becomes shorter"),
             Self::Overlap { address } => write!(f, "cannot be placed at its address {address:#x}"),
             Self::Duplicate { symbol, first } => {
                 write!(f, "symbol {symbol} is defined in object {first} already")
@@ -220,10 +223,10 @@ impl fmt::Display for ErrorKind {
             Self::Indirect { symbol, offset, name, .. } => {
                 write!(f, "{name} at offset {offset:#x}: symbol {symbol} is an indirect function")
             }
-            Self::Dropped { symbol, offset, name, .. } => {
+            Self::Discarded { symbol, offset, name, .. } => {
                 write!(
                     f,
-                    "{name} at offset {offset:#x}: symbol {symbol} is in a section group that is not taken"
+                    "{name} at offset {offset:#x}: symbol {symbol} is in a discarded section group"
                 )
             }
             Self::SymbolTable { link } => {

@@ -10,7 +10,7 @@ use crate::threads::{Variables, exit};
 use crate::unwind;
 use core::ops::Range;
 use elf_image::{Exports, Wanted};
-use elf_layout::Sort;
+use elf_layout::ExternalKind;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -180,8 +180,8 @@ impl<'s> Scope<'s> {
 
 fn definition_of(external: External) -> Definition {
     let external = external.for_layout();
-    match external.sort {
-        Sort::ThreadLocal { module, distance } => {
+    match external.kind {
+        ExternalKind::ThreadLocal { module, distance } => {
             Definition::ThreadLocal { module, offset: external.address, distance }
         }
         _ => Definition::Address(external.address),
