@@ -121,8 +121,34 @@ fn riscv64_as_lld() {
 }
 
 #[test]
+fn riscv64_as_gnu_ld_relaxed() {
+    compare_all("riscv64_as_gnu_ld_relaxed", "riscv64", 0x40_0000, &["riscv64-linux-gnu-ld"], true);
+}
+
+#[test]
+fn riscv64_as_lld_relaxed() {
+    compare_all("riscv64_as_lld_relaxed", "riscv64", 0x40_0000, &["ld.lld", "ld.lld-19"], true);
+}
+
+#[test]
 fn riscv32_as_gnu_ld() {
     compare_all("riscv32_as_gnu_ld", "riscv32", 0x8000_0000, &["riscv64-linux-gnu-ld"], false);
+}
+
+#[test]
+fn riscv32_as_gnu_ld_relaxed() {
+    compare_all(
+        "riscv32_as_gnu_ld_relaxed",
+        "riscv32",
+        0x8000_0000,
+        &["riscv64-linux-gnu-ld"],
+        true,
+    );
+}
+
+#[test]
+fn riscv32_as_lld_relaxed() {
+    compare_all("riscv32_as_lld_relaxed", "riscv32", 0x40_0000, &["ld.lld", "ld.lld-19"], true);
 }
 
 #[test]
@@ -148,4 +174,14 @@ fn loongarch64_limits_as_lld() {
 #[test]
 fn riscv32_as_lld() {
     compare_all("riscv32_as_lld", "riscv32", 0x40_0000, &["ld.lld", "ld.lld-19"], false);
+}
+
+#[test]
+fn arm_as_gnu_ld() {
+    compare_all("arm_as_gnu_ld", "arm", 0x40_0000, &["arm-linux-gnueabihf-ld"], false);
+}
+
+#[test]
+fn arm_as_lld() {
+    compare_all("arm_as_lld", "arm", 0x40_0000, &["ld.lld", "ld.lld-19"], false);
 }

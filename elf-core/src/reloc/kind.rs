@@ -1,13 +1,14 @@
 //! Kinds of relocation: one row says all of one.
 
+use super::attributes::SymbolAttributes;
 use super::check::Check;
 use super::error::ApplyErrorKind;
-use super::field::{Field, Shape};
+use super::field::{Field, Shape, Unencodable};
 use super::rewrite::{Reach, Rewrite};
+use super::shrink::{Padding, Shrink};
 use super::site::{Pairing, Site};
 use super::tls::Transition;
 use super::value::{Contents, Page, Role, Value};
-use crate::views::record::Record;
 
 /// One kind of relocation: everything that [`apply`](crate::apply) needs to know.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +26,9 @@ pub struct Kind {
     pub field: Field,
     /// For the few whose formula depends on the instruction: the formula, by the bytes before the place.
     pub select: Option<fn(before: &[u8]) -> Value>,
+    /// For branches whose instruction depends on what they go to: the word with its parts filled, the value, and the target make
+    /// the word.
+    pub branch: Option<Branch>,
     /// Who resolves it.
     pub stage: Stage,
     /// What else may be decided at its place.
@@ -32,6 +36,9 @@ pub struct Kind {
     /// What the field is like, found out once.
     pub(crate) shape: Shape,
 }
+
+/// Makes the word of a branch of the old one, whose parts are filled, the value, and what is known of the target: [`Kind::branch`].
+pub type Branch = fn(word: u64, value: i64, target: SymbolAttributes) -> Result<u64, Unencodable>;
 
 /// What else may be decided about a record than to apply its kind.
 #[derive(Clone, Copy, Debug)]
@@ -48,8 +55,10 @@ pub enum Special {
     Pair(Pair),
     /// It says nothing without the relocation before it.
     Second,
-    /// It stands for so many bytes of padding, behind which the address must be a multiple of the least power of two above them.
+    /// It stands for padding, of which what is too much goes.
     Padding(Padding),
+    /// Shorter instructions, where some do.
+    Shrink(Shrink),
     /// Another row of the same number may stand for this one.
     Alternative(Alternative),
     /// It copies Z bytes from S.
@@ -64,9 +73,6 @@ impl Special {
         matches!(self, Self::None | Self::Padding(_) | Self::Copy | Self::Descriptor)
     }
 }
-
-/// How many bytes of padding a relocation stands for: [`Special::Padding`].
-pub type Padding = fn(record: &Record) -> u64;
 
 /// Gives the row that is applied instead, by the instructions at the site and whether the symbol is a thread-local variable:
 /// [`Special::Alternative`].
@@ -92,6 +98,7 @@ impl Kind {
             check,
             field,
             select: None,
+            branch: None,
             stage: Stage::Link,
             special: Special::None,
             shape: if value.is_plain() { field.shape() } else { Shape::Parts },
@@ -143,6 +150,12 @@ impl Kind {
         Self { select: Some(select), shape: Shape::Parts, ..self }
     }
 
+    /// The same of a branch whose instruction depends on its target.
+    #[must_use]
+    pub const fn branch(self, branch: Branch) -> Self {
+        Self { branch: Some(branch), shape: Shape::Parts, ..self }
+    }
+
     /// The same of instructions that may do without their GOT entry; without the feature `relax` they never do.
     #[must_use]
     pub const fn relax(self, relax: fn(&Site<'_>, Reach) -> Option<Rewrite>) -> Self {
@@ -171,10 +184,20 @@ impl Kind {
         Self { special: Special::Second, ..self }
     }
 
-    /// The same of one that stands for padding, which stays: what follows must be aligned with it.
+    /// The same of one that stands for padding.
     #[must_use]
     pub const fn padding(self, padding: Padding) -> Self {
         Self { special: Special::Padding(padding), ..self }
+    }
+
+    /// The same of instructions for which shorter ones may do; without the feature `relax` none do.
+    #[must_use]
+    pub const fn shrink(self, shrink: Shrink) -> Self {
+        if cfg!(feature = "relax") {
+            Self { special: Special::Shrink(shrink), ..self }
+        } else {
+            self
+        }
     }
 
     /// The same of one that another row may stand for.
@@ -212,6 +235,19 @@ pub fn find(kinds: &'static [Kind], number: u32) -> Option<&'static Kind> {
         return Some(kind);
     }
     kinds.binary_search_by_key(&number, |kind| kind.number).ok().and_then(|index| kinds.get(index))
+}
+
+/// Whether code of these kinds may become shorter.
+#[must_use]
+pub const fn shrinks(kinds: &[Kind]) -> bool {
+    let mut rest = kinds;
+    while let [kind, tail @ ..] = rest {
+        if matches!(kind.special, Special::Padding(_) | Special::Shrink(_)) {
+            return true;
+        }
+        rest = tail;
+    }
+    false
 }
 
 /// Writes the rows of an architecture: of each the constant of its number, and its place in the table `KINDS`.
@@ -270,6 +306,8 @@ pub(crate) struct Uses {
     pub(crate) uleb128: bool,
     /// Encoders or decoders.
     pub(crate) coded: bool,
+    /// Branches whose instruction depends on their target.
+    pub(crate) branches: bool,
     /// Formulas that the instruction decides.
     pub(crate) select: bool,
     /// Pages.
@@ -293,6 +331,7 @@ impl Uses {
             thumb: false,
             uleb128: false,
             coded: false,
+            branches: false,
             select: false,
             pages: false,
             special: false,
@@ -309,6 +348,7 @@ impl Uses {
             uses.thumb |= thumb;
             uses.uleb128 |= kind.field.is_uleb128;
             uses.coded |= kind.field.encode.is_some() || kind.field.decode.is_some();
+            uses.branches |= kind.branch.is_some();
             uses.select |= kind.select.is_some();
             uses.pages |= !matches!(page, Page::Neither);
             uses.special |= !kind.special.is_none();
@@ -332,6 +372,7 @@ pub const fn well_formed(kinds: &[Kind]) -> bool {
             || !kind.field.is_well_formed()
             // V is the place's own addend in a REL relocation
             || (contents && (kind.field.bytes == 16 || kind.field.encode.is_some()))
+            || (kind.branch.is_some() && (contents || kind.field.bytes > 8))
         {
             return false;
         }

@@ -1,12 +1,14 @@
 //! A layout: every section, symbol, GOT entry and stub has its place. Planned in `plan`, written in `emit`.
 
+use crate::error::{Error, ErrorKind};
+use crate::model::edits::Edit;
 use crate::model::fixed::Fixed;
 use crate::model::found::ScanResult;
 use crate::model::options::Options;
 use crate::model::spans::{Group, Segment, Spans};
 use crate::model::storage::{ObjectSlot, SectionSlot, SectionState, SymbolSlot};
 use crate::model::thunks::ThunkSections;
-use crate::model::tls::StaticTlsBlock;
+use crate::model::tls::{self, StaticTlsBlock};
 use core::marker::PhantomData;
 use elf_core::{Arch, File};
 
@@ -26,6 +28,9 @@ pub struct Layout<'a, 's, A> {
     pub(crate) stubs_size: u64,
     pub(crate) thread_area: Option<StaticTlsBlock>,
     pub(crate) thunks: ThunkSections,
+    pub(crate) edits: &'s [Edit],
+    /// Number of the symbol that means where the global pointer is, if code may count from there.
+    pub(crate) global_pointer: Option<u32>,
     pub(crate) arch: PhantomData<A>,
 }
 
@@ -81,6 +86,23 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         self.spans.segments()
     }
 
+    /// Gives every segment another place in the image: `place` is asked for its offset, in the order of the image. The image is then as
+    /// large as the last end; what is between segments is not written, and may belong to other images.
+    ///
+    /// # Errors
+    /// [`ErrorKind::TooLarge`] if `place` gives none, or no multiple of the [`alignment`](Self::alignment), or more than
+    /// [`Options::spread`] together. The layout is then of no use any more.
+    pub fn place_segments(
+        &mut self,
+        place: impl FnMut(Segment) -> Option<u64>,
+    ) -> Result<(), Error> {
+        self.spans.move_segments(place)?;
+        if self.spans.size > self.options.spread {
+            return Err(Error::object(0, ErrorKind::TooLarge));
+        }
+        Ok(())
+    }
+
     /// The GOT: its offset from the start of the image and its size in bytes.
     #[must_use]
     pub fn got(&self) -> (u64, u64) {
@@ -99,12 +121,16 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
     /// Offset of section `section` of object `object` from the start of the image; `None` if it is not loaded.
     #[must_use]
     pub fn section(&self, object: usize, section: u32) -> Option<u64> {
+        self.offset_of(self.section_slot(object, section)?)
+    }
+
+    pub(crate) fn section_slot(&self, object: usize, section: u32) -> Option<&SectionSlot> {
         let object = self.objects.get(object)?;
         let at = object
             .first_section
             .checked_add(section as usize)
             .filter(|_| section < object.section_count)?;
-        self.offset_of(self.sections.get(at)?)
+        self.sections.get(at)
     }
 
     /// Definitions that the image has a GOT entry, a stub or a copy for, among others, with their numbers.
@@ -120,11 +146,6 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
 
     /// A variable's offset in the block.
     pub(crate) fn block_offset(&self, slot: &SymbolSlot) -> Option<u64> {
-        if !matches!(slot.group, Group::TlsData | Group::TlsZero) {
-            return None;
-        }
-        let start = self.spans.group(Group::TlsData).offset;
-        let group = self.spans.group(slot.group).offset;
-        Some(group.wrapping_sub(start).wrapping_add(slot.value))
+        tls::block_offset(&self.spans, slot)
     }
 }

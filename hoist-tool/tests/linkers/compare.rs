@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use archs::with_arch;
+use archs::{Architecture, with_arch};
 use elf_core::names::{SHN_X86_64_LCOMMON, SHT_NOBITS};
 use elf_core::{Arch, Definition, File, Name, SectionFlags};
 use elf_layout::{ExternalSymbol, HeapStorage, Layout, Options};
@@ -43,7 +43,13 @@ pub(crate) fn compare(
         Ok(objects) => objects,
         Err(error) => return Outcome::Refused(format!("{error:#}")),
     };
-    let options = Options { base: Some(base), relax, ..Options::default() };
+    let options = Options {
+        base: Some(base),
+        relax,
+        global_pointer: relax,
+        executable: true,
+        ..Options::default()
+    };
     let placement = match layout::layout(&objects, options) {
         Ok(placement) => placement,
         Err(error) => return Outcome::Refused(format!("{error:#}")),
@@ -78,7 +84,17 @@ pub(crate) fn compare_defined(
         match (image, linker.link(objects, &script, options.relax, folder)) {
             (Ok(image), Ok(linked)) => {
                 let linked = File::parse(&linked).expect("what a linker made");
-                compare_sections(&layout, objects, &image.bytes, &linked, base)
+                let outcome = compare_sections(&layout, objects, &image.bytes, &linked, base);
+                let guesses = objects.machine() == Architecture::Arm
+                    && linker.version.starts_with("GNU")
+                    && !undefined.is_empty();
+                match outcome {
+                    // it changes the state, or goes by way of a veneer, where hoist leaves the instruction as it is
+                    Outcome::Different(_) if guesses => Outcome::LinkerRefused(String::from(
+                        "addresses that the script gives are taken for those of Arm code",
+                    )),
+                    outcome => outcome,
+                }
             }
             (Ok(_), Err(error)) => Outcome::LinkerRefused(error),
             (Err(error), Ok(_)) => Outcome::Refused(format!("{error:#}")),
@@ -170,7 +186,9 @@ fn compare_sections<A: Arch>(
                 ));
                 continue;
             }
-            let mut ours = image[offset as usize..][..header.size as usize].to_vec();
+            let mut ours = image[offset as usize..]
+                [..layout.section_size(number, index).expect("a size") as usize]
+                .to_vec();
             reworded += take_their_words(
                 layout,
                 objects,
