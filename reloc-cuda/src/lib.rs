@@ -59,11 +59,13 @@ mod load;
 pub mod mercury;
 mod proof;
 mod resolver;
+mod unified;
 
 pub use cuda::Row;
 pub use load::{Load, LoadError, LoadErrorKind, SECTION_ALIGNMENT};
 pub use proof::Proof;
-pub use resolver::{Resolver, without_unified_table};
+pub use resolver::Resolver;
+pub use unified::without_unified_table;
 
 use elf_core::names::EM_CUDA;
 use elf_core::{Arch, Kind, Stub, well_formed};
