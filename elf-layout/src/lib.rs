@@ -40,6 +40,7 @@
 //! | `addresses` | sections that stand at the address they carry, which those of compilers never do; else they are an error |
 //! | `indirect-functions` | functions behind stubs of their own: those that another one finds (`STT_GNU_IFUNC`), those that may be replaced; else they are refused |
 //! | `islands` | stubs between sections of code, if that is more than a branch spans; else it is the relocation that fails |
+//! | `linker-defined` | [symbols that linkers define](is_linker_defined): `__start_NAME`, `__init_array_start`, `_end`; else the caller is asked for them |
 //! | `relax` | relaxation ([`Options::relax`]); else the GOT is used wherever the compiler has said so |
 //! | `stand-ins` | [`Sort`]: stubs and copies where the caller's symbols are too far for code without `-fPIC`; else [`Sort::Unknown`] |
 //! | `thread-local` | thread-local variables; else their sections and relocations are an error |
@@ -76,6 +77,7 @@ pub use model::options::{ImageMode, Options, ThreadLocal};
 pub use model::spans::Segment;
 pub use model::storage::{ObjectSlot, Requirements, SectionSlot, Storage, SymbolSlot};
 pub use model::tls::{StaticTlsBlock, TlsBlock};
+pub use plan::linker_defined::is_linker_defined;
 
 /// The example of `README.md`, as a test.
 #[cfg(doctest)]

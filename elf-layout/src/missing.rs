@@ -7,6 +7,8 @@ use elf_core::names::{STB_LOCAL, STB_WEAK};
 use elf_core::{Arch, File, Name, SectionFlags, find};
 
 use crate::error::{Error, ErrorKind};
+use crate::plan::linker_defined::is_linker_defined;
+use crate::plan::runs;
 
 /// The undefined symbols of objects, each with the first relocation of a loaded section that asks for it, as an error: those that
 /// `is_missing` says nobody defines. At most `most` of them, and how many more there are. What cannot be read is passed over: that
@@ -37,6 +39,9 @@ pub fn undefined_symbols<A: Arch>(
                 let is_strong = !matches!(symbol.binding(), STB_LOCAL | STB_WEAK);
                 let asks = symbol.is_undefined() && is_strong && !name.is_empty();
                 if !asks || told.contains(&name) || !is_missing(name) {
+                    continue;
+                }
+                if is_linker_defined(name) || runs::has_sections(name, files) {
                     continue;
                 }
                 told.insert(name);

@@ -7,6 +7,7 @@ pub(crate) mod fixed;
 pub(crate) mod found;
 pub(crate) mod islands;
 pub(crate) mod layout;
+pub(crate) mod list;
 pub(crate) mod options;
 pub(crate) mod owner;
 pub(crate) mod relocations;

@@ -18,6 +18,7 @@ use crate::model::storage::{
 };
 use crate::model::stubs;
 use crate::plan::needs::Scan;
+use crate::plan::runs::Runs;
 use core::marker::PhantomData;
 use elf_core::names::{EM_CUDA, ET_REL};
 use elf_core::{Arch, File, Name};
@@ -25,7 +26,9 @@ use elf_core::{Arch, File, Name};
 mod flags;
 pub(crate) mod groups;
 pub(crate) mod islands;
+pub(crate) mod linker_defined;
 pub(crate) mod needs;
+pub(crate) mod runs;
 pub(crate) mod sections;
 pub(crate) mod symbols;
 
@@ -62,40 +65,58 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let Storage { objects, sections, symbols, names } = storage;
         number::<A>(files, objects)?;
         flags::check::<A>(files)?;
-        let mut names = (files.len() > 1 && !names.is_empty()).then(|| NameTable::new(names));
-        if let Some(names) = &mut names {
-            sections.fill(SectionSlot::default());
-            for object in 0..files.len() {
-                groups::drop_copies(object, files, objects, sections, names)?;
+        let is_shared = files.len() > 1 && !names.is_empty();
+        let mut gathers = false;
+        let (mut spans, fixed, mut found) = loop {
+            let mut names = is_shared.then(|| NameTable::new(&mut *names));
+            if let Some(names) = &mut names {
+                sections.fill(SectionSlot::default());
+                for object in 0..files.len() {
+                    groups::drop_copies(object, files, objects, sections, names)?;
+                }
             }
-        }
-        let mut spans = Spans::new();
-        let mut fixed = Fixed::default();
-        let placed = (&mut spans, &mut fixed);
-        for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
-            let placed = (&mut *placed.0, &mut *placed.1);
-            sections::place(number, file, object, sections, &options, placed, names.is_some())?;
-        }
-        fixed.finish(objects, sections, &options)?;
-        let mut found = Found::default();
-        for (object, file) in (0..usize::MAX).zip(files) {
+            let (mut spans, mut fixed) = (Spans::new(), Fixed::default());
+            let mut runs = gathers.then(|| Runs::new(files, objects));
+            for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
+                let placed = (&mut spans, &mut fixed);
+                let how = (is_shared, runs.as_mut());
+                sections::place(number, file, object, sections, &options, placed, how)?;
+            }
+            if let Some(runs) = &mut runs {
+                runs.place(sections, &mut spans, &options)?;
+            }
+            let mut found = Found::default();
             let replaceable =
                 INDIRECT_FUNCTIONS && options.replaceable_functions && !A::STUBS.is_empty();
-            let symbols = (&mut *symbols, &mut found.special);
-            symbols::collect::<A>(
-                object,
-                file,
-                objects,
-                sections,
-                symbols,
-                &mut names,
-                replaceable,
-            )?;
-        }
-        if names.is_some() {
-            symbols::link(symbols);
-        }
-        let common = symbols::ask(objects, symbols, &found.special, externals)?;
+            for (object, file) in (0..usize::MAX).zip(files) {
+                let symbols = (&mut *symbols, &mut found.special);
+                symbols::collect::<A>(
+                    object,
+                    file,
+                    objects,
+                    sections,
+                    symbols,
+                    &mut names,
+                    replaceable,
+                )?;
+            }
+            if is_shared {
+                symbols::link(symbols);
+            }
+            match runs {
+                Some(runs) => runs.define(sections, symbols, &found.special),
+                None if runs::are_wanted(objects, symbols, &found.special) => {
+                    gathers = true;
+                    continue;
+                }
+                None => {}
+            }
+            break (spans, fixed, found);
+        };
+        let mut fixed = fixed;
+        fixed.finish(objects, sections, &options)?;
+        let additions = (&mut spans, &mut found);
+        let common = symbols::ask::<A>(objects, symbols, additions, &options, externals)?;
         found.bounds = Bounds::of::<A>(&options, &spans, symbols.len(), common);
         found.reach = islands::reach::<A>(&spans);
         for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
@@ -128,6 +149,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         }
         layout.sections = sections;
         layout.spans.finish(&options)?;
+        linker_defined::place(symbols, &layout.spans, &layout.found);
         if files.len() > 1 {
             copy_definitions(symbols);
         }

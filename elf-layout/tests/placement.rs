@@ -335,6 +335,12 @@ fn object(number: usize, sections: &[Random], commons: &[(u16, u32)]) -> Object 
         object.undefined("__dso_handle"),
         object.common("common", 24, 8),
     ];
+    // these have sections of one name stand together
+    if commons.len() % 2 == 1 {
+        let names = ["__start_bytes", "__stop_zeros", "__init_array_end"];
+        targets.extend(names.map(|name| object.undefined_weak(name)));
+        targets.extend(["_end", "_edata", "__ehdr_start"].map(|name| object.undefined_weak(name)));
+    }
     for (at, (size, alignment)) in commons.iter().enumerate() {
         let name = format!("common{at}");
         targets.push(object.common(&name, (*size).into(), 1 << alignment));

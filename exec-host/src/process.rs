@@ -6,6 +6,7 @@ use crate::moved;
 use core::ffi::{c_int, c_void};
 use core::ops::Range;
 use elf_core::Name;
+use elf_layout::is_linker_defined;
 use libloading::os::unix::{Library, RTLD_NOW};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, OsStr};
@@ -47,6 +48,9 @@ struct Segments {
 
 /// Programs that are not written in C may come without it.
 const LIBM: &str = "libm.so.6";
+
+/// What every library has for itself, and some show.
+const OWN: [&str; 3] = ["_DYNAMIC", "_init", "_fini"];
 
 /// Variables of the C library that no program may assign to (C17 7.21.1: expressions, not lvalues), and so never change.
 const STREAMS: [&str; 3] = ["stdin", "stdout", "stderr"];
@@ -111,6 +115,10 @@ impl Process {
 
     /// The symbol of this name, and the library that has it.
     fn find_in_library(&mut self, name: Name<'_>) -> Option<(External, Arc<Library>)> {
+        // old libraries show where they end themselves
+        if is_linker_defined(name) || OWN.iter().any(|own| name == *own) {
+            return None;
+        }
         let (number, address) = (0..).zip(&self.libraries).find_map(|(number, library)| {
             // SAFETY: only the address is taken, as a pointer to nothing in particular.
             let symbol = unsafe { library.get::<*mut c_void>(name.as_bytes()) }.ok()?;

@@ -42,7 +42,8 @@ pub fn check<A: Arch>(layout: &Layout<'_, '_, A>, options: &Options) {
                 parts.push((offset, header.size, format!("section {index} of object {object}")));
                 if header.address == 0 {
                     let flags = if packed { all() } else { permission(&header) };
-                    inside(&mut segments, offset, header.size, flags);
+                    let whole = || whole(layout, file, &header);
+                    inside_or(&mut segments, offset, header.size, flags, &whole);
                 }
             }
         }
@@ -100,12 +101,44 @@ fn permission(header: &SectionHeader) -> SegmentFlags {
 
 /// Whether some segment of this permission holds the bytes; in a packed layout the only one does.
 fn inside(segments: &mut [elf_layout::Segment], offset: u64, size: u64, flags: SegmentFlags) {
+    inside_or(segments, offset, size, flags, &|| flags);
+}
+
+/// The same of a section that may have the permission of others with which it stands together.
+fn inside_or(
+    segments: &mut [elf_layout::Segment],
+    offset: u64,
+    size: u64,
+    flags: SegmentFlags,
+    whole: &dyn Fn() -> SegmentFlags,
+) {
     let found = segments
         .iter()
         .find(|segment| segment.offset <= offset && offset + size <= segment.offset + segment.size);
     let found = found.expect("in a segment");
     assert_eq!(found.flags & flags, flags, "permission is granted");
-    assert!(found.flags == flags || found.flags == all(), "and no more than that");
+    let is_exact = found.flags == flags || found.flags == all();
+    assert!(is_exact || found.flags == whole(), "and no more than that");
+}
+
+/// The permission that sections of one name, or arrays of one type, ask for together.
+fn whole<A: Arch>(
+    layout: &Layout<'_, '_, A>,
+    file: &File<'_>,
+    header: &SectionHeader,
+) -> SegmentFlags {
+    let name = file.section_name(header).unwrap_or_default();
+    let is_member = |object: usize, (index, other): &(u32, SectionHeader)| {
+        let is_placed = layout.section(object, *index).is_some() && other.address == 0;
+        let file = layout.files().get(object);
+        let is_named = || file.is_some_and(|file| file.section_name(other) == Ok(name));
+        let is_array = || other.r#type == header.r#type && header.r#type > SHT_NOBITS;
+        is_placed && !other.flags.contains(SectionFlags::TLS) && (is_named() || is_array())
+    };
+    layout.files().iter().enumerate().fold(permission(header), |flags, (object, file)| {
+        let members = (0u32..).zip(file.sections()).filter(|one| is_member(object, one));
+        members.fold(flags, |sum, (_, member)| sum | permission(&member))
+    })
 }
 
 /// Segments are apart and each starts on a page of its own.

@@ -39,6 +39,7 @@
 //! | `x86` | `x86`, on by default | `reloc-x86` | relocations of x86-64 and i386 |
 //! | `aarch64` | `aarch64`, on by default | `reloc-aarch64` | relocations of AArch64 |
 //! | `riscv` | `riscv` | `reloc-riscv` | relocations of RISC-V, 32 and 64 bits |
+//! | `loongarch` | `loongarch` | `reloc-loongarch` | relocations of LoongArch64 |
 //! | `cuda` | `cuda` | `reloc-cuda` | relocations of CUDA cubins |
 //! | `nvinfo` | `nvinfo` | `nvinfo` | what a cubin's kernels need |
 //! | `fatbin` | `fatbin` | `fatbin` | containers of device code |
@@ -74,6 +75,8 @@ pub use nvinfo;
 pub use reloc_aarch64 as aarch64;
 #[cfg(feature = "cuda")]
 pub use reloc_cuda as cuda;
+#[cfg(feature = "loongarch")]
+pub use reloc_loongarch as loongarch;
 #[cfg(feature = "riscv")]
 pub use reloc_riscv as riscv;
 #[cfg(feature = "x86")]

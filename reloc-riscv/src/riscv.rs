@@ -237,6 +237,11 @@ fn difference(site: &Site<'_>, _: Option<u64>) -> Result<Pairing, ApplyErrorKind
     next.map(|next| Pairing::new(next).taking_next()).ok_or(ApplyErrorKind::Unpaired)
 }
 
+/// A of an `ALIGN`: the bytes of its NOPs.
+fn padding(record: &Record) -> u64 {
+    record.addend.unwrap_or(0).cast_unsigned()
+}
+
 elf_core::kinds! {
     R_RISCV_NONE              =   0: marker();
     R_RISCV_32                =   1: new(S_A,         Either(32), WORD32);
@@ -277,7 +282,7 @@ elf_core::kinds! {
     R_RISCV_SUB32             =  39: new(V_MINUS_S_A, Any,        WORD32);
     R_RISCV_SUB64             =  40: new(V_MINUS_S_A, Any,        WORD64);
     R_RISCV_GOT32_PCREL       =  41: new(G_A_P,       Signed(32), WORD32);
-    R_RISCV_ALIGN             =  43: marker().padding();
+    R_RISCV_ALIGN             =  43: marker().padding(padding);
     R_RISCV_RVC_BRANCH        =  44: new(S_A_P,       Signed(9),  CB);
     R_RISCV_RVC_JUMP          =  45: new(S_A_P,       Signed(12), CJ);
     R_RISCV_RVC_LUI           =  46: new(S_A,         HIGH_6,     CI);

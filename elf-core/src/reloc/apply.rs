@@ -73,6 +73,10 @@ impl<S: Facts, A> Facts for InPlace<'_, '_, S, A> {
         self.symbols.is_local_exec(record)
     }
 
+    fn is_thread_local(&self, record: &Record) -> bool {
+        self.symbols.is_thread_local(record)
+    }
+
     fn label(&self, record: &Record) -> Option<u64> {
         self.symbols.label(record)
     }
@@ -239,7 +243,9 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
         let size = section.bytes.len() as u64;
         if field.bytes == 0 {
             return match self.kind.special {
-                Special::Padding if Self::USES.padding => self.check_padding(size),
+                Special::Padding(padding) if Self::USES.padding => {
+                    self.check_padding(padding(self.record), size)
+                }
                 _ => Ok(()),
             };
         }
@@ -296,26 +302,27 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
         let formula = self.kind.value;
         let addend = self.record.addend.unwrap_or(0);
         let value = self.value(&formula, addend, contents)?;
+        // a sum is complete only with the relocations that follow, and so is computed modulo what fits, at most 64 bits
+        let is_sum = Self::USES.contents && formula.contents != Contents::Ignored;
         let check = Check::Unsigned((place.len() as u32).saturating_mul(7));
-        if !check.holds(value) {
+        if !is_sum && !check.holds(value) {
             return Err(self.fail(ApplyErrorKind::Overflow { value, check }));
         }
         for (byte, shift) in place.iter_mut().zip((0..u32::MAX).step_by(7)) {
-            *byte = *byte & 0x80 | value.unbounded_shr(shift) as u8 & 0x7f;
+            let mask = if is_sum { u64::MAX.unbounded_shr(shift) as u8 & 0x7f } else { 0x7f };
+            *byte = *byte & !mask | value.unbounded_shr(shift) as u8 & mask;
         }
         Ok(())
     }
 
-    /// Whether the padding of A bytes, which stays, ends where the least alignment is that could have asked for it.
-    fn check_padding(&self, size: u64) -> Result<(), ApplyError> {
-        let Record { offset, addend, .. } = *self.record;
-        let padding = addend.unwrap_or(0).cast_unsigned();
-        let end = offset.checked_add(padding).filter(|end| *end <= size);
+    /// Whether so many bytes of padding, which stay, end where the least alignment is that could have asked for them.
+    fn check_padding(&self, padding: u64, size: u64) -> Result<(), ApplyError> {
+        let end = self.record.offset.checked_add(padding).filter(|end| *end <= size);
         let Some(end) = end else {
             return Err(self.fail(ApplyErrorKind::OutsideSection { size }));
         };
         let value = self.address.wrapping_add(end);
-        // all ones from the highest bit of A down
+        // all ones from their highest bit down
         let low = u64::MAX.unbounded_shr(padding.leading_zeros());
         if value & low == 0 {
             return Ok(());
@@ -384,6 +391,11 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
             Page::Minus => value.wrapping_sub(page(minus)),
             Page::Both => page(value).wrapping_sub(page(minus)),
             Page::Nearest => page(value.wrapping_add(0x800)).wrapping_sub(page(minus)),
+            Page::Upper { back } => {
+                let from = page(minus.wrapping_sub(back));
+                let lower = page(value.wrapping_add(0x800)).wrapping_sub(from);
+                lower.wrapping_add(1 << 31).wrapping_sub((value & 0x800) << 21)
+            }
         })
     }
 

@@ -65,6 +65,13 @@ pub trait Facts {
         false
     }
 
+    /// Whether the record's symbol is a thread-local variable.
+    #[inline]
+    fn is_thread_local(&self, record: &Record) -> bool {
+        let _ = record;
+        false
+    }
+
     /// Offset in the section of the label that the record's symbol is; `None` if it is no symbol of the section.
     #[inline]
     fn label(&self, record: &Record) -> Option<u64> {
@@ -76,7 +83,18 @@ pub trait Facts {
 /// Nothing is known: all code stays as it was compiled.
 impl<F: Fn(&Query) -> Option<u64>> Facts for F {}
 
-/// Decides about the record of a site, whose type is `kind`.
+/// The row for the record of a site, whose type is `kind`: that one or its alternative.
+#[inline]
+pub fn choose(kind: &'static Kind, site: &Site<'_>, facts: &impl Facts) -> &'static Kind {
+    match kind.special {
+        Special::Alternative(alternative) => {
+            alternative(site, facts.is_thread_local(site.record)).unwrap_or(kind)
+        }
+        _ => kind,
+    }
+}
+
+/// Decides about the record of a site, for which `kind` was [chosen](choose).
 ///
 /// # Errors
 /// [`ApplyErrorKind::Unpaired`] if it belongs with another that is not there, and what a [`Pair`](crate::Pair) gives.
@@ -87,7 +105,11 @@ pub fn decide(
     facts: &impl Facts,
 ) -> Result<Decision, ApplyErrorKind> {
     Ok(match kind.special {
-        Special::None | Special::Padding | Special::Copy | Special::Descriptor => Decision::Apply,
+        Special::None
+        | Special::Padding(_)
+        | Special::Copy
+        | Special::Descriptor
+        | Special::Alternative(_) => Decision::Apply,
         Special::Relax(relax) => {
             let rewrite = facts.reach(site.record).and_then(|reach| relax(site, reach));
             rewrite.map_or(Decision::Apply, Decision::Rewrite)
@@ -198,13 +220,16 @@ impl Walk {
                 None => return Err(undecided(record, None, ApplyErrorKind::UnknownType, pass)),
             };
         }
-        let kind = self.kind;
+        let mut kind = self.kind;
         if !const { Uses::of(A::KINDS).special } || kind.special.is_none() {
             return pass.decided(kind, record, Decision::Apply);
         }
         let decision = {
             let neighbours = neighbours(&self.steps);
             let site = Site { bytes: pass.bytes()?, record, neighbours };
+            if const { Uses::of(A::KINDS).alternatives } {
+                kind = choose(kind, &site, pass);
+            }
             decide(kind, &site, pass)
         };
         let decision = match decision {

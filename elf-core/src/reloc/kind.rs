@@ -7,6 +7,7 @@ use super::rewrite::{Reach, Rewrite};
 use super::site::{Pairing, Site};
 use super::tls::Transition;
 use super::value::{Contents, Page, Role, Value};
+use crate::views::record::Record;
 
 /// One kind of relocation: everything that [`apply`](crate::apply) needs to know.
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +48,10 @@ pub enum Special {
     Pair(Pair),
     /// It says nothing without the relocation before it.
     Second,
-    /// It stands for A bytes of padding, behind which the address must be a multiple of the least power of two above A.
-    Padding,
+    /// It stands for so many bytes of padding, behind which the address must be a multiple of the least power of two above them.
+    Padding(Padding),
+    /// Another row of the same number may stand for this one.
+    Alternative(Alternative),
     /// It copies Z bytes from S.
     Copy,
     /// It fills two words.
@@ -58,9 +61,16 @@ pub enum Special {
 impl Special {
     /// Whether applying the kind is all.
     pub(crate) const fn is_none(&self) -> bool {
-        matches!(self, Self::None | Self::Padding | Self::Copy | Self::Descriptor)
+        matches!(self, Self::None | Self::Padding(_) | Self::Copy | Self::Descriptor)
     }
 }
+
+/// How many bytes of padding a relocation stands for: [`Special::Padding`].
+pub type Padding = fn(record: &Record) -> u64;
+
+/// Gives the row that is applied instead, by the instructions at the site and whether the symbol is a thread-local variable:
+/// [`Special::Alternative`].
+pub type Alternative = fn(site: &Site<'_>, is_thread_local: bool) -> Option<&'static Kind>;
 
 /// Finds the relocation that the one of `site` belongs with: [`Special::Pair`].
 pub type Pair = fn(site: &Site<'_>, label: Option<u64>) -> Result<Pairing, ApplyErrorKind>;
@@ -161,10 +171,16 @@ impl Kind {
         Self { special: Special::Second, ..self }
     }
 
-    /// The same of one that stands for A bytes of padding, which stay: what follows must be aligned with them.
+    /// The same of one that stands for padding, which stays: what follows must be aligned with it.
     #[must_use]
-    pub const fn padding(self) -> Self {
-        Self { special: Special::Padding, ..self }
+    pub const fn padding(self, padding: Padding) -> Self {
+        Self { special: Special::Padding(padding), ..self }
+    }
+
+    /// The same of one that another row may stand for.
+    #[must_use]
+    pub const fn alternative(self, alternative: Alternative) -> Self {
+        Self { special: Special::Alternative(alternative), ..self }
     }
 
     /// Whether bits change at the place.
@@ -262,6 +278,8 @@ pub(crate) struct Uses {
     pub(crate) special: bool,
     /// Padding.
     pub(crate) padding: bool,
+    /// Rows that stand for others.
+    pub(crate) alternatives: bool,
     /// Whole words of 8 bytes.
     pub(crate) whole8: bool,
 }
@@ -279,6 +297,7 @@ impl Uses {
             pages: false,
             special: false,
             padding: false,
+            alternatives: false,
             whole8: false,
         };
         let mut rest = kinds;
@@ -293,7 +312,8 @@ impl Uses {
             uses.select |= kind.select.is_some();
             uses.pages |= !matches!(page, Page::Neither);
             uses.special |= !kind.special.is_none();
-            uses.padding |= matches!(kind.special, Special::Padding);
+            uses.padding |= matches!(kind.special, Special::Padding(_));
+            uses.alternatives |= matches!(kind.special, Special::Alternative(_));
             uses.whole8 |= matches!(kind.shape, Shape::Whole8);
             rest = tail;
         }

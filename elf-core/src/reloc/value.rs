@@ -70,6 +70,12 @@ impl Value {
         Self { page: Page::Nearest, ..self }
     }
 
+    /// What is above 32 bits of the distance of pages that an instruction `back` bytes before the place begins.
+    #[must_use]
+    pub const fn by_upper_pages(self, back: u64) -> Self {
+        Self { page: Page::Upper { back }, ..self }
+    }
+
     /// ... - Page(`minus`).
     #[must_use]
     pub const fn minus_page(self) -> Self {
@@ -111,6 +117,12 @@ pub enum Page {
     Both,
     /// Both, after 0x800 is added to the first: a signed 12-bit part comes back to it.
     Nearest,
+    /// The upper 32 bits beside a lower part by [`Nearest`](Self::Nearest), of an instruction so many bytes before the place. They make
+    /// up for the signs: the lower part's, and that of 12 bits, of which 64 bits were made and 32 kept. The lower 32 bits mean nothing.
+    Upper {
+        /// Bytes from the instruction with the lower part to the place.
+        back: u64,
+    },
 }
 
 /// What becomes of V, what the place holds.

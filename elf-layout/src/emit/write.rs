@@ -3,7 +3,8 @@
 use crate::emit::resolve::Symbols;
 use crate::error::Error;
 use crate::error::ErrorKind;
-use crate::model::features::{INDIRECT_FUNCTIONS, THREAD_LOCAL};
+use crate::model::features::{INDIRECT_FUNCTIONS, LINKER_DEFINED, THREAD_LOCAL};
+use crate::model::found::header_size;
 use crate::model::layout::Layout;
 use crate::model::owner::owner;
 use crate::model::relocations::label;
@@ -12,7 +13,7 @@ use crate::model::spans::Group;
 use crate::model::storage::{GOT_SLOTS, Needs, SectionSlot, SectionState, SymbolSlot, SymbolState};
 use crate::model::stubs;
 use crate::model::tls;
-use elf_core::names::SHT_NOBITS;
+use elf_core::names::{ET_DYN, SHT_NOBITS};
 use elf_core::{
     ApplyError, ApplyErrorKind, Arch, Decision, Facts, Kind, Pass, Reach, Record, Role, SectionMut,
     Slot, Stub, StubRelocation, apply_kind, apply_rewrite, decide_all, find,
@@ -71,9 +72,35 @@ impl<A: Arch> Layout<'_, '_, A> {
     }
 
     fn write_checked(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
+        if LINKER_DEFINED {
+            self.write_header(image);
+        }
         self.write_got(image, base)?;
         self.write_stubs(image, base)?;
         self.write_sections(image, base, |_| true)
+    }
+
+    /// Writes what `__ehdr_start` means: an ELF header that names machine and ABI, without program headers. It is made of that of the
+    /// first object, which has the same class.
+    fn write_header(&self, image: &mut [u8]) {
+        let Some(((group, offset), file)) = self.found.header.zip(self.files.first()) else {
+            return;
+        };
+        let size = header_size(A::ADDRESS_SIZE);
+        let offset = self.spans.group(group).offset.wrapping_add(offset);
+        let Some(place) = part(image, offset, size) else { return };
+        let Some(own) = file.bytes().get(..place.len()) else { return };
+        // e_ident to e_version; e_flags and e_ehsize are those of objects, too
+        let flags = place.len().wrapping_sub(16);
+        for kept in [0..24, flags..flags.wrapping_add(6)] {
+            if let (Some(place), Some(own)) = (place.get_mut(kept.clone()), own.get(kept)) {
+                place.copy_from_slice(own);
+            }
+        }
+        let kind = if self.is_big_endian() { ET_DYN.to_be_bytes() } else { ET_DYN.to_le_bytes() };
+        if let Some(place) = place.get_mut(16..18) {
+            place.copy_from_slice(&kind);
+        }
     }
 
     /// Copies sections and relocates them.
@@ -307,6 +334,10 @@ impl<A: Arch> Facts for Write<'_, '_, '_, '_, '_, A> {
         let access = self.symbols.layout.options.thread_local;
         let slot = self.symbols.slots.get(record.symbol as usize);
         slot.is_some_and(|slot| tls::is_local_exec(slot, access))
+    }
+
+    fn is_thread_local(&self, record: &Record) -> bool {
+        self.symbols.slots.get(record.symbol as usize).is_some_and(tls::is_variable)
     }
 
     fn label(&self, record: &Record) -> Option<u64> {

@@ -1,6 +1,7 @@
 //! Sections at addresses of their own, by rising address.
 
 use crate::error::{Error, ErrorKind};
+use crate::model::list::{Links, sort};
 use crate::model::options::Options;
 use crate::model::storage::{ObjectSlot, SectionSlot};
 use core::num::NonZeroU32;
@@ -44,7 +45,7 @@ impl Fixed {
             return Ok(());
         }
         if self.unsorted {
-            self.first = sort(self.first, sections);
+            self.first = sort(self.first, &mut ByAddress(sections));
         }
         let (mut end, mut owner) = (0, 0);
         for at in self.iter(sections) {
@@ -80,51 +81,22 @@ fn key(sections: &[SectionSlot], number: NonZeroU32) -> (u64, u64) {
     slot(sections, number).map_or((0, 0), |slot| (slot.offset, slot.size))
 }
 
-/// The list sorted: each bin holds a run of twice as many as the one before, or none.
-#[cold]
-fn sort(mut list: Option<NonZeroU32>, sections: &mut [SectionSlot]) -> Option<NonZeroU32> {
-    let mut bins = [None; u32::BITS as usize];
-    while let Some(number) = list {
-        list = sections.get_mut(number.get() as usize).and_then(|slot| slot.next.take());
-        let mut run = Some(number);
-        for bin in &mut bins {
-            match bin.take() {
-                Some(earlier) => run = merge(earlier, run, sections),
-                None => {
-                    *bin = run;
-                    break;
-                }
-            }
+/// The slots as a list by address.
+struct ByAddress<'s>(&'s mut [SectionSlot]);
+
+impl Links for ByAddress<'_> {
+    fn next(&self, number: NonZeroU32) -> Option<NonZeroU32> {
+        slot(self.0, number).and_then(|slot| slot.next)
+    }
+
+    fn set_next(&mut self, number: NonZeroU32, next: Option<NonZeroU32>) {
+        if let Some(slot) = self.0.get_mut(number.get() as usize) {
+            slot.next = next;
         }
     }
-    bins.into_iter().flatten().fold(None, |run, earlier| merge(earlier, run, sections))
-}
 
-/// Two sorted lists as one; of equals those of `earlier` come first.
-fn merge(
-    earlier: NonZeroU32,
-    later: Option<NonZeroU32>,
-    sections: &mut [SectionSlot],
-) -> Option<NonZeroU32> {
-    let (mut rests, mut first, mut last) = ((Some(earlier), later), None, None::<NonZeroU32>);
-    loop {
-        let next = match rests {
-            (Some(one), Some(other)) if key(sections, other) < key(sections, one) => other,
-            (Some(one), Some(_)) => one,
-            (rest, None) | (None, rest) => rest?,
-        };
-        match last.and_then(|last| sections.get_mut(last.get() as usize)) {
-            Some(slot) => slot.next = Some(next),
-            None => first = Some(next),
-        }
-        let (Some(_), Some(_)) = rests else { return first };
-        let rest = slot(sections, next).and_then(|slot| slot.next);
-        if rests.0 == Some(next) {
-            rests.0 = rest
-        } else {
-            rests.1 = rest
-        }
-        last = Some(next);
+    fn is_before(&self, first: NonZeroU32, second: NonZeroU32) -> bool {
+        key(self.0, first) < key(self.0, second)
     }
 }
 

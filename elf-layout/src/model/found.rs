@@ -1,6 +1,7 @@
 //! What relocations need beside what single symbols do.
 
 use crate::model::bounds::Bounds;
+use crate::model::spans::Group;
 use crate::model::storage::Stretch;
 
 /// What was found beside the needs of single symbols.
@@ -16,10 +17,19 @@ pub(crate) struct Found {
     pub(crate) limit: Option<u64>,
     /// Offset of the word that `__dso_handle` means, in the GOT.
     pub(crate) handle: Option<u64>,
+    /// The ELF header that `__ehdr_start` means: the group it is in, and where.
+    pub(crate) header: Option<(Group, u64)>,
+    /// Some symbol means a place that is known when all others are.
+    pub(crate) edges: bool,
     /// How far branches go, if some may not reach their targets in the code.
     pub(crate) reach: Option<u64>,
     /// What instructions may be relaxed by.
     pub(crate) bounds: Bounds,
     /// Symbols of which the image has more than what their sections hold.
     pub(crate) special: Stretch,
+}
+
+/// Size of the ELF header that `__ehdr_start` means, in bytes.
+pub(crate) const fn header_size(address_size: u64) -> u64 {
+    if address_size == 8 { 64 } else { 52 }
 }

@@ -1,7 +1,7 @@
 //! Whose a symbol is.
 
 use crate::model::storage::{Needs, ObjectSlot, SymbolSlot};
-use elf_core::{Arch, SymbolAttributes};
+use elf_core::{Arch, Name, SymbolAttributes};
 
 /// The object that symbol `id` belongs to, and its index there.
 pub(crate) fn owner(objects: &[ObjectSlot<'_>], id: u32) -> Option<(usize, u32)> {
@@ -23,4 +23,11 @@ pub(crate) fn attributes<A: Arch>(
     let symbol = owner(objects, definition)
         .and_then(|(number, index)| objects.get(number)?.symbols.as_ref()?.get(index).ok());
     SymbolAttributes::new(slot.needs.has(Needs::THUMB), symbol.map_or(0, |symbol| symbol.other))
+}
+
+/// The name of symbol `id`.
+pub(crate) fn name_of<'a>(objects: &[ObjectSlot<'a>], id: u32) -> Option<Name<'a>> {
+    let (number, index) = owner(objects, id)?;
+    let table = objects.get(number)?.symbols.as_ref()?;
+    table.name_of(&table.get(index).ok()?).ok()
 }

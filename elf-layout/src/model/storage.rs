@@ -1,7 +1,7 @@
 //! What the caller lends, and how much of it.
 
 use crate::error::{Error, ErrorKind};
-use crate::model::features::{INDIRECT_FUNCTIONS, STAND_INS, THREAD_LOCAL};
+use crate::model::features::{INDIRECT_FUNCTIONS, LINKER_DEFINED, STAND_INS, THREAD_LOCAL};
 use crate::model::spans::Group;
 use core::num::NonZeroU32;
 use elf_core::names::{SHT_GROUP, STB_LOCAL};
@@ -111,7 +111,7 @@ pub struct SectionSlot {
     pub(crate) state: SectionState,
     /// Whether it tells how to unwind (`.eh_frame`).
     pub(crate) unwinding: bool,
-    /// Number of the next section by address, of those at addresses of their own.
+    /// Number of the next section: by address, of those at addresses of their own; by name, of those that stand together.
     pub(crate) next: Option<NonZeroU32>,
 }
 
@@ -152,6 +152,11 @@ impl Stretch {
         let start = self.first.max(first);
         let end = self.end.min(first.saturating_add(count));
         (start.wrapping_sub(first), symbols.get_mut(start..end).unwrap_or_default())
+    }
+
+    /// The numbers.
+    pub(crate) fn numbers(&self) -> core::ops::Range<u32> {
+        self.first as u32..self.end as u32
     }
 
     /// The slots with their numbers.
@@ -306,13 +311,16 @@ impl Needs {
     pub(crate) const FIRST: Self = Self(1 << 12);
     /// T: a function of Thumb code.
     pub(crate) const THUMB: Self = Self(1 << 13);
+    /// An [edge](crate::plan::linker_defined::Edge) of the image, whose number the value is until all is placed.
+    pub(crate) const EDGE: Self = Self(1 << 14);
     /// What a definition shares with those that it resolves.
     pub(crate) const SHARED: Self = Self(!(Self::WEAK.0 | Self::FIRST.0));
 
     /// What is not left out by features.
     const BUILT: Self = Self(
         !(if STAND_INS { 0 } else { Self::NEAR.0 | Self::LOW.0 | Self::COPY.0 }
-            | if THREAD_LOCAL { 0 } else { 0xe }),
+            | if THREAD_LOCAL { 0 } else { 0xe }
+            | if LINKER_DEFINED { 0 } else { Self::EDGE.0 }),
     );
 
     /// Stub `index` of the architecture's, of which there are at most four.

@@ -54,6 +54,12 @@ pub(crate) const fn rewrites(access: ThreadLocal) -> bool {
     cfg!(feature = "relax") && matches!(access, ThreadLocal::LocalExec)
 }
 
+/// Whether the symbol is a variable of every thread's own.
+pub(crate) const fn is_variable(slot: &SymbolSlot) -> bool {
+    THREAD_LOCAL
+        && matches!(slot.state, SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal)
+}
+
 /// Whether code that reaches this symbol becomes local exec.
 pub(crate) fn is_local_exec(slot: &SymbolSlot, access: ThreadLocal) -> bool {
     THREAD_LOCAL

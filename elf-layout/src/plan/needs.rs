@@ -146,6 +146,10 @@ impl<A: Arch> Facts for SectionScan<'_, '_, A> {
         self.definition(record).is_some_and(|slot| tls::is_local_exec(slot, access))
     }
 
+    fn is_thread_local(&self, record: &Record) -> bool {
+        self.definition(record).is_some_and(tls::is_variable)
+    }
+
     fn label(&self, record: &Record) -> Option<u64> {
         label(self.scan.object, self.target.target, record)
     }

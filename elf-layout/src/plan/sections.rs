@@ -6,9 +6,11 @@ use crate::model::fixed::Fixed;
 use crate::model::options::Options;
 use crate::model::spans::{Group, Spans, alignment_of, group_of};
 use crate::model::storage::{ObjectSlot, SectionSlot, SectionState};
+use crate::plan::runs::Runs;
 use elf_core::{File, SectionFlags, SectionHeader};
 
-/// Appends every section of one object that occupies memory to its group; those that are dropped already stay so.
+/// Appends every section of one object that occupies memory to its group; those that are dropped already stay so, those that `runs`
+/// takes are placed later.
 pub(crate) fn place(
     number: usize,
     file: &File<'_>,
@@ -16,7 +18,7 @@ pub(crate) fn place(
     sections: &mut [SectionSlot],
     options: &Options,
     (spans, fixed): (&mut Spans, &mut Fixed),
-    grouped: bool,
+    (grouped, mut runs): (bool, Option<&mut Runs<'_, '_>>),
 ) -> Result<(), Error> {
     let first = object.first_section;
     let mut next = 0u32;
@@ -38,6 +40,12 @@ pub(crate) fn place(
         if !THREAD_LOCAL && header.flags.contains(SectionFlags::TLS) {
             return Err(off("thread-local"));
         }
+        if let Some(runs) = &mut runs
+            && runs.enter(at, (file, &header), sections)
+        {
+            return Ok(());
+        }
+        let Some(slot) = sections.get_mut(at) else { return Ok(()) };
         let alignment = alignment_of(&header, options).map_err(error)?;
         if header.address == 0 {
             slot.unwinding = is_unwinding(file, &header);

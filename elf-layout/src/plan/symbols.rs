@@ -4,12 +4,15 @@ use crate::error::{Error, ErrorKind};
 use crate::hash::NameTable;
 use crate::model::external::{External, Sort, Variable};
 use crate::model::features::{STAND_INS, THREAD_LOCAL};
-use crate::model::owner::owner;
-use crate::model::spans::Group;
+use crate::model::found::Found;
+use crate::model::options::Options;
+use crate::model::owner::{name_of, owner};
+use crate::model::spans::{Group, Spans};
 use crate::model::storage::{
     Extra, Needs, ObjectSlot, SectionSlot, SectionState, Stretch, SymbolSlot, SymbolState,
 };
 use crate::plan::groups::GROUP;
+use crate::plan::linker_defined;
 use elf_core::names::SHN_LORESERVE;
 use elf_core::names::{SHN_X86_64_LCOMMON, STB_LOCAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_TLS};
 use elf_core::{Arch, Definition, File, Name, Symbol, Table};
@@ -208,14 +211,16 @@ pub(crate) fn link(symbols: &mut [SymbolSlot]) {
     }
 }
 
-/// Asks the caller for what no object defines, among the `special` symbols. Gives the bytes that common symbols take.
-pub(crate) fn ask(
+/// Asks the caller for what no object defines, and defines what linkers do. Gives the bytes that common symbols take.
+pub(crate) fn ask<A: Arch>(
     objects: &[ObjectSlot<'_>],
     symbols: &mut [SymbolSlot],
-    special: &Stretch,
+    (spans, found): (&mut Spans, &mut Found),
+    options: &Options,
     externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
 ) -> Result<u64, Error> {
     let mut common = 0u64;
+    let special = found.special;
     for (number, object) in (0..usize::MAX).zip(objects) {
         let Some(table) = &object.symbols else { continue };
         let (first, slots) = special.within(symbols, object.first_symbol, object.symbol_count);
@@ -265,8 +270,17 @@ pub(crate) fn ask(
                         },
                     }
                 }
-                None if slot.needs.is_weak() => SymbolState::UndefinedWeak,
-                None => SymbolState::Undefined,
+                None => {
+                    let image = (&mut *spans, &mut *found);
+                    let machine = (A::MACHINE, A::ADDRESS_SIZE);
+                    if linker_defined::define(name, slot, image, options, machine)? {
+                        continue;
+                    }
+                    match slot.needs.is_weak() {
+                        true => SymbolState::UndefinedWeak,
+                        false => SymbolState::Undefined,
+                    }
+                }
             };
         }
     }
@@ -283,11 +297,4 @@ fn variable(slot: &mut SymbolSlot, module: u64, distance: Option<i64>) -> Symbol
         }
         _ => SymbolState::Undefined,
     }
-}
-
-/// The name of symbol `id`.
-pub(crate) fn name_of<'a>(objects: &[ObjectSlot<'a>], id: u32) -> Option<Name<'a>> {
-    let (number, index) = owner(objects, id)?;
-    let table = objects.get(number)?.symbols.as_ref()?;
-    table.name_of(&table.get(index).ok()?).ok()
 }

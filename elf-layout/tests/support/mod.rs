@@ -37,6 +37,7 @@ struct Section {
     size: u64,
     data: Vec<u8>,
     link: Option<u32>,
+    followed: u32,
     relocations: Vec<(u64, u32, usize, i64)>,
 }
 
@@ -82,6 +83,7 @@ impl Object {
             size: data.len() as u64,
             data: data.to_vec(),
             link: None,
+            followed: 0,
             relocations: Vec::new(),
         });
         self.sections.len() as u32
@@ -104,6 +106,18 @@ impl Object {
     /// Gives a section an address of its own.
     pub(crate) fn at(&mut self, section: u32, address: u64) {
         self.sections[section as usize - 1].address = address;
+    }
+
+    /// Makes a section one of another type.
+    pub(crate) fn kind(&mut self, section: u32, r#type: u32) {
+        self.sections[section as usize - 1].r#type = r#type;
+    }
+
+    /// Lets a section follow another one (`SHF_LINK_ORDER`).
+    pub(crate) fn follows(&mut self, section: u32, followed: u32) {
+        let section = &mut self.sections[section as usize - 1];
+        section.flags |= SectionFlags::LINK_ORDER;
+        section.followed = followed;
     }
 
     /// Lets the relocations of a section mean another symbol table.
@@ -212,7 +226,7 @@ impl Object {
                 section.address,
                 offset,
                 section.size,
-                0,
+                section.followed.into(),
                 0,
                 section.alignment,
                 0,

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 
+pub mod blob;
 pub mod change;
 pub mod cubins;
 pub mod diff;
@@ -20,7 +21,6 @@ pub mod pack;
 pub mod prune;
 pub mod recompress;
 pub mod replace;
-pub mod rewrite;
 pub mod rows;
 pub mod scan;
 pub mod select;

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use archs::with_arch;
 use elf_core::Name;
-use elf_layout::{External, HeapStorage, Options};
+use elf_layout::{External, HeapStorage, Options, is_linker_defined};
 
 use crate::arguments::ObjectArguments;
 use crate::objects::Objects;
@@ -36,6 +36,9 @@ pub fn layout<'a>(objects: &'a Objects<'a>, options: Options) -> Result<Placemen
     let mut room = HeapStorage::new();
     let mut undefined = Vec::new();
     let mut externals = |name: Name<'_>| {
+        if is_linker_defined(name) {
+            return None;
+        }
         undefined.push(name.to_string());
         Some(External::new(0))
     };

@@ -100,7 +100,7 @@ pub(crate) fn compare_all(test: &str, folder: &str, base: u64, programs: &[&str]
                 add("different links", 1);
                 different.extend(found);
             }
-            Outcome::Refused(why) => {
+            Outcome::Refused(why) | Outcome::BothRefused(why) => {
                 add("refused here", 1);
                 let case = short(&paths, &why);
                 if !expected.refused_here.contains(&case) {

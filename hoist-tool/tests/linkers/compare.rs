@@ -24,6 +24,8 @@ pub(crate) enum Outcome {
     Different(Vec<String>),
     /// Hoist refuses the objects, and why.
     Refused(String),
+    /// So does the linker.
+    BothRefused(String),
     /// The linker does, and why.
     LinkerRefused(String),
 }
@@ -50,22 +52,38 @@ pub(crate) fn compare(
     let next = (base + placement.size).next_multiple_of(64);
     let undefined: Vec<(String, u64)> =
         placement.undefined.iter().cloned().zip((next..).step_by(64)).collect();
+    compare_defined(linker, &objects, options, &undefined, folder)
+}
+
+/// The same of objects whose undefined symbols are at these addresses.
+pub(crate) fn compare_defined(
+    linker: &Linker,
+    objects: &Objects<'_>,
+    options: Options,
+    undefined: &[(String, u64)],
+    folder: &Path,
+) -> Outcome {
+    let base = options.base.expect("an address");
     let defined: HashMap<Name<'_>, u64> =
         undefined.iter().map(|(name, at)| (Name::from(name.as_str()), *at)).collect();
-    let image = match link::link(&objects, options, base, &defined, None) {
-        Ok(image) => image,
-        Err(error) => return Outcome::Refused(format!("{error:#}")),
-    };
+    let image = link::link(objects, options, base, &defined, None);
     with_arch!(objects.machine(), A => {
         let mut room = HeapStorage::new();
         let mut externals = |name: Name<'_>| Some(External::new(*defined.get(&name)?));
-        let layout = room.plan::<A>(objects.files(), options, &mut externals).expect("a layout, as before");
-        let linked = match linker.link(&objects, &script(&layout, &objects, &undefined, base), relax, folder) {
-            Ok(linked) => linked,
-            Err(error) => return Outcome::LinkerRefused(error),
+        let layout = match room.plan::<A>(objects.files(), options, &mut externals) {
+            Ok(layout) => layout,
+            Err(error) => return Outcome::Refused(error.to_string()),
         };
-        let linked = File::parse(&linked).expect("what a linker made");
-        compare_sections(&layout, &objects, &image.bytes, &linked, base)
+        let script = script(&layout, objects, undefined, base);
+        match (image, linker.link(objects, &script, options.relax, folder)) {
+            (Ok(image), Ok(linked)) => {
+                let linked = File::parse(&linked).expect("what a linker made");
+                compare_sections(&layout, objects, &image.bytes, &linked, base)
+            }
+            (Ok(_), Err(error)) => Outcome::LinkerRefused(error),
+            (Err(error), Ok(_)) => Outcome::Refused(format!("{error:#}")),
+            (Err(error), Err(_)) => Outcome::BothRefused(format!("{error:#}")),
+        }
     })
 }
 

@@ -38,7 +38,11 @@ pub(crate) fn lead_to_other_got<A: Arch>(
             };
             let asked = upper.unwrap_or(record);
             let role = find(A::KINDS, asked.r#type).map(|kind| kind.value.of);
-            let Some(Role::Got(content)) = role else { continue };
+            let Some(Role::Got(mut content)) = role else { continue };
+            // LoongArch's lower parts leave it to the symbol
+            if content == Slot::Address && layout.variable(number, asked.symbol).is_some() {
+                content = Slot::TlsGd;
+            }
             count += 1;
             let place = record.offset as usize..record.offset as usize + kind.field.bytes;
             if theirs.get(place.clone()) == ours.get(place.clone()) {

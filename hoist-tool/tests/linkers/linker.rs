@@ -46,6 +46,7 @@ impl Linker {
             Architecture::Aarch64 => "aarch64linux",
             Architecture::Rv32 => "elf32lriscv",
             Architecture::Rv64 => "elf64lriscv",
+            Architecture::LoongArch64 => "elf64loongarch",
             other => panic!("no linker for {other} here"),
         };
         let mut command = Command::new(&self.program);

@@ -85,7 +85,7 @@ fn is_paired(kind: &Kind) -> bool {
 const PARTNER: u32 = 6;
 
 fn is_word(kind: &Kind) -> bool {
-    !kind.field.is_uleb128 && !matches!(kind.special, Special::Padding)
+    !kind.field.is_uleb128 && !matches!(kind.special, Special::Padding(_))
 }
 
 fn is_rounded(field: &Field) -> bool {
@@ -118,6 +118,8 @@ fn run<A: Arch>(case: &Case) -> Outcome {
         Page::Neither => (target, minus, 0),
         Page::Minus => (target, minus & !0xfff, 0),
         Page::Both => (target & !0xfff, minus & !0xfff, case.below_page),
+        Page::Nearest => (target & !0xfff, minus & !0xfff, case.below_page.wrapping_sub(0x800)),
+        Page::Upper { .. } => (target, 0, 0),
         page => panic!("no kind here has {page:?}"),
     };
     let sum = target.wrapping_add(rounded).wrapping_add(low);
@@ -139,8 +141,24 @@ fn run<A: Arch>(case: &Case) -> Outcome {
     let mut section =
         SectionMut { bytes: &mut after, address: case.address, big_endian: case.big_endian };
     let result = apply_row::<A>(&record, &mut section, &answer);
-    let value = if formula.contents == Contents::Ignored { target } else { case.target };
+    let value = match (formula.page, formula.contents) {
+        (Page::Upper { back }, _) => upper(target, minus, back),
+        (_, Contents::Ignored) => target,
+        _ => case.target,
+    };
     Outcome { result, after, value: modulo::<A>(kind, value) }
+}
+
+/// The distance of 64 bits of which an instruction `back` bytes before P begins the pages, in the words of the LoongArch ABI.
+fn upper(target: u64, place: u64, back: u64) -> u64 {
+    let mut distance = (target & !0xfff).wrapping_sub(place.wrapping_sub(back) & !0xfff);
+    if target & 0x800 != 0 {
+        distance = distance.wrapping_add(0x1000).wrapping_sub(1 << 32);
+    }
+    if distance & 1 << 31 != 0 {
+        distance = distance.wrapping_add(1 << 32);
+    }
+    distance
 }
 
 /// Whether the check allows the value, read as the ABI reads it.
@@ -179,6 +197,11 @@ fn filled(field: &Field, mut word: u128, value: u64) -> u128 {
     word
 }
 
+/// The bits of the parts.
+fn mask(field: &Field) -> u128 {
+    field.parts.iter().fold(0, |all, bits| all | ((1 << bits.width) - 1) << bits.at)
+}
+
 /// What of a value a field keeps, its highest bit the sign.
 fn kept(field: &Field, value: u64) -> i64 {
     let mask = |bits: &elf_core::Bits| (u64::MAX >> (64 - bits.width)) << bits.shift;
@@ -215,11 +238,7 @@ fn holds<A: Arch>(case: &Case, opcode: u128) {
         assert_eq!(old, new, "an error leaves memory as it was");
     } else if field.encode.is_some() {
         assert_eq!(result, Ok(()));
-        assert_eq!(
-            (old ^ new) & !(filled(field, 0, u64::MAX) | opcode),
-            0,
-            "bits outside the field"
-        );
+        assert_eq!((old ^ new) & !(mask(field) | opcode), 0, "bits outside the field");
     } else {
         assert_eq!(result, Ok(()));
         assert_eq!(new, filled(field, old, value), "each bit of the word");
@@ -274,7 +293,7 @@ pub(crate) fn limits<A: Arch>() {
     let checked = |(_, kind): &(usize, &Kind)| check::<A>(kind) != Check::Any;
     for (row, kind) in A::KINDS.iter().enumerate().filter(checked) {
         let step = match kind.value.page {
-            Page::Both => 0x1000,
+            Page::Both | Page::Nearest => 0x1000,
             _ => kind
                 .field
                 .parts

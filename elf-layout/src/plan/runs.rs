@@ -1,0 +1,424 @@
+//! Sections that stand together because a symbol means where they start or end: those of one name that is a C identifier
+//! (`__start_NAME`, `__stop_NAME`), and the arrays of functions to be called first and last (`__init_array_start`).
+//!
+//! Only where an undefined symbol has such a name are sections placed in this way: then all that could be meant are left out at
+//! first, sorted by name, and placed behind all others, each run in the group of what its sections want together, as linkers make one
+//! output section of them. Sections of arrays come by priority, those with `SHF_LINK_ORDER` in the order of the sections that they
+//! are linked to, all others in the order of the objects. The symbols that mean them are sorted by the same names, and both
+//! lists are gone through side by side: no name is looked for twice.
+
+use crate::error::Error;
+use crate::model::features::LINKER_DEFINED;
+use crate::model::list::{Links, List, sort};
+use crate::model::options::Options;
+use crate::model::owner::name_of;
+use crate::model::spans::{Group, Spans, alignment_of, group_of};
+use crate::model::storage::{
+    ObjectSlot, SectionSlot, SectionState, Stretch, SymbolSlot, SymbolState,
+};
+use core::num::NonZeroU32;
+use elf_core::names::{
+    EM_ARM, SHT_ARM_EXIDX, SHT_FINI_ARRAY, SHT_INIT_ARRAY, SHT_NOBITS, SHT_PREINIT_ARRAY,
+};
+use elf_core::{File, Name, SectionFlags, SectionHeader};
+
+/// What sections have in common that stand together.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key<'a> {
+    array: Array,
+    /// The name, unless an array says it.
+    name: &'a [u8],
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Array {
+    /// None: the name says what stands together.
+    Named,
+    Preinit,
+    Init,
+    Fini,
+    /// The unwinding tables of Arm.
+    UnwindIndex,
+}
+
+/// Names that mean the start of an array; those of its end have another ending.
+const STARTS: &[(&[u8], Array)] = &[
+    (b"__preinit_array_", Array::Preinit),
+    (b"__init_array_", Array::Init),
+    (b"__fini_array_", Array::Fini),
+    (b"__exidx_", Array::UnwindIndex),
+];
+
+/// What a symbol of this name means, if it is where sections start, or where they end.
+fn meaning(name: Name<'_>) -> Option<(Key<'_>, bool)> {
+    let bytes = name.as_bytes();
+    let rest = bytes.strip_prefix(b"__")?;
+    for (prefix, is_end) in [(&b"start_"[..], false), (b"stop_", true)] {
+        if let Some(name) = rest.strip_prefix(prefix).filter(|name| is_identifier(name)) {
+            return Some((Key { array: Array::Named, name }, is_end));
+        }
+    }
+    STARTS.iter().find_map(|&(prefix, array)| {
+        let is_end = match bytes.strip_prefix(prefix)? {
+            b"start" => false,
+            b"end" => true,
+            _ => return None,
+        };
+        Some((Key { array, name: &[] }, is_end))
+    })
+}
+
+/// Whether the name means where an array starts or ends, which may be empty.
+pub(crate) fn is_of_array(name: Name<'_>) -> bool {
+    meaning(name).is_some_and(|(key, _)| key.array != Array::Named)
+}
+
+/// Whether it is an array that only Arm has.
+pub(crate) fn is_of_arm(name: Name<'_>) -> bool {
+    meaning(name).is_some_and(|(key, _)| key.array == Array::UnwindIndex)
+}
+
+/// Whether a name means where sections of `files` start or end.
+#[cfg(feature = "alloc")]
+pub(crate) fn has_sections(name: Name<'_>, files: &[File<'_>]) -> bool {
+    let options = Options::default();
+    LINKER_DEFINED
+        && meaning(name).is_some_and(|(wanted, _)| {
+            files.iter().any(|file| {
+                let mut sections = file.sections().iter();
+                sections.any(|header| {
+                    group_of(&header, &options).is_some()
+                        && key(file, &header).is_some_and(|(found, _)| found == wanted)
+                })
+            })
+        })
+}
+
+/// The run that a section would be part of, and its place in that: by priority and, of one priority, by name, as GNU ld sorts arrays.
+fn key<'a>(file: &File<'a>, header: &SectionHeader) -> Option<(Key<'a>, (u32, &'a [u8]))> {
+    if header.address != 0 || header.flags.contains(SectionFlags::TLS) {
+        return None;
+    }
+    let name = file.section_name(header).ok()?.as_bytes();
+    let (array, list) = match header.r#type {
+        SHT_PREINIT_ARRAY => (Array::Preinit, &b".preinit_array"[..]),
+        SHT_INIT_ARRAY => (Array::Init, &b".init_array"[..]),
+        SHT_FINI_ARRAY => (Array::Fini, &b".fini_array"[..]),
+        SHT_ARM_EXIDX if file.header().machine == EM_ARM => (Array::UnwindIndex, &b""[..]),
+        _ if is_identifier(name) => return Some((Key { array: Array::Named, name }, (0, &[]))),
+        _ => return None,
+    };
+    let suffix = name.strip_prefix(list).and_then(|rest| rest.strip_prefix(b"."));
+    let rank = match suffix.filter(|_| array != Array::UnwindIndex) {
+        None => (u32::MAX, &b""[..]),
+        // what is no number comes first
+        Some(suffix) => (number(suffix).map_or(0, |number| number.saturating_add(1)), name),
+    };
+    Some((Key { array, name: &[] }, rank))
+}
+
+fn number(digits: &[u8]) -> Option<u32> {
+    core::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// Whether a name can be part of one in C.
+fn is_identifier(name: &[u8]) -> bool {
+    let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
+    name.first().is_some_and(is_letter)
+        && name.iter().all(|byte| is_letter(byte) || byte.is_ascii_digit())
+}
+
+/// Whether an undefined symbol means where sections start or end.
+pub(crate) fn are_wanted(
+    objects: &[ObjectSlot<'_>],
+    symbols: &[SymbolSlot],
+    special: &Stretch,
+) -> bool {
+    LINKER_DEFINED
+        && special.of(symbols).any(|(id, slot)| {
+            slot.state == SymbolState::Undefined
+                && slot.definition == id
+                && name_of(objects, id).is_some_and(|name| meaning(name).is_some())
+        })
+}
+
+/// The sections that are placed behind all others, name by name.
+pub(crate) struct Runs<'p, 'a> {
+    files: &'p [File<'a>],
+    objects: &'p [ObjectSlot<'a>],
+    list: List,
+    has_link_order: bool,
+}
+
+impl<'p, 'a> Runs<'p, 'a> {
+    pub(crate) fn new(files: &'p [File<'a>], objects: &'p [ObjectSlot<'a>]) -> Self {
+        Self { files, objects, list: List::default(), has_link_order: false }
+    }
+
+    /// Enters section `at`, of all, if it is placed later: whether it is.
+    pub(crate) fn enter(
+        &mut self,
+        at: usize,
+        (file, header): (&File<'_>, &SectionHeader),
+        sections: &mut [SectionSlot],
+    ) -> bool {
+        let Some(number) = u32::try_from(at).ok().and_then(NonZeroU32::new) else { return false };
+        if !LINKER_DEFINED || key(file, header).is_none() {
+            return false;
+        }
+        self.has_link_order |= header.flags.contains(SectionFlags::LINK_ORDER);
+        let mut list = self.list;
+        list.append(number, &mut self.by(sections, false));
+        self.list = list;
+        true
+    }
+
+    /// Places the sections, now that all others are.
+    pub(crate) fn place(
+        &mut self,
+        sections: &mut [SectionSlot],
+        spans: &mut Spans,
+        options: &Options,
+    ) -> Result<(), Error> {
+        self.list.first = sort(self.list.first, &mut self.by(sections, false));
+        self.place_those(false, sections, spans, options)?;
+        if self.has_link_order {
+            self.list.first = sort(self.list.first, &mut self.by(sections, true));
+            self.place_those(true, sections, spans, options)?;
+        }
+        Ok(())
+    }
+
+    /// Places the runs with sections that follow others, or those without.
+    fn place_those(
+        &self,
+        linked: bool,
+        sections: &mut [SectionSlot],
+        spans: &mut Spans,
+        options: &Options,
+    ) -> Result<(), Error> {
+        let mut next = self.list.first;
+        while let Some(first) = next {
+            let (whole, end) = self.whole(first, sections);
+            if whole.flags.contains(SectionFlags::LINK_ORDER) == linked
+                && let Some(group) = group_of(&whole, options)
+            {
+                let mut at = Some(first);
+                while let Some(number) = at.filter(|_| at != end) {
+                    at = self.place_one(number, group, sections, spans, options)?;
+                }
+            }
+            next = end;
+        }
+        Ok(())
+    }
+
+    /// Places a section, and gives the one behind it.
+    fn place_one(
+        &self,
+        number: NonZeroU32,
+        group: Group,
+        sections: &mut [SectionSlot],
+        spans: &mut Spans,
+        options: &Options,
+    ) -> Result<Option<NonZeroU32>, Error> {
+        let Some((object, section, header)) = self.section(number) else { return Ok(None) };
+        let error = |kind| Error { object, section, kind };
+        let alignment = alignment_of(&header, options).map_err(error)?;
+        let Some(slot) = sections.get_mut(number.get() as usize) else { return Ok(None) };
+        slot.offset = spans.append(group, header.size, alignment).map_err(error)?;
+        slot.state = SectionState::Placed(group);
+        Ok(slot.next)
+    }
+
+    /// What the sections from `first` on that stand together are as one, and which is the first behind them.
+    fn whole(
+        &self,
+        first: NonZeroU32,
+        sections: &[SectionSlot],
+    ) -> (SectionHeader, Option<NonZeroU32>) {
+        let own = self.key(first).map(|(key, _)| key);
+        let mut whole = SectionHeader { r#type: SHT_NOBITS, ..SectionHeader::default() };
+        whole.flags = SectionFlags::X86_64_LARGE;
+        let mut next = Some(first);
+        while let Some(number) = next {
+            if self.key(number).map(|(key, _)| key) != own {
+                break;
+            }
+            if let Some((_, _, header)) = self.section(number) {
+                // what is large only in part must be near all the same
+                let large = whole.flags & header.flags & SectionFlags::X86_64_LARGE;
+                let others = (whole.flags | header.flags) - SectionFlags::X86_64_LARGE;
+                whole.flags = others | large;
+                if header.r#type != SHT_NOBITS {
+                    whole.r#type = header.r#type;
+                }
+            }
+            next = slot_of(sections, number).and_then(|slot| slot.next);
+        }
+        (whole, next)
+    }
+
+    /// Defines the undefined symbols that mean where these sections start and end.
+    pub(crate) fn define(
+        &self,
+        sections: &[SectionSlot],
+        symbols: &mut [SymbolSlot],
+        special: &Stretch,
+    ) {
+        let mut wanted = List::default();
+        for id in special.numbers() {
+            let Some(slot) = symbols.get_mut(id as usize) else { break };
+            let is_undefined = slot.state == SymbolState::Undefined && slot.definition == id;
+            let is_meant = || name_of(self.objects, id).is_some_and(|it| meaning(it).is_some());
+            if is_undefined
+                && is_meant()
+                && let Some(number) = NonZeroU32::new(id)
+            {
+                slot.got = 0;
+                wanted.append(number, &mut ByMeaning { objects: self.objects, symbols });
+            }
+        }
+        let mut links = ByMeaning { objects: self.objects, symbols };
+        let mut next = sort(wanted.first, &mut links);
+        let (mut run, mut rest) = (None::<(Key<'_>, Range)>, self.list.first);
+        while let Some(number) = next {
+            next = links.next(number);
+            links.set_next(number, None);
+            let Some((key, is_end)) = links.meaning(number) else { continue };
+            while run.as_ref().is_none_or(|(found, _)| *found < key)
+                && let Some(first) = rest
+            {
+                let (found, end) = self.range(first, sections);
+                (run, rest) = (self.key(first).map(|(key, _)| (key, found)), end);
+            }
+            if let Some((_, range)) = run.as_ref().filter(|(found, _)| *found == key)
+                && let Some(slot) = links.symbols.get_mut(number.get() as usize)
+            {
+                (slot.state, slot.group) = (SymbolState::Defined, range.group);
+                slot.value = if is_end { range.end } else { range.start };
+            }
+        }
+    }
+
+    /// Where the sections from `first` on that stand together do so, and which is the first behind them.
+    fn range(&self, first: NonZeroU32, sections: &[SectionSlot]) -> (Range, Option<NonZeroU32>) {
+        let (_, behind) = self.whole(first, sections);
+        let place = slot_of(sections, first);
+        let group = match place.map(|slot| slot.state) {
+            Some(SectionState::Placed(group)) => group,
+            _ => Group::Absolute,
+        };
+        let start = place.map_or(0, |slot| slot.offset);
+        let mut range = Range { group, start, end: start };
+        let mut at = Some(first);
+        while let Some(slot) = at.filter(|_| at != behind).and_then(|at| slot_of(sections, at)) {
+            range.end = slot.offset.saturating_add(slot.size);
+            at = slot.next;
+        }
+        (range, behind)
+    }
+
+    fn section(&self, number: NonZeroU32) -> Option<(usize, u32, SectionHeader)> {
+        let at = number.get() as usize;
+        let behind = self.objects.partition_point(|object| object.first_section <= at);
+        let object = behind.checked_sub(1)?;
+        let index = at.checked_sub(self.objects.get(object)?.first_section)? as u32;
+        Some((object, index, self.files.get(object)?.section(index).ok()?))
+    }
+
+    fn key(&self, number: NonZeroU32) -> Option<(Key<'a>, (u32, &'a [u8]))> {
+        let (object, _, header) = self.section(number)?;
+        key(self.files.get(object)?, &header)
+    }
+
+    /// Where the section is that this one follows (`SHF_LINK_ORDER`); behind all if it follows none.
+    fn followed(&self, number: NonZeroU32, sections: &[SectionSlot]) -> (u8, u64) {
+        let place = || {
+            let (object, _, header) = self.section(number)?;
+            let object = self.objects.get(object)?;
+            let is_linked = header.flags.contains(SectionFlags::LINK_ORDER);
+            let link =
+                Some(header.link).filter(|link| is_linked && *link < object.section_count)?;
+            let slot = sections.get(object.first_section.checked_add(link as usize)?)?;
+            let SectionState::Placed(group) = slot.state else { return None };
+            Some((group as u8, slot.offset))
+        };
+        place().unwrap_or((u8::MAX, 0))
+    }
+
+    fn by<'s>(&'s self, sections: &'s mut [SectionSlot], follows: bool) -> ByName<'s, 'a> {
+        ByName { runs: self, sections, follows }
+    }
+}
+
+/// Where sections stand together.
+struct Range {
+    group: Group,
+    /// Bytes from the start of the group.
+    start: u64,
+    end: u64,
+}
+
+fn slot_of(sections: &[SectionSlot], number: NonZeroU32) -> Option<&SectionSlot> {
+    sections.get(number.get() as usize)
+}
+
+/// Sections by what they have in common, then by rank, or by what they follow.
+struct ByName<'s, 'a> {
+    runs: &'s Runs<'s, 'a>,
+    sections: &'s mut [SectionSlot],
+    follows: bool,
+}
+
+impl Links for ByName<'_, '_> {
+    fn next(&self, number: NonZeroU32) -> Option<NonZeroU32> {
+        slot_of(self.sections, number).and_then(|slot| slot.next)
+    }
+
+    fn set_next(&mut self, number: NonZeroU32, next: Option<NonZeroU32>) {
+        if let Some(slot) = self.sections.get_mut(number.get() as usize) {
+            slot.next = next;
+        }
+    }
+
+    fn is_before(&self, first: NonZeroU32, second: NonZeroU32) -> bool {
+        if !self.follows {
+            return self.runs.key(first) < self.runs.key(second);
+        }
+        let key = |number| {
+            let common = self.runs.key(number).map(|(key, _)| key);
+            (common, self.runs.followed(number, self.sections))
+        };
+        key(first) < key(second)
+    }
+}
+
+/// Symbols by the sections that they mean. The next one is where the number of a GOT entry will be.
+struct ByMeaning<'s, 'a> {
+    objects: &'s [ObjectSlot<'a>],
+    symbols: &'s mut [SymbolSlot],
+}
+
+impl<'a> ByMeaning<'_, 'a> {
+    fn meaning(&self, number: NonZeroU32) -> Option<(Key<'a>, bool)> {
+        meaning(name_of(self.objects, number.get())?)
+    }
+}
+
+impl Links for ByMeaning<'_, '_> {
+    fn next(&self, number: NonZeroU32) -> Option<NonZeroU32> {
+        NonZeroU32::new(self.symbols.get(number.get() as usize)?.got)
+    }
+
+    fn set_next(&mut self, number: NonZeroU32, next: Option<NonZeroU32>) {
+        if let Some(slot) = self.symbols.get_mut(number.get() as usize) {
+            slot.got = next.map_or(0, NonZeroU32::get);
+        }
+    }
+
+    fn is_before(&self, first: NonZeroU32, second: NonZeroU32) -> bool {
+        let key = |number| self.meaning(number).map(|(key, _)| key);
+        key(first) < key(second)
+    }
+}
