@@ -49,7 +49,9 @@ fn linked(test: &str, relax: bool) {
             assert_eq!((got, sections), (GOT_FIELDS, 3));
         }
         Outcome::Different(all) => panic!("{test}: {}", all.join("\n")),
-        Outcome::Refused(why) | Outcome::LinkerRefused(why) => panic!("{test}: {why}"),
+        Outcome::Refused(why) | Outcome::LinkerRefused(why) | Outcome::BothRefused(why) => {
+            panic!("{test}: {why}")
+        }
     }
 }
 
