@@ -1,5 +1,6 @@
 //! Why objects could not be loaded.
 
+use crate::library::LibraryError;
 use core::fmt;
 
 /// Why objects could not be loaded, or a function not be given out. Nothing stays mapped.
@@ -152,6 +153,8 @@ pub enum Error {
     },
     /// A file that an archive names could not be read, or may not be.
     Named(exec_core::FileError),
+    /// A linked file could not be loaded as a library.
+    Linked(Box<LibraryError>),
     /// An observer could not do its part.
     Observer(std::io::Error),
 }
@@ -248,6 +251,7 @@ impl fmt::Display for Error {
             Self::ThinArchive => write!(f, "a thin archive, which names files beside it"),
             Self::File { path, cause } => write!(f, "{}: {cause}", path.display()),
             Self::Named(error) => write!(f, "thin archive: {error}"),
+            Self::Linked(error) => error.fmt(f),
             Self::Observer(cause) => write!(f, "an observer of loads: {cause}"),
         }
     }
@@ -264,8 +268,15 @@ impl core::error::Error for Error {
             Self::Library(error) => Some(&**error),
             Self::Archive(error) | Self::Member { error, .. } => Some(error),
             Self::Named(error) => Some(error),
+            Self::Linked(error) => Some(&**error),
             Self::File { cause, .. } | Self::Observer(cause) => Some(cause),
             _ => None,
         }
+    }
+}
+
+impl From<LibraryError> for Error {
+    fn from(error: LibraryError) -> Self {
+        Self::Linked(Box::new(error))
     }
 }

@@ -20,6 +20,9 @@ pub mod json;
 pub mod kernel_filter;
 #[cfg(feature = "host")]
 #[expect(unsafe_code, reason = "opens the libraries that the user asks for")]
+pub mod libraries;
+#[cfg(feature = "host")]
+#[expect(unsafe_code, reason = "opens the libraries that the user asks for")]
 pub mod loading;
 pub mod machine;
 pub mod map;

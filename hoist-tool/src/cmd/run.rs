@@ -3,9 +3,11 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use elf_core::Arch as _;
 use elf_core::names;
+use exec_host::library::Library;
+use exec_host::symbols::Symbols as _;
 use exec_host::{Error, Host, Module};
 
 use crate::budget::Limits;
@@ -13,6 +15,7 @@ use crate::call::Argument;
 use crate::calling::{Arguments, Calling};
 use crate::explain::section_name;
 use crate::input::{self, Input};
+use crate::libraries;
 use crate::loading::Loading;
 use crate::objects::Objects;
 use crate::printable::Printable;
@@ -20,7 +23,7 @@ use crate::printable::Printable;
 /// Calls a function in objects.
 #[derive(Debug, clap::Args)]
 pub struct Run {
-    /// Objects and archives, the function, its arguments as TYPE:VALUE.
+    /// Objects, archives and shared libraries, the function, its arguments as TYPE:VALUE.
     ///
     /// TYPE is one of i8 i16 i32 i64 u8 u16 u32 u64 f32 f64, or `str:TEXT`, `buf:TYPE:1,2,3`, `zeros:TYPE:COUNT`, `file:PATH`,
     /// which pass pointers.
@@ -46,17 +49,40 @@ impl Run {
     /// # Errors
     /// What is wrong with which object, symbol or argument; nothing was run then.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
-        let (objects, function, words) = self.split()?;
+        let (mut objects, function, words) = self.split()?;
+        // SAFETY: the user asks for the libraries.
+        let libraries = unsafe { libraries::open(&mut objects)? };
+        if objects.is_empty() {
+            return self.call_library(&libraries, function, words, out);
+        }
         let inputs = input::read_all(&objects, self.limits)?;
         let how = |input: Input| input.whole(self.whole_archive).group(self.group);
         let inputs: Vec<Input> = inputs.into_iter().map(how).collect();
         let objects = Objects::gather(&inputs, &[function])?;
-        let module = self.load(&objects)?;
+        let module = self.load(&objects, libraries)?;
         let mut arguments = Arguments::parse(words)?;
         let label = || objects.label(0).to_owned();
         // SAFETY: the user asks for the code to be run.
         let function = unsafe { self.calling.find(&module, function, &mut arguments, label)? };
         // SAFETY: as above, with these arguments and this result.
+        let times = unsafe { self.calling.call(&function, arguments, out)? };
+        self.calling.report(&times, out)
+    }
+
+    /// Calls a function of the first library that has it.
+    fn call_library(
+        &self,
+        libraries: &[Library],
+        function: &str,
+        words: &[String],
+        out: &mut dyn Write,
+    ) -> Result<()> {
+        let mut arguments = Arguments::parse(words)?;
+        let has_it = |library: &&Library| library.function(function).is_ok();
+        let library = libraries.iter().find(has_it).or(libraries.first());
+        let library = library.context("no library")?;
+        let function = self.calling.find_in_library(library, function, &mut arguments)?;
+        // SAFETY: the user asks for the code to be run, with these arguments and this result.
         let times = unsafe { self.calling.call(&function, arguments, out)? };
         self.calling.report(&times, out)
     }
@@ -74,7 +100,7 @@ impl Run {
     }
 
     /// Loads the objects, with symbols of this process and of the libraries asked for.
-    fn load<'a>(&self, objects: &Objects<'a>) -> Result<Module<&'a [u8]>> {
+    fn load<'a>(&self, objects: &Objects<'a>, libraries: Vec<Library>) -> Result<Module<&'a [u8]>> {
         let machine = objects.files().first().map_or(Host::MACHINE, |file| file.header().machine);
         if machine != Host::MACHINE {
             let name = |number| {
@@ -89,7 +115,7 @@ impl Run {
         }
         let bytes = objects.files().iter().map(|file| file.bytes());
         // SAFETY: the user asks for the libraries; nothing else runs in this process.
-        let symbols = unsafe { self.loading.process()? };
+        let symbols = libraries.or(unsafe { self.loading.process()? });
         let mut loader = self.loading.loader()?;
         if let Some(limit) = self.limits.limit {
             loader = loader.limit(limit);

@@ -8,7 +8,7 @@ pub(crate) mod guard;
 pub(crate) mod processor;
 pub(crate) mod resolver;
 
-use core::arch::asm;
+use core::arch::{asm, naked_asm};
 
 /// The architecture of this process.
 pub use archs::Host;
@@ -21,6 +21,18 @@ pub(crate) const ADDRESSES: [u64; 2] = [257, 1025];
 pub(crate) const DTP_MODULE: u64 = 1028;
 /// `R_AARCH64_TLS_TPREL64`.
 pub(crate) const TP_OFFSET: u64 = 1030;
+
+/// The version of most symbols of the C library: that of its first release for the machine.
+pub(crate) const OLDEST_VERSION: &core::ffi::CStr = c"GLIBC_2.17";
+
+/// Begins a program whose stack is at `stack`.
+///
+/// # Safety
+/// It is a program in memory, with a stack as the ABI has it.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn enter_program(entry: u64, stack: u64) -> ! {
+    naked_asm!("mov sp, x1", "mov x16, x0", "mov x0, xzr", "mov x29, xzr", "mov x30, xzr", "br x16")
+}
 
 /// The thread pointer of this thread.
 pub(crate) fn thread_pointer() -> u64 {

@@ -7,7 +7,7 @@ pub(crate) mod guard;
 pub(crate) mod processor;
 pub(crate) mod resolver;
 
-use core::arch::asm;
+use core::arch::{asm, naked_asm};
 
 /// The architecture of this process.
 pub use archs::Host;
@@ -20,6 +20,18 @@ pub(crate) const ADDRESSES: [u64; 2] = [1, 6];
 pub(crate) const DTP_MODULE: u64 = 16;
 /// `R_X86_64_TPOFF64`.
 pub(crate) const TP_OFFSET: u64 = 18;
+
+/// The version of most symbols of the C library: that of its first release for the machine.
+pub(crate) const OLDEST_VERSION: &core::ffi::CStr = c"GLIBC_2.2.5";
+
+/// Begins a program whose stack is at `stack` (psABI 3.4.1: no function to register for its end).
+///
+/// # Safety
+/// It is a program in memory, with a stack as the psABI has it.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn enter_program(entry: u64, stack: u64) -> ! {
+    naked_asm!("mov rsp, rsi", "xor edx, edx", "xor ebp, ebp", "jmp rdi")
+}
 
 /// The thread pointer of this thread.
 pub(crate) fn thread_pointer() -> u64 {
