@@ -142,7 +142,7 @@ pub enum ErrorKind {
         name: &'static str,
     },
     /// A relocation asks for a local symbol of a section group of which another object's copy is taken.
-    Dropped {
+    Discarded {
         /// Index of the symbol.
         symbol: u32,
         /// `r_offset` of the relocation.
@@ -220,10 +220,10 @@ impl fmt::Display for ErrorKind {
             Self::Indirect { symbol, offset, name, .. } => {
                 write!(f, "{name} at offset {offset:#x}: symbol {symbol} is an indirect function")
             }
-            Self::Dropped { symbol, offset, name, .. } => {
+            Self::Discarded { symbol, offset, name, .. } => {
                 write!(
                     f,
-                    "{name} at offset {offset:#x}: symbol {symbol} is in a section group that is not taken"
+                    "{name} at offset {offset:#x}: symbol {symbol} is in a discarded section group"
                 )
             }
             Self::SymbolTable { link } => {

@@ -86,8 +86,8 @@ impl Display for Explained<'_, '_> {
             ErrorKind::NotLoaded { symbol, offset, name, .. } => {
                 relocation(f, name, offset, symbol, "is in a section that is not loaded")
             }
-            ErrorKind::Dropped { symbol, offset, name, .. } => {
-                relocation(f, name, offset, symbol, "is in a section group that is not taken")
+            ErrorKind::Discarded { symbol, offset, name, .. } => {
+                relocation(f, name, offset, symbol, "is in a discarded section group")
             }
             ErrorKind::NotThreadLocal { symbol, offset, name, .. } => {
                 relocation(f, name, offset, symbol, "is not thread-local")

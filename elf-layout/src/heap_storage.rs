@@ -1,7 +1,8 @@
 //! Storage for layouts from the heap.
 
 use crate::{
-    Error, External, Layout, ObjectSlot, Options, Requirements, SectionSlot, Storage, SymbolSlot,
+    Error, ExternalSymbol, Layout, ObjectSlot, Options, Requirements, SectionSlot, Storage,
+    SymbolSlot,
 };
 use alloc::vec::Vec;
 use elf_core::{Arch, File, Name};
@@ -30,7 +31,7 @@ impl<'a> HeapStorage<'a> {
         &'s mut self,
         files: &'s [File<'a>],
         options: Options,
-        externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+        externals: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>,
     ) -> Result<Layout<'a, 's, A>, Error> {
         let needed = Requirements::of(files)?;
         fn grow<T: Clone + Default>(slots: &mut Vec<T>, needed: usize) {

@@ -1,13 +1,12 @@
-//! Where everything goes, one step a file, in the order in which they run: groups, sections, symbols, needs, additions, islands.
+//! Where everything goes, one step a file, in the order in which they run: groups, sections, symbols, needs, additions, thunks.
 
 use crate::error::{Error, ErrorKind};
 use crate::hash::NameTable;
 use crate::model::bounds::Bounds;
-use crate::model::external::External;
+use crate::model::external::ExternalSymbol;
 use crate::model::features::{INDIRECT_FUNCTIONS, THREAD_LOCAL};
 use crate::model::fixed::Fixed;
-use crate::model::found::Found;
-use crate::model::islands::Islands;
+use crate::model::found::ScanResult;
 use crate::model::layout::Layout;
 use crate::model::options::Options;
 use crate::model::owner::owner;
@@ -17,6 +16,7 @@ use crate::model::storage::{
     SymbolSlot, SymbolState,
 };
 use crate::model::stubs;
+use crate::model::thunks::ThunkSections;
 use crate::plan::needs::Scan;
 use crate::plan::runs::Runs;
 use core::marker::PhantomData;
@@ -25,12 +25,12 @@ use elf_core::{Arch, File, Name};
 
 mod flags;
 pub(crate) mod groups;
-pub(crate) mod islands;
 pub(crate) mod linker_defined;
 pub(crate) mod needs;
 pub(crate) mod runs;
 pub(crate) mod sections;
 pub(crate) mod symbols;
+pub(crate) mod thunks;
 
 impl<'a, 's, A: Arch> Layout<'a, 's, A> {
     /// Lays out `files` in lent storage. `externals` answers for symbols that none of them defines, once a name.
@@ -44,7 +44,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         files: &'s [File<'a>],
         options: Options,
         storage: Storage<'s, 'a>,
-        externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+        externals: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>,
     ) -> Result<Self, Error> {
         Self::plan_in(files, options, storage, &Requirements::of(files)?, externals)
     }
@@ -55,7 +55,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         options: Options,
         storage: Storage<'s, 'a>,
         needed: &Requirements,
-        externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+        externals: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>,
     ) -> Result<Self, Error> {
         if options.replaceable_functions && !INDIRECT_FUNCTIONS {
             let kind = elf_core::ErrorKind::FeatureOff("indirect-functions");
@@ -85,7 +85,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             if let Some(runs) = &mut runs {
                 runs.place(sections, &mut spans, &options)?;
             }
-            let mut found = Found::default();
+            let mut found = ScanResult::default();
             let replaceable =
                 INDIRECT_FUNCTIONS && options.replaceable_functions && !A::STUBS.is_empty();
             for (object, file) in (0..usize::MAX).zip(files) {
@@ -118,7 +118,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let additions = (&mut spans, &mut found);
         let common = symbols::ask::<A>(objects, symbols, additions, &options, externals)?;
         found.bounds = Bounds::of::<A>(&options, &spans, symbols.len(), common);
-        found.reach = islands::reach::<A>(&spans);
+        found.reach = thunks::reach::<A>(&spans);
         for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
             let scan = Scan { number, file, object, objects, sections, options: &options };
             scan.run::<A>(symbols, &mut found)?;
@@ -135,23 +135,23 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             got_entries: 0,
             stubs_size: 0,
             thread_area: None,
-            islands: Islands::NONE,
+            thunks: ThunkSections::NONE,
             arch: PhantomData,
         };
         layout.place_additions(symbols)?;
-        if cfg!(feature = "islands")
+        if cfg!(feature = "thunks")
             && let Some(reach) = layout.found.reach.filter(|_| layout.stubs_size > 0)
         {
             let size = layout.stubs_size;
             let spans = &mut layout.spans;
-            layout.islands =
-                islands::insert::<A>(files, objects, sections, symbols, spans, (size, reach))?;
+            layout.thunks =
+                thunks::insert::<A>(files, objects, sections, symbols, spans, (size, reach))?;
         }
         layout.sections = sections;
         layout.spans.finish(&options)?;
         linker_defined::place(symbols, &layout.spans, &layout.found);
         if files.len() > 1 {
-            copy_definitions(symbols);
+            propagate_definitions(symbols);
         }
         layout.symbols = symbols;
         Ok(layout)
@@ -222,8 +222,8 @@ fn check(
     Err(Error::object(object, ErrorKind::Resolver { symbol }))
 }
 
-/// Copies a definition to those who mean it.
-fn copy_definitions(symbols: &mut [SymbolSlot]) {
+/// Propagates the resolved definition to all symbols of its name.
+fn propagate_definitions(symbols: &mut [SymbolSlot]) {
     for id in 0..symbols.len() {
         let Some(&SymbolSlot { definition, needs, .. }) = symbols.get(id) else { continue };
         if definition as usize != id

@@ -6,8 +6,8 @@ mod support;
 use elf_core::names::*;
 use elf_core::{Arch, File, Name, SectionFlags};
 use elf_layout::{
-    Error, ErrorKind, External, ImageMode, Layout, ObjectSlot, Options, Requirements, SectionSlot,
-    Storage, SymbolSlot,
+    Error, ErrorKind, ExternalSymbol, ImageMode, Layout, ObjectSlot, Options, Requirements,
+    SectionSlot, Storage, SymbolSlot,
 };
 use reloc_riscv::Rv64;
 use reloc_x86::{I386, X86_64};
@@ -264,7 +264,7 @@ fn what_features_leave_out() {
                  is_on: bool,
                  objects: &[&Object],
                  options,
-                 externals: &mut dyn FnMut(Name<'_>) -> Option<External>| {
+                 externals: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>| {
         let objects: Vec<_> = objects.iter().map(|object| object.build()).collect();
         plan(&objects, options, externals, |layout| match layout {
             Ok(_) => assert!(is_on, "{feature}"),
@@ -285,7 +285,7 @@ fn what_features_leave_out() {
     let text = object.section(".text", CODE, 8, &[0x48, 0x8b, 0x05, 0, 0, 0, 0, 0]);
     let symbol = object.undefined("errno");
     object.relocation(text, 3, R_X86_64_GOTTPOFF, symbol, -4);
-    let mut errno = |_: Name<'_>| Some(External::thread_local(1, 0, Some(-64)));
+    let mut errno = |_: Name<'_>| Some(ExternalSymbol::thread_local(1, 0, Some(-64)));
     check("thread-local", is_on, &[&object], Options::default(), &mut errno);
     // its one address is asked for, which it has not
     let object = refers(|object, _| object.undefined("errno"));

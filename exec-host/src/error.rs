@@ -24,7 +24,7 @@ pub enum Error {
         error: elf_layout::Error,
     },
     /// Nobody defines some symbols: neither the objects nor where they get symbols from.
-    Undefined(Box<Undefined>),
+    Undefined(Box<UndefinedSymbol>),
     /// The system gave no memory, or not the permissions.
     Map {
         /// Bytes asked for.
@@ -162,7 +162,7 @@ pub enum Error {
 /// The symbols that nobody defines.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Undefined {
+pub struct UndefinedSymbol {
     /// What is wrong, with the names of sections and symbols.
     pub text: String,
     /// The name of the first.

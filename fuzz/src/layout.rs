@@ -6,7 +6,7 @@ use archs::{Architecture, with_arch};
 use elf_core::names::SHT_NOBITS;
 use elf_core::{Arch, File, Name};
 use elf_layout::{
-    ErrorKind, External, ImageMode, Layout, ObjectSlot, Options, Requirements, SectionSlot,
+    ErrorKind, ExternalSymbol, ImageMode, Layout, ObjectSlot, Options, Requirements, SectionSlot,
     Storage, SymbolSlot,
 };
 
@@ -42,14 +42,14 @@ pub(super) fn files(files: &[File<'_>]) {
 }
 
 /// What a process might answer: near or far; a function, constant or other data, or nothing, by the name's first byte.
-fn external(name: Name<'_>) -> Option<External> {
+fn external(name: Name<'_>) -> Option<ExternalSymbol> {
     let byte = name.as_bytes().first().copied().unwrap_or(0);
     let address = if byte & 2 != 0 { 0x7fff_f7a0_1230 } else { 0x4100_0000 };
     match byte & 15 {
-        1 | 3 | 5 | 9 | 11 => Some(External::function(address)),
+        1 | 3 | 5 | 9 | 11 => Some(ExternalSymbol::function(address)),
         7 | 13 | 15 => None,
-        4 | 6 => Some(External::constant(address, u64::from(byte) * 3)),
-        _ => Some(External::new(address)),
+        4 | 6 => Some(ExternalSymbol::constant(address, u64::from(byte) * 3)),
+        _ => Some(ExternalSymbol::new(address)),
     }
 }
 

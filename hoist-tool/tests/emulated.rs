@@ -17,7 +17,7 @@ use std::process::Command;
 
 use archs::with_arch;
 use elf_core::{Arch as _, Name};
-use elf_layout::{External, HeapStorage, Options};
+use elf_layout::{ExternalSymbol, HeapStorage, Options};
 use hoist_tool::budget::Limits;
 use hoist_tool::cmd::link;
 use hoist_tool::input;
@@ -55,7 +55,7 @@ fn run(emulator: &str, files: &[&str]) {
     let mut bytes = image.bytes;
     let (machine, entry) = with_arch!(objects.machine(), A => {
         let mut room = HeapStorage::new();
-        let mut externals = |_: Name<'_>| None::<External>;
+        let mut externals = |_: Name<'_>| None::<ExternalSymbol>;
         let layout = room.plan::<A>(objects.files(), options, &mut externals).expect("a layout");
         let address = |name: &str| {
             let (object, symbol) = layout.find(name.into())?;

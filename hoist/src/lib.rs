@@ -43,7 +43,7 @@
 //! | `cuda` | `cuda` | `reloc-cuda` | relocations of CUDA cubins |
 //! | `nvinfo` | `nvinfo` | `nvinfo` | what a cubin's kernels need |
 //! | `fatbin` | `fatbin` | `fatbin` | containers of device code |
-//! | `host`, `exec` | `host`, on by default | `exec-host`, `exec-core` | objects into this process: Linux on x86-64 and AArch64 |
+//! | `host`, `exec` | `host`, on by default | `exec-host`, `exec-core` | objects into this process: Linux on x86-64, AArch64 and RISC-V (64 bits) |
 //! | `nv`, `exec` | `nv` | `exec-nv`, `exec-core` | cubins onto NVIDIA GPUs |
 //!
 //! Feature `alloc`, on by default, has the heap lend where a crate can do without one. Without features the crate is `elf-core`
@@ -62,7 +62,7 @@ pub use exec_core as exec;
 #[cfg(all(
     feature = "host",
     target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
 ))]
 pub use exec_host as host;
 #[cfg(feature = "nv")]

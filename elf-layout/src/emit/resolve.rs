@@ -49,7 +49,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             | SymbolState::UndefinedWeak
             | SymbolState::Common => Some(self.bases.of(slot.group).wrapping_add(slot.value)),
             SymbolState::Replaceable if INDIRECT_FUNCTIONS && self.is_unwinding => {
-                Some(self.behind(slot))
+                Some(self.stub_target(slot))
             }
             SymbolState::Indirect | SymbolState::Replaceable if INDIRECT_FUNCTIONS => {
                 self.stub(slot, 0)
@@ -61,7 +61,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             | SymbolState::ExternalThreadLocal
             | SymbolState::Undefined
             | SymbolState::NotLoaded
-            | SymbolState::Dropped => None,
+            | SymbolState::Discarded => None,
         }
     }
 
@@ -103,15 +103,15 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
     /// The address of the symbol's stub `index` that is nearest to `place`.
     fn nearest_stub(&self, slot: &SymbolSlot, index: u8, place: u64) -> Option<u64> {
         let last = self.stub(slot, index)?;
-        let islands = self.layout.islands.offsets().iter();
+        let thunks = self.layout.thunks.offsets().iter();
         let offset = last.wrapping_sub(self.bases.of(Group::Stubs));
         let first = self.bases.of(Group::Text).wrapping_add(offset);
-        Some(islands.map(|island| first.wrapping_add(*island)).fold(last, |nearest, stub| {
+        Some(thunks.map(|thunk| first.wrapping_add(*thunk)).fold(last, |nearest, stub| {
             if stub.abs_diff(place) < nearest.abs_diff(place) { stub } else { nearest }
         }))
     }
 
-    /// Where the symbol's first stub stands: at the end of the code, then on islands in it.
+    /// Where the symbol's first stub stands: at the end of the code, then on thunks in it.
     pub(crate) fn stub_runs(
         &self,
         slot: &SymbolSlot,
@@ -119,8 +119,8 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
         let first = slot.extra.stubs();
         let text = self.bases.of(Group::Text).wrapping_add(first);
         let end = self.bases.of(Group::Stubs).wrapping_add(first);
-        let islands = self.layout.islands.offsets().iter();
-        core::iter::once(end).chain(islands.map(move |island| text.wrapping_add(*island)))
+        let thunks = self.layout.thunks.offsets().iter();
+        core::iter::once(end).chain(thunks.map(move |thunk| text.wrapping_add(*thunk)))
     }
 
     /// The address of the symbol's GOT entry of this content.
@@ -132,7 +132,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
         let mut index = slot.got.saturating_add(slot.is_indirect().into());
         if content == Slot::Address {
             if slot.is_indirect() && self.is_stub {
-                return Some(self.answer(slot));
+                return Some(self.stub_entry(slot));
             }
             return slot.needs.has(Needs::GOT).then_some(self.entry(index));
         }
@@ -221,7 +221,7 @@ impl<A: Arch> Resolve for Symbols<'_, '_, '_, A> {
                 Some(address)
             }
             Role::Address | Role::Plt if !slot.needs.has(RARE) => {
-                self.address(slot).or_else(|| dropped(slot, query))
+                self.address(slot).or_else(|| discarded(slot, query))
             }
             Role::Got(Slot::Address) => self.got_entry(slot, Slot::Address),
             role => self.resolve_rarely(slot, role, query),
@@ -252,9 +252,9 @@ const RARE: Needs = CANONICAL.with(Needs::ANY_STUB);
 
 /// What makes the field 0 that speaks of a dropped function.
 #[cold]
-fn dropped(slot: &SymbolSlot, query: &Query) -> Option<u64> {
+fn discarded(slot: &SymbolSlot, query: &Query) -> Option<u64> {
     let place = if query.kind.value.minus == Role::Place { query.place } else { 0 };
-    (slot.state == SymbolState::Dropped)
+    (slot.state == SymbolState::Discarded)
         .then(|| place.wrapping_add_signed(query.addend.wrapping_neg()))
 }
 
@@ -263,12 +263,12 @@ const CANONICAL: Needs = Needs::NEAR.with(Needs::LOW);
 
 impl<A: Arch> Symbols<'_, '_, '_, A> {
     /// The address of what the stub of an indirect function stands for: the resolver, or the function that may be replaced.
-    pub(crate) fn behind(&self, slot: &SymbolSlot) -> u64 {
+    pub(crate) fn stub_target(&self, slot: &SymbolSlot) -> u64 {
         self.bases.of(slot.group).wrapping_add(slot.value)
     }
 
     /// The address of the GOT entry that the stub of an indirect function jumps through.
-    pub(crate) fn answer(&self, slot: &SymbolSlot) -> u64 {
+    pub(crate) fn stub_entry(&self, slot: &SymbolSlot) -> u64 {
         self.entry(slot.got)
     }
 }

@@ -11,14 +11,14 @@ use elf_core::{Arch, Name, SectionFlags, SegmentFlags, Slot};
 
 /// An address that moves with the image, or one that does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Address {
+pub enum SymbolAddress {
     /// Bytes from the start of the image.
     Image(u64),
     /// Fixed: an absolute symbol, the caller's answer, or 0 for a weak symbol that nobody defines.
     Absolute(u64),
 }
 
-impl Address {
+impl SymbolAddress {
     /// The address for an image at `base`.
     #[must_use]
     pub const fn at(self, base: u64) -> u64 {
@@ -83,21 +83,21 @@ impl<A: Arch> Layout<'_, '_, A> {
     /// Where symbol `symbol` of object `object` is; `None` if nobody defines it, it is not loaded, or every thread has its own. An indirect
     /// or replaceable function is where its stub is.
     #[must_use]
-    pub fn symbol(&self, object: usize, symbol: u32) -> Option<Address> {
+    pub fn symbol(&self, object: usize, symbol: u32) -> Option<SymbolAddress> {
         let slot = self.slot(object, symbol)?;
         match (slot.state, slot.group) {
-            (SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Dropped, _) => None,
+            (SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Discarded, _) => None,
             (
                 SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal | SymbolState::TlsBase,
                 _,
             ) => None,
             (SymbolState::Indirect | SymbolState::Replaceable, _) => {
                 let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
-                Some(Address::Image(symbols.stub(slot, 0)?))
+                Some(SymbolAddress::Image(symbols.stub(slot, 0)?))
             }
-            (_, Group::Absolute) => Some(Address::Absolute(slot.value)),
+            (_, Group::Absolute) => Some(SymbolAddress::Absolute(slot.value)),
             (_, group) => {
-                Some(Address::Image(self.spans.group(group).offset.wrapping_add(slot.value)))
+                Some(SymbolAddress::Image(self.spans.group(group).offset.wrapping_add(slot.value)))
             }
         }
     }

@@ -189,8 +189,8 @@ impl<A: Arch> Layout<'_, '_, A> {
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), base);
         for (id, slot) in self.special_definitions() {
             if INDIRECT_FUNCTIONS && slot.state == SymbolState::Replaceable {
-                let offset = symbols.answer(slot).wrapping_sub(base);
-                self.store(image, offset, Slot::Address, [symbols.behind(slot), 0]);
+                let offset = symbols.stub_entry(slot).wrapping_sub(base);
+                self.store(image, offset, Slot::Address, [symbols.stub_target(slot), 0]);
             }
             for &(_, content) in GOT_SLOTS.iter().filter(|(need, _)| slot.needs.has(*need)) {
                 let words = match content {

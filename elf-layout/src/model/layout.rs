@@ -1,11 +1,11 @@
 //! A layout: every section, symbol, GOT entry and stub has its place. Planned in `plan`, written in `emit`.
 
 use crate::model::fixed::Fixed;
-use crate::model::found::Found;
-use crate::model::islands::Islands;
+use crate::model::found::ScanResult;
 use crate::model::options::Options;
 use crate::model::spans::{Group, Segment, Spans};
 use crate::model::storage::{ObjectSlot, SectionSlot, SectionState, SymbolSlot};
+use crate::model::thunks::ThunkSections;
 use crate::model::tls::StaticTlsBlock;
 use core::marker::PhantomData;
 use elf_core::{Arch, File};
@@ -19,13 +19,13 @@ pub struct Layout<'a, 's, A> {
     pub(crate) symbols: &'s [SymbolSlot],
     pub(crate) options: Options,
     pub(crate) spans: Spans,
-    pub(crate) found: Found,
+    pub(crate) found: ScanResult,
     pub(crate) fixed: Fixed,
     pub(crate) got_entries: u32,
     /// Size of all stubs in bytes.
     pub(crate) stubs_size: u64,
     pub(crate) thread_area: Option<StaticTlsBlock>,
-    pub(crate) islands: Islands,
+    pub(crate) thunks: ThunkSections,
     pub(crate) arch: PhantomData<A>,
 }
 
@@ -37,7 +37,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             SectionState::Placed(group) => {
                 Some(self.spans.group(group).offset.wrapping_add(slot.offset))
             }
-            SectionState::NotLoaded | SectionState::Dropped => None,
+            SectionState::NotLoaded | SectionState::Discarded => None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! What the caller lends, and how much of it.
 
 use crate::error::{Error, ErrorKind};
-use crate::model::features::{INDIRECT_FUNCTIONS, LINKER_DEFINED, STAND_INS, THREAD_LOCAL};
+use crate::model::features::{COPY_RELOCATIONS, INDIRECT_FUNCTIONS, LINKER_DEFINED, THREAD_LOCAL};
 use crate::model::spans::Group;
 use core::num::NonZeroU32;
 use elf_core::names::{SHT_GROUP, STB_LOCAL};
@@ -122,19 +122,19 @@ pub(crate) enum SectionState {
     #[default]
     NotLoaded,
     /// Another object's copy of the section group is taken.
-    Dropped,
+    Discarded,
     /// In this group.
     Placed(Group),
 }
 
 /// Numbers of symbols, and of all that are between them: what need not be looked at is outside.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Stretch {
+pub(crate) struct SymbolRange {
     first: usize,
     end: usize,
 }
 
-impl Stretch {
+impl SymbolRange {
     /// Adds symbol `id`.
     #[inline]
     pub(crate) fn include(&mut self, id: usize) {
@@ -275,7 +275,7 @@ pub(crate) enum SymbolState {
     /// Defined in a section that is not loaded.
     NotLoaded,
     /// Defined in a section that another object's copy replaces.
-    Dropped,
+    Discarded,
 }
 
 impl SymbolState {
@@ -318,7 +318,7 @@ impl Needs {
 
     /// What is not left out by features.
     const BUILT: Self = Self(
-        !(if STAND_INS { 0 } else { Self::NEAR.0 | Self::LOW.0 | Self::COPY.0 }
+        !(if COPY_RELOCATIONS { 0 } else { Self::NEAR.0 | Self::LOW.0 | Self::COPY.0 }
             | if THREAD_LOCAL { 0 } else { 0xe }
             | if LINKER_DEFINED { 0 } else { Self::EDGE.0 }),
     );

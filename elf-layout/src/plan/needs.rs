@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use crate::error::ErrorKind;
-use crate::model::features::{INDIRECT_FUNCTIONS, STAND_INS, THREAD_LOCAL};
-use crate::model::found::Found;
+use crate::model::features::{COPY_RELOCATIONS, INDIRECT_FUNCTIONS, THREAD_LOCAL};
+use crate::model::found::ScanResult;
 use crate::model::options::Options;
 use crate::model::owner::attributes;
 use crate::model::relocations::label;
@@ -12,7 +12,7 @@ use crate::model::spans::Group;
 use crate::model::storage::{Needs, ObjectSlot, SectionSlot, SymbolSlot, SymbolState};
 use crate::model::stubs;
 use crate::model::tls;
-use crate::plan::islands;
+use crate::plan::thunks;
 use core::cell::Cell;
 use core::marker::PhantomData;
 use elf_core::{
@@ -35,7 +35,7 @@ impl<'a> Scan<'_, 'a> {
     pub(crate) fn run<A: Arch>(
         &self,
         symbols: &mut [SymbolSlot],
-        found: &mut Found,
+        found: &mut ScanResult,
     ) -> Result<(), Error> {
         let mut next = 0u32;
         self.file.sections().try_for_each(|header| {
@@ -73,7 +73,7 @@ struct SectionScan<'p, 'a, A> {
     header: SectionHeader,
     target: Target<'a>,
     symbols: &'p mut [SymbolSlot],
-    found: &'p mut Found,
+    found: &'p mut ScanResult,
     bytes: Cell<Option<&'a [u8]>>,
     arch: PhantomData<A>,
 }
@@ -117,11 +117,11 @@ impl<A: Arch> SectionScan<'_, '_, A> {
         }
         let target = || attributes::<A>(self.scan.objects, slot.definition, slot);
         let choice = |target| A::stub(kind, target).filter(|choice| choice.always);
-        let is_far = cfg!(feature = "islands")
+        let is_far = cfg!(feature = "thunks")
             && self
                 .found
                 .reach
-                .is_some_and(|reach| islands::is_far(kind, record, place, slot, reach));
+                .is_some_and(|reach| thunks::is_far(kind, record, place, slot, reach));
         Ok(if is_far || is_beyond::<A>(kind, slot) {
             stubs::needs_of_branch::<A>(kind, target())
         } else if A::HAS_STATES {
@@ -245,40 +245,42 @@ impl<A: Arch> SectionScan<'_, '_, A> {
 
 /// What one relocation of this kind needs for the symbol.
 #[inline]
-fn needs_of<A: Arch>(kind: &'static Kind, slot: &SymbolSlot, found: &mut Found) -> Needs {
+fn needs_of<A: Arch>(kind: &'static Kind, slot: &SymbolSlot, found: &mut ScanResult) -> Needs {
     let value = &kind.value;
     match value.of {
         Role::Got(Slot::Address) => Needs::GOT,
-        Role::Address if is_narrow::<A>(kind) => match (slot.state, value.minus, STAND_INS) {
-            // a function of the process is reached by way of a stub that becomes its address here
-            (SymbolState::ExternalFunction, Role::Place, true) => {
-                near(kind.check).with(stubs::needs::<A>(0))
+        Role::Address if is_narrow::<A>(kind) => {
+            match (slot.state, value.minus, COPY_RELOCATIONS) {
+                // a function of the process is reached by way of a stub that becomes its address here
+                (SymbolState::ExternalFunction, Role::Place, true) => {
+                    near(kind.check).with(stubs::needs::<A>(0))
+                }
+                (SymbolState::ExternalFunction, Role::Zero, true) => {
+                    limit(value, kind.check, found);
+                    Needs::LOW.with(stubs::needs::<A>(0))
+                }
+                (SymbolState::ExternalConstant, Role::Place, true) => {
+                    near(kind.check).with(Needs::COPY)
+                }
+                (SymbolState::ExternalConstant, Role::Zero, true) => {
+                    limit(value, kind.check, found);
+                    Needs::LOW.with(Needs::COPY)
+                }
+                (SymbolState::Indirect | SymbolState::Replaceable, Role::Zero, _)
+                    if INDIRECT_FUNCTIONS =>
+                {
+                    limit(value, kind.check, found);
+                    Needs::default()
+                }
+                (SymbolState::Defined | SymbolState::Common, Role::Zero, _)
+                    if slot.group != Group::Absolute || slot.state == SymbolState::Common =>
+                {
+                    limit(value, kind.check, found);
+                    Needs::default()
+                }
+                _ => Needs::default(),
             }
-            (SymbolState::ExternalFunction, Role::Zero, true) => {
-                limit(value, kind.check, found);
-                Needs::LOW.with(stubs::needs::<A>(0))
-            }
-            (SymbolState::ExternalConstant, Role::Place, true) => {
-                near(kind.check).with(Needs::COPY)
-            }
-            (SymbolState::ExternalConstant, Role::Zero, true) => {
-                limit(value, kind.check, found);
-                Needs::LOW.with(Needs::COPY)
-            }
-            (SymbolState::Indirect | SymbolState::Replaceable, Role::Zero, _)
-                if INDIRECT_FUNCTIONS =>
-            {
-                limit(value, kind.check, found);
-                Needs::default()
-            }
-            (SymbolState::Defined | SymbolState::Common, Role::Zero, _)
-                if slot.group != Group::Absolute || slot.state == SymbolState::Common =>
-            {
-                limit(value, kind.check, found);
-                Needs::default()
-            }
-            _ => Needs::default(),
-        },
+        }
         _ => Needs::default(),
     }
 }
@@ -314,7 +316,7 @@ const fn near(check: Check) -> Needs {
 }
 
 /// Lowers the limit of the image's addresses to what an absolute field of this check holds.
-fn limit(value: &Value, check: Check, found: &mut Found) {
+fn limit(value: &Value, check: Check, found: &mut ScanResult) {
     let bits = match check {
         Check::Signed(bits) | Check::SignedRounded { bits, .. } => bits.saturating_sub(1),
         Check::Unsigned(bits) | Check::Either(bits) => bits,
@@ -338,7 +340,7 @@ fn problem(
 ) -> Option<ErrorKind> {
     let is_tls = THREAD_LOCAL && tls::concerns(kind);
     match slot.state {
-        SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Dropped => {}
+        SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Discarded => {}
         SymbolState::Indirect if !INDIRECT_FUNCTIONS || is_tls || !options.indirect_functions => {}
         SymbolState::Indirect => return None,
         SymbolState::UndefinedWeak => return None,
@@ -359,8 +361,8 @@ fn problem(
     Some(match slot.state {
         SymbolState::Undefined => ErrorKind::Undefined { symbol, offset, r#type, name },
         // unwinding tables speak of functions that are not there any more: nobody will ask
-        SymbolState::Dropped if is_unwinding => return None,
-        SymbolState::Dropped => ErrorKind::Dropped { symbol, offset, r#type, name },
+        SymbolState::Discarded if is_unwinding => return None,
+        SymbolState::Discarded => ErrorKind::Discarded { symbol, offset, r#type, name },
         SymbolState::NotLoaded => ErrorKind::NotLoaded { symbol, offset, r#type, name },
         _ if is_tls => ErrorKind::NotThreadLocal { symbol, offset, r#type, name },
         SymbolState::Indirect => ErrorKind::Indirect { symbol, offset, r#type, name },
@@ -372,7 +374,7 @@ fn problem(
 }
 
 /// What a relocation needs that is not rewritten.
-fn tls_needs(role: Role, found: &mut Found) -> Needs {
+fn tls_needs(role: Role, found: &mut ScanResult) -> Needs {
     match role {
         Role::Got(Slot::TpOffset) => Needs::GOT_TP_OFFSET,
         Role::Got(Slot::TlsGd) => Needs::GOT_TLS_GD,

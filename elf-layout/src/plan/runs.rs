@@ -14,7 +14,7 @@ use crate::model::options::Options;
 use crate::model::owner::name_of;
 use crate::model::spans::{Group, Spans, alignment_of, group_of};
 use crate::model::storage::{
-    ObjectSlot, SectionSlot, SectionState, Stretch, SymbolSlot, SymbolState,
+    ObjectSlot, SectionSlot, SectionState, SymbolRange, SymbolSlot, SymbolState,
 };
 use core::num::NonZeroU32;
 use elf_core::names::{
@@ -132,7 +132,7 @@ fn is_identifier(name: &[u8]) -> bool {
 pub(crate) fn are_wanted(
     objects: &[ObjectSlot<'_>],
     symbols: &[SymbolSlot],
-    special: &Stretch,
+    special: &SymbolRange,
 ) -> bool {
     LINKER_DEFINED
         && special.of(symbols).any(|(id, slot)| {
@@ -264,7 +264,7 @@ impl<'p, 'a> Runs<'p, 'a> {
         &self,
         sections: &[SectionSlot],
         symbols: &mut [SymbolSlot],
-        special: &Stretch,
+        special: &SymbolRange,
     ) {
         let mut wanted = List::default();
         for id in special.numbers() {

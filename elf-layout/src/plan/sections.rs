@@ -27,7 +27,7 @@ pub(crate) fn place(
         next = index.wrapping_add(1);
         let at = first.saturating_add(index as usize);
         let Some(slot) = sections.get_mut(at) else { return Ok(()) };
-        if grouped && slot.state == SectionState::Dropped {
+        if grouped && slot.state == SectionState::Discarded {
             return Ok(());
         }
         *slot = SectionSlot { size: header.size, ..SectionSlot::default() };

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use elf_core::{File, Name};
 use elf_layout::{
-    ErrorKind, External, Layout, ImageMode, ObjectSlot, Options, SectionSlot, Storage, SymbolSlot,
+    ErrorKind, ExternalSymbol, Layout, ImageMode, ObjectSlot, Options, SectionSlot, Storage, SymbolSlot,
 };
 use reloc_aarch64::Aarch64;
 
@@ -74,7 +74,7 @@ pub fn link<'m>(
         names: &mut [0; 128],
     };
     let options = Options { mode: ImageMode::Segments { page_size: 64 }, base: Some(base), ..Options::default() };
-    let mut outside = |name: Name<'_>| outside(name).map(|address| External::function(address));
+    let mut outside = |name: Name<'_>| outside(name).map(|address| ExternalSymbol::function(address));
     let layout = Layout::<Aarch64>::plan(&files, options, storage, &mut outside)?;
     layout.write(memory, base)?;
     let address = |name: &'static str| {

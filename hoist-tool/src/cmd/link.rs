@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use archs::with_arch;
 use elf_core::{Name, SectionFlags};
-use elf_layout::{External, HeapStorage, Options};
+use elf_layout::{ExternalSymbol, HeapStorage, Options};
 
 use crate::arguments::{ObjectArguments, definition};
 use crate::budget::Budget;
@@ -64,7 +64,7 @@ pub fn link<'a>(
 ) -> Result<Image<'a>> {
     let files = objects.files();
     let mut room = HeapStorage::new();
-    let mut externals = |name: Name<'_>| Some(External::new(*defined.get(&name)?));
+    let mut externals = |name: Name<'_>| Some(ExternalSymbol::new(*defined.get(&name)?));
     with_arch!(objects.machine(), A => {
         let planned = room.plan::<A>(files, options, &mut externals);
         let is_known = |name: Name<'_>| defined.contains_key(&name);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use archs::with_arch;
 use elf_core::names::{SHN_X86_64_LCOMMON, SHT_NOBITS};
 use elf_core::{Arch, Definition, File, Name, SectionFlags};
-use elf_layout::{External, HeapStorage, Layout, Options};
+use elf_layout::{ExternalSymbol, HeapStorage, Layout, Options};
 use hoist_tool::budget::Limits;
 use hoist_tool::cmd::{layout, link};
 use hoist_tool::input;
@@ -69,7 +69,7 @@ pub(crate) fn compare_defined(
     let image = link::link(objects, options, base, &defined, None);
     with_arch!(objects.machine(), A => {
         let mut room = HeapStorage::new();
-        let mut externals = |name: Name<'_>| Some(External::new(*defined.get(&name)?));
+        let mut externals = |name: Name<'_>| Some(ExternalSymbol::new(*defined.get(&name)?));
         let layout = match room.plan::<A>(objects.files(), options, &mut externals) {
             Ok(layout) => layout,
             Err(error) => return Outcome::Refused(error.to_string()),

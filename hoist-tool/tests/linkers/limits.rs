@@ -4,7 +4,7 @@ use std::path::Path;
 
 use archs::with_arch;
 use elf_core::{Arch, Bits, File, Kind, Name, Page, Role, find};
-use elf_layout::{External, HeapStorage, Options};
+use elf_layout::{ExternalSymbol, HeapStorage, Options};
 use hoist_tool::budget::Limits;
 use hoist_tool::input;
 use hoist_tool::objects::Objects;
@@ -48,7 +48,7 @@ impl Row {
 fn rows(objects: &Objects<'_>, options: Options) -> Vec<Row> {
     with_arch!(objects.machine(), A => {
         let mut room = HeapStorage::new();
-        let mut externals = |_: Name<'_>| Some(External::new(BASE));
+        let mut externals = |_: Name<'_>| Some(ExternalSymbol::new(BASE));
         let layout = room.plan::<A>(objects.files(), options, &mut externals).expect("a layout");
         let file: &File<'_> = &objects.files()[0];
         let mut rows = Vec::new();

@@ -15,12 +15,18 @@ pub use archs::Host;
 
 /// Of `mmap`: there is nothing like `MAP_32BIT`.
 pub(crate) const MAP_LOW: u32 = 0;
+/// `e_flags` of libraries: none.
+pub(crate) const FLAGS: u32 = 0;
 /// Relocations by name that are an address: `R_AARCH64_ABS64`, `R_AARCH64_GLOB_DAT`.
 pub(crate) const ADDRESSES: [u64; 2] = [257, 1025];
 /// `R_AARCH64_TLS_DTPMOD64`.
 pub(crate) const DTP_MODULE: u64 = 1028;
 /// `R_AARCH64_TLS_TPREL64`.
 pub(crate) const TP_OFFSET: u64 = 1030;
+
+/// What C compilers are told to make code for: this processor.
+#[cfg(feature = "compile")]
+pub(crate) const ARCHITECTURE: &str = "-march=native";
 
 /// The version of most symbols of the C library: that of its first release for the machine.
 pub(crate) const OLDEST_VERSION: &core::ffi::CStr = c"GLIBC_2.17";

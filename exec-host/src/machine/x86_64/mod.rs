@@ -14,12 +14,18 @@ pub use archs::Host;
 
 /// Of `mmap`: an address below 2 GiB (`MAP_32BIT`).
 pub(crate) const MAP_LOW: u32 = 0x40;
+/// `e_flags` of libraries: none.
+pub(crate) const FLAGS: u32 = 0;
 /// Relocations by name that are an address: `R_X86_64_64`, `R_X86_64_GLOB_DAT`.
 pub(crate) const ADDRESSES: [u64; 2] = [1, 6];
 /// `R_X86_64_DTPMOD64`.
 pub(crate) const DTP_MODULE: u64 = 16;
 /// `R_X86_64_TPOFF64`.
 pub(crate) const TP_OFFSET: u64 = 18;
+
+/// What C compilers are told to make code for: this processor.
+#[cfg(feature = "compile")]
+pub(crate) const ARCHITECTURE: &str = "-march=native";
 
 /// The version of most symbols of the C library: that of its first release for the machine.
 pub(crate) const OLDEST_VERSION: &core::ffi::CStr = c"GLIBC_2.2.5";

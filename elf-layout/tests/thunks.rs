@@ -14,8 +14,8 @@ mod support;
 use elf_core::names::EM_AARCH64;
 use elf_core::{File, Name};
 use elf_layout::{
-    Error, ErrorKind, External, Layout, ObjectSlot, Options, Requirements, SectionSlot, Storage,
-    SymbolSlot,
+    Error, ErrorKind, ExternalSymbol, Layout, ObjectSlot, Options, Requirements, SectionSlot,
+    Storage, SymbolSlot,
 };
 use reloc_aarch64::Aarch64;
 use support::{BASE, CODE, FAR, Object, nobody, process, word};
@@ -27,7 +27,7 @@ const MIB: u64 = 1 << 20;
 /// Lays out objects for AArch64 and hands the outcome to `f`.
 fn plan<R>(
     objects: &[&Object],
-    externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+    externals: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>,
     f: impl FnOnce(Result<Layout<'_, '_, Aarch64>, Error>) -> R,
 ) -> R {
     let bytes = |object: &&Object| {
@@ -116,7 +116,7 @@ fn check(sizes: &[u64]) {
 }
 
 #[test]
-#[cfg_attr(not(feature = "islands"), ignore = "needs the feature islands")]
+#[cfg_attr(not(feature = "thunks"), ignore = "needs the feature thunks")]
 fn every_call_arrives() {
     check(&[1, 60, 60]);
     check(&[1, 100, 100, 1]);
@@ -127,7 +127,7 @@ fn every_call_arrives() {
 
 /// The middle of a section may be too far from both of its ends.
 #[test]
-fn what_reaches_no_island_is_refused() {
+fn what_reaches_no_thunk_is_refused() {
     let mut object = Object::new();
     let text = object.zeros(".text", CODE, 16, 300 * MIB);
     let far = object.undefined("far");

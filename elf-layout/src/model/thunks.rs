@@ -1,22 +1,22 @@
 //! Where stubs stand in the code.
 
-/// Most islands.
-const MOST: usize = if cfg!(feature = "islands") { 64 } else { 0 };
+/// Most thunk sections.
+const MOST: usize = if cfg!(feature = "thunks") { 64 } else { 0 };
 
-/// The islands inside of the code; one more stands at its end.
+/// The thunk sections inside of the code; one more stands at its end.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Islands {
+pub(crate) struct ThunkSections {
     /// Offsets in the group of code, rising.
     offsets: [u64; MOST],
     count: usize,
 }
 
-impl Islands {
+impl ThunkSections {
     pub(crate) const NONE: Self = Self { offsets: [0; MOST], count: 0 };
 
     /// Their offsets in the group of code.
     pub(crate) fn offsets(&self) -> &[u64] {
-        if !cfg!(feature = "islands") {
+        if !cfg!(feature = "thunks") {
             return &[];
         }
         self.offsets.get(..self.count).unwrap_or_default()
