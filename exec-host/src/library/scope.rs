@@ -9,7 +9,7 @@ use crate::symbols::{Found, Keeper, Symbols};
 use crate::threads::{Variables, exit};
 use crate::unwind;
 use elf_image::{Exports, Wanted};
-use elf_layout::Sort;
+use elf_layout::ExternalKind;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -156,8 +156,8 @@ impl<'s> Scope<'s> {
 
 fn definition_of(external: External) -> Definition {
     let external = external.for_layout();
-    match external.sort {
-        Sort::ThreadLocal { module, distance } => {
+    match external.kind {
+        ExternalKind::ThreadLocal { module, distance } => {
             Definition::ThreadLocal { module, offset: external.address, distance }
         }
         _ => Definition::Address(external.address),
