@@ -74,6 +74,8 @@ pub enum ErrorKind {
         /// The section's address.
         address: u64,
     },
+    /// Code that becomes shorter moves other code so that it becomes longer, again and again.
+    Unsettled,
     /// Two objects define the symbol.
     Duplicate {
         /// Index of the symbol in this object.
@@ -192,6 +194,7 @@ impl fmt::Display for ErrorKind {
             Self::Base { base, alignment } => {
                 write!(f, "image cannot be at {base:#x}, with an alignment of {alignment:#x}")
             }
+            Self::Unsettled => write!(f, "code does not come to rest while it becomes shorter"),
             Self::Overlap { address } => write!(f, "cannot be placed at its address {address:#x}"),
             Self::Duplicate { symbol, first } => {
                 write!(f, "symbol {symbol} is defined in object {first} already")

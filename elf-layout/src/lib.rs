@@ -16,7 +16,7 @@
 //! // no heap: 16 sections and 16 symbols at the most
 //! let mut objects = [ObjectSlot::default(); 1];
 //! let (mut sections, mut symbols) = ([SectionSlot::default(); 16], [SymbolSlot::default(); 16]);
-//! let storage = Storage { objects: &mut objects, sections: &mut sections, symbols: &mut symbols, names: &mut [] };
+//! let storage = Storage { objects: &mut objects, sections: &mut sections, symbols: &mut symbols, names: &mut [], edits: &mut [] };
 //! let layout = Layout::<X86_64>::plan(&files, Options::default(), storage, &mut |_| None)?;
 //!
 //! let mut image = [0; 0x2000];
@@ -39,6 +39,7 @@
 //! | `alloc` | `HeapStorage`: storage from the heap; `archives`: which members of archives are taken; `explain`: errors with names; all undefined symbols |
 //! | `addresses` | sections that stand at the address they carry, which those of compilers never do; else they are an error |
 //! | `copy-relocations` | copy relocations and canonical PLT entries ([`ExternalKind`]): copies and stubs where the caller's symbols are too far for code without `-fPIC`; else [`ExternalKind::Unknown`] |
+//! | `edits` | code that becomes shorter, where the caller lends [room](Storage::edits) to note it: padding and relaxation of RISC-V; else padding that is too long is an error |
 //! | `indirect-functions` | functions behind stubs of their own: those that another one finds (`STT_GNU_IFUNC`), those that may be replaced; else they are refused |
 //! | `linker-defined` | [symbols that linkers define](is_linker_defined): `__start_NAME`, `__init_array_start`, `_end`; else the caller is asked for them |
 //! | `relax` | relaxation ([`Options::relax`]); else the GOT is used wherever the compiler has said so |
@@ -71,6 +72,7 @@ pub use error::{Error, ErrorKind};
 pub use heap_storage::HeapStorage;
 #[cfg(feature = "alloc")]
 pub use missing::undefined_symbols;
+pub use model::edits::Edit;
 pub use model::external::{ExternalKind, ExternalSymbol};
 pub use model::layout::Layout;
 pub use model::options::{ImageMode, Options, ThreadLocal};

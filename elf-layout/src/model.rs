@@ -1,6 +1,7 @@
 //! The layout and what it is made of: read by everybody, changed by the steps of `plan` alone.
 
 pub(crate) mod bounds;
+pub(crate) mod edits;
 pub(crate) mod external;
 pub(crate) mod features;
 pub(crate) mod fixed;
@@ -13,5 +14,6 @@ pub(crate) mod relocations;
 pub(crate) mod spans;
 pub(crate) mod storage;
 pub(crate) mod stubs;
+pub(crate) mod surroundings;
 pub(crate) mod thunks;
 pub(crate) mod tls;

@@ -3,9 +3,9 @@
 use crate::error::{Error, ErrorKind};
 use crate::hash::NameTable;
 use crate::model::bounds::Bounds;
+use crate::model::edits::may_shrink;
 use crate::model::external::ExternalSymbol;
 use crate::model::features::{INDIRECT_FUNCTIONS, THREAD_LOCAL};
-use crate::model::fixed::Fixed;
 use crate::model::found::ScanResult;
 use crate::model::layout::Layout;
 use crate::model::options::Options;
@@ -18,7 +18,8 @@ use crate::model::storage::{
 use crate::model::stubs;
 use crate::model::thunks::ThunkSections;
 use crate::plan::needs::Scan;
-use crate::plan::runs::Runs;
+use crate::plan::sections::How;
+use crate::plan::shrink::Shrinking;
 use core::marker::PhantomData;
 use elf_core::names::{EM_CUDA, ET_REL};
 use elf_core::{Arch, File, Name};
@@ -29,6 +30,7 @@ pub(crate) mod linker_defined;
 pub(crate) mod needs;
 pub(crate) mod runs;
 pub(crate) mod sections;
+pub(crate) mod shrink;
 pub(crate) mod symbols;
 pub(crate) mod thunks;
 
@@ -62,7 +64,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             return Err(Error::elf(0, 0)(elf_core::Error { at: 0, kind }));
         }
         let storage = storage.prepare(needed)?;
-        let Storage { objects, sections, symbols, names } = storage;
+        let Storage { objects, sections, symbols, names, edits } = storage;
         number::<A>(files, objects)?;
         flags::check::<A>(files)?;
         let is_shared = files.len() > 1 && !names.is_empty();
@@ -75,16 +77,9 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
                     groups::drop_copies(object, files, objects, sections, names)?;
                 }
             }
-            let (mut spans, mut fixed) = (Spans::new(), Fixed::default());
-            let mut runs = gathers.then(|| Runs::new(files, objects));
-            for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
-                let placed = (&mut spans, &mut fixed);
-                let how = (is_shared, runs.as_mut());
-                sections::place(number, file, object, sections, &options, placed, how)?;
-            }
-            if let Some(runs) = &mut runs {
-                runs.place(sections, &mut spans, &options)?;
-            }
+            let how = How { grouped: is_shared, gathers, edits: &[] };
+            let (spans, fixed, runs) =
+                sections::place_all(files, objects, sections, &options, how)?;
             let mut found = ScanResult::default();
             let replaceable =
                 INDIRECT_FUNCTIONS && options.replaceable_functions && !A::STUBS.is_empty();
@@ -136,6 +131,8 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             stubs_size: 0,
             thread_area: None,
             thunks: ThunkSections::NONE,
+            edits: &[],
+            global_pointer: None,
             arch: PhantomData,
         };
         layout.place_additions(symbols)?;
@@ -147,8 +144,20 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             layout.thunks =
                 thunks::insert::<A>(files, objects, sections, symbols, spans, (size, reach))?;
         }
-        layout.sections = sections;
         layout.spans.finish(&options)?;
+        if may_shrink::<A>() && !edits.is_empty() && layout.found.reach.is_none() {
+            let how = How { grouped: is_shared, gathers, edits: &[] };
+            let found = &layout.found;
+            let shrinking = Shrinking { files, objects, options: &options, found, how };
+            let count = shrinking.collect::<A>(sections, edits)?;
+            let edits = edits.get_mut(..count).unwrap_or_default();
+            if !edits.is_empty() {
+                let placed = (&mut layout.spans, &mut layout.fixed);
+                layout.global_pointer = shrinking.settle::<A>(sections, symbols, placed, edits)?;
+            }
+            layout.edits = edits;
+        }
+        layout.sections = sections;
         linker_defined::place(symbols, &layout.spans, &layout.found);
         if files.len() > 1 {
             propagate_definitions(symbols);

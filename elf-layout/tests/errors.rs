@@ -41,6 +41,7 @@ fn outcome<A: Arch>(objects: &[&[u8]]) -> Result<(), Error> {
         sections: &mut sections,
         symbols: &mut symbols,
         names: &mut [0; 64],
+        edits: &mut [],
     };
     Layout::<A>::plan(&files, Options::default(), storage, &mut nobody).map(|_| ())
 }
@@ -374,7 +375,7 @@ fn storage_that_is_too_small() {
     let other = refers(|object, _| object.undefined("symbol")).build();
     let files = [File::parse(&object).unwrap(), File::parse(&other).unwrap()];
     let needed = Requirements::of(&files).unwrap();
-    assert_eq!(needed, Requirements { objects: 2, sections: 12, symbols: 4, names: 4 });
+    assert_eq!(needed, Requirements { objects: 2, sections: 12, symbols: 4, names: 4, edits: 0 });
     assert_eq!(Requirements::of(&files[..1]).unwrap().names, 0, "nobody to share with");
     let try_with = |have: Requirements| {
         let mut objects = vec![ObjectSlot::default(); have.objects];
@@ -386,11 +387,12 @@ fn storage_that_is_too_small() {
             sections: &mut sections,
             symbols: &mut symbols,
             names: &mut names,
+            edits: &mut [],
         };
         let layout = Layout::<X86_64>::plan(&files, Options::default(), storage, &mut nobody);
         layout.map(|layout| layout.size())
     };
-    let more = Requirements { objects: 9, sections: 90, symbols: 99, names: 1001 };
+    let more = Requirements { objects: 9, sections: 90, symbols: 99, names: 1001, edits: 0 };
     assert_eq!(try_with(needed), try_with(more), "more does no harm");
     for (less, what, count) in [
         (Requirements { objects: 1, ..needed }, "objects", 2),
@@ -453,6 +455,7 @@ fn images_above_four_gib() {
         sections: &mut sections,
         symbols: &mut symbols,
         names: &mut [],
+        edits: &mut [],
     };
     let options =
         Options { mode: ImageMode::Packed { section_alignment: 1 }, ..Options::default() };

@@ -19,6 +19,8 @@ const BASELESS: Options = Options {
     thread_local: ThreadLocal::LocalExec,
     indirect_functions: false,
     relax: true,
+    global_pointer: false,
+    executable: false,
     replaceable_functions: false,
 };
 

@@ -47,6 +47,7 @@ fn plan<R>(
         sections: &mut sections,
         symbols: &mut symbols,
         names: &mut names,
+        edits: &mut [],
     };
     f(Layout::plan(&files, Options::default(), storage, externals))
 }

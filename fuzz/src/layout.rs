@@ -6,8 +6,8 @@ use archs::{Architecture, with_arch};
 use elf_core::names::SHT_NOBITS;
 use elf_core::{Arch, File, Name};
 use elf_layout::{
-    ErrorKind, ExternalSymbol, ImageMode, Layout, ObjectSlot, Options, Requirements, SectionSlot,
-    Storage, SymbolSlot,
+    Edit, ErrorKind, ExternalSymbol, ImageMode, Layout, ObjectSlot, Options, Requirements,
+    SectionSlot, Storage, SymbolSlot,
 };
 
 /// Most objects.
@@ -15,6 +15,7 @@ pub const OBJECTS: usize = 4;
 const SECTIONS: usize = 512;
 const SYMBOLS: usize = 1024;
 const NAMES: usize = 2048;
+const EDITS: usize = 512;
 /// Largest image that is written, in bytes.
 const IMAGE: u64 = 1 << 18;
 
@@ -36,6 +37,7 @@ pub(super) fn files(files: &[File<'_>]) {
         Options::default(),
         Options { mode: segments, base, indirect_functions: true, ..Options::default() },
         Options { mode: ImageMode::Packed { section_alignment: 128 }, ..Options::default() },
+        Options { base, global_pointer: true, executable: true, ..Options::default() },
     ] {
         with_arch!(architecture, A => plan::<A>(files, options));
     }
@@ -57,12 +59,14 @@ fn plan<A: Arch>(files: &[File<'_>], options: Options) {
     let mut sink = Sink::default();
     let mut objects = [ObjectSlot::default(); OBJECTS];
     let mut sections = [SectionSlot::default(); SECTIONS];
+    let mut edits = [Edit::default(); EDITS];
     let (mut symbols, mut names) = ([SymbolSlot::default(); SYMBOLS], [u32::MAX; NAMES]);
     let storage = Storage {
         objects: &mut objects,
         sections: &mut sections,
         symbols: &mut symbols,
         names: &mut names,
+        edits: &mut edits,
     };
     match Layout::<A>::plan(files, options, storage, &mut |name| external(name)) {
         Ok(mut layout) => {

@@ -123,8 +123,34 @@ fn riscv64_as_lld() {
 }
 
 #[test]
+fn riscv64_as_gnu_ld_relaxed() {
+    compare_all("riscv64_as_gnu_ld_relaxed", "riscv64", 0x40_0000, &["riscv64-linux-gnu-ld"], true);
+}
+
+#[test]
+fn riscv64_as_lld_relaxed() {
+    compare_all("riscv64_as_lld_relaxed", "riscv64", 0x40_0000, &["ld.lld", "ld.lld-19"], true);
+}
+
+#[test]
 fn riscv32_as_gnu_ld() {
     compare_all("riscv32_as_gnu_ld", "riscv32", 0x8000_0000, &["riscv64-linux-gnu-ld"], false);
+}
+
+#[test]
+fn riscv32_as_gnu_ld_relaxed() {
+    compare_all(
+        "riscv32_as_gnu_ld_relaxed",
+        "riscv32",
+        0x8000_0000,
+        &["riscv64-linux-gnu-ld"],
+        true,
+    );
+}
+
+#[test]
+fn riscv32_as_lld_relaxed() {
+    compare_all("riscv32_as_lld_relaxed", "riscv32", 0x40_0000, &["ld.lld", "ld.lld-19"], true);
 }
 
 #[test]

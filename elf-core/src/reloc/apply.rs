@@ -9,6 +9,7 @@ use super::field::{Field, Order, Shape, Unencodable};
 use super::kind::{Kind, Special, Stage, Uses, find};
 use super::query::{Query, Resolve};
 use super::rewrite::{Reach, Rewrite};
+use super::shrink::Padding;
 use super::value::{Contents, Page, Role, Value};
 use crate::records::relocations::Relocations;
 use crate::views::record::Record;
@@ -244,7 +245,7 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
         if field.bytes == 0 {
             return match self.kind.special {
                 Special::Padding(padding) if Self::USES.padding => {
-                    self.check_padding(padding(self.record), size)
+                    self.check_padding(&padding, size)
                 }
                 _ => Ok(()),
             };
@@ -315,20 +316,18 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
         Ok(())
     }
 
-    /// Whether so many bytes of padding, which stay, end where the least alignment is that could have asked for them.
-    fn check_padding(&self, padding: u64, size: u64) -> Result<(), ApplyError> {
-        let end = self.record.offset.checked_add(padding).filter(|end| *end <= size);
+    /// Whether the padding, of which all stays, ends where what is behind it shall be.
+    fn check_padding(&self, padding: &Padding, size: u64) -> Result<(), ApplyError> {
+        let wanted = (padding.alignment)(self.record);
+        let end = self.record.offset.checked_add(wanted.padding).filter(|end| *end <= size);
         let Some(end) = end else {
             return Err(self.fail(ApplyErrorKind::OutsideSection { size }));
         };
         let value = self.address.wrapping_add(end);
-        // all ones from their highest bit down
-        let low = u64::MAX.unbounded_shr(padding.leading_zeros());
-        if value & low == 0 {
+        if wanted.is_met_by_all(value) {
             return Ok(());
         }
-        let alignment = low.wrapping_add(1);
-        Err(self.fail(ApplyErrorKind::Misaligned { value, alignment }))
+        Err(self.fail(ApplyErrorKind::Misaligned { value, alignment: wanted.alignment }))
     }
 
     /// A: the record's, or what the place holds unless that is V.

@@ -7,7 +7,7 @@ use super::arch::Arch;
 use super::error::{ApplyError, ApplyErrorKind};
 use super::kind::{Kind, Special, Uses, find};
 use super::query::Query;
-use super::rewrite::{Reach, Rewrite};
+use super::rewrite::{Addresses, Reach, Rewrite};
 use super::site::{Neighbours, Pairing, Site, Steps};
 use super::tls::Transition;
 use crate::records::relocations::Relocations;
@@ -54,6 +54,13 @@ pub trait Facts {
     /// What is known of the address of which the record's instructions load the GOT entry; `None` to leave them as they are.
     #[inline]
     fn reach(&self, record: &Record) -> Option<Reach> {
+        let _ = record;
+        None
+    }
+
+    /// What is known of the record's symbol where code may become shorter; `None` to leave it as long as it is.
+    #[inline]
+    fn addresses(&self, record: &Record) -> Option<Addresses> {
         let _ = record;
         None
     }
@@ -114,6 +121,12 @@ pub fn decide(
             let rewrite = facts.reach(site.record).and_then(|reach| relax(site, reach));
             rewrite.map_or(Decision::Apply, Decision::Rewrite)
         }
+        Special::Shrink(shrink) => {
+            let addresses = facts.addresses(site.record);
+            let rewrite =
+                addresses.and_then(|addresses| (shrink.rewrite)(site, site.record, &addresses));
+            rewrite.map_or(Decision::Apply, Decision::Rewrite)
+        }
         Special::Transition(transition) if facts.is_local_exec(site.record) => {
             let call = if transition.takes_call { site.next() } else { None };
             Decision::Transition { transition, call, partner: None }
@@ -122,6 +135,13 @@ pub fn decide(
         Special::Pair(pair) => {
             let pairing = pair(site, facts.label(site.record))?;
             let partner = pairing.partner;
+            if cfg!(feature = "relax")
+                && let Some(shorten) = pairing.shorten
+                && let Some(addresses) = facts.addresses(&partner)
+                && let Some(rewrite) = shorten(site, &partner, &addresses)
+            {
+                return Ok(Decision::Rewrite(rewrite));
+            }
             match pairing.transition {
                 Some(transition) if cfg!(feature = "relax") && facts.is_local_exec(&partner) => {
                     Decision::Transition { transition, call: None, partner: Some(partner) }

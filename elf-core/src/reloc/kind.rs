@@ -4,10 +4,10 @@ use super::check::Check;
 use super::error::ApplyErrorKind;
 use super::field::{Field, Shape};
 use super::rewrite::{Reach, Rewrite};
+use super::shrink::{Padding, Shrink};
 use super::site::{Pairing, Site};
 use super::tls::Transition;
 use super::value::{Contents, Page, Role, Value};
-use crate::views::record::Record;
 
 /// One kind of relocation: everything that [`apply`](crate::apply) needs to know.
 #[derive(Clone, Copy, Debug)]
@@ -48,8 +48,10 @@ pub enum Special {
     Pair(Pair),
     /// It says nothing without the relocation before it.
     Second,
-    /// It stands for so many bytes of padding, behind which the address must be a multiple of the least power of two above them.
+    /// It stands for padding, of which what is too much goes.
     Padding(Padding),
+    /// Shorter instructions, where some do.
+    Shrink(Shrink),
     /// Another row of the same number may stand for this one.
     Alternative(Alternative),
     /// It copies Z bytes from S.
@@ -64,9 +66,6 @@ impl Special {
         matches!(self, Self::None | Self::Padding(_) | Self::Copy | Self::Descriptor)
     }
 }
-
-/// How many bytes of padding a relocation stands for: [`Special::Padding`].
-pub type Padding = fn(record: &Record) -> u64;
 
 /// Gives the row that is applied instead, by the instructions at the site and whether the symbol is a thread-local variable:
 /// [`Special::Alternative`].
@@ -171,10 +170,20 @@ impl Kind {
         Self { special: Special::Second, ..self }
     }
 
-    /// The same of one that stands for padding, which stays: what follows must be aligned with it.
+    /// The same of one that stands for padding.
     #[must_use]
     pub const fn padding(self, padding: Padding) -> Self {
         Self { special: Special::Padding(padding), ..self }
+    }
+
+    /// The same of instructions for which shorter ones may do; without the feature `relax` none do.
+    #[must_use]
+    pub const fn shrink(self, shrink: Shrink) -> Self {
+        if cfg!(feature = "relax") {
+            Self { special: Special::Shrink(shrink), ..self }
+        } else {
+            self
+        }
     }
 
     /// The same of one that another row may stand for.
@@ -212,6 +221,19 @@ pub fn find(kinds: &'static [Kind], number: u32) -> Option<&'static Kind> {
         return Some(kind);
     }
     kinds.binary_search_by_key(&number, |kind| kind.number).ok().and_then(|index| kinds.get(index))
+}
+
+/// Whether code of these kinds may become shorter.
+#[must_use]
+pub const fn shrinks(kinds: &[Kind]) -> bool {
+    let mut rest = kinds;
+    while let [kind, tail @ ..] = rest {
+        if matches!(kind.special, Special::Padding(_) | Special::Shrink(_)) {
+            return true;
+        }
+        rest = tail;
+    }
+    false
 }
 
 /// Writes the rows of an architecture: of each the constant of its number, and its place in the table `KINDS`.

@@ -1,13 +1,14 @@
 //! What a layout tells about itself.
 
 use crate::emit::resolve::Symbols;
+use crate::model::edits::{Edits, may_shrink};
 use crate::model::layout::Layout;
 use crate::model::owner::owner;
 use crate::model::spans::{Group, Segment};
 use crate::model::storage::{GOT_SLOTS, Needs, SymbolState};
 use crate::model::stubs;
 use elf_core::names::STB_LOCAL;
-use elf_core::{Arch, Name, SectionFlags, SegmentFlags, Slot};
+use elf_core::{Arch, Definition, Name, SectionFlags, SegmentFlags, Slot};
 
 /// An address that moves with the image, or one that does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -100,6 +101,41 @@ impl<A: Arch> Layout<'_, '_, A> {
                 Some(SymbolAddress::Image(self.spans.group(group).offset.wrapping_add(slot.value)))
             }
         }
+    }
+
+    /// Size in bytes of symbol `symbol` of object `object`: its `st_size`, without what has gone from it; `None` if there is no such
+    /// symbol.
+    #[must_use]
+    pub fn symbol_size(&self, object: usize, symbol: u32) -> Option<u64> {
+        let slot = self.objects.get(object)?;
+        let table = slot.symbols.as_ref()?;
+        let found = table.get(symbol).ok()?;
+        let section = match table.section_of(symbol, &found) {
+            Ok(Definition::Section(section)) if may_shrink::<A>() => {
+                self.section_slot(object, section)
+            }
+            _ => None,
+        };
+        let edits = section.map_or_else(Edits::default, |section| section.edits::<A>(self.edits));
+        let (start, _) = A::symbol(&found);
+        Some(edits.moved(start.saturating_add(found.size)).wrapping_sub(edits.moved(start)))
+    }
+
+    /// Size in bytes of section `section` of object `object` in the image: its `sh_size`, without what has gone from it; `None` if it is
+    /// not loaded.
+    #[must_use]
+    pub fn section_size(&self, object: usize, section: u32) -> Option<u64> {
+        let slot = self.section_slot(object, section)?;
+        self.offset_of(slot).map(|_| slot.size)
+    }
+
+    /// Offset from the start of the image of what is at `offset` of section `section` of object `object` in the file, or of what follows if it has
+    /// gone; `None` if the section is not loaded.
+    #[must_use]
+    pub fn place(&self, object: usize, section: u32, offset: u64) -> Option<u64> {
+        let slot = self.section_slot(object, section)?;
+        let moved = slot.edits::<A>(self.edits).moved(offset);
+        Some(self.offset_of(slot)?.wrapping_add(moved))
     }
 
     /// Addresses of the symbols of object `object` from number `first` on, in order, for an image at `base`: for each what

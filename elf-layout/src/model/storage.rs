@@ -1,6 +1,7 @@
 //! What the caller lends, and how much of it.
 
 use crate::error::{Error, ErrorKind};
+use crate::model::edits::{Edit, EditRange};
 use crate::model::features::{COPY_RELOCATIONS, INDIRECT_FUNCTIONS, LINKER_DEFINED, THREAD_LOCAL};
 use crate::model::spans::Group;
 use core::num::NonZeroU32;
@@ -18,6 +19,8 @@ pub struct Requirements {
     pub symbols: usize,
     /// Elements of [`Storage::names`]: a power of two, or 0 for a single object.
     pub names: usize,
+    /// Elements of [`Storage::edits`]: 0 until [`with_edits`](Self::with_edits) counts them.
+    pub edits: usize,
 }
 
 impl Requirements {
@@ -74,6 +77,9 @@ pub struct Storage<'s, 'a> {
     pub symbols: &'s mut [SymbolSlot],
     /// A hash table of names.
     pub names: &'s mut [u32],
+    /// One for each place where code may become shorter; none to leave all code as long as it is, with padding that is right only if all of it
+    /// may stay.
+    pub edits: &'s mut [Edit],
 }
 
 /// What a layout knows of an object.
@@ -113,6 +119,7 @@ pub struct SectionSlot {
     pub(crate) unwinding: bool,
     /// Number of the next section: by address, of those at addresses of their own; by name, of those that stand together.
     pub(crate) next: Option<NonZeroU32>,
+    pub(crate) edits: EditRange,
 }
 
 /// Whether and where a section is loaded.
@@ -368,6 +375,7 @@ impl<'s, 'a> Storage<'s, 'a> {
             sections: cut(self.sections, "sections", needed.sections)?,
             symbols: cut(self.symbols, "symbols", needed.symbols)?,
             names,
+            edits: self.edits,
         })
     }
 }

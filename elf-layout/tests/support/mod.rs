@@ -429,6 +429,7 @@ pub(crate) fn plan<R>(
         sections: &mut sections,
         symbols: &mut symbols,
         names: &mut names,
+        edits: &mut [],
     };
     f(Layout::plan(&files, options, storage, externals))
 }

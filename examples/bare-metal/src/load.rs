@@ -72,6 +72,7 @@ pub fn link<'m>(
         sections: &mut [SectionSlot::default(); 32],
         symbols: &mut [SymbolSlot::default(); 64],
         names: &mut [0; 128],
+        edits: &mut [],
     };
     let options = Options { mode: ImageMode::Segments { page_size: 64 }, base: Some(base), ..Options::default() };
     let mut outside = |name: Name<'_>| outside(name).map(|address| ExternalSymbol::function(address));

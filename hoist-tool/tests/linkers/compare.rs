@@ -43,7 +43,13 @@ pub(crate) fn compare(
         Ok(objects) => objects,
         Err(error) => return Outcome::Refused(format!("{error:#}")),
     };
-    let options = Options { base: Some(base), relax, ..Options::default() };
+    let options = Options {
+        base: Some(base),
+        relax,
+        global_pointer: relax,
+        executable: true,
+        ..Options::default()
+    };
     let placement = match layout::layout(&objects, options) {
         Ok(placement) => placement,
         Err(error) => return Outcome::Refused(format!("{error:#}")),
@@ -170,7 +176,9 @@ fn compare_sections<A: Arch>(
                 ));
                 continue;
             }
-            let mut ours = image[offset as usize..][..header.size as usize].to_vec();
+            let mut ours = image[offset as usize..]
+                [..layout.section_size(number, index).expect("a size") as usize]
+                .to_vec();
             reworded += take_their_words(
                 layout,
                 objects,

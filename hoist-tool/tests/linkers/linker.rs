@@ -28,6 +28,10 @@ impl Linker {
         })
     }
 
+    pub(crate) fn is_lld(&self) -> bool {
+        self.version.contains("LLD")
+    }
+
     /// Links `objects` as `script` says. `None` with what the linker said if it refuses.
     pub(crate) fn link(
         &self,
@@ -60,6 +64,12 @@ impl Linker {
             if relax { "--relax" } else { "--no-relax" },
             "--no-check-sections",
         ]);
+        if relax
+            && self.is_lld()
+            && matches!(objects.machine(), Architecture::Rv32 | Architecture::Rv64)
+        {
+            command.arg("--relax-gp");
+        }
         // a linker that is not asked for an unwinding table must not rewrite it
         command.args([
             "--no-eh-frame-hdr",

@@ -187,7 +187,7 @@ impl<'a> Placement<'a> {
                             flags.contains(SectionFlags::TLS) && header.r#type == names::SHT_NOBITS;
                         let part = Part {
                             offset,
-                            size: header.size,
+                            size: layout.section_size(number, section).unwrap_or(header.size),
                             alignment: header.alignment.max(1),
                             padding: 0,
                             what: What::Section,
