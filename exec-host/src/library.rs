@@ -21,9 +21,9 @@
 //! # What is not as with `dlopen`
 //!
 //! The dynamic loader knows nothing of such a library: `dlsym`, `dladdr` and `dl_iterate_phdr` do not find it, and libraries that are opened
-//! later do not bind to it. A library that is opened again is loaded again. Dependencies of a library of the dynamic loader are asked
-//! right behind that library, not behind all that the load needs. Of a library that many define symbols of the kind
-//! `STB_GNU_UNIQUE`, those that are in libraries which this one does not need are not seen.
+//! later do not bind to it. A library that is opened again is loaded again. Symbols that all libraries share (`STB_GNU_UNIQUE`) are not seen
+//! in libraries of the dynamic loader that this one does not need. [`Library::get`] does not look into what the library needs. Lazy binding
+//! is not offered.
 
 mod definition;
 mod error;
@@ -49,7 +49,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A library in memory. The last copy of it that is dropped calls its destructors and gives everything back, unless other libraries
-/// or modules use it.
+/// or modules use it, or it says that it stays (`DF_1_NODELETE`).
 #[derive(Clone, Debug)]
 pub struct Library(Arc<Loaded>);
 

@@ -32,6 +32,17 @@ fn a_function_of_zlib() {
     assert!(words.contains("the library does not define no_such"), "{words}");
 }
 
+/// What it has registered for the end of the process finds it there.
+#[test]
+fn a_library_that_stays() {
+    if !Path::new("/usr/lib/x86_64-linux-gnu/libssl.so.3").exists() {
+        println!("skipped: a_library_that_stays: needs libssl.so.3");
+        return;
+    }
+    let words = ["run", "libssl.so.3", "OPENSSL_init_ssl", "u64:0", "u64:0", "--ret", "i32"];
+    assert_eq!(text(&hoist(&words)), "1\n");
+}
+
 const PROGRAM: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>

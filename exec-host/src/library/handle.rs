@@ -2,6 +2,8 @@
 
 use crate::machine;
 use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ops::Range;
+use elf_core::names::{DT_NEEDED, DT_NULL, DT_STRTAB};
 use std::ffi::CString;
 
 /// A library that is open; closed on drop.
@@ -68,6 +70,90 @@ impl Handle {
 fn address(found: *mut c_void) -> Option<u64> {
     let address = found.expose_provenance() as u64;
     (address != 0).then_some(address)
+}
+
+impl Handle {
+    /// Whether both are of one library.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+
+    /// What the dynamic loader says of the library.
+    fn map(&self) -> Option<LinkMap> {
+        let mut map: *const LinkMap = core::ptr::null();
+        // SAFETY: the handle is open, and the request gives a pointer of this type.
+        let done = unsafe { libc::dlinfo(self.0, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) };
+        // SAFETY: the link map lives as long as the library is open.
+        (done == 0 && !map.is_null()).then(|| unsafe { map.read() })
+    }
+
+    /// What is added to addresses of its file.
+    pub(crate) fn bias(&self) -> Option<u64> {
+        self.map().map(|map| map.bias)
+    }
+
+    /// The libraries that it needs, in order. They are loaded already.
+    pub(crate) fn needed(&self) -> Vec<Self> {
+        let Some(map) = self.map().filter(|map| !map.dynamic.is_null()) else { return Vec::new() };
+        let (mut names, mut strings, mut entry) = (Vec::new(), None, map.dynamic);
+        loop {
+            // SAFETY: the entries of a loaded library are there up to the one that ends them.
+            let [tag, value] = unsafe { entry.read() };
+            match tag {
+                DT_NULL => break,
+                DT_NEEDED => names.push(value),
+                // the loader may have added the bias
+                DT_STRTAB if value < map.bias => strings = Some(value.wrapping_add(map.bias)),
+                DT_STRTAB => strings = Some(value),
+                _ => {}
+            }
+            entry = entry.wrapping_add(1);
+        }
+        let Some(strings) = strings else { return Vec::new() };
+        let open = |name: u64| {
+            let name = strings.wrapping_add(name) as usize;
+            let name = core::ptr::with_exposed_provenance::<c_char>(name);
+            // the name ends in NUL, in the string table of a loaded library
+            Self::open(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD).ok()
+        };
+        names.into_iter().filter_map(open).collect()
+    }
+}
+
+/// The beginning of a `struct link_map` (<link.h>).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct LinkMap {
+    bias: u64,
+    name: *const c_char,
+    dynamic: *const [u64; 2],
+}
+
+/// Where the libraries of the process are, by what is added to addresses of their files.
+pub(crate) fn extents() -> Vec<(u64, Range<u64>)> {
+    unsafe extern "C" fn collect(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        extents: *mut c_void,
+    ) -> c_int {
+        // SAFETY: `dl_iterate_phdr` gives a valid description, and back what `extents` gave it.
+        let (info, extents) = unsafe { (&*info, &mut *extents.cast::<Vec<(u64, Range<u64>)>>()) };
+        if info.dlpi_phdr.is_null() {
+            return 0;
+        }
+        // SAFETY: the description holds so many program headers.
+        let headers =
+            unsafe { core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+        let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+        let end = loaded.map(|header| header.p_vaddr.wrapping_add(header.p_memsz)).max();
+        let bias = info.dlpi_addr;
+        extents.push((bias, bias..bias.wrapping_add(end.unwrap_or(0))));
+        0
+    }
+    let mut found = Vec::new();
+    // SAFETY: the callback has the type asked for and keeps nothing.
+    unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut found).cast()) };
+    found
 }
 
 impl Drop for Handle {

@@ -12,7 +12,7 @@ use crate::symbols::{Keeper, Symbols};
 use crate::threads::{Threads, exit};
 use crate::unwind::Unwinding;
 use core::ops::Range;
-use elf_core::names::{DF_1_PIE, DF_SYMBOLIC};
+use elf_core::names::{DF_1_NODELETE, DF_1_PIE, DF_SYMBOLIC};
 use elf_core::{Kind, Record, Role, SectionMut, SegmentFlags, apply_dynamic};
 use elf_image::{ErrorKind, Facts, Image, PageRange};
 use elf_layout::{ThreadLocal, TlsBlock};
@@ -40,6 +40,9 @@ pub(crate) unsafe fn load(bytes: Bytes, given: Given<'_>) -> Result<Arc<Loaded>,
     let (start, size) = (loaded.memory.address(), loaded.memory.size());
     exit::enter(start, size, start, &(Arc::clone(&loaded) as Keeper));
     share(shared, &loaded);
+    if calls.stays {
+        core::mem::forget(Arc::clone(&loaded));
+    }
     // SAFETY: the addresses are in the code; the caller vouches for it.
     unsafe { call(&calls.initialize) };
     let _ = loaded.finalize.set(calls.finalize);
@@ -50,6 +53,8 @@ pub(crate) unsafe fn load(bytes: Bytes, given: Given<'_>) -> Result<Arc<Loaded>,
 struct Calls {
     initialize: Vec<u64>,
     finalize: Vec<u64>,
+    /// The library is never unloaded (`DF_1_NODELETE`): others keep its addresses.
+    stays: bool,
 }
 
 type Prepared = (Loaded, Calls, Vec<(Box<[u8]>, u64)>);
@@ -252,5 +257,5 @@ fn calls(
             return Err(LibraryError::Initializer { address });
         }
     }
-    Ok(Calls { initialize, finalize })
+    Ok(Calls { initialize, finalize, stays: facts.flags_1 & DF_1_NODELETE != 0 })
 }

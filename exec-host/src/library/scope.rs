@@ -1,13 +1,14 @@
 //! Where a reference of a library is looked for: in the order of the dynamic loader (gABI ch. 8, "Shared Object Dependencies").
 
 use super::definition::Definition;
-use super::handle::Handle;
+use super::handle::{self, Handle};
 use super::loaded::{Loaded, Member};
 use crate::external::External;
 use crate::moved;
 use crate::symbols::{Found, Keeper, Symbols};
 use crate::threads::{Variables, exit};
 use crate::unwind;
+use core::ops::Range;
 use elf_image::{Exports, Wanted};
 use elf_layout::ExternalKind;
 use std::collections::BTreeMap;
@@ -17,11 +18,19 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// needs, breadth first; then the caller's symbols.
 pub(crate) struct Scope<'s> {
     global: Option<Handle>,
-    members: Vec<(&'s Member, Option<Exports<'s>>)>,
+    members: Vec<Asked<'s>>,
     others: &'s mut dyn Symbols,
     pub(crate) variables: Variables,
     pub(crate) keepers: Vec<Keeper>,
     pub(crate) is_symbolic: bool,
+}
+
+/// One of those that are asked.
+struct Asked<'s> {
+    member: &'s Member,
+    exports: Option<Exports<'s>>,
+    /// Where a library of the dynamic loader is: it is asked for itself, and answers for those that it needs, too.
+    extent: Range<u64>,
 }
 
 /// What a reference was found to be, and whether that is the library's own.
@@ -45,14 +54,17 @@ pub(crate) fn breadth_first(direct: &[Member]) -> Vec<Member> {
         for member in next {
             let is_known = all.iter().any(|known| match (known, &member) {
                 (Member::Loaded(known), Member::Loaded(member)) => Arc::ptr_eq(known, member),
-                (Member::Process(known), Member::Process(member)) => Arc::ptr_eq(known, member),
+                (Member::Process(known), Member::Process(member)) => known.is(member),
                 _ => false,
             });
             if is_known {
                 continue;
             }
-            if let Member::Loaded(loaded) = &member {
-                deeper.extend(loaded.needed.iter().cloned());
+            match &member {
+                Member::Loaded(loaded) => deeper.extend(loaded.needed.iter().cloned()),
+                Member::Process(handle) => {
+                    deeper.extend(handle.needed().into_iter().map(Arc::new).map(Member::Process));
+                }
             }
             all.push(member);
         }
@@ -67,13 +79,19 @@ impl<'s> Scope<'s> {
         others: &'s mut dyn Symbols,
         is_symbolic: bool,
     ) -> Self {
-        let exports = |member: &'s Member| match member {
-            Member::Loaded(loaded) => loaded.exports(),
-            Member::Process(_) => None,
+        let extents = handle::extents();
+        let asked = |member: &'s Member| match member {
+            Member::Loaded(loaded) => Asked { member, exports: loaded.exports(), extent: 0..0 },
+            Member::Process(handle) => {
+                let bias = handle.bias();
+                let found = extents.iter().find(|(known, _)| Some(*known) == bias);
+                let extent = found.map_or(0..0, |(_, extent)| extent.clone());
+                Asked { member, exports: None, extent }
+            }
         };
         Self {
             global: Handle::of_process(),
-            members: members.iter().map(|member| (member, exports(member))).collect(),
+            members: members.iter().map(asked).collect(),
             others,
             variables: Variables::default(),
             keepers: Vec::new(),
@@ -108,11 +126,14 @@ impl<'s> Scope<'s> {
         if own.is_some() && !is_unique {
             return Some(Answer::Own);
         }
-        for index in 0..self.members.len() {
-            let Some((member, exports)) = self.members.get(index) else { break };
+        let mut first = None;
+        for Asked { member, exports, extent } in &self.members {
             match member {
                 Member::Process(handle) => {
-                    if let Some(address) = handle.find(name, version) {
+                    let Some(address) = handle.find(name, version) else { continue };
+                    first = first.or(Some(address));
+                    // what one further down has is its turn then; copies of threads are nowhere
+                    if is_thread_local || is_unique || extent.contains(&address) {
                         return Some(self.of_process(wanted, address, is_thread_local));
                     }
                 }
@@ -124,6 +145,9 @@ impl<'s> Scope<'s> {
                 }
                 Member::Loaded(_) => {}
             }
+        }
+        if let Some(address) = first {
+            return Some(self.of_process(wanted, address, is_thread_local));
         }
         if is_unique {
             return Some(match unique(name) {

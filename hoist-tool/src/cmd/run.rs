@@ -52,6 +52,8 @@ impl Run {
         let (mut objects, function, words) = self.split()?;
         // SAFETY: the user asks for the libraries.
         let libraries = unsafe { libraries::open(&mut objects)? };
+        // what they have registered for the end of the process is still to run
+        libraries.iter().cloned().for_each(core::mem::forget);
         if objects.is_empty() {
             return self.call_library(&libraries, function, words, out);
         }
