@@ -34,6 +34,7 @@ pub mod output;
 pub mod overlap;
 pub mod pattern;
 pub mod printable;
+pub mod ptx;
 pub mod sass;
 pub mod shown;
 pub mod sources;
