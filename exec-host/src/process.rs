@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::symbols::{Found, Symbols};
 use crate::threads::Variables;
@@ -65,14 +65,10 @@ impl Process {
     /// The symbols of the process.
     #[must_use]
     pub fn new() -> Self {
-        // opened once, and never closed
-        static ALL_HAVE: OnceLock<Vec<Arc<Library>>> = OnceLock::new();
-        let libraries = ALL_HAVE.get_or_init(|| {
-            // SAFETY: the mathematical library has no constructors that do anything.
-            let mathematical = unsafe { Library::new(LIBM) };
-            [Ok(Library::this()), mathematical].into_iter().flatten().map(Arc::new).collect()
-        });
-        let libraries = libraries.clone();
+        // each opens them: debuggers look at the dynamic loader's list then, and set breakpoints in modules that came and went
+        let mut libraries = vec![Arc::new(Library::this())];
+        // SAFETY: the mathematical library has no constructors that do anything.
+        libraries.extend(unsafe { Library::new(LIBM) }.map(Arc::new));
         let (kept, known, variables) = (BTreeMap::new(), None, Variables::default());
         Self { libraries, kept, known, variables, moves_variables: false }
     }
