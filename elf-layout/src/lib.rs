@@ -43,6 +43,7 @@
 //! | `linker-defined` | [symbols that linkers define](is_linker_defined): `__start_NAME`, `__init_array_start`, `_end`; else the caller is asked for them |
 //! | `relax` | relaxation ([`Options::relax`]); else the GOT is used wherever the compiler has said so |
 //! | `stand-ins` | [`Sort`]: stubs and copies where the caller's symbols are too far for code without `-fPIC`; else [`Sort::Unknown`] |
+//! | `symbol-versions` | what `NAME@@VERSION` defines answers `NAME` and `NAME@VERSION` (`.symver`); else each name is one of its own |
 //! | `thread-local` | thread-local variables; else their sections and relocations are an error |
 #![no_std]
 #![forbid(unsafe_code)]

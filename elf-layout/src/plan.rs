@@ -31,6 +31,7 @@ pub(crate) mod needs;
 pub(crate) mod runs;
 pub(crate) mod sections;
 pub(crate) mod symbols;
+pub(crate) mod versions;
 
 impl<'a, 's, A: Arch> Layout<'a, 's, A> {
     /// Lays out `files` in lent storage. `externals` answers for symbols that none of them defines, once a name.
@@ -67,7 +68,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         flags::check::<A>(files)?;
         let is_shared = files.len() > 1 && !names.is_empty();
         let mut gathers = false;
-        let (mut spans, fixed, mut found) = loop {
+        let (mut spans, fixed, mut found, copies) = loop {
             let mut names = is_shared.then(|| NameTable::new(&mut *names));
             if let Some(names) = &mut names {
                 sections.fill(SectionSlot::default());
@@ -100,6 +101,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
                     replaceable,
                 )?;
             }
+            let has_versions = versions::link(objects, symbols, is_shared);
             if is_shared {
                 symbols::link(symbols);
             }
@@ -111,7 +113,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
                 }
                 None => {}
             }
-            break (spans, fixed, found);
+            break (spans, fixed, found, files.len() > 1 || has_versions);
         };
         let mut fixed = fixed;
         fixed.finish(objects, sections, &options)?;
@@ -150,7 +152,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         layout.sections = sections;
         layout.spans.finish(&options)?;
         linker_defined::place(symbols, &layout.spans, &layout.found);
-        if files.len() > 1 {
+        if copies {
             copy_definitions(symbols);
         }
         layout.symbols = symbols;

@@ -94,6 +94,14 @@ pub enum Error {
     NotFunction(String),
     /// The objects have constructors that were not run yet.
     NotInitialized,
+    /// A section holds a fragment of a function, which runs into that of the next object (`.init`, `.fini`): the start files of a
+    /// program are its beginning and its end.
+    Fragment {
+        /// The object's index.
+        object: usize,
+        /// The section's index.
+        section: u32,
+    },
     /// A constructor is not in the code of the objects.
     Initializer {
         /// The object's index.
@@ -223,6 +231,13 @@ impl fmt::Display for Error {
             Self::NoSymbol(name) => write!(f, "no object defines {name}"),
             Self::NotFunction(name) => write!(f, "{name} is not code"),
             Self::NotInitialized => write!(f, "constructors were not run yet"),
+            Self::Fragment { object, section } => {
+                write!(
+                    f,
+                    "object {object}: section {section}: a fragment of `_init` or `_fini`, which only the start files of a program \
+                     make whole (a constructor would be in .init_array)"
+                )
+            }
             Self::Initializer { object, section, address } => {
                 write!(
                     f,

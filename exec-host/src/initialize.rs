@@ -2,10 +2,11 @@
 
 use crate::Host;
 use crate::error::Error;
+use crate::start::Start;
 use core::ffi::{c_char, c_int, c_void};
 use core::ops::Range;
 use elf_core::names::{SHT_FINI_ARRAY, SHT_INIT_ARRAY, SHT_PREINIT_ARRAY, SHT_PROGBITS};
-use elf_core::{Name, SectionFlags, SectionHeader};
+use elf_core::{File, Name, SectionFlags, SectionHeader};
 use elf_layout::Layout;
 
 /// The functions to call, in the order to call them.
@@ -44,7 +45,8 @@ impl Calls {
     /// Reads the arrays of function addresses out of the image, which is relocated for `base`.
     ///
     /// # Errors
-    /// [`Error::Initializer`] if an address is not in the objects' code.
+    /// [`Error::Initializer`] if an address is not in the objects' code; [`Error::Fragment`] of what only the start files of a program
+    /// make a function of.
     pub(crate) fn collect(
         layout: &Layout<'_, '_, Host>,
         image: &[u8],
@@ -57,6 +59,9 @@ impl Calls {
             file.sections().try_for_each(|header| {
                 let section = next;
                 next = section.wrapping_add(1);
+                if is_fragment(file, &header) && layout.section(object, section).is_some() {
+                    return Err(Error::Fragment { object, section });
+                }
                 // all of them are writable data
                 if header.flags & (ALLOC | WRITE | EXECINSTR) != ALLOC | WRITE {
                     return Ok(());
@@ -131,11 +136,11 @@ impl Calls {
         unsafe { __cxa_finalize(core::ptr::with_exposed_provenance_mut(self.handle as usize)) };
     }
 
-    /// Calls them.
+    /// Calls them, with `argc`, `argv` and the environment as arguments.
     ///
     /// # Safety
-    /// They are mapped and executable, and sound to call.
-    pub(crate) unsafe fn run(&self, order: Order) {
+    /// They are mapped and executable, and sound to call with these arguments.
+    pub(crate) unsafe fn run(&self, order: Order, start: Start) {
         unsafe extern "C" {
             static environ: *const *const c_char;
         }
@@ -144,14 +149,23 @@ impl Calls {
             Order::Initialize => &self.initialize,
             Order::Finalize => &self.finalize,
         };
-        let arguments: [*const c_char; 1] = [core::ptr::null()];
+        let none: [*const c_char; 1] = [core::ptr::null()];
+        let Start { count, words } = start;
+        let words = if words.is_null() { none.as_ptr() } else { words };
         for &address in calls {
             let code = core::ptr::with_exposed_provenance::<()>(address as usize);
             // SAFETY: the caller vouches for a function there; it may take fewer arguments than it is given.
-            unsafe {
-                core::mem::transmute::<*const (), Initializer>(code)(0, arguments.as_ptr(), environ)
-            };
+            unsafe { core::mem::transmute::<*const (), Initializer>(code)(count, words, environ) };
         }
+    }
+}
+
+/// Whether a section is code that runs into that of the next object's (`.init`, `.fini`).
+fn is_fragment(file: &File<'_>, header: &SectionHeader) -> bool {
+    header.flags & (ALLOC | EXECINSTR) == ALLOC | EXECINSTR && header.size > 0 && {
+        let name = usize::try_from(header.name).ok();
+        let name = name.and_then(|at| file.section_names().as_bytes().get(at..));
+        name.is_some_and(|name| name.starts_with(b".init\0") || name.starts_with(b".fini\0"))
     }
 }
 

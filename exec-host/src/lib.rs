@@ -76,6 +76,7 @@ mod process;
 mod processor;
 mod replace;
 mod resolvers;
+mod start;
 mod switches;
 pub mod symbols;
 mod threads;
