@@ -79,6 +79,7 @@ pub use model::spans::Segment;
 pub use model::storage::{ObjectSlot, Requirements, SectionSlot, Storage, SymbolSlot};
 pub use model::tls::{StaticTlsBlock, TlsBlock};
 pub use plan::linker_defined::is_linker_defined;
+pub use plan::sections::FRAGMENT_ROOM;
 
 /// The example of `README.md`, as a test.
 #[cfg(doctest)]

@@ -94,8 +94,8 @@ pub enum Error {
     NotFunction(String),
     /// The objects have constructors that were not run yet.
     NotInitialized,
-    /// A section holds a fragment of a function, which runs into that of the next object (`.init`, `.fini`): the start files of a
-    /// program are its beginning and its end.
+    /// A section holds the beginning or the end of `_init` or `_fini`, between which code of other objects would run: start files of a
+    /// program; or, of what is linked for elsewhere, any of it.
     Fragment {
         /// The object's index.
         object: usize,
@@ -234,8 +234,7 @@ impl fmt::Display for Error {
             Self::Fragment { object, section } => {
                 write!(
                     f,
-                    "object {object}: section {section}: a fragment of `_init` or `_fini`, which only the start files of a program \
-                     make whole (a constructor would be in .init_array)"
+                    "object {object}: section {section}: a part of `_init` or `_fini` that is not run here (start files of a program)"
                 )
             }
             Self::Initializer { object, section, address } => {

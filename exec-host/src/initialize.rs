@@ -6,7 +6,7 @@ use crate::start::Start;
 use core::ffi::{c_char, c_int, c_void};
 use core::ops::Range;
 use elf_core::names::{SHT_FINI_ARRAY, SHT_INIT_ARRAY, SHT_PREINIT_ARRAY, SHT_PROGBITS};
-use elf_core::{File, Name, SectionFlags, SectionHeader};
+use elf_core::{Name, SectionFlags, SectionHeader};
 use elf_layout::Layout;
 
 /// The functions to call, in the order to call them.
@@ -45,8 +45,7 @@ impl Calls {
     /// Reads the arrays of function addresses out of the image, which is relocated for `base`.
     ///
     /// # Errors
-    /// [`Error::Initializer`] if an address is not in the objects' code; [`Error::Fragment`] of what only the start files of a program
-    /// make a function of.
+    /// [`Error::Initializer`] if an address is not in the objects' code.
     pub(crate) fn collect(
         layout: &Layout<'_, '_, Host>,
         image: &[u8],
@@ -59,9 +58,6 @@ impl Calls {
             file.sections().try_for_each(|header| {
                 let section = next;
                 next = section.wrapping_add(1);
-                if is_fragment(file, &header) && layout.section(object, section).is_some() {
-                    return Err(Error::Fragment { object, section });
-                }
                 // all of them are writable data
                 if header.flags & (ALLOC | WRITE | EXECINSTR) != ALLOC | WRITE {
                     return Ok(());
@@ -157,15 +153,6 @@ impl Calls {
             // SAFETY: the caller vouches for a function there; it may take fewer arguments than it is given.
             unsafe { core::mem::transmute::<*const (), Initializer>(code)(count, words, environ) };
         }
-    }
-}
-
-/// Whether a section is code that runs into that of the next object's (`.init`, `.fini`).
-fn is_fragment(file: &File<'_>, header: &SectionHeader) -> bool {
-    header.flags & (ALLOC | EXECINSTR) == ALLOC | EXECINSTR && header.size > 0 && {
-        let name = usize::try_from(header.name).ok();
-        let name = name.and_then(|at| file.section_names().as_bytes().get(at..));
-        name.is_some_and(|name| name.starts_with(b".init\0") || name.starts_with(b".fini\0"))
     }
 }
 

@@ -61,6 +61,7 @@ pub mod dynamic;
 mod error;
 mod exit;
 mod external;
+mod fragments;
 mod function;
 #[cfg(feature = "device")]
 mod guard;

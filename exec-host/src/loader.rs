@@ -5,6 +5,7 @@ use crate::budget;
 use crate::contents::{code, copy_constants, globals};
 use crate::error::Error;
 use crate::external::External;
+use crate::fragments::Fragments;
 use crate::image::{LinkedImage, MemoryRequirements};
 use crate::initialize::Calls;
 use crate::memory::{HUGE_PAGE, Mapping, Spare, Wish};
@@ -293,6 +294,7 @@ impl Loader {
         layout.write_zeroed(memory.bytes_mut(), base).map_err(Error::Layout)?;
         copy_constants(layout, memory.bytes_mut(), externals);
         let code = code(layout, base);
+        let fragments = Fragments::collect(layout, memory.bytes_mut(), base)?;
         let calls = Calls::collect(layout, memory.bytes_mut(), base, &code)?;
         unwind::check(layout, memory.bytes_mut(), base, &code)?;
         let resolvers = Resolvers::collect(layout, base);
@@ -313,6 +315,7 @@ impl Loader {
             globals,
             code,
             calls,
+            fragments,
             observed,
             unwinding,
             resolvers,

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::external::External;
+use crate::fragments::Fragments;
 use crate::function::{FunctionPointer, TypedFunction};
 use crate::initialize::{Calls, Order};
 use crate::memory::{Mapping, bytes_in_huge_pages};
@@ -37,6 +38,7 @@ pub struct Module<B> {
 /// What a load consists of, in the order in which it goes.
 pub(crate) struct Parts {
     pub(crate) calls: Calls,
+    pub(crate) fragments: Fragments,
     #[expect(dead_code, reason = "dropped before the memory")]
     pub(crate) observed: Vec<Observed>,
     #[expect(dead_code, reason = "dropped before the memory")]
@@ -116,6 +118,7 @@ impl<B: AsRef<[u8]>> Module<B> {
             // has run.
             unsafe {
                 self.parts.resolvers.run(&self.parts.memory);
+                self.parts.fragments.run_first(start);
                 self.parts.calls.run(Order::Initialize, start);
             }
         });
@@ -131,14 +134,16 @@ impl<B: AsRef<[u8]>> Module<B> {
         unsafe {
             self.parts.calls.run_registered();
             self.parts.calls.run(Order::Finalize, start::of_process());
+            self.parts.fragments.run_last(start::of_process());
         }
     }
 
     /// Whether there are constructors or resolvers that [`initialize`](Self::initialize) has not run yet.
     #[must_use]
     pub fn needs_initialization(&self) -> bool {
-        let has_none =
-            self.parts.calls.needs_no_initialization() && self.parts.resolvers.are_none();
+        let has_none = self.parts.calls.needs_no_initialization()
+            && self.parts.resolvers.are_none()
+            && self.parts.fragments.need_no_initialization();
         !has_none && !self.initialized.is_completed()
     }
 
@@ -241,7 +246,10 @@ impl<B> Drop for Module<B> {
         unsafe { self.parts.calls.run_registered() };
         if self.initialized.is_completed() {
             // SAFETY: who initialized the module vouched for its destructors as well.
-            unsafe { self.parts.calls.run(Order::Finalize, start::of_process()) };
+            unsafe {
+                self.parts.calls.run(Order::Finalize, start::of_process());
+                self.parts.fragments.run_last(start::of_process());
+            }
         }
     }
 }

@@ -110,14 +110,54 @@ fn rust_has_its_arguments() {
     }
 }
 
+/// Two objects with fragments, one of which has a constructor and a destructor, too.
 #[test]
-fn fragments_are_refused_by_name() {
-    for section in [".init", ".fini"] {
-        let source = format!(
-            "__asm__(\".section {section},\\\"ax\\\",%progbits\\n nop\\n .text\"); int f(void) {{ return 1; }}"
-        );
-        let Some(compiled) = compile("cc", &["-O1", "-fPIC"], &source) else {
-            println!("skipped: fragments_are_refused_by_name: needs cc");
+fn fragments_run_in_order() {
+    let call = if cfg!(target_arch = "x86_64") { "call" } else { "bl" };
+    let at = if cfg!(target_arch = "x86_64") { "@PLT" } else { "" };
+    let source = |name: &str| {
+        format!(
+            "extern char log_[]; extern int at_;
+             void {name}_first(int argc, char **argv) {{ log_[at_++] = '{name}'; if (((long)__builtin_frame_address(0) & 15) || !argv) log_[at_++] = '?'; }}
+             void {name}_last(void) {{ log_[at_++] = '{name}' - 32; }}
+             __asm__(\".section .init,\\\"ax\\\",%progbits\\n {call} {name}_first{at}\\n .section .fini,\\\"ax\\\",%progbits\\n {call} {name}_last{at}\\n .text\");
+             int {name}(void) {{ return at_; }}"
+        )
+    };
+    let log = "char log_[64]; int at_; int *where(void) { return &at_; } char *text(void) { return log_; }";
+    let constructor = "extern char log_[]; extern int at_;
+        __attribute__((constructor)) static void start(void) { log_[at_++] = '<'; }
+        __attribute__((destructor)) static void end(void) { log_[at_++] = '>'; }";
+    let [Some(log), Some(one), Some(two), Some(constructor)] =
+        [log, &source("a"), &source("b"), constructor]
+            .map(|source| compile("cc", &["-O1", "-fPIC", "-fno-omit-frame-pointer"], source))
+    else {
+        println!("skipped: fragments_run_in_order: needs cc");
+        return;
+    };
+    let log = std::sync::Arc::new(Loader::new().load([log.bytes], Process::new()).unwrap());
+    let objects = [one.bytes, constructor.bytes, two.bytes];
+    let module = Loader::new().load(objects, log.clone().or(Process::new())).unwrap();
+    assert!(module.needs_initialization());
+    // SAFETY: these are the types of the functions above.
+    unsafe {
+        module.initialize();
+        drop(module);
+        let text = log.get::<unsafe extern "C" fn() -> *const c_char>("text").unwrap()();
+        assert_eq!(CStr::from_ptr(text).to_str().unwrap(), "ab<>AB");
+    }
+}
+
+#[test]
+fn start_files_are_refused_by_name() {
+    let instruction = if cfg!(target_arch = "x86_64") { "ret" } else { "nop\\n ret" };
+    let begins = "__asm__(\".section .init,\\\"ax\\\",%progbits\\n .globl _init\\n_init: nop\\n nop\\n .text\");";
+    let ends = format!(
+        "__asm__(\".section .fini,\\\"ax\\\",%progbits\\n nop\\n {instruction}\\n .text\");"
+    );
+    for source in [begins, &ends] {
+        let Some(compiled) = compile("cc", &["-O1", "-fPIC"], source) else {
+            println!("skipped: start_files_are_refused_by_name: needs cc");
             return;
         };
         let error = Loader::new().load([compiled.bytes], Process::new()).unwrap_err();

@@ -50,7 +50,11 @@ pub(crate) fn place(
         if header.address == 0 {
             slot.unwinding = is_unwinding(file, &header);
             // a length of 0 ends unwinding tables (LSB, "Exception Frames"): linkers add it
-            let room = if slot.unwinding { header.size.saturating_add(4) } else { header.size };
+            let room = match slot.unwinding {
+                true => header.size.saturating_add(4),
+                false if is_fragment(file, &header) => header.size.saturating_add(FRAGMENT_ROOM),
+                false => header.size,
+            };
             slot.offset = spans.append(group, room, alignment).map_err(error)?;
             slot.state = SectionState::Placed(group);
         } else if !cfg!(feature = "addresses") {
@@ -71,6 +75,18 @@ pub(crate) fn place(
 fn is_unwinding(file: &File<'_>, header: &SectionHeader) -> bool {
     let constant = header.flags & (ALLOC | WRITE | EXECINSTR) == ALLOC;
     constant && file.section_name(header).is_ok_and(|name| name == ".eh_frame")
+}
+
+/// Bytes behind each section of code that is named `.init` or `.fini`: who wants to run these fragments of functions, which the start
+/// files of a program make whole, ends each there.
+pub const FRAGMENT_ROOM: u64 = 8;
+
+/// Whether a section is such a fragment.
+fn is_fragment(file: &File<'_>, header: &SectionHeader) -> bool {
+    let name = usize::try_from(header.name).unwrap_or(usize::MAX);
+    let name = file.section_names().as_bytes().get(name..).unwrap_or_default();
+    header.flags.contains(EXECINSTR)
+        && (name.starts_with(b".init\0") || name.starts_with(b".fini\0"))
 }
 
 const ALLOC: SectionFlags = SectionFlags::ALLOC;

@@ -169,7 +169,7 @@ fn explain(objects: &Objects<'_>, error: Error) -> anyhow::Error {
         }
         Error::Fragment { object, section } => {
             anyhow::anyhow!(
-                "{}: a fragment of `_init` or `_fini`, which only the start files of a program make whole",
+                "{}: a part of `_init` or `_fini` that is not run here (start files of a program)",
                 name(object, section)
             )
         }
