@@ -1,7 +1,7 @@
 //! Relocation: what a kind is, what is to be done at a place, and doing it.
 //!
-//! From the bottom up: words ([`value`], [`check`], [`field`], [`stub`], [`kind`], [`tls`]), of which architectures make their
-//! tables; what is asked of symbols ([`query`]); what is decided about a record ([`site`], [`rewrite`], [`decide`]); the one verb
+//! From the bottom up: words ([`value`], [`check`], [`attributes`], [`field`], [`stub`], [`kind`], [`tls`]), of which architectures make their
+//! tables; what is asked of symbols ([`query`]); what is decided about a record ([`site`], [`rewrite`], [`shrink`], [`decide`]); the one verb
 //! ([`apply`]), which writes what was decided, and that of loaders of linked files ([`dynamic`]).
 //!
 //! A record is decided in one place, by a pure function of the records, the bytes and what is known of symbols. Who counts what
@@ -9,6 +9,7 @@
 
 pub(crate) mod apply;
 pub(crate) mod arch;
+pub(crate) mod attributes;
 mod bits;
 pub(crate) mod check;
 pub(crate) mod decide;
@@ -18,6 +19,7 @@ pub(crate) mod field;
 pub(crate) mod kind;
 pub(crate) mod query;
 pub(crate) mod rewrite;
+pub(crate) mod shrink;
 pub(crate) mod site;
 pub(crate) mod stub;
 pub mod tls;

@@ -2,6 +2,7 @@
 
 pub(crate) mod indirect;
 pub(crate) mod resolve;
+mod section;
 pub(crate) mod tls;
 mod transition;
 pub(crate) mod view;

@@ -42,6 +42,17 @@ pub enum ErrorKind {
         /// The `e_flags` of that.
         expected: u32,
     },
+    /// The object's build attributes say another ABI than those of an object before it: their code cannot call each other.
+    Attributes {
+        /// What differs.
+        what: &'static str,
+        /// What the object has chosen, by the architecture's count.
+        found: u32,
+        /// Index of the other object.
+        first: usize,
+        /// What that has chosen.
+        expected: u32,
+    },
     /// The file is no relocatable object (`ET_REL`).
     FileType(u16),
     /// The alignment of the section is no power of two.
@@ -74,6 +85,8 @@ pub enum ErrorKind {
         /// The section's address.
         address: u64,
     },
+    /// Code that becomes shorter moves other code so that it becomes longer, again and again.
+    Unsettled,
     /// Two objects define the symbol.
     Duplicate {
         /// Index of the symbol in this object.
@@ -142,7 +155,7 @@ pub enum ErrorKind {
         name: &'static str,
     },
     /// A relocation asks for a local symbol of a section group of which another object's copy is taken.
-    Dropped {
+    Discarded {
         /// Index of the symbol.
         symbol: u32,
         /// `r_offset` of the relocation.
@@ -180,6 +193,9 @@ impl fmt::Display for ErrorKind {
                     "{what} is not that of object {first}: e_flags {found:#x}, there {expected:#x}"
                 )
             }
+            Self::Attributes { what, found, first, expected } => {
+                write!(f, "{what} is not that of object {first}: {found}, there {expected}")
+            }
             Self::FileType(found) => write!(f, "file type {found} is not relocatable"),
             Self::Alignment(found) => write!(f, "alignment {found:#x} is no power of two"),
             Self::TooLarge => write!(f, "does not fit the address space"),
@@ -192,6 +208,7 @@ impl fmt::Display for ErrorKind {
             Self::Base { base, alignment } => {
                 write!(f, "image cannot be at {base:#x}, with an alignment of {alignment:#x}")
             }
+            Self::Unsettled => write!(f, "code does not come to rest while it becomes shorter"),
             Self::Overlap { address } => write!(f, "cannot be placed at its address {address:#x}"),
             Self::Duplicate { symbol, first } => {
                 write!(f, "symbol {symbol} is defined in object {first} already")
@@ -220,10 +237,10 @@ impl fmt::Display for ErrorKind {
             Self::Indirect { symbol, offset, name, .. } => {
                 write!(f, "{name} at offset {offset:#x}: symbol {symbol} is an indirect function")
             }
-            Self::Dropped { symbol, offset, name, .. } => {
+            Self::Discarded { symbol, offset, name, .. } => {
                 write!(
                     f,
-                    "{name} at offset {offset:#x}: symbol {symbol} is in a section group that is not taken"
+                    "{name} at offset {offset:#x}: symbol {symbol} is in a discarded section group"
                 )
             }
             Self::SymbolTable { link } => {

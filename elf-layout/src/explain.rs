@@ -86,8 +86,8 @@ impl Display for Explained<'_, '_> {
             ErrorKind::NotLoaded { symbol, offset, name, .. } => {
                 relocation(f, name, offset, symbol, "is in a section that is not loaded")
             }
-            ErrorKind::Dropped { symbol, offset, name, .. } => {
-                relocation(f, name, offset, symbol, "is in a section group that is not taken")
+            ErrorKind::Discarded { symbol, offset, name, .. } => {
+                relocation(f, name, offset, symbol, "is in a discarded section group")
             }
             ErrorKind::NotThreadLocal { symbol, offset, name, .. } => {
                 relocation(f, name, offset, symbol, "is not thread-local")
@@ -121,6 +121,11 @@ impl Display for Explained<'_, '_> {
                 write!(f, "{what} is not that of ")?;
                 (self.label)(first, f)?;
                 write!(f, ": e_flags {found:#x}, there {expected:#x}")
+            }
+            ErrorKind::Attributes { what, found, first, expected } => {
+                write!(f, "{what} is not that of ")?;
+                (self.label)(first, f)?;
+                write!(f, ": {found}, there {expected}")
             }
             ErrorKind::FileType(found) => match names::file_type(found) {
                 Some(name) => write!(f, "is no relocatable object but {name}"),

@@ -1,7 +1,8 @@
 //! Storage for layouts from the heap.
 
 use crate::{
-    Error, External, Layout, ObjectSlot, Options, Requirements, SectionSlot, Storage, SymbolSlot,
+    Edit, Error, ExternalSymbol, Layout, ObjectSlot, Options, Requirements, SectionSlot, Storage,
+    SymbolSlot,
 };
 use alloc::vec::Vec;
 use elf_core::{Arch, File, Name};
@@ -13,13 +14,20 @@ pub struct HeapStorage<'a> {
     sections: Vec<SectionSlot>,
     symbols: Vec<SymbolSlot>,
     names: Vec<u32>,
+    edits: Vec<Edit>,
 }
 
 impl<'a> HeapStorage<'a> {
     /// No room yet.
     #[must_use]
     pub const fn new() -> Self {
-        Self { objects: Vec::new(), sections: Vec::new(), symbols: Vec::new(), names: Vec::new() }
+        Self {
+            objects: Vec::new(),
+            sections: Vec::new(),
+            symbols: Vec::new(),
+            names: Vec::new(),
+            edits: Vec::new(),
+        }
     }
 
     /// Lays out `files`, with as much storage as they need.
@@ -30,20 +38,22 @@ impl<'a> HeapStorage<'a> {
         &'s mut self,
         files: &'s [File<'a>],
         options: Options,
-        externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+        externals: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>,
     ) -> Result<Layout<'a, 's, A>, Error> {
-        let needed = Requirements::of(files)?;
+        let needed = Requirements::of(files)?.with_edits::<A>(files)?;
         fn grow<T: Clone + Default>(slots: &mut Vec<T>, needed: usize) {
             if slots.len() < needed {
                 slots.resize(needed, T::default());
             }
         }
-        let Self { objects, sections, symbols, names } = self;
+        let Self { objects, sections, symbols, names, edits } = self;
         grow(objects, needed.objects);
         grow(sections, needed.sections);
         grow(symbols, needed.symbols);
         grow(names, needed.names);
-        let storage = Storage { objects, sections, symbols, names };
+        grow(edits, needed.edits);
+        let edits = edits.get_mut(..needed.edits).unwrap_or_default();
+        let storage = Storage { objects, sections, symbols, names, edits };
         Layout::plan_in(files, options, storage, &needed, externals)
     }
 }

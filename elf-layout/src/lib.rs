@@ -16,7 +16,7 @@
 //! // no heap: 16 sections and 16 symbols at the most
 //! let mut objects = [ObjectSlot::default(); 1];
 //! let (mut sections, mut symbols) = ([SectionSlot::default(); 16], [SymbolSlot::default(); 16]);
-//! let storage = Storage { objects: &mut objects, sections: &mut sections, symbols: &mut symbols, names: &mut [] };
+//! let storage = Storage { objects: &mut objects, sections: &mut sections, symbols: &mut symbols, names: &mut [], edits: &mut [] };
 //! let layout = Layout::<X86_64>::plan(&files, Options::default(), storage, &mut |_| None)?;
 //!
 //! let mut image = [0; 0x2000];
@@ -38,13 +38,14 @@
 //! |---|---|
 //! | `alloc` | `HeapStorage`: storage from the heap; `archives`: which members of archives are taken; `explain`: errors with names; all undefined symbols |
 //! | `addresses` | sections that stand at the address they carry, which those of compilers never do; else they are an error |
+//! | `copy-relocations` | copy relocations and canonical PLT entries ([`ExternalKind`]): copies and stubs where the caller's symbols are too far for code without `-fPIC`; else [`ExternalKind::Unknown`] |
+//! | `edits` | code that becomes shorter, where the caller lends [room](Storage::edits) to note it: padding and relaxation of RISC-V; else padding that is too long is an error |
 //! | `indirect-functions` | functions behind stubs of their own: those that another one finds (`STT_GNU_IFUNC`), those that may be replaced; else they are refused |
-//! | `islands` | stubs between sections of code, if that is more than a branch spans; else it is the relocation that fails |
 //! | `linker-defined` | [symbols that linkers define](is_linker_defined): `__start_NAME`, `__init_array_start`, `_end`; else the caller is asked for them |
 //! | `relax` | relaxation ([`Options::relax`]); else the GOT is used wherever the compiler has said so |
-//! | `stand-ins` | [`Sort`]: stubs and copies where the caller's symbols are too far for code without `-fPIC`; else [`Sort::Unknown`] |
 //! | `symbol-versions` | what `NAME@@VERSION` defines answers `NAME` and `NAME@VERSION` (`.symver`); else each name is one of its own |
 //! | `thread-local` | thread-local variables; else their sections and relocations are an error |
+//! | `thunks` | range-extension thunks: stubs between sections of code, if that is more than a branch spans; else it is the relocation that fails |
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -66,13 +67,14 @@ mod model;
 mod plan;
 
 pub use emit::indirect::{IndirectFunction, ReplaceableFunction};
-pub use emit::view::{Address, CopyEntry, FixedSection, GotEntry, StubEntry};
+pub use emit::view::{CopyEntry, FixedSection, GotEntry, StubEntry, SymbolAddress};
 pub use error::{Error, ErrorKind};
 #[cfg(feature = "alloc")]
 pub use heap_storage::HeapStorage;
 #[cfg(feature = "alloc")]
 pub use missing::undefined_symbols;
-pub use model::external::{External, Sort};
+pub use model::edits::Edit;
+pub use model::external::{ExternalKind, ExternalSymbol};
 pub use model::layout::Layout;
 pub use model::options::{ImageMode, Options, ThreadLocal};
 pub use model::spans::Segment;

@@ -1,11 +1,11 @@
 //! The layout and what it is made of: read by everybody, changed by the steps of `plan` alone.
 
 pub(crate) mod bounds;
+pub(crate) mod edits;
 pub(crate) mod external;
 pub(crate) mod features;
 pub(crate) mod fixed;
 pub(crate) mod found;
-pub(crate) mod islands;
 pub(crate) mod layout;
 pub(crate) mod list;
 pub(crate) mod options;
@@ -14,4 +14,6 @@ pub(crate) mod relocations;
 pub(crate) mod spans;
 pub(crate) mod storage;
 pub(crate) mod stubs;
+pub(crate) mod surroundings;
+pub(crate) mod thunks;
 pub(crate) mod tls;

@@ -1,13 +1,12 @@
-//! Where everything goes, one step a file, in the order in which they run: groups, sections, symbols, needs, additions, islands.
+//! Where everything goes, one step a file, in the order in which they run: groups, sections, symbols, needs, additions, thunks.
 
 use crate::error::{Error, ErrorKind};
 use crate::hash::NameTable;
 use crate::model::bounds::Bounds;
-use crate::model::external::External;
+use crate::model::edits::may_shrink;
+use crate::model::external::ExternalSymbol;
 use crate::model::features::{INDIRECT_FUNCTIONS, THREAD_LOCAL};
-use crate::model::fixed::Fixed;
-use crate::model::found::Found;
-use crate::model::islands::Islands;
+use crate::model::found::ScanResult;
 use crate::model::layout::Layout;
 use crate::model::options::Options;
 use crate::model::owner::owner;
@@ -17,20 +16,23 @@ use crate::model::storage::{
     SymbolSlot, SymbolState,
 };
 use crate::model::stubs;
+use crate::model::thunks::ThunkSections;
 use crate::plan::needs::Scan;
-use crate::plan::runs::Runs;
+use crate::plan::sections::How;
+use crate::plan::shrink::Shrinking;
 use core::marker::PhantomData;
 use elf_core::names::{EM_CUDA, ET_REL};
 use elf_core::{Arch, File, Name};
 
 mod flags;
 pub(crate) mod groups;
-pub(crate) mod islands;
 pub(crate) mod linker_defined;
 pub(crate) mod needs;
 pub(crate) mod runs;
 pub(crate) mod sections;
+pub(crate) mod shrink;
 pub(crate) mod symbols;
+pub(crate) mod thunks;
 pub(crate) mod versions;
 
 impl<'a, 's, A: Arch> Layout<'a, 's, A> {
@@ -45,7 +47,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         files: &'s [File<'a>],
         options: Options,
         storage: Storage<'s, 'a>,
-        externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+        externals: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>,
     ) -> Result<Self, Error> {
         Self::plan_in(files, options, storage, &Requirements::of(files)?, externals)
     }
@@ -56,16 +58,16 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         options: Options,
         storage: Storage<'s, 'a>,
         needed: &Requirements,
-        externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+        externals: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>,
     ) -> Result<Self, Error> {
         if options.replaceable_functions && !INDIRECT_FUNCTIONS {
             let kind = elf_core::ErrorKind::FeatureOff("indirect-functions");
             return Err(Error::elf(0, 0)(elf_core::Error { at: 0, kind }));
         }
         let storage = storage.prepare(needed)?;
-        let Storage { objects, sections, symbols, names } = storage;
+        let Storage { objects, sections, symbols, names, edits } = storage;
         number::<A>(files, objects)?;
-        flags::check::<A>(files)?;
+        let processor = flags::check::<A>(files)?;
         let is_shared = files.len() > 1 && !names.is_empty();
         let mut gathers = false;
         let (mut spans, fixed, mut found, copies) = loop {
@@ -76,17 +78,10 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
                     groups::drop_copies(object, files, objects, sections, names)?;
                 }
             }
-            let (mut spans, mut fixed) = (Spans::new(), Fixed::default());
-            let mut runs = gathers.then(|| Runs::new(files, objects));
-            for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
-                let placed = (&mut spans, &mut fixed);
-                let how = (is_shared, runs.as_mut());
-                sections::place(number, file, object, sections, &options, placed, how)?;
-            }
-            if let Some(runs) = &mut runs {
-                runs.place(sections, &mut spans, &options)?;
-            }
-            let mut found = Found::default();
+            let how = How { grouped: is_shared, gathers, edits: &[] };
+            let (spans, fixed, runs) =
+                sections::place_all(files, objects, sections, &options, how)?;
+            let mut found = ScanResult { processor, ..ScanResult::default() };
             let replaceable =
                 INDIRECT_FUNCTIONS && options.replaceable_functions && !A::STUBS.is_empty();
             for (object, file) in (0..usize::MAX).zip(files) {
@@ -120,7 +115,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let additions = (&mut spans, &mut found);
         let common = symbols::ask::<A>(objects, symbols, additions, &options, externals)?;
         found.bounds = Bounds::of::<A>(&options, &spans, symbols.len(), common);
-        found.reach = islands::reach::<A>(&spans);
+        found.reach = thunks::reach::<A>(&spans);
         for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
             let scan = Scan { number, file, object, objects, sections, options: &options };
             scan.run::<A>(symbols, &mut found)?;
@@ -137,23 +132,37 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             got_entries: 0,
             stubs_size: 0,
             thread_area: None,
-            islands: Islands::NONE,
+            thunks: ThunkSections::NONE,
+            edits: &[],
+            global_pointer: None,
             arch: PhantomData,
         };
         layout.place_additions(symbols)?;
-        if cfg!(feature = "islands")
+        if cfg!(feature = "thunks")
             && let Some(reach) = layout.found.reach.filter(|_| layout.stubs_size > 0)
         {
             let size = layout.stubs_size;
             let spans = &mut layout.spans;
-            layout.islands =
-                islands::insert::<A>(files, objects, sections, symbols, spans, (size, reach))?;
+            layout.thunks =
+                thunks::insert::<A>(files, objects, sections, symbols, spans, (size, reach))?;
+        }
+        layout.spans.finish(&options)?;
+        if may_shrink::<A>() && !edits.is_empty() && layout.found.reach.is_none() {
+            let how = How { grouped: is_shared, gathers, edits: &[] };
+            let found = &layout.found;
+            let shrinking = Shrinking { files, objects, options: &options, found, how };
+            let count = shrinking.collect::<A>(sections, edits)?;
+            let edits = edits.get_mut(..count).unwrap_or_default();
+            if !edits.is_empty() {
+                let placed = (&mut layout.spans, &mut layout.fixed);
+                layout.global_pointer = shrinking.settle::<A>(sections, symbols, placed, edits)?;
+            }
+            layout.edits = edits;
         }
         layout.sections = sections;
-        layout.spans.finish(&options)?;
         linker_defined::place(symbols, &layout.spans, &layout.found);
         if copies {
-            copy_definitions(symbols);
+            propagate_definitions(symbols);
         }
         layout.symbols = symbols;
         Ok(layout)
@@ -224,8 +233,8 @@ fn check(
     Err(Error::object(object, ErrorKind::Resolver { symbol }))
 }
 
-/// Copies a definition to those who mean it.
-fn copy_definitions(symbols: &mut [SymbolSlot]) {
+/// Propagates the resolved definition to all symbols of its name.
+fn propagate_definitions(symbols: &mut [SymbolSlot]) {
     for id in 0..symbols.len() {
         let Some(&SymbolSlot { definition, needs, .. }) = symbols.get(id) else { continue };
         if definition as usize != id

@@ -6,8 +6,8 @@ mod support;
 use elf_core::names::*;
 use elf_core::{Arch, File, Name, SectionFlags};
 use elf_layout::{
-    Error, ErrorKind, External, ImageMode, Layout, ObjectSlot, Options, Requirements, SectionSlot,
-    Storage, SymbolSlot,
+    Error, ErrorKind, ExternalSymbol, ImageMode, Layout, ObjectSlot, Options, Requirements,
+    SectionSlot, Storage, SymbolSlot,
 };
 use reloc_riscv::Rv64;
 use reloc_x86::{I386, X86_64};
@@ -41,6 +41,7 @@ fn outcome<A: Arch>(objects: &[&[u8]]) -> Result<(), Error> {
         sections: &mut sections,
         symbols: &mut symbols,
         names: &mut [0; 64],
+        edits: &mut [],
     };
     Layout::<A>::plan(&files, Options::default(), storage, &mut nobody).map(|_| ())
 }
@@ -264,7 +265,7 @@ fn what_features_leave_out() {
                  is_on: bool,
                  objects: &[&Object],
                  options,
-                 externals: &mut dyn FnMut(Name<'_>) -> Option<External>| {
+                 externals: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>| {
         let objects: Vec<_> = objects.iter().map(|object| object.build()).collect();
         plan(&objects, options, externals, |layout| match layout {
             Ok(_) => assert!(is_on, "{feature}"),
@@ -285,7 +286,7 @@ fn what_features_leave_out() {
     let text = object.section(".text", CODE, 8, &[0x48, 0x8b, 0x05, 0, 0, 0, 0, 0]);
     let symbol = object.undefined("errno");
     object.relocation(text, 3, R_X86_64_GOTTPOFF, symbol, -4);
-    let mut errno = |_: Name<'_>| Some(External::thread_local(1, 0, Some(-64)));
+    let mut errno = |_: Name<'_>| Some(ExternalSymbol::thread_local(1, 0, Some(-64)));
     check("thread-local", is_on, &[&object], Options::default(), &mut errno);
     // its one address is asked for, which it has not
     let object = refers(|object, _| object.undefined("errno"));
@@ -374,7 +375,7 @@ fn storage_that_is_too_small() {
     let other = refers(|object, _| object.undefined("symbol")).build();
     let files = [File::parse(&object).unwrap(), File::parse(&other).unwrap()];
     let needed = Requirements::of(&files).unwrap();
-    assert_eq!(needed, Requirements { objects: 2, sections: 12, symbols: 4, names: 4 });
+    assert_eq!(needed, Requirements { objects: 2, sections: 12, symbols: 4, names: 4, edits: 0 });
     assert_eq!(Requirements::of(&files[..1]).unwrap().names, 0, "nobody to share with");
     let try_with = |have: Requirements| {
         let mut objects = vec![ObjectSlot::default(); have.objects];
@@ -386,11 +387,12 @@ fn storage_that_is_too_small() {
             sections: &mut sections,
             symbols: &mut symbols,
             names: &mut names,
+            edits: &mut [],
         };
         let layout = Layout::<X86_64>::plan(&files, Options::default(), storage, &mut nobody);
         layout.map(|layout| layout.size())
     };
-    let more = Requirements { objects: 9, sections: 90, symbols: 99, names: 1001 };
+    let more = Requirements { objects: 9, sections: 90, symbols: 99, names: 1001, edits: 0 };
     assert_eq!(try_with(needed), try_with(more), "more does no harm");
     for (less, what, count) in [
         (Requirements { objects: 1, ..needed }, "objects", 2),
@@ -453,6 +455,7 @@ fn images_above_four_gib() {
         sections: &mut sections,
         symbols: &mut symbols,
         names: &mut [],
+        edits: &mut [],
     };
     let options =
         Options { mode: ImageMode::Packed { section_alignment: 1 }, ..Options::default() };

@@ -13,6 +13,7 @@ fn link(object: &[u8], memory: &mut [u8], base: u64, function: &str) -> Option<u
         sections: &mut [SectionSlot::default(); 32], // `Requirements::of(&files)` counts
         symbols: &mut [SymbolSlot::default(); 64],
         names: &mut [], // of several objects: a power of two, twice their global symbols
+        edits: &mut [], // of code that may become shorter: RISC-V's
     };
     let mode = ImageMode::Segments { page_size: 64 };
     let options = Options { mode, base: Some(base), ..Options::default() };

@@ -12,7 +12,7 @@ mod support;
 
 use elf_core::File;
 use elf_core::names::*;
-use elf_layout::{Address, ErrorKind, External, Layout, Options};
+use elf_layout::{ErrorKind, ExternalSymbol, Layout, Options, SymbolAddress};
 use reloc_x86::X86_64;
 use support::*;
 
@@ -24,7 +24,7 @@ fn between<'i>(
     (start, end): (u32, u32),
 ) -> &'i [u8] {
     let at = |symbol| match layout.symbol(object, symbol) {
-        Some(Address::Image(offset)) => offset as usize,
+        Some(SymbolAddress::Image(offset)) => offset as usize,
         other => panic!("{other:?}"),
     };
     &image[at(start)..at(end)]
@@ -61,11 +61,11 @@ fn sections_of_one_name_stand_together_in_order() {
         let expected = [&[1; 8][..], &[2; 4], &[0; 4], &[3; 8], &[4; 3]].concat();
         assert_eq!(found, expected, "padded to alignment alone");
         let start = layout.section(0, data).unwrap();
-        let Some(Address::Image(at)) = layout.symbol(0, symbols.0) else { panic!() };
+        let Some(SymbolAddress::Image(at)) = layout.symbol(0, symbols.0) else { panic!() };
         assert_eq!(word(&image, start), BASE + at, "weak references mean it, too");
         assert_eq!(word(&image, start + 8), BASE + at + 27);
         // symbols in such sections move with them
-        let Some(Address::Image(inside)) = layout.symbol(1, mark) else { panic!() };
+        let Some(SymbolAddress::Image(inside)) = layout.symbol(1, mark) else { panic!() };
         assert_eq!(inside, at + 25);
     });
     // of a single object, too
@@ -97,7 +97,7 @@ fn who_defines_them_wins() {
     own.weak("__start_hooks", data, 4);
     laid_out(&[&object, &own], |layout| {
         let place = layout.section(1, data).unwrap() + 4;
-        assert_eq!(layout.symbol(0, start), Some(Address::Image(place)));
+        assert_eq!(layout.symbol(0, start), Some(SymbolAddress::Image(place)));
     });
     // the caller, of names that are no sections'
     let mut object = Object::new();
@@ -106,8 +106,8 @@ fn who_defines_them_wins() {
     object.relocation(data, 0, R_X86_64_64, end, 0);
     let end = object.index(end);
     let files = [object.build()];
-    plan(&files, Options::default(), &mut |_| Some(External::new(77)), |layout| {
-        assert_eq!(layout.unwrap().symbol(0, end), Some(Address::Absolute(77)));
+    plan(&files, Options::default(), &mut |_| Some(ExternalSymbol::new(77)), |layout| {
+        assert_eq!(layout.unwrap().symbol(0, end), Some(SymbolAddress::Absolute(77)));
     });
 }
 

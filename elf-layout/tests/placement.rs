@@ -5,7 +5,7 @@ mod support;
 
 use elf_core::names::*;
 use elf_core::{SectionFlags, SegmentFlags};
-use elf_layout::{Address, ErrorKind, ImageMode, Options, ThreadLocal};
+use elf_layout::{ErrorKind, ImageMode, Options, SymbolAddress, ThreadLocal};
 use proptest::prelude::*;
 use support::{
     BASE, CODE, Object, READ, WRITE, image, image_error, laid_out, nobody, placement, plan,
@@ -19,6 +19,8 @@ const BASELESS: Options = Options {
     thread_local: ThreadLocal::LocalExec,
     indirect_functions: false,
     relax: true,
+    global_pointer: false,
+    executable: false,
     replaceable_functions: false,
 };
 
@@ -205,7 +207,7 @@ fn common_symbols_merge_size_and_alignment() {
         laid_out(&objects.each_ref(), |layout| {
             let places = [0, 1, 2].map(|object| layout.symbol(object, 1).unwrap());
             assert!(places.iter().all(|place| *place == places[0]), "one place for all");
-            let Address::Image(offset) = places[0] else { panic!("in the image") };
+            let SymbolAddress::Image(offset) = places[0] else { panic!("in the image") };
             assert_eq!(offset % 256, 0);
             let biggest = order.iter().position(|at| *at == 1).unwrap();
             assert_eq!(layout.definition(0, 1), Some((biggest, 1)));
@@ -224,7 +226,7 @@ fn local_and_large_common_symbols() {
     object.common("c", 0, 0);
     laid_out(&[&object], |layout| {
         let places = [1, 2, 3].map(|symbol| layout.symbol(0, symbol).unwrap());
-        assert_eq!(places, [0, 64, 164].map(Address::Image));
+        assert_eq!(places, [0, 64, 164].map(SymbolAddress::Image));
         assert_eq!(layout.size(), 164);
     });
 }

@@ -97,7 +97,7 @@ fn stubs_only_where_the_target_is_out_of_reach() {
 
 /// Every reference to a function out of reach means the same stub, so that its address is one.
 #[test]
-#[cfg_attr(not(feature = "stand-ins"), ignore = "needs the feature stand-ins")]
+#[cfg_attr(not(feature = "copy-relocations"), ignore = "needs the feature copy-relocations")]
 fn a_stub_is_the_address_of_a_function_out_of_reach() {
     for kind in [R_X86_64_PC32, R_X86_64_32, R_X86_64_32S] {
         let mut one = uses(kind, &["far"]);
@@ -133,7 +133,7 @@ fn a_stub_is_the_address_of_a_function_out_of_reach() {
 
 /// Constants out of reach are asked for at the place of a copy, which the caller makes.
 #[test]
-#[cfg_attr(not(feature = "stand-ins"), ignore = "needs the feature stand-ins")]
+#[cfg_attr(not(feature = "copy-relocations"), ignore = "needs the feature copy-relocations")]
 fn a_copy_is_the_address_of_a_constant_out_of_reach() {
     for kind in [R_X86_64_PC32, R_X86_64_32S] {
         let one = uses(kind, &["far_constant", "near_constant", "far_constant"]);
@@ -176,7 +176,7 @@ fn a_copy_is_the_address_of_a_constant_out_of_reach() {
 
 /// What is copied has no stub beside its copy, and what has no bytes has no copy.
 #[test]
-#[cfg_attr(not(feature = "stand-ins"), ignore = "needs the feature stand-ins")]
+#[cfg_attr(not(feature = "copy-relocations"), ignore = "needs the feature copy-relocations")]
 fn branches_to_copied_constants() {
     for (name, reaches) in [("near_constant", true), ("far_constant", false)] {
         let mut object = uses(R_X86_64_32S, &["near_data", name]);

@@ -5,7 +5,7 @@ mod support;
 
 use elf_core::Name;
 use elf_core::names::*;
-use elf_layout::{Address, ErrorKind, External, Options};
+use elf_layout::{ErrorKind, ExternalSymbol, Options, SymbolAddress};
 use std::collections::BTreeMap;
 use support::{
     BASE, CODE, Object, Place, READ, WRITE, image, laid_out, nobody, plan, refused, word,
@@ -81,7 +81,7 @@ fn check(says: &[Says]) {
                 let layout = layout.unwrap();
                 let image = image(&layout).unwrap();
                 for at in 0..says.len() {
-                    assert_eq!(layout.symbol(at, 1), Some(Address::Absolute(0)));
+                    assert_eq!(layout.symbol(at, 1), Some(SymbolAddress::Absolute(0)));
                     assert_eq!(word(&image, layout.section(at, 1).unwrap()), 0);
                 }
             }
@@ -180,7 +180,7 @@ fn externals_are_asked_once_a_name() {
     let mut asked = BTreeMap::new();
     let mut answer = |name: Name<'_>| {
         *asked.entry(name.to_str().unwrap().to_owned()).or_insert(0) += 1;
-        (name != "weak").then_some(External::function(0x100))
+        (name != "weak").then_some(ExternalSymbol::function(0x100))
     };
     plan(&objects, Options::default(), &mut answer, |layout| {
         let layout = layout.unwrap();
@@ -219,7 +219,7 @@ fn names_that_the_layout_knows_itself() {
             assert_eq!(word(&image, handle - BASE), handle, "it holds its own address");
         }
         let handle = layout.symbol(0, object.index(handle));
-        assert_eq!(handle, layout.dso_handle().map(Address::Image));
+        assert_eq!(handle, layout.dso_handle().map(SymbolAddress::Image));
     });
     // an object may define them itself
     let mut own = Object::new();
@@ -229,7 +229,7 @@ fn names_that_the_layout_knows_itself() {
     plan(&objects, Options::default(), &mut nobody, |layout| {
         let layout = layout.unwrap();
         let place = layout.symbol(0, object.index(handle));
-        assert_eq!(place, Some(Address::Image(layout.section(1, data).unwrap() + 4)));
+        assert_eq!(place, Some(SymbolAddress::Image(layout.section(1, data).unwrap() + 4)));
     });
 }
 
@@ -313,7 +313,7 @@ fn a_dropped_local_symbol_cannot_be_used_from_outside() {
     assert_eq!((error.object, error.section), (1, own));
     assert_eq!(
         error.to_string(),
-        "object 1: section 3: R_X86_64_64 at offset 0x4: symbol 1 is in a section group that is not taken"
+        "object 1: section 3: R_X86_64_64 at offset 0x4: symbol 1 is in a discarded section group"
     );
 }
 

@@ -37,7 +37,7 @@ mod refusal;
 mod shared;
 
 pub use allocator::{HostAllocator, HostMemory};
-pub use event::Event;
+pub use event::HostEvent;
 pub use image::HostImage;
 pub use program::HostProgram;
 use queue::Queue;

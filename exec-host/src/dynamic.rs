@@ -1,6 +1,7 @@
 //! Calls whose types are known only at run time, through libffi.
 
 use crate::error::Error;
+use crate::library::Library;
 use crate::module::Module;
 use core::ffi::c_void;
 use libffi::middle::{Arg, Cif, CodePtr, Type as FfiType};
@@ -63,14 +64,34 @@ impl<B: AsRef<[u8]>> Module<B> {
         arguments: &[Type],
         result: Type,
     ) -> Result<DynamicFunction<'_>, Error> {
-        let address = self.function(name)?;
-        Ok(DynamicFunction {
+        Ok(DynamicFunction::new(self.function(name)?, arguments, result))
+    }
+}
+
+impl Library {
+    /// The function `name` that takes `arguments` and returns `result`.
+    ///
+    /// # Errors
+    /// As [`Library::function`].
+    pub fn dynamic(
+        &self,
+        name: &str,
+        arguments: &[Type],
+        result: Type,
+    ) -> Result<DynamicFunction<'_>, Error> {
+        Ok(DynamicFunction::new(self.function(name)?, arguments, result))
+    }
+}
+
+impl DynamicFunction<'_> {
+    fn new(address: u64, arguments: &[Type], result: Type) -> Self {
+        Self {
             code: CodePtr::from_ptr(core::ptr::with_exposed_provenance(address as usize)),
             cif: Cif::new(arguments.iter().map(|&argument| ffi(argument)), ffi(result)),
             arguments: arguments.to_vec(),
             result,
             module: core::marker::PhantomData,
-        })
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Why objects could not be loaded.
 
+use crate::library::LibraryError;
 use core::fmt;
 
 /// Why objects could not be loaded, or a function not be given out. Nothing stays mapped.
@@ -23,7 +24,7 @@ pub enum Error {
         error: elf_layout::Error,
     },
     /// Nobody defines some symbols: neither the objects nor where they get symbols from.
-    Undefined(Box<Undefined>),
+    Undefined(Box<UndefinedSymbol>),
     /// The system gave no memory, or not the permissions.
     Map {
         /// Bytes asked for.
@@ -160,6 +161,8 @@ pub enum Error {
     },
     /// A file that an archive names could not be read, or may not be.
     Named(exec_core::FileError),
+    /// A linked file could not be loaded as a library.
+    Linked(Box<LibraryError>),
     /// An observer could not do its part.
     Observer(std::io::Error),
 }
@@ -167,7 +170,7 @@ pub enum Error {
 /// The symbols that nobody defines.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Undefined {
+pub struct UndefinedSymbol {
     /// What is wrong, with the names of sections and symbols.
     pub text: String,
     /// The name of the first.
@@ -262,6 +265,7 @@ impl fmt::Display for Error {
             Self::ThinArchive => write!(f, "a thin archive, which names files beside it"),
             Self::File { path, cause } => write!(f, "{}: {cause}", path.display()),
             Self::Named(error) => write!(f, "thin archive: {error}"),
+            Self::Linked(error) => error.fmt(f),
             Self::Observer(cause) => write!(f, "an observer of loads: {cause}"),
         }
     }
@@ -278,8 +282,15 @@ impl core::error::Error for Error {
             Self::Library(error) => Some(&**error),
             Self::Archive(error) | Self::Member { error, .. } => Some(error),
             Self::Named(error) => Some(error),
+            Self::Linked(error) => Some(&**error),
             Self::File { cause, .. } | Self::Observer(cause) => Some(cause),
             _ => None,
         }
+    }
+}
+
+impl From<LibraryError> for Error {
+    fn from(error: LibraryError) -> Self {
+        Self::Linked(Box::new(error))
     }
 }

@@ -47,8 +47,11 @@
 //! A crash of a child inside of a guarded call that its parent had begun ends the child. Observers of the parent (`PerfMap`, `JitDump`)
 //! name the parent in a child, too.
 
-#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-compile_error!("exec-host runs on Linux, on x86-64 and AArch64");
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
+)))]
+compile_error!("exec-host runs on Linux, on x86-64, AArch64 and RISC-V of 64 bits");
 
 mod budget;
 #[cfg(feature = "compile")]
@@ -67,6 +70,7 @@ mod function;
 mod guard;
 pub mod image;
 mod initialize;
+pub mod library;
 mod loader;
 mod machine;
 mod memory;
@@ -75,6 +79,7 @@ mod moved;
 pub mod observer;
 mod process;
 mod processor;
+pub mod program;
 mod replace;
 mod resolvers;
 mod start;
@@ -84,7 +89,7 @@ mod threads;
 mod unwind;
 mod words;
 
-pub use error::{Error, Undefined};
+pub use error::{Error, UndefinedSymbol};
 pub use external::External;
 pub use function::{FunctionPointer, TypedFunction};
 pub use loader::Loader;

@@ -113,6 +113,17 @@ impl Mapping {
         Ok(mapping)
     }
 
+    /// Zeroed pages at one address, if nobody has them.
+    pub(crate) fn fixed(address: u64, size: u64) -> Result<Self, Error> {
+        let too_large = || Error::OutOfMemory { size };
+        let bytes = usize::try_from(size).map_err(|_| too_large())?;
+        let writable = ProtFlags::READ | ProtFlags::WRITE;
+        let start = near::map_at(core::iter::once(address), bytes, writable);
+        let cause = || std::io::Error::from(Errno::EXIST);
+        let start = start.ok_or_else(|| Error::Map { size, cause: cause() })?;
+        Ok(Self::at(start, bytes, rustix::param::page_size()))
+    }
+
     /// `size` bytes of pages that are mapped at `start`, and ours.
     const fn at(start: *mut u8, size: usize, page: usize) -> Self {
         Self { start, size, page, alias: None, late: None, spare: None }
@@ -275,6 +286,46 @@ impl Mapping {
             unsafe { mprotect(start.cast::<c_void>(), size, flags) }.map_err(refused)?;
         }
         Ok(())
+    }
+
+    /// Gives whole pages these permissions. They have no writer any more, or get one.
+    pub(crate) fn set_permissions(
+        &self,
+        offset: u64,
+        size: u64,
+        flags: SegmentFlags,
+    ) -> Result<(), Error> {
+        let (start, size) = self.part(offset, size).ok_or(Error::OutOfMemory { size })?;
+        if flags.contains(SegmentFlags::WRITE | SegmentFlags::EXECUTE) {
+            return Err(Error::WriteExecute);
+        }
+        let mut protection = MprotectFlags::empty();
+        for (flag, allowed) in [
+            (SegmentFlags::READ, MprotectFlags::READ),
+            (SegmentFlags::WRITE, MprotectFlags::WRITE),
+            // code is read by who looks at it, tables beside it by the code
+            (SegmentFlags::EXECUTE, MprotectFlags::READ | MprotectFlags::EXEC),
+        ] {
+            if flags.contains(flag) {
+                protection |= allowed;
+            }
+        }
+        if flags.contains(SegmentFlags::EXECUTE) {
+            machine::cache::synchronize(start, size);
+        }
+        // SAFETY: the range lies inside the mapping, and no reference to its bytes is alive.
+        let done = unsafe { mprotect(start.cast::<c_void>(), size, protection) };
+        done.map_err(|cause| Error::Map { size: size as u64, cause: cause.into() })
+    }
+
+    /// Stores a word in pages that are writable; nothing if it is not inside.
+    pub(crate) fn store(&self, offset: u64, value: u64) {
+        if let Some(start) = usize::try_from(offset).ok().filter(|&start| {
+            start.checked_add(size_of::<u64>()).is_some_and(|end| end <= self.size)
+        }) {
+            // SAFETY: the word is inside of the mapping, and writable; no reference to it is alive.
+            unsafe { self.start.wrapping_add(start).cast::<u64>().write_unaligned(value) };
+        }
     }
 
     /// Stores a word in read-only data while others read it.

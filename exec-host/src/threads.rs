@@ -77,6 +77,23 @@ impl Threads {
         Ok(Self { library: Some(library), share: None, area, start: 0 })
     }
 
+    /// Gives every thread its copy where the loader sees fit, and takes nothing of the room near the thread pointer: for code that asks
+    /// by module and offset.
+    pub(crate) fn anywhere(block: &TlsBlock, image: &[u8]) -> Result<Self, Error> {
+        let start = usize::try_from(block.offset).ok();
+        let size = usize::try_from(block.file_size).ok();
+        let values = start.zip(size).and_then(|(start, size)| image.get(start..)?.get(..size));
+        let values = values.unwrap_or_default();
+        let (library, [module, ..]) = Library::new(block, values, &[Wanted::Module], &[])?;
+        let area = StaticTlsBlock {
+            module,
+            distance: None,
+            descriptor: Some(descriptor::near()),
+            dynamic_descriptor: descriptor::far(),
+        };
+        Ok(Self { library: Some(library), share: None, area, start: 0 })
+    }
+
     /// What relocations are told.
     pub(crate) const fn area(&self) -> StaticTlsBlock {
         self.area

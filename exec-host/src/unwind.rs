@@ -9,7 +9,7 @@ use core::cell::Cell;
 use core::ops::Range;
 use elf_core::Arch as _;
 use elf_core::eh_frame::{EhFrame, Machine, Places};
-use elf_layout::{Address, Layout};
+use elf_layout::{Layout, SymbolAddress};
 use registry::Entered;
 use std::sync::OnceLock;
 
@@ -73,7 +73,7 @@ impl<'l> Load<'l> {
             let symbols = (0u32..).zip(table.symbols()).skip(table.first_global());
             let mut undefined = symbols.filter(|(_, symbol)| symbol.is_undefined());
             undefined.any(|(index, _)| {
-                self.layout.symbol(object, index) == Some(Address::Absolute(address))
+                self.layout.symbol(object, index) == Some(SymbolAddress::Absolute(address))
             })
         })
     }

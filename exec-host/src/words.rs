@@ -5,7 +5,7 @@ use elf_core::{File, Name};
 use elf_layout::{ErrorKind, undefined_symbols};
 
 use crate::Host;
-use crate::error::{Error, Undefined};
+use crate::error::{Error, UndefinedSymbol};
 use crate::symbols::Links;
 
 /// Undefined symbols that are told together.
@@ -55,7 +55,7 @@ fn undefined(
     if more > 0 {
         text += &format!("; and {more} more symbols are undefined");
     }
-    Error::Undefined(Box::new(Undefined { text, name, error, all, more }))
+    Error::Undefined(Box::new(UndefinedSymbol { text, name, error, all, more }))
 }
 
 /// Which object has the most thread-local data, and their largest variable: what to call them, with a colon.

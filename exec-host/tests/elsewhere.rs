@@ -42,7 +42,7 @@ fn reserve(size: u64) -> u64 {
 
 /// Lets instructions be fetched that were written as data.
 fn synchronize(start: u64, size: u64) {
-    #[cfg(target_arch = "aarch64")]
+    #[cfg(not(target_arch = "x86_64"))]
     {
         unsafe extern "C" {
             fn __clear_cache(start: *mut u8, end: *mut u8);

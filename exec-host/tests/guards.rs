@@ -185,6 +185,8 @@ fn break_point() {
         core::arch::asm!("int3");
         #[cfg(target_arch = "aarch64")]
         core::arch::asm!("brk #0");
+        #[cfg(target_arch = "riscv64")]
+        core::arch::asm!("ebreak");
     }
     println!("went on");
 }

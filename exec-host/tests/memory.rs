@@ -10,8 +10,10 @@
 
 mod system;
 
+#[cfg(target_arch = "x86_64")]
+use exec_host::Error;
 use exec_host::observer::{GdbInterface, PerfMap};
-use exec_host::{Error, Loader, Process};
+use exec_host::{Loader, Process};
 use system::{ARCH, OTHER, compile, extent, fixture, load, mapped, maps, objects, pages};
 
 #[test]

@@ -61,8 +61,11 @@ fn every_thread_has_its_own() {
 
 const NEAR: &str = "gcc12-O2-initial";
 const GENERAL: &str = "gcc12-O2-pic";
-const DESCRIPTORS: &str =
-    if cfg!(target_arch = "x86_64") { "clang19-O2-descriptors" } else { "clang19-O2-pic" };
+const DESCRIPTORS: &str = match ARCH.as_bytes() {
+    b"x86_64" => "clang19-O2-descriptors",
+    b"riscv64" => "clang19-O2-desc",
+    _ => "clang19-O2-pic",
+};
 
 fn threads_older_and_younger_than_the_load() {
     let (count, barrier) = (4, Arc::new(Barrier::new(5)));

@@ -83,7 +83,7 @@ pub use {
     module::FunctionAttributes,
     program::NvProgram,
     queue::NvQueue,
-    stream::{Event, QueueOptions},
+    stream::{NvEvent, QueueOptions},
 };
 pub use {
     error::Error,

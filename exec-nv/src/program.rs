@@ -24,7 +24,7 @@ use crate::memory::NvAllocator;
 use crate::module::{Function, FunctionAttributes};
 use crate::queue::NvQueue;
 use crate::shared::Shared;
-use crate::stream::Event;
+use crate::stream::NvEvent;
 
 /// A kernel that an [`NvDevice`](crate::NvDevice) runs.
 #[derive(Debug)]
@@ -122,7 +122,7 @@ impl NvProgram {
         launch.check(&self.device.properties, self.kernel.resources.as_ref())?;
         self.allow(launch)?;
         let expected = self.device.allocator.device();
-        let start = if launch.wait { Some(Event::record(queue.stream())?) } else { None };
+        let start = if launch.wait { Some(NvEvent::record(queue.stream())?) } else { None };
         let mut block = self.block.lock().unwrap_or_else(PoisonError::into_inner);
         let mut call = queue.begin();
         block.fill(self.kernel.parameters.as_deref(), arguments, |view| {
@@ -140,7 +140,7 @@ impl NvProgram {
         drop(block);
         let kept = call.keep(Some(&self.function));
         let Some(start) = start else { return kept.map(|()| None) };
-        let end = Event::record(queue.stream())?;
+        let end = NvEvent::record(queue.stream())?;
         end.wait()?;
         queue.synchronize()?;
         kept?;

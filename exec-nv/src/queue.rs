@@ -9,7 +9,7 @@ use exec_core::{Error as CoreError, Hold, LruAllocator, View};
 use crate::error::Error;
 use crate::memory::NvAllocator;
 use crate::module::Function;
-use crate::stream::{Event, Stream};
+use crate::stream::{NvEvent, Stream};
 
 /// What calls use, kept until they are done.
 #[derive(Default)]
@@ -23,7 +23,7 @@ struct Used {
 #[derive(Default)]
 struct Pending {
     /// Marks, and what the calls before each use.
-    marked: VecDeque<(Event, Used)>,
+    marked: VecDeque<(NvEvent, Used)>,
     latest: Used,
 }
 
@@ -72,15 +72,15 @@ impl NvQueue {
     ///
     /// # Errors
     /// What the driver says.
-    pub fn record(&self) -> Result<Event, Error> {
-        Event::record(&self.stream)
+    pub fn record(&self) -> Result<NvEvent, Error> {
+        NvEvent::record(&self.stream)
     }
 
     /// Lets what comes after wait for a mark in any queue of the device.
     ///
     /// # Errors
     /// What the driver says.
-    pub fn wait_for_event(&self, event: &Event) -> Result<(), Error> {
+    pub fn wait_for_event(&self, event: &NvEvent) -> Result<(), Error> {
         self.stream.wait_for(event)
     }
 
@@ -124,7 +124,7 @@ impl NvQueue {
     /// # Errors
     /// What the driver says.
     pub fn wait_for(&self, other: &Self) -> Result<(), Error> {
-        self.stream.wait_for(&Event::record(&other.stream)?)
+        self.stream.wait_for(&NvEvent::record(&other.stream)?)
     }
 }
 
@@ -157,7 +157,7 @@ impl Call<'_> {
         if used.calls < CALLS {
             return Ok(());
         }
-        let event = Event::record(&self.queue.stream)?;
+        let event = NvEvent::record(&self.queue.stream)?;
         self.before = 0;
         let used = core::mem::take(&mut self.pending.latest);
         self.pending.marked.push_back((event, used));

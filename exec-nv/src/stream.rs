@@ -42,7 +42,7 @@ pub(crate) struct Stream {
 
 /// A point in a queue, with the time it was reached.
 #[derive(Debug)]
-pub struct Event {
+pub struct NvEvent {
     context: Arc<Context>,
     handle: CUevent,
     generation: u64,
@@ -53,9 +53,9 @@ unsafe impl Send for Stream {}
 // SAFETY: as above.
 unsafe impl Sync for Stream {}
 // SAFETY: as above.
-unsafe impl Send for Event {}
+unsafe impl Send for NvEvent {}
 // SAFETY: as above.
-unsafe impl Sync for Event {}
+unsafe impl Sync for NvEvent {}
 
 /// `CUDA_ERROR_NOT_READY`.
 const NOT_READY: u32 = 600;
@@ -114,7 +114,7 @@ impl Stream {
     }
 
     /// Lets what comes after wait for what `event` marks, in whatever stream that is.
-    pub(crate) fn wait_for(&self, event: &Event) -> Result<(), Error> {
+    pub(crate) fn wait_for(&self, event: &NvEvent) -> Result<(), Error> {
         let handle = self.handle()?;
         // SAFETY: both are there.
         self.context.run(|driver| unsafe { driver.cuStreamWaitEvent(handle, event.handle, 0) })
@@ -130,7 +130,7 @@ impl Drop for Stream {
     }
 }
 
-impl Event {
+impl NvEvent {
     /// A mark behind all that is in `stream` now.
     pub(crate) fn record(stream: &Stream) -> Result<Self, Error> {
         let context = &stream.context;
@@ -174,7 +174,7 @@ impl Event {
     }
 }
 
-impl Drop for Event {
+impl Drop for NvEvent {
     fn drop(&mut self) {
         // SAFETY: ours, and nobody has it any more.
         let destroy = |driver: &crate::Driver| unsafe { driver.cuEventDestroy_v2(self.handle) };

@@ -6,8 +6,8 @@ use archs::{Architecture, with_arch};
 use elf_core::names::SHT_NOBITS;
 use elf_core::{Arch, File, Name};
 use elf_layout::{
-    ErrorKind, External, ImageMode, Layout, ObjectSlot, Options, Requirements, SectionSlot,
-    Storage, SymbolSlot,
+    Edit, ErrorKind, ExternalSymbol, ImageMode, Layout, ObjectSlot, Options, Requirements,
+    SectionSlot, Storage, SymbolSlot,
 };
 
 /// Most objects.
@@ -15,6 +15,7 @@ pub const OBJECTS: usize = 4;
 const SECTIONS: usize = 512;
 const SYMBOLS: usize = 1024;
 const NAMES: usize = 2048;
+const EDITS: usize = 512;
 /// Largest image that is written, in bytes.
 const IMAGE: u64 = 1 << 18;
 
@@ -36,20 +37,21 @@ pub(super) fn files(files: &[File<'_>]) {
         Options::default(),
         Options { mode: segments, base, indirect_functions: true, ..Options::default() },
         Options { mode: ImageMode::Packed { section_alignment: 128 }, ..Options::default() },
+        Options { base, global_pointer: true, executable: true, ..Options::default() },
     ] {
         with_arch!(architecture, A => plan::<A>(files, options));
     }
 }
 
 /// What a process might answer: near or far; a function, constant or other data, or nothing, by the name's first byte.
-fn external(name: Name<'_>) -> Option<External> {
+fn external(name: Name<'_>) -> Option<ExternalSymbol> {
     let byte = name.as_bytes().first().copied().unwrap_or(0);
     let address = if byte & 2 != 0 { 0x7fff_f7a0_1230 } else { 0x4100_0000 };
     match byte & 15 {
-        1 | 3 | 5 | 9 | 11 => Some(External::function(address)),
+        1 | 3 | 5 | 9 | 11 => Some(ExternalSymbol::function(address)),
         7 | 13 | 15 => None,
-        4 | 6 => Some(External::constant(address, u64::from(byte) * 3)),
-        _ => Some(External::new(address)),
+        4 | 6 => Some(ExternalSymbol::constant(address, u64::from(byte) * 3)),
+        _ => Some(ExternalSymbol::new(address)),
     }
 }
 
@@ -57,12 +59,14 @@ fn plan<A: Arch>(files: &[File<'_>], options: Options) {
     let mut sink = Sink::default();
     let mut objects = [ObjectSlot::default(); OBJECTS];
     let mut sections = [SectionSlot::default(); SECTIONS];
+    let mut edits = [Edit::default(); EDITS];
     let (mut symbols, mut names) = ([SymbolSlot::default(); SYMBOLS], [u32::MAX; NAMES]);
     let storage = Storage {
         objects: &mut objects,
         sections: &mut sections,
         symbols: &mut symbols,
         names: &mut names,
+        edits: &mut edits,
     };
     match Layout::<A>::plan(files, options, storage, &mut |name| external(name)) {
         Ok(mut layout) => {

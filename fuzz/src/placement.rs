@@ -2,7 +2,7 @@
 
 use elf_core::names::SHT_NOBITS;
 use elf_core::{Arch, Definition, File, SectionFlags, SectionHeader, SegmentFlags};
-use elf_layout::{Address, ImageMode, Layout, Options};
+use elf_layout::{ImageMode, Layout, Options, SymbolAddress};
 
 /// Bytes of the image, and what is there.
 type Part = (u64, u64, String);
@@ -174,7 +174,7 @@ fn commons<A: Arch>(
         if !is_common || layout.definition(object, index) != Some((object, index)) {
             continue;
         }
-        let Some(Address::Image(offset)) = layout.symbol(object, index) else {
+        let Some(SymbolAddress::Image(offset)) = layout.symbol(object, index) else {
             panic!("a common symbol is in the image")
         };
         if symbol.value.is_power_of_two() {

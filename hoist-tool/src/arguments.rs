@@ -76,6 +76,9 @@ struct Placing {
     /// to the functions that code was compiled to ask.
     #[arg(long)]
     no_relax: bool,
+    /// Lets RISC-V code count from `__global_pointer$`, which an object or --define says: what starts the image has set `gp` to it.
+    #[arg(long, conflicts_with = "no_relax")]
+    relax_gp: bool,
 }
 
 impl ObjectArguments {
@@ -91,7 +94,15 @@ impl ObjectArguments {
         let thread_local =
             if self.placing.no_relax { ThreadLocal::AsCompiled } else { ThreadLocal::LocalExec };
         let relax = !self.placing.no_relax;
-        Options { mode, base, relax, thread_local, ..Options::default() }
+        Options {
+            mode,
+            base,
+            relax,
+            thread_local,
+            global_pointer: self.placing.relax_gp,
+            executable: true,
+            ..Options::default()
+        }
     }
 
     /// The files.

@@ -9,6 +9,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result};
 use exec_host::Module;
 use exec_host::dynamic::{DynamicFunction, Scalar, Type};
+use exec_host::library::Library;
 
 use crate::call::{Argument, Element};
 
@@ -123,6 +124,20 @@ impl Calling {
         // SAFETY: the caller vouches for the code.
         unsafe { module.initialize() };
         module.dynamic(function, &types, self.ret().r#type()).with_context(label)
+    }
+
+    /// The function of a library that takes such arguments.
+    ///
+    /// # Errors
+    /// If there is no such function.
+    pub fn find_in_library<'l>(
+        &self,
+        library: &'l Library,
+        function: &str,
+        arguments: &mut Arguments<'_>,
+    ) -> Result<DynamicFunction<'l>> {
+        let types: Vec<Type> = arguments.values().iter().map(Scalar::r#type).collect();
+        Ok(library.dynamic(function, &types, self.ret().r#type())?)
     }
 
     /// Calls the function as often as asked for and prints what it returns to `out`: how long each call took, the shortest first.

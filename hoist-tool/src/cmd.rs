@@ -12,6 +12,9 @@ pub mod cubin;
 #[cfg(feature = "nv")]
 pub mod devices;
 pub mod disasm;
+#[cfg(feature = "host")]
+#[expect(unsafe_code, reason = "runs what the user asks for")]
+pub mod exec;
 pub mod fatbin;
 #[cfg(feature = "host")]
 #[expect(unsafe_code, reason = "runs what the user asks for")]
@@ -43,6 +46,9 @@ pub enum Command {
     /// Loads objects into this process and calls a function in them.
     #[cfg(feature = "host")]
     Run(run::Run),
+    /// Runs a program in this process, without execve.
+    #[cfg(feature = "host")]
+    Exec(exec::Exec),
     /// Compiles a source and calls a function in it.
     #[cfg(feature = "host")]
     Jit(jit::Jit),
@@ -89,6 +95,8 @@ impl Command {
         match self {
             #[cfg(feature = "host")]
             Self::Run(command) => command.run(out),
+            #[cfg(feature = "host")]
+            Self::Exec(command) => command.run(),
             #[cfg(feature = "host")]
             Self::Jit(command) => command.run(out),
             #[cfg(feature = "host")]

@@ -20,6 +20,9 @@ pub mod json;
 pub mod kernel_filter;
 #[cfg(feature = "host")]
 #[expect(unsafe_code, reason = "opens the libraries that the user asks for")]
+pub mod libraries;
+#[cfg(feature = "host")]
+#[expect(unsafe_code, reason = "opens the libraries that the user asks for")]
 pub mod loading;
 pub mod machine;
 pub mod map;
@@ -34,6 +37,7 @@ pub mod printable;
 #[cfg(feature = "host")]
 #[expect(unsafe_code, reason = "runs the program that the user asks for")]
 mod program;
+pub mod ptx;
 pub mod sass;
 pub mod shown;
 pub mod sources;

@@ -110,13 +110,13 @@ fn sections<'a, A: Arch>(
         (0u32..).zip(file.sections()).map(move |row| (object, file, row))
     });
     sections
-        .filter_map(|(object, file, (index, header))| {
+        .filter_map(|(object, file, (index, _))| {
             let offset = layout.section(object, index)?;
             Some(Placed {
                 object: objects.label(object),
                 name: section_name(file, index).unwrap_or_default().into(),
                 address: base.wrapping_add(offset),
-                size: header.size,
+                size: layout.section_size(object, index)?,
             })
         })
         .collect()
@@ -138,8 +138,12 @@ fn symbols<'a, A: Arch>(
             }
             let Some(address) = layout.symbol(object, index) else { continue };
             let name: Name<'a> = table.name_of(&symbol).unwrap_or_default();
-            let (object, address) = (objects.label(object), address.at(base));
-            placed.push(Placed { object, name: name.into(), address, size: symbol.size });
+            placed.push(Placed {
+                object: objects.label(object),
+                name: name.into(),
+                address: address.at(base),
+                size: layout.symbol_size(object, index).unwrap_or(symbol.size),
+            });
         }
     }
     placed

@@ -130,6 +130,17 @@ fn attributes_relocations_and_parameters() {
         relocations.contains("R_CUDA_ABS55_16_34  other           0x0   driver"),
         "{relocations}"
     );
+    let all = printed("params calls-13.5-sm_90.cubin");
+    assert!(all.contains("\nindirect\nordinal") && all.contains("\ncalls\nordinal"), "{all}");
+    let few = printed("params calls-13.5-sm_90.cubin --kernel *c* --sort name --limit 2");
+    let names: Vec<_> = few.lines().filter(|line| !line.contains("  ")).collect();
+    assert_eq!(names, ["calls", "indirect"], "{few}");
+    let sections = printed("attributes calls-13.5-sm_90.cubin --kernel calls --kernel indirect");
+    let names: Vec<_> = sections.lines().filter(|line| line.starts_with('.')).collect();
+    assert_eq!(names.len(), 2, "{sections}");
+    let one = printed("relocs calls-13.5-sm_90.cubin --kernel calls");
+    let names: Vec<_> = one.lines().filter(|line| line.starts_with('.')).collect();
+    assert_eq!(names, [".rela.text.calls"], "{one}");
     let parameters = printed("params calls-13.5-sm_90.cubin indirect");
     assert!(parameters.ends_with("1        0x8     4     0x218      -\n"), "{parameters}");
 }
@@ -173,6 +184,69 @@ fn objects_are_linked() {
     assert_eq!(said, "the stack of kernel recurses has no bound that can be told\n");
     let shown = printed(&format!("show {path}"));
     assert!(shown.contains("sm_80, linked") && shown.contains("made by          hoist"), "{shown}");
+}
+
+/// Libraries, kernels that are used, the graph of calls, the script for the host's linker.
+#[test]
+fn options_of_nvlink() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let half = |half: &str| {
+        std::fs::read(self::folder().join(format!("calls_{half}-13.5-sm_80.cubin"))).expect("half")
+    };
+    let member = half("b");
+    let mut library = b"!<arch>\n".to_vec();
+    library.extend(format!("{:<48}{:<10}`\n", "b.o/", member.len()).as_bytes());
+    library.extend(&member);
+    std::fs::write(path("libhalf.a"), library).expect("a library");
+    let (output, here) = (path("linked"), path(""));
+    let said = printed(&format!(
+        "link calls_a-13.5-sm_80.cubin -L /nowhere -L {here} -l half --dump-callgraph --kernels-used calls -o {output}"
+    ));
+    let mut lines = said.lines();
+    assert_eq!(lines.next(), Some("callgraph for sm_80:"), "{said}");
+    assert!(said.contains(": ^calls [") && !said.contains("^recurses"), "{said}");
+    let shown = printed(&format!("show {output}"));
+    assert!(shown.contains("calls") && !shown.contains("recurses"), "{shown}");
+    let said = refused(&format!("link calls_a-13.5-sm_80.cubin -L {here} -l none -o {output}"));
+    assert!(said.starts_with("hoist: no libnone.a in "), "{said}");
+    let script = printed("link --gen-host-linker-script lcs-aug");
+    assert!(script.contains("__nv_relfatbin : { *(__nv_relfatbin) }"), "{script}");
+}
+
+/// The table of nvlink's options has them all.
+#[test]
+fn every_option_of_nvlink_is_in_the_table() {
+    let Some(nvlink) = nvidia_tool("nvlink") else {
+        println!("skipped: every_option_of_nvlink_is_in_the_table: needs nvlink");
+        return;
+    };
+    let help = std::process::Command::new(nvlink).arg("--help").output().expect("nvlink runs");
+    let help = String::from_utf8(help.stdout).expect("text");
+    let options = help.lines().filter_map(|line| line.split(' ').next());
+    let options: Vec<_> = options.filter(|word| word.starts_with("--")).collect();
+    let table = include_str!("../NVLINK.md");
+    let rows: Vec<_> = table.lines().filter_map(|line| line.strip_prefix("| `--")).collect();
+    let rows: Vec<_> =
+        rows.iter().filter_map(|row| Some(format!("--{}", row.split('`').next()?))).collect();
+    assert!(options.len() > 40, "{help}");
+    assert_eq!(rows, options);
+    // the script is nvlink's
+    let script = std::process::Command::new(nvidia_tool("nvlink").expect("nvlink"))
+        .arg("--gen-host-linker-script=lcs-aug")
+        .output()
+        .expect("nvlink runs");
+    assert_eq!(
+        String::from_utf8_lossy(&script.stdout).replace('\t', "    "),
+        printed("link --gen-host-linker-script lcs-aug")
+    );
+}
+
+/// A tool of NVIDIA's on PATH, or where the tools are unpacked.
+fn nvidia_tool(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/cuda-tools/bin");
+    std::env::split_paths(&path).chain([here]).map(|at| at.join(name)).find(|at| at.is_file())
 }
 
 #[test]

@@ -13,8 +13,6 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-#[path = "fatbin/damage.rs"]
-mod damage;
 #[path = "fatbin/hosts.rs"]
 mod hosts;
 #[path = "fatbin/nested.rs"]

@@ -158,3 +158,27 @@ fn no_line_wraps() {
         assert!(long.is_empty() && !text.is_empty(), "{words:?}: {long:#?}");
     }
 }
+
+/// PTX in fatbins and in files of its own: kernels, their text, lines of it, JSON.
+#[test]
+fn ptx_is_listed_printed_and_searched() {
+    let files = ["k.ptx", "k90a.ptx", "k100f.ptx", "zstd.fatbin", "suffixes.fatbin"];
+    let files = files.map(|name| format!("../fatbin/{name}"));
+    let words = |more: &'static str| -> Vec<&str> {
+        ["ptx"].into_iter().chain(files.iter().map(String::as_str)).chain([more]).collect()
+    };
+    let list = printed(&words("--raw"));
+    assert!(list.contains("region  version  target"), "{list}");
+    let rows = json(&words("--json"));
+    let rows = rows["ptx"].as_array().expect("a list");
+    let alone = rows.iter().filter(|row| row["region"].is_null()).count();
+    assert!(alone == 3 && rows.len() > alone, "{rows:?}");
+    let kernel = rows[0]["kernels"][0]["name"].as_str().expect("a kernel");
+    let text = printed(&["ptx", "../fatbin/k.ptx", "--print", "--kernel", kernel]);
+    assert!(text.contains(&format!(".entry {kernel}")) && text.ends_with("}\n\n"), "{text}");
+    let found = printed(&["ptx", "../fatbin/k.ptx", "--search", "^\\s*ret"]);
+    assert!(found.contains("ret;"), "{found}");
+    let none = hoist(&["ptx", "../fatbin/k.ptx", "--kernel", "no such"]);
+    let none = String::from_utf8_lossy(&none.stderr).into_owned();
+    assert_eq!(none, "hoist: ../fatbin/k.ptx: no PTX with a kernel no such\n");
+}

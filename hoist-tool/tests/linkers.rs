@@ -20,6 +20,8 @@ mod compare;
 mod fixtures;
 #[path = "linkers/got.rs"]
 mod got;
+#[path = "linkers/limits.rs"]
+mod limits;
 #[path = "linkers/linker.rs"]
 mod linker;
 #[path = "linkers/meaning.rs"]
@@ -28,6 +30,7 @@ mod meaning;
 mod renamed;
 
 use cases::compare_all;
+use limits::compare_limits;
 
 #[test]
 fn x86_64_as_gnu_ld() {
@@ -118,11 +121,67 @@ fn riscv64_as_lld() {
 }
 
 #[test]
+fn riscv64_as_gnu_ld_relaxed() {
+    compare_all("riscv64_as_gnu_ld_relaxed", "riscv64", 0x40_0000, &["riscv64-linux-gnu-ld"], true);
+}
+
+#[test]
+fn riscv64_as_lld_relaxed() {
+    compare_all("riscv64_as_lld_relaxed", "riscv64", 0x40_0000, &["ld.lld", "ld.lld-19"], true);
+}
+
+#[test]
 fn riscv32_as_gnu_ld() {
     compare_all("riscv32_as_gnu_ld", "riscv32", 0x8000_0000, &["riscv64-linux-gnu-ld"], false);
 }
 
 #[test]
+fn riscv32_as_gnu_ld_relaxed() {
+    compare_all(
+        "riscv32_as_gnu_ld_relaxed",
+        "riscv32",
+        0x8000_0000,
+        &["riscv64-linux-gnu-ld"],
+        true,
+    );
+}
+
+#[test]
+fn riscv32_as_lld_relaxed() {
+    compare_all("riscv32_as_lld_relaxed", "riscv32", 0x40_0000, &["ld.lld", "ld.lld-19"], true);
+}
+
+#[test]
+fn loongarch64_as_lld() {
+    compare_all("loongarch64_as_lld", "loongarch64", 0x40_0000, &["ld.lld", "ld.lld-19"], false);
+}
+
+#[test]
+fn loongarch64_limits_as_lld() {
+    // lld cuts off upper parts, and has no stubs
+    let (cut_off, stubs) =
+        (["R_LARCH_PCALA_HI20", "R_LARCH_ABS_HI20"], ["R_LARCH_B26", "R_LARCH_CALL36"]);
+    let programs = ["ld.lld", "ld.lld-19"];
+    compare_limits(
+        "loongarch64_limits_as_lld",
+        "loongarch64/limits.o",
+        &programs,
+        &cut_off,
+        &stubs,
+    );
+}
+
+#[test]
 fn riscv32_as_lld() {
     compare_all("riscv32_as_lld", "riscv32", 0x40_0000, &["ld.lld", "ld.lld-19"], false);
+}
+
+#[test]
+fn arm_as_gnu_ld() {
+    compare_all("arm_as_gnu_ld", "arm", 0x40_0000, &["arm-linux-gnueabihf-ld"], false);
+}
+
+#[test]
+fn arm_as_lld() {
+    compare_all("arm_as_lld", "arm", 0x40_0000, &["ld.lld", "ld.lld-19"], false);
 }

@@ -38,11 +38,13 @@
 //! | `layout` | `layout`, on by default | `elf-layout` | tables to addresses |
 //! | `x86` | `x86`, on by default | `reloc-x86` | relocations of x86-64 and i386 |
 //! | `aarch64` | `aarch64`, on by default | `reloc-aarch64` | relocations of AArch64 |
+//! | `arm` | `arm` | `reloc-arm` | relocations of Arm with addresses of 4 bytes |
 //! | `riscv` | `riscv` | `reloc-riscv` | relocations of RISC-V, 32 and 64 bits |
+//! | `loongarch` | `loongarch` | `reloc-loongarch` | relocations of LoongArch64 |
 //! | `cuda` | `cuda` | `reloc-cuda` | relocations of CUDA cubins |
 //! | `nvinfo` | `nvinfo` | `nvinfo` | what a cubin's kernels need |
 //! | `fatbin` | `fatbin` | `fatbin` | containers of device code |
-//! | `host`, `exec` | `host`, on by default | `exec-host`, `exec-core` | objects into this process: Linux on x86-64 and AArch64 |
+//! | `host`, `exec` | `host`, on by default | `exec-host`, `exec-core` | objects into this process: Linux on x86-64, AArch64 and RISC-V (64 bits) |
 //! | `nv`, `exec` | `nv` | `exec-nv`, `exec-core` | cubins onto NVIDIA GPUs |
 //!
 //! Feature `alloc`, on by default, has the heap lend where a crate can do without one. Without features the crate is `elf-core`
@@ -61,7 +63,7 @@ pub use exec_core as exec;
 #[cfg(all(
     feature = "host",
     target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
 ))]
 pub use exec_host as host;
 #[cfg(feature = "nv")]
@@ -72,8 +74,12 @@ pub use fatbin;
 pub use nvinfo;
 #[cfg(feature = "aarch64")]
 pub use reloc_aarch64 as aarch64;
+#[cfg(feature = "arm")]
+pub use reloc_arm as arm;
 #[cfg(feature = "cuda")]
 pub use reloc_cuda as cuda;
+#[cfg(feature = "loongarch")]
+pub use reloc_loongarch as loongarch;
 #[cfg(feature = "riscv")]
 pub use reloc_riscv as riscv;
 #[cfg(feature = "x86")]

@@ -3,9 +3,10 @@
 //! ```
 //! use elf_core::{Query, Record, Role, SectionMut, apply};
 //! use reloc_aarch64::Aarch64;
+//! use reloc_aarch64::aarch64::R_AARCH64_CALL26;
 //!
 //! let mut code = 0x9400_0000u32.to_le_bytes(); // bl callee
-//! let record = Record { offset: 0, symbol: 7, r#type: 283, addend: Some(0) }; // R_AARCH64_CALL26
+//! let record = Record { offset: 0, symbol: 7, r#type: R_AARCH64_CALL26, addend: Some(0) };
 //! let mut section = SectionMut { bytes: &mut code, address: 0x1000, big_endian: false };
 //! let callee = |query: &Query| (query.role == Role::Plt && query.symbol == 7).then_some(0x0f80);
 //!

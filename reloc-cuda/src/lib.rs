@@ -3,11 +3,12 @@
 //!
 //! ```
 //! use elf_core::{Query, Record, Role, SectionMut, apply};
+//! use reloc_cuda::cuda::R_CUDA_CONST_FIELD19_40;
 //! use reloc_cuda::{Cuda, Resolver, row};
 //!
 //! let mut code = [0; 16]; // an instruction of 128 bits
 //! let mut section = SectionMut { bytes: &mut code, address: 0, big_endian: false };
-//! let record = Record { offset: 0, symbol: 7, r#type: 64, addend: Some(12) }; // R_CUDA_CONST_FIELD19_40
+//! let record = Record { offset: 0, symbol: 7, r#type: R_CUDA_CONST_FIELD19_40, addend: Some(12) };
 //! let constants = |query: &Query| match query.role {
 //!     Role::Address => Some(0x1c), // where the symbol is in its bank
 //!     Role::Bank => Some(3),
@@ -16,7 +17,7 @@
 //!
 //! apply::<Cuda>(&record, &mut section, &constants)?;
 //! assert_eq!(u128::from_le_bytes(code), (0x28 >> 2) << 40 | 3 << 54);
-//! assert_eq!(row(64).map(|row| row.resolver), Some(Resolver::Linker));
+//! assert_eq!(row(R_CUDA_CONST_FIELD19_40).map(|row| row.resolver), Some(Resolver::Linker));
 //! # Ok::<(), elf_core::ApplyError>(())
 //! ```
 //!
@@ -51,18 +52,18 @@
 #[cfg(feature = "link")]
 extern crate alloc;
 
+pub mod cuda;
 #[cfg(feature = "link")]
 pub mod link;
 mod load;
-mod mercury;
+pub mod mercury;
 mod proof;
 mod resolver;
-mod rows;
 
+pub use cuda::Row;
 pub use load::{Load, LoadError, LoadErrorKind, SECTION_ALIGNMENT};
 pub use proof::Proof;
 pub use resolver::{Resolver, without_unified_table};
-pub use rows::Row;
 
 use elf_core::names::EM_CUDA;
 use elf_core::{Arch, Kind, Stub, well_formed};
@@ -81,21 +82,21 @@ impl Arch for Cuda {
 /// The row of `R_CUDA_*` number `number`.
 #[must_use]
 pub fn row(number: u32) -> Option<&'static Row> {
-    rows::ROWS.get(usize::try_from(number).ok()?)
+    cuda::ROWS.get(usize::try_from(number).ok()?)
 }
 
-static KINDS: [Kind; rows::ROWS.len() + mercury::NAMES.len()] = kinds();
+static KINDS: [Kind; cuda::KINDS.len() + mercury::KINDS.len()] = kinds();
 const _: () = assert!(well_formed(&KINDS));
 
 /// All kinds by rising number: those of machine code, then those of the Mercury form.
 #[expect(clippy::indexing_slicing, reason = "the compiler runs this")]
-const fn kinds() -> [Kind; rows::ROWS.len() + mercury::NAMES.len()] {
-    let mut all = [Kind::marker(0, ""); rows::ROWS.len() + mercury::NAMES.len()];
+const fn kinds() -> [Kind; cuda::KINDS.len() + mercury::KINDS.len()] {
+    let mut all = [Kind::marker(0, ""); cuda::KINDS.len() + mercury::KINDS.len()];
     let mut index = 0;
     while index < all.len() {
-        all[index] = match index.checked_sub(rows::ROWS.len()) {
-            None => rows::ROWS[index].kind,
-            Some(index) => Kind::dynamic(mercury::FIRST + index as u32, mercury::NAMES[index]),
+        all[index] = match index.checked_sub(cuda::KINDS.len()) {
+            None => cuda::KINDS[index],
+            Some(index) => mercury::KINDS[index],
         };
         index += 1;
     }

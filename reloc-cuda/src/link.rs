@@ -58,7 +58,7 @@
 //! of the family. It is linked with the rest: `.nv.capmerc.text.F`, `.nv.merc.symtab`, `.nv.merc.nv.info*`, `.nv.merc.rela.*`,
 //! `.nv.merc.debug_frame`, `.nv.merc.nv.callgraph`, `.nv.merc.nv.prototype`, `.nv.merc.nv.global.init` and
 //! `.nv.merc.nv.constant.user`. Of 140 generated programs (100 on `sm_100`, 40 on `sm_120`) all these sections and the symbols
-//! are equal to nvlink's, but for the order of external functions in one attribute in 8 of them.
+//! are equal to nvlink's, but for the order of external functions in an attribute of one of them.
 //!
 //! It is left out as a whole if an object lacks it, has one of another version than 13.5's, or one with debug information (`-G`,
 //! `-lineinfo`): [`LinkedCubin::mercury`] and the linker's note in `.note.nv.tkinfo` say so.
@@ -120,6 +120,33 @@ pub struct LinkedCubin {
     pub unbounded: Vec<String>,
     /// What became of the Mercury form of the code.
     pub mercury: LinkedMercury,
+    /// The functions that stayed, and what each may call.
+    pub functions: Vec<LinkedFunction>,
+}
+
+/// How to link.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LinkOptions<'o> {
+    /// The architecture (90 for `sm_90`); that of the first object without it.
+    pub sm: Option<u32>,
+    /// Kernels that are used: those with one of these texts in their name, all if there is none. Others are dropped, with what
+    /// they alone reach.
+    pub kernels: &'o [&'o str],
+}
+
+/// A function of a linked cubin, or one of the driver's that it calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkedFunction {
+    /// Its name, mangled.
+    pub name: String,
+    /// Whether it is a kernel.
+    pub is_kernel: bool,
+    /// Whether its address is taken, so that it may be called without its name.
+    pub is_address_taken: bool,
+    /// The registers that it needs itself, 0 if no object says.
+    pub registers: u32,
+    /// Positions of what it may call, by name or through an address.
+    pub callees: Vec<usize>,
 }
 
 /// What became of the Mercury form of the code (`.nv.merc.*`, `.nv.capmerc.*`), which objects have from `sm_100` on.
@@ -165,6 +192,15 @@ pub fn link(objects: &[&[u8]]) -> Result<LinkedCubin, LinkErrors> {
 /// # Errors
 /// Every [`LinkErrorKind`]: what is wrong with which object.
 pub fn link_for(objects: &[&[u8]], sm: Option<u32>) -> Result<LinkedCubin, LinkErrors> {
+    link_with(objects, LinkOptions { sm, ..LinkOptions::default() })
+}
+
+/// Links relocatable cubins, in this order, as the options say.
+///
+/// # Errors
+/// Every [`LinkErrorKind`]: what is wrong with which object.
+pub fn link_with(objects: &[&[u8]], options: LinkOptions<'_>) -> Result<LinkedCubin, LinkErrors> {
+    let LinkOptions { sm, kernels } = options;
     let mut read: Vec<Object<'_>> = Vec::new();
     let mut target = sm;
     for (index, bytes) in objects.iter().enumerate() {
@@ -177,7 +213,7 @@ pub fn link_for(objects: &[&[u8]], sm: Option<u32>) -> Result<LinkedCubin, LinkE
     }
     let sm = target.unwrap_or(0);
     let entities = resolve::resolve(&mut read)?;
-    let calls = calls::Calls::read(&read, &entities, sm)?;
+    let calls = calls::Calls::read(&read, &entities, sm, kernels)?;
     calls.check_registers(&entities)?;
     calls.check_carried(&entities)?;
     let mut state = State::new(sm, Rc::from(read), entities, calls);
@@ -197,6 +233,7 @@ pub fn link_for(objects: &[&[u8]], sm: Option<u32>) -> Result<LinkedCubin, LinkE
         state.entities[*id].is_kernel() && state.calls.totals(*id).stack == u32::MAX
     });
     let unbounded = unbounded.map(|(id, _)| state.entities[*id].name.to_string()).collect();
+    let functions = state.linked_functions();
     let (bytes, mercury) = state.finish()?;
-    Ok(LinkedCubin { bytes, unbounded, mercury })
+    Ok(LinkedCubin { bytes, unbounded, mercury, functions })
 }

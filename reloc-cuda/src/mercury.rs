@@ -1,72 +1,68 @@
 //! Relocations of the Mercury form of the code, by name only: their places are in code that a finalizer has still to expand.
 
-/// `R_MERCURY_NONE`: the numbers count from here.
-pub(crate) const FIRST: u32 = 0x1_0000;
-
-/// The names, by number.
-pub(crate) const NAMES: [&str; 64] = [
-    "R_MERCURY_NONE",
-    "R_MERCURY_G64",
-    "R_MERCURY_ABS64",
-    "R_MERCURY_ABS32",
-    "R_MERCURY_ABS16",
-    "R_MERCURY_ABS32_LO",
-    "R_MERCURY_ABS32_HI",
-    "R_MERCURY_PROG_REL64",
-    "R_MERCURY_PROG_REL32",
-    "R_MERCURY_PROG_REL32_LO",
-    "R_MERCURY_PROG_REL32_HI",
-    "R_MERCURY_TEX_HEADER_INDEX",
-    "R_MERCURY_SAMP_HEADER_INDEX",
-    "R_MERCURY_SURF_HEADER_INDEX",
-    "R_MERCURY_UNUSED_CLEAR64",
-    "R_MERCURY_FUNC_DESC_64",
-    "R_MERCURY_8_0",
-    "R_MERCURY_8_8",
-    "R_MERCURY_8_16",
-    "R_MERCURY_8_24",
-    "R_MERCURY_8_32",
-    "R_MERCURY_8_40",
-    "R_MERCURY_8_48",
-    "R_MERCURY_8_56",
-    "R_MERCURY_G8_0",
-    "R_MERCURY_G8_8",
-    "R_MERCURY_G8_16",
-    "R_MERCURY_G8_24",
-    "R_MERCURY_G8_32",
-    "R_MERCURY_G8_40",
-    "R_MERCURY_G8_48",
-    "R_MERCURY_G8_56",
-    "R_MERCURY_FUNC_DESC_8_0",
-    "R_MERCURY_FUNC_DESC_8_8",
-    "R_MERCURY_FUNC_DESC_8_16",
-    "R_MERCURY_FUNC_DESC_8_24",
-    "R_MERCURY_FUNC_DESC_8_32",
-    "R_MERCURY_FUNC_DESC_8_40",
-    "R_MERCURY_FUNC_DESC_8_48",
-    "R_MERCURY_FUNC_DESC_8_56",
-    "R_MERCURY_ABS_PROG_REL32_LO",
-    "R_MERCURY_ABS_PROG_REL32_HI",
-    "R_MERCURY_PROG_REL8_0",
-    "R_MERCURY_PROG_REL8_8",
-    "R_MERCURY_PROG_REL8_16",
-    "R_MERCURY_PROG_REL8_24",
-    "R_MERCURY_PROG_REL8_32",
-    "R_MERCURY_PROG_REL8_40",
-    "R_MERCURY_PROG_REL8_48",
-    "R_MERCURY_PROG_REL8_56",
-    "R_MERCURY_UNIFIED",
-    "R_MERCURY_UNIFIED_32",
-    "R_MERCURY_UNIFIED_8_0",
-    "R_MERCURY_UNIFIED_8_8",
-    "R_MERCURY_UNIFIED_8_16",
-    "R_MERCURY_UNIFIED_8_24",
-    "R_MERCURY_UNIFIED_8_32",
-    "R_MERCURY_UNIFIED_8_40",
-    "R_MERCURY_UNIFIED_8_48",
-    "R_MERCURY_UNIFIED_8_56",
-    "R_MERCURY_ABS_PROG_REL32",
-    "R_MERCURY_ABS_PROG_REL64",
-    "R_MERCURY_UNIFIED32_LO",
-    "R_MERCURY_UNIFIED32_HI",
-];
+elf_core::kinds! {
+    R_MERCURY_NONE              = 0x1_0000: dynamic();
+    R_MERCURY_G64               = 0x1_0001: dynamic();
+    R_MERCURY_ABS64             = 0x1_0002: dynamic();
+    R_MERCURY_ABS32             = 0x1_0003: dynamic();
+    R_MERCURY_ABS16             = 0x1_0004: dynamic();
+    R_MERCURY_ABS32_LO          = 0x1_0005: dynamic();
+    R_MERCURY_ABS32_HI          = 0x1_0006: dynamic();
+    R_MERCURY_PROG_REL64        = 0x1_0007: dynamic();
+    R_MERCURY_PROG_REL32        = 0x1_0008: dynamic();
+    R_MERCURY_PROG_REL32_LO     = 0x1_0009: dynamic();
+    R_MERCURY_PROG_REL32_HI     = 0x1_000a: dynamic();
+    R_MERCURY_TEX_HEADER_INDEX  = 0x1_000b: dynamic();
+    R_MERCURY_SAMP_HEADER_INDEX = 0x1_000c: dynamic();
+    R_MERCURY_SURF_HEADER_INDEX = 0x1_000d: dynamic();
+    R_MERCURY_UNUSED_CLEAR64    = 0x1_000e: dynamic();
+    R_MERCURY_FUNC_DESC_64      = 0x1_000f: dynamic();
+    R_MERCURY_8_0               = 0x1_0010: dynamic();
+    R_MERCURY_8_8               = 0x1_0011: dynamic();
+    R_MERCURY_8_16              = 0x1_0012: dynamic();
+    R_MERCURY_8_24              = 0x1_0013: dynamic();
+    R_MERCURY_8_32              = 0x1_0014: dynamic();
+    R_MERCURY_8_40              = 0x1_0015: dynamic();
+    R_MERCURY_8_48              = 0x1_0016: dynamic();
+    R_MERCURY_8_56              = 0x1_0017: dynamic();
+    R_MERCURY_G8_0              = 0x1_0018: dynamic();
+    R_MERCURY_G8_8              = 0x1_0019: dynamic();
+    R_MERCURY_G8_16             = 0x1_001a: dynamic();
+    R_MERCURY_G8_24             = 0x1_001b: dynamic();
+    R_MERCURY_G8_32             = 0x1_001c: dynamic();
+    R_MERCURY_G8_40             = 0x1_001d: dynamic();
+    R_MERCURY_G8_48             = 0x1_001e: dynamic();
+    R_MERCURY_G8_56             = 0x1_001f: dynamic();
+    R_MERCURY_FUNC_DESC_8_0     = 0x1_0020: dynamic();
+    R_MERCURY_FUNC_DESC_8_8     = 0x1_0021: dynamic();
+    R_MERCURY_FUNC_DESC_8_16    = 0x1_0022: dynamic();
+    R_MERCURY_FUNC_DESC_8_24    = 0x1_0023: dynamic();
+    R_MERCURY_FUNC_DESC_8_32    = 0x1_0024: dynamic();
+    R_MERCURY_FUNC_DESC_8_40    = 0x1_0025: dynamic();
+    R_MERCURY_FUNC_DESC_8_48    = 0x1_0026: dynamic();
+    R_MERCURY_FUNC_DESC_8_56    = 0x1_0027: dynamic();
+    R_MERCURY_ABS_PROG_REL32_LO = 0x1_0028: dynamic();
+    R_MERCURY_ABS_PROG_REL32_HI = 0x1_0029: dynamic();
+    R_MERCURY_PROG_REL8_0       = 0x1_002a: dynamic();
+    R_MERCURY_PROG_REL8_8       = 0x1_002b: dynamic();
+    R_MERCURY_PROG_REL8_16      = 0x1_002c: dynamic();
+    R_MERCURY_PROG_REL8_24      = 0x1_002d: dynamic();
+    R_MERCURY_PROG_REL8_32      = 0x1_002e: dynamic();
+    R_MERCURY_PROG_REL8_40      = 0x1_002f: dynamic();
+    R_MERCURY_PROG_REL8_48      = 0x1_0030: dynamic();
+    R_MERCURY_PROG_REL8_56      = 0x1_0031: dynamic();
+    R_MERCURY_UNIFIED           = 0x1_0032: dynamic();
+    R_MERCURY_UNIFIED_32        = 0x1_0033: dynamic();
+    R_MERCURY_UNIFIED_8_0       = 0x1_0034: dynamic();
+    R_MERCURY_UNIFIED_8_8       = 0x1_0035: dynamic();
+    R_MERCURY_UNIFIED_8_16      = 0x1_0036: dynamic();
+    R_MERCURY_UNIFIED_8_24      = 0x1_0037: dynamic();
+    R_MERCURY_UNIFIED_8_32      = 0x1_0038: dynamic();
+    R_MERCURY_UNIFIED_8_40      = 0x1_0039: dynamic();
+    R_MERCURY_UNIFIED_8_48      = 0x1_003a: dynamic();
+    R_MERCURY_UNIFIED_8_56      = 0x1_003b: dynamic();
+    R_MERCURY_ABS_PROG_REL32    = 0x1_003c: dynamic();
+    R_MERCURY_ABS_PROG_REL64    = 0x1_003d: dynamic();
+    R_MERCURY_UNIFIED32_LO      = 0x1_003e: dynamic();
+    R_MERCURY_UNIFIED32_HI      = 0x1_003f: dynamic();
+}

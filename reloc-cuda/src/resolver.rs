@@ -1,5 +1,10 @@
 //! Who resolves a relocation.
 
+use crate::cuda::{
+    R_CUDA_64, R_CUDA_ABS32_HI_32, R_CUDA_ABS32_LO_32, R_CUDA_UNIFIED, R_CUDA_UNIFIED32_HI_32,
+    R_CUDA_UNIFIED32_LO_32,
+};
+
 /// Who resolves a relocation, as nvlink's table has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Resolver {
@@ -21,9 +26,9 @@ pub enum Resolver {
 #[must_use]
 pub const fn without_unified_table(number: u32) -> Option<u32> {
     match number {
-        102 => Some(2),  // R_CUDA_UNIFIED          -> R_CUDA_64
-        112 => Some(56), // R_CUDA_UNIFIED32_LO_32  -> R_CUDA_ABS32_LO_32
-        113 => Some(57), // R_CUDA_UNIFIED32_HI_32  -> R_CUDA_ABS32_HI_32
+        R_CUDA_UNIFIED => Some(R_CUDA_64),
+        R_CUDA_UNIFIED32_LO_32 => Some(R_CUDA_ABS32_LO_32),
+        R_CUDA_UNIFIED32_HI_32 => Some(R_CUDA_ABS32_HI_32),
         _ => None,
     }
 }

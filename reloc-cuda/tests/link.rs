@@ -7,7 +7,7 @@ mod linked;
 use elf_core::names;
 use linked::differences;
 use reloc_cuda::Load;
-use reloc_cuda::link::{LinkErrorKind, LinkedMercury, link, link_for};
+use reloc_cuda::link::{LinkErrorKind, LinkOptions, LinkedMercury, link, link_for, link_with};
 use std::path::{Path, PathBuf};
 
 const ARCHITECTURES: [&str; 3] = ["sm_80", "sm_90", "sm_100"];
@@ -165,6 +165,28 @@ fn tensor_memory_is_of_one_kind() {
     assert_eq!(errors.0[0].kind, LinkErrorKind::TensorMemory("allocate".into()));
 }
 
+#[test]
+fn kernels_that_are_not_used_go() {
+    let [a, b] = halves("sm_90");
+    let with = |kernels: &[&str]| {
+        link_with(&[&a, &b], LinkOptions { kernels, ..LinkOptions::default() }).unwrap()
+    };
+    let names = |linked: &reloc_cuda::link::LinkedCubin| -> Vec<String> {
+        let kernels = linked.functions.iter().filter(|one| one.is_kernel);
+        kernels.map(|one| one.name.clone()).collect()
+    };
+    let all = with(&[]);
+    assert_eq!(all.bytes, link(&[&a, &b]).unwrap().bytes);
+    assert!(names(&all).len() > 3 && names(&all).contains(&"recurses".to_owned()));
+    let one = with(&["recur"]);
+    assert_eq!(names(&one), ["recurses"]);
+    assert!(one.bytes.len() < all.bytes.len() && one.unbounded == ["recurses"]);
+    let place = one.functions.iter().position(|one| one.name == "recursive").unwrap();
+    let kernel = one.functions.iter().find(|one| one.is_kernel).unwrap();
+    assert!(kernel.callees.contains(&place) && one.functions[place].callees.contains(&place));
+    assert_eq!(names(&with(&["no such"])), [""; 0]);
+}
+
 /// The Mercury form goes as a whole where an object's is not understood, and the note says so.
 #[test]
 fn unknown_mercury_is_left_out() {
@@ -195,7 +217,7 @@ fn unknown_mercury_is_left_out() {
     assert_eq!(differences(&expected, &without.bytes), [""; 0]);
 }
 
-/// Folders `PROGRAM/f0.cubin f1.cubin ... linked.cubin` under the one that `NVLINK_SAMPLES` names, at any depth.
+/// Folders `PROGRAM/f0.cubin f1.cubin ... linked.cubin`, with a file `kernels` if some alone are used, under the one that `NVLINK_SAMPLES` names, at any depth.
 #[test]
 fn samples_are_linked_as_nvlink_does() {
     let Some(root) = std::env::var_os("NVLINK_SAMPLES") else {
@@ -225,7 +247,9 @@ fn sample(folder: &Path) -> Option<Vec<String>> {
     let object = |number| std::fs::read(folder.join(format!("f{number}.cubin"))).ok();
     let objects: Vec<_> = (0..).map_while(object).collect();
     let objects: Vec<_> = objects.iter().map(Vec::as_slice).collect();
-    match link(&objects) {
+    let kernels = std::fs::read_to_string(folder.join("kernels")).unwrap_or_default();
+    let kernels: Vec<_> = kernels.split_whitespace().collect();
+    match link_with(&objects, LinkOptions { kernels: &kernels, ..LinkOptions::default() }) {
         Ok(linked) => Some(differences(&expected, &linked.bytes)),
         Err(error) => Some(vec![error.to_string()]),
     }

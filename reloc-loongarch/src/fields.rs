@@ -15,6 +15,11 @@ pub(crate) const IE_A: Value = entry(Slot::TpOffset);
 /// Of local dynamic code, too: it asks for the variable, as general dynamic code does.
 pub(crate) const GD_A: Value = entry(Slot::TlsGd);
 pub(crate) const DESC_A: Value = entry(Slot::TlsDesc);
+/// Of dynamic loaders.
+pub(crate) const SYMBOL: Value = Value::of(Role::Address);
+pub(crate) const B_A: Value = Value::of(Role::Base).plus_a();
+pub(crate) const MODULE: Value = Value::of(Role::TlsModule);
+pub(crate) const INDIRECT: Value = Value::of(Role::Indirect);
 /// X of the relocation with the upper part.
 pub(crate) const X: Value = Value::of(Role::Partner);
 

@@ -23,7 +23,8 @@ use elf_core::Check::{Any, Either, Signed};
 use elf_core::names::EM_LOONGARCH;
 use elf_core::tls::Tls;
 use elf_core::{
-    ApplyErrorKind, Arch, Check, Field, Kind, Pairing, Record, Site, Stub, StubRelocation, find,
+    Alignment, ApplyErrorKind, Arch, Check, Field, Kind, Padding, Pairing, Record, Site, Stub,
+    StubRelocation, find,
 };
 
 /// LoongArch with addresses of 8 bytes (`EM_LOONGARCH`, `ELFCLASS64`).
@@ -54,13 +55,23 @@ const STUB_RELOCATIONS: &[StubRelocation] = &[
     StubRelocation::new(4, R_LARCH_GOT_PC_LO12, 0),
 ];
 
-/// Bytes of the NOPs of an `ALIGN`: A; with a symbol, 4 less than the alignment, whose logarithm is A's low byte.
-fn padding(record: &Record) -> u64 {
+const PADDING: Padding = Padding::new(alignment, &[&[0x00, 0x00, 0x40, 0x03]]);
+
+/// Bytes of the NOPs of an `ALIGN`: A, behind which is a multiple of the least power of two above; with a symbol, 4 less than the
+/// alignment, whose logarithm is A's low byte. What is above that, if anything, is how many may be kept at most.
+fn alignment(record: &Record) -> Alignment {
     let addend = record.addend.unwrap_or(0).cast_unsigned();
-    match record.symbol {
-        0 => addend,
-        _ => 1u64.checked_shl(addend as u32 & 0xff).unwrap_or(u64::MAX).saturating_sub(4),
+    if record.symbol == 0 {
+        // all ones from the highest bit of A down
+        let low = u64::MAX.unbounded_shr(addend.leading_zeros());
+        return Alignment { padding: addend, alignment: low.wrapping_add(1), most: u64::MAX };
     }
+    let alignment = 1u64.unbounded_shl(addend as u32 & 0xff);
+    let most = match addend >> 8 {
+        0 => u64::MAX,
+        most => most,
+    };
+    Alignment { padding: alignment.wrapping_sub(4), alignment, most }
 }
 
 /// The row of an upper part that may have any value, since the parts above it follow.
@@ -146,18 +157,18 @@ elf_core::kinds! {
     R_LARCH_NONE                       =   0: marker();
     R_LARCH_32                         =   1: new(S_A,             Either(32), Field::DATA32);
     R_LARCH_64                         =   2: new(S_A,             Any,        Field::DATA64);
-    R_LARCH_RELATIVE                   =   3: dynamic();
-    R_LARCH_COPY                       =   4: dynamic();
-    R_LARCH_JUMP_SLOT                  =   5: dynamic();
-    R_LARCH_TLS_DTPMOD32               =   6: dynamic();
-    R_LARCH_TLS_DTPMOD64               =   7: dynamic();
+    R_LARCH_RELATIVE                   =   3: load(B_A);
+    R_LARCH_COPY                       =   4: copy();
+    R_LARCH_JUMP_SLOT                  =   5: load(SYMBOL);
+    R_LARCH_TLS_DTPMOD32               =   6: load(MODULE);
+    R_LARCH_TLS_DTPMOD64               =   7: load(MODULE);
     R_LARCH_TLS_DTPREL32               =   8: new(DTP_A,           Any,        Field::DATA32);
     R_LARCH_TLS_DTPREL64               =   9: new(DTP_A,           Any,        Field::DATA64);
-    R_LARCH_TLS_TPREL32                =  10: dynamic();
-    R_LARCH_TLS_TPREL64                =  11: dynamic();
-    R_LARCH_IRELATIVE                  =  12: dynamic();
-    R_LARCH_TLS_DESC32                 =  13: dynamic();
-    R_LARCH_TLS_DESC64                 =  14: dynamic();
+    R_LARCH_TLS_TPREL32                =  10: load(TP_A);
+    R_LARCH_TLS_TPREL64                =  11: load(TP_A);
+    R_LARCH_IRELATIVE                  =  12: load(INDIRECT);
+    R_LARCH_TLS_DESC32                 =  13: descriptor();
+    R_LARCH_TLS_DESC64                 =  14: descriptor();
     R_LARCH_MARK_LA                    =  20: marker();
     R_LARCH_MARK_PCREL                 =  21: marker();
     R_LARCH_SOP_PUSH_PCREL             =  22: unsupported();
@@ -234,7 +245,7 @@ elf_core::kinds! {
     R_LARCH_TLS_GD_HI20                =  98: new(GD_A,            Signed(32), HI20).alternative(upper);
     R_LARCH_32_PCREL                   =  99: new(S_A_P,           Signed(32), Field::DATA32);
     R_LARCH_RELAX                      = 100: marker();
-    R_LARCH_ALIGN                      = 102: marker().padding(padding);
+    R_LARCH_ALIGN                      = 102: marker().padding(PADDING);
     R_LARCH_PCREL20_S2                 = 103: new(S_A_P,           Signed(22), PCREL20);
     R_LARCH_ADD6                       = 105: new(V_S_A,           Any,        WORD6);
     R_LARCH_SUB6                       = 106: new(V_MINUS_S_A,     Any,        WORD6);

@@ -83,7 +83,9 @@ mod tests {
             *place = word.to_le_bytes();
         }
         let offsets = TpOffsets { variable, block: 0 };
-        for (at, Transition { rewrite, .. }) in [ADDRESS, ADDRESS, LOAD, CALL].into_iter().enumerate() {
+        for (at, Transition { rewrite, .. }) in
+            [ADDRESS, ADDRESS, LOAD, CALL].into_iter().enumerate()
+        {
             assert_eq!(rewrite(&mut bytes, 4 * at, &offsets)?, 0);
         }
         let words = bytes.as_chunks::<4>().0;

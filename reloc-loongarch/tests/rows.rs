@@ -16,7 +16,7 @@ const SIGN: u128 = 0x3f << 52;
 
 #[test]
 fn applications() {
-    table::applications::<LoongArch64>(SIGN);
+    table::applications::<LoongArch64>(&|_| SIGN);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn sum_64(bytes: &[u8]) -> u64 {
     let low = signed(word(bytes, 4), 10, 12) as u32;
     let middle = signed(word(bytes, 8), 5, 20) << 32;
     let high = signed(word(bytes, 12), 10, 12) << 52;
-    let above = (middle as u64 & (1 << 52) - 1) | high as u64;
+    let above = (middle as u64 & ((1 << 52) - 1)) | high as u64;
     page.wrapping_add(above | u64::from(low))
 }
 
@@ -155,7 +155,10 @@ fn pages_and_what_is_in_them() {
         let target = page.wrapping_add_signed(distance);
         let bytes = after(&code, &records, &at(target.wrapping_sub(4))).unwrap();
         assert_eq!(sum(&bytes), target, "{distance:#x}");
-        assert_eq!([word(&bytes, 0) & 0xfe00_001f, word(&bytes, 4) & 0xffc0_03ff], [PCALAU12I, ADDI_D]);
+        assert_eq!(
+            [word(&bytes, 0) & 0xfe00_001f, word(&bytes, 4) & 0xffc0_03ff],
+            [PCALAU12I, ADDI_D]
+        );
     }
     for distance in [0x7fff_f800, -0x8000_0801] {
         let target = page.wrapping_add_signed(distance - 4);
@@ -187,8 +190,9 @@ fn four_instructions_make_64_bits() {
     ] {
         let records = [(0, hi20, 1, 0), (4, lo12, 1, 0), (8, lo20, 1, 0), (12, hi12, 1, 0)];
         for high in [0, 1, 0x7fff_1234, 0x8000_0000, 0xffff_ffff, 0x000f_ffff, 0x0010_0000u64] {
-            for low in [0, 0x7ff, 0x800, 0xfff, 0x7fff_f7ff, 0x7fff_f800, 0x8000_0000, 0x8000_0800] {
-                for target in [high << 32 | low, high << 32 | 0xffff_ffff - low] {
+            for low in [0, 0x7ff, 0x800, 0xfff, 0x7fff_f7ff, 0x7fff_f800, 0x8000_0000, 0x8000_0800]
+            {
+                for target in [high << 32 | low, high << 32 | (0xffff_ffff - low)] {
                     let bytes = after(&code, &records, &at(target)).unwrap();
                     assert_eq!(sum_64(&bytes), target, "{hi20} {target:#x}");
                 }

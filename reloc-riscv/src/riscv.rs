@@ -10,7 +10,8 @@
 //!   keeps its length.
 //! - `CALL` and `CALL_PLT` are the same, and fill two instructions.
 //! - `32` in files of 64 bits must fit, signed or not: the linkers cut it off.
-//! - Nothing is relaxed, so that `RELAX` says nothing. The padding of `ALIGN` stays, and what follows must be aligned with it.
+//! - `ALIGN` stands for A bytes of padding, what is behind it for a multiple of the least power of two above A. `RELAX` says of the record
+//!   before it that its code may become shorter (`relax.rs`).
 //! - A call to a weak symbol that nobody defines goes to 0, by way of a stub where 0 is out of reach.
 //! - `RVC_LUI`, which only GNU ld's relaxation makes, was taken out of the ABI in 2023. 0 has no encoding as `c.lui`: it is `c.li`, as in
 //!   lld.
@@ -19,12 +20,12 @@
 //! Stubs use `t3`, as the psABI's PLT entries do. RV32E and RV64E have no such register, but those of their branches that reach 2 GiB
 //! need no stubs.
 
-use crate::tls;
+use crate::{relax, tls};
 use elf_core::Check::{self, Any, Either, Signed};
 use elf_core::names::{EF_RISCV_FLOAT_ABI_QUAD, EF_RISCV_RV64ILP32, EF_RISCV_RVE, EM_RISCV};
 use elf_core::tls::{Tls, Transition};
 use elf_core::{
-    ApplyErrorKind, Arch, Bits, Field, Kind, Pairing, Record, Role, Site, Slot, Stub,
+    ApplyErrorKind, Arch, Bits, Field, Kind, Pairing, Record, Role, Shrink, Site, Slot, Stub,
     StubRelocation, Unencodable, Value,
 };
 
@@ -179,6 +180,23 @@ const fn c_lui(word: u64, value: i64) -> Result<u64, Unencodable> {
     })
 }
 
+/// Numbers of what code that becomes shorter has.
+enum Numbers {}
+
+impl relax::Numbers for Numbers {
+    const RELAX: u32 = R_RISCV_RELAX;
+    const JAL: u32 = R_RISCV_JAL;
+    const RVC_JUMP: u32 = R_RISCV_RVC_JUMP;
+    const RVC_LUI: u32 = R_RISCV_RVC_LUI;
+}
+
+const CALL: Shrink = Shrink::new(8, relax::call::<Numbers>);
+const HI: Shrink = Shrink::new(4, relax::high::<Numbers>);
+const LO: Shrink = Shrink::new(0, relax::low::<Numbers>);
+const PCREL_HI: Shrink = Shrink::new(4, relax::pcrel_high::<Numbers>);
+const TPREL_HI: Shrink = Shrink::new(4, relax::tprel_high::<Numbers>);
+const TPREL_LO: Shrink = Shrink::new(0, relax::tprel_low::<Numbers>);
+
 /// The relocation at the label that the symbol is, which has the upper part: that of a descriptor, or another.
 fn high_part(
     site: &Site<'_>,
@@ -201,7 +219,11 @@ fn high_part(
     }
     let found = label.and_then(|label| site.find(label, |record| UPPER.contains(&record.r#type)));
     let fits = |high: &Record| (high.r#type == R_RISCV_TLSDESC_HI20) == of_descriptor;
-    found.filter(fits).map(Pairing::new).ok_or(ApplyErrorKind::Unpaired)
+    let pairing = found.filter(fits).map(Pairing::new).ok_or(ApplyErrorKind::Unpaired)?;
+    Ok(match pairing.partner.r#type {
+        R_RISCV_PCREL_HI20 => pairing.shorten(relax::pcrel_low::<Numbers>),
+        _ => pairing,
+    })
 }
 
 fn pcrel(site: &Site<'_>, label: Option<u64>) -> Result<Pairing, ApplyErrorKind> {
@@ -253,21 +275,21 @@ elf_core::kinds! {
     R_RISCV_TLSDESC           =  12: descriptor();
     R_RISCV_BRANCH            =  16: new(S_A_P,       Signed(13), B);
     R_RISCV_JAL               =  17: new(S_A_P,       Signed(21), J);
-    R_RISCV_CALL              =  18: new(L_A_P,       HIGH,       U_I);
-    R_RISCV_CALL_PLT          =  19: new(L_A_P,       HIGH,       U_I);
+    R_RISCV_CALL              =  18: new(L_A_P,       HIGH,       U_I).shrink(CALL);
+    R_RISCV_CALL_PLT          =  19: new(L_A_P,       HIGH,       U_I).shrink(CALL);
     R_RISCV_GOT_HI20          =  20: new(G_A_P,       HIGH,       U);
     R_RISCV_TLS_GOT_HI20      =  21: new(IE_A_P,      HIGH,       U);
     R_RISCV_TLS_GD_HI20       =  22: new(GD_A_P,      HIGH,       U);
-    R_RISCV_PCREL_HI20        =  23: new(S_A_P,       HIGH,       U);
+    R_RISCV_PCREL_HI20        =  23: new(S_A_P,       HIGH,       U).shrink(PCREL_HI);
     R_RISCV_PCREL_LO12_I      =  24: new(X,           Any,        I).pair(pcrel);
     R_RISCV_PCREL_LO12_S      =  25: new(X,           Any,        S).pair(pcrel);
-    R_RISCV_HI20              =  26: new(S_A,         HIGH,       U);
-    R_RISCV_LO12_I            =  27: new(S_A,         Any,        I);
-    R_RISCV_LO12_S            =  28: new(S_A,         Any,        S);
-    R_RISCV_TPREL_HI20        =  29: new(TP_A,        HIGH,       U);
-    R_RISCV_TPREL_LO12_I      =  30: new(TP_A,        Any,        I);
-    R_RISCV_TPREL_LO12_S      =  31: new(TP_A,        Any,        S);
-    R_RISCV_TPREL_ADD         =  32: marker();
+    R_RISCV_HI20              =  26: new(S_A,         HIGH,       U).shrink(HI);
+    R_RISCV_LO12_I            =  27: new(S_A,         Any,        I).shrink(LO);
+    R_RISCV_LO12_S            =  28: new(S_A,         Any,        S).shrink(LO);
+    R_RISCV_TPREL_HI20        =  29: new(TP_A,        HIGH,       U).shrink(TPREL_HI);
+    R_RISCV_TPREL_LO12_I      =  30: new(TP_A,        Any,        I).shrink(TPREL_LO);
+    R_RISCV_TPREL_LO12_S      =  31: new(TP_A,        Any,        S).shrink(TPREL_LO);
+    R_RISCV_TPREL_ADD         =  32: marker().shrink(TPREL_HI);
     R_RISCV_ADD8              =  33: new(V_S_A,       Any,        WORD8);
     R_RISCV_ADD16             =  34: new(V_S_A,       Any,        WORD16);
     R_RISCV_ADD32             =  35: new(V_S_A,       Any,        WORD32);
@@ -277,7 +299,7 @@ elf_core::kinds! {
     R_RISCV_SUB32             =  39: new(V_MINUS_S_A, Any,        WORD32);
     R_RISCV_SUB64             =  40: new(V_MINUS_S_A, Any,        WORD64);
     R_RISCV_GOT32_PCREL       =  41: new(G_A_P,       Signed(32), WORD32);
-    R_RISCV_ALIGN             =  43: marker().padding();
+    R_RISCV_ALIGN             =  43: marker().padding(relax::PADDING);
     R_RISCV_RVC_BRANCH        =  44: new(S_A_P,       Signed(9),  CB);
     R_RISCV_RVC_JUMP          =  45: new(S_A_P,       Signed(12), CJ);
     R_RISCV_RVC_LUI           =  46: new(S_A,         HIGH_6,     CI);

@@ -21,6 +21,10 @@ impl elf_core::Facts for Unknown {
         seen(record) == 1
     }
 
+    fn is_thread_local(&self, record: &elf_core::Record) -> bool {
+        seen(record) == 2
+    }
+
     fn label(&self, record: &elf_core::Record) -> Option<u64> {
         Some(seen(record)).filter(|value| *value != 1)
     }

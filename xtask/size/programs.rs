@@ -3,7 +3,7 @@
 use elf_core::names::{SHT_RELA, SHT_SYMTAB};
 use elf_core::{Arch, ClassFile, Elf64, Error, File, Name, Record, SectionHeader, Symbol};
 use zerocopy::LE;
-use elf_layout::{External, Layout, Options, Storage};
+use elf_layout::{ExternalSymbol, Layout, Options, Storage};
 
 use elf_image::{Addresses, Image};
 
@@ -61,7 +61,7 @@ pub fn parse_class(bytes: &'static [u8]) -> Result<(), Error> {
 pub fn load<A: Arch>(
     bytes: &'static [u8],
     storage: Storage<'static, 'static>,
-    externals: &'static mut dyn FnMut(Name<'_>) -> Option<External>,
+    externals: &'static mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>,
     image: &'static mut [u8],
     base: u64,
     function: Name<'static>,

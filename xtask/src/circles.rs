@@ -24,10 +24,7 @@ use self::tree::Tree;
 use crate::packages::Package;
 use crate::workspace::Workspace;
 
-/// Crates that still have circles, and how many files are in them. To shrink, and to be empty.
-const TANGLED: &[(&str, usize)] = &[("hoist-tool", 11)];
-
-/// Faults: circles of files in the crates, paths that could not be followed, and lines of [`TANGLED`] that are not true.
+/// Faults: circles of files in the crates, and paths that could not be followed.
 pub(crate) fn faults(packages: &[Package], workspace: &Workspace) -> Result<Vec<String>> {
     let mut faults = Vec::new();
     for package in packages {
@@ -36,22 +33,14 @@ pub(crate) fn faults(packages: &[Package], workspace: &Workspace) -> Result<Vec<
             let read = |path: &Path| fs::read_to_string(path).ok();
             report.add(&Tree::read(root, &read)?, workspace.root());
         }
-        let allowed = TANGLED.iter().find(|(name, _)| *name == package.name).map_or(0, |it| it.1);
-        faults.extend(report.faults(&package.name, allowed));
+        faults.extend(report.faults(&package.name));
     }
     Ok(faults)
-}
-
-/// How many files are in circles that [`TANGLED`] allows.
-pub(crate) fn allowed() -> usize {
-    TANGLED.iter().map(|(_, files)| files).sum()
 }
 
 /// What was found in a crate.
 #[derive(Default)]
 struct Report {
-    /// Files in circles.
-    tangled: usize,
     lines: Vec<String>,
     lost: Vec<String>,
 }
@@ -69,7 +58,6 @@ impl Report {
             self.lost.push(format!("{}:{line}: {path} leads nowhere", name(file)));
         }
         for knot in knots(tree.files.len(), &uses) {
-            self.tangled += knot.len();
             let arrow = |&(from, to): &(usize, usize)| {
                 let why = uses.get(&(from, to)).map(|why| format!(":{} {}", why.line, why.what));
                 format!("\n  {}{} -> {}", name(from), why.unwrap_or_default(), name(to))
@@ -87,17 +75,9 @@ impl Report {
         }
     }
 
-    fn faults(self, package: &str, allowed: usize) -> Vec<String> {
-        let Self { tangled, lines, lost } = self;
-        let mut faults: Vec<String> =
-            lost.into_iter().map(|line| format!("{package}: {line}")).collect();
-        if tangled > allowed {
-            faults.extend(lines.into_iter().map(|line| format!("{package}: {line}")));
-        } else if tangled < allowed {
-            let file = "xtask/src/circles.rs";
-            faults.push(format!("{package}: {tangled} files in circles, {file} says {allowed}"));
-        }
-        faults
+    fn faults(self, package: &str) -> Vec<String> {
+        let all = self.lost.into_iter().chain(self.lines);
+        all.map(|line| format!("{package}: {line}")).collect()
     }
 }
 

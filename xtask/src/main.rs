@@ -17,6 +17,7 @@ mod generate;
 mod gpu_test;
 mod image;
 mod layers;
+mod ld_so;
 mod licences;
 mod lint;
 mod manifest;

@@ -15,8 +15,11 @@ const PLACES: &[&str] =
 /// Where code may name one architecture, because it is about that one: crates above it that use what only it has, tests, examples.
 const ABOUT_ONE: &[&str] = &[
     "benches/",
+    "elf-image/Cargo.toml",
     "elf-layout/Cargo.toml",
     // examples in documentation
+    "elf-image/src/",
+    "elf-image/tests/",
     "elf-layout/src/",
     "elf-layout/tests/",
     "examples/",

@@ -11,7 +11,7 @@ use std::fs;
 
 use anyhow::{Context as _, Result, bail};
 use archs::Architecture;
-use elf_core::names::EM_RISCV;
+use elf_core::names::{EM_LOONGARCH, EM_RISCV};
 
 use crate::api::{self, ByHand, Root};
 use crate::bare::{self, Toolchain, Wrapper};
@@ -98,7 +98,8 @@ fn programs() -> Vec<Program> {
             let call = format!("programs::load::<{}>", architecture.path());
             let least = if architecture.address_size() == 4 { LEAST_32 } else { LEAST };
             // relocations that belong together are searched for
-            let pairs = if architecture.machine() == EM_RISCV { 6 } else { 0 };
+            let pairs =
+                if matches!(architecture.machine(), EM_RISCV | EM_LOONGARCH) { 6 } else { 0 };
             programs.push(match all {
                 false => program(&name, &call, least, 16 + pairs, 16),
                 true => program(&format!("{name}, all"), &call, ALL, 38 + pairs, 32),

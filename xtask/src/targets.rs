@@ -83,6 +83,17 @@ pub(crate) const TARGETS: &[Target] = &[
         },
         true,
     ),
+    emulated(
+        "riscv64gc-unknown-linux-gnu",
+        Tool::new("riscv64-linux-gnu-gcc-12", "gcc-12-riscv64-linux-gnu"),
+        Runner {
+            words: &["timeout", "300", "qemu-riscv64", "-L", "/usr/riscv64-linux-gnu"],
+            tool: Tool::new("qemu-riscv64", "qemu-user"),
+            library: Tool::new("/usr/riscv64-linux-gnu/lib/libc.so.6", "libc6-dev-riscv64-cross"),
+            name: "qemu-riscv64",
+        },
+        true,
+    ),
     // The processor here runs 32-bit code itself; qemu-i386 hangs in the test harness.
     emulated(
         "i686-unknown-linux-gnu",

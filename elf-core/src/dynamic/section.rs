@@ -19,11 +19,12 @@ use crate::names::{
     SHT_DYNAMIC, SHT_REL, SHT_RELA, SHT_RELR,
 };
 use crate::records::relocations::Relocations;
-use crate::table::entry::Entry;
+use crate::table::entry::{Entry, row_size};
 use crate::table::rows::Table;
 use crate::table::slices;
 use crate::views::section::SectionHeader;
 use crate::views::segment::Dynamic;
+use crate::views::symbol::Symbol;
 
 /// The dynamic section, found as a section or as a segment, and the tables that it names by address.
 ///
@@ -140,7 +141,7 @@ impl<'a> DynamicSection<'a> {
         entries.filter_map(move |entry| dynamic.text(&entry).transpose())
     }
 
-    /// The symbols (`DT_SYMTAB`). How many there are, the hash table tells; `None` if there is no symbol table or no hash
+    /// The symbols (`DT_SYMTAB`). How many there are, the hash table tells, or, if none of them is defined, where the strings begin; `None` if there is no symbol table or no hash
     /// table.
     ///
     /// # Errors
@@ -148,7 +149,13 @@ impl<'a> DynamicSection<'a> {
     pub fn symbol_table(&self) -> Result<Option<SymbolTable<'a>>, Error> {
         let count = match (self.hash_table()?, self.gnu_hash_table()?) {
             (Some(table), _) => table.symbol_count() as u64,
-            (None, Some(table)) => table.symbol_count()?.into(),
+            (None, Some(table)) => {
+                let count = table.symbol_count()?;
+                let is_known = count > table.first_symbol();
+                // a table without chains tells nothing of those that are undefined: strings follow symbols
+                let rest = if is_known { None } else { self.symbols_before_strings() };
+                rest.unwrap_or(0).max(count.into())
+            }
             (None, None) => return Ok(None),
         };
         let Some((at, _)) = self.table("dynamic symbol table", DT_SYMTAB, None)? else {
@@ -157,6 +164,12 @@ impl<'a> DynamicSection<'a> {
         let symbols = Table::parse(self.file.bytes(), self.file.encoding(), at, count)?;
         let names = self.strings;
         Ok(Some(SymbolTable { section: 0, at, symbols, names, extended: None, first_global: 0 }))
+    }
+
+    /// How many symbols there can be before the strings.
+    fn symbols_before_strings(&self) -> Option<u64> {
+        let size = self.value(DT_STRTAB)?.checked_sub(self.value(DT_SYMTAB)?)?;
+        size.checked_div(row_size::<Symbol>(self.file.encoding()) as u64)
     }
 
     /// The hash table of `DT_HASH`.

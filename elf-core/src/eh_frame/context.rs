@@ -1,6 +1,6 @@
 //! What a table is checked against: its machine, and what it may point to.
 
-use crate::names::{EM_AARCH64, EM_X86_64};
+use crate::names::{EM_AARCH64, EM_RISCV, EM_X86_64};
 
 /// What an unwinder has room for, of machines with addresses of 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,12 +19,16 @@ impl Machine {
     /// AArch64 (AADWARF64 4.1).
     pub const AARCH64: Self = Self { columns: 96, registers: 128, signs: Some(34) };
 
+    /// RISC-V (psABI, "DWARF register numbers": general, floats, the alternate return column, vectors, control and status).
+    pub const RISCV: Self = Self { columns: 65, registers: 8192, signs: None };
+
     /// The machine of this number (`e_machine`).
     #[must_use]
     pub const fn of(machine: u16) -> Option<Self> {
         match machine {
             EM_X86_64 => Some(Self::X86_64),
             EM_AARCH64 => Some(Self::AARCH64),
+            EM_RISCV => Some(Self::RISCV),
             _ => None,
         }
     }

@@ -11,7 +11,6 @@ mod bpf;
 mod csky;
 mod hexagon;
 mod ia64;
-mod loongarch;
 mod m68k;
 mod mips;
 mod msp430;
@@ -24,7 +23,7 @@ mod xtensa;
 
 /// The name of a relocation's type.
 ///
-/// `None` for x86-64, i386, AArch64, RISC-V and CUDA: the crates that relocate those have the names, beside what each
+/// `None` for x86-64, i386, AArch64, RISC-V, LoongArch and CUDA: the crates that relocate those have the names, beside what each
 /// relocation computes. Of the three types in one MIPS64 record, this names one.
 #[must_use]
 pub const fn relocation(machine: u16, r_type: u32) -> Option<&'static str> {
@@ -38,7 +37,6 @@ pub const fn relocation(machine: u16, r_type: u32) -> Option<&'static str> {
         EM_CSKY => csky::CSKY,
         EM_HEXAGON => hexagon::HEXAGON,
         EM_IA_64 => ia64::IA_64,
-        EM_LOONGARCH => loongarch::LOONGARCH,
         EM_68K => m68k::M68K,
         EM_MIPS | EM_MIPS_RS3_LE => mips::MIPS,
         EM_MSP430 => msp430::MSP430,
@@ -69,7 +67,6 @@ mod tests {
             (EM_MIPS, 4, "R_MIPS_26"),
             (EM_MIPS, 133, "R_MICROMIPS_26_S1"),
             (EM_SPARCV9, 7, "R_SPARC_WDISP30"),
-            (EM_LOONGARCH, 66, "R_LARCH_B26"),
             (EM_68K, 4, "R_68K_PC32"),
             (EM_SH, 2, "R_SH_REL32"),
             (EM_ALPHA, 4, "R_ALPHA_LITERAL"),
@@ -85,7 +82,7 @@ mod tests {
 
     #[test]
     fn tables_elsewhere_are_not_repeated() {
-        for machine in [EM_X86_64, EM_386, EM_AARCH64, EM_RISCV, EM_CUDA, EM_NONE] {
+        for machine in [EM_X86_64, EM_386, EM_AARCH64, EM_RISCV, EM_LOONGARCH, EM_CUDA, EM_NONE] {
             assert!((0..1024).all(|number| relocation(machine, number).is_none()));
         }
     }

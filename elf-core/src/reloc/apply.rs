@@ -9,6 +9,7 @@ use super::field::{Field, Order, Shape, Unencodable};
 use super::kind::{Kind, Special, Stage, Uses, find};
 use super::query::{Query, Resolve};
 use super::rewrite::{Reach, Rewrite};
+use super::shrink::Padding;
 use super::value::{Contents, Page, Role, Value};
 use crate::records::relocations::Relocations;
 use crate::views::record::Record;
@@ -71,6 +72,10 @@ impl<S: Facts, A> Facts for InPlace<'_, '_, S, A> {
 
     fn is_local_exec(&self, record: &Record) -> bool {
         self.symbols.is_local_exec(record)
+    }
+
+    fn is_thread_local(&self, record: &Record) -> bool {
+        self.symbols.is_thread_local(record)
     }
 
     fn label(&self, record: &Record) -> Option<u64> {
@@ -239,7 +244,9 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
         let size = section.bytes.len() as u64;
         if field.bytes == 0 {
             return match self.kind.special {
-                Special::Padding if Self::USES.padding => self.check_padding(size),
+                Special::Padding(padding) if Self::USES.padding => {
+                    self.check_padding(&padding, size)
+                }
                 _ => Ok(()),
             };
         }
@@ -276,12 +283,14 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
             && let Some(encode) = field.encode
         {
             let encoded = encode(word.low(0), value.cast_signed());
-            word = W::from(encoded.map_err(|error| {
-                self.fail(match error {
-                    Unencodable::Value => ApplyErrorKind::Unencodable { value },
-                    Unencodable::Instruction => ApplyErrorKind::Sequence,
-                })
-            })?);
+            word = W::from(encoded.map_err(|error| self.unencodable(error, value))?);
+        }
+        if Self::USES.branches
+            && let Some(branch) = self.kind.branch
+        {
+            let target = self.symbols.attributes(&self.query(formula.of, addend));
+            let encoded = branch(word.low(0), value.cast_signed(), target);
+            word = W::from(encoded.map_err(|error| self.unencodable(error, value))?);
         }
         word.store(place, order);
         Ok(())
@@ -296,32 +305,31 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
         let formula = self.kind.value;
         let addend = self.record.addend.unwrap_or(0);
         let value = self.value(&formula, addend, contents)?;
+        // a sum is complete only with the relocations that follow, and so is computed modulo what fits, at most 64 bits
+        let is_sum = Self::USES.contents && formula.contents != Contents::Ignored;
         let check = Check::Unsigned((place.len() as u32).saturating_mul(7));
-        if !check.holds(value) {
+        if !is_sum && !check.holds(value) {
             return Err(self.fail(ApplyErrorKind::Overflow { value, check }));
         }
         for (byte, shift) in place.iter_mut().zip((0..u32::MAX).step_by(7)) {
-            *byte = *byte & 0x80 | value.unbounded_shr(shift) as u8 & 0x7f;
+            let mask = if is_sum { u64::MAX.unbounded_shr(shift) as u8 & 0x7f } else { 0x7f };
+            *byte = *byte & !mask | value.unbounded_shr(shift) as u8 & mask;
         }
         Ok(())
     }
 
-    /// Whether the padding of A bytes, which stays, ends where the least alignment is that could have asked for it.
-    fn check_padding(&self, size: u64) -> Result<(), ApplyError> {
-        let Record { offset, addend, .. } = *self.record;
-        let padding = addend.unwrap_or(0).cast_unsigned();
-        let end = offset.checked_add(padding).filter(|end| *end <= size);
+    /// Whether the padding, of which all stays, ends where what is behind it shall be.
+    fn check_padding(&self, padding: &Padding, size: u64) -> Result<(), ApplyError> {
+        let wanted = (padding.alignment)(self.record);
+        let end = self.record.offset.checked_add(wanted.padding).filter(|end| *end <= size);
         let Some(end) = end else {
             return Err(self.fail(ApplyErrorKind::OutsideSection { size }));
         };
         let value = self.address.wrapping_add(end);
-        // all ones from the highest bit of A down
-        let low = u64::MAX.unbounded_shr(padding.leading_zeros());
-        if value & low == 0 {
+        if wanted.is_met_by_all(value) {
             return Ok(());
         }
-        let alignment = low.wrapping_add(1);
-        Err(self.fail(ApplyErrorKind::Misaligned { value, alignment }))
+        Err(self.fail(ApplyErrorKind::Misaligned { value, alignment: wanted.alignment }))
     }
 
     /// A: the record's, or what the place holds unless that is V.
@@ -382,8 +390,14 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
         Ok(match formula.page {
             Page::Neither => value.wrapping_sub(minus),
             Page::Minus => value.wrapping_sub(page(minus)),
+            Page::MinusWord => value.wrapping_sub(minus & !3),
             Page::Both => page(value).wrapping_sub(page(minus)),
             Page::Nearest => page(value.wrapping_add(0x800)).wrapping_sub(page(minus)),
+            Page::Upper { back } => {
+                let from = page(minus.wrapping_sub(back));
+                let lower = page(value.wrapping_add(0x800)).wrapping_sub(from);
+                lower.wrapping_add(1 << 31).wrapping_sub((value & 0x800) << 21)
+            }
         })
     }
 
@@ -414,6 +428,14 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
     fn query(&self, role: Role, addend: i64) -> Query {
         let place = self.address.wrapping_add(self.record.offset);
         Query { role, symbol: self.record.symbol, place, addend, kind: self.kind }
+    }
+
+    #[cold]
+    fn unencodable(&self, error: Unencodable, value: u64) -> ApplyError {
+        self.fail(match error {
+            Unencodable::Value => ApplyErrorKind::Unencodable { value },
+            Unencodable::Instruction => ApplyErrorKind::Sequence,
+        })
     }
 
     #[cold]

@@ -7,7 +7,7 @@ use super::arch::Arch;
 use super::error::{ApplyError, ApplyErrorKind};
 use super::kind::{Kind, Special, Uses, find};
 use super::query::Query;
-use super::rewrite::{Reach, Rewrite};
+use super::rewrite::{Addresses, Reach, Rewrite};
 use super::site::{Neighbours, Pairing, Site, Steps};
 use super::tls::Transition;
 use crate::records::relocations::Relocations;
@@ -58,9 +58,23 @@ pub trait Facts {
         None
     }
 
+    /// What is known of the record's symbol where code may become shorter; `None` to leave it as long as it is.
+    #[inline]
+    fn addresses(&self, record: &Record) -> Option<Addresses> {
+        let _ = record;
+        None
+    }
+
     /// Whether code that reaches the record's thread-local variable becomes local exec.
     #[inline]
     fn is_local_exec(&self, record: &Record) -> bool {
+        let _ = record;
+        false
+    }
+
+    /// Whether the record's symbol is a thread-local variable.
+    #[inline]
+    fn is_thread_local(&self, record: &Record) -> bool {
         let _ = record;
         false
     }
@@ -76,7 +90,18 @@ pub trait Facts {
 /// Nothing is known: all code stays as it was compiled.
 impl<F: Fn(&Query) -> Option<u64>> Facts for F {}
 
-/// Decides about the record of a site, whose type is `kind`.
+/// The row for the record of a site, whose type is `kind`: that one or its alternative.
+#[inline]
+pub fn choose(kind: &'static Kind, site: &Site<'_>, facts: &impl Facts) -> &'static Kind {
+    match kind.special {
+        Special::Alternative(alternative) => {
+            alternative(site, facts.is_thread_local(site.record)).unwrap_or(kind)
+        }
+        _ => kind,
+    }
+}
+
+/// Decides about the record of a site, for which `kind` was [chosen](choose).
 ///
 /// # Errors
 /// [`ApplyErrorKind::Unpaired`] if it belongs with another that is not there, and what a [`Pair`](crate::Pair) gives.
@@ -87,9 +112,19 @@ pub fn decide(
     facts: &impl Facts,
 ) -> Result<Decision, ApplyErrorKind> {
     Ok(match kind.special {
-        Special::None | Special::Padding | Special::Copy | Special::Descriptor => Decision::Apply,
+        Special::None
+        | Special::Padding(_)
+        | Special::Copy
+        | Special::Descriptor
+        | Special::Alternative(_) => Decision::Apply,
         Special::Relax(relax) => {
             let rewrite = facts.reach(site.record).and_then(|reach| relax(site, reach));
+            rewrite.map_or(Decision::Apply, Decision::Rewrite)
+        }
+        Special::Shrink(shrink) => {
+            let addresses = facts.addresses(site.record);
+            let rewrite =
+                addresses.and_then(|addresses| (shrink.rewrite)(site, site.record, &addresses));
             rewrite.map_or(Decision::Apply, Decision::Rewrite)
         }
         Special::Transition(transition) if facts.is_local_exec(site.record) => {
@@ -100,6 +135,13 @@ pub fn decide(
         Special::Pair(pair) => {
             let pairing = pair(site, facts.label(site.record))?;
             let partner = pairing.partner;
+            if cfg!(feature = "relax")
+                && let Some(shorten) = pairing.shorten
+                && let Some(addresses) = facts.addresses(&partner)
+                && let Some(rewrite) = shorten(site, &partner, &addresses)
+            {
+                return Ok(Decision::Rewrite(rewrite));
+            }
             match pairing.transition {
                 Some(transition) if cfg!(feature = "relax") && facts.is_local_exec(&partner) => {
                     Decision::Transition { transition, call: None, partner: Some(partner) }
@@ -198,13 +240,16 @@ impl Walk {
                 None => return Err(undecided(record, None, ApplyErrorKind::UnknownType, pass)),
             };
         }
-        let kind = self.kind;
+        let mut kind = self.kind;
         if !const { Uses::of(A::KINDS).special } || kind.special.is_none() {
             return pass.decided(kind, record, Decision::Apply);
         }
         let decision = {
             let neighbours = neighbours(&self.steps);
             let site = Site { bytes: pass.bytes()?, record, neighbours };
+            if const { Uses::of(A::KINDS).alternatives } {
+                kind = choose(kind, &site, pass);
+            }
             decide(kind, &site, pass)
         };
         let decision = match decision {

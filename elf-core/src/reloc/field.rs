@@ -2,7 +2,7 @@
 
 use super::value::Role;
 
-/// Parts of a word of 0, 1, 2, 4, 8 or 16 bytes, or a number of variable length.
+/// Parts of a word of 0, 1, 2, 3, 4, 8 or 16 bytes, or a number of variable length.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Field {
@@ -116,7 +116,7 @@ impl Field {
     /// Whether the word has a size that exists, and the parts lie inside it and apart.
     pub(crate) const fn is_well_formed(&self) -> bool {
         let coded = self.encode.is_some() || self.decode.is_some();
-        if !matches!(self.bytes, 0 | 1 | 2 | 4 | 8 | 16)
+        if !matches!(self.bytes, 0..=4 | 8 | 16)
             || (coded && self.bytes > 8)
             || (matches!(self.order, Order::Halfwords) && self.bytes != 4)
             || (self.is_uleb128 && !self.parts.is_empty())

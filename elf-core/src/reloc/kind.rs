@@ -1,9 +1,11 @@
 //! Kinds of relocation: one row says all of one.
 
+use super::attributes::SymbolAttributes;
 use super::check::Check;
 use super::error::ApplyErrorKind;
-use super::field::{Field, Shape};
+use super::field::{Field, Shape, Unencodable};
 use super::rewrite::{Reach, Rewrite};
+use super::shrink::{Padding, Shrink};
 use super::site::{Pairing, Site};
 use super::tls::Transition;
 use super::value::{Contents, Page, Role, Value};
@@ -24,6 +26,9 @@ pub struct Kind {
     pub field: Field,
     /// For the few whose formula depends on the instruction: the formula, by the bytes before the place.
     pub select: Option<fn(before: &[u8]) -> Value>,
+    /// For branches whose instruction depends on what they go to: the word with its parts filled, the value, and the target make
+    /// the word.
+    pub branch: Option<Branch>,
     /// Who resolves it.
     pub stage: Stage,
     /// What else may be decided at its place.
@@ -31,6 +36,9 @@ pub struct Kind {
     /// What the field is like, found out once.
     pub(crate) shape: Shape,
 }
+
+/// Makes the word of a branch of the old one, whose parts are filled, the value, and what is known of the target: [`Kind::branch`].
+pub type Branch = fn(word: u64, value: i64, target: SymbolAttributes) -> Result<u64, Unencodable>;
 
 /// What else may be decided about a record than to apply its kind.
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +55,12 @@ pub enum Special {
     Pair(Pair),
     /// It says nothing without the relocation before it.
     Second,
-    /// It stands for A bytes of padding, behind which the address must be a multiple of the least power of two above A.
-    Padding,
+    /// It stands for padding, of which what is too much goes.
+    Padding(Padding),
+    /// Shorter instructions, where some do.
+    Shrink(Shrink),
+    /// Another row of the same number may stand for this one.
+    Alternative(Alternative),
     /// It copies Z bytes from S.
     Copy,
     /// It fills two words.
@@ -58,9 +70,13 @@ pub enum Special {
 impl Special {
     /// Whether applying the kind is all.
     pub(crate) const fn is_none(&self) -> bool {
-        matches!(self, Self::None | Self::Padding | Self::Copy | Self::Descriptor)
+        matches!(self, Self::None | Self::Padding(_) | Self::Copy | Self::Descriptor)
     }
 }
+
+/// Gives the row that is applied instead, by the instructions at the site and whether the symbol is a thread-local variable:
+/// [`Special::Alternative`].
+pub type Alternative = fn(site: &Site<'_>, is_thread_local: bool) -> Option<&'static Kind>;
 
 /// Finds the relocation that the one of `site` belongs with: [`Special::Pair`].
 pub type Pair = fn(site: &Site<'_>, label: Option<u64>) -> Result<Pairing, ApplyErrorKind>;
@@ -82,6 +98,7 @@ impl Kind {
             check,
             field,
             select: None,
+            branch: None,
             stage: Stage::Link,
             special: Special::None,
             shape: if value.is_plain() { field.shape() } else { Shape::Parts },
@@ -133,6 +150,12 @@ impl Kind {
         Self { select: Some(select), shape: Shape::Parts, ..self }
     }
 
+    /// The same of a branch whose instruction depends on its target.
+    #[must_use]
+    pub const fn branch(self, branch: Branch) -> Self {
+        Self { branch: Some(branch), shape: Shape::Parts, ..self }
+    }
+
     /// The same of instructions that may do without their GOT entry; without the feature `relax` they never do.
     #[must_use]
     pub const fn relax(self, relax: fn(&Site<'_>, Reach) -> Option<Rewrite>) -> Self {
@@ -161,10 +184,26 @@ impl Kind {
         Self { special: Special::Second, ..self }
     }
 
-    /// The same of one that stands for A bytes of padding, which stay: what follows must be aligned with them.
+    /// The same of one that stands for padding.
     #[must_use]
-    pub const fn padding(self) -> Self {
-        Self { special: Special::Padding, ..self }
+    pub const fn padding(self, padding: Padding) -> Self {
+        Self { special: Special::Padding(padding), ..self }
+    }
+
+    /// The same of instructions for which shorter ones may do; without the feature `relax` none do.
+    #[must_use]
+    pub const fn shrink(self, shrink: Shrink) -> Self {
+        if cfg!(feature = "relax") {
+            Self { special: Special::Shrink(shrink), ..self }
+        } else {
+            self
+        }
+    }
+
+    /// The same of one that another row may stand for.
+    #[must_use]
+    pub const fn alternative(self, alternative: Alternative) -> Self {
+        Self { special: Special::Alternative(alternative), ..self }
     }
 
     /// Whether bits change at the place.
@@ -196,6 +235,19 @@ pub fn find(kinds: &'static [Kind], number: u32) -> Option<&'static Kind> {
         return Some(kind);
     }
     kinds.binary_search_by_key(&number, |kind| kind.number).ok().and_then(|index| kinds.get(index))
+}
+
+/// Whether code of these kinds may become shorter.
+#[must_use]
+pub const fn shrinks(kinds: &[Kind]) -> bool {
+    let mut rest = kinds;
+    while let [kind, tail @ ..] = rest {
+        if matches!(kind.special, Special::Padding(_) | Special::Shrink(_)) {
+            return true;
+        }
+        rest = tail;
+    }
+    false
 }
 
 /// Writes the rows of an architecture: of each the constant of its number, and its place in the table `KINDS`.
@@ -254,6 +306,8 @@ pub(crate) struct Uses {
     pub(crate) uleb128: bool,
     /// Encoders or decoders.
     pub(crate) coded: bool,
+    /// Branches whose instruction depends on their target.
+    pub(crate) branches: bool,
     /// Formulas that the instruction decides.
     pub(crate) select: bool,
     /// Pages.
@@ -262,6 +316,8 @@ pub(crate) struct Uses {
     pub(crate) special: bool,
     /// Padding.
     pub(crate) padding: bool,
+    /// Rows that stand for others.
+    pub(crate) alternatives: bool,
     /// Whole words of 8 bytes.
     pub(crate) whole8: bool,
 }
@@ -275,10 +331,12 @@ impl Uses {
             thumb: false,
             uleb128: false,
             coded: false,
+            branches: false,
             select: false,
             pages: false,
             special: false,
             padding: false,
+            alternatives: false,
             whole8: false,
         };
         let mut rest = kinds;
@@ -290,10 +348,12 @@ impl Uses {
             uses.thumb |= thumb;
             uses.uleb128 |= kind.field.is_uleb128;
             uses.coded |= kind.field.encode.is_some() || kind.field.decode.is_some();
+            uses.branches |= kind.branch.is_some();
             uses.select |= kind.select.is_some();
             uses.pages |= !matches!(page, Page::Neither);
             uses.special |= !kind.special.is_none();
-            uses.padding |= matches!(kind.special, Special::Padding);
+            uses.padding |= matches!(kind.special, Special::Padding(_));
+            uses.alternatives |= matches!(kind.special, Special::Alternative(_));
             uses.whole8 |= matches!(kind.shape, Shape::Whole8);
             rest = tail;
         }
@@ -312,6 +372,7 @@ pub const fn well_formed(kinds: &[Kind]) -> bool {
             || !kind.field.is_well_formed()
             // V is the place's own addend in a REL relocation
             || (contents && (kind.field.bytes == 16 || kind.field.encode.is_some()))
+            || (kind.branch.is_some() && (contents || kind.field.bytes > 8))
         {
             return false;
         }

@@ -13,6 +13,26 @@ pub struct Reach {
     pub distance: Option<i64>,
 }
 
+/// What is known of the symbol of a record, once everything has its place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Addresses {
+    /// Bytes from the place to the symbol.
+    pub distance: Option<i64>,
+    /// The symbol's address, if that of the image is known. One of 4 bytes is signed.
+    pub absolute: Option<i64>,
+    /// Bytes from where the global pointer is to the symbol, if code may count from there.
+    pub from_global_pointer: Option<i64>,
+    /// Bytes from the thread pointer to the variable that the symbol is.
+    pub from_thread_pointer: Option<i64>,
+    /// `st_size`.
+    pub size: u64,
+    /// `e_flags` of the object.
+    pub flags: u32,
+    /// Size of an address in bytes.
+    pub address_size: u64,
+}
+
 /// The instructions that stand for those at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -21,12 +41,14 @@ pub struct Rewrite {
     pub offset: u64,
     /// Their bytes, the first in the lowest eight bits.
     pub code: u64,
-    /// Their size in bytes, the same as before, at most 8.
+    /// Their size in bytes, at most 8: the same as before, but for what goes.
     pub size: usize,
     /// The relocations that they need.
     pub records: [Option<Record>; 2],
     /// Whether they stand for the instructions of the following relocation as well.
     pub takes_next: bool,
+    /// Bytes of the old instructions behind the new ones that go.
+    pub deletes: u64,
 }
 
 impl Rewrite {
@@ -37,7 +59,7 @@ impl Rewrite {
         const { assert!(N <= 8) };
         let code = code.iter().rev().fold(0, |code, byte| code << 8 | u64::from(*byte));
         let offset = record.offset.wrapping_sub(before);
-        Self { offset, code, size: N, records: [None; 2], takes_next: false }
+        Self { offset, code, size: N, records: [None; 2], takes_next: false, deletes: 0 }
     }
 
     /// The same with a relocation of the new code.
@@ -48,6 +70,12 @@ impl Rewrite {
             [first, _] => [first, Some(record)],
         };
         Self { records, ..self }
+    }
+
+    /// The same of code that was longer by so many bytes.
+    #[must_use]
+    pub const fn deleting(self, deletes: u64) -> Self {
+        Self { deletes, ..self }
     }
 
     /// The same for two relocations of the old code.

@@ -40,7 +40,7 @@ impl<A: Arch> Layout<'_, '_, A> {
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
         self.defined_as(SymbolState::Indirect).filter_map(move |(id, slot)| {
             let (object, symbol) = owner(self.objects, id)?;
-            let (resolver, entry) = (symbols.behind(slot), symbols.answer(slot));
+            let (resolver, entry) = (symbols.stub_target(slot), symbols.stub_entry(slot));
             Some(IndirectFunction { object, symbol, resolver, entry })
         })
     }
@@ -51,7 +51,7 @@ impl<A: Arch> Layout<'_, '_, A> {
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
         self.defined_as(SymbolState::Replaceable).filter_map(move |(id, slot)| {
             let (object, symbol) = owner(self.objects, id)?;
-            let (function, entry) = (symbols.behind(slot), symbols.answer(slot));
+            let (function, entry) = (symbols.stub_target(slot), symbols.stub_entry(slot));
             Some(ReplaceableFunction { object, symbol, function, entry })
         })
     }

@@ -49,7 +49,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             | SymbolState::UndefinedWeak
             | SymbolState::Common => Some(self.bases.of(slot.group).wrapping_add(slot.value)),
             SymbolState::Replaceable if INDIRECT_FUNCTIONS && self.is_unwinding => {
-                Some(self.behind(slot))
+                Some(self.stub_target(slot))
             }
             SymbolState::Indirect | SymbolState::Replaceable if INDIRECT_FUNCTIONS => {
                 self.stub(slot, 0)
@@ -61,7 +61,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             | SymbolState::ExternalThreadLocal
             | SymbolState::Undefined
             | SymbolState::NotLoaded
-            | SymbolState::Dropped => None,
+            | SymbolState::Discarded => None,
         }
     }
 
@@ -91,6 +91,15 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
         slot.needs.has(Needs::COPY).then_some(address)
     }
 
+    /// S with T, as it is stored for who calls by it.
+    pub(crate) fn pointer(&self, slot: &SymbolSlot) -> Option<u64> {
+        let address = self.address(slot)?;
+        if !A::HAS_STATES {
+            return Some(address);
+        }
+        Some(address | u64::from(attributes::<A>(&[], 0, slot, 0).is_thumb))
+    }
+
     /// The address of the symbol's stub `index` at the end of the code.
     pub(crate) fn stub(&self, slot: &SymbolSlot, index: u8) -> Option<u64> {
         if !slot.needs.has(Needs::stub(index)) || A::STUBS.is_empty() {
@@ -103,15 +112,15 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
     /// The address of the symbol's stub `index` that is nearest to `place`.
     fn nearest_stub(&self, slot: &SymbolSlot, index: u8, place: u64) -> Option<u64> {
         let last = self.stub(slot, index)?;
-        let islands = self.layout.islands.offsets().iter();
+        let thunks = self.layout.thunks.offsets().iter();
         let offset = last.wrapping_sub(self.bases.of(Group::Stubs));
         let first = self.bases.of(Group::Text).wrapping_add(offset);
-        Some(islands.map(|island| first.wrapping_add(*island)).fold(last, |nearest, stub| {
+        Some(thunks.map(|thunk| first.wrapping_add(*thunk)).fold(last, |nearest, stub| {
             if stub.abs_diff(place) < nearest.abs_diff(place) { stub } else { nearest }
         }))
     }
 
-    /// Where the symbol's first stub stands: at the end of the code, then on islands in it.
+    /// Where the symbol's first stub stands: at the end of the code, then on thunks in it.
     pub(crate) fn stub_runs(
         &self,
         slot: &SymbolSlot,
@@ -119,8 +128,8 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
         let first = slot.extra.stubs();
         let text = self.bases.of(Group::Text).wrapping_add(first);
         let end = self.bases.of(Group::Stubs).wrapping_add(first);
-        let islands = self.layout.islands.offsets().iter();
-        core::iter::once(end).chain(islands.map(move |island| text.wrapping_add(*island)))
+        let thunks = self.layout.thunks.offsets().iter();
+        core::iter::once(end).chain(thunks.map(move |thunk| text.wrapping_add(*thunk)))
     }
 
     /// The address of the symbol's GOT entry of this content.
@@ -132,7 +141,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
         let mut index = slot.got.saturating_add(slot.is_indirect().into());
         if content == Slot::Address {
             if slot.is_indirect() && self.is_stub {
-                return Some(self.answer(slot));
+                return Some(self.stub_entry(slot));
             }
             return slot.needs.has(Needs::GOT).then_some(self.entry(index));
         }
@@ -168,6 +177,9 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             }
             Role::Got(content) => self.got_entry(slot, content),
             Role::GotBase => Some(self.bases.of(Group::Got)),
+            Role::SegmentBase => {
+                Some(self.base.wrapping_add(self.layout.spans.segment_of(slot.group)?.offset))
+            }
             Role::Size => self.size(slot, query.symbol),
             Role::TpOffset | Role::DtpOffset if THREAD_LOCAL => self.resolve_variable(slot, role),
             _ => None,
@@ -185,7 +197,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             Some(_) => slot.definition,
             None => own.saturating_add(query.symbol as usize) as u32,
         };
-        attributes::<A>(objects, definition, slot)
+        attributes::<A>(objects, definition, slot, self.layout.found.processor)
     }
 
     /// Z: the size of the symbol where it is defined.
@@ -221,7 +233,7 @@ impl<A: Arch> Resolve for Symbols<'_, '_, '_, A> {
                 Some(address)
             }
             Role::Address | Role::Plt if !slot.needs.has(RARE) => {
-                self.address(slot).or_else(|| dropped(slot, query))
+                self.address(slot).or_else(|| discarded(slot, query))
             }
             Role::Got(Slot::Address) => self.got_entry(slot, Slot::Address),
             role => self.resolve_rarely(slot, role, query),
@@ -235,15 +247,17 @@ impl<A: Arch> Resolve for Symbols<'_, '_, '_, A> {
         let Some(slot) = self.slots.get(query.symbol as usize) else {
             return SymbolAttributes::default();
         };
-        let own = self.attributes_of(slot, query);
-        let choice = match (query.role, self.address(slot)) {
-            (Role::Plt, Some(address)) => stubs::choose::<A>(query, address, own),
-            _ => None,
-        };
-        match choice.and_then(|choice| A::STUBS.get(usize::from(choice.stub))) {
-            Some(stub) => SymbolAttributes::new(stub.is_thumb, own.other),
-            None => own,
+        let mut own = self.attributes_of(slot, query);
+        if query.role != Role::Plt {
+            // T is part of the caller's addresses, which may be those of data
+            own.is_thumb &= slot.state != SymbolState::External;
+            return own;
         }
+        let choice = self.address(slot).and_then(|it| stubs::choose::<A>(query, it, own));
+        if let Some(stub) = choice.and_then(|choice| A::STUBS.get(usize::from(choice.stub))) {
+            (own.is_thumb, own.is_function) = (stub.is_thumb, true);
+        }
+        own
     }
 }
 
@@ -252,9 +266,9 @@ const RARE: Needs = CANONICAL.with(Needs::ANY_STUB);
 
 /// What makes the field 0 that speaks of a dropped function.
 #[cold]
-fn dropped(slot: &SymbolSlot, query: &Query) -> Option<u64> {
+fn discarded(slot: &SymbolSlot, query: &Query) -> Option<u64> {
     let place = if query.kind.value.minus == Role::Place { query.place } else { 0 };
-    (slot.state == SymbolState::Dropped)
+    (slot.state == SymbolState::Discarded)
         .then(|| place.wrapping_add_signed(query.addend.wrapping_neg()))
 }
 
@@ -263,12 +277,13 @@ const CANONICAL: Needs = Needs::NEAR.with(Needs::LOW);
 
 impl<A: Arch> Symbols<'_, '_, '_, A> {
     /// The address of what the stub of an indirect function stands for: the resolver, or the function that may be replaced.
-    pub(crate) fn behind(&self, slot: &SymbolSlot) -> u64 {
-        self.bases.of(slot.group).wrapping_add(slot.value)
+    pub(crate) fn stub_target(&self, slot: &SymbolSlot) -> u64 {
+        let thumb = u64::from(A::HAS_STATES && slot.needs.has(Needs::THUMB));
+        self.bases.of(slot.group).wrapping_add(slot.value) | thumb
     }
 
     /// The address of the GOT entry that the stub of an indirect function jumps through.
-    pub(crate) fn answer(&self, slot: &SymbolSlot) -> u64 {
+    pub(crate) fn stub_entry(&self, slot: &SymbolSlot) -> u64 {
         self.entry(slot.got)
     }
 }

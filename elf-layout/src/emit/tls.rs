@@ -2,8 +2,7 @@
 
 use crate::model::layout::Layout;
 use crate::model::storage::SymbolState;
-use crate::model::tls::block;
-use crate::model::tls::{StaticTlsBlock, TlsBlock};
+use crate::model::tls::{StaticTlsBlock, TlsBlock, block, executable_block};
 use elf_core::Arch;
 
 impl<A: Arch> Layout<'_, '_, A> {
@@ -24,9 +23,7 @@ impl<A: Arch> Layout<'_, '_, A> {
     /// The area that an executable has which consists of these objects: module 1, at the distance that the ABI gives.
     #[must_use]
     pub fn executable_area(&self) -> StaticTlsBlock {
-        let block = block(&self.spans);
-        let distance =
-            A::TLS.and_then(|tls| tls.variant.executable_block(block.size, block.alignment));
+        let distance = executable_block::<A>(&self.spans);
         StaticTlsBlock { module: 1, distance, ..StaticTlsBlock::default() }
     }
 

@@ -1,24 +1,25 @@
 //! What a layout tells about itself.
 
 use crate::emit::resolve::Symbols;
+use crate::model::edits::{Edits, may_shrink};
 use crate::model::layout::Layout;
 use crate::model::owner::owner;
 use crate::model::spans::{Group, Segment};
 use crate::model::storage::{GOT_SLOTS, Needs, SymbolState};
 use crate::model::stubs;
 use elf_core::names::STB_LOCAL;
-use elf_core::{Arch, Name, SectionFlags, SegmentFlags, Slot};
+use elf_core::{Arch, Definition, Name, SectionFlags, SegmentFlags, Slot};
 
 /// An address that moves with the image, or one that does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Address {
+pub enum SymbolAddress {
     /// Bytes from the start of the image.
     Image(u64),
     /// Fixed: an absolute symbol, the caller's answer, or 0 for a weak symbol that nobody defines.
     Absolute(u64),
 }
 
-impl Address {
+impl SymbolAddress {
     /// The address for an image at `base`.
     #[must_use]
     pub const fn at(self, base: u64) -> u64 {
@@ -81,25 +82,62 @@ pub struct FixedSection {
 
 impl<A: Arch> Layout<'_, '_, A> {
     /// Where symbol `symbol` of object `object` is; `None` if nobody defines it, it is not loaded, or every thread has its own. An indirect
-    /// or replaceable function is where its stub is.
+    /// or replaceable function is where its stub is. Of a function of Thumb code bit 0 is set, as in all pointers to it.
     #[must_use]
-    pub fn symbol(&self, object: usize, symbol: u32) -> Option<Address> {
+    pub fn symbol(&self, object: usize, symbol: u32) -> Option<SymbolAddress> {
         let slot = self.slot(object, symbol)?;
+        let thumb = u64::from(A::HAS_STATES && slot.needs.has(Needs::THUMB));
         match (slot.state, slot.group) {
-            (SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Dropped, _) => None,
+            (SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Discarded, _) => None,
             (
                 SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal | SymbolState::TlsBase,
                 _,
             ) => None,
             (SymbolState::Indirect | SymbolState::Replaceable, _) => {
                 let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
-                Some(Address::Image(symbols.stub(slot, 0)?))
+                Some(SymbolAddress::Image(symbols.pointer(slot)?))
             }
-            (_, Group::Absolute) => Some(Address::Absolute(slot.value)),
+            (_, Group::Absolute) => Some(SymbolAddress::Absolute(slot.value | thumb)),
             (_, group) => {
-                Some(Address::Image(self.spans.group(group).offset.wrapping_add(slot.value)))
+                let offset = self.spans.group(group).offset.wrapping_add(slot.value);
+                Some(SymbolAddress::Image(offset | thumb))
             }
         }
+    }
+
+    /// Size in bytes of symbol `symbol` of object `object`: its `st_size`, without what has gone from it; `None` if there is no such
+    /// symbol.
+    #[must_use]
+    pub fn symbol_size(&self, object: usize, symbol: u32) -> Option<u64> {
+        let slot = self.objects.get(object)?;
+        let table = slot.symbols.as_ref()?;
+        let found = table.get(symbol).ok()?;
+        let section = match table.section_of(symbol, &found) {
+            Ok(Definition::Section(section)) if may_shrink::<A>() => {
+                self.section_slot(object, section)
+            }
+            _ => None,
+        };
+        let edits = section.map_or_else(Edits::default, |section| section.edits::<A>(self.edits));
+        let (start, _) = A::symbol(&found);
+        Some(edits.moved(start.saturating_add(found.size)).wrapping_sub(edits.moved(start)))
+    }
+
+    /// Size in bytes of section `section` of object `object` in the image: its `sh_size`, without what has gone from it; `None` if it is
+    /// not loaded.
+    #[must_use]
+    pub fn section_size(&self, object: usize, section: u32) -> Option<u64> {
+        let slot = self.section_slot(object, section)?;
+        self.offset_of(slot).map(|_| slot.size)
+    }
+
+    /// Offset from the start of the image of what is at `offset` of section `section` of object `object` in the file, or of what follows if it has
+    /// gone; `None` if the section is not loaded.
+    #[must_use]
+    pub fn place(&self, object: usize, section: u32, offset: u64) -> Option<u64> {
+        let slot = self.section_slot(object, section)?;
+        let moved = slot.edits::<A>(self.edits).moved(offset);
+        Some(self.offset_of(slot)?.wrapping_add(moved))
     }
 
     /// Addresses of the symbols of object `object` from number `first` on, in order, for an image at `base`: for each what

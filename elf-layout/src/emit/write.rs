@@ -1,22 +1,21 @@
 //! The image: sections copied, GOT and stubs filled, relocations applied.
 
 use crate::emit::resolve::Symbols;
+use crate::emit::section::Write;
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::model::features::{INDIRECT_FUNCTIONS, LINKER_DEFINED, THREAD_LOCAL};
 use crate::model::found::header_size;
 use crate::model::layout::Layout;
 use crate::model::owner::owner;
-use crate::model::relocations::label;
 use crate::model::relocations::{is_relocations, target};
 use crate::model::spans::Group;
 use crate::model::storage::{GOT_SLOTS, Needs, SectionSlot, SectionState, SymbolSlot, SymbolState};
 use crate::model::stubs;
-use crate::model::tls;
 use elf_core::names::{ET_DYN, SHT_NOBITS};
 use elf_core::{
-    ApplyError, ApplyErrorKind, Arch, Decision, Facts, Kind, Pass, Reach, Record, Role, SectionMut,
-    Slot, Stub, StubRelocation, apply_kind, apply_rewrite, decide_all, find,
+    ApplyError, ApplyErrorKind, Arch, Record, Role, SectionMut, Slot, Stub, StubRelocation,
+    apply_kind, decide_all, find,
 };
 
 impl<A: Arch> Layout<'_, '_, A> {
@@ -121,6 +120,11 @@ impl<A: Arch> Layout<'_, '_, A> {
                     return Ok(());
                 };
                 let data = file.section_data(&header).map_err(Error::elf(number, index))?;
+                let edits = slot.edits::<A>(self.edits);
+                if !edits.is_empty() {
+                    edits.copy(data, part(image, offset, slot.size).unwrap_or_default());
+                    return Ok(());
+                }
                 // both have the section's size; asking for it again spares a check that could panic
                 if let Some(place) = part(image, offset, slot.size)
                     && let Some(data) = data.get(..place.len())
@@ -172,6 +176,8 @@ impl<A: Arch> Layout<'_, '_, A> {
                 source,
                 symbols: &symbols,
                 index: target.target,
+                edits: target.slot.edits::<A>(self.edits),
+                flags: file.header().flags,
             };
             decide_all::<A, _>(&target.records, &mut pass).map_err(|error| Error {
                 object: number,
@@ -189,12 +195,12 @@ impl<A: Arch> Layout<'_, '_, A> {
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), base);
         for (id, slot) in self.special_definitions() {
             if INDIRECT_FUNCTIONS && slot.state == SymbolState::Replaceable {
-                let offset = symbols.answer(slot).wrapping_sub(base);
-                self.store(image, offset, Slot::Address, [symbols.behind(slot), 0]);
+                let offset = symbols.stub_entry(slot).wrapping_sub(base);
+                self.store(image, offset, Slot::Address, [symbols.stub_target(slot), 0]);
             }
             for &(_, content) in GOT_SLOTS.iter().filter(|(need, _)| slot.needs.has(*need)) {
                 let words = match content {
-                    Slot::Address => symbols.address(slot).map(|address| [address, 0]),
+                    Slot::Address => symbols.pointer(slot).map(|address| [address, 0]),
                     content if THREAD_LOCAL => symbols.variable_entry(slot, content),
                     _ => None,
                 };
@@ -257,7 +263,11 @@ impl<A: Arch> Layout<'_, '_, A> {
         for (to, from) in bytes.iter_mut().zip(stub.code) {
             *to = *from;
         }
-        let mut section = SectionMut { bytes, address, big_endian: self.is_big_endian() };
+        let big_endian = self.is_big_endian();
+        if big_endian && stub.unit > 0 {
+            bytes.chunks_exact_mut(stub.unit).for_each(<[u8]>::reverse);
+        }
+        let mut section = SectionMut { bytes, address, big_endian };
         self.relocate_stub(stub, id, &mut section, symbols)
     }
 
@@ -304,78 +314,6 @@ impl<A: Arch> Layout<'_, '_, A> {
 
     fn is_big_endian(&self) -> bool {
         self.files.first().is_some_and(|file| file.encoding().is_big_endian())
-    }
-}
-
-/// Writes what is decided of a section of the file into the image.
-struct Write<'w, 'l, 'a, 's, 'm, A> {
-    section: SectionMut<'m>,
-    /// The section's bytes in the file.
-    source: &'w [u8],
-    symbols: &'w Symbols<'l, 'a, 's, A>,
-    /// The section's index.
-    index: u32,
-}
-
-impl<A: Arch> Facts for Write<'_, '_, '_, '_, '_, A> {
-    #[inline]
-    fn reach(&self, record: &Record) -> Option<Reach> {
-        let bounds = &self.symbols.layout.found.bounds;
-        if !bounds.relaxes() {
-            return None;
-        }
-        let slot = self.symbols.slots.get(record.symbol as usize)?;
-        let place = self.section.address.wrapping_add(record.offset);
-        let distance = self.symbols.address(slot).map(|address| address.wrapping_sub(place) as i64);
-        bounds.reach_at::<A>(slot, distance)
-    }
-
-    fn is_local_exec(&self, record: &Record) -> bool {
-        let access = self.symbols.layout.options.thread_local;
-        let slot = self.symbols.slots.get(record.symbol as usize);
-        slot.is_some_and(|slot| tls::is_local_exec(slot, access))
-    }
-
-    fn label(&self, record: &Record) -> Option<u64> {
-        let object = self.symbols.layout.objects.get(self.symbols.object)?;
-        label(object, self.index, record)
-    }
-}
-
-impl<A: Arch> Pass for Write<'_, '_, '_, '_, '_, A> {
-    type Error = ApplyError;
-
-    fn failed(&self, error: ApplyError) -> ApplyError {
-        error
-    }
-
-    #[inline]
-    fn bytes(&self) -> Result<&[u8], ApplyError> {
-        Ok(self.source)
-    }
-
-    #[inline]
-    fn decided(
-        &mut self,
-        kind: &'static Kind,
-        record: &Record,
-        decision: Decision,
-    ) -> Result<(), ApplyError> {
-        let (section, symbols) = (&mut self.section, self.symbols);
-        match decision {
-            Decision::Pair(pairing) => {
-                apply_kind::<A>(kind, record, Some(&pairing.partner), section, symbols)
-            }
-            Decision::Rewrite(rewrite) => apply_rewrite::<A>(&rewrite, section, symbols),
-            Decision::Transition { transition, call, partner } if THREAD_LOCAL => {
-                let record = match partner {
-                    None => *record,
-                    Some(partner) => Record { offset: record.offset, ..partner },
-                };
-                symbols.transition(&transition, kind, &record, call.as_ref(), section)
-            }
-            _ => apply_kind::<A>(kind, record, None, section, symbols),
-        }
     }
 }
 

@@ -2,16 +2,16 @@
 
 /// The caller's answer for a symbol that no object defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct External {
+pub struct ExternalSymbol {
     /// Its address.
     pub address: u64,
     /// What is known of it.
-    pub sort: Sort,
+    pub kind: ExternalKind,
 }
 
 /// What may stand for a symbol of the caller's where its address does not fit a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sort {
+pub enum ExternalKind {
     /// Nothing: the relocation is refused.
     Unknown,
     /// A stub, since it is a function.
@@ -31,30 +31,30 @@ pub enum Sort {
     },
 }
 
-impl External {
+impl ExternalSymbol {
     /// A symbol of which nothing but the address is known.
     #[must_use]
     pub const fn new(address: u64) -> Self {
-        Self { address, sort: Sort::Unknown }
+        Self { address, kind: ExternalKind::Unknown }
     }
 
     /// A function.
     #[must_use]
     pub const fn function(address: u64) -> Self {
-        Self { address, sort: Sort::Function }
+        Self { address, kind: ExternalKind::Function }
     }
 
     /// A thread-local variable at `offset` in the block of `module` and, if that is so in every thread, at `distance` from the
     /// thread pointer.
     #[must_use]
     pub const fn thread_local(module: u64, offset: u64, distance: Option<i64>) -> Self {
-        Self { address: offset, sort: Sort::ThreadLocal { module, distance } }
+        Self { address: offset, kind: ExternalKind::ThreadLocal { module, distance } }
     }
 
     /// Data that never change.
     #[must_use]
     pub const fn constant(address: u64, size: u64) -> Self {
-        Self { address, sort: Sort::Constant { size } }
+        Self { address, kind: ExternalKind::Constant { size } }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What features leave out.
 
 /// Whether something may stand for the caller's symbols.
-pub(crate) const STAND_INS: bool = cfg!(feature = "stand-ins");
+pub(crate) const COPY_RELOCATIONS: bool = cfg!(feature = "copy-relocations");
 /// Whether there may be variables of which every thread has its own.
 pub(crate) const THREAD_LOCAL: bool = cfg!(feature = "thread-local");
 /// Whether functions may stand behind stubs of their own.

@@ -2,11 +2,11 @@
 
 use crate::model::bounds::Bounds;
 use crate::model::spans::Group;
-use crate::model::storage::Stretch;
+use crate::model::storage::SymbolRange;
 
 /// What was found beside the needs of single symbols.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct ScanResult {
     /// Some relocation asks for the module's own pair of TLS entries.
     pub(crate) tls_module: bool,
     /// Some relocation is for thread-local variables.
@@ -23,10 +23,12 @@ pub(crate) struct Found {
     pub(crate) edges: bool,
     /// How far branches go, if some may not reach their targets in the code.
     pub(crate) reach: Option<u64>,
+    /// What the processors can do that the objects are for.
+    pub(crate) processor: u32,
     /// What instructions may be relaxed by.
     pub(crate) bounds: Bounds,
     /// Symbols of which the image has more than what their sections hold.
-    pub(crate) special: Stretch,
+    pub(crate) special: SymbolRange,
 }
 
 /// Size of the ELF header that `__ehdr_start` means, in bytes.

@@ -1,12 +1,13 @@
 //! A layout: every section, symbol, GOT entry and stub has its place. Planned in `plan`, written in `emit`.
 
+use crate::model::edits::Edit;
 use crate::model::fixed::Fixed;
-use crate::model::found::Found;
-use crate::model::islands::Islands;
+use crate::model::found::ScanResult;
 use crate::model::options::Options;
 use crate::model::spans::{Group, Segment, Spans};
 use crate::model::storage::{ObjectSlot, SectionSlot, SectionState, SymbolSlot};
-use crate::model::tls::StaticTlsBlock;
+use crate::model::thunks::ThunkSections;
+use crate::model::tls::{self, StaticTlsBlock};
 use core::marker::PhantomData;
 use elf_core::{Arch, File};
 
@@ -19,13 +20,16 @@ pub struct Layout<'a, 's, A> {
     pub(crate) symbols: &'s [SymbolSlot],
     pub(crate) options: Options,
     pub(crate) spans: Spans,
-    pub(crate) found: Found,
+    pub(crate) found: ScanResult,
     pub(crate) fixed: Fixed,
     pub(crate) got_entries: u32,
     /// Size of all stubs in bytes.
     pub(crate) stubs_size: u64,
     pub(crate) thread_area: Option<StaticTlsBlock>,
-    pub(crate) islands: Islands,
+    pub(crate) thunks: ThunkSections,
+    pub(crate) edits: &'s [Edit],
+    /// Number of the symbol that means where the global pointer is, if code may count from there.
+    pub(crate) global_pointer: Option<u32>,
     pub(crate) arch: PhantomData<A>,
 }
 
@@ -37,7 +41,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             SectionState::Placed(group) => {
                 Some(self.spans.group(group).offset.wrapping_add(slot.offset))
             }
-            SectionState::NotLoaded | SectionState::Dropped => None,
+            SectionState::NotLoaded | SectionState::Discarded => None,
         }
     }
 
@@ -99,12 +103,16 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
     /// Offset of section `section` of object `object` from the start of the image; `None` if it is not loaded.
     #[must_use]
     pub fn section(&self, object: usize, section: u32) -> Option<u64> {
+        self.offset_of(self.section_slot(object, section)?)
+    }
+
+    pub(crate) fn section_slot(&self, object: usize, section: u32) -> Option<&SectionSlot> {
         let object = self.objects.get(object)?;
         let at = object
             .first_section
             .checked_add(section as usize)
             .filter(|_| section < object.section_count)?;
-        self.offset_of(self.sections.get(at)?)
+        self.sections.get(at)
     }
 
     /// Definitions that the image has a GOT entry, a stub or a copy for, among others, with their numbers.
@@ -120,11 +128,6 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
 
     /// A variable's offset in the block.
     pub(crate) fn block_offset(&self, slot: &SymbolSlot) -> Option<u64> {
-        if !matches!(slot.group, Group::TlsData | Group::TlsZero) {
-            return None;
-        }
-        let start = self.spans.group(Group::TlsData).offset;
-        let group = self.spans.group(slot.group).offset;
-        Some(group.wrapping_sub(start).wrapping_add(slot.value))
+        tls::block_offset(&self.spans, slot)
     }
 }

@@ -14,9 +14,16 @@ pub struct Options {
     /// [`Layout::indirect_functions`](crate::Layout::indirect_functions). If not, or without the feature
     /// `indirect-functions`, they are refused.
     pub indirect_functions: bool,
-    /// Whether loads and branches through the GOT become direct where that does the same ([`Special::Relax`](elf_core::Special::Relax)).
+    /// Whether loads and branches through the GOT become direct where that does the same ([`Special::Relax`](elf_core::Special::Relax)),
+    /// and code shorter where the caller lends [room](crate::Storage::edits) for that ([`Special::Shrink`](elf_core::Special::Shrink)).
     /// Entries that nobody uses any more are left out. Who wants to change an entry later, to replace a function, says no.
     pub relax: bool,
+    /// Whether code may count from `__global_pointer$` where RISC-V has shorter instructions for that: who runs the image has set `gp` to that
+    /// symbol, which is an object's or the caller's. Not so in a process, of which the global pointer is the program's own.
+    pub global_pointer: bool,
+    /// Whether the image is all of an executable, whose thread-local variables are where the ABI has those of module 1
+    /// ([`executable_area`](crate::Layout::executable_area)): code becomes shorter by that. It is an error to write the image for another area.
+    pub executable: bool,
     /// Whether all who call a global function of the objects, or take its address, get a stub, which jumps through a GOT entry of its
     /// own: [`Layout::replaceable_functions`](crate::Layout::replaceable_functions). Who changes the entry replaces the function.
     /// Refused without the feature `indirect-functions`.
@@ -58,6 +65,8 @@ impl Default for Options {
             thread_local: ThreadLocal::default(),
             indirect_functions: false,
             relax: true,
+            global_pointer: false,
+            executable: false,
             replaceable_functions: false,
         }
     }

@@ -222,6 +222,12 @@ impl Spans {
         self.segments.iter().copied().filter(|segment| segment.size > 0)
     }
 
+    /// The segment of a group; `None` of addresses that are in none.
+    pub(crate) fn segment_of(&self, group: Group) -> Option<Segment> {
+        let mut segments = self.segments.iter().zip(SEGMENTS);
+        segments.find(|(_, (_, groups))| groups.contains(&group)).map(|(segment, _)| *segment)
+    }
+
     /// Gives every group its place in the image, now that their sizes are known.
     pub(crate) fn finish(&mut self, options: &Options) -> Result<(), Error> {
         let too_large = Error::object(0, ErrorKind::TooLarge);

@@ -1,7 +1,8 @@
 //! What the caller lends, and how much of it.
 
 use crate::error::{Error, ErrorKind};
-use crate::model::features::{INDIRECT_FUNCTIONS, LINKER_DEFINED, STAND_INS, THREAD_LOCAL};
+use crate::model::edits::{Edit, EditRange};
+use crate::model::features::{COPY_RELOCATIONS, INDIRECT_FUNCTIONS, LINKER_DEFINED, THREAD_LOCAL};
 use crate::model::spans::Group;
 use core::num::NonZeroU32;
 use elf_core::names::{SHT_GROUP, STB_LOCAL};
@@ -18,6 +19,8 @@ pub struct Requirements {
     pub symbols: usize,
     /// Elements of [`Storage::names`]: a power of two, or 0 for a single object.
     pub names: usize,
+    /// Elements of [`Storage::edits`]: 0 until [`with_edits`](Self::with_edits) counts them.
+    pub edits: usize,
 }
 
 impl Requirements {
@@ -74,6 +77,9 @@ pub struct Storage<'s, 'a> {
     pub symbols: &'s mut [SymbolSlot],
     /// A hash table of names.
     pub names: &'s mut [u32],
+    /// One for each place where code may become shorter; none to leave all code as long as it is, with padding that is right only if all of it
+    /// may stay.
+    pub edits: &'s mut [Edit],
 }
 
 /// What a layout knows of an object.
@@ -113,6 +119,7 @@ pub struct SectionSlot {
     pub(crate) unwinding: bool,
     /// Number of the next section: by address, of those at addresses of their own; by name, of those that stand together.
     pub(crate) next: Option<NonZeroU32>,
+    pub(crate) edits: EditRange,
 }
 
 /// Whether and where a section is loaded.
@@ -122,19 +129,19 @@ pub(crate) enum SectionState {
     #[default]
     NotLoaded,
     /// Another object's copy of the section group is taken.
-    Dropped,
+    Discarded,
     /// In this group.
     Placed(Group),
 }
 
 /// Numbers of symbols, and of all that are between them: what need not be looked at is outside.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Stretch {
+pub(crate) struct SymbolRange {
     first: usize,
     end: usize,
 }
 
-impl Stretch {
+impl SymbolRange {
     /// Adds symbol `id`.
     #[inline]
     pub(crate) fn include(&mut self, id: usize) {
@@ -275,7 +282,7 @@ pub(crate) enum SymbolState {
     /// Defined in a section that is not loaded.
     NotLoaded,
     /// Defined in a section that another object's copy replaces.
-    Dropped,
+    Discarded,
 }
 
 impl SymbolState {
@@ -318,7 +325,7 @@ impl Needs {
 
     /// What is not left out by features.
     const BUILT: Self = Self(
-        !(if STAND_INS { 0 } else { Self::NEAR.0 | Self::LOW.0 | Self::COPY.0 }
+        !(if COPY_RELOCATIONS { 0 } else { Self::NEAR.0 | Self::LOW.0 | Self::COPY.0 }
             | if THREAD_LOCAL { 0 } else { 0xe }
             | if LINKER_DEFINED { 0 } else { Self::EDGE.0 }),
     );
@@ -368,6 +375,7 @@ impl<'s, 'a> Storage<'s, 'a> {
             sections: cut(self.sections, "sections", needed.sections)?,
             symbols: cut(self.symbols, "symbols", needed.symbols)?,
             names,
+            edits: self.edits,
         })
     }
 }

@@ -5,7 +5,7 @@ use crate::model::features::THREAD_LOCAL;
 use crate::model::options::ThreadLocal;
 use crate::model::spans::{Group, Spans};
 use crate::model::storage::{SymbolSlot, SymbolState};
-use elf_core::{Kind, Role, Slot};
+use elf_core::{Arch, Kind, Role, Slot};
 
 /// The initial values of the thread-local variables: what a program header of type `PT_TLS` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,12 @@ pub(crate) const fn rewrites(access: ThreadLocal) -> bool {
     cfg!(feature = "relax") && matches!(access, ThreadLocal::LocalExec)
 }
 
+/// Whether the symbol is a variable of every thread's own.
+pub(crate) const fn is_variable(slot: &SymbolSlot) -> bool {
+    THREAD_LOCAL
+        && matches!(slot.state, SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal)
+}
+
 /// Whether code that reaches this symbol becomes local exec.
 pub(crate) fn is_local_exec(slot: &SymbolSlot, access: ThreadLocal) -> bool {
     THREAD_LOCAL
@@ -63,6 +69,22 @@ pub(crate) fn is_local_exec(slot: &SymbolSlot, access: ThreadLocal) -> bool {
             SymbolState::ExternalThreadLocal => Variable::unpack(slot.value).distance.is_some(),
             _ => false,
         }
+}
+
+/// A variable's offset in the block, by the slot of its definition.
+pub(crate) fn block_offset(spans: &Spans, slot: &SymbolSlot) -> Option<u64> {
+    if !matches!(slot.group, Group::TlsData | Group::TlsZero) {
+        return None;
+    }
+    let start = spans.group(Group::TlsData).offset;
+    let group = spans.group(slot.group).offset;
+    Some(group.wrapping_sub(start).wrapping_add(slot.value))
+}
+
+/// TP offset of the block of an executable in bytes.
+pub(crate) fn executable_block<A: Arch>(spans: &Spans) -> Option<i64> {
+    let block = block(spans);
+    A::TLS?.variant.executable_block(block.size, block.alignment)
 }
 
 /// The block that the sections make.

@@ -42,7 +42,7 @@ pub(crate) fn drop_copies(
             file.section(member).map_err(&elf)?;
             let at = object.first_section.checked_add(member as usize);
             if let Some(slot) = at.and_then(|at| sections.get_mut(at)) {
-                slot.state = SectionState::Dropped;
+                slot.state = SectionState::Discarded;
             }
         }
     }

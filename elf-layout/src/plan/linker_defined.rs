@@ -3,7 +3,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::model::features::LINKER_DEFINED;
-use crate::model::found::{Found, header_size};
+use crate::model::found::{ScanResult, header_size};
 use crate::model::options::{ImageMode, Options};
 use crate::model::spans::{Group, Spans};
 use crate::model::storage::{Needs, SymbolSlot, SymbolState};
@@ -68,7 +68,7 @@ fn edge(name: Name<'_>) -> Option<Edge> {
 pub(crate) fn define(
     name: Name<'_>,
     slot: &mut SymbolSlot,
-    (spans, found): (&mut Spans, &mut Found),
+    (spans, found): (&mut Spans, &mut ScanResult),
     options: &Options,
     (machine, address_size): (u16, u64),
 ) -> Result<bool, Error> {
@@ -105,7 +105,7 @@ pub(crate) fn define(
 }
 
 /// Gives edges their place, now that all else has one.
-pub(crate) fn place(symbols: &mut [SymbolSlot], spans: &Spans, found: &Found) {
+pub(crate) fn place(symbols: &mut [SymbolSlot], spans: &Spans, found: &ScanResult) {
     if !LINKER_DEFINED || !found.edges {
         return;
     }

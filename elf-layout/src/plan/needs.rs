@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use crate::error::ErrorKind;
-use crate::model::features::{INDIRECT_FUNCTIONS, STAND_INS, THREAD_LOCAL};
-use crate::model::found::Found;
+use crate::model::features::{COPY_RELOCATIONS, INDIRECT_FUNCTIONS, THREAD_LOCAL};
+use crate::model::found::ScanResult;
 use crate::model::options::Options;
 use crate::model::owner::attributes;
 use crate::model::relocations::label;
@@ -12,7 +12,7 @@ use crate::model::spans::Group;
 use crate::model::storage::{Needs, ObjectSlot, SectionSlot, SymbolSlot, SymbolState};
 use crate::model::stubs;
 use crate::model::tls;
-use crate::plan::islands;
+use crate::plan::thunks;
 use core::cell::Cell;
 use core::marker::PhantomData;
 use elf_core::{
@@ -35,7 +35,7 @@ impl<'a> Scan<'_, 'a> {
     pub(crate) fn run<A: Arch>(
         &self,
         symbols: &mut [SymbolSlot],
-        found: &mut Found,
+        found: &mut ScanResult,
     ) -> Result<(), Error> {
         let mut next = 0u32;
         self.file.sections().try_for_each(|header| {
@@ -73,7 +73,7 @@ struct SectionScan<'p, 'a, A> {
     header: SectionHeader,
     target: Target<'a>,
     symbols: &'p mut [SymbolSlot],
-    found: &'p mut Found,
+    found: &'p mut ScanResult,
     bytes: Cell<Option<&'a [u8]>>,
     arch: PhantomData<A>,
 }
@@ -115,13 +115,14 @@ impl<A: Arch> SectionScan<'_, '_, A> {
         if kind.value.of != Role::Plt {
             return Ok(needs_of::<A>(kind, slot, self.found));
         }
-        let target = || attributes::<A>(self.scan.objects, slot.definition, slot);
+        let processor = self.found.processor;
+        let target = || attributes::<A>(self.scan.objects, slot.definition, slot, processor);
         let choice = |target| A::stub(kind, target).filter(|choice| choice.always);
-        let is_far = cfg!(feature = "islands")
+        let is_far = cfg!(feature = "thunks")
             && self
                 .found
                 .reach
-                .is_some_and(|reach| islands::is_far(kind, record, place, slot, reach));
+                .is_some_and(|reach| thunks::is_far(kind, record, place, slot, reach));
         Ok(if is_far || is_beyond::<A>(kind, slot) {
             stubs::needs_of_branch::<A>(kind, target())
         } else if A::HAS_STATES {
@@ -144,6 +145,10 @@ impl<A: Arch> Facts for SectionScan<'_, '_, A> {
     fn is_local_exec(&self, record: &Record) -> bool {
         let access = self.scan.options.thread_local;
         self.definition(record).is_some_and(|slot| tls::is_local_exec(slot, access))
+    }
+
+    fn is_thread_local(&self, record: &Record) -> bool {
+        self.definition(record).is_some_and(tls::is_variable)
     }
 
     fn label(&self, record: &Record) -> Option<u64> {
@@ -186,7 +191,8 @@ impl<A: Arch> Pass for SectionScan<'_, '_, A> {
             let error = elf_core::Error { at: self.header.offset, kind };
             return Err(self.error(ErrorKind::Elf(error)));
         }
-        let usual = cfg!(target_pointer_width = "64") && self.found.reach.is_none();
+        let usual =
+            cfg!(target_pointer_width = "64") && self.found.reach.is_none() && !A::HAS_STATES;
         let needs = match decision {
             Decision::Rewrite(_) => return Ok(()),
             Decision::Transition { .. } => {
@@ -241,47 +247,49 @@ impl<A: Arch> SectionScan<'_, '_, A> {
 
 /// What one relocation of this kind needs for the symbol.
 #[inline]
-fn needs_of<A: Arch>(kind: &'static Kind, slot: &SymbolSlot, found: &mut Found) -> Needs {
+fn needs_of<A: Arch>(kind: &'static Kind, slot: &SymbolSlot, found: &mut ScanResult) -> Needs {
     let value = &kind.value;
     match value.of {
         Role::Got(Slot::Address) => Needs::GOT,
-        Role::Address if is_narrow::<A>(kind) => match (slot.state, value.minus, STAND_INS) {
-            // a function of the process is reached by way of a stub that becomes its address here
-            (SymbolState::ExternalFunction, Role::Place, true) => {
-                near(kind.check).with(stubs::needs::<A>(0))
+        Role::Address if is_narrow::<A>(kind) => {
+            match (slot.state, value.minus, COPY_RELOCATIONS) {
+                // a function of the process is reached by way of a stub that becomes its address here
+                (SymbolState::ExternalFunction, Role::Place, true) => {
+                    near(kind.check).with(stubs::needs::<A>(0))
+                }
+                (SymbolState::ExternalFunction, Role::Zero, true) => {
+                    limit(value, kind.check, found);
+                    Needs::LOW.with(stubs::needs::<A>(0))
+                }
+                (SymbolState::ExternalConstant, Role::Place, true) => {
+                    near(kind.check).with(Needs::COPY)
+                }
+                (SymbolState::ExternalConstant, Role::Zero, true) => {
+                    limit(value, kind.check, found);
+                    Needs::LOW.with(Needs::COPY)
+                }
+                (SymbolState::Indirect | SymbolState::Replaceable, Role::Zero, _)
+                    if INDIRECT_FUNCTIONS =>
+                {
+                    limit(value, kind.check, found);
+                    Needs::default()
+                }
+                (SymbolState::Defined | SymbolState::Common, Role::Zero, _)
+                    if slot.group != Group::Absolute || slot.state == SymbolState::Common =>
+                {
+                    limit(value, kind.check, found);
+                    Needs::default()
+                }
+                _ => Needs::default(),
             }
-            (SymbolState::ExternalFunction, Role::Zero, true) => {
-                limit(value, kind.check, found);
-                Needs::LOW.with(stubs::needs::<A>(0))
-            }
-            (SymbolState::ExternalConstant, Role::Place, true) => {
-                near(kind.check).with(Needs::COPY)
-            }
-            (SymbolState::ExternalConstant, Role::Zero, true) => {
-                limit(value, kind.check, found);
-                Needs::LOW.with(Needs::COPY)
-            }
-            (SymbolState::Indirect | SymbolState::Replaceable, Role::Zero, _)
-                if INDIRECT_FUNCTIONS =>
-            {
-                limit(value, kind.check, found);
-                Needs::default()
-            }
-            (SymbolState::Defined | SymbolState::Common, Role::Zero, _)
-                if slot.group != Group::Absolute || slot.state == SymbolState::Common =>
-            {
-                limit(value, kind.check, found);
-                Needs::default()
-            }
-            _ => Needs::default(),
-        },
+        }
         _ => Needs::default(),
     }
 }
 
 /// Whether the target of a branch may be out of its reach. Nobody branches to constants, which may have a copy but no stub.
 fn is_beyond<A: Arch>(kind: &'static Kind, slot: &SymbolSlot) -> bool {
-    is_narrow::<A>(kind)
+    spans_less::<A>(kind)
         && match slot.state {
             SymbolState::External | SymbolState::ExternalFunction => true,
             SymbolState::UndefinedWeak => !has_own_weak::<A>(kind),
@@ -293,6 +301,17 @@ fn is_beyond<A: Arch>(kind: &'static Kind, slot: &SymbolSlot) -> bool {
 fn has_own_weak<A: Arch>(kind: &'static Kind) -> bool {
     let query = Query { role: kind.value.of, symbol: 0, place: 0, addend: 0, kind };
     A::undefined_weak(&query).is_some()
+}
+
+/// Whether a branch of the kind does not span all addresses.
+const fn spans_less<A: Arch>(kind: &Kind) -> bool {
+    match kind.check {
+        Check::Any => false,
+        Check::Signed(bits) | Check::SignedRounded { bits, .. } => {
+            A::ADDRESS_SIZE == 8 || bits < 32
+        }
+        _ => A::ADDRESS_SIZE == 8,
+    }
 }
 
 /// Whether the kind cannot take every address.
@@ -310,7 +329,7 @@ const fn near(check: Check) -> Needs {
 }
 
 /// Lowers the limit of the image's addresses to what an absolute field of this check holds.
-fn limit(value: &Value, check: Check, found: &mut Found) {
+fn limit(value: &Value, check: Check, found: &mut ScanResult) {
     let bits = match check {
         Check::Signed(bits) | Check::SignedRounded { bits, .. } => bits.saturating_sub(1),
         Check::Unsigned(bits) | Check::Either(bits) => bits,
@@ -334,7 +353,7 @@ fn problem(
 ) -> Option<ErrorKind> {
     let is_tls = THREAD_LOCAL && tls::concerns(kind);
     match slot.state {
-        SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Dropped => {}
+        SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Discarded => {}
         SymbolState::Indirect if !INDIRECT_FUNCTIONS || is_tls || !options.indirect_functions => {}
         SymbolState::Indirect => return None,
         SymbolState::UndefinedWeak => return None,
@@ -355,8 +374,8 @@ fn problem(
     Some(match slot.state {
         SymbolState::Undefined => ErrorKind::Undefined { symbol, offset, r#type, name },
         // unwinding tables speak of functions that are not there any more: nobody will ask
-        SymbolState::Dropped if is_unwinding => return None,
-        SymbolState::Dropped => ErrorKind::Dropped { symbol, offset, r#type, name },
+        SymbolState::Discarded if is_unwinding => return None,
+        SymbolState::Discarded => ErrorKind::Discarded { symbol, offset, r#type, name },
         SymbolState::NotLoaded => ErrorKind::NotLoaded { symbol, offset, r#type, name },
         _ if is_tls => ErrorKind::NotThreadLocal { symbol, offset, r#type, name },
         SymbolState::Indirect => ErrorKind::Indirect { symbol, offset, r#type, name },
@@ -368,7 +387,7 @@ fn problem(
 }
 
 /// What a relocation needs that is not rewritten.
-fn tls_needs(role: Role, found: &mut Found) -> Needs {
+fn tls_needs(role: Role, found: &mut ScanResult) -> Needs {
     match role {
         Role::Got(Slot::TpOffset) => Needs::GOT_TP_OFFSET,
         Role::Got(Slot::TlsGd) => Needs::GOT_TLS_GD,

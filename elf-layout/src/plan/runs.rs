@@ -11,10 +11,10 @@ use crate::error::Error;
 use crate::model::features::LINKER_DEFINED;
 use crate::model::list::{Links, List, sort};
 use crate::model::options::Options;
-use crate::model::owner::name_of;
+use crate::model::owner::{name_of, owner};
 use crate::model::spans::{Group, Spans, alignment_of, group_of};
 use crate::model::storage::{
-    ObjectSlot, SectionSlot, SectionState, Stretch, SymbolSlot, SymbolState,
+    ObjectSlot, SectionSlot, SectionState, SymbolRange, SymbolSlot, SymbolState,
 };
 use core::num::NonZeroU32;
 use elf_core::names::{
@@ -132,7 +132,7 @@ fn is_identifier(name: &[u8]) -> bool {
 pub(crate) fn are_wanted(
     objects: &[ObjectSlot<'_>],
     symbols: &[SymbolSlot],
-    special: &Stretch,
+    special: &SymbolRange,
 ) -> bool {
     LINKER_DEFINED
         && special.of(symbols).any(|(id, slot)| {
@@ -226,7 +226,7 @@ impl<'p, 'a> Runs<'p, 'a> {
         let error = |kind| Error { object, section, kind };
         let alignment = alignment_of(&header, options).map_err(error)?;
         let Some(slot) = sections.get_mut(number.get() as usize) else { return Ok(None) };
-        slot.offset = spans.append(group, header.size, alignment).map_err(error)?;
+        slot.offset = spans.append(group, slot.size, alignment).map_err(error)?;
         slot.state = SectionState::Placed(group);
         Ok(slot.next)
     }
@@ -259,23 +259,28 @@ impl<'p, 'a> Runs<'p, 'a> {
         (whole, next)
     }
 
-    /// Defines the undefined symbols that mean where these sections start and end.
+    /// Defines the symbols that mean where these sections start and end, and are undefined or were defined so before.
     pub(crate) fn define(
         &self,
         sections: &[SectionSlot],
         symbols: &mut [SymbolSlot],
-        special: &Stretch,
+        special: &SymbolRange,
     ) {
         let mut wanted = List::default();
         for id in special.numbers() {
             let Some(slot) = symbols.get_mut(id as usize) else { break };
-            let is_undefined = slot.state == SymbolState::Undefined && slot.definition == id;
+            let is_open = match slot.state {
+                SymbolState::Undefined => true,
+                SymbolState::Defined => is_undefined(self.objects, id),
+                _ => false,
+            };
             let is_meant = || name_of(self.objects, id).is_some_and(|it| meaning(it).is_some());
-            if is_undefined
+            if is_open
+                && slot.definition == id
                 && is_meant()
                 && let Some(number) = NonZeroU32::new(id)
             {
-                slot.got = 0;
+                slot.value = 0;
                 wanted.append(number, &mut ByMeaning { objects: self.objects, symbols });
             }
         }
@@ -352,6 +357,13 @@ impl<'p, 'a> Runs<'p, 'a> {
     }
 }
 
+/// Whether the object itself does not define symbol `id`.
+fn is_undefined(objects: &[ObjectSlot<'_>], id: u32) -> bool {
+    let symbol = owner(objects, id)
+        .and_then(|(object, index)| objects.get(object)?.symbols.as_ref()?.get(index).ok());
+    symbol.is_some_and(|symbol| symbol.is_undefined())
+}
+
 /// Where sections stand together.
 struct Range {
     group: Group,
@@ -394,7 +406,7 @@ impl Links for ByName<'_, '_> {
     }
 }
 
-/// Symbols by the sections that they mean. The next one is where the number of a GOT entry will be.
+/// Symbols by the sections that they mean. The next one is where the value will be.
 struct ByMeaning<'s, 'a> {
     objects: &'s [ObjectSlot<'a>],
     symbols: &'s mut [SymbolSlot],
@@ -408,12 +420,13 @@ impl<'a> ByMeaning<'_, 'a> {
 
 impl Links for ByMeaning<'_, '_> {
     fn next(&self, number: NonZeroU32) -> Option<NonZeroU32> {
-        NonZeroU32::new(self.symbols.get(number.get() as usize)?.got)
+        let value = self.symbols.get(number.get() as usize)?.value;
+        u32::try_from(value).ok().and_then(NonZeroU32::new)
     }
 
     fn set_next(&mut self, number: NonZeroU32, next: Option<NonZeroU32>) {
         if let Some(slot) = self.symbols.get_mut(number.get() as usize) {
-            slot.got = next.map_or(0, NonZeroU32::get);
+            slot.value = next.map_or(0, NonZeroU32::get).into();
         }
     }
 

@@ -1,6 +1,7 @@
 //! Every section to its group, or to the address it carries.
 
 use crate::error::{Error, ErrorKind};
+use crate::model::edits::{Edit, EditRange};
 use crate::model::features::THREAD_LOCAL;
 use crate::model::fixed::Fixed;
 use crate::model::options::Options;
@@ -9,16 +10,47 @@ use crate::model::storage::{ObjectSlot, SectionSlot, SectionState};
 use crate::plan::runs::Runs;
 use elf_core::{File, SectionFlags, SectionHeader};
 
+/// How sections are placed.
+#[derive(Clone, Copy)]
+pub(crate) struct How<'e> {
+    /// Whether copies of section groups are dropped.
+    pub(crate) grouped: bool,
+    /// Whether sections of one name stand together.
+    pub(crate) gathers: bool,
+    /// Bytes that go.
+    pub(crate) edits: &'e [Edit],
+}
+
+/// Gives every section of all objects its place; with those that stand together, if any do.
+pub(crate) fn place_all<'p, 'a>(
+    files: &'p [File<'a>],
+    objects: &'p [ObjectSlot<'a>],
+    sections: &mut [SectionSlot],
+    options: &Options,
+    how: How<'_>,
+) -> Result<(Spans, Fixed, Option<Runs<'p, 'a>>), Error> {
+    let (mut spans, mut fixed) = (Spans::new(), Fixed::default());
+    let mut runs = how.gathers.then(|| Runs::new(files, objects));
+    for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects)) {
+        let placed = (&mut spans, &mut fixed);
+        place(number, file, object, sections, options, placed, (how, runs.as_mut()))?;
+    }
+    if let Some(runs) = &mut runs {
+        runs.place(sections, &mut spans, options)?;
+    }
+    Ok((spans, fixed, runs))
+}
+
 /// Appends every section of one object that occupies memory to its group; those that are dropped already stay so, those that `runs`
 /// takes are placed later.
-pub(crate) fn place(
+fn place(
     number: usize,
     file: &File<'_>,
     object: &ObjectSlot<'_>,
     sections: &mut [SectionSlot],
     options: &Options,
     (spans, fixed): (&mut Spans, &mut Fixed),
-    (grouped, mut runs): (bool, Option<&mut Runs<'_, '_>>),
+    (how, mut runs): (How<'_>, Option<&mut Runs<'_, '_>>),
 ) -> Result<(), Error> {
     let first = object.first_section;
     let mut next = 0u32;
@@ -27,10 +59,12 @@ pub(crate) fn place(
         next = index.wrapping_add(1);
         let at = first.saturating_add(index as usize);
         let Some(slot) = sections.get_mut(at) else { return Ok(()) };
-        if grouped && slot.state == SectionState::Dropped {
+        if how.grouped && slot.state == SectionState::Discarded {
             return Ok(());
         }
-        *slot = SectionSlot { size: header.size, ..SectionSlot::default() };
+        let range = if how.edits.is_empty() { EditRange::default() } else { slot.edits };
+        let size = header.size.wrapping_sub(range.of(how.edits).deleted());
+        *slot = SectionSlot { size, edits: range, ..SectionSlot::default() };
         let Some(group) = group_of(&header, options) else { return Ok(()) };
         let error = |kind| Error { object: number, section: index, kind };
         let off = |feature| {
@@ -51,9 +85,9 @@ pub(crate) fn place(
             slot.unwinding = is_unwinding(file, &header);
             // a length of 0 ends unwinding tables (LSB, "Exception Frames"): linkers add it
             let room = match slot.unwinding {
-                true => header.size.saturating_add(4),
-                false if is_fragment(file, &header) => header.size.saturating_add(FRAGMENT_ROOM),
-                false => header.size,
+                true => size.saturating_add(4),
+                false if is_fragment(file, &header) => size.saturating_add(FRAGMENT_ROOM),
+                false => size,
             };
             slot.offset = spans.append(group, room, alignment).map_err(error)?;
             slot.state = SectionState::Placed(group);

@@ -2,14 +2,14 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::hash::NameTable;
-use crate::model::external::{External, Sort, Variable};
-use crate::model::features::{STAND_INS, THREAD_LOCAL};
-use crate::model::found::Found;
+use crate::model::external::{ExternalKind, ExternalSymbol, Variable};
+use crate::model::features::{COPY_RELOCATIONS, THREAD_LOCAL};
+use crate::model::found::ScanResult;
 use crate::model::options::Options;
 use crate::model::owner::{name_of, owner};
 use crate::model::spans::{Group, Spans};
 use crate::model::storage::{
-    Extra, Needs, ObjectSlot, SectionSlot, SectionState, Stretch, SymbolSlot, SymbolState,
+    Extra, Needs, ObjectSlot, SectionSlot, SectionState, SymbolRange, SymbolSlot, SymbolState,
 };
 use crate::plan::groups::GROUP;
 use crate::plan::linker_defined;
@@ -41,7 +41,7 @@ pub(crate) fn collect<A: Arch>(
     file: &File<'_>,
     objects: &[ObjectSlot<'_>],
     sections: &[SectionSlot],
-    (symbols, special): (&mut [SymbolSlot], &mut Stretch),
+    (symbols, special): (&mut [SymbolSlot], &mut SymbolRange),
     names: &mut Option<NameTable<'_>>,
     replaceable: bool,
 ) -> Result<(), Error> {
@@ -94,8 +94,10 @@ pub(crate) fn collect<A: Arch>(
                 slot.value = value.wrapping_add(section.offset);
                 slot.state = match section.state {
                     SectionState::NotLoaded => SymbolState::NotLoaded,
-                    SectionState::Dropped if symbol.binding() == STB_LOCAL => SymbolState::Dropped,
-                    SectionState::Dropped => SymbolState::Undefined,
+                    SectionState::Discarded if symbol.binding() == STB_LOCAL => {
+                        SymbolState::Discarded
+                    }
+                    SectionState::Discarded => SymbolState::Undefined,
                     SectionState::Placed(group) => {
                         slot.group = group;
                         placed(&symbol, group, replaceable)
@@ -215,9 +217,9 @@ pub(crate) fn link(symbols: &mut [SymbolSlot]) {
 pub(crate) fn ask<A: Arch>(
     objects: &[ObjectSlot<'_>],
     symbols: &mut [SymbolSlot],
-    (spans, found): (&mut Spans, &mut Found),
+    (spans, found): (&mut Spans, &mut ScanResult),
     options: &Options,
-    externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+    externals: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>,
 ) -> Result<u64, Error> {
     let mut common = 0u64;
     let special = found.special;
@@ -249,18 +251,18 @@ pub(crate) fn ask<A: Arch>(
                 continue;
             }
             slot.state = match externals(name) {
-                Some(External { address, sort }) => {
+                Some(ExternalSymbol { address, kind }) => {
                     slot.value = address;
-                    match sort {
-                        Sort::ThreadLocal { module, distance } if THREAD_LOCAL => {
+                    match kind {
+                        ExternalKind::ThreadLocal { module, distance } if THREAD_LOCAL => {
                             variable(slot, module, distance)
                         }
                         // nobody can use it
-                        Sort::ThreadLocal { .. } => SymbolState::ThreadLocal,
-                        Sort::Unknown => SymbolState::External,
-                        Sort::Function => SymbolState::ExternalFunction,
-                        Sort::Constant { .. } if !STAND_INS => SymbolState::External,
-                        Sort::Constant { size } => match u32::try_from(size) {
+                        ExternalKind::ThreadLocal { .. } => SymbolState::ThreadLocal,
+                        ExternalKind::Unknown => SymbolState::External,
+                        ExternalKind::Function => SymbolState::ExternalFunction,
+                        ExternalKind::Constant { .. } if !COPY_RELOCATIONS => SymbolState::External,
+                        ExternalKind::Constant { size } => match u32::try_from(size) {
                             Ok(size @ 1..) => {
                                 slot.extra = Extra::of_constant(size);
                                 SymbolState::ExternalConstant

@@ -9,7 +9,8 @@ pub(crate) mod placement;
 use elf_core::names::*;
 use elf_core::{File, Name, SectionFlags};
 use elf_layout::{
-    Error, External, Layout, ObjectSlot, Options, Requirements, SectionSlot, Storage, SymbolSlot,
+    Error, ExternalSymbol, Layout, ObjectSlot, Options, Requirements, SectionSlot, Storage,
+    SymbolSlot,
 };
 use reloc_x86::X86_64;
 
@@ -385,7 +386,7 @@ impl Object {
 }
 
 /// Nobody answers.
-pub(crate) fn nobody(_: Name<'_>) -> Option<External> {
+pub(crate) fn nobody(_: Name<'_>) -> Option<ExternalSymbol> {
     None
 }
 
@@ -394,15 +395,15 @@ pub(crate) fn nobody(_: Name<'_>) -> Option<External> {
 pub(crate) const FAR: u64 = 0x7fff_1234_5670;
 pub(crate) const NEAR: u64 = 0x1012_3450;
 
-pub(crate) fn process(name: Name<'_>) -> Option<External> {
+pub(crate) fn process(name: Name<'_>) -> Option<ExternalSymbol> {
     Some(match name.to_str()? {
-        "far" => External::function(FAR),
-        "near" => External::function(NEAR),
-        "far_data" => External::new(FAR),
-        "near_data" => External::new(NEAR),
-        "far_constant" => External::constant(FAR, 24),
-        "near_constant" => External::constant(NEAR, 24),
-        "empty_constant" => External::constant(FAR, 0),
+        "far" => ExternalSymbol::function(FAR),
+        "near" => ExternalSymbol::function(NEAR),
+        "far_data" => ExternalSymbol::new(FAR),
+        "near_data" => ExternalSymbol::new(NEAR),
+        "far_constant" => ExternalSymbol::constant(FAR, 24),
+        "near_constant" => ExternalSymbol::constant(NEAR, 24),
+        "empty_constant" => ExternalSymbol::constant(FAR, 0),
         _ => return None,
     })
 }
@@ -411,7 +412,7 @@ pub(crate) fn process(name: Name<'_>) -> Option<External> {
 pub(crate) fn plan<R>(
     objects: &[Vec<u8>],
     options: Options,
-    externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+    externals: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>,
     f: impl FnOnce(Result<Layout<'_, '_, X86_64>, Error>) -> R,
 ) -> R {
     let files: Vec<File<'_>> = objects.iter().map(|bytes| File::parse(bytes).unwrap()).collect();
@@ -428,6 +429,7 @@ pub(crate) fn plan<R>(
         sections: &mut sections,
         symbols: &mut symbols,
         names: &mut names,
+        edits: &mut [],
     };
     f(Layout::plan(&files, options, storage, externals))
 }

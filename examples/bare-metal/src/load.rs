@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use elf_core::{File, Name};
 use elf_layout::{
-    ErrorKind, External, Layout, ImageMode, ObjectSlot, Options, SectionSlot, Storage, SymbolSlot,
+    ErrorKind, ExternalSymbol, Layout, ImageMode, ObjectSlot, Options, SectionSlot, Storage, SymbolSlot,
 };
 use reloc_aarch64::Aarch64;
 
@@ -72,9 +72,10 @@ pub fn link<'m>(
         sections: &mut [SectionSlot::default(); 32],
         symbols: &mut [SymbolSlot::default(); 64],
         names: &mut [0; 128],
+        edits: &mut [],
     };
     let options = Options { mode: ImageMode::Segments { page_size: 64 }, base: Some(base), ..Options::default() };
-    let mut outside = |name: Name<'_>| outside(name).map(|address| External::function(address));
+    let mut outside = |name: Name<'_>| outside(name).map(|address| ExternalSymbol::function(address));
     let layout = Layout::<Aarch64>::plan(&files, options, storage, &mut outside)?;
     layout.write(memory, base)?;
     let address = |name: &'static str| {

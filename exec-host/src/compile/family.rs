@@ -1,5 +1,7 @@
 //! What differs between compilers.
 
+use crate::machine;
+
 /// A sort of compiler.
 pub trait Family: Send + Sync + 'static {
     /// What it is called: alone, or with a version behind a hyphen.
@@ -30,7 +32,7 @@ pub struct Gcc;
 pub struct Rustc;
 
 /// For this processor; position-independent, so that it can be anywhere; `errno` is nobody's business.
-const C: &[&str] = &["-O2", "-march=native", "-fPIC", "-fno-math-errno", "-fno-ident"];
+const C: &[&str] = &["-O2", machine::ARCHITECTURE, "-fPIC", "-fno-math-errno", "-fno-ident"];
 
 impl Family for Clang {
     const NAME: &'static str = "clang";

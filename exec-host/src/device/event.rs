@@ -18,7 +18,7 @@ pub(super) trait Work: core::fmt::Debug + Send + Sync {
 
 /// A queued call: whether it is done, and how it went.
 #[derive(Clone, Debug)]
-pub struct Event(Arc<State>);
+pub struct HostEvent(Arc<State>);
 
 #[derive(Debug)]
 struct State {
@@ -36,7 +36,7 @@ struct Outcome {
     sleepers: usize,
 }
 
-impl Event {
+impl HostEvent {
     pub(super) fn new(work: Weak<dyn Work>) -> Self {
         let state = State {
             work,

@@ -10,7 +10,7 @@ use exec_core::{
 
 use super::allocator::HostAllocator;
 use super::call::{Call, Entry};
-use super::event::Event;
+use super::event::HostEvent;
 use super::image::HostImage;
 use super::shared::Shared;
 
@@ -66,7 +66,7 @@ impl HostProgram {
         buffers: &[&View<LruAllocator<HostAllocator>>],
         values: &[Scalar],
         launch: Launch,
-    ) -> Result<Event, Error> {
+    ) -> Result<HostEvent, Error> {
         Ok(self.device.queue.submit(self.prepare(buffers, values, launch)?))
     }
 

@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use exec_core::{Error, Sticky};
 
 use super::call::Call;
-use super::event::{self, Event, Work as _};
+use super::event::{self, HostEvent, Work as _};
 use super::grid::Pool;
 
 /// Runs calls one after the other.
@@ -41,7 +41,7 @@ pub(super) struct Work {
 
 #[derive(Debug, Default)]
 struct State {
-    calls: VecDeque<(Call, Event)>,
+    calls: VecDeque<(Call, HostEvent)>,
     is_running: bool,
     is_closed: bool,
     /// Whether the queue's thread sleeps and nobody has woken it; waking nobody takes the system as long as waking somebody.
@@ -67,7 +67,7 @@ impl Work {
     }
 
     /// Takes the next call, if there is one and nothing runs.
-    fn next(&self, state: &mut State) -> Option<(Call, Event)> {
+    fn next(&self, state: &mut State) -> Option<(Call, HostEvent)> {
         if state.is_running {
             return None;
         }
@@ -78,7 +78,7 @@ impl Work {
     }
 
     /// Runs a call that was taken.
-    fn serve(&self, (call, event): (Call, Event)) {
+    fn serve(&self, (call, event): (Call, HostEvent)) {
         let outcome = self.run(&call);
         // buffers are free before anybody hears that the call is over
         drop(call);
@@ -141,8 +141,8 @@ impl Queue {
     }
 
     /// Runs a call behind those before it.
-    pub(super) fn submit(&self, call: Call) -> Event {
-        let event = Event::new(Arc::<Work>::downgrade(&self.work));
+    pub(super) fn submit(&self, call: Call) -> HostEvent {
+        let event = HostEvent::new(Arc::<Work>::downgrade(&self.work));
         let mut state = self.work.lock();
         state.calls.push_back((call, event.clone()));
         self.work.waiting.store(state.calls.len(), Ordering::Relaxed);

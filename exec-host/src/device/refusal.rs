@@ -41,7 +41,7 @@ const fn symbol_in(kind: &ErrorKind) -> Option<u32> {
         ErrorKind::Undefined { symbol, .. }
         | ErrorKind::NotLoaded { symbol, .. }
         | ErrorKind::Indirect { symbol, .. }
-        | ErrorKind::Dropped { symbol, .. }
+        | ErrorKind::Discarded { symbol, .. }
         | ErrorKind::Duplicate { symbol, .. } => Some(*symbol),
         _ => None,
     }

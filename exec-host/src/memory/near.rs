@@ -32,7 +32,7 @@ pub(super) fn map_below(limit: u64, size: usize, protection: ProtFlags) -> Optio
 }
 
 /// Maps `size` bytes at the first of `places` that is free.
-fn map_at(
+pub(super) fn map_at(
     mut places: impl Iterator<Item = u64>,
     size: usize,
     protection: ProtFlags,

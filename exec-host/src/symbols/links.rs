@@ -152,7 +152,7 @@ impl<'s> Links<'s> {
         undefined.extract(find, |undefined, joining: Joining| {
             add(undefined, count.saturating_add(joined.len()), &joining.bytes)?;
             joined.push(joining.bytes);
-            Ok(())
+            Ok::<(), Error>(())
         })?;
         self.answers = Some(answers);
         Ok(joined)

@@ -185,7 +185,7 @@ fn content(
     halves(&mut file, [u32::from(Host::MACHINE) << 16 | u32::from(ET_DYN), 1]);
     words(&mut file, [0, FILE_HEADER, 0]);
     let sizes = PROGRAM_HEADER << 16 | FILE_HEADER;
-    halves(&mut file, [0, sizes as u32, PROGRAM_HEADERS as u32, 0]);
+    halves(&mut file, [machine::FLAGS, sizes as u32, PROGRAM_HEADERS as u32, 0]);
 
     let end = strings_at.checked_add(strings.len() as u64)?;
     let values_at = end.checked_next_multiple_of(block.alignment.max(8))?;

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::Path;
 
 /// The folder of this machine's fixtures.
-pub(crate) const ARCH: &str = if cfg!(target_arch = "x86_64") { "x86_64" } else { "aarch64" };
+pub(crate) const ARCH: &str = std::env::consts::ARCH;
 /// That of another machine.
 pub(crate) const OTHER: &str = if cfg!(target_arch = "x86_64") { "aarch64" } else { "x86_64" };
 
@@ -93,8 +93,8 @@ pub(crate) fn compile(compiler: &str, options: &[&str], source: &str) -> Option<
     let object = folder.path().join("source.o");
     std::fs::write(&input, source).unwrap();
     let mut command = std::process::Command::new(of_this_machine(compiler));
-    if cfg!(target_arch = "aarch64") && compiler.starts_with("clang") {
-        command.arg("--target=aarch64-linux-gnu");
+    if !cfg!(target_arch = "x86_64") && compiler.starts_with("clang") {
+        command.arg(format!("--target={ARCH}-linux-gnu"));
     }
     // the folder does not enter the file's name, which debuggers are asked for
     command.current_dir(folder.path()).args(["-c", "-o", "source.o"]).args(options);
@@ -106,15 +106,16 @@ pub(crate) fn compile(compiler: &str, options: &[&str], source: &str) -> Option<
 
 /// The cross compiler where this program runs in an emulator, else the one of this name.
 pub(crate) fn of_this_machine(compiler: &str) -> &str {
-    let cross = match compiler {
-        "cc" | "gcc" => "aarch64-linux-gnu-gcc",
-        "c++" | "g++" => "aarch64-linux-gnu-g++",
+    let cross = match (ARCH, compiler) {
+        ("aarch64", "cc" | "gcc") => "aarch64-linux-gnu-gcc",
+        ("aarch64", "c++" | "g++") => "aarch64-linux-gnu-g++",
+        ("riscv64", "cc" | "gcc") => "riscv64-linux-gnu-gcc-12",
+        ("riscv64", "c++" | "g++") => "riscv64-linux-gnu-g++-12",
         _ => return compiler,
     };
     let is_there = || std::process::Command::new(cross).arg("--version").output().is_ok();
     // an emulator has this machine's compilers at hand, which are for another
-    let is_wanted = cfg!(target_arch = "aarch64") && (is_emulated() || is_there());
-    if is_wanted { cross } else { compiler }
+    if is_emulated() || is_there() { cross } else { compiler }
 }
 
 /// An object in a folder of its own.

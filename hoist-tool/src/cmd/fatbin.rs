@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 
+pub mod blob;
 pub mod change;
 pub mod cubins;
 pub mod diff;
@@ -18,9 +19,9 @@ pub mod names;
 pub mod offload;
 pub mod pack;
 pub mod prune;
+pub mod ptx;
 pub mod recompress;
 pub mod replace;
-pub mod rewrite;
 pub mod rows;
 pub mod scan;
 pub mod select;
@@ -48,6 +49,8 @@ pub enum Fatbin {
     Diff(diff::Diff),
     /// Shows machine code of kernels, through nvdisasm.
     Disasm(disasm::Disasm),
+    /// Shows PTX: its kernels, its text, lines of it.
+    Ptx(ptx::Ptx),
     /// Shows what device code is made of, in bytes.
     Size(size::Size),
     /// Puts other code in place of an entry.
@@ -74,6 +77,7 @@ impl Fatbin {
             Self::Find(command) => command.run(out),
             Self::Diff(command) => command.run(out),
             Self::Disasm(command) => command.run(out),
+            Self::Ptx(command) => command.run(out),
             Self::Size(command) => command.run(out),
             Self::Replace(command) => command.run(out),
             Self::Prune(command) => command.run(out),

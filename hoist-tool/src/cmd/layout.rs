@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use archs::with_arch;
 use elf_core::Name;
-use elf_layout::{External, HeapStorage, Options, is_linker_defined};
+use elf_layout::{ExternalSymbol, HeapStorage, Options, is_linker_defined};
 
 use crate::arguments::ObjectArguments;
 use crate::objects::Objects;
@@ -40,7 +40,7 @@ pub fn layout<'a>(objects: &'a Objects<'a>, options: Options) -> Result<Placemen
             return None;
         }
         undefined.push(name.to_string());
-        Some(External::new(0))
+        Some(ExternalSymbol::new(0))
     };
     with_arch!(objects.machine(), A => {
         let layout = room.plan::<A>(files, options, &mut externals).map_err(|error| objects.explain(error))?;

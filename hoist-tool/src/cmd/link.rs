@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use archs::with_arch;
 use elf_core::{Name, SectionFlags};
-use elf_layout::{External, HeapStorage, Options, is_linker_defined};
+use elf_layout::{ExternalSymbol, HeapStorage, Options, is_linker_defined};
 
 use crate::arguments::{ObjectArguments, definition};
 use crate::budget::Budget;
@@ -78,7 +78,7 @@ fn link_answering<'a>(
 ) -> Result<Image<'a>> {
     let files = objects.files();
     let mut room = HeapStorage::new();
-    let mut externals = |name: Name<'_>| answer(name).map(External::new);
+    let mut externals = |name: Name<'_>| answer(name).map(ExternalSymbol::new);
     with_arch!(objects.machine(), A => {
         let planned = room.plan::<A>(files, options, &mut externals);
         let is_known = |name: Name<'_>| answer(name).is_some();

@@ -4,8 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use elf_core::{Arch as _, Name, names};
+use exec_host::library::Library;
 use exec_host::symbols::{Symbols as _, from_fn};
 use exec_host::{Error, External, Host, Module};
 
@@ -14,6 +15,7 @@ use crate::budget::Limits;
 use crate::call::Argument;
 use crate::calling::{Arguments, Calling};
 use crate::explain::section_name;
+use crate::libraries;
 use crate::loading::Loading;
 use crate::objects::Objects;
 use crate::printable::Printable;
@@ -22,7 +24,7 @@ use crate::program;
 /// Calls a function in objects.
 #[derive(Debug, clap::Args)]
 pub struct Run {
-    /// Objects and archives, the function, its arguments as TYPE:VALUE.
+    /// Objects, archives and shared libraries, the function, its arguments as TYPE:VALUE.
     ///
     /// TYPE is one of i8 i16 i32 i64 u8 u16 u32 u64 f32 f64, or `str:TEXT`, `buf:TYPE:1,2,3`, `zeros:TYPE:COUNT`, `file:PATH`,
     /// which pass pointers.
@@ -52,7 +54,14 @@ impl Run {
     /// # Errors
     /// What is wrong with which object, symbol or argument; nothing was run then.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
-        let (objects, function, words) = self.split()?;
+        let (mut objects, function, words) = self.split()?;
+        // SAFETY: the user asks for the libraries.
+        let libraries = unsafe { libraries::open(&mut objects)? };
+        // what they have registered for the end of the process is still to run
+        libraries.iter().cloned().for_each(core::mem::forget);
+        if objects.is_empty() {
+            return self.call_library(&libraries, function, words, out);
+        }
         let inputs = self.archives.read(&objects, self.limits)?;
         let mut wanted = self.archives.wanted();
         wanted.push(function);
@@ -62,19 +71,37 @@ impl Run {
             if function != "main" || is_typed {
                 bail!("arguments behind -- are for `main`, without --ret and TYPE:VALUE");
             }
-            let module = self.load(&objects, <[u8]>::to_vec)?;
+            let module = self.load(&objects, libraries, <[u8]>::to_vec)?;
             let name = OsStr::new(objects.label(0));
             out.flush()?;
             // SAFETY: the user asks for the program to be run; the process ends with it.
             let status = unsafe { program::run(module, name, &self.program)? };
             std::process::exit(status);
         }
-        let module = self.load(&objects, |bytes| bytes)?;
+        let module = self.load(&objects, libraries, |bytes| bytes)?;
         let mut arguments = Arguments::parse(words)?;
         let label = || objects.label(0).to_owned();
         // SAFETY: the user asks for the code to be run.
         let function = unsafe { self.calling.find(&module, function, &mut arguments, label)? };
         // SAFETY: as above, with these arguments and this result.
+        let times = unsafe { self.calling.call(&function, arguments, out)? };
+        self.calling.report(&times, out)
+    }
+
+    /// Calls a function of the first library that has it.
+    fn call_library(
+        &self,
+        libraries: &[Library],
+        function: &str,
+        words: &[String],
+        out: &mut dyn Write,
+    ) -> Result<()> {
+        let mut arguments = Arguments::parse(words)?;
+        let has_it = |library: &&Library| library.function(function).is_ok();
+        let library = libraries.iter().find(has_it).or(libraries.first());
+        let library = library.context("no library")?;
+        let function = self.calling.find_in_library(library, function, &mut arguments)?;
+        // SAFETY: the user asks for the code to be run, with these arguments and this result.
         let times = unsafe { self.calling.call(&function, arguments, out)? };
         self.calling.report(&times, out)
     }
@@ -94,6 +121,7 @@ impl Run {
     fn load<'a, B: AsRef<[u8]>>(
         &self,
         objects: &Objects<'a>,
+        libraries: Vec<Library>,
         hold: fn(&'a [u8]) -> B,
     ) -> Result<Module<B>> {
         let machine = objects.files().first().map_or(Host::MACHINE, |file| file.header().machine);
@@ -115,7 +143,7 @@ impl Run {
             let (_, address) = self.define.iter().rev().find(|(own, _)| name == *own.as_str())?;
             Some(External::new(*address))
         };
-        let symbols = from_fn(defined).or(process);
+        let symbols = from_fn(defined).or(libraries.or(process));
         let mut loader = self.loading.loader()?;
         if let Some(limit) = self.limits.limit {
             loader = loader.limit(limit);

@@ -25,6 +25,7 @@ pub(crate) fn lead_to_other_got<A: Arch>(
     let address = base + layout.section(number, index).expect("a section that is loaded");
     let big_endian = file.encoding().is_big_endian();
     let entries = entries_of(linked, A::ADDRESS_SIZE as usize, big_endian);
+    let moved = |offset| layout.place(number, index, offset).expect("a place") + base - address;
     let section = file.section(index).expect("a section");
     let original = file.section_data(&section).expect("its bytes");
     let mut count = 0;
@@ -38,15 +39,22 @@ pub(crate) fn lead_to_other_got<A: Arch>(
             };
             let asked = upper.unwrap_or(record);
             let role = find(A::KINDS, asked.r#type).map(|kind| kind.value.of);
-            let Some(Role::Got(content)) = role else { continue };
+            let Some(Role::Got(mut content)) = role else { continue };
+            // LoongArch's lower parts leave it to the symbol
+            if content == Slot::Address && layout.variable(number, asked.symbol).is_some() {
+                content = Slot::TlsGd;
+            }
             count += 1;
-            let place = record.offset as usize..record.offset as usize + kind.field.bytes;
+            let start = moved(record.offset);
+            let place = start as usize..start as usize + kind.field.bytes;
             if theirs.get(place.clone()) == ours.get(place.clone()) {
                 continue;
             }
             // the addend of a REL record was at the place
-            let held = || kind.field.addend_at(&original[place.clone()], big_endian);
-            record = Record { addend: record.addend.or_else(held), ..record };
+            let at = record.offset as usize..record.offset as usize + kind.field.bytes;
+            let held = || kind.field.addend_at(&original[at.clone()], big_endian);
+            record = Record { addend: record.addend.or_else(held), offset: start, ..record };
+            let upper = upper.map(|upper| Record { offset: moved(upper.offset), ..upper });
             let got_base = base + layout.got().0;
             let held = match content {
                 Slot::Address => layout.symbol(number, asked.symbol).map(|it| it.at(base)),

@@ -28,6 +28,10 @@ impl Linker {
         })
     }
 
+    pub(crate) fn is_lld(&self) -> bool {
+        self.version.contains("LLD")
+    }
+
     /// Links `objects` as `script` says. `None` with what the linker said if it refuses.
     pub(crate) fn link(
         &self,
@@ -44,8 +48,11 @@ impl Linker {
             Architecture::I386 => "elf_i386",
             Architecture::Aarch64 if big => "aarch64linuxb",
             Architecture::Aarch64 => "aarch64linux",
+            Architecture::Arm if big => "armelfb_linux_eabi",
+            Architecture::Arm => "armelf_linux_eabi",
             Architecture::Rv32 => "elf32lriscv",
             Architecture::Rv64 => "elf64lriscv",
+            Architecture::LoongArch64 => "elf64loongarch",
             other => panic!("no linker for {other} here"),
         };
         let mut command = Command::new(&self.program);
@@ -59,6 +66,12 @@ impl Linker {
             if relax { "--relax" } else { "--no-relax" },
             "--no-check-sections",
         ]);
+        if relax
+            && self.is_lld()
+            && matches!(objects.machine(), Architecture::Rv32 | Architecture::Rv64)
+        {
+            command.arg("--relax-gp");
+        }
         // a linker that is not asked for an unwinding table must not rewrite it
         command.args([
             "--no-eh-frame-hdr",
@@ -136,7 +149,7 @@ impl Script {
 
 const fn tables(machine: Architecture) -> (&'static str, &'static str) {
     match machine {
-        Architecture::Aarch64 => (".got", ".got.plt"),
+        Architecture::Aarch64 | Architecture::Arm => (".got", ".got.plt"),
         _ => (".got.plt", ".got"),
     }
 }

@@ -58,6 +58,7 @@ impl<'a> Calls<'a> {
         objects: &[Object<'a>],
         entities: &Entities<'a>,
         sm: u32,
+        kernels: &[&str],
     ) -> Result<Self, LinkErrors> {
         let (mut calls, mut errors) = (Self::default(), Vec::new());
         for object in objects {
@@ -69,7 +70,7 @@ impl<'a> Calls<'a> {
         calls.taken.sort_by_key(|row| row.0);
         calls.indirect.sort_by_key(|row| row.0);
         calls.add_unknown_masks();
-        calls.keep(entities);
+        calls.keep(entities, kernels);
         Ok(calls)
     }
 
@@ -238,9 +239,17 @@ impl<'a> Calls<'a> {
         all
     }
 
-    /// Finds what kernels reach; keeps that, and functions whose address is taken.
-    fn keep(&mut self, entities: &Entities<'a>) {
-        for (id, _) in entities.iter().filter(|(_, entity)| entity.is_kernel()) {
+    /// Finds the functions that stay: kernels with one of these texts in their name, all if there is none, what they reach, and
+    /// functions whose address is taken.
+    fn keep(&mut self, entities: &Entities<'a>, kernels: &[&str]) {
+        let is_used = |name: &[u8]| {
+            let has = |part: &&str| name.windows(part.len().max(1)).any(|at| at == part.as_bytes());
+            kernels.is_empty() || kernels.iter().any(has)
+        };
+        let used = entities
+            .iter()
+            .filter(|(_, entity)| entity.is_kernel() && is_used(entity.name.as_bytes()));
+        for (id, _) in used {
             let tree: BTreeSet<_> = self.reached(id).into_iter().collect();
             self.kept.extend(&tree);
             self.trees.insert(id, tree);
@@ -256,7 +265,7 @@ impl<'a> Calls<'a> {
     }
 
     /// What a function reaches, callees before their caller, itself last.
-    pub(super) fn reached(&self, id: EntityId) -> Vec<EntityId> {
+    fn reached(&self, id: EntityId) -> Vec<EntityId> {
         let (mut order, mut seen) = (Vec::new(), BTreeSet::from([id]));
         let mut path = Vec::from([(id, self.callees(id).into_iter())]);
         while let Some((function, rest)) = path.last_mut() {
@@ -319,7 +328,7 @@ impl<'a> Calls<'a> {
     }
 
     /// Everything that a function may call, by its name or through an address.
-    fn callees(&self, function: EntityId) -> Vec<EntityId> {
+    pub(super) fn callees(&self, function: EntityId) -> Vec<EntityId> {
         let direct = self.direct.get(&function).into_iter().flatten().copied();
         let texts = self.indirect.iter().filter(|caller| caller.0 == function);
         let through =

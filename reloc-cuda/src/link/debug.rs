@@ -6,12 +6,10 @@ use super::object::{Object, Role, Section};
 use super::out::{Class, Meaning, Out, OutId, OutRecord};
 use super::span::moved;
 use super::state::State;
+use crate::cuda::{R_CUDA_32, R_CUDA_64};
 use alloc::rc::Rc;
 use elf_core::Record;
 use elf_core::names::SHT_PROGBITS;
-
-const R_CUDA_32: u32 = 1;
-const R_CUDA_64: u32 = 2;
 
 impl State<'_> {
     /// Takes the debug information of all objects, that of dropped functions too but for their lines from `sm_100` on.

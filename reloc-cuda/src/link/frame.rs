@@ -6,10 +6,10 @@ use super::object::{Object, Role, Section};
 use super::out::{Class, Meaning, Out, OutRecord};
 use super::span::{Span, moved, part_from};
 use super::state::State;
+use crate::cuda::R_CUDA_64;
 use alloc::vec::Vec;
 use elf_core::names::SHT_PROGBITS;
 
-const R_CUDA_64: u32 = 2;
 const UNUSED_CLEAR64: u32 = 73;
 /// Of an entry: its length in the form of 12 bytes, then the place of the entry that it depends on.
 const LENGTH: usize = 12;

@@ -1,14 +1,33 @@
 //! `.nv.callgraph` and `.nv.prototype` of the linked file.
 
+use super::LinkedFunction;
 use super::entity::EntityId;
 use super::info::{Numbers, number};
 use super::out::Meaning;
 use super::state::State;
 use super::strings::Strings;
 use alloc::collections::BTreeMap;
+use alloc::string::ToString;
 use alloc::vec::Vec;
 
 impl State<'_> {
+    /// The functions that stay, in the order of their first mention.
+    pub(super) fn linked_functions(&self) -> Vec<LinkedFunction> {
+        let kept = &self.calls.kept;
+        let places: BTreeMap<_, _> = kept.iter().copied().zip(0usize..).collect();
+        let function = |&id: &EntityId| {
+            let callees = self.calls.callees(id);
+            LinkedFunction {
+                name: self.entities[id].name.to_string(),
+                is_kernel: self.entities[id].is_kernel(),
+                is_address_taken: self.calls.taken.iter().any(|taken| taken.0 == id),
+                registers: self.calls.needs.get(&id).map_or(0, |needs| needs.registers),
+                callees: callees.iter().filter_map(|id| places.get(id).copied()).collect(),
+            }
+        };
+        kept.iter().map(function).collect()
+    }
+
     /// The four lists of calls, of functions that stay.
     pub(super) fn call_graph(&self, numbers: &Numbers, strings: &mut Strings) -> Vec<u8> {
         let number = |id: EntityId| number(numbers, Meaning::Entity(id));

@@ -121,10 +121,8 @@ impl State<'_> {
     /// Undefined functions that a function calls, a kernel with all that it reaches.
     fn externs(&self, id: EntityId, numbers: &Numbers) -> Vec<u32> {
         let charged = self.calls.charged(id);
-        let reached = self.calls.reached(id);
-        let order = [id].into_iter().chain(reached).filter(|one| charged.contains(one));
         let mut found = Vec::new();
-        for function in order.chain(charged.iter().copied()) {
+        for function in [id].into_iter().chain(charged) {
             for callee in self.own_externs(function) {
                 let symbol = number(numbers, Meaning::Entity(callee));
                 if !found.contains(&symbol) {

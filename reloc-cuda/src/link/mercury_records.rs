@@ -6,7 +6,11 @@ use super::error::LinkError;
 use super::object::{Object, Role, Section};
 use super::out::{Class, Info, Link, Meaning, Out, OutId, OutRecord};
 use super::state::State;
-use crate::mercury::FIRST;
+use crate::mercury::{
+    R_MERCURY_ABS_PROG_REL64, R_MERCURY_ABS32_HI, R_MERCURY_ABS32_LO, R_MERCURY_ABS64,
+    R_MERCURY_G64, R_MERCURY_UNIFIED, R_MERCURY_UNIFIED32_HI, R_MERCURY_UNIFIED32_LO,
+    R_MERCURY_UNUSED_CLEAR64,
+};
 use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -20,17 +24,6 @@ use elf_core::{Record, SectionHeader};
 pub(super) const FRAME: &[u8] = b".nv.merc.debug_frame";
 /// `SHF_INFO_LINK` and Mercury.
 pub(super) const FLAGS_WITH_INFO: u64 = 0x40 | SHF_CUDA_MERCURY;
-
-// relocations, less what the numbers of Mercury begin with
-const G64: u32 = 1;
-const ABS64: u32 = 2;
-const ABS32_LO: u32 = 5;
-const ABS32_HI: u32 = 6;
-const UNUSED_CLEAR64: u32 = 14;
-const UNIFIED: u32 = 50;
-const ABS_PROG_REL64: u32 = 61;
-const UNIFIED32_LO: u32 = 62;
-const UNIFIED32_HI: u32 = 63;
 
 /// Sections of the program and what stands for them in Mercury.
 pub(super) type Forms = BTreeMap<OutId, OutId>;
@@ -149,20 +142,22 @@ impl State<'_> {
         record: &Record,
     ) -> Option<OutRecord> {
         let offset = record.offset.wrapping_add(base);
-        match (record.r#type.wrapping_sub(FIRST), object.entity(record.symbol)) {
-            (UNUSED_CLEAR64, Some(id)) => {
+        match (record.r#type, object.entity(record.symbol)) {
+            (R_MERCURY_UNUSED_CLEAR64, Some(id)) => {
                 let own = calls::defined_in(&self.entities, id, object.index);
                 if own && !self.is_here(id, object.index) {
                     self.put(frame, offset, 0);
                 }
                 None
             }
-            (ABS64 | ABS_PROG_REL64, Some(id)) if self.is_unwound(id, object.index) => {
+            (R_MERCURY_ABS64 | R_MERCURY_ABS_PROG_REL64, Some(id))
+                if self.is_unwound(id, object.index) =>
+            {
                 let (symbol, addend) = (Meaning::Entity(id), record.addend);
                 Some(OutRecord { offset, r#type: record.r#type, symbol, addend })
             }
             // the place of another entry
-            (ABS64, None) => {
+            (R_MERCURY_ABS64, None) => {
                 let addend = record.addend.unwrap_or(0).cast_unsigned();
                 self.put(frame, offset, addend.wrapping_add(base));
                 None
@@ -173,20 +168,20 @@ impl State<'_> {
 
     /// The type of a record that stays.
     fn mercury_fate(&self, object: &Object<'_>, record: &Record) -> Option<u32> {
-        let r#type = record.r#type.wrapping_sub(FIRST);
+        let r#type = record.r#type;
         if let Some(id) = object.entity(record.symbol) {
-            let is_offset = self.entities[id].name == "__UFT_OFFSET" && r#type == ABS64;
-            let is_drivers = matches!(r#type, G64 | ABS32_LO | ABS32_HI);
+            let is_offset = self.entities[id].name == "__UFT_OFFSET" && r#type == R_MERCURY_ABS64;
+            let is_drivers =
+                matches!(r#type, R_MERCURY_G64 | R_MERCURY_ABS32_LO | R_MERCURY_ABS32_HI);
             if self.is_gone(id) || is_offset || self.is_placed(id) && !is_drivers {
                 return None;
             }
         }
-        let plain = match r#type {
-            UNIFIED => ABS64,
-            UNIFIED32_LO => ABS32_LO,
-            UNIFIED32_HI => ABS32_HI,
+        Some(match r#type {
+            R_MERCURY_UNIFIED => R_MERCURY_ABS64,
+            R_MERCURY_UNIFIED32_LO => R_MERCURY_ABS32_LO,
+            R_MERCURY_UNIFIED32_HI => R_MERCURY_ABS32_HI,
             other => other,
-        };
-        Some(plain.wrapping_add(FIRST))
+        })
     }
 }

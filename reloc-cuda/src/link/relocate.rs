@@ -5,6 +5,10 @@ use super::error::{LinkError, LinkErrorKind, LinkErrors};
 use super::object::{Object, Role};
 use super::out::{Meaning, OutId, OutRecord};
 use super::state::State;
+use crate::cuda::{
+    R_CUDA_32, R_CUDA_64, R_CUDA_ABS32_32, R_CUDA_ABS56_16_34, R_CUDA_YIELD_CLEAR_PRED4_87,
+    R_CUDA_YIELD_OPCODE9_0,
+};
 use crate::{Cuda, Resolver, row, without_unified_table};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::rc::Rc;
@@ -13,12 +17,6 @@ use alloc::vec::Vec;
 use elf_core::names::{SHT_RELA, STT_SECTION};
 use elf_core::{Query, Record, SectionMut, apply};
 
-const R_CUDA_32: u32 = 1;
-const R_CUDA_64: u32 = 2;
-const R_CUDA_ABS32_32: u32 = 55;
-const YIELD_OPCODE9_0: u32 = 68;
-const YIELD_CLEAR_PRED4_87: u32 = 69;
-const ABS56_16_34: u32 = 114;
 /// All ones in fields of 24 bits, which shared addresses have before `sm_90`.
 const NOWHERE_24: u64 = 0xff_ffff;
 
@@ -125,7 +123,7 @@ impl State<'_> {
         target: u32,
         record: &Record,
     ) -> Result<Fate, LinkError> {
-        if matches!(record.r#type, YIELD_OPCODE9_0 | YIELD_CLEAR_PRED4_87) {
+        if matches!(record.r#type, R_CUDA_YIELD_OPCODE9_0 | R_CUDA_YIELD_CLEAR_PRED4_87) {
             return Ok(Fate::Drop);
         }
         let Some(kind) = row(record.r#type) else {
@@ -136,7 +134,7 @@ impl State<'_> {
             if self.is_gone(id) {
                 return Ok(Fate::Drop);
             }
-            if record.r#type == ABS56_16_34 && entity.name == "__UFT_OFFSET" {
+            if record.r#type == R_CUDA_ABS56_16_34 && entity.name == "__UFT_OFFSET" {
                 return Ok(Fate::Drop);
             }
             let is_shared = self.is_shared(id);

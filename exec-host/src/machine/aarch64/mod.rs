@@ -9,19 +9,37 @@ pub(crate) mod guard;
 pub(crate) mod processor;
 pub(crate) mod resolver;
 
-use core::arch::asm;
+use core::arch::{asm, naked_asm};
 
 /// The architecture of this process.
 pub use archs::Host;
 
 /// Of `mmap`: there is nothing like `MAP_32BIT`.
 pub(crate) const MAP_LOW: u32 = 0;
+/// `e_flags` of libraries: none.
+pub(crate) const FLAGS: u32 = 0;
 /// Relocations by name that are an address: `R_AARCH64_ABS64`, `R_AARCH64_GLOB_DAT`.
 pub(crate) const ADDRESSES: [u64; 2] = [257, 1025];
 /// `R_AARCH64_TLS_DTPMOD64`.
 pub(crate) const DTP_MODULE: u64 = 1028;
 /// `R_AARCH64_TLS_TPREL64`.
 pub(crate) const TP_OFFSET: u64 = 1030;
+
+/// What C compilers are told to make code for: this processor.
+#[cfg(feature = "compile")]
+pub(crate) const ARCHITECTURE: &str = "-march=native";
+
+/// The version of most symbols of the C library: that of its first release for the machine.
+pub(crate) const OLDEST_VERSION: &core::ffi::CStr = c"GLIBC_2.17";
+
+/// Begins a program whose stack is at `stack`.
+///
+/// # Safety
+/// It is a program in memory, with a stack as the ABI has it.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn enter_program(entry: u64, stack: u64) -> ! {
+    naked_asm!("mov sp, x1", "mov x16, x0", "mov x0, xzr", "mov x29, xzr", "mov x30, xzr", "br x16")
+}
 
 /// The thread pointer of this thread.
 pub(crate) fn thread_pointer() -> u64 {

@@ -8,19 +8,37 @@ pub(crate) mod guard;
 pub(crate) mod processor;
 pub(crate) mod resolver;
 
-use core::arch::asm;
+use core::arch::{asm, naked_asm};
 
 /// The architecture of this process.
 pub use archs::Host;
 
 /// Of `mmap`: an address below 2 GiB (`MAP_32BIT`).
 pub(crate) const MAP_LOW: u32 = 0x40;
+/// `e_flags` of libraries: none.
+pub(crate) const FLAGS: u32 = 0;
 /// Relocations by name that are an address: `R_X86_64_64`, `R_X86_64_GLOB_DAT`.
 pub(crate) const ADDRESSES: [u64; 2] = [1, 6];
 /// `R_X86_64_DTPMOD64`.
 pub(crate) const DTP_MODULE: u64 = 16;
 /// `R_X86_64_TPOFF64`.
 pub(crate) const TP_OFFSET: u64 = 18;
+
+/// What C compilers are told to make code for: this processor.
+#[cfg(feature = "compile")]
+pub(crate) const ARCHITECTURE: &str = "-march=native";
+
+/// The version of most symbols of the C library: that of its first release for the machine.
+pub(crate) const OLDEST_VERSION: &core::ffi::CStr = c"GLIBC_2.2.5";
+
+/// Begins a program whose stack is at `stack` (psABI 3.4.1: no function to register for its end).
+///
+/// # Safety
+/// It is a program in memory, with a stack as the psABI has it.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn enter_program(entry: u64, stack: u64) -> ! {
+    naked_asm!("mov rsp, rsi", "xor edx, edx", "xor ebp, ebp", "jmp rdi")
+}
 
 /// The thread pointer of this thread.
 pub(crate) fn thread_pointer() -> u64 {

@@ -11,7 +11,8 @@ use serde::Serialize;
 
 use super::look::{Request, each_report};
 use super::payload::PayloadValue;
-use super::symbols::functions;
+use super::symbols::meant;
+use crate::kernel_filter::KernelFilter;
 use crate::pattern::Pattern;
 use crate::printable::Printable;
 use crate::table::Table;
@@ -21,8 +22,10 @@ use crate::table::Table;
 pub(super) struct Attributes {
     /// A cubin, an archive of them, or what has cubins inside: a fatbin, a host object, a library.
     file: PathBuf,
-    /// The function whose attributes to show: by name, mangled or not, `gemm*`, or `/REGEX/`, the first that is so called.
+    /// Functions whose attributes to show: by name, mangled or not, `gemm*`, or `/REGEX/`.
     function: Option<Pattern>,
+    #[command(flatten)]
+    filter: KernelFilter,
     /// Prints JSON with stable keys.
     #[arg(long)]
     json: bool,
@@ -103,22 +106,22 @@ pub fn attributes(cubin: &Cubin<'_>, only: Option<&Function<'_>>) -> Result<Vec<
 
 impl Attributes {
     pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
+        let mut wanted = self.filter.kernel.clone();
+        wanted.extend(self.function.clone());
+        let is_all = wanted.is_empty() && self.filter.sort.is_none() && self.filter.limit.is_none();
         each_report(
-            Request {
-                file: &self.file,
-                arch,
-                json: self.json,
-                what: "function",
-                wanted: self.function.as_slice(),
-            },
+            Request { file: &self.file, arch, json: self.json, what: "function", wanted: &wanted },
             out,
             |cubin| {
-                let only = self.function.as_ref().map(|name| functions(cubin, name).next());
-                let attribute_sections = match only {
-                    Some(None) => return Ok(None),
-                    only => attributes(cubin, only.flatten().as_ref())?,
-                };
-                Ok(Some(Sections { attribute_sections }))
+                if is_all {
+                    return Ok(Some(Sections { attribute_sections: attributes(cubin, None)? }));
+                }
+                let found = meant(cubin, &self.filter, &wanted)?;
+                let mut attribute_sections = Vec::new();
+                for one in &found {
+                    attribute_sections.extend(attributes(cubin, Some(one))?);
+                }
+                Ok((!found.is_empty()).then_some(Sections { attribute_sections }))
             },
             |sections, out| sections.attribute_sections.iter().try_for_each(|one| text(one, out)),
         )

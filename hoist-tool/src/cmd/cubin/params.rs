@@ -9,17 +9,21 @@ use nvinfo::Function;
 use serde::Serialize;
 
 use super::look::{Request, each_report};
-use super::symbols::functions;
+use super::symbols::{meant, readable};
+use crate::demangle::demangled;
+use crate::kernel_filter::KernelFilter;
 use crate::pattern::Pattern;
-use crate::table::Table;
+use crate::table::{Table, line};
 
 /// Shows the parameters of a kernel.
 #[derive(Debug, clap::Args)]
 pub(super) struct Params {
     /// A cubin, an archive of them, or what has cubins inside: a fatbin, a host object, a library.
     file: PathBuf,
-    /// Name of the kernel, mangled or not, `gemm*`, or `/REGEX/`: the first that is so called.
-    kernel: Pattern,
+    /// Kernels by name, mangled or not, `gemm*`, or `/REGEX/`; all if nothing is said.
+    kernel: Option<Pattern>,
+    #[command(flatten)]
+    filter: KernelFilter,
     /// Prints JSON with stable keys.
     #[arg(long)]
     json: bool,
@@ -44,9 +48,19 @@ pub struct ParameterRow {
     pub in_shared_memory: bool,
 }
 
+/// The parameters of a kernel.
 #[derive(Debug, Serialize)]
-struct Parameters {
+struct OfKernel {
+    name: String,
+    demangled: Option<String>,
     parameters: Vec<ParameterRow>,
+    #[serde(skip)]
+    heading: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Kernels {
+    kernels: Vec<OfKernel>,
 }
 
 /// The parameters of a kernel, by rising ordinal.
@@ -77,21 +91,34 @@ pub fn parameters(kernel: &Function<'_>) -> Result<Vec<ParameterRow>> {
 
 impl Params {
     pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
+        let mut wanted = self.filter.kernel.clone();
+        wanted.extend(self.kernel.clone());
         each_report(
-            Request {
-                file: &self.file,
-                arch,
-                json: self.json,
-                what: "function",
-                wanted: std::slice::from_ref(&self.kernel),
-            },
+            Request { file: &self.file, arch, json: self.json, what: "function", wanted: &wanted },
             out,
             |cubin| {
-                let found = functions(cubin, &self.kernel).next();
-                let rows = found.map(|one| parameters(&one)).transpose()?;
-                Ok(rows.map(|parameters| Parameters { parameters }))
+                let found = meant(cubin, &self.filter, &wanted)?;
+                let of_kernel = |one: &Function<'_>| {
+                    let name = one.name().to_string();
+                    anyhow::Ok(OfKernel {
+                        demangled: demangled(&name),
+                        name,
+                        parameters: parameters(one)?,
+                        heading: readable(one, self.filter.raw),
+                    })
+                };
+                let kernels: Vec<_> = found.iter().map(of_kernel).collect::<Result<_>>()?;
+                Ok((!kernels.is_empty()).then_some(Kernels { kernels }))
             },
-            |found, out| text(&found.parameters, out),
+            |found, out| {
+                for one in &found.kernels {
+                    if found.kernels.len() > 1 {
+                        writeln!(out, "{}", line(&one.heading, ""))?;
+                    }
+                    text(&one.parameters, out)?;
+                }
+                Ok(())
+            },
         )
     }
 }

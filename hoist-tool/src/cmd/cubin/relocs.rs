@@ -11,7 +11,8 @@ use reloc_cuda::{Resolver, row};
 use serde::Serialize;
 
 use super::look::{Request, each_report};
-use super::symbols::symbol_name;
+use super::symbols::{meant, symbol_name};
+use crate::kernel_filter::KernelFilter;
 use crate::printable::Printable;
 use crate::table::Table;
 
@@ -22,6 +23,8 @@ pub(super) struct Relocs {
     file: PathBuf,
     /// Name of a section: only relocations against it.
     section: Option<String>,
+    #[command(flatten)]
+    filter: KernelFilter,
     /// Prints JSON with stable keys.
     #[arg(long)]
     json: bool,
@@ -116,12 +119,25 @@ const fn resolver_name(resolver: Resolver) -> Option<&'static str> {
 
 impl Relocs {
     pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
+        let wanted = &*self.filter.kernel;
+        let is_all = wanted.is_empty() && self.filter.sort.is_none() && self.filter.limit.is_none();
         each_report(
-            Request { file: &self.file, arch, json: self.json, what: "cubin", wanted: &[] },
+            Request { file: &self.file, arch, json: self.json, what: "function", wanted },
             out,
             |cubin| {
-                let relocations = relocations(cubin, self.section.as_deref())?;
-                Ok(Some(Sections { relocations }))
+                let mut relocations = relocations(cubin, self.section.as_deref())?;
+                if is_all {
+                    return Ok(Some(Sections { relocations }));
+                }
+                // of the code of functions that are meant, in their order
+                let found = meant(cubin, &self.filter, wanted)?;
+                let place = |one: &CudaRelocations| {
+                    let target = cubin.file().section(one.section).ok()?.info;
+                    found.iter().position(|function| function.section() == target)
+                };
+                relocations.retain(|one| place(one).is_some());
+                relocations.sort_by_key(place);
+                Ok((!found.is_empty()).then_some(Sections { relocations }))
             },
             |sections, out| sections.relocations.iter().try_for_each(|one| text(one, out)),
         )

@@ -1,18 +1,48 @@
 //! Functions and symbols of a cubin by name.
 
+use std::cmp::Reverse;
+
 use anyhow::{Result, bail};
 use nvinfo::{Cubin, Function};
 
+use crate::demangle::demangled;
+use crate::kernel_filter::{KernelFilter, Sort};
 use crate::pattern::Pattern;
 use crate::printable::Printable;
 
-/// The functions that a pattern means.
-pub(super) fn functions<'a, 'p>(
+/// The functions that are meant, in the order that is asked for: kernels if no pattern says which.
+///
+/// # Errors
+/// If their attributes are damaged, where these decide the order.
+pub(super) fn meant<'a>(
     cubin: &Cubin<'a>,
-    pattern: &'p Pattern,
-) -> impl Iterator<Item = Function<'a>> + use<'a, 'p> {
-    let functions = cubin.functions();
-    functions.filter(move |function| pattern.matches(&function.name().to_string()))
+    filter: &KernelFilter,
+    wanted: &[Pattern],
+) -> Result<Vec<Function<'a>>> {
+    let is_meant = |function: &Function<'_>| match wanted {
+        [] => function.is_kernel(),
+        _ => Pattern::any(wanted, &function.name().to_string()),
+    };
+    let mut found: Vec<_> = cubin.functions().filter(is_meant).collect();
+    match filter.sort {
+        None => {}
+        Some(Sort::Size) => found.sort_by_key(|one| Reverse(one.section_header().size)),
+        Some(Sort::Name) => found.sort_by_key(|one| one.name().to_string()),
+        Some(Sort::Registers) => {
+            let registers = |one: Function<'a>| anyhow::Ok((one.resources()?.registers, one));
+            let mut counted: Vec<_> = found.into_iter().map(registers).collect::<Result<_>>()?;
+            counted.sort_by_key(|(count, _)| Reverse(*count));
+            found = counted.into_iter().map(|(_, one)| one).collect();
+        }
+    }
+    found.truncate(filter.limit.unwrap_or(usize::MAX));
+    Ok(found)
+}
+
+/// The name of a function for people.
+pub(super) fn readable(function: &Function<'_>, raw: bool) -> String {
+    let name = function.name().to_string();
+    demangled(&name).filter(|_| !raw).unwrap_or(name)
 }
 
 /// The function of this name.

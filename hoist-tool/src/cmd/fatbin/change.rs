@@ -1,16 +1,20 @@
-//! What commands that change host files have in common: which file, to where, and what is said of it.
+//! What commands that change host files have in common: which file, to where, what becomes of its regions, and what is said of it.
 
 use std::collections::{HashMap, HashSet};
-use std::io::Write;
+use std::fs;
+use std::io::{Seek as _, SeekFrom, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use elf_core::File;
-use fatbin::{CompressionMethod, Region, RegionEntry, Search, wrappers};
+use elf_core::names::ET_EXEC;
+use elf_rewrite::{Piece, Plan, Remark, Rewriter};
+use fatbin::{CompressionMethod, Container, Region, RegionEntry, Search, wrappers};
 use serde::Serialize;
 
-use super::found::regions;
-use super::rewrite::{self, Blob, Change, Plan};
+use super::blob::Blob;
+use super::found::{containers, regions};
 use crate::mapped::Mapped;
 use crate::output;
 use crate::printable::Printable;
@@ -45,6 +49,20 @@ struct Report<'a> {
     notes: &'a [String],
 }
 
+/// A region that becomes another.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// Offset of the region in the file.
+    pub at: u64,
+    /// Its size in bytes.
+    pub size: u64,
+    /// What it becomes.
+    pub new: Blob,
+}
+
+/// The section that cuobjdump shows with `-all`: the first name of one that is new.
+const WITH_ALL: &str = "__nv_relfatbin";
+
 /// The entries of a region.
 ///
 /// # Errors
@@ -78,20 +96,15 @@ impl Files {
         out: &mut dyn Write,
     ) -> Result<()> {
         changes.sort_by_key(|change| change.at);
-        let plan = if changes.is_empty() {
-            Plan::default()
-        } else {
-            rewrite::plan(file.bytes(), &changes).with_context(|| self.label())?
-        };
+        let plan = plan(file, &changes).with_context(|| self.label())?;
         let before = file.bytes().len() as u64;
         file.done_with(0..before);
-        let after = before.saturating_add_signed(plan.edits.growth());
         output::write(&self.output, Some(&self.file), |to| {
-            plan.edits.write(file, to).with_context(|| self.output.display().to_string())?;
+            write(&plan, file, to).with_context(|| self.output.display().to_string())?;
             let written = Mapped::map(to)?;
             check(file, &written, &changes).with_context(|| self.label())
         })?;
-        notes.extend(plan.notes);
+        notes.extend(plan.remarks.iter().map(note));
         notes.sort();
         notes.dedup();
         let report = Report {
@@ -100,7 +113,7 @@ impl Files {
             regions: changes.len(),
             moved: plan.moved,
             size_before: before,
-            size_after: after,
+            size_after: plan.size(),
             holes: plan.holes,
             notes: &notes,
         };
@@ -134,6 +147,87 @@ fn text(report: &Report<'_>, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
+/// How a file is to be written.
+fn plan(file: &Mapped, changes: &[Change]) -> Result<Plan<Blob>> {
+    let bytes = file.bytes();
+    if changes.is_empty() {
+        return Ok(Plan::unchanged(bytes.len() as u64));
+    }
+    let mut rewriter = Rewriter::open(bytes)?;
+    for change in changes {
+        ensure!(Region::parse(&*change.new).is_ok(), "what a region becomes is no region");
+        change.new.rest();
+        rewriter.replace(change.at..change.at.saturating_add(change.size), change.new.clone())?;
+    }
+    // cuobjdump looks into one section of each of these names
+    rewriter.name(WITH_ALL);
+    rewriter.name(".nv_fatbin");
+    if let Ok(elf) = File::parse(bytes)
+        && elf.header().r#type == ET_EXEC
+    {
+        for wrapper in wrappers(&elf) {
+            rewriter.pointer(wrapper?.at.saturating_add(8));
+        }
+    }
+    if changes.iter().any(|change| change.new.len() as u64 > change.size) {
+        // those in sections that tools make for them: what a search would find may be no region
+        for found in containers(file, Search::Never, |found| found.container) {
+            if let Ok(Container::Region(region)) = found {
+                rewriter.keep(region.at()..region.end())?;
+            }
+        }
+    }
+    Ok(rewriter.plan()?)
+}
+
+/// Writes the changed file, of which little is in memory at a time; zeros are holes.
+fn write(plan: &Plan<Blob>, file: &Mapped, out: &mut fs::File) -> Result<()> {
+    for piece in plan.pieces() {
+        match piece {
+            Piece::Kept(range) => copy(file, range, out)?,
+            Piece::Given(blob) => {
+                out.write_all(blob)?;
+                blob.rest();
+            }
+            Piece::Made(bytes) => out.write_all(bytes)?,
+            Piece::Zeros(size) => {
+                out.seek(SeekFrom::Current(i64::try_from(size)?))?;
+            }
+            _ => bail!("a piece of an unknown kind"),
+        }
+    }
+    let size = out.stream_position()?;
+    Ok(out.set_len(size)?)
+}
+
+/// Writes a range of a file piece by piece.
+fn copy(file: &Mapped, range: Range<u64>, out: &mut fs::File) -> Result<()> {
+    const PIECE: usize = 8 << 20;
+    let part = usize::try_from(range.start)?..usize::try_from(range.end)?;
+    let bytes = file.bytes().get(part).context("no such bytes")?;
+    file.reads(range.start..range.start.saturating_add(PIECE as u64));
+    for (at, piece) in (range.start..).step_by(PIECE).zip(bytes.chunks(PIECE)) {
+        let end = at.saturating_add(piece.len() as u64);
+        file.reads(end..range.end.min(end.saturating_add(PIECE as u64)));
+        out.write_all(piece)?;
+        file.done_with(at..end);
+    }
+    Ok(())
+}
+
+/// What is to be known of the changed file, with what it means to NVIDIA's tools.
+fn note(remark: &Remark) -> String {
+    match remark {
+        Remark::NewSection(name) if name == WITH_ALL => {
+            format!("{remark}: cuobjdump shows it with -all")
+        }
+        Remark::NewSection(_) => {
+            format!("{remark}, and of two of this name cuobjdump sees the first")
+        }
+        _ => remark.to_string(),
+    }
+}
+
 /// Looks at a changed file: it has as many regions with entries, those that changed are there, and wrappers lead to regions as
 /// before.
 fn check(old: &Mapped, new: &Mapped, changes: &[Change]) -> Result<()> {
@@ -161,7 +255,8 @@ fn check(old: &Mapped, new: &Mapped, changes: &[Change]) -> Result<()> {
     }
     for change in changes.iter().filter(filled_change) {
         let same = |region: &&&Region<'_>| same(new, region, &change.new);
-        let found = there.get(&change.new_size()).and_then(|regions| regions.iter().find(same));
+        let found =
+            there.get(&(change.new.len() as u64)).and_then(|regions| regions.iter().find(same));
         ensure!(found.is_some(), "the region at offset {:#x} would be lost", change.at);
     }
     let (lost, wrong) = (unwrapped(old.bytes()), unwrapped(new.bytes()));

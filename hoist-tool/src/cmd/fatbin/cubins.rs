@@ -52,6 +52,8 @@ pub struct Image {
     pub sm: Sm,
     /// Its bytes as they are stored; those of all parts of a concatenated entry, with the first.
     pub stored_size: u64,
+    /// Whether it is encrypted, and cannot be unpacked.
+    pub is_encrypted: bool,
     part: Option<Part>,
 }
 
@@ -115,6 +117,7 @@ fn jobs_of<'a>(
         kind,
         sm,
         stored_size,
+        is_encrypted: false,
         part,
     };
     match found.container {
@@ -129,7 +132,8 @@ fn jobs_of<'a>(
                     }
                 };
                 let size = entry.stored_size();
-                let mut images = Vec::new();
+                let is_encrypted = entry.obfuscation_key().is_some();
+                let mut images: Vec<Image> = Vec::new();
                 if parts.is_empty() {
                     images.push(image((index, None), false, entry.kind(), entry.sm(), None, size));
                 }
@@ -138,6 +142,7 @@ fn jobs_of<'a>(
                     let at = (index, Some(number));
                     images.push(image(at, false, part.kind, part.sm, Some(part), size));
                 }
+                images.iter_mut().for_each(|image| image.is_encrypted = is_encrypted);
                 jobs.push(Job { payload: Payload::Entry(entry), images });
             }
         }

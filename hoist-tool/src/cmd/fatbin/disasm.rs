@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::cubins::{Image, ImagePlace, images};
 use super::filter::Where;
 use super::kernels::is_cubin;
+use super::ptx::ptx_of_kernel;
 use crate::demangle::demangled;
 use crate::faults::{Faults, Roots};
 use crate::kernel_filter::KernelFilter;
@@ -48,6 +49,9 @@ pub struct View {
     /// Shows lines of the source, from debug information.
     #[arg(long)]
     lines: bool,
+    /// Shows the PTX of each kernel beside, if the file has it.
+    #[arg(long, conflicts_with = "cfg")]
+    ptx: bool,
     /// Prints JSON with stable keys.
     #[arg(long, conflicts_with = "cfg")]
     json: bool,
@@ -74,6 +78,8 @@ struct Shown {
     #[serde(flatten)]
     code: Code,
     blocks: Vec<Block>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ptx: Option<String>,
     #[serde(skip)]
     is_alone: bool,
 }
@@ -185,16 +191,22 @@ impl View {
             .map_err(|error| anyhow!("{}: {error:#}", image.place))?;
         let names: Vec<_> = functions.iter().map(|one| one.name().to_string()).collect();
         code.retain(|code| names.contains(&code.name));
-        let shown = code.into_iter().map(|code| Shown {
-            file: source.label.clone(),
-            member: image.member.clone(),
-            place: image.place.clone(),
-            demangled: demangled(&code.name),
-            blocks: blocks(&code),
-            code,
-            is_alone: image.is_alone,
+        let shown = code.into_iter().map(|code| {
+            anyhow::Ok(Shown {
+                file: source.label.clone(),
+                member: image.member.clone(),
+                place: image.place.clone(),
+                demangled: demangled(&code.name),
+                blocks: blocks(&code),
+                ptx: match self.ptx {
+                    true => ptx_of_kernel(source, &code.name, Some(image.sm))?,
+                    false => None,
+                },
+                code,
+                is_alone: image.is_alone,
+            })
         });
-        Ok(shown.collect())
+        shown.collect()
     }
 
     fn print(self, shown: &Shown, raw: bool, out: &mut dyn Write) -> Result<()> {
@@ -216,7 +228,14 @@ impl View {
                 writeln!(out, "  {}", line(&file, &format!("{place}  ")).trim_end())?;
                 match self.cfg {
                     Some(_) => outline(&shown.code, &shown.blocks),
-                    None => return self.listing(&shown.code, out),
+                    None => {
+                        self.listing(&shown.code, out)?;
+                        return match &shown.ptx {
+                            Some(text) => Ok(writeln!(out, "\n{text}")?),
+                            None if self.ptx => Ok(writeln!(out, "\n// no PTX in this file")?),
+                            None => Ok(()),
+                        };
+                    }
                 }
             }
         };

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, ensure};
 use fatbin::{EntryKind, Item, NewEntry, Part, RegionEntry, Sm};
 
+use super::blob::Blob;
 use super::change::{Files, change, entries};
 use super::filter::{Where, kind};
 use super::found::regions;
-use super::rewrite::Blob;
 use crate::budget::{Budget, FLOOR, TIMES};
 use crate::mapped::Mapped;
 use crate::number::number;

@@ -8,11 +8,11 @@ use elf_core::names::SHT_NOBITS;
 use fatbin::{CompressionMethod, EntryKind, Item, Region, RegionEntry, text};
 use rayon::prelude::*;
 
-use super::change::{self, Files, change, entries};
+use super::blob::Blob;
+use super::change::{self, Change, Files, change, entries};
 use super::filter::Where;
 use super::found::regions;
 use super::pack::{Compression, method};
-use super::rewrite::{Blob, Change};
 use crate::budget::{Budget, FLOOR, TIMES};
 use crate::mapped::Mapped;
 use crate::number::number;

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, ensure};
 use fatbin::{EntryFlags, EntryKind, EntryOptions, Item, NewEntry, RegionEntry, Search, Suffix};
 
+use super::blob::Blob;
 use super::change::{self, Files, change, entries};
 use super::found::regions;
 use super::pack::{self, Compression, method, with_nul};
-use super::rewrite::Blob;
 use crate::mapped::Mapped;
 
 /// Puts other code in place of an entry of a host file, which stays loadable.

@@ -1,5 +1,6 @@
 //! `hoist fatbin size PATH...`: what device code is made of, in bytes: files, architectures, kinds, sections, templates.
 
+use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -105,6 +106,18 @@ impl Sums {
         }
     }
 
+    /// Adds the size of an image.
+    fn count(&mut self, source: &Source, image: &Image, unpacked: u64) {
+        let size = Bytes { images: 1, stored: image.stored_size, unpacked };
+        self.files.entry(source.label.clone()).or_default().add(size);
+        let kind = match image.kind {
+            EntryKind::Cubin => EntryKind::Elf.to_string(),
+            kind => kind.to_string(),
+        };
+        let arch = arch(image.kind, image.sm).unwrap_or_default();
+        self.archs.entry((kind, arch)).or_default().add(size);
+    }
+
     fn all(&self) -> Bytes {
         let mut all = Bytes::default();
         self.files.values().for_each(|bytes| all.add(*bytes));
@@ -150,9 +163,15 @@ impl Size {
 
     /// The sums of one file.
     fn look(&self, source: &Source) -> (Sums, Vec<Error>) {
+        // what is encrypted is counted as it is stored
+        let encrypted = RefCell::new(Sums::default());
         let wants = |image: &Image| {
-            self.filter.wants_place(image.place.region, image.place.entry)
-                && self.filter.wants(image.kind, image.sm)
+            let wanted = self.filter.wants_place(image.place.region, image.place.entry)
+                && self.filter.wants(image.kind, image.sm);
+            if wanted && image.is_encrypted {
+                encrypted.borrow_mut().count(source, image, 0);
+            }
+            wanted && !image.is_encrypted
         };
         let all = images(&source.file, self.place.search(), wants, |image, bytes| {
             self.image(source, image, bytes)
@@ -164,18 +183,13 @@ impl Size {
                 Err(error) => errors.push(error.context(source.label.clone())),
             }
         }
+        sums.merge(encrypted.into_inner());
         (sums, errors)
     }
 
     fn image(&self, source: &Source, image: &Image, bytes: &[u8]) -> Result<Sums> {
         let mut sums = Sums::default();
-        let size = Bytes { images: 1, stored: image.stored_size, unpacked: bytes.len() as u64 };
-        sums.files.insert(source.label.clone(), size);
-        let kind = match image.kind {
-            EntryKind::Cubin => EntryKind::Elf.to_string(),
-            kind => kind.to_string(),
-        };
-        sums.archs.insert((kind, arch(image.kind, image.sm).unwrap_or_default()), size);
+        sums.count(source, image, bytes.len() as u64);
         if matches!(image.kind, EntryKind::Elf | EntryKind::Cubin) {
             sections(bytes, &mut sums.sections)?;
             for row in of_cubin((&source.label, image), bytes, &self.kernels.kernel)? {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use elf_core::names::{self, SHN_X86_64_LCOMMON};
 use elf_core::{Arch, Definition, Role, SectionFlags, SegmentFlags, Slot};
-use elf_layout::{Address, Layout};
+use elf_layout::{Layout, SymbolAddress};
 use serde::Serialize;
 
 use crate::explain::section_name;
@@ -187,7 +187,7 @@ impl<'a> Placement<'a> {
                             flags.contains(SectionFlags::TLS) && header.r#type == names::SHT_NOBITS;
                         let part = Part {
                             offset,
-                            size: header.size,
+                            size: layout.section_size(number, section).unwrap_or(header.size),
                             alignment: header.alignment.max(1),
                             padding: 0,
                             what: What::Section,
@@ -265,7 +265,7 @@ fn commons<'a, A: Arch>(
             if !is_common || layout.definition(number, index) != Some((number, index)) {
                 continue;
             }
-            let Some(Address::Image(offset)) = layout.symbol(number, index) else { continue };
+            let Some(SymbolAddress::Image(offset)) = layout.symbol(number, index) else { continue };
             parts.push(Part {
                 offset,
                 size: symbol.size,

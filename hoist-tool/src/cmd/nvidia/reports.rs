@@ -41,7 +41,7 @@ pub(super) fn symbols(file: File<'_>, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// `-res-usage`, of kernels.
+/// `-res-usage`, of kernels, in the order of their code.
 pub(super) fn resources(
     bytes: &[u8],
     request: &Request,
@@ -71,7 +71,10 @@ pub(super) fn resources(
     for bank in &banks {
         by_section.entry(bank.owner).or_default().push(bank);
     }
-    for kernel in cubin.kernel_needs(&mut room, &mut numbers)? {
+    // cuobjdump goes by the sections of code
+    let mut kernels: Vec<_> = cubin.kernel_needs(&mut room, &mut numbers)?.iter().collect();
+    kernels.sort_by_key(|kernel| kernel.section);
+    for kernel in kernels {
         let (_, name) = cubin.symbol(kernel.symbol)?;
         let name = name.to_string();
         if !request.wants_function(&name) {

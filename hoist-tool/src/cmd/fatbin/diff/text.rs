@@ -8,6 +8,8 @@ use super::difference::{Change, Difference, Needs};
 use crate::kernel_filter::KernelFilter;
 use crate::table::Table;
 
+/// The width of lines that are no rows of tables.
+const WIDTH: usize = 80;
 /// Kernels shown of each list, unless the command line says how many.
 const SHOWN: usize = 50;
 
@@ -38,7 +40,16 @@ pub(super) fn text(found: &Difference, filter: &KernelFilter, out: &mut dyn Writ
         more(list.len(), limit, "", out)?;
         writeln!(out)?;
     }
-    summary(found).into_iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    for one in summary(found) {
+        let mut rest = &*one;
+        // long lists go on in the next line
+        while let Some(at) = rest.get(..WIDTH).and_then(|head| head.rfind(' ')) {
+            let (head, tail) = rest.split_at(at);
+            writeln!(out, "{head}")?;
+            rest = tail;
+        }
+        writeln!(out, "{rest}")?;
+    }
     Ok(())
 }
 

@@ -1,0 +1,520 @@
+//! Code becomes shorter: where it may is noted once, and then decided again and again until nothing moves any more (RISC-V psABI,
+//! "Linker Relaxation").
+//!
+//! Every pass decides by the addresses that the one before has led to. When that does not come to rest, what has become longer again
+//! stays so, and in the end all instructions stay as long as they are.
+
+use crate::error::{Error, ErrorKind};
+use crate::model::edits::{Edit, EditRange, may_shrink};
+use crate::model::features::THREAD_LOCAL;
+use crate::model::fixed::Fixed;
+use crate::model::found::ScanResult;
+use crate::model::options::{ImageMode, Options};
+use crate::model::relocations::{Target, is_relocations, label, target};
+use crate::model::spans::{Bases, Group, Spans};
+use crate::model::storage::{
+    ObjectSlot, Requirements, SectionSlot, SectionState, SymbolSlot, SymbolState,
+};
+use crate::model::surroundings::Surroundings;
+use crate::model::tls;
+use crate::plan::sections::{self, How};
+use core::cell::Cell;
+use elf_core::names::STB_LOCAL;
+use elf_core::{
+    Addresses, ApplyError, Arch, Decision, Definition, Facts, File, Kind, Pass, Record,
+    SectionHeader, Special, decide_all, find,
+};
+
+/// Passes in which everything is decided anew, and then as many in which nothing becomes shorter than it was.
+const PASSES: u32 = 30;
+
+/// The name that means where the global pointer is.
+const GLOBAL_POINTER: &str = "__global_pointer$";
+
+impl Requirements {
+    /// The same with room for the places where code of this architecture may become shorter: none for one whose code never does.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Elf`] if a relocation section is damaged.
+    pub fn with_edits<A: Arch>(self, objects: &[File<'_>]) -> Result<Self, Error> {
+        let mut edits = 0usize;
+        if may_shrink::<A>() {
+            for (object, file) in (0..usize::MAX).zip(objects) {
+                edits = edits.saturating_add(count::<A>(object, file)?);
+            }
+        }
+        Ok(Self { edits, ..self })
+    }
+}
+
+/// How many edits the relocations of `file` may come to.
+fn count<A: Arch>(number: usize, file: &File<'_>) -> Result<usize, Error> {
+    let mut count = 0usize;
+    let mut next = 0u32;
+    file.sections().try_for_each(|header| {
+        let index = next;
+        next = index.wrapping_add(1);
+        if !is_relocations(&header) {
+            return Ok(());
+        }
+        let records = file.relocations(&header).map_err(Error::elf(number, index))?;
+        let Some(records) = records else { return Ok(()) };
+        let mut kinds = Kinds::<A>::NEW;
+        records.try_for_each(|record| {
+            let may = kinds.shortest(&record, true).is_some();
+            count = count.saturating_add(may.into());
+            Ok::<(), Error>(())
+        })
+    })?;
+    Ok(count)
+}
+
+/// Remembers the kind of the last record: neighbours are often alike.
+struct Kinds<A> {
+    last: Option<&'static Kind>,
+    arch: core::marker::PhantomData<A>,
+}
+
+impl<A: Arch> Kinds<A> {
+    const NEW: Self = Self { last: None, arch: core::marker::PhantomData };
+
+    /// Bytes at the place of the record of which some may go, if any may.
+    fn shortest(&mut self, record: &Record, relax: bool) -> Option<u64> {
+        let last = self.last.filter(|kind| kind.number == record.r#type);
+        let kind = last.or_else(|| find(A::KINDS, record.r#type))?;
+        self.last = Some(kind);
+        span(kind, record).filter(|_| relax || matches!(kind.special, Special::Padding(_)))
+    }
+}
+
+/// Bytes at the place of a record of this kind of which some may go, if any may.
+fn span(kind: &Kind, record: &Record) -> Option<u64> {
+    let size = match kind.special {
+        Special::Padding(padding) => (padding.alignment)(record).padding,
+        Special::Shrink(shrink) => shrink.size,
+        _ => 0,
+    };
+    (size > 0).then_some(size)
+}
+
+/// The objects whose code is to become shorter.
+#[derive(Clone, Copy)]
+pub(crate) struct Shrinking<'p, 'a> {
+    pub(crate) files: &'p [File<'a>],
+    pub(crate) objects: &'p [ObjectSlot<'a>],
+    pub(crate) options: &'p Options,
+    pub(crate) found: &'p ScanResult,
+    pub(crate) how: How<'p>,
+}
+
+impl<'a> Shrinking<'_, 'a> {
+    /// Notes in `edits` where the code of all objects may become shorter, and in `sections` which edits are whose. Gives how many they are.
+    ///
+    /// What stands before the place of an earlier record, or overlaps it, is left as long as it is.
+    pub(crate) fn collect<A: Arch>(
+        &self,
+        sections: &mut [SectionSlot],
+        edits: &mut [Edit],
+    ) -> Result<usize, Error> {
+        let mut count = 0usize;
+        self.each_target(sections, |object, _, target, sections| {
+            let Some(slot) = sections.get_mut(slot_of(self.objects, object, target.target)) else {
+                return Ok(());
+            };
+            let is_code = matches!(
+                slot.state,
+                SectionState::Placed(
+                    Group::Text | Group::Data | Group::WriteExecute | Group::Packed
+                )
+            );
+            if slot.edits.count > 0 || !is_code || u32::try_from(slot.size).is_err() {
+                return Ok(());
+            }
+            let first = count;
+            let (mut end, relax) = (0u64, self.found.bounds.relaxes());
+            let mut kinds = Kinds::<A>::NEW;
+            target.records.try_for_each(|record| {
+                let Some(size) = kinds.shortest(&record, relax) else { return Ok(()) };
+                let behind = record.offset.saturating_add(size);
+                if record.offset < end || behind > slot.size {
+                    return Ok(());
+                }
+                let needed = count.saturating_add(1);
+                let storage = ErrorKind::Storage { what: "edits", needed };
+                let edit = edits.get_mut(count).ok_or(Error::object(object, storage))?;
+                *edit = Edit { place: record.offset as u32, kept: size as u32, ..Edit::default() };
+                (end, count) = (behind, needed);
+                Ok(())
+            })?;
+            let range = |at: usize| u32::try_from(at).unwrap_or(0);
+            slot.edits = EditRange { first: range(first), count: range(count.wrapping_sub(first)) };
+            Ok(())
+        })?;
+        Ok(count)
+    }
+
+    /// Goes over the relocations of all sections that are loaded: with the object, its file, the relocations and all slots.
+    fn each_target(
+        &self,
+        sections: &mut [SectionSlot],
+        mut visit: impl FnMut(usize, &File<'a>, Target<'a>, &mut [SectionSlot]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        for (number, (file, object)) in (0..usize::MAX).zip(self.files.iter().zip(self.objects)) {
+            let mut next = 0u32;
+            file.sections().try_for_each(|header: SectionHeader| {
+                let index = next;
+                next = index.wrapping_add(1);
+                if !is_relocations(&header) {
+                    return Ok(());
+                }
+                match target(number, index, &header, file, object, sections)? {
+                    Some(target) => visit(number, file, target, sections),
+                    None => Ok(()),
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Decides until nothing moves any more. Everything has its place before and after.
+    pub(crate) fn settle<A: Arch>(
+        &self,
+        sections: &mut [SectionSlot],
+        symbols: &mut [SymbolSlot],
+        (spans, fixed): (&mut Spans, &mut Fixed),
+        edits: &mut [Edit],
+    ) -> Result<Option<u32>, Error> {
+        let global_pointer =
+            if self.options.global_pointer { self.find_global_pointer(symbols)? } else { None };
+        let mut pass = 0u32;
+        loop {
+            let settling = match pass {
+                ..PASSES => Settling::Free,
+                _ if pass < 2 * PASSES => Settling::Longer,
+                _ => Settling::AsLongAsIs,
+            };
+            if !self.decide::<A>(sections, symbols, spans, edits, (settling, global_pointer))? {
+                return Ok(global_pointer);
+            }
+            if pass > 4 * PASSES {
+                return Err(Error::object(0, ErrorKind::Unsettled));
+            }
+            pass = pass.wrapping_add(1);
+            self.place(sections, symbols, (&mut *spans, &mut *fixed), edits)?;
+            for (number, object) in (0..usize::MAX).zip(self.objects) {
+                move_symbols::<A>(number, object, sections, symbols, edits)?;
+            }
+        }
+    }
+
+    /// Decides about all edits; says whether any has changed.
+    fn decide<A: Arch>(
+        &self,
+        sections: &mut [SectionSlot],
+        symbols: &[SymbolSlot],
+        spans: &Spans,
+        edits: &mut [Edit],
+        (settling, global_pointer): (Settling, Option<u32>),
+    ) -> Result<bool, Error> {
+        let bases = Bases::new(spans, self.options.base.unwrap_or(0));
+        let address = |id: u32| {
+            let slot = symbols.get(id as usize)?;
+            Some(bases.of(slot.group).wrapping_add(slot.value))
+        };
+        let global_pointer = global_pointer.and_then(address);
+        let mut has_changed = false;
+        self.each_target(sections, |number, file, target, sections| {
+            let Some(slot) = sections.get(slot_of(self.objects, number, target.target)) else {
+                return Ok(());
+            };
+            let SectionState::Placed(group) = slot.state else { return Ok(()) };
+            let own = slot.edits.of_mut(edits);
+            if own.is_empty() {
+                return Ok(());
+            }
+            let source = file.section(target.target).and_then(|header| file.section_data(&header));
+            let (Some(object), records) = (self.objects.get(number), target.records) else {
+                return Ok(());
+            };
+            let surroundings = Surroundings {
+                objects: self.objects,
+                options: self.options,
+                global_pointer,
+                block: if self.options.executable {
+                    tls::executable_block::<A>(spans)
+                } else {
+                    None
+                },
+                flags: file.header().flags,
+            };
+            let mut section = SectionPass::<A> {
+                number,
+                object,
+                section: target.target,
+                source: source.map_err(Error::elf(number, target.target))?,
+                address: bases.of(group).wrapping_add(slot.offset),
+                symbols,
+                spans,
+                bases,
+                surroundings,
+                edits: own,
+                settling,
+                next: Cell::new(0),
+                gone: 0,
+                has_changed: false,
+                arch: core::marker::PhantomData,
+            };
+            decide_all::<A, _>(&records, &mut section)?;
+            section.finish();
+            has_changed |= section.has_changed;
+            Ok(())
+        })?;
+        Ok(has_changed)
+    }
+
+    /// Gives every section its place again, now that some have other sizes.
+    fn place(
+        &self,
+        sections: &mut [SectionSlot],
+        symbols: &mut [SymbolSlot],
+        (spans, fixed): (&mut Spans, &mut Fixed),
+        edits: &[Edit],
+    ) -> Result<(), Error> {
+        let Self { files, objects, options, .. } = *self;
+        let how = How { edits, ..self.how };
+        let (again, own, runs) = sections::place_all(files, objects, sections, options, how)?;
+        *fixed = own;
+        fixed.finish(objects, sections, options)?;
+        let groups: &[Group] = match options.mode {
+            ImageMode::Packed { .. } => &[Group::Packed],
+            ImageMode::Segments { .. } => &[Group::Text, Group::Data, Group::WriteExecute],
+        };
+        let is_common = |slot: &SymbolSlot| slot.state == SymbolState::Common;
+        for &group in groups {
+            let mut span = *again.group(group);
+            // what is common, and the header, stand behind the sections, and stay there
+            if group == Group::Packed
+                && (self.found.header.is_some() || symbols.iter().any(is_common))
+            {
+                (span.size, span.alignment) =
+                    (spans.group(group).size, spans.group(group).alignment);
+            }
+            spans.replace(group, span);
+        }
+        spans.finish(options)?;
+        if let Some(runs) = runs {
+            runs.define(sections, symbols, &self.found.special);
+        }
+        Ok(())
+    }
+
+    /// Number of the symbol that means where the global pointer is.
+    fn find_global_pointer(&self, symbols: &[SymbolSlot]) -> Result<Option<u32>, Error> {
+        for (number, object) in (0..usize::MAX).zip(self.objects) {
+            let Some(table) = &object.symbols else { continue };
+            for (index, symbol) in (0..u32::MAX).zip(table.symbols()) {
+                if symbol.binding() == STB_LOCAL {
+                    continue;
+                }
+                let name =
+                    table.name_of(&symbol).map_err(Error::elf(number, object.symbol_table))?;
+                if name == GLOBAL_POINTER {
+                    let id = object.first_symbol.saturating_add(index as usize);
+                    let slot =
+                        symbols.get(id).and_then(|slot| symbols.get(slot.definition as usize));
+                    let is_there = |slot: &&SymbolSlot| match slot.state {
+                        SymbolState::Defined => {
+                            slot.group != Group::Absolute || self.options.base.is_some()
+                        }
+                        SymbolState::External => self.options.base.is_some(),
+                        _ => false,
+                    };
+                    return Ok(slot.filter(is_there).map(|slot| slot.definition));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// How edits may change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Settling {
+    /// As the addresses want.
+    Free,
+    /// Code that was shorter and is not any more stays as long as it is.
+    Longer,
+    /// All code stays as long as it is; only padding goes.
+    AsLongAsIs,
+}
+
+/// A section whose edits are decided.
+struct SectionPass<'p, 'a, A> {
+    number: usize,
+    object: &'p ObjectSlot<'a>,
+    section: u32,
+    source: &'a [u8],
+    /// Of the section, after the last pass.
+    address: u64,
+    symbols: &'p [SymbolSlot],
+    spans: &'p Spans,
+    bases: Bases<'p>,
+    surroundings: Surroundings<'p>,
+    edits: &'p mut [Edit],
+    settling: Settling,
+    /// The first edit that is not decided.
+    next: Cell<usize>,
+    /// Bytes that go before it.
+    gone: u32,
+    has_changed: bool,
+    arch: core::marker::PhantomData<A>,
+}
+
+impl<A: Arch> SectionPass<'_, '_, A> {
+    /// The slot of what defines a record's symbol.
+    fn definition(&self, record: &Record) -> Option<&SymbolSlot> {
+        let index = usize::try_from(record.symbol).ok()?;
+        let index = Some(index).filter(|&index| index < self.object.symbol_count)?;
+        let slot = self.symbols.get(self.object.first_symbol.checked_add(index)?)?;
+        self.symbols.get(slot.definition as usize)
+    }
+
+    /// Decides about the next edit: `kept` bytes stay, `deleted` go.
+    fn decide(&mut self, index: usize, kept: u64, deleted: u64, is_padding: bool) {
+        let Some(edit) = self.edits.get_mut(index) else { return };
+        let (kept, deleted) = (kept as u32, deleted as u32);
+        let all = edit.kept.wrapping_add(edit.deleted);
+        if edit.before != self.gone {
+            edit.before = self.gone;
+            self.has_changed = true;
+        }
+        if !is_padding && !edit.stays {
+            edit.stays = match self.settling {
+                Settling::Free => false,
+                Settling::Longer => deleted != edit.deleted,
+                Settling::AsLongAsIs => true,
+            };
+        }
+        let (kept, deleted) = if edit.stays { (all, 0) } else { (kept, deleted) };
+        if edit.deleted != deleted {
+            (edit.kept, edit.deleted) = (kept, deleted);
+            self.has_changed = true;
+        }
+        self.gone = self.gone.saturating_add(deleted);
+    }
+
+    /// Decides about what no record has come for.
+    fn finish(&mut self) {
+        while let Some(edit) = self.edits.get(self.next.get()) {
+            let all = edit.kept.wrapping_add(edit.deleted);
+            self.decide(self.next.get(), all.into(), 0, false);
+            self.next.set(self.next.get().wrapping_add(1));
+        }
+    }
+
+    /// Where the place of a record is, by what is decided so far.
+    fn place(&self, record: &Record) -> u64 {
+        self.address.wrapping_add(record.offset).wrapping_sub(self.gone.into())
+    }
+}
+
+impl<A: Arch> Facts for SectionPass<'_, '_, A> {
+    fn addresses(&self, record: &Record) -> Option<Addresses> {
+        let slot = self.definition(record)?;
+        let address = self.bases.of(slot.group).wrapping_add(slot.value);
+        let variable = tls::block_offset(self.spans, slot);
+        self.surroundings.addresses::<A>(slot, address, variable, self.place(record))
+    }
+
+    fn is_local_exec(&self, record: &Record) -> bool {
+        let access = self.surroundings.options.thread_local;
+        THREAD_LOCAL && self.definition(record).is_some_and(|slot| tls::is_local_exec(slot, access))
+    }
+
+    fn is_thread_local(&self, record: &Record) -> bool {
+        self.definition(record).is_some_and(tls::is_variable)
+    }
+
+    fn label(&self, record: &Record) -> Option<u64> {
+        label(self.object, self.section, record)
+    }
+}
+
+impl<A: Arch> Pass for SectionPass<'_, '_, A> {
+    type Error = Error;
+
+    #[cold]
+    fn failed(&self, error: ApplyError) -> Error {
+        Error { object: self.number, section: self.section, kind: ErrorKind::Apply(error) }
+    }
+
+    fn bytes(&self) -> Result<&[u8], Error> {
+        Ok(self.source)
+    }
+
+    fn decided(
+        &mut self,
+        kind: &'static Kind,
+        record: &Record,
+        decision: Decision,
+    ) -> Result<(), Error> {
+        let Some(size) = span(kind, record) else { return Ok(()) };
+        let index = self.next.get();
+        let is_next = |edit: &Edit| u64::from(edit.place) == record.offset;
+        if !self.edits.get(index).is_some_and(is_next) {
+            return Ok(());
+        }
+        let (kept, deleted) = match (kind.special, decision) {
+            (Special::Padding(padding), _) => {
+                let wanted = (padding.alignment)(record);
+                let place = self.place(record);
+                let Some(kept) = wanted.kept(place) else {
+                    let value = place.wrapping_add(wanted.padding);
+                    let alignment = wanted.alignment;
+                    let error = elf_core::ApplyErrorKind::Misaligned { value, alignment };
+                    return Err(self.failed(ApplyError::new(record, Some(kind.name), error)));
+                };
+                (kept, size.saturating_sub(kept))
+            }
+            (_, Decision::Rewrite(rewrite)) if rewrite.deletes > 0 => {
+                (rewrite.size as u64, rewrite.deletes)
+            }
+            _ => (size, 0),
+        };
+        let is_padding = matches!(kind.special, Special::Padding(_));
+        self.decide(index, kept, deleted, is_padding);
+        self.next.set(index.wrapping_add(1));
+        Ok(())
+    }
+}
+
+/// Where section `section` of object `object` is among all slots.
+fn slot_of(objects: &[ObjectSlot<'_>], object: usize, section: u32) -> usize {
+    let first = objects.get(object).map_or(usize::MAX, |object| object.first_section);
+    first.saturating_add(section as usize)
+}
+
+/// Brings the symbols of one object to where their sections are now, and they in them.
+fn move_symbols<A: Arch>(
+    number: usize,
+    object: &ObjectSlot<'_>,
+    sections: &[SectionSlot],
+    symbols: &mut [SymbolSlot],
+    edits: &[Edit],
+) -> Result<(), Error> {
+    let Some(table) = &object.symbols else { return Ok(()) };
+    let slots = symbols.get_mut(object.first_symbol..).unwrap_or_default();
+    for ((index, symbol), slot) in (0..u32::MAX).zip(table.symbols()).zip(slots) {
+        let elf = Error::elf(number, object.symbol_table);
+        let Definition::Section(section) = table.section_of(index, &symbol).map_err(elf)? else {
+            continue;
+        };
+        let at = object.first_section.checked_add(section as usize);
+        let Some(section) = at.and_then(|at| sections.get(at)) else { continue };
+        if matches!(section.state, SectionState::Placed(_)) {
+            let moved = section.edits.of(edits).moved(A::symbol(&symbol).0);
+            slot.value = moved.wrapping_add(section.offset);
+        }
+    }
+    Ok(())
+}

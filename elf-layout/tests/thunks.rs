@@ -1,0 +1,154 @@
+//! More code than a branch of AArch64 spans: every branch arrives, by way of a stub if need be.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    missing_docs,
+    reason = "a test"
+)]
+
+mod support;
+
+use elf_core::names::EM_AARCH64;
+use elf_core::{File, Name};
+use elf_layout::{
+    Error, ErrorKind, ExternalSymbol, Layout, ObjectSlot, Options, Requirements, SectionSlot,
+    Storage, SymbolSlot,
+};
+use reloc_aarch64::Aarch64;
+use support::{BASE, CODE, FAR, Object, nobody, process, word};
+
+const CALL26: u32 = 283;
+const CONDBR19: u32 = 280;
+const MIB: u64 = 1 << 20;
+
+/// Lays out objects for AArch64 and hands the outcome to `f`.
+fn plan<R>(
+    objects: &[&Object],
+    externals: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>,
+    f: impl FnOnce(Result<Layout<'_, '_, Aarch64>, Error>) -> R,
+) -> R {
+    let bytes = |object: &&Object| {
+        let mut bytes = object.build();
+        bytes[18..20].copy_from_slice(&EM_AARCH64.to_le_bytes());
+        bytes
+    };
+    let objects: Vec<Vec<u8>> = objects.iter().map(bytes).collect();
+    let files: Vec<File<'_>> = objects.iter().map(|bytes| File::parse(bytes).unwrap()).collect();
+    let needed = Requirements::of(&files).unwrap();
+    let mut slots = vec![ObjectSlot::default(); needed.objects];
+    let mut sections = vec![SectionSlot::default(); needed.sections];
+    let mut symbols = vec![SymbolSlot::default(); needed.symbols];
+    let mut names = vec![0; needed.names];
+    let storage = Storage {
+        objects: &mut slots,
+        sections: &mut sections,
+        symbols: &mut symbols,
+        names: &mut names,
+        edits: &mut [],
+    };
+    f(Layout::plan(&files, Options::default(), storage, externals))
+}
+
+fn image(layout: &Layout<'_, '_, Aarch64>) -> Result<Vec<u8>, Error> {
+    let mut image = vec![0; layout.size() as usize];
+    layout.write_zeroed(&mut image, BASE).map(|()| image)
+}
+
+/// Where the branch at `place` arrives, through a stub or not.
+fn arrival(image: &[u8], place: u64) -> (u64, bool) {
+    let code = |at: u64| word(image, at) as u32;
+    let distance = i64::from((code(place) & 0x3ff_ffff) << 6) << 32 >> 36;
+    let target = place.wrapping_add_signed(distance);
+    let adrp = code(target);
+    if adrp & 0x9f00_001f != 0x9000_0010 {
+        return (BASE + target, false);
+    }
+    let pages = i64::from((adrp >> 5 & 0x7_ffff) << 2 | adrp >> 29 & 3);
+    let page = ((BASE + target) & !0xfff).wrapping_add_signed(pages << 12);
+    let entry = page + u64::from(code(target + 4) >> 10 & 0xfff) * 8;
+    (word(image, entry - BASE), true)
+}
+
+/// Sections of code of so many MiB, one object each, whose first and last word call the first word of each and a function of the
+/// process.
+fn check(sizes: &[u64]) {
+    let mut objects = Vec::new();
+    let mut calls = Vec::new();
+    for number in 0..sizes.len() {
+        let mut object = Object::new();
+        let size = sizes[number] * MIB;
+        let text = object.zeros(".text", CODE, 16, size);
+        let symbols: Vec<usize> = (0..sizes.len())
+            .map(|other| match other == number {
+                true => object.global(&format!("start{other}"), text, 0),
+                false => object.undefined(&format!("start{other}")),
+            })
+            .collect();
+        let far = object.undefined("far");
+        for (at, symbol) in symbols.into_iter().chain([far]).enumerate() {
+            for place in [at as u64 * 4 + 4, size - 4 - at as u64 * 4] {
+                object.relocation(text, place, CALL26, symbol, 0);
+                calls.push((number, text, place, at));
+            }
+        }
+        objects.push(object);
+    }
+    plan(&objects.iter().collect::<Vec<_>>(), &mut process, |layout| {
+        let layout = layout.unwrap();
+        let image = image(&layout).unwrap();
+        let start = |number| layout.section(number, 1).unwrap();
+        let mut stubs = 0;
+        for &(object, section, place, target) in &calls {
+            let place = layout.section(object, section).unwrap() + place;
+            let expected = if target == sizes.len() { FAR } else { BASE + start(target) };
+            let (arrived, by_stub) = arrival(&image, place);
+            assert_eq!(arrived, expected, "{sizes:?}: from {place:#x}");
+            stubs += usize::from(by_stub);
+        }
+        assert!(stubs >= 2 * sizes.len(), "{sizes:?}: calls of the process, at least");
+        for (number, _) in sizes.iter().enumerate() {
+            let (object, symbol) = layout.find(format!("start{number}").as_str().into()).unwrap();
+            assert_eq!(layout.symbol(object, symbol).unwrap().at(0), start(number));
+        }
+    });
+}
+
+#[test]
+#[cfg_attr(not(feature = "thunks"), ignore = "needs the feature thunks")]
+fn every_call_arrives() {
+    check(&[1, 60, 60]);
+    check(&[1, 100, 100, 1]);
+    check(&[127, 1, 127, 1]);
+    check(&[1, 200, 1]);
+    check(&[200, 200, 50]);
+}
+
+/// The middle of a section may be too far from both of its ends.
+#[test]
+fn what_reaches_no_thunk_is_refused() {
+    let mut object = Object::new();
+    let text = object.zeros(".text", CODE, 16, 300 * MIB);
+    let far = object.undefined("far");
+    object.relocation(text, 150 * MIB, CALL26, far, 0);
+    plan(&[&object], &mut process, |layout| {
+        let kind = image(&layout.unwrap()).unwrap_err().kind;
+        assert!(matches!(kind, ErrorKind::Apply(error) if error.offset == 150 * MIB), "{kind:?}");
+    });
+}
+
+/// A conditional branch never goes by way of a stub.
+#[test]
+fn conditional_branches_are_refused() {
+    let mut object = Object::new();
+    let text = object.zeros(".text", CODE, 16, 16);
+    let other = object.zeros(".text.other", CODE, 16, 200 * MIB);
+    let end = object.global("end", other, 200 * MIB - 4);
+    object.relocation(text, 0, CONDBR19, end, 0);
+    plan(&[&object], &mut nobody, |layout| {
+        let kind = image(&layout.unwrap()).unwrap_err().kind;
+        assert!(matches!(kind, ErrorKind::Apply(error) if error.r#type == CONDBR19), "{kind:?}");
+    });
+}

@@ -1,0 +1,61 @@
+//! Changes the contents of ELF files that are linked already, of objects, and of archives, so that they still work.
+//!
+//! ```
+//! use elf_rewrite::Rewriter;
+//!
+//! // an archive with one member, which is nothing but two regions of five bytes
+//! let header = format!("{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", "greetings/", 0, 0, 0, 644, 10);
+//! let file = ["!<arch>\n", &header, "hello", "world"].concat();
+//!
+//! let mut rewriter = Rewriter::open(file.as_bytes())?;
+//! rewriter.keep(68..73)?;
+//! rewriter.replace(73..78, "everybody")?;
+//! let plan = rewriter.plan()?;
+//! assert_eq!((plan.growth(), plan.in_place, plan.moved), (4, 1, 0));
+//!
+//! let mut written = Vec::new();
+//! plan.write(file.as_bytes(), &mut written)?;
+//! assert!(written.ends_with(b"14        `\nhelloeverybody"));
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What it does
+//! A *region* is a range of the file that others know by its start only. The caller says where regions are, and what becomes of
+//! them ([`Rewriter`]); the result is a [`Plan`] that tells the changed file [`Piece`] by piece, so that neither the file nor
+//! large contents are copied in memory.
+//!
+//! * **Objects and archives**: what follows a region that grows or shrinks moves along; headers, symbols, addends, sizes and
+//!   the archive's table of symbols follow.
+//! * **Libraries and executables**: a region that becomes smaller stays, and the bytes behind it are cut off where they are the
+//!   tail of their segment, else zeros. One that grows moves into a new segment behind all others, with its section where
+//!   nothing else is in that, and relocations, symbols and pointers follow. Nothing else that is loaded moves.
+//! * **Proof**: no region moves of which it is not known who points to it. All code is decoded (x86-64, AArch64), all forms of
+//!   relocations, and in programs at fixed addresses all words: what refers to a region otherwise than by its start, or by an
+//!   instruction, is an [`Error`] that names it. Nothing is written then.
+//!
+//! # Layers
+//! Stands on `elf-core`, and knows nothing of what regions hold. No `unsafe`; no panic on any bytes is tested, not proven.
+//!
+//! # What it does not promise
+//! ELF files of 32 bits or big-endian, relocations without addends, packed relocations of Android and BSD's archives are refused.
+//! A build-id or signature is not made anew: [`Remark`]s say so.
+#![forbid(unsafe_code)]
+
+mod archive;
+mod change;
+mod edits;
+mod elf;
+mod error;
+mod linked;
+mod object;
+mod plan;
+mod rewriter;
+
+pub use error::{Error, ErrorKind, Referrer};
+pub use plan::{Piece, Plan, Remark};
+pub use rewriter::Rewriter;
+
+/// The example of `README.md`, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

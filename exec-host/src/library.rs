@@ -1,0 +1,214 @@
+//! Shared libraries out of bytes: what `dlopen` gives, without a file.
+//!
+//! ```
+//! use exec_host::library::LibraryLoader;
+//!
+//! # if let Ok(bytes) = std::fs::read("/lib/x86_64-linux-gnu/libz.so.1") {
+//! // SAFETY: constructors of zlib do no harm.
+//! let zlib = unsafe { LibraryLoader::new().open(bytes)? };
+//! // SAFETY: the function has this type (<zlib.h>).
+//! let crc32 = unsafe { zlib.get::<unsafe extern "C" fn(u64, *const u8, u32) -> u64>("crc32")? };
+//! // SAFETY: nine bytes are there.
+//! assert_eq!(unsafe { crc32(0, b"123456789".as_ptr(), 9) }, 0xcbf4_3926);
+//! # }
+//! # Ok::<(), exec_host::Error>(())
+//! ```
+//!
+//! A library's references are looked for where the dynamic loader looks: in the program and what was opened for all, in the library itself,
+//! in what it needs, by name and version. All are bound when it is loaded. What it needs are libraries that were [loaded so](LibraryLoader::library),
+//! else libraries of the dynamic loader. Several loads of one library have states of their own.
+//!
+//! # What is not as with `dlopen`
+//!
+//! The dynamic loader knows nothing of such a library: `dlsym`, `dladdr` and `dl_iterate_phdr` do not find it, and libraries that are opened
+//! later do not bind to it. A library that is opened again is loaded again. Symbols that all libraries share (`STB_GNU_UNIQUE`) are not seen
+//! in libraries of the dynamic loader that this one does not need. [`Library::get`] does not look into what the library needs. Lazy binding
+//! is not offered.
+
+mod definition;
+mod error;
+mod frames;
+mod handle;
+mod load;
+mod loaded;
+mod needed;
+mod resolve;
+mod scope;
+
+pub use error::LibraryError;
+
+use crate::error::Error;
+use crate::external::External;
+use crate::function::{FunctionPointer, TypedFunction};
+use crate::symbols::{Found, Keeper, Symbols};
+use core::fmt;
+use definition::Definition;
+use elf_core::Name;
+use loaded::Loaded;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A library in memory. The last copy of it that is dropped calls its destructors and gives everything back, unless other libraries
+/// or modules use it, or it says that it stays (`DF_1_NODELETE`).
+#[derive(Clone, Debug)]
+pub struct Library(Arc<Loaded>);
+
+/// How a library is loaded.
+#[derive(Default)]
+pub struct LibraryLoader<'s> {
+    loaded: Vec<Arc<Loaded>>,
+    folder: Option<PathBuf>,
+    symbols: Option<Box<dyn Symbols + 's>>,
+}
+
+impl fmt::Debug for LibraryLoader<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LibraryLoader").field("loaded", &self.loaded).finish_non_exhaustive()
+    }
+}
+
+impl<'s> LibraryLoader<'s> {
+    /// Without libraries or symbols beside those of the process.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Lets a library be found by those that need one of its name (`DT_SONAME`).
+    #[must_use]
+    pub fn library(mut self, library: &Library) -> Self {
+        self.loaded.push(Arc::clone(&library.0));
+        self
+    }
+
+    /// The folder that `$ORIGIN` stands for where the library says where to look for others (`DT_RUNPATH`).
+    #[must_use]
+    pub fn origin(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.folder = Some(folder.into());
+        self
+    }
+
+    /// Has these asked last: modules of objects, functions of the program. Objects and archives are not loaded for it.
+    #[must_use]
+    pub fn symbols(mut self, symbols: impl Symbols + 's) -> Self {
+        self.symbols = Some(Box::new(symbols));
+        self
+    }
+
+    /// Loads the library that `bytes` are: `Vec<u8>`, `&'static [u8]`, a mapped file. They are kept for its symbols. The C library and the
+    /// dynamic loader itself are refused.
+    ///
+    /// # Errors
+    /// [`Error::Linked`] with the [reason](LibraryError), [`Error::ThreadLocal`], [`Error::WriteExecute`], or there is no memory.
+    ///
+    /// # Safety
+    /// The library's code is sound to call in this process: constructors, and destructors when it goes, resolvers of indirect
+    /// functions; and so are those of libraries that it needs.
+    pub unsafe fn open(
+        self,
+        bytes: impl AsRef<[u8]> + Send + Sync + 'static,
+    ) -> Result<Library, Error> {
+        let mut symbols = self.symbols.unwrap_or_else(|| Box::new(()));
+        let given = load::Given {
+            loaded: &self.loaded,
+            folder: self.folder.as_deref(),
+            symbols: &mut symbols,
+        };
+        // SAFETY: the caller vouches for the library.
+        unsafe { load::load(Arc::new(bytes), given) }.map(Library)
+    }
+}
+
+impl Library {
+    /// The function `name` of the default version, as a pointer that cannot outlive the library.
+    ///
+    /// # Errors
+    /// [`LibraryError::NoSymbol`], [`LibraryError::NotFunction`].
+    ///
+    /// # Safety
+    /// `F` is the type of the function. Calling it, which is `unsafe` again, runs code of the library.
+    pub unsafe fn get<F: FunctionPointer>(
+        &self,
+        name: &str,
+    ) -> Result<TypedFunction<'_, F>, Error> {
+        let address = self.function(name)?;
+        // SAFETY: the address is in the library's code; the caller vouches for the type.
+        Ok(TypedFunction::new(unsafe { F::at(address as usize) }))
+    }
+
+    /// The address of the function `name`, good as long as the library.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn function(&self, name: &str) -> Result<u64, Error> {
+        let found = self.definition(Name::from(name));
+        match found.ok_or_else(|| LibraryError::NoSymbol(name.into()))? {
+            // an indirect function may be anybody's
+            Definition::Address(address) if address != 0 && self.may_be_code(name, address) => {
+                Ok(address)
+            }
+            _ => Err(LibraryError::NotFunction(name.into()).into()),
+        }
+    }
+
+    /// The address of the symbol `name`, whatever it is, good as long as the library; of a thread-local variable none.
+    #[must_use]
+    pub fn address(&self, name: &str) -> Option<u64> {
+        match self.definition(Name::from(name))? {
+            Definition::Address(address) => Some(address),
+            _ => None,
+        }
+    }
+
+    /// Its name (`DT_SONAME`); empty if it has none.
+    #[must_use]
+    pub fn name(&self) -> Name<'_> {
+        Name(&self.0.name)
+    }
+
+    /// Address and size of the memory that the library occupies, in bytes.
+    #[must_use]
+    pub fn extent(&self) -> (u64, u64) {
+        (self.0.memory.address(), self.0.memory.size())
+    }
+
+    /// What is added to addresses that the file has, to get those in memory.
+    #[must_use]
+    pub fn bias(&self) -> u64 {
+        self.0.bias
+    }
+
+    fn definition(&self, name: Name<'_>) -> Option<Definition> {
+        let exports = self.0.exports()?;
+        let (_, symbol) = exports.find_default(name).ok()??;
+        Some(self.0.definition(&symbol))
+    }
+
+    fn may_be_code(&self, name: &str, address: u64) -> bool {
+        let is_indirect = || {
+            let exports = self.0.exports()?;
+            let (_, symbol) = exports.find_default(Name::from(name)).ok()??;
+            Some(symbol.r#type() == elf_core::names::STT_GNU_IFUNC)
+        };
+        self.0.is_code(address) || is_indirect() == Some(true)
+    }
+}
+
+/// What the library shows. Who uses one of its symbols keeps it.
+impl Symbols for Library {
+    fn find(&mut self, name: Name<'_>) -> Option<Found> {
+        let external = match self.definition(name)? {
+            Definition::Address(address) if self.0.is_code(address) => External::function(address),
+            Definition::Address(address) => External::new(address),
+            Definition::ThreadLocal { module, offset, distance } => {
+                External::thread_local(module, offset, distance)
+            }
+            Definition::Indirect(_) => return None,
+        };
+        Some(Found::Kept(external, Arc::clone(&self.0) as Keeper))
+    }
+
+    fn has_objects(&self) -> bool {
+        false
+    }
+}

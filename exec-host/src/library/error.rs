@@ -1,0 +1,86 @@
+//! Why a library could not be loaded.
+
+use core::fmt;
+
+/// Why a linked file could not be loaded as a library, or a symbol of it not be given out. Nothing stays mapped.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum LibraryError {
+    /// The file is damaged, or for another machine.
+    Image(elf_image::Error),
+    /// A relocation could not be applied.
+    Relocation {
+        /// What is wrong.
+        error: elf_image::Error,
+        /// The name of the symbol.
+        name: String,
+    },
+    /// Nobody defines a symbol.
+    Undefined {
+        /// Its name.
+        name: String,
+        /// The version that is asked for, if one is.
+        version: Option<String>,
+    },
+    /// A library that it needs could not be had.
+    Needed {
+        /// Its name (`DT_NEEDED`).
+        name: String,
+        /// What the dynamic loader said.
+        cause: String,
+    },
+    /// It is a program, or one of the libraries that the dynamic loader itself has to load.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+    /// A constructor or destructor is not in its code.
+    Initializer {
+        /// The address that was to be called.
+        address: u64,
+    },
+    /// The unwinder of the process cannot take its unwinding tables.
+    Unwinding(elf_core::eh_frame::Error),
+    /// It does not have this symbol.
+    NoSymbol(String),
+    /// The symbol is not code.
+    NotFunction(String),
+}
+
+impl From<elf_image::Error> for LibraryError {
+    fn from(error: elf_image::Error) -> Self {
+        Self::Image(error)
+    }
+}
+
+impl fmt::Display for LibraryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Image(error) => error.fmt(f),
+            Self::Relocation { error, name } if name.is_empty() => error.fmt(f),
+            Self::Relocation { error, name } => write!(f, "{error}: {name}"),
+            Self::Undefined { name, version: Some(version) } => {
+                write!(f, "symbol {name}, version {version}, is undefined")
+            }
+            Self::Undefined { name, version: None } => write!(f, "symbol {name} is undefined"),
+            Self::Needed { name, cause } => write!(f, "needs {name}: {cause}"),
+            Self::Refused { reason } => f.write_str(reason),
+            Self::Initializer { address } => {
+                write!(f, "constructor or destructor {address:#x} is outside the code")
+            }
+            Self::Unwinding(error) => write!(f, "unwinding table: {error}"),
+            Self::NoSymbol(name) => write!(f, "the library does not define {name}"),
+            Self::NotFunction(name) => write!(f, "{name} is not code"),
+        }
+    }
+}
+
+impl core::error::Error for LibraryError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Image(error) | Self::Relocation { error, .. } => Some(error),
+            Self::Unwinding(error) => Some(error),
+            _ => None,
+        }
+    }
+}

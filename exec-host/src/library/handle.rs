@@ -1,0 +1,164 @@
+//! Libraries that the dynamic loader has loaded, and their symbols by name and version.
+
+use crate::machine;
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ops::Range;
+use elf_core::names::{DT_NEEDED, DT_NULL, DT_STRTAB};
+use std::ffi::CString;
+
+/// A library that is open; closed on drop.
+#[derive(Debug)]
+pub(crate) struct Handle(*mut c_void);
+
+// SAFETY: handles belong to the process, and the dynamic loader locks for itself.
+unsafe impl Send for Handle {}
+// SAFETY: as above.
+unsafe impl Sync for Handle {}
+
+impl Handle {
+    /// The program, the libraries it was linked to, and those that were opened for all.
+    pub(crate) fn of_process() -> Option<Self> {
+        Self::open(core::ptr::null(), libc::RTLD_NOW).ok()
+    }
+
+    /// Opens a library by name or path.
+    ///
+    /// # Errors
+    /// The words of the dynamic loader.
+    ///
+    /// # Safety
+    /// Its constructors run.
+    pub(crate) unsafe fn library(name: &CStr) -> Result<Self, String> {
+        Self::open(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL)
+    }
+
+    fn open(name: *const c_char, flags: c_int) -> Result<Self, String> {
+        // SAFETY: a name that ends in NUL, or none.
+        let handle = unsafe { libc::dlopen(name, flags) };
+        if !handle.is_null() {
+            return Ok(Self(handle));
+        }
+        // SAFETY: the words of this thread's last error, or none.
+        let words = unsafe { libc::dlerror() };
+        if words.is_null() {
+            return Err(String::from("the dynamic loader says nothing"));
+        }
+        // SAFETY: they end in NUL, and stay until the next call.
+        Err(unsafe { CStr::from_ptr(words) }.to_string_lossy().into_owned())
+    }
+
+    /// The address of a symbol of the library or one that it was linked to, for a thread-local variable that of this thread's; `None`
+    /// if there is none, or it is 0.
+    pub(crate) fn find(&self, name: &[u8], version: Option<&[u8]>) -> Option<u64> {
+        let name = CString::new(name).ok()?;
+        match version {
+            Some(version) => self.of_version(&name, &CString::new(version).ok()?),
+            // without a version the oldest is meant, which `dlsym` does not give
+            None => self.of_version(&name, machine::OLDEST_VERSION).or_else(|| {
+                // SAFETY: the handle is open, and the name ends in NUL.
+                address(unsafe { libc::dlsym(self.0, name.as_ptr()) })
+            }),
+        }
+    }
+
+    fn of_version(&self, name: &CStr, version: &CStr) -> Option<u64> {
+        // SAFETY: the handle is open, and the names end in NUL.
+        address(unsafe { libc::dlvsym(self.0, name.as_ptr(), version.as_ptr()) })
+    }
+}
+
+fn address(found: *mut c_void) -> Option<u64> {
+    let address = found.expose_provenance() as u64;
+    (address != 0).then_some(address)
+}
+
+impl Handle {
+    /// Whether both are of one library.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+
+    /// What the dynamic loader says of the library.
+    fn map(&self) -> Option<LinkMap> {
+        let mut map: *const LinkMap = core::ptr::null();
+        // SAFETY: the handle is open, and the request gives a pointer of this type.
+        let done = unsafe { libc::dlinfo(self.0, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) };
+        // SAFETY: the link map lives as long as the library is open.
+        (done == 0 && !map.is_null()).then(|| unsafe { map.read() })
+    }
+
+    /// What is added to addresses of its file.
+    pub(crate) fn bias(&self) -> Option<u64> {
+        self.map().map(|map| map.bias)
+    }
+
+    /// The libraries that it needs, in order. They are loaded already.
+    pub(crate) fn needed(&self) -> Vec<Self> {
+        let Some(map) = self.map().filter(|map| !map.dynamic.is_null()) else { return Vec::new() };
+        let (mut names, mut strings, mut entry) = (Vec::new(), None, map.dynamic);
+        loop {
+            // SAFETY: the entries of a loaded library are there up to the one that ends them.
+            let [tag, value] = unsafe { entry.read() };
+            match tag {
+                DT_NULL => break,
+                DT_NEEDED => names.push(value),
+                // the loader may have added the bias
+                DT_STRTAB if value < map.bias => strings = Some(value.wrapping_add(map.bias)),
+                DT_STRTAB => strings = Some(value),
+                _ => {}
+            }
+            entry = entry.wrapping_add(1);
+        }
+        let Some(strings) = strings else { return Vec::new() };
+        let open = |name: u64| {
+            let name = strings.wrapping_add(name) as usize;
+            let name = core::ptr::with_exposed_provenance::<c_char>(name);
+            // the name ends in NUL, in the string table of a loaded library
+            Self::open(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD).ok()
+        };
+        names.into_iter().filter_map(open).collect()
+    }
+}
+
+/// The beginning of a `struct link_map` (<link.h>).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct LinkMap {
+    bias: u64,
+    name: *const c_char,
+    dynamic: *const [u64; 2],
+}
+
+/// Where the libraries of the process are, by what is added to addresses of their files.
+pub(crate) fn extents() -> Vec<(u64, Range<u64>)> {
+    unsafe extern "C" fn collect(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        extents: *mut c_void,
+    ) -> c_int {
+        // SAFETY: `dl_iterate_phdr` gives a valid description, and back what `extents` gave it.
+        let (info, extents) = unsafe { (&*info, &mut *extents.cast::<Vec<(u64, Range<u64>)>>()) };
+        if info.dlpi_phdr.is_null() {
+            return 0;
+        }
+        // SAFETY: the description holds so many program headers.
+        let headers =
+            unsafe { core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+        let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+        let end = loaded.map(|header| header.p_vaddr.wrapping_add(header.p_memsz)).max();
+        let bias = info.dlpi_addr;
+        extents.push((bias, bias..bias.wrapping_add(end.unwrap_or(0))));
+        0
+    }
+    let mut found = Vec::new();
+    // SAFETY: the callback has the type asked for and keeps nothing.
+    unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut found).cast()) };
+    found
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // SAFETY: it is open, and closed once.
+        unsafe { libc::dlclose(self.0) };
+    }
+}

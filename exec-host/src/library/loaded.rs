@@ -1,0 +1,145 @@
+//! A library that was loaded out of bytes, and all that belongs to it.
+
+use super::definition::Definition;
+use super::handle::Handle;
+use crate::machine::resolver;
+use crate::memory::Mapping;
+use crate::symbols::Keeper;
+use crate::threads::{Threads, exit};
+use crate::unwind::Unwinding;
+use core::ffi::{c_char, c_int};
+use core::ops::Range;
+use elf_core::names::{SHN_ABS, STB_GNU_UNIQUE, STT_GNU_IFUNC, STT_TLS};
+use elf_core::{File, Symbol};
+use elf_image::{Addresses, Error, Exports, Image, Wanted};
+use elf_layout::StaticTlsBlock;
+use std::sync::{Arc, OnceLock};
+
+/// Bytes of a file, whatever holds them.
+pub(crate) type Bytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// One that a library needs.
+#[derive(Clone)]
+pub(crate) enum Member {
+    /// Of the dynamic loader.
+    Process(Arc<Handle>),
+    /// Loaded out of bytes.
+    Loaded(Arc<Loaded>),
+}
+
+/// What a load consists of, in the order in which it goes.
+pub(crate) struct Loaded {
+    pub(crate) bytes: Bytes,
+    /// The name that others need it by (`DT_SONAME`).
+    pub(crate) name: Box<[u8]>,
+    /// What is added to addresses of the file.
+    pub(crate) bias: u64,
+    pub(crate) code: Vec<Range<u64>>,
+    /// Destructors, in the order to call them, once constructors have run.
+    pub(crate) finalize: OnceLock<Vec<u64>>,
+    #[expect(dead_code, reason = "dropped before the memory")]
+    pub(crate) unwinding: Unwinding,
+    pub(crate) memory: Mapping,
+    pub(crate) threads: Option<Threads>,
+    /// Arguments of TLS descriptors: module and offset.
+    #[expect(dead_code, clippy::vec_box, reason = "the code has their addresses, which stay")]
+    pub(crate) pairs: Vec<Box<[u64; 2]>>,
+    /// What it needs, in order, dropped behind it.
+    pub(crate) needed: Vec<Member>,
+    /// What else its code refers to.
+    #[expect(dead_code, reason = "dropped behind the code")]
+    pub(crate) keepers: Vec<Keeper>,
+}
+
+impl core::fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let name = elf_core::Name(&self.name);
+        f.debug_struct("Library")
+            .field("name", &name)
+            .field("bias", &self.bias)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The image of a file.
+pub(crate) fn image(bytes: &[u8]) -> Result<Image<'_>, Error> {
+    Image::parse(File::parse_segments(bytes)?, Addresses::Virtual)
+}
+
+impl Loaded {
+    /// The symbols that it shows. They were there when it was loaded.
+    pub(crate) fn exports(&self) -> Option<Exports<'_>> {
+        image((*self.bytes).as_ref()).ok()?.exports().ok()?
+    }
+
+    /// What a symbol of it is. Its relocations are done: resolvers may be called.
+    pub(crate) fn definition(&self, symbol: &Symbol) -> Definition {
+        let area = self.threads.as_ref().map(Threads::area);
+        match define(symbol, self.bias, area.as_ref()) {
+            Definition::Indirect(resolver) if self.is_code(resolver) => {
+                // SAFETY: who opened the library vouches for its code; the address is in it, as was checked.
+                Definition::Address(unsafe { resolver::call(resolver) })
+            }
+            Definition::Indirect(_) => Definition::Address(0),
+            definition => definition,
+        }
+    }
+
+    /// The symbol that a reference means.
+    pub(crate) fn find(
+        &self,
+        exports: &Exports<'_>,
+        wanted: Wanted<'_>,
+    ) -> Option<(Definition, bool)> {
+        let (_, symbol) = exports.find(wanted).ok()??;
+        Some((self.definition(&symbol), symbol.binding() == STB_GNU_UNIQUE))
+    }
+
+    pub(crate) fn is_code(&self, address: u64) -> bool {
+        self.code.iter().any(|range| range.contains(&address))
+    }
+}
+
+/// What a defined symbol is in an image with this bias, whose threads have this block.
+pub(crate) fn define(symbol: &Symbol, bias: u64, area: Option<&StaticTlsBlock>) -> Definition {
+    match symbol.r#type() {
+        STT_TLS => {
+            let distance = area.and_then(|area| area.distance);
+            let distance = distance.map(|block| block.wrapping_add_unsigned(symbol.value));
+            let module = area.map_or(0, |area| area.module);
+            Definition::ThreadLocal { module, offset: symbol.value, distance }
+        }
+        _ if symbol.shndx == SHN_ABS => Definition::Address(symbol.value),
+        STT_GNU_IFUNC => Definition::Indirect(symbol.value.wrapping_add(bias)),
+        _ => Definition::Address(symbol.value.wrapping_add(bias)),
+    }
+}
+
+/// Calls constructors, or destructors, with the arguments of the process.
+///
+/// # Safety
+/// They are functions in code that is executable, and sound to call.
+pub(crate) unsafe fn call(functions: &[u64]) {
+    unsafe extern "C" {
+        static environ: *const *const c_char;
+    }
+    type Function = unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char);
+    let arguments: [*const c_char; 1] = [core::ptr::null()];
+    for &address in functions {
+        let code = core::ptr::with_exposed_provenance::<()>(address as usize);
+        // SAFETY: the caller vouches for a function there; it may take fewer arguments than it is given.
+        unsafe {
+            core::mem::transmute::<*const (), Function>(code)(0, arguments.as_ptr(), environ);
+        }
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        if let Some(functions) = self.finalize.get() {
+            // SAFETY: who opened the library vouched for its destructors, and nobody uses its code any more.
+            unsafe { call(functions) };
+        }
+        exit::leave(self.memory.address());
+    }
+}

@@ -1,0 +1,196 @@
+//! What relocations of a library are told of symbols.
+
+use super::definition::Definition;
+use super::error::LibraryError;
+use super::loaded::define;
+use super::scope::{Answer, Scope};
+use crate::machine::resolver;
+use core::cell::{Cell, RefCell};
+use elf_core::names::{STB_GNU_UNIQUE, STB_LOCAL, STB_WEAK, STV_DEFAULT};
+use elf_core::{Query, Resolve, Role, Symbol};
+use elf_image::{Exports, Symbols};
+use elf_layout::StaticTlsBlock;
+use std::collections::HashSet;
+
+/// The symbols of a library that is being loaded.
+pub(crate) struct Resolver<'r, 's> {
+    exports: Option<Exports<'r>>,
+    bias: u64,
+    scope: RefCell<&'r mut Scope<'s>>,
+    /// What symbols were found to be, by index.
+    known: Vec<Cell<Option<Definition>>>,
+    /// Names of symbols that are shared by all, and where they are.
+    pub(crate) shared: RefCell<Vec<(Box<[u8]>, u64)>>,
+    /// Addresses of others that were given out.
+    pub(crate) externals: RefCell<HashSet<u64>>,
+    pub(crate) area: Cell<Option<StaticTlsBlock>>,
+    /// Arguments of TLS descriptors.
+    #[expect(clippy::vec_box, reason = "code has their addresses, which stay")]
+    pub(crate) pairs: RefCell<Vec<Box<[u64; 2]>>>,
+    /// Why the last symbol was not found.
+    pub(crate) failed: RefCell<Option<LibraryError>>,
+    /// Code of the library may be called: it is executable.
+    pub(crate) is_executable: Cell<bool>,
+}
+
+impl<'r, 's> Resolver<'r, 's> {
+    pub(crate) fn new(exports: Option<Exports<'r>>, bias: u64, scope: &'r mut Scope<'s>) -> Self {
+        let count = exports.as_ref().map_or(0, |exports| exports.symbols().len());
+        Self {
+            exports,
+            bias,
+            scope: RefCell::new(scope),
+            known: vec![Cell::new(None); count],
+            shared: RefCell::default(),
+            externals: RefCell::default(),
+            area: Cell::new(None),
+            pairs: RefCell::default(),
+            failed: RefCell::new(None),
+            is_executable: Cell::new(false),
+        }
+    }
+
+    /// Whether the symbol of this index is an indirect function of the library itself, whose resolver can only run later.
+    pub(crate) fn is_indirect(&self, symbol: u32) -> bool {
+        symbol != 0 && matches!(self.definition(symbol, false), Some(Definition::Indirect(_)))
+    }
+
+    /// What the symbol of this index is.
+    fn definition(&self, index: u32, is_thread_local: bool) -> Option<Definition> {
+        let known = self.known.get(usize::try_from(index).ok()?)?;
+        if let Some(definition) = known.get() {
+            return Some(definition);
+        }
+        let exports = self.exports.as_ref()?;
+        let symbol = exports.symbols().get(index).ok()?;
+        let found = self.look_up(exports, index, &symbol, is_thread_local)?;
+        // offsets in threads are known when the block is
+        if !matches!(found, Definition::ThreadLocal { .. }) {
+            known.set(Some(found));
+        }
+        Some(found)
+    }
+
+    fn look_up(
+        &self,
+        exports: &Exports<'r>,
+        index: u32,
+        symbol: &Symbol,
+        is_thread_local: bool,
+    ) -> Option<Definition> {
+        let area = self.area.get();
+        let own = || define(symbol, self.bias, area.as_ref());
+        let is_local = symbol.binding() == STB_LOCAL || symbol.visibility() != STV_DEFAULT;
+        if is_local && !symbol.is_undefined() {
+            return Some(own());
+        }
+        let wanted = match exports.wanted(index) {
+            Ok(wanted) => wanted,
+            Err(error) => {
+                *self.failed.borrow_mut() = Some(error.into());
+                return None;
+            }
+        };
+        let is_unique = symbol.binding() == STB_GNU_UNIQUE;
+        let defined = (!symbol.is_undefined()).then_some(is_unique);
+        let is_thread_local = is_thread_local || symbol.r#type() == elf_core::names::STT_TLS;
+        match self.scope.borrow_mut().find(wanted, defined, is_thread_local) {
+            Some(Answer::Own) => {
+                let definition = own();
+                if let (true, Definition::Address(address)) = (is_unique, definition) {
+                    self.shared.borrow_mut().push((wanted.name.as_bytes().into(), address));
+                }
+                Some(definition)
+            }
+            Some(Answer::Other(definition)) => {
+                if let Definition::Address(address) = definition {
+                    self.externals.borrow_mut().insert(address);
+                }
+                Some(definition)
+            }
+            None if symbol.binding() == STB_WEAK => Some(Definition::Address(0)),
+            None => {
+                let version = wanted.version.map(|version| version.to_string());
+                let name = wanted.name.to_string();
+                *self.failed.borrow_mut() = Some(LibraryError::Undefined { name, version });
+                None
+            }
+        }
+    }
+
+    /// Module, offset in its block and distance from the thread pointer of a thread-local variable; of the library's block itself for
+    /// no symbol.
+    fn variable(&self, index: u32) -> Option<(u64, u64, Option<i64>)> {
+        if index == 0 {
+            let area = self.area.get()?;
+            return Some((area.module, 0, area.distance));
+        }
+        match self.definition(index, true)? {
+            Definition::ThreadLocal { module, offset, distance } => {
+                Some((module, offset, distance))
+            }
+            // a weak one that nobody has
+            Definition::Address(0) => Some((0, 0, Some(0))),
+            _ => None,
+        }
+    }
+
+    /// The distance of a variable from the thread pointer.
+    fn distance(&self, index: u32) -> Option<u64> {
+        let (_, _, distance) = self.variable(index)?;
+        if distance.is_none() {
+            let reason = String::from(
+                "thread-local variables at one distance from the thread pointer (initial exec, DF_STATIC_TLS), \
+                 of which the dynamic loader has no more room",
+            );
+            *self.failed.borrow_mut() = Some(LibraryError::Refused { reason });
+        }
+        distance.map(i64::cast_unsigned)
+    }
+}
+
+impl Resolve for Resolver<'_, '_> {
+    fn resolve(&self, query: &Query) -> Option<u64> {
+        match query.role {
+            Role::Address | Role::Plt if query.symbol == 0 => Some(0),
+            Role::Address | Role::Plt => match self.definition(query.symbol, false)? {
+                Definition::Address(address) => Some(address),
+                Definition::Indirect(code) if self.is_executable.get() => {
+                    // SAFETY: who opens the library vouches for its code, which is executable now.
+                    Some(unsafe { resolver::call(code) })
+                }
+                _ => None,
+            },
+            Role::Size => {
+                let symbols = self.exports.as_ref()?.symbols();
+                symbols.get(query.symbol).ok().map(|symbol| symbol.size)
+            }
+            Role::TlsModule => self.variable(query.symbol).map(|(module, ..)| module),
+            Role::DtpOffset => self.variable(query.symbol).map(|(_, offset, _)| offset),
+            Role::TpOffset => self.distance(query.symbol),
+            Role::TlsDescFunction => {
+                let area = self.area.get()?;
+                let (_, _, distance) = self.variable(query.symbol)?;
+                if distance.is_some() { area.descriptor } else { area.dynamic_descriptor }
+            }
+            Role::TlsDescArgument => {
+                let (module, offset, distance) = self.variable(query.symbol)?;
+                if let Some(distance) = distance {
+                    return Some(distance.wrapping_add(query.addend).cast_unsigned());
+                }
+                let pair = Box::new([module, offset.wrapping_add_signed(query.addend)]);
+                let address = (&raw const *pair).expose_provenance() as u64;
+                self.pairs.borrow_mut().push(pair);
+                Some(address)
+            }
+            Role::Indirect if self.is_executable.get() => {
+                let code = self.bias.wrapping_add_signed(query.addend);
+                // SAFETY: who opens the library vouches for its code, which is executable now.
+                Some(unsafe { resolver::call(code) })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Symbols for Resolver<'_, '_> {}

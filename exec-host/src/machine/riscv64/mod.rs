@@ -1,0 +1,49 @@
+//! RISC-V with addresses of 8 bytes.
+
+mod atomics;
+pub(crate) mod cache;
+pub(crate) mod descriptor;
+#[cfg(feature = "device")]
+pub(crate) mod guard;
+pub(crate) mod processor;
+pub(crate) mod resolver;
+
+use core::arch::{asm, naked_asm};
+
+/// The architecture of this process.
+pub use archs::Host;
+
+/// Of `mmap`: there is nothing like `MAP_32BIT`.
+pub(crate) const MAP_LOW: u32 = 0;
+/// `e_flags` of libraries: the float ABI, which the dynamic loader compares (`EF_RISCV_FLOAT_ABI_DOUBLE`).
+pub(crate) const FLAGS: u32 = 0x4;
+/// Relocations by name that are an address: `R_RISCV_64`, which GOT entries have too.
+pub(crate) const ADDRESSES: [u64; 1] = [2];
+/// `R_RISCV_TLS_DTPMOD64`.
+pub(crate) const DTP_MODULE: u64 = 7;
+/// `R_RISCV_TLS_TPREL64`.
+pub(crate) const TP_OFFSET: u64 = 11;
+
+/// What C compilers are told to make code for: every processor with the usual extensions, since compilers have no `native` there.
+#[cfg(feature = "compile")]
+pub(crate) const ARCHITECTURE: &str = "-march=rv64gc";
+
+/// The version of most symbols of the C library: that of its first release for the machine.
+pub(crate) const OLDEST_VERSION: &core::ffi::CStr = c"GLIBC_2.27";
+
+/// Begins a program whose stack is at `stack`, without a function to register for its end.
+///
+/// # Safety
+/// It is a program in memory, with a stack as the ABI has it.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn enter_program(entry: u64, stack: u64) -> ! {
+    naked_asm!("mv t1, a0", "mv sp, a1", "li a0, 0", "li ra, 0", "li s0, 0", "jr t1")
+}
+
+/// The thread pointer of this thread.
+pub(crate) fn thread_pointer() -> u64 {
+    let pointer: u64;
+    // SAFETY: reads what the ABI has there in every thread.
+    unsafe { asm!("mv {}, tp", out(reg) pointer, options(nostack, nomem, preserves_flags)) }
+    pointer
+}

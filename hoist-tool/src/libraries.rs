@@ -1,0 +1,73 @@
+//! Shared libraries among what `hoist run` is given, by path or by the name that programs need them by.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use elf_core::File;
+use elf_core::names::ET_DYN;
+use exec_host::library::{Library, LibraryLoader};
+
+/// Where libraries are, beside the folders of `LD_LIBRARY_PATH`.
+const FOLDERS: [&str; 8] = [
+    "/lib/x86_64-linux-gnu",
+    "/usr/lib/x86_64-linux-gnu",
+    "/lib/aarch64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/lib64",
+    "/usr/lib64",
+    "/lib",
+    "/usr/lib",
+];
+
+/// Opens those of the files that are shared libraries, in order, and takes them out.
+///
+/// # Errors
+/// Which one cannot be loaded, and why.
+///
+/// # Safety
+/// Constructors of the libraries run, and destructors when they go.
+pub unsafe fn open(files: &mut Vec<PathBuf>) -> Result<Vec<Library>> {
+    let (mut opened, mut rest) = (Vec::new(), Vec::new());
+    for path in files.drain(..) {
+        let found = find(&path);
+        let Some(bytes) = found.as_deref().and_then(library) else {
+            rest.push(path);
+            continue;
+        };
+        let mut loader = LibraryLoader::new();
+        for earlier in &opened {
+            loader = loader.library(earlier);
+        }
+        if let Some(folder) = found.as_deref().and_then(Path::parent) {
+            loader = loader.origin(folder);
+        }
+        // SAFETY: as the caller says.
+        let library = unsafe { loader.open(bytes) };
+        opened.push(library.with_context(|| path.display().to_string())?);
+    }
+    *files = rest;
+    Ok(opened)
+}
+
+/// The file of this path, or, if it is but a name, the one that the dynamic loader finds in the usual folders.
+fn find(path: &Path) -> Option<PathBuf> {
+    if path.is_file() {
+        return Some(path.to_owned());
+    }
+    let name = path.to_str().filter(|name| !name.contains('/') && name.contains(".so"))?;
+    let listed = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let listed = env::split_paths(&listed).filter(|folder| !folder.as_os_str().is_empty());
+    let folders = listed.chain(FOLDERS.iter().map(PathBuf::from));
+    folders.map(|folder| folder.join(name)).find(|path| path.is_file())
+}
+
+/// The bytes of a file that is a shared library.
+fn library(path: &Path) -> Option<Vec<u8>> {
+    let mut head = [0; 18];
+    std::io::Read::read_exact(&mut fs::File::open(path).ok()?, &mut head).ok()?;
+    let is_one = head.starts_with(b"\x7fELF") && head.get(16) == Some(&(ET_DYN as u8));
+    let bytes = if is_one { fs::read(path).ok()? } else { return None };
+    File::parse_segments(&bytes).is_ok().then_some(bytes)
+}

@@ -1,0 +1,92 @@
+//! `hoist run` with shared libraries, and `hoist exec`: linked files.
+#![cfg(test)]
+#![cfg(all(feature = "host", target_arch = "x86_64"))]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn hoist(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_hoist")).args(words).output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+#[test]
+fn a_function_of_zlib() {
+    if !Path::new("/lib/x86_64-linux-gnu/libz.so.1").exists() {
+        println!("skipped: a_function_of_zlib: needs libz.so.1");
+        return;
+    }
+    let version = text(&hoist(&["run", "libz.so.1", "zlibVersion", "--ret", "str"]));
+    assert!(version.starts_with("1."), "{version}");
+    let words = ["run", "libz.so.1", "crc32", "u64:0", "str:123456789", "u32:9", "--ret", "u64"];
+    assert_eq!(text(&hoist(&words)), "3421780262\n");
+    let refused = hoist(&["run", "libc.so.6", "getpid", "--ret", "i32"]);
+    let words = String::from_utf8_lossy(&refused.stderr);
+    assert!(words.contains("is a part of the dynamic loader"), "{words}");
+    let refused = hoist(&["run", "libz.so.1", "no_such"]);
+    let words = String::from_utf8_lossy(&refused.stderr);
+    assert!(words.contains("the library does not define no_such"), "{words}");
+}
+
+/// What it has registered for the end of the process finds it there.
+#[test]
+fn a_library_that_stays() {
+    if !Path::new("/usr/lib/x86_64-linux-gnu/libssl.so.3").exists() {
+        println!("skipped: a_library_that_stays: needs libssl.so.3");
+        return;
+    }
+    let words = ["run", "libssl.so.3", "OPENSSL_init_ssl", "u64:0", "u64:0", "--ret", "i32"];
+    assert_eq!(text(&hoist(&words)), "1\n");
+}
+
+const PROGRAM: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static __thread int variable = 5;
+__attribute__((constructor)) static void first(void) { variable++; }
+int main(int argc, char **argv, char **envp) {
+    const char *given = getenv("HOIST_GIVEN");
+    char *text = malloc(100);
+    strcpy(text, argv[argc - 1]);
+    printf("%d %s %s %d\n", argc, text, given ? given : "-", variable);
+    return 7;
+}
+"#;
+
+/// Static, static PIE and dynamic programs: arguments, environment, variables of threads, the exit status.
+#[test]
+fn programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("program.c");
+    std::fs::write(&source, PROGRAM).unwrap();
+    let mut ways = 0;
+    for flags in [&["-static"][..], &["-static-pie"], &["-pie"], &["-no-pie"]] {
+        let program = folder.path().join("program");
+        let mut gcc = Command::new("gcc");
+        let built = gcc.args(flags).arg("-o").arg(&program).arg(&source).output().unwrap();
+        if !built.status.success() {
+            println!("skipped: programs: needs a compiler for {flags:?}");
+            continue;
+        }
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hoist"));
+        command.arg("exec").arg(&program).args(["one", "-x"]).env("HOIST_GIVEN", "given");
+        let output = command.output().unwrap();
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(stdout, "3 -x given 6\n", "{flags:?}: {output:?}");
+        assert_eq!(output.status.code(), Some(7), "{flags:?}");
+        ways += 1;
+    }
+    assert!(ways > 0);
+    for program in ["/bin/echo", "/bin/ls"] {
+        let ours = text(&hoist(&["exec", program, "/lib"]));
+        let theirs = Command::new(program).arg("/lib").output().unwrap();
+        assert_eq!(ours.as_bytes(), theirs.stdout, "{program}");
+    }
+    let refused = hoist(&["exec", source.to_str().unwrap()]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("not an ELF file"));
+}
