@@ -29,7 +29,7 @@ use elf_core::names::{self, EM_CUDA};
 use elf_core::{Arch, Kind, find};
 
 #[doc(hidden)]
-pub use {reloc_aarch64, reloc_cuda, reloc_loongarch, reloc_riscv, reloc_x86};
+pub use {reloc_aarch64, reloc_arm, reloc_cuda, reloc_loongarch, reloc_riscv, reloc_x86};
 
 /// The list: calls a macro with what it is given and a line of each architecture.
 #[doc(hidden)]
@@ -43,6 +43,7 @@ macro_rules! list {
             [I386, "i386", reloc_x86::I386]
             [Aarch64, "AArch64", reloc_aarch64::Aarch64]
             [Cuda, "CUDA", reloc_cuda::Cuda]
+            [Arm, "Arm", reloc_arm::Arm]
             [Rv32, "RISC-V 32", reloc_riscv::Rv32]
             [Rv64, "RISC-V 64", reloc_riscv::Rv64]
             [LoongArch64, "LoongArch64", reloc_loongarch::LoongArch64]

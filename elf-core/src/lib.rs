@@ -101,13 +101,16 @@ pub use records::relr::{Relr, RelrIter, relative_type};
 pub use records::rows::{Mips64El, Mips64ElRel, Mips64ElRela, Rel, Rela};
 pub use reloc::apply::{SectionMut, apply, apply_all, apply_kind, apply_rewrite};
 pub use reloc::arch::Arch;
+pub use reloc::attributes::{BuildAttributes, SymbolAttributes};
 pub use reloc::check::Check;
 pub use reloc::decide::{Decision, Facts, Pass, choose, decide, decide_all};
 pub use reloc::dynamic::{apply_dynamic, apply_load};
 pub use reloc::error::{ApplyError, ApplyErrorKind};
 pub use reloc::field::{Bits, Decode, Encode, Field, Order, Unencodable};
-pub use reloc::kind::{Alternative, Kind, Pair, Special, Stage, find, shrinks, well_formed};
-pub use reloc::query::{Query, Resolve, SymbolAttributes};
+pub use reloc::kind::{
+    Alternative, Branch, Kind, Pair, Special, Stage, find, shrinks, well_formed,
+};
+pub use reloc::query::{Query, Resolve};
 pub use reloc::rewrite::{Addresses, Reach, Rewrite};
 pub use reloc::shrink::{Alignment, Padding, Shrink};
 pub use reloc::site::{Pairing, Shorten, Site};

@@ -1,6 +1,6 @@
 //! Relocation: what a kind is, what is to be done at a place, and doing it.
 //!
-//! From the bottom up: words ([`value`], [`check`], [`field`], [`stub`], [`kind`], [`tls`]), of which architectures make their
+//! From the bottom up: words ([`value`], [`check`], [`attributes`], [`field`], [`stub`], [`kind`], [`tls`]), of which architectures make their
 //! tables; what is asked of symbols ([`query`]); what is decided about a record ([`site`], [`rewrite`], [`shrink`], [`decide`]); the one verb
 //! ([`apply`]), which writes what was decided, and that of loaders of linked files ([`dynamic`]).
 //!
@@ -9,6 +9,7 @@
 
 pub(crate) mod apply;
 pub(crate) mod arch;
+pub(crate) mod attributes;
 mod bits;
 pub(crate) mod check;
 pub(crate) mod decide;

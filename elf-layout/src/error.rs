@@ -42,6 +42,17 @@ pub enum ErrorKind {
         /// The `e_flags` of that.
         expected: u32,
     },
+    /// The object's build attributes say another ABI than those of an object before it: their code cannot call each other.
+    Attributes {
+        /// What differs.
+        what: &'static str,
+        /// What the object has chosen, by the architecture's count.
+        found: u32,
+        /// Index of the other object.
+        first: usize,
+        /// What that has chosen.
+        expected: u32,
+    },
     /// The file is no relocatable object (`ET_REL`).
     FileType(u16),
     /// The alignment of the section is no power of two.
@@ -181,6 +192,9 @@ impl fmt::Display for ErrorKind {
                     f,
                     "{what} is not that of object {first}: e_flags {found:#x}, there {expected:#x}"
                 )
+            }
+            Self::Attributes { what, found, first, expected } => {
+                write!(f, "{what} is not that of object {first}: {found}, there {expected}")
             }
             Self::FileType(found) => write!(f, "file type {found} is not relocatable"),
             Self::Alignment(found) => write!(f, "alignment {found:#x} is no power of two"),

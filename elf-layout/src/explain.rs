@@ -122,6 +122,11 @@ impl Display for Explained<'_, '_> {
                 (self.label)(first, f)?;
                 write!(f, ": e_flags {found:#x}, there {expected:#x}")
             }
+            ErrorKind::Attributes { what, found, first, expected } => {
+                write!(f, "{what} is not that of ")?;
+                (self.label)(first, f)?;
+                write!(f, ": {found}, there {expected}")
+            }
             ErrorKind::FileType(found) => match names::file_type(found) {
                 Some(name) => write!(f, "is no relocatable object but {name}"),
                 None => write!(f, "is no relocatable object but of file type {found}"),

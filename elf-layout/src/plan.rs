@@ -66,7 +66,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let storage = storage.prepare(needed)?;
         let Storage { objects, sections, symbols, names, edits } = storage;
         number::<A>(files, objects)?;
-        flags::check::<A>(files)?;
+        let processor = flags::check::<A>(files)?;
         let is_shared = files.len() > 1 && !names.is_empty();
         let mut gathers = false;
         let (mut spans, fixed, mut found) = loop {
@@ -80,7 +80,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             let how = How { grouped: is_shared, gathers, edits: &[] };
             let (spans, fixed, runs) =
                 sections::place_all(files, objects, sections, &options, how)?;
-            let mut found = ScanResult::default();
+            let mut found = ScanResult { processor, ..ScanResult::default() };
             let replaceable =
                 INDIRECT_FUNCTIONS && options.replaceable_functions && !A::STUBS.is_empty();
             for (object, file) in (0..usize::MAX).zip(files) {

@@ -13,6 +13,8 @@
 )]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+#[path = "linkers/apx.rs"]
+mod apx;
 #[path = "linkers/cases.rs"]
 mod cases;
 #[path = "linkers/compare.rs"]
@@ -174,4 +176,14 @@ fn loongarch64_limits_as_lld() {
 #[test]
 fn riscv32_as_lld() {
     compare_all("riscv32_as_lld", "riscv32", 0x40_0000, &["ld.lld", "ld.lld-19"], false);
+}
+
+#[test]
+fn arm_as_gnu_ld() {
+    compare_all("arm_as_gnu_ld", "arm", 0x40_0000, &["arm-linux-gnueabihf-ld"], false);
+}
+
+#[test]
+fn arm_as_lld() {
+    compare_all("arm_as_lld", "arm", 0x40_0000, &["ld.lld", "ld.lld-19"], false);
 }

@@ -38,6 +38,7 @@
 //! | `layout` | `layout`, on by default | `elf-layout` | tables to addresses |
 //! | `x86` | `x86`, on by default | `reloc-x86` | relocations of x86-64 and i386 |
 //! | `aarch64` | `aarch64`, on by default | `reloc-aarch64` | relocations of AArch64 |
+//! | `arm` | `arm` | `reloc-arm` | relocations of Arm with addresses of 4 bytes |
 //! | `riscv` | `riscv` | `reloc-riscv` | relocations of RISC-V, 32 and 64 bits |
 //! | `loongarch` | `loongarch` | `reloc-loongarch` | relocations of LoongArch64 |
 //! | `cuda` | `cuda` | `reloc-cuda` | relocations of CUDA cubins |
@@ -73,6 +74,8 @@ pub use fatbin;
 pub use nvinfo;
 #[cfg(feature = "aarch64")]
 pub use reloc_aarch64 as aarch64;
+#[cfg(feature = "arm")]
+pub use reloc_arm as arm;
 #[cfg(feature = "cuda")]
 pub use reloc_cuda as cuda;
 #[cfg(feature = "loongarch")]

@@ -12,7 +12,7 @@ use reloc_aarch64::Aarch64;
 
 #[test]
 fn applications() {
-    table::applications::<Aarch64>(1 << 30); // MOVN or MOVZ
+    table::applications::<Aarch64>(&|_| 1 << 30); // MOVN or MOVZ
 }
 
 #[test]

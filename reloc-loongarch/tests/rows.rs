@@ -16,7 +16,7 @@ const SIGN: u128 = 0x3f << 52;
 
 #[test]
 fn applications() {
-    table::applications::<LoongArch64>(SIGN);
+    table::applications::<LoongArch64>(&|_| SIGN);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use reloc_x86::{I386, X86_64};
 
 #[test]
 fn x86_64_applications() {
-    table::applications::<X86_64>(0);
+    table::applications::<X86_64>(&|_| 0);
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn x86_64_refusals() {
 
 #[test]
 fn i386_applications() {
-    table::applications::<I386>(0);
+    table::applications::<I386>(&|_| 0);
 }
 
 #[test]

@@ -36,6 +36,7 @@ const GCC: Tool<'_> = Tool::new("gcc-12", "gcc-12");
 const CLANG: Tool<'_> = Tool::new("clang-19", "clang-19");
 const I686_GCC: Tool<'_> = Tool::new("i686-linux-gnu-gcc", "gcc-i686-linux-gnu");
 const RISCV64_GCC: Tool<'_> = Tool::new("riscv64-linux-gnu-gcc-12", "gcc-12-riscv64-linux-gnu");
+const ARM_GCC: Tool<'_> = Tool::new("arm-linux-gnueabihf-gcc-12", "gcc-12-arm-linux-gnueabihf");
 const AARCH64_GCC: Tool<'_> = Tool::new("aarch64-linux-gnu-gcc-12", "gcc-12-aarch64-linux-gnu");
 
 /// Without position independence: fixtures that need low addresses get them, to the others it makes no difference.
@@ -68,6 +69,13 @@ const ARCHS: &[Arch] = &[
         ],
         libraries: &["-lstdc++", "-lm"],
         emulator: Some(Tool::new("qemu-aarch64", "qemu-user")),
+    },
+    Arch {
+        name: "arm",
+        compiler: ARM_GCC,
+        linkers: &[(ARM_GCC, &["-static"])],
+        libraries: &["-lstdc++", "-lm"],
+        emulator: Some(Tool::new("qemu-arm", "qemu-user")),
     },
     Arch {
         name: "riscv64",

@@ -62,7 +62,7 @@ pub(crate) struct Programs {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Program {
-    /// `x86_64`, `i386`, `aarch64` or `riscv64`.
+    /// `x86_64`, `i386`, `aarch64`, `arm` or `riscv64`.
     pub(crate) arch: String,
     /// Each the files that are loaded together, relative to `fixtures/`.
     pub(crate) builds: Vec<Vec<String>>,

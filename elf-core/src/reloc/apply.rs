@@ -283,12 +283,14 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
             && let Some(encode) = field.encode
         {
             let encoded = encode(word.low(0), value.cast_signed());
-            word = W::from(encoded.map_err(|error| {
-                self.fail(match error {
-                    Unencodable::Value => ApplyErrorKind::Unencodable { value },
-                    Unencodable::Instruction => ApplyErrorKind::Sequence,
-                })
-            })?);
+            word = W::from(encoded.map_err(|error| self.unencodable(error, value))?);
+        }
+        if Self::USES.branches
+            && let Some(branch) = self.kind.branch
+        {
+            let target = self.symbols.attributes(&self.query(formula.of, addend));
+            let encoded = branch(word.low(0), value.cast_signed(), target);
+            word = W::from(encoded.map_err(|error| self.unencodable(error, value))?);
         }
         word.store(place, order);
         Ok(())
@@ -388,6 +390,7 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
         Ok(match formula.page {
             Page::Neither => value.wrapping_sub(minus),
             Page::Minus => value.wrapping_sub(page(minus)),
+            Page::MinusWord => value.wrapping_sub(minus & !3),
             Page::Both => page(value).wrapping_sub(page(minus)),
             Page::Nearest => page(value.wrapping_add(0x800)).wrapping_sub(page(minus)),
             Page::Upper { back } => {
@@ -425,6 +428,14 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
     fn query(&self, role: Role, addend: i64) -> Query {
         let place = self.address.wrapping_add(self.record.offset);
         Query { role, symbol: self.record.symbol, place, addend, kind: self.kind }
+    }
+
+    #[cold]
+    fn unencodable(&self, error: Unencodable, value: u64) -> ApplyError {
+        self.fail(match error {
+            Unencodable::Value => ApplyErrorKind::Unencodable { value },
+            Unencodable::Instruction => ApplyErrorKind::Sequence,
+        })
     }
 
     #[cold]

@@ -1,9 +1,12 @@
 //! An architecture: its tables, and the few questions that tables do not answer.
 
+use super::attributes::{BuildAttributes, SymbolAttributes};
 use super::kind::Kind;
-use super::query::{Query, SymbolAttributes};
+use super::query::Query;
 use super::stub::{Stub, StubChoice};
 use super::tls::Tls;
+use crate::error::Error;
+use crate::file::File;
 use crate::views::symbol::Symbol;
 
 /// An architecture: its relocation kinds and what a linker adds on its behalf.
@@ -29,6 +32,18 @@ pub trait Arch {
     /// Bits of `e_flags` that must be alike in all objects with code, and what they say.
     const EQUAL_FLAGS: &'static [(u32, &'static str)] = &[];
 
+    /// Bits of [`BuildAttributes::abi`] that must be alike in all objects with code in which they are not 0, and what they say.
+    const EQUAL_ATTRIBUTES: &'static [(u32, &'static str)] = &[];
+
+    /// What an object says of how it was built, beside `e_flags`.
+    ///
+    /// # Errors
+    /// If what it says cannot be read, or its code is of a form that is not supported.
+    fn build_attributes(file: &File<'_>) -> Result<BuildAttributes, Error> {
+        let _ = file;
+        Ok(BuildAttributes::default())
+    }
+
     /// What a relocation that counts from its place takes for the address of a weak symbol that nobody defines: 0 unless the ABI says
     /// otherwise.
     #[must_use]
@@ -42,7 +57,7 @@ pub trait Arch {
     #[inline]
     fn stub(kind: &Kind, target: SymbolAttributes) -> Option<StubChoice> {
         let _ = (kind, target);
-        if Self::STUBS.is_empty() { None } else { Some(StubChoice { stub: 0, always: false }) }
+        if Self::STUBS.is_empty() { None } else { Some(StubChoice::new(0)) }
     }
 
     /// The address that `st_value` says, and what else the symbol says of it.

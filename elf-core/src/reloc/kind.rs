@@ -1,8 +1,9 @@
 //! Kinds of relocation: one row says all of one.
 
+use super::attributes::SymbolAttributes;
 use super::check::Check;
 use super::error::ApplyErrorKind;
-use super::field::{Field, Shape};
+use super::field::{Field, Shape, Unencodable};
 use super::rewrite::{Reach, Rewrite};
 use super::shrink::{Padding, Shrink};
 use super::site::{Pairing, Site};
@@ -25,6 +26,9 @@ pub struct Kind {
     pub field: Field,
     /// For the few whose formula depends on the instruction: the formula, by the bytes before the place.
     pub select: Option<fn(before: &[u8]) -> Value>,
+    /// For branches whose instruction depends on what they go to: the word with its parts filled, the value, and the target make
+    /// the word.
+    pub branch: Option<Branch>,
     /// Who resolves it.
     pub stage: Stage,
     /// What else may be decided at its place.
@@ -32,6 +36,9 @@ pub struct Kind {
     /// What the field is like, found out once.
     pub(crate) shape: Shape,
 }
+
+/// Makes the word of a branch of the old one, whose parts are filled, the value, and what is known of the target: [`Kind::branch`].
+pub type Branch = fn(word: u64, value: i64, target: SymbolAttributes) -> Result<u64, Unencodable>;
 
 /// What else may be decided about a record than to apply its kind.
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +98,7 @@ impl Kind {
             check,
             field,
             select: None,
+            branch: None,
             stage: Stage::Link,
             special: Special::None,
             shape: if value.is_plain() { field.shape() } else { Shape::Parts },
@@ -140,6 +148,12 @@ impl Kind {
     #[must_use]
     pub const fn select(self, select: fn(before: &[u8]) -> Value) -> Self {
         Self { select: Some(select), shape: Shape::Parts, ..self }
+    }
+
+    /// The same of a branch whose instruction depends on its target.
+    #[must_use]
+    pub const fn branch(self, branch: Branch) -> Self {
+        Self { branch: Some(branch), shape: Shape::Parts, ..self }
     }
 
     /// The same of instructions that may do without their GOT entry; without the feature `relax` they never do.
@@ -292,6 +306,8 @@ pub(crate) struct Uses {
     pub(crate) uleb128: bool,
     /// Encoders or decoders.
     pub(crate) coded: bool,
+    /// Branches whose instruction depends on their target.
+    pub(crate) branches: bool,
     /// Formulas that the instruction decides.
     pub(crate) select: bool,
     /// Pages.
@@ -315,6 +331,7 @@ impl Uses {
             thumb: false,
             uleb128: false,
             coded: false,
+            branches: false,
             select: false,
             pages: false,
             special: false,
@@ -331,6 +348,7 @@ impl Uses {
             uses.thumb |= thumb;
             uses.uleb128 |= kind.field.is_uleb128;
             uses.coded |= kind.field.encode.is_some() || kind.field.decode.is_some();
+            uses.branches |= kind.branch.is_some();
             uses.select |= kind.select.is_some();
             uses.pages |= !matches!(page, Page::Neither);
             uses.special |= !kind.special.is_none();
@@ -354,6 +372,7 @@ pub const fn well_formed(kinds: &[Kind]) -> bool {
             || !kind.field.is_well_formed()
             // V is the place's own addend in a REL relocation
             || (contents && (kind.field.bytes == 16 || kind.field.encode.is_some()))
+            || (kind.branch.is_some() && (contents || kind.field.bytes > 8))
         {
             return false;
         }

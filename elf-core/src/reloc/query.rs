@@ -1,5 +1,6 @@
 //! What is asked of symbols, and who answers.
 
+use super::attributes::SymbolAttributes;
 use super::kind::Kind;
 use super::value::Role;
 
@@ -33,23 +34,5 @@ pub trait Resolve {
 impl<F: Fn(&Query) -> Option<u64>> Resolve for F {
     fn resolve(&self, query: &Query) -> Option<u64> {
         self(query)
-    }
-}
-
-/// What is known of a symbol beside its address.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SymbolAttributes {
-    /// T: it is a function of Thumb code.
-    pub is_thumb: bool,
-    /// `st_other`: the visibility and what the psABI adds to it, a variant procedure call standard or a local entry point.
-    pub other: u8,
-}
-
-impl SymbolAttributes {
-    /// T and `st_other`.
-    #[must_use]
-    pub const fn new(is_thumb: bool, other: u8) -> Self {
-        Self { is_thumb, other }
     }
 }

@@ -1,5 +1,7 @@
 //! Code that a linker adds for branches.
 
+use super::check::Check;
+
 /// Code that jumps to a symbol: a PLT entry, a thunk, a veneer.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -15,6 +17,8 @@ pub struct Stub {
     pub reach: Option<u64>,
     /// Whether the code is Thumb code: T of whoever branches to it.
     pub is_thumb: bool,
+    /// Size in bytes of the units of code that have the byte order of the file; 0 of code that is little-endian in every file.
+    pub unit: usize,
 }
 
 impl Stub {
@@ -25,7 +29,7 @@ impl Stub {
         alignment: u64,
         relocations: &'static [StubRelocation],
     ) -> Self {
-        Self { code, alignment, relocations, reach: None, is_thumb: false }
+        Self { code, alignment, relocations, reach: None, is_thumb: false, unit: 0 }
     }
 
     /// The same for branches that reach so many bytes either way.
@@ -38,6 +42,12 @@ impl Stub {
     #[must_use]
     pub const fn thumb(self) -> Self {
         Self { is_thumb: true, ..self }
+    }
+
+    /// The same in units of so many bytes in the byte order of the file.
+    #[must_use]
+    pub const fn unit(self, unit: usize) -> Self {
+        Self { unit, ..self }
     }
 
     /// Size with the padding to the next, in bytes.
@@ -78,9 +88,32 @@ impl StubRelocation {
 
 /// By way of which stub a branch goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StubChoice {
     /// Index among the architecture's stubs.
     pub stub: u8,
     /// Also if the branch would reach its target: it cannot change the processor's state, say.
     pub always: bool,
+    /// Which distances the branch spans, if those are fewer than its kind allows.
+    pub within: Option<Check>,
+}
+
+impl StubChoice {
+    /// A stub for what is out of reach only.
+    #[must_use]
+    pub const fn new(stub: u8) -> Self {
+        Self { stub, always: false, within: None }
+    }
+
+    /// The same for whatever the target, if `always`.
+    #[must_use]
+    pub const fn always(self, always: bool) -> Self {
+        Self { always, ..self }
+    }
+
+    /// The same where the branch spans no other distances.
+    #[must_use]
+    pub const fn within(self, within: Check) -> Self {
+        Self { within: Some(within), ..self }
+    }
 }

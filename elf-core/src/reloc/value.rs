@@ -5,7 +5,7 @@
 
 use core::fmt;
 
-/// A formula: `((of + A) | T) - minus`, each side rounded down to 4 KiB as `page` says, then added to V or taken from it.
+/// A formula: `((of + A) | T) - minus`, each side rounded down as `page` says, then added to V or taken from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Value {
@@ -82,6 +82,12 @@ impl Value {
         Self { page: Page::Minus, ..self }
     }
 
+    /// ... - Pa(`minus`): what is subtracted is rounded down to 4 bytes.
+    #[must_use]
+    pub const fn minus_word(self, minus: Role) -> Self {
+        Self { minus, page: Page::MinusWord, ..self }
+    }
+
     /// V + (...).
     #[must_use]
     pub const fn plus_v(self) -> Self {
@@ -113,6 +119,8 @@ pub enum Page {
     Neither,
     /// Only what is subtracted.
     Minus,
+    /// Only what is subtracted, and to 4 bytes: Pa of AAELF32.
+    MinusWord,
     /// Both.
     Both,
     /// Both, after 0x800 is added to the first: a signed 12-bit part comes back to it.
@@ -155,6 +163,8 @@ pub enum Role {
     Got(Slot),
     /// GOT: the base of the GOT.
     GotBase,
+    /// B(S): the start of the segment that the symbol is in.
+    SegmentBase,
     /// Z: the symbol's size in bytes.
     Size,
     /// The symbol's offset from the thread pointer.
@@ -229,6 +239,7 @@ impl fmt::Display for Role {
             Self::Got(Slot::TlsLd) => "GOT entries of the module",
             Self::Got(Slot::TlsDesc) => "TLS descriptor",
             Self::GotBase => "GOT base",
+            Self::SegmentBase => "segment base",
             Self::Size => "size",
             Self::TpOffset => "thread pointer offset",
             Self::DtpOffset => "offset in the TLS block",

@@ -91,6 +91,15 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
         slot.needs.has(Needs::COPY).then_some(address)
     }
 
+    /// S with T, as it is stored for who calls by it.
+    pub(crate) fn pointer(&self, slot: &SymbolSlot) -> Option<u64> {
+        let address = self.address(slot)?;
+        if !A::HAS_STATES {
+            return Some(address);
+        }
+        Some(address | u64::from(attributes::<A>(&[], 0, slot, 0).is_thumb))
+    }
+
     /// The address of the symbol's stub `index` at the end of the code.
     pub(crate) fn stub(&self, slot: &SymbolSlot, index: u8) -> Option<u64> {
         if !slot.needs.has(Needs::stub(index)) || A::STUBS.is_empty() {
@@ -168,6 +177,9 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             }
             Role::Got(content) => self.got_entry(slot, content),
             Role::GotBase => Some(self.bases.of(Group::Got)),
+            Role::SegmentBase => {
+                Some(self.base.wrapping_add(self.layout.spans.segment_of(slot.group)?.offset))
+            }
             Role::Size => self.size(slot, query.symbol),
             Role::TpOffset | Role::DtpOffset if THREAD_LOCAL => self.resolve_variable(slot, role),
             _ => None,
@@ -185,7 +197,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             Some(_) => slot.definition,
             None => own.saturating_add(query.symbol as usize) as u32,
         };
-        attributes::<A>(objects, definition, slot)
+        attributes::<A>(objects, definition, slot, self.layout.found.processor)
     }
 
     /// Z: the size of the symbol where it is defined.
@@ -235,15 +247,17 @@ impl<A: Arch> Resolve for Symbols<'_, '_, '_, A> {
         let Some(slot) = self.slots.get(query.symbol as usize) else {
             return SymbolAttributes::default();
         };
-        let own = self.attributes_of(slot, query);
-        let choice = match (query.role, self.address(slot)) {
-            (Role::Plt, Some(address)) => stubs::choose::<A>(query, address, own),
-            _ => None,
-        };
-        match choice.and_then(|choice| A::STUBS.get(usize::from(choice.stub))) {
-            Some(stub) => SymbolAttributes::new(stub.is_thumb, own.other),
-            None => own,
+        let mut own = self.attributes_of(slot, query);
+        if query.role != Role::Plt {
+            // T is part of the caller's addresses, which may be those of data
+            own.is_thumb &= slot.state != SymbolState::External;
+            return own;
         }
+        let choice = self.address(slot).and_then(|it| stubs::choose::<A>(query, it, own));
+        if let Some(stub) = choice.and_then(|choice| A::STUBS.get(usize::from(choice.stub))) {
+            (own.is_thumb, own.is_function) = (stub.is_thumb, true);
+        }
+        own
     }
 }
 
@@ -264,7 +278,8 @@ const CANONICAL: Needs = Needs::NEAR.with(Needs::LOW);
 impl<A: Arch> Symbols<'_, '_, '_, A> {
     /// The address of what the stub of an indirect function stands for: the resolver, or the function that may be replaced.
     pub(crate) fn stub_target(&self, slot: &SymbolSlot) -> u64 {
-        self.bases.of(slot.group).wrapping_add(slot.value)
+        let thumb = u64::from(A::HAS_STATES && slot.needs.has(Needs::THUMB));
+        self.bases.of(slot.group).wrapping_add(slot.value) | thumb
     }
 
     /// The address of the GOT entry that the stub of an indirect function jumps through.

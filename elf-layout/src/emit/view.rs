@@ -82,10 +82,11 @@ pub struct FixedSection {
 
 impl<A: Arch> Layout<'_, '_, A> {
     /// Where symbol `symbol` of object `object` is; `None` if nobody defines it, it is not loaded, or every thread has its own. An indirect
-    /// or replaceable function is where its stub is.
+    /// or replaceable function is where its stub is. Of a function of Thumb code bit 0 is set, as in all pointers to it.
     #[must_use]
     pub fn symbol(&self, object: usize, symbol: u32) -> Option<SymbolAddress> {
         let slot = self.slot(object, symbol)?;
+        let thumb = u64::from(A::HAS_STATES && slot.needs.has(Needs::THUMB));
         match (slot.state, slot.group) {
             (SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Discarded, _) => None,
             (
@@ -94,11 +95,12 @@ impl<A: Arch> Layout<'_, '_, A> {
             ) => None,
             (SymbolState::Indirect | SymbolState::Replaceable, _) => {
                 let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
-                Some(SymbolAddress::Image(symbols.stub(slot, 0)?))
+                Some(SymbolAddress::Image(symbols.pointer(slot)?))
             }
-            (_, Group::Absolute) => Some(SymbolAddress::Absolute(slot.value)),
+            (_, Group::Absolute) => Some(SymbolAddress::Absolute(slot.value | thumb)),
             (_, group) => {
-                Some(SymbolAddress::Image(self.spans.group(group).offset.wrapping_add(slot.value)))
+                let offset = self.spans.group(group).offset.wrapping_add(slot.value);
+                Some(SymbolAddress::Image(offset | thumb))
             }
         }
     }

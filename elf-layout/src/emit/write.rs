@@ -200,7 +200,7 @@ impl<A: Arch> Layout<'_, '_, A> {
             }
             for &(_, content) in GOT_SLOTS.iter().filter(|(need, _)| slot.needs.has(*need)) {
                 let words = match content {
-                    Slot::Address => symbols.address(slot).map(|address| [address, 0]),
+                    Slot::Address => symbols.pointer(slot).map(|address| [address, 0]),
                     content if THREAD_LOCAL => symbols.variable_entry(slot, content),
                     _ => None,
                 };
@@ -263,7 +263,11 @@ impl<A: Arch> Layout<'_, '_, A> {
         for (to, from) in bytes.iter_mut().zip(stub.code) {
             *to = *from;
         }
-        let mut section = SectionMut { bytes, address, big_endian: self.is_big_endian() };
+        let big_endian = self.is_big_endian();
+        if big_endian && stub.unit > 0 {
+            bytes.chunks_exact_mut(stub.unit).for_each(<[u8]>::reverse);
+        }
+        let mut section = SectionMut { bytes, address, big_endian };
         self.relocate_stub(stub, id, &mut section, symbols)
     }
 

@@ -23,6 +23,8 @@ pub(crate) struct ScanResult {
     pub(crate) edges: bool,
     /// How far branches go, if some may not reach their targets in the code.
     pub(crate) reach: Option<u64>,
+    /// What the processors can do that the objects are for.
+    pub(crate) processor: u32,
     /// What instructions may be relaxed by.
     pub(crate) bounds: Bounds,
     /// Symbols of which the image has more than what their sections hold.

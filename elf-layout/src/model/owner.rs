@@ -1,6 +1,7 @@
 //! Whose a symbol is.
 
-use crate::model::storage::{Needs, ObjectSlot, SymbolSlot};
+use crate::model::storage::{Needs, ObjectSlot, SymbolSlot, SymbolState};
+use elf_core::names::{STT_FUNC, STT_GNU_IFUNC};
 use elf_core::{Arch, Name, SymbolAttributes};
 
 /// The object that symbol `id` belongs to, and its index there.
@@ -11,18 +12,31 @@ pub(crate) fn owner(objects: &[ObjectSlot<'_>], id: u32) -> Option<(usize, u32)>
     Some((number, index as u32))
 }
 
-/// What is known of a symbol beside its address, by the slot and number of its definition, for an architecture that asks.
+/// What is known of a branch's target, by the slot and number of its definition, for an architecture that asks.
 pub(crate) fn attributes<A: Arch>(
     objects: &[ObjectSlot<'_>],
     definition: u32,
     slot: &SymbolSlot,
+    processor: u32,
 ) -> SymbolAttributes {
     if !A::HAS_STATES {
         return SymbolAttributes::default();
     }
     let symbol = owner(objects, definition)
         .and_then(|(number, index)| objects.get(number)?.symbols.as_ref()?.get(index).ok());
-    SymbolAttributes::new(slot.needs.has(Needs::THUMB), symbol.map_or(0, |symbol| symbol.other))
+    let (r#type, other) = symbol.map_or((0, 0), |symbol| (symbol.r#type(), symbol.other));
+    let (is_thumb, is_function) = match slot.state {
+        // T is part of the caller's addresses
+        SymbolState::External => (slot.value & 1 != 0, slot.value & 1 != 0),
+        SymbolState::ExternalFunction => (slot.value & 1 != 0, true),
+        SymbolState::UndefinedWeak => (false, true),
+        // the address is the first stub's
+        SymbolState::Indirect | SymbolState::Replaceable => {
+            (A::STUBS.first().is_some_and(|stub| stub.is_thumb), true)
+        }
+        _ => (slot.needs.has(Needs::THUMB), matches!(r#type, STT_FUNC | STT_GNU_IFUNC)),
+    };
+    SymbolAttributes::new(is_thumb, other).function(is_function).on(processor)
 }
 
 /// The name of symbol `id`.

@@ -2,7 +2,7 @@
 
 use crate::model::spans::align_up;
 use crate::model::storage::Needs;
-use elf_core::{Arch, Kind, Query, Role, Stub, StubChoice, SymbolAttributes, Value, find};
+use elf_core::{Arch, Check, Kind, Query, Role, Stub, StubChoice, SymbolAttributes, Value, find};
 
 /// Alignment in bytes of what all symbols have.
 pub(crate) fn alignment<A: Arch>() -> u64 {
@@ -57,11 +57,12 @@ pub(crate) fn choose<A: Arch>(
     target: SymbolAttributes,
 ) -> Option<StubChoice> {
     let choice = A::stub(query.kind, target)?;
-    (choice.always || !reaches::<A>(query, address)).then_some(choice)
+    let check = choice.within.unwrap_or(query.kind.check);
+    (choice.always || !reaches::<A>(query, check, address)).then_some(choice)
 }
 
-/// Whether a branch at the place reaches `address` itself.
-fn reaches<A: Arch>(query: &Query, address: u64) -> bool {
+/// Whether a branch at the place that spans what `check` holds reaches `address` itself.
+fn reaches<A: Arch>(query: &Query, check: Check, address: u64) -> bool {
     let Value { minus, page, .. } = query.kind.value;
     let place = if minus == Role::Place { query.place } else { return false };
     let distance = address.wrapping_add_signed(query.addend).wrapping_sub(place);
@@ -69,7 +70,7 @@ fn reaches<A: Arch>(query: &Query, address: u64) -> bool {
         4 => i64::from(distance as i32).cast_unsigned(),
         _ => distance,
     };
-    page == elf_core::Page::Neither && query.kind.check.modulo(A::ADDRESS_SIZE).holds(distance)
+    page == elf_core::Page::Neither && check.modulo(A::ADDRESS_SIZE).holds(distance)
 }
 
 /// What a branch needs whose target may be anywhere.

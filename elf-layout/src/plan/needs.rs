@@ -115,7 +115,8 @@ impl<A: Arch> SectionScan<'_, '_, A> {
         if kind.value.of != Role::Plt {
             return Ok(needs_of::<A>(kind, slot, self.found));
         }
-        let target = || attributes::<A>(self.scan.objects, slot.definition, slot);
+        let processor = self.found.processor;
+        let target = || attributes::<A>(self.scan.objects, slot.definition, slot, processor);
         let choice = |target| A::stub(kind, target).filter(|choice| choice.always);
         let is_far = cfg!(feature = "thunks")
             && self
@@ -190,7 +191,8 @@ impl<A: Arch> Pass for SectionScan<'_, '_, A> {
             let error = elf_core::Error { at: self.header.offset, kind };
             return Err(self.error(ErrorKind::Elf(error)));
         }
-        let usual = cfg!(target_pointer_width = "64") && self.found.reach.is_none();
+        let usual =
+            cfg!(target_pointer_width = "64") && self.found.reach.is_none() && !A::HAS_STATES;
         let needs = match decision {
             Decision::Rewrite(_) => return Ok(()),
             Decision::Transition { .. } => {
@@ -287,7 +289,7 @@ fn needs_of<A: Arch>(kind: &'static Kind, slot: &SymbolSlot, found: &mut ScanRes
 
 /// Whether the target of a branch may be out of its reach. Nobody branches to constants, which may have a copy but no stub.
 fn is_beyond<A: Arch>(kind: &'static Kind, slot: &SymbolSlot) -> bool {
-    is_narrow::<A>(kind)
+    spans_less::<A>(kind)
         && match slot.state {
             SymbolState::External | SymbolState::ExternalFunction => true,
             SymbolState::UndefinedWeak => !has_own_weak::<A>(kind),
@@ -299,6 +301,17 @@ fn is_beyond<A: Arch>(kind: &'static Kind, slot: &SymbolSlot) -> bool {
 fn has_own_weak<A: Arch>(kind: &'static Kind) -> bool {
     let query = Query { role: kind.value.of, symbol: 0, place: 0, addend: 0, kind };
     A::undefined_weak(&query).is_some()
+}
+
+/// Whether a branch of the kind does not span all addresses.
+const fn spans_less<A: Arch>(kind: &Kind) -> bool {
+    match kind.check {
+        Check::Any => false,
+        Check::Signed(bits) | Check::SignedRounded { bits, .. } => {
+            A::ADDRESS_SIZE == 8 || bits < 32
+        }
+        _ => A::ADDRESS_SIZE == 8,
+    }
 }
 
 /// Whether the kind cannot take every address.

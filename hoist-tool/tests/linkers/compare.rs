@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use archs::with_arch;
+use archs::{Architecture, with_arch};
 use elf_core::names::{SHN_X86_64_LCOMMON, SHT_NOBITS};
 use elf_core::{Arch, Definition, File, Name, SectionFlags};
 use elf_layout::{ExternalSymbol, HeapStorage, Layout, Options};
@@ -84,7 +84,17 @@ pub(crate) fn compare_defined(
         match (image, linker.link(objects, &script, options.relax, folder)) {
             (Ok(image), Ok(linked)) => {
                 let linked = File::parse(&linked).expect("what a linker made");
-                compare_sections(&layout, objects, &image.bytes, &linked, base)
+                let outcome = compare_sections(&layout, objects, &image.bytes, &linked, base);
+                let guesses = objects.machine() == Architecture::Arm
+                    && linker.version.starts_with("GNU")
+                    && !undefined.is_empty();
+                match outcome {
+                    // it changes the state, or goes by way of a veneer, where hoist leaves the instruction as it is
+                    Outcome::Different(_) if guesses => Outcome::LinkerRefused(String::from(
+                        "addresses that the script gives are taken for those of Arm code",
+                    )),
+                    outcome => outcome,
+                }
             }
             (Ok(_), Err(error)) => Outcome::LinkerRefused(error),
             (Err(error), Ok(_)) => Outcome::Refused(format!("{error:#}")),

@@ -48,6 +48,8 @@ impl Linker {
             Architecture::I386 => "elf_i386",
             Architecture::Aarch64 if big => "aarch64linuxb",
             Architecture::Aarch64 => "aarch64linux",
+            Architecture::Arm if big => "armelfb_linux_eabi",
+            Architecture::Arm => "armelf_linux_eabi",
             Architecture::Rv32 => "elf32lriscv",
             Architecture::Rv64 => "elf64lriscv",
             Architecture::LoongArch64 => "elf64loongarch",
@@ -147,7 +149,7 @@ impl Script {
 
 const fn tables(machine: Architecture) -> (&'static str, &'static str) {
     match machine {
-        Architecture::Aarch64 => (".got", ".got.plt"),
+        Architecture::Aarch64 | Architecture::Arm => (".got", ".got.plt"),
         _ => (".got.plt", ".got"),
     }
 }

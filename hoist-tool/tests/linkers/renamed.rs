@@ -1,7 +1,10 @@
 //! Objects as a linker gets them: every section under a name of its own, so that a script can place each and none is special;
 //! strings are not merged; unless it is asked for, no relocation invites it to rewrite instructions.
 
-use elf_core::names::{EM_386, SHF_MERGE, SHF_STRINGS};
+use elf_core::names::{
+    EM_386, EM_ARM, SHF_LINK_ORDER, SHF_MERGE, SHF_STRINGS, SHT_ARM_ATTRIBUTES, SHT_ARM_EXIDX,
+    SHT_PROGBITS,
+};
 use elf_core::{Encoding, File, SectionHeader};
 
 /// What section `index` of object `object` is called.
@@ -20,9 +23,17 @@ pub(crate) fn renamed(object: usize, file: &File<'_>, relax: bool) -> Vec<u8> {
     for (index, section) in (0u32..).zip(file.sections()) {
         let at = header.section_headers + u64::from(index) * u64::from(header.section_header_size);
         put(&mut bytes, encoding, at, 4, names.len() as u64); // sh_name
-        names.extend(name(object, index).as_bytes());
+        // says which instructions linkers may use
+        let is_attributes = header.machine == EM_ARM && section.r#type == SHT_ARM_ATTRIBUTES;
+        let name = name(object, index);
+        names.extend(if is_attributes { ".ARM.attributes" } else { &name }.bytes());
         names.push(0);
-        let flags = section.flags.bits() & !(SHF_MERGE | SHF_STRINGS);
+        let mut flags = section.flags.bits() & !(SHF_MERGE | SHF_STRINGS);
+        // linkers sort and shorten tables that they know, and put them where they like
+        if header.machine == EM_ARM && section.r#type == SHT_ARM_EXIDX {
+            flags &= !SHF_LINK_ORDER;
+            put(&mut bytes, encoding, at + 4, 4, SHT_PROGBITS.into());
+        }
         put(&mut bytes, encoding, at + 8, word(encoding), flags);
     }
     let at = header.section_headers

@@ -1,0 +1,166 @@
+//! Group relocations: a value in several instructions, eight bits at a time from the highest on (AAELF32, "Group relocations"),
+//! and the offsets of loads, which have a sign of their own.
+
+use crate::field::signed;
+use elf_core::{Field, Unencodable};
+
+/// Instruction `N` of those that add or subtract a value. The last one must leave nothing.
+pub(crate) const fn alu<const N: u32>(is_last: bool) -> Field {
+    let encode = if is_last { last_addition::<N> } else { addition::<N> };
+    Field::data(4, &[]).encoded(encode).decoded(held_addition)
+}
+
+/// The load of a word or byte behind `N` additions.
+pub(crate) const fn ldr<const N: u32>() -> Field {
+    Field::data(4, &[]).encoded(load::<N>).decoded(held_load)
+}
+
+/// The same of a halfword, doubleword or with a sign.
+pub(crate) const fn ldrs<const N: u32>() -> Field {
+    Field::data(4, &[]).encoded(short_load::<N>).decoded(held_short_load)
+}
+
+/// The same of a coprocessor.
+pub(crate) const fn ldc<const N: u32>() -> Field {
+    Field::data(4, &[]).encoded(coprocessor_load::<N>).decoded(held_coprocessor_load)
+}
+
+/// The load of a literal of Thumb-2 code, of which U and the offset are where A32 code has them.
+pub(crate) const T32_LOAD: Field = Field::halfwords(&[]).encoded(load::<0>).decoded(held_load);
+
+/// What is left of `size` when `groups` instructions have had their eight bits.
+const fn residual(size: u32, groups: u32) -> u32 {
+    let (mut rest, mut done) = (size, 0u32);
+    while done < groups {
+        rest &= !0xffu32.unbounded_shl(shift(rest));
+        done = done.wrapping_add(1);
+    }
+    rest
+}
+
+/// By how much the highest eight bits, counted from an even one, are shifted.
+const fn shift(rest: u32) -> u32 {
+    let width = 32u32.wrapping_sub(rest.leading_zeros());
+    width.wrapping_add(1).saturating_sub(8) & !1
+}
+
+/// Of the value: addresses of 4 bytes have no larger ones.
+const fn size_of(value: i64) -> u32 {
+    value.unsigned_abs() as u32
+}
+
+/// Bit 23: the offset is added.
+const UP: u64 = 1 << 23;
+const ADD: u64 = 0x0280_0000;
+const SUB: u64 = 0x0240_0000;
+/// Of data processing with an immediate value: the operation.
+const OPERATION: u64 = 0x0fe0_0000;
+
+const fn addition<const N: u32>(word: u64, value: i64) -> Result<u64, Unencodable> {
+    if !matches!(word & OPERATION, ADD | SUB) {
+        return Err(Unencodable::Instruction);
+    }
+    let rest = residual(size_of(value), N);
+    let shift = shift(rest);
+    let turn = 32u32.wrapping_sub(shift) >> 1 & 0xf;
+    let immediate = (rest.unbounded_shr(shift) & 0xff | turn << 8) as u64;
+    Ok(word & !(OPERATION | 0xfff) | if value < 0 { SUB } else { ADD } | immediate)
+}
+
+const fn last_addition<const N: u32>(word: u64, value: i64) -> Result<u64, Unencodable> {
+    if residual(size_of(value), N.wrapping_add(1)) != 0 {
+        return Err(Unencodable::Value);
+    }
+    addition::<N>(word, value)
+}
+
+const fn held_addition(word: u64) -> Option<i64> {
+    let value = (word as u32 & 0xff).rotate_right((word >> 7 & 0x1e) as u32);
+    match word & OPERATION {
+        ADD => Some(signed(value as u64, 32)),
+        SUB => Some(signed((value as u64).wrapping_neg(), 32)),
+        _ => None,
+    }
+}
+
+const fn sign(word: u64, value: i64) -> u64 {
+    if value < 0 { word & !UP } else { word | UP }
+}
+
+const fn with_sign(word: u64, size: u64) -> Option<i64> {
+    let size = size.cast_signed();
+    Some(if word & UP == 0 { size.wrapping_neg() } else { size })
+}
+
+const fn load<const N: u32>(word: u64, value: i64) -> Result<u64, Unencodable> {
+    match residual(size_of(value), N) {
+        rest @ ..=0xfff => Ok(sign(word, value) & !0xfff | rest as u64),
+        _ => Err(Unencodable::Value),
+    }
+}
+
+const fn held_load(word: u64) -> Option<i64> {
+    with_sign(word, word & 0xfff)
+}
+
+const fn short_load<const N: u32>(word: u64, value: i64) -> Result<u64, Unencodable> {
+    match residual(size_of(value), N) {
+        rest @ ..=0xff => {
+            let parts = (rest << 4 & 0xf00 | rest & 0xf) as u64;
+            Ok(sign(word, value) & !0xf0f | parts)
+        }
+        _ => Err(Unencodable::Value),
+    }
+}
+
+const fn held_short_load(word: u64) -> Option<i64> {
+    with_sign(word, word >> 4 & 0xf0 | word & 0xf)
+}
+
+const fn coprocessor_load<const N: u32>(word: u64, value: i64) -> Result<u64, Unencodable> {
+    match residual(size_of(value), N) {
+        rest @ ..=0x3ff if rest & 3 == 0 => Ok(sign(word, value) & !0xff | (rest >> 2) as u64),
+        _ => Err(Unencodable::Value),
+    }
+}
+
+const fn held_coprocessor_load(word: u64) -> Option<i64> {
+    with_sign(word, (word & 0xff) << 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_as_the_abi_has_them() {
+        // 0x12345678 in four: 0x12000000, 0x00344000, 0x00001640, 0x00000038
+        let value = 0x1234_5678;
+        let rests = [0x1234_5678, 0x0034_5678, 0x0000_1678, 0x38, 0];
+        for (groups, rest) in (0..).zip(rests) {
+            assert_eq!(residual(value, groups), rest, "{groups}");
+        }
+        assert_eq!(residual(0xff00_0000, 1), 0);
+        assert_eq!(residual(0x0000_03fc, 1), 0);
+        assert_eq!(residual(0x0000_01fe, 1), 2);
+        assert_eq!(residual(u32::MAX, 4), 0);
+        assert_eq!(residual(0x101, 1), 1);
+    }
+
+    #[test]
+    fn additions_hold_what_they_are_given() {
+        const ADD_R0_PC: u64 = 0xe28f_0000;
+        for value in [0, 0xff, 0x100, 0x3fc, 0xff0, 0x3fc0_0000, 0xff00_0000, 0xf000_0000] {
+            for value in [value, -value] {
+                let word = last_addition::<0>(ADD_R0_PC, value).unwrap();
+                let held = held_addition(word).unwrap();
+                assert_eq!(held as u32, value as u32, "{value:#x} {word:#x}");
+                assert_eq!(word >> 28, 0xe);
+            }
+        }
+        assert_eq!(last_addition::<0>(ADD_R0_PC, 0x101), Err(Unencodable::Value));
+        assert_eq!(addition::<0>(ADD_R0_PC, 0x101), Ok(0xe28f_0f40));
+        assert_eq!(addition::<1>(ADD_R0_PC, -0x101), Ok(0xe24f_0001));
+        assert_eq!(addition::<0>(0xe59f_0000, 0), Err(Unencodable::Instruction));
+    }
+}
