@@ -8,9 +8,12 @@ use elf_core::{SectionFlags, SegmentFlags};
 use elf_layout::{ErrorKind, ImageMode, Options, SymbolAddress, ThreadLocal};
 use proptest::prelude::*;
 use support::{
-    BASE, CODE, Object, READ, WRITE, image, image_error, laid_out, nobody, placement, plan,
-    process, refused,
+    BASE, CODE, Object, READ, WRITE, half, image, image_error, laid_out, nobody, placement, plan,
+    process, refused, word,
 };
+
+const R_X86_64_64: u32 = 1;
+const R_X86_64_PC32: u32 = 2;
 
 const PACKED: Options = Options { mode: ImageMode::Packed { section_alignment: 128 }, ..BASELESS };
 const BASELESS: Options = Options {
@@ -22,6 +25,7 @@ const BASELESS: Options = Options {
     global_pointer: false,
     executable: false,
     replaceable_functions: false,
+    spread: 0,
 };
 
 #[test]
@@ -55,6 +59,43 @@ fn segments_by_permission_on_pages_of_their_own() {
         assert_eq!(image[0x2000..0x2018], [1; 24]);
         assert!(image[0x2020..0x5020].iter().all(|byte| *byte == 0), "zeros are written");
         assert_eq!(image[100..0x1000], [0; 0xf9c], "padding as well");
+    });
+}
+
+/// Segments apart from each other, in room that others have parts of.
+#[test]
+fn segments_where_the_caller_has_room() {
+    let mut object = Object::new();
+    let text = object.section(".text", CODE, 16, &[0; 32]);
+    let constants = object.section(".rodata", READ, 8, &[7; 24]);
+    let data = object.section(".data", WRITE, 32, &[0; 16]);
+    let zeros = object.zeros(".bss", WRITE, 8, 8);
+    let (variable, constant) = (object.local("v", zeros, 4), object.local("c", constants, 8));
+    object.relocation(text, 4, R_X86_64_PC32, variable, 0);
+    object.relocation(data, 8, R_X86_64_64, constant, 1);
+    let bytes = [object.build()];
+    let mode = ImageMode::Segments { page_size: 16 };
+    let options = Options { mode, spread: 0x10_0000, ..Options::default() };
+    plan(&bytes, options, &mut nobody, |layout| {
+        let mut layout = layout.unwrap();
+        assert_eq!((layout.alignment(), layout.segments().count()), (32, 3));
+        let mut places = [0x4_0020, 0x20, 0xf_ffa0].into_iter();
+        layout.place_segments(|_| places.next()).unwrap();
+        let offset = |section| layout.section(0, section).unwrap();
+        assert_eq!(
+            [text, constants, data, zeros].map(offset),
+            [0x4_0020, 0x20, 0xf_ffa0, 0xf_ffb0]
+        );
+        assert_eq!(layout.size(), 0xf_ffb8);
+        let image = image(&layout).unwrap();
+        let place = 0x4_0024u64;
+        assert_eq!(place.wrapping_add_signed(half(&image, place)), 0xf_ffb4);
+        assert_eq!(word(&image, 0xf_ffa8), BASE + 0x29);
+        assert_eq!(image[0x20..0x38], [7; 24]);
+        for refused in [None, Some(8), Some(0x10_0000), Some(u64::MAX - 31)] {
+            let error = layout.place_segments(|_| refused).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::TooLarge, "{refused:?}");
+        }
     });
 }
 

@@ -13,17 +13,17 @@ use crate::value::Scalar;
 pub struct Launch {
     /// Groups of threads in each dimension. On the host: calls of the function; only the first dimension.
     pub grid: [u32; 3],
-    /// Threads of a group in each dimension. On the host: 1 each.
-    pub group: [u32; 3],
+    /// Threads of a block (workgroup) in each dimension. On the host: 1 each.
+    pub block: [u32; 3],
     /// Whether to wait until it is done, and say how long it took.
     pub wait: bool,
 }
 
 impl Launch {
     /// Once.
-    pub const ONCE: Self = Self { grid: [1; 3], group: [1; 3], wait: false };
+    pub const ONCE: Self = Self { grid: [1; 3], block: [1; 3], wait: false };
 
-    /// `count` groups of one thread.
+    /// `count` blocks of one thread.
     #[must_use]
     pub const fn grid(count: u32) -> Self {
         Self { grid: [count, 1, 1], ..Self::ONCE }

@@ -6,6 +6,39 @@ use core::ops::Range;
 use elf_core::{File, Name, SegmentFlags};
 use elf_layout::{Layout, Segment};
 
+/// A section of an object that is in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Placed {
+    /// Its index.
+    pub(crate) section: u32,
+    pub(crate) address: u64,
+}
+
+/// The sections that are in memory, object by object, for an image at `base`.
+pub(crate) fn sections(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Box<[Placed]>> {
+    let of = |(object, file): (usize, &File<'_>)| {
+        let sections = 0..u32::try_from(file.sections().len()).unwrap_or(u32::MAX);
+        let placed = sections.filter_map(|section| {
+            let address = base.wrapping_add(layout.section(object, section)?);
+            Some(Placed { section, address })
+        });
+        placed.collect()
+    };
+    layout.files().iter().enumerate().map(of).collect()
+}
+
+/// The segments of an image at `base`.
+pub(crate) fn segments(
+    layout: &Layout<'_, '_, Host>,
+    base: u64,
+) -> Box<[(Range<u64>, SegmentFlags)]> {
+    let range = |segment: Segment| {
+        let start = base.wrapping_add(segment.offset);
+        (start..start.wrapping_add(segment.size), segment.flags)
+    };
+    layout.segments().map(range).collect()
+}
+
 /// Where the code of an image at `base` is.
 pub(crate) fn code(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Range<u64>> {
     let segments = layout.segments();

@@ -30,19 +30,9 @@ use core::fmt;
 use elf_core::Name;
 use elf_layout::Layout;
 
+pub use crate::memory::{ImageMemory, MemoryRequirements, MemorySource};
 pub use elf_core::SegmentFlags;
 pub use elf_layout::Segment;
-
-/// What objects need of memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemoryRequirements {
-    /// Bytes.
-    pub size: u64,
-    /// What the address must be a multiple of, a power of two.
-    pub alignment: u64,
-    /// First address that the objects may not reach, if their code has room for low addresses only.
-    pub limit: Option<u64>,
-}
 
 /// Relocated objects that are somewhere else.
 pub struct LinkedImage {

@@ -66,10 +66,12 @@ mod exit;
 mod external;
 mod fragments;
 mod function;
+mod group;
 #[cfg(feature = "device")]
 mod guard;
 pub mod image;
 mod initialize;
+mod lazy;
 pub mod library;
 mod loader;
 mod machine;
@@ -87,14 +89,20 @@ mod switches;
 pub mod symbols;
 mod threads;
 mod unwind;
+#[cfg(doctest)]
+mod vouched;
 mod words;
 
 pub use error::{Error, UndefinedSymbol};
 pub use external::External;
 pub use function::{FunctionPointer, TypedFunction};
+pub use group::ModuleGroup;
+pub use lazy::{LazyFunctions, LazyTarget};
 pub use loader::Loader;
 pub use machine::Host;
+pub use memory::{ArenaStatistics, CodeArena};
 pub use module::Module;
+pub use module::inspect::{ModuleSection, ModuleSizes, ModuleSymbol};
 pub use process::Process;
 pub use replace::Replacement;
 pub use threads::StaticTlsReserve;

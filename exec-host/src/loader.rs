@@ -1,14 +1,18 @@
 //! How objects get into memory, and who is told.
 
+mod elsewhere;
+mod files;
+mod room;
+
 use crate::Host;
 use crate::budget;
-use crate::contents::{code, copy_constants, globals};
+use crate::contents::{code, copy_constants, globals, sections, segments};
 use crate::error::Error;
 use crate::external::External;
 use crate::fragments::Fragments;
-use crate::image::{LinkedImage, MemoryRequirements};
+use crate::image::LinkedImage;
 use crate::initialize::Calls;
-use crate::memory::{HUGE_PAGE, Mapping, Spare, Wish};
+use crate::memory::{CodeArena, HUGE_PAGE, MemoryRequirements, MemorySource, SPREAD, Spare, Wish};
 use crate::module::{Module, Parts};
 use crate::observer::{Loaded, Observer};
 use crate::resolvers::Resolvers;
@@ -17,8 +21,10 @@ use crate::symbols::{Links, Symbols, from_fn};
 use crate::threads::{self, Threads};
 use crate::unwind::{self, Unwinding};
 use crate::words;
-use elf_core::{ApplyErrorKind, File, Foreign, Name};
-use elf_layout::{ErrorKind, HeapStorage as Slots, ImageMode, Layout, Options, ThreadLocal};
+use elf_core::{File, Name};
+use elf_layout::{HeapStorage as Slots, ImageMode, Layout, Options, ThreadLocal};
+use files::{out_of_reach, parse};
+use room::{GRAIN, is_small, memory_for};
 use std::sync::Arc;
 
 /// Loads modules, all in one way: which memory, and who is told of them. It may be shared by threads.
@@ -43,6 +49,8 @@ pub struct Loader {
     relaxes: bool,
     spare: Option<Arc<Spare>>,
     limit: Option<u64>,
+    arena: Option<CodeArena>,
+    source: Option<Arc<dyn MemorySource>>,
 }
 
 impl Default for Loader {
@@ -66,6 +74,8 @@ impl Loader {
             relaxes: true,
             spare: None,
             limit: None,
+            arena: None,
+            source: None,
         }
     }
 
@@ -127,6 +137,21 @@ impl Loader {
         self
     }
 
+    /// Puts small modules into memory that they share: less than some 16 KiB, without indirect functions, not
+    /// [replaceable](Self::replaceable). Others have memory of their own. [`CodeArena`] says what then holds.
+    #[must_use]
+    pub fn arena(mut self, arena: &CodeArena) -> Self {
+        self.arena = Some(arena.clone());
+        self
+    }
+
+    /// Has modules in memory of `source` instead of the system's, but for those in an [`arena`](Self::arena).
+    #[must_use]
+    pub fn memory(mut self, source: impl MemorySource + 'static) -> Self {
+        self.source = Some(Arc::new(source));
+        self
+    }
+
     /// Loads objects into one stretch of memory: code, read-only data and writable data apart, nothing writable and executable.
     ///
     /// `symbols` answers for what no object defines, and is kept by the module as far as it is used. No code runs.
@@ -140,10 +165,11 @@ impl Loader {
         mut symbols: impl Symbols,
     ) -> Result<Module<B>, Error> {
         let objects: Vec<B> = objects.into_iter().collect();
+        let mut in_arena = self.arena.is_some();
         loop {
             let mut links = Links::to_process(&mut symbols);
             let mut limit = None;
-            let linked = self.link_all(&objects, &mut links, |layout, links| {
+            let linked = self.link_all(&objects, &mut links, in_arena, |layout, links| {
                 limit = layout.limit();
                 self.place(layout, links.near(), &mut |name| links.find(name))
             });
@@ -156,6 +182,11 @@ impl Loader {
                 Err(error) => error,
             };
             drop(links);
+            // more than was to be seen before, or no room so near: it gets memory of its own
+            let is_full = matches!(error, Error::OutOfMemory { .. } | Error::NoLowMemory { .. });
+            if core::mem::take(&mut in_arena) && is_full {
+                continue;
+            }
             // a variable that is moved is not moved again
             let is_near =
                 out_of_reach(&objects, &error).is_some_and(|name| symbols.bring_near(name, limit));
@@ -180,7 +211,7 @@ impl Loader {
     ) -> Result<LinkedImage, Error> {
         let objects: Vec<B> = objects.into_iter().collect();
         let mut links = Links::new(&mut symbols);
-        let (_, mut image) = self.link_all(&objects, &mut links, |layout, links| {
+        let (_, mut image) = self.link_all(&objects, &mut links, false, |layout, links| {
             let room = MemoryRequirements {
                 size: layout.size(),
                 alignment: layout.alignment(),
@@ -197,6 +228,7 @@ impl Loader {
         &self,
         objects: &[B],
         links: &mut Links<'_>,
+        in_arena: bool,
         mut finish: impl FnMut(&mut Layout<'_, '_, Host>, &mut Links<'_>) -> Result<T, Error>,
     ) -> Result<(Joined, T), Error> {
         let joined = links.join(objects.iter().map(AsRef::as_ref))?;
@@ -205,7 +237,8 @@ impl Loader {
         let files = parse(&bytes)?;
         let mut slots = Slots::new();
         let access = if self.relaxes { ThreadLocal::LocalExec } else { ThreadLocal::AsCompiled };
-        let layout = self.plan(&files, &mut slots, access, links);
+        let in_arena = in_arena && !self.is_replaceable && is_small(&files);
+        let layout = self.plan(&files, &mut slots, (access, in_arena), links);
         let mut layout = layout.map_err(|error| words::explain(error, &files, links))?;
         let mut finished = finish(&mut layout, links);
         if let Err(refused) = &finished
@@ -213,7 +246,7 @@ impl Loader {
             && threads::may_be_elsewhere(refused)
         {
             let elsewhere = ThreadLocal::AsCompiled;
-            let mut layout = self.plan(&files, &mut slots, elsewhere, links)?;
+            let mut layout = self.plan(&files, &mut slots, (elsewhere, in_arena), links)?;
             let again = finish(&mut layout, links);
             finished = again.map_err(|error| threads::why(error, refused));
         }
@@ -226,7 +259,7 @@ impl Loader {
         &self,
         files: &'s [File<'a>],
         slots: &'s mut Slots<'a>,
-        access: ThreadLocal,
+        (access, in_arena): (ThreadLocal, bool),
         links: &mut Links<'_>,
     ) -> Result<Layout<'a, 's, Host>, Error> {
         // only who runs here can have entries changed
@@ -237,11 +270,12 @@ impl Loader {
             thread_local: access,
             indirect_functions,
             replaceable_functions: self.is_replaceable && indirect_functions,
+            spread: if in_arena { SPREAD } else { 0 },
             ..Options::default()
         };
-        let page = rustix::param::page_size() as u64;
+        let page = if in_arena { GRAIN } else { rustix::param::page_size() as u64 };
         let externals = &mut |name: Name<'_>| links.find(name).map(External::for_layout);
-        if self.is_huge {
+        if self.is_huge && !in_arena {
             let code = files.iter().flat_map(|file| file.sections());
             let code =
                 code.filter(|section| section.flags.contains(elf_core::SectionFlags::EXECINSTR));
@@ -270,7 +304,7 @@ impl Loader {
             let (object, section) = (fixed.object, fixed.section);
             return Err(Error::FixedAddress { object, section, address: fixed.segment.offset });
         }
-        let mut memory = Mapping::new(&Wish {
+        let wish = Wish {
             size: layout.size(),
             alignment: layout.alignment(),
             limit: layout.limit(),
@@ -278,7 +312,9 @@ impl Loader {
             is_dual: self.is_dual,
             is_huge: layout.alignment() >= HUGE_PAGE as u64 && self.is_huge,
             spare: self.spare.as_ref(),
-        })?;
+            source: self.source.as_deref(),
+        };
+        let mut memory = memory_for(layout, self.arena.as_ref(), &wish)?;
         let base = memory.address();
         let mut threads = None;
         if let Some(block) = layout.tls_block() {
@@ -306,7 +342,7 @@ impl Loader {
         let tables = layout.unwinding_tables();
         let tables = tables.map(|(offset, size)| (base.wrapping_add(offset), size));
         // SAFETY: the tables are relocated and checked, in memory that the module keeps and that is not writable any more.
-        let unwinding = unsafe { Unwinding::register(tables, &code) };
+        let unwinding = unsafe { Unwinding::register(tables, &code, layout.options().spread > 0) };
         let loaded = Loaded::new(layout, &memory);
         let observed = self.observers.iter().map(|observer| observer.loaded(&loaded));
         let observed = observed.filter_map(Result::transpose).collect::<Result<_, _>>();
@@ -314,6 +350,8 @@ impl Loader {
         Ok(Parts {
             globals,
             code,
+            sections: sections(layout, base),
+            segments: segments(layout, base),
             calls,
             fragments,
             observed,
@@ -323,7 +361,7 @@ impl Loader {
             variables: variables.unwrap_or_default(),
             registers: false,
             memory,
-            threads,
+            threads: threads.map(Box::new),
             keepers: Vec::new(),
         })
     }
@@ -343,28 +381,4 @@ impl<B: AsRef<[u8]>> Module<B> {
     ) -> Result<Self, Error> {
         Loader::new().load(objects, from_fn(externals))
     }
-}
-
-/// The name of the symbol that a relocation of the objects does not reach.
-fn out_of_reach<'a, B: AsRef<[u8]>>(objects: &'a [B], error: &Error) -> Option<Name<'a>> {
-    let (Error::Layout(error) | Error::Object { error, .. }) = error else { return None };
-    let elf_layout::Error { object, kind: ErrorKind::Apply(error), .. } = error else {
-        return None;
-    };
-    let ApplyErrorKind::Overflow { .. } = error.kind else { return None };
-    let table = File::parse(objects.get(*object)?.as_ref()).ok()?.symbol_table().ok()??;
-    let symbol = table.get(error.symbol).ok().filter(elf_core::Symbol::is_undefined)?;
-    table.name_of(&symbol).ok()
-}
-
-/// The headers of all objects.
-fn parse<'a>(objects: &[&'a [u8]]) -> Result<Vec<File<'a>>, Error> {
-    let parsed = objects.iter().enumerate().map(|(object, bytes)| {
-        let damaged = |error| Error::Elf { object, error };
-        let file = File::parse(bytes).map_err(|error| damaged(Foreign::explain(bytes, error)))?;
-        Foreign::check_lto(&file).map_err(damaged)?;
-        budget::check_names(object, &file)?;
-        Ok(file)
-    });
-    parsed.collect()
 }

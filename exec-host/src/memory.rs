@@ -1,13 +1,18 @@
 //! Memory that is written first and run then, never both at once.
 
+mod arena;
 mod dual;
 mod huge;
 mod near;
+mod others;
+mod source;
 mod spare;
 
 use crate::error::Error;
 use crate::machine;
+use arena::Lease;
 use core::ffi::c_void;
+use core::ops::Range;
 use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering};
 use dual::Alias;
@@ -19,7 +24,10 @@ use rustix::mm::{
 };
 use std::sync::Arc;
 
+pub use arena::{ArenaStatistics, CodeArena};
+pub(crate) use arena::{MOST, Need, SPREAD};
 pub(crate) use huge::{HUGE_PAGE, bytes_in_huge_pages};
+pub use source::{ImageMemory, MemoryRequirements, MemorySource};
 pub(crate) use spare::Spare;
 
 /// Zeroed pages of this process, given back on drop.
@@ -35,6 +43,19 @@ pub(crate) struct Mapping {
     late: Option<(*mut u8, usize)>,
     /// Where they go, if not back to the system.
     spare: Option<Arc<Spare>>,
+    /// What of them belongs to the module, if they are an arena's.
+    lease: Option<Lease>,
+    /// Who has them, if that is somebody else.
+    owner: Option<Owner>,
+}
+
+/// Memory of others.
+struct Owner(Box<dyn ImageMemory>);
+
+impl core::fmt::Debug for Owner {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Owner").field(&self.0.address()).finish()
+    }
 }
 
 // SAFETY: the mapping is owned memory: nothing in it belongs to a thread.
@@ -59,6 +80,8 @@ pub(crate) struct Wish<'a> {
     pub(crate) is_huge: bool,
     /// From there, and back to there, if it is nothing special.
     pub(crate) spare: Option<&'a Arc<Spare>>,
+    /// From there instead.
+    pub(crate) source: Option<&'a dyn MemorySource>,
 }
 
 impl Mapping {
@@ -70,6 +93,9 @@ impl Mapping {
         let size = number(wish.size)?.max(1).checked_next_multiple_of(page);
         let size = size.ok_or_else(too_large)?;
         let alignment = number(wish.alignment)?.max(page);
+        if let Some(source) = wish.source {
+            return Self::from_source(source, size, alignment, wish.limit);
+        }
         if wish.is_dual {
             let mut mapping = Self::reserve(size, alignment, wish, ProtFlags::empty())?;
             mapping.page = page;
@@ -113,6 +139,26 @@ impl Mapping {
         Ok(mapping)
     }
 
+    /// Room in an arena for the segments, which are to be [placed](elf_layout::Layout::place_segments) at these offsets.
+    pub(crate) fn in_arena(arena: &CodeArena, need: &Need<'_>) -> Result<(Self, Vec<u64>), Error> {
+        let lease = arena.lease(need)?;
+        let offsets = lease.offsets().collect();
+        let mut mapping = Self::at(lease.base(), SPREAD as usize, rustix::param::page_size());
+        mapping.lease = Some(lease);
+        Ok((mapping, offsets))
+    }
+
+    /// The addresses that belong to the module.
+    pub(crate) fn ranges(&self) -> Vec<Range<u64>> {
+        match &self.lease {
+            Some(lease) => lease.ranges().collect(),
+            None => {
+                let start = self.address();
+                core::iter::once(start..start.saturating_add(self.size())).collect()
+            }
+        }
+    }
+
     /// Zeroed pages at one address, if nobody has them.
     pub(crate) fn fixed(address: u64, size: u64) -> Result<Self, Error> {
         let too_large = || Error::OutOfMemory { size };
@@ -126,7 +172,7 @@ impl Mapping {
 
     /// `size` bytes of pages that are mapped at `start`, and ours.
     const fn at(start: *mut u8, size: usize, page: usize) -> Self {
-        Self { start, size, page, alias: None, late: None, spare: None }
+        Self { start, size, page, alias: None, late: None, spare: None, lease: None, owner: None }
     }
 
     /// `size` bytes, whole pages, at a multiple of `alignment`, below the limit if there is one.
@@ -211,6 +257,12 @@ impl Mapping {
 
     /// All bytes, before they are [protected](Self::protect).
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        if let Some(lease) = &mut self.lease {
+            return lease.bytes_mut();
+        }
+        if let Some(Owner(memory)) = &mut self.owner {
+            return memory.bytes_mut();
+        }
         let start = self.alias.as_ref().map_or(self.start, Alias::start);
         // SAFETY: the pages are mapped, writable as long as `protect` was not called, and ours alone.
         unsafe { core::slice::from_raw_parts_mut(start, self.size) }
@@ -220,7 +272,7 @@ impl Mapping {
     /// `most` bytes of objects cannot fill is left alone.
     pub(crate) fn bring_in(&mut self, segments: impl Iterator<Item = Segment>, most: u64) {
         const LEAST: u64 = 0x1_0000;
-        if self.alias.is_some() {
+        if self.alias.is_some() || self.lease.is_some() || self.owner.is_some() {
             return;
         }
         for segment in segments.filter(|segment| (LEAST..=most).contains(&segment.size)) {
@@ -251,6 +303,12 @@ impl Mapping {
         segments: impl Iterator<Item = Segment>,
         late: Option<u64>,
     ) -> Result<(), Error> {
+        if let Some(lease) = &mut self.lease {
+            return lease.commit();
+        }
+        if self.owner.is_some() {
+            return self.protect_others(segments, late);
+        }
         let alias = self.alias.take().map(Alias::seal);
         for segment in segments {
             let mut flags = segment.flags;
@@ -358,7 +416,10 @@ impl Mapping {
     /// The pages of `size` bytes from `offset`.
     fn part(&self, offset: u64, size: u64) -> Option<(*mut u8, usize)> {
         let (offset, size) = (usize::try_from(offset).ok()?, usize::try_from(size).ok()?);
-        let size = size.checked_next_multiple_of(self.page)?;
+        let size = match self.lease {
+            Some(_) => size,
+            None => size.checked_next_multiple_of(self.page)?,
+        };
         offset.checked_add(size).filter(|&end| end <= self.size)?;
         Some((self.start.wrapping_add(offset), size))
     }
@@ -366,6 +427,9 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
+        if self.lease.is_some() || self.owner.is_some() {
+            return;
+        }
         match self.spare.take() {
             // SAFETY: the pages are ours, and functions that are given out do not outlive us.
             Some(spare) => unsafe { spare.give(self.start, self.size) },

@@ -1,5 +1,10 @@
 //! A module: objects loaded together.
 
+#[cfg(feature = "demangle")]
+mod demangled;
+pub(crate) mod inspect;
+
+use crate::contents::Placed;
 use crate::error::Error;
 use crate::external::External;
 use crate::fragments::Fragments;
@@ -16,7 +21,7 @@ use crate::unwind::Unwinding;
 use core::ffi::{c_char, c_int};
 use core::fmt;
 use core::ops::Range;
-use elf_core::{File, Name};
+use elf_core::{File, Name, SegmentFlags};
 use std::sync::{Arc, Once, OnceLock};
 
 /// Objects in executable memory. Dropping it runs what their code has registered with `__cxa_atexit`, then, if it was
@@ -46,6 +51,9 @@ pub(crate) struct Parts {
     /// Addresses of the symbols that are not local, object by object; 0 if undefined.
     pub(crate) globals: Vec<Box<[u64]>>,
     pub(crate) code: Vec<Range<u64>>,
+    /// The sections that are in memory, object by object.
+    pub(crate) sections: Vec<Box<[Placed]>>,
+    pub(crate) segments: Box<[(Range<u64>, SegmentFlags)]>,
     pub(crate) resolvers: Resolvers,
     pub(crate) switches: Switches,
     /// Thread-local variables that the objects define, by name.
@@ -53,23 +61,33 @@ pub(crate) struct Parts {
     /// The code may register what threads are to do when they end.
     pub(crate) registers: bool,
     pub(crate) memory: Mapping,
-    #[expect(dead_code, reason = "the variables stay as long as the code")]
-    pub(crate) threads: Option<Threads>,
+    /// The variables stay as long as the code.
+    pub(crate) threads: Option<Box<Threads>>,
     /// What the code refers to, dropped behind it.
     pub(crate) keepers: Vec<Keeper>,
+}
+
+impl Parts {
+    /// Address and size from the first byte to the last.
+    fn extent(&self) -> (u64, u64) {
+        let ranges = self.memory.ranges();
+        let start = ranges.iter().map(|range| range.start).min().unwrap_or(0);
+        let end = ranges.iter().map(|range| range.end).max().unwrap_or(0);
+        (start, end.saturating_sub(start))
+    }
 }
 
 impl Drop for Parts {
     fn drop(&mut self) {
         if self.registers {
-            exit::leave(self.memory.address());
+            exit::leave(&self.memory.ranges());
         }
     }
 }
 
 impl<B> fmt::Debug for Module<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (address, size) = (self.parts.memory.address(), self.parts.memory.size());
+        let (address, size) = self.parts.extent();
         f.debug_struct("Module")
             .field("objects", &self.objects.len())
             .field("address", &format_args!("{address:#x}"))
@@ -82,8 +100,8 @@ impl<B: AsRef<[u8]>> Module<B> {
     pub(crate) fn new(objects: Vec<B>, joined: Vec<Arc<[u8]>>, parts: Parts) -> Self {
         let parts = Arc::new(parts);
         if parts.registers {
-            let (start, size) = (parts.memory.address(), parts.memory.size());
-            exit::enter(start, size, parts.calls.handle(), &(Arc::clone(&parts) as Keeper));
+            let ranges = parts.memory.ranges();
+            exit::enter(&ranges, parts.calls.handle(), &(Arc::clone(&parts) as Keeper));
         }
         let initialized = Once::new();
         Self { objects, joined, initialized, exports: OnceLock::new(), parts }
@@ -196,10 +214,11 @@ impl<B: AsRef<[u8]>> Module<B> {
         })
     }
 
-    /// Address and size of the memory that the module occupies, in bytes.
+    /// Address and size of the memory that the module occupies, in bytes; in a [`CodeArena`](crate::CodeArena), of that from the first
+    /// of its segments to the last, between which are those of others.
     #[must_use]
     pub fn extent(&self) -> (u64, u64) {
-        (self.parts.memory.address(), self.parts.memory.size())
+        self.parts.extent()
     }
 
     /// How many bytes of the module are on huge pages, as the system tells at this moment.

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::symbols::{Found, Symbols};
 use crate::threads::Variables;
@@ -30,7 +30,7 @@ pub struct Process {
     libraries: Vec<Arc<Library>>,
     /// Libraries that others have opened, by where they start.
     kept: BTreeMap<u64, Arc<Library>>,
-    known: Option<Segments>,
+    known: Option<Arc<Segments>>,
     variables: Variables,
     moves_variables: bool,
 }
@@ -65,9 +65,14 @@ impl Process {
     /// The symbols of the process.
     #[must_use]
     pub fn new() -> Self {
-        let mut libraries = vec![Arc::new(Library::this())];
-        // SAFETY: the mathematical library has no constructors that do anything.
-        libraries.extend(unsafe { Library::new(LIBM) }.map(Arc::new));
+        // opened once, and never closed
+        static ALL_HAVE: OnceLock<Vec<Arc<Library>>> = OnceLock::new();
+        let libraries = ALL_HAVE.get_or_init(|| {
+            // SAFETY: the mathematical library has no constructors that do anything.
+            let mathematical = unsafe { Library::new(LIBM) };
+            [Ok(Library::this()), mathematical].into_iter().flatten().map(Arc::new).collect()
+        });
+        let libraries = libraries.clone();
         let (kept, known, variables) = (BTreeMap::new(), None, Variables::default());
         Self { libraries, kept, known, variables, moves_variables: false }
     }
@@ -143,7 +148,7 @@ impl Process {
             (address != 0).then_some((number, address))
         })?;
         let library = self.keeper(number, address)?;
-        let known = self.known.get_or_insert_with(Segments::of_process);
+        let known = self.known.get_or_insert_with(Segments::shared);
         let within = |ranges: &[Range<u64>]| ranges.iter().any(|range| range.contains(&address));
         let external = if within(&known.code) {
             External::function(address)
@@ -193,9 +198,9 @@ impl Process {
         if number > 0 {
             return Some(asked);
         }
-        let holds = |known: &Segments| known.library_at(address).is_some();
+        let holds = |known: &Arc<Segments>| known.library_at(address).is_some();
         if !self.known.as_ref().is_some_and(holds) {
-            self.known = Some(Segments::of_process());
+            self.known = Some(Segments::shared());
         }
         let Some((range, path)) = self.known.as_ref().and_then(|known| known.library_at(address))
         else {
@@ -220,6 +225,35 @@ impl Segments {
     /// The library that an address is in, and its file.
     fn library_at(&self, address: u64) -> Option<&(Range<u64>, CString)> {
         self.libraries.iter().find(|(range, _)| range.contains(&address))
+    }
+
+    /// The segments of everything that the dynamic loader has loaded, looked up again when that has changed.
+    fn shared() -> Arc<Self> {
+        type Changes = (u64, u64);
+        static LATEST: Mutex<Option<(Changes, Arc<Segments>)>> = Mutex::new(None);
+        unsafe extern "C" fn ask(
+            info: *mut libc::dl_phdr_info,
+            size: usize,
+            changes: *mut c_void,
+        ) -> c_int {
+            if size >= size_of::<libc::dl_phdr_info>() {
+                // SAFETY: `dl_iterate_phdr` gives a valid description of this size, and back what it was given.
+                unsafe { *changes.cast::<Changes>() = ((*info).dlpi_adds, (*info).dlpi_subs) };
+            }
+            1
+        }
+        let mut changes: Changes = (0, 0);
+        // SAFETY: the callback has the type asked for and keeps nothing.
+        unsafe { libc::dl_iterate_phdr(Some(ask), (&raw mut changes).cast()) };
+        let mut latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*latest {
+            Some((of, known)) if *of == changes && changes != (0, 0) => Arc::clone(known),
+            _ => {
+                let known = Arc::new(Self::of_process());
+                *latest = Some((changes, Arc::clone(&known)));
+                known
+            }
+        }
     }
 
     /// The segments of everything that the dynamic loader has loaded.

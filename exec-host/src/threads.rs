@@ -32,6 +32,8 @@ pub(crate) struct Threads {
     area: StaticTlsBlock,
     /// Where the load's block starts in the block of that module.
     start: u64,
+    /// Bytes of a thread's copy.
+    size: u64,
 }
 
 impl Threads {
@@ -45,7 +47,7 @@ impl Threads {
             dynamic_descriptor: descriptor::far(),
         };
         if block.size == 0 {
-            return Ok(Self { library: None, share: None, area, start: 0 });
+            return Ok(Self { library: None, share: None, area, start: 0, size: block.size });
         }
         let start = usize::try_from(block.offset).ok();
         let size = usize::try_from(block.file_size).ok();
@@ -57,7 +59,13 @@ impl Threads {
             if let Ok(share) = Share::new(block, values) {
                 let (module, start) = (share.module, share.start);
                 let area = StaticTlsBlock { module, distance: Some(share.distance), ..area };
-                return Ok(Self { library: None, share: Some(share), area, start });
+                return Ok(Self {
+                    library: None,
+                    share: Some(share),
+                    area,
+                    start,
+                    size: block.size,
+                });
             }
         }
         let wanted = [Wanted::Module, Wanted::Distance];
@@ -65,7 +73,13 @@ impl Threads {
             Ok((library, [module, distance, ..])) => {
                 let distance = Some(distance.cast_signed());
                 let area = StaticTlsBlock { module, distance, ..area };
-                return Ok(Self { library: Some(library), share: None, area, start: 0 });
+                return Ok(Self {
+                    library: Some(library),
+                    share: None,
+                    area,
+                    start: 0,
+                    size: block.size,
+                });
             }
             Err(refused) => refused,
         };
@@ -74,7 +88,12 @@ impl Threads {
         }
         let (library, [module, ..]) = Library::new(block, values, &[Wanted::Module], &[])?;
         let area = StaticTlsBlock { module, distance: None, ..area };
-        Ok(Self { library: Some(library), share: None, area, start: 0 })
+        Ok(Self { library: Some(library), share: None, area, start: 0, size: block.size })
+    }
+
+    /// Bytes of a thread's copy.
+    pub(crate) const fn size(&self) -> u64 {
+        self.size
     }
 
     /// Gives every thread its copy where the loader sees fit, and takes nothing of the room near the thread pointer: for code that asks
@@ -91,7 +110,7 @@ impl Threads {
             descriptor: Some(descriptor::near()),
             dynamic_descriptor: descriptor::far(),
         };
-        Ok(Self { library: Some(library), share: None, area, start: 0 })
+        Ok(Self { library: Some(library), share: None, area, start: 0, size: block.size })
     }
 
     /// What relocations are told.

@@ -1,5 +1,6 @@
 //! Unwinding tables, checked and then made known: to the process, and to unwinders that loads bring along.
 
+mod hook;
 mod lookup;
 mod registry;
 
@@ -87,7 +88,9 @@ impl Places for Load<'_> {
     }
 
     fn is_data(&self, address: u64) -> bool {
-        address.wrapping_sub(self.base) < self.image.len() as u64
+        let offset = address.wrapping_sub(self.base);
+        let mut segments = self.layout.segments();
+        segments.any(|segment| offset.wrapping_sub(segment.offset) < segment.size)
     }
 
     fn is_personality(&self, address: u64) -> bool {
@@ -111,7 +114,7 @@ impl Places for Load<'_> {
 /// Tables that unwinders use as long as this lives.
 #[derive(Debug, Default)]
 pub(crate) struct Unwinding {
-    /// Addresses of the tables.
+    /// Addresses of the tables that were registered one by one.
     tables: Box<[u64]>,
     #[expect(dead_code, reason = "known as long as it lives")]
     entered: Entered,
@@ -143,7 +146,8 @@ fn of_llvm() -> Option<[OfLlvm; 2]> {
 }
 
 impl Unwinding {
-    /// Makes the tables at these addresses known, of so many bytes, which are those of `code`.
+    /// Makes the tables at these addresses known, of so many bytes, which are those of `code`. `are_many`: one of very many loads, for
+    /// which the unwinder of the process is led to ask, if it can be.
     ///
     /// # Safety
     /// Each is a relocated `.eh_frame` that was [checked](check) and that a length of 0 ends, and stays where it is, as it is, until this is
@@ -151,9 +155,11 @@ impl Unwinding {
     pub(crate) unsafe fn register(
         tables: impl Iterator<Item = (u64, u64)>,
         code: &[Range<u64>],
+        are_many: bool,
     ) -> Self {
         let tables: Box<[(u64, u64)]> = tables.collect();
-        let addresses = tables.iter().map(|&(table, _)| table).collect();
+        let asks = tables.is_empty() || are_many && hook::is_in_place();
+        let addresses = tables.iter().map(|&(table, _)| table).filter(|_| !asks).collect();
         // SAFETY: as the caller vouches.
         let entered = unsafe { Entered::new(tables, code) };
         let known = Self { tables: addresses, entered };

@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use core::fmt;
 use core::ptr;
 
-use exec_core::{Allocator, Scalar, View};
+use exec_core::{Allocator, Error as CoreError, Scalar, Signature, View};
 
 use crate::kernel::ParameterSlot;
 use crate::launch::LaunchError;
@@ -22,6 +22,21 @@ pub enum Argument<'a, A: Allocator> {
 /// What a kernel of an [`NvDevice`](crate::NvDevice) is given in one place.
 #[cfg(feature = "driver")]
 pub type NvArgument<'a> = Argument<'a, exec_core::LruAllocator<crate::memory::NvAllocator>>;
+
+impl<'a, A: Allocator> Argument<'a, A> {
+    /// What a kernel of this signature is given by a call: the buffers, then the numbers.
+    pub(crate) fn of_call(
+        signature: Option<&Signature>,
+        buffers: &[&'a View<A>],
+        values: &[Scalar],
+    ) -> Result<Vec<Self>, CoreError> {
+        if let Some(signature) = signature {
+            signature.check(buffers.iter().map(|view| view.size()), values)?;
+        }
+        let buffers = buffers.iter().map(|view| Self::Buffer(view));
+        Ok(buffers.chain(values.iter().map(|&value| Self::Value(value))).collect())
+    }
+}
 
 impl<A: Allocator> Clone for Argument<'_, A> {
     fn clone(&self) -> Self {

@@ -25,6 +25,13 @@ pub struct NvLaunch {
     pub wait: bool,
 }
 
+impl From<exec_core::Launch> for NvLaunch {
+    fn from(launch: exec_core::Launch) -> Self {
+        let exec_core::Launch { grid, block, wait } = launch;
+        Self { grid, block, wait, ..Self::new(1, 1) }
+    }
+}
+
 impl NvLaunch {
     /// So many blocks of so many threads, in one dimension.
     #[must_use]

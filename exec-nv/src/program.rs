@@ -236,19 +236,8 @@ impl Program for NvProgram {
         values: &[Scalar],
         launch: Launch,
     ) -> Result<Option<Duration>, CoreError> {
-        if let Some(signature) = &self.signature {
-            signature.check(buffers.iter().map(|view| view.size()), values)?;
-        }
-        let buffers = buffers.iter().map(|view| Argument::Buffer(view));
-        let arguments: Vec<_> =
-            buffers.chain(values.iter().map(|&value| Argument::Value(value))).collect();
-        let launch = NvLaunch {
-            grid: launch.grid,
-            block: launch.group,
-            wait: launch.wait,
-            ..NvLaunch::new(1, 1)
-        };
+        let arguments = Argument::of_call(self.signature.as_ref(), buffers, values)?;
         // SAFETY: as the caller says.
-        Ok(unsafe { self.launch(&self.device.queue, &arguments, &launch)? })
+        Ok(unsafe { self.launch(&self.device.queue, &arguments, &launch.into())? })
     }
 }

@@ -1,5 +1,6 @@
 //! A layout: every section, symbol, GOT entry and stub has its place. Planned in `plan`, written in `emit`.
 
+use crate::error::{Error, ErrorKind};
 use crate::model::edits::Edit;
 use crate::model::fixed::Fixed;
 use crate::model::found::ScanResult;
@@ -83,6 +84,23 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
     /// not among them.
     pub fn segments(&self) -> impl Iterator<Item = Segment> + '_ {
         self.spans.segments()
+    }
+
+    /// Gives every segment another place in the image: `place` is asked for its offset, in the order of the image. The image is then as
+    /// large as the last end; what is between segments is not written, and may belong to other images.
+    ///
+    /// # Errors
+    /// [`ErrorKind::TooLarge`] if `place` gives none, or no multiple of the [`alignment`](Self::alignment), or more than
+    /// [`Options::spread`] together. The layout is then of no use any more.
+    pub fn place_segments(
+        &mut self,
+        place: impl FnMut(Segment) -> Option<u64>,
+    ) -> Result<(), Error> {
+        self.spans.move_segments(place)?;
+        if self.spans.size > self.options.spread {
+            return Err(Error::object(0, ErrorKind::TooLarge));
+        }
+        Ok(())
     }
 
     /// The GOT: its offset from the start of the image and its size in bytes.

@@ -28,6 +28,9 @@ pub struct Options {
     /// own: [`Layout::replaceable_functions`](crate::Layout::replaceable_functions). Who changes the entry replaces the function.
     /// Refused without the feature `indirect-functions`.
     pub replaceable_functions: bool,
+    /// Bytes within which the segments will be if the caller [places](crate::Layout::place_segments) them apart; 0 if they stay one behind
+    /// the other.
+    pub spread: u64,
 }
 
 /// How code reaches thread-local variables.
@@ -68,6 +71,7 @@ impl Default for Options {
             global_pointer: false,
             executable: false,
             replaceable_functions: false,
+            spread: 0,
         }
     }
 }

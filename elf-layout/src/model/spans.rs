@@ -210,11 +210,12 @@ impl Spans {
             ImageMode::Segments { page_size } => page_size,
             ImageMode::Packed { .. } => 1,
         };
-        self.groups.iter().fold(self.fixed_end, |total, span| {
+        let together = self.groups.iter().fold(self.fixed_end, |total, span| {
             [span.size, span.alignment, page]
                 .iter()
                 .fold(total, |sum, part| sum.saturating_add(*part))
-        })
+        });
+        together.max(options.spread)
     }
 
     /// The segments that are not empty, in the order of the image, those of sections at their own address left out.
@@ -282,6 +283,34 @@ impl Spans {
         }
         // an image larger than half of the address space cannot be addressed by signed distances
         self.size = Some(end).filter(|&end| end < i64::MAX as u64).ok_or(too_large)?;
+        Ok(())
+    }
+}
+
+impl Spans {
+    /// Moves segment after segment to the offset that `place` gives for it.
+    pub(crate) fn move_segments(
+        &mut self,
+        mut place: impl FnMut(Segment) -> Option<u64>,
+    ) -> Result<(), Error> {
+        let refused = Error::object(0, ErrorKind::TooLarge);
+        let mut end = self.fixed_end;
+        for (segment, (_, groups)) in self.segments.iter_mut().zip(SEGMENTS) {
+            if segment.size == 0 {
+                continue;
+            }
+            let offset = place(*segment).filter(|offset| offset.is_multiple_of(self.alignment));
+            let offset = offset.ok_or(refused)?;
+            let by = offset.wrapping_sub(segment.offset);
+            for &group in groups {
+                if let Some(span) = self.groups.get_mut(group as usize) {
+                    span.offset = span.offset.wrapping_add(by);
+                }
+            }
+            segment.offset = offset;
+            end = end.max(offset.checked_add(segment.size).ok_or(refused)?);
+        }
+        self.size = Some(end).filter(|&end| end < i64::MAX as u64).ok_or(refused)?;
         Ok(())
     }
 }

@@ -92,7 +92,7 @@ impl HostProgram {
         self.device.queue.sticky().check()?;
         let count = match launch {
             Launch { grid: [0, _, _], .. } => return Err(Error::Launch { what: "an empty grid" }),
-            Launch { grid: [count, 1, 1], group: [1, 1, 1], .. } => count,
+            Launch { grid: [count, 1, 1], block: [1, 1, 1], .. } => count,
             _ => return Err(Error::Launch { what: "the host has grids of one dimension" }),
         };
         if let Some(signature) = &self.signature {

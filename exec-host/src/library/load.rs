@@ -38,7 +38,8 @@ pub(crate) unsafe fn load(bytes: Bytes, given: Given<'_>) -> Result<Arc<Loaded>,
     let (loaded, calls, shared) = unsafe { prepare(&bytes, given) }?;
     let loaded = Arc::new(loaded);
     let (start, size) = (loaded.memory.address(), loaded.memory.size());
-    exit::enter(start, size, start, &(Arc::clone(&loaded) as Keeper));
+    let range = start..start.saturating_add(size);
+    exit::enter(std::slice::from_ref(&range), start, &(Arc::clone(&loaded) as Keeper));
     share(shared, &loaded);
     if calls.stays {
         core::mem::forget(Arc::clone(&loaded));
@@ -155,7 +156,7 @@ unsafe fn prepare(bytes: &Bytes, given: Given<'_>) -> Result<Prepared, Error> {
     let Resolver { shared, pairs, .. } = resolver;
     let keepers = scope.keepers;
     // SAFETY: the table was checked, is relocated, and lies in memory that the library keeps and does not write.
-    let unwinding = unsafe { Unwinding::register(table.into_iter(), &code) };
+    let unwinding = unsafe { Unwinding::register(table.into_iter(), &code, false) };
     let loaded = Loaded {
         bytes: Arc::clone(bytes),
         name: name.as_bytes().into(),

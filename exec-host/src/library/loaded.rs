@@ -140,6 +140,6 @@ impl Drop for Loaded {
             // SAFETY: who opened the library vouched for its destructors, and nobody uses its code any more.
             unsafe { call(functions) };
         }
-        exit::leave(self.memory.address());
+        exit::leave(&self.memory.ranges());
     }
 }

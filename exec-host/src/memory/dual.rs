@@ -57,6 +57,12 @@ impl Alias {
         self.window.start
     }
 
+    /// All bytes, where they are written.
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: so many are mapped, writable, and ours alone.
+        unsafe { core::slice::from_raw_parts_mut(self.window.start, self.window.size) }
+    }
+
     /// Ends writing, for everybody who has the file or may get it.
     pub(super) fn seal(self) -> Written {
         let Self { file, window } = self;

@@ -1,5 +1,6 @@
 //! Memory within reach of other memory: code reaches variables of earlier loads by 32-bit distances.
 
+use crate::machine;
 use core::ptr;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
@@ -29,6 +30,21 @@ pub(super) fn map(address: u64, size: usize, protection: ProtFlags) -> Option<*m
 pub(super) fn map_below(limit: u64, size: usize, protection: ProtFlags) -> Option<*mut u8> {
     let last = limit.checked_sub(size as u64)?;
     map_at((1..=last / STEP).map(|step| step * STEP), size, protection)
+}
+
+/// Maps `size` bytes, whole pages, below `limit`, where the system likes it if that is possible.
+pub(super) fn map_low(limit: u64, size: usize, protection: ProtFlags) -> Option<*mut u8> {
+    let flags = MapFlags::PRIVATE | MapFlags::from_bits_retain(machine::MAP_LOW);
+    // SAFETY: without a wish for an address no existing mapping is touched.
+    let start = unsafe { mmap_anonymous(ptr::null_mut(), size, protection, flags) }.ok();
+    if let Some(start) = start {
+        if (start.addr() as u64).saturating_add(size as u64) <= limit {
+            return Some(start.cast());
+        }
+        // SAFETY: it was just mapped, for nobody.
+        let _ = unsafe { munmap(start, size) };
+    }
+    map_below(limit, size, protection)
 }
 
 /// Maps `size` bytes at the first of `places` that is free.

@@ -169,49 +169,34 @@ impl Symbols for () {
     }
 }
 
-impl<S: Symbols + ?Sized> Symbols for &mut S {
-    fn find(&mut self, name: Name<'_>) -> Option<Found> {
-        (**self).find(name)
-    }
+/// Passes on what is asked to what a pointer leads to.
+macro_rules! through {
+    ($($pointer:ty),*) => {$(
+        impl<S: Symbols + ?Sized> Symbols for $pointer {
+            fn find(&mut self, name: Name<'_>) -> Option<Found> {
+                (**self).find(name)
+            }
 
-    fn find_weak(&mut self, name: Name<'_>) -> Option<Found> {
-        (**self).find_weak(name)
-    }
+            fn find_weak(&mut self, name: Name<'_>) -> Option<Found> {
+                (**self).find_weak(name)
+            }
 
-    fn find_data(&mut self, name: Name<'_>) -> Option<Found> {
-        (**self).find_data(name)
-    }
+            fn find_data(&mut self, name: Name<'_>) -> Option<Found> {
+                (**self).find_data(name)
+            }
 
-    fn has_objects(&self) -> bool {
-        (**self).has_objects()
-    }
+            fn has_objects(&self) -> bool {
+                (**self).has_objects()
+            }
 
-    fn bring_near(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
-        (**self).bring_near(name, limit)
-    }
+            fn bring_near(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
+                (**self).bring_near(name, limit)
+            }
+        }
+    )*};
 }
 
-impl<S: Symbols + ?Sized> Symbols for Box<S> {
-    fn find(&mut self, name: Name<'_>) -> Option<Found> {
-        (**self).find(name)
-    }
-
-    fn find_weak(&mut self, name: Name<'_>) -> Option<Found> {
-        (**self).find_weak(name)
-    }
-
-    fn find_data(&mut self, name: Name<'_>) -> Option<Found> {
-        (**self).find_data(name)
-    }
-
-    fn has_objects(&self) -> bool {
-        (**self).has_objects()
-    }
-
-    fn bring_near(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
-        (**self).bring_near(name, limit)
-    }
-}
+through!(&mut S, Box<S>);
 
 /// The first is asked first.
 impl<S: Symbols> Symbols for Vec<S> {

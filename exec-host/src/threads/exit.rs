@@ -3,6 +3,7 @@
 use crate::external::External;
 use core::any::Any;
 use core::ffi::{c_int, c_void};
+use core::ops::Range;
 use elf_core::Name;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
@@ -42,16 +43,22 @@ pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
     is_one.then(|| External::function(register as *const () as u64))
 }
 
-/// Makes the load in the `size` bytes at `start` known, which may register something. Its `__dso_handle` is `handle`, and it stays
-/// as long as `keeper` does.
-pub(crate) fn enter(start: u64, size: u64, handle: u64, keeper: &Arc<Keeper>) {
+/// Makes the load known that has these addresses, which may register something. Its `__dso_handle` is `handle`, and it stays as long
+/// as `keeper` does.
+pub(crate) fn enter(ranges: &[Range<u64>], handle: u64, keeper: &Arc<Keeper>) {
     let mut loads = LOADS.write().unwrap_or_else(PoisonError::into_inner);
-    loads.insert(start, Load { size, handle, keeper: Arc::downgrade(keeper) });
+    for range in ranges {
+        let size = range.end.saturating_sub(range.start);
+        loads.insert(range.start, Load { size, handle, keeper: Arc::downgrade(keeper) });
+    }
 }
 
-/// Forgets the load in the memory at `start`, which is about to go.
-pub(crate) fn leave(start: u64) {
-    LOADS.write().unwrap_or_else(PoisonError::into_inner).remove(&start);
+/// Forgets the load that has these addresses, which are about to go.
+pub(crate) fn leave(ranges: &[Range<u64>]) {
+    let mut loads = LOADS.write().unwrap_or_else(PoisonError::into_inner);
+    for range in ranges {
+        loads.remove(&range.start);
+    }
 }
 
 /// The handle and the keeper of the load that `address` is in. For the C library too, any address in an object is a handle of it:

@@ -181,7 +181,7 @@ pub(crate) fn launch(bench: &Bench) -> Outcome {
                 },
                 &mut || {
                     let (views, values) = ([&*memory; 3], [Scalar::I32(32)]);
-                    let shape = Launch { grid: [1; 3], group: [32, 1, 1], wait: false };
+                    let shape = Launch { grid: [1; 3], block: [32, 1, 1], wait: false };
                     for _ in 0..CALLS {
                         // SAFETY: as above.
                         unsafe { kernel.call(&views, &values, shape)? };

@@ -30,3 +30,6 @@ pub(crate) fn synchronize(start: *const u8, size: usize) {
     // SAFETY: barriers.
     unsafe { asm!("dsb ish", "isb", options(nostack, preserves_flags)) };
 }
+
+/// An instruction that ends in a signal (`brk #0`).
+pub(crate) const TRAP: [u8; 4] = 0xd420_0000u32.to_le_bytes();

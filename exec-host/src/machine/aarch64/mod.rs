@@ -6,6 +6,7 @@ pub(crate) mod descriptor;
 pub(crate) mod fragment;
 #[cfg(feature = "device")]
 pub(crate) mod guard;
+pub(crate) mod lazy;
 pub(crate) mod processor;
 pub(crate) mod resolver;
 
@@ -20,6 +21,8 @@ pub(crate) const MAP_LOW: u32 = 0;
 pub(crate) const FLAGS: u32 = 0;
 /// Relocations by name that are an address: `R_AARCH64_ABS64`, `R_AARCH64_GLOB_DAT`.
 pub(crate) const ADDRESSES: [u64; 2] = [257, 1025];
+/// `R_AARCH64_JUMP_SLOT`.
+pub(crate) const JUMP_SLOT: u64 = 1026;
 /// `R_AARCH64_TLS_DTPMOD64`.
 pub(crate) const DTP_MODULE: u64 = 1028;
 /// `R_AARCH64_TLS_TPREL64`.

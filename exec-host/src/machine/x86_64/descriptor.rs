@@ -6,10 +6,10 @@ use core::arch::x86_64::{__cpuid, __cpuid_count};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes that the machine needs to save its registers.
-static ROOM: AtomicUsize = AtomicUsize::new(0);
+pub(super) static ROOM: AtomicUsize = AtomicUsize::new(0);
 
 /// All registers but the tiles of AMX, which calls never keep.
-const KEPT: u32 = !(3 << 17);
+pub(super) const KEPT: u32 = !(3 << 17);
 
 /// Finds out how to save registers; whether that can be done.
 pub(crate) fn prepare() -> bool {

@@ -5,6 +5,7 @@ pub(crate) mod descriptor;
 pub(crate) mod fragment;
 #[cfg(feature = "device")]
 pub(crate) mod guard;
+pub(crate) mod lazy;
 pub(crate) mod processor;
 pub(crate) mod resolver;
 
@@ -19,6 +20,8 @@ pub(crate) const MAP_LOW: u32 = 0x40;
 pub(crate) const FLAGS: u32 = 0;
 /// Relocations by name that are an address: `R_X86_64_64`, `R_X86_64_GLOB_DAT`.
 pub(crate) const ADDRESSES: [u64; 2] = [1, 6];
+/// `R_X86_64_JUMP_SLOT`.
+pub(crate) const JUMP_SLOT: u64 = 7;
 /// `R_X86_64_DTPMOD64`.
 pub(crate) const DTP_MODULE: u64 = 16;
 /// `R_X86_64_TPOFF64`.

@@ -1,0 +1,284 @@
+//! What a JIT asks of a module: symbols, sections, sizes, names; modules whose objects come one after the other; functions compiled late.
+#![cfg(test)]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests; what they share is not under cfg(test)"
+)]
+
+mod system;
+
+use elf_core::names::{STB_LOCAL, STT_FUNC, STT_OBJECT};
+use exec_host::image::{ImageMemory, MemoryRequirements, MemorySource, Segment, SegmentFlags};
+use exec_host::symbols::Symbols as _;
+use exec_host::{CodeArena, LazyFunctions, LazyTarget, Loader, Module, Process};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
+use system::{compile, is_emulated, load, mapped};
+
+type Call = unsafe extern "C" fn(i32) -> i32;
+
+fn call<B: AsRef<[u8]>>(module: &Module<B>, name: &str, x: i32) -> i32 {
+    // SAFETY: `int name(int)`.
+    unsafe { module.get::<Call>(name).unwrap()(x) }
+}
+
+const SOURCE: &str = "\
+static volatile int secret = 4;
+int shared[10];
+static __attribute__((noinline)) int helper(int x) { return x * secret; }
+int twice(int x) { return helper(x) + helper(x + 1); }
+const int table[3] = {1, 2, 3};
+__attribute__((section(\"stack_maps\"), used)) static const int (*const maps[2])(int) = {(void *)twice, (void *)helper};
+__attribute__((section(\".note.own\"), used)) static const char note[] = \"own\";
+";
+
+#[test]
+fn symbols_sections_and_sizes() {
+    let Some(object) = compile("cc", &["-O1", "-fno-pic", "-ffunction-sections"], SOURCE) else {
+        println!("skipped: symbols_sections_and_sizes: needs cc");
+        return;
+    };
+    let arena = CodeArena::new();
+    for loader in [Loader::new(), Loader::new().arena(&arena)] {
+        let module = loader.load([object.bytes.clone()], Process::new()).unwrap();
+        let by_name: BTreeMap<String, _> =
+            module.symbols().map(|symbol| (symbol.name.to_string(), symbol)).collect();
+        for name in ["twice", "shared", "table"] {
+            assert_eq!(Some(by_name[name].address), module.address(name), "{name}");
+        }
+        let helper = by_name["helper"];
+        assert_eq!((helper.binding, helper.r#type), (STB_LOCAL, STT_FUNC));
+        assert_eq!((by_name["shared"].size, by_name["shared"].r#type), (40, STT_OBJECT));
+        // SAFETY: `int secret`, which nobody writes.
+        assert_eq!(unsafe { (by_name["secret"].address as *const i32).read() }, 4);
+
+        for symbol in by_name.values().filter(|symbol| symbol.size > 0) {
+            let last = symbol.address + symbol.size - 1;
+            assert_eq!(module.symbol_at(last), Some((*symbol, symbol.size - 1)), "{}", symbol.name);
+        }
+        assert!(module.symbol_at(0x10).is_none());
+
+        let maps = module.sections().find(|section| section.name == "stack_maps").unwrap();
+        let words: Vec<u64> = match maps.bytes() {
+            Some(bytes) => {
+                bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
+            }
+            None => {
+                let at = maps.address.unwrap() as *const [u64; 2];
+                // SAFETY: two words, which nobody writes.
+                unsafe { at.read() }.to_vec()
+            }
+        };
+        assert_eq!(words, [by_name["twice"].address, helper.address], "relocated");
+        assert_ne!(
+            maps.in_file(),
+            words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>()
+        );
+        let note = module.sections().find(|section| section.name == ".note.own").unwrap();
+        assert_eq!(note.in_file(), b"own\0");
+        let debug = module.sections().find(|section| section.name == ".symtab").unwrap();
+        assert_eq!((debug.address, debug.bytes()), (None, None));
+
+        let sizes = module.sizes();
+        assert!(
+            sizes.code >= helper.size + by_name["twice"].size && sizes.code < 4096,
+            "{sizes:?}"
+        );
+        assert!(sizes.writable >= 44 && sizes.read_only >= 12, "{sizes:?}");
+        for (range, flags) in module.segments() {
+            let map = mapped(&range);
+            let is_code = flags.contains(SegmentFlags::EXECUTE);
+            let is_right = |map: &system::Map| map.permissions.contains('x') == is_code;
+            assert!(is_emulated() || map.iter().all(is_right), "{map:?}");
+        }
+        assert_eq!(call(&module, "twice", 3), 28);
+    }
+}
+
+#[cfg(feature = "demangle")]
+#[test]
+fn names_as_in_the_source() {
+    let source = "namespace space { int f(int x) { return x + 1; } double f(double x) { return x; } \
+        struct Type { int method() const; }; int Type::method() const { return 5; } } extern \"C\" int plain() { return 3; }";
+    let Some(object) = compile("c++", &["-O1"], source) else {
+        println!("skipped: names_as_in_the_source: needs c++");
+        return;
+    };
+    let module = load(&[&object.bytes]).unwrap();
+    let found = |name: &str| -> Vec<String> {
+        module.find_demangled(name).map(|symbol| symbol.name.to_string()).collect()
+    };
+    assert_eq!(found("space::f(int)"), ["_ZN5space1fEi"]);
+    assert_eq!(found("space::f"), ["_ZN5space1fEi", "_ZN5space1fEd"]);
+    assert_eq!(found("space::Type::method"), ["_ZNK5space4Type6methodEv"]);
+    assert_eq!((found("plain"), found("space::g")), (vec!["plain".to_owned()], Vec::new()));
+}
+
+#[test]
+fn a_group_that_calls_in_circles() {
+    let sources = [
+        "int odd(int); int even(int x) { return x == 0 ? 1 : odd(x - 1); }",
+        "int even(int); extern int calls; int odd(int x) { calls++; return x == 0 ? 0 : even(x - 1); }",
+        "int calls; int abs(int); int count(int x) { return abs(calls) + x; }",
+    ];
+    let objects = sources.map(|source| compile("cc", &["-O1", "-fPIC", "-fno-builtin"], source));
+    let mut group = Loader::new().group();
+    let mut missing = Vec::new();
+    for object in objects {
+        let Some(object) = object else {
+            println!("skipped: a_group_that_calls_in_circles: needs cc");
+            return;
+        };
+        group.add(object.bytes).unwrap();
+        missing.push(group.missing().map(|name| name.to_string()).collect::<Vec<_>>().join(" "));
+    }
+    assert!(group.add(b"no object".to_vec()).is_err(), "and nothing has changed");
+    let expected = ["odd", "calls", "abs"];
+    let is_own = |name: &&str| !name.starts_with('_');
+    let missing = missing.iter().map(|names| names.split(' ').filter(is_own).collect::<Vec<_>>());
+    assert_eq!(missing.collect::<Vec<_>>(), expected.map(|name| vec![name]));
+    assert!(group.defines("even") && !group.defines("abs"));
+    let module = group.finish(Process::new()).unwrap();
+    assert_eq!([call(&module, "even", 10), call(&module, "odd", 10)], [1, 0]);
+    assert_eq!(call(&module, "count", 0), 5 + 6);
+}
+
+/// Arguments in registers of both sorts and on the stack, from many threads at once, and by way of another module.
+#[test]
+fn functions_compiled_when_they_are_called() {
+    let late = "double late(int a, double b, long c, float d, int e, int f, int g, int h, int i, double j) \
+        { return a + b * 10 + c * 100 + d * 1000 + e + f + g + h + i * 10000 + j; }";
+    let user = "double late(int, double, long, float, int, int, int, int, int, double); \
+        int use(int x) { return late(x, 2, 3, 4, 1, 1, 1, 1, 5, 0.5) == x + 20 + 300 + 4000 + 4 + 50000 + 0.5; } \
+        double (*pointer(void))(int, double, long, float, int, int, int, int, int, double) { return late; }";
+    let objects = [late, user].map(|source| compile("cc", &["-O1", "-fPIC"], source));
+    let [Some(late), Some(user)] = objects else {
+        println!("skipped: functions_compiled_when_they_are_called: needs cc");
+        return;
+    };
+    let (lazy, times) = (LazyFunctions::new(), Arc::new(AtomicU32::new(0)));
+    let (counted, bytes) = (Arc::clone(&times), late.bytes);
+    lazy.define("late", move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let module = Loader::new().load([bytes], Process::new()).unwrap();
+        LazyTarget::of(&Arc::new(module), "late").unwrap()
+    })
+    .unwrap();
+    // more than one page of stubs
+    for number in 0..5000 {
+        lazy.define(&format!("f{number}"), move || LazyTarget::at(number)).unwrap();
+    }
+    let module = Loader::new().load([user.bytes], lazy.clone().or(Process::new())).unwrap();
+    assert!(!lazy.is_compiled("late"));
+    let barrier = Barrier::new(8);
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            let (module, barrier) = (&module, &barrier);
+            scope.spawn(move || {
+                barrier.wait();
+                for x in 0..100 {
+                    assert_eq!(call(module, "use", number * 1000 + x), 1);
+                }
+            });
+        }
+    });
+    assert_eq!((times.load(Ordering::Relaxed), lazy.is_compiled("late")), (1, true));
+    assert!(!lazy.is_compiled("f7"));
+    let stub = lazy.address("late").unwrap();
+    let map = mapped(&(stub..stub + 16)).pop().unwrap();
+    assert_eq!(map.permissions, "r-xp");
+    drop(lazy);
+    assert_eq!(call(&module, "use", 1), 1, "the module keeps it");
+    drop(module);
+    assert!(mapped(&(stub..stub + 1)).is_empty(), "and nobody else");
+}
+
+/// Memory of the caller's: written at one address, run at another.
+#[derive(Debug, Default)]
+struct Shared(Mutex<Vec<MemoryRequirements>>);
+
+struct Piece {
+    address: u64,
+    bytes: Vec<u8>,
+}
+
+// SAFETY: the pages are mapped for this alone.
+unsafe impl MemorySource for Shared {
+    fn reserve(&self, needed: &MemoryRequirements) -> io::Result<Box<dyn ImageMemory>> {
+        self.0.lock().unwrap().push(*needed);
+        // SAFETY: no existing mapping is touched.
+        let start = unsafe {
+            let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+            libc::mmap(std::ptr::null_mut(), needed.size as usize, libc::PROT_WRITE, flags, -1, 0)
+        };
+        if start == libc::MAP_FAILED || needed.limit.is_some() {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Box::new(Piece { address: start as u64, bytes: vec![0; needed.size as usize] }))
+    }
+}
+
+// SAFETY: as above; what was written is copied before it is protected.
+unsafe impl ImageMemory for Piece {
+    fn address(&self) -> u64 {
+        self.address
+    }
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+    fn protect(&mut self, segments: &[Segment]) -> io::Result<()> {
+        // SAFETY: so many bytes are mapped there.
+        unsafe { (self.address as *mut u8).copy_from(self.bytes.as_ptr(), self.bytes.len()) };
+        for segment in segments {
+            let mut flags = libc::PROT_READ;
+            for (flag, bit) in
+                [(SegmentFlags::WRITE, libc::PROT_WRITE), (SegmentFlags::EXECUTE, libc::PROT_EXEC)]
+            {
+                flags |= if segment.flags.contains(flag) { bit } else { 0 };
+            }
+            let start = (self.address + segment.offset) as *mut libc::c_void;
+            // SAFETY: the pages are ours.
+            if unsafe { libc::mprotect(start, segment.size as usize, flags) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        // SAFETY: the pages are ours, and nobody uses them any more.
+        unsafe { libc::munmap(self.address as *mut libc::c_void, self.bytes.len()) };
+    }
+}
+
+#[test]
+fn memory_of_the_callers() {
+    let Some(object) = compile("cc", &["-O1", "-fPIC"], SOURCE) else {
+        println!("skipped: memory_of_the_callers: needs cc");
+        return;
+    };
+    let source = Arc::new(Shared::default());
+    let loader = Loader::new().memory(Arc::clone(&source));
+    let module = loader.load([object.bytes.clone()], Process::new()).unwrap();
+    assert_eq!(call(&module, "twice", 3), 28);
+    let (start, size) = module.extent();
+    let maps = mapped(&(start..start + size));
+    assert!(maps.iter().all(|map| map.permissions.ends_with('s')), "{maps:?}");
+    let needed = source.0.lock().unwrap().pop().unwrap();
+    assert!(needed.size >= size && needed.alignment == 4096 && needed.limit.is_none());
+    drop(module);
+    let is_left = mapped(&(start..start + size)).iter().any(|map| map.permissions.ends_with('s'));
+    assert!(!is_left, "given back");
+
+    let (image, mut memory) = loader.link_into([object.bytes], Process::new(), &*source).unwrap();
+    assert_eq!(image.base(), memory.address());
+    assert_eq!(memory.bytes_mut()[..image.bytes().len()], *image.bytes());
+}
