@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::model::edits::{Edit, EditRange};
-use crate::model::features::THREAD_LOCAL;
+use crate::model::features::{LINKER_DEFINED, THREAD_LOCAL};
 use crate::model::fixed::Fixed;
 use crate::model::options::Options;
 use crate::model::spans::{Group, Spans, alignment_of, group_of};
@@ -30,12 +30,12 @@ pub(crate) fn place_all<'p, 'a>(
     how: How<'_>,
 ) -> Result<(Spans, Fixed, Option<Runs<'p, 'a>>), Error> {
     let (mut spans, mut fixed) = (Spans::new(), Fixed::default());
-    let mut runs = how.gathers.then(|| Runs::new(files, objects));
+    let mut runs = (LINKER_DEFINED && how.gathers).then(|| Runs::new(files, objects));
     for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects)) {
         let placed = (&mut spans, &mut fixed);
         place(number, file, object, sections, options, placed, (how, runs.as_mut()))?;
     }
-    if let Some(runs) = &mut runs {
+    if LINKER_DEFINED && let Some(runs) = &mut runs {
         runs.place(sections, &mut spans, options)?;
     }
     Ok((spans, fixed, runs))
@@ -74,7 +74,8 @@ fn place(
         if !THREAD_LOCAL && header.flags.contains(SectionFlags::TLS) {
             return Err(off("thread-local"));
         }
-        if let Some(runs) = &mut runs
+        if LINKER_DEFINED
+            && let Some(runs) = &mut runs
             && runs.enter(at, (file, &header), sections)
         {
             return Ok(());
