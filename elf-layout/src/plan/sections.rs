@@ -62,8 +62,10 @@ fn place(
         if how.grouped && slot.state == SectionState::Discarded {
             return Ok(());
         }
-        let range = if how.edits.is_empty() { EditRange::default() } else { slot.edits };
-        let size = header.size.wrapping_sub(range.of(how.edits).deleted());
+        let is_edited = cfg!(feature = "edits") && !how.edits.is_empty();
+        let range = if is_edited { slot.edits } else { EditRange::default() };
+        let gone = if is_edited { range.of(how.edits).deleted() } else { 0 };
+        let size = header.size.wrapping_sub(gone);
         *slot = SectionSlot { size, edits: range, ..SectionSlot::default() };
         let Some(group) = group_of(&header, options) else { return Ok(()) };
         let error = |kind| Error { object: number, section: index, kind };
