@@ -87,6 +87,8 @@ mod switches;
 pub mod symbols;
 mod threads;
 mod unwind;
+#[cfg(doctest)]
+mod vouched;
 mod words;
 
 pub use error::{Error, UndefinedSymbol};

@@ -56,6 +56,7 @@ pub(crate) fn row<E: Entry>(
 }
 
 /// The row that `bytes` start with.
+// a part of every loop over rows where there is room for code, else one function for all of them
 #[cfg_attr(target_pointer_width = "64", inline)]
 #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
 pub(crate) fn view<E: Entry>(bytes: &[u8], encoding: Encoding) -> Option<E::View> {

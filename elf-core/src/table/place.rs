@@ -40,6 +40,7 @@ impl Place {
 }
 
 /// The number of rows of `entry` bytes that `size` bytes at file offset `at` hold.
+// its callers know `entry`, so that inlined there is no division; where code is scarce, one function divides for all
 #[cfg_attr(target_pointer_width = "64", inline)]
 #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
 pub(crate) fn count(what: &'static str, at: u64, size: u64, entry: usize) -> Result<u64, Error> {

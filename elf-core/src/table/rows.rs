@@ -1,5 +1,6 @@
 //! A table of rows, and going over them.
 
+// a loop for each class and byte order, or one for all where code is scarcer than time: each file says why
 #[cfg_attr(target_pointer_width = "64", path = "rows/wide.rs")]
 #[cfg_attr(not(target_pointer_width = "64"), path = "rows/narrow.rs")]
 mod reader;
@@ -138,6 +139,7 @@ pub(crate) fn try_for_each<R: Copy + Into<V>, V, Error>(
     mut others: impl Iterator<Item = V>,
     mut f: impl FnMut(V) -> Result<(), Error>,
 ) -> Result<(), Error> {
+    // one loop for all encodings where code is scarcer than time
     if cfg!(not(target_pointer_width = "64")) {
         return others.try_for_each(f);
     }
@@ -200,6 +202,7 @@ impl<E: Entry> Iterator for TableIter<'_, E> {
         self.0.nth(n)
     }
 
+    // asks for the encoding once a table; without it rows are asked for one by one, which is less code
     #[cfg(target_pointer_width = "64")]
     #[inline]
     fn fold<B, F: FnMut(B, E::View) -> B>(self, init: B, f: F) -> B {
