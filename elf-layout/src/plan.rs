@@ -5,7 +5,7 @@ use crate::hash::NameTable;
 use crate::model::bounds::Bounds;
 use crate::model::edits::may_shrink;
 use crate::model::external::ExternalSymbol;
-use crate::model::features::{INDIRECT_FUNCTIONS, THREAD_LOCAL};
+use crate::model::features::{INDIRECT_FUNCTIONS, LINKER_DEFINED, THREAD_LOCAL};
 use crate::model::found::ScanResult;
 use crate::model::layout::Layout;
 use crate::model::options::Options;
@@ -101,12 +101,12 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
                 symbols::link(symbols);
             }
             match runs {
-                Some(runs) => runs.define(sections, symbols, &found.special),
+                Some(runs) if LINKER_DEFINED => runs.define(sections, symbols, &found.special),
                 None if runs::are_wanted(objects, symbols, &found.special) => {
                     gathers = true;
                     continue;
                 }
-                None => {}
+                _ => {}
             }
             break (spans, fixed, found, files.len() > 1 || has_versions);
         };

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::model::edits::{Edit, EditRange};
-use crate::model::features::THREAD_LOCAL;
+use crate::model::features::{LINKER_DEFINED, THREAD_LOCAL};
 use crate::model::fixed::Fixed;
 use crate::model::options::Options;
 use crate::model::spans::{Group, Spans, alignment_of, group_of};
@@ -30,12 +30,12 @@ pub(crate) fn place_all<'p, 'a>(
     how: How<'_>,
 ) -> Result<(Spans, Fixed, Option<Runs<'p, 'a>>), Error> {
     let (mut spans, mut fixed) = (Spans::new(), Fixed::default());
-    let mut runs = how.gathers.then(|| Runs::new(files, objects));
+    let mut runs = (LINKER_DEFINED && how.gathers).then(|| Runs::new(files, objects));
     for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects)) {
         let placed = (&mut spans, &mut fixed);
         place(number, file, object, sections, options, placed, (how, runs.as_mut()))?;
     }
-    if let Some(runs) = &mut runs {
+    if LINKER_DEFINED && let Some(runs) = &mut runs {
         runs.place(sections, &mut spans, options)?;
     }
     Ok((spans, fixed, runs))
@@ -62,8 +62,10 @@ fn place(
         if how.grouped && slot.state == SectionState::Discarded {
             return Ok(());
         }
-        let range = if how.edits.is_empty() { EditRange::default() } else { slot.edits };
-        let size = header.size.wrapping_sub(range.of(how.edits).deleted());
+        let is_edited = cfg!(feature = "edits") && !how.edits.is_empty();
+        let range = if is_edited { slot.edits } else { EditRange::default() };
+        let gone = if is_edited { range.of(how.edits).deleted() } else { 0 };
+        let size = header.size.wrapping_sub(gone);
         *slot = SectionSlot { size, edits: range, ..SectionSlot::default() };
         let Some(group) = group_of(&header, options) else { return Ok(()) };
         let error = |kind| Error { object: number, section: index, kind };
@@ -74,7 +76,8 @@ fn place(
         if !THREAD_LOCAL && header.flags.contains(SectionFlags::TLS) {
             return Err(off("thread-local"));
         }
-        if let Some(runs) = &mut runs
+        if LINKER_DEFINED
+            && let Some(runs) = &mut runs
             && runs.enter(at, (file, &header), sections)
         {
             return Ok(());
