@@ -64,6 +64,7 @@ pub mod dynamic;
 mod error;
 mod exit;
 mod external;
+mod fragments;
 mod function;
 mod group;
 #[cfg(feature = "device")]
@@ -83,6 +84,7 @@ mod processor;
 pub mod program;
 mod replace;
 mod resolvers;
+mod start;
 mod switches;
 pub mod symbols;
 mod threads;
