@@ -159,8 +159,8 @@ fn ours(bytes: &[u8]) -> Option<String> {
     Some(facts)
 }
 
-/// Compares files; whether nothing differs. Prints counts, and differences for a reader.
-fn run(files: impl Iterator<Item = (PathBuf, Vec<u8>)>) -> bool {
+/// Compares files; whether there are as many as there must be, and nothing differs. Prints counts, and differences for a reader.
+fn run(files: impl Iterator<Item = (PathBuf, Vec<u8>)>, least: usize) -> bool {
     let (mut count, mut facts, mut differences) = (0, 0, 0);
     for (path, bytes) in files {
         let (ours, theirs) =
@@ -187,7 +187,7 @@ fn run(files: impl Iterator<Item = (PathBuf, Vec<u8>)>) -> bool {
         }
     }
     println!("{count} files, {facts} facts, {differences} files differ");
-    count != 0 && differences == 0
+    count >= least && differences == 0
 }
 
 /// Whether GNU readelf is there.
@@ -202,12 +202,12 @@ fn fixtures_are_read_as_readelf_reads_them() {
         println!("skipped: fixtures_are_read_as_readelf_reads_them: needs GNU readelf (binutils)");
         return;
     }
-    assert!(run(fixtures().into_iter()));
+    assert!(run(fixtures().into_iter(), 350));
 }
 
 #[test]
 #[ignore = "runs GNU readelf on every ELF file of the machine: minutes"]
 fn the_machine_is_read_as_readelf_reads_it() {
     assert!(is_there());
-    assert!(run(machine()));
+    assert!(run(machine(), 1000));
 }

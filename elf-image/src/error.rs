@@ -185,12 +185,4 @@ impl fmt::Display for Error {
     }
 }
 
-impl core::error::Error for Error {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match &self.kind {
-            ErrorKind::Elf(error) => Some(error),
-            ErrorKind::Relocation(error) | ErrorKind::NotRelative(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+impl core::error::Error for Error {}

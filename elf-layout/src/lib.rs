@@ -43,6 +43,7 @@
 //! | `indirect-functions` | functions behind stubs of their own: those that another one finds (`STT_GNU_IFUNC`), those that may be replaced; else they are refused |
 //! | `linker-defined` | [symbols that linkers define](is_linker_defined): `__start_NAME`, `__init_array_start`, `_end`; else the caller is asked for them |
 //! | `relax` | relaxation ([`Options::relax`]); else the GOT is used wherever the compiler has said so |
+//! | `symbol-versions` | what `NAME@@VERSION` defines answers `NAME` and `NAME@VERSION` (`.symver`); else each name is one of its own |
 //! | `thread-local` | thread-local variables; else their sections and relocations are an error |
 //! | `thunks` | range-extension thunks: stubs between sections of code, if that is more than a branch spans; else it is the relocation that fails |
 #![no_std]
@@ -80,6 +81,7 @@ pub use model::spans::Segment;
 pub use model::storage::{ObjectSlot, Requirements, SectionSlot, Storage, SymbolSlot};
 pub use model::tls::{StaticTlsBlock, TlsBlock};
 pub use plan::linker_defined::is_linker_defined;
+pub use plan::sections::FRAGMENT_ROOM;
 
 /// The example of `README.md`, as a test.
 #[cfg(doctest)]

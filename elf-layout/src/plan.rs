@@ -5,7 +5,7 @@ use crate::hash::NameTable;
 use crate::model::bounds::Bounds;
 use crate::model::edits::may_shrink;
 use crate::model::external::ExternalSymbol;
-use crate::model::features::{INDIRECT_FUNCTIONS, THREAD_LOCAL};
+use crate::model::features::{INDIRECT_FUNCTIONS, LINKER_DEFINED, THREAD_LOCAL};
 use crate::model::found::ScanResult;
 use crate::model::layout::Layout;
 use crate::model::options::Options;
@@ -33,6 +33,7 @@ pub(crate) mod sections;
 pub(crate) mod shrink;
 pub(crate) mod symbols;
 pub(crate) mod thunks;
+pub(crate) mod versions;
 
 impl<'a, 's, A: Arch> Layout<'a, 's, A> {
     /// Lays out `files` in lent storage. `externals` answers for symbols that none of them defines, once a name.
@@ -69,7 +70,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let processor = flags::check::<A>(files)?;
         let is_shared = files.len() > 1 && !names.is_empty();
         let mut gathers = false;
-        let (mut spans, fixed, mut found) = loop {
+        let (mut spans, fixed, mut found, copies) = loop {
             let mut names = is_shared.then(|| NameTable::new(&mut *names));
             if let Some(names) = &mut names {
                 sections.fill(SectionSlot::default());
@@ -95,18 +96,19 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
                     replaceable,
                 )?;
             }
+            let has_versions = versions::link(objects, symbols, is_shared);
             if is_shared {
                 symbols::link(symbols);
             }
             match runs {
-                Some(runs) => runs.define(sections, symbols, &found.special),
+                Some(runs) if LINKER_DEFINED => runs.define(sections, symbols, &found.special),
                 None if runs::are_wanted(objects, symbols, &found.special) => {
                     gathers = true;
                     continue;
                 }
-                None => {}
+                _ => {}
             }
-            break (spans, fixed, found);
+            break (spans, fixed, found, files.len() > 1 || has_versions);
         };
         let mut fixed = fixed;
         fixed.finish(objects, sections, &options)?;
@@ -159,7 +161,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         }
         layout.sections = sections;
         linker_defined::place(symbols, &layout.spans, &layout.found);
-        if files.len() > 1 {
+        if copies {
             propagate_definitions(symbols);
         }
         layout.symbols = symbols;

@@ -1,5 +1,6 @@
 //! Code that becomes shorter in a layout: where that leaves everything else, and what is refused.
-#![cfg(all(test, feature = "edits", feature = "relax", feature = "thread-local"))]
+#![cfg(test)]
+#![cfg(all(feature = "edits", feature = "relax", feature = "thread-local"))]
 
 use elf_core::{ApplyErrorKind, File, Name, SectionFlags};
 use elf_layout::{

@@ -72,6 +72,8 @@ mod sync;
 mod transfer;
 mod uses;
 mod value;
+#[cfg(doctest)]
+mod vouched;
 
 pub use allocator::{Allocator, PeerMemory};
 pub use buffer::{Buffer, Hold, Mapped, View};

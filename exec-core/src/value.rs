@@ -124,7 +124,8 @@ impl fmt::Display for Scalar {
             ($($variant:ident $type:ident),*) => {
                 match self {
                     $(Self::$variant(value) => value.fmt(f),)*
-                    Self::Pointer(value) => write!(f, "{value:p}"),
+                    // not where the scalar is that holds it
+                    Self::Pointer(value) => write!(f, "{:p}", *value),
                 }
             };
         }

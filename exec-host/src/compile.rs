@@ -17,7 +17,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Sources are C, or Rust for `rustc`. C that includes files is preprocessed before it is looked up in a cache, so that a changed
+//! Sources are C, or what the [family](Family) of the compiler says: C++, Fortran, assembly, Rust. C, C++ and assembly that includes files is preprocessed before it is looked up in a cache, so that a changed
 //! header is a changed source. Rust that has `include!` or `mod` in other files is not looked through: do not cache it.
 //! Options come from here alone, but compilers also read their environment (`GCC_EXEC_PREFIX`, `RUSTC_WRAPPER` and so on).
 
@@ -29,7 +29,9 @@ mod tool;
 mod version;
 
 pub use driver::CompilerDriver;
-pub use family::{Clang, Family, Gcc, Rustc};
+pub use family::{
+    Clang, ClangAssembly, ClangCpp, Family, Gcc, GccAssembly, GccCpp, Gfortran, Rustc,
+};
 
 /// Compiles C with Clang.
 pub type ClangCompiler = CompilerDriver<Clang>;

@@ -95,6 +95,14 @@ pub enum Error {
     NotFunction(String),
     /// The objects have constructors that were not run yet.
     NotInitialized,
+    /// A section holds the beginning or the end of `_init` or `_fini`, between which code of other objects would run: start files of a
+    /// program; or, of what is linked for elsewhere, any of it.
+    Fragment {
+        /// The object's index.
+        object: usize,
+        /// The section's index.
+        section: u32,
+    },
     /// A constructor is not in the code of the objects.
     Initializer {
         /// The object's index.
@@ -226,6 +234,12 @@ impl fmt::Display for Error {
             Self::NoSymbol(name) => write!(f, "no object defines {name}"),
             Self::NotFunction(name) => write!(f, "{name} is not code"),
             Self::NotInitialized => write!(f, "constructors were not run yet"),
+            Self::Fragment { object, section } => {
+                write!(
+                    f,
+                    "object {object}: section {section}: a part of `_init` or `_fini` that is not run here (start files of a program)"
+                )
+            }
             Self::Initializer { object, section, address } => {
                 write!(
                     f,

@@ -22,6 +22,7 @@ use crate::Host;
 use crate::contents::{code, copy_constants, globals};
 use crate::error::Error;
 use crate::external::External;
+use crate::fragments::Fragments;
 use crate::initialize::Calls;
 use crate::symbols::{Exports, Keeper};
 use crate::unwind;
@@ -74,6 +75,7 @@ impl LinkedImage {
         layout.write_zeroed(&mut bytes, base).map_err(Error::Layout)?;
         copy_constants(layout, &mut bytes, externals);
         let code = code(layout, base);
+        Fragments::refuse(layout)?;
         let calls = Calls::collect(layout, &bytes, base, &code)?;
         unwind::check(layout, &bytes, base, &code)?;
         let files = layout.files().iter().map(|file| file.bytes());

@@ -2,6 +2,7 @@
 
 use crate::Host;
 use crate::error::Error;
+use crate::start::Start;
 use core::ffi::{c_char, c_int, c_void};
 use core::ops::Range;
 use elf_core::names::{SHT_FINI_ARRAY, SHT_INIT_ARRAY, SHT_PREINIT_ARRAY, SHT_PROGBITS};
@@ -131,11 +132,11 @@ impl Calls {
         unsafe { __cxa_finalize(core::ptr::with_exposed_provenance_mut(self.handle as usize)) };
     }
 
-    /// Calls them.
+    /// Calls them, with `argc`, `argv` and the environment as arguments.
     ///
     /// # Safety
-    /// They are mapped and executable, and sound to call.
-    pub(crate) unsafe fn run(&self, order: Order) {
+    /// They are mapped and executable, and sound to call with these arguments.
+    pub(crate) unsafe fn run(&self, order: Order, start: Start) {
         unsafe extern "C" {
             static environ: *const *const c_char;
         }
@@ -144,13 +145,13 @@ impl Calls {
             Order::Initialize => &self.initialize,
             Order::Finalize => &self.finalize,
         };
-        let arguments: [*const c_char; 1] = [core::ptr::null()];
+        let none: [*const c_char; 1] = [core::ptr::null()];
+        let Start { count, words } = start;
+        let words = if words.is_null() { none.as_ptr() } else { words };
         for &address in calls {
             let code = core::ptr::with_exposed_provenance::<()>(address as usize);
             // SAFETY: the caller vouches for a function there; it may take fewer arguments than it is given.
-            unsafe {
-                core::mem::transmute::<*const (), Initializer>(code)(0, arguments.as_ptr(), environ)
-            };
+            unsafe { core::mem::transmute::<*const (), Initializer>(code)(count, words, environ) };
         }
     }
 }

@@ -64,6 +64,7 @@ pub mod dynamic;
 mod error;
 mod exit;
 mod external;
+mod fragments;
 mod function;
 mod group;
 #[cfg(feature = "device")]
@@ -83,10 +84,13 @@ mod processor;
 pub mod program;
 mod replace;
 mod resolvers;
+mod start;
 mod switches;
 pub mod symbols;
 mod threads;
 mod unwind;
+#[cfg(doctest)]
+mod vouched;
 mod words;
 
 pub use error::{Error, UndefinedSymbol};

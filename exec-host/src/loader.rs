@@ -9,6 +9,7 @@ use crate::budget;
 use crate::contents::{code, copy_constants, globals, sections, segments};
 use crate::error::Error;
 use crate::external::External;
+use crate::fragments::Fragments;
 use crate::image::LinkedImage;
 use crate::initialize::Calls;
 use crate::memory::{CodeArena, HUGE_PAGE, MemoryRequirements, MemorySource, SPREAD, Spare, Wish};
@@ -329,6 +330,7 @@ impl Loader {
         layout.write_zeroed(memory.bytes_mut(), base).map_err(Error::Layout)?;
         copy_constants(layout, memory.bytes_mut(), externals);
         let code = code(layout, base);
+        let fragments = Fragments::collect(layout, memory.bytes_mut(), base)?;
         let calls = Calls::collect(layout, memory.bytes_mut(), base, &code)?;
         unwind::check(layout, memory.bytes_mut(), base, &code)?;
         let resolvers = Resolvers::collect(layout, base);
@@ -351,6 +353,7 @@ impl Loader {
             sections: sections(layout, base),
             segments: segments(layout, base),
             calls,
+            fragments,
             observed,
             unwinding,
             resolvers,

@@ -7,15 +7,18 @@ pub(crate) mod inspect;
 use crate::contents::Placed;
 use crate::error::Error;
 use crate::external::External;
+use crate::fragments::Fragments;
 use crate::function::{FunctionPointer, TypedFunction};
 use crate::initialize::{Calls, Order};
 use crate::memory::{Mapping, bytes_in_huge_pages};
 use crate::observer::Observed;
 use crate::resolvers::Resolvers;
+use crate::start::{self, Start};
 use crate::switches::Switches;
 use crate::symbols::{Exports, Found, Keeper, Symbols};
 use crate::threads::{Threads, exit};
 use crate::unwind::Unwinding;
+use core::ffi::{c_char, c_int};
 use core::fmt;
 use core::ops::Range;
 use elf_core::{File, Name, SegmentFlags};
@@ -40,6 +43,7 @@ pub struct Module<B> {
 /// What a load consists of, in the order in which it goes.
 pub(crate) struct Parts {
     pub(crate) calls: Calls,
+    pub(crate) fragments: Fragments,
     #[expect(dead_code, reason = "dropped before the memory")]
     pub(crate) observed: Vec<Observed>,
     #[expect(dead_code, reason = "dropped before the memory")]
@@ -103,27 +107,61 @@ impl<B: AsRef<[u8]>> Module<B> {
         Self { objects, joined, initialized, exports: OnceLock::new(), parts }
     }
 
-    /// Runs what finds the objects' indirect functions, then their constructors, in the order of their priorities, once.
+    /// Runs what finds the objects' indirect functions, then their constructors, in the order of their priorities, once. They get
+    /// `argc`, `argv` and `envp` of this process, as the C library has them.
     /// Functions are given out only afterwards. The destructors will run when the module is dropped.
     ///
     /// # Safety
     /// Constructors and destructors are code of the objects: whatever they do must be sound in this process.
     pub unsafe fn initialize(&self) {
+        // SAFETY: the caller vouches for the code; the process's own arguments stay.
+        unsafe { self.initialize_with(start::of_process()) };
+    }
+
+    /// The same for the objects of a program: its constructors get these arguments in place of those of this process.
+    ///
+    /// # Safety
+    /// As for [`initialize`](Self::initialize). `argv` has `argc` pointers to strings that end in NUL, and a null pointer; nobody frees
+    /// them as long as the code runs.
+    pub unsafe fn initialize_as(&self, argc: c_int, argv: *const *const c_char) {
+        // SAFETY: as the caller says.
+        unsafe { self.initialize_with(Start { count: argc, words: argv }) };
+    }
+
+    /// # Safety
+    /// As for [`initialize_as`](Self::initialize_as).
+    unsafe fn initialize_with(&self, start: Start) {
         self.initialized.call_once(|| {
             // SAFETY: the caller vouches for resolvers and constructors; they are in our code, which is executable now, and none of it
             // has run.
             unsafe {
                 self.parts.resolvers.run(&self.parts.memory);
-                self.parts.calls.run(Order::Initialize);
+                self.parts.fragments.run_first(start);
+                self.parts.calls.run(Order::Initialize, start);
             }
         });
+    }
+
+    /// Runs what dropping the module would run, for the end of a program: the code stays mapped, because other threads may be in it
+    /// until the process is gone.
+    ///
+    /// # Safety
+    /// It is called once, behind [`initialize`](Self::initialize), and the module is never dropped.
+    pub unsafe fn finish(&self) {
+        // SAFETY: who initialized the module vouched for its destructors as well, and for what its code has registered.
+        unsafe {
+            self.parts.calls.run_registered();
+            self.parts.calls.run(Order::Finalize, start::of_process());
+            self.parts.fragments.run_last(start::of_process());
+        }
     }
 
     /// Whether there are constructors or resolvers that [`initialize`](Self::initialize) has not run yet.
     #[must_use]
     pub fn needs_initialization(&self) -> bool {
-        let has_none =
-            self.parts.calls.needs_no_initialization() && self.parts.resolvers.are_none();
+        let has_none = self.parts.calls.needs_no_initialization()
+            && self.parts.resolvers.are_none()
+            && self.parts.fragments.need_no_initialization();
         !has_none && !self.initialized.is_completed()
     }
 
@@ -163,13 +201,14 @@ impl<B: AsRef<[u8]>> Module<B> {
     #[must_use]
     pub fn address(&self, name: &str) -> Option<u64> {
         let name = Name::from(name);
+        let is_it = |found: Name<'_>| {
+            found == name || found.version().is_some_and(|(base, _, first)| first && base == name)
+        };
         self.bytes().zip(&self.parts.globals).find_map(|(object, addresses)| {
             let table = File::parse(object).ok()?.symbol_table().ok()??;
             let symbols = table.symbols().iter().skip(table.first_global());
             let found = symbols.zip(addresses.iter()).find(|(symbol, address)| {
-                **address != 0
-                    && !symbol.is_undefined()
-                    && table.name_of(symbol).is_ok_and(|found| found == name)
+                **address != 0 && !symbol.is_undefined() && table.name_of(symbol).is_ok_and(is_it)
             });
             found.map(|(_, &address)| address)
         })
@@ -226,7 +265,10 @@ impl<B> Drop for Module<B> {
         unsafe { self.parts.calls.run_registered() };
         if self.initialized.is_completed() {
             // SAFETY: who initialized the module vouched for its destructors as well.
-            unsafe { self.parts.calls.run(Order::Finalize) };
+            unsafe {
+                self.parts.calls.run(Order::Finalize, start::of_process());
+                self.parts.fragments.run_last(start::of_process());
+            }
         }
     }
 }

@@ -7,12 +7,12 @@ use core::ffi::{c_int, c_void};
 use core::ops::Range;
 use elf_core::Name;
 use elf_layout::is_linker_defined;
-use libloading::os::unix::{Library, RTLD_NOW};
+use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY, RTLD_LOCAL, RTLD_NOW};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::symbols::{Found, Symbols};
 use crate::threads::Variables;
@@ -65,14 +65,10 @@ impl Process {
     /// The symbols of the process.
     #[must_use]
     pub fn new() -> Self {
-        // opened once, and never closed
-        static ALL_HAVE: OnceLock<Vec<Arc<Library>>> = OnceLock::new();
-        let libraries = ALL_HAVE.get_or_init(|| {
-            // SAFETY: the mathematical library has no constructors that do anything.
-            let mathematical = unsafe { Library::new(LIBM) };
-            [Ok(Library::this()), mathematical].into_iter().flatten().map(Arc::new).collect()
-        });
-        let libraries = libraries.clone();
+        // each opens them: debuggers look at the dynamic loader's list then, and set breakpoints in modules that came and went
+        let mut libraries = vec![Arc::new(Library::this())];
+        // SAFETY: the mathematical library has no constructors that do anything.
+        libraries.extend(unsafe { Library::new(LIBM) }.map(Arc::new));
         let (kept, known, variables) = (BTreeMap::new(), None, Variables::default());
         Self { libraries, kept, known, variables, moves_variables: false }
     }
@@ -86,8 +82,27 @@ impl Process {
     /// # Safety
     /// The library's constructors run.
     pub unsafe fn open(&mut self, library: impl AsRef<Path>) -> Result<(), Error> {
+        // SAFETY: as the caller says.
+        unsafe { self.open_with(library.as_ref(), RTLD_LAZY | RTLD_LOCAL) }
+    }
+
+    /// The same for all (`RTLD_GLOBAL`): libraries that are opened later find its symbols, even if they do not say that they need it.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    ///
+    /// # Safety
+    /// As for [`open`](Self::open).
+    pub unsafe fn open_global(&mut self, library: impl AsRef<Path>) -> Result<(), Error> {
+        // SAFETY: as the caller says.
+        unsafe { self.open_with(library.as_ref(), RTLD_LAZY | RTLD_GLOBAL) }
+    }
+
+    /// # Safety
+    /// As for [`open`](Self::open).
+    unsafe fn open_with(&mut self, library: &Path, flags: c_int) -> Result<(), Error> {
         // SAFETY: the caller vouches for the library.
-        let library = unsafe { Library::new(library.as_ref()) }
+        let library = unsafe { Library::open(Some(library), flags) }
             .map_err(|error| Error::Library(Box::new(error)))?;
         self.libraries.push(Arc::new(self.variables.settle(library)));
         self.known = None;
@@ -125,9 +140,7 @@ impl Process {
             return None;
         }
         let (number, address) = (0..).zip(&self.libraries).find_map(|(number, library)| {
-            // SAFETY: only the address is taken, as a pointer to nothing in particular.
-            let symbol = unsafe { library.get::<*mut c_void>(name.as_bytes()) }.ok()?;
-            let address = moved::current(symbol.as_raw_ptr().expose_provenance() as u64);
+            let address = moved::current(address_in(library, name)?);
             (address != 0).then_some((number, address))
         })?;
         let library = self.keeper(number, address)?;
@@ -282,6 +295,22 @@ impl Segments {
         unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut known).cast()) };
         known
     }
+}
+
+/// What a library has of this name, of the version that it may name (`NAME@VERSION`).
+fn address_in(library: &Library, name: Name<'_>) -> Option<u64> {
+    let Some((base, version, _)) = name.version() else {
+        // SAFETY: only the address is taken, as a pointer to nothing in particular.
+        let symbol = unsafe { library.get::<*mut c_void>(name.as_bytes()) }.ok()?;
+        return Some(symbol.as_raw_ptr().expose_provenance() as u64);
+    };
+    let base = CString::new(base.as_bytes()).ok()?;
+    let version = CString::new(version.as_bytes()).ok()?;
+    // SAFETY: the copy is taken apart into the handle, and closes nothing.
+    let handle = unsafe { core::ptr::read(library) }.into_raw();
+    // SAFETY: the handle is open; both names end in NUL.
+    let address = unsafe { libc::dlvsym(handle, base.as_ptr(), version.as_ptr()) };
+    Some(address.expose_provenance() as u64).filter(|&address| address != 0)
 }
 
 /// Size of the symbol that starts at `address`, as the dynamic loader knows it.

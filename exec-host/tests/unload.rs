@@ -14,6 +14,7 @@ use exec_host::symbols::Symbols as _;
 use exec_host::{Loader, Module, Process};
 use std::ffi::CString;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use system::{compile, maps};
 
 type Call = unsafe extern "C" fn(i32) -> i32;
@@ -169,4 +170,52 @@ fn children_have_copies() {
     let output = command.env(CHILD, "1").output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}");
+}
+
+const INSIDE: &str = "HOIST_TEST_INSIDE";
+
+/// Unloads what a thread is in, which its `unsafe` call promised not to happen.
+#[test]
+#[ignore = "needs to be started by another test"]
+fn inside() {
+    const SPINS: &str = "int spin(volatile int *seen) { *seen = 1; while (*seen); return 0; }";
+    let Ok(order) = std::env::var(INSIDE) else { return };
+    let (is_dual, is_kept) = (order.contains("dual"), order.contains("kept"));
+    let object = compile("cc", &["-O1", "-fPIC"], SPINS).unwrap().bytes;
+    let loader = Loader::new().dual_mapping(is_dual).reuse_memory(is_kept);
+    let module = loader.load([object], Process::new()).unwrap();
+    let spin = module.function("spin").unwrap();
+    let seen: &'static AtomicI32 = Box::leak(Box::default());
+    std::thread::spawn(move || {
+        // SAFETY: the function has this type; that the module stays is what this process breaks.
+        let spin: extern "C" fn(*mut i32) -> i32 = unsafe { std::mem::transmute(spin as usize) };
+        spin(seen.as_ptr());
+        std::process::exit(4)
+    });
+    while seen.load(Ordering::SeqCst) == 0 {
+        std::thread::yield_now();
+    }
+    drop(module);
+    std::thread::sleep(std::time::Duration::from_secs(20));
+    std::process::exit(3);
+}
+
+/// A thread that is inside of what is unloaded crashes, whatever becomes of the memory, and runs no other code.
+#[test]
+fn a_thread_inside_crashes() {
+    if compile("cc", &["-O1"], COUNTS).is_none() {
+        println!("skipped: a_thread_inside_crashes: needs cc");
+        return;
+    }
+    if system::is_emulated() {
+        println!("skipped: a_thread_inside_crashes: needs the machine itself");
+        return;
+    }
+    for order in ["plain", "dual", "kept", "dual kept"] {
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "inside", "--ignored", "--test-threads=1"]).env(INSIDE, order);
+        let output = command.output().unwrap();
+        let signal = std::os::unix::process::ExitStatusExt::signal(&output.status);
+        assert_eq!(signal, Some(libc::SIGSEGV), "{order}: {}", output.status);
+    }
 }

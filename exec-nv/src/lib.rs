@@ -71,6 +71,8 @@ pub mod raw;
 mod shared;
 #[cfg(feature = "driver")]
 mod stream;
+#[cfg(all(doctest, feature = "driver"))]
+mod vouched;
 
 #[cfg(feature = "driver")]
 pub use {

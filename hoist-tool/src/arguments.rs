@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use clap::ArgAction;
 use elf_layout::{ImageMode, Options, ThreadLocal};
 
 use crate::budget::Limits;
@@ -15,20 +16,51 @@ pub struct ObjectArguments {
     /// Relocatable objects, and archives of them: members that define what is missing where the archive stands are taken.
     #[arg(required = true, value_name = "OBJECT")]
     pub objects: Vec<PathBuf>,
-    /// Takes the member of an archive that defines this symbol, even if nothing asks for it.
-    #[arg(short, long, value_name = "NAME")]
-    pub undefined: Vec<String>,
-    /// Takes every member of the archives, asked for or not.
-    #[arg(long)]
-    pub whole_archive: bool,
-    /// Searches the archives in turn until none has what is missing, as linkers do between --start-group and --end-group.
-    #[arg(long)]
-    pub group: bool,
+    #[command(flatten)]
+    archives: ArchiveArguments,
     #[command(flatten)]
     placing: Placing,
     /// How much may be taken.
     #[command(flatten)]
     pub limits: Limits,
+}
+
+/// Which members of archives are taken.
+#[derive(Debug, clap::Args)]
+pub struct ArchiveArguments {
+    /// Takes the member of an archive that defines this symbol, even if nothing asks for it
+    #[arg(short, long, value_name = "NAME")]
+    undefined: Vec<String>,
+    /// Takes every member of the archives, asked for or not
+    #[arg(long)]
+    whole_archive: bool,
+    /// Searches the archives in turn until none has what is missing, so that their order does not matter
+    #[arg(long)]
+    group: bool,
+    /// The same, as linkers write it
+    #[arg(long, action = ArgAction::Count)]
+    start_group: u8,
+    /// Ends what --start-group begins; all archives are of the group
+    #[arg(long, action = ArgAction::Count)]
+    end_group: u8,
+}
+
+impl ArchiveArguments {
+    /// Reads files.
+    ///
+    /// # Errors
+    /// As [`Input::read`].
+    pub fn read(&self, paths: &[PathBuf], limits: Limits) -> Result<Vec<Input>> {
+        let is_group = self.group || self.start_group > 0 || self.end_group > 0;
+        let how = |input: Input| input.whole(self.whole_archive).group(is_group);
+        Ok(read_all(paths, limits)?.into_iter().map(how).collect())
+    }
+
+    /// Names that archives are asked for from the start.
+    #[must_use]
+    pub fn wanted(&self) -> Vec<&str> {
+        self.undefined.iter().map(String::as_str).collect()
+    }
 }
 
 /// How to lay out.
@@ -78,15 +110,13 @@ impl ObjectArguments {
     /// # Errors
     /// As [`Input::read`].
     pub fn read(&self) -> Result<Vec<Input>> {
-        let inputs = read_all(&self.objects, self.limits)?;
-        let how = |input: Input| input.whole(self.whole_archive).group(self.group);
-        Ok(inputs.into_iter().map(how).collect())
+        self.archives.read(&self.objects, self.limits)
     }
 
     /// Names that archives are asked for from the start.
     #[must_use]
     pub fn wanted(&self) -> Vec<&str> {
-        self.undefined.iter().map(String::as_str).collect()
+        self.archives.wanted()
     }
 }
 

@@ -255,6 +255,13 @@ impl Argument {
         })
     }
 
+    /// Splits words where the arguments at their end begin.
+    #[must_use]
+    pub fn behind(words: &[String]) -> (&[String], &[String]) {
+        let count = words.iter().rev().take_while(|word| Self::is_one(word)).count();
+        words.split_at(words.len().saturating_sub(count))
+    }
+
     /// What the function is passed. The pointer is good as long as the argument is not touched.
     #[must_use]
     pub fn value(&mut self) -> Scalar {

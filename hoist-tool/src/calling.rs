@@ -16,9 +16,9 @@ use crate::call::{Argument, Element};
 /// What the function returns, and how often it is called.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Calling {
-    /// What the function returns: a number type, `ptr`, `str` or `void`
-    #[arg(long, default_value = "void", value_name = "TYPE")]
-    ret: Returned,
+    /// What the function returns: a number type, `ptr`, `str` or `void`, which it is by default
+    #[arg(long, value_name = "TYPE")]
+    ret: Option<Returned>,
     /// Prints the buffers after the call, one a line
     #[arg(long)]
     show_buffers: bool,
@@ -97,6 +97,15 @@ impl<'w> Arguments<'w> {
 }
 
 impl Calling {
+    /// Whether it is said what the function returns.
+    pub(crate) const fn says_result(&self) -> bool {
+        self.ret.is_some()
+    }
+
+    fn ret(&self) -> Returned {
+        self.ret.unwrap_or(Returned::Void)
+    }
+
     /// The function of a module that takes such arguments. Constructors run before. `label` is what errors call the module.
     ///
     /// # Errors
@@ -114,7 +123,7 @@ impl Calling {
         let types: Vec<Type> = arguments.values().iter().map(Scalar::r#type).collect();
         // SAFETY: the caller vouches for the code.
         unsafe { module.initialize() };
-        module.dynamic(function, &types, self.ret.r#type()).with_context(label)
+        module.dynamic(function, &types, self.ret().r#type()).with_context(label)
     }
 
     /// The function of a library that takes such arguments.
@@ -128,7 +137,7 @@ impl Calling {
         arguments: &mut Arguments<'_>,
     ) -> Result<DynamicFunction<'l>> {
         let types: Vec<Type> = arguments.values().iter().map(Scalar::r#type).collect();
-        Ok(library.dynamic(function, &types, self.ret.r#type())?)
+        Ok(library.dynamic(function, &types, self.ret().r#type())?)
     }
 
     /// Calls the function as often as asked for and prints what it returns to `out`: how long each call took, the shortest first.
@@ -160,7 +169,7 @@ impl Calling {
         }
         if let Some(value) = result {
             // SAFETY: the function returns what the caller says.
-            unsafe { self.ret.print(value, out)? };
+            unsafe { self.ret().print(value, out)? };
         }
         if self.show_buffers {
             for argument in &arguments.values {

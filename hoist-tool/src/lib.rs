@@ -34,6 +34,9 @@ pub mod output;
 pub mod overlap;
 pub mod pattern;
 pub mod printable;
+#[cfg(feature = "host")]
+#[expect(unsafe_code, reason = "runs the program that the user asks for")]
+mod program;
 pub mod ptx;
 pub mod sass;
 pub mod shown;

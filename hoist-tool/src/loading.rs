@@ -14,7 +14,7 @@ thread_local! {
 /// Which memory, which libraries, and who is told.
 #[derive(Debug, clap::Args)]
 pub struct Loading {
-    /// Opens a library whose symbols the code may use, as dlopen does
+    /// Opens a library whose symbols the code and later libraries may use, as dlopen does with RTLD_GLOBAL
     #[arg(long = "lib", value_name = "NAME_OR_PATH")]
     libraries: Vec<PathBuf>,
     /// Shows the code to a debugger that this process runs under
@@ -75,7 +75,8 @@ impl Loading {
         unsafe { process.moves_variables(true) };
         for library in &self.libraries {
             // SAFETY: as the caller says.
-            unsafe { process.open(library) }.with_context(|| library.display().to_string())?;
+            unsafe { process.open_global(library) }
+                .with_context(|| library.display().to_string())?;
         }
         Ok(process)
     }

@@ -181,10 +181,13 @@ impl Content {
         if let Some(file) = nameless::new(folder) {
             return Ok(Self::Nameless(file));
         }
-        let mut builder = tempfile::Builder::new();
+        leftovers::clean(folder);
+        let mut builder = leftovers::builder();
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        builder.tempfile_in(folder).map(Self::Named)
+        let file = builder.tempfile_in(folder)?;
+        leftovers::hold(file.as_file());
+        Ok(Self::Named(file))
     }
 
     fn file(&self) -> &File {
@@ -262,6 +265,44 @@ fn own(file: &File, old: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
+/// What a killed process leaves: a file under a name of ours, that nobody holds any more. Whoever writes such a file next into the folder
+/// removes it.
+mod leftovers {
+    use std::fs::{self, File};
+    use std::path::Path;
+
+    const PREFIX: &str = ".hoist-";
+    const SUFFIX: &str = ".tmp";
+
+    /// Of files under such names.
+    pub(super) fn builder() -> tempfile::Builder<'static, 'static> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(PREFIX).suffix(SUFFIX);
+        builder
+    }
+
+    /// Keeps others from removing a file as long as it is open. Where that cannot be, nobody removes any.
+    pub(super) fn hold(file: &File) {
+        let _ = file.try_lock();
+    }
+
+    /// Removes what nobody holds. What cannot be removed stays: it keeps nobody from writing.
+    pub(super) fn clean(folder: &Path) {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let name = name.as_encoded_bytes();
+            let is_ours = name.starts_with(PREFIX.as_bytes()) && name.ends_with(SUFFIX.as_bytes());
+            if !is_ours || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+                continue;
+            }
+            let held = File::open(entry.path()).map(|file| file.try_lock().is_err());
+            if held.is_ok_and(|held| !held) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
 /// Files without a name (`O_TMPFILE`), and how they get one.
 #[cfg(target_os = "linux")]
 mod nameless {
@@ -288,12 +329,15 @@ mod nameless {
         Ok(linkat(CWD, name(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
     }
 
-    /// Names a file. A name that is taken cannot be given directly: between two calls of the system the file has another.
+    /// Names a file. A name that is taken cannot be given directly: between two calls of the system the file has another, under which a
+    /// process that is killed then leaves it.
     pub(super) fn keep(file: &File, target: &Path) -> io::Result<()> {
         match link(file, target) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let folder = super::folder(target);
-                let named = tempfile::Builder::new().make_in(folder, |path| link(file, path))?;
+                super::leftovers::clean(folder);
+                super::leftovers::hold(file);
+                let named = super::leftovers::builder().make_in(folder, |path| link(file, path))?;
                 named.into_temp_path().persist(target).map_err(|error| error.error)
             }
             done => done,
@@ -310,6 +354,25 @@ mod tests {
     fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
         entries.map(|name| name.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn what_a_killed_process_left_goes_with_the_next_write() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, left, held] =
+            ["out", ".hoist-left.tmp", ".hoist-held.tmp"].map(|name| folder.path().join(name));
+        for path in [&path, &left, &held] {
+            fs::write(path, "old").unwrap();
+        }
+        let file = File::open(&held).unwrap();
+        leftovers::hold(&file);
+        write(&path, None, |file| Ok(file.write_all(b"new")?)).unwrap();
+        let mut found = names(folder.path());
+        found.sort();
+        assert_eq!(
+            (fs::read(&path).unwrap(), found),
+            (b"new".to_vec(), vec![".hoist-held.tmp".into(), "out".into()])
+        );
     }
 
     #[test]

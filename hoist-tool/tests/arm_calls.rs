@@ -20,7 +20,7 @@ use std::process::Command;
 use archs::{Architecture, with_arch};
 use elf_core::names::{EM_ARM, ET_EXEC, PT_LOAD};
 use elf_core::{Arch, File};
-use elf_layout::{External, HeapStorage, Layout, Options};
+use elf_layout::{ExternalSymbol, HeapStorage, Layout, Options};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -141,7 +141,7 @@ fn link<A: Arch>(build: &[String], calls: &[Call]) -> (Linked, Vec<u32>) {
     // what is not called: floating point in software, threads
     let is_called = |name: &str| name.starts_with("__aeabi") || name.starts_with("pthread");
     let mut externals = |name: elf_core::Name<'_>| {
-        is_called(&name.to_string()).then_some(External::new(0xffff_f000))
+        is_called(&name.to_string()).then_some(ExternalSymbol::new(0xffff_f000))
     };
     let mut layout = room
         .plan::<A>(&files, options, &mut externals)

@@ -78,6 +78,13 @@ fn no_panic(
     done.into_inner().expect("no panic here")
 }
 
+/// What overflows in silence would pass as no panic.
+#[test]
+fn overflow_is_a_panic_here() {
+    let sum = catch_unwind(|| std::hint::black_box(u8::MAX) + std::hint::black_box(1));
+    assert!(sum.is_err(), "these tests want a profile with overflow checks");
+}
+
 #[test]
 fn every_truncation_of_every_fixture() {
     let fixtures = fixtures::all();

@@ -13,6 +13,8 @@
 )]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+#[path = "linkers/apx.rs"]
+mod apx;
 #[path = "linkers/cases.rs"]
 mod cases;
 #[path = "linkers/compare.rs"]

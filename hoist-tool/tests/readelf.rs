@@ -157,6 +157,7 @@ fn fixtures_and_some_files_of_the_system() {
     let tally = compare_all(&paths);
     println!("{version}: {}", tally.report());
     assert!(tally.differences.is_empty(), "{}", tally.report());
+    assert!(tally.elf_files >= 380, "{} files, expected 380", tally.elf_files);
 }
 
 #[test]

@@ -40,4 +40,8 @@ fn aarch64_is_as_linkers_do() {
         ],
     );
     assert_eq!(counts, (99, 562), "kinds, answers that agree");
+    let by_hand = links::compare::<Aarch64>(include_str!("links/by-hand.txt"), &[]);
+    assert_eq!(by_hand, (13, 47), "kinds that no linker knows");
+    // the counts of README.md
+    assert_eq!(links::count::<Aarch64>(), 99 + 13);
 }

@@ -24,7 +24,11 @@ fn x86_64_is_as_linkers_do() {
             ("R_X86_64_GOTPC32_TLSDESC", "ld", 2, "does not check"),
         ],
     );
-    assert_eq!(counts, (33, 278), "kinds, answers that agree");
+    assert_eq!(counts, (37, 302), "kinds, answers that agree");
+    let by_hand = links::compare::<X86_64>(include_str!("links/by-hand.txt"), &[]);
+    assert_eq!(by_hand, (5, 25), "kinds that no linker knows");
+    // the counts of README.md
+    assert_eq!(links::count::<X86_64>(), 37 + 5);
 }
 
 #[test]

@@ -1,7 +1,15 @@
 //! `fuzz`: runs the targets of `fuzz/` on seeds made of the fixtures.
+//!
+//! What a target finds worth keeping stays in its corpus, and the next run starts from there: `fuzz/corpus/TARGET`, or a folder that a
+//! build server keeps from run to run (`--corpus`). Corpora are not committed: the seeds are made of the fixtures in every run, and
+//! what was found to be wrong is in `fuzz/regressions`.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::process::Command;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -20,6 +28,12 @@ pub(crate) struct Fuzz {
     /// How long each target runs, in seconds
     #[arg(long, default_value_t = 60)]
     seconds: u32,
+    /// Runs the targets again and again, on all processors, until so many inputs were executed in all; tells how many of each
+    #[arg(long)]
+    executions: Option<u64>,
+    /// The folder in which each target keeps what it finds worth it, in place of fuzz/corpus
+    #[arg(long)]
+    corpus: Option<PathBuf>,
     /// Skip it, by name, if this machine lacks the tools
     #[arg(long)]
     skip_missing: bool,
@@ -44,12 +58,43 @@ impl Run for Fuzz {
             bail!("no target {unknown}; there are {}", targets.join(", "));
         }
         let wanted = |name: &&String| self.target.is_empty() || self.target.contains(name);
-        for name in targets.iter().filter(wanted) {
-            self.one(workspace, name).with_context(|| {
-                format!("{name}: keep what was found in fuzz/regressions/{name}/ once it is mended")
-            })?;
+        let names: Vec<&str> = targets.iter().filter(wanted).map(String::as_str).collect();
+        if let Some(count) = self.executions {
+            return self.long(workspace, &names, count);
+        }
+        for name in names {
+            run(&mut self.one(workspace, name)?).with_context(|| advice(name))?;
         }
         Ok(())
+    }
+}
+
+/// What to do with a finding.
+fn advice(name: &str) -> String {
+    format!("{name}: keep what was found in fuzz/regressions/{name}/ once it is mended")
+}
+
+/// What a long run has done with a target.
+#[derive(Clone, Default)]
+struct Tally {
+    /// Inputs that were executed.
+    executions: u64,
+    /// Seconds that it ran.
+    seconds: f64,
+    /// Files with inputs that are findings.
+    findings: Vec<String>,
+}
+
+impl Tally {
+    /// Takes in what libFuzzer wrote: lines `#NUMBER` with what was executed so far, and where it put what it found.
+    fn read(&mut self, log: &str) {
+        let executed = |line: &str| {
+            let digits = line.strip_prefix('#')?.split_ascii_whitespace().next()?;
+            digits.trim_end_matches(':').parse::<u64>().ok()
+        };
+        self.executions += log.lines().filter_map(executed).max().unwrap_or(0);
+        let found = log.lines().filter_map(|line| line.split_once("Test unit written to "));
+        self.findings.extend(found.map(|(_, path)| path.trim().to_owned()));
     }
 }
 
@@ -62,12 +107,68 @@ impl Fuzz {
         Ok(())
     }
 
+    /// Runs the targets in turn, each for its seconds, as many at a time as there are processors, until `count` inputs were executed.
+    fn long(&self, workspace: &Workspace, names: &[&str], count: u64) -> Result<()> {
+        let mut build = Command::new("rustup");
+        build.current_dir(workspace.root()).args(["run", "nightly", "cargo", "fuzz", "build"]);
+        run(build.args(["--fuzz-dir", "fuzz"]).env_remove("CARGO"))?;
+        let start = Instant::now();
+        let tallies = Mutex::new(BTreeMap::<&str, Tally>::new());
+        let next = Mutex::new(names.iter().cycle());
+        let executed = || {
+            let tallies = tallies.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            tallies.values().map(|tally| tally.executions).sum::<u64>()
+        };
+        let work = || -> Result<()> {
+            while executed() < count {
+                let name = next.lock().ok().and_then(|mut names| names.next().copied());
+                let Some(name) = name else { return Ok(()) };
+                let (start, mut command) = (Instant::now(), self.one(workspace, name)?);
+                let said = command.stdin(Stdio::null()).output().context("cannot run rustup")?;
+                let log = String::from_utf8_lossy(&said.stderr);
+                let Ok(mut tallies) = tallies.lock() else { return Ok(()) };
+                let tally = tallies.entry(name).or_default();
+                let before = (tally.executions, tally.findings.len());
+                tally.read(&log);
+                tally.seconds += start.elapsed().as_secs_f64();
+                if !said.status.success() && tally.findings.len() == before.1 {
+                    bail!("{name}: {}\n{log}", said.status);
+                }
+                eprintln!("{name}: {} executions", tally.executions - before.0);
+            }
+            Ok(())
+        };
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| {
+            let workers: Vec<_> =
+                (0..threads.min(names.len())).map(|_| scope.spawn(work)).collect();
+            workers.into_iter().try_for_each(|worker| match worker.join() {
+                Ok(outcome) => outcome,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })
+        })?;
+        let tallies = tallies.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        println!("| target | executions | a second | findings |\n|---|---:|---:|---:|");
+        for (name, tally) in &tallies {
+            let rate = tally.executions as f64 / tally.seconds.max(1.0);
+            println!("| {name} | {} | {rate:.0} | {} |", tally.executions, tally.findings.len());
+        }
+        let total: u64 = tallies.values().map(|tally| tally.executions).sum();
+        println!("{total} executions in {:.0} seconds", start.elapsed().as_secs_f64());
+        let found = tallies.iter().find(|(_, tally)| !tally.findings.is_empty());
+        match found {
+            Some((name, tally)) => bail!("{}: {}", tally.findings.join(", "), advice(name)),
+            None => Ok(()),
+        }
+    }
+
     /// Runs a target on its corpus, its seeds and what was found before.
-    fn one(&self, workspace: &Workspace, name: &str) -> Result<()> {
+    fn one(&self, workspace: &Workspace, name: &str) -> Result<Command> {
         let fuzz = workspace.root().join("fuzz");
-        let corpus = fuzz.join("corpus").join(name);
+        let corpora = self.corpus.clone().unwrap_or_else(|| fuzz.join("corpus"));
+        let corpus = workspace.root().join(corpora).join(name);
         fs::create_dir_all(&corpus).with_context(|| format!("cannot make {}", corpus.display()))?;
-        let seeds = workspace.scratch(&format!("fuzz-seeds-{name}"))?;
+        let seeds = workspace.kept(&format!("fuzz-seeds-{name}"))?;
         for (seed, bytes) in seeds::of(name, &workspace.fixtures())? {
             fs::write(seeds.join(&seed), bytes).with_context(|| format!("cannot write {seed}"))?;
         }
@@ -80,7 +181,8 @@ impl Fuzz {
             command.arg(found);
         }
         command.arg("--").arg(format!("-max_total_time={}", self.seconds));
-        run(command.args(LIMITS).arg("-print_final_stats=1").env_remove("CARGO"))
+        command.args(LIMITS).arg("-print_final_stats=1").env_remove("CARGO");
+        Ok(command)
     }
 }
 
@@ -95,4 +197,21 @@ fn targets(workspace: &Workspace) -> Result<Vec<String>> {
     }
     names.sort();
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn executions_and_findings_are_told() {
+        let mut tally = Tally::default();
+        tally
+            .read("INFO: Seed: 1\n#2\tINITED cov: 10\n#1024\tpulse cov: 12\n#2000\tDONE cov: 12\n");
+        tally.read("#7\tNEW\n==1== ERROR: libFuzzer\nartifact; Test unit written to fuzz/artifacts/a/crash-1\n");
+        assert_eq!(
+            (tally.executions, tally.findings),
+            (2007, vec!["fuzz/artifacts/a/crash-1".into()])
+        );
+    }
 }

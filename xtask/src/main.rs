@@ -10,6 +10,7 @@ mod bare_metal;
 mod calls;
 mod ci;
 mod circles;
+mod debian;
 mod fixtures;
 mod fuzz;
 mod generate;

@@ -2,8 +2,8 @@
 
 use crate::task::{Task, task};
 use crate::{
-    bare_metal, calls, fixtures, fuzz, generate, gpu_test, layers, ld_so, licences, lint, miri,
-    mutants, no_panic, public_api, raw_mock, sanitize, semver, size, test, verdicts,
+    bare_metal, calls, debian, fixtures, fuzz, generate, gpu_test, layers, ld_so, licences, lint,
+    miri, mutants, no_panic, public_api, raw_mock, sanitize, semver, size, test, verdicts,
 };
 
 /// Name, and what it is for.
@@ -23,6 +23,7 @@ pub(crate) const TASKS: &[Task] = &[
     task::<raw_mock::RawMock> ("raw-mock", "GPUs without CUDA on tinygrad's mock of driver and GPU"),
     task::<ld_so::LdSo>       ("ld-so",    "Every shared library of the machine as ld.so and as hoist relocate it, byte for byte"),
     task::<verdicts::Verdicts>("verdicts", "Run programs of every compiler and code model; tell what hoist gets right"),
+    task::<debian::Packages>("packages", "Run programs with static libraries of Debian, and of many languages; tell what hoist gets right"),
     task::<public_api::Api>   ("api",      "Compare what the published libraries offer with the snapshots in xtask/api"),
     task::<semver::Semver>    ("semver",   "Whether the libraries keep what an earlier version promised"),
     task::<licences::Licences>("licences", "Licences and sources of dependencies; advisories against them on demand"),

@@ -3,7 +3,7 @@
 
 mod builds;
 mod table;
-mod trial;
+pub(crate) mod trial;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -26,6 +26,29 @@ impl<'a> Name<'a> {
         }
     }
 
+    /// The name without its version, and the version, as assemblers write it (`.symver`): `NAME@VERSION`, or `NAME@@VERSION` for
+    /// what the name means without a version, which the last part says. `None` if there is no version.
+    ///
+    /// ```
+    /// use elf_core::Name;
+    ///
+    /// let name = Name::from("memcpy@GLIBC_2.2.5");
+    /// assert_eq!(name.version(), Some((Name::from("memcpy"), Name::from("GLIBC_2.2.5"), false)));
+    /// assert_eq!(Name::from("f@@V1").version(), Some((Name::from("f"), Name::from("V1"), true)));
+    /// assert_eq!(Name::from("f").version(), None);
+    /// ```
+    #[must_use]
+    pub fn version(self) -> Option<(Self, Self, bool)> {
+        let at = self.0.iter().position(|byte| *byte == b'@').filter(|at| *at > 0)?;
+        let (name, rest) = self.0.split_at_checked(at)?;
+        let rest = rest.strip_prefix(b"@")?;
+        let (version, is_default) = match rest.strip_prefix(b"@") {
+            Some(version) => (version, true),
+            None => (rest, false),
+        };
+        Some((Self(name), Self(version), is_default))
+    }
+
     /// Whether there is no name.
     #[must_use]
     pub const fn is_empty(self) -> bool {

@@ -79,10 +79,10 @@ impl Pairing {
         Self { takes_next: true, ..self }
     }
 
-    /// The same of code for which other may stand that does without the partner's.
+    /// The same of code for which other may stand that does without the partner's; without the feature `relax` none does.
     #[must_use]
     pub const fn shorten(self, shorten: Shorten) -> Self {
-        Self { shorten: Some(shorten), ..self }
+        if cfg!(feature = "relax") { Self { shorten: Some(shorten), ..self } } else { self }
     }
 
     /// The same of code that may become local exec code.

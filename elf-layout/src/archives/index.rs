@@ -93,23 +93,28 @@ impl<B: AsRef<[u8]>> MemberIndex<B> {
             if meaning == Meaning::Undefined {
                 return Ok(());
             }
-            let number = definitions.len() as u32;
-            let is_data = meaning == Meaning::Data;
-            definitions.push(Definition { member, is_data, next: None });
-            let name_of = |number| name_of(members, entries, definitions, number);
-            hash::grow(cells, entries.len(), name_of);
-            let next = entries.len() as u32;
-            let same = |other| name_of(other) == name;
-            let known = NameTable::new(cells).find_or_insert(name, next, same).unwrap_or(next);
-            if let Some(entry) = entries.get_mut(known as usize) {
-                if let Some(last) = definitions.get_mut(entry.last as usize) {
-                    last.next = NonZeroU32::new(number);
+            // a default version is what the name means without one
+            let base = name.version().filter(|(.., is_default)| *is_default).map(|(base, ..)| base);
+            for name in core::iter::once(name).chain(base) {
+                let number = definitions.len() as u32;
+                let is_data = meaning == Meaning::Data;
+                definitions.push(Definition { member, is_data, next: None });
+                let name_of = |number| name_of(members, entries, definitions, number);
+                hash::grow(cells, entries.len(), name_of);
+                let next = entries.len() as u32;
+                let same = |other| name_of(other) == name;
+                let known = NameTable::new(cells).find_or_insert(name, next, same).unwrap_or(next);
+                if let Some(entry) = entries.get_mut(known as usize) {
+                    if let Some(last) = definitions.get_mut(entry.last as usize) {
+                        last.next = NonZeroU32::new(number);
+                    }
+                    entry.last = number;
+                } else {
+                    let start =
+                        name.as_bytes().as_ptr().addr().saturating_sub(bytes.as_ptr().addr());
+                    let length = name.as_bytes().len();
+                    entries.push(Entry { start, length, first: number, last: number });
                 }
-                entry.last = number;
-            } else {
-                let start = name.as_bytes().as_ptr().addr().saturating_sub(bytes.as_ptr().addr());
-                let length = name.as_bytes().len();
-                entries.push(Entry { start, length, first: number, last: number });
             }
             Ok(())
         })
@@ -123,8 +128,18 @@ impl<B: AsRef<[u8]>> MemberIndex<B> {
 
     /// The first member behind `last` that defines a name, or the first of all if there is none: in one that is
     /// [missing](Undefined::Missing), weakly or as common, too; in one that is [common](Undefined::Common), as data that are neither.
+    ///
+    /// A name with a version (`NAME@VERSION`) is also what a member defines as the default one (`NAME@@VERSION`).
     #[must_use]
     pub fn definer(&self, name: Name<'_>, why: Undefined, last: Option<usize>) -> Option<usize> {
+        self.definer_of(name, why, last).or_else(|| {
+            let (base, version, _) = name.version()?;
+            let default = [base.as_bytes(), b"@@", version.as_bytes()].concat();
+            self.definer_of(Name(&default), why, last)
+        })
+    }
+
+    fn definer_of(&self, name: Name<'_>, why: Undefined, last: Option<usize>) -> Option<usize> {
         let same =
             |number| name_of(&self.members, &self.entries, &self.definitions, number) == name;
         let entry = self.entries.get(hash::find(&self.cells, name, same)? as usize)?;

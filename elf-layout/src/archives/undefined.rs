@@ -151,6 +151,14 @@ impl UndefinedSymbols {
         if crate::plan::symbols::is_of_layout(name) {
             return;
         }
+        if let Some((base, version, true)) = name.version() {
+            let exact = [base.as_bytes(), b"@", version.as_bytes()].concat();
+            self.enter(Name(&exact), meaning);
+            if meaning != Meaning::Undefined {
+                self.enter(base, meaning);
+            }
+            return;
+        }
         let number = self.names.number(name);
         if self.states.len() < self.names.len() {
             self.states.resize(self.names.len(), State::Unknown);

@@ -39,7 +39,7 @@ impl<A: Arch> Facts for Write<'_, '_, '_, '_, '_, A> {
     }
 
     fn addresses(&self, record: &Record) -> Option<Addresses> {
-        if self.edits.is_empty() {
+        if !may_shrink::<A>() || self.edits.is_empty() {
             return None;
         }
         let Symbols { layout, .. } = *self.symbols;

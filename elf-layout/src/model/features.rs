@@ -6,5 +6,7 @@ pub(crate) const COPY_RELOCATIONS: bool = cfg!(feature = "copy-relocations");
 pub(crate) const THREAD_LOCAL: bool = cfg!(feature = "thread-local");
 /// Whether functions may stand behind stubs of their own.
 pub(crate) const INDIRECT_FUNCTIONS: bool = cfg!(feature = "indirect-functions");
+/// Whether names of symbols have versions.
+pub(crate) const SYMBOL_VERSIONS: bool = cfg!(feature = "symbol-versions");
 /// Whether names mean where sections start and end, as linkers have it.
 pub(crate) const LINKER_DEFINED: bool = cfg!(feature = "linker-defined");

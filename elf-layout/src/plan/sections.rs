@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::model::edits::{Edit, EditRange};
-use crate::model::features::THREAD_LOCAL;
+use crate::model::features::{LINKER_DEFINED, THREAD_LOCAL};
 use crate::model::fixed::Fixed;
 use crate::model::options::Options;
 use crate::model::spans::{Group, Spans, alignment_of, group_of};
@@ -30,12 +30,12 @@ pub(crate) fn place_all<'p, 'a>(
     how: How<'_>,
 ) -> Result<(Spans, Fixed, Option<Runs<'p, 'a>>), Error> {
     let (mut spans, mut fixed) = (Spans::new(), Fixed::default());
-    let mut runs = how.gathers.then(|| Runs::new(files, objects));
+    let mut runs = (LINKER_DEFINED && how.gathers).then(|| Runs::new(files, objects));
     for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects)) {
         let placed = (&mut spans, &mut fixed);
         place(number, file, object, sections, options, placed, (how, runs.as_mut()))?;
     }
-    if let Some(runs) = &mut runs {
+    if LINKER_DEFINED && let Some(runs) = &mut runs {
         runs.place(sections, &mut spans, options)?;
     }
     Ok((spans, fixed, runs))
@@ -62,8 +62,10 @@ fn place(
         if how.grouped && slot.state == SectionState::Discarded {
             return Ok(());
         }
-        let range = if how.edits.is_empty() { EditRange::default() } else { slot.edits };
-        let size = header.size.wrapping_sub(range.of(how.edits).deleted());
+        let is_edited = cfg!(feature = "edits") && !how.edits.is_empty();
+        let range = if is_edited { slot.edits } else { EditRange::default() };
+        let gone = if is_edited { range.of(how.edits).deleted() } else { 0 };
+        let size = header.size.wrapping_sub(gone);
         *slot = SectionSlot { size, edits: range, ..SectionSlot::default() };
         let Some(group) = group_of(&header, options) else { return Ok(()) };
         let error = |kind| Error { object: number, section: index, kind };
@@ -74,7 +76,8 @@ fn place(
         if !THREAD_LOCAL && header.flags.contains(SectionFlags::TLS) {
             return Err(off("thread-local"));
         }
-        if let Some(runs) = &mut runs
+        if LINKER_DEFINED
+            && let Some(runs) = &mut runs
             && runs.enter(at, (file, &header), sections)
         {
             return Ok(());
@@ -84,7 +87,11 @@ fn place(
         if header.address == 0 {
             slot.unwinding = is_unwinding(file, &header);
             // a length of 0 ends unwinding tables (LSB, "Exception Frames"): linkers add it
-            let room = if slot.unwinding { size.saturating_add(4) } else { size };
+            let room = match slot.unwinding {
+                true => size.saturating_add(4),
+                false if is_fragment(file, &header) => size.saturating_add(FRAGMENT_ROOM),
+                false => size,
+            };
             slot.offset = spans.append(group, room, alignment).map_err(error)?;
             slot.state = SectionState::Placed(group);
         } else if !cfg!(feature = "addresses") {
@@ -105,6 +112,18 @@ fn place(
 fn is_unwinding(file: &File<'_>, header: &SectionHeader) -> bool {
     let constant = header.flags & (ALLOC | WRITE | EXECINSTR) == ALLOC;
     constant && file.section_name(header).is_ok_and(|name| name == ".eh_frame")
+}
+
+/// Bytes behind each section of code that is named `.init` or `.fini`: who wants to run these fragments of functions, which the start
+/// files of a program make whole, ends each there.
+pub const FRAGMENT_ROOM: u64 = 8;
+
+/// Whether a section is such a fragment.
+fn is_fragment(file: &File<'_>, header: &SectionHeader) -> bool {
+    let name = usize::try_from(header.name).unwrap_or(usize::MAX);
+    let name = file.section_names().as_bytes().get(name..).unwrap_or_default();
+    header.flags.contains(EXECINSTR)
+        && (name.starts_with(b".init\0") || name.starts_with(b".fini\0"))
 }
 
 const ALLOC: SectionFlags = SectionFlags::ALLOC;

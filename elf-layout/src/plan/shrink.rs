@@ -6,11 +6,11 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::model::edits::{Edit, EditRange, may_shrink};
-use crate::model::features::THREAD_LOCAL;
+use crate::model::features::LINKER_DEFINED;
 use crate::model::fixed::Fixed;
 use crate::model::found::ScanResult;
 use crate::model::options::{ImageMode, Options};
-use crate::model::relocations::{Target, is_relocations, label, target};
+use crate::model::relocations::{Target, is_relocations, target};
 use crate::model::spans::{Bases, Group, Spans};
 use crate::model::storage::{
     ObjectSlot, Requirements, SectionSlot, SectionState, SymbolSlot, SymbolState,
@@ -18,12 +18,13 @@ use crate::model::storage::{
 use crate::model::surroundings::Surroundings;
 use crate::model::tls;
 use crate::plan::sections::{self, How};
+use crate::plan::shrink::section::{Kinds, SectionPass, Settling};
 use core::cell::Cell;
+use core::marker::PhantomData;
 use elf_core::names::STB_LOCAL;
-use elf_core::{
-    Addresses, ApplyError, Arch, Decision, Definition, Facts, File, Kind, Pass, Record,
-    SectionHeader, Special, decide_all, find,
-};
+use elf_core::{Arch, Definition, File, SectionHeader, decide_all};
+
+mod section;
 
 /// Passes in which everything is decided anew, and then as many in which nothing becomes shorter than it was.
 const PASSES: u32 = 30;
@@ -67,34 +68,6 @@ fn count<A: Arch>(number: usize, file: &File<'_>) -> Result<usize, Error> {
         })
     })?;
     Ok(count)
-}
-
-/// Remembers the kind of the last record: neighbours are often alike.
-struct Kinds<A> {
-    last: Option<&'static Kind>,
-    arch: core::marker::PhantomData<A>,
-}
-
-impl<A: Arch> Kinds<A> {
-    const NEW: Self = Self { last: None, arch: core::marker::PhantomData };
-
-    /// Bytes at the place of the record of which some may go, if any may.
-    fn shortest(&mut self, record: &Record, relax: bool) -> Option<u64> {
-        let last = self.last.filter(|kind| kind.number == record.r#type);
-        let kind = last.or_else(|| find(A::KINDS, record.r#type))?;
-        self.last = Some(kind);
-        span(kind, record).filter(|_| relax || matches!(kind.special, Special::Padding(_)))
-    }
-}
-
-/// Bytes at the place of a record of this kind of which some may go, if any may.
-fn span(kind: &Kind, record: &Record) -> Option<u64> {
-    let size = match kind.special {
-        Special::Padding(padding) => (padding.alignment)(record).padding,
-        Special::Shrink(shrink) => shrink.size,
-        _ => 0,
-    };
-    (size > 0).then_some(size)
 }
 
 /// The objects whose code is to become shorter.
@@ -262,7 +235,7 @@ impl<'a> Shrinking<'_, 'a> {
                 next: Cell::new(0),
                 gone: 0,
                 has_changed: false,
-                arch: core::marker::PhantomData,
+                arch: PhantomData,
             };
             decide_all::<A, _>(&records, &mut section)?;
             section.finish();
@@ -302,7 +275,7 @@ impl<'a> Shrinking<'_, 'a> {
             spans.replace(group, span);
         }
         spans.finish(options)?;
-        if let Some(runs) = runs {
+        if LINKER_DEFINED && let Some(runs) = runs {
             runs.define(sections, symbols, &self.found.special);
         }
         Ok(())
@@ -334,157 +307,6 @@ impl<'a> Shrinking<'_, 'a> {
             }
         }
         Ok(None)
-    }
-}
-
-/// How edits may change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Settling {
-    /// As the addresses want.
-    Free,
-    /// Code that was shorter and is not any more stays as long as it is.
-    Longer,
-    /// All code stays as long as it is; only padding goes.
-    AsLongAsIs,
-}
-
-/// A section whose edits are decided.
-struct SectionPass<'p, 'a, A> {
-    number: usize,
-    object: &'p ObjectSlot<'a>,
-    section: u32,
-    source: &'a [u8],
-    /// Of the section, after the last pass.
-    address: u64,
-    symbols: &'p [SymbolSlot],
-    spans: &'p Spans,
-    bases: Bases<'p>,
-    surroundings: Surroundings<'p>,
-    edits: &'p mut [Edit],
-    settling: Settling,
-    /// The first edit that is not decided.
-    next: Cell<usize>,
-    /// Bytes that go before it.
-    gone: u32,
-    has_changed: bool,
-    arch: core::marker::PhantomData<A>,
-}
-
-impl<A: Arch> SectionPass<'_, '_, A> {
-    /// The slot of what defines a record's symbol.
-    fn definition(&self, record: &Record) -> Option<&SymbolSlot> {
-        let index = usize::try_from(record.symbol).ok()?;
-        let index = Some(index).filter(|&index| index < self.object.symbol_count)?;
-        let slot = self.symbols.get(self.object.first_symbol.checked_add(index)?)?;
-        self.symbols.get(slot.definition as usize)
-    }
-
-    /// Decides about the next edit: `kept` bytes stay, `deleted` go.
-    fn decide(&mut self, index: usize, kept: u64, deleted: u64, is_padding: bool) {
-        let Some(edit) = self.edits.get_mut(index) else { return };
-        let (kept, deleted) = (kept as u32, deleted as u32);
-        let all = edit.kept.wrapping_add(edit.deleted);
-        if edit.before != self.gone {
-            edit.before = self.gone;
-            self.has_changed = true;
-        }
-        if !is_padding && !edit.stays {
-            edit.stays = match self.settling {
-                Settling::Free => false,
-                Settling::Longer => deleted != edit.deleted,
-                Settling::AsLongAsIs => true,
-            };
-        }
-        let (kept, deleted) = if edit.stays { (all, 0) } else { (kept, deleted) };
-        if edit.deleted != deleted {
-            (edit.kept, edit.deleted) = (kept, deleted);
-            self.has_changed = true;
-        }
-        self.gone = self.gone.saturating_add(deleted);
-    }
-
-    /// Decides about what no record has come for.
-    fn finish(&mut self) {
-        while let Some(edit) = self.edits.get(self.next.get()) {
-            let all = edit.kept.wrapping_add(edit.deleted);
-            self.decide(self.next.get(), all.into(), 0, false);
-            self.next.set(self.next.get().wrapping_add(1));
-        }
-    }
-
-    /// Where the place of a record is, by what is decided so far.
-    fn place(&self, record: &Record) -> u64 {
-        self.address.wrapping_add(record.offset).wrapping_sub(self.gone.into())
-    }
-}
-
-impl<A: Arch> Facts for SectionPass<'_, '_, A> {
-    fn addresses(&self, record: &Record) -> Option<Addresses> {
-        let slot = self.definition(record)?;
-        let address = self.bases.of(slot.group).wrapping_add(slot.value);
-        let variable = tls::block_offset(self.spans, slot);
-        self.surroundings.addresses::<A>(slot, address, variable, self.place(record))
-    }
-
-    fn is_local_exec(&self, record: &Record) -> bool {
-        let access = self.surroundings.options.thread_local;
-        THREAD_LOCAL && self.definition(record).is_some_and(|slot| tls::is_local_exec(slot, access))
-    }
-
-    fn is_thread_local(&self, record: &Record) -> bool {
-        self.definition(record).is_some_and(tls::is_variable)
-    }
-
-    fn label(&self, record: &Record) -> Option<u64> {
-        label(self.object, self.section, record)
-    }
-}
-
-impl<A: Arch> Pass for SectionPass<'_, '_, A> {
-    type Error = Error;
-
-    #[cold]
-    fn failed(&self, error: ApplyError) -> Error {
-        Error { object: self.number, section: self.section, kind: ErrorKind::Apply(error) }
-    }
-
-    fn bytes(&self) -> Result<&[u8], Error> {
-        Ok(self.source)
-    }
-
-    fn decided(
-        &mut self,
-        kind: &'static Kind,
-        record: &Record,
-        decision: Decision,
-    ) -> Result<(), Error> {
-        let Some(size) = span(kind, record) else { return Ok(()) };
-        let index = self.next.get();
-        let is_next = |edit: &Edit| u64::from(edit.place) == record.offset;
-        if !self.edits.get(index).is_some_and(is_next) {
-            return Ok(());
-        }
-        let (kept, deleted) = match (kind.special, decision) {
-            (Special::Padding(padding), _) => {
-                let wanted = (padding.alignment)(record);
-                let place = self.place(record);
-                let Some(kept) = wanted.kept(place) else {
-                    let value = place.wrapping_add(wanted.padding);
-                    let alignment = wanted.alignment;
-                    let error = elf_core::ApplyErrorKind::Misaligned { value, alignment };
-                    return Err(self.failed(ApplyError::new(record, Some(kind.name), error)));
-                };
-                (kept, size.saturating_sub(kept))
-            }
-            (_, Decision::Rewrite(rewrite)) if rewrite.deletes > 0 => {
-                (rewrite.size as u64, rewrite.deletes)
-            }
-            _ => (size, 0),
-        };
-        let is_padding = matches!(kind.special, Special::Padding(_));
-        self.decide(index, kept, deleted, is_padding);
-        self.next.set(index.wrapping_add(1));
-        Ok(())
     }
 }
 

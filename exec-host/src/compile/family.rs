@@ -71,3 +71,49 @@ impl Family for Rustc {
     const IS_ITSELF: bool = false;
     const VERSION: &'static [&'static str] = &["--version", "--verbose"];
 }
+
+/// C++ with Clang.
+#[derive(Clone, Copy, Debug)]
+pub struct ClangCpp;
+
+/// C++ with GCC.
+#[derive(Clone, Copy, Debug)]
+pub struct GccCpp;
+
+/// Fortran with GCC.
+#[derive(Clone, Copy, Debug)]
+pub struct Gfortran;
+
+/// Assembly with Clang.
+#[derive(Clone, Copy, Debug)]
+pub struct ClangAssembly;
+
+/// Assembly with GCC and GNU as.
+#[derive(Clone, Copy, Debug)]
+pub struct GccAssembly;
+
+/// Compilers that are started as those of C are: name, usual options, arguments of the compiler, of the preprocessor, of the
+/// version.
+macro_rules! families {
+    ($($family:ident: $name:literal, $options:expr, $language:literal, $out:literal, $expand:expr, $version:literal;)*) => {
+        $(impl Family for $family {
+            const NAME: &'static str = $name;
+            const OPTIONS: &'static [&'static str] = $options;
+            const COMPILE: &'static [&'static str] = &["-c", "-x", $language, "-pipe", "-", "-o", $out];
+            const EXPAND: Option<&'static [&'static str]> = $expand;
+            const IS_ITSELF: bool = true;
+            const VERSION: &'static [&'static str] = &[$version];
+        })*
+    };
+}
+families! {
+    ClangCpp: "clang++", C, "c++", "-", Some(&["-E", "-x", "c++", "-"]), "--version";
+    GccCpp: "g++", C, "c++", "/proc/self/fd/1", Some(&["-E", "-x", "c++", "-"]), "-v";
+    Gfortran: "gfortran", FORTRAN, "f95", "/proc/self/fd/1", None, "-v";
+    ClangAssembly: "clang", &[], "assembler-with-cpp", "-", Some(&["-E", "-x", "assembler-with-cpp", "-"]), "--version";
+    GccAssembly: "gcc", &[], "assembler-with-cpp", "/proc/self/fd/1", Some(&["-E", "-x", "assembler-with-cpp", "-"]), "-v";
+}
+
+/// Lines are as long as they like, and need not start in a column.
+const FORTRAN: &[&str] =
+    &["-O2", "-march=native", "-fPIC", "-fno-ident", "-ffree-form", "-ffree-line-length-none"];

@@ -36,6 +36,11 @@ impl Exports {
                 } else {
                     External::new(address)
                 };
+                if let Some((base, version, true)) = name.version() {
+                    let exact = [base.as_bytes(), b"@", version.as_bytes()].concat();
+                    exports.entry(exact.into()).or_insert(external);
+                    exports.entry(base.as_bytes().into()).or_insert(external);
+                }
                 exports.entry(name.as_bytes().into()).or_insert(external);
             }
         }

@@ -1,4 +1,4 @@
-//! `hoist jit SOURCE FUNCTION [ARG...]`: compiles a source, or takes it from the cache, and calls a function in it.
+//! `hoist jit SOURCE... FUNCTION [ARG...]`: compiles sources, or takes them from the cache, and calls a function in them.
 
 use core::time::Duration;
 use std::fs;
@@ -8,8 +8,12 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use exec_core::{Cache, CompileError, Compiled, Compiler, Origin};
-use exec_host::compile::{ClangCompiler, CompilerDriver, Family, GccCompiler, RustcCompiler};
+use exec_host::compile::{
+    Clang, ClangAssembly, ClangCpp, CompilerDriver, Family, Gcc, GccAssembly, GccCpp, Gfortran,
+    Rustc,
+};
 
+use crate::call::Argument;
 use crate::calling::{Arguments, Calling};
 use crate::cmd::cache::{Place, Use};
 use crate::cmd::disasm::disasm;
@@ -17,16 +21,14 @@ use crate::input::Part;
 use crate::loading::Loading;
 use crate::printable::Printable;
 
-/// Compiles a source and calls a function in it.
+/// Compiles sources and calls a function in them.
 #[derive(Debug, clap::Args)]
 pub struct Jit {
-    /// A C file, or a Rust file if its name ends in `.rs`.
-    source: PathBuf,
-    /// The function.
-    function: String,
-    /// Its arguments as TYPE:VALUE: as for `hoist run`.
-    #[arg(value_name = "ARG", allow_hyphen_values = false)]
-    arguments: Vec<String>,
+    /// Sources, the function, its arguments as TYPE:VALUE, as for `hoist run`.
+    ///
+    /// The name says the language: C, or C++ (.cc .cpp .cxx .C), Fortran (.f90 .f95 .f03 .f08), assembly (.s .S), Rust (.rs).
+    #[arg(required = true, num_args = 1.., value_names = ["SOURCE", "FUNCTION", "ARG"], allow_hyphen_values = false)]
+    words: Vec<String>,
     #[command(flatten)]
     calling: Calling,
     /// The compiler: `clang`, `gcc`, `rustc`; by default the first of those for the language that is there
@@ -65,80 +67,128 @@ impl Jit {
     /// What is wrong with the source, the compiler, the cache or an argument.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let mut times = Times::default();
-        let mut arguments = Arguments::parse(&self.arguments)?;
+        let (sources, function, words) = self.split()?;
+        let mut arguments = Arguments::parse(words)?;
         let (cache, warning) = self.place.open_or_off(self.cache.0)?;
         if let Some(warning) = warning {
             eprintln!("hoist: compiling without the cache: {}", Printable::from(&*warning));
         }
-        let start = Instant::now();
-        let compiler = self.compiler(&cache)?;
-        times.find = start.elapsed();
-        let start = Instant::now();
-        let compiled = self.compile(&*compiler, &cache)?;
-        times.compile = start.elapsed();
-        if let Some(note) = &compiled.note {
+        let mut images = Vec::new();
+        for source in &sources {
+            let source = Source::of(source);
+            let start = Instant::now();
+            let compiler = self.compiler(&source, &cache)?;
+            times.find += start.elapsed();
+            let start = Instant::now();
+            images.push(self.compile(&source, &*compiler, &cache)?);
+            times.compile += start.elapsed();
+        }
+        for note in images.iter().filter_map(|compiled| compiled.note.as_ref()) {
             eprintln!("hoist: cache: {}", Printable::from(&*note.to_string()));
         }
+        let first = || sources.first().map(|source| source.display().to_string());
+        let label = || first().unwrap_or_default();
         if self.disasm {
-            let label = self.source.display().to_string();
-            let part = Part { label, member: None, bytes: &compiled.image };
-            return match disasm(&part, Some(&self.function), out)? {
-                0 => bail!("{}: no function {}", part.label, self.function),
-                _ => Ok(()),
-            };
+            for (source, compiled) in sources.iter().zip(&images) {
+                let label = source.display().to_string();
+                let part = Part { label, member: None, bytes: &compiled.image };
+                if disasm(&part, Some(function), out)? > 0 {
+                    return Ok(());
+                }
+            }
+            bail!("{}: no function {function}", label());
         }
         let start = Instant::now();
-        let label = || self.source.display().to_string();
         // SAFETY: the user asks for the libraries; nothing else runs in this process.
-        let symbols = unsafe { self.loading.process()? };
-        let module = self.loading.loader()?.load([compiled.image], symbols);
+        let mut symbols = unsafe { self.loading.process()? };
+        for library in sources.iter().filter_map(|source| Source::of(source).language.library()) {
+            // SAFETY: the library of the language; where it is missing, what it would have is.
+            let _ = unsafe { symbols.open_global(library) };
+        }
+        let from_cache = images.iter().all(|compiled| compiled.origin == Origin::Cache);
+        let images = images.into_iter().map(|compiled| compiled.image);
+        let module = self.loading.loader()?.load(images, symbols);
         let module = module.with_context(label)?;
         // SAFETY: the user asks for the code to be run.
-        let function =
-            unsafe { self.calling.find(&module, &self.function, &mut arguments, label)? };
+        let function = unsafe { self.calling.find(&module, function, &mut arguments, label)? };
         times.load = start.elapsed();
         // SAFETY: as above, with these arguments and this result.
         let calls = unsafe { self.calling.call(&function, arguments, out)? };
         if self.time {
             let least = calls.first().copied().unwrap_or_default();
-            times.print(compiled.origin, least, out)?;
+            let origin = if from_cache { Origin::Cache } else { Origin::Compiler };
+            times.print(origin, least, out)?;
         }
         self.calling.report(&calls, out)
     }
 
-    fn is_rust(&self) -> bool {
-        self.source.extension().is_some_and(|extension| extension == "rs")
+    /// Sources, function and arguments: what looks like arguments at the end, the word before, and the rest.
+    fn split(&self) -> Result<(Vec<PathBuf>, &str, &[String])> {
+        let (names, arguments) = Argument::behind(&self.words);
+        match names {
+            [] | [_] => bail!("SOURCE and FUNCTION are needed before the arguments"),
+            [sources @ .., function] => {
+                Ok((sources.iter().map(PathBuf::from).collect(), function, arguments))
+            }
+        }
     }
 
     /// The compiler that was asked for, or one for the language.
-    fn compiler(&self, cache: &dyn Cache) -> Result<Box<dyn Compiler>> {
-        Ok(match self.compiler.as_deref() {
-            Some("clang") => Box::new(self.with_options(ClangCompiler::find(cache)?)),
-            Some("gcc") => Box::new(self.with_options(GccCompiler::find(cache)?)),
-            Some("rustc") => Box::new(self.with_options(RustcCompiler::find(cache)?)),
+    fn compiler(&self, source: &Source<'_>, cache: &dyn Cache) -> Result<Box<dyn Compiler>> {
+        let wanted = match self.compiler.as_deref() {
+            None => [true; 3],
+            Some("clang") => [true, false, false],
+            Some("gcc") => [false, true, false],
+            Some("rustc") => [false, false, true],
             Some(other) => bail!("unknown compiler {other:?}: one of clang, gcc, rustc"),
-            None if self.is_rust() => Box::new(self.with_options(RustcCompiler::find(cache)?)),
-            None => match ClangCompiler::find(cache) {
-                Ok(clang) => Box::new(self.with_options(clang)),
-                Err(_) => Box::new(self.with_options(GccCompiler::find(cache)?)),
-            },
-        })
+        };
+        let [clang, gcc, rustc] = wanted;
+        match source.language {
+            Language::Rust if rustc => self.find::<Rustc>(source, cache),
+            Language::C => self.find_either::<Clang, Gcc>([clang, gcc], source, cache),
+            Language::Cpp => self.find_either::<ClangCpp, GccCpp>([clang, gcc], source, cache),
+            Language::Assembly => {
+                self.find_either::<ClangAssembly, GccAssembly>([clang, gcc], source, cache)
+            }
+            Language::Fortran if gcc => self.find::<Gfortran>(source, cache),
+            _ => bail!("{}: this compiler has not its language", source.path.display()),
+        }
     }
 
-    fn with_options<F: Family>(&self, driver: CompilerDriver<F>) -> CompilerDriver<F> {
-        let folder = self.source.parent().unwrap_or(Path::new(""));
-        let mut driver = driver;
+    /// The first of two compilers that is wanted and there.
+    fn find_either<A: Family, B: Family>(
+        &self,
+        [first, second]: [bool; 2],
+        source: &Source<'_>,
+        cache: &dyn Cache,
+    ) -> Result<Box<dyn Compiler>> {
+        match first.then(|| self.find::<A>(source, cache)) {
+            Some(Ok(found)) => Ok(found),
+            Some(Err(error)) if !second => Err(error),
+            _ => self.find::<B>(source, cache),
+        }
+    }
+
+    fn find<F: Family>(&self, source: &Source<'_>, cache: &dyn Cache) -> Result<Box<dyn Compiler>> {
+        let mut driver = CompilerDriver::<F>::find(cache)?;
+        let folder = source.path.parent().unwrap_or(Path::new(""));
         if F::EXPAND.is_some() && !folder.as_os_str().is_empty() {
             // includes are searched beside the source, which the compiler does not see as a file
             driver = driver.with_option("-iquote").with_option(folder.to_string_lossy());
         }
-        self.options.iter().fold(driver, |driver, option| driver.with_option(option.as_str()))
+        let options = self.options.iter();
+        Ok(Box::new(options.fold(driver, |driver, option| driver.with_option(option.as_str()))))
     }
 
-    fn compile(&self, compiler: &dyn Compiler, cache: &dyn Cache) -> Result<Compiled> {
-        let name = || self.source.display().to_string();
-        let mut text = fs::read_to_string(&self.source).with_context(name)?;
-        if !self.is_rust() {
+    fn compile(
+        &self,
+        source: &Source<'_>,
+        compiler: &dyn Compiler,
+        cache: &dyn Cache,
+    ) -> Result<Compiled> {
+        let name = || source.path.display().to_string();
+        let mut text = fs::read_to_string(source.path).with_context(name)?;
+        if source.language.has_lines() {
             // messages name the file
             let quoted = name().replace('\\', "\\\\").replace('"', "\\\"");
             text.insert_str(0, &format!("#line 1 \"{quoted}\"\n"));
@@ -149,6 +199,61 @@ impl Jit {
                 bail!("{}: {compiler} rejects it", name());
             }
             outcome => outcome.with_context(name),
+        }
+    }
+}
+
+/// A source and its language.
+struct Source<'p> {
+    path: &'p Path,
+    language: Language,
+}
+
+/// What a compiler is needed for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Language {
+    C,
+    Cpp,
+    Fortran,
+    Assembly,
+    Rust,
+}
+
+/// Endings of files; all others are C.
+const ENDINGS: &[(&str, Language)] = &[
+    ("cc", Language::Cpp),
+    ("cpp", Language::Cpp),
+    ("cxx", Language::Cpp),
+    ("C", Language::Cpp),
+    ("f90", Language::Fortran),
+    ("f95", Language::Fortran),
+    ("f03", Language::Fortran),
+    ("f08", Language::Fortran),
+    ("s", Language::Assembly),
+    ("S", Language::Assembly),
+    ("rs", Language::Rust),
+];
+
+impl<'p> Source<'p> {
+    fn of(path: &'p Path) -> Self {
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        let known = ENDINGS.iter().find(|(own, _)| ending == Some(own));
+        Self { path, language: known.map_or(Language::C, |(_, language)| *language) }
+    }
+}
+
+impl Language {
+    /// Whether a line with the file's name may stand before the source.
+    const fn has_lines(self) -> bool {
+        matches!(self, Self::C | Self::Cpp)
+    }
+
+    /// The library that programs of the language have.
+    const fn library(self) -> Option<&'static str> {
+        match self {
+            Self::Cpp => Some("libstdc++.so.6"),
+            Self::Fortran => Some("libgfortran.so.5"),
+            _ => None,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use archs::with_arch;
 use elf_core::{Name, SectionFlags};
-use elf_layout::{ExternalSymbol, HeapStorage, Options};
+use elf_layout::{ExternalSymbol, HeapStorage, Options, is_linker_defined};
 
 use crate::arguments::{ObjectArguments, definition};
 use crate::budget::Budget;
@@ -39,6 +39,9 @@ pub struct Link {
     /// The address of a symbol that no object defines.
     #[arg(long, value_name = "NAME=ADDRESS", value_parser = definition)]
     define: Vec<(String, u64)>,
+    /// Takes symbols that nobody defines for 0, instead of refusing them.
+    #[arg(long)]
+    allow_undefined: bool,
 }
 
 /// An image and its map.
@@ -62,12 +65,23 @@ pub fn link<'a>(
     defined: &HashMap<Name<'_>, u64>,
     limit: Option<u64>,
 ) -> Result<Image<'a>> {
+    link_answering(objects, options, base, &|name| defined.get(&name).copied(), limit)
+}
+
+/// The same, with an answer for what no object defines.
+fn link_answering<'a>(
+    objects: &'a Objects<'a>,
+    options: Options,
+    base: u64,
+    answer: &dyn Fn(Name<'_>) -> Option<u64>,
+    limit: Option<u64>,
+) -> Result<Image<'a>> {
     let files = objects.files();
     let mut room = HeapStorage::new();
-    let mut externals = |name: Name<'_>| Some(ExternalSymbol::new(*defined.get(&name)?));
+    let mut externals = |name: Name<'_>| answer(name).map(ExternalSymbol::new);
     with_arch!(objects.machine(), A => {
         let planned = room.plan::<A>(files, options, &mut externals);
-        let is_known = |name: Name<'_>| defined.contains_key(&name);
+        let is_known = |name: Name<'_>| answer(name).is_some();
         let mut layout = planned.map_err(|error| objects.explain_all(error, &is_known))?;
         layout.set_thread_area(layout.executable_area());
         check_size(objects, layout.size(), limit)?;
@@ -130,11 +144,15 @@ impl Link {
             self.define.iter().map(|(name, at)| (Name::from(name.as_str()), *at)).collect();
         wanted.retain(|name| !defined.contains_key(&Name::from(*name)));
         let objects = Objects::gather(&inputs, &wanted)?;
-        let image = link(
+        let answer = |name: Name<'_>| {
+            let allows = self.allow_undefined && !is_linker_defined(name);
+            defined.get(&name).copied().or_else(|| allows.then_some(0))
+        };
+        let image = link_answering(
             &objects,
             self.objects.options(Some(self.base)),
             self.base,
-            &defined,
+            &answer,
             self.objects.limits.limit,
         )?;
         let bytes = Output::new(&self.output, |out| write_sparse(&image.bytes, out))?;

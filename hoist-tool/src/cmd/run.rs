@@ -1,24 +1,25 @@
 //! `hoist run OBJECT... FUNCTION [ARG...]`: loads objects into this process and calls a function in them.
 
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
-use elf_core::Arch as _;
-use elf_core::names;
+use elf_core::{Arch as _, Name, names};
 use exec_host::library::Library;
-use exec_host::symbols::Symbols as _;
-use exec_host::{Error, Host, Module};
+use exec_host::symbols::{Symbols as _, from_fn};
+use exec_host::{Error, External, Host, Module};
 
+use crate::arguments::{ArchiveArguments, definition};
 use crate::budget::Limits;
 use crate::call::Argument;
 use crate::calling::{Arguments, Calling};
 use crate::explain::section_name;
-use crate::input::{self, Input};
 use crate::libraries;
 use crate::loading::Loading;
 use crate::objects::Objects;
 use crate::printable::Printable;
+use crate::program;
 
 /// Calls a function in objects.
 #[derive(Debug, clap::Args)]
@@ -27,14 +28,18 @@ pub struct Run {
     ///
     /// TYPE is one of i8 i16 i32 i64 u8 u16 u32 u64 f32 f64, or `str:TEXT`, `buf:TYPE:1,2,3`, `zeros:TYPE:COUNT`, `file:PATH`,
     /// which pass pointers.
-    #[arg(required = true, num_args = 2.., value_names = ["OBJECT", "FUNCTION", "ARG"], allow_hyphen_values = false)]
+    #[arg(required = true, num_args = 1.., value_names = ["OBJECT", "FUNCTION", "ARG"], allow_hyphen_values = false)]
     words: Vec<String>,
-    /// Takes every member of the archives, asked for or not
-    #[arg(long)]
-    whole_archive: bool,
-    /// Searches the archives in turn until none has what is missing, as linkers do between --start-group and --end-group
-    #[arg(long)]
-    group: bool,
+    /// The arguments of a program, whose function is `main`: it returns the exit status.
+    ///
+    /// Also without any, `main` is called as programs are unless --ret says something else.
+    #[arg(last = true, value_name = "ARGUMENT")]
+    program: Vec<OsString>,
+    /// The address of a symbol that no object defines
+    #[arg(long, value_name = "NAME=ADDRESS", value_parser = definition)]
+    define: Vec<(String, u64)>,
+    #[command(flatten)]
+    archives: ArchiveArguments,
     #[command(flatten)]
     calling: Calling,
     #[command(flatten)]
@@ -57,11 +62,23 @@ impl Run {
         if objects.is_empty() {
             return self.call_library(&libraries, function, words, out);
         }
-        let inputs = input::read_all(&objects, self.limits)?;
-        let how = |input: Input| input.whole(self.whole_archive).group(self.group);
-        let inputs: Vec<Input> = inputs.into_iter().map(how).collect();
-        let objects = Objects::gather(&inputs, &[function])?;
-        let module = self.load(&objects, libraries)?;
+        let inputs = self.archives.read(&objects, self.limits)?;
+        let mut wanted = self.archives.wanted();
+        wanted.push(function);
+        let objects = Objects::gather(&inputs, &wanted)?;
+        let is_typed = !words.is_empty() || self.calling.says_result();
+        if !self.program.is_empty() || (function == "main" && !is_typed) {
+            if function != "main" || is_typed {
+                bail!("arguments behind -- are for `main`, without --ret and TYPE:VALUE");
+            }
+            let module = self.load(&objects, libraries, <[u8]>::to_vec)?;
+            let name = OsStr::new(objects.label(0));
+            out.flush()?;
+            // SAFETY: the user asks for the program to be run; the process ends with it.
+            let status = unsafe { program::run(module, name, &self.program)? };
+            std::process::exit(status);
+        }
+        let module = self.load(&objects, libraries, |bytes| bytes)?;
         let mut arguments = Arguments::parse(words)?;
         let label = || objects.label(0).to_owned();
         // SAFETY: the user asks for the code to be run.
@@ -91,8 +108,7 @@ impl Run {
 
     /// Objects, function and arguments: what looks like arguments at the end, the word before, and the rest.
     fn split(&self) -> Result<(Vec<PathBuf>, &str, &[String])> {
-        let count = self.words.iter().rev().take_while(|word| Argument::is_one(word)).count();
-        let (names, arguments) = self.words.split_at(self.words.len().saturating_sub(count));
+        let (names, arguments) = Argument::behind(&self.words);
         match names {
             [] | [_] => bail!("OBJECT and FUNCTION are needed before the arguments"),
             [objects @ .., function] => {
@@ -102,7 +118,12 @@ impl Run {
     }
 
     /// Loads the objects, with symbols of this process and of the libraries asked for.
-    fn load<'a>(&self, objects: &Objects<'a>, libraries: Vec<Library>) -> Result<Module<&'a [u8]>> {
+    fn load<'a, B: AsRef<[u8]>>(
+        &self,
+        objects: &Objects<'a>,
+        libraries: Vec<Library>,
+        hold: fn(&'a [u8]) -> B,
+    ) -> Result<Module<B>> {
         let machine = objects.files().first().map_or(Host::MACHINE, |file| file.header().machine);
         if machine != Host::MACHINE {
             let name = |number| {
@@ -115,9 +136,14 @@ impl Run {
                 name(Host::MACHINE)
             );
         }
-        let bytes = objects.files().iter().map(|file| file.bytes());
+        let bytes = objects.files().iter().map(|file| hold(file.bytes()));
         // SAFETY: the user asks for the libraries; nothing else runs in this process.
-        let symbols = libraries.or(unsafe { self.loading.process()? });
+        let process = unsafe { self.loading.process()? };
+        let defined = |name: Name<'_>| {
+            let (_, address) = self.define.iter().rev().find(|(own, _)| name == *own.as_str())?;
+            Some(External::new(*address))
+        };
+        let symbols = from_fn(defined).or(libraries.or(process));
         let mut loader = self.loading.loader()?;
         if let Some(limit) = self.limits.limit {
             loader = loader.limit(limit);
@@ -166,6 +192,12 @@ fn explain(objects: &Objects<'_>, error: Error) -> anyhow::Error {
         Error::FixedAddress { object, section, address } => {
             anyhow::anyhow!(
                 "{}: its address {address:#x} cannot be had in this process",
+                name(object, section)
+            )
+        }
+        Error::Fragment { object, section } => {
+            anyhow::anyhow!(
+                "{}: a part of `_init` or `_fini` that is not run here (start files of a program)",
                 name(object, section)
             )
         }

@@ -1,8 +1,8 @@
 //! `.nv.callgraph` and `.nv.prototype` of the linked file.
 
-use super::LinkedFunction;
 use super::entity::EntityId;
 use super::info::{Numbers, number};
+use super::linked::LinkedFunction;
 use super::out::Meaning;
 use super::state::State;
 use super::strings::Strings;

@@ -5,11 +5,11 @@
 //! the same bytes for initialized variables and constants. What a function's Mercury is made of is its machine code and what that
 //! differs in, so that it stays true as long as both are taken from one object, which they are here.
 
-use super::LinkedMercury;
 use super::capsule;
 use super::entity::{EntityId, Kind, SYMBOL_OF_TEXT};
 use super::error::LinkError;
 use super::info::Numbers;
+use super::linked::LinkedMercury;
 use super::mercury_records::{FLAGS_WITH_INFO, FRAME, Forms};
 use super::object::{Object, Role};
 use super::order::{OutSymbol, Symbols};

@@ -1,10 +1,10 @@
 //! What is known while objects are linked.
 
-use super::LinkedMercury;
 use super::arena::Arena;
 use super::calls::{Calls, defined_in, function_of};
 use super::entity::{Entities, EntityId, Kind};
 use super::error::{LinkError, LinkErrorKind};
+use super::linked::LinkedMercury;
 use super::object::{BARRIERS, Object, Role};
 use super::out::{Class, Info, Out, OutId, OutRecord, Outs};
 use alloc::collections::{BTreeMap, BTreeSet};

@@ -3,12 +3,13 @@
 use super::entity::EntityId;
 use super::error::LinkError;
 use super::info::Numbers;
+use super::linked::LinkedMercury;
 use super::object::Role;
 use super::out::{Class, Info, Link, Out, OutId};
 use super::state::State;
 use super::strings::Strings;
 use super::write::{self, Sections};
-use super::{LinkedMercury, mercury, notes, order};
+use super::{mercury, notes, order};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use elf_core::names::{

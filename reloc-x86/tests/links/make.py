@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Asks lld and GNU ld what they make of every row of a table of relocation kinds.
 
-    make.py x86_64|i386|aarch64 > FILE.txt      (needs lld-19 and the binutils of the architecture)
+    make.py x86_64|i386|aarch64 > FILE.txt      (needs lld-19, lld-22 and the binutils of the architecture)
 
 Each question is an object of one relocation, written by hand, linked alone. The rows of the table only say what to ask: a place,
 a symbol and an addend such that the value is about the ends of its range. What is written down is what the linkers answer.
@@ -19,6 +19,7 @@ LINKERS = {
     "lld": ["ld.lld-19", "-m", EMULATION],
     "ld": {"x86_64": ["x86_64-linux-gnu-ld"], "i386": ["i686-linux-gnu-ld"], "aarch64": ["aarch64-linux-gnu-ld"]}[ARCH],
 }
+NEWER = "ld.lld-22"  # is asked of kinds that the other does not know
 PLACE = 0x10008  # 8 bytes into .text
 TEXT = PLACE - 8
 GOT_AT = 0x20000
@@ -173,6 +174,9 @@ def link(linker, shared, *question):
         command += [f"--section-start=.got={GOT_AT:#x}"] if linker == "lld" else []
         command += ["-shared", "-z", "notext"] if shared else ["-static", "-e", "0"]
         run = subprocess.run([*command, "a.o", "-o", "a.out"], cwd=folder, capture_output=True, text=True)
+        if linker == "lld" and "unknown relocation" in run.stderr:
+            command += [] if shared else ["--image-base=0"]
+            run = subprocess.run([NEWER, *command[1:], "a.o", "-o", "a.out"], cwd=folder, capture_output=True, text=True)
         if run.returncode == 0:
             return Image(f"{folder}/a.out"), ""
         refusal = r"out of range|truncated to fit|improper alignment|not aligned|unaligned|overflow"
@@ -288,7 +292,8 @@ def ask_one(linker, number, name, parts, page, check, bits, field, word, size, b
 def main():
     versions = [subprocess.run([c[0], "--version"], capture_output=True, text=True).stdout.split("\n")[0] for c in LINKERS.values()]
     print(f"# Made by reloc-x86/tests/links/make.py {ARCH}.")
-    print(f"# lld: {versions[0]}; ld: {versions[1]}.")
+    newer = subprocess.run([NEWER, "--version"], capture_output=True, text=True).stdout.split("\n")[0]
+    print(f"# lld: {versions[0]}, and {newer} of what that does not know; ld: {versions[1]}.")
     print(f"# The place is {PLACE:#x}. `-`: refuses the value; `?`: was not asked or does not know the kind.")
     print("# kind, byte before the place, word before, role, its value, GOT base, addend; words after by lld and by ld")
     with ThreadPoolExecutor(2) as pool:

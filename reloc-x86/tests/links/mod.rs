@@ -1,6 +1,6 @@
 //! Compares tables of relocation kinds with the answers of linkers that `make.py` wrote down.
 
-use elf_core::{Arch, Query, Record, Role, SectionMut, Slot, apply};
+use elf_core::{Arch, Kind, Query, Record, Role, SectionMut, Slot, Stage, apply};
 use std::fmt::Write as _;
 
 const PLACE: u64 = 0x10008;
@@ -40,6 +40,12 @@ pub(crate) fn compare<A: Arch>(text: &str, known: &[Difference]) -> (usize, usiz
     let expected: Vec<usize> = known.iter().map(|known| known.2).collect();
     assert_eq!(seen, expected, "known differences");
     (kinds.len(), agree)
+}
+
+/// The kinds of a table that a linker computes.
+pub(crate) fn count<A: Arch>() -> usize {
+    let computed = |kind: &&Kind| kind.stage == Stage::Link && kind.writes();
+    A::KINDS.iter().filter(computed).count()
 }
 
 fn number(hex: &str) -> i64 {

@@ -1,0 +1,194 @@
+//! A section whose edits are decided, record by record.
+
+use crate::error::{Error, ErrorKind};
+use crate::model::edits::Edit;
+use crate::model::features::THREAD_LOCAL;
+use crate::model::relocations::label;
+use crate::model::spans::{Bases, Spans};
+use crate::model::storage::{ObjectSlot, SymbolSlot};
+use crate::model::surroundings::Surroundings;
+use crate::model::tls;
+use core::cell::Cell;
+use core::marker::PhantomData;
+use elf_core::{
+    Addresses, ApplyError, ApplyErrorKind, Arch, Decision, Facts, Kind, Pass, Record, Special, find,
+};
+
+/// Remembers the kind of the last record: neighbours are often alike.
+pub(super) struct Kinds<A> {
+    last: Option<&'static Kind>,
+    arch: PhantomData<A>,
+}
+
+impl<A: Arch> Kinds<A> {
+    pub(super) const NEW: Self = Self { last: None, arch: PhantomData };
+
+    /// Bytes at the place of the record of which some may go, if any may.
+    pub(super) fn shortest(&mut self, record: &Record, relax: bool) -> Option<u64> {
+        let last = self.last.filter(|kind| kind.number == record.r#type);
+        let kind = last.or_else(|| find(A::KINDS, record.r#type))?;
+        self.last = Some(kind);
+        span(kind, record).filter(|_| relax || matches!(kind.special, Special::Padding(_)))
+    }
+}
+
+/// Bytes at the place of a record of this kind of which some may go, if any may.
+fn span(kind: &Kind, record: &Record) -> Option<u64> {
+    let size = match kind.special {
+        Special::Padding(padding) => (padding.alignment)(record).padding,
+        Special::Shrink(shrink) => shrink.size,
+        _ => 0,
+    };
+    (size > 0).then_some(size)
+}
+
+/// How edits may change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Settling {
+    /// As the addresses want.
+    Free,
+    /// Code that was shorter and is not any more stays as long as it is.
+    Longer,
+    /// All code stays as long as it is; only padding goes.
+    AsLongAsIs,
+}
+
+/// A section whose edits are decided.
+pub(super) struct SectionPass<'p, 'a, A> {
+    pub(super) number: usize,
+    pub(super) object: &'p ObjectSlot<'a>,
+    pub(super) section: u32,
+    pub(super) source: &'a [u8],
+    /// Of the section, after the last pass.
+    pub(super) address: u64,
+    pub(super) symbols: &'p [SymbolSlot],
+    pub(super) spans: &'p Spans,
+    pub(super) bases: Bases<'p>,
+    pub(super) surroundings: Surroundings<'p>,
+    pub(super) edits: &'p mut [Edit],
+    pub(super) settling: Settling,
+    /// The first edit that is not decided.
+    pub(super) next: Cell<usize>,
+    /// Bytes that go before it.
+    pub(super) gone: u32,
+    pub(super) has_changed: bool,
+    pub(super) arch: PhantomData<A>,
+}
+
+impl<A: Arch> SectionPass<'_, '_, A> {
+    /// The slot of what defines a record's symbol.
+    fn definition(&self, record: &Record) -> Option<&SymbolSlot> {
+        let index = usize::try_from(record.symbol).ok()?;
+        let index = Some(index).filter(|&index| index < self.object.symbol_count)?;
+        let slot = self.symbols.get(self.object.first_symbol.checked_add(index)?)?;
+        self.symbols.get(slot.definition as usize)
+    }
+
+    /// Decides about the next edit: `kept` bytes stay, `deleted` go.
+    fn decide(&mut self, index: usize, kept: u64, deleted: u64, is_padding: bool) {
+        let Some(edit) = self.edits.get_mut(index) else { return };
+        let (kept, deleted) = (kept as u32, deleted as u32);
+        let all = edit.kept.wrapping_add(edit.deleted);
+        if edit.before != self.gone {
+            edit.before = self.gone;
+            self.has_changed = true;
+        }
+        if !is_padding && !edit.stays {
+            edit.stays = match self.settling {
+                Settling::Free => false,
+                Settling::Longer => deleted != edit.deleted,
+                Settling::AsLongAsIs => true,
+            };
+        }
+        let (kept, deleted) = if edit.stays { (all, 0) } else { (kept, deleted) };
+        if edit.deleted != deleted {
+            (edit.kept, edit.deleted) = (kept, deleted);
+            self.has_changed = true;
+        }
+        self.gone = self.gone.saturating_add(deleted);
+    }
+
+    /// Decides about what no record has come for.
+    pub(super) fn finish(&mut self) {
+        while let Some(edit) = self.edits.get(self.next.get()) {
+            let all = edit.kept.wrapping_add(edit.deleted);
+            self.decide(self.next.get(), all.into(), 0, false);
+            self.next.set(self.next.get().wrapping_add(1));
+        }
+    }
+
+    /// Where the place of a record is, by what is decided so far.
+    fn place(&self, record: &Record) -> u64 {
+        self.address.wrapping_add(record.offset).wrapping_sub(self.gone.into())
+    }
+}
+
+impl<A: Arch> Facts for SectionPass<'_, '_, A> {
+    fn addresses(&self, record: &Record) -> Option<Addresses> {
+        let slot = self.definition(record)?;
+        let address = self.bases.of(slot.group).wrapping_add(slot.value);
+        let variable = tls::block_offset(self.spans, slot);
+        self.surroundings.addresses::<A>(slot, address, variable, self.place(record))
+    }
+
+    fn is_local_exec(&self, record: &Record) -> bool {
+        let access = self.surroundings.options.thread_local;
+        THREAD_LOCAL && self.definition(record).is_some_and(|slot| tls::is_local_exec(slot, access))
+    }
+
+    fn is_thread_local(&self, record: &Record) -> bool {
+        self.definition(record).is_some_and(tls::is_variable)
+    }
+
+    fn label(&self, record: &Record) -> Option<u64> {
+        label(self.object, self.section, record)
+    }
+}
+
+impl<A: Arch> Pass for SectionPass<'_, '_, A> {
+    type Error = Error;
+
+    #[cold]
+    fn failed(&self, error: ApplyError) -> Error {
+        Error { object: self.number, section: self.section, kind: ErrorKind::Apply(error) }
+    }
+
+    fn bytes(&self) -> Result<&[u8], Error> {
+        Ok(self.source)
+    }
+
+    fn decided(
+        &mut self,
+        kind: &'static Kind,
+        record: &Record,
+        decision: Decision,
+    ) -> Result<(), Error> {
+        let Some(size) = span(kind, record) else { return Ok(()) };
+        let index = self.next.get();
+        let is_next = |edit: &Edit| u64::from(edit.place) == record.offset;
+        if !self.edits.get(index).is_some_and(is_next) {
+            return Ok(());
+        }
+        let (kept, deleted) = match (kind.special, decision) {
+            (Special::Padding(padding), _) => {
+                let wanted = (padding.alignment)(record);
+                let place = self.place(record);
+                let Some(kept) = wanted.kept(place) else {
+                    let value = place.wrapping_add(wanted.padding);
+                    let alignment = wanted.alignment;
+                    let error = ApplyErrorKind::Misaligned { value, alignment };
+                    return Err(self.failed(ApplyError::new(record, Some(kind.name), error)));
+                };
+                (kept, size.saturating_sub(kept))
+            }
+            (_, Decision::Rewrite(rewrite)) if rewrite.deletes > 0 => {
+                (rewrite.size as u64, rewrite.deletes)
+            }
+            _ => (size, 0),
+        };
+        let is_padding = matches!(kind.special, Special::Padding(_));
+        self.decide(index, kept, deleted, is_padding);
+        self.next.set(index.wrapping_add(1));
+        Ok(())
+    }
+}

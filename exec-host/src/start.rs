@@ -1,0 +1,43 @@
+//! What the process was started with, as the C library hands it to constructors: `argc` and `argv`.
+//!
+//! It is kept where the system has put it: behind `argv` stand the environment and the auxiliary vector (psABI, "Process
+//! Initialization"), which runtimes look for there, Go's among them.
+
+use core::ffi::{c_char, c_int};
+use core::ptr;
+use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+
+/// Arguments for constructors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start {
+    pub(crate) count: c_int,
+    /// So many pointers and a null one; null if nobody has told.
+    pub(crate) words: *const *const c_char,
+}
+
+static COUNT: AtomicI32 = AtomicI32::new(0);
+static WORDS: AtomicPtr<*const c_char> = AtomicPtr::new(ptr::null_mut());
+
+/// glibc calls the constructors of a program and of its libraries with them, those of libraries that are opened later, too. It is
+/// before the constructors that have no priority, which may load objects.
+#[cfg(target_env = "gnu")]
+#[used]
+// SAFETY: an array of pointers to functions of this type.
+#[unsafe(link_section = ".init_array.00099")]
+static REMEMBER: extern "C" fn(c_int, *mut *const c_char, *const *const c_char) = {
+    extern "C" fn remember(
+        count: c_int,
+        words: *mut *const c_char,
+        _environment: *const *const c_char,
+    ) {
+        COUNT.store(count, Ordering::Relaxed);
+        WORDS.store(words, Ordering::Release);
+    }
+    remember
+};
+
+/// Those of the process.
+pub(crate) fn of_process() -> Start {
+    let words = WORDS.load(Ordering::Acquire).cast_const();
+    Start { count: COUNT.load(Ordering::Relaxed), words }
+}
