@@ -18,6 +18,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use dual::Alias;
 use elf_core::SegmentFlags;
 use elf_layout::Segment;
+use others::Owner;
 use rustix::io::Errno;
 use rustix::mm::{
     Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,
@@ -47,15 +48,6 @@ pub(crate) struct Mapping {
     lease: Option<Lease>,
     /// Who has them, if that is somebody else.
     owner: Option<Owner>,
-}
-
-/// Memory of others.
-struct Owner(Box<dyn ImageMemory>);
-
-impl core::fmt::Debug for Owner {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_tuple("Owner").field(&self.0.address()).finish()
-    }
 }
 
 // SAFETY: the mapping is owned memory: nothing in it belongs to a thread.
@@ -94,7 +86,10 @@ impl Mapping {
         let size = size.ok_or_else(too_large)?;
         let alignment = number(wish.alignment)?.max(page);
         if let Some(source) = wish.source {
-            return Self::from_source(source, size, alignment, wish.limit);
+            let (start, owner) = Owner::reserve(source, size, alignment, wish.limit)?;
+            let mut mapping = Self::at(start, size, rustix::param::page_size());
+            mapping.owner = Some(owner);
+            return Ok(mapping);
         }
         if wish.is_dual {
             let mut mapping = Self::reserve(size, alignment, wish, ProtFlags::empty())?;
@@ -260,8 +255,8 @@ impl Mapping {
         if let Some(lease) = &mut self.lease {
             return lease.bytes_mut();
         }
-        if let Some(Owner(memory)) = &mut self.owner {
-            return memory.bytes_mut();
+        if let Some(owner) = &mut self.owner {
+            return owner.bytes_mut();
         }
         let start = self.alias.as_ref().map_or(self.start, Alias::start);
         // SAFETY: the pages are mapped, writable as long as `protect` was not called, and ours alone.
@@ -306,8 +301,16 @@ impl Mapping {
         if let Some(lease) = &mut self.lease {
             return lease.commit();
         }
-        if self.owner.is_some() {
-            return self.protect_others(segments, late);
+        if let Some(owner) = &mut self.owner {
+            let (segments, open) = owner.protect(self.size as u64, segments, late)?;
+            for segment in &segments {
+                let Some((start, size)) = self.part(segment.offset, segment.size) else { continue };
+                if segment.flags.contains(SegmentFlags::EXECUTE) {
+                    machine::cache::synchronize(start, size);
+                }
+            }
+            self.late = open.and_then(|segment| self.part(segment.offset, segment.size));
+            return Ok(());
         }
         let alias = self.alias.take().map(Alias::seal);
         for segment in segments {

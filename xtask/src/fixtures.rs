@@ -166,4 +166,4 @@ fn strangers(home: &Path, recipes: &Recipes) -> Result<Vec<String>> {
 }
 
 /// Endings of files that a person wrote.
-const SOURCES: &[&str] = &["c", "cpp", "s", "map", "toml", "md"];
+const SOURCES: &[&str] = &["c", "cpp", "h", "s", "map", "toml", "md"];

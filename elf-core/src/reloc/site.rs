@@ -43,7 +43,7 @@ impl Steps {
 }
 
 /// What stands for the instructions of a site by the addresses of a record, its own or that of the one that it belongs with:
-/// [`Shrink::rewrite`], [`Pairing::shorten`](crate::Pairing::shorten).
+/// [`Shrink::rewrite`](crate::Shrink::rewrite), [`Pairing::shorten`](crate::Pairing::shorten).
 pub type Shorten = fn(site: &Site<'_>, record: &Record, addresses: &Addresses) -> Option<Rewrite>;
 
 /// The relocation that another one belongs with.

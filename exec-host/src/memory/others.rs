@@ -1,21 +1,28 @@
 //! Memory of somebody else's as that of a module.
 
-use super::source::{MemoryRequirements, MemorySource};
-use super::{Mapping, Owner};
+use super::source::{ImageMemory, MemoryRequirements, MemorySource};
 use crate::error::Error;
-use crate::machine;
 use core::ptr;
 use elf_core::SegmentFlags;
 use elf_layout::Segment;
 
-impl Mapping {
-    /// Memory of somebody else's.
-    pub(super) fn from_source(
+/// Memory of others.
+pub(super) struct Owner(Box<dyn ImageMemory>);
+
+impl core::fmt::Debug for Owner {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Owner").field(&self.0.address()).finish()
+    }
+}
+
+impl Owner {
+    /// Memory of a source, and where it is.
+    pub(super) fn reserve(
         source: &dyn MemorySource,
         size: usize,
         alignment: usize,
         limit: Option<u64>,
-    ) -> Result<Self, Error> {
+    ) -> Result<(*mut u8, Self), Error> {
         let refused = |cause| Error::Map { size: size as u64, cause };
         let needed = MemoryRequirements { size: size as u64, alignment: alignment as u64, limit };
         let mut memory = source.reserve(&needed).map_err(refused)?;
@@ -27,41 +34,36 @@ impl Mapping {
         if !is_fit {
             return Err(refused(std::io::ErrorKind::InvalidData.into()));
         }
-        let start = ptr::with_exposed_provenance_mut(address as usize);
-        let mut mapping = Self::at(start, size, rustix::param::page_size());
-        mapping.owner = Some(Owner(memory));
-        Ok(mapping)
+        Ok((ptr::with_exposed_provenance_mut(address as usize), Self(memory)))
     }
 
-    /// Protects memory of somebody else's, as [`protect`](Self::protect) does.
-    pub(super) fn protect_others(
+    /// All bytes, before they are protected.
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        self.0.bytes_mut()
+    }
+
+    /// Has `size` bytes protected by segments, of which the read-only one with offset `late` stays writable for now. Gives them with the
+    /// permissions that they have, and that one.
+    pub(super) fn protect(
         &mut self,
+        size: u64,
         segments: impl Iterator<Item = Segment>,
         late: Option<u64>,
-    ) -> Result<(), Error> {
+    ) -> Result<(Vec<Segment>, Option<Segment>), Error> {
         let mut segments: Vec<Segment> = segments.collect();
         let both = SegmentFlags::WRITE | SegmentFlags::EXECUTE;
         if segments.iter().any(|segment| segment.flags.contains(both)) {
             return Err(Error::WriteExecute);
         }
-        for segment in &mut segments {
+        let is_late = |segment: &&mut Segment| {
             let range = segment.offset..segment.offset.saturating_add(segment.size);
-            if late.is_some_and(|late| range.contains(&late)) && segment.flags == SegmentFlags::READ
-            {
-                self.late = self.part(segment.offset, segment.size);
-                segment.flags |= SegmentFlags::WRITE;
-            }
-        }
-        if let Some(Owner(memory)) = &mut self.owner {
-            let size = self.size as u64;
-            memory.protect(&segments).map_err(|cause| Error::Map { size, cause })?;
-        }
-        let is_code = |segment: &&Segment| segment.flags.contains(SegmentFlags::EXECUTE);
-        for segment in segments.iter().filter(is_code) {
-            if let Some((start, size)) = self.part(segment.offset, segment.size) {
-                machine::cache::synchronize(start, size);
-            }
-        }
-        Ok(())
+            late.is_some_and(|late| range.contains(&late)) && segment.flags == SegmentFlags::READ
+        };
+        let open = segments.iter_mut().find(is_late).map(|segment| {
+            segment.flags |= SegmentFlags::WRITE;
+            *segment
+        });
+        self.0.protect(&segments).map_err(|cause| Error::Map { size, cause })?;
+        Ok((segments, open))
     }
 }
