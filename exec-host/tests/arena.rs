@@ -34,10 +34,10 @@ const char *word(void) { return \"word\"; }
 int next(int x) { zeros[x & 3] += 1; hidden += 1; return table[x & 3] + hidden + zeros[x & 3]; }
 ";
 
-fn compiled() -> Option<Vec<u8>> {
+fn compiled(test: &str) -> Option<Vec<u8>> {
     let object = compile("cc", &["-O2", "-fPIC"], SOURCE);
     if object.is_none() {
-        println!("skipped: arena: needs cc");
+        println!("skipped: {test}: needs cc");
     }
     Some(object?.bytes)
 }
@@ -62,7 +62,7 @@ impl Random {
 
 #[test]
 fn modules_are_apart() {
-    let Some(object) = compiled() else { return };
+    let Some(object) = compiled("modules_are_apart") else { return };
     let arena = CodeArena::new();
     let loader = Loader::new().arena(&arena);
     let before = maps().len();
@@ -108,7 +108,7 @@ fn modules_are_apart() {
 /// Code of modules that are gone is not code any more, while its neighbours are.
 #[test]
 fn code_that_is_gone_is_traps() {
-    let Some(object) = compiled() else { return };
+    let Some(object) = compiled("code_that_is_gone_is_traps") else { return };
     let arena = CodeArena::new();
     let loader = Loader::new().arena(&arena);
     let neighbour = loader.load([object.clone()], Process::new()).unwrap();
@@ -127,7 +127,7 @@ fn code_that_is_gone_is_traps() {
 /// Threads run code of an arena while modules come to its pages and leave them.
 #[test]
 fn threads_run_meanwhile() {
-    let Some(object) = compiled() else { return };
+    let Some(object) = compiled("threads_run_meanwhile") else { return };
     let arena = CodeArena::new();
     let loader = Loader::new().arena(&arena);
     let is_over = AtomicBool::new(false);
