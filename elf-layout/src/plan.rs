@@ -6,6 +6,7 @@ use crate::model::bounds::Bounds;
 use crate::model::edits::may_shrink;
 use crate::model::external::ExternalSymbol;
 use crate::model::features::{INDIRECT_FUNCTIONS, LINKER_DEFINED, THREAD_LOCAL};
+use crate::model::fixed::Fixed;
 use crate::model::found::ScanResult;
 use crate::model::layout::Layout;
 use crate::model::options::Options;
@@ -70,7 +71,10 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let processor = flags::check::<A>(files)?;
         let is_shared = files.len() > 1 && !names.is_empty();
         let mut gathers = false;
-        let (mut spans, fixed, mut found, copies) = loop {
+        let (mut spans, mut fixed) = (Spans::new(), Fixed::default());
+        let (mut found, mut copies);
+        loop {
+            copies = files.len() > 1;
             let mut names = is_shared.then(|| NameTable::new(&mut *names));
             if let Some(names) = &mut names {
                 sections.fill(SectionSlot::default());
@@ -79,9 +83,9 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
                 }
             }
             let how = How { grouped: is_shared, gathers, edits: &[] };
-            let (spans, fixed, runs) =
-                sections::place_all(files, objects, sections, &options, how)?;
-            let mut found = ScanResult { processor, ..ScanResult::default() };
+            let placed = (&mut spans, &mut fixed);
+            let runs = sections::place_all(files, objects, sections, &options, how, placed)?;
+            found = ScanResult { processor, ..ScanResult::default() };
             let replaceable =
                 INDIRECT_FUNCTIONS && options.replaceable_functions && !A::STUBS.is_empty();
             for (object, file) in (0..usize::MAX).zip(files) {
@@ -96,7 +100,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
                     replaceable,
                 )?;
             }
-            let has_versions = versions::link(objects, symbols, is_shared);
+            copies |= versions::link(objects, symbols, is_shared);
             if is_shared {
                 symbols::link(symbols);
             }
@@ -108,9 +112,8 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
                 }
                 _ => {}
             }
-            break (spans, fixed, found, files.len() > 1 || has_versions);
-        };
-        let mut fixed = fixed;
+            break;
+        }
         fixed.finish(objects, sections, &options)?;
         let additions = (&mut spans, &mut found);
         let common = symbols::ask::<A>(objects, symbols, additions, &options, externals)?;

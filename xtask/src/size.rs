@@ -11,7 +11,7 @@ use std::fs;
 
 use anyhow::{Context as _, Result, bail};
 use archs::Architecture;
-use elf_core::names::{EM_LOONGARCH, EM_RISCV};
+use elf_core::names::{EM_386, EM_ARM, EM_LOONGARCH, EM_RISCV};
 
 use crate::api::{self, ByHand, Root};
 use crate::bare::{self, Toolchain, Wrapper};
@@ -97,12 +97,17 @@ fn programs() -> Vec<Program> {
             let name = format!("parse, lay out, relocate {architecture}");
             let call = format!("programs::load::<{}>", architecture.path());
             let least = if architecture.address_size() == 4 { LEAST_32 } else { LEAST };
-            // relocations that belong together are searched for
-            let pairs =
-                if matches!(architecture.machine(), EM_RISCV | EM_LOONGARCH) { 6 } else { 0 };
+            let (ceiling, all_ceiling) = match architecture.machine() {
+                // relocations that belong together are searched for; code becomes shorter
+                EM_RISCV | EM_LOONGARCH => (23, 60),
+                // two states of code, of processors that the attributes say
+                EM_ARM => (24, 56),
+                EM_386 => (17, 56),
+                _ => (16, 56),
+            };
             programs.push(match all {
-                false => program(&name, &call, least, 16 + pairs, 16),
-                true => program(&format!("{name}, all"), &call, ALL, 38 + pairs, 32),
+                false => program(&name, &call, least, ceiling, 16),
+                true => program(&format!("{name}, all"), &call, ALL, all_ceiling, 32),
             });
         }
     }

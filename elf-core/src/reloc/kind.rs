@@ -341,6 +341,11 @@ impl Uses {
         };
         let mut rest = kinds;
         while let [kind, tail @ ..] = rest {
+            rest = tail;
+            // the others are no part of objects
+            if !matches!(kind.stage, Stage::Link) {
+                continue;
+            }
             let Value { of, minus, thumb, page, contents, .. } = kind.value;
             uses.wide |= kind.field.bytes > size_of::<u64>();
             uses.partners |= matches!(of, Role::Partner) || matches!(minus, Role::Partner);
@@ -355,7 +360,6 @@ impl Uses {
             uses.padding |= matches!(kind.special, Special::Padding(_));
             uses.alternatives |= matches!(kind.special, Special::Alternative(_));
             uses.whole8 |= matches!(kind.shape, Shape::Whole8);
-            rest = tail;
         }
         uses
     }

@@ -177,7 +177,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             }
             Role::Got(content) => self.got_entry(slot, content),
             Role::GotBase => Some(self.bases.of(Group::Got)),
-            Role::SegmentBase => {
+            Role::SegmentBase if A::HAS_STATES => {
                 Some(self.base.wrapping_add(self.layout.spans.segment_of(slot.group)?.offset))
             }
             Role::Size => self.size(slot, query.symbol),

@@ -264,7 +264,7 @@ impl<A: Arch> Layout<'_, '_, A> {
             *to = *from;
         }
         let big_endian = self.is_big_endian();
-        if big_endian && stub.unit > 0 {
+        if A::HAS_STATES && big_endian && stub.unit > 0 {
             bytes.chunks_exact_mut(stub.unit).for_each(<[u8]>::reverse);
         }
         let mut section = SectionMut { bytes, address, big_endian };

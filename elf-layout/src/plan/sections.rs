@@ -28,17 +28,18 @@ pub(crate) fn place_all<'p, 'a>(
     sections: &mut [SectionSlot],
     options: &Options,
     how: How<'_>,
-) -> Result<(Spans, Fixed, Option<Runs<'p, 'a>>), Error> {
-    let (mut spans, mut fixed) = (Spans::new(), Fixed::default());
+    (spans, fixed): (&mut Spans, &mut Fixed),
+) -> Result<Option<Runs<'p, 'a>>, Error> {
+    (*spans, *fixed) = (Spans::new(), Fixed::default());
     let mut runs = (LINKER_DEFINED && how.gathers).then(|| Runs::new(files, objects));
     for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects)) {
-        let placed = (&mut spans, &mut fixed);
+        let placed = (&mut *spans, &mut *fixed);
         place(number, file, object, sections, options, placed, (how, runs.as_mut()))?;
     }
     if LINKER_DEFINED && let Some(runs) = &mut runs {
-        runs.place(sections, &mut spans, options)?;
+        runs.place(sections, spans, options)?;
     }
-    Ok((spans, fixed, runs))
+    Ok(runs)
 }
 
 /// Appends every section of one object that occupies memory to its group; those that are dropped already stay so, those that `runs`

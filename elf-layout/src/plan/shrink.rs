@@ -255,8 +255,9 @@ impl<'a> Shrinking<'_, 'a> {
     ) -> Result<(), Error> {
         let Self { files, objects, options, .. } = *self;
         let how = How { edits, ..self.how };
-        let (again, own, runs) = sections::place_all(files, objects, sections, options, how)?;
-        *fixed = own;
+        let mut again = Spans::new();
+        let placed = (&mut again, &mut *fixed);
+        let runs = sections::place_all(files, objects, sections, options, how, placed)?;
         fixed.finish(objects, sections, options)?;
         let groups: &[Group] = match options.mode {
             ImageMode::Packed { .. } => &[Group::Packed],
