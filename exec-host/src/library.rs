@@ -3,7 +3,7 @@
 //! ```
 //! use exec_host::library::LibraryLoader;
 //!
-//! # if let Ok(bytes) = std::fs::read("/lib/x86_64-linux-gnu/libz.so.1") {
+//! # if cfg!(target_arch = "x86_64") && let Ok(bytes) = std::fs::read("/lib/x86_64-linux-gnu/libz.so.1") {
 //! // SAFETY: constructors of zlib do no harm.
 //! let zlib = unsafe { LibraryLoader::new().open(bytes)? };
 //! // SAFETY: the function has this type (<zlib.h>).

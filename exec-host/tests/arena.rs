@@ -119,7 +119,13 @@ fn code_that_is_gone_is_traps() {
     drop(module);
     // SAFETY: the page is the neighbour's, and can be read.
     let bytes = unsafe { (address as *const [u8; 8]).read() };
-    let trap = if cfg!(target_arch = "x86_64") { [0xcc; 4] } else { [0, 0, 0x20, 0xd4] };
+    let trap = if cfg!(target_arch = "x86_64") {
+        [0xcc; 4]
+    } else if cfg!(target_arch = "riscv64") {
+        [0x02, 0x90, 0x02, 0x90]
+    } else {
+        [0, 0, 0x20, 0xd4]
+    };
     assert_eq!(bytes, [trap, trap].as_flattened());
     assert_eq!(call(&neighbour, "next", 2), 30 + 4 + 1);
 }

@@ -9,3 +9,6 @@ pub(crate) fn synchronize(start: *const u8, size: usize) {
     // SAFETY: the call changes no memory. It cannot fail without flags.
     unsafe { libc::syscall(FLUSH, start, end, 0usize) };
 }
+
+/// Instructions that end in a signal (`c.ebreak`, twice), wherever one begins.
+pub(crate) const TRAP: [u8; 4] = [0x02, 0x90, 0x02, 0x90];

@@ -3,8 +3,10 @@
 mod atomics;
 pub(crate) mod cache;
 pub(crate) mod descriptor;
+pub(crate) mod fragment;
 #[cfg(feature = "device")]
 pub(crate) mod guard;
+pub(crate) mod lazy;
 pub(crate) mod processor;
 pub(crate) mod resolver;
 
@@ -19,6 +21,8 @@ pub(crate) const MAP_LOW: u32 = 0;
 pub(crate) const FLAGS: u32 = 0x4;
 /// Relocations by name that are an address: `R_RISCV_64`, which GOT entries have too.
 pub(crate) const ADDRESSES: [u64; 1] = [2];
+/// `R_RISCV_JUMP_SLOT`.
+pub(crate) const JUMP_SLOT: u64 = 5;
 /// `R_RISCV_TLS_DTPMOD64`.
 pub(crate) const DTP_MODULE: u64 = 7;
 /// `R_RISCV_TLS_TPREL64`.
