@@ -36,7 +36,8 @@ impl Fragments {
         for (object, section, header, is_first) in Self::all(layout) {
             let Some(offset) = layout.section(object, section) else { continue };
             let refused = Err(Error::Fragment { object, section });
-            let end = usize::try_from(offset.saturating_add(header.size)).unwrap_or(usize::MAX);
+            let size = layout.section_size(object, section).unwrap_or(header.size);
+            let end = usize::try_from(offset.saturating_add(size)).unwrap_or(usize::MAX);
             let Some((code, behind)) = image.split_at_mut_checked(end) else { return refused };
             let is_whole = code.ends_with(fragment::RETURN)
                 || layout.files().get(object).is_some_and(|file| has_symbol(file, section));

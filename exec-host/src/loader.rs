@@ -266,7 +266,8 @@ impl Loader {
         let indirect_functions = links.are_to_process();
         let options = |page_size| Options {
             mode: ImageMode::Segments { page_size },
-            relax: self.relaxes,
+            // what debuggers and profilers are told counts on code that is as long as in the file
+            relax: self.relaxes && cfg!(not(target_arch = "riscv64")),
             thread_local: access,
             indirect_functions,
             replaceable_functions: self.is_replaceable && indirect_functions,

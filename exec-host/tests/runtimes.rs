@@ -124,7 +124,7 @@ fn gcc() {
 fn llvm() {
     let root = std::env::var("HOIST_LLVM").unwrap_or_else(|_| String::from("/usr/lib/llvm-19"));
     let headers = format!("{root}/include/c++/v1");
-    if cfg!(target_arch = "aarch64") || !Path::new(&headers).is_dir() {
+    if !cfg!(target_arch = "x86_64") || !Path::new(&headers).is_dir() {
         println!("skipped: llvm: needs libc++-19-dev, libc++abi-19-dev and libunwind-19-dev");
         return;
     }

@@ -119,7 +119,7 @@ fn rust_has_its_arguments() {
 /// Two objects with fragments, one of which has a constructor and a destructor, too.
 #[test]
 fn fragments_run_in_order() {
-    let call = if cfg!(target_arch = "x86_64") { "call" } else { "bl" };
+    let call = if cfg!(target_arch = "aarch64") { "bl" } else { "call" };
     let at = if cfg!(target_arch = "x86_64") { "@PLT" } else { "" };
     let source = |name: &str| {
         format!(
