@@ -110,7 +110,7 @@ fn copies_of_which_one_is_kept() {
 
 /// Data refer to a section whose copy is dropped: GNU ld refuses that, too.
 #[test]
-fn data_that_refer_to_a_dropped_section() {
+fn data_that_refer_to_a_discarded_section() {
     let folder = TempDir::new().unwrap();
     let folder = folder.path();
     let object = |name: &str, symbol: &str| {
@@ -122,7 +122,7 @@ fn data_that_refer_to_a_dropped_section() {
         tool("as", folder, &[&["--64", "source.s", "-o", name]])
     };
     if object("first.o", "main").is_none() {
-        println!("skipped: data_that_refer_to_a_dropped_section: needs as");
+        println!("skipped: data_that_refer_to_a_discarded_section: needs as");
         return;
     }
     object("second.o", "second").unwrap();
@@ -132,8 +132,7 @@ fn data_that_refer_to_a_dropped_section() {
     let ours = run(folder, &["first.o", "second.o"]);
     assert_eq!(
         text(&ours),
-        "hoist: second.o: section .data: R_X86_64_64 at offset 0x0: symbol .text.f is in a section group \
-         that is not taken\n"
+        "hoist: second.o: section .data: R_X86_64_64 at offset 0x0: symbol .text.f is in a discarded section group\n"
     );
 }
 
