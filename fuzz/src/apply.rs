@@ -64,6 +64,11 @@ fn only_the_field_moved(kind: &Kind, big_endian: bool, offset: u64, before: &[u8
     for (at, (before, after)) in before.iter().zip(after).enumerate() {
         let allowed = match at.checked_sub(start).filter(|at| *at < size) {
             None => 0,
+            Some(at) if kind.field.order == Order::Halfwords && size == 4 => {
+                // the first halfword is the upper half
+                let byte = if big_endian { 1 - at % 2 } else { at % 2 };
+                mask >> (8 * (byte + if at < 2 { 2 } else { 0 }))
+            }
             Some(at) if big_endian => mask >> (8 * (size - 1 - at)),
             Some(at) => mask >> (8 * at),
         };

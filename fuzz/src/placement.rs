@@ -38,12 +38,13 @@ pub fn check<A: Arch>(layout: &Layout<'_, '_, A>, options: &Options) {
             if !packed && is_thread_zero(&header) && header.address == 0 {
                 continue;
             }
-            if header.size > 0 {
-                parts.push((offset, header.size, format!("section {index} of object {object}")));
+            let size = layout.section_size(object, index).expect("of a section that is loaded");
+            if size > 0 {
+                parts.push((offset, size, format!("section {index} of object {object}")));
                 if header.address == 0 {
                     let flags = if packed { all() } else { permission(&header) };
                     let whole = || whole(layout, file, &header);
-                    inside_or(&mut segments, offset, header.size, flags, &whole);
+                    inside_or(&mut segments, offset, size, flags, &whole);
                 }
             }
         }

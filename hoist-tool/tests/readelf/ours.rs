@@ -67,7 +67,12 @@ impl File<'_> {
                 SHT_RELR => lines.add(Topic::PackedRelocation, &self.hex(record.offset)),
                 SHT_REL | SHT_RELA => {
                     let line = |name| self.relocation(record, name, table);
-                    let mut names = record.type_name.iter().flat_map(|names| names.split('/'));
+                    // binutils' own name: AAELF32 has none with _NC for the highest part
+                    let theirs = record.type_name.as_deref().map(|name| match name {
+                        "R_ARM_THM_ALU_ABS_G3" => "R_ARM_THM_ALU_ABS_G3_NC",
+                        name => name,
+                    });
+                    let mut names = theirs.iter().flat_map(|names| names.split('/'));
                     lines.add_either(Topic::Relocation, &line(names.next()), &line(None));
                     if self.header.machine == EM_MIPS && self.header.bits == 64 {
                         for number in 2..=3 {
@@ -158,6 +163,8 @@ impl File<'_> {
             let letter = match known.iter().find(|(bit, _)| *bit == flag) {
                 Some((_, letter)) => *letter,
                 None if flag == 0x1000_0000 && self.header.machine == 62 => 'l',
+                // SHF_ARM_PURECODE
+                None if flag == 0x2000_0000 && self.header.machine == 40 => 'y',
                 None if flag == 0x20_0000 && self.header.os_abi == 3 => 'R',
                 None if flag & 0x0ff0_0000 != 0 => {
                     flags &= !0x0ff0_0000;
