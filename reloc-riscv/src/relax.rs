@@ -40,7 +40,7 @@ pub(crate) fn call<N: Numbers>(
     to: &Addresses,
 ) -> Option<Rewrite> {
     let [auipc, jalr] = words(site.around::<8>(0)?);
-    if !may_relax::<N>(site, record) || auipc & 0x7f != 0x17 || jalr & 0x707f != 0x67 {
+    if !may_relax::<N>(site) || auipc & 0x7f != 0x17 || jalr & 0x707f != 0x67 {
         return None;
     }
     let link = jalr & 0xf80;
@@ -70,7 +70,7 @@ pub(crate) fn high<N: Numbers>(
 ) -> Option<Rewrite> {
     let [lui] = words(site.around::<4>(0)?);
     let addend = record.addend?;
-    if !may_relax::<N>(site, record) || lui & 0x7f != 0x37 {
+    if !may_relax::<N>(site) || lui & 0x7f != 0x37 {
         return None;
     }
     let whole = |start: Option<i64>| all_in_reach(start, addend, to.size);
@@ -95,7 +95,7 @@ pub(crate) fn high<N: Numbers>(
 
 /// An instruction with `%lo(symbol)`.
 pub(crate) fn low<N: Numbers>(site: &Site<'_>, record: &Record, to: &Addresses) -> Option<Rewrite> {
-    if !may_relax::<N>(site, record) {
+    if !may_relax::<N>(site) {
         return None;
     }
     let addend = record.addend?;
@@ -112,7 +112,7 @@ pub(crate) fn pcrel_high<N: Numbers>(
     let [auipc] = words(site.around::<4>(0)?);
     let addend = record.addend?;
     let is_near = all_in_reach(to.from_global_pointer, addend, to.size);
-    (is_near && auipc & 0x7f == 0x17 && may_relax::<N>(site, record)).then(|| gone(site))
+    (is_near && auipc & 0x7f == 0x17 && may_relax_upper::<N>(site, record)).then(|| gone(site))
 }
 
 /// An instruction with `%pcrel_lo(label)`, by the `auipc` there.
@@ -123,7 +123,7 @@ pub(crate) fn pcrel_low<N: Numbers>(
 ) -> Option<Rewrite> {
     let addend = high.addend?;
     let is_near = all_in_reach(to.from_global_pointer, addend, to.size);
-    if !is_near || !may_relax::<N>(site, site.record) || !may_relax::<N>(site, high) {
+    if !is_near || !may_relax::<N>(site) || !may_relax_upper::<N>(site, high) {
         return None;
     }
     counted(site, (GLOBAL_POINTER, to.from_global_pointer), addend)
@@ -136,7 +136,7 @@ pub(crate) fn tprel_high<N: Numbers>(
     to: &Addresses,
 ) -> Option<Rewrite> {
     let is_near = all_in_reach(to.from_thread_pointer, record.addend?, to.size);
-    (is_near && may_relax::<N>(site, record)).then(|| gone(site))
+    (is_near && may_relax::<N>(site)).then(|| gone(site))
 }
 
 /// An instruction with `%tprel_lo(symbol)`.
@@ -147,7 +147,7 @@ pub(crate) fn tprel_low<N: Numbers>(
 ) -> Option<Rewrite> {
     let addend = record.addend?;
     let counted = || counted(site, (THREAD_POINTER, to.from_thread_pointer), addend);
-    if may_relax::<N>(site, record) { counted() } else { None }
+    if may_relax::<N>(site) { counted() } else { None }
 }
 
 /// Whether an instruction of 12 bits reaches the symbol from its addend on to its end.
@@ -182,12 +182,18 @@ fn gone(site: &Site<'_>) -> Rewrite {
     Rewrite::new(site.record, 0, []).deleting(4)
 }
 
-/// Whether the record is one of those that may be relaxed.
-fn may_relax<N: Numbers>(site: &Site<'_>, record: &Record) -> bool {
-    let marks = |other: &Record| other.r#type == N::RELAX && other.offset == record.offset;
-    // most of them have theirs right behind them
-    (record == site.record && site.next().is_some_and(|next| marks(&next)))
-        || site.find(record.offset, marks).is_some()
+/// Whether the record of the site is one of those that may be relaxed: the mark is the next record.
+fn may_relax<N: Numbers>(site: &Site<'_>) -> bool {
+    is_mark::<N>(site.record, site.next())
+}
+
+/// The same of an upper part, asked at its own place or at that of a lower part, with the same answer.
+fn may_relax_upper<N: Numbers>(site: &Site<'_>, high: &Record) -> bool {
+    is_mark::<N>(high, site.next_of(high))
+}
+
+fn is_mark<N: Numbers>(record: &Record, next: Option<Record>) -> bool {
+    next.is_some_and(|next| next.r#type == N::RELAX && next.offset == record.offset)
 }
 
 fn words<const N: usize, const BYTES: usize>(bytes: &[u8; BYTES]) -> [u32; N] {

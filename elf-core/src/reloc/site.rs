@@ -118,6 +118,33 @@ impl<'b> Site<'b> {
         }
     }
 
+    /// The record that follows `record` in a table sorted by offset, if `record` is one of the first 16 at its offset: the same answer
+    /// wherever it is asked for. `None` in packed forms.
+    #[must_use]
+    pub fn next_of(&self, record: &Record) -> Option<Record> {
+        let at = |index: usize| match self.neighbours {
+            Neighbours::Table(records, ..) => in_table(records, index),
+            Neighbours::Slice(records, _) => records.get(index).copied(),
+            Neighbours::Packed(..) => None,
+        };
+        let count = match self.neighbours {
+            Neighbours::Table(records, ..) => records.len(),
+            Neighbours::Slice(records, _) => records.len(),
+            Neighbours::Packed(..) => 0,
+        };
+        let (mut low, mut high) = (0, count);
+        while low < high {
+            let middle = low.midpoint(high);
+            match at(middle) {
+                Some(other) if other.offset < record.offset => low = middle.saturating_add(1),
+                _ => high = middle,
+            }
+        }
+        let mut indices = low..count.min(low.saturating_add(16));
+        let found = indices.find(|index| at(*index) == Some(*record))?;
+        at(found.checked_add(1)?)
+    }
+
     /// The record at `offset` that `is_wanted`; `None` if there are several that differ. Sorted tables are searched in halves; others
     /// from the start, as long as all searches of a section together read no more than 64 times its records.
     #[must_use]
