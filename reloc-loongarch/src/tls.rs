@@ -4,7 +4,7 @@
 //! Each instruction is rewritten at its own place, since they need not stand together: those that make the descriptor's address become
 //! NOPs, and the load and the call make the offset. Code of general dynamic and initial exec stays as it is.
 
-use elf_core::tls::{Tls, TpOffsets, Transition, Variant, sequence};
+use elf_core::tls::{Form, Tls, TpOffsets, Transition, Variant, replace};
 
 /// The block starts where `tp` points.
 pub(crate) const TLS: Tls = Tls::new(Variant::I { reserved: 0 });
@@ -17,9 +17,6 @@ const NOP: u32 = 0x0340_0000;
 const LU12I_W_A0: u32 = 0x1400_0004;
 const ORI_A0_ZERO: u32 = 0x0380_0004;
 const ORI_A0_A0: u32 = 0x0380_0084;
-
-/// Bits of an instruction, and what they are.
-type Form = (u32, u32);
 
 /// `pcalau12i`, `pcaddi`, `pcaddu12i`, `lu12i.w` and `lu32i.d`; `addi.d`, `addi.w`, `ori` and `lu52i.d`.
 const PARTS: &[Form] = &[
@@ -36,38 +33,27 @@ const PARTS: &[Form] = &[
 
 /// A part of the descriptor's address.
 fn address(code: &mut [u8], place: usize, _: &TpOffsets) -> Option<u64> {
-    replace(code, place, PARTS, NOP)
+    replace(code, place, PARTS, NOP).map(|()| 0)
 }
 
 /// `ld.d ra, a0, %desc_ld(x)`
 fn load(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
     let (high, _) = parts(offsets)?;
     let new = if high == 0 { NOP } else { LU12I_W_A0 | high << 5 };
-    replace(code, place, &[(0xffc0_03ff, 0x28c0_0081)], new)
+    replace(code, place, &[(0xffc0_03ff, 0x28c0_0081)], new).map(|()| 0)
 }
 
 /// `jirl ra, ra, %desc_call(x)`
 fn call(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
     let (high, low) = parts(offsets)?;
     let or = if high == 0 { ORI_A0_ZERO } else { ORI_A0_A0 };
-    replace(code, place, &[(0xfc00_03ff, 0x4c00_0021)], or | low << 10)
+    replace(code, place, &[(0xfc00_03ff, 0x4c00_0021)], or | low << 10).map(|()| 0)
 }
 
 /// The upper 20 bits of the variable's offset, and the lower 12, which `ori` takes without a sign.
 fn parts(offsets: &TpOffsets) -> Option<(u32, u32)> {
     let offset = i32::try_from(offsets.variable).ok()?.cast_unsigned();
     Some((offset >> 12, offset & 0xfff))
-}
-
-/// Puts `new` for the instruction at `place`, if it has one of the forms.
-fn replace(code: &mut [u8], place: usize, forms: &[Form], new: u32) -> Option<u64> {
-    let word = sequence::<4>(code, place, 0)?;
-    let old = u32::from_le_bytes(*word);
-    if !forms.iter().any(|(mask, bits)| old & mask == *bits) {
-        return None;
-    }
-    *word = new.to_le_bytes();
-    Some(0)
 }
 
 #[cfg(test)]

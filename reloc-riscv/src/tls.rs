@@ -3,7 +3,7 @@
 //! Each of the four instructions is rewritten at its own place, since they need not stand together. Code of general dynamic and initial
 //! exec stays as it is: no linker has anything else for it.
 
-use elf_core::tls::{Tls, TpOffsets, Transition, Variant, sequence};
+use elf_core::tls::{Tls, TpOffsets, Transition, Variant, replace};
 
 /// The block starts where `tp` points; `__tls_get_addr` counts from 0x800 bytes behind its start.
 pub(crate) const TLS: Tls = Tls::new(Variant::I { reserved: 0 }).dtp_bias(-0x800);
@@ -20,25 +20,26 @@ const ADDI_A0_A0: u32 = 0x0005_0513;
 
 /// `auipc tX, %tlsdesc_hi(x)`
 fn high(code: &mut [u8], place: usize, _: &TpOffsets) -> Option<u64> {
-    replace(code, place, (0x7f, 0x17), NOP)
+    replace(code, place, &[(0x7f, 0x17)], NOP).map(|()| 0)
 }
 
 /// `ld tY, %tlsdesc_load_lo(label)(tX)`
 fn load(code: &mut [u8], place: usize, _: &TpOffsets) -> Option<u64> {
-    replace(code, place, (0x7f, 0x03), NOP)
+    replace(code, place, &[(0x7f, 0x03)], NOP).map(|()| 0)
 }
 
 /// `addi a0, tX, %tlsdesc_add_lo(label)`
 fn add(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
     let (high, _) = parts(offsets)?;
-    replace(code, place, (0x7fff, 0x0513), if high == 0 { NOP } else { LUI_A0 | high })
+    replace(code, place, &[(0x7fff, 0x0513)], if high == 0 { NOP } else { LUI_A0 | high })
+        .map(|()| 0)
 }
 
 /// `jalr t0, tY, %tlsdesc_call(label)`
 fn call(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
     let (high, low) = parts(offsets)?;
     let add = if high == 0 { ADDI_A0_ZERO } else { ADDI_A0_A0 };
-    replace(code, place, (0x7fff, 0x02e7), add | low)
+    replace(code, place, &[(0x7fff, 0x02e7)], add | low).map(|()| 0)
 }
 
 /// The upper part of the variable's offset as `lui` has it, and the lower as `addi`.
@@ -46,16 +47,6 @@ fn parts(offsets: &TpOffsets) -> Option<(u32, u32)> {
     let rounded = offsets.variable.checked_add(0x800)?;
     let high = i32::try_from(rounded).ok()?.cast_unsigned() & !0xfff;
     Some((high, (offsets.variable as u32) << 20))
-}
-
-/// Puts `new` for the instruction at `place`, if the bits of `mask` in it are those of the form.
-fn replace(code: &mut [u8], place: usize, (mask, bits): (u32, u32), new: u32) -> Option<u64> {
-    let word = sequence::<4>(code, place, 0)?;
-    if u32::from_le_bytes(*word) & mask != bits {
-        return None;
-    }
-    *word = new.to_le_bytes();
-    Some(0)
 }
 
 #[cfg(test)]

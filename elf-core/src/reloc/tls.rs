@@ -116,6 +116,22 @@ pub fn sequence<const N: usize>(
     code.get_mut(place.checked_sub(before)?..)?.first_chunk_mut()
 }
 
+/// Bits of an instruction, and what they are.
+pub type Form = (u32, u32);
+
+/// Puts `new` for the instruction of 4 bytes at `place`, both little-endian, if it has one of the forms. `None`, with nothing changed, if
+/// it has not.
+#[must_use]
+pub fn replace(code: &mut [u8], place: usize, forms: &[Form], new: u32) -> Option<()> {
+    let word = sequence::<4>(code, place, 0)?;
+    let old = u32::from_le_bytes(*word);
+    if !forms.iter().any(|(mask, bits)| old & mask == *bits) {
+        return None;
+    }
+    *word = new.to_le_bytes();
+    Some(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
