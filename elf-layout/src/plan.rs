@@ -22,7 +22,7 @@ use crate::plan::needs::Scan;
 use crate::plan::sections::How;
 use crate::plan::shrink::Shrinking;
 use core::marker::PhantomData;
-use elf_core::names::{EM_CUDA, ET_REL};
+use elf_core::names::ET_REL;
 use elf_core::{Arch, File, Name};
 
 mod flags;
@@ -68,9 +68,10 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let storage = storage.prepare(needed)?;
         let Storage { objects, sections, symbols, names, edits } = storage;
         number::<A>(files, objects)?;
+        let objects: &'s [ObjectSlot<'a>] = objects;
         let processor = flags::check::<A>(files)?;
         let is_shared = files.len() > 1 && !names.is_empty();
-        let mut gathers = false;
+        let (mut gathers, mut gathered) = (false, None);
         let (mut spans, mut fixed) = (Spans::new(), Fixed::default());
         let (mut found, mut copies);
         loop {
@@ -105,7 +106,10 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
                 symbols::link(symbols);
             }
             match runs {
-                Some(runs) if LINKER_DEFINED => runs.define(sections, symbols, &found.special),
+                Some(runs) if LINKER_DEFINED => {
+                    runs.define(sections, symbols, &found.special);
+                    gathered = Some(runs);
+                }
                 None if runs::are_wanted(objects, symbols, &found.special) => {
                     gathers = true;
                     continue;
@@ -146,8 +150,12 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         {
             let size = layout.stubs_size;
             let spans = &mut layout.spans;
+            let how = (size, reach, gathers);
             layout.thunks =
-                thunks::insert::<A>(files, objects, sections, symbols, spans, (size, reach))?;
+                thunks::insert::<A>(files, objects, sections, symbols, spans, how)?;
+            if LINKER_DEFINED && let Some(runs) = &gathered {
+                runs.define(sections, symbols, &layout.found.special);
+            }
         }
         layout.spans.finish(&options)?;
         if may_shrink::<A>() && !edits.is_empty() && layout.found.reach.is_none() {
@@ -269,7 +277,7 @@ fn number<'a, A: Arch>(files: &[File<'a>], objects: &mut [ObjectSlot<'a>]) -> Re
         if file.encoding().is_64() != (A::ADDRESS_SIZE == 8) {
             return refuse(ErrorKind::Class);
         }
-        if header.r#type != ET_REL && A::MACHINE != EM_CUDA {
+        if header.r#type != ET_REL {
             return refuse(ErrorKind::FileType(header.r#type));
         }
         let symbols = file.symbol_table().map_err(Error::elf(number, 0))?;

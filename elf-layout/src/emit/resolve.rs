@@ -172,7 +172,10 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
                 let address = self.address(slot)?;
                 match stubs::choose::<A>(query, address, self.attributes_of(slot, query)) {
                     None => Some(address),
-                    Some(choice) => self.nearest_stub(slot, choice.stub, query.place),
+                    Some(choice) => {
+                        let stub = self.nearest_stub(slot, choice.stub, query.place)?;
+                        stubs::is_in_reach::<A>(query, choice, stub).then_some(stub)
+                    }
                 }
             }
             Role::Got(content) => self.got_entry(slot, content),
