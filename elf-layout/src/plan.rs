@@ -138,7 +138,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             fixed,
             got_entries: 0,
             stubs_size: 0,
-            thread_area: None,
+            static_tls_block: None,
             thunks: ThunkSections::NONE,
             edits: &[],
             global_pointer: None,

@@ -69,7 +69,7 @@ fn room_is_counted() {
 fn without_room_padding_that_is_too_long_is_refused() {
     let error = with_room(options(), 0, |layout| {
         let mut layout = layout.unwrap();
-        layout.set_thread_area(layout.executable_area());
+        layout.set_static_tls_block(layout.executable_tls_block());
         layout.write(&mut vec![0; layout.size() as usize], BASE).unwrap_err()
     });
     let ErrorKind::Apply(error) = error.kind else { panic!("{error}") };
@@ -125,16 +125,16 @@ fn no_other_thread_area_than_that_of_executables() {
     with_room(options(), needed(), |layout| {
         let mut layout = layout.unwrap();
         let mut image = vec![0; layout.size() as usize];
-        layout.set_thread_area(StaticTlsBlock {
-            distance: Some(0x10_0000),
-            ..layout.executable_area()
+        layout.set_static_tls_block(StaticTlsBlock {
+            tp_offset: Some(0x10_0000),
+            ..layout.executable_tls_block()
         });
         let error = layout.write(&mut image, BASE).unwrap_err();
         assert!(
             matches!(error.kind, ErrorKind::Apply(it) if it.kind == ApplyErrorKind::Sequence),
             "{error}"
         );
-        layout.set_thread_area(layout.executable_area());
+        layout.set_static_tls_block(layout.executable_tls_block());
         layout.write(&mut image, BASE).unwrap();
     });
 }
@@ -154,7 +154,7 @@ fn damaged_records_are_refused_or_right() {
         }
         laid_out(&damaged, options(), needed() + 8, |layout| {
             let Ok(mut layout) = layout else { return };
-            layout.set_thread_area(layout.executable_area());
+            layout.set_static_tls_block(layout.executable_tls_block());
             let mut image = vec![0; layout.size() as usize];
             written += u32::from(layout.write(&mut image, BASE).is_ok());
         });
@@ -223,7 +223,7 @@ fn refusal(bytes: &[u8]) -> (u64, ApplyErrorKind) {
     let options = Options { global_pointer: true, ..options() };
     laid_out(bytes, options, needed(), |layout| {
         let mut layout = layout.unwrap();
-        layout.set_thread_area(layout.executable_area());
+        layout.set_static_tls_block(layout.executable_tls_block());
         let error = layout.write(&mut vec![0; layout.size() as usize], BASE).unwrap_err();
         let ErrorKind::Apply(error) = error.kind else { panic!("{error}") };
         (error.offset, error.kind)

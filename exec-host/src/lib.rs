@@ -77,7 +77,7 @@ mod loader;
 mod machine;
 mod memory;
 mod module;
-mod moved;
+mod copy_relocations;
 pub mod observer;
 mod process;
 mod processor;

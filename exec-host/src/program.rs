@@ -8,7 +8,7 @@ use crate::Host;
 use crate::error::Error;
 use crate::library::LibraryError;
 use crate::machine;
-use crate::memory::{Mapping, Wish};
+use crate::memory::{Mapping, MappingOptions};
 use core::ffi::c_ulong;
 use elf_core::names::{PT_INTERP, PT_PHDR};
 use elf_core::{Arch as _, File, SegmentFlags};
@@ -67,8 +67,8 @@ impl Program {
     /// Nothing else runs in this process; nobody relies on what it has, which is left as it is, open files, handlers of
     /// signals and all.
     pub unsafe fn start(self, arguments: &[CString], environment: &[CString]) -> Result<(), Error> {
-        let wish = Wish { size: STACK, alignment: 16, ..Wish::default() };
-        let mut stack = Mapping::new(&wish)?;
+        let mapping_options = MappingOptions { size: STACK, alignment: 16, ..MappingOptions::default() };
+        let mut stack = Mapping::new(&mapping_options)?;
         let top = stack.address().wrapping_add(stack.size());
         let words = self.words(arguments, environment);
         let size = (words.len() as u64).saturating_mul(8);
@@ -157,10 +157,10 @@ impl Placed {
         let pages: Vec<_> = image.pages(page).map_err(LibraryError::from)?.collect();
         let before = image.start() & page.wrapping_sub(1);
         let size = pages.iter().map(|range| range.size).sum();
-        let wish = Wish { size, alignment: image.alignment(), ..Wish::default() };
+        let mapping_options = MappingOptions { size, alignment: image.alignment(), ..MappingOptions::default() };
         let mut memory = match image.is_fixed() {
             true => Mapping::fixed(image.start().wrapping_sub(before), size)?,
-            false => Mapping::new(&wish)?,
+            false => Mapping::new(&mapping_options)?,
         };
         let base = memory.address().wrapping_add(before);
         let bias = image.bias(base).map_err(LibraryError::from)?;

@@ -7,7 +7,7 @@ use super::scope::{Scope, breadth_first, share};
 use super::{frames, needed};
 use crate::Host;
 use crate::error::Error;
-use crate::memory::{Mapping, Wish};
+use crate::memory::{Mapping, MappingOptions};
 use crate::symbols::{Keeper, Symbols};
 use crate::threads::{Threads, exit};
 use crate::unwind::Unwinding;
@@ -83,8 +83,8 @@ unsafe fn prepare(bytes: &Bytes, given: Given<'_>) -> Result<Prepared, Error> {
     }
     let before = image.start() & page.wrapping_sub(1);
     let size = pages.iter().map(|range| range.size).sum();
-    let wish = Wish { size, alignment: image.alignment(), ..Wish::default() };
-    let mut memory = Mapping::new(&wish)?;
+    let mapping_options = MappingOptions { size, alignment: image.alignment(), ..MappingOptions::default() };
+    let mut memory = Mapping::new(&mapping_options)?;
     let base = memory.address().wrapping_add(before);
     let bias = image.bias(base).map_err(LibraryError::from)?;
     let code: Vec<Range<u64>> = pages
@@ -99,7 +99,7 @@ unsafe fn prepare(bytes: &Bytes, given: Given<'_>) -> Result<Prepared, Error> {
     let mut scope = Scope::new(&members, given.symbols, is_symbolic);
     let exports = image.exports().map_err(LibraryError::from)?;
     let resolver = Resolver::new(exports, bias, &mut scope);
-    let (mut deferred, mut has_tls, mut wants_distance) = (Vec::<Deferred>::new(), false, false);
+    let (mut deferred, mut has_tls, mut wants_tp_offset) = (Vec::<Deferred>::new(), false, false);
     let start = usize::try_from(before).unwrap_or(0);
     let end = start.saturating_add(usize::try_from(image.size()).unwrap_or(0));
     let content = memory.bytes_mut().get_mut(start..end).unwrap_or_default();
@@ -107,7 +107,7 @@ unsafe fn prepare(bytes: &Bytes, given: Given<'_>) -> Result<Prepared, Error> {
     let plain = |record: &Record, kind: &'static Kind| {
         if is_tls(kind.value.of) || is_tls(kind.value.minus) {
             has_tls = true;
-            wants_distance |= kind.value.of == Role::TpOffset || kind.value.minus == Role::TpOffset;
+            wants_tp_offset |= kind.value.of == Role::TpOffset || kind.value.minus == Role::TpOffset;
             return false;
         }
         let is_late = kind.value.of == Role::Indirect || resolver.is_indirect(record.symbol);
@@ -118,7 +118,7 @@ unsafe fn prepare(bytes: &Bytes, given: Given<'_>) -> Result<Prepared, Error> {
     };
     let failed = |error| failed(&image, &resolver, error);
     image.relocate_where::<Host>(content, base, &resolver, plain).map_err(failed)?;
-    let threads = threads(&image, content, wants_distance, has_tls)?;
+    let threads = threads(&image, content, wants_tp_offset, has_tls)?;
     resolver.area.set(threads.as_ref().map(Threads::area));
     if has_tls {
         let is_one =
@@ -196,7 +196,7 @@ fn failed(image: &Image<'_>, resolver: &Resolver<'_, '_>, error: elf_image::Erro
 fn threads(
     image: &Image<'_>,
     memory: &[u8],
-    wants_distance: bool,
+    wants_tp_offset: bool,
     is_used: bool,
 ) -> Result<Option<Threads>, Error> {
     let Some(block) = image.tls().map_err(LibraryError::from)? else {
@@ -205,7 +205,7 @@ fn threads(
     };
     let (file_size, size) = (block.data.len() as u64, block.size);
     let block = TlsBlock { offset: block.offset, file_size, size, alignment: block.alignment };
-    if wants_distance {
+    if wants_tp_offset {
         Threads::new(&block, memory, ThreadLocal::AsCompiled).map(Some)
     } else {
         Threads::anywhere(&block, memory).map(Some)
