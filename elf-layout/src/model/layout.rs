@@ -23,7 +23,6 @@ pub struct Layout<'a, 's, A> {
     pub(crate) spans: Spans,
     pub(crate) found: ScanResult,
     pub(crate) fixed: Fixed,
-    pub(crate) got_entries: u32,
     /// Size of all stubs in bytes.
     pub(crate) stubs_size: u64,
     pub(crate) static_tls_block: Option<StaticTlsBlock>,
