@@ -212,8 +212,7 @@ fn place_additions<A: Arch>(
         }
         if slot.needs.has(Needs::COPY) {
             let size = slot.extra.constant_size();
-            let offset =
-                spans.append(Group::Copies, size, COPY_ALIGNMENT).map_err(too_large)?;
+            let offset = spans.append(Group::Copies, size, COPY_ALIGNMENT).map_err(too_large)?;
             slot.extra = Extra::of_copy(offset).ok_or(too_large(ErrorKind::TooLarge))?;
         } else if slot.needs.has(Needs::ANY_STUB) && !A::STUBS.is_empty() {
             slot.extra = Extra::of_stubs(stubs).ok_or(too_large(ErrorKind::TooLarge))?;

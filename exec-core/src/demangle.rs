@@ -52,7 +52,10 @@ mod tests {
     #[test]
     fn names_of_both_languages() {
         for (name, readable) in [
-            ("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", Some("core::fmt::Write::write_fmt")),
+            (
+                "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
+                Some("core::fmt::Write::write_fmt"),
+            ),
             ("_RNvC6_123foo3bar", Some("123foo::bar")),
             ("plain", None),
             ("_Zno name", None),
@@ -65,7 +68,8 @@ mod tests {
             let rest: String = numbers.map(|n| alloc::format!("S_IS{n}_S{n}_E")).collect();
             demangled(&alloc::format!("_Z1fSt4pairIiiE{rest}"))
         };
-        let readable = "f(std::pair<int, int>, std::pair<std::pair<int, int>, std::pair<int, int> >)";
+        let readable =
+            "f(std::pair<int, int>, std::pair<std::pair<int, int>, std::pair<int, int> >)";
         assert_eq!(pairs(1).as_deref(), Some(readable));
         assert_eq!(pairs(30), None);
         assert_eq!(demangled(&"_Z".repeat(LONGEST)), None);

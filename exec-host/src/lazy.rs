@@ -185,7 +185,8 @@ impl Page {
     fn new(page_size: u64) -> Result<Self, Error> {
         let size = page_size.saturating_mul(2);
         machine::descriptor::prepare();
-        let mapping_options = MappingOptions { size, alignment: page_size, ..MappingOptions::default() };
+        let mapping_options =
+            MappingOptions { size, alignment: page_size, ..MappingOptions::default() };
         let mut memory = Mapping::new(&mapping_options)?;
         let address = memory.address();
         let (stubs, slots) = memory

@@ -57,6 +57,7 @@ mod budget;
 #[cfg(feature = "compile")]
 pub mod compile;
 mod contents;
+mod copy_relocations;
 #[cfg(feature = "device")]
 pub mod device;
 #[cfg(feature = "dynamic")]
@@ -77,7 +78,6 @@ mod loader;
 mod machine;
 mod memory;
 mod module;
-mod copy_relocations;
 pub mod observer;
 mod process;
 mod processor;

@@ -12,7 +12,9 @@ use crate::external::External;
 use crate::fragments::Fragments;
 use crate::image::LinkedImage;
 use crate::initialize::Calls;
-use crate::memory::{CodeArena, HUGE_PAGE, MemoryRequirements, MemorySource, SPREAD, Spare, MappingOptions};
+use crate::memory::{
+    CodeArena, HUGE_PAGE, MappingOptions, MemoryRequirements, MemorySource, SPREAD, Spare,
+};
 use crate::module::{Module, Parts};
 use crate::observer::{Loaded, Observer};
 use crate::resolvers::Resolvers;
@@ -188,8 +190,8 @@ impl Loader {
                 continue;
             }
             // a variable that is moved is not moved again
-            let is_near =
-                out_of_reach(&objects, &error).is_some_and(|name| symbols.copy_relocate(name, limit));
+            let is_near = out_of_reach(&objects, &error)
+                .is_some_and(|name| symbols.copy_relocate(name, limit));
             if !is_near {
                 return Err(error);
             }

@@ -116,7 +116,8 @@ impl Mapping {
                 }
             }
         }
-        let plain = mapping_options.limit.is_none() && !mapping_options.is_huge && alignment == page;
+        let plain =
+            mapping_options.limit.is_none() && !mapping_options.is_huge && alignment == page;
         let spare = mapping_options.spare.filter(|_| plain).cloned();
         if let Some(start) = spare.as_ref().and_then(|spare| spare.take(size)) {
             let mut mapping = Self::at(start, size, page);
@@ -200,7 +201,8 @@ impl Mapping {
             }
         };
         let mut mapping = Self::at(start, reserved, page);
-        if let Some(near) = mapping_options.near.filter(|&near| limit.is_none() && !mapping.is_near(near))
+        if let Some(near) =
+            mapping_options.near.filter(|&near| limit.is_none() && !mapping.is_near(near))
             && let Some(start) = near::map(near, reserved, protection)
         {
             // the other one goes

@@ -1,8 +1,8 @@
 //! Symbols of this process and of libraries.
 
+use crate::copy_relocations;
 use crate::error::Error;
 use crate::external::External;
-use crate::copy_relocations;
 use core::ffi::{c_int, c_void};
 use core::ops::Range;
 use elf_core::Name;

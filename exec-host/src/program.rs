@@ -67,7 +67,8 @@ impl Program {
     /// Nothing else runs in this process; nobody relies on what it has, which is left as it is, open files, handlers of
     /// signals and all.
     pub unsafe fn start(self, arguments: &[CString], environment: &[CString]) -> Result<(), Error> {
-        let mapping_options = MappingOptions { size: STACK, alignment: 16, ..MappingOptions::default() };
+        let mapping_options =
+            MappingOptions { size: STACK, alignment: 16, ..MappingOptions::default() };
         let mut stack = Mapping::new(&mapping_options)?;
         let top = stack.address().wrapping_add(stack.size());
         let words = self.words(arguments, environment);
@@ -157,7 +158,8 @@ impl Placed {
         let pages: Vec<_> = image.pages(page).map_err(LibraryError::from)?.collect();
         let before = image.start() & page.wrapping_sub(1);
         let size = pages.iter().map(|range| range.size).sum();
-        let mapping_options = MappingOptions { size, alignment: image.alignment(), ..MappingOptions::default() };
+        let mapping_options =
+            MappingOptions { size, alignment: image.alignment(), ..MappingOptions::default() };
         let mut memory = match image.is_fixed() {
             true => Mapping::fixed(image.start().wrapping_sub(before), size)?,
             false => Mapping::new(&mapping_options)?,

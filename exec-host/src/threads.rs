@@ -133,7 +133,9 @@ pub(crate) fn may_be_elsewhere(refused: &Error) -> bool {
 /// Why a load was refused that had been refused before.
 pub(crate) fn why(error: Error, before: &Error) -> Error {
     match (error, before) {
-        (Error::Layout(error), Error::ThreadLocal { size, cause, .. }) if asks_tp_offset(&error) => {
+        (Error::Layout(error), Error::ThreadLocal { size, cause, .. })
+            if asks_tp_offset(&error) =>
+        {
             Error::NearThreadLocal {
                 size: *size,
                 cause: cause.clone(),

@@ -153,7 +153,7 @@ fn link<A: Arch>(build: &[String], calls: &[Call]) -> (Linked, Vec<u32>) {
     layout
         .write(&mut image, BASE)
         .unwrap_or_else(|error| panic!("{build:?}: {}", error.explain(&files)));
-    let distance = area.distance.unwrap_or(8) as usize;
+    let distance = area.tp_offset.unwrap_or(8) as usize;
     if let Some(block) = layout.tls_block() {
         let from = block.offset as usize;
         image.copy_within(from..from + block.file_size as usize, size + distance);

@@ -244,9 +244,8 @@ impl Finder<'_> {
             self.missing.insert(human.to_owned());
             return;
         };
-        let types = params
-            .iter()
-            .filter(|param| matches!(param.kind, GenericParamDefKind::Type { .. }));
+        let types =
+            params.iter().filter(|param| matches!(param.kind, GenericParamDefKind::Type { .. }));
         let order: Vec<&str> = types.map(|param| param.name.as_str()).collect();
         for chosen in choices {
             let arguments: Vec<&str> =

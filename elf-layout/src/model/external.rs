@@ -72,7 +72,9 @@ impl Variable {
     /// `None` if the numbers are beyond what a process can have.
     pub(crate) fn new(offset: u64, tp_offset: Option<i64>) -> Option<Self> {
         let tp_offset = match tp_offset {
-            Some(tp_offset) => Some(i32::try_from(tp_offset).ok()?).filter(|&it| it != Self::UNKNOWN),
+            Some(tp_offset) => {
+                Some(i32::try_from(tp_offset).ok()?).filter(|&it| it != Self::UNKNOWN)
+            }
             None => None,
         };
         Some(Self { offset: u32::try_from(offset).ok()?, tp_offset })

@@ -83,7 +83,8 @@ unsafe fn prepare(bytes: &Bytes, given: Given<'_>) -> Result<Prepared, Error> {
     }
     let before = image.start() & page.wrapping_sub(1);
     let size = pages.iter().map(|range| range.size).sum();
-    let mapping_options = MappingOptions { size, alignment: image.alignment(), ..MappingOptions::default() };
+    let mapping_options =
+        MappingOptions { size, alignment: image.alignment(), ..MappingOptions::default() };
     let mut memory = Mapping::new(&mapping_options)?;
     let base = memory.address().wrapping_add(before);
     let bias = image.bias(base).map_err(LibraryError::from)?;
@@ -107,7 +108,8 @@ unsafe fn prepare(bytes: &Bytes, given: Given<'_>) -> Result<Prepared, Error> {
     let plain = |record: &Record, kind: &'static Kind| {
         if is_tls(kind.value.of) || is_tls(kind.value.minus) {
             has_tls = true;
-            wants_tp_offset |= kind.value.of == Role::TpOffset || kind.value.minus == Role::TpOffset;
+            wants_tp_offset |=
+                kind.value.of == Role::TpOffset || kind.value.minus == Role::TpOffset;
             return false;
         }
         let is_late = kind.value.of == Role::Indirect || resolver.is_indirect(record.symbol);

@@ -3,8 +3,8 @@
 use super::definition::Definition;
 use super::handle::{self, Handle};
 use super::loaded::{Loaded, Member};
-use crate::external::External;
 use crate::copy_relocations;
+use crate::external::External;
 use crate::symbols::{Found, Keeper, Symbols};
 use crate::threads::{Variables, exit};
 use crate::unwind;

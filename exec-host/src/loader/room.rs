@@ -2,7 +2,7 @@
 
 use crate::Host;
 use crate::error::Error;
-use crate::memory::{CodeArena, MOST, Mapping, Need, MappingOptions};
+use crate::memory::{CodeArena, MOST, Mapping, MappingOptions, Need};
 use elf_core::names::{SHN_COMMON, STT_GNU_IFUNC};
 use elf_core::{File, SectionFlags, SegmentFlags};
 use elf_layout::Layout;

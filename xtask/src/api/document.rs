@@ -81,10 +81,12 @@ impl Crate {
             Some(ItemEnum::Primitive(it)) => &it.impls,
             _ => &[],
         };
-        of.iter().filter_map(|id| match &self.item(*id)?.inner {
-            ItemEnum::Impl(it) => Some(it),
-            _ => None,
-        }).filter(|it| !it.is_synthetic && !it.is_negative && it.blanket_impl.is_none())
+        of.iter()
+            .filter_map(|id| match &self.item(*id)?.inner {
+                ItemEnum::Impl(it) => Some(it),
+                _ => None,
+            })
+            .filter(|it| !it.is_synthetic && !it.is_negative && it.blanket_impl.is_none())
     }
 
     /// Notes the public path of everything in the module `module`, which is public as `prefix`.
