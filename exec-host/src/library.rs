@@ -262,8 +262,8 @@ impl Symbols for Library {
         let external = match self.definition(name)? {
             Definition::Address(address) if self.0.is_code(address) => External::function(address),
             Definition::Address(address) => External::new(address),
-            Definition::ThreadLocal { module, offset, distance } => {
-                External::thread_local(module, offset, distance)
+            Definition::ThreadLocal { module, offset, tp_offset } => {
+                External::thread_local(module, offset, tp_offset)
             }
             Definition::Indirect(_) => return None,
         };

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::library::LibraryError;
-use crate::memory::{Mapping, Wish};
+use crate::memory::{Mapping, MappingOptions};
 use elf_core::SegmentFlags;
 use elf_image::{Image, PageRange};
 
@@ -41,7 +41,11 @@ impl MappedImage {
         let memory = if image.is_fixed() {
             Mapping::fixed(image.start().wrapping_sub(before), size)?
         } else {
-            Mapping::new(&Wish { size, alignment: image.alignment(), ..Wish::default() })?
+            Mapping::new(&MappingOptions {
+                size,
+                alignment: image.alignment(),
+                ..MappingOptions::default()
+            })?
         };
         let base = memory.address().wrapping_add(before);
         let bias = image.bias(base).map_err(LibraryError::from)?;

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::library::LibraryError;
 use crate::machine;
 use crate::mapped_image::MappedImage;
-use crate::memory::{Mapping, Wish};
+use crate::memory::{Mapping, MappingOptions};
 use core::mem::MaybeUninit;
 use elf_core::names::{PT_INTERP, PT_PHDR};
 use elf_core::{Arch as _, File, SegmentFlags};
@@ -70,8 +70,9 @@ impl Program {
     /// # Safety
     /// Nothing else runs in this process, and nobody relies on what it has.
     pub unsafe fn start(self, arguments: &[CString], environment: &[CString]) -> Result<(), Error> {
-        let wish = Wish { size: STACK, alignment: 16, ..Wish::default() };
-        let mut stack = Mapping::new(&wish)?;
+        let mapping_options =
+            MappingOptions { size: STACK, alignment: 16, ..MappingOptions::default() };
+        let mut stack = Mapping::new(&mapping_options)?;
         let top = stack.address().wrapping_add(stack.size());
         let name = arguments.first().map_or(0, StartBlock::leak);
         let words = StartBlock::new(arguments, environment, &self.auxiliary(name)).words();

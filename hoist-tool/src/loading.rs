@@ -91,7 +91,7 @@ impl Loading {
         let _ = StaticTlsReserve::offer(&RESERVE);
         let mut process = Process::new();
         // SAFETY: as the caller says.
-        unsafe { process.moves_variables(true) };
+        unsafe { process.copy_relocations(true) };
         for library in &self.libraries {
             // SAFETY: as the caller says.
             unsafe { process.open_global(library) }

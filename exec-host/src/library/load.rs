@@ -83,11 +83,12 @@ unsafe fn prepare(
     let mut scope = Scope::new(&members, &mut *given.symbols, is_symbolic);
     let exports = image.exports().map_err(LibraryError::from)?;
     let resolver = Resolver::new(exports, bias, &mut scope);
-    let (mut deferred, mut has_tls, mut wants_distance) = (Vec::<Deferred>::new(), false, false);
+    let (mut deferred, mut has_tls, mut wants_tp_offset) = (Vec::<Deferred>::new(), false, false);
     let plain = |record: &Record, kind: &'static Kind| {
         if is_tls(kind.value.of) || is_tls(kind.value.minus) {
             has_tls = true;
-            wants_distance |= kind.value.of == Role::TpOffset || kind.value.minus == Role::TpOffset;
+            wants_tp_offset |=
+                kind.value.of == Role::TpOffset || kind.value.minus == Role::TpOffset;
             return false;
         }
         let is_late = match kind.value.of {
@@ -103,7 +104,7 @@ unsafe fn prepare(
     let failed = |error| failed(&image, &resolver, error);
     let content = mapped.content();
     image.relocate_where::<Host>(content, base, &resolver, plain).map_err(failed)?;
-    let threads = threads(&image, content, wants_distance, has_tls)?;
+    let threads = threads(&image, content, wants_tp_offset, has_tls)?;
     resolver.area.set(threads.as_ref().map(Threads::area));
     if has_tls {
         let is_one =
@@ -191,7 +192,7 @@ fn failed(image: &Image<'_>, resolver: &Resolver<'_, '_>, error: elf_image::Erro
 fn threads(
     image: &Image<'_>,
     memory: &[u8],
-    wants_distance: bool,
+    wants_tp_offset: bool,
     is_used: bool,
 ) -> Result<Option<Threads>, Error> {
     let Some(block) = image.tls().map_err(LibraryError::from)? else {
@@ -200,7 +201,7 @@ fn threads(
     };
     let (file_size, size) = (block.data.len() as u64, block.size);
     let block = TlsBlock { offset: block.offset, file_size, size, alignment: block.alignment };
-    if wants_distance {
+    if wants_tp_offset {
         Threads::new(&block, memory, ThreadLocal::AsCompiled).map(Some)
     } else {
         Threads::anywhere(&block, memory).map(Some)

@@ -113,10 +113,10 @@ impl Loaded {
 pub(crate) fn define(symbol: &Symbol, bias: u64, area: Option<&StaticTlsBlock>) -> Definition {
     match symbol.r#type() {
         STT_TLS => {
-            let distance = area.and_then(|area| area.distance);
-            let distance = distance.map(|block| block.wrapping_add_unsigned(symbol.value));
+            let tp_offset = area.and_then(|area| area.tp_offset);
+            let tp_offset = tp_offset.map(|block| block.wrapping_add_unsigned(symbol.value));
             let module = area.map_or(0, |area| area.module);
-            Definition::ThreadLocal { module, offset: symbol.value, distance }
+            Definition::ThreadLocal { module, offset: symbol.value, tp_offset }
         }
         _ if symbol.shndx == SHN_ABS => Definition::Address(symbol.value),
         STT_GNU_IFUNC => Definition::Indirect(symbol.value.wrapping_add(bias)),

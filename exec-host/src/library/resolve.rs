@@ -125,16 +125,16 @@ impl<'r, 's> Resolver<'r, 's> {
         }
     }
 
-    /// Module, offset in its block and distance from the thread pointer of a thread-local variable; of the library's block itself for
+    /// Module, offset in its block and TP offset of a thread-local variable; of the library's block itself for
     /// no symbol.
     fn variable(&self, index: u32) -> Option<(u64, u64, Option<i64>)> {
         if index == 0 {
             let area = self.area.get()?;
-            return Some((area.module, 0, area.distance));
+            return Some((area.module, 0, area.tp_offset));
         }
         match self.definition(index, true)? {
-            Definition::ThreadLocal { module, offset, distance } => {
-                Some((module, offset, distance))
+            Definition::ThreadLocal { module, offset, tp_offset } => {
+                Some((module, offset, tp_offset))
             }
             // a weak one that nobody has
             Definition::Address(0) => Some((0, 0, Some(0))),
@@ -142,17 +142,17 @@ impl<'r, 's> Resolver<'r, 's> {
         }
     }
 
-    /// The distance of a variable from the thread pointer.
-    fn distance(&self, index: u32) -> Option<u64> {
-        let (_, _, distance) = self.variable(index)?;
-        if distance.is_none() {
+    /// TP offset of a variable.
+    fn tp_offset(&self, index: u32) -> Option<u64> {
+        let (_, _, tp_offset) = self.variable(index)?;
+        if tp_offset.is_none() {
             let reason = String::from(
                 "thread-local variables at one distance from the thread pointer (initial exec, DF_STATIC_TLS), \
                  of which the dynamic loader has no more room",
             );
             return self.fail(index, LibraryError::Refused { reason });
         }
-        distance.map(i64::cast_unsigned)
+        tp_offset.map(i64::cast_unsigned)
     }
 }
 
@@ -174,16 +174,16 @@ impl Resolve for Resolver<'_, '_> {
             }
             Role::TlsModule => self.variable(query.symbol).map(|(module, ..)| module),
             Role::DtpOffset => self.variable(query.symbol).map(|(_, offset, _)| offset),
-            Role::TpOffset => self.distance(query.symbol),
+            Role::TpOffset => self.tp_offset(query.symbol),
             Role::TlsDescFunction => {
                 let area = self.area.get()?;
-                let (_, _, distance) = self.variable(query.symbol)?;
-                if distance.is_some() { area.descriptor } else { area.dynamic_descriptor }
+                let (_, _, tp_offset) = self.variable(query.symbol)?;
+                if tp_offset.is_some() { area.descriptor } else { area.dynamic_descriptor }
             }
             Role::TlsDescArgument => {
-                let (module, offset, distance) = self.variable(query.symbol)?;
-                if let Some(distance) = distance {
-                    return Some(distance.wrapping_add(query.addend).cast_unsigned());
+                let (module, offset, tp_offset) = self.variable(query.symbol)?;
+                if let Some(tp_offset) = tp_offset {
+                    return Some(tp_offset.wrapping_add(query.addend).cast_unsigned());
                 }
                 let pair = Box::new([module, offset.wrapping_add_signed(query.addend)]);
                 let address = (&raw const *pair).expose_provenance() as u64;

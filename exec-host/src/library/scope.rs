@@ -4,8 +4,8 @@ use super::definition::Definition;
 use super::handle::{self, Handle};
 use super::hashes::ProcessHashes;
 use super::loaded::{Loaded, Member};
+use crate::copy_relocations;
 use crate::external::External;
-use crate::moved;
 use crate::symbols::{Found, Keeper, Symbols};
 use crate::threads::{Variables, exit};
 use crate::unwind;
@@ -179,7 +179,7 @@ impl<'s> Scope<'s> {
         let variable = is_thread_local.then(|| self.variables.find(wanted.name, address)).flatten();
         Answer::Other(match variable {
             Some(variable) => definition_of(variable),
-            None => Definition::Address(moved::current(address)),
+            None => Definition::Address(copy_relocations::current(address)),
         })
     }
 }
@@ -187,8 +187,8 @@ impl<'s> Scope<'s> {
 fn definition_of(external: External) -> Definition {
     let external = external.for_layout();
     match external.kind {
-        ExternalKind::ThreadLocal { module, distance } => {
-            Definition::ThreadLocal { module, offset: external.address, distance }
+        ExternalKind::ThreadLocal { module, tp_offset } => {
+            Definition::ThreadLocal { module, offset: external.address, tp_offset }
         }
         _ => Definition::Address(external.address),
     }
