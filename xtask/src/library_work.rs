@@ -23,6 +23,8 @@ pub(crate) struct LibraryWork {
     install: bool,
 }
 
+/// What programs are called.
+const SOURCE: &str = "driver.c";
 /// What the program that loads says of every library out of bytes.
 const LOADED: &str = "LOADED ";
 
@@ -30,7 +32,7 @@ impl Run for LibraryWork {
     fn run(self, workspace: &Workspace) -> Result<()> {
         let mut cases = debian::cases(workspace, &self.only)?;
         // the others are languages
-        cases.retain(|case| !case.archives.is_empty());
+        cases.retain(|case| case.file == SOURCE && !case.archives.is_empty());
         if self.install {
             debian::install(&cases)?;
         }
@@ -91,7 +93,7 @@ impl Run for LibraryWork {
 
 /// Makes the program a library that needs those that it works with; or says why not.
 fn build(case: &Case, folder: &Path) -> Result<Result<PathBuf, String>> {
-    let (source, library) = (folder.join("driver.c"), folder.join("driver.so"));
+    let (source, library) = (folder.join(SOURCE), folder.join("driver.so"));
     fs::write(&source, &case.code)?;
     let mut command = Command::new("cc");
     command.args(["-O1", "-fPIC", "-w", "-shared", "-Wl,-z,defs"]);
