@@ -1,10 +1,7 @@
-//! Errors: what C sees of them.
+//! What goes wrong, with what is known of it.
 
-use crate::border::infallible;
 use core::any::Any;
-use core::ffi::{c_char, c_int};
 use core::fmt::Display;
-use core::mem::MaybeUninit;
 use std::ffi::CString;
 
 /// What a function says: `HOIST_STATUS_OK`, or the kind of an error.
@@ -59,14 +56,18 @@ pub enum Status {
 
 /// What was found wrong. Free it with `hoist_error_free`.
 #[derive(Debug, Default)]
-pub struct Error {
-    status: Status,
-    message: CString,
-    file: Option<CString>,
-    section: Option<CString>,
-    symbol: Option<CString>,
-    relocation: Option<CString>,
-    numbers: Known,
+pub struct Error(pub(crate) Box<Details>);
+
+/// What is known of an error.
+#[derive(Debug, Default)]
+pub(crate) struct Details {
+    pub(crate) status: Status,
+    pub(crate) message: CString,
+    pub(crate) file: Option<CString>,
+    pub(crate) section: Option<CString>,
+    pub(crate) symbol: Option<CString>,
+    pub(crate) relocation: Option<CString>,
+    pub(crate) numbers: Known,
 }
 
 /// The numbers that are known of an error.
@@ -82,62 +83,6 @@ pub(crate) struct Known {
     pub(crate) os_error: Option<i32>,
 }
 
-/// `hoist_error_info.fields`: `object` is known.
-pub const HOIST_ERROR_HAS_OBJECT: u32 = 1;
-/// `hoist_error_info.fields`: `section_index` is known.
-pub const HOIST_ERROR_HAS_SECTION_INDEX: u32 = 2;
-/// `hoist_error_info.fields`: `offset` is known.
-pub const HOIST_ERROR_HAS_OFFSET: u32 = 4;
-/// `hoist_error_info.fields`: `relocation_type` is known.
-pub const HOIST_ERROR_HAS_RELOCATION_TYPE: u32 = 8;
-/// `hoist_error_info.fields`: `symbol_index` is known.
-pub const HOIST_ERROR_HAS_SYMBOL_INDEX: u32 = 16;
-/// `hoist_error_info.fields`: `value` is known.
-pub const HOIST_ERROR_HAS_VALUE: u32 = 32;
-/// `hoist_error_info.fields`: `minimum` and `maximum` are known.
-pub const HOIST_ERROR_HAS_LIMITS: u32 = 64;
-/// `hoist_error_info.fields`: `os_error` is known.
-pub const HOIST_ERROR_HAS_OS_ERROR: u32 = 128;
-
-/// All that is known of an error. Pointers are good until the error is freed, and NULL where nothing is known; numbers are known where
-/// `fields` says so, and 0 elsewhere.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub struct ErrorInfo {
-    /// What kind of error it is.
-    pub kind: Status,
-    /// `HOIST_ERROR_HAS_...`, added up.
-    pub fields: u32,
-    /// One line for people. Never NULL.
-    pub message: *const c_char,
-    /// The file or object, as it was called when it was given.
-    pub file: *const c_char,
-    /// The name of the section.
-    pub section: *const c_char,
-    /// The name of the symbol.
-    pub symbol: *const c_char,
-    /// The name of the relocation's type (`R_X86_64_PC32`).
-    pub relocation: *const c_char,
-    /// The object, by its number in the load or link.
-    pub object: usize,
-    /// The section's index in the object.
-    pub section_index: u32,
-    /// The relocation's type, as the file has it.
-    pub relocation_type: u32,
-    /// The symbol's index in the object.
-    pub symbol_index: u32,
-    /// `errno`.
-    pub os_error: c_int,
-    /// Where: with a section, bytes from its start; else bytes from the start of the file.
-    pub offset: u64,
-    /// The value that did not fit. Signed values are modulo 2^64.
-    pub value: u64,
-    /// The least that would have fitted.
-    pub minimum: i64,
-    /// The most that would have fitted.
-    pub maximum: u64,
-}
-
 /// Bytes up to the first NUL, and one behind.
 pub(crate) fn c_string(bytes: impl Into<Vec<u8>>) -> CString {
     let mut bytes = bytes.into();
@@ -147,7 +92,8 @@ pub(crate) fn c_string(bytes: impl Into<Vec<u8>>) -> CString {
 
 impl Error {
     pub(crate) fn new(status: Status, message: impl Display) -> Self {
-        Self { status, message: c_string(message.to_string()), ..Self::default() }
+        let message = c_string(message.to_string());
+        Self(Box::new(Details { status, message, ..Details::default() }))
     }
 
     pub(crate) fn argument(message: impl Display) -> Self {
@@ -177,155 +123,47 @@ impl Error {
         Self::new(Status::Internal, format_args!("a fault of this library: {text}"))
     }
 
-    pub(crate) const fn status(&self) -> Status {
-        self.status
+    pub(crate) fn status(&self) -> Status {
+        self.0.status
     }
 
     pub(crate) fn file(mut self, file: impl Into<Vec<u8>>) -> Self {
-        self.file = Some(c_string(file));
+        self.0.file = Some(c_string(file));
         self
     }
 
     /// The same error, of this file: the words begin with it, unless it is there already.
     pub(crate) fn of_file(self, file: &str) -> Self {
-        if self.file.is_some() {
+        if self.0.file.is_some() {
             return self;
         }
-        let message = format!("{file}: {}", self.message.to_string_lossy());
-        Self { message: c_string(message), ..self }.file(file)
+        let message = format!("{file}: {}", self.0.message.to_string_lossy());
+        self.in_words(&message).file(file)
     }
 
     /// The same error in other words.
-    pub(crate) fn in_words(self, message: &str) -> Self {
-        Self { message: c_string(message), ..self }
+    pub(crate) fn in_words(mut self, message: &str) -> Self {
+        self.0.message = c_string(message);
+        self
     }
 
     pub(crate) fn section(mut self, section: impl Into<Vec<u8>>) -> Self {
-        self.section = Some(c_string(section)).filter(|name| !name.is_empty());
+        self.0.section = Some(c_string(section)).filter(|name| !name.is_empty());
         self
     }
 
     pub(crate) fn symbol(mut self, symbol: impl Into<Vec<u8>>) -> Self {
-        self.symbol = Some(c_string(symbol)).filter(|name| !name.is_empty());
+        self.0.symbol = Some(c_string(symbol)).filter(|name| !name.is_empty());
         self
     }
 
     pub(crate) fn relocation(mut self, relocation: impl Into<Vec<u8>>) -> Self {
-        self.relocation = Some(c_string(relocation));
+        self.0.relocation = Some(c_string(relocation));
         self
     }
 
-    pub(crate) const fn with(mut self, numbers: Known) -> Self {
-        self.numbers = numbers;
+    pub(crate) fn with(mut self, numbers: Known) -> Self {
+        self.0.numbers = numbers;
         self
     }
-
-    fn info(&self) -> ErrorInfo {
-        let text =
-            |text: &Option<CString>| text.as_ref().map_or(core::ptr::null(), |text| text.as_ptr());
-        let Known { object, section, offset, relocation, symbol, value, limits, os_error } =
-            self.numbers;
-        let (minimum, maximum) = limits.unwrap_or_default();
-        let known = [
-            (object.is_some(), HOIST_ERROR_HAS_OBJECT),
-            (section.is_some(), HOIST_ERROR_HAS_SECTION_INDEX),
-            (offset.is_some(), HOIST_ERROR_HAS_OFFSET),
-            (relocation.is_some(), HOIST_ERROR_HAS_RELOCATION_TYPE),
-            (symbol.is_some(), HOIST_ERROR_HAS_SYMBOL_INDEX),
-            (value.is_some(), HOIST_ERROR_HAS_VALUE),
-            (limits.is_some(), HOIST_ERROR_HAS_LIMITS),
-            (os_error.is_some(), HOIST_ERROR_HAS_OS_ERROR),
-        ];
-        ErrorInfo {
-            kind: self.status,
-            fields: known.iter().filter(|(is_known, _)| *is_known).map(|(_, bit)| bit).sum(),
-            message: self.message.as_ptr(),
-            file: text(&self.file),
-            section: text(&self.section),
-            symbol: text(&self.symbol),
-            relocation: text(&self.relocation),
-            object: object.unwrap_or_default(),
-            section_index: section.unwrap_or_default(),
-            relocation_type: relocation.unwrap_or_default(),
-            symbol_index: symbol.unwrap_or_default(),
-            os_error: os_error.unwrap_or_default(),
-            offset: offset.unwrap_or_default(),
-            value: value.unwrap_or_default(),
-            // clamped to what the fields hold
-            minimum: i64::try_from(minimum).unwrap_or(if minimum < 0 {
-                i64::MIN
-            } else {
-                i64::MAX
-            }),
-            maximum: u64::try_from(maximum).unwrap_or(if maximum < 0 { 0 } else { u64::MAX }),
-        }
-    }
-}
-
-/// The kind of an error; `HOIST_STATUS_OK` for NULL.
-///
-/// Threads: any number at once.
-#[unsafe(no_mangle)]
-pub extern "C" fn hoist_error_kind(error: Option<&Error>) -> Status {
-    error.map_or(Status::Ok, Error::status)
-}
-
-/// One line for people: what is wrong, where, and why. Never NULL: of no error (NULL) it is empty. Good until the error is freed.
-///
-/// Threads: any number at once.
-#[unsafe(no_mangle)]
-pub extern "C" fn hoist_error_message(error: Option<&Error>) -> *const c_char {
-    error.map_or(c"".as_ptr(), |error| error.message.as_ptr())
-}
-
-/// All that is known of an error, written to `info`: `false`, and nothing is written, if one of them is NULL.
-///
-/// Threads: any number at once.
-#[unsafe(no_mangle)]
-pub extern "C" fn hoist_error_get_info(
-    error: Option<&Error>,
-    info: Option<&mut MaybeUninit<ErrorInfo>>,
-) -> bool {
-    let Some((error, place)) = error.zip(info) else { return false };
-    place.write(error.info());
-    true
-}
-
-/// Frees an error; NULL is none.
-///
-/// Threads: nobody uses the error any more.
-#[unsafe(no_mangle)]
-pub extern "C" fn hoist_error_free(error: Option<Box<Error>>) {
-    infallible((), || drop(error));
-}
-
-/// The name of a status (`"undefined symbol"`). Never NULL; it is never freed.
-///
-/// Threads: any number at once.
-#[unsafe(no_mangle)]
-pub extern "C" fn hoist_status_name(status: u32) -> *const c_char {
-    const NAMES: &[&core::ffi::CStr] = &[
-        c"ok",
-        c"invalid argument",
-        c"out of range",
-        c"busy",
-        c"internal",
-        c"file",
-        c"bad file",
-        c"unsupported",
-        c"undefined symbol",
-        c"relocation",
-        c"layout",
-        c"memory",
-        c"too large",
-        c"not found",
-        c"not a function",
-        c"not initialized",
-        c"not replaceable",
-        c"thread-local variables",
-        c"library",
-        c"no fit",
-        c"other",
-    ];
-    NAMES.get(status as usize).map_or(c"unknown".as_ptr(), |name| name.as_ptr())
 }

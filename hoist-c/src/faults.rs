@@ -1,7 +1,7 @@
 //! Errors of the layers below, as C sees them: with the names that they speak of.
 
 use crate::error::{Error, Known, Status};
-use crate::objects::Object;
+use crate::object::Object;
 use core::fmt;
 use elf_core::{ApplyError, ApplyErrorKind, File};
 use elf_layout::explain::{section_name, symbol_name};
@@ -226,7 +226,11 @@ pub(crate) fn host(error: &exec_host::Error, objects: &[Object]) -> Error {
             let limits = Some((i128::from(*old), i128::from(*old)));
             of(Status::Layout, Known { value: Some(*new), limits, ..none }).symbol(name.as_str())
         }
-        Host::Library(_) => of(Status::Library, none),
+        Host::Library(error) => {
+            // the words of the dynamic loader
+            let cause = error.source().map_or(String::new(), |cause| format!(": {cause}"));
+            Error::new(Status::Library, format_args!("{error}{cause}"))
+        }
         Host::Archive(error) | Host::Member { error, .. } => {
             of(of_elf(error.kind), Known { offset: Some(error.at), ..none })
         }

@@ -1,11 +1,10 @@
 //! Shared libraries out of bytes: what `dlopen` gives, without a file.
 
+use crate::address::{Function, function_at, pointer_to};
 use crate::border::{Bytes, Text, alone, fallible, give, handle, infallible, place};
 use crate::error::{Error, Status, c_string};
 use crate::faults::{host, io};
-use crate::module::{Function, function_at, pointer_to};
-use crate::source::Source;
-use crate::symbols::SymbolSources;
+use crate::source::{Source, SymbolSources};
 use core::ffi::{c_char, c_void};
 use core::mem::MaybeUninit;
 use exec_host::library::LibraryLoader;

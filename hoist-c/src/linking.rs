@@ -3,10 +3,11 @@
 use crate::border::Rows;
 use crate::error::{Error, Known, Status, c_string};
 use crate::faults::{elf, layout, words};
-use crate::link::{
+use crate::image::{
     HOIST_LINK_ALLOW_UNDEFINED, HOIST_LINK_NO_RELAX, Image, ImageSegment, ImageSymbol,
 };
-use crate::objects::{Input, List, Object};
+use crate::object::Object;
+use crate::objects::{Input, List};
 use crate::source::Source;
 use archs::{Architecture, with_arch};
 use elf_core::{Arch, File, Foreign, Name};

@@ -4,8 +4,9 @@ use crate::border::{Bytes, Text, alone, fallible, give, handle, infallible, plac
 use crate::error::{Error, Status};
 use crate::faults::{host, io};
 use crate::module::Module;
-use crate::objects::{Object, Objects};
-use crate::symbols::SymbolSources;
+use crate::object::Object;
+use crate::objects::Objects;
+use crate::source::SymbolSources;
 use core::mem::MaybeUninit;
 use exec_host::observer::{GdbInterface, PerfMap};
 use exec_host::symbols::{ArchiveSource, Symbols};

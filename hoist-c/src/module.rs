@@ -1,9 +1,10 @@
 //! Loaded objects: their functions and variables.
 
+use crate::address::{Function, function_at, pointer_to};
 use crate::border::{Text, fallible, handle, infallible, place};
 use crate::error::{Error, Status};
 use crate::faults::host;
-use crate::inspect::Tables;
+use crate::module_rows::Tables;
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use std::sync::{Arc, OnceLock};
@@ -12,20 +13,6 @@ use std::sync::{Arc, OnceLock};
 pub struct Module {
     inner: Arc<exec_host::Module<Arc<[u8]>>>,
     tables: OnceLock<Tables>,
-}
-
-/// Any function: to be cast to the type that it has.
-pub type Function = Option<unsafe extern "C" fn()>;
-
-/// The function at an address.
-pub(crate) fn function_at(address: u64) -> Function {
-    // SAFETY: an integer of that size, 0 being none; who calls the function vouches for its type.
-    unsafe { core::mem::transmute::<usize, Function>(address as usize) }
-}
-
-/// A pointer to an address of this process.
-pub(crate) fn pointer_to(address: u64) -> *mut c_void {
-    core::ptr::with_exposed_provenance_mut(address as usize)
 }
 
 impl Module {

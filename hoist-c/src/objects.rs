@@ -4,11 +4,12 @@ use crate::border::{Bytes, Text, alone, fallible, handle, infallible, place};
 use crate::error::{Error, Status};
 use crate::faults::{elf, host, io};
 use crate::module::Module;
+use crate::object::Object;
 use core::mem::MaybeUninit;
 use elf_core::archive::{self, Archive};
 use exec_host::symbols::{ArchiveSource, keep_data};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 /// Objects and archives, in the order in which they are linked. Free them with `hoist_objects_free`.
 #[derive(Default)]
@@ -26,13 +27,6 @@ pub(crate) struct List {
 pub(crate) enum Input {
     Object(Object),
     Archive { source: ArchiveSource, members: Vec<Object> },
-}
-
-/// An object, and what it is called.
-#[derive(Clone)]
-pub(crate) struct Object {
-    pub(crate) label: Arc<str>,
-    pub(crate) bytes: Arc<[u8]>,
 }
 
 impl List {

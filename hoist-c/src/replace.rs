@@ -1,9 +1,10 @@
 //! Functions that are replaced while others call them.
 
+use crate::address::Function;
 use crate::border::{Text, fallible, give, handle, infallible, place};
 use crate::error::{Error, Status};
 use crate::faults::host;
-use crate::module::{Function, Module};
+use crate::module::Module;
 use core::mem::MaybeUninit;
 use std::sync::Arc;
 

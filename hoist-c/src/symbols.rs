@@ -5,45 +5,14 @@ use crate::error::{Error, Status};
 use crate::faults::host;
 use crate::library::Library;
 use crate::module::Module;
-use crate::source::{Callback, Source};
-use core::ffi::{c_char, c_void};
+use crate::source::{Callback, Definition, HOIST_DEFINITION_FUNCTION, HOIST_DEFINITION_UNKNOWN};
+use crate::source::{Source, SymbolCallback, SymbolSources};
+use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use exec_host::Process;
 use exec_host::symbols::ArchiveSource;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
-
-/// Sources of symbols, in the order in which they are asked. Free them with `hoist_symbols_free`.
-#[derive(Default)]
-pub struct SymbolSources(pub(crate) Mutex<Vec<Source>>);
-
-/// `hoist_definition.kind`: nothing but the address is known.
-pub const HOIST_DEFINITION_UNKNOWN: u32 = 0;
-/// `hoist_definition.kind`: a function. Code that does not reach it gets a stub, even where its address is taken.
-pub const HOIST_DEFINITION_FUNCTION: u32 = 1;
-
-/// Where a symbol is.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub struct Definition {
-    /// Its address: of this process, or, if an image is linked for elsewhere, of there.
-    pub address: u64,
-    /// `HOIST_DEFINITION_...`
-    pub kind: u32,
-    /// 0.
-    pub reserved: u32,
-}
-
-/// Asked for the symbol `name`: writes where it is to `definition`, which holds zeros, and returns `true`; or returns `false`. It is
-/// called during loads and links that were given the source, on their thread, possibly several times for one name. It must not use
-/// the same list of sources (that is answered `BUSY`), must not throw, and must not jump out (`longjmp`).
-pub type SymbolCallback = Option<
-    unsafe extern "C" fn(
-        context: *mut c_void,
-        name: *const c_char,
-        definition: *mut Definition,
-    ) -> bool,
->;
+use std::sync::Arc;
 
 /// Adds a source, or says why not.
 fn add(

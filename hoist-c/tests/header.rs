@@ -1,5 +1,7 @@
 //! `hoist.h` is what cbindgen makes of the sources, and keeps what earlier versions of it had.
 
+#![expect(clippy::unwrap_used, reason = "a test")]
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -11,15 +13,20 @@ const POINTERS: &[(&str, &str)] =
 const SOURCES: &[&str] = &[
     "version",
     "border",
+    "address",
     "error",
+    "error_info",
     "buffer",
     "objects",
+    "source",
     "symbols",
     "loader",
     "module",
+    "module_rows",
     "inspect",
     "replace",
     "library",
+    "image",
     "link",
     "file",
     "file_tables",

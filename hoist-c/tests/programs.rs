@@ -1,6 +1,8 @@
 //! Programs in C and C++ that use the library as it is installed: every warning is an error, everything that they find wrong ends
 //! them. `make install` is what makes the library.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -237,7 +239,8 @@ fn examples() {
         |name: &str| made.compile(["gcc", "g++"], "example", &examples.join(name), &shared);
     let printed = |command: &mut Command| String::from_utf8(run(command).stdout).unwrap();
 
-    let host = printed(Command::new(compile("plugin_host.c")).arg(&made.path));
+    let room = tempfile::tempdir().unwrap();
+    let host = printed(Command::new(compile("plugin_host.c")).arg(room.path()));
     assert_eq!(
         host,
         "count 1: 10 + 1\ncount 2: 10 + 2\nchanged\ncount 3: 10 * 3\ncount 4: 10 * 4\n"
@@ -252,6 +255,31 @@ fn examples() {
     assert!(list.lines().count() > 3 && list.contains("sm_90 "), "{list}");
     let refused = Command::new(&lister).arg("/absent").output().unwrap();
     assert!(!refused.status.success() && refused.stderr.starts_with(b"list_cubin: /absent: "));
+}
+
+/// The programs that README.md begins with.
+#[test]
+fn the_first_programs() {
+    let made = Made::get();
+    let shared = made.shared();
+    let shared = shared.each_ref().map(String::as_str);
+    let room = tempfile::tempdir().unwrap();
+    let object = room.path().join("twice.o");
+    std::fs::write(room.path().join("twice.c"), "int twice(int x) { return 2 * x; }\n").unwrap();
+    let mut cc = Command::new("cc");
+    cc.args(["-O2", "-fPIC", "-c"]).arg(room.path().join("twice.c"));
+    run(cc.arg("-o").arg(&object));
+    let text = std::fs::read_to_string(folder().join("README.md")).unwrap();
+    for language in ["c", "cpp"] {
+        let (_, rest) = text.split_once(&format!("```{language}\n")).unwrap();
+        let (program, _) = rest.split_once("```").unwrap();
+        let source = room.path().join(format!("first.{language}"));
+        std::fs::write(&source, program).unwrap();
+        let program = made.compile(["gcc", "g++"], language, &source, &shared);
+        assert_eq!(run(Command::new(&program).arg(&object)).stdout, b"42\n");
+        let refused = Command::new(&program).arg("/absent").output().unwrap();
+        assert!(!refused.status.success() && refused.stderr.starts_with(b"/absent: "));
+    }
 }
 
 /// Lines of `nm` as words.

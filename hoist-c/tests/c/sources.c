@@ -81,6 +81,7 @@ int main(int argc, char **argv) {
     CHECK(strcmp(name, "base.o") == 0 && length > 64 && memcmp(member, "\177ELF", 4) == 0);
     FAILS(OUT_OF_RANGE, hoist_archive_member(archive, 1, &name, &member, &length, &error));
     CHECK(name == NULL && member == NULL && length == 0);
+    hoist_archive_free(archive);
     FAILS(BAD_FILE, hoist_archive_parse("a", data, size - 1, &archive, &error));
     CHECK(archive == NULL);
     hoist_error_free(error);
