@@ -88,7 +88,17 @@ impl Resizes {
 
     /// Where what is at an offset is in the new file. Nothing of any size may stand inside what becomes shorter.
     pub(super) fn shifted(&self, offset: u64) -> u64 {
-        self.0.iter().fold(offset, |new, Resize { range, size }| {
+        Self::shift(self.0.iter(), offset)
+    }
+
+    /// Where the end of what stands before an offset is: bytes that come in there are behind it.
+    pub(super) fn end_shifted(&self, offset: u64) -> u64 {
+        let comes_in = |one: &&Resize| one.range.is_empty() && one.range.start == offset;
+        Self::shift(self.0.iter().filter(|one| !comes_in(one)), offset)
+    }
+
+    fn shift<'r>(all: impl Iterator<Item = &'r Resize>, offset: u64) -> u64 {
+        all.fold(offset, |new, Resize { range, size }| {
             let old = range.end.saturating_sub(range.start);
             if offset >= range.end {
                 new.saturating_add(*size).saturating_sub(old)
@@ -111,5 +121,6 @@ mod tests {
         resizes.add(20..50, 10);
         let new = [0, 20, 25, 40, 50, 99, 100, 120].map(|offset| resizes.shifted(offset));
         assert_eq!(new, [0, 20, 25, 30, 30, 79, 88, 108]);
+        assert_eq!([50, 100, 101].map(|offset| resizes.end_shifted(offset)), [30, 80, 89]);
     }
 }

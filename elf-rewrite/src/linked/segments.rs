@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use elf_core::names::PT_LOAD;
-use elf_core::raw64::Phdr;
+use elf_core::names::{PF_X, PT_LOAD, SHF_EXECINSTR, SHT_NOBITS};
+use elf_core::raw64::{Phdr, Shdr};
 use zerocopy::byteorder::LE;
 
 use super::resize::{Resizes, end};
@@ -28,7 +28,7 @@ pub(super) fn pieces(
     let mut all = Vec::new();
     for segment in &elf.segments {
         if segment.p_type == PT_LOAD {
-            split(segment, loaded, resizes, page, &mut all);
+            split(elf, segment, (loaded, resizes, page), &mut all);
         } else {
             let mut new = *segment;
             new.p_offset = resizes.shifted(segment.p_offset.get()).into();
@@ -38,11 +38,11 @@ pub(super) fn pieces(
     all
 }
 
+/// A segment without holes, in one piece or several.
 fn split(
+    elf: &Elf<'_>,
     segment: &Phdr<LE>,
-    loaded: &Loaded,
-    resizes: &Resizes,
-    page: u64,
+    (loaded, resizes, page): (&Loaded, &Resizes, u64),
     all: &mut Vec<Phdr<LE>>,
 ) {
     let (start, end) = (segment.p_offset.get(), end(segment));
@@ -74,10 +74,25 @@ fn split(
         new.p_vaddr = segment.p_vaddr.get().saturating_add(inside).into();
         new.p_paddr = segment.p_paddr.get().saturating_add(inside).into();
         (new.p_filesz, new.p_memsz) = (file.into(), memory.into());
+        if last > 0 && !has_code(elf, &range) {
+            new.p_flags = (new.p_flags.get() & !PF_X).into();
+        }
         let apart = new.p_offset.get() ^ new.p_vaddr.get();
         if apart & segment.p_align.get().saturating_sub(1) != 0 {
             new.p_align = page.into();
         }
         all.push(new);
     }
+}
+
+/// Whether a section with code has bytes in a range of the file, or nothing says so.
+fn has_code(elf: &Elf<'_>, range: &Range<u64>) -> bool {
+    let is_code = |section: &Shdr<LE>| {
+        let start = section.sh_offset.get();
+        section.sh_flags.get() & SHF_EXECINSTR != 0
+            && section.sh_type != SHT_NOBITS
+            && start < range.end
+            && start.saturating_add(section.sh_size.get()) > range.start
+    };
+    elf.sections.is_empty() || elf.sections.iter().any(is_code)
 }
