@@ -1,6 +1,6 @@
 //! Programs whose regions grow, move and go: they run, and print what is there now.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#![expect(clippy::expect_used, clippy::indexing_slicing, reason = "tests may")]
+#![expect(clippy::expect_used, reason = "tests may")]
 
 use std::fs::{self, Permissions};
 use std::ops::Range;

@@ -63,7 +63,8 @@ mod tests {
 
     #[test]
     fn all_unpack_to_what_they_packed_and_size_is_smallest() {
-        let text: alloc::vec::Vec<u8> = (0..40_000_u32).map(|n| (n * n >> 7) as u8 & 31).collect();
+        let text: alloc::vec::Vec<u8> =
+            (0..40_000_u32).map(|n| ((n * n) >> 7) as u8 & 31).collect();
         let mut sizes = alloc::vec::Vec::new();
         for mode in CompressionMode::ALL {
             let Ok(packed) = mode.pack(&text) else { return };
