@@ -103,7 +103,7 @@ fn write<A: Arch>(
     let mut storage = HeapStorage::new();
     let planned = storage.plan::<A>(files, options, answer);
     let mut planned = planned.map_err(|error| explain::<A>(error, files, objects, answer))?;
-    planned.set_thread_area(planned.executable_area());
+    planned.set_static_tls_block(planned.executable_tls_block());
     let size = planned.size();
     if size > limit {
         let words =
