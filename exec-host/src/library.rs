@@ -28,7 +28,7 @@
 mod definition;
 mod error;
 mod frames;
-mod handle;
+pub(crate) mod handle;
 mod load;
 mod loaded;
 mod needed;
