@@ -77,6 +77,7 @@ mod lazy;
 pub mod library;
 mod loader;
 mod machine;
+mod mapped_image;
 mod memory;
 mod module;
 pub mod observer;
