@@ -273,13 +273,18 @@ impl Mapping {
             return;
         }
         for segment in segments.filter(|segment| (LEAST..=most).contains(&segment.size)) {
-            if segment.flags.contains(SegmentFlags::WRITE) {
-                continue;
+            if !segment.flags.contains(SegmentFlags::WRITE) {
+                self.populate(segment.offset, segment.size);
             }
-            if let Some((start, size)) = self.part(segment.offset, segment.size) {
-                // SAFETY: the pages are ours; the advice changes no content. Kernels before 5.14 refuse it, and that is fine.
-                let _ = unsafe { madvise(start.cast(), size, Advice::LinuxPopulateWrite) };
-            }
+        }
+    }
+
+    /// Has the system bring in the pages that `size` bytes from `offset` on are in.
+    pub(crate) fn populate(&self, offset: u64, size: u64) {
+        let in_page = offset % self.page as u64;
+        if let Some((start, size)) = self.part(offset - in_page, size.saturating_add(in_page)) {
+            // SAFETY: the pages are ours; the advice changes no content. Kernels before 5.14 refuse it, and that is fine.
+            let _ = unsafe { madvise(start.cast(), size, Advice::LinuxPopulateWrite) };
         }
     }
 
@@ -381,13 +386,15 @@ impl Mapping {
         done.map_err(|cause| Error::Map { size: size as u64, cause: cause.into() })
     }
 
-    /// Stores a word in pages that are writable; nothing if it is not inside.
-    pub(crate) fn store(&self, offset: u64, value: u64) {
-        if let Some(start) = usize::try_from(offset).ok().filter(|&start| {
-            start.checked_add(size_of::<u64>()).is_some_and(|end| end <= self.size)
-        }) {
-            // SAFETY: the word is inside of the mapping, and writable; no reference to it is alive.
-            unsafe { self.start.wrapping_add(start).cast::<u64>().write_unaligned(value) };
+    /// Stores bytes in pages that are writable; nothing if they are not all inside.
+    pub(crate) fn store(&self, offset: u64, value: &[u8]) {
+        if let Some(start) = usize::try_from(offset)
+            .ok()
+            .filter(|&start| start.checked_add(value.len()).is_some_and(|end| end <= self.size))
+        {
+            let to = self.start.wrapping_add(start);
+            // SAFETY: the bytes are inside of the mapping, and writable; no reference to them is alive.
+            unsafe { ptr::copy_nonoverlapping(value.as_ptr(), to, value.len()) };
         }
     }
 

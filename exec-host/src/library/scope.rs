@@ -2,6 +2,7 @@
 
 use super::definition::Definition;
 use super::handle::{self, Handle};
+use super::hashes::ProcessHashes;
 use super::loaded::{Loaded, Member};
 use crate::copy_relocations;
 use crate::external::External;
@@ -18,6 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// needs, breadth first; then the caller's symbols.
 pub(crate) struct Scope<'s> {
     global: Option<Handle>,
+    hashes: Arc<ProcessHashes>,
     members: Vec<Asked<'s>>,
     others: &'s mut dyn Symbols,
     pub(crate) variables: Variables,
@@ -91,6 +93,7 @@ impl<'s> Scope<'s> {
         };
         Self {
             global: Handle::of_process(),
+            hashes: ProcessHashes::current(),
             members: members.iter().map(asked).collect(),
             others,
             variables: Variables::default(),
@@ -119,7 +122,9 @@ impl<'s> Scope<'s> {
         let name = wanted.name.as_bytes();
         // what all share goes by its name
         let version = wanted.version.map(elf_core::Name::as_bytes).filter(|_| !is_unique);
-        let global = self.global.as_ref().and_then(|global| global.find(name, version));
+        let in_process = self.hashes.may_hold(wanted.name);
+        let global = self.global.as_ref().filter(|_| in_process);
+        let global = global.and_then(|global| global.find(name, version));
         if let Some(address) = global {
             return Some(self.of_process(wanted, address, is_thread_local));
         }
@@ -129,6 +134,7 @@ impl<'s> Scope<'s> {
         let mut first = None;
         for Asked { member, exports, extent } in &self.members {
             match member {
+                Member::Process(_) if !in_process => {}
                 Member::Process(handle) => {
                     let Some(address) = handle.find(name, version) else { continue };
                     first = first.or(Some(address));

@@ -22,10 +22,12 @@ pub mod prune;
 pub mod ptx;
 pub mod recompress;
 pub mod replace;
+pub mod report;
 pub mod rows;
 pub mod scan;
 pub mod select;
 pub mod size;
+pub mod slim;
 
 /// Lists, extracts, packs and changes device code inside host files.
 #[derive(Debug, clap::Subcommand)]
@@ -53,12 +55,16 @@ pub enum Fatbin {
     Ptx(ptx::Ptx),
     /// Shows what device code is made of, in bytes.
     Size(size::Size),
+    /// Writes a page: where the space goes, what kernels need, what changed.
+    Report(report::Report),
     /// Puts other code in place of an entry.
     Replace(replace::Replace),
     /// Removes entries.
     Prune(prune::Prune),
     /// Compresses entries in another way.
     Recompress(recompress::Recompress),
+    /// Makes installed libraries smaller, and back again.
+    Slim(slim::Slim),
 }
 
 impl Fatbin {
@@ -79,9 +85,11 @@ impl Fatbin {
             Self::Disasm(command) => command.run(out),
             Self::Ptx(command) => command.run(out),
             Self::Size(command) => command.run(out),
+            Self::Report(command) => command.run(out),
             Self::Replace(command) => command.run(out),
             Self::Prune(command) => command.run(out),
             Self::Recompress(command) => command.run(out),
+            Self::Slim(command) => command.run(out),
         }
     }
 }
