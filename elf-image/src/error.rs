@@ -78,6 +78,13 @@ pub enum ErrorKind {
         /// Bytes.
         size: u64,
     },
+    /// What a segment describes is not in the image.
+    Outside {
+        /// Address in the file.
+        address: u64,
+        /// Bytes.
+        size: u64,
+    },
     /// More segments than anything has.
     TooMany {
         /// How many there may be.
@@ -158,6 +165,9 @@ impl fmt::Display for Error {
             ErrorKind::TooLarge { address, size } => {
                 write!(f, "{size:#x} bytes at {address:#x} leave the address space")
             }
+            ErrorKind::Outside { address, size } => {
+                write!(f, "{size:#x} bytes at {address:#x} are not in the image")
+            }
             ErrorKind::TooMany { limit } => write!(f, "more than {limit} segments are loaded"),
             ErrorKind::Distances => {
                 write!(
@@ -180,7 +190,10 @@ impl fmt::Display for Error {
             ErrorKind::NotRelative(error) => {
                 write!(f, "relocation {error}, and it is not a relative one")
             }
-            ErrorKind::Form { tag } => write!(f, "relocations of the form of tag {tag:#x}"),
+            ErrorKind::Form { tag } => write!(
+                f,
+                "relocations of the dynamic section's tag {tag:#x}, which are not relative ones"
+            ),
         }
     }
 }

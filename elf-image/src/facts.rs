@@ -1,6 +1,6 @@
 //! What else program headers and the dynamic section tell a loader.
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::image::Image;
 use elf_core::names::{
     DT_FINI, DT_FINI_ARRAY, DT_FINI_ARRAYSZ, DT_FLAGS, DT_FLAGS_1, DT_INIT, DT_INIT_ARRAY,
@@ -91,16 +91,26 @@ impl<'a> Image<'a> {
         header.map(|header| header.flags)
     }
 
-    /// The thread-local variables. An alignment that is none is 1.
+    /// The thread-local variables.
     ///
     /// # Errors
-    /// If their initial values are not in the file.
+    /// If their initial values are not in the file; [`ErrorKind::Outside`] if they are not in the image, [`ErrorKind::Alignment`].
     pub fn tls(&self) -> Result<Option<TlsTemplate<'a>>, Error> {
-        let found = self.file().segments().iter().find(|it| it.r#type == PT_TLS);
-        let Some(header) = found else { return Ok(None) };
+        let mut found = (0u32..).zip(self.file().segments().iter());
+        let found = found.find(|(_, it)| it.r#type == PT_TLS);
+        let Some((number, header)) = found else { return Ok(None) };
         let data = self.file().segment_data(&header)?;
-        let alignment = if header.alignment.is_power_of_two() { header.alignment } else { 1 };
-        let offset = self.offset_of(header.address).unwrap_or(0);
+        let alignment = header.alignment.max(1);
+        if !alignment.is_power_of_two() {
+            return Err(Error::of(number, ErrorKind::Alignment(alignment)));
+        }
+        let (address, size) = (header.address, data.len() as u64);
+        let offset = match self.range_of(address, size) {
+            Some(range) => range.start,
+            // of zeros only it matters to nobody
+            None if size == 0 => 0,
+            None => return Err(Error::of(number, ErrorKind::Outside { address, size })),
+        };
         let size = header.memory_size.max(data.len() as u64);
         Ok(Some(TlsTemplate { offset, size, data, alignment }))
     }
@@ -109,9 +119,8 @@ impl<'a> Image<'a> {
     #[must_use]
     pub fn eh_frame_hdr(&self) -> Option<(u64, u64)> {
         let header = self.file().segments().iter().find(|it| it.r#type == PT_GNU_EH_FRAME)?;
-        let offset = self.offset_of(header.address)?;
-        let is_inside = header.memory_size <= self.size().wrapping_sub(offset);
-        is_inside.then_some((offset, header.memory_size))
+        let range = self.range_of(header.address, header.memory_size)?;
+        Some((range.start, header.memory_size))
     }
 
     /// The bits of the property that all objects of the file must have for it to be there: of x86 CET's IBT and SHSTK, of AArch64 BTI,
@@ -125,15 +134,19 @@ impl<'a> Image<'a> {
             EM_X86_64 | EM_386 => GNU_PROPERTY_X86_FEATURE_1_AND,
             _ => GNU_PROPERTY_AARCH64_FEATURE_1_AND,
         };
-        let find = |r#type| self.file().segments().iter().find(|it| it.r#type == r#type);
-        let Some(header) = find(PT_GNU_PROPERTY).or_else(|| find(PT_NOTE)) else { return Ok(0) };
-        let data = self.file().segment_data(&header)?;
+        let segments = self.file().segments();
+        let has_own = segments.iter().any(|it| it.r#type == PT_GNU_PROPERTY);
+        let r#type = if has_own { PT_GNU_PROPERTY } else { PT_NOTE };
         let encoding = self.file().encoding();
-        for note in Notes::new(data, encoding, header.alignment, header.offset)? {
-            for property in note?.properties().into_iter().flatten() {
-                let property = property?;
-                if property.r#type == wanted {
-                    return Ok(property.value().unwrap_or(0) as u32);
+        // notes of one alignment are a segment
+        for header in segments.iter().filter(|it| it.r#type == r#type) {
+            let data = self.file().segment_data(&header)?;
+            for note in Notes::new(data, encoding, header.alignment, header.offset)? {
+                for property in note?.properties().into_iter().flatten() {
+                    let property = property?;
+                    if property.r#type == wanted {
+                        return Ok(property.value().unwrap_or(0) as u32);
+                    }
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! What program headers say of memory, and its contents.
 
 use crate::error::{Error, ErrorKind};
+use core::ops::Range;
 use elf_core::names::{ET_DYN, ET_EXEC, PT_LOAD};
 use elf_core::{Arch, DynamicSection, File, ProgramHeader, SegmentFlags};
 
@@ -53,9 +54,10 @@ impl<'a> Image<'a> {
         if r#type != ET_EXEC && r#type != ET_DYN {
             return Err(Error::new(ErrorKind::Type(r#type)));
         }
-        let last_address = if file.encoding().is_64() { u64::MAX } else { u32::MAX.into() };
+        let end_of_space = end_of_space(&file);
         let (mut alignment, mut start, mut end) = (1, None, 0);
-        let (mut before, mut shift, mut first_shift) = (0, true, 0);
+        let (mut before, mut address_before) = (0, 0);
+        let (mut shift, mut first_shift) = (true, 0);
         let mut left = SEGMENTS;
         let mut next = 0;
         while let Some((number, header)) = next_loaded(&file, &mut next) {
@@ -79,15 +81,15 @@ impl<'a> Image<'a> {
             }
             file.segment_data(&header).map_err(|error| fail(ErrorKind::Elf(error)))?;
             let too_large = ErrorKind::TooLarge { address, size: memory_size };
-            let segment_end = address.checked_add(memory_size).filter(|end| *end <= last_address);
+            let segment_end = address.checked_add(memory_size).filter(|end| *end <= end_of_space);
             let segment_end = segment_end.ok_or(fail(too_large))?;
-            if header.address.checked_add(memory_size).is_none_or(|end| end > last_address) {
+            if header.address.checked_add(memory_size).is_none_or(|end| end > end_of_space) {
                 return Err(fail(too_large));
             }
             let distance = address.wrapping_sub(header.address);
             match start {
                 None => (start, first_shift) = (Some(address), distance),
-                Some(start) if address < start => {
+                Some(_) if address < address_before => {
                     return Err(fail(ErrorKind::Order { address, before }));
                 }
                 Some(_) if address < end => {
@@ -95,7 +97,7 @@ impl<'a> Image<'a> {
                 }
                 Some(_) => shift &= first_shift == distance,
             }
-            (before, end) = (number, segment_end);
+            (before, address_before, end) = (number, address, segment_end);
         }
         let start = start.ok_or(Error::new(ErrorKind::NoSegments))?;
         let size = end.wrapping_sub(start);
@@ -146,7 +148,7 @@ impl<'a> Image<'a> {
     /// What is added to virtual addresses of the file if the first byte is at address `base` when the code runs.
     ///
     /// # Errors
-    /// [`ErrorKind::Base`] if it cannot be there.
+    /// [`ErrorKind::Base`] if it cannot be there; [`ErrorKind::TooLarge`] if it would end behind the last address.
     pub fn bias(&self, base: u64) -> Result<u64, Error> {
         let distance = base.wrapping_sub(self.start);
         let is_right = match self.is_fixed() {
@@ -157,6 +159,10 @@ impl<'a> Image<'a> {
             let (start, alignment) = (self.start, self.alignment);
             return Err(Error::new(ErrorKind::Base { base, start, alignment }));
         }
+        let end = base.checked_add(self.size);
+        if end.is_none_or(|end| end > end_of_space(&self.file)) {
+            return Err(Error::new(ErrorKind::TooLarge { address: base, size: self.size }));
+        }
         Ok(base.wrapping_sub(self.virtual_start().unwrap_or(self.start)))
     }
 
@@ -165,11 +171,18 @@ impl<'a> Image<'a> {
         Some(self.start.wrapping_sub(self.shift?))
     }
 
-    /// Where a program begins (`e_entry`), if the first byte of the image is at `base`; `None` if the file has no entry.
+    /// Where a program begins (`e_entry`), if the first byte of the image is at `base`; `None` if the file has no entry, or the image
+    /// cannot be there. By [physical addresses](Addresses::Physical), an entry outside of the virtual ones is a physical one, as
+    /// kernels have it.
     #[must_use]
     pub fn entry(&self, base: u64) -> Option<u64> {
-        let entry = self.file.header().entry;
-        (entry != 0).then(|| entry.wrapping_add(self.bias(base).unwrap_or(0)))
+        let entry = Some(self.file.header().entry).filter(|entry| *entry != 0)?;
+        let bias = self.bias(base).ok()?;
+        let in_image = entry.wrapping_sub(self.start);
+        let is_physical = self.addresses == Addresses::Physical
+            && self.offset_of(entry).is_none()
+            && in_image < self.size;
+        Some(if is_physical { base.wrapping_add(in_image) } else { entry.wrapping_add(bias) })
     }
 
     /// The offset in the image of what has this virtual address in the file; `None` if that is outside.
@@ -177,6 +190,14 @@ impl<'a> Image<'a> {
     pub fn offset_of(&self, address: u64) -> Option<u64> {
         let offset = address.wrapping_sub(self.virtual_start()?);
         (offset < self.size).then_some(offset)
+    }
+
+    /// The offsets in the image of `size` bytes that have this virtual address in the file; `None` if they are not all inside.
+    #[must_use]
+    pub fn range_of(&self, address: u64, size: u64) -> Option<Range<u64>> {
+        let offset = address.wrapping_sub(self.virtual_start()?);
+        let end = offset.checked_add(size).filter(|end| *end <= self.size)?;
+        Some(offset..end)
     }
 
     /// The segments that are loaded, in order: they rise, and do not overlap.
@@ -243,6 +264,11 @@ impl<'a> Image<'a> {
     pub(crate) fn relocated_start(&self) -> Result<u64, Error> {
         self.virtual_start().ok_or(Error::new(ErrorKind::Distances))
     }
+}
+
+/// What is behind the last address.
+const fn end_of_space(file: &File<'_>) -> u64 {
+    if file.encoding().is_64() { u64::MAX } else { 1 << 32 }
 }
 
 /// Most segments that are loaded: work with pages grows with their square.

@@ -4,11 +4,11 @@ use crate::error::{Error, ErrorKind};
 use crate::image::Image;
 use elf_core::names::{
     DT_AARCH64_AUTH_RELR, DT_ANDROID_REL, DT_ANDROID_RELA, DT_ANDROID_RELR, DT_CREL, DT_JMPREL,
-    DT_PLTREL, DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELASZ, DT_RELR, DT_RELRSZ, DT_RELSZ,
+    DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELASZ, DT_RELR, DT_RELRSZ, DT_RELSZ,
 };
 use elf_core::{
-    Address, ApplyError, ApplyErrorKind, Arch, DynamicSection, Kind, Query, Record, Rel, Rela,
-    Relr, Role, SectionMut, Value, apply_load, find, relative_type,
+    Address, ApplyError, ApplyErrorKind, Arch, Kind, Query, Record, Rel, Rela, Relr, Role,
+    SectionMut, Value, apply_load, find, relative_type,
 };
 
 impl Image<'_> {
@@ -16,8 +16,8 @@ impl Image<'_> {
     /// which `memory` is as [`write`](Self::write) filled it, and whose first byte is, or will be, at address `base`.
     ///
     /// # Errors
-    /// [`ErrorKind::NotRelative`] of the first that is another, those before it are done; [`ErrorKind::Form`] of other forms of tables;
-    /// else as [`relocate`](Self::relocate).
+    /// [`ErrorKind::NotRelative`] of the first that is another, those before it are done; [`ErrorKind::Form`] of other forms of tables,
+    /// and of those of the PLT, which are never relative, when all else is done; else as [`relocate`](Self::relocate).
     pub fn relocate_relative<A: Arch>(&self, memory: &mut [u8], base: u64) -> Result<(), Error> {
         let bias = self.bias(base)?;
         self.check_machine::<A>()?;
@@ -39,10 +39,16 @@ impl Image<'_> {
             let records = Relr::new(words, encoding.is_64(), r#type, 0)?;
             pass.all::<A>(records.iter())?;
         }
-        pass.table::<A>(dynamic, DT_REL, (DT_REL, DT_RELSZ))?;
-        pass.table::<A>(dynamic, DT_RELA, (DT_RELA, DT_RELASZ))?;
-        let form = dynamic.value(DT_PLTREL).unwrap_or(DT_RELA);
-        pass.table::<A>(dynamic, form, (DT_JMPREL, DT_PLTRELSZ))
+        if let Some(rows) = dynamic.rows::<Rel>(DT_REL, DT_RELSZ)? {
+            pass.all::<A>(rows.iter())?;
+        }
+        if let Some(rows) = dynamic.rows::<Rela>(DT_RELA, DT_RELASZ)? {
+            pass.all::<A>(rows.iter())?;
+        }
+        match dynamic.value(DT_PLTRELSZ) {
+            None | Some(0) => Ok(()),
+            Some(_) => Err(Error::new(ErrorKind::Form { tag: DT_JMPREL })),
+        }
     }
 }
 
@@ -58,21 +64,6 @@ struct Relative<'m> {
 }
 
 impl Relative<'_> {
-    fn table<A: Arch>(
-        &mut self,
-        dynamic: &DynamicSection<'_>,
-        form: u64,
-        (tag, size): (u64, u64),
-    ) -> Result<(), Error> {
-        if form == DT_REL {
-            let rows = dynamic.rows::<Rel>(tag, size)?;
-            rows.map_or(Ok(()), |rows| self.all::<A>(rows.iter()))
-        } else {
-            let rows = dynamic.rows::<Rela>(tag, size)?;
-            rows.map_or(Ok(()), |rows| self.all::<A>(rows.iter()))
-        }
-    }
-
     fn all<A: Arch>(&mut self, mut records: impl Iterator<Item = Record>) -> Result<(), Error> {
         records.try_for_each(|record| self.one::<A>(&record))
     }

@@ -7,8 +7,8 @@ use elf_core::names::{
     DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELASZ, DT_RELR, DT_RELSZ,
 };
 use elf_core::{
-    ApplyError, ApplyErrorKind, Arch, Kind, Query, Record, Relocations, Resolve, Role, SectionMut,
-    Special, apply_dynamic, find,
+    ApplyError, ApplyErrorKind, Arch, DynamicSection, Kind, Query, Record, Relocations, Resolve,
+    Role, SectionMut, Special, apply_dynamic, find,
 };
 
 /// What is known of the symbols that relocations name, by their index in the dynamic symbol table: to [`Resolve`] it, and to copy.
@@ -36,6 +36,16 @@ const TABLES: [u64; 9] = [
     DT_JMPREL,
 ];
 
+/// Whether the relocations of the PLT are among the others, all of them: some linkers count them so.
+pub(crate) fn is_plt_inside(dynamic: &DynamicSection<'_>) -> bool {
+    [(DT_RELA, DT_RELASZ), (DT_REL, DT_RELSZ)].into_iter().any(|(tag, size)| {
+        let at = dynamic.value(DT_JMPREL).zip(dynamic.value(tag));
+        let at = at.map(|(plt, start)| plt.wrapping_sub(start));
+        let end = at.zip(dynamic.value(DT_PLTRELSZ)).and_then(|(at, size)| at.checked_add(size));
+        end.zip(dynamic.value(size)).is_some_and(|(end, size)| end <= size)
+    })
+}
+
 impl<'a> Image<'a> {
     /// The tables of relocations, in the order in which they are applied.
     pub fn relocations(
@@ -44,16 +54,7 @@ impl<'a> Image<'a> {
         let dynamic = self.dynamic().copied();
         TABLES.into_iter().filter_map(move |tag| {
             let dynamic = dynamic.as_ref()?;
-            // some linkers count those of the PLT among the others
-            let is_inside = |tag, size| {
-                let at = dynamic.value(DT_JMPREL).zip(dynamic.value(tag));
-                let at = at.map(|(plt, start)| plt.wrapping_sub(start));
-                let size = dynamic.value(size).unwrap_or(0);
-                at.is_some_and(|at| at < size && dynamic.value(DT_PLTRELSZ).is_some())
-            };
-            let is_twice =
-                tag == DT_JMPREL && (is_inside(DT_RELA, DT_RELASZ) || is_inside(DT_REL, DT_RELSZ));
-            if is_twice {
+            if tag == DT_JMPREL && is_plt_inside(dynamic) {
                 return None;
             }
             dynamic.relocations(tag).map_err(Error::from).transpose()

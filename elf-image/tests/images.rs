@@ -1,7 +1,10 @@
 //! Images of real files, and what is refused.
 #![cfg(test)]
 
-use elf_core::names::{EM_386, EM_AARCH64, EM_RISCV, EM_X86_64, PT_LOAD};
+use elf_core::names::{
+    DT_JMPREL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, EM_386, EM_AARCH64, EM_RISCV, EM_X86_64,
+    PT_DYNAMIC, PT_LOAD,
+};
 use elf_core::{Arch, File, Query, Resolve as _, Role, SegmentFlags};
 use elf_image::{Addresses, Error, ErrorKind, Image, Wanted};
 use reloc_aarch64::Aarch64;
@@ -178,7 +181,15 @@ fn segments_are_refused_by_number() {
             &[(2, ADDRESS, 0x14b0)],
             None, // behind the one before it
         ),
-        (&[(2, ADDRESS, 0x4b0)], Some("segment 3: its address 0x4b0 is inside of segment 2")),
+        (&[(2, ADDRESS, 0x4b0)], Some("segment 3: its address 0x4b0 is below that of segment 2")),
+        (
+            &[(2, ADDRESS, 0x14a0), (2, OFFSET, 0x4a0)],
+            Some("segment 3: its address 0x14a0 is inside of segment 2"),
+        ),
+        (
+            &[(1, ADDRESS, 0x5430), (2, ADDRESS, 0x34b0)],
+            Some("segment 3: its address 0x34b0 is below that of segment 2"),
+        ),
         (
             &[(0, ADDRESS, 0x5000), (1, ADDRESS, 0x6430), (2, ADDRESS, 0x4b0)],
             Some("segment 3: its address 0x4b0 is below that of segment 2"),
@@ -254,6 +265,154 @@ fn memory_and_address_are_checked() {
         error.to_string(),
         "relocation R_X86_64_GLOB_DAT at offset 0x25e0: no address for symbol 2"
     );
+}
+
+/// A file of these program headers, by type, flags, offset, virtual and physical address, bytes in file and memory, alignment.
+fn file_of(is_64: bool, machine: u16, entry: u64, headers: &[[u64; 8]], size: usize) -> Vec<u8> {
+    let mut bytes = vec![0x7f, b'E', b'L', b'F', 1 + u8::from(is_64), 1, 1];
+    bytes.resize(16, 0);
+    let word = |bytes: &mut Vec<u8>, value: u64| {
+        bytes.extend(&value.to_le_bytes()[..if is_64 { 8 } else { 4 }]);
+    };
+    bytes.extend(2u16.to_le_bytes());
+    bytes.extend(machine.to_le_bytes());
+    bytes.extend(1u32.to_le_bytes());
+    let (head, row) = if is_64 { (64u16, 56u16) } else { (52, 32) };
+    [entry, head.into(), 0].into_iter().for_each(|value| word(&mut bytes, value));
+    bytes.extend(0u32.to_le_bytes());
+    for half in [head, row, headers.len() as u16, 0, 0, 0] {
+        bytes.extend(half.to_le_bytes());
+    }
+    for &[r#type, flags, offset, address, physical, file_size, memory_size, alignment] in headers {
+        bytes.extend((r#type as u32).to_le_bytes());
+        if is_64 {
+            bytes.extend((flags as u32).to_le_bytes());
+        }
+        for value in [offset, address, physical, file_size, memory_size] {
+            word(&mut bytes, value);
+        }
+        if !is_64 {
+            bytes.extend((flags as u32).to_le_bytes());
+        }
+        word(&mut bytes, alignment);
+    }
+    bytes.resize(size, 0);
+    bytes
+}
+
+const LOAD: u64 = PT_LOAD as u64;
+
+/// The flash of a PC ends with the last address.
+#[test]
+fn the_last_address() {
+    let header = [LOAD, 5, 0x1000, 0xffff_f000, 0xffff_f000, 0x1000, 0x1000, 0x1000];
+    let bytes = file_of(false, EM_386, 0xffff_fff0, &[header], 0x2000);
+    let image = parse(&bytes).unwrap();
+    assert_eq!((image.start(), image.size()), (0xffff_f000, 0x1000));
+    assert_eq!(image.entry(0xffff_f000), Some(0xffff_fff0));
+    assert_eq!(image.entry(0x1000), None, "it cannot be there");
+    let bytes = file_of(false, EM_386, 0, &[[LOAD, 5, 0, 0xffff_f000, 0, 0, 0x1001, 0]], 0x2000);
+    let error = parse(&bytes).unwrap_err().to_string();
+    assert_eq!(error, "segment 0: 0x1001 bytes at 0xfffff000 leave the address space");
+    let image = parse(FILES[0].1).unwrap();
+    let error = image.bias(u64::MAX << 12).unwrap_err().to_string();
+    assert_eq!(error, "0x3638 bytes at 0xfffffffffffff000 leave the address space");
+}
+
+/// Kernels say by physical addresses where they begin.
+#[test]
+fn a_physical_entry() {
+    let high = 0xffff_ffff_8000_0000;
+    let headers = [
+        [LOAD, 5, 0x1000, high, 0x10_0000, 0x100, 0x1000, 0x1000],
+        [LOAD, 6, 0x1100, 0x0, 0x10_1100, 0, 0x100, 0],
+    ];
+    for (entry, expected) in [(0x10_0010, 0x10_0010), (high + 0x20, 0x10_0020)] {
+        let bytes = file_of(true, EM_X86_64, entry, &headers[..1], 0x2000);
+        let image = Image::parse(File::parse(&bytes).unwrap(), Addresses::Physical).unwrap();
+        assert_eq!(image.entry(0x10_0000), Some(expected));
+    }
+    // unequally far apart
+    let bytes = file_of(true, EM_X86_64, 0x10_0010, &headers, 0x2000);
+    let image = Image::parse(File::parse(&bytes).unwrap(), Addresses::Physical).unwrap();
+    assert_eq!(image.entry(0x10_0000), Some(0x10_0010));
+}
+
+#[test]
+fn initial_values_are_in_the_image() {
+    let load = [LOAD, 6, 0, 0, 0, 0x1000, 0x1000, 0x1000];
+    let with = |block: [u64; 8]| {
+        let bytes = file_of(true, EM_X86_64, 0, &[load, block], 0x1000);
+        let found = parse(&bytes).unwrap().tls();
+        found
+            .map(|block| block.map(|block| (block.offset, block.size)))
+            .map_err(|error| error.to_string())
+    };
+    assert_eq!(with([7, 4, 0x800, 0x800, 0, 0x10, 0x20, 8]), Ok(Some((0x800, 0x20))));
+    // zeros only
+    assert_eq!(with([7, 4, 0x1000, 0x1000, 0, 0, 0x20, 0]), Ok(Some((0x1000, 0x20))));
+    assert_eq!(with([7, 4, 0x1000, 0x9000, 0, 0, 0x20, 0]), Ok(Some((0, 0x20))));
+    for (block, why) in [
+        (
+            [7, 4, 0x800, 0x1800, 0, 0x10, 0x20, 8],
+            "segment 1: 0x10 bytes at 0x1800 are not in the image",
+        ),
+        (
+            [7, 4, 0x800, 0xff8, 0, 0x10, 0x20, 8],
+            "segment 1: 0x10 bytes at 0xff8 are not in the image",
+        ),
+        ([7, 4, 0x800, 0x800, 0, 0x10, 0x20, 24], "segment 1: alignment 0x18 is no power of two"),
+    ] {
+        assert_eq!(with(block), Err(why.into()));
+    }
+}
+
+/// A file may have several segments of notes, one for each alignment.
+#[test]
+fn properties_in_the_second_notes() {
+    let notes =
+        |offset: u64, size: u64, alignment| [4, 4, offset, offset, 0, size, size, alignment];
+    let load = [LOAD, 4, 0, 0, 0, 0x1000, 0x1000, 0x1000];
+    let mut bytes =
+        file_of(true, EM_X86_64, 0, &[load, notes(0x800, 16, 4), notes(0x900, 32, 8)], 0x1000);
+    let put = |bytes: &mut Vec<u8>, at: usize, words: &[u32]| {
+        let words: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        bytes[at..at + words.len()].copy_from_slice(&words);
+    };
+    let name = u32::from_le_bytes(*b"GNU\0");
+    put(&mut bytes, 0x800, &[4, 0, 3, name]);
+    // NT_GNU_PROPERTY_TYPE_0, GNU_PROPERTY_X86_FEATURE_1_AND
+    put(&mut bytes, 0x900, &[4, 16, 5, name, 0xc000_0002, 4, 3, 0]);
+    assert_eq!(parse(&bytes).unwrap().feature_bits(), Ok(3));
+}
+
+/// The value of a tag, and where the file has it.
+fn dynamic_value(bytes: &[u8], tag: u64) -> (u64, usize) {
+    let file = File::parse(bytes).unwrap();
+    let segment = file.segments().iter().find(|it| it.r#type == PT_DYNAMIC).unwrap();
+    let start = usize::try_from(segment.offset).unwrap();
+    let at = (start..).step_by(16).find(|at| word(bytes, *at) == tag).unwrap() + 8;
+    (word(bytes, at), at)
+}
+
+/// Relocations of the PLT are among the others, stand behind them, or both in part: every one is applied.
+#[test]
+fn relocations_of_the_plt() {
+    let plain = load(FILES[0].1).unwrap();
+    let [(table, _), (size, size_at), (_, plt_at), (plt_size, plt_size_at)] =
+        [DT_RELA, DT_RELASZ, DT_JMPREL, DT_PLTRELSZ].map(|tag| dynamic_value(FILES[0].1, tag));
+    for fields in [
+        &[(size_at, size + plt_size)][..],
+        &[(plt_at, table + size - 24), (plt_size_at, plt_size + 24)],
+    ] {
+        let mut bytes = FILES[0].1.to_vec();
+        for (at, value) in fields {
+            bytes[*at..at + 8].copy_from_slice(&value.to_le_bytes());
+        }
+        let memory = load(&bytes).unwrap();
+        assert_eq!(word(&memory, 0x3628), IMPORTED, "{fields:x?}");
+        assert_eq!(word(&memory, 0x3608), word(&plain, 0x3608));
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind};
 use crate::hash::NameTable;
 use crate::model::bounds::Bounds;
-use crate::model::edits::may_shrink;
+use crate::model::edits::{Edit, may_shrink};
 use crate::model::external::ExternalSymbol;
 use crate::model::features::{INDIRECT_FUNCTIONS, LINKER_DEFINED, THREAD_LOCAL};
 use crate::model::fixed::Fixed;
@@ -22,7 +22,7 @@ use crate::plan::needs::Scan;
 use crate::plan::sections::How;
 use crate::plan::shrink::Shrinking;
 use core::marker::PhantomData;
-use elf_core::names::{EM_CUDA, ET_REL};
+use elf_core::names::ET_REL;
 use elf_core::{Arch, File, Name};
 
 mod flags;
@@ -68,9 +68,10 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let storage = storage.prepare(needed)?;
         let Storage { objects, sections, symbols, names, edits } = storage;
         number::<A>(files, objects)?;
+        let objects: &'s [ObjectSlot<'a>] = objects;
         let processor = flags::check::<A>(files)?;
         let is_shared = files.len() > 1 && !names.is_empty();
-        let mut gathers = false;
+        let (mut gathers, mut gathered) = (false, None);
         let (mut spans, mut fixed) = (Spans::new(), Fixed::default());
         let (mut found, mut copies);
         loop {
@@ -105,7 +106,10 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
                 symbols::link(symbols);
             }
             match runs {
-                Some(runs) if LINKER_DEFINED => runs.define(sections, symbols, &found.special),
+                Some(runs) if LINKER_DEFINED => {
+                    runs.define(sections, symbols, &found.special);
+                    gathered = Some(runs);
+                }
                 None if runs::are_wanted(objects, symbols, &found.special) => {
                     gathers = true;
                     continue;
@@ -123,102 +127,104 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             let scan = Scan { number, file, object, objects, sections, options: &options };
             scan.run::<A>(symbols, &mut found)?;
         }
-        let mut layout = Self {
+        let image = (&mut spans, &mut found);
+        let stubs_size = place_additions::<A>(symbols, objects, image, &options)?;
+        let mut thunks = ThunkSections::NONE;
+        if cfg!(feature = "thunks")
+            && let Some(reach) = found.reach.filter(|_| stubs_size > 0)
+        {
+            let how = (stubs_size, reach, gathers);
+            thunks = thunks::insert::<A>(files, objects, sections, symbols, &mut spans, how)?;
+            if LINKER_DEFINED && let Some(runs) = &gathered {
+                runs.define(sections, symbols, &found.special);
+            }
+        }
+        spans.finish(&options)?;
+        let (mut noted, mut global_pointer) = (&[] as &[Edit], None);
+        if may_shrink::<A>() && !edits.is_empty() && found.reach.is_none() {
+            let how = How { grouped: is_shared, gathers, edits: &[] };
+            let shrinking = Shrinking { files, objects, options: &options, found: &found, how };
+            let count = shrinking.collect::<A>(sections, edits)?;
+            let edits = edits.get_mut(..count).unwrap_or_default();
+            if !edits.is_empty() {
+                let placed = (&mut spans, &mut fixed);
+                global_pointer = shrinking.settle::<A>(sections, symbols, placed, edits)?;
+            }
+            noted = edits;
+        }
+        linker_defined::place(symbols, &spans, &found);
+        if copies {
+            propagate_definitions(symbols);
+        }
+        Ok(Self {
             files,
             objects,
-            sections: &[],
-            symbols: &[],
+            sections,
+            symbols,
             options,
             spans,
             found,
             fixed,
-            got_entries: 0,
-            stubs_size: 0,
-            thread_area: None,
-            thunks: ThunkSections::NONE,
-            edits: &[],
-            global_pointer: None,
+            stubs_size,
+            static_tls_block: None,
+            thunks,
+            edits: noted,
+            global_pointer,
             arch: PhantomData,
-        };
-        layout.place_additions(symbols)?;
-        if cfg!(feature = "thunks")
-            && let Some(reach) = layout.found.reach.filter(|_| layout.stubs_size > 0)
-        {
-            let size = layout.stubs_size;
-            let spans = &mut layout.spans;
-            layout.thunks =
-                thunks::insert::<A>(files, objects, sections, symbols, spans, (size, reach))?;
-        }
-        layout.spans.finish(&options)?;
-        if may_shrink::<A>() && !edits.is_empty() && layout.found.reach.is_none() {
-            let how = How { grouped: is_shared, gathers, edits: &[] };
-            let found = &layout.found;
-            let shrinking = Shrinking { files, objects, options: &options, found, how };
-            let count = shrinking.collect::<A>(sections, edits)?;
-            let edits = edits.get_mut(..count).unwrap_or_default();
-            if !edits.is_empty() {
-                let placed = (&mut layout.spans, &mut layout.fixed);
-                layout.global_pointer = shrinking.settle::<A>(sections, symbols, placed, edits)?;
-            }
-            layout.edits = edits;
-        }
-        layout.sections = sections;
-        linker_defined::place(symbols, &layout.spans, &layout.found);
-        if copies {
-            propagate_definitions(symbols);
-        }
-        layout.symbols = symbols;
-        Ok(layout)
+        })
     }
+}
 
-    /// Counts GOT entries and stubs and gives them and common symbols their room.
-    fn place_additions(&mut self, symbols: &mut [SymbolSlot]) -> Result<(), Error> {
-        let too_large = |kind| Error::object(0, kind);
-        let packed = matches!(self.options.mode, crate::ImageMode::Packed { .. });
-        let group = |group| if packed { Group::Packed } else { group };
-        let module = THREAD_LOCAL && self.found.tls_module;
-        let (mut got, mut stubs) = (if module { 2u32 } else { 0 }, 0u64);
-        let (first, slots) = self.found.special.within(symbols, 0, symbols.len());
-        for (id, slot) in (first..usize::MAX).zip(slots) {
-            if slot.definition as usize != id {
-                continue;
-            }
-            if slot.is_indirect() {
-                check(id as u32, slot, &self.spans, self.objects)?;
-                slot.needs = slot.needs.with(Needs::STUB);
-            }
-            if slot.needs.has(Needs::ANY_GOT) || slot.is_indirect() {
-                slot.got = got;
-                let entries = got_entries(slot.needs) as u32;
-                got = got.saturating_add(entries).saturating_add(slot.is_indirect().into());
-            }
-            if slot.value == symbols::OWN_ENTRY && slot.group == Group::Got {
-                slot.value = u64::from(slot.got).saturating_mul(A::ADDRESS_SIZE);
-                self.found.handle = Some(slot.value);
-            }
-            if slot.state == SymbolState::Common {
-                slot.group = group(Group::Zero);
-                let placed = self.spans.append(slot.group, slot.value, slot.extra.alignment());
-                slot.value = placed.map_err(too_large)?;
-            }
-            if slot.needs.has(Needs::COPY) {
-                let size = slot.extra.constant_size();
-                let offset =
-                    self.spans.append(Group::Copies, size, COPY_ALIGNMENT).map_err(too_large)?;
-                slot.extra = Extra::of_copy(offset).ok_or(too_large(ErrorKind::TooLarge))?;
-            } else if slot.needs.has(Needs::ANY_STUB) && !A::STUBS.is_empty() {
-                slot.extra = Extra::of_stubs(stubs).ok_or(too_large(ErrorKind::TooLarge))?;
-                stubs = stubs.saturating_add(stubs::size::<A>(slot.needs));
-            }
+/// Counts GOT entries and stubs and gives them and common symbols their room. Gives the size of all stubs in bytes.
+fn place_additions<A: Arch>(
+    symbols: &mut [SymbolSlot],
+    objects: &[ObjectSlot<'_>],
+    (spans, found): (&mut Spans, &mut ScanResult),
+    options: &Options,
+) -> Result<u64, Error> {
+    let too_large = |kind| Error::object(0, kind);
+    let packed = matches!(options.mode, crate::ImageMode::Packed { .. });
+    let group = |group| if packed { Group::Packed } else { group };
+    let module = THREAD_LOCAL && found.tls_module;
+    let (mut got, mut stubs) = (if module { 2u32 } else { 0 }, 0u64);
+    let (first, slots) = found.special.within(symbols, 0, symbols.len());
+    for (id, slot) in (first..usize::MAX).zip(slots) {
+        if slot.definition as usize != id {
+            continue;
         }
-        (self.got_entries, self.stubs_size) = (got, stubs);
-        let size = u64::from(got).saturating_mul(A::ADDRESS_SIZE);
-        self.spans.append(Group::Got, size, A::ADDRESS_SIZE).map_err(too_large)?;
-        if stubs > 0 {
-            self.spans.append(Group::Stubs, stubs, stubs::alignment::<A>()).map_err(too_large)?;
+        if slot.is_indirect() {
+            check(id as u32, slot, spans, objects)?;
+            slot.needs = slot.needs.with(Needs::STUB);
         }
-        Ok(())
+        if slot.needs.has(Needs::ANY_GOT) || slot.is_indirect() {
+            slot.got = got;
+            let entries = got_entries(slot.needs) as u32;
+            got = got.saturating_add(entries).saturating_add(slot.is_indirect().into());
+        }
+        if slot.value == symbols::OWN_ENTRY && slot.group == Group::Got {
+            slot.value = u64::from(slot.got).saturating_mul(A::ADDRESS_SIZE);
+            found.handle = Some(slot.value);
+        }
+        if slot.state == SymbolState::Common {
+            slot.group = group(Group::Zero);
+            let placed = spans.append(slot.group, slot.value, slot.extra.alignment());
+            slot.value = placed.map_err(too_large)?;
+        }
+        if slot.needs.has(Needs::COPY) {
+            let size = slot.extra.constant_size();
+            let offset = spans.append(Group::Copies, size, COPY_ALIGNMENT).map_err(too_large)?;
+            slot.extra = Extra::of_copy(offset).ok_or(too_large(ErrorKind::TooLarge))?;
+        } else if slot.needs.has(Needs::ANY_STUB) && !A::STUBS.is_empty() {
+            slot.extra = Extra::of_stubs(stubs).ok_or(too_large(ErrorKind::TooLarge))?;
+            stubs = stubs.saturating_add(stubs::size::<A>(slot.needs));
+        }
     }
+    let size = u64::from(got).saturating_mul(A::ADDRESS_SIZE);
+    spans.append(Group::Got, size, A::ADDRESS_SIZE).map_err(too_large)?;
+    if stubs > 0 {
+        spans.append(Group::Stubs, stubs, stubs::alignment::<A>()).map_err(too_large)?;
+    }
+    Ok(stubs)
 }
 
 /// Checks that the resolver of symbol `id` is code of the objects.
@@ -269,7 +275,7 @@ fn number<'a, A: Arch>(files: &[File<'a>], objects: &mut [ObjectSlot<'a>]) -> Re
         if file.encoding().is_64() != (A::ADDRESS_SIZE == 8) {
             return refuse(ErrorKind::Class);
         }
-        if header.r#type != ET_REL && A::MACHINE != EM_CUDA {
+        if header.r#type != ET_REL {
             return refuse(ErrorKind::FileType(header.r#type));
         }
         let symbols = file.symbol_table().map_err(Error::elf(number, 0))?;

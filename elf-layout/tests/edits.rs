@@ -8,6 +8,7 @@ use elf_layout::{
     SectionSlot, StaticTlsBlock, Storage, SymbolSlot,
 };
 use reloc_riscv::Rv64;
+use reloc_riscv::riscv::{R_RISCV_NONE, R_RISCV_PCREL_HI20, R_RISCV_RELAX};
 
 const RELAX: &[u8] = include_bytes!("../../fixtures/riscv64/relax.o");
 const BASE: u64 = 0x40_0000;
@@ -68,7 +69,7 @@ fn room_is_counted() {
 fn without_room_padding_that_is_too_long_is_refused() {
     let error = with_room(options(), 0, |layout| {
         let mut layout = layout.unwrap();
-        layout.set_thread_area(layout.executable_area());
+        layout.set_static_tls_block(layout.executable_tls_block());
         layout.write(&mut vec![0; layout.size() as usize], BASE).unwrap_err()
     });
     let ErrorKind::Apply(error) = error.kind else { panic!("{error}") };
@@ -124,16 +125,16 @@ fn no_other_thread_area_than_that_of_executables() {
     with_room(options(), needed(), |layout| {
         let mut layout = layout.unwrap();
         let mut image = vec![0; layout.size() as usize];
-        layout.set_thread_area(StaticTlsBlock {
-            distance: Some(0x10_0000),
-            ..layout.executable_area()
+        layout.set_static_tls_block(StaticTlsBlock {
+            tp_offset: Some(0x10_0000),
+            ..layout.executable_tls_block()
         });
         let error = layout.write(&mut image, BASE).unwrap_err();
         assert!(
             matches!(error.kind, ErrorKind::Apply(it) if it.kind == ApplyErrorKind::Sequence),
             "{error}"
         );
-        layout.set_thread_area(layout.executable_area());
+        layout.set_static_tls_block(layout.executable_tls_block());
         layout.write(&mut image, BASE).unwrap();
     });
 }
@@ -153,10 +154,100 @@ fn damaged_records_are_refused_or_right() {
         }
         laid_out(&damaged, options(), needed() + 8, |layout| {
             let Ok(mut layout) = layout else { return };
-            layout.set_thread_area(layout.executable_area());
+            layout.set_static_tls_block(layout.executable_tls_block());
             let mut image = vec![0; layout.size() as usize];
             written += u32::from(layout.write(&mut image, BASE).is_ok());
         });
     }
     assert!(written > 50, "{written}");
+}
+
+/// The fixture with its relocations of code changed: place, type and symbol.
+fn changed(change: impl Fn(&mut u64, &mut u32, &mut u32)) -> Vec<u8> {
+    let file = File::parse(RELAX).unwrap();
+    let table = file.sections().iter().find(|it| it.info != 0 && it.size > 0).unwrap();
+    let range = table.offset as usize..(table.offset + table.size) as usize;
+    let mut bytes = RELAX.to_vec();
+    for row in bytes[range].as_chunks_mut::<24>().0 {
+        let word = |at: usize| u32::from_le_bytes(row[at..at + 4].try_into().unwrap());
+        let (mut place, mut r#type, mut symbol) = (word(0).into(), word(8), word(12));
+        change(&mut place, &mut r#type, &mut symbol);
+        row[..8].copy_from_slice(&place.to_le_bytes());
+        row[8..12].copy_from_slice(&r#type.to_le_bytes());
+        row[12..16].copy_from_slice(&symbol.to_le_bytes());
+    }
+    bytes
+}
+
+/// The fixture with `__global_pointer$` so many bytes from `small`.
+fn with_global_pointer(mut bytes: Vec<u8>, distance: i64) -> Vec<u8> {
+    let file = File::parse(RELAX).unwrap();
+    let table = file.symbol_table().unwrap().unwrap();
+    let header = file.section(table.section()).unwrap();
+    let named = |wanted: &str| {
+        let mut symbols = (0usize..).zip(table.symbols());
+        symbols.find(|(_, it)| table.name_of(it).unwrap() == wanted).unwrap()
+    };
+    let value = named("small").1.value.wrapping_add_signed(distance);
+    let at = header.offset as usize + 24 * named("__global_pointer$").0 + 8;
+    bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    bytes
+}
+
+/// Size of the function that reaches `small`, laid out so.
+fn size_of_middle(bytes: &[u8], options: Options) -> u64 {
+    laid_out(bytes, options, needed(), |layout| {
+        let layout = layout.unwrap();
+        let (object, symbol) = layout.find("middle".into()).unwrap();
+        layout.symbol_size(object, symbol).unwrap()
+    })
+}
+
+#[test]
+fn all_of_a_variable_is_near_the_global_pointer() {
+    for base in [Some(BASE), None] {
+        let from_gp = Options { global_pointer: true, base, ..options() };
+        let size = |distance, options| {
+            size_of_middle(&with_global_pointer(RELAX.to_vec(), distance), options)
+        };
+        let whole = size(-0x7f0, from_gp);
+        assert_eq!(whole, size(0x400, from_gp), "{base:?}: all 16 bytes are in reach");
+        // another access may be to what is not, and counts from what `lui` gives
+        assert_eq!(size(-0x7f8, from_gp), whole + 8, "{base:?}: 8 of 16 bytes are");
+        assert_eq!(size(0x400, Options { global_pointer: false, ..from_gp }), whole + 8);
+    }
+}
+
+/// What a write of the changed fixture is refused for.
+fn refusal(bytes: &[u8]) -> (u64, ApplyErrorKind) {
+    let options = Options { global_pointer: true, ..options() };
+    laid_out(bytes, options, needed(), |layout| {
+        let mut layout = layout.unwrap();
+        layout.set_static_tls_block(layout.executable_tls_block());
+        let error = layout.write(&mut vec![0; layout.size() as usize], BASE).unwrap_err();
+        let ErrorKind::Apply(error) = error.kind else { panic!("{error}") };
+        (error.offset, error.kind)
+    })
+}
+
+#[test]
+fn code_that_is_gone_is_not_written() {
+    // a lower part in the middle of a call that becomes shorter
+    let bytes = changed(|place, _, _| {
+        if *place == 0x8a {
+            *place = 0x14;
+        }
+    });
+    assert_eq!(refusal(&bytes), (0x14, ApplyErrorKind::Sequence));
+    // an upper part near the global pointer is gone, a lower part of it must stay
+    let file = File::parse(RELAX).unwrap();
+    let table = file.symbol_table().unwrap().unwrap();
+    let mut symbols = (0u32..).zip(table.symbols());
+    let small = symbols.find(|(_, it)| table.name_of(it).unwrap() == "small").unwrap().0;
+    let bytes = changed(|place, r#type, symbol| match (*place, *r#type) {
+        (0x7e, R_RISCV_PCREL_HI20) => *symbol = small,
+        (0x82, R_RISCV_RELAX) => *r#type = R_RISCV_NONE,
+        _ => {}
+    });
+    assert_eq!(refusal(&bytes), (0x82, ApplyErrorKind::Sequence));
 }

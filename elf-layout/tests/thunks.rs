@@ -14,12 +14,13 @@ mod support;
 use elf_core::names::EM_AARCH64;
 use elf_core::{File, Name};
 use elf_layout::{
-    Error, ErrorKind, ExternalSymbol, Layout, ObjectSlot, Options, Requirements, SectionSlot,
-    Storage, SymbolSlot,
+    Error, ErrorKind, ExternalSymbol, FRAGMENT_ROOM, Layout, ObjectSlot, Options, Requirements,
+    SectionSlot, Storage, SymbolSlot,
 };
 use reloc_aarch64::Aarch64;
-use support::{BASE, CODE, FAR, Object, nobody, process, word};
+use support::{BASE, CODE, FAR, Object, WRITE, nobody, process, word};
 
+const ABS64: u32 = 257;
 const CALL26: u32 = 283;
 const CONDBR19: u32 = 280;
 const MIB: u64 = 1 << 20;
@@ -150,5 +151,39 @@ fn conditional_branches_are_refused() {
     plan(&[&object], &mut nobody, |layout| {
         let kind = image(&layout.unwrap()).unwrap_err().kind;
         assert!(matches!(kind, ErrorKind::Apply(error) if error.r#type == CONDBR19), "{kind:?}");
+    });
+}
+
+/// What stands together, and what is put behind fragments of functions, is as it was before the code was placed anew.
+#[test]
+#[cfg_attr(
+    not(all(feature = "thunks", feature = "linker-defined")),
+    ignore = "needs the features thunks and linker-defined"
+)]
+fn what_belongs_together_stays_so() {
+    let mut object = Object::new();
+    let init = object.zeros(".init", CODE, 4, 4);
+    let fini = object.zeros(".fini", CODE, 4, 4);
+    let first = object.zeros("mine", CODE, 4, 8);
+    for name in [".text.a", ".text.b"] {
+        let text = object.zeros(name, CODE, 16, 80 * MIB);
+        let far = object.undefined("far");
+        object.relocation(text, 0, CALL26, far, 0);
+    }
+    let last = object.zeros("mine", CODE, 64, 8);
+    let data = object.section(".data", WRITE, 8, &[0; 16]);
+    let [start, stop] = ["__start_mine", "__stop_mine"].map(|name| object.undefined(name));
+    object.relocation(data, 0, ABS64, start, 0);
+    object.relocation(data, 8, ABS64, stop, 0);
+    plan(&[&object], &mut process, |layout| {
+        let layout = layout.unwrap();
+        let at = |section| layout.section(0, section).unwrap();
+        assert!(at(fini) >= at(init) + 4 + FRAGMENT_ROOM);
+        assert_eq!(at(last), (at(first) + 8).next_multiple_of(64));
+        let address = |symbol| layout.symbol(0, object.index(symbol)).unwrap().at(0);
+        assert_eq!((address(start), address(stop)), (at(first), at(last) + 8));
+        let image = image(&layout).unwrap();
+        assert_eq!(word(&image, at(data)), BASE + at(first));
+        assert_eq!(word(&image, at(data) + 8), BASE + at(last) + 8);
     });
 }

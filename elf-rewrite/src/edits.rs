@@ -60,15 +60,6 @@ impl Edits {
         Ok(())
     }
 
-    /// Puts zeros in place of a range.
-    ///
-    /// # Errors
-    /// As [`replace`](Self::replace).
-    pub(crate) fn zeros(&mut self, range: Range<u64>) -> Result<()> {
-        let size = range.end.saturating_sub(range.start);
-        if size == 0 { Ok(()) } else { self.replace(range, vec![With::Zeros(size)]) }
-    }
-
     /// Overwrites as many bytes as there are.
     ///
     /// # Errors
@@ -85,6 +76,36 @@ impl Edits {
             with.push(With::Zeros(zeros));
         }
         with.push(new);
+    }
+
+    /// Puts something in front of what takes the place of the range that starts at `at`, or there between two bytes.
+    ///
+    /// # Errors
+    /// If `at` lies inside a range that is replaced.
+    pub(crate) fn insert(&mut self, at: u64, new: Vec<With>) -> Result<()> {
+        let before = self.ranges.range(..at).next_back();
+        if before.is_some_and(|(_, (end, _))| *end > at) {
+            return Err(Error::new(at, ErrorKind::Overlap));
+        }
+        let (_, with) = self.ranges.entry(at).or_insert((at, Vec::new()));
+        with.splice(0..0, new);
+        Ok(())
+    }
+
+    /// Takes those of a range away: offsets, and the bytes that are to stand there.
+    pub(crate) fn take(&mut self, range: &Range<u64>) -> Vec<(u64, Vec<u8>)> {
+        let mut behind = self.ranges.split_off(&range.start);
+        let mut rest = behind.split_off(&range.end);
+        self.ranges.append(&mut rest);
+        let mut taken = Vec::new();
+        for (at, (_, with)) in behind {
+            let bytes = with.into_iter().map(|with| match with {
+                With::Made(bytes) => bytes,
+                _ => Vec::new(),
+            });
+            taken.push((at, bytes.flatten().collect()));
+        }
+        taken
     }
 
     /// Takes over the changes to a part of the file that starts at `start`.

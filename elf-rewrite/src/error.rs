@@ -51,6 +51,8 @@ pub enum ErrorKind {
         /// The address, or offset in its section, that it refers to.
         target: u64,
     },
+    /// A relocation writes to this address, which is in a region that changes: of what comes there it knows nothing.
+    Relocated(u64),
     /// A region has to move, and nothing is known to point to it: nobody would find it elsewhere.
     Unreferenced,
     /// An instruction refers to a region that has to move, or may do so.
@@ -169,6 +171,10 @@ impl Display for Error {
             ErrorKind::PointsInside { referrer, place, target } => write!(
                 f,
                 "{referrer} at {place:#x} points to {target:#x}, into the region at offset {at:#x}, which would have to change"
+            ),
+            ErrorKind::Relocated(place) => write!(
+                f,
+                "a relocation writes to {place:#x}, in the region at offset {at:#x}, which would have to change"
             ),
             ErrorKind::Unreferenced => write!(
                 f,

@@ -26,12 +26,14 @@
 //!
 //! * **Objects and archives**: what follows a region that grows or shrinks moves along; headers, symbols, addends, sizes and
 //!   the archive's table of symbols follow.
-//! * **Libraries and executables**: a region that becomes smaller stays, and the bytes behind it are cut off where they are the
-//!   tail of their segment, else zeros. One that grows moves into a new segment behind all others, with its section where
-//!   nothing else is in that, and relocations, symbols and pointers follow. Nothing else that is loaded moves.
+//! * **Libraries and executables**: a section of nothing but regions is laid out anew, one region behind the other, where it is if
+//!   there is room, else in a new segment behind all others. What is free goes from the file; where that is in the middle of a
+//!   segment, it becomes two. Relocations, symbols and pointers follow. Nothing else that is loaded moves, but for tables right
+//!   behind the program headers if one more header needs their place. Section headers stay in the order of addresses, so that
+//!   tools which write such files anew keep them whole.
 //! * **Proof**: no region moves of which it is not known who points to it. All code is decoded (x86-64, AArch64), all forms of
 //!   relocations, and in programs at fixed addresses all words: what refers to a region otherwise than by its start, or by an
-//!   instruction, is an [`Error`] that names it. Nothing is written then.
+//!   instruction, is an [`Error`] that names it. Nothing is written then. Where a region may not move and need not, it stays.
 //!
 //! # Layers
 //! Stands on `elf-core`, and knows nothing of what regions hold. No `unsafe`; no panic on any bytes is tested, not proven.

@@ -1,85 +1,83 @@
-//! Executables and shared libraries: nothing that is loaded moves but regions that do not fit.
+//! Executables and shared libraries: nothing that is loaded moves but regions, and tables that make room for program headers.
 
 use std::collections::HashSet;
-use std::ops::Range;
 
 use elf_core::names::PT_NOTE;
 
 use crate::change::{Change, Known};
-use crate::edits::With;
 use crate::elf::Elf;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{Draft, Remark};
+use layout::{Cuts, Task};
+use packed::Packed;
 
 mod code;
-mod grown;
+mod content;
+mod layout;
 mod moves;
+mod packed;
 mod place;
 mod pointers;
+mod relaid;
+mod resize;
+mod room;
 mod sections;
-mod trimmed;
+mod segments;
 
 /// How to make changes to a linked file.
 pub(crate) fn plan(elf: &Elf<'_>, changes: &[Change], known: &Known) -> Result<Draft> {
-    let grows = |change: &Change| change.new_size() > change.size;
-    let growing = changes.iter().filter(|change| grows(change));
-    let sections: HashSet<_> = growing.filter_map(|change| elf.section_at(change.at)).collect();
-    let is_in = |change: &Change| {
-        let section = elf.section_at(change.at);
-        change.new_size() > 0 && section.is_some_and(|section| sections.contains(&section))
-    };
-    // A section of regions moves as a whole, so that there is still one of its name: tools look no further. Where that cannot be,
-    // what does not grow stays.
-    let others = if sections.is_empty() { Vec::new() } else { unchanged(changes, known, is_in) };
-    let whole = [changes, &others].concat();
-    with(elf, &whole, known, |change| grows(change) || is_in(change))
-        .or_else(|_| with(elf, changes, known, grows))
+    if elf.header.e_phnum.get() >= 0xff00 || elf.header.e_shnum.get() >= 0xfe00 {
+        return Err(Error::new(0, ErrorKind::TooManyHeaders));
+    }
+    pointers::check_places(elf, changes)?;
+    let page = resize::page(elf)?;
+    let packed = packed::sections(elf, changes, known, page);
+    let grows: Vec<_> = packed.iter().filter(|one| one.grows()).cloned().collect();
+    // What is best comes first: sections of regions laid out anew, so that nothing is free between regions and there is one section
+    // of a name, as tools want. Where something stands against that, fewer of them; and then regions where they are.
+    // Tables move to make room for program headers if they can.
+    let mut attempts: Vec<(&[Packed], Cuts, bool)> = Vec::new();
+    for keeps in [false, true] {
+        let some = [(&*packed, Cuts::All), (&*grows, Cuts::All), (&*grows, Cuts::Tails)];
+        for (packed, cuts) in some.into_iter().chain([(&[][..], Cuts::All), (&[], Cuts::Tails)]) {
+            let is_same = |one: &(&[Packed], Cuts, bool)| {
+                (one.0.len(), one.1, one.2) == (packed.len(), cuts, keeps)
+            };
+            if !attempts.iter().any(is_same) {
+                attempts.push((packed, cuts, keeps));
+            }
+        }
+    }
+    let mut draft = Err(Error::new(0, ErrorKind::Unreferenced));
+    for (packed, cuts, keeps) in attempts {
+        let new = with(elf, changes, packed, cuts, keeps, known);
+        if new.is_ok() || !keeps {
+            draft = new;
+        }
+        if draft.is_ok() {
+            break;
+        }
+    }
+    let mut draft = draft?;
+    remarks(elf, &mut draft);
+    Ok(draft)
 }
 
-/// Regions that stay as they are.
-fn unchanged(changes: &[Change], known: &Known, wanted: impl Fn(&Change) -> bool) -> Vec<Change> {
-    let changed: HashSet<u64> = changes.iter().map(|change| change.at).collect();
-    let others = known.regions.iter().filter(|region| !changed.contains(&region.start));
-    let same = |region: &Range<u64>| Change {
-        at: region.start,
-        size: region.end.saturating_sub(region.start),
-        new: With::Kept(region.clone()),
-    };
-    others.map(same).filter(wanted).collect()
-}
-
-/// Makes changes; regions move if `moves` says so.
+/// Makes changes, where the regions of some sections are laid out anew.
 fn with(
     elf: &Elf<'_>,
     changes: &[Change],
+    packed: &[Packed],
+    cuts: Cuts,
+    keeps_tables: bool,
     known: &Known,
-    moves: impl Fn(&Change) -> bool,
 ) -> Result<Draft> {
-    let mut plan = Draft::default();
-    let (mut moving, fit): (Vec<_>, Vec<_>) = changes.iter().partition(|change| moves(change));
-    moving.sort_by_key(|change| change.at);
-    let mut freed: Vec<Range<u64>> = Vec::new();
-    for change in &fit {
-        let end = change.at.saturating_add(change.new_size());
-        if change.at < end {
-            plan.edits.replace(change.at..end, vec![change.new.clone()])?;
-        }
-        freed.push(end..change.end());
-    }
-    freed.retain(|range| !range.is_empty());
-    plan.in_place = fit.len();
-    if moving.is_empty() {
-        trimmed::plan(elf, &freed, &mut plan)?;
-    } else {
-        freed.extend(moving.iter().map(|change| change.at..change.end()));
-        for range in freed {
-            plan.holes = plan.holes.saturating_add(range.end.saturating_sub(range.start));
-            plan.edits.zeros(range)?;
-        }
-        grown::plan(elf, &moving, known, &mut plan)?;
-    }
-    remarks(elf, &mut plan);
-    Ok(plan)
+    let whole: HashSet<usize> = packed.iter().map(|one| one.section).collect();
+    let is_whole =
+        |change: &&Change| elf.section_at(change.at).is_some_and(|at| whole.contains(&at));
+    let rest = changes.iter().filter(|change| !is_whole(change));
+    let (alone, fit) = rest.partition(|change| change.new_size() > change.size);
+    relaid::plan(elf, &Task { packed, fit, alone, cuts, keeps_tables }, known)
 }
 
 /// What else in the file depends on its bytes.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use elf_core::names::{SHT_NOBITS, SHT_NULL, SHT_REL, SHT_RELA, SHT_SYMTAB, STT_SECTION};
+use elf_core::names::{SHT_CREL, SHT_NOBITS, SHT_NULL, SHT_REL, SHT_RELA, SHT_SYMTAB, STT_SECTION};
 use elf_core::raw64::{Rela, Shdr, Sym};
 use zerocopy::IntoBytes as _;
 use zerocopy::byteorder::LE;
@@ -13,7 +13,7 @@ use crate::elf::Elf;
 use crate::error::{Error, ErrorKind, Referrer, Result};
 use crate::plan::Draft;
 
-/// What regions are aligned to.
+/// What is aligned to multiples of this, or of what its section is aligned to, still is.
 const ALIGNMENT: u64 = 8;
 
 /// A section whose content changes.
@@ -26,6 +26,8 @@ struct Section {
     size: u64,
     /// Old ranges, from the section's start, and where their bytes start now; a range that changed has no inside.
     runs: Vec<(Range<u64>, u64, bool)>,
+    /// By multiples of what bytes move in it.
+    unit: u64,
     /// Bytes that follow the content, so that what comes behind keeps its alignment.
     padding: u64,
 }
@@ -64,11 +66,13 @@ impl Section {
 
     /// Adds what a range of the file becomes.
     fn add(&mut self, range: Range<u64>, new: With, changed: bool) {
-        let start = self.size.next_multiple_of(ALIGNMENT);
-        if start > self.size {
-            self.content.push(With::Zeros(start.saturating_sub(self.size)));
-        }
         let behind = |at: u64| at.saturating_sub(self.range.start);
+        let less = self.size.wrapping_sub(behind(range.start)).checked_rem(self.unit).unwrap_or(0);
+        let zeros = if less == 0 { 0 } else { self.unit.saturating_sub(less) };
+        let start = self.size.saturating_add(zeros);
+        if zeros > 0 {
+            self.content.push(With::Zeros(zeros));
+        }
         self.runs.push((behind(range.start)..behind(range.end), start, changed));
         self.size = start.saturating_add(new.size());
         self.content.push(new);
@@ -111,9 +115,9 @@ fn section(elf: &Elf<'_>, index: usize, changes: &[&Change]) -> Result<Section> 
     if range.end > elf.size() {
         return Err(Error::outside(range.start, "a section"));
     }
-    let (padding, runs) = (0, Vec::new());
-    let mut new =
-        Section { index, range: range.clone(), content: Vec::new(), size: 0, runs, padding };
+    let unit = row.sh_addralign.get().max(ALIGNMENT);
+    let (padding, runs, content) = (0, Vec::new(), Vec::new());
+    let mut new = Section { index, range: range.clone(), content, size: 0, runs, unit, padding };
     let mut at = range.start;
     for change in changes {
         if change.end() > range.end || change.at < at {
@@ -126,7 +130,7 @@ fn section(elf: &Elf<'_>, index: usize, changes: &[&Change]) -> Result<Section> 
     new.keep(at..range.end);
     // what follows moves by a multiple of the strictest alignment
     let later = elf.sections.iter().filter(|section| section.sh_offset.get() >= range.end);
-    let unit = later.map(|section| section.sh_addralign.get()).max().unwrap_or(1).max(16);
+    let unit = later.map(|section| section.sh_addralign.get()).max().unwrap_or(1).max(16).max(unit);
     if !unit.is_power_of_two() || unit > 1 << 30 {
         return Err(Error::new(elf.header.e_shoff.get(), ErrorKind::Alignment(unit)));
     }
@@ -139,9 +143,13 @@ fn section(elf: &Elf<'_>, index: usize, changes: &[&Change]) -> Result<Section> 
 fn relocations(elf: &Elf<'_>, changed: &Section, plan: &mut Draft) -> Result<()> {
     const ROW: u64 = size_of::<Rela<LE>>() as u64;
     for table in &elf.sections {
-        if table.sh_type == SHT_REL {
-            let form = ErrorKind::Relocations("relocations without addends");
-            return Err(Error::new(table.sh_offset.get(), form));
+        let form = match table.sh_type.get() {
+            SHT_REL => Some("relocations without addends"),
+            SHT_CREL => Some("compact relocations (CREL)"),
+            _ => None,
+        };
+        if let Some(form) = form {
+            return Err(Error::new(table.sh_offset.get(), ErrorKind::Relocations(form)));
         }
         if table.sh_type != SHT_RELA {
             continue;

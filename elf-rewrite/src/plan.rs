@@ -14,7 +14,7 @@ pub struct Plan<B> {
     edits: Edits,
     contents: Vec<B>,
     old_size: u64,
-    /// Regions that change where they are.
+    /// Regions that change where they are, or in the section that they are in.
     pub in_place: usize,
     /// Regions that move into a new segment, those included that go along to stay in one section.
     pub moved: usize,
@@ -61,6 +61,9 @@ pub enum Remark {
     TailKept(u64),
     /// Regions that moved lie in a new section of this name.
     NewSection(String),
+    /// The program headers moved behind everything else: there was no room for one more. Tools that write such files anew as GNU
+    /// strip does may not keep them whole.
+    HeadersMoved,
 }
 
 impl Display for Remark {
@@ -74,6 +77,9 @@ impl Display for Remark {
                 "{size} bytes behind the section headers are kept: a signature among them does not hold any more"
             ),
             Self::NewSection(name) => write!(f, "the new section is called {name}"),
+            Self::HeadersMoved => f.write_str(
+                "the program headers had to move: strip and objcopy may not keep the file whole",
+            ),
         }
     }
 }
@@ -172,11 +178,11 @@ mod tests {
     fn bytes_zeros_cuts_and_more() {
         let mut edits = Edits::default();
         edits.put(1, b"XY").unwrap();
-        edits.zeros(4..6).unwrap();
+        edits.replace(4..6, vec![With::Zeros(2)]).unwrap();
         edits.replace(6..8, Vec::new()).unwrap();
         edits.append(10, 2, With::Given(0, 3));
         edits.append(10, 0, With::Kept(2..4));
-        assert!(edits.put(2, b"?").is_err() && edits.zeros(5..9).is_err());
+        assert!(edits.put(2, b"?").is_err() && edits.replace(5..9, Vec::new()).is_err());
         assert!(edits.check(10).is_ok() && edits.check(9).is_err());
         let draft = Draft { edits, ..Draft::default() };
         let plan = Plan::new(draft, vec![b"end"], 10);

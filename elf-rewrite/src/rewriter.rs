@@ -43,7 +43,7 @@ impl<'a, B: AsRef<[u8]>> Rewriter<'a, B> {
         Ok(Self { bytes, contents, changes, known })
     }
 
-    /// The bytes at `range` of the file become `new`: where they are if those are no more, else in a segment at the file's end, or
+    /// The bytes at `range` of the file become `new`: where they are, or in their section, if there is room, else in a new segment;
     /// in an object or archive with what follows behind them.
     ///
     /// # Errors
@@ -71,8 +71,8 @@ impl<'a, B: AsRef<[u8]>> Rewriter<'a, B> {
         Ok(())
     }
 
-    /// Says that there is a region at `range` that stays as it is: it goes along where others of its section have to move, so that
-    /// all are still in one section.
+    /// Says that there is a region at `range` that stays as it is: it goes along where others of its section move, so that all are
+    /// still in one section, and nothing is free between them.
     ///
     /// # Errors
     /// As [`replace`](Self::replace).

@@ -23,8 +23,13 @@ int main(void) { printf("%s %s\n", all[0], all[1]); return 0; }
 
 /// The program, or nothing if there is no compiler.
 fn program(test: &str, folder: &Path, options: &[&str]) -> Option<Vec<u8>> {
+    compiled(test, folder, PROGRAM, options)
+}
+
+/// What a source becomes.
+fn compiled(test: &str, folder: &Path, text: &str, options: &[&str]) -> Option<Vec<u8>> {
     let (source, out) = (folder.join("program.c"), folder.join("program"));
-    fs::write(&source, PROGRAM).expect("a file");
+    fs::write(&source, text).expect("a file");
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
     let status = Command::new(compiler).args(options).arg(&source).arg("-o").arg(&out).status();
     if !status.is_ok_and(|status| status.success()) {
@@ -135,4 +140,107 @@ fn two_changes_to_the_same_bytes_are_refused() {
     );
     let rewriter: Rewriter<'_, &str> = Rewriter::open(file).expect("a file");
     assert_eq!(rewriter.plan().expect_err("an error").kind, ErrorKind::Unknown);
+}
+
+/// Three large regions, and data behind them in the same segment.
+const LARGE: &str = r#"
+#include <stdio.h>
+#define REGION __attribute__((section("regions"), aligned(16)))
+static const char one[20000] REGION = "one";
+static const char two[30000] REGION = "two";
+static const char three[40000] REGION = "three";
+const char *const pointers[] = {one, two, three};
+const char *const *volatile all = pointers;
+int main(void) { printf("%s %s %s\n", all[0], all[1], all[2]); return 0; }
+"#;
+
+#[test]
+fn what_is_free_goes_from_the_file() {
+    let test = "what_is_free_goes_from_the_file";
+    for options in [
+        &["-pie", "-fPIE"][..],
+        &["-pie", "-fPIE", "-Wl,-z,noseparate-code", "-Wl,--hash-style=sysv"],
+        &["-pie", "-fPIE", "-Wl,--build-id=none", "-Wl,-z,max-page-size=0x200000"],
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let Some(bytes) = compiled(test, folder.path(), LARGE, options) else { return };
+        let regions = section(&bytes);
+        let starts: Vec<u64> = [0, 20_000, 50_000].map(|at| regions.start + at).into();
+        let ends = [20_000, 50_000, 90_000].map(|at| regions.start + at);
+        // in whatever order the compiler has put them
+        let is_start = |at: u64| {
+            let at = usize::try_from(at).expect("an offset");
+            bytes[at..].starts_with(b"one\0") || bytes[at..].starts_with(b"t")
+        };
+        assert!(starts.iter().all(|start| is_start(*start)), "{options:?}");
+        let mut rewriter = Rewriter::open(&bytes).expect("a program");
+        for ((start, end), new) in starts.iter().zip(ends).zip(["1\0", "2\0", "3\0"]) {
+            rewriter.replace(*start..end.min(regions.end), new).expect("a region");
+        }
+        let plan = rewriter.plan().expect("a plan");
+        assert_eq!((plan.moved, plan.in_place), (0, 3));
+        assert!(plan.growth() < -80_000, "{options:?}: {}", plan.growth());
+        assert_eq!(printed(&plan, &bytes, folder.path()), "1 2 3\n", "{options:?}");
+        // and grows again
+        let changed = fs::read(folder.path().join("changed")).expect("a program");
+        let regions = section(&changed);
+        assert_eq!(regions.end - regions.start, 34);
+        let mut rewriter = Rewriter::open(&changed).expect("a program");
+        rewriter.replace(regions.start..regions.start + 2, LONGER).expect("a region");
+        rewriter.keep(regions.start + 16..regions.start + 18).expect("a region");
+        rewriter.keep(regions.start + 32..regions.end).expect("a region");
+        let plan = rewriter.plan().expect("a plan");
+        assert_eq!(plan.moved, 3);
+        let text = "something that takes more than sixteen bytes 2 3\n";
+        assert_eq!(printed(&plan, &changed, folder.path()), text, "{options:?}");
+    }
+}
+
+#[test]
+fn a_region_with_a_relocation_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = PROGRAM.replace(
+        "static const char one[16]",
+        "const char *own REGION = one_;\nstatic const char one[16]",
+    );
+    let source =
+        source.replace("#define REGION", "static const char one_[] = \"!\";\n#define REGION");
+    let source = source.replace("const char one[16] REGION", "char one[16] REGION");
+    let source = source.replace("const char two[16] REGION", "char two[16] REGION");
+    let test = "a_region_with_a_relocation_is_refused";
+    let Some(bytes) = compiled(test, folder.path(), &source, &["-pie", "-fPIE"]) else { return };
+    let regions = section(&bytes);
+    let mut rewriter = Rewriter::open(&bytes).expect("a program");
+    rewriter.replace(regions, "nothing").expect("a region");
+    let error = rewriter.plan().expect_err("an error");
+    assert!(matches!(error.kind, ErrorKind::Relocated(_)), "{error}");
+}
+
+#[test]
+fn what_follows_in_an_object_keeps_its_alignment() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let test = "what_follows_in_an_object_keeps_its_alignment";
+    let source = "__asm__(\".section regions,\\\"a\\\"\\n.balign 64\\n.ascii \\\"0123456789abc\\\"\\n.balign 64\\n\"\n\
+                  \"behind: .ascii \\\"behind\\\"\\n.globl behind\\n.text\\n\");\n\
+                  extern char behind; char *pointer = &behind;\n";
+    let Some(bytes) = compiled(test, folder.path(), source, &["-c"]) else { return };
+    let regions = section(&bytes);
+    let mut rewriter = Rewriter::open(&bytes).expect("an object");
+    rewriter.replace(regions.start..regions.start + 13, LONGER).expect("a region");
+    let plan = rewriter.plan().expect("a plan");
+    let mut changed = Vec::new();
+    plan.write(&bytes, &mut changed).expect("bytes");
+    let new = section(&changed);
+    assert_eq!(new.end - new.start, 128 + 6);
+    assert!(changed[usize::try_from(new.start + 128).expect("an offset")..].starts_with(b"behind"));
+    // relocations in a form that is not read are no reason to go on
+    let file = File::parse(&bytes).expect("an object");
+    let number = file.sections().iter().position(|section| section.r#type == 4).expect("RELA");
+    let row = usize::try_from(file.header().section_headers).expect("an offset") + 64 * number;
+    let mut bytes = bytes.clone();
+    bytes[row + 4..row + 8].copy_from_slice(&0x4000_0014_u32.to_le_bytes());
+    let mut rewriter = Rewriter::open(&bytes).expect("an object");
+    rewriter.replace(regions.start..regions.start + 13, LONGER).expect("a region");
+    let error = rewriter.plan().expect_err("an error");
+    assert_eq!(error.kind, ErrorKind::Relocations("compact relocations (CREL)"));
 }

@@ -36,6 +36,7 @@
 //! | code | [`Program`], [`Signature`], [`Scalar`] |
 //! | both | [`Device`], [`Sticky`] |
 //! | compilers | [`Compiler`], [`Cache`], `DiskCache` (feature `disk`) |
+//! | names as in the source | `demangled` (feature `demangle`) |
 //!
 //! It needs `alloc`. Its locks spin, as there is nothing else without an operating system; with the feature `std` they are the
 //! system's. It cannot know what a program does with an address it was given once: [`Program::call`] is `unsafe`.
@@ -49,6 +50,8 @@ mod allocator;
 mod buffer;
 mod cache;
 mod compiler;
+#[cfg(feature = "demangle")]
+mod demangle;
 mod device;
 mod device_id;
 #[cfg(feature = "disk")]
@@ -79,6 +82,8 @@ pub use allocator::{Allocator, PeerMemory};
 pub use buffer::{Buffer, Hold, Mapped, View};
 pub use cache::{Cache, CacheMode, Lookup, NoCache};
 pub use compiler::{CacheWarning, CompileError, Compiled, Compiler, Origin};
+#[cfg(feature = "demangle")]
+pub use demangle::demangled;
 pub use device::{Device, DeviceKind, MemoryInfo, Sticky};
 pub use device_id::DeviceId;
 #[cfg(feature = "disk")]

@@ -68,7 +68,7 @@ pub enum Error {
         /// The address.
         address: u64,
     },
-    /// The dynamic loader has no room for thread-local variables, or not at one distance from the thread pointer in all threads.
+    /// The dynamic loader has no room for thread-local variables, or not at one TP offset in all threads.
     ThreadLocal {
         /// Size of a thread's variables in bytes.
         size: u64,
@@ -77,7 +77,7 @@ pub enum Error {
         /// The object and the largest of its variables, with the most of them; empty if that is not known.
         text: Box<str>,
     },
-    /// Code needs thread-local variables at one distance from the thread pointer in all threads (initial exec, local exec), and the
+    /// Code needs thread-local variables at one TP offset in all threads (initial exec, local exec), and the
     /// dynamic loader has no room there.
     NearThreadLocal {
         /// Size of a thread's variables in bytes.

@@ -32,10 +32,10 @@ impl External {
     }
 
     /// A thread-local variable at `offset` in the block of `module`, as `__tls_get_addr` knows it, and, if that is so in every thread,
-    /// at `distance` from the thread pointer.
+    /// at `tp_offset`.
     #[must_use]
-    pub const fn thread_local(module: u64, offset: u64, distance: Option<i64>) -> Self {
-        Self(elf_layout::ExternalSymbol::thread_local(module, offset, distance))
+    pub const fn thread_local(module: u64, offset: u64, tp_offset: Option<i64>) -> Self {
+        Self(elf_layout::ExternalSymbol::thread_local(module, offset, tp_offset))
     }
 
     /// Data that never change, of which code without `-fPIC` may get a copy where it reaches it.

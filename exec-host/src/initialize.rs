@@ -3,7 +3,7 @@
 use crate::Host;
 use crate::error::Error;
 use crate::start::Start;
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::c_void;
 use core::ops::Range;
 use elf_core::names::{SHT_FINI_ARRAY, SHT_INIT_ARRAY, SHT_PREINIT_ARRAY, SHT_PROGBITS};
 use elf_core::{Name, SectionFlags, SectionHeader};
@@ -137,22 +137,12 @@ impl Calls {
     /// # Safety
     /// They are mapped and executable, and sound to call with these arguments.
     pub(crate) unsafe fn run(&self, order: Order, start: Start) {
-        unsafe extern "C" {
-            static environ: *const *const c_char;
-        }
-        type Initializer = unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char);
         let calls = match order {
             Order::Initialize => &self.initialize,
             Order::Finalize => &self.finalize,
         };
-        let none: [*const c_char; 1] = [core::ptr::null()];
-        let Start { count, words } = start;
-        let words = if words.is_null() { none.as_ptr() } else { words };
-        for &address in calls {
-            let code = core::ptr::with_exposed_provenance::<()>(address as usize);
-            // SAFETY: the caller vouches for a function there; it may take fewer arguments than it is given.
-            unsafe { core::mem::transmute::<*const (), Initializer>(code)(count, words, environ) };
-        }
+        // SAFETY: as the caller says.
+        unsafe { start.call(calls) };
     }
 }
 

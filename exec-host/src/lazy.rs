@@ -5,7 +5,7 @@ pub(crate) mod slot;
 use crate::error::Error;
 use crate::external::External;
 use crate::machine;
-use crate::memory::{Mapping, Wish};
+use crate::memory::{Mapping, MappingOptions};
 use crate::module::Module;
 use crate::symbols::{Found, Keeper, Symbols};
 use core::fmt;
@@ -185,8 +185,9 @@ impl Page {
     fn new(page_size: u64) -> Result<Self, Error> {
         let size = page_size.saturating_mul(2);
         machine::descriptor::prepare();
-        let wish = Wish { size, alignment: page_size, ..Wish::default() };
-        let mut memory = Mapping::new(&wish)?;
+        let mapping_options =
+            MappingOptions { size, alignment: page_size, ..MappingOptions::default() };
+        let mut memory = Mapping::new(&mapping_options)?;
         let address = memory.address();
         let (stubs, slots) = memory
             .bytes_mut()

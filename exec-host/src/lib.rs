@@ -57,6 +57,7 @@ mod budget;
 #[cfg(feature = "compile")]
 pub mod compile;
 mod contents;
+mod copy_relocations;
 #[cfg(feature = "device")]
 pub mod device;
 #[cfg(feature = "dynamic")]
@@ -75,9 +76,9 @@ mod lazy;
 pub mod library;
 mod loader;
 mod machine;
+mod mapped_image;
 mod memory;
 mod module;
-mod moved;
 pub mod observer;
 mod process;
 mod processor;

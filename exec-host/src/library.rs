@@ -15,20 +15,26 @@
 //! ```
 //!
 //! A library's references are looked for where the dynamic loader looks: in the program and what was opened for all, in the library itself,
-//! in what it needs, by name and version. All are bound when it is loaded. What it needs are libraries that were [loaded so](LibraryLoader::library),
-//! else libraries of the dynamic loader. Several loads of one library have states of their own.
+//! in what it needs, by name and version. What it needs are libraries that were [loaded so](LibraryLoader::library), or that the caller
+//! [has](LibraryLoader::needed), else libraries of the dynamic loader. Several loads of one library have states of their own.
+//!
+//! All references are bound when it is loaded, whatever its flags say: what is missing is known before any of its code runs, where lazy
+//! binding ends the process in the midst of a call; nothing is written later to what is read-only then (RELRO); and it is what programs
+//! are linked for today (`-z now`). Who wants functions bound at the first call has [lazy functions](crate::LazyFunctions) of objects.
 //!
 //! # What is not as with `dlopen`
 //!
 //! The dynamic loader knows nothing of such a library: `dlsym`, `dladdr` and `dl_iterate_phdr` do not find it, and libraries that are opened
-//! later do not bind to it. A library that is opened again is loaded again. Symbols that all libraries share (`STB_GNU_UNIQUE`) are not seen
-//! in libraries of the dynamic loader that this one does not need. [`Library::get`] does not look into what the library needs. Lazy binding
-//! is not offered.
+//! later do not bind to it; [`Library::symbol_at`] names what is at an address, and [observers](LibraryLoader::observer) are told. A
+//! library that is opened again is loaded again. Symbols that all libraries share (`STB_GNU_UNIQUE`) are not seen in libraries of the
+//! dynamic loader that this one does not need. [`Library::get`] does not look into what the library needs. A library that is loaded because
+//! another one needs it does not see that one's symbols, and libraries that need each other are refused.
 
 mod definition;
 mod error;
 mod frames;
 mod handle;
+mod hashes;
 mod load;
 mod loaded;
 mod needed;
@@ -36,15 +42,18 @@ mod resolve;
 mod scope;
 
 pub use error::LibraryError;
+pub use needed::NeededLibrary;
 
 use crate::error::Error;
 use crate::external::External;
 use crate::function::{FunctionPointer, TypedFunction};
+use crate::observer::Observer;
 use crate::symbols::{Found, Keeper, Symbols};
 use core::fmt;
 use definition::Definition;
 use elf_core::Name;
 use loaded::Loaded;
+use needed::{Find, Given, Named, Needed};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -56,9 +65,11 @@ pub struct Library(Arc<Loaded>);
 /// How a library is loaded.
 #[derive(Default)]
 pub struct LibraryLoader<'s> {
-    loaded: Vec<Arc<Loaded>>,
+    loaded: Named,
     folder: Option<PathBuf>,
+    source: Option<Box<Find<'s>>>,
     symbols: Option<Box<dyn Symbols + 's>>,
+    observers: Vec<Arc<dyn Observer>>,
 }
 
 impl fmt::Debug for LibraryLoader<'_> {
@@ -77,7 +88,33 @@ impl<'s> LibraryLoader<'s> {
     /// Lets a library be found by those that need one of its name (`DT_SONAME`).
     #[must_use]
     pub fn library(mut self, library: &Library) -> Self {
-        self.loaded.push(Arc::clone(&library.0));
+        self.loaded.push((library.0.name.clone(), Arc::clone(&library.0)));
+        self
+    }
+
+    /// Has `source` asked for libraries that are needed, by the name that says so, before the dynamic loader: a program has them inside of
+    /// itself, in an archive. Each name is asked for once a load; what `source` has not is left to the dynamic loader. What is loaded for
+    /// it goes with the last library that uses it.
+    ///
+    /// ```
+    /// use exec_host::library::{LibraryLoader, NeededLibrary};
+    ///
+    /// # let plug_in: &[u8] = b"";
+    /// # static CODEC: &[u8] = b"";
+    /// let loader = LibraryLoader::new()
+    ///     .needed(|name| (name == "libcodec.so.2").then(|| NeededLibrary::bytes(CODEC)));
+    /// ```
+    #[must_use]
+    pub fn needed(mut self, source: impl FnMut(Name<'_>) -> Option<NeededLibrary> + 's) -> Self {
+        self.source = Some(Box::new(source));
+        self
+    }
+
+    /// Has the load told to `observer`, with those that it needs, and their unloads: a debugger, a profiler. Those that were added first
+    /// are told first.
+    #[must_use]
+    pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.observers.push(Arc::new(observer));
         self
     }
 
@@ -99,23 +136,36 @@ impl<'s> LibraryLoader<'s> {
     /// dynamic loader itself are refused.
     ///
     /// # Errors
-    /// [`Error::Linked`] with the [reason](LibraryError), [`Error::ThreadLocal`], [`Error::WriteExecute`], or there is no memory.
+    /// [`Error::Linked`] with the [reason](LibraryError), [`Error::ThreadLocal`], [`Error::WriteExecute`], [`Error::Observer`], or there is
+    /// no memory.
     ///
     /// # Safety
     /// The library's code is sound to call in this process: constructors, and destructors when it goes, resolvers of indirect
     /// functions; and so are those of libraries that it needs.
     pub unsafe fn open(
-        self,
+        mut self,
         bytes: impl AsRef<[u8]> + Send + Sync + 'static,
     ) -> Result<Library, Error> {
         let mut symbols = self.symbols.unwrap_or_else(|| Box::new(()));
-        let given = load::Given {
-            loaded: &self.loaded,
-            folder: self.folder.as_deref(),
+        let mut given = Given {
+            load: load::load,
+            loaded: &mut self.loaded,
+            source: match &mut self.source {
+                Some(source) => Some(&mut **source),
+                None => None,
+            },
+            waiting: Vec::new(),
             symbols: &mut symbols,
+            observers: &self.observers,
         };
         // SAFETY: the caller vouches for the library.
-        unsafe { load::load(Arc::new(bytes), given) }.map(Library)
+        unsafe { load::load(Arc::new(bytes), &mut given, self.folder.as_deref()) }.map(Library)
+    }
+}
+
+impl From<Library> for NeededLibrary {
+    fn from(library: Library) -> Self {
+        Self(Needed::Loaded(library.0))
     }
 }
 
@@ -160,6 +210,18 @@ impl Library {
         }
     }
 
+    /// The function that `address` is in, mangled if it was so, and how many bytes behind its start: for backtraces. Of functions that are not
+    /// exported the name is known if the file has its symbol table (`.symtab`) still.
+    #[must_use]
+    pub fn symbol_at(&self, address: u64) -> Option<(Name<'_>, u64)> {
+        let functions = self.0.functions();
+        let here = functions.into_iter().filter_map(|function| {
+            let offset = address.checked_sub(function.address)?;
+            (offset < function.size).then_some((function.name, offset))
+        });
+        here.min_by_key(|(_, offset)| *offset)
+    }
+
     /// Its name (`DT_SONAME`); empty if it has none.
     #[must_use]
     pub fn name(&self) -> Name<'_> {
@@ -200,8 +262,8 @@ impl Symbols for Library {
         let external = match self.definition(name)? {
             Definition::Address(address) if self.0.is_code(address) => External::function(address),
             Definition::Address(address) => External::new(address),
-            Definition::ThreadLocal { module, offset, distance } => {
-                External::thread_local(module, offset, distance)
+            Definition::ThreadLocal { module, offset, tp_offset } => {
+                External::thread_local(module, offset, tp_offset)
             }
             Definition::Indirect(_) => return None,
         };

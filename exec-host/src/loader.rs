@@ -12,7 +12,9 @@ use crate::external::External;
 use crate::fragments::Fragments;
 use crate::image::LinkedImage;
 use crate::initialize::Calls;
-use crate::memory::{CodeArena, HUGE_PAGE, MemoryRequirements, MemorySource, SPREAD, Spare, Wish};
+use crate::memory::{
+    CodeArena, HUGE_PAGE, MappingOptions, MemoryRequirements, MemorySource, SPREAD, Spare,
+};
 use crate::module::{Module, Parts};
 use crate::observer::{Loaded, Observer};
 use crate::resolvers::Resolvers;
@@ -43,7 +45,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Loader {
     observers: Vec<Arc<dyn Observer>>,
-    is_dual: bool,
+    is_dual_mapped: bool,
     is_huge: bool,
     is_replaceable: bool,
     relaxes: bool,
@@ -68,7 +70,7 @@ impl Loader {
     pub const fn new() -> Self {
         Self {
             observers: Vec::new(),
-            is_dual: false,
+            is_dual_mapped: false,
             is_huge: false,
             is_replaceable: false,
             relaxes: true,
@@ -91,7 +93,7 @@ impl Loader {
     /// mapped: for processes under a policy that forbids it (`PR_SET_MDWE`, `execmem` of SELinux, a filter of system calls).
     #[must_use]
     pub const fn dual_mapping(mut self, is_wanted: bool) -> Self {
-        self.is_dual = is_wanted;
+        self.is_dual_mapped = is_wanted;
         self
     }
 
@@ -188,8 +190,8 @@ impl Loader {
                 continue;
             }
             // a variable that is moved is not moved again
-            let is_near =
-                out_of_reach(&objects, &error).is_some_and(|name| symbols.bring_near(name, limit));
+            let is_near = out_of_reach(&objects, &error)
+                .is_some_and(|name| symbols.copy_relocate(name, limit));
             if !is_near {
                 return Err(error);
             }
@@ -305,24 +307,24 @@ impl Loader {
             let (object, section) = (fixed.object, fixed.section);
             return Err(Error::FixedAddress { object, section, address: fixed.segment.offset });
         }
-        let wish = Wish {
+        let mapping_options = MappingOptions {
             size: layout.size(),
             alignment: layout.alignment(),
             limit: layout.limit(),
             near,
-            is_dual: self.is_dual,
+            is_dual_mapped: self.is_dual_mapped,
             is_huge: layout.alignment() >= HUGE_PAGE as u64 && self.is_huge,
             spare: self.spare.as_ref(),
             source: self.source.as_deref(),
         };
-        let mut memory = memory_for(layout, self.arena.as_ref(), &wish)?;
+        let mut memory = memory_for(layout, self.arena.as_ref(), &mapping_options)?;
         let base = memory.address();
         let mut threads = None;
         if let Some(block) = layout.tls_block() {
             layout.write_tls_block(memory.bytes_mut(), base).map_err(Error::Layout)?;
             let access = layout.options().thread_local;
             let own = Threads::new(&block, memory.bytes_mut(), access)?;
-            layout.set_thread_area(own.area());
+            layout.set_static_tls_block(own.area());
             threads = Some(own);
         }
         let layout = &*layout;

@@ -57,7 +57,7 @@ unsafe impl Sync for Mapping {}
 
 /// What is asked of memory.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wish<'a> {
+pub(crate) struct MappingOptions<'a> {
     /// Bytes.
     pub(crate) size: u64,
     /// Multiple that the address shall be of, a power of two.
@@ -67,7 +67,7 @@ pub(crate) struct Wish<'a> {
     /// An address that shall be within reach of 32-bit distances, if that can be had.
     pub(crate) near: Option<u64>,
     /// Written by way of other addresses than those where it is executed.
-    pub(crate) is_dual: bool,
+    pub(crate) is_dual_mapped: bool,
     /// On huge pages, where there are any.
     pub(crate) is_huge: bool,
     /// From there, and back to there, if it is nothing special.
@@ -78,29 +78,29 @@ pub(crate) struct Wish<'a> {
 
 impl Mapping {
     /// Memory as wished for, or at least of the size, alignment and limit, still to be written.
-    pub(crate) fn new(wish: &Wish<'_>) -> Result<Self, Error> {
-        let page = if wish.is_huge { HUGE_PAGE } else { rustix::param::page_size() };
-        let too_large = || Error::OutOfMemory { size: wish.size };
+    pub(crate) fn new(mapping_options: &MappingOptions<'_>) -> Result<Self, Error> {
+        let page = if mapping_options.is_huge { HUGE_PAGE } else { rustix::param::page_size() };
+        let too_large = || Error::OutOfMemory { size: mapping_options.size };
         let number = |number: u64| usize::try_from(number).map_err(|_| too_large());
-        let size = number(wish.size)?.max(1).checked_next_multiple_of(page);
+        let size = number(mapping_options.size)?.max(1).checked_next_multiple_of(page);
         let size = size.ok_or_else(too_large)?;
-        let alignment = number(wish.alignment)?.max(page);
-        if let Some(source) = wish.source {
-            let (start, owner) = Owner::reserve(source, size, alignment, wish.limit)?;
+        let alignment = number(mapping_options.alignment)?.max(page);
+        if let Some(source) = mapping_options.source {
+            let (start, owner) = Owner::reserve(source, size, alignment, mapping_options.limit)?;
             let mut mapping = Self::at(start, size, rustix::param::page_size());
             mapping.owner = Some(owner);
             return Ok(mapping);
         }
-        if wish.is_dual {
-            let mut mapping = Self::reserve(size, alignment, wish, ProtFlags::empty())?;
+        if mapping_options.is_dual_mapped {
+            let mut mapping = Self::reserve(size, alignment, mapping_options, ProtFlags::empty())?;
             mapping.page = page;
-            mapping.alias = Some(Alias::new(size, wish.is_huge)?);
+            mapping.alias = Some(Alias::new(size, mapping_options.is_huge)?);
             return Ok(mapping);
         }
         let writable = ProtFlags::READ | ProtFlags::WRITE;
-        if wish.is_huge && wish.limit.is_none() {
+        if mapping_options.is_huge && mapping_options.limit.is_none() {
             // from the pool that an administrator has set aside, if there is one
-            // SAFETY: without a wish for an address no existing mapping is touched.
+            // SAFETY: without an address that is asked for no existing mapping is touched.
             let pool = unsafe {
                 mmap_anonymous(
                     ptr::null_mut(),
@@ -116,18 +116,19 @@ impl Mapping {
                 }
             }
         }
-        let plain = wish.limit.is_none() && !wish.is_huge && alignment == page;
-        let spare = wish.spare.filter(|_| plain).cloned();
+        let plain =
+            mapping_options.limit.is_none() && !mapping_options.is_huge && alignment == page;
+        let spare = mapping_options.spare.filter(|_| plain).cloned();
         if let Some(start) = spare.as_ref().and_then(|spare| spare.take(size)) {
             let mut mapping = Self::at(start, size, page);
             mapping.spare = spare.clone();
-            if wish.near.is_none_or(|near| mapping.is_near(near)) {
+            if mapping_options.near.is_none_or(|near| mapping.is_near(near)) {
                 return Ok(mapping);
             }
         }
-        let mut mapping = Self::reserve(size, alignment, wish, writable)?;
+        let mut mapping = Self::reserve(size, alignment, mapping_options, writable)?;
         (mapping.page, mapping.spare) = (page, spare);
-        if wish.is_huge {
+        if mapping_options.is_huge {
             // SAFETY: the pages are ours; the advice changes no content. Without huge pages it is refused, and that is fine.
             let _ = unsafe { madvise(mapping.start.cast(), size, Advice::LinuxHugepage) };
         }
@@ -174,10 +175,10 @@ impl Mapping {
     fn reserve(
         size: usize,
         alignment: usize,
-        wish: &Wish<'_>,
+        mapping_options: &MappingOptions<'_>,
         protection: ProtFlags,
     ) -> Result<Self, Error> {
-        let limit = wish.limit;
+        let limit = mapping_options.limit;
         let page = rustix::param::page_size();
         let slack = alignment.saturating_sub(page);
         let reserved = size.checked_add(slack).ok_or(Error::OutOfMemory { size: size as u64 })?;
@@ -186,7 +187,7 @@ impl Mapping {
         } else {
             MapFlags::empty()
         };
-        // SAFETY: without a wish for an address no existing mapping is touched.
+        // SAFETY: without an address that is asked for no existing mapping is touched.
         let start = unsafe {
             mmap_anonymous(ptr::null_mut(), reserved, protection, MapFlags::PRIVATE | low)
         };
@@ -200,7 +201,8 @@ impl Mapping {
             }
         };
         let mut mapping = Self::at(start, reserved, page);
-        if let Some(near) = wish.near.filter(|&near| limit.is_none() && !mapping.is_near(near))
+        if let Some(near) =
+            mapping_options.near.filter(|&near| limit.is_none() && !mapping.is_near(near))
             && let Some(start) = near::map(near, reserved, protection)
         {
             // the other one goes
@@ -271,13 +273,18 @@ impl Mapping {
             return;
         }
         for segment in segments.filter(|segment| (LEAST..=most).contains(&segment.size)) {
-            if segment.flags.contains(SegmentFlags::WRITE) {
-                continue;
+            if !segment.flags.contains(SegmentFlags::WRITE) {
+                self.populate(segment.offset, segment.size);
             }
-            if let Some((start, size)) = self.part(segment.offset, segment.size) {
-                // SAFETY: the pages are ours; the advice changes no content. Kernels before 5.14 refuse it, and that is fine.
-                let _ = unsafe { madvise(start.cast(), size, Advice::LinuxPopulateWrite) };
-            }
+        }
+    }
+
+    /// Has the system bring in the pages that `size` bytes from `offset` on are in.
+    pub(crate) fn populate(&self, offset: u64, size: u64) {
+        let in_page = offset % self.page as u64;
+        if let Some((start, size)) = self.part(offset - in_page, size.saturating_add(in_page)) {
+            // SAFETY: the pages are ours; the advice changes no content. Kernels before 5.14 refuse it, and that is fine.
+            let _ = unsafe { madvise(start.cast(), size, Advice::LinuxPopulateWrite) };
         }
     }
 
@@ -379,13 +386,15 @@ impl Mapping {
         done.map_err(|cause| Error::Map { size: size as u64, cause: cause.into() })
     }
 
-    /// Stores a word in pages that are writable; nothing if it is not inside.
-    pub(crate) fn store(&self, offset: u64, value: u64) {
-        if let Some(start) = usize::try_from(offset).ok().filter(|&start| {
-            start.checked_add(size_of::<u64>()).is_some_and(|end| end <= self.size)
-        }) {
-            // SAFETY: the word is inside of the mapping, and writable; no reference to it is alive.
-            unsafe { self.start.wrapping_add(start).cast::<u64>().write_unaligned(value) };
+    /// Stores bytes in pages that are writable; nothing if they are not all inside.
+    pub(crate) fn store(&self, offset: u64, value: &[u8]) {
+        if let Some(start) = usize::try_from(offset)
+            .ok()
+            .filter(|&start| start.checked_add(value.len()).is_some_and(|end| end <= self.size))
+        {
+            let to = self.start.wrapping_add(start);
+            // SAFETY: the bytes are inside of the mapping, and writable; no reference to them is alive.
+            unsafe { ptr::copy_nonoverlapping(value.as_ptr(), to, value.len()) };
         }
     }
 

@@ -1,8 +1,8 @@
 //! Symbols of this process and of libraries.
 
+use crate::copy_relocations;
 use crate::error::Error;
 use crate::external::External;
-use crate::moved;
 use core::ffi::{c_int, c_void};
 use core::ops::Range;
 use elf_core::Name;
@@ -32,7 +32,7 @@ pub struct Process {
     kept: BTreeMap<u64, Arc<Library>>,
     known: Option<Arc<Segments>>,
     variables: Variables,
-    moves_variables: bool,
+    copy_relocations: bool,
 }
 
 /// What the addresses of the process hold.
@@ -70,7 +70,7 @@ impl Process {
         // SAFETY: the mathematical library has no constructors that do anything.
         libraries.extend(unsafe { Library::new(LIBM) }.map(Arc::new));
         let (kept, known, variables) = (BTreeMap::new(), None, Variables::default());
-        Self { libraries, kept, known, variables, moves_variables: false }
+        Self { libraries, kept, known, variables, copy_relocations: false }
     }
 
     /// Opens a library as `dlopen` does: a path if the name has a slash, else a name to search for. What was opened first is
@@ -118,8 +118,8 @@ impl Process {
     ///
     /// # Safety
     /// While code is loaded, no other thread uses variables that it names; nobody has kept pointers to them that matter.
-    pub const unsafe fn moves_variables(&mut self, are_moved: bool) {
-        self.moves_variables = are_moved;
+    pub const unsafe fn copy_relocations(&mut self, are_moved: bool) {
+        self.copy_relocations = are_moved;
     }
 
     /// The symbol of this name: its address, and whether it is a function, or data that never change. A library that was asked for such
@@ -140,7 +140,7 @@ impl Process {
             return None;
         }
         let (number, address) = (0..).zip(&self.libraries).find_map(|(number, library)| {
-            let address = moved::current(address_in(library, name)?);
+            let address = copy_relocations::current(address_in(library, name)?);
             (address != 0).then_some((number, address))
         })?;
         let library = self.keeper(number, address)?;
@@ -175,15 +175,15 @@ impl Symbols for Process {
         false
     }
 
-    fn bring_near(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
-        let found = self.find_in_library(name).filter(|_| self.moves_variables);
+    fn copy_relocate(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
+        let found = self.find_in_library(name).filter(|_| self.copy_relocations);
         let Some((external, _)) = found.filter(|(external, _)| external.is_unknown()) else {
             return false;
         };
         let address = external.address();
         let size = size_of_symbol(address);
         // SAFETY: the dynamic loader knows the variable; who allowed moving vouches for the rest.
-        size.is_some_and(|size| unsafe { moved::move_variable(address, size, limit) })
+        size.is_some_and(|size| unsafe { copy_relocations::move_variable(address, size, limit) })
     }
 }
 

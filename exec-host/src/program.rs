@@ -8,14 +8,17 @@ use crate::Host;
 use crate::error::Error;
 use crate::library::LibraryError;
 use crate::machine;
-use crate::memory::{Mapping, Wish};
-use core::ffi::c_ulong;
+use crate::mapped_image::MappedImage;
+use crate::memory::{Mapping, MappingOptions};
+use core::mem::MaybeUninit;
 use elf_core::names::{PT_INTERP, PT_PHDR};
 use elf_core::{Arch as _, File, SegmentFlags};
 use elf_image::{Addresses, Image};
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+
+pub use crate::start::StartBlock;
 
 /// Bytes of the stack.
 const STACK: u64 = 8 << 20;
@@ -42,7 +45,7 @@ impl Program {
     /// Loads the program that `bytes` are: static, static PIE, or dynamic with the loader that it names.
     ///
     /// # Errors
-    /// [`Error::Linked`], [`Error::File`] of the dynamic loader; [`Error::Map`] if its address is taken.
+    /// [`Error::Linked`], [`Error::File`] of the dynamic loader; [`Error::Map`] if its address is taken; [`Error::WriteExecute`].
     pub fn load(bytes: &[u8]) -> Result<Self, Error> {
         let file = parse(bytes)?;
         let interpreter = file.segments().iter().find(|segment| segment.r#type == PT_INTERP);
@@ -61,16 +64,18 @@ impl Program {
         Ok(Self { image: Placed::new(file)?, interpreter })
     }
 
-    /// Runs the program in the place of this one: it never returns. `arguments` begin with its name.
+    /// Runs the program in the place of this one: it never returns. `arguments` begin with its name. As with `execve`, handlers of signals
+    /// go, what is ignored stays so, and files stay open.
     ///
     /// # Safety
-    /// Nothing else runs in this process; nobody relies on what it has, which is left as it is, open files, handlers of
-    /// signals and all.
+    /// Nothing else runs in this process, and nobody relies on what it has.
     pub unsafe fn start(self, arguments: &[CString], environment: &[CString]) -> Result<(), Error> {
-        let wish = Wish { size: STACK, alignment: 16, ..Wish::default() };
-        let mut stack = Mapping::new(&wish)?;
+        let mapping_options =
+            MappingOptions { size: STACK, alignment: 16, ..MappingOptions::default() };
+        let mut stack = Mapping::new(&mapping_options)?;
         let top = stack.address().wrapping_add(stack.size());
-        let words = self.words(arguments, environment);
+        let name = arguments.first().map_or(0, StartBlock::leak);
+        let words = StartBlock::new(arguments, environment, &self.auxiliary(name)).words();
         let size = (words.len() as u64).saturating_mul(8);
         let pointer = top.saturating_sub(size) & !15;
         let offset = usize::try_from(pointer.wrapping_sub(stack.address())).unwrap_or(usize::MAX);
@@ -78,23 +83,18 @@ impl Program {
         if (place.len() as u64) < size {
             return Err(Error::OutOfMemory { size });
         }
-        for (place, word) in place.chunks_exact_mut(8).zip(&words) {
+        for (place, word) in place.chunks_exact_mut(8).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
         let entry = self.interpreter.as_ref().map_or(self.image.entry, |loader| loader.entry);
         core::mem::forget((self, stack));
+        reset_signals();
         // SAFETY: the stack is as the psABI has it, and the program is in memory, which nobody gives back.
         unsafe { machine::enter_program(entry, pointer) }
     }
 
-    /// What the stack begins with: number of arguments, their addresses, those of the environment, the auxiliary vector.
-    fn words(&self, arguments: &[CString], environment: &[CString]) -> Vec<u64> {
-        let leak = |text: &CString| text.clone().into_raw().expose_provenance() as u64;
-        let mut words = vec![arguments.len() as u64];
-        words.extend(arguments.iter().map(leak));
-        words.push(0);
-        words.extend(environment.iter().map(leak));
-        words.push(0);
+    /// The auxiliary vector: what the kernel has told this process holds for the program, too, but for where it is. Its name is at `name`.
+    fn auxiliary(&self, name: u64) -> Vec<(u64, u64)> {
         let random = Box::leak(Box::new([0u8; 16]));
         // SAFETY: so many bytes are there. Without randomness they are zeros.
         let _ = unsafe { libc::getrandom(random.as_mut_ptr().cast(), random.len(), 0) };
@@ -106,38 +106,39 @@ impl Program {
             (libc::AT_BASE, self.interpreter.as_ref().map_or(0, |loader| loader.bias)),
             (libc::AT_ENTRY, self.image.entry),
             (libc::AT_RANDOM, random.as_ptr().expose_provenance() as u64),
-            (libc::AT_EXECFN, arguments.first().map_or(0, leak)),
+            (libc::AT_EXECFN, name),
             (libc::AT_SECURE, 0),
         ];
-        for (tag, value) in own {
-            words.extend([tag, value]);
-        }
-        // what the kernel has told this process holds for the program, too
-        let passed = [
-            libc::AT_SYSINFO_EHDR,
-            libc::AT_HWCAP,
-            libc::AT_HWCAP2,
-            libc::AT_PLATFORM,
-            libc::AT_PAGESZ,
-            libc::AT_CLKTCK,
-            libc::AT_UID,
-            libc::AT_EUID,
-            libc::AT_GID,
-            libc::AT_EGID,
-            libc::AT_MINSIGSTKSZ,
-        ];
-        for tag in passed {
-            // SAFETY: asks only.
-            let value: c_ulong = unsafe { libc::getauxval(tag) };
-            if value != 0
-                || [libc::AT_UID, libc::AT_EUID, libc::AT_GID, libc::AT_EGID].contains(&tag)
-            {
-                words.extend([tag, value]);
-            }
-        }
-        words.extend([0, 0]);
-        words
+        let is_own = |r#type| own.iter().any(|(own, _)| *own == r#type);
+        let passed = StartBlock::auxiliary_of_process().into_iter();
+        own.into_iter().chain(passed.filter(|(r#type, _)| !is_own(*r#type))).collect()
     }
+}
+
+/// Has signals do what they do in a new program: nobody of this one is there to handle them.
+fn reset_signals() {
+    /// The last signal of Linux.
+    const LAST: i32 = 64;
+    for signal in 1..=LAST {
+        let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: a null pointer changes nothing, and the result is written to a variable of ours, which is valid zeroed.
+        let mut action = unsafe {
+            libc::sigaction(signal, core::ptr::null(), action.as_mut_ptr());
+            action.assume_init()
+        };
+        if ![libc::SIG_DFL, libc::SIG_IGN].contains(&action.sa_sigaction) {
+            (action.sa_sigaction, action.sa_flags) = (libc::SIG_DFL, 0);
+            // SAFETY: the default is no code of ours.
+            unsafe { libc::sigaction(signal, &raw const action, core::ptr::null_mut()) };
+        }
+    }
+    let none = libc::stack_t {
+        ss_sp: core::ptr::null_mut(),
+        ss_flags: libc::SS_DISABLE,
+        ss_size: libc::MINSIGSTKSZ,
+    };
+    // SAFETY: no handler runs that is on that stack.
+    unsafe { libc::sigaltstack(&raw const none, core::ptr::null_mut()) };
 }
 
 fn parse(bytes: &[u8]) -> Result<File<'_>, LibraryError> {
@@ -153,26 +154,13 @@ fn parse(bytes: &[u8]) -> Result<File<'_>, LibraryError> {
 impl Placed {
     fn new(file: File<'_>) -> Result<Self, Error> {
         let image = Image::parse(file, Addresses::Virtual).map_err(LibraryError::from)?;
-        let page = rustix::param::page_size() as u64;
-        let pages: Vec<_> = image.pages(page).map_err(LibraryError::from)?.collect();
-        let before = image.start() & page.wrapping_sub(1);
-        let size = pages.iter().map(|range| range.size).sum();
-        let wish = Wish { size, alignment: image.alignment(), ..Wish::default() };
-        let mut memory = match image.is_fixed() {
-            true => Mapping::fixed(image.start().wrapping_sub(before), size)?,
-            false => Mapping::new(&wish)?,
-        };
-        let base = memory.address().wrapping_add(before);
-        let bias = image.bias(base).map_err(LibraryError::from)?;
-        let start = usize::try_from(before).unwrap_or(0);
-        let end = start.saturating_add(usize::try_from(image.size()).unwrap_or(0));
-        let content = memory.bytes_mut().get_mut(start..end).unwrap_or_default();
-        image.write_zeroed(content).map_err(LibraryError::from)?;
-        for range in &pages {
-            if !range.flags.contains(SegmentFlags::WRITE) {
-                memory.set_permissions(range.offset, range.size, range.flags)?;
-            }
+        if image.stack().is_some_and(|stack| stack.contains(SegmentFlags::EXECUTE)) {
+            let reason = String::from("a program that wants to execute its stack");
+            return Err(LibraryError::Refused { reason }.into());
         }
+        let mapped = MappedImage::new(&image)?;
+        mapped.protect()?;
+        let MappedImage { memory, bias, .. } = mapped;
         let header = image.file().header();
         let of_segment = file.segments().iter().find(|it| it.r#type == PT_PHDR);
         let address = of_segment.map(|segment| segment.address).or_else(|| {

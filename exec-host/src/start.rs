@@ -3,6 +3,10 @@
 //! It is kept where the system has put it: behind `argv` stand the environment and the auxiliary vector (psABI, "Process
 //! Initialization"), which runtimes look for there, Go's among them.
 
+mod block;
+
+pub use block::StartBlock;
+
 use core::ffi::{c_char, c_int};
 use core::ptr;
 use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
@@ -13,6 +17,27 @@ pub(crate) struct Start {
     pub(crate) count: c_int,
     /// So many pointers and a null one; null if nobody has told.
     pub(crate) words: *const *const c_char,
+}
+
+impl Start {
+    /// Calls functions as constructors and destructors are called: with `argc`, `argv` and the environment.
+    ///
+    /// # Safety
+    /// They are mapped and executable, and sound to call with these arguments.
+    pub(crate) unsafe fn call(self, functions: &[u64]) {
+        unsafe extern "C" {
+            static environ: *const *const c_char;
+        }
+        type Function = unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char);
+        let none: [*const c_char; 1] = [ptr::null()];
+        let Self { count, words } = self;
+        let words = if words.is_null() { none.as_ptr() } else { words };
+        for &address in functions {
+            let code = ptr::with_exposed_provenance::<()>(address as usize);
+            // SAFETY: the caller vouches for a function there; it may take fewer arguments than it is given.
+            unsafe { core::mem::transmute::<*const (), Function>(code)(count, words, environ) };
+        }
+    }
 }
 
 static COUNT: AtomicI32 = AtomicI32::new(0);

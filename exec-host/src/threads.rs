@@ -37,12 +37,12 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    /// Gives every thread its copy of the block, of which `image` has the initial values: at the same distance from the thread pointer
+    /// Gives every thread its copy of the block, of which `image` has the initial values: at the same TP offset
     /// if `access` wants that or there is room, else where the loader sees fit.
     pub(crate) fn new(block: &TlsBlock, image: &[u8], access: ThreadLocal) -> Result<Self, Error> {
         let area = StaticTlsBlock {
             module: 1,
-            distance: Some(0),
+            tp_offset: Some(0),
             descriptor: Some(descriptor::near()),
             dynamic_descriptor: descriptor::far(),
         };
@@ -58,7 +58,7 @@ impl Threads {
             // what it cannot do, a library of its own may
             if let Ok(share) = Share::new(block, values) {
                 let (module, start) = (share.module, share.start);
-                let area = StaticTlsBlock { module, distance: Some(share.distance), ..area };
+                let area = StaticTlsBlock { module, tp_offset: Some(share.tp_offset), ..area };
                 return Ok(Self {
                     library: None,
                     share: Some(share),
@@ -70,9 +70,9 @@ impl Threads {
         }
         let wanted = [Wanted::Module, Wanted::Distance];
         let refused = match Library::new(block, values, &wanted, &[]) {
-            Ok((library, [module, distance, ..])) => {
-                let distance = Some(distance.cast_signed());
-                let area = StaticTlsBlock { module, distance, ..area };
+            Ok((library, [module, tp_offset, ..])) => {
+                let tp_offset = Some(tp_offset.cast_signed());
+                let area = StaticTlsBlock { module, tp_offset, ..area };
                 return Ok(Self {
                     library: Some(library),
                     share: None,
@@ -87,7 +87,7 @@ impl Threads {
             return Err(refused);
         }
         let (library, [module, ..]) = Library::new(block, values, &[Wanted::Module], &[])?;
-        let area = StaticTlsBlock { module, distance: None, ..area };
+        let area = StaticTlsBlock { module, tp_offset: None, ..area };
         Ok(Self { library: Some(library), share: None, area, start: 0, size: block.size })
     }
 
@@ -106,7 +106,7 @@ impl Threads {
         let (library, [module, ..]) = Library::new(block, values, &[Wanted::Module], &[])?;
         let area = StaticTlsBlock {
             module,
-            distance: None,
+            tp_offset: None,
             descriptor: Some(descriptor::near()),
             dynamic_descriptor: descriptor::far(),
         };
@@ -133,7 +133,9 @@ pub(crate) fn may_be_elsewhere(refused: &Error) -> bool {
 /// Why a load was refused that had been refused before.
 pub(crate) fn why(error: Error, before: &Error) -> Error {
     match (error, before) {
-        (Error::Layout(error), Error::ThreadLocal { size, cause, .. }) if asks_distance(&error) => {
+        (Error::Layout(error), Error::ThreadLocal { size, cause, .. })
+            if asks_tp_offset(&error) =>
+        {
             Error::NearThreadLocal {
                 size: *size,
                 cause: cause.clone(),
@@ -145,8 +147,8 @@ pub(crate) fn why(error: Error, before: &Error) -> Error {
     }
 }
 
-/// Whether a relocation wants a distance from the thread pointer, and there is none.
-fn asks_distance(error: &elf_layout::Error) -> bool {
+/// Whether a relocation wants a TP offset, and there is none.
+fn asks_tp_offset(error: &elf_layout::Error) -> bool {
     let ErrorKind::Apply(error) = error.kind else { return false };
     use ApplyErrorKind::Unresolved;
     matches!(error.kind, Unresolved(Role::TpOffset | Role::Got(Slot::TpOffset)))
@@ -169,9 +171,9 @@ pub(crate) fn exports(
             else {
                 continue;
             };
-            let distance = area.distance.map(|block| block.wrapping_add_unsigned(offset));
+            let tp_offset = area.tp_offset.map(|block| block.wrapping_add_unsigned(offset));
             let in_module = threads.start.wrapping_add(offset);
-            let variable = External::thread_local(area.module, in_module, distance);
+            let variable = External::thread_local(area.module, in_module, tp_offset);
             variables.push((name.as_bytes().into(), variable));
         }
     }

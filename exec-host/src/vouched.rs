@@ -10,7 +10,7 @@ mod opening_a_library {}
 
 /// ```compile_fail,E0133
 /// # fn ask(process: &mut exec_host::Process) {
-/// process.moves_variables(true);
+/// process.copy_relocations(true);
 /// # }
 /// ```
 mod moving_variables {}

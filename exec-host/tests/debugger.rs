@@ -10,6 +10,7 @@
 
 mod system;
 
+use exec_host::library::LibraryLoader;
 use exec_host::observer::GdbInterface;
 use exec_host::{Loader, Process};
 use std::path::Path;
@@ -62,6 +63,30 @@ fn debugged() {
     hoist_test_unloaded();
 }
 
+/// Tells the program under the debugger which library to load.
+const LIBRARY: &str = "HOIST_DEBUGGED_LIBRARY";
+
+/// The same with a library out of bytes.
+#[test]
+fn debugged_library() {
+    let Ok(path) = std::env::var(LIBRARY) else { return };
+    let mut loaded = Vec::new();
+    for _ in 0..2 {
+        let loader = LibraryLoader::new().observer(GdbInterface);
+        // SAFETY: the library has no constructors that matter.
+        let library = unsafe { loader.open(std::fs::read(&path).unwrap()) }.unwrap();
+        type Outer = unsafe extern "C" fn(i32, extern "C" fn(i32) -> i32) -> i32;
+        // SAFETY: `int outer(int, int (*)(int))`.
+        let outer = unsafe { library.get::<Outer>("outer").unwrap() };
+        // SAFETY: as above; it calls `back`.
+        println!("outer gave {}", unsafe { outer(2, back) });
+        // debuggers think of a breakpoint at the same address as the one that was there
+        loaded.push(library);
+    }
+    drop(loaded);
+    hoist_test_unloaded();
+}
+
 /// Where the debugger stops when nothing is loaded any more.
 #[unsafe(no_mangle)]
 #[inline(never)]
@@ -71,6 +96,16 @@ extern "C" fn hoist_test_unloaded() {
 
 /// What gdb prints when it runs this program on objects in a folder.
 fn gdb(folder: &Path, objects: &[&str], commands: &[&str]) -> Option<String> {
+    gdb_of(folder, "debugged", (OBJECTS, &objects.join(":")), commands)
+}
+
+/// What it prints when it runs a test of this program, which gets a variable.
+fn gdb_of(
+    folder: &Path,
+    test: &str,
+    (variable, value): (&str, &str),
+    commands: &[&str],
+) -> Option<String> {
     let mut gdb = Command::new("gdb");
     gdb.current_dir(folder).args(["-nx", "-batch", "-ex", "set breakpoint pending on"]);
     // scripts that this program names are of its compiler, which may not have brought them
@@ -80,8 +115,8 @@ fn gdb(folder: &Path, objects: &[&str], commands: &[&str]) -> Option<String> {
         gdb.args(["-ex", command]);
     }
     gdb.arg("--args").arg(std::env::current_exe().unwrap());
-    gdb.args(["--exact", "debugged", "--nocapture", "--test-threads=1"]);
-    gdb.env(OBJECTS, objects.join(":")).env_remove("DEBUGINFOD_URLS").stdin(Stdio::null());
+    gdb.args(["--exact", test, "--nocapture", "--test-threads=1"]);
+    gdb.env(variable, value).env_remove("DEBUGINFOD_URLS").stdin(Stdio::null());
     let output = gdb.output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let text = text + &String::from_utf8_lossy(&output.stderr);
@@ -230,4 +265,60 @@ fn several_objects() {
     ];
     follow(&text, &expected, "two objects");
     assert!(!text.contains("MULTIPLE") && !text.contains("Cannot"), "{text}");
+}
+
+/// Functions of a library out of bytes by name, local ones too, and frames, as long as it is there.
+#[test]
+fn libraries() {
+    if !is_there() {
+        return;
+    }
+    // a name that this program has not
+    let source = SOURCE.replace("inner", "lowest_of_all");
+    for options in [&["-g", "-O1", "-fPIC", "-fno-inline"][..], &["-O1", "-fPIC", "-fno-inline"]] {
+        let Some(compiled) = compile("gcc", options, &source) else {
+            println!("skipped: libraries: needs gcc");
+            return;
+        };
+        let folder = compiled.folder.path();
+        let mut linker = Command::new("gcc");
+        linker.args(["-shared", "-Wl,--build-id", "-o"]).arg(folder.join("libsource.so"));
+        assert!(linker.arg(&compiled.object).status().unwrap().success());
+        let commands = [
+            "break lowest_of_all",
+            "break hoist_test_unloaded",
+            "run",
+            "backtrace",
+            "finish",
+            "continue",
+            "backtrace 2",
+            "delete 1",
+            "continue",
+            "info symbol outer",
+        ];
+        let Some(text) = gdb_of(folder, "debugged_library", (LIBRARY, "libsource.so"), &commands)
+        else {
+            println!("skipped: libraries: needs a debugger that may run this program");
+            return;
+        };
+        let expected = [
+            "hit Breakpoint 1",
+            " in lowest_of_all ()",
+            "#0  0x",
+            " in lowest_of_all ()",
+            "#1  0x",
+            " in outer ()",
+            // frames of this program
+            "debugged_library",
+            " in outer ()",
+            "outer gave 480",
+            "hit Breakpoint 1",
+            "#1  0x",
+            " in outer ()",
+            "outer gave 480",
+            "hit Breakpoint 2, ",
+            "No symbol 'outer' in current context",
+        ];
+        follow(&text, &expected, &format!("{options:?}"));
+    }
 }

@@ -2,9 +2,10 @@
 #![cfg(test)]
 #![cfg(target_arch = "x86_64")]
 
-use exec_host::library::{Library, LibraryError, LibraryLoader};
+use exec_host::library::{Library, LibraryError, LibraryLoader, NeededLibrary};
 use exec_host::symbols::from_fn;
 use exec_host::{Error, External, Loader, Process};
+use std::ffi::{CStr, c_char};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -79,6 +80,10 @@ __attribute__((destructor)) static void last(void) { if (told) *told += 1; }
 static void at_end(void) { if (told) *told += 10; }
 long tell(long *where) { told = where; atexit(at_end); return 0; }
 long state(void) { return first * 100 + second * 10 + arguments; }
+static int given; static char **words;
+__attribute__((constructor(103))) static void three(int argc, char **argv, char **envp) { given = argc; words = argv; }
+long number(void) { return given; }
+const char *word(long at) { return words[at]; }
 long count(void) { static long calls; return ++calls; }
 "#;
 
@@ -90,6 +95,15 @@ fn constructors_and_destructors() {
     let (one, two) = (open(&path).unwrap(), open(&path).unwrap());
     assert_eq!(call(&one, "state"), 121);
     assert_eq!((call(&one, "count"), call(&one, "count"), call(&two, "count")), (1, 2, 1));
+    // those of the process
+    assert_eq!(call(&one, "number"), std::env::args().count() as i64);
+    // SAFETY: the type of the source, and there are so many words.
+    unsafe {
+        let word = one.get::<unsafe extern "C" fn(i64) -> *const c_char>("word").unwrap();
+        for (at, own) in (0..).zip(std::env::args()) {
+            assert_eq!(CStr::from_ptr(word(at)).to_str().unwrap(), own);
+        }
+    }
     let mut told = 0i64;
     // SAFETY: the type of the source; the variable outlives the library.
     unsafe {
@@ -234,6 +248,167 @@ fn libraries_and_objects_together() {
     assert_eq!(unsafe { twice() }, 2 * 3842);
 }
 
+/// What a library needs comes from the caller, by name: bytes, which need more, or what is loaded already.
+#[test]
+fn needed_libraries_of_the_caller() {
+    let folder = tempfile::tempdir().unwrap();
+    let build = |name: &str, source: &str, needed: &[&Path]| {
+        let soname = format!("-Wl,-soname,lib{name}.so.1");
+        let mut arguments = vec![soname.as_str(), "-Wl,--no-as-needed"];
+        arguments.extend(needed.iter().map(|path| path.to_str().unwrap()));
+        compile(folder.path(), &format!("{name}.c"), source, &arguments)
+    };
+    let lowest = build("lowest", "long lowest(void) { static long calls; return ++calls; }", &[]);
+    let middle = "extern long lowest(void); long middle(void) { return 10 * lowest(); }";
+    let middle = build("middle", middle, &[&lowest]);
+    let top =
+        "extern long middle(void), lowest(void); long top(void) { return middle() + lowest(); }";
+    let top = build("top", top, &[&middle, &lowest]);
+    let read = |path: &Path| std::fs::read(path).unwrap();
+    let mut asked: Vec<String> = Vec::new();
+    let loader = LibraryLoader::new().needed(|name| {
+        asked.push(name.to_string());
+        match name.to_str()? {
+            "libmiddle.so.1" => Some(NeededLibrary::bytes(read(&middle))),
+            "liblowest.so.1" => Some(NeededLibrary::bytes(read(&lowest))),
+            _ => None,
+        }
+    });
+    // SAFETY: no constructors that matter.
+    let library = unsafe { loader.open(read(&top)) }.unwrap();
+    assert_eq!(call(&library, "top"), 12, "one lowest, of both");
+    assert_eq!(asked, ["libmiddle.so.1", "liblowest.so.1", "libc.so.6", "libc.so.6", "libc.so.6"]);
+    // another load shares what is there
+    let shared = open(&lowest).unwrap();
+    let loader = LibraryLoader::new()
+        .library(&shared)
+        .needed(|name| (name == "libmiddle.so.1").then(|| NeededLibrary::bytes(read(&middle))));
+    // SAFETY: as above.
+    let other = unsafe { loader.open(read(&top)) }.unwrap();
+    assert_eq!((call(&other, "top"), call(&shared, "lowest")), (12, 3));
+    let loader = LibraryLoader::new()
+        .needed(|name| (name == "liblowest.so.1").then(|| shared.clone().into()));
+    // SAFETY: as above.
+    let other = unsafe { loader.open(read(&middle)) }.unwrap();
+    assert_eq!(call(&other, "middle"), 40);
+    // one that cannot be loaded is told with its name
+    let loader = LibraryLoader::new()
+        .needed(|name| (name == "liblowest.so.1").then(|| NeededLibrary::bytes(&b"no"[..])));
+    // SAFETY: as above.
+    let refused = unsafe { loader.open(read(&middle)) }.unwrap_err().to_string();
+    assert_eq!(refused, "needs liblowest.so.1: not an ELF file");
+    // libraries that need each other
+    let lower =
+        build("lowest", "extern long middle(void); long lowest(void) { return 1; }", &[&middle]);
+    let loader = LibraryLoader::new().needed(|name| match name.to_str()? {
+        "libmiddle.so.1" => Some(NeededLibrary::bytes(read(&middle))),
+        "liblowest.so.1" => Some(NeededLibrary::bytes(read(&lower))),
+        _ => None,
+    });
+    // SAFETY: as above.
+    let refused = unsafe { loader.open(read(&top)) }.unwrap_err().to_string();
+    let words = "needs libmiddle.so.1: needs liblowest.so.1: needs libmiddle.so.1: it needs itself, by way of others, \
+                 which only ld.so can resolve";
+    assert_eq!(refused, words);
+}
+
+/// What the process has of this name is taken, as by ld.so, and not another file of that name where the library says to look.
+#[test]
+fn what_is_there_by_name_is_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+    std::fs::create_dir_all(&one).unwrap();
+    std::fs::create_dir_all(&two).unwrap();
+    let soname = "-Wl,-soname,libhoist-there.so.7";
+    for (folder, result) in [(&one, 1), (&two, 2)] {
+        let source = format!("long which(void) {{ return {result}; }}");
+        let path = compile(folder, "there.c", &source, &[soname]);
+        std::fs::copy(path, folder.join("libhoist-there.so.7")).unwrap();
+    }
+    let there = one.join("libhoist-there.so.7");
+    let source = "extern long which(void); long ask(void) { return which(); }";
+    let rpath = format!("-Wl,-rpath,{}", two.display());
+    let asks = compile(folder.path(), "asks.c", source, &[there.to_str().unwrap(), &rpath]);
+    assert_eq!(call(&open(&asks).unwrap(), "ask"), 2, "where it says to look");
+    let name = std::ffi::CString::new(there.to_str().unwrap()).unwrap();
+    // SAFETY: the library has no constructors that matter, and stays.
+    assert!(!unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) }.is_null());
+    assert_eq!(call(&open(&asks).unwrap(), "ask"), 1, "what is there");
+}
+
+/// Names of functions at addresses, for backtraces: local ones, and in a stripped file those that it shows.
+#[test]
+fn symbols_at_addresses() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = "static __attribute__((noinline)) long hidden(long n) { return n * 3 + 1; }
+        long (*pointer(void))(long) { return hidden; } long shown(long n) { return hidden(n) + 2; }";
+    for (flags, name) in [(&["-O0"][..], Some("hidden")), (&["-O0", "-s"], None)] {
+        let library = open(&compile(folder.path(), "names.c", source, flags)).unwrap();
+        let shown = library.function("shown").unwrap();
+        assert_eq!(library.symbol_at(shown + 3), Some(("shown".into(), 3)));
+        let hidden = call(&library, "pointer") as u64;
+        let found = library.symbol_at(hidden + 1);
+        assert_eq!(found, name.map(|name| (name.into(), 1)), "{flags:?}");
+        assert_eq!(library.symbol_at(0), None);
+    }
+}
+
+/// A list of constructors that is not in the library is no empty list.
+#[test]
+fn constructors_must_be_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = "static void first(void) {} __attribute__((section(\".init_array\"))) void (*list)(void) = first;";
+    let path = compile(folder.path(), "list.c", source, &[]);
+    let bytes = std::fs::read(path).unwrap();
+    let refused = |tag: u64, value: u64| {
+        let mut bytes = bytes.clone();
+        let file = elf_core::File::parse(&bytes).unwrap();
+        let dynamic = file.segments().iter().find(|it| it.r#type == 2).unwrap();
+        let start = dynamic.offset as usize;
+        let at = (start..).step_by(16).find(|at| bytes[*at..at + 8] == tag.to_le_bytes()).unwrap();
+        bytes[at + 8..at + 16].copy_from_slice(&value.to_le_bytes());
+        // SAFETY: it is refused.
+        unsafe { LibraryLoader::new().open(bytes) }.unwrap_err().to_string()
+    };
+    // DT_INIT_ARRAYSZ, DT_INIT_ARRAY
+    for (tag, value) in [(27, 0x100_0000), (25, 0x7000_0000)] {
+        let words = refused(tag, value);
+        assert!(words.ends_with("is outside the library's code"), "{words}");
+    }
+}
+
+/// A word of 4 bytes that an indirect function is in leaves what is behind it alone.
+#[test]
+fn short_words_of_indirect_functions() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = "static long one(void) { return 1; } static void *find(void) { return (void *)one; }
+        long chosen(void) __attribute__((ifunc(\"find\")));
+        __asm__(\".data; .p2align 3; .globl words; words: .quad chosen, 0x1122334455667788; .text\");
+        extern unsigned long words[]; unsigned long behind(void) { return words[1]; }
+        unsigned long before(void) { return words[0]; }";
+    let path = compile(folder.path(), "short.c", source, &[]);
+    let mut bytes = std::fs::read(path).unwrap();
+    let place = {
+        let file = elf_core::File::parse(&bytes).unwrap();
+        let image = elf_image::Image::parse(file, elf_image::Addresses::Virtual).unwrap();
+        let mut records = image.relocations().filter_map(Result::ok).flatten();
+        records.find(|record| record.r#type == 1).unwrap().offset
+    };
+    // R_X86_64_64 to R_X86_64_PC32, at the second half of the word: what is behind is another's
+    let row = [place.to_le_bytes(), [1, 0, 0, 0, 0, 0, 0, 0]].concat();
+    let at = (0..bytes.len() - 24)
+        .find(|at| bytes[*at..at + 8] == row[..8] && bytes[at + 8..at + 12] == row[8..12]);
+    let at = at.unwrap();
+    bytes[at..at + 8].copy_from_slice(&(place + 4).to_le_bytes());
+    bytes[at + 8] = 2;
+    // SAFETY: no constructors that matter.
+    let library = unsafe { LibraryLoader::new().open(bytes) }.unwrap();
+    assert_eq!(call(&library, "behind"), 0x1122_3344_5566_7788);
+    let distance = (call(&library, "before") as u64 >> 32) as i32;
+    let one = (library.address("words").unwrap() + 4).wrapping_add_signed(distance.into());
+    assert_eq!(library.symbol_at(one), Some(("one".into(), 0)));
+}
+
 #[test]
 fn what_is_refused() {
     let refused = |bytes: Vec<u8>| {
@@ -251,6 +426,10 @@ fn what_is_refused() {
     assert_eq!(refused(object), "a file of type 1, neither an executable nor a shared object");
     let imports = include_bytes!("../../fixtures/x86_64/libshared.so").to_vec();
     assert_eq!(refused(imports), "symbol imported is undefined");
+    let folder = tempfile::tempdir().unwrap();
+    let never = compile(folder.path(), "never.c", "int one;", &["-Wl,-z,nodlopen"]);
+    let words = "the library says that it is not to be opened so (DF_1_NOOPEN)";
+    assert_eq!(refused(std::fs::read(never).unwrap()), words);
     let other = include_bytes!("../../fixtures/aarch64/libshared.so").to_vec();
     assert_eq!(refused(other), "a file for machine 183, not 62");
 }

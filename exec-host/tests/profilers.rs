@@ -10,6 +10,7 @@
 
 mod system;
 
+use exec_host::library::LibraryLoader;
 use exec_host::observer::{JitDump, PerfMap};
 use exec_host::{Loader, Module, Process};
 use std::path::Path;
@@ -74,6 +75,46 @@ fn map_names_every_function() {
     let both = functions(&std::fs::read_to_string(&path).unwrap());
     assert_eq!(both.len(), 2 * lines.len());
     assert!(both.iter().any(|(address, _, _)| *address == second.function("spin").unwrap()));
+}
+
+/// A library out of bytes is told as an object is: functions in the map, code and lines in the dump.
+#[test]
+fn libraries() {
+    let Some(compiled) =
+        compile("cc", &["-g", "-O1", "-fno-inline", "-fno-builtin", "-fPIC"], SOURCE)
+    else {
+        println!("skipped: profilers: needs cc");
+        return;
+    };
+    let folder = compiled.folder.path();
+    let path = folder.join("libsource.so");
+    let mut linker = Command::new("cc");
+    linker.args(["-shared", "-o"]).arg(&path).arg(&compiled.object).arg("-lm");
+    assert!(linker.status().unwrap().success());
+    let dump = Arc::new(JitDump::create(folder).unwrap());
+    let map = PerfMap::create_at(folder.join("perf.map")).unwrap();
+    let loader = LibraryLoader::new().observer(map).observer(Arc::clone(&dump));
+    // SAFETY: the library has no constructors that matter.
+    let library = unsafe { loader.open(std::fs::read(path).unwrap()) }.unwrap();
+    let spin = library.function("spin").unwrap();
+    let lines = functions(&std::fs::read_to_string(folder.join("perf.map")).unwrap());
+    let named = |wanted: &str| lines.iter().find(|(_, _, name)| name == wanted);
+    let &(address, size, _) = named("spin").unwrap();
+    assert!(address == spin && size > 16 && named("hot").is_some(), "{lines:?}");
+    let path = dump.path().to_owned();
+    drop(dump);
+    let dump = std::fs::read(&path).unwrap();
+    let records = records(&dump);
+    let is_spin = |(number, load): &Record<'_>| *number == 0 && text(&load[40..]) == "spin";
+    let at = records.iter().position(is_spin).unwrap();
+    let load = records[at].1;
+    assert_eq!((long(load, 8), long(load, 24)), (spin, size));
+    // SAFETY: the library is loaded, and its code readable.
+    let code = unsafe { std::slice::from_raw_parts(spin as *const u8, size as usize) };
+    assert_eq!(&load[45..], code);
+    let (number, lines) = records[at - 1];
+    assert_eq!((number, long(lines, 0)), (2, spin));
+    assert!(long(lines, 16) >= spin && long(lines, 16) < spin + size, "lines where it is loaded");
 }
 
 #[test]

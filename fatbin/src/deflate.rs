@@ -9,16 +9,21 @@ use crate::error::ErrorKind;
 use crate::kind::CompressionMethod;
 use alloc::vec::Vec;
 
+/// The level of `fatbinary -compress-mode=size`.
+pub(crate) const SMALLEST: i32 = 19;
+
 impl CompressionMethod {
     /// Compresses a payload, at the level that gives the smallest result here: others, or other encoders, may do better.
     ///
     /// # Errors
     /// [`ErrorKind::NoCodec`](crate::ErrorKind::NoCodec) without the feature, or without memory for the encoder.
-    #[cfg_attr(
-        not(any(feature = "zlib", feature = "lz4", feature = "zstd", feature = "libzstd")),
-        expect(unused_variables)
-    )]
     pub fn pack(self, payload: &[u8]) -> Result<Vec<u8>, Error> {
+        self.pack_at(payload, SMALLEST)
+    }
+
+    /// Compresses a payload; Zstandard of the C library at this level.
+    pub(crate) fn pack_at(self, payload: &[u8], level: i32) -> Result<Vec<u8>, Error> {
+        let _ = (payload, level); // without features nobody asks
         match self {
             #[cfg(feature = "zlib")]
             Self::Zlib => Ok(miniz_oxide::deflate::compress_to_vec_zlib(payload, 10)),
@@ -27,7 +32,9 @@ impl CompressionMethod {
             #[cfg(feature = "lz4")]
             Self::Lz4Frame => Ok(crate::lz4_frame::pack(payload)),
             #[cfg(feature = "libzstd")]
-            Self::Zstd => libzstd(payload).ok_or(Error { at: 0, kind: ErrorKind::NoCodec(self) }),
+            Self::Zstd => {
+                libzstd(payload, level).ok_or(Error { at: 0, kind: ErrorKind::NoCodec(self) })
+            }
             #[cfg(all(feature = "zstd", not(feature = "libzstd")))]
             Self::Zstd => {
                 let level = ruzstd::encoding::CompressionLevel::Fastest;
@@ -43,12 +50,11 @@ impl CompressionMethod {
     }
 }
 
-/// One frame at the level of `fatbinary -compress-mode=size`; none without memory for the encoder.
+/// One frame; none without memory for the encoder.
 #[cfg(feature = "libzstd")]
-fn libzstd(payload: &[u8]) -> Option<Vec<u8>> {
-    const LEVEL: i32 = 19;
+fn libzstd(payload: &[u8], level: i32) -> Option<Vec<u8>> {
     let mut frame = alloc::vec![0; zstd_safe::compress_bound(payload.len())];
-    let size = zstd_safe::compress(frame.as_mut_slice(), payload, LEVEL).ok()?;
+    let size = zstd_safe::compress(frame.as_mut_slice(), payload, level).ok()?;
     frame.truncate(size);
     Some(frame)
 }

@@ -68,6 +68,7 @@ mod inflate;
 mod kind;
 #[cfg(feature = "lz4")]
 mod lz4_frame;
+mod mode;
 mod object;
 mod offload;
 mod parts;
@@ -100,6 +101,7 @@ pub use error::{Error, ErrorKind};
 pub use host::{Scans, Walk, scans, walk};
 pub use host_entry::{HostEntries, HostEntry, host_entries};
 pub use kind::{CompressionMethod, EntryFlags, EntryKind, NotAnSm, Sm, Suffix};
+pub use mode::CompressionMode;
 pub use offload::{ImageKind, OffloadBinary, OffloadImage, OffloadImages, Producer};
 pub use parts::{Part, Parts};
 pub use pointer::Pointer;

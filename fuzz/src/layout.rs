@@ -70,7 +70,7 @@ fn plan<A: Arch>(files: &[File<'_>], options: Options) {
     };
     match Layout::<A>::plan(files, options, storage, &mut |name| external(name)) {
         Ok(mut layout) => {
-            layout.set_thread_area(layout.executable_area());
+            layout.set_static_tls_block(layout.executable_tls_block());
             sink.debug((layout.tls_block(), layout.indirect_functions().count()));
             laid_out(&layout, &options, &mut sink);
         }

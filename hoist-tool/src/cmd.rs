@@ -30,6 +30,7 @@ pub mod nvidia;
 #[expect(unsafe_code, reason = "runs what the user asks for")]
 pub mod run;
 pub mod show;
+pub mod wheel;
 
 /// Puts machine code into memory without a linker or dynamic loader.
 #[derive(Debug, clap::Parser)]
@@ -74,6 +75,9 @@ pub enum Command {
     /// Lists, extracts, packs and changes device code inside host files.
     #[command(subcommand)]
     Fatbin(fatbin::Fatbin),
+    /// Changes wheels of Python.
+    #[command(subcommand)]
+    Wheel(wheel::Wheel),
     /// Answers as NVIDIA's cuobjdump does; also if the program is called by that name.
     #[command(disable_help_flag = true)]
     Cuobjdump(nvidia::Cuobjdump),
@@ -111,6 +115,7 @@ impl Command {
             Self::Cubin(command) => command.run(out),
             Self::Disasm(command) => command.run(out),
             Self::Fatbin(command) => command.run(out),
+            Self::Wheel(command) => command.run(out),
             Self::Cuobjdump(command) => command.run(out),
             Self::Nvprune(command) => command.run(out),
             Self::Completions(command) => command.run(CommandLine::command(), out),

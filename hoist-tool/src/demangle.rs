@@ -1,30 +1,8 @@
 //! Names as people wrote them: of C++ and of Rust.
 
 use std::borrow::Cow;
-use std::fmt::{self, Write as _};
 
-/// The longest name that is demangled, and the longest that it becomes: templates can grow without an end.
-const LONGEST: usize = 1 << 16;
-
-/// The name as it was in the source, if it is mangled.
-#[must_use]
-pub fn demangled(name: &str) -> Option<String> {
-    if name.len() > LONGEST {
-        return None;
-    }
-    let mut text = Limited(String::new());
-    if let Ok(rust) = rustc_demangle::try_demangle(name) {
-        write!(text, "{rust:#}").ok()?;
-        return Some(text.0);
-    }
-    if !name.starts_with("_Z") {
-        return None;
-    }
-    let symbol = cpp_demangle::Symbol::new(name).ok()?;
-    let options = cpp_demangle::DemangleOptions::new();
-    symbol.structured_demangle(&mut text, &options).ok()?;
-    Some(text.0)
-}
+pub use exec_core::demangled;
 
 /// The name as it was in the source, or as it is.
 #[must_use]
@@ -67,19 +45,6 @@ pub fn family(readable: &str) -> String {
     let is_conversion = whole.contains("operator ");
     let name = whole.rsplit_once(' ').filter(|_| !is_conversion).map_or(whole, |(_, name)| name);
     if name.is_empty() { readable.to_owned() } else { name.replace('\0', " ") }
-}
-
-/// A text that does not grow without an end.
-struct Limited(String);
-
-impl fmt::Write for Limited {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        if self.0.len().saturating_add(text.len()) > LONGEST {
-            return Err(fmt::Error);
-        }
-        self.0.push_str(text);
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -3,32 +3,39 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use elf_core::File;
 use elf_core::names::ET_DYN;
 use exec_host::library::{Library, LibraryLoader};
+use exec_host::observer::Observer;
 
 /// Where libraries are, beside the folders of `LD_LIBRARY_PATH`.
-const FOLDERS: [&str; 8] = [
+const FOLDERS: [&str; 10] = [
     "/lib/x86_64-linux-gnu",
     "/usr/lib/x86_64-linux-gnu",
     "/lib/aarch64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
+    "/lib/riscv64-linux-gnu",
+    "/usr/lib/riscv64-linux-gnu",
     "/lib64",
     "/usr/lib64",
     "/lib",
     "/usr/lib",
 ];
 
-/// Opens those of the files that are shared libraries, in order, and takes them out.
+/// Opens those of the files that are shared libraries, in order, and takes them out. `observers` are told.
 ///
 /// # Errors
 /// Which one cannot be loaded, and why.
 ///
 /// # Safety
 /// Constructors of the libraries run, and destructors when they go.
-pub unsafe fn open(files: &mut Vec<PathBuf>) -> Result<Vec<Library>> {
+pub unsafe fn open(
+    files: &mut Vec<PathBuf>,
+    observers: &[Arc<dyn Observer>],
+) -> Result<Vec<Library>> {
     let (mut opened, mut rest) = (Vec::new(), Vec::new());
     for path in files.drain(..) {
         let found = find(&path);
@@ -37,6 +44,9 @@ pub unsafe fn open(files: &mut Vec<PathBuf>) -> Result<Vec<Library>> {
             continue;
         };
         let mut loader = LibraryLoader::new();
+        for observer in observers {
+            loader = loader.observer(Arc::clone(observer));
+        }
         for earlier in &opened {
             loader = loader.library(earlier);
         }

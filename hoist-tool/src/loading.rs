@@ -1,9 +1,10 @@
 //! How objects get into this process: what `hoist run` and `hoist jit` have in common.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use exec_host::observer::{GdbInterface, JitDump, PerfMap};
+use exec_host::observer::{GdbInterface, JitDump, Observer, PerfMap};
 use exec_host::{Loader, Process, StaticTlsReserve};
 
 thread_local! {
@@ -43,21 +44,39 @@ impl Loading {
     /// # Errors
     /// If a profiler's file cannot be written.
     pub fn loader(&self) -> Result<Loader> {
+        Ok(self.loader_with(&self.observers()?))
+    }
+
+    /// The same, with those who are told.
+    #[must_use]
+    pub fn loader_with(&self, observers: &[Arc<dyn Observer>]) -> Loader {
         let mut loader = Loader::new()
             .dual_mapping(self.dual_mapping)
             .huge_pages(self.huge_pages)
             .relax(!self.no_relax);
+        for observer in observers {
+            loader = loader.observer(Arc::clone(observer));
+        }
+        loader
+    }
+
+    /// Who is told of loads.
+    ///
+    /// # Errors
+    /// If a profiler's file cannot be written.
+    pub fn observers(&self) -> Result<Vec<Arc<dyn Observer>>> {
+        let mut observers: Vec<Arc<dyn Observer>> = Vec::new();
         if self.gdb {
-            loader = loader.observer(GdbInterface);
+            observers.push(Arc::new(GdbInterface));
         }
         if self.perf_map {
-            loader = loader.observer(PerfMap::create().context("the map for perf")?);
+            observers.push(Arc::new(PerfMap::create().context("the map for perf")?));
         }
         if let Some(folder) = &self.jitdump {
             let dump = JitDump::create(folder).with_context(|| folder.display().to_string())?;
-            loader = loader.observer(dump);
+            observers.push(Arc::new(dump));
         }
-        Ok(loader)
+        Ok(observers)
     }
 
     /// The symbols of this process and of the libraries asked for.
@@ -72,7 +91,7 @@ impl Loading {
         let _ = StaticTlsReserve::offer(&RESERVE);
         let mut process = Process::new();
         // SAFETY: as the caller says.
-        unsafe { process.moves_variables(true) };
+        unsafe { process.copy_relocations(true) };
         for library in &self.libraries {
             // SAFETY: as the caller says.
             unsafe { process.open_global(library) }

@@ -94,7 +94,7 @@ impl<'a> Map<'a> {
                 file_size: block.file_size,
                 size: block.size,
                 alignment: block.alignment,
-                from_thread_pointer: layout.executable_area().distance,
+                from_thread_pointer: layout.executable_tls_block().tp_offset,
             }),
         }
     }

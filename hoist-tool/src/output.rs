@@ -10,6 +10,12 @@ use tempfile::NamedTempFile;
 use crate::printable::Printable;
 use crate::shown::Shown;
 
+#[cfg(target_os = "linux")]
+mod attributes;
+mod leftovers;
+#[cfg(target_os = "linux")]
+mod nameless;
+
 /// Among the temporary files.
 const TEMPORARY: Option<&Path> = None;
 
@@ -88,7 +94,10 @@ impl Output {
                 done.with_context(|| path.display().to_string())
             }
             Target::Old(path, old) => {
-                let done = own(content.file(), &old)
+                let done = own(content.file(), &old);
+                #[cfg(target_os = "linux")]
+                attributes::keep(content.file(), &path);
+                let done = done
                     .and_then(|()| content.file().sync_all())
                     .and_then(|()| content.keep(&path));
                 done.with_context(|| path.display().to_string())?;
@@ -208,7 +217,7 @@ impl Content {
     fn keep(self, target: &Path) -> io::Result<()> {
         match self {
             #[cfg(target_os = "linux")]
-            Self::Nameless(file) => nameless::keep(&file, target),
+            Self::Nameless(file) => nameless::keep(&file, target, folder(target)),
             #[cfg(not(target_os = "linux"))]
             Self::Nameless(_) => Err(io::ErrorKind::Unsupported.into()),
             Self::Named(file) => file.persist(target).map(drop).map_err(|error| error.error),
@@ -263,86 +272,6 @@ fn own(file: &File, old: &Metadata) -> io::Result<()> {
     #[cfg(not(unix))]
     let _ = (file, old);
     Ok(())
-}
-
-/// What a killed process leaves: a file under a name of ours, that nobody holds any more. Whoever writes such a file next into the folder
-/// removes it.
-mod leftovers {
-    use std::fs::{self, File};
-    use std::path::Path;
-
-    const PREFIX: &str = ".hoist-";
-    const SUFFIX: &str = ".tmp";
-
-    /// Of files under such names.
-    pub(super) fn builder() -> tempfile::Builder<'static, 'static> {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(PREFIX).suffix(SUFFIX);
-        builder
-    }
-
-    /// Keeps others from removing a file as long as it is open. Where that cannot be, nobody removes any.
-    pub(super) fn hold(file: &File) {
-        let _ = file.try_lock();
-    }
-
-    /// Removes what nobody holds. What cannot be removed stays: it keeps nobody from writing.
-    pub(super) fn clean(folder: &Path) {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let name = name.as_encoded_bytes();
-            let is_ours = name.starts_with(PREFIX.as_bytes()) && name.ends_with(SUFFIX.as_bytes());
-            if !is_ours || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
-                continue;
-            }
-            let held = File::open(entry.path()).map(|file| file.try_lock().is_err());
-            if held.is_ok_and(|held| !held) {
-                let _ = fs::remove_file(entry.path());
-            }
-        }
-    }
-}
-
-/// Files without a name (`O_TMPFILE`), and how they get one.
-#[cfg(target_os = "linux")]
-mod nameless {
-    use std::fs::File;
-    use std::io;
-    use std::os::fd::AsRawFd as _;
-    use std::path::Path;
-
-    use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
-
-    /// A file in a folder, if its file system has such files, and `/proc` can name them.
-    pub(super) fn new(folder: &Path) -> Option<File> {
-        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        let file = File::from(open(folder, flags, Mode::from_raw_mode(0o666)).ok()?);
-        Path::new(&name(&file)).exists().then_some(file)
-    }
-
-    /// What `/proc` calls an open file.
-    fn name(file: &File) -> String {
-        format!("/proc/self/fd/{}", file.as_raw_fd())
-    }
-
-    fn link(file: &File, path: &Path) -> io::Result<()> {
-        Ok(linkat(CWD, name(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
-    }
-
-    /// Names a file. A name that is taken cannot be given directly: between two calls of the system the file has another, under which a
-    /// process that is killed then leaves it.
-    pub(super) fn keep(file: &File, target: &Path) -> io::Result<()> {
-        match link(file, target) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let folder = super::folder(target);
-                super::leftovers::clean(folder);
-                super::leftovers::hold(file);
-                let named = super::leftovers::builder().make_in(folder, |path| link(file, path))?;
-                named.into_temp_path().persist(target).map_err(|error| error.error)
-            }
-            done => done,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -426,6 +355,28 @@ mod tests {
         });
         assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::StorageFull);
         assert_eq!(names(&inside), ["name"]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn attributes_stay_where_a_file_is_replaced() {
+        use rustix::fs::{XattrFlags, getxattr, setxattr};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "old").unwrap();
+        if setxattr(&path, "user.hoist", b"kept", XattrFlags::empty()).is_err() {
+            println!(
+                "skipped: attributes_stay_where_a_file_is_replaced: needs extended attributes of users"
+            );
+            return;
+        }
+        write(&path, Some(&path), |file| Ok(file.write_all(b"new")?)).unwrap();
+        let mut value = [0; 8];
+        let size = getxattr(&path, "user.hoist", &mut value[..]).unwrap();
+        assert_eq!(
+            (fs::read_to_string(&path).unwrap(), &value[..size]),
+            ("new".into(), &b"kept"[..])
+        );
     }
 
     #[cfg(unix)]

@@ -1,13 +1,13 @@
 //! Programs: `main` gets arguments and environment, and what it returns is the exit status.
 
 use core::ffi::{c_char, c_int};
-use core::ptr;
 use std::ffi::{CString, OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result};
 use exec_host::Module;
+use exec_host::program::StartBlock;
 
 type Main = unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) -> c_int;
 
@@ -34,53 +34,20 @@ pub(crate) unsafe fn run(
             unsafe { module.finish() };
         }
     }
-    let start = Start::new(name, words)?;
+    let texts = core::iter::once(name).chain(words.iter().map(OsString::as_os_str));
+    let texts =
+        texts.map(|text| CString::new(text.as_bytes()).context("an argument with a NUL inside"));
+    let arguments = texts.collect::<Result<Vec<CString>>>()?;
+    let (environment, auxiliary) =
+        (StartBlock::environment_of_process(), StartBlock::auxiliary_of_process());
+    let start = StartBlock::new(&arguments, &environment, &auxiliary);
     let module = PROGRAM.get_or_init(|| module);
     // SAFETY: the function may run at any time; it is registered before the program registers anything.
     unsafe { libc::atexit(finish) };
     // SAFETY: the caller vouches for the program; what it is given is never freed.
     unsafe {
-        module.initialize_as(start.count, start.words.as_ptr());
+        module.initialize_as(start.count(), start.arguments());
         let main = module.get::<Main>("main").context(name.display().to_string())?;
-        Ok(main(start.count, start.words.as_ptr(), start.environment()))
-    }
-}
-
-/// What the system hands to programs: arguments, environment and auxiliary vector, one behind the other (psABI, "Process
-/// Initialization").
-struct Start {
-    count: c_int,
-    words: &'static [*const c_char],
-}
-
-impl Start {
-    fn new(name: &OsStr, arguments: &[OsString]) -> Result<Self> {
-        let text = |bytes: &[u8]| {
-            let text = CString::new(bytes).context("an argument with a NUL inside")?;
-            Ok::<_, anyhow::Error>(text.into_raw().cast_const())
-        };
-        let mut words = vec![text(name.as_bytes())?];
-        for word in arguments {
-            words.push(text(word.as_bytes())?);
-        }
-        let count = c_int::try_from(words.len())?;
-        words.push(ptr::null());
-        for (name, value) in std::env::vars_os() {
-            let mut line = name.into_vec();
-            line.push(b'=');
-            line.extend(value.into_vec());
-            words.push(text(&line)?);
-        }
-        words.push(ptr::null());
-        let auxiliary = std::fs::read("/proc/self/auxv").unwrap_or_default();
-        let numbers = auxiliary.as_chunks().0.iter().map(|word| usize::from_ne_bytes(*word));
-        words.extend(numbers.map(ptr::without_provenance));
-        words.extend([ptr::null(); 2]);
-        Ok(Self { count, words: Vec::leak(words) })
-    }
-
-    fn environment(&self) -> *const *const c_char {
-        let first = usize::try_from(self.count).unwrap_or(0).saturating_add(1);
-        self.words.get(first..).unwrap_or_default().as_ptr()
+        Ok(main(start.count(), start.arguments(), start.environment()))
     }
 }

@@ -146,14 +146,14 @@ fn link<A: Arch>(build: &[String], calls: &[Call]) -> (Linked, Vec<u32>) {
     let mut layout = room
         .plan::<A>(&files, options, &mut externals)
         .unwrap_or_else(|error| panic!("{build:?}: {}", error.explain(&files)));
-    let area = layout.executable_area();
-    layout.set_thread_area(area);
+    let area = layout.executable_tls_block();
+    layout.set_static_tls_block(area);
     let size = (layout.size() as usize).next_multiple_of(4096);
     let mut image = vec![0; size + THREAD];
     layout
         .write(&mut image, BASE)
         .unwrap_or_else(|error| panic!("{build:?}: {}", error.explain(&files)));
-    let distance = area.distance.unwrap_or(8) as usize;
+    let distance = area.tp_offset.unwrap_or(8) as usize;
     if let Some(block) = layout.tls_block() {
         let from = block.offset as usize;
         image.copy_within(from..from + block.file_size as usize, size + distance);

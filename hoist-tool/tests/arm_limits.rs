@@ -185,7 +185,7 @@ fn linked<A: Arch>(object: &[u8]) -> Option<Vec<u8>> {
     let mut room = HeapStorage::new();
     let options = Options { base: Some(BASE.into()), ..Options::default() };
     let mut layout = room.plan::<A>(&files, options, &mut |_| None).expect("a layout");
-    layout.set_thread_area(layout.executable_area());
+    layout.set_static_tls_block(layout.executable_tls_block());
     let mut image = vec![0; layout.size() as usize];
     layout.write(&mut image, BASE.into()).ok()?;
     let at = layout.section(0, 1).unwrap() as usize;

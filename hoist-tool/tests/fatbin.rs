@@ -21,6 +21,8 @@ mod nested;
 mod real;
 #[path = "fatbin/runtime.rs"]
 mod runtime;
+#[path = "fatbin/tools.rs"]
+mod tools;
 
 /// A file among the fixtures.
 fn fixture(name: &str) -> PathBuf {

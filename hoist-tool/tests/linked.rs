@@ -44,13 +44,20 @@ fn a_library_that_stays() {
 }
 
 const PROGRAM: &str = r#"
+#include <signal.h>
 #include <stdio.h>
+#include <sys/auxv.h>
+#include <unistd.h>
 #include <stdlib.h>
 #include <string.h>
 static __thread int variable = 5;
 __attribute__((constructor)) static void first(void) { variable++; }
 int main(int argc, char **argv, char **envp) {
     const char *given = getenv("HOIST_GIVEN");
+    struct sigaction action;
+    for (int signal = 1; signal < 32; signal++)
+        if (!sigaction(signal, 0, &action) && action.sa_handler != SIG_DFL) return signal;
+    if (getauxval(AT_PAGESZ) != sysconf(_SC_PAGESIZE) || getauxval(AT_UID) != getuid()) return 100;
     char *text = malloc(100);
     strcpy(text, argv[argc - 1]);
     printf("%d %s %s %d\n", argc, text, given ? given : "-", variable);
@@ -58,30 +65,61 @@ int main(int argc, char **argv, char **envp) {
 }
 "#;
 
-/// Static, static PIE and dynamic programs: arguments, environment, variables of threads, the exit status.
-#[test]
-fn programs() {
-    let folder = tempfile::tempdir().unwrap();
-    let source = folder.path().join("program.c");
-    std::fs::write(&source, PROGRAM).unwrap();
+/// Runs the program as a compiler links it in each way that it can: how many there are.
+fn programs_of(compiler: &str, source: &Path) -> usize {
+    let program = source.with_file_name("program");
     let mut ways = 0;
     for flags in [&["-static"][..], &["-static-pie"], &["-pie"], &["-no-pie"]] {
-        let program = folder.path().join("program");
-        let mut gcc = Command::new("gcc");
-        let built = gcc.args(flags).arg("-o").arg(&program).arg(&source).output().unwrap();
+        let mut command = Command::new(compiler);
+        let built = command.args(flags).arg("-o").arg(&program).arg(source).output().unwrap();
         if !built.status.success() {
-            println!("skipped: programs: needs a compiler for {flags:?}");
+            println!("{compiler} cannot link {flags:?}");
             continue;
         }
         let mut command = Command::new(env!("CARGO_BIN_EXE_hoist"));
         command.arg("exec").arg(&program).args(["one", "-x"]).env("HOIST_GIVEN", "given");
         let output = command.output().unwrap();
         let stdout = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(stdout, "3 -x given 6\n", "{flags:?}: {output:?}");
-        assert_eq!(output.status.code(), Some(7), "{flags:?}");
+        assert_eq!(stdout, "3 -x given 6\n", "{compiler} {flags:?}: {output:?}");
+        assert_eq!(output.status.code(), Some(7), "{compiler} {flags:?}");
         ways += 1;
     }
-    assert!(ways > 0);
+    ways
+}
+
+/// The same programs with another C library, which has a dynamic loader of its own.
+#[test]
+fn programs_of_musl() {
+    if Command::new("musl-gcc").arg("--version").output().is_err() {
+        println!("skipped: programs_of_musl: needs musl-gcc");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("program.c");
+    std::fs::write(&source, PROGRAM).unwrap();
+    assert!(programs_of("musl-gcc", &source) > 1);
+}
+
+/// Static, static PIE and dynamic programs: arguments, environment, variables of threads, the exit status.
+#[test]
+fn programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("program.c");
+    std::fs::write(&source, PROGRAM).unwrap();
+    assert!(programs_of("gcc", &source) > 0);
+    for (flag, words) in [
+        ("-Wl,-z,execstack", "a program that wants to execute its stack"),
+        ("-Wl,--omagic", "writable and executable"),
+    ] {
+        let program = folder.path().join("refused");
+        let mut gcc = Command::new("gcc");
+        let built = gcc.args(["-static", flag, "-o"]).arg(&program).arg(&source).output().unwrap();
+        if built.status.success() {
+            let refused = hoist(&["exec", program.to_str().unwrap()]);
+            let refused = String::from_utf8_lossy(&refused.stderr);
+            assert!(refused.contains(words), "{flag}: {refused}");
+        }
+    }
     for program in ["/bin/echo", "/bin/ls"] {
         let ours = text(&hoist(&["exec", program, "/lib"]));
         let theirs = Command::new(program).arg("/lib").output().unwrap();

@@ -13,7 +13,8 @@
 //! - `ADD` and `SUB` count from what the place holds, numbers of variable length too: each stands for itself.
 //! - `CALL36` is rounded by half of what `jirl` reaches, which the ABI's text leaves out.
 //! - `32` must fit, signed or not: the linkers cut it off.
-//! - Nothing is relaxed, so that `RELAX` says nothing. The padding of `ALIGN` stays, and what follows must be aligned with it.
+//! - No code is relaxed, so that `RELAX` says nothing. Of the padding of `ALIGN` what is too much goes where a layout has room for edits; else
+//!   all stays, and what follows must be aligned with it.
 //! - The stack machine of the first ABI (22 to 46) is refused by name.
 
 use crate::code;

@@ -84,39 +84,7 @@ impl Machine {
     /// # Errors
     /// If a tool is missing, it does not build, does not end or ends with a failure.
     pub(crate) fn boot(&self, workspace: &Workspace) -> Result<String> {
-        tool::need([LLD, self.emulator])?;
-        let toolchain = Toolchain::of(self.target)?;
-        let home = workspace.root().join("examples").join("bare-metal");
-        let target = workspace.kept("bare-metal")?;
-        let linker =
-            format!("CARGO_TARGET_{}_LINKER", self.target.replace('-', "_").to_uppercase());
-        output(
-            toolchain
-                .cargo()
-                .current_dir(&home)
-                .args(["build", "--quiet", "--release", "--target", self.target])
-                .env("CARGO_TARGET_DIR", &target)
-                .env_remove("RUSTFLAGS")
-                .env(linker, LLD.program),
-        )?;
-        let firmware = target.join(self.target).join("release").join("bare-metal");
-        let booted = Command::new("timeout")
-            .args(["60", self.emulator.program])
-            .args(self.arguments)
-            // no network, whose ROM is another package
-            .args(["-nographic", "-nic", "none"])
-            .args(["-semihosting-config", "enable=on,target=native", "-kernel"])
-            .arg(firmware)
-            .stdin(Stdio::null())
-            .output()
-            .with_context(|| format!("cannot run {}", self.emulator.program))?;
-        // The emulator may write the firmware's text to either.
-        let text = [booted.stdout, booted.stderr].concat();
-        let text = String::from_utf8_lossy(&text).into_owned();
-        if !booted.status.success() {
-            bail!("{}: {}\n{}", self.target, booted.status, text.trim_end());
-        }
-        Ok(text)
+        boot(workspace, "bare-metal", self.target, self.emulator, self.arguments)
     }
 
     /// The line about the image, if nothing is missing from the report.
@@ -133,6 +101,51 @@ impl Machine {
             .find(|line| line.starts_with(IMAGE))
             .with_context(|| format!("{}: no image reported", self.target))
     }
+}
+
+/// Builds the firmware of this name in `examples` for a target, boots it and returns what it reports.
+///
+/// # Errors
+/// If a tool is missing, it does not build, does not end or ends with a failure.
+pub(crate) fn boot(
+    workspace: &Workspace,
+    example: &str,
+    target: &str,
+    emulator: Tool<'_>,
+    arguments: &[&str],
+) -> Result<String> {
+    tool::need([LLD, emulator])?;
+    let toolchain = Toolchain::of(target)?;
+    let home = workspace.root().join("examples").join(example);
+    let folder = workspace.kept(example)?;
+    let linker = format!("CARGO_TARGET_{}_LINKER", target.replace('-', "_").to_uppercase());
+    output(
+        toolchain
+            .cargo()
+            .current_dir(&home)
+            .args(["build", "--quiet", "--release", "--target", target])
+            .env("CARGO_TARGET_DIR", &folder)
+            .env_remove("RUSTFLAGS")
+            .env(linker, LLD.program),
+    )?;
+    let firmware = folder.join(target).join("release").join(example);
+    let booted = Command::new("timeout")
+        .args(["60", emulator.program])
+        .args(arguments)
+        // no network, whose ROM is another package
+        .args(["-nographic", "-nic", "none"])
+        .args(["-semihosting-config", "enable=on,target=native", "-kernel"])
+        .arg(firmware)
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot run {}", emulator.program))?;
+    // The emulator may write the firmware's text to either.
+    let text = [booted.stdout, booted.stderr].concat();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    if !booted.status.success() {
+        bail!("{target}: {}\n{}", booted.status, text.trim_end());
+    }
+    Ok(text)
 }
 
 #[cfg(test)]

@@ -42,12 +42,12 @@ struct Cases {
 /// A program and what it is linked with.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Case {
-    name: String,
-    packages: Vec<String>,
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) packages: Vec<String>,
     /// Static libraries, by what `-l` would call them.
     #[serde(default)]
-    archives: Vec<String>,
+    pub(crate) archives: Vec<String>,
     /// Shared libraries, by the names under which the dynamic loader finds them.
     #[serde(default)]
     libraries: Vec<String>,
@@ -58,7 +58,7 @@ struct Case {
     objects: Vec<String>,
     #[serde(default = "source")]
     file: String,
-    code: String,
+    pub(crate) code: String,
     /// More sources by name.
     #[serde(default)]
     more: BTreeMap<String, String>,
@@ -87,17 +87,33 @@ const JITLINK: &str = "llvm-jitlink-19";
 const FROM: &str = "<!-- cargo xtask packages --write: from here -->";
 const TO: &str = "<!-- packages: to here -->";
 
+/// The programs of these names, or all.
+///
+/// # Errors
+/// If their list cannot be read.
+pub(crate) fn cases(workspace: &Workspace, only: &[String]) -> Result<Vec<Case>> {
+    let path = workspace.fixtures().join("packages").join("packages.toml");
+    let mut cases = manifest::read::<Cases>(&path)?.case;
+    cases.retain(|case| only.is_empty() || only.contains(&case.name));
+    Ok(cases)
+}
+
+/// Installs the packages that programs need.
+///
+/// # Errors
+/// If the package manager refuses.
+pub(crate) fn install<'c>(cases: impl IntoIterator<Item = &'c Case>) -> Result<()> {
+    let packages = cases.into_iter().flat_map(|case| &case.packages);
+    let mut command = Command::new("apt-get");
+    command.args(["install", "-y", "--no-install-recommends"]).args(packages);
+    tool::run(&mut command)
+}
+
 impl Run for Packages {
     fn run(self, workspace: &Workspace) -> Result<()> {
-        let cases: Cases =
-            manifest::read(&workspace.fixtures().join("packages").join("packages.toml"))?;
-        let wants = |case: &&Case| self.only.is_empty() || self.only.contains(&case.name);
-        let cases: Vec<&Case> = cases.case.iter().filter(wants).collect();
+        let cases = cases(workspace, &self.only)?;
         if self.install {
-            let packages = cases.iter().flat_map(|case| &case.packages);
-            let mut command = Command::new("apt-get");
-            command.args(["install", "-y", "--no-install-recommends"]).args(packages);
-            tool::run(&mut command)?;
+            install(&cases)?;
         }
         let hoist = match &self.hoist {
             Some(hoist) => hoist.clone(),
@@ -111,7 +127,7 @@ impl Run for Packages {
         let jitlink = Command::new(JITLINK).arg("--version").output().is_ok();
         let scratch = workspace.scratch("packages")?;
         let mut rows = Vec::new();
-        for case in cases {
+        for case in &cases {
             let folder = scratch.join(case.name.replace(' ', "-"));
             fs::create_dir(&folder)?;
             match case.attempt(&folder, &hoist, jitlink)? {
@@ -198,7 +214,7 @@ impl Case {
 }
 
 /// The first line that says what is wrong.
-fn first_error(text: &[u8], otherwise: &str) -> String {
+pub(crate) fn first_error(text: &[u8], otherwise: &str) -> String {
     let text = String::from_utf8_lossy(text);
     text.lines().find(|line| line.contains("error") || line.contains("cannot")).map_or_else(
         || text.lines().next().unwrap_or(otherwise).to_owned(),

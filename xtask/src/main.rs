@@ -7,6 +7,7 @@
 mod api;
 mod bare;
 mod bare_metal;
+mod boot_loader;
 mod calls;
 mod ci;
 mod circles;
@@ -18,6 +19,7 @@ mod gpu_test;
 mod image;
 mod layers;
 mod ld_so;
+mod library_work;
 mod licences;
 mod lint;
 mod manifest;

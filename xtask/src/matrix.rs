@@ -119,6 +119,9 @@ impl Run for TestMatrix {
                 matrix.task("bare-metal", &["bare-metal", machine.target]);
             }
         }
+        if self.wants("bare-metal") {
+            matrix.task("boot-loader", &["boot-loader"]);
+        }
         if self.wants("size") {
             matrix.task("size", &["size"]);
         }

@@ -2,8 +2,9 @@
 
 use crate::task::{Task, task};
 use crate::{
-    bare_metal, calls, debian, fixtures, fuzz, generate, gpu_test, layers, ld_so, licences, lint,
-    miri, mutants, no_panic, public_api, python, raw_mock, sanitize, semver, size, test, verdicts,
+    bare_metal, boot_loader, calls, debian, fixtures, fuzz, generate, gpu_test, layers, ld_so,
+    library_work, licences, lint, miri, mutants, no_panic, public_api, python, raw_mock, sanitize,
+    semver, size, test, verdicts,
 };
 
 /// Name, and what it is for.
@@ -19,9 +20,11 @@ pub(crate) const TASKS: &[Task] = &[
     task::<fuzz::Fuzz>        ("fuzz",     "Run the fuzz targets on seeds made of the fixtures"),
     task::<sanitize::Sanitize>("sanitize", "Tests of the executors under AddressSanitizer: bad accesses, leaks"),
     task::<bare_metal::BareMetal>("bare-metal", "Boot firmware that links objects: examples/bare-metal"),
+    task::<boot_loader::BootLoader>("boot-loader", "Boot firmware that loads executables: examples/boot-loader"),
     task::<gpu_test::GpuTest> ("gpu-test", "Run on a GPU: make a folder with programs and cubins, and a report there or elsewhere"),
     task::<raw_mock::RawMock> ("raw-mock", "GPUs without CUDA on tinygrad's mock of driver and GPU"),
     task::<ld_so::LdSo>       ("ld-so",    "Every shared library of the machine as ld.so and as hoist relocate it, byte for byte"),
+    task::<library_work::LibraryWork>("library-work", "Real work through shared libraries, by dlopen and out of bytes"),
     task::<verdicts::Verdicts>("verdicts", "Run programs of every compiler and code model; tell what hoist gets right"),
     task::<debian::Packages>("packages", "Run programs with static libraries of Debian, and of many languages; tell what hoist gets right"),
     task::<public_api::Api>   ("api",      "Compare what the published libraries offer with the snapshots in xtask/api"),

@@ -172,7 +172,10 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
                 let address = self.address(slot)?;
                 match stubs::choose::<A>(query, address, self.attributes_of(slot, query)) {
                     None => Some(address),
-                    Some(choice) => self.nearest_stub(slot, choice.stub, query.place),
+                    Some(choice) => {
+                        let stub = self.nearest_stub(slot, choice.stub, query.place)?;
+                        stubs::is_in_reach::<A>(query, choice, stub).then_some(stub)
+                    }
                 }
             }
             Role::Got(content) => self.got_entry(slot, content),
@@ -292,7 +295,7 @@ impl<A: Arch> Symbols<'_, '_, '_, A> {
     /// What a thread-local variable answers.
     pub(crate) fn resolve_variable(&self, slot: &SymbolSlot, role: Role) -> Option<u64> {
         match role {
-            Role::TpOffset => self.distance(slot),
+            Role::TpOffset => self.tp_offset(slot),
             Role::DtpOffset
                 if matches!(slot.state, SymbolState::ThreadLocal | SymbolState::TlsBase) =>
             {
@@ -308,32 +311,32 @@ impl<A: Arch> Symbols<'_, '_, '_, A> {
         Some(offset.wrapping_add_signed(A::TLS?.dtp_bias))
     }
 
-    /// A variable's distance from the thread pointer.
-    fn distance(&self, slot: &SymbolSlot) -> Option<u64> {
-        let distance = match slot.state {
+    /// A variable's TP offset.
+    fn tp_offset(&self, slot: &SymbolSlot) -> Option<u64> {
+        let tp_offset = match slot.state {
             SymbolState::TlsBase
                 if rewrites(self.layout.options.thread_local) && A::TLS?.ld_to_le_by_tp =>
             {
                 0
             }
             SymbolState::ThreadLocal | SymbolState::TlsBase => {
-                let block = self.layout.thread_area?.distance?;
+                let block = self.layout.static_tls_block?.tp_offset?;
                 block.checked_add_unsigned(self.layout.block_offset(slot)?)?
             }
-            SymbolState::ExternalThreadLocal => Variable::unpack(slot.value).distance?.into(),
+            SymbolState::ExternalThreadLocal => Variable::unpack(slot.value).tp_offset?.into(),
             // what lld gives, and no code that asks first comes to use
             SymbolState::UndefinedWeak => 0,
             _ => return None,
         };
-        Some(distance.cast_unsigned())
+        Some(tp_offset.cast_unsigned())
     }
 
     /// The words of a GOT entry for a variable.
     pub(crate) fn variable_entry(&self, slot: &SymbolSlot, content: Slot) -> Option<[u64; 2]> {
-        let area = self.layout.thread_area?;
+        let area = self.layout.static_tls_block?;
         match content {
             Slot::Address => None,
-            Slot::TpOffset => Some([self.distance(slot)?, 0]),
+            Slot::TpOffset => Some([self.tp_offset(slot)?, 0]),
             Slot::TlsLd => Some([area.module, 0]),
             Slot::TlsGd => match slot.state {
                 SymbolState::ThreadLocal | SymbolState::TlsBase => {
@@ -345,8 +348,8 @@ impl<A: Arch> Symbols<'_, '_, '_, A> {
                 }
                 _ => None,
             },
-            Slot::TlsDesc => match (area.descriptor, self.distance(slot)) {
-                (Some(function), Some(distance)) => Some([function, distance]),
+            Slot::TlsDesc => match (area.descriptor, self.tp_offset(slot)) {
+                (Some(function), Some(tp_offset)) => Some([function, tp_offset]),
                 _ => Some([area.dynamic_descriptor?, self.got_entry(slot, Slot::TlsGd)?]),
             },
         }

@@ -46,12 +46,12 @@ impl<A: Arch> Facts for Write<'_, '_, '_, '_, '_, A> {
         let slot = self.symbols.slots.get(record.symbol as usize)?;
         let of = |slot: &SymbolSlot| self.symbols.bases.of(slot.group).wrapping_add(slot.value);
         let global_pointer = layout.global_pointer.and_then(|id| layout.symbols.get(id as usize));
-        let area = layout.thread_area.filter(|_| layout.options.executable);
+        let area = layout.static_tls_block.filter(|_| layout.options.executable);
         let surroundings = Surroundings {
             objects: layout.objects,
             options: &layout.options,
             global_pointer: global_pointer.map(of),
-            block: area.and_then(|area| area.distance),
+            block: area.and_then(|area| area.tp_offset),
             flags: self.flags,
         };
         let variable = layout.block_offset(slot);
@@ -168,13 +168,19 @@ impl<A: Arch> Write<'_, '_, '_, '_, '_, A> {
             return Ok(());
         }
         let deleted = edit.map_or(0, |edit| u64::from(edit.deleted));
+        let mut written = (record.offset, kind.field.bytes as u64);
         let decision = match decision {
             Decision::Rewrite(rewrite) if rewrite.deletes == deleted => {
+                written = (rewrite.offset, rewrite.size as u64);
                 Decision::Rewrite(self.moved(&rewrite))
             }
             // by other addresses than those that the layout was made for
             _ if deleted > 0 => return Err(fail(ApplyErrorKind::Sequence)),
             Decision::Rewrite(_) => Decision::Apply,
+            // the instruction that this one completes is gone
+            Decision::Pair(pairing) if !self.edits.keeps(pairing.partner.offset, 1) => {
+                return Err(fail(ApplyErrorKind::Sequence));
+            }
             Decision::Pair(pairing) => {
                 let offset = self.edits.moved(pairing.partner.offset);
                 let partner = Record { offset, ..pairing.partner };
@@ -182,8 +188,8 @@ impl<A: Arch> Write<'_, '_, '_, '_, '_, A> {
             }
             decision => decision,
         };
-        let is_whole = self.edits.keeps(record.offset, kind.field.bytes as u64);
-        if !is_whole && !matches!(decision, Decision::Rewrite(_)) {
+        // bytes that others stand for, or that are gone
+        if !self.edits.keeps(written.0, written.1) {
             return Err(fail(ApplyErrorKind::Sequence));
         }
         let written = self.write(kind, &moved, decision);

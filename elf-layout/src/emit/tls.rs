@@ -8,23 +8,23 @@ use elf_core::Arch;
 impl<A: Arch> Layout<'_, '_, A> {
     /// The initial values of the objects' thread-local variables, if there are any, or code asks for their block.
     ///
-    /// The executor gives every thread a copy, and says [where](Self::set_thread_area) before it writes the image.
+    /// The executor gives every thread a copy, and says [where](Self::set_static_tls_block) before it writes the image.
     #[must_use]
     pub fn tls_block(&self) -> Option<TlsBlock> {
         let block = block(&self.spans);
         (block.size > 0 || self.found.threads).then_some(block)
     }
 
-    /// Says where threads have their copies of the block. Without an area, relocations that need one are refused.
-    pub const fn set_thread_area(&mut self, area: StaticTlsBlock) {
-        self.thread_area = Some(area);
+    /// Says where threads have their copies of the block. Without, relocations that need to know are refused.
+    pub const fn set_static_tls_block(&mut self, block: StaticTlsBlock) {
+        self.static_tls_block = Some(block);
     }
 
-    /// The area that an executable has which consists of these objects: module 1, at the distance that the ABI gives.
+    /// The block that an executable has which consists of these objects: module 1, at the TP offset that the ABI gives.
     #[must_use]
-    pub fn executable_area(&self) -> StaticTlsBlock {
-        let distance = executable_block::<A>(&self.spans);
-        StaticTlsBlock { module: 1, distance, ..StaticTlsBlock::default() }
+    pub fn executable_tls_block(&self) -> StaticTlsBlock {
+        let tp_offset = executable_block::<A>(&self.spans);
+        StaticTlsBlock { module: 1, tp_offset, ..StaticTlsBlock::default() }
     }
 
     /// Offset in the block of thread-local variable `symbol` of object `object`; `None` if no object defines it, or it is none.

@@ -114,11 +114,10 @@ impl<'e> Edits<'e> {
 
     /// Whether all of `size` bytes from `offset` on stay, and stay together.
     pub(crate) fn keeps(&self, offset: u64, size: u64) -> bool {
-        let next = self.before(offset);
         let end = offset.saturating_add(size);
         let cuts = |edit: &Edit| edit.deleted > 0 && edit.start() < end && edit.end() > offset;
-        let around = [next.wrapping_sub(1), next].map(|index| self.edits.get(index));
-        !around.into_iter().flatten().any(cuts)
+        let around = self.edits.get(self.before(offset).saturating_sub(1)..).unwrap_or_default();
+        !around.iter().take_while(|edit| u64::from(edit.place) < end).any(cuts)
     }
 
     /// The runs of bytes that stay, of `size` in the file: start, size, and where they are now.
@@ -198,6 +197,10 @@ mod tests {
             (20, 8, true),
             (29, 1, false),
             (30, 100, true),
+            (12, 8, false),
+            // over all three
+            (0, 40, false),
+            (15, 14, false),
         ] {
             assert_eq!(edits.keeps(offset, size), keeps, "{offset} {size}");
         }

@@ -26,8 +26,8 @@ pub enum ExternalKind {
     ThreadLocal {
         /// The number by which `__tls_get_addr` knows the block.
         module: u64,
-        /// Bytes from the thread pointer to the variable, if that is the same in every thread.
-        distance: Option<i64>,
+        /// TP offset: bytes from the thread pointer to the variable, if that is the same in every thread.
+        tp_offset: Option<i64>,
     },
 }
 
@@ -44,11 +44,10 @@ impl ExternalSymbol {
         Self { address, kind: ExternalKind::Function }
     }
 
-    /// A thread-local variable at `offset` in the block of `module` and, if that is so in every thread, at `distance` from the
-    /// thread pointer.
+    /// A thread-local variable at `offset` in the block of `module` and, if that is the same in every thread, at `tp_offset`.
     #[must_use]
-    pub const fn thread_local(module: u64, offset: u64, distance: Option<i64>) -> Self {
-        Self { address: offset, kind: ExternalKind::ThreadLocal { module, distance } }
+    pub const fn thread_local(module: u64, offset: u64, tp_offset: Option<i64>) -> Self {
+        Self { address: offset, kind: ExternalKind::ThreadLocal { module, tp_offset } }
     }
 
     /// Data that never change.
@@ -63,34 +62,36 @@ impl ExternalSymbol {
 pub(crate) struct Variable {
     /// In the block of its module.
     pub(crate) offset: u32,
-    /// From the thread pointer.
-    pub(crate) distance: Option<i32>,
+    /// TP offset.
+    pub(crate) tp_offset: Option<i32>,
 }
 
 impl Variable {
     const UNKNOWN: i32 = i32::MIN;
 
     /// `None` if the numbers are beyond what a process can have.
-    pub(crate) fn new(offset: u64, distance: Option<i64>) -> Option<Self> {
-        let distance = match distance {
-            Some(distance) => Some(i32::try_from(distance).ok()?).filter(|&it| it != Self::UNKNOWN),
+    pub(crate) fn new(offset: u64, tp_offset: Option<i64>) -> Option<Self> {
+        let tp_offset = match tp_offset {
+            Some(tp_offset) => {
+                Some(i32::try_from(tp_offset).ok()?).filter(|&it| it != Self::UNKNOWN)
+            }
             None => None,
         };
-        Some(Self { offset: u32::try_from(offset).ok()?, distance })
+        Some(Self { offset: u32::try_from(offset).ok()?, tp_offset })
     }
 
     pub(crate) const fn pack(self) -> u64 {
-        let distance = match self.distance {
-            Some(distance) => distance,
+        let tp_offset = match self.tp_offset {
+            Some(tp_offset) => tp_offset,
             None => Self::UNKNOWN,
         };
-        (distance.cast_unsigned() as u64) << 32 | self.offset as u64
+        (tp_offset.cast_unsigned() as u64) << 32 | self.offset as u64
     }
 
     pub(crate) const fn unpack(value: u64) -> Self {
-        let distance = ((value >> 32) as u32).cast_signed();
-        let distance = if distance == Self::UNKNOWN { None } else { Some(distance) };
-        Self { offset: value as u32, distance }
+        let tp_offset = ((value >> 32) as u32).cast_signed();
+        let tp_offset = if tp_offset == Self::UNKNOWN { None } else { Some(tp_offset) };
+        Self { offset: value as u32, tp_offset }
     }
 }
 
@@ -100,13 +101,13 @@ mod tests {
 
     #[test]
     fn packed_variables() {
-        for (offset, distance) in
+        for (offset, tp_offset) in
             [(0, None), (7, Some(-64)), (u32::MAX.into(), Some(i32::MAX.into()))]
         {
-            let packed = Variable::new(offset, distance).unwrap().pack();
+            let packed = Variable::new(offset, tp_offset).unwrap().pack();
             let unpacked = Variable::unpack(packed);
             assert_eq!(u64::from(unpacked.offset), offset);
-            assert_eq!(unpacked.distance.map(i64::from), distance);
+            assert_eq!(unpacked.tp_offset.map(i64::from), tp_offset);
         }
         assert!(Variable::new(1 << 32, None).is_none());
         assert!(Variable::new(0, Some(1 << 31)).is_none());

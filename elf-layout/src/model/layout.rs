@@ -23,10 +23,9 @@ pub struct Layout<'a, 's, A> {
     pub(crate) spans: Spans,
     pub(crate) found: ScanResult,
     pub(crate) fixed: Fixed,
-    pub(crate) got_entries: u32,
     /// Size of all stubs in bytes.
     pub(crate) stubs_size: u64,
-    pub(crate) thread_area: Option<StaticTlsBlock>,
+    pub(crate) static_tls_block: Option<StaticTlsBlock>,
     pub(crate) thunks: ThunkSections,
     pub(crate) edits: &'s [Edit],
     /// Number of the symbol that means where the global pointer is, if code may count from there.

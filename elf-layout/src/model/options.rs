@@ -22,7 +22,7 @@ pub struct Options {
     /// symbol, which is an object's or the caller's. Not so in a process, of which the global pointer is the program's own.
     pub global_pointer: bool,
     /// Whether the image is all of an executable, whose thread-local variables are where the ABI has those of module 1
-    /// ([`executable_area`](crate::Layout::executable_area)): code becomes shorter by that. It is an error to write the image for another area.
+    /// ([`executable_tls_block`](crate::Layout::executable_tls_block)): code becomes shorter by that. It is an error to write the image for another area.
     pub executable: bool,
     /// Whether all who call a global function of the objects, or take its address, get a stub, which jumps through a GOT entry of its
     /// own: [`Layout::replaceable_functions`](crate::Layout::replaceable_functions). Who changes the entry replaces the function.

@@ -61,6 +61,11 @@ pub(crate) fn choose<A: Arch>(
     (choice.always || !reaches::<A>(query, check, address)).then_some(choice)
 }
 
+/// Whether a branch that spans less than its kind allows goes as far as to its stub.
+pub(crate) fn is_in_reach<A: Arch>(query: &Query, choice: StubChoice, stub: u64) -> bool {
+    !A::HAS_STATES || choice.within.is_none_or(|check| reaches::<A>(query, check, stub))
+}
+
 /// Whether a branch at the place that spans what `check` holds reaches `address` itself.
 fn reaches<A: Arch>(query: &Query, check: Check, address: u64) -> bool {
     let Value { minus, page, .. } = query.kind.value;
@@ -76,4 +81,29 @@ fn reaches<A: Arch>(query: &Query, check: Check, address: u64) -> bool {
 /// What a branch needs whose target may be anywhere.
 pub(crate) fn needs_of_branch<A: Arch>(kind: &Kind, target: SymbolAttributes) -> Needs {
     A::stub(kind, target).map_or(Needs::default(), |choice| needs::<A>(choice.stub))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reloc_arm::Arm;
+    use reloc_arm::arm::R_ARM_THM_CALL;
+    use reloc_arm::attributes::J1J2;
+
+    /// The instruction has room for more, but the processors do not know of it.
+    #[test]
+    fn stubs_of_early_processors_are_near() {
+        let kind = find(Arm::KINDS, R_ARM_THM_CALL).unwrap();
+        let query = Query { role: Role::Plt, symbol: 1, place: 0x100_0000, addend: -4, kind };
+        let reaches = |processor, stub: u64| {
+            let target = SymbolAttributes::new(true, 0).on(processor);
+            let choice = choose::<Arm>(&query, 0x7000_0000, target).unwrap();
+            is_in_reach::<Arm>(&query, choice, query.place.wrapping_add(stub))
+        };
+        assert!(reaches(0, 0x40_0002));
+        assert!(!reaches(0, 0x40_0004));
+        assert!(reaches(0, (-0x3f_fffci64).cast_unsigned()));
+        assert!(!reaches(0, (-0x3f_fffei64).cast_unsigned()));
+        assert!(reaches(J1J2, 0x40_0004));
+    }
 }

@@ -57,7 +57,8 @@ impl Surroundings<'_> {
             }
             _ => return None,
         }
-        if known.absolute.is_some() || known.from_thread_pointer.is_some() {
+        let Addresses { absolute, from_global_pointer, from_thread_pointer, .. } = known;
+        if absolute.or(from_global_pointer).or(from_thread_pointer).is_some() {
             let symbol = owner(self.objects, slot.definition).and_then(|(object, index)| {
                 self.objects.get(object)?.symbols.as_ref()?.get(index).ok()
             });

@@ -25,10 +25,10 @@ pub struct TlsBlock {
 pub struct StaticTlsBlock {
     /// The number by which `__tls_get_addr` knows the block.
     pub module: u64,
-    /// Bytes from the thread pointer to the block, if that is the same in every thread. Without it initial exec and local exec code is
+    /// TP offset of the block: bytes from the thread pointer to it, if that is the same in every thread. Without it initial exec and local exec code is
     /// refused.
-    pub distance: Option<i64>,
-    /// Address of the function of a TLS descriptor whose argument is the variable's distance from the thread pointer.
+    pub tp_offset: Option<i64>,
+    /// Address of the function of a TLS descriptor whose argument is the variable's TP offset.
     pub descriptor: Option<u64>,
     /// Address of the function of a TLS descriptor whose argument is the address of two words as `__tls_get_addr` takes them.
     pub dynamic_descriptor: Option<u64>,
@@ -66,7 +66,7 @@ pub(crate) fn is_local_exec(slot: &SymbolSlot, access: ThreadLocal) -> bool {
         && rewrites(access)
         && match slot.state {
             SymbolState::ThreadLocal | SymbolState::TlsBase | SymbolState::UndefinedWeak => true,
-            SymbolState::ExternalThreadLocal => Variable::unpack(slot.value).distance.is_some(),
+            SymbolState::ExternalThreadLocal => Variable::unpack(slot.value).tp_offset.is_some(),
             _ => false,
         }
 }

@@ -94,6 +94,11 @@ pub(crate) fn has_sections(name: Name<'_>, files: &[File<'_>]) -> bool {
         })
 }
 
+/// Whether a section is placed behind all others, where any are.
+pub(crate) fn is_gathered(file: &File<'_>, header: &SectionHeader) -> bool {
+    LINKER_DEFINED && key(file, header).is_some()
+}
+
 /// The run that a section would be part of, and its place in that: by priority and, of one priority, by name, as GNU ld sorts arrays.
 fn key<'a>(file: &File<'a>, header: &SectionHeader) -> Option<(Key<'a>, (u32, &'a [u8]))> {
     if header.address != 0 || header.flags.contains(SectionFlags::TLS) {
@@ -163,7 +168,7 @@ impl<'p, 'a> Runs<'p, 'a> {
         sections: &mut [SectionSlot],
     ) -> bool {
         let Some(number) = u32::try_from(at).ok().and_then(NonZeroU32::new) else { return false };
-        if !LINKER_DEFINED || key(file, header).is_none() {
+        if !is_gathered(file, header) {
             return false;
         }
         self.has_link_order |= header.flags.contains(SectionFlags::LINK_ORDER);

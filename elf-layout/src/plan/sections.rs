@@ -87,12 +87,7 @@ fn place(
         let alignment = alignment_of(&header, options).map_err(error)?;
         if header.address == 0 {
             slot.unwinding = is_unwinding(file, &header);
-            // a length of 0 ends unwinding tables (LSB, "Exception Frames"): linkers add it
-            let room = match slot.unwinding {
-                true => size.saturating_add(4),
-                false if is_fragment(file, &header) => size.saturating_add(FRAGMENT_ROOM),
-                false => size,
-            };
+            let room = room(file, &header, slot);
             slot.offset = spans.append(group, room, alignment).map_err(error)?;
             slot.state = SectionState::Placed(group);
         } else if !cfg!(feature = "addresses") {
@@ -107,6 +102,17 @@ fn place(
         }
         Ok(())
     })
+}
+
+/// Bytes that a section takes with what is put behind it.
+pub(crate) fn room(file: &File<'_>, header: &SectionHeader, slot: &SectionSlot) -> u64 {
+    let behind = match slot.unwinding {
+        // a length of 0 ends unwinding tables (LSB, "Exception Frames"): linkers add it
+        true => 4,
+        false if is_fragment(file, header) => FRAGMENT_ROOM,
+        false => 0,
+    };
+    slot.size.saturating_add(behind)
 }
 
 /// Whether a section tells how to unwind.

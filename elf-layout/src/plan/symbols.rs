@@ -254,8 +254,8 @@ pub(crate) fn ask<A: Arch>(
                 Some(ExternalSymbol { address, kind }) => {
                     slot.value = address;
                     match kind {
-                        ExternalKind::ThreadLocal { module, distance } if THREAD_LOCAL => {
-                            variable(slot, module, distance)
+                        ExternalKind::ThreadLocal { module, tp_offset } if THREAD_LOCAL => {
+                            variable(slot, module, tp_offset)
                         }
                         // nobody can use it
                         ExternalKind::ThreadLocal { .. } => SymbolState::ThreadLocal,
@@ -291,8 +291,8 @@ pub(crate) fn ask<A: Arch>(
 
 /// Enters a thread-local variable of the caller's, of which the value is the offset in the block. It stays undefined if its numbers
 /// are beyond what a process can have.
-fn variable(slot: &mut SymbolSlot, module: u64, distance: Option<i64>) -> SymbolState {
-    match (u32::try_from(module), Variable::new(slot.value, distance)) {
+fn variable(slot: &mut SymbolSlot, module: u64, tp_offset: Option<i64>) -> SymbolState {
+    match (u32::try_from(module), Variable::new(slot.value, tp_offset)) {
         (Ok(module), Some(external)) => {
             (slot.extra, slot.value) = (Extra::of_variable(module), external.pack());
             SymbolState::ExternalThreadLocal

@@ -9,6 +9,7 @@ use crate::model::spans::{Group, Span, Spans};
 use crate::model::storage::{ObjectSlot, SectionSlot, SectionState, SymbolSlot};
 use crate::model::stubs;
 use crate::model::thunks::ThunkSections;
+use crate::plan::{runs, sections};
 use elf_core::{Arch, Check, Definition, File, Kind, Record, SectionHeader};
 
 /// How far branches go whose targets may be out of reach, if there is so much code; else `None`.
@@ -41,7 +42,8 @@ pub(crate) fn is_far(
             && kind.check.holds(distance.wrapping_sub(margin)))
 }
 
-/// Places the code anew, with thunks of `size` bytes each.
+/// Places the code anew, with thunks of `size` bytes each. Sections that `gathers` has behind all others stay there, as they stand to
+/// each other; who means where they start and end has to be told.
 ///
 /// # Errors
 /// [`ErrorKind::TooLarge`] if there are more thunks, or larger ones, than branches reach.
@@ -51,40 +53,98 @@ pub(crate) fn insert<A: Arch>(
     sections: &mut [SectionSlot],
     symbols: &mut [SymbolSlot],
     spans: &mut Spans,
-    (size, reach): (u64, u64),
+    (size, reach, gathers): (u64, u64, bool),
 ) -> Result<ThunkSections, Error> {
-    let alignment = stubs::alignment::<A>();
     if size > reach / 8 {
         return Err(Error::object(0, ErrorKind::TooLarge));
     }
-    let spacing = reach.wrapping_sub(reach / 4);
-    let (mut thunks, mut span, mut last) = (ThunkSections::NONE, Span::EMPTY, None);
-    for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects)) {
-        let slots = sections.get_mut(object.first_section..).unwrap_or_default().iter_mut();
-        let mut slots = (0..u32::MAX).zip(slots);
-        file.sections().try_for_each(|header: SectionHeader| {
-            let Some((section, slot)) = slots.next() else { return Ok(()) };
-            if slot.state != SectionState::Placed(Group::Text) {
-                return Ok(());
+    let (alignment, spacing) = (stubs::alignment::<A>(), reach.wrapping_sub(reach / 4));
+    let mut text = Text { span: Span::EMPTY, thunks: ThunkSections::NONE, last: None };
+    let old = *spans.group(Group::Text);
+    let mut gathered = old.size;
+    each(files, objects, sections, |number, section, (file, header), slot| {
+        if gathers && runs::is_gathered(file, header) {
+            gathered = gathered.min(slot.offset);
+            return Ok(());
+        }
+        let room = sections::room(file, header, slot);
+        let placed = text.append((room, header.alignment.max(1)), (size, alignment), spacing);
+        let too_large = Error { object: number, section, kind: ErrorKind::TooLarge };
+        slot.offset = placed.ok_or(too_large)?;
+        Ok(())
+    })?;
+    if gathered < old.size {
+        // what is between them is right for every alignment, from a multiple of the largest on
+        let start = gathered & old.alignment.wrapping_neg();
+        let room = (old.size.wrapping_sub(start), old.alignment);
+        let too_large = Error::object(0, ErrorKind::TooLarge);
+        let placed = text.append(room, (size, alignment), spacing).ok_or(too_large)?;
+        each(files, objects, sections, |_, _, (file, header), slot| {
+            if runs::is_gathered(file, header) {
+                slot.offset = slot.offset.wrapping_sub(start).wrapping_add(placed);
             }
-            let too_large = Error { object: number, section, kind: ErrorKind::TooLarge };
-            let since = span.size.wrapping_sub(last.unwrap_or(0));
-            let is_beside = last == Some(span.size);
-            let is_due = since.saturating_add(slot.size) > spacing;
-            if is_due && !is_beside && (since > 0 || slot.size > spacing) {
-                let offset = span.append(size, alignment).ok_or(too_large)?;
-                thunks.push(offset).ok_or(too_large)?;
-                last = Some(span.size);
-            }
-            slot.offset = span.append(slot.size, header.alignment.max(1)).ok_or(too_large)?;
             Ok(())
         })?;
     }
-    spans.replace(Group::Text, span);
+    spans.replace(Group::Text, text.span);
     for (number, object) in (0..usize::MAX).zip(objects) {
         move_symbols::<A>(number, object, sections, symbols)?;
     }
-    Ok(thunks)
+    Ok(text.thunks)
+}
+
+/// The code as it grows.
+struct Text {
+    span: Span,
+    thunks: ThunkSections,
+    /// Where the last thunk section ends.
+    last: Option<u64>,
+}
+
+impl Text {
+    /// Appends a section of this size and alignment, behind a thunk section if there is none near enough. Gives its offset; `None` if there
+    /// are too many of them.
+    fn append(
+        &mut self,
+        (size, alignment): (u64, u64),
+        thunk: (u64, u64),
+        spacing: u64,
+    ) -> Option<u64> {
+        let Self { span, thunks, last } = self;
+        let since = span.size.wrapping_sub(last.unwrap_or(0));
+        let is_beside = *last == Some(span.size);
+        let is_due = since.saturating_add(size) > spacing;
+        if is_due && !is_beside && (since > 0 || size > spacing) {
+            thunks.push(span.append(thunk.0, thunk.1)?)?;
+            *last = Some(span.size);
+        }
+        span.append(size, alignment)
+    }
+}
+
+/// Goes over all sections of code: object, section, its file and header, and its slot.
+fn each(
+    files: &[File<'_>],
+    objects: &[ObjectSlot<'_>],
+    sections: &mut [SectionSlot],
+    mut visit: impl FnMut(
+        usize,
+        u32,
+        (&File<'_>, &SectionHeader),
+        &mut SectionSlot,
+    ) -> Result<(), Error>,
+) -> Result<(), Error> {
+    for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects)) {
+        let slots = sections.get_mut(object.first_section..).unwrap_or_default().iter_mut();
+        let mut slots = (0..u32::MAX).zip(slots);
+        file.sections().try_for_each(|header: SectionHeader| match slots.next() {
+            Some((section, slot)) if slot.state == SectionState::Placed(Group::Text) => {
+                visit(number, section, (file, &header), slot)
+            }
+            _ => Ok(()),
+        })?;
+    }
+    Ok(())
 }
 
 /// Brings the symbols of one object to where their sections are now.

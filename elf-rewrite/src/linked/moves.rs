@@ -13,8 +13,19 @@ pub(super) struct Move {
     pub(super) new_size: u64,
     /// Where it is in the file.
     pub(super) offset: u64,
-    /// The section that it goes to: its own, which goes along, or the one behind the last.
-    pub(super) section: usize,
+    /// What it is, and so who may point to it.
+    pub(super) kind: Moved,
+}
+
+/// What moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moved {
+    /// A region that goes along with its section: by its start only it is known.
+    WithSection,
+    /// A region that goes to a section of its own.
+    Alone,
+    /// Tables that stay as they are: symbols may be inside, and nobody has to point to them.
+    Tables,
 }
 
 /// Where an address leads.

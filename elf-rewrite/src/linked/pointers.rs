@@ -1,18 +1,23 @@
 //! Pointers to regions that move: relocations, and words that are known to be pointers, follow them; any other is a reason to refuse.
 
 use elf_core::names::{
-    EM_X86_64, ET_EXEC, SHN_LORESERVE, SHN_UNDEF, SHT_AARCH64_AUTH_RELR, SHT_ANDROID_REL,
-    SHT_ANDROID_RELA, SHT_ANDROID_RELR, SHT_CREL, SHT_DYNSYM, SHT_REL, SHT_RELA, SHT_RELR,
-    SHT_SYMTAB,
+    DT_FINI_ARRAY, DT_GNU_HASH, DT_HASH, DT_INIT_ARRAY, DT_JMPREL, DT_NULL, DT_PLTGOT,
+    DT_PREINIT_ARRAY, DT_REL, DT_RELA, DT_RELR, DT_STRTAB, DT_SYMTAB, DT_VERDEF, DT_VERNEED,
+    DT_VERSYM, EM_X86_64, ET_EXEC, PT_DYNAMIC, SHN_LORESERVE, SHN_UNDEF, SHT_AARCH64_AUTH_RELR,
+    SHT_ANDROID_REL, SHT_ANDROID_RELA, SHT_ANDROID_RELR, SHT_CREL, SHT_DYNSYM, SHT_REL, SHT_RELA,
+    SHT_RELR, SHT_SYMTAB, STT_SECTION,
 };
-use elf_core::raw64::{Rela, Shdr, Sym};
+use elf_core::raw64::{Dyn, Rela, Shdr, Sym};
 use elf_core::{SectionHeader, relative_type};
+use zerocopy::IntoBytes as _;
 use zerocopy::byteorder::LE;
 
-use super::moves::{Move, To, target};
-use crate::elf::Elf;
+use super::moves::{Move, Moved, To, moved, target};
+use super::sections::Table;
+use crate::change::Change;
+use crate::edits::Edits;
+use crate::elf::{Elf, rows};
 use crate::error::{Error, ErrorKind, Referrer, Result};
-use crate::plan::Draft;
 
 /// `R_X86_64_RELATIVE64`, besides `R_X86_64_RELATIVE`.
 const RELATIVE_64: u32 = 38;
@@ -24,6 +29,25 @@ const REFUSED: [(u32, &str); 5] = [
     (SHT_ANDROID_RELA, "packed relocations of Android"),
     (SHT_AARCH64_AUTH_RELR, "signed relocations"),
     (SHT_CREL, "compact relocations (CREL)"),
+];
+
+/// Tags of the dynamic section that say where a table is.
+const ADDRESSES: [u64; 15] = [
+    DT_PLTGOT,
+    DT_HASH,
+    DT_STRTAB,
+    DT_SYMTAB,
+    DT_RELA,
+    DT_REL,
+    DT_JMPREL,
+    DT_INIT_ARRAY,
+    DT_FINI_ARRAY,
+    DT_PREINIT_ARRAY,
+    DT_RELR,
+    DT_GNU_HASH,
+    DT_VERSYM,
+    DT_VERDEF,
+    DT_VERNEED,
 ];
 
 /// Whether relocations of a type have no symbol, and an address for an addend.
@@ -40,9 +64,10 @@ pub(super) fn retarget(
     elf: &Elf<'_>,
     moves: &[Move],
     pointers: &[u64],
-    plan: &mut Draft,
+    sections: &Table,
+    patches: &mut Edits,
 ) -> Result<()> {
-    let mut found = vec![false; moves.len()];
+    let mut found: Vec<bool> = moves.iter().map(|one| one.kind == Moved::Tables).collect();
     let mut mark = |index: usize| {
         if let Some(seen) = found.get_mut(index) {
             *seen = true;
@@ -50,23 +75,104 @@ pub(super) fn retarget(
     };
     for table in &elf.tables {
         match table.sh_type.get() {
-            SHT_RELA => relocated(elf, table, moves, plan, &mut mark)?,
-            SHT_RELR | SHT_ANDROID_RELR => packed(elf, table, moves, plan, &mut mark)?,
-            SHT_SYMTAB | SHT_DYNSYM => symbols(elf, table, moves, plan)?,
-            other => {
-                if let Some((_, form)) = REFUSED.iter().find(|(form, _)| *form == other) {
-                    return Err(Error::new(table.sh_offset.get(), ErrorKind::Relocations(form)));
-                }
-            }
+            SHT_RELA => relocated(elf, table, moves, patches, &mut mark)?,
+            SHT_RELR | SHT_ANDROID_RELR => packed(elf, table, moves, patches, &mut mark)?,
+            SHT_SYMTAB | SHT_DYNSYM => symbols(elf, table, moves, sections, patches)?,
+            _ => {}
         }
     }
     if elf.header.e_type == ET_EXEC {
-        fixed(elf, moves, pointers, plan, &mut mark)?;
+        fixed(elf, moves, pointers, patches, &mut mark)?;
     }
+    dynamic(elf, moves, patches)?;
     match moves.iter().zip(&found).find(|(_, found)| !**found) {
         Some((lost, _)) => Err(Error::new(lost.offset, ErrorKind::Unreferenced)),
         None => Ok(()),
     }
+}
+
+/// Refuses regions with places of relocations: what they become, and where, says nothing of these.
+///
+/// # Errors
+/// Names the first such place; if relocations are of a form that is not read here and a region moves.
+pub(super) fn check_places(elf: &Elf<'_>, changes: &[Change]) -> Result<()> {
+    let mut regions = Vec::new();
+    for change in changes.iter().filter(|change| change.size > 0) {
+        // what is not loaded nobody relocates
+        let Ok(old) = elf.address(change.at) else { continue };
+        let (offset, size, kind) = (change.at, change.size, Moved::WithSection);
+        regions.push(Move { old, size, new: old, new_size: size, offset, kind });
+    }
+    regions.sort_by_key(|one| one.old);
+    let check = |place: u64| match moved(&regions, place) {
+        Some(one) => Err(Error::new(one.offset, ErrorKind::Relocated(place))),
+        None => Ok(()),
+    };
+    for table in &elf.tables {
+        match table.sh_type.get() {
+            SHT_RELA => {
+                let mut records = elf.relocations(table)?.iter();
+                records.try_for_each(|record| check(record.r_offset.get()))?;
+            }
+            SHT_RELR | SHT_ANDROID_RELR => {
+                let relocations = elf.file.relocations(&relr(table))?;
+                for record in relocations.iter().flat_map(|all| all.iter()) {
+                    check(record.offset)?;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Refuses relocations of which it is not known here what they point to.
+///
+/// # Errors
+/// Names the first form of them.
+pub(super) fn check_forms(elf: &Elf<'_>) -> Result<()> {
+    for table in &elf.tables {
+        let form = REFUSED.iter().find(|(form, _)| table.sh_type == *form);
+        if let Some((_, form)) = form {
+            return Err(Error::new(table.sh_offset.get(), ErrorKind::Relocations(form)));
+        }
+    }
+    Ok(())
+}
+
+/// A table of relocations without records.
+fn relr(table: &Shdr<LE>) -> SectionHeader {
+    SectionHeader {
+        r#type: SHT_RELR,
+        offset: table.sh_offset.get(),
+        size: table.sh_size.get(),
+        ..SectionHeader::default()
+    }
+}
+
+/// Addresses in the dynamic section.
+fn dynamic(elf: &Elf<'_>, moves: &[Move], patches: &mut Edits) -> Result<()> {
+    const ROW: u64 = size_of::<Dyn<LE>>() as u64;
+    let Some(segment) = elf.segments.iter().find(|segment| segment.p_type == PT_DYNAMIC) else {
+        return Ok(());
+    };
+    let start = segment.p_offset.get();
+    let all: &[Dyn<LE>] = rows(elf.bytes(), start, segment.p_filesz.get() / ROW)?;
+    for (at, entry) in (start..).step_by(size_of::<Dyn<LE>>()).zip(all) {
+        let tag = entry.d_tag.get().cast_unsigned();
+        if tag == DT_NULL {
+            break;
+        }
+        let Some(one) = moved(moves, entry.d_val.get()).filter(|_| ADDRESSES.contains(&tag)) else {
+            continue;
+        };
+        if one.kind != Moved::Tables {
+            return Err(inside(one, Referrer::Pointer, at, entry.d_val.get()));
+        }
+        let new = entry.d_val.get().wrapping_sub(one.old).wrapping_add(one.new);
+        patches.put(at.saturating_add(8), &new.to_le_bytes())?;
+    }
+    Ok(())
 }
 
 /// Refuses an address inside a region.
@@ -79,7 +185,7 @@ fn relocated(
     elf: &Elf<'_>,
     table: &Shdr<LE>,
     moves: &[Move],
-    plan: &mut Draft,
+    patches: &mut Edits,
     mark: &mut impl FnMut(usize),
 ) -> Result<()> {
     const ROW: u64 = size_of::<Rela<LE>>() as u64;
@@ -104,6 +210,7 @@ fn relocated(
             match target(moves, value) {
                 To::Elsewhere => {}
                 To::Start(index, _) if addend == 0 => mark(index), // the symbol moves along
+                To::Inside(one) if addend == 0 && one.kind == Moved::Tables => {}
                 To::Start(_, one) | To::Inside(one) => {
                     return Err(inside(one, Referrer::RelocationWithSymbol, place, value));
                 }
@@ -122,10 +229,10 @@ fn relocated(
                     .get()
                     .saturating_add(row.saturating_mul(ROW))
                     .saturating_add(16);
-                plan.edits.put(at, &one.new.to_le_bytes())?;
+                patches.put(at, &one.new.to_le_bytes())?;
                 // some linkers write the address to the place as well
                 if let Some((at, _)) = elf.word(place).filter(|(_, word)| *word == one.old) {
-                    plan.edits.put(at, &one.new.to_le_bytes())?;
+                    patches.put(at, &one.new.to_le_bytes())?;
                 }
                 mark(index);
             }
@@ -139,16 +246,10 @@ fn packed(
     elf: &Elf<'_>,
     table: &Shdr<LE>,
     moves: &[Move],
-    plan: &mut Draft,
+    patches: &mut Edits,
     mark: &mut impl FnMut(usize),
 ) -> Result<()> {
-    let header = SectionHeader {
-        r#type: SHT_RELR,
-        offset: table.sh_offset.get(),
-        size: table.sh_size.get(),
-        ..SectionHeader::default()
-    };
-    let Some(relocations) = elf.file.relocations(&header)? else { return Ok(()) };
+    let Some(relocations) = elf.file.relocations(&relr(table))? else { return Ok(()) };
     for record in relocations.iter() {
         let Some((at, value)) = elf.word(record.offset) else { continue };
         match target(moves, value) {
@@ -157,7 +258,7 @@ fn packed(
                 return Err(inside(one, Referrer::RelocatedWord, record.offset, value));
             }
             To::Start(index, one) => {
-                plan.edits.put(at, &one.new.to_le_bytes())?;
+                patches.put(at, &one.new.to_le_bytes())?;
                 mark(index);
             }
         }
@@ -171,7 +272,7 @@ fn fixed(
     elf: &Elf<'_>,
     moves: &[Move],
     pointers: &[u64],
-    plan: &mut Draft,
+    patches: &mut Edits,
     mark: &mut impl FnMut(usize),
 ) -> Result<()> {
     for &at in pointers {
@@ -180,7 +281,7 @@ fn fixed(
             To::Elsewhere => {}
             To::Inside(one) => return Err(inside(one, Referrer::Pointer, at, value)),
             To::Start(index, one) => {
-                plan.edits.put(at, &one.new.to_le_bytes())?;
+                patches.put(at, &one.new.to_le_bytes())?;
                 mark(index);
             }
         }
@@ -202,45 +303,70 @@ fn fixed(
     Ok(())
 }
 
-/// Symbols of regions move along.
-fn symbols(elf: &Elf<'_>, table: &Shdr<LE>, moves: &[Move], plan: &mut Draft) -> Result<()> {
-    const ROW: u64 = size_of::<Sym<LE>>() as u64;
-    for (row, symbol) in (0_u64..).zip(elf.symbols(table)?) {
+/// Symbols of regions and of sections move along; a table in which any does is written anew.
+fn symbols(
+    elf: &Elf<'_>,
+    table: &Shdr<LE>,
+    moves: &[Move],
+    sections: &Table,
+    patches: &mut Edits,
+) -> Result<()> {
+    let mut all = elf.symbols(table)?.to_vec();
+    let mut changed = false;
+    for (row, symbol) in (0_u64..).zip(&mut all) {
         let index = symbol.st_shndx.get();
-        let at = table.sh_offset.get().saturating_add(row.saturating_mul(ROW));
         if index == SHN_UNDEF || index >= SHN_LORESERVE {
             continue;
         }
-        if symbol.st_info & 15 == elf_core::names::STT_SECTION {
-            // a section that moves as a whole takes its symbol along
-            let own = moves.iter().filter(|one| one.section == usize::from(index));
-            if let Some(start) = own.map(|one| one.new).min() {
-                let new = Sym { st_value: start.into(), ..*symbol };
-                plan.edits.put(at, zerocopy::IntoBytes::as_bytes(&new))?;
-            }
-            continue;
+        let old = *symbol;
+        if !elf.sections.is_empty() {
+            symbol.st_shndx = sections.index(index).into();
         }
-        // linkers leave symbols of merged sections behind, with addresses outside of their sections
-        let other = |one: &Move| {
-            !elf.sections.is_empty() && elf.section_at(one.offset) != Some(usize::from(index))
-        };
-        match target(moves, symbol.st_value.get()) {
-            To::Elsewhere => {}
-            To::Start(_, one) | To::Inside(one) if other(one) => {}
-            To::Inside(one) => {
-                return Err(inside(one, Referrer::Symbol, row, symbol.st_value.get()));
+        if symbol.st_info & 15 == STT_SECTION {
+            if let Some(address) = sections.address(index) {
+                symbol.st_value = address.into();
             }
-            To::Start(_, one) => {
-                let size = symbol.st_size.get();
-                let mut new = *symbol;
-                if !elf.sections.is_empty() {
-                    let section = u16::try_from(one.section);
-                    new.st_shndx =
-                        section.map_err(|_| Error::new(at, ErrorKind::TooManyHeaders))?.into();
-                }
-                new.st_value = one.new.into();
-                new.st_size = if size >= one.size { one.new_size.into() } else { symbol.st_size };
-                plan.edits.put(at, zerocopy::IntoBytes::as_bytes(&new))?;
+        } else {
+            follow(elf, row, symbol, index, moves, sections)?;
+        }
+        changed |= old.as_bytes() != symbol.as_bytes();
+    }
+    if changed { patches.put(table.sh_offset.get(), all.as_bytes()) } else { Ok(()) }
+}
+
+/// Lets a symbol of section `index` follow what it is in.
+fn follow(
+    elf: &Elf<'_>,
+    row: u64,
+    symbol: &mut Sym<LE>,
+    index: u16,
+    moves: &[Move],
+    sections: &Table,
+) -> Result<()> {
+    let value = symbol.st_value.get();
+    // linkers leave symbols of merged sections behind, with addresses outside of their sections
+    let is_other = |one: &Move| {
+        let own = elf.sections.get(usize::from(index)).map(|section| {
+            let start = section.sh_offset.get();
+            start..start.saturating_add(section.sh_size.get())
+        });
+        let here = |own: &std::ops::Range<u64>| own.contains(&one.offset);
+        one.kind != Moved::Tables && own.is_some_and(|own| !here(&own))
+    };
+    match target(moves, value) {
+        To::Elsewhere => {}
+        To::Start(_, one) | To::Inside(one) if is_other(one) => {}
+        To::Start(_, one) | To::Inside(one) if one.kind == Moved::Tables => {
+            symbol.st_value = value.wrapping_sub(one.old).wrapping_add(one.new).into();
+        }
+        To::Inside(one) => return Err(inside(one, Referrer::Symbol, row, value)),
+        To::Start(_, one) => {
+            if let (Moved::Alone, Some((fresh, _))) = (one.kind, &sections.fresh) {
+                symbol.st_shndx = (*fresh).into();
+            }
+            symbol.st_value = one.new.into();
+            if symbol.st_size.get() >= one.size {
+                symbol.st_size = one.new_size.into();
             }
         }
     }

@@ -1,133 +1,186 @@
-//! Section headers of regions that moved: a section whose regions all move goes along, others share a new one.
+//! Section headers of the new file, in the order of their addresses, and what counts them.
 
-use std::ops::Range;
+use std::collections::BTreeMap;
 
 use elf_core::SectionFlags;
-use elf_core::names::{SHF_ALLOC, SHT_PROGBITS};
+use elf_core::names::{SHF_ALLOC, SHF_INFO_LINK, SHT_NOBITS, SHT_PROGBITS, SHT_REL, SHT_RELA};
 use elf_core::raw64::Shdr;
-use zerocopy::IntoBytes as _;
 use zerocopy::byteorder::LE;
 
-use super::place::{ALIGNMENT, Place};
-use crate::change::Change;
-use crate::edits::With;
+use super::resize::Resizes;
 use crate::elf::Elf;
 use crate::error::{Error, ErrorKind, Result};
-use crate::plan::{Draft, Remark};
 
 /// The name of a new section, if none was given.
 const NAME: &str = ".moved";
+/// What a new section is aligned to.
+pub(super) const ALIGNMENT: u64 = 16;
 
-/// Regions that lie in one section from now on.
-pub(super) struct Group<'c> {
-    /// The section, if nothing but zeros is left where it was; else a new one.
-    pub(super) section: Option<usize>,
-    pub(super) changes: Vec<&'c Change>,
+/// Where a section is, and what it takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    pub(super) address: u64,
+    pub(super) offset: u64,
+    pub(super) size: u64,
 }
 
-/// Puts regions that move, in the order of their offsets, into sections; the new one is the last.
-pub(super) fn groups<'c>(elf: &Elf<'_>, grow: &[&'c Change]) -> Vec<Group<'c>> {
-    let mut rest = Group { section: None, changes: Vec::new() };
-    let mut all = Vec::new();
-    for changes in grow.chunk_by(|one, other| elf.section_at(one.at) == elf.section_at(other.at)) {
-        match emptied(elf, changes) {
-            None => rest.changes.extend(changes),
-            section => all.push(Group { section, changes: changes.to_vec() }),
-        }
+impl Span {
+    /// Where nothing is known yet of the offset.
+    pub(super) const fn new(address: u64, size: u64) -> Self {
+        Self { address, offset: 0, size }
     }
-    all.extend((!rest.changes.is_empty()).then_some(rest));
-    all
 }
 
-/// The section of these regions, if nothing but zeros is left of it when they are gone.
-fn emptied(elf: &Elf<'_>, changes: &[&Change]) -> Option<usize> {
-    let index = elf.section_at(changes.first()?.at)?;
-    let row = elf.sections.get(index)?;
-    let mut at = row.sh_offset.get();
-    let end = at.saturating_add(row.sh_size.get());
-    let zero = |from: u64, to: u64| {
-        let range = usize::try_from(from).ok()?..usize::try_from(to).ok()?;
-        Some(elf.bytes().get(range)?.iter().all(|&byte| byte == 0))
-    };
-    for change in changes {
-        if zero(at, change.at) != Some(true) {
-            return None;
-        }
-        at = change.end();
+/// The section headers of the new file.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) rows: Vec<Shdr<LE>>,
+    /// Section names with one more, and the row that says where they are.
+    pub(super) names: Option<(usize, Vec<u8>)>,
+    /// The name of the new section.
+    pub(super) fresh: Option<(u16, String)>,
+    /// The new index of each section.
+    indexes: Vec<u16>,
+    /// The new addresses of sections that move.
+    addresses: BTreeMap<usize, u64>,
+}
+
+impl Table {
+    /// The new index of a section.
+    pub(super) fn index(&self, old: u16) -> u16 {
+        self.indexes.get(usize::from(old)).copied().unwrap_or(old)
     }
-    (zero(at, end) == Some(true)).then_some(index)
+
+    /// The new address of a section, if that is another one.
+    pub(super) fn address(&self, old: u16) -> Option<u64> {
+        self.addresses.get(&usize::from(old)).copied()
+    }
+
+    /// Whether symbols have other indexes of sections, or addresses, than before.
+    pub(super) fn is_other(&self) -> bool {
+        !self.addresses.is_empty() || self.fresh.is_some()
+    }
 }
 
-/// Adds the section headers behind the segment, whose content is `size` bytes, in a file that ended at `end`. `moved` are the sections
-/// of regions, and where in the content each lies. Gives the offset of the headers, and their number.
-pub(super) fn write(
+/// The headers, where `moved` says of some sections where they are, and a fresh one has the regions that move without theirs.
+pub(super) fn table(
     elf: &Elf<'_>,
-    moved: &[(Option<usize>, Range<u64>)],
-    place: &Place,
-    (end, size): (u64, u64),
+    moved: &BTreeMap<usize, Span>,
+    fresh: Option<Span>,
+    resizes: &Resizes,
     names: &[String],
-    plan: &mut Draft,
-) -> Result<(u64, u16)> {
-    let mut table = elf.sections.clone();
-    let mut at = place.offset.saturating_add(size);
-    for (section, range) in moved {
+) -> Result<Table> {
+    let mut rows: Vec<(Option<usize>, Shdr<LE>)> = Vec::new();
+    let mut away = Vec::new();
+    let mut addresses = BTreeMap::new();
+    for (index, section) in elf.sections.iter().enumerate() {
+        let mut row = *section;
+        // the offset of what is not in the file is where its segment's bytes end
+        let is_absent = section.sh_type == SHT_NOBITS && section.sh_flags.get() & SHF_ALLOC != 0;
+        let offset = section.sh_offset.get();
+        let shifted = if is_absent { resizes.end_shifted(offset) } else { resizes.shifted(offset) };
+        row.sh_offset = shifted.into();
+        let Some(span) = moved.get(&index) else {
+            rows.push((Some(index), row));
+            continue;
+        };
+        (row.sh_offset, row.sh_size) = (span.offset.into(), span.size.into());
+        if section.sh_addr == span.address {
+            rows.push((Some(index), row));
+        } else {
+            row.sh_addr = span.address.into();
+            addresses.insert(index, span.address);
+            away.push((Some(index), row));
+        }
+    }
+    let (mut strings, mut name) = (None, None);
+    if let Some(span) = fresh {
+        let (sh_name, text, grown) = named(elf, names)?;
+        (strings, name) = (grown, Some(text));
         let row = Shdr {
-            sh_name: 0.into(),
+            sh_name: sh_name.into(),
             sh_type: SHT_PROGBITS.into(),
             sh_flags: SHF_ALLOC.into(),
-            sh_addr: place.address.saturating_add(range.start).into(),
-            sh_offset: place.offset.saturating_add(range.start).into(),
-            sh_size: range.end.saturating_sub(range.start).into(),
+            sh_addr: span.address.into(),
+            sh_offset: span.offset.into(),
+            sh_size: span.size.into(),
             sh_link: 0.into(),
             sh_info: 0.into(),
             sh_addralign: ALIGNMENT.into(),
             sh_entsize: 0.into(),
         };
-        match section {
-            Some(index) => {
-                let old = table.get_mut(*index).ok_or(Error::outside(0, "a section"))?;
-                *old = Shdr { sh_name: old.sh_name, sh_flags: old.sh_flags, ..row };
-            }
-            None => at = one_more(elf, row, &mut table, (end, at), names, plan)?,
-        }
+        away.push((None, row));
     }
-    let start = at.next_multiple_of(8);
-    plan.edits.append(end, start.saturating_sub(at), With::Made(table.as_bytes().to_vec()));
-    let count = u16::try_from(table.len());
-    Ok((start, count.map_err(|_| Error::new(0, ErrorKind::TooManyHeaders))?))
+    away.sort_by_key(|(_, row)| row.sh_addr.get());
+    for (index, row) in away {
+        let is_before = |(_, other): &(Option<usize>, Shdr<LE>)| {
+            other.sh_flags.get() & SHF_ALLOC != 0 && other.sh_addr.get() < row.sh_addr.get()
+        };
+        // the first is no section
+        let at = rows.iter().rposition(is_before).unwrap_or(0).saturating_add(1);
+        rows.insert(at.min(rows.len()), (index, row));
+    }
+    numbered(elf, rows, addresses, name, strings)
 }
 
-/// Adds a header, and its name at the offset `at` of the new file if there is none of it; gives the offset of what follows.
-fn one_more(
+/// Rows whose numbers of other sections are those of the new table.
+fn numbered(
     elf: &Elf<'_>,
-    mut row: Shdr<LE>,
-    table: &mut Vec<Shdr<LE>>,
-    (end, mut at): (u64, u64),
-    names: &[String],
-    plan: &mut Draft,
-) -> Result<u64> {
+    rows: Vec<(Option<usize>, Shdr<LE>)>,
+    addresses: BTreeMap<usize, u64>,
+    name: Option<String>,
+    strings: Option<Vec<u8>>,
+) -> Result<Table> {
+    let too_many = |_| Error::new(0, ErrorKind::TooManyHeaders);
+    let mut indexes = vec![0_u16; elf.sections.len()];
+    let mut fresh = None;
+    for (new, (old, _)) in rows.iter().enumerate() {
+        let new = u16::try_from(new).map_err(too_many)?;
+        match old {
+            Some(old) => indexes.get_mut(*old).into_iter().for_each(|index| *index = new),
+            None => fresh = name.clone().map(|name| (new, name)),
+        }
+    }
+    let index = |old: u32| {
+        let new = usize::try_from(old).ok().and_then(|old| indexes.get(old));
+        new.map_or(old, |new| u32::from(*new))
+    };
+    let mut rows: Vec<_> = rows.into_iter().map(|(_, row)| row).collect();
+    for row in &mut rows {
+        row.sh_link = index(row.sh_link.get()).into();
+        let counts = row.sh_flags.get() & SHF_INFO_LINK != 0
+            || [SHT_RELA, SHT_REL].contains(&row.sh_type.get());
+        if counts {
+            row.sh_info = index(row.sh_info.get()).into();
+        }
+    }
+    let names = strings.map(|names| {
+        let row = indexes.get(usize::from(elf.header.e_shstrndx.get())).copied();
+        (row.map_or(0, usize::from), names)
+    });
+    Ok(Table { rows, names, fresh, indexes, addresses })
+}
+
+/// A name for the new section: its offset among the names, the name, and the names if they have to become more.
+fn named(elf: &Elf<'_>, names: &[String]) -> Result<(u32, String, Option<Vec<u8>>)> {
     let is_free = |name: &&String| elf.sections.iter().all(|section| elf.name(section) != **name);
     let name = names.iter().find(is_free).or(names.last()).map_or(NAME, String::as_str);
     let index = u32::from(elf.header.e_shstrndx.get());
-    let strings = usize::try_from(index).ok().and_then(|index| table.get_mut(index));
+    let strings = usize::try_from(index).ok().and_then(|index| elf.sections.get(index));
+    let strings = strings.filter(|strings| strings.sh_type != SHT_NOBITS);
     let strings = strings.ok_or(Error::outside(0, "the section of section names"))?;
     let old = elf.file.section(index).and_then(|section| elf.file.section_data(&section))?;
     let found = old
         .windows(name.len().saturating_add(1))
         .position(|bytes| bytes.strip_suffix(&[0]) == Some(name.as_bytes()));
+    let at = strings.sh_offset.get();
     let offset = u32::try_from(found.unwrap_or(old.len()));
-    row.sh_name = offset.map_err(|_| Error::outside(strings.sh_offset.get(), "a name"))?.into();
-    if found.is_none() {
-        if SectionFlags::from_bits_retain(strings.sh_flags.get()).contains(SectionFlags::ALLOC) {
-            return Err(Error::new(strings.sh_offset.get(), ErrorKind::LoadedNames));
-        }
-        let new = [old, name.as_bytes(), &[0]].concat();
-        strings.sh_offset = at.into();
-        strings.sh_size = (new.len() as u64).into();
-        at = at.saturating_add(new.len() as u64);
-        plan.edits.append(end, 0, With::Made(new));
+    let offset = offset.map_err(|_| Error::outside(at, "a name"))?;
+    if found.is_some() {
+        return Ok((offset, name.to_owned(), None));
     }
-    table.push(row);
-    plan.remarks.push(Remark::NewSection(name.to_owned()));
-    Ok(at)
+    if SectionFlags::from_bits_retain(strings.sh_flags.get()).contains(SectionFlags::ALLOC) {
+        return Err(Error::new(at, ErrorKind::LoadedNames));
+    }
+    Ok((offset, name.to_owned(), Some([old, name.as_bytes(), &[0]].concat())))
 }

@@ -14,6 +14,6 @@ pub(crate) enum Definition {
         /// Its offset there.
         offset: u64,
         /// From the thread pointer, if that is the same in every thread.
-        distance: Option<i64>,
+        tp_offset: Option<i64>,
     },
 }

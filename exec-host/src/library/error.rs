@@ -34,7 +34,7 @@ pub enum LibraryError {
         /// Why.
         reason: String,
     },
-    /// A constructor or destructor is not in its code.
+    /// A constructor or destructor is not in its code, or their list not in its memory.
     Initializer {
         /// The address that was to be called.
         address: u64,
@@ -66,7 +66,7 @@ impl fmt::Display for LibraryError {
             Self::Needed { name, cause } => write!(f, "needs {name}: {cause}"),
             Self::Refused { reason } => f.write_str(reason),
             Self::Initializer { address } => {
-                write!(f, "constructor or destructor {address:#x} is outside the code")
+                write!(f, "constructor or destructor {address:#x} is outside the library's code")
             }
             Self::Unwinding(error) => write!(f, "unwinding table: {error}"),
             Self::NoSymbol(name) => write!(f, "the library does not define {name}"),

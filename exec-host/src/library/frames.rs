@@ -6,7 +6,6 @@ use core::ops::Range;
 use elf_core::Arch as _;
 use elf_core::eh_frame::{EhFrame, Machine, Places};
 use elf_image::Image;
-use std::collections::HashSet;
 
 /// Encoding of the address of `.eh_frame`: signed, 4 bytes, from its place (LSB Core, "DWARF Exception Header Encoding").
 const RELATIVE: u8 = 0x1b;
@@ -16,7 +15,7 @@ struct Load<'l> {
     memory: &'l [u8],
     base: u64,
     code: &'l [Range<u64>],
-    externals: &'l HashSet<u64>,
+    externals: &'l [u64],
 }
 
 impl Places for Load<'_> {
@@ -49,7 +48,7 @@ pub(crate) fn table(
     memory: &[u8],
     base: u64,
     code: &[Range<u64>],
-    externals: &HashSet<u64>,
+    externals: &[u64],
 ) -> Result<Option<(u64, u64)>, LibraryError> {
     let Some((offset, bytes)) = find(image, memory) else { return Ok(None) };
     let Some(machine) = Machine::of(Host::MACHINE) else { return Ok(None) };

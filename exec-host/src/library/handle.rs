@@ -32,6 +32,11 @@ impl Handle {
         Self::open(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL)
     }
 
+    /// A library that is there, by name or path.
+    pub(crate) fn if_loaded(name: &CStr) -> Option<Self> {
+        Self::open(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL | libc::RTLD_NOLOAD).ok()
+    }
+
     fn open(name: *const c_char, flags: c_int) -> Result<Self, String> {
         // SAFETY: a name that ends in NUL, or none.
         let handle = unsafe { libc::dlopen(name, flags) };

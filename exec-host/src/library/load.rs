@@ -1,41 +1,41 @@
 //! How a library is loaded: a step after the other.
 
 use super::error::LibraryError;
-use super::loaded::{Bytes, Loaded, call, image};
+use super::loaded::{Bytes, Loaded, image};
+use super::needed::Given;
 use super::resolve::Resolver;
 use super::scope::{Scope, breadth_first, share};
 use super::{frames, needed};
 use crate::Host;
 use crate::error::Error;
-use crate::memory::{Mapping, Wish};
-use crate::symbols::{Keeper, Symbols};
+use crate::mapped_image::MappedImage;
+use crate::observer::LoadedLibrary;
+use crate::start;
+use crate::symbols::Keeper;
 use crate::threads::{Threads, exit};
 use crate::unwind::Unwinding;
 use core::ops::Range;
-use elf_core::names::{DF_1_NODELETE, DF_1_PIE, DF_SYMBOLIC};
-use elf_core::{Kind, Record, Role, SectionMut, SegmentFlags, apply_dynamic};
+use elf_core::names::{DF_1_NODELETE, DF_1_NOOPEN, DF_1_PIE, DF_SYMBOLIC};
+use elf_core::{ApplyError, Kind, Record, Role, SectionMut, SegmentFlags, Stage, apply_dynamic};
 use elf_image::{ErrorKind, Facts, Image, PageRange};
 use elf_layout::{ThreadLocal, TlsBlock};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 /// A relocation that a function of the library answers.
-type Deferred = Record;
+type Deferred = (Record, &'static Kind);
 
-/// What a load is given beside the file.
-pub(crate) struct Given<'g> {
-    pub(crate) loaded: &'g [Arc<Loaded>],
-    pub(crate) folder: Option<&'g Path>,
-    pub(crate) symbols: &'g mut dyn Symbols,
-}
-
-/// Loads the library that `bytes` are and calls its constructors.
+/// Loads the library that `bytes` are and calls its constructors. `folder` is where it is said to be.
 ///
 /// # Safety
 /// Its code is sound to call, constructors, resolvers and destructors above all, and that of libraries that it needs.
-pub(crate) unsafe fn load(bytes: Bytes, given: Given<'_>) -> Result<Arc<Loaded>, Error> {
+pub(crate) unsafe fn load(
+    bytes: Bytes,
+    given: &mut Given<'_>,
+    folder: Option<&Path>,
+) -> Result<Arc<Loaded>, Error> {
     // SAFETY: as the caller vouches.
-    let (loaded, calls, shared) = unsafe { prepare(&bytes, given) }?;
+    let (loaded, calls, shared) = unsafe { prepare(&bytes, given, folder) }?;
     let loaded = Arc::new(loaded);
     let (start, size) = (loaded.memory.address(), loaded.memory.size());
     let range = start..start.saturating_add(size);
@@ -45,7 +45,7 @@ pub(crate) unsafe fn load(bytes: Bytes, given: Given<'_>) -> Result<Arc<Loaded>,
         core::mem::forget(Arc::clone(&loaded));
     }
     // SAFETY: the addresses are in the code; the caller vouches for it.
-    unsafe { call(&calls.initialize) };
+    unsafe { start::of_process().call(&calls.initialize) };
     let _ = loaded.finalize.set(calls.finalize);
     Ok(loaded)
 }
@@ -61,108 +61,79 @@ struct Calls {
 type Prepared = (Loaded, Calls, Vec<(Box<[u8]>, u64)>);
 
 /// All but the constructors.
-unsafe fn prepare(bytes: &Bytes, given: Given<'_>) -> Result<Prepared, Error> {
+unsafe fn prepare(
+    bytes: &Bytes,
+    given: &mut Given<'_>,
+    folder: Option<&Path>,
+) -> Result<Prepared, Error> {
     let file: &[u8] = (**bytes).as_ref();
     let image = image(file).map_err(LibraryError::from)?;
     let facts = image.facts();
-    let refused = |reason: &str| LibraryError::Refused { reason: reason.into() };
-    if image.is_fixed() || facts.flags_1 & DF_1_PIE != 0 {
-        return Err(refused("an executable, not a library").into());
-    }
+    refuse(&image, &facts)?;
     let dynamic = image.dynamic().ok_or_else(|| refused("a file without a dynamic section"))?;
     let name = needed::name(dynamic)?;
     // SAFETY: as the caller vouches.
-    let direct = unsafe { needed::members(dynamic, given.loaded, given.folder) }?;
+    let direct = unsafe { needed::members(dynamic, given, folder) }?;
     let members = breadth_first(&direct);
 
-    let page = rustix::param::page_size() as u64;
-    let pages: Vec<PageRange> = image.pages(page).map_err(LibraryError::from)?.collect();
-    let both = SegmentFlags::WRITE | SegmentFlags::EXECUTE;
-    if pages.iter().any(|range| range.flags.contains(both)) {
-        return Err(Error::WriteExecute);
-    }
-    let before = image.start() & page.wrapping_sub(1);
-    let size = pages.iter().map(|range| range.size).sum();
-    let wish = Wish { size, alignment: image.alignment(), ..Wish::default() };
-    let mut memory = Mapping::new(&wish)?;
-    let base = memory.address().wrapping_add(before);
-    let bias = image.bias(base).map_err(LibraryError::from)?;
-    let code: Vec<Range<u64>> = pages
-        .iter()
-        .filter(|range| range.flags.contains(SegmentFlags::EXECUTE))
-        .map(|range| memory.address().wrapping_add(range.offset))
-        .zip(pages.iter().filter(|range| range.flags.contains(SegmentFlags::EXECUTE)))
-        .map(|(start, range)| start..start.wrapping_add(range.size))
-        .collect();
-
+    let mut mapped = MappedImage::new(&image)?;
+    let (base, bias) = (mapped.base, mapped.bias);
+    let code = code(&mapped);
     let is_symbolic = facts.is_symbolic || facts.flags & DF_SYMBOLIC != 0;
-    let mut scope = Scope::new(&members, given.symbols, is_symbolic);
+    let mut scope = Scope::new(&members, &mut *given.symbols, is_symbolic);
     let exports = image.exports().map_err(LibraryError::from)?;
     let resolver = Resolver::new(exports, bias, &mut scope);
-    let (mut deferred, mut has_tls, mut wants_distance) = (Vec::<Deferred>::new(), false, false);
-    let start = usize::try_from(before).unwrap_or(0);
-    let end = start.saturating_add(usize::try_from(image.size()).unwrap_or(0));
-    let content = memory.bytes_mut().get_mut(start..end).unwrap_or_default();
-    image.write_zeroed(content).map_err(LibraryError::from)?;
+    let (mut deferred, mut has_tls, mut wants_tp_offset) = (Vec::<Deferred>::new(), false, false);
     let plain = |record: &Record, kind: &'static Kind| {
         if is_tls(kind.value.of) || is_tls(kind.value.minus) {
             has_tls = true;
-            wants_distance |= kind.value.of == Role::TpOffset || kind.value.minus == Role::TpOffset;
+            wants_tp_offset |=
+                kind.value.of == Role::TpOffset || kind.value.minus == Role::TpOffset;
             return false;
         }
-        let is_late = kind.value.of == Role::Indirect || resolver.is_indirect(record.symbol);
+        let is_late = match kind.value.of {
+            Role::Indirect => true,
+            Role::Address | Role::Plt => resolver.is_indirect(record.symbol),
+            _ => false,
+        };
         if is_late {
-            deferred.push(*record);
+            deferred.push((*record, kind));
         }
         !is_late
     };
     let failed = |error| failed(&image, &resolver, error);
+    let content = mapped.content();
     image.relocate_where::<Host>(content, base, &resolver, plain).map_err(failed)?;
-    let threads = threads(&image, content, wants_distance, has_tls)?;
+    let threads = threads(&image, content, wants_tp_offset, has_tls)?;
     resolver.area.set(threads.as_ref().map(Threads::area));
     if has_tls {
         let is_one =
             |_: &Record, kind: &'static Kind| is_tls(kind.value.of) || is_tls(kind.value.minus);
         image.relocate_where::<Host>(content, base, &resolver, is_one).map_err(failed)?;
     }
-    let externals = resolver.externals.borrow();
-    let table = frames::table(&image, content, base, &code, &externals)?;
-    drop(externals);
-    let calls = calls(&facts, &image, content, bias, &code)?;
-    for range in &pages {
-        // what is relocated later, and all that stays writable, is so already
-        if !range.flags.contains(SegmentFlags::WRITE) {
-            memory.set_permissions(range.offset, range.size, range.flags)?;
-        }
-    }
+    let table = frames::table(&image, content, base, &code, &resolver.externals.borrow())?;
+    let calls = Calls::collect(&facts, &image, content, bias, &code)?;
+    // what is relocated later is writable already
+    mapped.protect()?;
     resolver.is_executable.set(true);
-    for record in &deferred {
-        let word = answer(&image, record, base, &resolver)?;
-        let offset = before.wrapping_add(record.offset);
-        let is_writable = |range: &PageRange| {
-            let end = range.offset.saturating_add(range.size);
-            range.flags.contains(SegmentFlags::WRITE)
-                && offset >= range.offset
-                && offset.saturating_add(8) <= end
-        };
-        if !pages.iter().any(is_writable) {
-            return Err(refused("a resolver's answer goes where nothing can be written").into());
-        }
-        memory.store(offset, word);
-    }
-    for range in pages.iter().filter(|range| range.is_relro) {
-        memory.set_permissions(range.offset, range.size, range.final_flags())?;
-    }
+    answer(&deferred, &image, &mapped, &resolver)?;
+    mapped.end_relocation()?;
     let Resolver { shared, pairs, .. } = resolver;
     let keepers = scope.keepers;
+    let memory = mapped.memory;
     // SAFETY: the table was checked, is relocated, and lies in memory that the library keeps and does not write.
     let unwinding = unsafe { Unwinding::register(table.into_iter(), &code, false) };
+    let shown = LoadedLibrary::new(file, name, bias, &code, &memory);
+    let observed = given.observers.iter().map(|observer| observer.library_loaded(&shown));
+    let observed = observed.filter_map(Result::transpose).collect::<Result<_, _>>();
+    let observed = observed.map_err(Error::Observer)?;
     let loaded = Loaded {
         bytes: Arc::clone(bytes),
         name: name.as_bytes().into(),
         bias,
         code,
         finalize: OnceLock::new(),
+        observed,
         unwinding,
         memory,
         threads,
@@ -173,19 +144,44 @@ unsafe fn prepare(bytes: &Bytes, given: Given<'_>) -> Result<Prepared, Error> {
     Ok((loaded, calls, shared.into_inner()))
 }
 
+fn refused(reason: &str) -> LibraryError {
+    LibraryError::Refused { reason: reason.into() }
+}
+
+/// Fails for what is no library to be opened so.
+fn refuse(image: &Image<'_>, facts: &Facts) -> Result<(), LibraryError> {
+    if image.is_fixed() || facts.flags_1 & DF_1_PIE != 0 {
+        return Err(refused("an executable, not a library"));
+    }
+    if facts.flags_1 & DF_1_NOOPEN != 0 {
+        return Err(refused("the library says that it is not to be opened so (DF_1_NOOPEN)"));
+    }
+    Ok(())
+}
+
+/// Where the code of an image is.
+fn code(mapped: &MappedImage) -> Vec<Range<u64>> {
+    let code = mapped.pages.iter().filter(|range| range.flags.contains(SegmentFlags::EXECUTE));
+    let range = |range: &PageRange| {
+        let start = mapped.memory.address().wrapping_add(range.offset);
+        start..start.wrapping_add(range.size)
+    };
+    code.map(range).collect()
+}
+
 const fn is_tls(role: Role) -> bool {
     matches!(role, Role::TlsModule | Role::DtpOffset | Role::TpOffset | Role::TlsDescFunction)
 }
 
 /// Why a relocation failed, in words.
 fn failed(image: &Image<'_>, resolver: &Resolver<'_, '_>, error: elf_image::Error) -> LibraryError {
-    if let Some(why) = resolver.failed.borrow_mut().take() {
-        return why;
-    }
     let symbol = match error.kind {
         ErrorKind::Relocation(error) => error.symbol,
         _ => 0,
     };
+    if let Some(why) = resolver.why(symbol) {
+        return why;
+    }
     let exports = image.exports().ok().flatten();
     let wanted = exports.and_then(|exports| exports.wanted(symbol).ok());
     let name = wanted.map(|wanted| wanted.name.to_string()).unwrap_or_default();
@@ -196,7 +192,7 @@ fn failed(image: &Image<'_>, resolver: &Resolver<'_, '_>, error: elf_image::Erro
 fn threads(
     image: &Image<'_>,
     memory: &[u8],
-    wants_distance: bool,
+    wants_tp_offset: bool,
     is_used: bool,
 ) -> Result<Option<Threads>, Error> {
     let Some(block) = image.tls().map_err(LibraryError::from)? else {
@@ -205,58 +201,84 @@ fn threads(
     };
     let (file_size, size) = (block.data.len() as u64, block.size);
     let block = TlsBlock { offset: block.offset, file_size, size, alignment: block.alignment };
-    if wants_distance {
+    if wants_tp_offset {
         Threads::new(&block, memory, ThreadLocal::AsCompiled).map(Some)
     } else {
         Threads::anywhere(&block, memory).map(Some)
     }
 }
 
-/// The word of a relocation that a function of the library answers.
+/// Stores what functions of the library answer to relocations, in order.
 fn answer(
+    deferred: &[Deferred],
     image: &Image<'_>,
-    record: &Record,
-    base: u64,
+    mapped: &MappedImage,
     resolver: &Resolver<'_, '_>,
-) -> Result<u64, LibraryError> {
-    let mut word = [0; 8];
-    let address = base.wrapping_add(record.offset);
-    let mut place = SectionMut { bytes: &mut word, address, big_endian: false };
-    let record = Record { offset: 0, ..*record };
-    apply_dynamic::<Host>(&record, &mut place, resolver).map_err(|error| {
-        let error = elf_image::Error { segment: None, kind: ErrorKind::Relocation(error) };
-        failed(image, resolver, error)
-    })?;
-    Ok(u64::from_le_bytes(word))
+) -> Result<(), LibraryError> {
+    for (record, kind) in deferred {
+        let mut word = [0; 8];
+        // what is for loaders only fills a word
+        let size = if kind.stage == Stage::Load { word.len() } else { kind.field.bytes };
+        let address = mapped.base.wrapping_add(record.offset);
+        let mut place = SectionMut { bytes: &mut word, address, big_endian: false };
+        apply_dynamic::<Host>(&Record { offset: 0, ..*record }, &mut place, resolver).map_err(
+            |error| {
+                let error =
+                    ApplyError { offset: image.start().wrapping_add(record.offset), ..error };
+                let kind = ErrorKind::Relocation(error);
+                failed(image, resolver, elf_image::Error { segment: None, kind })
+            },
+        )?;
+        let offset = mapped.offset(record.offset);
+        let is_writable = |range: &PageRange| {
+            let end = range.offset.saturating_add(range.size);
+            let is_inside = offset >= range.offset && offset.saturating_add(size as u64) <= end;
+            is_inside && range.flags.contains(SegmentFlags::WRITE)
+        };
+        let word = word.get(..size).filter(|_| mapped.pages.iter().any(is_writable));
+        let word =
+            word.ok_or_else(|| refused("a resolver's answer goes where nothing can be written"))?;
+        mapped.memory.store(offset, word);
+    }
+    Ok(())
 }
 
-/// The functions to call, in order, with their addresses checked.
-fn calls(
-    facts: &Facts,
-    image: &Image<'_>,
-    memory: &[u8],
-    bias: u64,
-    code: &[Range<u64>],
-) -> Result<Calls, LibraryError> {
-    let array = |array: elf_image::InitArray| -> Vec<u64> {
-        // the size of what is not there says nothing
-        let start = image.offset_of(array.address).filter(|_| array.address != 0);
-        let start = start.and_then(|start| usize::try_from(start).ok());
-        let bytes = start.zip(usize::try_from(array.size).ok());
-        let bytes = bytes.and_then(|(start, size)| memory.get(start..)?.get(..size));
-        let words = bytes.unwrap_or_default().chunks_exact(8);
-        let words = words.filter_map(|word| word.first_chunk().copied().map(u64::from_le_bytes));
-        // as ld.so does
-        words.filter(|word| *word != 0 && *word != u64::MAX).collect()
-    };
-    let one = |address: u64| (address != 0).then(|| address.wrapping_add(bias));
-    let initialize: Vec<u64> = one(facts.init).into_iter().chain(array(facts.init_array)).collect();
-    let backwards = array(facts.fini_array).into_iter().rev();
-    let finalize: Vec<u64> = backwards.chain(one(facts.fini)).collect();
-    for &address in initialize.iter().chain(&finalize) {
-        if !code.iter().any(|range| range.contains(&address)) {
-            return Err(LibraryError::Initializer { address });
+impl Calls {
+    /// The functions to call, in order, with their addresses checked.
+    fn collect(
+        facts: &Facts,
+        image: &Image<'_>,
+        memory: &[u8],
+        bias: u64,
+        code: &[Range<u64>],
+    ) -> Result<Self, LibraryError> {
+        let array = |array: elf_image::InitArray| -> Result<Vec<u64>, LibraryError> {
+            let outside = LibraryError::Initializer { address: array.address.wrapping_add(bias) };
+            // the size of what is not there says nothing
+            let size = if array.address == 0 { 0 } else { array.size };
+            let range = image.range_of(array.address, size);
+            let bytes = match range {
+                None if size == 0 => &[],
+                None => return Err(outside),
+                Some(range) => {
+                    memory.get(range.start as usize..range.end as usize).ok_or(outside)?
+                }
+            };
+            let words = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+            // as ld.so does
+            Ok(words.filter(|word| *word != 0 && *word != u64::MAX).collect())
+        };
+        let one = |address: u64| (address != 0).then(|| address.wrapping_add(bias));
+        let mut initialize: Vec<u64> = one(facts.init).into_iter().collect();
+        initialize.extend(array(facts.init_array)?);
+        let mut finalize = array(facts.fini_array)?;
+        finalize.reverse();
+        finalize.extend(one(facts.fini));
+        for &address in initialize.iter().chain(&finalize) {
+            if !code.iter().any(|range| range.contains(&address)) {
+                return Err(LibraryError::Initializer { address });
+            }
         }
+        Ok(Self { initialize, finalize, stays: facts.flags_1 & DF_1_NODELETE != 0 })
     }
-    Ok(Calls { initialize, finalize, stays: facts.flags_1 & DF_1_NODELETE != 0 })
 }

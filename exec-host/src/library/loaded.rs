@@ -4,13 +4,14 @@ use super::definition::Definition;
 use super::handle::Handle;
 use crate::machine::resolver;
 use crate::memory::Mapping;
+use crate::observer::{LoadedFunction, LoadedLibrary, Observed};
+use crate::start;
 use crate::symbols::Keeper;
 use crate::threads::{Threads, exit};
 use crate::unwind::Unwinding;
-use core::ffi::{c_char, c_int};
 use core::ops::Range;
 use elf_core::names::{SHN_ABS, STB_GNU_UNIQUE, STT_GNU_IFUNC, STT_TLS};
-use elf_core::{File, Symbol};
+use elf_core::{File, Name, Symbol};
 use elf_image::{Addresses, Error, Exports, Image, Wanted};
 use elf_layout::StaticTlsBlock;
 use std::sync::{Arc, OnceLock};
@@ -37,6 +38,8 @@ pub(crate) struct Loaded {
     pub(crate) code: Vec<Range<u64>>,
     /// Destructors, in the order to call them, once constructors have run.
     pub(crate) finalize: OnceLock<Vec<u64>>,
+    #[expect(dead_code, reason = "dropped before the memory")]
+    pub(crate) observed: Vec<Observed>,
     #[expect(dead_code, reason = "dropped before the memory")]
     pub(crate) unwinding: Unwinding,
     pub(crate) memory: Mapping,
@@ -95,6 +98,12 @@ impl Loaded {
         Some((self.definition(&symbol), symbol.binding() == STB_GNU_UNIQUE))
     }
 
+    /// Its functions, by rising address.
+    pub(crate) fn functions(&self) -> Vec<LoadedFunction<'_>> {
+        let file = (*self.bytes).as_ref();
+        LoadedLibrary::new(file, Name(&self.name), self.bias, &self.code, &self.memory).functions()
+    }
+
     pub(crate) fn is_code(&self, address: u64) -> bool {
         self.code.iter().any(|range| range.contains(&address))
     }
@@ -104,10 +113,10 @@ impl Loaded {
 pub(crate) fn define(symbol: &Symbol, bias: u64, area: Option<&StaticTlsBlock>) -> Definition {
     match symbol.r#type() {
         STT_TLS => {
-            let distance = area.and_then(|area| area.distance);
-            let distance = distance.map(|block| block.wrapping_add_unsigned(symbol.value));
+            let tp_offset = area.and_then(|area| area.tp_offset);
+            let tp_offset = tp_offset.map(|block| block.wrapping_add_unsigned(symbol.value));
             let module = area.map_or(0, |area| area.module);
-            Definition::ThreadLocal { module, offset: symbol.value, distance }
+            Definition::ThreadLocal { module, offset: symbol.value, tp_offset }
         }
         _ if symbol.shndx == SHN_ABS => Definition::Address(symbol.value),
         STT_GNU_IFUNC => Definition::Indirect(symbol.value.wrapping_add(bias)),
@@ -115,30 +124,11 @@ pub(crate) fn define(symbol: &Symbol, bias: u64, area: Option<&StaticTlsBlock>) 
     }
 }
 
-/// Calls constructors, or destructors, with the arguments of the process.
-///
-/// # Safety
-/// They are functions in code that is executable, and sound to call.
-pub(crate) unsafe fn call(functions: &[u64]) {
-    unsafe extern "C" {
-        static environ: *const *const c_char;
-    }
-    type Function = unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char);
-    let arguments: [*const c_char; 1] = [core::ptr::null()];
-    for &address in functions {
-        let code = core::ptr::with_exposed_provenance::<()>(address as usize);
-        // SAFETY: the caller vouches for a function there; it may take fewer arguments than it is given.
-        unsafe {
-            core::mem::transmute::<*const (), Function>(code)(0, arguments.as_ptr(), environ);
-        }
-    }
-}
-
 impl Drop for Loaded {
     fn drop(&mut self) {
         if let Some(functions) = self.finalize.get() {
             // SAFETY: who opened the library vouched for its destructors, and nobody uses its code any more.
-            unsafe { call(functions) };
+            unsafe { start::of_process().call(functions) };
         }
         exit::leave(&self.memory.ranges());
     }

@@ -10,7 +10,6 @@ use elf_core::names::{STB_GNU_UNIQUE, STB_LOCAL, STB_WEAK, STV_DEFAULT};
 use elf_core::{Query, Resolve, Role, Symbol};
 use elf_image::{Exports, Symbols};
 use elf_layout::StaticTlsBlock;
-use std::collections::HashSet;
 
 /// The symbols of a library that is being loaded.
 pub(crate) struct Resolver<'r, 's> {
@@ -22,13 +21,13 @@ pub(crate) struct Resolver<'r, 's> {
     /// Names of symbols that are shared by all, and where they are.
     pub(crate) shared: RefCell<Vec<(Box<[u8]>, u64)>>,
     /// Addresses of others that were given out.
-    pub(crate) externals: RefCell<HashSet<u64>>,
+    pub(crate) externals: RefCell<Vec<u64>>,
     pub(crate) area: Cell<Option<StaticTlsBlock>>,
     /// Arguments of TLS descriptors.
     #[expect(clippy::vec_box, reason = "code has their addresses, which stay")]
     pub(crate) pairs: RefCell<Vec<Box<[u64; 2]>>>,
-    /// Why the last symbol was not found.
-    pub(crate) failed: RefCell<Option<LibraryError>>,
+    /// The symbol that was not found last, and why.
+    failed: RefCell<Option<(u32, LibraryError)>>,
     /// Code of the library may be called: it is executable.
     pub(crate) is_executable: Cell<bool>,
 }
@@ -48,6 +47,18 @@ impl<'r, 's> Resolver<'r, 's> {
             failed: RefCell::new(None),
             is_executable: Cell::new(false),
         }
+    }
+
+    /// Notes why a symbol is not found.
+    fn fail<T>(&self, symbol: u32, why: LibraryError) -> Option<T> {
+        *self.failed.borrow_mut() = Some((symbol, why));
+        None
+    }
+
+    /// Why the symbol of this index was not found, if it is the last one that was not.
+    pub(crate) fn why(&self, symbol: u32) -> Option<LibraryError> {
+        let last = self.failed.borrow_mut().take();
+        last.filter(|(of, _)| *of == symbol).map(|(_, why)| why)
     }
 
     /// Whether the symbol of this index is an indirect function of the library itself, whose resolver can only run later.
@@ -86,10 +97,7 @@ impl<'r, 's> Resolver<'r, 's> {
         }
         let wanted = match exports.wanted(index) {
             Ok(wanted) => wanted,
-            Err(error) => {
-                *self.failed.borrow_mut() = Some(error.into());
-                return None;
-            }
+            Err(error) => return self.fail(index, error.into()),
         };
         let is_unique = symbol.binding() == STB_GNU_UNIQUE;
         let defined = (!symbol.is_undefined()).then_some(is_unique);
@@ -104,7 +112,7 @@ impl<'r, 's> Resolver<'r, 's> {
             }
             Some(Answer::Other(definition)) => {
                 if let Definition::Address(address) = definition {
-                    self.externals.borrow_mut().insert(address);
+                    self.externals.borrow_mut().push(address);
                 }
                 Some(definition)
             }
@@ -112,22 +120,21 @@ impl<'r, 's> Resolver<'r, 's> {
             None => {
                 let version = wanted.version.map(|version| version.to_string());
                 let name = wanted.name.to_string();
-                *self.failed.borrow_mut() = Some(LibraryError::Undefined { name, version });
-                None
+                self.fail(index, LibraryError::Undefined { name, version })
             }
         }
     }
 
-    /// Module, offset in its block and distance from the thread pointer of a thread-local variable; of the library's block itself for
+    /// Module, offset in its block and TP offset of a thread-local variable; of the library's block itself for
     /// no symbol.
     fn variable(&self, index: u32) -> Option<(u64, u64, Option<i64>)> {
         if index == 0 {
             let area = self.area.get()?;
-            return Some((area.module, 0, area.distance));
+            return Some((area.module, 0, area.tp_offset));
         }
         match self.definition(index, true)? {
-            Definition::ThreadLocal { module, offset, distance } => {
-                Some((module, offset, distance))
+            Definition::ThreadLocal { module, offset, tp_offset } => {
+                Some((module, offset, tp_offset))
             }
             // a weak one that nobody has
             Definition::Address(0) => Some((0, 0, Some(0))),
@@ -135,17 +142,17 @@ impl<'r, 's> Resolver<'r, 's> {
         }
     }
 
-    /// The distance of a variable from the thread pointer.
-    fn distance(&self, index: u32) -> Option<u64> {
-        let (_, _, distance) = self.variable(index)?;
-        if distance.is_none() {
+    /// TP offset of a variable.
+    fn tp_offset(&self, index: u32) -> Option<u64> {
+        let (_, _, tp_offset) = self.variable(index)?;
+        if tp_offset.is_none() {
             let reason = String::from(
                 "thread-local variables at one distance from the thread pointer (initial exec, DF_STATIC_TLS), \
                  of which the dynamic loader has no more room",
             );
-            *self.failed.borrow_mut() = Some(LibraryError::Refused { reason });
+            return self.fail(index, LibraryError::Refused { reason });
         }
-        distance.map(i64::cast_unsigned)
+        tp_offset.map(i64::cast_unsigned)
     }
 }
 
@@ -167,16 +174,16 @@ impl Resolve for Resolver<'_, '_> {
             }
             Role::TlsModule => self.variable(query.symbol).map(|(module, ..)| module),
             Role::DtpOffset => self.variable(query.symbol).map(|(_, offset, _)| offset),
-            Role::TpOffset => self.distance(query.symbol),
+            Role::TpOffset => self.tp_offset(query.symbol),
             Role::TlsDescFunction => {
                 let area = self.area.get()?;
-                let (_, _, distance) = self.variable(query.symbol)?;
-                if distance.is_some() { area.descriptor } else { area.dynamic_descriptor }
+                let (_, _, tp_offset) = self.variable(query.symbol)?;
+                if tp_offset.is_some() { area.descriptor } else { area.dynamic_descriptor }
             }
             Role::TlsDescArgument => {
-                let (module, offset, distance) = self.variable(query.symbol)?;
-                if let Some(distance) = distance {
-                    return Some(distance.wrapping_add(query.addend).cast_unsigned());
+                let (module, offset, tp_offset) = self.variable(query.symbol)?;
+                if let Some(tp_offset) = tp_offset {
+                    return Some(tp_offset.wrapping_add(query.addend).cast_unsigned());
                 }
                 let pair = Box::new([module, offset.wrapping_add_signed(query.addend)]);
                 let address = (&raw const *pair).expose_provenance() as u64;

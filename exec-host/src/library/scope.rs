@@ -2,9 +2,10 @@
 
 use super::definition::Definition;
 use super::handle::{self, Handle};
+use super::hashes::ProcessHashes;
 use super::loaded::{Loaded, Member};
+use crate::copy_relocations;
 use crate::external::External;
-use crate::moved;
 use crate::symbols::{Found, Keeper, Symbols};
 use crate::threads::{Variables, exit};
 use crate::unwind;
@@ -18,6 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// needs, breadth first; then the caller's symbols.
 pub(crate) struct Scope<'s> {
     global: Option<Handle>,
+    hashes: Arc<ProcessHashes>,
     members: Vec<Asked<'s>>,
     others: &'s mut dyn Symbols,
     pub(crate) variables: Variables,
@@ -91,6 +93,7 @@ impl<'s> Scope<'s> {
         };
         Self {
             global: Handle::of_process(),
+            hashes: ProcessHashes::current(),
             members: members.iter().map(asked).collect(),
             others,
             variables: Variables::default(),
@@ -119,7 +122,9 @@ impl<'s> Scope<'s> {
         let name = wanted.name.as_bytes();
         // what all share goes by its name
         let version = wanted.version.map(elf_core::Name::as_bytes).filter(|_| !is_unique);
-        let global = self.global.as_ref().and_then(|global| global.find(name, version));
+        let in_process = self.hashes.may_hold(wanted.name);
+        let global = self.global.as_ref().filter(|_| in_process);
+        let global = global.and_then(|global| global.find(name, version));
         if let Some(address) = global {
             return Some(self.of_process(wanted, address, is_thread_local));
         }
@@ -129,6 +134,7 @@ impl<'s> Scope<'s> {
         let mut first = None;
         for Asked { member, exports, extent } in &self.members {
             match member {
+                Member::Process(_) if !in_process => {}
                 Member::Process(handle) => {
                     let Some(address) = handle.find(name, version) else { continue };
                     first = first.or(Some(address));
@@ -173,7 +179,7 @@ impl<'s> Scope<'s> {
         let variable = is_thread_local.then(|| self.variables.find(wanted.name, address)).flatten();
         Answer::Other(match variable {
             Some(variable) => definition_of(variable),
-            None => Definition::Address(moved::current(address)),
+            None => Definition::Address(copy_relocations::current(address)),
         })
     }
 }
@@ -181,8 +187,8 @@ impl<'s> Scope<'s> {
 fn definition_of(external: External) -> Definition {
     let external = external.for_layout();
     match external.kind {
-        ExternalKind::ThreadLocal { module, distance } => {
-            Definition::ThreadLocal { module, offset: external.address, distance }
+        ExternalKind::ThreadLocal { module, tp_offset } => {
+            Definition::ThreadLocal { module, offset: external.address, tp_offset }
         }
         _ => Definition::Address(external.address),
     }

@@ -2,7 +2,7 @@
 
 use crate::Host;
 use crate::error::Error;
-use crate::memory::{CodeArena, MOST, Mapping, Need, Wish};
+use crate::memory::{CodeArena, MOST, Mapping, MappingOptions, Need};
 use elf_core::names::{SHN_COMMON, STT_GNU_IFUNC};
 use elf_core::{File, SectionFlags, SegmentFlags};
 use elf_layout::Layout;
@@ -11,17 +11,17 @@ use elf_layout::Layout;
 pub(super) fn memory_for(
     layout: &mut Layout<'_, '_, Host>,
     arena: Option<&CodeArena>,
-    wish: &Wish<'_>,
+    mapping_options: &MappingOptions<'_>,
 ) -> Result<Mapping, Error> {
     let Some(arena) = arena.filter(|_| layout.options().spread > 0) else {
-        return Mapping::new(wish);
+        return Mapping::new(mapping_options);
     };
     let segments: Vec<_> = layout.segments().collect();
     let write_execute = SegmentFlags::WRITE | SegmentFlags::EXECUTE;
     if segments.iter().any(|segment| segment.flags.contains(write_execute)) {
         return Err(Error::WriteExecute);
     }
-    let Wish { alignment, limit, near, .. } = *wish;
+    let MappingOptions { alignment, limit, near, .. } = *mapping_options;
     let need = Need { segments: &segments, alignment, limit, near };
     let (memory, offsets) = Mapping::in_arena(arena, &need)?;
     let mut offsets = offsets.into_iter();

@@ -163,7 +163,7 @@ fn range(header: &SectionHeader) -> Option<Range<usize>> {
 }
 
 /// Overwrites bytes, if they are all there.
-fn write(bytes: &mut [u8], start: Option<usize>, value: &[u8]) {
+pub(super) fn write(bytes: &mut [u8], start: Option<usize>, value: &[u8]) {
     let place = start.and_then(|start| bytes.get_mut(start..)?.get_mut(..value.len()));
     if let Some(place) = place {
         place.copy_from_slice(value);

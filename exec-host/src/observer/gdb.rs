@@ -1,14 +1,16 @@
 //! The JIT compilation interface of GDB, which LLDB reads too ("Debugging with GDB", appendix "JIT Compilation Interface").
 
+use super::debug_library::debug_library;
 use super::debug_object::debug_object;
-use super::{Loaded, Observed, Observer};
+use super::{Loaded, LoadedLibrary, Observed, Observer};
 use core::ptr;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
 /// Shows every load to debuggers that are, or will be, attached to this process: names, lines, variables, frames.
 ///
-/// Each object is kept in memory a second time, as long as it is loaded, for debuggers to read.
+/// Each object is kept in memory a second time, as long as it is loaded, for debuggers to read. Of libraries out of bytes, which linkers
+/// have given other addresses, names and frames are shown, and no lines.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GdbInterface;
 
@@ -18,6 +20,11 @@ impl Observer for GdbInterface {
         let entries: Vec<Registration> =
             objects.map(|object| Registration::new(object.into_boxed_slice())).collect();
         Ok(Some(Box::new(entries)))
+    }
+
+    fn library_loaded(&self, library: &LoadedLibrary<'_>) -> io::Result<Option<Observed>> {
+        let Some(file) = debug_library(library) else { return Ok(None) };
+        Ok(Some(Box::new(Registration::new(file.into_boxed_slice()))))
     }
 }
 

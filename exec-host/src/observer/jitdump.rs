@@ -3,7 +3,7 @@
 
 use super::debug_object::debug_object;
 use super::lines::{Line, lines};
-use super::{Loaded, LoadedFunction, Observed, Observer};
+use super::{Loaded, LoadedFunction, LoadedLibrary, Observed, Observer};
 use crate::Host;
 use core::ffi::c_void;
 use core::ptr;
@@ -93,19 +93,40 @@ impl Observer for JitDump {
                 lines(&object, &mut known);
             }
         }
+        self.write(&loaded.functions(), known, |address, size| loaded.bytes(address, size))
+    }
+
+    fn library_loaded(&self, library: &LoadedLibrary<'_>) -> io::Result<Option<Observed>> {
+        let mut known: Vec<Line> = Vec::new();
+        lines(library.file(), &mut known);
+        for line in &mut known {
+            line.address = line.address.wrapping_add(library.bias());
+        }
+        self.write(&library.functions(), known, |address, size| library.code(address, size))
+    }
+}
+
+impl JitDump {
+    /// Appends functions, with their code and the lines that are known.
+    fn write<'l>(
+        &self,
+        functions: &[LoadedFunction<'_>],
+        mut known: Vec<Line>,
+        code: impl Fn(u64, u64) -> Option<&'l [u8]>,
+    ) -> io::Result<Option<Observed>> {
         known.sort_by_key(|line| line.address);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut records = Vec::new();
         let mut count = state.count;
-        for function in loaded.functions() {
-            let Some(code) = loaded.bytes(function.address, function.size) else { continue };
+        for function in functions {
+            let Some(code) = code(function.address, function.size) else { continue };
             let end = function.address.saturating_add(function.size);
             let from = known.partition_point(|line| line.address < function.address);
             let to = known.partition_point(|line| line.address < end);
             if let Some(lines) = known.get(from..to).filter(|lines| !lines.is_empty()) {
                 debug_info(&mut records, function.address, lines);
             }
-            load(&mut records, &function, code, count);
+            load(&mut records, function, code, count);
             count = count.saturating_add(1);
         }
         state.file.write_all(&records)?;

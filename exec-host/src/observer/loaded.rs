@@ -88,17 +88,7 @@ impl<'l> Loaded<'l> {
             Some((function, 0))
         });
         found.extend(stubs);
-        found.sort_by_key(|(function, end)| (function.address, end.wrapping_sub(function.address)));
-        let starts: Vec<u64> = found.iter().map(|(function, _)| function.address).collect();
-        let sized = found.into_iter().map(|(function, end)| {
-            let next = starts.get(starts.partition_point(|start| *start <= function.address));
-            let rest = next.copied().unwrap_or(u64::MAX).min(end).saturating_sub(function.address);
-            LoadedFunction {
-                size: if function.size == 0 { rest } else { function.size },
-                ..function
-            }
-        });
-        sized.collect()
+        sized(found)
     }
 
     /// Adds the functions that an object defines, each with the end of its section.
@@ -135,4 +125,16 @@ impl<'l> Loaded<'l> {
             found.push((LoadedFunction { object, name, address, size, is_stub: false }, end));
         }
     }
+}
+
+/// Functions by rising address, each given with the end of what it is in: those without a size reach up to the next one, or there.
+pub(super) fn sized<'l>(mut found: Vec<(LoadedFunction<'l>, u64)>) -> Vec<LoadedFunction<'l>> {
+    found.sort_by_key(|(function, end)| (function.address, end.wrapping_sub(function.address)));
+    let starts: Vec<u64> = found.iter().map(|(function, _)| function.address).collect();
+    let sized = found.into_iter().map(|(function, end)| {
+        let next = starts.get(starts.partition_point(|start| *start <= function.address));
+        let rest = next.copied().unwrap_or(u64::MAX).min(end).saturating_sub(function.address);
+        LoadedFunction { size: if function.size == 0 { rest } else { function.size }, ..function }
+    });
+    sized.collect()
 }

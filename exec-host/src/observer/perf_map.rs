@@ -1,6 +1,6 @@
 //! Names for `perf report` and `perf top`: `/tmp/perf-PID.map` (`tools/perf/Documentation/jit-interface.txt` of Linux).
 
-use super::{Loaded, Observed, Observer};
+use super::{Loaded, LoadedFunction, LoadedLibrary, Observed, Observer};
 use core::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -50,8 +50,18 @@ impl PerfMap {
 
 impl Observer for PerfMap {
     fn loaded(&self, loaded: &Loaded<'_>) -> io::Result<Option<Observed>> {
+        self.write(&loaded.functions())
+    }
+
+    fn library_loaded(&self, library: &LoadedLibrary<'_>) -> io::Result<Option<Observed>> {
+        self.write(&library.functions())
+    }
+}
+
+impl PerfMap {
+    fn write(&self, functions: &[LoadedFunction<'_>]) -> io::Result<Option<Observed>> {
         let mut lines = String::new();
-        for function in loaded.functions() {
+        for function in functions {
             let suffix = if function.is_stub { "@plt" } else { "" };
             let name = function.name.to_string();
             let (address, size) = (function.address, function.size);

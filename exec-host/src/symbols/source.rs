@@ -70,8 +70,8 @@ pub trait Symbols {
     }
 
     /// Moves the variable of this name to where code without `-fPIC` reaches it, below `limit` if there is one: whether it did,
-    /// and will now [find](Self::find) it elsewhere. [`Process::moves_variables`](crate::Process::moves_variables) says who does.
-    fn bring_near(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
+    /// and will now [find](Self::find) it elsewhere. [`Process::copy_relocations`](crate::Process::copy_relocations) says who does.
+    fn copy_relocate(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
         let _ = (name, limit);
         false
     }
@@ -109,10 +109,10 @@ impl<A: Symbols, B: Symbols> Symbols for Or<A, B> {
         self.first.has_objects() || self.next.has_objects()
     }
 
-    fn bring_near(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
+    fn copy_relocate(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
         match self.first.find(name) {
-            Some(_) => self.first.bring_near(name, limit),
-            None => self.next.bring_near(name, limit),
+            Some(_) => self.first.copy_relocate(name, limit),
+            None => self.next.copy_relocate(name, limit),
         }
     }
 }
@@ -189,8 +189,8 @@ macro_rules! through {
                 (**self).has_objects()
             }
 
-            fn bring_near(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
-                (**self).bring_near(name, limit)
+            fn copy_relocate(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
+                (**self).copy_relocate(name, limit)
             }
         }
     )*};
@@ -216,8 +216,8 @@ impl<S: Symbols> Symbols for Vec<S> {
         self.iter().any(Symbols::has_objects)
     }
 
-    fn bring_near(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
+    fn copy_relocate(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
         let found = self.iter_mut().find_map(|source| source.find(name).map(|_| source));
-        found.is_some_and(|source| source.bring_near(name, limit))
+        found.is_some_and(|source| source.copy_relocate(name, limit))
     }
 }

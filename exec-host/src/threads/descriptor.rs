@@ -3,7 +3,7 @@
 
 use crate::machine::descriptor as machine;
 
-/// Address of the function whose argument is the distance from the thread pointer.
+/// Address of the function whose argument is the TP offset.
 pub(crate) fn near() -> u64 {
     machine::near as *const () as u64
 }

@@ -1,7 +1,7 @@
 //! Writing to all threads' copies of a block, which nobody uses yet.
 //!
 //! Only the C library knows where a thread has its variables, and tells nobody. But the kernel says where a thread has the head of its
-//! list of robust mutexes (`get_robust_list`), and glibc has that at one distance from the thread pointer in every thread. What is
+//! list of robust mutexes (`get_robust_list`), and glibc has that at one TP offset in every thread. What is
 //! found is compared with this thread's head, and written by the kernel, so that a thread which ends meanwhile is an error code. Who
 //! is being created at this moment copies the initial values, which are written before.
 //!
@@ -54,16 +54,16 @@ fn word_behind(head: u64) -> Option<u64> {
 /// What is the same in all threads.
 struct Known {
     /// From the thread pointer to the head.
-    distance: u64,
+    tp_offset: u64,
     futex_offset: u64,
 }
 
 fn known() -> Option<Known> {
     let head = head_of(0).ok().filter(|&head| head != 0)?;
-    let distance = head.wrapping_sub(machine::thread_pointer());
+    let tp_offset = head.wrapping_sub(machine::thread_pointer());
     // somewhere in the C library's description of the thread
-    let is_near = distance.cast_signed().unsigned_abs() < 1 << 16;
-    is_near.then_some(Known { distance, futex_offset: word_behind(head)? })
+    let is_near = tp_offset.cast_signed().unsigned_abs() < 1 << 16;
+    is_near.then_some(Known { tp_offset, futex_offset: word_behind(head)? })
 }
 
 /// Whether threads can be reached here.
@@ -104,7 +104,7 @@ fn pointer_of(thread: i32, known: &Known) -> io::Result<Option<u64>> {
             Ok(0) => std::thread::sleep(core::time::Duration::from_micros(20)),
             Ok(head) => {
                 if word_behind(head) == Some(known.futex_offset) {
-                    return Ok(Some(head.wrapping_sub(known.distance)));
+                    return Ok(Some(head.wrapping_sub(known.tp_offset)));
                 }
                 std::thread::yield_now();
             }
@@ -115,11 +115,11 @@ fn pointer_of(thread: i32, known: &Known) -> io::Result<Option<u64>> {
     Err(io::ErrorKind::TimedOut.into())
 }
 
-/// Writes `content` at `distance` from the thread pointer of every thread that is there; whether that was done.
+/// Writes `content` at `tp_offset` of every thread that is there; whether that was done.
 ///
 /// # Safety
 /// All threads have so many bytes there, which nobody uses.
-pub(super) unsafe fn write(distance: i64, content: &[u8]) -> bool {
+pub(super) unsafe fn write(tp_offset: i64, content: &[u8]) -> bool {
     let Some(known) = known() else { return false };
     let mut done = BTreeSet::new();
     // until there is none that was not seen
@@ -136,7 +136,7 @@ pub(super) unsafe fn write(distance: i64, content: &[u8]) -> bool {
                     iov_base: content.as_ptr().cast_mut().cast(),
                     iov_len: content.len(),
                 };
-                let remote = piece(pointer.wrapping_add_signed(distance), content.len());
+                let remote = piece(pointer.wrapping_add_signed(tp_offset), content.len());
                 // SAFETY: as the caller vouches; where the thread has just ended, the kernel finds nothing to write to, or a stack that the
                 // C library keeps for the next one.
                 let copied = unsafe {

@@ -16,7 +16,7 @@ use std::os::unix::ffi::OsStrExt as _;
 #[derive(Debug, Default)]
 pub(crate) struct Variables {
     /// From the thread pointer to a module's block, if that is the same in all threads.
-    distances: HashMap<u64, Option<u64>>,
+    tp_offsets: HashMap<u64, Option<u64>>,
 }
 
 /// The block of one module, as this thread has it.
@@ -52,8 +52,8 @@ impl Variables {
             symbol.r#type() == STT_TLS && symbol.binding() != STB_LOCAL && !symbol.is_undefined()
         })?;
         let wanted = [Wanted::DistanceOf(table.name_of(&variable).ok()?.as_bytes())];
-        let (_, [distance, ..]) = Library::new(&NOTHING, &[], &wanted, &[path]).ok()?;
-        self.distances.insert(module, Some(distance.wrapping_sub(variable.value)));
+        let (_, [tp_offset, ..]) = Library::new(&NOTHING, &[], &wanted, &[path]).ok()?;
+        self.tp_offsets.insert(module, Some(tp_offset.wrapping_sub(variable.value)));
         Some(())
     }
 
@@ -64,17 +64,17 @@ impl Variables {
         unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
         let block = found.block?;
         let offset = address.wrapping_sub(block.start);
-        let distance = *self.distances.entry(block.module).or_insert_with(|| {
+        let tp_offset = *self.tp_offsets.entry(block.module).or_insert_with(|| {
             let path = block.path.to_bytes();
             let needed = if path.is_empty() { &[][..] } else { &[path] };
             let wanted = [Wanted::DistanceOf(name.as_bytes())];
-            let (_, [distance, ..]) = Library::new(&NOTHING, &[], &wanted, needed).ok()?;
+            let (_, [tp_offset, ..]) = Library::new(&NOTHING, &[], &wanted, needed).ok()?;
             // another library may have a variable of this name
-            let is_this = machine::thread_pointer().wrapping_add(distance) == address;
-            is_this.then_some(distance.wrapping_sub(offset))
+            let is_this = machine::thread_pointer().wrapping_add(tp_offset) == address;
+            is_this.then_some(tp_offset.wrapping_sub(offset))
         });
-        let distance = distance.map(|distance| distance.wrapping_add(offset).cast_signed());
-        Some(External::thread_local(block.module, offset, distance))
+        let tp_offset = tp_offset.map(|tp_offset| tp_offset.wrapping_add(offset).cast_signed());
+        Some(External::thread_local(block.module, offset, tp_offset))
     }
 }
 

@@ -56,7 +56,7 @@ impl Library {
     /// are looked for in, after those of the program.
     ///
     /// # Errors
-    /// [`Error::ThreadLocal`] with the words of the loader: as a rule, no room at one distance in all threads.
+    /// [`Error::ThreadLocal`] with the words of the loader: as a rule, no room at one TP offset in all threads.
     pub(super) fn new(
         block: &TlsBlock,
         values: &[u8],
@@ -271,10 +271,10 @@ mod tests {
     #[test]
     fn distances_are_those_of_the_thread() {
         let wanted = [Wanted::Module, Wanted::Distance];
-        let (_library, [module, distance]) =
+        let (_library, [module, tp_offset]) =
             Library::new(&BLOCK, &[1, 2, 3], &wanted, &[]).unwrap();
         assert!(module > 1);
-        let at = machine::thread_pointer().wrapping_add(distance) as usize;
+        let at = machine::thread_pointer().wrapping_add(tp_offset) as usize;
         assert_eq!(at % 32, 0);
         let read = |at: usize| {
             let values = core::ptr::with_exposed_provenance::<[u8; 4]>(at);
@@ -283,7 +283,7 @@ mod tests {
         };
         assert_eq!(read(at), [1, 2, 3, 0]);
         std::thread::spawn(move || {
-            let at = machine::thread_pointer().wrapping_add(distance) as usize;
+            let at = machine::thread_pointer().wrapping_add(tp_offset) as usize;
             assert_eq!(read(at), [1, 2, 3, 0]);
         })
         .join()

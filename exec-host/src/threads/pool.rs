@@ -1,4 +1,4 @@
-//! Blocks of thread-local variables at one distance from the thread pointer in all threads, out of a few that the C library knows of.
+//! Blocks of thread-local variables at one TP offset in all threads, out of a few that the C library knows of.
 //!
 //! The C library has little room there, and gets it back in the order of a stack only: "load the new one, then drop the old one" would use
 //! it up. So what is free again is kept and used again, which needs the initial values in every thread ([`everywhere`]), and small
@@ -39,7 +39,7 @@ pub(super) struct Region {
     pub(super) module: u64,
     pub(super) start: u64,
     /// Bytes from the thread pointer to it.
-    pub(super) distance: i64,
+    pub(super) tp_offset: i64,
     pub(super) size: u64,
     pub(super) values: InitialValues,
     /// From here on, all threads have zeros, those that will come as well.
@@ -54,7 +54,7 @@ pub(super) struct Share {
     pub(super) module: u64,
     /// Offset in that module's block.
     pub(super) start: u64,
-    pub(super) distance: i64,
+    pub(super) tp_offset: i64,
     size: u64,
 }
 
@@ -93,7 +93,7 @@ impl Share {
 impl Drop for Share {
     fn drop(&mut self) {
         let mut pool = pool();
-        let offset_in = |region: &Region| self.distance.wrapping_sub(region.distance);
+        let offset_in = |region: &Region| self.tp_offset.wrapping_sub(region.tp_offset);
         let region = pool.iter_mut().find(|region| {
             let offset = offset_in(region);
             region.module == self.module && offset >= 0 && offset.cast_unsigned() < region.size
@@ -108,7 +108,7 @@ impl Drop for Share {
 /// Adds what an executable has set aside, unless it is there already.
 pub(super) fn add(region: Region) {
     let mut pool = pool();
-    if !pool.iter().any(|known| known.distance == region.distance) {
+    if !pool.iter().any(|known| known.tp_offset == region.tp_offset) {
         // before those of the C library, which others may need
         pool.insert(0, region);
     }
@@ -127,13 +127,13 @@ impl Region {
         let block = TlsBlock { offset: 0, file_size: size, size, alignment: ALIGNMENT };
         let zeros = vec![0; usize::try_from(size).map_err(|_| Error::OutOfMemory { size })?];
         let wanted = [Wanted::Module, Wanted::Distance];
-        let (library, [module, distance]) = Library::new(&block, &zeros, &wanted, &[])?;
+        let (library, [module, tp_offset]) = Library::new(&block, &zeros, &wanted, &[])?;
         let values = InitialValues { address: library.values(), is_read_only: false };
         Ok(Self {
             library: Some(library),
             module,
             start: 0,
-            distance: distance.cast_signed(),
+            tp_offset: tp_offset.cast_signed(),
             size,
             values,
             clean: 0,
@@ -149,19 +149,19 @@ impl Region {
     fn take(&mut self, block: &TlsBlock, values: &[u8]) -> Option<Share> {
         let alignment = block.alignment.max(1);
         let (index, part) = self.free.iter().enumerate().find_map(|(index, free)| {
-            let address = self.distance.wrapping_add_unsigned(free.start).cast_unsigned();
+            let address = self.tp_offset.wrapping_add_unsigned(free.start).cast_unsigned();
             let start = free.start.checked_add(address.wrapping_neg() % alignment)?;
             let end = start.checked_add(block.size).filter(|&end| end <= free.end)?;
             Some((index, start..end))
         })?;
-        let distance = self.distance.wrapping_add_unsigned(part.start);
+        let tp_offset = self.tp_offset.wrapping_add_unsigned(part.start);
         let mut content = vec![0; usize::try_from(block.size).ok()?];
         content.get_mut(..values.len())?.copy_from_slice(values);
         let are_zeros = self.clean <= part.start && content.iter().all(|byte| *byte == 0);
         if !are_zeros {
             // SAFETY: nobody has this part, in no thread, and threads that come copy the values only.
             let is_done = unsafe {
-                self.values.write(part.start, &content) && everywhere::write(distance, &content)
+                self.values.write(part.start, &content) && everywhere::write(tp_offset, &content)
             };
             self.clean = self.clean.max(part.end);
             if !is_done {
@@ -173,7 +173,7 @@ impl Region {
         let rest = [free.start..part.start, part.end..free.end];
         self.free.splice(index..=index, rest.into_iter().filter(|rest| !rest.is_empty()));
         let start = self.start.wrapping_add(part.start);
-        Some(Share { module: self.module, start, distance, size: block.size })
+        Some(Share { module: self.module, start, tp_offset, size: block.size })
     }
 
     /// Makes a part free again.
@@ -232,7 +232,7 @@ mod tests {
             library: None,
             module: 2,
             start: 0,
-            distance: -64,
+            tp_offset: -64,
             size: 64,
             values,
             clean: 0,
@@ -242,7 +242,7 @@ mod tests {
         let taken = [(4, 4), (8, 16), (32, 32)];
         let taken = taken.map(|(size, alignment)| {
             let share = region.take(&block(size, alignment), &[]).unwrap();
-            core::mem::ManuallyDrop::new(share).distance
+            core::mem::ManuallyDrop::new(share).tp_offset
         });
         assert_eq!(taken, [-64, -48, -32]);
         assert_eq!(region.free, [4..16, 24..32]);

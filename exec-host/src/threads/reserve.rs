@@ -9,7 +9,7 @@ use core::ffi::c_void;
 use std::thread::LocalKey;
 
 /// `N` bytes of an executable's own thread-local variables, for those of modules: code that was compiled for an executable wants them
-/// at one distance from the thread pointer in all threads (local exec, initial exec), and the C library has 1.6 KB of such room for what
+/// at one TP offset in all threads (local exec, initial exec), and the C library has 1.6 KB of such room for what
 /// is loaded later, unless `GLIBC_TUNABLES=glibc.rtld.optional_static_tls` says otherwise when the process starts.
 ///
 /// Every thread takes so much longer to start as it takes to copy `N` bytes, and has so much less stack.
@@ -78,7 +78,7 @@ impl<const N: usize> StaticTlsReserve<N> {
             library: None,
             module: found.module,
             start: found.start,
-            distance: address.wrapping_sub(machine::thread_pointer()).cast_signed(),
+            tp_offset: address.wrapping_sub(machine::thread_pointer()).cast_signed(),
             size,
             values: InitialValues { address: address_of_values, is_read_only: found.is_read_only },
             clean: size,

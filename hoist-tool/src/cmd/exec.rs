@@ -1,11 +1,11 @@
 //! `hoist exec PROGRAM [ARG...]`: runs a program in this process, without `execve`.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use exec_host::program::Program;
+use exec_host::program::{Program, StartBlock};
 
 /// Runs a program in this process: static, static PIE, or dynamic.
 #[derive(Debug, clap::Args)]
@@ -14,7 +14,7 @@ pub struct Exec {
     program: PathBuf,
     /// Its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    arguments: Vec<String>,
+    arguments: Vec<OsString>,
 }
 
 impl Exec {
@@ -28,13 +28,15 @@ impl Exec {
         let program = Program::load(&bytes).with_context(label)?;
         drop(bytes);
         let name = CString::new(self.program.as_os_str().as_bytes())?;
-        let arguments = self.arguments.iter().map(|word| CString::new(word.as_str()));
+        let arguments = self.arguments.iter().map(|word| CString::new(word.as_bytes()));
         let mut words = vec![name];
         words.extend(arguments.collect::<Result<Vec<_>, _>>()?);
-        let environment = std::env::vars_os()
-            .map(|(name, value)| CString::new([name.as_bytes(), b"=", value.as_bytes()].concat()));
-        let environment: Vec<CString> = environment.collect::<Result<_, _>>()?;
-        // SAFETY: the user asks for the program, and nothing else runs in this process.
-        unsafe { program.start(&words, &environment) }.with_context(label)
+        let environment = StartBlock::environment_of_process();
+        // SAFETY: the default, which Rust's runtime has changed for this program only, is no code; the user asks for the program, and
+        // nothing else runs in this process.
+        unsafe {
+            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+            program.start(&words, &environment).with_context(label)
+        }
     }
 }

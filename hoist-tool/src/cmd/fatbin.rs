@@ -26,6 +26,7 @@ pub mod rows;
 pub mod scan;
 pub mod select;
 pub mod size;
+pub mod slim;
 
 /// Lists, extracts, packs and changes device code inside host files.
 #[derive(Debug, clap::Subcommand)]
@@ -59,6 +60,8 @@ pub enum Fatbin {
     Prune(prune::Prune),
     /// Compresses entries in another way.
     Recompress(recompress::Recompress),
+    /// Makes installed libraries smaller, and back again.
+    Slim(slim::Slim),
 }
 
 impl Fatbin {
@@ -82,6 +85,7 @@ impl Fatbin {
             Self::Replace(command) => command.run(out),
             Self::Prune(command) => command.run(out),
             Self::Recompress(command) => command.run(out),
+            Self::Slim(command) => command.run(out),
         }
     }
 }

@@ -83,7 +83,7 @@ fn link_answering<'a>(
         let planned = room.plan::<A>(files, options, &mut externals);
         let is_known = |name: Name<'_>| answer(name).is_some();
         let mut layout = planned.map_err(|error| objects.explain_all(error, &is_known))?;
-        layout.set_thread_area(layout.executable_area());
+        layout.set_static_tls_block(layout.executable_tls_block());
         check_size(objects, layout.size(), limit)?;
         let mut bytes = zeros(layout.size())?;
         layout.write_zeroed(&mut bytes, base).map_err(|error| objects.explain(error))?;

@@ -3,10 +3,12 @@
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use elf_core::{Arch as _, Name, names};
 use exec_host::library::Library;
+use exec_host::observer::Observer;
 use exec_host::symbols::{Symbols as _, from_fn};
 use exec_host::{Error, External, Host, Module};
 
@@ -55,8 +57,9 @@ impl Run {
     /// What is wrong with which object, symbol or argument; nothing was run then.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let (mut objects, function, words) = self.split()?;
+        let observers = self.loading.observers()?;
         // SAFETY: the user asks for the libraries.
-        let libraries = unsafe { libraries::open(&mut objects)? };
+        let libraries = unsafe { libraries::open(&mut objects, &observers)? };
         // what they have registered for the end of the process is still to run
         libraries.iter().cloned().for_each(core::mem::forget);
         if objects.is_empty() {
@@ -71,14 +74,14 @@ impl Run {
             if function != "main" || is_typed {
                 bail!("arguments behind -- are for `main`, without --ret and TYPE:VALUE");
             }
-            let module = self.load(&objects, libraries, <[u8]>::to_vec)?;
+            let module = self.load(&objects, libraries, &observers, <[u8]>::to_vec)?;
             let name = OsStr::new(objects.label(0));
             out.flush()?;
             // SAFETY: the user asks for the program to be run; the process ends with it.
             let status = unsafe { program::run(module, name, &self.program)? };
             std::process::exit(status);
         }
-        let module = self.load(&objects, libraries, |bytes| bytes)?;
+        let module = self.load(&objects, libraries, &observers, |bytes| bytes)?;
         let mut arguments = Arguments::parse(words)?;
         let label = || objects.label(0).to_owned();
         // SAFETY: the user asks for the code to be run.
@@ -122,6 +125,7 @@ impl Run {
         &self,
         objects: &Objects<'a>,
         libraries: Vec<Library>,
+        observers: &[Arc<dyn Observer>],
         hold: fn(&'a [u8]) -> B,
     ) -> Result<Module<B>> {
         let machine = objects.files().first().map_or(Host::MACHINE, |file| file.header().machine);
@@ -144,7 +148,7 @@ impl Run {
             Some(External::new(*address))
         };
         let symbols = from_fn(defined).or(libraries.or(process));
-        let mut loader = self.loading.loader()?;
+        let mut loader = self.loading.loader_with(observers);
         if let Some(limit) = self.limits.limit {
             loader = loader.limit(limit);
         }

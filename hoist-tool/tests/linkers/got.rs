@@ -101,7 +101,7 @@ fn variable<A: Arch>(
 ) -> Option<u64> {
     let offset = layout.variable(object, symbol)?;
     let word = match content {
-        Slot::TpOffset => offset.wrapping_add_signed(layout.executable_area().distance?),
+        Slot::TpOffset => offset.wrapping_add_signed(layout.executable_tls_block().tp_offset?),
         Slot::TlsGd => offset.wrapping_add_signed(A::TLS?.dtp_bias),
         _ => return None,
     };

@@ -255,10 +255,17 @@ fn text(word: u32) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::moves::Moved;
     use super::*;
 
-    const MOVE: Move =
-        Move { old: 0x1_0800, size: 0x2400, new: 0, new_size: 0, offset: 0x800, section: 0 };
+    const MOVE: Move = Move {
+        old: 0x1_0800,
+        size: 0x2400,
+        new: 0,
+        new_size: 0,
+        offset: 0x800,
+        kind: Moved::Alone,
+    };
 
     /// The address of the instruction that refers to 0x10800..0x12c00, of code at 0x1000.
     fn found(words: &[u32]) -> Option<u64> {

@@ -17,6 +17,8 @@ pub(crate) unsafe extern "C" fn near() {
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn far() {
     naked_asm!(
+        ".option push",
+        ".option arch, +d",
         "addi sp, sp, -288",
         "sd ra, 0(sp)",
         "sd t0, 8(sp)",
@@ -93,6 +95,7 @@ pub(crate) unsafe extern "C" fn far() {
         "fld fa7, 272(sp)",
         "addi sp, sp, 288",
         "jr t0",
+        ".option pop",
         get = sym __tls_get_addr,
     )
 }

@@ -36,6 +36,8 @@ pub(crate) unsafe extern "C" fn enter(
     data: *mut c_void,
 ) {
     naked_asm!(
+        ".option push",
+        ".option arch, +d",
         "addi sp, sp, -208",
         "sd ra, 0(sp)",
         "sd s0, 8(sp)",
@@ -68,6 +70,7 @@ pub(crate) unsafe extern "C" fn enter(
         "mv a0, a2",
         "jalr a1",
         "tail {back}",
+        ".option pop",
         back = sym back,
     )
 }
@@ -76,6 +79,8 @@ pub(crate) unsafe extern "C" fn enter(
 #[unsafe(naked)]
 unsafe extern "C" fn back() {
     naked_asm!(
+        ".option push",
+        ".option arch, +d",
         "ld t0, 200(sp)",
         "fscsr t0",
         "ld ra, 0(sp)",
@@ -105,6 +110,7 @@ unsafe extern "C" fn back() {
         "fld fs11, 192(sp)",
         "addi sp, sp, 208",
         "ret",
+        ".option pop",
     )
 }
 

@@ -21,6 +21,8 @@ pub(crate) fn stub(address: u64, slot: u64) -> [u8; 16] {
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn enter() {
     naked_asm!(
+        ".option push",
+        ".option arch, +d",
         "addi sp, sp, -144",
         "sd ra, 136(sp)",
         "sd a0, 0(sp)",
@@ -61,6 +63,7 @@ pub(crate) unsafe extern "C" fn enter() {
         "ld ra, 136(sp)",
         "addi sp, sp, 144",
         "jr t1",
+        ".option pop",
         resolve = sym resolve,
     )
 }

@@ -1,4 +1,7 @@
 //! RISC-V with addresses of 8 bytes.
+//!
+//! Assembly that uses registers of `D` says so itself (`.option arch, +d`): optimised builds read it once more for its symbols, and
+//! forget what the target has.
 
 mod atomics;
 pub(crate) mod cache;

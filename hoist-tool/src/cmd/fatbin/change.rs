@@ -148,7 +148,7 @@ fn text(report: &Report<'_>, out: &mut dyn Write) -> Result<()> {
 }
 
 /// How a file is to be written.
-fn plan(file: &Mapped, changes: &[Change]) -> Result<Plan<Blob>> {
+pub(super) fn plan(file: &Mapped, changes: &[Change]) -> Result<Plan<Blob>> {
     let bytes = file.bytes();
     if changes.is_empty() {
         return Ok(Plan::unchanged(bytes.len() as u64));
@@ -181,7 +181,7 @@ fn plan(file: &Mapped, changes: &[Change]) -> Result<Plan<Blob>> {
 }
 
 /// Writes the changed file, of which little is in memory at a time; zeros are holes.
-fn write(plan: &Plan<Blob>, file: &Mapped, out: &mut fs::File) -> Result<()> {
+pub(super) fn write(plan: &Plan<Blob>, file: &Mapped, out: &mut fs::File) -> Result<()> {
     for piece in plan.pieces() {
         match piece {
             Piece::Kept(range) => copy(file, range, out)?,
@@ -216,7 +216,7 @@ fn copy(file: &Mapped, range: Range<u64>, out: &mut fs::File) -> Result<()> {
 }
 
 /// What is to be known of the changed file, with what it means to NVIDIA's tools.
-fn note(remark: &Remark) -> String {
+pub(super) fn note(remark: &Remark) -> String {
     match remark {
         Remark::NewSection(name) if name == WITH_ALL => {
             format!("{remark}: cuobjdump shows it with -all")
@@ -230,7 +230,7 @@ fn note(remark: &Remark) -> String {
 
 /// Looks at a changed file: it has as many regions with entries, those that changed are there, and wrappers lead to regions as
 /// before.
-fn check(old: &Mapped, new: &Mapped, changes: &[Change]) -> Result<()> {
+pub(super) fn check(old: &Mapped, new: &Mapped, changes: &[Change]) -> Result<()> {
     // the search for magic numbers passes over regions without entries
     let filled = |region: &Region<'_>| region.entries().next().is_some();
     let filled_change =

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
-use fatbin::{EntryKind, Item, NewEntry, Part, RegionEntry, Sm};
+use fatbin::{CompressionMethod, EntryKind, Item, NewEntry, Part, RegionEntry, Sm};
 
 use super::blob::Blob;
 use super::change::{Files, change, entries};
@@ -65,15 +65,21 @@ pub fn keep(text: &str) -> Result<Keep, String> {
 }
 
 /// What becomes of an entry.
-enum Fate<'a> {
+pub enum Fate<'a> {
+    /// It stays.
     Kept(RegionEntry<'a>),
     /// A concatenated entry with fewer images: how it is compressed, and what it is stored as.
     Fewer {
+        /// The entry as it was.
         entry: RegionEntry<'a>,
+        /// The images that stay.
         parts: Vec<Part>,
+        /// These, one after another.
         payload: Vec<u8>,
-        stored: Option<Vec<u8>>,
+        /// How they are compressed, and the bytes.
+        stored: Packed,
     },
+    /// It goes.
     Gone,
 }
 
@@ -102,7 +108,7 @@ impl Prune {
             let old = entries(&found).with_context(|| label.clone())?;
             let fates: Vec<_> = old
                 .iter()
-                .map(|entry| self.fate(*entry, &budget))
+                .map(|entry| fate(*entry, &self.keep, &budget, as_before))
                 .collect::<Result<_>>()
                 .with_context(|| label.clone())?;
             let items: Vec<_> = fates.iter().filter_map(Fate::item).collect();
@@ -124,39 +130,59 @@ impl Prune {
         }
         self.files.apply(&file, changes, notes, out)
     }
+}
 
-    fn keeps(&self, kind: EntryKind, sm: Sm) -> bool {
-        self.keep.iter().any(|keep| keep.keeps(kind, sm))
-    }
+/// A payload as it is stored: how it is compressed, and the bytes.
+pub type Packed = Option<(CompressionMethod, Vec<u8>)>;
 
-    fn fate<'a>(&self, entry: RegionEntry<'a>, budget: &Budget) -> Result<Fate<'a>> {
-        let parts = entry.parts()?;
-        if parts.is_empty() {
-            let kept = self.keeps(entry.kind(), entry.sm());
-            return Ok(if kept { Fate::Kept(entry) } else { Fate::Gone });
-        }
-        let mut kept: Vec<_> = parts.iter().filter(|part| self.keeps(part.kind, part.sm)).collect();
-        if kept.len() == parts.len() {
-            return Ok(Fate::Kept(entry));
-        }
-        if kept.is_empty() {
-            return Ok(Fate::Gone);
-        }
-        budget.take(format_args!("the entry at {:#x}", entry.at()), entry.unpacked_size())?;
-        let unpacked = entry.unpack(usize::MAX)?;
-        let mut payload = Vec::new();
-        for part in &mut kept {
-            let image = part.of(&unpacked).context("a part leaves its entry")?;
-            part.offset = payload.len() as u64;
-            payload.extend(image);
-        }
-        let stored = entry.compression().map(|method| method.pack(&payload)).transpose()?;
-        Ok(Fate::Fewer { entry, parts: kept, payload, stored })
+/// A payload compressed as its entry was before.
+///
+/// # Errors
+/// As [`CompressionMethod::pack`].
+pub fn as_before(old: Option<CompressionMethod>, payload: &[u8]) -> Result<Packed> {
+    let pack = |method: CompressionMethod| method.pack(payload).map(|stored| (method, stored));
+    Ok(old.map(pack).transpose()?)
+}
+
+/// What becomes of an entry of which `keep` is kept. Cut ones are packed by `pack`, and taken from the budget.
+///
+/// # Errors
+/// If one that is cut cannot be unpacked or packed.
+pub fn fate<'a>(
+    entry: RegionEntry<'a>,
+    keep: &[Keep],
+    budget: &Budget,
+    pack: impl Fn(Option<CompressionMethod>, &[u8]) -> Result<Packed>,
+) -> Result<Fate<'a>> {
+    let keeps = |kind: EntryKind, sm: Sm| keep.iter().any(|keep| keep.keeps(kind, sm));
+    let parts = entry.parts()?;
+    if parts.is_empty() {
+        let kept = keeps(entry.kind(), entry.sm());
+        return Ok(if kept { Fate::Kept(entry) } else { Fate::Gone });
     }
+    let mut kept: Vec<_> = parts.iter().filter(|part| keeps(part.kind, part.sm)).collect();
+    if kept.len() == parts.len() {
+        return Ok(Fate::Kept(entry));
+    }
+    if kept.is_empty() {
+        return Ok(Fate::Gone);
+    }
+    budget.take(format_args!("the entry at {:#x}", entry.at()), entry.unpacked_size())?;
+    let unpacked = entry.unpack(usize::MAX)?;
+    let mut payload = Vec::new();
+    for part in &mut kept {
+        let image = part.of(&unpacked).context("a part leaves its entry")?;
+        part.offset = payload.len() as u64;
+        payload.extend(image);
+    }
+    let stored = pack(entry.compression(), &payload)?;
+    Ok(Fate::Fewer { entry, parts: kept, payload, stored })
 }
 
 impl Fate<'_> {
-    fn item(&self) -> Option<Item<'_>> {
+    /// What is written of it.
+    #[must_use]
+    pub fn item(&self) -> Option<Item<'_>> {
         match self {
             Self::Kept(entry) => Some(Item::Kept(*entry)),
             Self::Gone => None,
@@ -167,9 +193,9 @@ impl Fate<'_> {
                     flags: entry.flags(),
                     ..new
                 };
-                Some(Item::New(match (entry.compression(), stored) {
-                    (Some(method), Some(stored)) => new.compressed(method, stored),
-                    _ => new,
+                Some(Item::New(match stored {
+                    Some((method, stored)) => new.compressed(*method, stored),
+                    None => new,
                 }))
             }
         }

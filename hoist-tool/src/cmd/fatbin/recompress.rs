@@ -1,11 +1,11 @@
-//! `hoist fatbin recompress FILE --with zstd -o OUT`: the same code, compressed in another way.
+//! `hoist fatbin recompress FILE --mode size -o OUT`: the same code, compressed in another way.
 
 use std::io::Write;
 
 use anyhow::{Context as _, Result};
 use elf_core::File;
 use elf_core::names::SHT_NOBITS;
-use fatbin::{CompressionMethod, EntryKind, Item, Region, RegionEntry, text};
+use fatbin::{CompressionMethod, CompressionMode, EntryKind, Item, Region, RegionEntry, text};
 use rayon::prelude::*;
 
 use super::blob::Blob;
@@ -13,6 +13,7 @@ use super::change::{self, Change, Files, change, entries};
 use super::filter::Where;
 use super::found::regions;
 use super::pack::{Compression, method};
+use super::prune::Packed;
 use crate::budget::{Budget, FLOOR, TIMES};
 use crate::mapped::Mapped;
 use crate::number::number;
@@ -24,22 +25,77 @@ pub struct Recompress {
     files: Files,
     #[command(flatten)]
     place: Where,
-    /// How: `none`, `zlib`, `lz4`, `lz4-frame`, `zstd`.
-    #[arg(long, value_name = "METHOD", value_parser = method)]
-    with: Compression,
+    /// How: `none`, `zlib`, `lz4`, `lz4-frame`, `zstd`, each as small as it gets.
+    #[arg(long, value_name = "METHOD", value_parser = method, required_unless_present = "mode")]
+    with: Option<Compression>,
+    /// How, in the words of nvcc 13: `speed` (LZ4), `balance` (Zstandard at level 5), `size` (at level 19).
+    #[arg(long, value_name = "MODE", value_parser = mode, conflicts_with = "with")]
+    mode: Option<CompressionMode>,
     /// The most bytes that all entries may unpack to, together: otherwise 256 MiB and 64 times the size of the file.
     #[arg(long, value_name = "BYTES", value_parser = number)]
     limit: Option<u64>,
 }
 
+/// How entries are to be compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// By a method, as small as it gets, or not at all.
+    With(Option<CompressionMethod>),
+    /// As NVIDIA's tools do in a mode.
+    Mode(CompressionMode),
+}
+
+impl How {
+    /// The method.
+    #[must_use]
+    pub const fn method(self) -> Option<CompressionMethod> {
+        match self {
+            Self::With(method) => method,
+            Self::Mode(mode) => Some(mode.method()),
+        }
+    }
+
+    /// Compresses a payload.
+    ///
+    /// # Errors
+    /// As [`CompressionMethod::pack`].
+    pub fn pack(self, payload: &[u8]) -> Result<Packed> {
+        Ok(match self {
+            Self::With(None) => None,
+            Self::With(Some(method)) => Some((method, method.pack(payload)?)),
+            Self::Mode(mode) => Some((mode.method(), mode.pack(payload)?)),
+        })
+    }
+}
+
+/// A mode by its name.
+///
+/// # Errors
+/// If there is none of this name.
+pub fn mode(text: &str) -> Result<CompressionMode, String> {
+    let found = CompressionMode::ALL.into_iter().find(|mode| mode.name() == text);
+    found.ok_or_else(|| String::from("expected speed, balance or size"))
+}
+
 /// How an entry is stored from now on.
-enum Stored<'a> {
+pub enum Stored<'a> {
+    /// As before.
     Kept(RegionEntry<'a>),
-    New { entry: RegionEntry<'a>, stored: Blob, compression: Option<(CompressionMethod, u64)> },
+    /// Compressed in another way.
+    New {
+        /// The entry as it was.
+        entry: RegionEntry<'a>,
+        /// What is stored.
+        stored: Blob,
+        /// How that is compressed, and the size that it unpacks to.
+        compression: Option<(CompressionMethod, u64)>,
+    },
 }
 
 impl Stored<'_> {
-    fn item(&self) -> Item<'_> {
+    /// What is written of it.
+    #[must_use]
+    pub fn item(&self) -> Item<'_> {
         match self {
             Self::Kept(entry) => Item::Kept(*entry),
             Self::New { entry, stored, compression } => {
@@ -67,11 +123,18 @@ impl Recompress {
             obfuscated += hidden;
             changes.extend(new);
         }
-        let mut notes: Vec<_> = change::needs(self.with.0).into_iter().collect();
+        let mut notes: Vec<_> = change::needs(self.how().method()).into_iter().collect();
         if obfuscated > 0 {
             notes.push(format!("{obfuscated} entries are obfuscated and stay as they are"));
         }
         self.files.apply(&file, changes, notes, out)
+    }
+
+    fn how(&self) -> How {
+        match (self.mode, self.with) {
+            (Some(mode), _) => How::Mode(mode),
+            (None, with) => How::With(with.and_then(|Compression(method)| method)),
+        }
     }
 
     /// A region with its entries compressed anew, if any is; and the number of those that cannot be.
@@ -82,8 +145,10 @@ impl Recompress {
     ) -> Result<(Option<Change>, usize)> {
         let old = entries(found)?;
         let hidden = old.iter().filter(|entry| entry.obfuscation_key().is_some()).count();
-        let stored: Vec<_> =
-            old.par_iter().map(|entry| self.entry(*entry, budget)).collect::<Result<_>>()?;
+        let stored: Vec<_> = old
+            .par_iter()
+            .map(|entry| stored(*entry, self.how(), budget))
+            .collect::<Result<_>>()?;
         if stored.iter().all(|stored| matches!(stored, Stored::Kept(_))) {
             file.done_with(found.at()..found.end());
             return Ok((None, hidden));
@@ -93,29 +158,33 @@ impl Recompress {
         file.done_with(found.at()..found.end());
         Ok((Some(change(found, new)), hidden))
     }
+}
 
-    fn entry<'a>(&self, entry: RegionEntry<'a>, budget: &Budget) -> Result<Stored<'a>> {
-        let (old, Compression(new)) = (entry.compression(), self.with);
-        if entry.obfuscation_key().is_some() || (old.is_none() && new.is_none()) {
-            return Ok(Stored::Kept(entry));
-        }
-        budget.take(format_args!("the entry at {:#x}", entry.at()), entry.unpacked_size())?;
-        let unpacked = entry.unpack(usize::MAX)?;
-        let Some(method) = new else {
-            let stored = unpacked.into_owned().into();
-            return Ok(Stored::New { entry, stored, compression: None });
-        };
-        let payload =
-            if old.is_none() { without_padding(entry.kind(), &unpacked) } else { &unpacked };
-        let stored = method.pack(payload)?;
-        // what does not become smaller stays, unless another method is wanted
-        let keeps = old.is_none() || old == new;
-        if keeps && stored.len().next_multiple_of(8) as u64 >= entry.stored_size() {
-            return Ok(Stored::Kept(entry));
-        }
-        let compression = Some((method, payload.len() as u64));
-        Ok(Stored::New { entry, stored: stored.into(), compression })
+/// How an entry is stored if it is compressed in this way: as before, if that makes it no smaller.
+///
+/// # Errors
+/// If it cannot be unpacked.
+pub fn stored<'a>(entry: RegionEntry<'a>, how: How, budget: &Budget) -> Result<Stored<'a>> {
+    let (old, new) = (entry.compression(), how.method());
+    // NVVM is obfuscated where it is compressed, and only NVIDIA's tools can do that
+    let is_secret = entry.obfuscation_key().is_some() || entry.kind() == EntryKind::Nvvm;
+    if is_secret || (old.is_none() && new.is_none()) {
+        return Ok(Stored::Kept(entry));
     }
+    budget.take(format_args!("the entry at {:#x}", entry.at()), entry.unpacked_size())?;
+    let unpacked = entry.unpack(usize::MAX)?;
+    let payload = if old.is_none() { without_padding(entry.kind(), &unpacked) } else { &unpacked };
+    let Some((method, stored)) = how.pack(payload)? else {
+        let stored = unpacked.into_owned().into();
+        return Ok(Stored::New { entry, stored, compression: None });
+    };
+    // what does not become smaller stays, unless another method is wanted
+    let keeps = old.is_none() || old == new;
+    if keeps && stored.len().next_multiple_of(8) as u64 >= entry.stored_size() {
+        return Ok(Stored::Kept(entry));
+    }
+    let compression = Some((method, payload.len() as u64));
+    Ok(Stored::New { entry, stored: stored.into(), compression })
 }
 
 /// A payload that was stored without compression, and so with zeros behind it. PTX keeps one NUL.

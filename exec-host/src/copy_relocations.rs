@@ -4,7 +4,7 @@
 //! A variable is moved once, and stays where it was moved to.
 
 use crate::machine;
-use crate::memory::{Mapping, Wish};
+use crate::memory::{Mapping, MappingOptions};
 use core::ffi::{c_int, c_void};
 use core::ops::Range;
 use rustix::mm::{MprotectFlags, mprotect};
@@ -37,8 +37,8 @@ pub(crate) unsafe fn move_variable(address: u64, size: u64, limit: Option<u64>) 
     if slots.places.is_empty() {
         return false;
     }
-    let wish = Wish { size, alignment: 1, limit, ..Wish::default() };
-    let Ok(mapping) = Mapping::new(&wish) else { return false };
+    let mapping_options = MappingOptions { size, alignment: 1, limit, ..MappingOptions::default() };
+    let Ok(mapping) = Mapping::new(&mapping_options) else { return false };
     let mut mapping = core::mem::ManuallyDrop::new(mapping); // as long as the process
     let new = mapping.address();
     let Some(place) =

@@ -38,7 +38,7 @@ fn libraries_follow() {
 
     let mut process = Process::new();
     // SAFETY: nobody else in this process asks for options.
-    unsafe { process.moves_variables(true) };
+    unsafe { process.copy_relocations(true) };
     let low = Loader::new().load([&fixed], &mut process).unwrap();
     let high = Loader::new().load([&free], Process::new()).unwrap();
     // SAFETY: the functions have these types.

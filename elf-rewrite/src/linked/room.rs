@@ -1,0 +1,132 @@
+//! Room for more program headers: behind those that there are, or where small tables stand that can move.
+
+use std::ops::Range;
+
+use elf_core::names::{
+    PT_INTERP, PT_LOAD, PT_PHDR, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_DYNSYM, SHT_GNU_HASH,
+    SHT_GNU_verdef, SHT_GNU_verneed, SHT_GNU_versym, SHT_HASH, SHT_NOBITS, SHT_NOTE, SHT_PROGBITS,
+    SHT_RELA, SHT_RELR, SHT_STRTAB,
+};
+use elf_core::raw64::Phdr;
+use zerocopy::byteorder::LE;
+
+use super::packed::is_zero;
+use super::resize::end;
+use crate::elf::Elf;
+
+/// Size of a program header.
+pub(super) const PHDR: u64 = size_of::<Phdr<LE>>() as u64;
+/// What is found by the dynamic section or program headers only.
+const MOVABLE: [u32; 10] = [
+    SHT_NOTE,
+    SHT_HASH,
+    SHT_GNU_HASH,
+    SHT_DYNSYM,
+    SHT_STRTAB,
+    SHT_GNU_versym,
+    SHT_GNU_verdef,
+    SHT_GNU_verneed,
+    SHT_RELA,
+    SHT_RELR,
+];
+/// More than this is not moved for a few headers.
+const LARGEST: u64 = 64 << 20;
+
+/// Where so many program headers can stand.
+#[derive(Debug)]
+pub(super) enum Room {
+    /// Where they are.
+    Here,
+    /// Where they are, if this is elsewhere.
+    Without(Block),
+    /// In another place only.
+    Elsewhere,
+}
+
+/// Tables behind the program headers, which move together.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    /// Their bytes in the file.
+    pub(super) range: Range<u64>,
+    /// The address of the first.
+    pub(super) address: u64,
+    /// By what the new address has to agree with the old one.
+    pub(super) alignment: u64,
+}
+
+impl Block {
+    pub(super) const fn size(&self) -> u64 {
+        self.range.end.saturating_sub(self.range.start)
+    }
+}
+
+/// Where `count` program headers can stand.
+pub(super) fn room(elf: &Elf<'_>, count: usize) -> Room {
+    if count <= elf.segments.len() {
+        return Room::Here;
+    }
+    let start = elf.header.e_phoff.get();
+    let size = |count: usize| (count as u64).saturating_mul(PHDR);
+    let free = start.saturating_add(size(elf.segments.len()))..start.saturating_add(size(count));
+    let is_around = |load: &&Phdr<LE>| load.p_offset.get() <= start && end(load) >= free.end;
+    let load = elf.segments.iter().find(|load| load.p_type == PT_LOAD && is_around(load));
+    let Some(load) = load.filter(|_| !elf.sections.is_empty()) else { return Room::Elsewhere };
+    let taken = taken(elf);
+    let first = taken.iter().filter(|one| one.start < free.end && one.end > free.start);
+    let Some(first) = first.min_by_key(|one| one.start) else {
+        return if is_zero(elf, free) { Room::Here } else { Room::Elsewhere };
+    };
+    let mut range = first.start..first.end.max(free.end);
+    while let Some(more) = taken.iter().find(|one| {
+        one.start < range.end
+            && one.end > range.start
+            && (one.start < range.start || one.end > range.end)
+    }) {
+        range = range.start.min(more.start)..range.end.max(more.end);
+    }
+    if range.start < free.start || range.end > end(load) || !is_zero(elf, free.start..range.start) {
+        return Room::Elsewhere;
+    }
+    block(elf, range).map_or(Room::Elsewhere, Room::Without)
+}
+
+/// Ranges of the file that something is said to be in, besides segments that are loaded.
+fn taken(elf: &Elf<'_>) -> Vec<Range<u64>> {
+    let sections = elf
+        .sections
+        .iter()
+        .filter(|section| section.sh_type != SHT_NOBITS && section.sh_size.get() != 0);
+    let sections = sections.map(|section| (section.sh_offset.get(), section.sh_size.get()));
+    let segments = elf.segments.iter().filter(|segment| {
+        segment.p_type != PT_LOAD && segment.p_type != PT_PHDR && segment.p_filesz.get() != 0
+    });
+    let segments = segments.map(|segment| (segment.p_offset.get(), segment.p_filesz.get()));
+    let headers =
+        [(elf.header.e_shoff.get(), elf.sections_end().saturating_sub(elf.header.e_shoff.get()))];
+    let all = sections.chain(segments).chain(headers);
+    all.map(|(at, size)| at..at.saturating_add(size)).collect()
+}
+
+/// The tables in a range, if all of them can move.
+fn block(elf: &Elf<'_>, range: Range<u64>) -> Option<Block> {
+    let interpreter = elf.segments.iter().find(|segment| segment.p_type == PT_INTERP);
+    let mut alignment = 8_u64;
+    for section in elf.sections.iter().filter(|section| section.sh_type != SHT_NOBITS) {
+        let at = section.sh_offset.get();
+        if section.sh_size.get() == 0 || !range.contains(&at) {
+            continue;
+        }
+        let is_interpreter = section.sh_type == SHT_PROGBITS
+            && interpreter.is_some_and(|interpreter| interpreter.p_offset == section.sh_offset);
+        let is_movable = MOVABLE.contains(&section.sh_type.get()) || is_interpreter;
+        let flags = section.sh_flags.get() & (SHF_ALLOC | SHF_WRITE | SHF_EXECINSTR);
+        if !is_movable || flags != SHF_ALLOC || elf.address(at).ok()? != section.sh_addr.get() {
+            return None;
+        }
+        alignment = alignment.max(section.sh_addralign.get());
+    }
+    let address = elf.address(range.start).ok()?;
+    let fits = alignment.is_power_of_two() && alignment <= 0x1000;
+    let block = Block { range, address, alignment };
+    (fits && block.size() <= LARGEST).then_some(block)
+}

@@ -1,0 +1,99 @@
+//! A library out of bytes as observers see it.
+
+use super::loaded::{LoadedFunction, sized};
+use crate::memory::Mapping;
+use core::ops::Range;
+use elf_core::names::{SHN_ABS, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
+use elf_core::{File, Name, SymbolTable};
+
+/// A library that is in place: relocated, and nothing of it has run.
+#[derive(Debug)]
+pub struct LoadedLibrary<'l> {
+    bytes: &'l [u8],
+    name: Name<'l>,
+    bias: u64,
+    code: &'l [Range<u64>],
+    memory: &'l Mapping,
+}
+
+impl<'l> LoadedLibrary<'l> {
+    pub(crate) const fn new(
+        bytes: &'l [u8],
+        name: Name<'l>,
+        bias: u64,
+        code: &'l [Range<u64>],
+        memory: &'l Mapping,
+    ) -> Self {
+        Self { bytes, name, bias, code, memory }
+    }
+
+    /// The file.
+    #[must_use]
+    pub const fn file(&self) -> &'l [u8] {
+        self.bytes
+    }
+
+    /// Its name (`DT_SONAME`); empty if it has none.
+    #[must_use]
+    pub const fn name(&self) -> Name<'l> {
+        self.name
+    }
+
+    /// What is added to addresses of the file.
+    #[must_use]
+    pub const fn bias(&self) -> u64 {
+        self.bias
+    }
+
+    /// Code as it is in memory.
+    pub(super) fn code(&self, address: u64, size: u64) -> Option<&'l [u8]> {
+        self.code_end(address).filter(|end| size <= end.saturating_sub(address))?;
+        let offset = address.checked_sub(self.memory.address())?;
+        // SAFETY: it is code, which nobody writes to as long as the library is there.
+        unsafe { self.memory.bytes(offset, size) }?.get(..usize::try_from(size).ok()?)
+    }
+
+    /// All functions that the file names, by rising address: those of its symbol table, or, if that was taken out, of the dynamic one.
+    #[must_use]
+    pub fn functions(&self) -> Vec<LoadedFunction<'l>> {
+        let Some(table) = self.symbols() else { return Vec::new() };
+        let mut found = Vec::new();
+        for symbol in table.symbols() {
+            let may_be_code = match symbol.r#type() {
+                STT_FUNC | STT_GNU_IFUNC => true,
+                STT_NOTYPE => symbol.binding() != STB_LOCAL,
+                _ => false,
+            };
+            if !may_be_code || symbol.is_undefined() || symbol.shndx == SHN_ABS {
+                continue;
+            }
+            let address = symbol.value.wrapping_add(self.bias);
+            let (Some(end), Ok(name)) = (self.code_end(address), table.name_of(&symbol)) else {
+                continue;
+            };
+            if name.is_empty() {
+                continue;
+            }
+            let size = symbol.size.min(end.saturating_sub(address));
+            found.push((LoadedFunction { object: 0, name, address, size, is_stub: false }, end));
+        }
+        sized(found)
+    }
+
+    /// The symbols that say most.
+    fn symbols(&self) -> Option<SymbolTable<'l>> {
+        let by_section = || {
+            let file = File::parse(self.bytes).ok()?;
+            file.symbol_table().ok().flatten()
+        };
+        by_section().or_else(|| {
+            let file = File::parse_segments(self.bytes).ok()?;
+            file.dynamic_by_segment().ok()??.symbol_table().ok()?
+        })
+    }
+
+    /// The end of the code that an address is in.
+    fn code_end(&self, address: u64) -> Option<u64> {
+        self.code.iter().find(|range| range.contains(&address)).map(|range| range.end)
+    }
+}

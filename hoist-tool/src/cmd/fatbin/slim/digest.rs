@@ -1,0 +1,23 @@
+//! SHA-256 of files.
+
+use sha2::{Digest as _, Sha256};
+
+use crate::mapped::Mapped;
+
+/// The digest of a file, of which little is in memory at a time.
+#[must_use]
+pub fn bytes(file: &Mapped) -> Vec<u8> {
+    const PIECE: usize = 8 << 20;
+    let mut digest = Sha256::new();
+    for (at, piece) in (0_u64..).step_by(PIECE).zip(file.bytes().chunks(PIECE)) {
+        digest.update(piece);
+        file.done_with(at..at.saturating_add(piece.len() as u64));
+    }
+    digest.finalize().to_vec()
+}
+
+/// The same in hexadecimal.
+#[must_use]
+pub fn of(file: &Mapped) -> String {
+    bytes(file).iter().map(|byte| format!("{byte:02x}")).collect()
+}

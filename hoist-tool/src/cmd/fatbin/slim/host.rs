@@ -1,0 +1,181 @@
+//! A host file with the code that is wanted only, compressed anew.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use anyhow::{Context as _, Result, bail};
+use elf_rewrite::Plan;
+use fatbin::{CompressionMode, CudaVersion, Region, RegionEntry, Search, Sm, TargetDevice, select};
+use rayon::prelude::*;
+
+use super::super::blob::Blob;
+use super::super::change::{self, Change, change, entries};
+use super::super::found::regions;
+use super::super::prune::{Fate, Keep, as_before, fate, keep};
+use super::super::recompress::{How, Stored, mode, stored};
+use crate::budget::{Budget, FLOOR, TIMES};
+use crate::mapped::Mapped;
+use crate::number::number;
+
+/// What becomes of device code.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Slimming {
+    /// What to keep: `sm_90`, `sm_90a` (machine code), `compute_90` (PTX), `ptx`, `elf`, `nvvm` (all of a kind). Without it, all.
+    #[arg(long, value_delimiter = ',', value_name = "WHAT", value_parser = keep)]
+    pub keep: Vec<Keep>,
+    /// How to compress, in the words of nvcc 13: `speed` (LZ4), `balance` (Zstandard at level 5), `size` (at level 19). Without it,
+    /// as before.
+    #[arg(long, value_name = "MODE", value_parser = mode)]
+    pub mode: Option<CompressionMode>,
+    /// Goes on where an architecture that is kept would have no code for something that it runs now.
+    #[arg(long)]
+    pub allow_gaps: bool,
+    /// The most bytes that the entries of a file may unpack to, together: otherwise 256 MiB and 64 times the size of the file.
+    #[arg(long, value_name = "BYTES", value_parser = number)]
+    pub limit: Option<u64>,
+}
+
+/// How a file becomes smaller.
+#[derive(Debug)]
+pub struct Slimmed {
+    plan: Plan<Blob>,
+    changes: Vec<Change>,
+    /// Entries before, and after.
+    pub entries: (usize, usize),
+    /// Bytes before, and after.
+    pub sizes: (u64, u64),
+    /// What whoever uses the file should know.
+    pub notes: Vec<String>,
+}
+
+/// What becomes of a region.
+struct New {
+    change: Option<Change>,
+    before: usize,
+    after: usize,
+}
+
+impl Slimming {
+    /// How a file becomes smaller; nothing if it has no device code, or none that would change.
+    ///
+    /// # Errors
+    /// If nothing would be left, an architecture would have no code, or the file cannot be changed so.
+    pub fn plan(&self, file: &Mapped) -> Result<Option<Slimmed>> {
+        let before = file.bytes().len() as u64;
+        let budget = Budget::new(self.limit, FLOOR, TIMES, before);
+        let all = regions(file, Search::Always)?;
+        let new: Vec<_> =
+            all.par_iter().map(|(_, region)| self.region(region, file, &budget)).collect();
+        let (mut changes, mut entries) = (Vec::new(), (0_usize, 0_usize));
+        for new in new {
+            let New { change, before, after } = new?;
+            entries = (entries.0.saturating_add(before), entries.1.saturating_add(after));
+            changes.extend(change);
+        }
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        if entries.1 == 0 {
+            bail!("nothing of its device code would be left");
+        }
+        changes.sort_by_key(|change| change.at);
+        let plan = change::plan(file, &changes)?;
+        let mut notes: Vec<_> = plan.remarks.iter().map(change::note).collect();
+        notes.extend(change::needs(self.mode.map(CompressionMode::method)));
+        let sizes = (before, plan.size());
+        Ok(Some(Slimmed { plan, changes, entries, sizes, notes }))
+    }
+
+    fn region(&self, region: &Region<'_>, file: &Mapped, budget: &Budget) -> Result<New> {
+        let old = entries(region)?;
+        let fates: Vec<_> =
+            old.par_iter().map(|entry| self.entry(*entry, budget)).collect::<Result<_>>()?;
+        let items: Vec<_> = fates.iter().filter_map(Kept::item).collect();
+        let (before, after) = (old.len(), items.len());
+        if fates.iter().all(|fate| matches!(fate, Kept::Stored(Stored::Kept(_)))) {
+            file.done_with(region.at()..region.end());
+            return Ok(New { change: None, before, after });
+        }
+        let new = Blob::region(&items)?;
+        if !self.allow_gaps {
+            self.check(region, &new)?;
+        }
+        file.done_with(region.at()..region.end());
+        new.rest();
+        Ok(New { change: Some(change(region, new)), before, after })
+    }
+
+    fn entry<'a>(&self, entry: RegionEntry<'a>, budget: &Budget) -> Result<Kept<'a>> {
+        let again = |old, payload: &[u8]| match self.mode {
+            Some(mode) => How::Mode(mode).pack(payload),
+            None => as_before(old, payload),
+        };
+        let fate = match &*self.keep {
+            [] => Fate::Kept(entry),
+            keep => fate(entry, keep, budget, again)?,
+        };
+        Ok(match (fate, self.mode) {
+            (Fate::Kept(entry), Some(mode)) => {
+                Kept::Stored(stored(entry, How::Mode(mode), budget)?)
+            }
+            (Fate::Kept(entry), None) => Kept::Stored(Stored::Kept(entry)),
+            (other, _) => Kept::Fate(other),
+        })
+    }
+
+    /// Whether all that is kept still finds code in a region where it found some before.
+    fn check(&self, old: &Region<'_>, new: &Blob) -> Result<()> {
+        let new = Region::parse(&**new)?;
+        let wanted = self.keep.iter().filter_map(|keep| match keep {
+            Keep::Code(sm) => Some(*sm),
+            Keep::Kind(_) | Keep::Ptx(_) => None,
+        });
+        let wanted: BTreeSet<Sm> = wanted.collect();
+        for sm in &wanted {
+            let device = TargetDevice { sm: sm.number, driver: CudaVersion::new(u16::MAX, 0) };
+            let (before, after) = (select(old.entries(), device)?, select(new.entries(), device)?);
+            if let (Some(before), None) = (before, after) {
+                bail!(
+                    "the region at {:#x} would have no code for sm_{sm}, which runs {} for {} of it now: keep that too, or --allow-gaps",
+                    old.at(),
+                    before.entry.kind(),
+                    before.part.map_or(before.entry.sm(), |part| part.sm)
+                );
+            }
+        }
+        if wanted.is_empty() && old.entries().next().is_some() && new.entries().next().is_none() {
+            bail!(
+                "the region at {:#x} would have no code at all: keep some of it, or --allow-gaps",
+                old.at()
+            );
+        }
+        Ok(())
+    }
+}
+
+/// What becomes of an entry.
+enum Kept<'a> {
+    Stored(Stored<'a>),
+    Fate(Fate<'a>),
+}
+
+impl Kept<'_> {
+    fn item(&self) -> Option<fatbin::Item<'_>> {
+        match self {
+            Self::Stored(stored) => Some(stored.item()),
+            Self::Fate(fate) => fate.item(),
+        }
+    }
+}
+
+impl Slimmed {
+    /// Writes the smaller file, and looks at what was written.
+    ///
+    /// # Errors
+    /// If it cannot be written, or is not what it should be.
+    pub fn write(&self, file: &Mapped, to: &mut fs::File) -> Result<()> {
+        change::write(&self.plan, file, to)?;
+        let written = Mapped::map(to)?;
+        change::check(file, &written, &self.changes).context("what was written")
+    }
+}

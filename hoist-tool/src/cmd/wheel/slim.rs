@@ -1,0 +1,219 @@
+//! `hoist wheel slim IN.whl -o OUT.whl --keep sm_80,sm_90,ptx --mode size`.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde::Serialize;
+
+use super::record::{self, updated};
+use super::zip::{Member, New, Zip};
+use crate::budget::{Budget, FLOOR};
+use crate::cmd::fatbin::slim::digest;
+use crate::cmd::fatbin::slim::host::Slimming;
+use crate::mapped::Mapped;
+use crate::output;
+use crate::printable::Printable;
+
+/// Deflate gives no more than this for a byte (RFC 1951 3.2.5).
+const MOST: u64 = 1032;
+
+/// Makes the device code in a wheel smaller; all else is as it was, byte for byte.
+#[derive(Debug, clap::Args)]
+pub struct Slim {
+    /// The wheel.
+    #[arg(value_name = "WHEEL")]
+    file: PathBuf,
+    /// The wheel to write: it appears when it is whole. It may be the same.
+    #[arg(short, long, value_name = "WHEEL")]
+    output: PathBuf,
+    #[command(flatten)]
+    how: Slimming,
+    /// Prints JSON with stable keys.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A file of the wheel that changed.
+#[derive(Debug, Serialize)]
+struct Row {
+    file: String,
+    entries_before: usize,
+    entries_after: usize,
+    size_before: u64,
+    size_after: u64,
+}
+
+/// What was done.
+#[derive(Debug, Serialize)]
+struct Report {
+    file: String,
+    output: String,
+    size_before: u64,
+    size_after: u64,
+    files: Vec<Row>,
+    notes: Vec<String>,
+}
+
+/// Contents that changed: which member, and what is recorded of it.
+#[derive(Default)]
+struct Changed {
+    members: BTreeMap<usize, New>,
+    record: record::New,
+    rows: Vec<Row>,
+    notes: Vec<String>,
+}
+
+impl Slim {
+    /// Writes the wheel and prints what was done.
+    ///
+    /// # Errors
+    /// If the wheel, or device code in it, cannot be changed so: then nothing is written.
+    pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+        ensure!(
+            !self.how.keep.is_empty() || self.how.mode.is_some(),
+            "nothing is to be done: --keep or --mode"
+        );
+        let label = self.file.display().to_string();
+        let file = Mapped::open(&self.file)?;
+        let before = file.bytes().len() as u64;
+        let zip = Zip::parse(file.bytes()).with_context(|| label.clone())?;
+        let changed = self.changed(&zip, before).with_context(|| label.clone())?;
+        let mut after = 0;
+        output::write(&self.output, Some(&self.file), |to| {
+            zip.write(&file, &changed.members, to).with_context(|| label.clone())?;
+            let written = Mapped::map(to)?;
+            after = written.bytes().len() as u64;
+            check(&written, &zip, &changed).with_context(|| format!("{label}: what was written"))
+        })?;
+        let mut notes = changed.notes;
+        notes.sort();
+        notes.dedup();
+        let output = self.output.display().to_string();
+        let report = Report {
+            file: label,
+            output,
+            size_before: before,
+            size_after: after,
+            files: changed.rows,
+            notes,
+        };
+        let out = &mut *output::beside(&self.output, out);
+        if self.json {
+            crate::json::write(out, &report)?;
+            return Ok(writeln!(out)?);
+        }
+        text(&report, out)
+    }
+
+    /// What becomes of the members with device code, and of the list of files.
+    fn changed(&self, zip: &Zip<'_>, size: u64) -> Result<Changed> {
+        let list = list(zip)?;
+        let budget = Budget::new(self.how.limit, FLOOR, MOST, size);
+        let mut changed = Changed::default();
+        for (index, member) in zip.members.iter().enumerate() {
+            if zip.begins_with(member, b"\x7fELF") {
+                let done = self.member(zip, (index, member), &budget, &mut changed);
+                done.with_context(|| Printable::from(&*member.name).to_string())?;
+            }
+        }
+        if changed.members.is_empty() {
+            changed.notes.push(String::from("nothing of the wheel changes"));
+            return Ok(changed);
+        }
+        let (index, member) = list;
+        let name = || Printable::from(&*member.name).to_string();
+        let old = zip.unpack(member, &budget).with_context(name)?;
+        let old = std::str::from_utf8(old.bytes()).with_context(name)?;
+        let new = updated(old, core::mem::take(&mut changed.record)).with_context(name)?;
+        let new = Mapped::of(new.into_bytes());
+        changed.members.insert(index, member.pack(&new)?);
+        let is_signature = |member: &&Member| {
+            member.name.ends_with(".dist-info/RECORD.jws")
+                || member.name.ends_with(".dist-info/RECORD.p7s")
+        };
+        if let Some(signature) = zip.members.iter().find(is_signature) {
+            let name = &signature.name;
+            changed.notes.push(format!("{name} is kept: the signature does not hold any more"));
+        }
+        Ok(changed)
+    }
+
+    /// A member with device code, if any of that changes.
+    fn member(
+        &self,
+        zip: &Zip<'_>,
+        (index, member): (usize, &Member),
+        budget: &Budget,
+        changed: &mut Changed,
+    ) -> Result<()> {
+        let old = zip.unpack(member, budget)?;
+        let Some(slimmed) = self.how.plan(&old)? else { return Ok(()) };
+        let mut file = tempfile::tempfile()?;
+        slimmed.write(&old, &mut file)?;
+        let new = Mapped::map(&file)?;
+        drop(old);
+        changed.record.insert(member.name.clone(), (digest::bytes(&new), slimmed.sizes.1));
+        changed.members.insert(index, member.pack(&new)?);
+        changed.rows.push(Row {
+            file: member.name.clone(),
+            entries_before: slimmed.entries.0,
+            entries_after: slimmed.entries.1,
+            size_before: slimmed.sizes.0,
+            size_after: slimmed.sizes.1,
+        });
+        changed.notes.extend(slimmed.notes);
+        Ok(())
+    }
+}
+
+/// The list of files.
+fn list<'z>(zip: &'z Zip<'_>) -> Result<(usize, &'z Member)> {
+    let is_list = |(_, member): &(usize, &Member)| {
+        let folder = member.name.strip_suffix("/RECORD").unwrap_or_default();
+        folder.ends_with(".dist-info") && !folder.contains('/')
+    };
+    let mut lists = zip.members.iter().enumerate().filter(is_list);
+    match (lists.next(), lists.next()) {
+        (Some(list), None) => Ok(list),
+        _ => bail!("is no wheel: it should have one list of files, *.dist-info/RECORD"),
+    }
+}
+
+/// Looks at the new wheel: the same names in the same order, and what changed is there as it was made.
+fn check(written: &Mapped, old: &Zip<'_>, changed: &Changed) -> Result<()> {
+    let new = Zip::parse(written.bytes())?;
+    let same = old.members.len() == new.members.len()
+        && old.members.iter().zip(&new.members).all(|(one, other)| one.name == other.name);
+    ensure!(same, "has other members");
+    for index in changed.members.keys() {
+        let member = new.members.get(*index).context("a member is not there")?;
+        let budget = Budget::new(Some(u64::MAX), 0, 0, 0);
+        new.unpack(member, &budget).with_context(|| Printable::from(&*member.name).to_string())?;
+    }
+    Ok(())
+}
+
+fn text(report: &Report, out: &mut dyn Write) -> Result<()> {
+    for row in &report.files {
+        let Row { entries_before, entries_after, size_before, size_after, .. } = row;
+        writeln!(
+            out,
+            "{}: {entries_after} of {entries_before} entries; {size_before} bytes before, {size_after} after",
+            Printable::from(&*row.file)
+        )?;
+    }
+    writeln!(
+        out,
+        "{}: {} files changed; {} bytes before, {} after",
+        Printable::from(&*report.output),
+        report.files.len(),
+        report.size_before,
+        report.size_after
+    )?;
+    for note in &report.notes {
+        writeln!(out, "note: {}", Printable::from(&**note))?;
+    }
+    Ok(())
+}
