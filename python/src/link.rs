@@ -115,7 +115,7 @@ fn image(
     let mut room = HeapStorage::new();
     with_arch!(architecture, A => {
         let mut layout = room.plan::<A>(&files, options, &mut externals).map_err(explain)?;
-        layout.set_thread_area(layout.executable_area());
+        layout.set_static_tls_block(layout.executable_tls_block());
         written(&layout, &objects, wish).map_err(|error| error.map_or_else(|| too_large(layout.size(), wish.limit), explain))
     })
 }

@@ -212,7 +212,7 @@ impl Symbols for Opened {
         false
     }
 
-    fn bring_near(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
-        self.process().is_some_and(|process| process.bring_near(name, limit))
+    fn copy_relocate(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
+        self.process().is_some_and(|process| process.copy_relocate(name, limit))
     }
 }
