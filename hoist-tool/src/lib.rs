@@ -33,6 +33,7 @@ pub mod objects;
 pub mod output;
 pub mod overlap;
 pub mod pattern;
+pub mod picture;
 pub mod printable;
 #[cfg(feature = "host")]
 #[expect(unsafe_code, reason = "runs the program that the user asks for")]

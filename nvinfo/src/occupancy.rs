@@ -80,6 +80,21 @@ pub enum Limiter {
     VirtualResources,
 }
 
+impl Limiter {
+    /// What it is, in words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Warps => "warps",
+            Self::Blocks => "blocks",
+            Self::Registers => "registers",
+            Self::Shared => "shared memory",
+            Self::Barriers => "barriers",
+            Self::VirtualResources => "virtual resources",
+        }
+    }
+}
+
 /// How many blocks an SM runs at a time. None if one block alone is too much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupancy {

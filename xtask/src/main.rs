@@ -42,6 +42,7 @@ mod tool;
 mod unsafe_code;
 mod value;
 mod verdicts;
+mod viewer;
 mod workspace;
 
 use std::process::ExitCode;

@@ -4,7 +4,7 @@ use crate::task::{Task, task};
 use crate::{
     bare_metal, boot_loader, calls, debian, fixtures, fuzz, generate, gpu_test, layers, ld_so,
     library_work, licences, lint, miri, mutants, no_panic, public_api, raw_mock, sanitize, semver,
-    size, test, verdicts,
+    size, test, verdicts, viewer,
 };
 
 /// Name, and what it is for.
@@ -32,5 +32,6 @@ pub(crate) const TASKS: &[Task] = &[
     task::<licences::Licences>("licences", "Licences and sources of dependencies; advisories against them on demand"),
     task::<miri::Miri>        ("miri",     "Tests in the interpreter that finds undefined behaviour"),
     task::<mutants::Mutants>  ("mutants",  "Small changes of the code that no test notices: hours"),
+    task::<viewer::Viewer>    ("viewer",   "The page of `hoist fatbin report`: its types, and its tests in a browser"),
     task::<generate::Generate>("generate", "Make large inputs for benches"),
 ];

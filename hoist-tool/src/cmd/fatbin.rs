@@ -22,6 +22,7 @@ pub mod prune;
 pub mod ptx;
 pub mod recompress;
 pub mod replace;
+pub mod report;
 pub mod rows;
 pub mod scan;
 pub mod select;
@@ -54,6 +55,8 @@ pub enum Fatbin {
     Ptx(ptx::Ptx),
     /// Shows what device code is made of, in bytes.
     Size(size::Size),
+    /// Writes a page: where the space goes, what kernels need, what changed.
+    Report(report::Report),
     /// Puts other code in place of an entry.
     Replace(replace::Replace),
     /// Removes entries.
@@ -82,6 +85,7 @@ impl Fatbin {
             Self::Disasm(command) => command.run(out),
             Self::Ptx(command) => command.run(out),
             Self::Size(command) => command.run(out),
+            Self::Report(command) => command.run(out),
             Self::Replace(command) => command.run(out),
             Self::Prune(command) => command.run(out),
             Self::Recompress(command) => command.run(out),

@@ -9,8 +9,10 @@ use elf_layout::{ExternalSymbol, HeapStorage, Options, is_linker_defined};
 
 use crate::arguments::ObjectArguments;
 use crate::objects::Objects;
+use crate::picture;
 
 mod rows;
+mod svg;
 mod text;
 
 pub use rows::{Entry, NotLoaded, Part, Placement, Reason, SegmentRow, What};
@@ -25,6 +27,9 @@ pub struct Layout {
     /// Prints JSON with stable keys.
     #[arg(long)]
     json: bool,
+    /// Draws the image and its segments to scale, as an SVG file.
+    #[arg(long, conflicts_with = "json")]
+    svg: bool,
 }
 
 /// Lays out objects and says what went where.
@@ -60,6 +65,9 @@ impl Layout {
         if self.json {
             crate::json::write(out, &placement)?;
             return Ok(writeln!(out)?);
+        }
+        if self.svg {
+            return picture::write("layout", &svg::strips(&placement), out);
         }
         text::write(&placement, out)
     }

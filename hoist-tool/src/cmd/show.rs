@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result};
 use crate::budget::{Budget, Limits, Metered};
 use crate::input::{Input, Part};
 use crate::objects::parse;
+use crate::picture;
 
 mod dump;
 mod dynamic;
@@ -16,6 +17,7 @@ mod notes;
 mod rows;
 mod sections;
 mod selection;
+mod svg;
 mod text;
 mod versions;
 
@@ -39,6 +41,9 @@ pub struct Show {
     /// Prints JSON with stable keys.
     #[arg(long)]
     json: bool,
+    /// Draws files and the memory of their segments to scale, as an SVG file.
+    #[arg(long, conflicts_with = "json", conflicts_with = "Selection")]
+    svg: bool,
 }
 
 impl Show {
@@ -47,6 +52,9 @@ impl Show {
     /// # Errors
     /// If a file cannot be read or printed, or is damaged; what was printed before stays.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+        if self.svg {
+            return self.draw(out);
+        }
         if self.json {
             write!(out, "{{\"files\":[")?;
         }
@@ -69,6 +77,32 @@ impl Show {
         }
         Ok(())
     }
+
+    /// One picture of all files and members.
+    fn draw(&self, out: &mut dyn Write) -> Result<()> {
+        let mut strips = Vec::new();
+        for path in &self.files {
+            let input = Input::read_within(path, self.limits)?;
+            for part in input.parts()? {
+                let Some(dump) = dump(&part)? else { continue };
+                let size = part.bytes.len() as u64;
+                strips.extend(
+                    svg::strips(&part.label, size, &dump).with_context(|| part.label.clone())?,
+                );
+            }
+        }
+        picture::write("files", &strips, out)
+    }
+}
+
+/// What a file or member of an archive holds; nothing if it is a member that is no ELF file.
+fn dump<'a>(part: &Part<'a>) -> Result<Option<Dump<'a>>> {
+    match (parse(part.bytes), &part.member) {
+        (Ok(file), _) => Ok(Some(Dump::new(file))),
+        // archives hold other files as well
+        (Err(_), Some(_)) if !part.bytes.starts_with(&elf_core::names::ELFMAG) => Ok(None),
+        (Err(error), _) => Err(error).with_context(|| part.label.clone()),
+    }
 }
 
 /// Prints one file or member of an archive: text, or a JSON object.
@@ -83,12 +117,7 @@ pub fn show(
     out: &mut dyn Write,
 ) -> Result<()> {
     let context = || part.label.clone();
-    let dump = match (parse(part.bytes), &part.member) {
-        (Ok(file), _) => Some(Dump::new(file)),
-        // archives hold other files as well
-        (Err(_), Some(_)) if !part.bytes.starts_with(&elf_core::names::ELFMAG) => None,
-        (Err(error), _) => return Err(error).with_context(context),
-    };
+    let dump = dump(part)?;
     let selection = selection.resolved();
     if json {
         return json::write(part, path, dump, selection, out).with_context(context);

@@ -2,6 +2,9 @@
 
 use std::fmt::Write as _;
 
+use svg::Document;
+use svg::node::element::{Definitions, Marker, Path, Rectangle, Text, Title};
+
 use super::blocks::Block;
 use super::code::{Code, Instruction};
 
@@ -15,11 +18,11 @@ fn of<'c>(code: &'c Code, block: &Block) -> &'c [Instruction] {
 pub fn dot(code: &Code, blocks: &[Block]) -> String {
     let mut text =
         String::from("digraph {\n  node [shape=box, fontname=monospace, fontsize=10];\n");
-    let _ = writeln!(text, "  label=\"{}\";", escaped(&code.name, DOT));
+    let _ = writeln!(text, "  label=\"{}\";", quoted(&code.name));
     for (index, block) in blocks.iter().enumerate() {
         let _ = write!(text, "  b{index} [label=\"");
         for one in of(code, block) {
-            let _ = write!(text, "{:04x}  {}\\l", one.offset, escaped(&one.text, DOT));
+            let _ = write!(text, "{:04x}  {}\\l", one.offset, quoted(&one.text));
         }
         text.push_str("\"];\n");
         for next in &block.next {
@@ -79,22 +82,23 @@ pub fn svg(code: &Code, blocks: &[Block]) -> String {
         tops.push((end, height));
         end += height + GAP;
     }
-    let whole = LEFT * 2 + width;
-    let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{whole}\" height=\"{end}\" font-family=\"monospace\" font-size=\"11\">\n\
-         <title>{}</title>\n<defs><marker id=\"a\" markerWidth=\"8\" markerHeight=\"8\" refX=\"7\" refY=\"4\" orient=\"auto\"><path \
-         d=\"M0,0 L8,4 L0,8 z\"/></marker></defs>\n",
-        escaped(&code.name, SVG)
-    );
+    let head = Marker::new().set("id", "a").set("markerWidth", 8).set("markerHeight", 8);
+    let head = head.set("refX", 7).set("refY", 4).set("orient", "auto");
+    let head = head.add(Path::new().set("d", "M0,0 L8,4 L0,8 z"));
+    let mut document = Document::new()
+        .set("width", LEFT * 2 + width)
+        .set("height", end)
+        .set("font-family", "monospace")
+        .set("font-size", 11)
+        .add(Title::new(code.name.as_str()))
+        .add(Definitions::new().add(head));
     for (block, (top, height)) in blocks.iter().zip(&tops) {
-        let _ = writeln!(
-            text,
-            "<rect x=\"{LEFT}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" fill=\"#f8f8f8\" stroke=\"#444\"/>"
-        );
+        let frame = Rectangle::new().set("x", LEFT).set("y", *top);
+        let frame = frame.set("width", width).set("height", *height);
+        document = document.add(frame.set("fill", "#f8f8f8").set("stroke", "#444"));
         for (line, one) in of(code, block).iter().enumerate() {
-            let (x, y) = (LEFT + 6, top + (line + 1) * LINE);
-            let words = escaped(&one.text, SVG);
-            let _ = writeln!(text, "<text x=\"{x}\" y=\"{y}\">{:04x}  {words}</text>", one.offset);
+            let words = Text::new(format!("{:04x}  {}", one.offset, one.text));
+            document = document.add(words.set("x", LEFT + 6).set("y", top + (line + 1) * LINE));
         }
     }
     for (index, (block, (top, height))) in blocks.iter().zip(&tops).enumerate() {
@@ -115,26 +119,14 @@ pub fn svg(code: &Code, blocks: &[Block]) -> String {
                 format!("M{x},{y} C{side},{y} {side},{into} {x},{into}")
             };
             let color = if *next > index { "#06c" } else { "#c30" };
-            let _ = writeln!(
-                text,
-                "<path d=\"{path}\" fill=\"none\" stroke=\"{color}\" marker-end=\"url(#a)\"/>"
-            );
+            let path = Path::new().set("d", path).set("fill", "none").set("stroke", color);
+            document = document.add(path.set("marker-end", "url(#a)"));
         }
     }
-    text.push_str("</svg>\n");
-    text
+    format!("{document}\n")
 }
 
-const DOT: &[(char, &str)] = &[('\\', "\\\\"), ('"', "\\\"")];
-const SVG: &[(char, &str)] = &[('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&quot;")];
-
-fn escaped(text: &str, table: &[(char, &str)]) -> String {
-    let mut out = String::new();
-    for one in text.chars() {
-        match table.iter().find(|(special, _)| *special == one) {
-            Some((_, written)) => out.push_str(written),
-            None => out.push(one),
-        }
-    }
-    out
+/// Text within quotes of graphviz.
+fn quoted(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
 }

@@ -176,20 +176,12 @@ impl Occupancy {
         let limits = occupancy::limits(cubin.target().sm?)?;
         let threads = threads.or(needs.threads()).unwrap_or(THREADS);
         let found = limits.occupancy(&needs.demand(threads, 0));
-        let limiter = match found.limiter {
-            occupancy::Limiter::Warps => "warps",
-            occupancy::Limiter::Blocks => "blocks",
-            occupancy::Limiter::Registers => "registers",
-            occupancy::Limiter::Shared => "shared memory",
-            occupancy::Limiter::Barriers => "barriers",
-            occupancy::Limiter::VirtualResources => "virtual resources",
-        };
         Some(Self {
             threads,
             blocks: found.blocks,
             warps: found.warps,
             of_warps: found.of_warps,
-            limiter: limiter.to_owned(),
+            limiter: found.limiter.name().to_owned(),
         })
     }
 }

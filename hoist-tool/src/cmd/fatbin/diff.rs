@@ -12,7 +12,9 @@ use crate::faults::Faults;
 use crate::kernel_filter::KernelFilter;
 use crate::sources::Sources;
 use condition::Condition;
-use difference::{Change, Difference, Needs, difference};
+use difference::{Change, Needs};
+
+pub(super) use difference::{Difference, difference};
 
 mod condition;
 mod difference;
@@ -72,10 +74,7 @@ impl Diff {
             let mut rows = collect(request, &mut faults)?;
             // both sides are called alike: what is inside, without what it is in
             let root = path.display().to_string();
-            for row in &mut rows {
-                let inside = row.file.strip_prefix(&root).unwrap_or(&row.file);
-                row.file = inside.trim_start_matches([':', '/']).to_owned();
-            }
+            rows.iter_mut().for_each(|row| row.inside(&root));
             anyhow::Ok(rows)
         };
         let (old, new) = (side(&self.old)?, side(&self.new)?);

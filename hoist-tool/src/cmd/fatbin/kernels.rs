@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anyhow::{Error, Result};
 use fatbin::{EntryKind, Search, Sm};
+use nvinfo::occupancy::Demand;
 use nvinfo::{Cubin, KernelNeeds, Stack};
 use serde::Serialize;
 
@@ -39,6 +40,15 @@ pub struct KernelRow {
     pub local: u64,
     /// Size of its code.
     pub code_size: u64,
+    /// The architecture without its suffix.
+    #[serde(skip)]
+    pub sm: u32,
+    /// Threads of a block that it names.
+    #[serde(skip)]
+    pub threads: Option<u32>,
+    /// What a block asks of an SM, but for its threads.
+    #[serde(skip)]
+    pub demand: Demand,
 }
 
 impl KernelRow {
@@ -46,6 +56,12 @@ impl KernelRow {
     #[must_use]
     pub fn readable(&self, raw: bool) -> &str {
         if raw { &self.name } else { self.demangled.as_deref().unwrap_or(&self.name) }
+    }
+
+    /// Calls its file what it is called in `root`: without what it is in.
+    pub fn inside(&mut self, root: &str) {
+        let inside = self.file.strip_prefix(root).unwrap_or(&self.file);
+        self.file = inside.trim_start_matches([':', '/']).to_owned();
     }
 
     /// Its stack for people.
@@ -95,6 +111,9 @@ pub fn of_cubin(
             stack: needs.stack.and_then(Stack::bytes).or(needs.frame_size.map(u64::from)),
             local: needs.local,
             code_size: needs.code_size,
+            sm: image.sm.number,
+            threads: needs.threads(),
+            demand: needs.demand(0, 0),
         });
     }
     Ok(rows)

@@ -86,6 +86,8 @@ pub struct Part<'a> {
     pub flag_names: Vec<&'static str>,
     /// Whether it is the zeros of thread-local storage, which take no room: what follows begins where they do.
     pub takes_no_room: bool,
+    /// Whether it is zeros, of which objects have no bytes.
+    pub zeros: bool,
 }
 
 /// A GOT entry or a stub.
@@ -198,6 +200,7 @@ impl<'a> Placement<'a> {
                                 .names(flags.bits())
                                 .collect(),
                             takes_no_room,
+                            zeros: header.r#type == names::SHT_NOBITS,
                         };
                         if fixed.contains(&(number, section)) {
                             self.fixed.push(part)
@@ -230,6 +233,7 @@ fn additions<'a, A: Arch>(layout: &Layout<'a, '_, A>) -> Vec<Part<'a>> {
         section: None,
         flag_names: Vec::new(),
         takes_no_room: false,
+        zeros: false,
     };
     let (offset, size) = layout.got();
     let mut parts = Vec::new();
@@ -277,6 +281,7 @@ fn commons<'a, A: Arch>(
                 section: None,
                 flag_names: Vec::new(),
                 takes_no_room: false,
+                zeros: true,
             });
         }
     }

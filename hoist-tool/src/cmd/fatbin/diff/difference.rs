@@ -8,12 +8,12 @@ use super::super::kernels::KernelRow;
 
 /// What a kernel needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Needs {
-    pub(super) registers: Option<u32>,
-    pub(super) shared: u64,
-    pub(super) stack: Option<u64>,
-    pub(super) local: u64,
-    pub(super) code_size: u64,
+pub(in super::super) struct Needs {
+    pub(in super::super) registers: Option<u32>,
+    pub(in super::super) shared: u64,
+    pub(in super::super) stack: Option<u64>,
+    pub(in super::super) local: u64,
+    pub(in super::super) code_size: u64,
 }
 
 impl From<&KernelRow> for Needs {
@@ -25,35 +25,35 @@ impl From<&KernelRow> for Needs {
 
 /// A kernel of one architecture that is on one side, or on both with other needs.
 #[derive(Debug, Serialize)]
-pub(super) struct Change {
-    pub(super) name: String,
-    pub(super) demangled: Option<String>,
-    pub(super) arch: String,
+pub(in super::super) struct Change {
+    pub(in super::super) name: String,
+    pub(in super::super) demangled: Option<String>,
+    pub(in super::super) arch: String,
     /// The file that it is in, or was.
-    pub(super) file: String,
-    pub(super) old: Option<Needs>,
-    pub(super) new: Option<Needs>,
+    pub(in super::super) file: String,
+    pub(in super::super) old: Option<Needs>,
+    pub(in super::super) new: Option<Needs>,
 }
 
 /// The differences of two trees.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Difference {
-    pub(super) added: Vec<Change>,
-    pub(super) gone: Vec<Change>,
-    pub(super) changed: Vec<Change>,
+pub(in super::super) struct Difference {
+    pub(in super::super) added: Vec<Change>,
+    pub(in super::super) gone: Vec<Change>,
+    pub(in super::super) changed: Vec<Change>,
     /// How many are the same in both.
-    pub(super) same: usize,
-    pub(super) archs_before: BTreeSet<String>,
-    pub(super) archs_after: BTreeSet<String>,
+    pub(in super::super) same: usize,
+    pub(in super::super) archs_before: BTreeSet<String>,
+    pub(in super::super) archs_after: BTreeSet<String>,
     /// Bytes of code of all kernels.
-    pub(super) code_before: u64,
-    pub(super) code_after: u64,
+    pub(in super::super) code_before: u64,
+    pub(in super::super) code_after: u64,
     /// Conditions that hold, with the kernels that they hold of.
-    pub(super) failed: Vec<String>,
+    pub(in super::super) failed: Vec<String>,
 }
 
 /// Compares kernels of one name and architecture: those of one file first, then the others in order.
-pub(super) fn difference(old: Vec<KernelRow>, new: Vec<KernelRow>) -> Difference {
+pub(in super::super) fn difference(old: Vec<KernelRow>, new: Vec<KernelRow>) -> Difference {
     let mut found = Difference::default();
     let mut sides: BTreeMap<(String, String), [Vec<KernelRow>; 2]> = BTreeMap::new();
     for (side, rows) in [old, new].into_iter().enumerate() {

@@ -1,0 +1,178 @@
+//! `hoist fatbin report PATH... -o report.html`: where the space goes, which kernels limit occupancy, what changed, as one page that
+//! needs nothing beside it.
+
+use std::cell::RefCell;
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Error, Result};
+use fatbin::{EntryKind, Sm};
+
+use super::cubins::{Image, images};
+use super::diff::{Difference, difference};
+use super::filter::Where;
+use super::kernels::{KernelRow, Request, collect, of_cubin};
+use super::rows::arch;
+use crate::faults::{Faults, Roots};
+use crate::output::Output;
+use crate::pattern::Pattern;
+use crate::sources::{Order, Source, Sources};
+use data::Data;
+
+mod data;
+mod page;
+
+/// Writes a page that shows where the space goes, what kernels need and what changed: one file, without a server or a network.
+#[derive(Debug, clap::Args)]
+pub struct Report {
+    #[command(flatten)]
+    sources: Sources,
+    /// The page.
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+    /// What was before, for a list of the kernels that changed: a file, an archive, a folder.
+    #[arg(long, value_name = "PATH")]
+    old: Option<PathBuf>,
+    /// What the page is called; the paths without it.
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// Kernels by name, mangled or not, `gemm*`, or `/REGEX/`; several of them mean all that one of them means.
+    #[arg(long = "kernel", value_name = "PATTERN")]
+    kernel: Vec<Pattern>,
+    /// Architectures, with their suffix: `sm_90`, `90a`.
+    #[arg(long, value_delimiter = ',', value_name = "ARCH")]
+    arch: Vec<Sm>,
+    #[command(flatten)]
+    place: Where,
+    /// Prints what the page shows, as JSON with stable keys, and writes no page.
+    #[arg(long)]
+    json: bool,
+}
+
+/// An image of a file: what it takes, and the kernels in it.
+struct Found {
+    kind: String,
+    arch: String,
+    stored: u64,
+    unpacked: u64,
+    kernels: Vec<KernelRow>,
+}
+
+impl Report {
+    /// Writes the page.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is damaged (the page shows the others then), or the page cannot be written.
+    pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+        let (mut faults, mut roots) = (Faults::default(), Roots::default());
+        let paths: Vec<_> =
+            self.sources.paths.iter().map(|path| path.display().to_string()).collect();
+        let title = self.title.clone().unwrap_or_else(|| paths.join(", "));
+        let mut data = Data::new(title);
+        let mut kernels = Vec::new();
+        self.sources.each(
+            Order::AtOnce,
+            |source| (source.label.clone(), self.look(&source)),
+            |root, found: Result<(String, (Vec<Found>, Vec<Error>))>| {
+                match found {
+                    Ok((file, (images, errors))) => {
+                        roots.has(root, !images.is_empty() || !errors.is_empty());
+                        for image in &images {
+                            data.image(&file, image);
+                        }
+                        if self.old.is_some() {
+                            kernels.extend(images.into_iter().flat_map(|image| image.kernels));
+                        }
+                        errors.into_iter().for_each(|error| faults.push(error));
+                    }
+                    Err(error) => {
+                        roots.failed(root);
+                        faults.push(error);
+                    }
+                }
+                Ok(())
+            },
+        )?;
+        roots.empty(&self.sources, "holds no device code", &mut faults);
+        if let Some(old) = &self.old {
+            data.changes(self.changes(old, kernels, &mut faults)?);
+        }
+        if self.json {
+            serde_json::to_writer(&mut *out, &data)?;
+            writeln!(out)?;
+        } else {
+            Output::new(&self.output, |file| page::write(&data, file))?.keep()?;
+        }
+        faults.result()
+    }
+
+    /// The images of one file.
+    fn look(&self, source: &Source) -> (Vec<Found>, Vec<Error>) {
+        let found = |image: &Image, unpacked, kernels| Found {
+            kind: match image.kind {
+                EntryKind::Cubin => EntryKind::Elf.to_string(),
+                kind => kind.to_string(),
+            },
+            arch: arch(image.kind, image.sm).unwrap_or_default(),
+            stored: image.stored_size,
+            unpacked,
+            kernels,
+        };
+        // what is encrypted is counted as it is stored
+        let encrypted = RefCell::new(Vec::new());
+        let wants = |image: &Image| {
+            let wanted = self.arch.is_empty() || self.arch.contains(&image.sm);
+            if wanted && image.is_encrypted {
+                encrypted.borrow_mut().push(found(image, 0, Vec::new()));
+            }
+            wanted && !image.is_encrypted
+        };
+        let all = images(&source.file, self.place.search(), wants, |image, bytes| {
+            let kernels = match image.kind {
+                EntryKind::Elf | EntryKind::Cubin => {
+                    of_cubin((&source.label, image), bytes, &self.kernel)?
+                }
+                _ => Vec::new(),
+            };
+            Ok(found(image, bytes.len() as u64, kernels))
+        });
+        let (mut good, mut errors) = (Vec::new(), Vec::new());
+        for one in all {
+            match one.and_then(|found: Result<Found>| found) {
+                Ok(found) => good.push(found),
+                Err(error) => errors.push(error.context(source.label.clone())),
+            }
+        }
+        good.append(&mut encrypted.into_inner());
+        (good, errors)
+    }
+
+    /// What is other than before. Both sides are called alike: what is inside, without what it is in.
+    fn changes(
+        &self,
+        old: &PathBuf,
+        mut new: Vec<KernelRow>,
+        faults: &mut Faults,
+    ) -> Result<Difference> {
+        let sources = Sources::of(vec![old.clone()]);
+        let request = Request {
+            sources: &sources,
+            wanted: &self.kernel,
+            arch: &self.arch,
+            search: self.place.search(),
+        };
+        let mut before = collect(request, faults)?;
+        for row in &mut before {
+            row.inside(&old.display().to_string());
+        }
+        for row in &mut new {
+            let root = self.sources.paths.iter().map(|path| path.display().to_string());
+            if let Some(root) =
+                root.filter(|root| row.file.starts_with(root)).max_by_key(String::len)
+            {
+                row.inside(&root);
+            }
+        }
+        Ok(difference(before, new))
+    }
+}

@@ -1,0 +1,178 @@
+//! What the page shows: rows of numbers, with names and limits apart, as tens of thousands of kernels share a few of them.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use nvinfo::occupancy::{self, Demand};
+use serde::Serialize;
+
+use super::super::diff::Difference;
+use super::super::kernels::KernelRow;
+use super::Found;
+use crate::demangle::family;
+
+/// Block sizes that occupancy is given for: multiples of a warp.
+const WARP: u32 = 32;
+const SIZES: u32 = 32;
+
+/// All of it.
+#[derive(Debug, Serialize)]
+pub(super) struct Data {
+    title: String,
+    /// The files.
+    files: Numbered<String>,
+    /// `sm_80`, `ptx compute_90`.
+    archs: Numbered<String>,
+    /// Names of kernels as in the source.
+    names: Numbered<String>,
+    /// Names without arguments of templates.
+    families: Numbered<String>,
+    /// What code takes.
+    images: Vec<ImageSum>,
+    kernels: Vec<Kernel>,
+    curves: Numbered<Curve>,
+    changes: Option<Difference>,
+    #[serde(skip)]
+    sums: HashMap<(usize, String, usize), usize>,
+}
+
+/// Things with numbers, each once.
+#[derive(Debug)]
+struct Numbered<T> {
+    all: Vec<T>,
+    numbers: HashMap<T, usize>,
+}
+
+impl<T> Default for Numbered<T> {
+    fn default() -> Self {
+        Self { all: Vec::new(), numbers: HashMap::new() }
+    }
+}
+
+impl<T: Clone + Eq + Hash> Numbered<T> {
+    fn number(&mut self, one: &T) -> usize {
+        if let Some(number) = self.numbers.get(one) {
+            return *number;
+        }
+        let number = self.all.len();
+        self.all.push(one.clone());
+        self.numbers.insert(one.clone(), number);
+        number
+    }
+}
+
+impl<T: Serialize> Serialize for Numbered<T> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.all.serialize(serializer)
+    }
+}
+
+/// Images of one kind for one architecture in one file.
+#[derive(Debug, Serialize)]
+struct ImageSum {
+    file: usize,
+    kind: String,
+    arch: usize,
+    images: u64,
+    stored: u64,
+    unpacked: u64,
+}
+
+/// A kernel. Sizes in bytes.
+#[derive(Debug, Serialize)]
+struct Kernel {
+    file: usize,
+    arch: usize,
+    name: usize,
+    family: usize,
+    registers: Option<u32>,
+    shared: u64,
+    stack: Option<u64>,
+    local: u64,
+    code: u64,
+    /// Threads of a block that the kernel names.
+    threads: Option<u32>,
+    /// How many warps run by the size of blocks, if the limits of the architecture are known.
+    curve: Option<usize>,
+}
+
+/// Warps that an SM runs at a time, by the size of blocks.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+struct Curve {
+    /// Warps that an SM can hold.
+    of: u32,
+    /// For blocks of 32 threads, of 64, and so on to 1024.
+    warps: Vec<u32>,
+    /// What keeps an SM from running more.
+    limiters: Vec<&'static str>,
+}
+
+impl Data {
+    pub(super) fn new(title: String) -> Self {
+        Self {
+            title,
+            files: Numbered::default(),
+            archs: Numbered::default(),
+            names: Numbered::default(),
+            families: Numbered::default(),
+            images: Vec::new(),
+            kernels: Vec::new(),
+            curves: Numbered::default(),
+            changes: None,
+            sums: HashMap::new(),
+        }
+    }
+
+    /// Adds an image.
+    pub(super) fn image(&mut self, file: &str, image: &Found) {
+        let (file, arch) = (self.files.number(&file.to_owned()), self.archs.number(&image.arch));
+        let key = (file, image.kind.clone(), arch);
+        let index = *self.sums.entry(key).or_insert(self.images.len());
+        if index == self.images.len() {
+            let kind = image.kind.clone();
+            self.images.push(ImageSum { file, kind, arch, images: 0, stored: 0, unpacked: 0 });
+        }
+        if let Some(sum) = self.images.get_mut(index) {
+            sum.images += 1;
+            sum.stored = sum.stored.saturating_add(image.stored);
+            sum.unpacked = sum.unpacked.saturating_add(image.unpacked);
+        }
+        for row in &image.kernels {
+            let readable = row.readable(false).to_owned();
+            let kernel = Kernel {
+                file,
+                arch,
+                family: self.families.number(&family(&readable)),
+                name: self.names.number(&readable),
+                registers: row.registers,
+                shared: row.shared,
+                stack: row.stack,
+                local: row.local,
+                code: row.code_size,
+                threads: row.threads,
+                curve: curve(row).map(|curve| self.curves.number(&curve)),
+            };
+            self.kernels.push(kernel);
+        }
+    }
+
+    pub(super) fn changes(&mut self, changes: Difference) {
+        self.changes = Some(changes);
+    }
+
+    pub(super) fn title(&self) -> &str {
+        &self.title
+    }
+}
+
+fn curve(row: &KernelRow) -> Option<Curve> {
+    let limits = occupancy::limits(row.sm)?;
+    let runs: Vec<_> = (1..=SIZES)
+        .map(|warps| limits.occupancy(&Demand { threads: warps * WARP, ..row.demand }))
+        .collect();
+    Some(Curve {
+        of: limits.warps,
+        warps: runs.iter().map(|one| one.warps).collect(),
+        limiters: runs.iter().map(|one| one.limiter.name()).collect(),
+    })
+}

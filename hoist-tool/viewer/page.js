@@ -1,0 +1,69 @@
+// The page as a whole.
+// @ts-check
+"use strict";
+
+function start() {
+  element("title", HTMLHeadingElement).textContent = data.title;
+  const sum = (/** @type {(one: ImageSum) => number} */ of) => data.images.reduce((all, one) => all + of(one), 0);
+  element("totals", HTMLParagraphElement).textContent =
+    `${whole.format(data.files.length)} files, ${whole.format(sum((one) => one.images))} images, ${size(sum((one) => one.stored))} stored, ` +
+    `${size(sum((one) => one.unpacked))} unpacked, ${whole.format(data.kernels.length)} kernels`;
+
+  const orders = element("order", HTMLSelectElement);
+  orders.append(...ORDERS.map((name, index) => make("option", { value: String(index) }, name)));
+  orders.addEventListener("change", () => {
+    [order, path] = [Number(orders.value), []];
+    map();
+  });
+  document.addEventListener("keydown", (event) => {
+    const inMap = event.target instanceof Element && event.target.closest("#map, #path");
+    if (event.key !== "Escape" || !inMap || path.length === 0) return;
+    path = path.slice(0, -1);
+    map();
+    focusFirst();
+  });
+
+  const archs = element("arch", HTMLSelectElement);
+  const used = [...new Set(data.kernels.map(archOf))].sort();
+  archs.append(make("option", { value: "" }, "all"), ...used.map((name) => make("option", { value: name }, name)));
+  archs.addEventListener("change", filter);
+  const blocks = element("threads", HTMLSelectElement);
+  blocks.append(make("option", { value: "0" }, "the kernel's, or 256"));
+  blocks.append(...[32, 64, 128, 192, 256, 384, 512, 768, 1024].map((block) => make("option", { value: String(block) }, String(block))));
+  blocks.addEventListener("change", () => {
+    threads = Number(blocks.value);
+    filter();
+  });
+  let waiting = 0;
+  element("search", HTMLInputElement).addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(filter, 120);
+  });
+
+  const theme = element("theme", HTMLButtonElement);
+  /** @param {boolean} dark */
+  const dress = (dark) => {
+    document.documentElement.dataset["theme"] = dark ? "dark" : "light";
+    theme.setAttribute("aria-pressed", String(dark));
+    map();
+  };
+  theme.addEventListener("click", () => dress(theme.getAttribute("aria-pressed") !== "true"));
+  dress(matchMedia("(prefers-color-scheme: dark)").matches);
+  addEventListener("resize", map);
+
+  filter();
+  const changes = data.changes ? showChanges(data.changes) : null;
+  addEventListener("beforeprint", () => {
+    kernels.draw(PRINTED);
+    changes?.draw(PRINTED);
+  });
+  addEventListener("afterprint", () => {
+    kernels.draw();
+    changes?.draw();
+  });
+}
+
+/** Rows of a table on paper. */
+const PRINTED = 200;
+
+start();
