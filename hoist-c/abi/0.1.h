@@ -1141,7 +1141,7 @@ struct hoist_objects *hoist_objects_new(void);
  * Errors: `FILE`; for archives `BAD_FILE`; `BUSY`.
  * Threads: one call at a time for each list; another one is answered `BUSY`.
  */
-hoist_status hoist_objects_add_file(const struct hoist_objects *objects,
+hoist_status hoist_objects_add_file(struct hoist_objects *objects,
                                     const char *path,
                                     struct hoist_error **error);
 
@@ -1152,7 +1152,7 @@ hoist_status hoist_objects_add_file(const struct hoist_objects *objects,
  * Errors: for archives `BAD_FILE`, `UNSUPPORTED`; `BUSY`.
  * Threads: as for `hoist_objects_add_file`.
  */
-hoist_status hoist_objects_add_memory(const struct hoist_objects *objects,
+hoist_status hoist_objects_add_memory(struct hoist_objects *objects,
                                       const char *label,
                                       const void *data,
                                       size_t size,
@@ -1166,7 +1166,7 @@ hoist_status hoist_objects_add_memory(const struct hoist_objects *objects,
  * Errors: `BAD_FILE`; `LAYOUT` if a variable has another size than it had; `BUSY`.
  * Threads: as for `hoist_objects_add_file`.
  */
-hoist_status hoist_objects_add_keeping_data(const struct hoist_objects *objects,
+hoist_status hoist_objects_add_keeping_data(struct hoist_objects *objects,
                                             const char *label,
                                             const void *data,
                                             size_t size,
@@ -1179,7 +1179,7 @@ hoist_status hoist_objects_add_keeping_data(const struct hoist_objects *objects,
  * Errors: `BUSY`.
  * Threads: as for `hoist_objects_add_file`.
  */
-hoist_status hoist_objects_set_whole_archive(const struct hoist_objects *objects,
+hoist_status hoist_objects_set_whole_archive(struct hoist_objects *objects,
                                              bool is_whole,
                                              struct hoist_error **error);
 
@@ -1214,7 +1214,7 @@ struct hoist_symbols *hoist_symbols_new(void);
  * Errors: `BUSY`.
  * Threads: one call at a time for each list; another one is answered `BUSY`.
  */
-hoist_status hoist_symbols_add_process(const struct hoist_symbols *symbols,
+hoist_status hoist_symbols_add_process(struct hoist_symbols *symbols,
                                        struct hoist_error **error);
 
 /**
@@ -1225,7 +1225,7 @@ hoist_status hoist_symbols_add_process(const struct hoist_symbols *symbols,
  * Errors: `LIBRARY`, `BUSY`.
  * Threads: as for `hoist_symbols_add_process`.
  */
-hoist_status hoist_symbols_add_system_library(const struct hoist_symbols *symbols,
+hoist_status hoist_symbols_add_system_library(struct hoist_symbols *symbols,
                                               const char *name,
                                               struct hoist_error **error);
 
@@ -1236,7 +1236,7 @@ hoist_status hoist_symbols_add_system_library(const struct hoist_symbols *symbol
  * Errors: `INVALID_ARGUMENT` if `callback` is NULL; `BUSY`.
  * Threads: as for `hoist_symbols_add_process`.
  */
-hoist_status hoist_symbols_add_callback(const struct hoist_symbols *symbols,
+hoist_status hoist_symbols_add_callback(struct hoist_symbols *symbols,
                                         hoist_symbol_callback callback,
                                         void *context,
                                         struct hoist_error **error);
@@ -1248,7 +1248,7 @@ hoist_status hoist_symbols_add_callback(const struct hoist_symbols *symbols,
  * Errors: `INVALID_ARGUMENT` for another kind; `BUSY`.
  * Threads: as for `hoist_symbols_add_process`.
  */
-hoist_status hoist_symbols_define(const struct hoist_symbols *symbols,
+hoist_status hoist_symbols_define(struct hoist_symbols *symbols,
                                   const char *name,
                                   uint64_t address,
                                   uint32_t kind,
@@ -1261,7 +1261,7 @@ hoist_status hoist_symbols_define(const struct hoist_symbols *symbols,
  * Errors: `BUSY`.
  * Threads: as for `hoist_symbols_add_process`.
  */
-hoist_status hoist_symbols_add_module(const struct hoist_symbols *symbols,
+hoist_status hoist_symbols_add_module(struct hoist_symbols *symbols,
                                       const struct hoist_module *module,
                                       struct hoist_error **error);
 
@@ -1272,7 +1272,7 @@ hoist_status hoist_symbols_add_module(const struct hoist_symbols *symbols,
  * Errors: `BUSY`.
  * Threads: as for `hoist_symbols_add_process`.
  */
-hoist_status hoist_symbols_add_library(const struct hoist_symbols *symbols,
+hoist_status hoist_symbols_add_library(struct hoist_symbols *symbols,
                                        const struct hoist_library *library,
                                        struct hoist_error **error);
 
@@ -1282,7 +1282,7 @@ hoist_status hoist_symbols_add_library(const struct hoist_symbols *symbols,
  * Errors: `FILE`, `BAD_FILE`, `BUSY`.
  * Threads: as for `hoist_symbols_add_process`.
  */
-hoist_status hoist_symbols_add_archive_file(const struct hoist_symbols *symbols,
+hoist_status hoist_symbols_add_archive_file(struct hoist_symbols *symbols,
                                             const char *path,
                                             struct hoist_error **error);
 
@@ -1292,7 +1292,7 @@ hoist_status hoist_symbols_add_archive_file(const struct hoist_symbols *symbols,
  * Errors: `BAD_FILE`, `UNSUPPORTED`, `BUSY`.
  * Threads: as for `hoist_symbols_add_process`.
  */
-hoist_status hoist_symbols_add_archive_memory(const struct hoist_symbols *symbols,
+hoist_status hoist_symbols_add_archive_memory(struct hoist_symbols *symbols,
                                               const void *data,
                                               size_t size,
                                               struct hoist_error **error);
@@ -1318,7 +1318,7 @@ struct hoist_loader *hoist_loader_new(void);
  * Errors: `BUSY`.
  * Threads: one call at a time for each loader; another one is answered `BUSY`.
  */
-hoist_status hoist_loader_set_dual_mapping(const struct hoist_loader *loader,
+hoist_status hoist_loader_set_dual_mapping(struct hoist_loader *loader,
                                            bool is_wanted,
                                            struct hoist_error **error);
 
@@ -1328,7 +1328,7 @@ hoist_status hoist_loader_set_dual_mapping(const struct hoist_loader *loader,
  * Errors: `BUSY`.
  * Threads: as for `hoist_loader_set_dual_mapping`.
  */
-hoist_status hoist_loader_set_huge_pages(const struct hoist_loader *loader,
+hoist_status hoist_loader_set_huge_pages(struct hoist_loader *loader,
                                          bool are_wanted,
                                          struct hoist_error **error);
 
@@ -1339,7 +1339,7 @@ hoist_status hoist_loader_set_huge_pages(const struct hoist_loader *loader,
  * Errors: `BUSY`.
  * Threads: as for `hoist_loader_set_dual_mapping`.
  */
-hoist_status hoist_loader_set_replaceable(const struct hoist_loader *loader,
+hoist_status hoist_loader_set_replaceable(struct hoist_loader *loader,
                                           bool are_functions,
                                           struct hoist_error **error);
 
@@ -1349,7 +1349,7 @@ hoist_status hoist_loader_set_replaceable(const struct hoist_loader *loader,
  * Errors: `BUSY`.
  * Threads: as for `hoist_loader_set_dual_mapping`.
  */
-hoist_status hoist_loader_set_relax(const struct hoist_loader *loader,
+hoist_status hoist_loader_set_relax(struct hoist_loader *loader,
                                     bool is_wanted,
                                     struct hoist_error **error);
 
@@ -1359,7 +1359,7 @@ hoist_status hoist_loader_set_relax(const struct hoist_loader *loader,
  * Errors: `BUSY`.
  * Threads: as for `hoist_loader_set_dual_mapping`.
  */
-hoist_status hoist_loader_set_reuse_memory(const struct hoist_loader *loader,
+hoist_status hoist_loader_set_reuse_memory(struct hoist_loader *loader,
                                            bool is_wanted,
                                            struct hoist_error **error);
 
@@ -1369,7 +1369,7 @@ hoist_status hoist_loader_set_reuse_memory(const struct hoist_loader *loader,
  * Errors: `BUSY`.
  * Threads: as for `hoist_loader_set_dual_mapping`.
  */
-hoist_status hoist_loader_use_arena(const struct hoist_loader *loader,
+hoist_status hoist_loader_use_arena(struct hoist_loader *loader,
                                     struct hoist_error **error);
 
 /**
@@ -1378,7 +1378,7 @@ hoist_status hoist_loader_use_arena(const struct hoist_loader *loader,
  * Errors: `BUSY`.
  * Threads: as for `hoist_loader_set_dual_mapping`.
  */
-hoist_status hoist_loader_set_limit(const struct hoist_loader *loader,
+hoist_status hoist_loader_set_limit(struct hoist_loader *loader,
                                     uint64_t bytes,
                                     struct hoist_error **error);
 
@@ -1388,7 +1388,7 @@ hoist_status hoist_loader_set_limit(const struct hoist_loader *loader,
  * Errors: `BUSY`.
  * Threads: as for `hoist_loader_set_dual_mapping`.
  */
-hoist_status hoist_loader_tell_gdb(const struct hoist_loader *loader, struct hoist_error **error);
+hoist_status hoist_loader_tell_gdb(struct hoist_loader *loader, struct hoist_error **error);
 
 /**
  * Tells perf of all modules, by its map of this process (`/tmp/perf-PID.map`).
@@ -1396,7 +1396,7 @@ hoist_status hoist_loader_tell_gdb(const struct hoist_loader *loader, struct hoi
  * Errors: `FILE` if the map cannot be written; `BUSY`.
  * Threads: as for `hoist_loader_set_dual_mapping`.
  */
-hoist_status hoist_loader_tell_perf(const struct hoist_loader *loader, struct hoist_error **error);
+hoist_status hoist_loader_tell_perf(struct hoist_loader *loader, struct hoist_error **error);
 
 /**
  * Loads objects into memory of this process: code, read-only data and writable data apart, no page writable and executable. No
@@ -1459,7 +1459,7 @@ bool hoist_module_needs_initialization(const struct hoist_module *module);
  * Errors: `INVALID_ARGUMENT`.
  * Threads: any number at once; all return when the constructors have run.
  */
-hoist_status hoist_module_initialize(const struct hoist_module *module,
+hoist_status hoist_module_initialize(struct hoist_module *module,
                                      struct hoist_error **error);
 
 /**

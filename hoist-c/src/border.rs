@@ -6,6 +6,7 @@
 use crate::error::{Error, Status};
 use core::ffi::{CStr, c_char, c_void};
 use core::mem::MaybeUninit;
+use core::ptr::NonNull;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -112,6 +113,12 @@ pub(crate) fn infallible<T>(otherwise: T, work: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(otherwise)
 }
 
+/// A handle that C sees changed by the call. Here it is one that several may use: what changes is behind a lock ([`alone`]), or atomic.
+pub(crate) fn changed<'a, T: Sync>(pointer: Option<NonNull<T>>) -> Option<&'a T> {
+    // SAFETY: C gives NULL or a handle, which is freed when no call uses it.
+    pointer.map(|pointer| unsafe { pointer.as_ref() })
+}
+
 /// A handle that must be there.
 pub(crate) fn handle<'a, T>(pointer: Option<&'a T>, what: &str) -> Result<&'a T, Error> {
     pointer.ok_or_else(|| Error::null(what))
@@ -153,4 +160,49 @@ unsafe impl<T> Sync for Rows<T> {}
 /// The row of a table, by its number.
 pub(crate) fn row<'a, T>(rows: &'a [T], index: usize, what: &str) -> Result<&'a T, Error> {
     rows.get(index).ok_or_else(|| Error::out_of_range(what, index, rows.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn panics_are_errors() {
+        let mut place = MaybeUninit::uninit();
+        assert_eq!(fallible(Some(&mut place), || panic!("on purpose")), Status::Internal);
+        // SAFETY: it was written.
+        let error = unsafe { place.assume_init() };
+        assert!(!error.is_null());
+        // SAFETY: it was made of a box, and is nobody else's.
+        let error = unsafe { Box::from_raw(error) };
+        assert_eq!(error.0.message.as_c_str(), c"a fault of this library: on purpose");
+        assert_eq!(fallible(None, || panic!("{}", 1)), Status::Internal);
+        assert_eq!(infallible(3, || panic!("on purpose")), 3);
+    }
+
+    #[test]
+    fn lengths_are_looked_at_before_bytes() {
+        let none = Bytes(core::ptr::null());
+        let some = Bytes(core::ptr::dangling());
+        // SAFETY: nothing is read where an error or nothing is expected.
+        unsafe {
+            assert_eq!(none.get(0, "data").unwrap(), b"");
+            assert_eq!(none.get(1, "data").unwrap_err().status(), Status::InvalidArgument);
+            assert_eq!(some.get(usize::MAX, "data").unwrap_err().status(), Status::InvalidArgument);
+            let numbers = Numbers(core::ptr::dangling());
+            assert_eq!(
+                numbers.get(usize::MAX / 8, "data").unwrap_err().status(),
+                Status::InvalidArgument
+            );
+        }
+    }
+
+    #[test]
+    fn one_at_a_time() {
+        let inside = Mutex::new(1);
+        let first = alone(&inside, "list").unwrap();
+        assert_eq!(alone(&inside, "list").unwrap_err().status(), Status::Busy);
+        drop(first);
+        assert!(alone(&inside, "list").is_ok());
+    }
 }

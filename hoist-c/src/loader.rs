@@ -1,6 +1,6 @@
 //! How objects are loaded.
 
-use crate::border::{Bytes, Text, alone, fallible, give, handle, infallible, place};
+use crate::border::{Bytes, Text, alone, changed, fallible, give, handle, infallible, place};
 use crate::error::{Error, Status};
 use crate::faults::{host, io};
 use crate::module::Module;
@@ -8,6 +8,7 @@ use crate::object::Object;
 use crate::objects::Objects;
 use crate::source::SymbolSources;
 use core::mem::MaybeUninit;
+use core::ptr::NonNull;
 use exec_host::observer::{GdbInterface, PerfMap};
 use exec_host::symbols::{ArchiveSource, Symbols};
 use exec_host::{CodeArena, Process};
@@ -19,12 +20,12 @@ pub struct Loader(Mutex<exec_host::Loader>);
 
 /// Changes a loader.
 fn set(
-    loader: Option<&Loader>,
+    loader: Option<NonNull<Loader>>,
     error: Option<&mut MaybeUninit<*mut Error>>,
     change: impl FnOnce(exec_host::Loader) -> Result<exec_host::Loader, Error>,
 ) -> Status {
     fallible(error, || {
-        let mut loader = alone(&handle(loader, "loader")?.0, "loader")?;
+        let mut loader = alone(&handle(changed(loader), "loader")?.0, "loader")?;
         *loader = change(loader.clone())?;
         Ok(())
     })
@@ -45,7 +46,7 @@ pub extern "C" fn hoist_loader_new() -> Box<Loader> {
 /// Threads: one call at a time for each loader; another one is answered `BUSY`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_loader_set_dual_mapping(
-    loader: Option<&Loader>,
+    loader: Option<NonNull<Loader>>,
     is_wanted: bool,
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
@@ -58,7 +59,7 @@ pub extern "C" fn hoist_loader_set_dual_mapping(
 /// Threads: as for `hoist_loader_set_dual_mapping`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_loader_set_huge_pages(
-    loader: Option<&Loader>,
+    loader: Option<NonNull<Loader>>,
     are_wanted: bool,
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
@@ -72,7 +73,7 @@ pub extern "C" fn hoist_loader_set_huge_pages(
 /// Threads: as for `hoist_loader_set_dual_mapping`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_loader_set_replaceable(
-    loader: Option<&Loader>,
+    loader: Option<NonNull<Loader>>,
     are_functions: bool,
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
@@ -85,7 +86,7 @@ pub extern "C" fn hoist_loader_set_replaceable(
 /// Threads: as for `hoist_loader_set_dual_mapping`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_loader_set_relax(
-    loader: Option<&Loader>,
+    loader: Option<NonNull<Loader>>,
     is_wanted: bool,
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
@@ -98,7 +99,7 @@ pub extern "C" fn hoist_loader_set_relax(
 /// Threads: as for `hoist_loader_set_dual_mapping`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_loader_set_reuse_memory(
-    loader: Option<&Loader>,
+    loader: Option<NonNull<Loader>>,
     is_wanted: bool,
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
@@ -111,7 +112,7 @@ pub extern "C" fn hoist_loader_set_reuse_memory(
 /// Threads: as for `hoist_loader_set_dual_mapping`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_loader_use_arena(
-    loader: Option<&Loader>,
+    loader: Option<NonNull<Loader>>,
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
     set(loader, error, |loader| Ok(loader.arena(&CodeArena::new())))
@@ -123,7 +124,7 @@ pub extern "C" fn hoist_loader_use_arena(
 /// Threads: as for `hoist_loader_set_dual_mapping`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_loader_set_limit(
-    loader: Option<&Loader>,
+    loader: Option<NonNull<Loader>>,
     bytes: u64,
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
@@ -136,7 +137,7 @@ pub extern "C" fn hoist_loader_set_limit(
 /// Threads: as for `hoist_loader_set_dual_mapping`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_loader_tell_gdb(
-    loader: Option<&Loader>,
+    loader: Option<NonNull<Loader>>,
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
     set(loader, error, |loader| Ok(loader.observer(GdbInterface)))
@@ -148,7 +149,7 @@ pub extern "C" fn hoist_loader_tell_gdb(
 /// Threads: as for `hoist_loader_set_dual_mapping`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_loader_tell_perf(
-    loader: Option<&Loader>,
+    loader: Option<NonNull<Loader>>,
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
     set(loader, error, |loader| {

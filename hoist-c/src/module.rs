@@ -1,12 +1,13 @@
 //! Loaded objects: their functions and variables.
 
 use crate::address::{Function, function_at, pointer_to};
-use crate::border::{Text, fallible, handle, infallible, place};
+use crate::border::{Text, changed, fallible, handle, infallible, place};
 use crate::error::{Error, Status};
 use crate::faults::host;
 use crate::module_rows::Tables;
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
+use core::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
 /// Objects in memory. Free it with `hoist_module_free`.
@@ -46,11 +47,11 @@ pub extern "C" fn hoist_module_needs_initialization(module: Option<&Module>) -> 
 /// Threads: any number at once; all return when the constructors have run.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_module_initialize(
-    module: Option<&Module>,
+    module: Option<NonNull<Module>>,
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
     fallible(error, || {
-        let module = handle(module, "module")?;
+        let module = handle(changed(module), "module")?;
         // SAFETY: who has them run vouches for the objects' constructors.
         unsafe { module.inner.initialize() };
         Ok(())

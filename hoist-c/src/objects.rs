@@ -1,11 +1,12 @@
 //! Objects and archives to load or to link.
 
-use crate::border::{Bytes, Text, alone, fallible, handle, infallible, place};
+use crate::border::{Bytes, Text, alone, changed, fallible, handle, infallible, place};
 use crate::error::{Error, Status};
 use crate::faults::{elf, host, io};
 use crate::module::Module;
 use crate::object::Object;
 use core::mem::MaybeUninit;
+use core::ptr::NonNull;
 use elf_core::archive::{self, Archive};
 use exec_host::symbols::{ArchiveSource, keep_data};
 use std::path::Path;
@@ -93,13 +94,13 @@ pub extern "C" fn hoist_objects_new() -> Box<Objects> {
 /// Threads: one call at a time for each list; another one is answered `BUSY`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_objects_add_file(
-    objects: Option<&Objects>,
+    objects: Option<NonNull<Objects>>,
     path: Text,
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
     fallible(error, || {
         let path = path.path("path")?;
-        let objects = handle(objects, "objects")?;
+        let objects = handle(changed(objects), "objects")?;
         let bytes = std::fs::read(path).map_err(|cause| io(&cause, path))?;
         alone(&objects.0, "objects")?.add(&path.to_string_lossy(), &bytes, Some(path))
     })
@@ -112,14 +113,14 @@ pub extern "C" fn hoist_objects_add_file(
 /// Threads: as for `hoist_objects_add_file`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_objects_add_memory(
-    objects: Option<&Objects>,
+    objects: Option<NonNull<Objects>>,
     label: Text,
     data: Bytes,
     size: usize,
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
     fallible(error, || {
-        let objects = handle(objects, "objects")?;
+        let objects = handle(changed(objects), "objects")?;
         let label = label.optional("label")?.unwrap_or("memory");
         // SAFETY: the length is that of `data`.
         let bytes = unsafe { data.get(size, "data")? };
@@ -135,7 +136,7 @@ pub extern "C" fn hoist_objects_add_memory(
 /// Threads: as for `hoist_objects_add_file`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_objects_add_keeping_data(
-    objects: Option<&Objects>,
+    objects: Option<NonNull<Objects>>,
     label: Text,
     data: Bytes,
     size: usize,
@@ -143,7 +144,7 @@ pub extern "C" fn hoist_objects_add_keeping_data(
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
     fallible(error, || {
-        let objects = handle(objects, "objects")?;
+        let objects = handle(changed(objects), "objects")?;
         let old = handle(old, "old")?;
         let label = label.optional("label")?.unwrap_or("memory");
         // SAFETY: the length is that of `data`.
@@ -163,12 +164,12 @@ pub extern "C" fn hoist_objects_add_keeping_data(
 /// Threads: as for `hoist_objects_add_file`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_objects_set_whole_archive(
-    objects: Option<&Objects>,
+    objects: Option<NonNull<Objects>>,
     is_whole: bool,
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
     fallible(error, || {
-        alone(&handle(objects, "objects")?.0, "objects")?.is_whole = is_whole;
+        alone(&handle(changed(objects), "objects")?.0, "objects")?.is_whole = is_whole;
         Ok(())
     })
 }

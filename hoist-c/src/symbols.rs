@@ -1,6 +1,6 @@
 //! Where symbols come from that the objects do not define.
 
-use crate::border::{Bytes, Text, alone, fallible, handle, infallible};
+use crate::border::{Bytes, Text, alone, changed, fallible, handle, infallible};
 use crate::error::{Error, Status};
 use crate::faults::host;
 use crate::library::Library;
@@ -9,6 +9,7 @@ use crate::source::{Callback, Definition, HOIST_DEFINITION_FUNCTION, HOIST_DEFIN
 use crate::source::{Source, SymbolCallback, SymbolSources};
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
+use core::ptr::NonNull;
 use exec_host::Process;
 use exec_host::symbols::ArchiveSource;
 use std::collections::HashMap;
@@ -16,12 +17,12 @@ use std::sync::Arc;
 
 /// Adds a source, or says why not.
 fn add(
-    symbols: Option<&SymbolSources>,
+    symbols: Option<NonNull<SymbolSources>>,
     error: Option<&mut MaybeUninit<*mut Error>>,
     source: impl FnOnce() -> Result<Source, Error>,
 ) -> Status {
     fallible(error, || {
-        let symbols = handle(symbols, "symbols")?;
+        let symbols = handle(changed(symbols), "symbols")?;
         let source = source()?;
         alone(&symbols.0, "symbols")?.push(source);
         Ok(())
@@ -43,7 +44,7 @@ pub extern "C" fn hoist_symbols_new() -> Box<SymbolSources> {
 /// Threads: one call at a time for each list; another one is answered `BUSY`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_symbols_add_process(
-    symbols: Option<&SymbolSources>,
+    symbols: Option<NonNull<SymbolSources>>,
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
     add(symbols, error, || Ok(Source::Process(Process::new())))
@@ -57,7 +58,7 @@ pub extern "C" fn hoist_symbols_add_process(
 /// Threads: as for `hoist_symbols_add_process`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_symbols_add_system_library(
-    symbols: Option<&SymbolSources>,
+    symbols: Option<NonNull<SymbolSources>>,
     name: Text,
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
@@ -76,7 +77,7 @@ pub extern "C" fn hoist_symbols_add_system_library(
 /// Threads: as for `hoist_symbols_add_process`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_symbols_add_callback(
-    symbols: Option<&SymbolSources>,
+    symbols: Option<NonNull<SymbolSources>>,
     callback: SymbolCallback,
     context: *mut c_void,
     error: Option<&mut MaybeUninit<*mut Error>>,
@@ -94,7 +95,7 @@ pub extern "C" fn hoist_symbols_add_callback(
 /// Threads: as for `hoist_symbols_add_process`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_symbols_define(
-    symbols: Option<&SymbolSources>,
+    symbols: Option<NonNull<SymbolSources>>,
     name: Text,
     address: u64,
     kind: u32,
@@ -106,7 +107,7 @@ pub extern "C" fn hoist_symbols_define(
             return Err(Error::argument(format_args!("kind is {kind}")));
         }
         let definition = Definition { address, kind, reserved: 0 };
-        let mut sources = alone(&handle(symbols, "symbols")?.0, "symbols")?;
+        let mut sources = alone(&handle(changed(symbols), "symbols")?.0, "symbols")?;
         // a name stands in one of the tables only
         for source in sources.iter_mut() {
             if let Source::Defined(defined) = source
@@ -132,7 +133,7 @@ pub extern "C" fn hoist_symbols_define(
 /// Threads: as for `hoist_symbols_add_process`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_symbols_add_module(
-    symbols: Option<&SymbolSources>,
+    symbols: Option<NonNull<SymbolSources>>,
     module: Option<&Module>,
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
@@ -146,7 +147,7 @@ pub extern "C" fn hoist_symbols_add_module(
 /// Threads: as for `hoist_symbols_add_process`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_symbols_add_library(
-    symbols: Option<&SymbolSources>,
+    symbols: Option<NonNull<SymbolSources>>,
     library: Option<&Library>,
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
@@ -159,7 +160,7 @@ pub extern "C" fn hoist_symbols_add_library(
 /// Threads: as for `hoist_symbols_add_process`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_symbols_add_archive_file(
-    symbols: Option<&SymbolSources>,
+    symbols: Option<NonNull<SymbolSources>>,
     path: Text,
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
@@ -177,7 +178,7 @@ pub extern "C" fn hoist_symbols_add_archive_file(
 /// Threads: as for `hoist_symbols_add_process`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_symbols_add_archive_memory(
-    symbols: Option<&SymbolSources>,
+    symbols: Option<NonNull<SymbolSources>>,
     data: Bytes,
     size: usize,
     error: Option<&mut MaybeUninit<*mut Error>>,
