@@ -1,7 +1,7 @@
 //! Code that the compiler cannot check: `UNSAFE.md` against the sources. Its table has a row a file: how often it says `unsafe`, what it
 //! relies on, and which tests show that. What a library asks for with `unsafe` has an example that must not compile without.
 //!
-//! A test is named `PROGRAM::TEST`, of a program in the crate's `tests/`, or `FILE::TEST`, of a file of the crate or, by its path from
+//! A test is named `PROGRAM::TEST`, of a program in the crate's `tests/` (in Rust or Python), or `FILE::TEST`, of a file of the crate or, by its path from
 //! the root, of another: `arena::threads_run_meanwhile`, `src/vouched::constructors`. What must not compile is a test, too: its name is
 //! that of the item that it documents.
 
@@ -217,6 +217,14 @@ fn missing_tests(rows: &Rows, root: &Path) -> Result<Vec<String>> {
                 faults.push(format!("{file}: {test} is no name of a test"));
                 continue;
             };
+            let script = package.join("tests").join(format!("{place}.py"));
+            if script.is_file() {
+                let text = fs::read_to_string(&script)?;
+                if !text.lines().any(|line| line.starts_with(&format!("def {name}("))) {
+                    faults.push(format!("{file}: there is no test {test}"));
+                }
+                continue;
+            }
             let place = format!("{place}.rs");
             let places =
                 [package.join("tests").join(&place), package.join(&place), root.join(&place)];
