@@ -96,7 +96,7 @@ impl<'a> Image<'a> {
     /// # Errors
     /// If their initial values are not in the file; [`ErrorKind::Outside`] if they are not in the image, [`ErrorKind::Alignment`].
     pub fn tls(&self) -> Result<Option<TlsTemplate<'a>>, Error> {
-        let mut found = (0u32..).zip(self.file().segments().iter());
+        let mut found = (0..u32::MAX).zip(self.file().segments().iter());
         let found = found.find(|(_, it)| it.r#type == PT_TLS);
         let Some((number, header)) = found else { return Ok(None) };
         let data = self.file().segment_data(&header)?;

@@ -17,7 +17,7 @@ use crate::model::storage::{
     SymbolSlot, SymbolState,
 };
 use crate::model::stubs;
-use crate::model::thunks::ThunkSections;
+use crate::model::thunks::{ThunkSections, has_thunks};
 use crate::plan::needs::Scan;
 use crate::plan::sections::How;
 use crate::plan::shrink::Shrinking;
@@ -130,7 +130,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let image = (&mut spans, &mut found);
         let stubs_size = place_additions::<A>(symbols, objects, image, &options)?;
         let mut thunks = ThunkSections::NONE;
-        if cfg!(feature = "thunks")
+        if const { has_thunks::<A>() }
             && let Some(reach) = found.reach.filter(|_| stubs_size > 0)
         {
             let how = (stubs_size, reach, gathers);

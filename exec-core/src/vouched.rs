@@ -1,5 +1,6 @@
-//! What is asked for with `unsafe` only: none of these examples compiles without it (E0133). `UNSAFE.md` says what each relies on.
-//! Only tests of documentation see this file.
+//! What is asked for with `unsafe` only: none of these examples compiles without it (E0133; E0200 of traits). What has to live as long as
+//! something else is not dropped before (E0505, E0597), and what is one owner's is not had twice (E0382). `UNSAFE.md` says what each
+//! relies on. Only tests of documentation see this file.
 
 /// ```compile_fail,E0133
 /// # fn ask() {
@@ -49,3 +50,20 @@ mod bytes_of_memory {}
 /// # }
 /// ```
 mod bytes_to_be_changed {}
+
+/// ```compile_fail,E0382
+/// # fn ask(memory: exec_core::ExternalMemory) {
+/// let (one, other) = (memory, memory);
+/// # }
+/// ```
+mod memory_is_one_buffers_alone {}
+
+/// ```compile_fail,E0505
+/// # fn ask<A: exec_core::Allocator>(buffer: &exec_core::Buffer<A>) {
+/// let view = buffer.host().unwrap();
+/// let bytes: &[u8] = &view;
+/// drop(view);
+/// bytes.first();
+/// # }
+/// ```
+mod bytes_outlive_no_view {}

@@ -3,10 +3,11 @@
 //!
 //! A variable is moved once, and stays where it was moved to.
 
+use crate::descriptions::{self, Description};
 use crate::machine;
 use crate::memory::{Mapping, MappingOptions};
-use core::ffi::{c_int, c_void};
-use core::ops::Range;
+use core::ffi::c_void;
+use core::ops::{ControlFlow, Range};
 use rustix::mm::{MprotectFlags, mprotect};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -71,20 +72,12 @@ const DT_RELASZ: u64 = 8;
 
 impl Slots {
     fn that_hold(address: u64) -> Self {
-        unsafe extern "C" fn collect(
-            info: *mut libc::dl_phdr_info,
-            _size: usize,
-            slots: *mut c_void,
-        ) -> c_int {
-            // SAFETY: `dl_iterate_phdr` gives a valid description, and back what `that_hold` gave it.
-            let (info, slots) = unsafe { (&*info, &mut *slots.cast::<Slots>()) };
-            // SAFETY: as above.
-            unsafe { slots.add(info) };
-            0
-        }
         let mut slots = Self { address, ..Self::default() };
-        // SAFETY: the callback has the type asked for and keeps nothing.
-        unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut slots).cast()) };
+        descriptions::each(|library| {
+            // SAFETY: what the dynamic loader shows is loaded and relocated.
+            unsafe { slots.add(library) };
+            ControlFlow::Continue(())
+        });
         slots
     }
 
@@ -92,19 +85,12 @@ impl Slots {
     ///
     /// # Safety
     /// The description is that of a library which is loaded and relocated.
-    unsafe fn add(&mut self, info: &libc::dl_phdr_info) {
-        if info.dlpi_phdr.is_null() {
-            return;
-        }
-        // SAFETY: the description holds so many program headers.
-        let headers =
-            unsafe { core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+    unsafe fn add(&mut self, library: &Description<'_>) {
         let (mut first, mut size) = (0, 0);
-        for header in headers {
-            let start = info.dlpi_addr.wrapping_add(header.p_vaddr);
+        for header in library.headers() {
             match header.p_type {
                 libc::PT_DYNAMIC => {
-                    for at in (start..start.wrapping_add(header.p_memsz)).step_by(16) {
+                    for at in library.range(header).step_by(16) {
                         // SAFETY: the dynamic section is mapped and consists of pairs of words.
                         match unsafe { [word(at), word(at.wrapping_add(8))] } {
                             [0, _] => break,
@@ -114,15 +100,13 @@ impl Slots {
                         }
                     }
                 }
-                libc::PT_GNU_RELRO => {
-                    self.read_only.push(start..start.wrapping_add(header.p_memsz))
-                }
+                libc::PT_GNU_RELRO => self.read_only.push(library.range(header)),
                 _ => {}
             }
         }
         // most dynamic loaders have made it an address, some have not
-        if first < info.dlpi_addr {
-            first = first.wrapping_add(info.dlpi_addr);
+        if first < library.bias() {
+            first = first.wrapping_add(library.bias());
         }
         for at in (first..first.wrapping_add(size)).step_by(24) {
             // SAFETY: the dynamic section says that so many relocations are there.
@@ -130,7 +114,7 @@ impl Slots {
                 unsafe { [word(at), word(at.wrapping_add(8)), word(at.wrapping_add(16))] };
             if machine::ADDRESSES.contains(&(what & 0xffff_ffff)) && what >> 32 != 0 && addend == 0
             {
-                let place = info.dlpi_addr.wrapping_add(offset);
+                let place = library.bias().wrapping_add(offset);
                 // SAFETY: the library was relocated: the place is mapped.
                 if place % 8 == 0 && unsafe { word(place) } == self.address {
                     self.places.push(place);

@@ -15,6 +15,7 @@ use std::sync::{Mutex, PoisonError};
 
 use exec_core::Signal;
 
+use crate::library::handle::keep_this_library;
 use crate::machine::guard as machine;
 
 mod chain;
@@ -56,6 +57,7 @@ pub(crate) fn install() -> io::Result<()> {
             return Err(io::Error::from_raw_os_error(outcome));
         }
         note_process();
+        keep_this_library();
         *is_told_of_forks = true;
     }
     frame::HANDLE.store((handle as *const ()).cast_mut(), Ordering::Release);

@@ -1,6 +1,6 @@
 //! Loads relocatable objects into this process and gives typed functions out.
 //!
-//! Linux on x86-64 and AArch64. A [`Module`] is what was loaded together; it owns its memory, which is never writable and
+//! Linux on x86-64, AArch64 and RISC-V of 64 bits. A [`Module`] is what was loaded together; it owns its memory, which is never writable and
 //! executable at once, and gives out [`TypedFunction`]s that cannot outlive it.
 //!
 //! ```
@@ -22,7 +22,6 @@
 //!
 //! Thread-local variables are there in every thread of the process, whether it was there before the load or came after it: the C
 //! library takes care of them. Resolvers of indirect functions (`STT_GNU_IFUNC`) run right before the constructors.
-
 //!
 //! # What is relied on
 //!
@@ -58,6 +57,7 @@ mod budget;
 pub mod compile;
 mod contents;
 mod copy_relocations;
+mod descriptions;
 #[cfg(feature = "device")]
 pub mod device;
 #[cfg(feature = "dynamic")]
@@ -66,6 +66,7 @@ mod error;
 mod exit;
 mod external;
 mod fragments;
+mod free_ranges;
 mod function;
 mod group;
 #[cfg(feature = "device")]

@@ -33,7 +33,7 @@
 mod definition;
 mod error;
 mod frames;
-mod handle;
+pub(crate) mod handle;
 mod hashes;
 mod load;
 mod loaded;

@@ -1,15 +1,16 @@
 //! Symbols of this process and of libraries.
 
 use crate::copy_relocations;
+use crate::descriptions;
 use crate::error::Error;
 use crate::external::External;
 use core::ffi::{c_int, c_void};
-use core::ops::Range;
+use core::ops::{ControlFlow, Range};
 use elf_core::Name;
 use elf_layout::is_linker_defined;
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY, RTLD_LOCAL, RTLD_NOW};
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -227,20 +228,11 @@ impl Segments {
     fn shared() -> Arc<Self> {
         type Changes = (u64, u64);
         static LATEST: Mutex<Option<(Changes, Arc<Segments>)>> = Mutex::new(None);
-        unsafe extern "C" fn ask(
-            info: *mut libc::dl_phdr_info,
-            size: usize,
-            changes: *mut c_void,
-        ) -> c_int {
-            if size >= size_of::<libc::dl_phdr_info>() {
-                // SAFETY: `dl_iterate_phdr` gives a valid description of this size, and back what it was given.
-                unsafe { *changes.cast::<Changes>() = ((*info).dlpi_adds, (*info).dlpi_subs) };
-            }
-            1
-        }
         let mut changes: Changes = (0, 0);
-        // SAFETY: the callback has the type asked for and keeps nothing.
-        unsafe { libc::dl_iterate_phdr(Some(ask), (&raw mut changes).cast()) };
+        descriptions::each(|library| {
+            changes = library.changes();
+            ControlFlow::Break(())
+        });
         let mut latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
         match &*latest {
             Some((of, known)) if *of == changes && changes != (0, 0) => Arc::clone(known),
@@ -254,27 +246,14 @@ impl Segments {
 
     /// The segments of everything that the dynamic loader has loaded.
     fn of_process() -> Self {
-        unsafe extern "C" fn collect(
-            info: *mut libc::dl_phdr_info,
-            _size: usize,
-            known: *mut c_void,
-        ) -> c_int {
-            // SAFETY: `dl_iterate_phdr` gives a valid description, and back what `of_process` gave it.
-            let (info, known) = unsafe { (&*info, &mut *known.cast::<Segments>()) };
-            if info.dlpi_phdr.is_null() {
-                return 0;
-            }
-            // SAFETY: the description holds so many program headers.
-            let headers =
-                unsafe { core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+        let mut known = Self::default();
+        descriptions::each(|library| {
             let mut whole: Option<Range<u64>> = None;
-            for header in headers {
-                let start = info.dlpi_addr.wrapping_add(header.p_vaddr);
-                let range = start..start.wrapping_add(header.p_memsz);
+            for header in library.headers() {
+                let range = library.range(header);
                 if header.p_type == libc::PT_LOAD {
-                    let first = whole.as_ref().map_or(start, |whole| whole.start.min(start));
-                    let last = whole.as_ref().map_or(range.end, |whole| whole.end.max(range.end));
-                    whole = Some(first..last);
+                    let so_far = whole.unwrap_or_else(|| range.clone());
+                    whole = Some(so_far.start.min(range.start)..so_far.end.max(range.end));
                 }
                 match header.p_type {
                     libc::PT_LOAD if header.p_flags & libc::PF_X != 0 => known.code.push(range),
@@ -284,15 +263,9 @@ impl Segments {
                     _ => {}
                 }
             }
-            if let Some(whole) = whole.filter(|_| !info.dlpi_name.is_null()) {
-                // SAFETY: the name ends in NUL, and lives as long as the library.
-                known.libraries.push((whole, unsafe { CStr::from_ptr(info.dlpi_name) }.into()));
-            }
-            0
-        }
-        let mut known = Self::default();
-        // SAFETY: the callback has the type asked for and keeps nothing.
-        unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut known).cast()) };
+            known.libraries.extend(whole.map(|whole| (whole, library.path().to_owned())));
+            ControlFlow::Continue(())
+        });
         known
     }
 }

@@ -25,10 +25,8 @@ use pool::Share;
 /// The variables of a load, in every thread of the process. Dropped, they are given back.
 #[derive(Debug)]
 pub(crate) struct Threads {
-    #[expect(dead_code, reason = "the loader keeps the variables as long as the library")]
-    library: Option<Library>,
-    #[expect(dead_code, reason = "other loads get the room when this is gone")]
-    share: Option<Share>,
+    #[expect(dead_code, reason = "kept")]
+    holder: Holder,
     area: StaticTlsBlock,
     /// Where the load's block starts in the block of that module.
     start: u64,
@@ -36,59 +34,64 @@ pub(crate) struct Threads {
     size: u64,
 }
 
+/// What holds the room of a load's variables.
+#[derive(Debug)]
+enum Holder {
+    Nobody,
+    #[expect(dead_code, reason = "the loader keeps the variables as long as the library")]
+    Library(Library),
+    #[expect(dead_code, reason = "other loads get the room when this is gone")]
+    Share(Share),
+}
+
 impl Threads {
     /// Gives every thread its copy of the block, of which `image` has the initial values: at the same TP offset
     /// if `access` wants that or there is room, else where the loader sees fit.
     pub(crate) fn new(block: &TlsBlock, image: &[u8], access: ThreadLocal) -> Result<Self, Error> {
-        let area = StaticTlsBlock {
-            module: 1,
-            tp_offset: Some(0),
-            descriptor: Some(descriptor::near()),
-            dynamic_descriptor: descriptor::far(),
-        };
         if block.size == 0 {
-            return Ok(Self { library: None, share: None, area, start: 0, size: block.size });
+            return Ok(Self::held_by(Holder::Nobody, (1, 0), Some(0), block));
         }
-        let start = usize::try_from(block.offset).ok();
-        let size = usize::try_from(block.file_size).ok();
-        let values = start.zip(size).and_then(|(start, size)| image.get(start..)?.get(..size));
-        let values = values.unwrap_or_default();
-        // code that was rewritten to local exec asks for no module
-        if access == ThreadLocal::LocalExec {
-            // what it cannot do, a library of its own may
-            if let Ok(share) = Share::new(block, values) {
-                let (module, start) = (share.module, share.start);
-                let area = StaticTlsBlock { module, tp_offset: Some(share.tp_offset), ..area };
-                return Ok(Self {
-                    library: None,
-                    share: Some(share),
-                    area,
-                    start,
-                    size: block.size,
-                });
-            }
+        let values = values(block, image);
+        // code that was rewritten to local exec asks for no module; what a share cannot do, a library of its own may
+        if access == ThreadLocal::LocalExec
+            && let Ok(share) = Share::new(block, values)
+        {
+            let (place, tp_offset) = ((share.module, share.start), share.tp_offset);
+            return Ok(Self::held_by(Holder::Share(share), place, Some(tp_offset), block));
         }
         let wanted = [Wanted::Module, Wanted::Distance];
         let refused = match Library::new(block, values, &wanted, &[]) {
-            Ok((library, [module, tp_offset, ..])) => {
+            Ok((library, [module, tp_offset])) => {
                 let tp_offset = Some(tp_offset.cast_signed());
-                let area = StaticTlsBlock { module, tp_offset, ..area };
-                return Ok(Self {
-                    library: Some(library),
-                    share: None,
-                    area,
-                    start: 0,
-                    size: block.size,
-                });
+                return Ok(Self::held_by(Holder::Library(library), (module, 0), tp_offset, block));
             }
             Err(refused) => refused,
         };
-        if access == ThreadLocal::LocalExec {
-            return Err(refused);
-        }
-        let (library, [module, ..]) = Library::new(block, values, &[Wanted::Module], &[])?;
-        let area = StaticTlsBlock { module, tp_offset: None, ..area };
-        Ok(Self { library: Some(library), share: None, area, start: 0, size: block.size })
+        if access == ThreadLocal::LocalExec { Err(refused) } else { Self::anywhere(block, image) }
+    }
+
+    /// Gives every thread its copy where the loader sees fit, and takes nothing of the room near the thread pointer: for code that asks
+    /// by module and offset.
+    pub(crate) fn anywhere(block: &TlsBlock, image: &[u8]) -> Result<Self, Error> {
+        let wanted = [Wanted::Module];
+        let (library, [module, ..]) = Library::new(block, values(block, image), &wanted, &[])?;
+        Ok(Self::held_by(Holder::Library(library), (module, 0), None, block))
+    }
+
+    /// In the block of `module`, from `start` on; that block, or the part of it, is at `tp_offset` from the thread pointer.
+    fn held_by(
+        holder: Holder,
+        (module, start): (u64, u64),
+        tp_offset: Option<i64>,
+        block: &TlsBlock,
+    ) -> Self {
+        let area = StaticTlsBlock {
+            module,
+            tp_offset,
+            descriptor: Some(descriptor::near()),
+            dynamic_descriptor: descriptor::far(),
+        };
+        Self { holder, area, start, size: block.size }
     }
 
     /// Bytes of a thread's copy.
@@ -96,27 +99,18 @@ impl Threads {
         self.size
     }
 
-    /// Gives every thread its copy where the loader sees fit, and takes nothing of the room near the thread pointer: for code that asks
-    /// by module and offset.
-    pub(crate) fn anywhere(block: &TlsBlock, image: &[u8]) -> Result<Self, Error> {
-        let start = usize::try_from(block.offset).ok();
-        let size = usize::try_from(block.file_size).ok();
-        let values = start.zip(size).and_then(|(start, size)| image.get(start..)?.get(..size));
-        let values = values.unwrap_or_default();
-        let (library, [module, ..]) = Library::new(block, values, &[Wanted::Module], &[])?;
-        let area = StaticTlsBlock {
-            module,
-            tp_offset: None,
-            descriptor: Some(descriptor::near()),
-            dynamic_descriptor: descriptor::far(),
-        };
-        Ok(Self { library: Some(library), share: None, area, start: 0, size: block.size })
-    }
-
     /// What relocations are told.
     pub(crate) const fn area(&self) -> StaticTlsBlock {
         self.area
     }
+}
+
+/// The initial values of a block, which the image has.
+fn values<'i>(block: &TlsBlock, image: &'i [u8]) -> &'i [u8] {
+    let start = usize::try_from(block.offset).ok();
+    let size = usize::try_from(block.file_size).ok();
+    let values = start.zip(size).and_then(|(start, size)| image.get(start..)?.get(..size));
+    values.unwrap_or_default()
 }
 
 /// Whether a load that was refused may be right with variables that code reaches as it was compiled.

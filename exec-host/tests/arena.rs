@@ -15,7 +15,7 @@ use exec_host::{CodeArena, Loader, Module, Process};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use system::{Map, compile, extent, is_emulated, mapped, maps};
+use system::{Map, Over, compile, extent, is_emulated, mapped, maps};
 
 type Call = unsafe extern "C" fn(i32) -> i32;
 
@@ -140,6 +140,7 @@ fn threads_run_meanwhile() {
     let shared: Vec<_> =
         (0..3).map(|_| loader.load([object.clone()], Process::new()).unwrap()).collect();
     thread::scope(|scope| {
+        let _over = Over(&is_over);
         for module in &shared {
             scope.spawn(|| {
                 let mut times = 0;
@@ -165,7 +166,6 @@ fn threads_run_meanwhile() {
         });
         let loads: Vec<_> = loads.collect();
         loads.into_iter().for_each(|load| load.join().unwrap());
-        is_over.store(true, Ordering::Relaxed);
     });
     assert_eq!(arena.statistics().modules, 3);
 }

@@ -1,15 +1,20 @@
 //! Functions that crash, and the process that does not.
+#![cfg(test)]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests; what they share is not under cfg(test)"
+)]
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
+mod system;
 
-use std::process::Command;
 use std::sync::Arc;
 
-use exec_core::{
-    Compiler as _, Device as _, Error, Launch, NoCache, Program as _, Scalar, Signal, Spec,
-};
-use exec_host::compile::GccCompiler;
+use exec_core::{Device as _, Error, Launch, Program as _, Scalar, Signal, Spec};
 use exec_host::device::{HostDevice, HostImage, HostOptions};
+use system::compile;
 
 const SOURCE: &str = r"
     #include <string.h>
@@ -30,14 +35,15 @@ const SOURCE: &str = r"
     void good(int *to) { to[0] = 42; }
 ";
 
-fn device() -> Option<(HostDevice, Arc<HostImage>)> {
-    let Ok(compiler) = GccCompiler::find(&NoCache) else {
-        println!("skipped: crashes: needs gcc");
+fn device(test: &str) -> Option<(HostDevice, Arc<HostImage>)> {
+    // calls that are calls
+    let options = ["-O2", "-fPIC", "-fno-optimize-sibling-calls", "-fno-builtin"];
+    let Some(object) = compile("gcc", &options, SOURCE) else {
+        println!("skipped: {test}: needs gcc");
         return None;
     };
-    let compiler = compiler.with_option("-fno-optimize-sibling-calls");
     let device = HostDevice::new(HostOptions { guard: true, ..HostOptions::default() }).unwrap();
-    let image = device.load(&compiler.compile(SOURCE).unwrap()).unwrap();
+    let image = device.load(&object.bytes).unwrap();
     Some((device, image))
 }
 
@@ -83,7 +89,7 @@ fn crash(
 
 #[test]
 fn crashes_are_errors_that_say_where() {
-    let Some((device, image)) = device() else { return };
+    let Some((device, image)) = device("crashes_are_errors_that_say_where") else { return };
     for launch in [Launch::ONCE, Launch::ONCE.waiting()] {
         let crash = |name, values: &[Scalar]| crash(&device, &image, name, values, launch);
         let found = crash("null", &[]);
@@ -116,7 +122,7 @@ fn crashes_are_errors_that_say_where() {
 
 #[test]
 fn a_crash_in_a_grid_is_one_error() {
-    let Some((device, image)) = device() else { return };
+    let Some((device, image)) = device("a_crash_in_a_grid_is_one_error") else { return };
     for launch in [Launch::grid(100), Launch::grid(100).waiting()] {
         for _ in 0..20 {
             let found = crash(&device, &image, "some", &[], launch);
@@ -127,7 +133,7 @@ fn a_crash_in_a_grid_is_one_error() {
 
 #[test]
 fn messages_say_what_and_where() {
-    let Some((device, image)) = device() else { return };
+    let Some((device, image)) = device("messages_say_what_and_where") else { return };
     let program = device.program(&image, "null", None).unwrap();
     let buffer = device.buffer(4, Spec::new()).unwrap();
     // SAFETY: what it does, it does to itself.
@@ -142,17 +148,16 @@ fn our_own_crash() {
     if std::env::var_os("HOIST_TEST_CRASH").is_none() {
         return;
     }
-    let Some((_device, _image)) = device() else { return };
+    let Some((_device, _image)) = device("our_own_crash") else { return };
     // SAFETY: this is not sound: it is to crash, outside of any guarded call.
     unsafe { std::ptr::without_provenance_mut::<u8>(8).write_volatile(1) };
 }
 
 #[test]
 fn other_crashes_stay_crashes() {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    let Some(_) = device("other_crashes_stay_crashes") else { return };
+    let mut command = system::itself();
     command.args(["--exact", "our_own_crash", "--ignored"]).env("HOIST_TEST_CRASH", "1");
     let status = command.output().unwrap().status;
-    if GccCompiler::find(&NoCache).is_ok() {
-        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(11), "{status}");
-    }
+    assert!(system::is_ended_by(11, status), "{status}");
 }

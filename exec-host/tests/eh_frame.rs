@@ -19,7 +19,6 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::ops::Range;
 use std::panic::{catch_unwind, resume_unwind};
-use std::process::Command;
 use system::{compile, extent};
 
 /// Calls back from a frame of its own, with something to clean up: there are a personality routine and a table of exceptions.
@@ -170,7 +169,7 @@ fn turn(object: &[u8]) -> BTreeMap<String, Vec<usize>> {
     let mut outcomes: BTreeMap<usize, String> = BTreeMap::new();
     loop {
         let next = outcomes.last_key_value().map_or(0, |(last, _)| last + 1);
-        let mut command = Command::new(std::env::current_exe().unwrap());
+        let mut command = system::itself();
         command.args(["--exact", "turns_bits", "--ignored"]);
         command.env(CHILD, format!("{next} {}", path.display()));
         let output = command.output().unwrap();

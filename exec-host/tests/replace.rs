@@ -14,7 +14,7 @@ use exec_host::symbols::keep_data;
 use exec_host::{Error, Loader, Module};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use system::{ARCH, compile, extent, fixture, mapped};
+use system::{ARCH, Over, compile, extent, fixture, mapped};
 
 const FIRST: &str = "\
 int counter = 100;
@@ -185,6 +185,7 @@ fn while_threads_run() {
     let second = load(&Loader::new(), second);
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _over = Over(&is_over);
         for _ in 0..3 {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
@@ -200,6 +201,5 @@ fn while_threads_run() {
             drop(replacement);
             assert_eq!(call(&first, "run", 0), 1000);
         }
-        is_over.store(true, Ordering::Relaxed);
     });
 }

@@ -8,9 +8,9 @@ use exec_host::{Error, Loader, Module, Process, StaticTlsReserve};
 use std::path::Path;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc;
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, Mutex, OnceLock};
 use std::thread;
-use system::{ARCH, compile, fixture, is_emulated, load, maps};
+use system::{ARCH, Over, compile, fixture, is_emulated, load, maps};
 
 type Call = unsafe extern "C" fn(i32) -> i32;
 
@@ -56,6 +56,7 @@ fn every_thread_has_its_own() {
     the_new_one_comes_before_the_old_one_goes();
     threads_come_and_go_meanwhile();
     small_blocks_share_a_library();
+    constructors_of_libraries_load_modules();
     what_the_executable_sets_aside();
 }
 
@@ -225,6 +226,8 @@ fn more_variables_than_there_is_room_for() {
     assert!(matches!(refused, Error::NearThreadLocal { .. }), "{refused}");
     let words = refused.to_string();
     assert!(words.contains("glibc.rtld.optional_static_tls"), "{words}");
+    assert!(words.starts_with("object 0: "), "{words}");
+    assert!(words.contains(" for symbol zero: "), "{words}");
     drop(modules);
     assert!(load(&[&a, &b]).is_ok(), "there is room again");
 }
@@ -294,6 +297,7 @@ fn threads_come_and_go_meanwhile() {
     };
     let is_over = std::sync::atomic::AtomicBool::new(false);
     thread::scope(|scope| {
+        let _over = Over(&is_over);
         for _ in 0..3 {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
@@ -313,17 +317,12 @@ fn threads_come_and_go_meanwhile() {
             assert_eq!(call(&new, "count", 1), 43_001);
             module = new;
         }
-        is_over.store(true, Ordering::Relaxed);
         drop(module);
     });
 }
 
 fn small_blocks_share_a_library() {
-    let object = compile(
-        "cc",
-        &["-O2", "-fno-pic"],
-        "_Thread_local int n = 7; int get(int by) { return n += by; }",
-    );
+    let object = compile("cc", &["-O2", "-fno-pic"], SMALL);
     let Some(object) = object.filter(|_| !is_emulated()) else {
         println!("skipped: small_blocks_share_a_library: needs cc and get_robust_list");
         return;
@@ -341,6 +340,54 @@ fn small_blocks_share_a_library() {
     assert_eq!(libraries(), before);
 }
 
+/// A thread-local variable, and no symbols of others.
+const SMALL: &str = "_Thread_local int n = 7; int get(int by) { return n += by; }";
+
+/// The other thread that loads something while a library is being opened.
+static OTHER: Mutex<Option<thread::JoinHandle<i32>>> = Mutex::new(None);
+static SMALL_OBJECT: OnceLock<Vec<u8>> = OnceLock::new();
+
+/// What the library's constructor calls, while this thread has the dynamic loader's lock: another thread, which wants that lock, is
+/// before this one with the room near the thread pointer.
+extern "C" fn in_constructor() {
+    let load = || {
+        let module = Loader::new().load([SMALL_OBJECT.get().unwrap().clone()], ()).unwrap();
+        call(&module, "get", 1)
+    };
+    *OTHER.lock().unwrap() = Some(thread::spawn(load));
+    thread::sleep(std::time::Duration::from_millis(200));
+    assert_eq!(load(), 8);
+}
+
+fn constructors_of_libraries_load_modules() {
+    const LIBRARY: &str = "\
+char *getenv(const char *);
+unsigned long strtoul(const char *, char **, int);
+__attribute__((constructor)) static void first(void) {
+    char *address = getenv(\"HOIST_TEST_CONSTRUCTOR\");
+    if (address) ((void (*)(void))strtoul(address, 0, 10))();
+}
+";
+    let object = compile("cc", &["-O2", "-fno-pic"], SMALL).filter(|_| !is_emulated());
+    let Some((object, library)) = object.zip(compile("cc", &["-O2", "-fPIC"], LIBRARY)) else {
+        println!("skipped: constructors_of_libraries_load_modules: needs cc and get_robust_list");
+        return;
+    };
+    SMALL_OBJECT.set(object.bytes).unwrap();
+    let path = library.folder.path().join("libconstructor.so");
+    let mut command = std::process::Command::new(system::of_this_machine("cc"));
+    let linked = command.arg("-shared").arg("-o").arg(&path).arg(&library.object).status().unwrap();
+    assert!(linked.success());
+    let address = in_constructor as *const () as usize;
+    // SAFETY: no other thread of this program asks for the environment.
+    unsafe { std::env::set_var("HOIST_TEST_CONSTRUCTOR", address.to_string()) };
+    let mut process = Process::new();
+    // SAFETY: its constructor is above.
+    unsafe { process.open(&path) }.unwrap();
+    let other = OTHER.lock().unwrap().take().unwrap();
+    assert_eq!(other.join().unwrap(), 8);
+}
+
 thread_local! {
     static RESERVE: StaticTlsReserve<{ 300 << 10 }> = const { StaticTlsReserve::new() };
 }
@@ -356,7 +403,10 @@ fn what_the_executable_sets_aside() {
         return;
     };
     let refused = load(&[&near.bytes]).map(drop).unwrap_err();
-    assert!(refused.to_string().contains("StaticTlsReserve"), "{refused}");
+    let words = refused.to_string();
+    assert!(words.contains("StaticTlsReserve"), "{words}");
+    assert!(words.starts_with("object 0: section .text: "), "{words}");
+    assert!(words.contains(" against rest: "), "{words}");
     if is_emulated() {
         println!("skipped: what_the_executable_sets_aside: needs get_robust_list");
         return;

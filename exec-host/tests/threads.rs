@@ -14,7 +14,7 @@ use exec_host::observer::{GdbInterface, PerfMap};
 use exec_host::{Loader, Module, Process};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use system::{ARCH, fixture};
+use system::{ARCH, Over, fixture};
 
 type Foo = unsafe extern "C" fn(i32) -> f32;
 
@@ -38,6 +38,7 @@ fn load_run_unload() {
     let current = Mutex::new(Arc::new(loader.load([elftest()], Process::new()).unwrap()));
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _over = Over(&is_over);
         for _ in 0..2 {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
@@ -59,7 +60,6 @@ fn load_run_unload() {
             })
         });
         loaders.into_iter().for_each(|loader| loader.join().unwrap());
-        is_over.store(true, Ordering::Relaxed);
     });
     call(&current.lock().unwrap());
 }

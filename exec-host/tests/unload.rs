@@ -97,6 +97,11 @@ __attribute__((destructor)) static void end(void) { counter = -1; }
 
 const CHILD: &str = "HOIST_TEST_FORK";
 
+/// Whether this program can be started by itself: of the emulators, that of AArch64 was tried.
+fn restarts() -> bool {
+    !system::is_emulated() || cfg!(target_arch = "aarch64")
+}
+
 /// In a process of its own: other tests have threads, whose locks a child would inherit.
 #[test]
 #[ignore = "needs to be started by another test"]
@@ -161,11 +166,11 @@ fn children_have_copies() {
         println!("skipped: children_have_copies: needs cc");
         return;
     }
-    if system::is_emulated() {
+    if !restarts() {
         println!("skipped: children_have_copies: needs the machine itself");
         return;
     }
-    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    let mut command = system::itself();
     command.args(["--exact", "forks", "--ignored", "--nocapture", "--test-threads=1"]);
     let output = command.env(CHILD, "1").output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
@@ -207,12 +212,12 @@ fn a_thread_inside_crashes() {
         println!("skipped: a_thread_inside_crashes: needs cc");
         return;
     }
-    if system::is_emulated() {
+    if !restarts() {
         println!("skipped: a_thread_inside_crashes: needs the machine itself");
         return;
     }
     for order in ["plain", "dual", "kept", "dual kept"] {
-        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        let mut command = system::itself();
         command.args(["--exact", "inside", "--ignored", "--test-threads=1"]).env(INSIDE, order);
         let output = command.output().unwrap();
         let signal = std::os::unix::process::ExitStatusExt::signal(&output.status);

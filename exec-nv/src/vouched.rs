@@ -1,5 +1,6 @@
-//! What is asked for with `unsafe` only: none of these examples compiles without it (E0133). `UNSAFE.md` says what each relies on.
-//! Only tests of documentation see this file.
+//! What is asked for with `unsafe` only: none of these examples compiles without it (E0133; E0200 of traits). What has to live as long as
+//! something else is not dropped before (E0505, E0597), and what is one owner's is not had twice (E0382). `UNSAFE.md` says what each
+//! relies on. Only tests of documentation see this file.
 
 /// ```compile_fail,E0133
 /// # fn ask(path: &std::path::Path) {
@@ -14,3 +15,34 @@ mod a_library_as_the_driver {}
 /// # }
 /// ```
 mod launching_a_kernel {}
+
+#[cfg(feature = "raw")]
+/// ```compile_fail,E0133
+/// # fn ask<S: exec_nv::raw::System>(program: &exec_nv::raw::RawProgram<S>, queue: &exec_nv::raw::RawQueue<S>, launch: &exec_nv::NvLaunch) {
+/// program.launch(queue, &[], launch);
+/// # }
+/// ```
+mod launching_a_kernel_without_cuda {}
+
+#[cfg(feature = "raw")]
+/// ```compile_fail,E0133
+/// # fn ask<S: exec_nv::raw::System>(queue: &exec_nv::raw::RawQueue<S>) {
+/// queue.launches(&[]);
+/// # }
+/// ```
+mod launching_several_kernels {}
+
+#[cfg(feature = "raw")]
+/// ```compile_fail,E0133
+/// # fn ask<S: exec_nv::raw::System>(system: &S, file: &S::File, call: exec_nv::raw::call::Call) {
+/// system.ioctl(file, call, &mut []);
+/// # }
+/// ```
+mod calls_to_the_kernel_driver {}
+
+#[cfg(feature = "raw")]
+/// ```compile_fail,E0200
+/// struct Mine;
+/// impl exec_nv::raw::Mapping for Mine {}
+/// ```
+mod a_mapping_of_somebody_elses {}

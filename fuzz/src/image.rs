@@ -6,7 +6,7 @@ use elf_core::{Arch, File, Query};
 use elf_image::{Addresses, Image};
 
 /// Largest image that is written, in bytes.
-const IMAGE: u64 = 1 << 20;
+const IMAGE: u64 = 1 << 18;
 
 /// Takes the file as one that is placed by virtual and by physical addresses.
 pub fn run(bytes: &[u8]) {

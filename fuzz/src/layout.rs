@@ -17,7 +17,7 @@ const SYMBOLS: usize = 1024;
 const NAMES: usize = 2048;
 const EDITS: usize = 512;
 /// Largest image that is written, in bytes.
-const IMAGE: u64 = 1 << 18;
+const IMAGE: u64 = 1 << 16;
 
 /// Lays out the file as segments and as one blob.
 pub fn run(bytes: &[u8]) {

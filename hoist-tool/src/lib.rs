@@ -22,6 +22,7 @@ pub mod kernel_name;
 #[cfg(feature = "host")]
 #[expect(unsafe_code, reason = "opens the libraries that the user asks for")]
 pub mod libraries;
+pub mod line;
 #[cfg(feature = "host")]
 #[expect(unsafe_code, reason = "opens the libraries that the user asks for")]
 pub mod loading;

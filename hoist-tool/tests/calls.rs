@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use exec_host::dynamic::Type;
-use exec_host::{Loader, Process, StaticTlsReserve};
+use exec_host::{Loader, Process};
 use hoist_tool::budget::Limits;
 use hoist_tool::call::{Argument, Element};
 use hoist_tool::input::{self, Input};
@@ -102,14 +102,8 @@ fn command(build: &[String], call: &Call, prints: &str) -> Result<(), String> {
     Err(format!("prints {printed:?}, {}", String::from_utf8_lossy(&output.stderr)))
 }
 
-thread_local! {
-    static RESERVE: StaticTlsReserve<4096> = const { StaticTlsReserve::new() };
-}
-
 #[test]
 fn every_call_is_right() {
-    // many loads share what room there is near the thread pointer
-    let _ = StaticTlsReserve::offer(&RESERVE);
     let text = std::fs::read_to_string(fixtures().join("calls.toml")).expect("the table");
     let calls: Calls = toml::from_str(&text).expect("a table");
     let (mut made, mut wrong) = (0, Vec::new());

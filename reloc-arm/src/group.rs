@@ -28,6 +28,12 @@ pub(crate) const fn ldc<const N: u32>() -> Field {
 /// The load of a literal of Thumb-2 code, of which U and the offset are where A32 code has them.
 pub(crate) const T32_LOAD: Field = Field::halfwords(&[]).encoded(load::<0>).decoded(held_load);
 
+/// What is left of a value when `groups` instructions have had their eight bits.
+#[inline(never)]
+const fn rest(value: i64, groups: u32) -> u32 {
+    residual(size_of(value), groups)
+}
+
 /// What is left of `size` when `groups` instructions have had their eight bits.
 const fn residual(size: u32, groups: u32) -> u32 {
     let (mut rest, mut done) = (size, 0u32);
@@ -60,7 +66,7 @@ const fn addition<const N: u32>(word: u64, value: i64) -> Result<u64, Unencodabl
     if !matches!(word & OPERATION, ADD | SUB) {
         return Err(Unencodable::Instruction);
     }
-    let rest = residual(size_of(value), N);
+    let rest = rest(value, N);
     let shift = shift(rest);
     let turn = 32u32.wrapping_sub(shift) >> 1 & 0xf;
     let immediate = (rest.unbounded_shr(shift) & 0xff | turn << 8) as u64;
@@ -68,7 +74,7 @@ const fn addition<const N: u32>(word: u64, value: i64) -> Result<u64, Unencodabl
 }
 
 const fn last_addition<const N: u32>(word: u64, value: i64) -> Result<u64, Unencodable> {
-    if residual(size_of(value), N.wrapping_add(1)) != 0 {
+    if rest(value, N.wrapping_add(1)) != 0 {
         return Err(Unencodable::Value);
     }
     addition::<N>(word, value)
@@ -93,7 +99,7 @@ const fn with_sign(word: u64, size: u64) -> Option<i64> {
 }
 
 const fn load<const N: u32>(word: u64, value: i64) -> Result<u64, Unencodable> {
-    match residual(size_of(value), N) {
+    match rest(value, N) {
         rest @ ..=0xfff => Ok(sign(word, value) & !0xfff | rest as u64),
         _ => Err(Unencodable::Value),
     }
@@ -104,7 +110,7 @@ const fn held_load(word: u64) -> Option<i64> {
 }
 
 const fn short_load<const N: u32>(word: u64, value: i64) -> Result<u64, Unencodable> {
-    match residual(size_of(value), N) {
+    match rest(value, N) {
         rest @ ..=0xff => {
             let parts = (rest << 4 & 0xf00 | rest & 0xf) as u64;
             Ok(sign(word, value) & !0xf0f | parts)
@@ -118,7 +124,7 @@ const fn held_short_load(word: u64) -> Option<i64> {
 }
 
 const fn coprocessor_load<const N: u32>(word: u64, value: i64) -> Result<u64, Unencodable> {
-    match residual(size_of(value), N) {
+    match rest(value, N) {
         rest @ ..=0x3ff if rest & 3 == 0 => Ok(sign(word, value) & !0xff | (rest >> 2) as u64),
         _ => Err(Unencodable::Value),
     }

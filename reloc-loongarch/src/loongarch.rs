@@ -146,7 +146,7 @@ fn lower(site: &Site<'_>, label: Option<u64>) -> Result<Pairing, ApplyErrorKind>
         return Err(ApplyErrorKind::Overflow { value, check: Check::Unsigned(0) });
     }
     let upper = site.record.r#type.wrapping_sub(1);
-    let found = label.and_then(|label| site.find(label, |record| record.r#type == upper));
+    let found = label.and_then(|label| site.find(label, &[upper]));
     found.map(Pairing::new).ok_or(ApplyErrorKind::Unpaired)
 }
 

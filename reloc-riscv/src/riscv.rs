@@ -217,7 +217,7 @@ fn high_part(
         let value = addend.cast_unsigned();
         return Err(ApplyErrorKind::Overflow { value, check: Check::Unsigned(0) });
     }
-    let found = label.and_then(|label| site.find(label, |record| UPPER.contains(&record.r#type)));
+    let found = label.and_then(|label| site.find(label, &UPPER));
     let fits = |high: &Record| (high.r#type == R_RISCV_TLSDESC_HI20) == of_descriptor;
     let pairing = found.filter(fits).map(Pairing::new).ok_or(ApplyErrorKind::Unpaired)?;
     Ok(match pairing.partner.r#type {

@@ -24,6 +24,7 @@ const STEPS: &[&[&str]] = &[
     &["calls"],
     // no-panic, bare-metal and size among its rows
     &["test-matrix", "--install", "--skip-missing"],
+    &["python", "--strict", "--skip-missing"],
     &["viewer", "--skip-missing"],
     &["fuzz", "--seconds", "15", "--skip-missing"],
 ];

@@ -41,8 +41,16 @@ pub(crate) struct Fuzz {
     target: Vec<String>,
 }
 
-/// What libFuzzer is told: inputs little larger than the largest seed; a run that hangs or takes much memory is a finding.
-const LIMITS: &[&str] = &["-max_len=36864", "-timeout=10", "-rss_limit_mb=2048"];
+/// What libFuzzer is told: a run that hangs or takes much memory is a finding.
+const LIMITS: &[&str] = &["-timeout=10", "-rss_limit_mb=2048"];
+/// Bytes of an input at most: little more than the largest seed has.
+const SIZE: usize = 36 << 10;
+/// The same of a long run, where many small inputs find more than few large ones, and how libFuzzer then chooses: by what an input costs.
+const SIZE_OF_LONG: usize = 8 << 10;
+const LIMITS_OF_LONG: &[&str] = &["-entropic_scale_per_exec_time=1"];
+/// A long run goes without a sanitizer, which takes most of the time and finds nothing in crates that forbid `unsafe`: debug assertions
+/// and checks of overflow stay. What a sanitizer may find in others is for the short runs.
+const BUILD_OF_LONG: &[&str] = &["--sanitizer", "none", "--target-dir"];
 
 impl Run for Fuzz {
     fn run(self, workspace: &Workspace) -> Result<()> {
@@ -109,9 +117,7 @@ impl Fuzz {
 
     /// Runs the targets in turn, each for its seconds, as many at a time as there are processors, until `count` inputs were executed.
     fn long(&self, workspace: &Workspace, names: &[&str], count: u64) -> Result<()> {
-        let mut build = Command::new("rustup");
-        build.current_dir(workspace.root()).args(["run", "nightly", "cargo", "fuzz", "build"]);
-        run(build.args(["--fuzz-dir", "fuzz"]).env_remove("CARGO"))?;
+        run(&mut self.cargo_fuzz(workspace, "build")?)?;
         let start = Instant::now();
         let tallies = Mutex::new(BTreeMap::<&str, Tally>::new());
         let next = Mutex::new(names.iter().cycle());
@@ -169,19 +175,37 @@ impl Fuzz {
         let corpus = workspace.root().join(corpora).join(name);
         fs::create_dir_all(&corpus).with_context(|| format!("cannot make {}", corpus.display()))?;
         let seeds = workspace.kept(&format!("fuzz-seeds-{name}"))?;
+        let size = if self.executions.is_some() { SIZE_OF_LONG } else { SIZE };
         for (seed, bytes) in seeds::of(name, &workspace.fixtures())? {
-            fs::write(seeds.join(&seed), bytes).with_context(|| format!("cannot write {seed}"))?;
+            let path = seeds.join(&seed);
+            if bytes.len() <= size {
+                fs::write(path, bytes).with_context(|| format!("cannot write {seed}"))?;
+            } else if path.exists() {
+                fs::remove_file(path).with_context(|| format!("cannot remove {seed}"))?;
+            }
         }
-        // the sanitizer wants a nightly compiler, whichever one runs this
-        let mut command = Command::new("rustup");
-        command.current_dir(workspace.root()).args(["run", "nightly", "cargo", "fuzz", "run"]);
-        command.args(["--fuzz-dir", "fuzz", name]).args([&corpus, &seeds]);
+        let mut command = self.cargo_fuzz(workspace, "run")?;
+        command.arg(name).args([&corpus, &seeds]);
         let found = fuzz.join("regressions").join(name);
         if found.is_dir() {
             command.arg(found);
         }
         command.arg("--").arg(format!("-max_total_time={}", self.seconds));
-        command.args(LIMITS).arg("-print_final_stats=1").env_remove("CARGO");
+        command.arg(format!("-max_len={size}")).args(LIMITS).arg("-print_final_stats=1");
+        if self.executions.is_some() {
+            command.args(LIMITS_OF_LONG);
+        }
+        Ok(command)
+    }
+
+    /// A command of cargo-fuzz, which wants a nightly compiler, whichever one runs this.
+    fn cargo_fuzz(&self, workspace: &Workspace, what: &str) -> Result<Command> {
+        let mut command = Command::new("rustup");
+        command.current_dir(workspace.root()).args(["run", "nightly", "cargo", "fuzz", what]);
+        command.args(["--fuzz-dir", "fuzz"]).env_remove("CARGO");
+        if self.executions.is_some() {
+            command.args(BUILD_OF_LONG).arg(workspace.kept("fuzz-long")?);
+        }
         Ok(command)
     }
 }

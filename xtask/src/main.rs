@@ -30,6 +30,7 @@ mod no_panic;
 mod packages;
 mod places;
 mod public_api;
+mod python;
 mod raw_mock;
 mod sanitize;
 mod semver;

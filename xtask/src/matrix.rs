@@ -44,6 +44,10 @@ const HOSTED: &[(&str, &str)] = &[("fatbin", "libzstd")];
 const TOOLS: &[&str] = &["xtask", "benches"];
 /// The executors.
 const EXECUTORS: [&str; 2] = ["exec-host", "exec-nv"];
+/// Tests of the executor for hosts that need a feature, which are of interest on other machines too: what a crash leaves behind and what
+/// forks do, in programs that start themselves again.
+const CRASHES: (&str, &[&str]) =
+    ("device", &["--test", "crashes", "--test", "guards", "--test", "unload"]);
 /// Targets of which only the executor for hosts is tested without `--full`: the lower crates pass on another machine of the same
 /// widths and byte order.
 const EXECUTOR_ALONE: &[&str] = &["riscv64gc-unknown-linux-gnu"];
@@ -250,7 +254,15 @@ impl Matrix<'_> {
             let cargo = ready(target).and_then(|toolchain| self.cargo(&toolchain, target));
             let (usual, skips) = (self.usual(name), self.skips);
             self.try_cell(target.name, name, show(usual), || {
-                tests(cargo?, skips, name, target.name, usual, how)
+                tests(cargo?, skips, (name, &[]), target.name, usual, how)
+            });
+        }
+        let is_alone = EXECUTOR_ALONE.contains(&target.name) && !self.full;
+        if *executor && runner.is_some() && !is_alone {
+            let cargo = ready(target).and_then(|toolchain| self.cargo(&toolchain, target));
+            let ([name, _], (feature, programs), skips) = (EXECUTORS, CRASHES, self.skips);
+            self.try_cell(target.name, name, feature, || {
+                tests(cargo?, skips, (name, programs), target.name, feature, how)
             });
         }
     }
@@ -266,7 +278,7 @@ impl Matrix<'_> {
                 let (full, skips) = (self.full, self.skips);
                 self.try_cell("features", name, show(&set), || {
                     if full {
-                        return tests(cargo?, skips, name, HOST, &set, "this machine");
+                        return tests(cargo?, skips, (name, &[]), HOST, &set, "this machine");
                     }
                     let arguments =
                         ["check", "--quiet", "--package", name, "--no-default-features"];
@@ -374,17 +386,17 @@ fn ready(target: &Target) -> Result<Toolchain> {
     Toolchain::of(target.name)
 }
 
-/// Runs the tests of one crate and counts them.
+/// Runs the tests of one crate, or some of its programs, and counts them.
 fn tests(
     mut cargo: Command,
     skips: &Skips,
-    name: &str,
+    (name, programs): (&str, &[&str]),
     target: &str,
     set: &str,
     how: &str,
 ) -> Result<String> {
     cargo.args(["test", "--package", name, "--target", target, "--no-fail-fast"]);
-    cargo.args(["--no-default-features", "--features", set]);
+    cargo.args(["--no-default-features", "--features", set]).args(programs);
     let (mut text, mut total) = (Vec::new(), Total::of_package(name));
     let status = test::count(cargo, &mut text, &mut total)?;
     if !status.success() {

@@ -62,7 +62,10 @@ impl Package {
     /// The root files of its library, programs and examples.
     pub(crate) fn roots(&self) -> impl Iterator<Item = &Path> {
         let is = |target: &&Target| {
-            target.kind.iter().any(|kind| ["lib", "bin", "example"].contains(&kind.as_str()))
+            target
+                .kind
+                .iter()
+                .any(|kind| ["lib", "cdylib", "bin", "example"].contains(&kind.as_str()))
         };
         self.targets.iter().filter(is).map(|target| target.src_path.as_path())
     }

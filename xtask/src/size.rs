@@ -11,7 +11,7 @@ use std::fs;
 
 use anyhow::{Context as _, Result, bail};
 use archs::Architecture;
-use elf_core::names::{EM_386, EM_ARM, EM_LOONGARCH, EM_RISCV};
+use elf_core::names::{EM_ARM, EM_LOONGARCH, EM_RISCV};
 
 use crate::api::{self, ByHand, Root};
 use crate::bare::{self, Toolchain, Wrapper};
@@ -99,11 +99,10 @@ fn programs() -> Vec<Program> {
             let least = if architecture.address_size() == 4 { LEAST_32 } else { LEAST };
             let (ceiling, all_ceiling) = match architecture.machine() {
                 // relocations that belong together are searched for; code becomes shorter
-                EM_RISCV | EM_LOONGARCH => (23, 60),
+                EM_RISCV | EM_LOONGARCH => (21, 52),
                 // two states of code, of processors that the attributes say
-                EM_ARM => (24, 56),
-                EM_386 => (17, 56),
-                _ => (16, 56),
+                EM_ARM => (23, 51),
+                _ => (16, 52),
             };
             programs.push(match all {
                 false => program(&name, &call, least, ceiling, 16),

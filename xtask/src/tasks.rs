@@ -3,8 +3,8 @@
 use crate::task::{Task, task};
 use crate::{
     bare_metal, boot_loader, calls, debian, fixtures, fuzz, generate, gpu_test, layers, ld_so,
-    library_work, licences, lint, miri, mutants, no_panic, public_api, raw_mock, sanitize, semver,
-    size, test, verdicts, viewer,
+    library_work, licences, lint, miri, mutants, no_panic, public_api, python, raw_mock, sanitize,
+    semver, size, test, verdicts, viewer,
 };
 
 /// Name, and what it is for.
@@ -29,6 +29,7 @@ pub(crate) const TASKS: &[Task] = &[
     task::<debian::Packages>("packages", "Run programs with static libraries of Debian, and of many languages; tell what hoist gets right"),
     task::<public_api::Api>   ("api",      "Compare what the published libraries offer with the snapshots in xtask/api"),
     task::<semver::Semver>    ("semver",   "Whether the libraries keep what an earlier version promised"),
+    task::<python::Python>    ("python",   "Build the Python package, install it, run its tests and examples"),
     task::<licences::Licences>("licences", "Licences and sources of dependencies; advisories against them on demand"),
     task::<miri::Miri>        ("miri",     "Tests in the interpreter that finds undefined behaviour"),
     task::<mutants::Mutants>  ("mutants",  "Small changes of the code that no test notices: hours"),

@@ -139,7 +139,9 @@ pub fn apply_rewrite<A: Arch>(
 ///
 /// # Errors
 /// As [`apply`], but for [`ApplyErrorKind::UnknownType`].
-#[inline(always)]
+// a part of every loop over records where there is room for code, else one function for all of them
+#[cfg_attr(target_pointer_width = "64", inline(always))]
+#[cfg_attr(not(target_pointer_width = "64"), inline(never))]
 pub fn apply_kind<A: Arch>(
     kind: &'static Kind,
     record: &Record,
@@ -261,17 +263,20 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
         let Some((before, place)) = found else {
             return Err(self.fail(ApplyErrorKind::OutsideSection { size }));
         };
-        if is_uleb128 {
-            return self.apply_uleb128(place);
-        }
         let order = Sequence::of(field.order, section.big_endian);
-        let mut word = W::load(place, order);
+        let mut word = match is_uleb128 {
+            true => W::from(uleb128(place)),
+            false => W::load(place, order),
+        };
         let formula = match self.kind.select {
             Some(select) if Self::USES.select => select(before),
             _ => self.kind.value,
         };
         let addend = self.addend(field, &formula, word)?;
         let value = self.value(&formula, addend, word)?;
+        if is_uleb128 {
+            return self.store_uleb128(place, value);
+        }
         for bits in field.parts {
             let part = match bits.role {
                 None => value,
@@ -297,16 +302,9 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
     }
 
     /// Stores a number of variable length, whose bytes are `place`: it keeps its length.
-    fn apply_uleb128(&self, place: &mut [u8]) -> Result<(), ApplyError> {
-        let mut contents = 0u64;
-        for (byte, shift) in place.iter().zip((0..u32::MAX).step_by(7)) {
-            contents |= u64::from(byte & 0x7f).unbounded_shl(shift);
-        }
-        let formula = self.kind.value;
-        let addend = self.record.addend.unwrap_or(0);
-        let value = self.value(&formula, addend, contents)?;
+    fn store_uleb128(&self, place: &mut [u8], value: u64) -> Result<(), ApplyError> {
         // a sum is complete only with the relocations that follow, and so is computed modulo what fits, at most 64 bits
-        let is_sum = Self::USES.contents && formula.contents != Contents::Ignored;
+        let is_sum = Self::USES.contents && self.kind.value.contents != Contents::Ignored;
         let check = Check::Unsigned((place.len() as u32).saturating_mul(7));
         if !is_sum && !check.holds(value) {
             return Err(self.fail(ApplyErrorKind::Overflow { value, check }));
@@ -337,6 +335,7 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
         match (self.record.addend, formula.contents) {
             (Some(addend), _) => Ok(addend),
             (None, Contents::Ignored) => {
+                // a number of variable length has no parts
                 if !Self::USES.coded {
                     return Ok(bits::held(field, word));
                 }
@@ -442,6 +441,11 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
     fn fail(&self, error: ApplyErrorKind) -> ApplyError {
         ApplyError::new(self.record, Some(self.kind.name), error)
     }
+}
+
+/// The number of variable length whose bytes these are.
+fn uleb128(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |value, byte| value << 7 | u64::from(byte & 0x7f))
 }
 
 /// Bytes of the number of variable length that `bytes` begin with; more than they are if it does not end.

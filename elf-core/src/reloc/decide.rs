@@ -92,7 +92,11 @@ impl<F: Fn(&Query) -> Option<u64>> Facts for F {}
 
 /// The row for the record of a site, whose type is `kind`: that one or its alternative.
 #[inline]
-pub fn choose(kind: &'static Kind, site: &Site<'_>, facts: &impl Facts) -> &'static Kind {
+pub fn choose(
+    kind: &'static Kind,
+    site: &Site<'_>,
+    facts: &(impl Facts + ?Sized),
+) -> &'static Kind {
     match kind.special {
         Special::Alternative(alternative) => {
             alternative(site, facts.is_thread_local(site.record)).unwrap_or(kind)
@@ -109,33 +113,35 @@ pub fn choose(kind: &'static Kind, site: &Site<'_>, facts: &impl Facts) -> &'sta
 pub fn decide(
     kind: &'static Kind,
     site: &Site<'_>,
-    facts: &impl Facts,
+    facts: &(impl Facts + ?Sized),
 ) -> Result<Decision, ApplyErrorKind> {
+    // rows have nothing of this without the feature
+    let relaxes = cfg!(feature = "relax");
     Ok(match kind.special {
         Special::None
         | Special::Padding(_)
         | Special::Copy
         | Special::Descriptor
         | Special::Alternative(_) => Decision::Apply,
-        Special::Relax(relax) => {
+        Special::Relax(relax) if relaxes => {
             let rewrite = facts.reach(site.record).and_then(|reach| relax(site, reach));
             rewrite.map_or(Decision::Apply, Decision::Rewrite)
         }
-        Special::Shrink(shrink) => {
+        Special::Shrink(shrink) if relaxes => {
             let addresses = facts.addresses(site.record);
             let rewrite =
                 addresses.and_then(|addresses| (shrink.rewrite)(site, site.record, &addresses));
             rewrite.map_or(Decision::Apply, Decision::Rewrite)
         }
-        Special::Transition(transition) if facts.is_local_exec(site.record) => {
+        Special::Transition(transition) if relaxes && facts.is_local_exec(site.record) => {
             let call = if transition.takes_call { site.next() } else { None };
             Decision::Transition { transition, call, partner: None }
         }
-        Special::Transition(_) => Decision::Apply,
+        Special::Relax(_) | Special::Shrink(_) | Special::Transition(_) => Decision::Apply,
         Special::Pair(pair) => {
             let pairing = pair(site, facts.label(site.record))?;
             let partner = pairing.partner;
-            if cfg!(feature = "relax")
+            if relaxes
                 && let Some(shorten) = pairing.shorten
                 && let Some(addresses) = facts.addresses(&partner)
                 && let Some(rewrite) = shorten(site, &partner, &addresses)
@@ -143,7 +149,7 @@ pub fn decide(
                 return Ok(Decision::Rewrite(rewrite));
             }
             match pairing.transition {
-                Some(transition) if cfg!(feature = "relax") && facts.is_local_exec(&partner) => {
+                Some(transition) if relaxes && facts.is_local_exec(&partner) => {
                     Decision::Transition { transition, call: None, partner: Some(partner) }
                 }
                 _ => Decision::Pair(pairing),
@@ -184,7 +190,7 @@ pub trait Pass: Facts {
 /// # Errors
 /// The first one of the pass; [`ApplyErrorKind::UnknownType`], and what [`decide`] gives.
 #[inline]
-pub fn decide_all<A: Arch, P: Pass>(
+pub fn decide_all<A: Arch, P: Pass + ?Sized>(
     records: &Relocations<'_>,
     pass: &mut P,
 ) -> Result<(), P::Error> {
@@ -225,7 +231,7 @@ struct Walk {
 
 impl Walk {
     #[inline(always)]
-    fn step<'s, A: Arch, P: Pass>(
+    fn step<'s, A: Arch, P: Pass + ?Sized>(
         &'s mut self,
         record: &'s Record,
         pass: &mut P,
@@ -262,7 +268,7 @@ impl Walk {
 }
 
 #[cold]
-fn undecided<P: Pass>(
+fn undecided<P: Pass + ?Sized>(
     record: &Record,
     name: Option<&'static str>,
     error: ApplyErrorKind,

@@ -237,6 +237,12 @@ pub fn find(kinds: &'static [Kind], number: u32) -> Option<&'static Kind> {
     kinds.binary_search_by_key(&number, |kind| kind.number).ok().and_then(|index| kinds.get(index))
 }
 
+/// Whether anything else is [decided](crate::decide) about records of these kinds than to apply them.
+#[must_use]
+pub const fn decides(kinds: &[Kind]) -> bool {
+    Uses::of(kinds).special
+}
+
 /// Whether code of these kinds may become shorter.
 #[must_use]
 pub const fn shrinks(kinds: &[Kind]) -> bool {

@@ -85,10 +85,10 @@ impl Pairing {
         if cfg!(feature = "relax") { Self { shorten: Some(shorten), ..self } } else { self }
     }
 
-    /// The same of code that may become local exec code.
+    /// The same of code that may become local exec code; without the feature `relax` it never does.
     #[must_use]
     pub const fn transition(self, transition: Transition) -> Self {
-        Self { transition: Some(transition), ..self }
+        if cfg!(feature = "relax") { Self { transition: Some(transition), ..self } } else { self }
     }
 }
 
@@ -118,15 +118,17 @@ impl<'b> Site<'b> {
         }
     }
 
-    /// The record that follows `record` in a table sorted by offset, if `record` is one of the first 16 at its offset: the same answer
-    /// wherever it is asked for. `None` in packed forms.
-    #[must_use]
-    pub fn next_of(&self, record: &Record) -> Option<Record> {
-        let at = |index: usize| match self.neighbours {
+    /// Record `index`; `None` of packed forms, which would have to be read up to there.
+    fn at(&self, index: usize) -> Option<Record> {
+        match self.neighbours {
             Neighbours::Table(records, ..) => in_table(records, index),
             Neighbours::Slice(records, _) => records.get(index).copied(),
             Neighbours::Packed(..) => None,
-        };
+        }
+    }
+
+    /// Index of the first record that is not before `offset`, of records that are sorted.
+    fn first_at(&self, offset: u64) -> usize {
         let count = match self.neighbours {
             Neighbours::Table(records, ..) => records.len(),
             Neighbours::Slice(records, _) => records.len(),
@@ -135,50 +137,78 @@ impl<'b> Site<'b> {
         let (mut low, mut high) = (0, count);
         while low < high {
             let middle = low.midpoint(high);
-            match at(middle) {
-                Some(other) if other.offset < record.offset => low = middle.saturating_add(1),
+            match self.at(middle) {
+                Some(record) if record.offset < offset => low = middle.saturating_add(1),
                 _ => high = middle,
             }
         }
-        let mut indices = low..count.min(low.saturating_add(16));
-        let found = indices.find(|index| at(*index) == Some(*record))?;
-        at(found.checked_add(1)?)
+        low
     }
 
-    /// The record at `offset` that `is_wanted`; `None` if there are several that differ. Sorted tables are searched in halves; others
+    /// The record that follows `record` in a table sorted by offset, if `record` is one of the first 16 at its offset: the same answer
+    /// wherever it is asked for. `None` in packed forms.
+    #[must_use]
+    pub fn next_of(&self, record: &Record) -> Option<Record> {
+        let first = self.first_at(record.offset);
+        let mut indices = first..first.saturating_add(16);
+        let found = indices.find(|index| self.at(*index) == Some(*record))?;
+        self.at(found.checked_add(1)?)
+    }
+
+    /// The record at `offset` of one of these types; `None` if there are several that differ. Sorted tables are searched in halves; others
     /// from the start, as long as all searches of a section together read no more than 64 times its records.
     #[must_use]
-    pub fn find(&self, offset: u64, is_wanted: impl Fn(&Record) -> bool) -> Option<Record> {
-        let fits = |record: &Record| record.offset == offset && is_wanted(record);
-        let one_by_one = |records: &Relocations<'_>, steps: &Steps| {
-            let read = records.iter().map_while(|record| steps.take().map(|()| record));
-            single(read.filter(fits)).flatten()
-        };
-        match self.neighbours {
-            Neighbours::Table(records, _, steps) => {
-                let (mut low, mut high) = (0, records.len());
-                while low < high {
-                    let middle = low.midpoint(high);
-                    match in_table(records, middle) {
-                        Some(record) if record.offset < offset => low = middle.saturating_add(1),
-                        _ => high = middle,
-                    }
+    pub fn find(&self, offset: u64, types: &[u32]) -> Option<Record> {
+        let mut found = Found { offset, types, record: None, is_single: true };
+        let mut index = self.first_at(offset);
+        while let Some(record) = self.at(index).filter(|record| record.offset == offset)
+            && self.take_step()
+        {
+            found.look_at(&record);
+            index = index.wrapping_add(1);
+        }
+        if found.record.is_none() {
+            let mut look_at = |record: Record| {
+                let is_left = self.take_step();
+                if is_left {
+                    found.look_at(&record);
                 }
-                let run = (low..records.len()).map_while(|index| in_table(records, index));
-                let run =
-                    run.take_while(|record| record.offset == offset && steps.take().is_some());
-                single(run.filter(fits)).unwrap_or_else(|| one_by_one(records, steps))
-            }
-            Neighbours::Packed(records, _, steps) => one_by_one(records, steps),
-            Neighbours::Slice(records, _) => single(records.iter().copied().filter(fits)).flatten(),
+                is_left
+            };
+            match self.neighbours {
+                Neighbours::Table(records, ..) | Neighbours::Packed(records, ..) => {
+                    records.iter().all(&mut look_at)
+                }
+                Neighbours::Slice(records, _) => records.iter().copied().all(look_at),
+            };
+        }
+        found.record.filter(|_| found.is_single)
+    }
+
+    /// Whether another record may be read.
+    fn take_step(&self) -> bool {
+        match self.neighbours {
+            Neighbours::Table(.., steps) | Neighbours::Packed(.., steps) => steps.take().is_some(),
+            Neighbours::Slice(..) => true,
         }
     }
 }
 
-/// The record that all of these are, if they are one; `None` if there are none.
-fn single(mut records: impl Iterator<Item = Record>) -> Option<Option<Record>> {
-    let first = records.next()?;
-    Some(records.all(|other| other == first).then_some(first))
+/// What is found at an offset.
+struct Found<'t> {
+    offset: u64,
+    types: &'t [u32],
+    record: Option<Record>,
+    is_single: bool,
+}
+
+impl Found<'_> {
+    fn look_at(&mut self, record: &Record) {
+        if record.offset == self.offset && self.types.contains(&record.r#type) {
+            self.is_single &= self.record.is_none_or(|first| first == *record);
+            self.record = Some(*record);
+        }
+    }
 }
 
 /// Record `index` of a table; `None` of packed forms, which would have to be read up to there.

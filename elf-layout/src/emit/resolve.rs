@@ -112,7 +112,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
     /// The address of the symbol's stub `index` that is nearest to `place`.
     fn nearest_stub(&self, slot: &SymbolSlot, index: u8, place: u64) -> Option<u64> {
         let last = self.stub(slot, index)?;
-        let thunks = self.layout.thunks.offsets().iter();
+        let thunks = self.layout.thunks.offsets::<A>().iter();
         let offset = last.wrapping_sub(self.bases.of(Group::Stubs));
         let first = self.bases.of(Group::Text).wrapping_add(offset);
         Some(thunks.map(|thunk| first.wrapping_add(*thunk)).fold(last, |nearest, stub| {
@@ -128,7 +128,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
         let first = slot.extra.stubs();
         let text = self.bases.of(Group::Text).wrapping_add(first);
         let end = self.bases.of(Group::Stubs).wrapping_add(first);
-        let thunks = self.layout.thunks.offsets().iter();
+        let thunks = self.layout.thunks.offsets::<A>().iter();
         core::iter::once(end).chain(thunks.map(move |thunk| text.wrapping_add(*thunk)))
     }
 

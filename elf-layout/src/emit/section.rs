@@ -1,6 +1,7 @@
 //! A section while it is written: what is decided about each record.
 
 use crate::emit::resolve::Symbols;
+use crate::error::{Error, ErrorKind};
 use crate::model::edits::{Edits, may_shrink};
 use crate::model::features::THREAD_LOCAL;
 use crate::model::relocations::label;
@@ -18,6 +19,8 @@ pub(super) struct Write<'w, 'l, 'a, 's, 'm, A> {
     /// The section's bytes in the file.
     pub(super) source: &'w [u8],
     pub(super) symbols: &'w Symbols<'l, 'a, 's, A>,
+    /// The object.
+    pub(super) number: usize,
     /// The section's index.
     pub(super) index: u32,
     pub(super) edits: Edits<'w>,
@@ -75,14 +78,15 @@ impl<A: Arch> Facts for Write<'_, '_, '_, '_, '_, A> {
 }
 
 impl<A: Arch> Pass for Write<'_, '_, '_, '_, '_, A> {
-    type Error = ApplyError;
+    type Error = Error;
 
-    fn failed(&self, error: ApplyError) -> ApplyError {
-        error
+    #[cold]
+    fn failed(&self, error: ApplyError) -> Error {
+        Error { object: self.number, section: self.index, kind: ErrorKind::Apply(error) }
     }
 
     #[inline]
-    fn bytes(&self) -> Result<&[u8], ApplyError> {
+    fn bytes(&self) -> Result<&[u8], Error> {
         Ok(self.source)
     }
 
@@ -92,12 +96,13 @@ impl<A: Arch> Pass for Write<'_, '_, '_, '_, '_, A> {
         kind: &'static Kind,
         record: &Record,
         decision: Decision,
-    ) -> Result<(), ApplyError> {
-        if !may_shrink::<A>() || self.edits.is_empty() {
+    ) -> Result<(), Error> {
+        let written = if !may_shrink::<A>() || self.edits.is_empty() {
             self.write(kind, record, decision)
         } else {
             self.write_edited(kind, record, decision)
-        }
+        };
+        written.map_err(|error| self.failed(error))
     }
 }
 

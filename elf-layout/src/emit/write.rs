@@ -8,14 +8,14 @@ use crate::model::features::{INDIRECT_FUNCTIONS, LINKER_DEFINED, THREAD_LOCAL};
 use crate::model::found::header_size;
 use crate::model::layout::Layout;
 use crate::model::owner::owner;
-use crate::model::relocations::{is_relocations, target};
+use crate::model::relocations::{is_relocations, pass_over, target};
 use crate::model::spans::Group;
 use crate::model::storage::{GOT_SLOTS, Needs, SectionSlot, SectionState, SymbolSlot, SymbolState};
 use crate::model::stubs;
 use elf_core::names::{ET_DYN, SHT_NOBITS};
 use elf_core::{
     ApplyError, ApplyErrorKind, Arch, Record, Role, SectionMut, Slot, Stub, StubRelocation,
-    apply_kind, decide_all, find,
+    apply_kind, find,
 };
 
 impl<A: Arch> Layout<'_, '_, A> {
@@ -175,15 +175,12 @@ impl<A: Arch> Layout<'_, '_, A> {
                 section: SectionMut { bytes, address: base.wrapping_add(offset), big_endian },
                 source,
                 symbols: &symbols,
+                number,
                 index: target.target,
                 edits: target.slot.edits::<A>(self.edits),
                 flags: file.header().flags,
             };
-            decide_all::<A, _>(&target.records, &mut pass).map_err(|error| Error {
-                object: number,
-                section: target.target,
-                kind: ErrorKind::Apply(error),
-            })
+            pass_over::<A>(&target.records, &mut pass)
         })
     }
 

@@ -3,7 +3,9 @@
 use crate::error::{Error, ErrorKind};
 use crate::model::storage::{ObjectSlot, SectionSlot, SectionState};
 use elf_core::names::{SHT_CREL, SHT_REL, SHT_RELA};
-use elf_core::{Definition, File, Record, Relocations, SectionHeader};
+use elf_core::{
+    Arch, Definition, File, Pass, Record, Relocations, SectionHeader, decide_all, decides,
+};
 
 /// A relocation section whose target is loaded.
 pub(crate) struct Target<'a> {
@@ -59,4 +61,17 @@ pub(crate) fn label(object: &ObjectSlot<'_>, section: u32, record: &Record) -> O
         Ok(Definition::Section(found)) if found == section => Some(symbol.value),
         _ => None,
     }
+}
+
+/// Goes over a section's records as they are decided. Where code is scarcer than time (addresses of 32 bits), and there is much to
+/// decide, one loop serves all passes; else each has its own, in which what it does with a record is part of the loop.
+#[inline]
+pub(crate) fn pass_over<A: Arch>(
+    records: &Relocations<'_>,
+    pass: &mut impl Pass<Error = Error>,
+) -> Result<(), Error> {
+    if cfg!(target_pointer_width = "64") || !const { decides(A::KINDS) } {
+        return decide_all::<A, _>(records, pass);
+    }
+    decide_all::<A, dyn Pass<Error = Error> + '_>(records, pass)
 }

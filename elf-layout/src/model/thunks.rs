@@ -1,5 +1,7 @@
 //! Where stubs stand in the code.
 
+use elf_core::Arch;
+
 /// Most thunk sections.
 const MOST: usize = if cfg!(feature = "thunks") { 64 } else { 0 };
 
@@ -15,8 +17,8 @@ impl ThunkSections {
     pub(crate) const NONE: Self = Self { offsets: [0; MOST], count: 0 };
 
     /// Their offsets in the group of code.
-    pub(crate) fn offsets(&self) -> &[u64] {
-        if !cfg!(feature = "thunks") {
+    pub(crate) fn offsets<A: Arch>(&self) -> &[u64] {
+        if !const { has_thunks::<A>() } {
             return &[];
         }
         self.offsets.get(..self.count).unwrap_or_default()
@@ -27,4 +29,16 @@ impl ThunkSections {
         self.count = self.count.wrapping_add(1);
         Some(())
     }
+}
+
+/// Whether code of this architecture may have thunks.
+pub(crate) const fn has_thunks<A: Arch>() -> bool {
+    let mut rest = A::STUBS;
+    while let [stub, tail @ ..] = rest {
+        if stub.reach.is_some() {
+            return cfg!(feature = "thunks");
+        }
+        rest = tail;
+    }
+    false
 }

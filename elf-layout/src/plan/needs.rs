@@ -6,18 +6,18 @@ use crate::model::features::{COPY_RELOCATIONS, INDIRECT_FUNCTIONS, THREAD_LOCAL}
 use crate::model::found::ScanResult;
 use crate::model::options::Options;
 use crate::model::owner::attributes;
-use crate::model::relocations::label;
-use crate::model::relocations::{Target, is_relocations, target};
+use crate::model::relocations::{Target, is_relocations, label, pass_over, target};
 use crate::model::spans::Group;
 use crate::model::storage::{Needs, ObjectSlot, SectionSlot, SymbolSlot, SymbolState};
 use crate::model::stubs;
+use crate::model::thunks::has_thunks;
 use crate::model::tls;
 use crate::plan::thunks;
 use core::cell::Cell;
 use core::marker::PhantomData;
 use elf_core::{
     ApplyError, Arch, Check, Decision, Facts, File, Kind, Pass, Query, Reach, Record, Role,
-    SectionHeader, Slot, Value, decide_all,
+    SectionHeader, Slot, Value,
 };
 
 /// One object, whose relocations are gone over for what they need.
@@ -61,7 +61,7 @@ impl<'a> Scan<'_, 'a> {
                 arch: PhantomData,
             };
             let records = section.target.records;
-            decide_all::<A, _>(&records, &mut section)
+            pass_over::<A>(&records, &mut section)
         })
     }
 }
@@ -97,6 +97,7 @@ impl<A: Arch> SectionScan<'_, '_, A> {
     }
 
     /// What a relocation needs that is applied as it is.
+    // no part of the loop over records, in which `usual_needs` is where there is room for code; else it is called in one place
     #[cfg_attr(target_pointer_width = "64", inline(never))]
     fn other_needs(
         &mut self,
@@ -118,7 +119,7 @@ impl<A: Arch> SectionScan<'_, '_, A> {
         let processor = self.found.processor;
         let target = || attributes::<A>(self.scan.objects, slot.definition, slot, processor);
         let choice = |target| A::stub(kind, target).filter(|choice| choice.always);
-        let is_far = cfg!(feature = "thunks")
+        let is_far = const { has_thunks::<A>() }
             && self
                 .found
                 .reach
@@ -191,6 +192,7 @@ impl<A: Arch> Pass for SectionScan<'_, '_, A> {
             let error = elf_core::Error { at: self.header.offset, kind };
             return Err(self.error(ErrorKind::Elf(error)));
         }
+        // a shorter way for most of them, where there is room for code
         let usual =
             cfg!(target_pointer_width = "64") && self.found.reach.is_none() && !A::HAS_STATES;
         let needs = match decision {

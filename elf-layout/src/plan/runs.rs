@@ -123,7 +123,11 @@ fn key<'a>(file: &File<'a>, header: &SectionHeader) -> Option<(Key<'a>, (u32, &'
 }
 
 fn number(digits: &[u8]) -> Option<u32> {
-    core::str::from_utf8(digits).ok()?.parse().ok()
+    let add = |number: u32, digit: &u8| {
+        let digit = char::from(*digit).to_digit(10)?;
+        number.checked_mul(10)?.checked_add(digit)
+    };
+    if digits.is_empty() { None } else { digits.iter().try_fold(0, add) }
 }
 
 /// Whether a name can be part of one in C.

@@ -10,7 +10,7 @@ use crate::model::features::LINKER_DEFINED;
 use crate::model::fixed::Fixed;
 use crate::model::found::ScanResult;
 use crate::model::options::{ImageMode, Options};
-use crate::model::relocations::{Target, is_relocations, target};
+use crate::model::relocations::{Target, is_relocations, pass_over, target};
 use crate::model::spans::{Bases, Group, Spans};
 use crate::model::storage::{
     ObjectSlot, Requirements, SectionSlot, SectionState, SymbolSlot, SymbolState,
@@ -22,7 +22,7 @@ use crate::plan::shrink::section::{Kinds, SectionPass, Settling};
 use core::cell::Cell;
 use core::marker::PhantomData;
 use elf_core::names::STB_LOCAL;
-use elf_core::{Arch, Definition, File, SectionHeader, decide_all};
+use elf_core::{Arch, Definition, File, SectionHeader};
 
 mod section;
 
@@ -70,6 +70,10 @@ fn count<A: Arch>(number: usize, file: &File<'_>) -> Result<usize, Error> {
     Ok(count)
 }
 
+/// What is done with the relocations of a section.
+type Visit<'v, 'a> =
+    dyn FnMut(usize, &File<'a>, Target<'a>, &mut [SectionSlot]) -> Result<(), Error> + 'v;
+
 /// The objects whose code is to become shorter.
 #[derive(Clone, Copy)]
 pub(crate) struct Shrinking<'p, 'a> {
@@ -90,7 +94,7 @@ impl<'a> Shrinking<'_, 'a> {
         edits: &mut [Edit],
     ) -> Result<usize, Error> {
         let mut count = 0usize;
-        self.each_target(sections, |object, _, target, sections| {
+        self.each_target(sections, &mut |object, _, target, sections| {
             let Some(slot) = sections.get_mut(slot_of(self.objects, object, target.target)) else {
                 return Ok(());
             };
@@ -130,7 +134,7 @@ impl<'a> Shrinking<'_, 'a> {
     fn each_target(
         &self,
         sections: &mut [SectionSlot],
-        mut visit: impl FnMut(usize, &File<'a>, Target<'a>, &mut [SectionSlot]) -> Result<(), Error>,
+        visit: &mut Visit<'_, 'a>,
     ) -> Result<(), Error> {
         for (number, (file, object)) in (0..usize::MAX).zip(self.files.iter().zip(self.objects)) {
             let mut next = 0u32;
@@ -196,7 +200,7 @@ impl<'a> Shrinking<'_, 'a> {
         };
         let global_pointer = global_pointer.and_then(address);
         let mut has_changed = false;
-        self.each_target(sections, |number, file, target, sections| {
+        self.each_target(sections, &mut |number, file, target, sections| {
             let Some(slot) = sections.get(slot_of(self.objects, number, target.target)) else {
                 return Ok(());
             };
@@ -237,7 +241,7 @@ impl<'a> Shrinking<'_, 'a> {
                 has_changed: false,
                 arch: PhantomData,
             };
-            decide_all::<A, _>(&records, &mut section)?;
+            pass_over::<A>(&records, &mut section)?;
             section.finish();
             has_changed |= section.has_changed;
             Ok(())

@@ -8,13 +8,13 @@ use crate::error::{Error, ErrorKind};
 use crate::model::spans::{Group, Span, Spans};
 use crate::model::storage::{ObjectSlot, SectionSlot, SectionState, SymbolSlot};
 use crate::model::stubs;
-use crate::model::thunks::ThunkSections;
+use crate::model::thunks::{ThunkSections, has_thunks};
 use crate::plan::{runs, sections};
 use elf_core::{Arch, Check, Definition, File, Kind, Record, SectionHeader};
 
 /// How far branches go whose targets may be out of reach, if there is so much code; else `None`.
 pub(crate) fn reach<A: Arch>(spans: &Spans) -> Option<u64> {
-    if !cfg!(feature = "thunks") {
+    if !has_thunks::<A>() {
         return None;
     }
     let reach = A::STUBS.iter().filter_map(|stub| stub.reach).min()?;

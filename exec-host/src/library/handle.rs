@@ -1,8 +1,9 @@
 //! Libraries that the dynamic loader has loaded, and their symbols by name and version.
 
+use crate::descriptions;
 use crate::machine;
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::ops::Range;
+use core::ops::{ControlFlow, Range};
 use elf_core::names::{DT_NEEDED, DT_NULL, DT_STRTAB};
 use std::ffi::CString;
 
@@ -85,11 +86,8 @@ impl Handle {
 
     /// What the dynamic loader says of the library.
     fn map(&self) -> Option<LinkMap> {
-        let mut map: *const LinkMap = core::ptr::null();
-        // SAFETY: the handle is open, and the request gives a pointer of this type.
-        let done = unsafe { libc::dlinfo(self.0, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) };
-        // SAFETY: the link map lives as long as the library is open.
-        (done == 0 && !map.is_null()).then(|| unsafe { map.read() })
+        // SAFETY: the handle is open.
+        unsafe { LinkMap::of(self.0) }
     }
 
     /// What is added to addresses of its file.
@@ -128,37 +126,52 @@ impl Handle {
 /// The beginning of a `struct link_map` (<link.h>).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-struct LinkMap {
-    bias: u64,
+pub(crate) struct LinkMap {
+    /// What is added to addresses of its file.
+    pub(crate) bias: u64,
     name: *const c_char,
     dynamic: *const [u64; 2],
 }
 
+impl LinkMap {
+    /// That of a library.
+    ///
+    /// # Safety
+    /// The handle is open.
+    pub(crate) unsafe fn of(handle: *mut c_void) -> Option<Self> {
+        let mut map: *const Self = core::ptr::null();
+        // SAFETY: the handle is open, and the request gives a pointer of this type.
+        let done = unsafe { libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) };
+        // SAFETY: the link map lives as long as the library is open.
+        (done == 0 && !map.is_null()).then(|| unsafe { map.read() })
+    }
+}
+
 /// Where the libraries of the process are, by what is added to addresses of their files.
 pub(crate) fn extents() -> Vec<(u64, Range<u64>)> {
-    unsafe extern "C" fn collect(
-        info: *mut libc::dl_phdr_info,
-        _size: usize,
-        extents: *mut c_void,
-    ) -> c_int {
-        // SAFETY: `dl_iterate_phdr` gives a valid description, and back what `extents` gave it.
-        let (info, extents) = unsafe { (&*info, &mut *extents.cast::<Vec<(u64, Range<u64>)>>()) };
-        if info.dlpi_phdr.is_null() {
-            return 0;
-        }
-        // SAFETY: the description holds so many program headers.
-        let headers =
-            unsafe { core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
-        let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
-        let end = loaded.map(|header| header.p_vaddr.wrapping_add(header.p_memsz)).max();
-        let bias = info.dlpi_addr;
-        extents.push((bias, bias..bias.wrapping_add(end.unwrap_or(0))));
-        0
-    }
     let mut found = Vec::new();
-    // SAFETY: the callback has the type asked for and keeps nothing.
-    unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut found).cast()) };
+    descriptions::each(|library| {
+        let loaded = library.headers().iter().filter(|header| header.p_type == libc::PT_LOAD);
+        let end = loaded.map(|header| library.range(header).end).max();
+        let bias = library.bias();
+        found.push((bias, bias..end.unwrap_or(bias)));
+        ControlFlow::Continue(())
+    });
     found
+}
+
+/// Keeps the library that this code is part of, if it is one, as long as the process: others have addresses of its functions.
+pub(crate) fn keep_this_library() {
+    let mut info = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    let here = (keep_this_library as *const ()).cast();
+    // SAFETY: the result is written to a variable of ours, which zeros are a value of.
+    let (found, info) = unsafe { (libc::dladdr(here, info.as_mut_ptr()), info.assume_init()) };
+    if found != 0 && !info.dli_fname.is_null() {
+        // the program itself is no library, and stays in any case
+        let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
+        // SAFETY: the name ends in NUL; what is there already is not loaded again.
+        unsafe { libc::dlopen(info.dli_fname, flags) };
+    }
 }
 
 impl Drop for Handle {

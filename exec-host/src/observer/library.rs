@@ -45,8 +45,9 @@ impl<'l> LoadedLibrary<'l> {
         self.bias
     }
 
-    /// Code as it is in memory.
-    pub(super) fn code(&self, address: u64, size: u64) -> Option<&'l [u8]> {
+    /// `size` bytes of code as they are in memory.
+    #[must_use]
+    pub fn code(&self, address: u64, size: u64) -> Option<&'l [u8]> {
         self.code_end(address).filter(|end| size <= end.saturating_sub(address))?;
         let offset = address.checked_sub(self.memory.address())?;
         // SAFETY: it is code, which nobody writes to as long as the library is there.

@@ -5,6 +5,10 @@
 //! found is compared with this thread's head, and written by the kernel, so that a thread which ends meanwhile is an error code. Who
 //! is being created at this moment copies the initial values, which are written before.
 //!
+//! In between a thread may end. The C library keeps its stack, where its variables are, for the next one, up to 40 MiB of stacks; what is
+//! beyond that is unmapped, and the kernel finds nothing to write to. Only if somebody maps memory at the same addresses before the
+//! next system call, that memory is written to: nothing in a process can rule it out.
+//!
 //! Where the kernel does not say it (emulators, filters of system calls), nothing is written, and whoever asked finds another way.
 
 use crate::machine;

@@ -1,15 +1,16 @@
 //! Thread-local variables of the process and its libraries.
 
-use super::library::{Library, LinkMap, Wanted, map_of};
+use super::library::{Library, Wanted, map_of};
+use crate::descriptions;
 use crate::external::External;
 use crate::machine;
-use core::ffi::{CStr, c_int, c_void};
+use core::ops::{ControlFlow, Range};
 use elf_core::Name;
 use elf_core::names::{STB_LOCAL, STT_TLS};
 use elf_layout::TlsBlock;
 use libloading::os::unix;
 use std::collections::HashMap;
-use std::ffi::OsStr;
+use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
 
 /// The blocks of the process's modules, as far as somebody has asked for them.
@@ -20,12 +21,41 @@ pub(crate) struct Variables {
 }
 
 /// The block of one module, as this thread has it.
-struct Block<'n> {
+struct Block {
     module: u64,
-    /// Its address in this thread.
+    /// Its address in this thread, 0 if there is none yet.
     start: u64,
     /// The file of the library; nothing for the program.
-    path: &'n CStr,
+    path: CString,
+}
+
+impl Block {
+    /// That of the library which is at `bias`.
+    fn of_library(bias: u64) -> Option<Self> {
+        Self::find(|library_bias, _| library_bias == bias)
+    }
+
+    /// The one that holds `address` in this thread.
+    fn at(address: u64) -> Option<Self> {
+        Self::find(|_, variables| variables.contains(&address))
+    }
+
+    fn find(is_it: impl Fn(u64, Range<u64>) -> bool) -> Option<Self> {
+        let mut found = None;
+        descriptions::each(|library| {
+            let start = library.variables().unwrap_or(0);
+            let size = library.header(libc::PT_TLS).map(|header| header.p_memsz);
+            // without a copy there is no address in it
+            let end = |size: u64| if start == 0 { 0 } else { start.saturating_add(size) };
+            if size.is_some_and(|size| is_it(library.bias(), start..end(size))) {
+                let path = library.path().to_owned();
+                found = Some(Self { module: library.module(), start, path });
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        });
+        found
+    }
 }
 
 impl Variables {
@@ -34,16 +64,13 @@ impl Variables {
     pub(crate) fn settle(&mut self, library: unix::Library) -> unix::Library {
         let (library, map) = map_of(library);
         if let Some(map) = map {
-            let _ = self.settle_block(&map);
+            let _ = self.settle_block(map.bias);
         }
         library
     }
 
-    fn settle_block(&mut self, map: &LinkMap) -> Option<()> {
-        let mut found = Search { address: map.address, is_start: true, block: None };
-        // SAFETY: the callback has the type asked for, and the search outlives the call.
-        unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
-        let Block { module, path, .. } = found.block?;
+    fn settle_block(&mut self, bias: u64) -> Option<()> {
+        let Block { module, path, .. } = Block::of_library(bias)?;
         let path = path.to_bytes();
         let file = std::fs::read(OsStr::from_bytes(path)).ok()?;
         let file = elf_core::File::parse(&file).ok()?;
@@ -59,10 +86,7 @@ impl Variables {
 
     /// The variable `name`, if `address` is that of this thread's copy.
     pub(crate) fn find(&mut self, name: Name<'_>, address: u64) -> Option<External> {
-        let mut found = Search { address, is_start: false, block: None };
-        // SAFETY: the callback has the type asked for, and the search outlives the call.
-        unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
-        let block = found.block?;
+        let block = Block::at(address)?;
         let offset = address.wrapping_sub(block.start);
         let tp_offset = *self.tp_offsets.entry(block.module).or_insert_with(|| {
             let path = block.path.to_bytes();
@@ -80,44 +104,3 @@ impl Variables {
 
 /// No variables of our own.
 const NOTHING: TlsBlock = TlsBlock { offset: 0, file_size: 0, size: 0, alignment: 1 };
-
-struct Search<'n> {
-    /// That of a variable in this thread, or of the start of a library.
-    address: u64,
-    is_start: bool,
-    block: Option<Block<'n>>,
-}
-
-/// Looks whether a module's block holds the address.
-unsafe extern "C" fn look(
-    info: *mut libc::dl_phdr_info,
-    size: usize,
-    search: *mut c_void,
-) -> c_int {
-    if size < size_of::<libc::dl_phdr_info>() {
-        return 0;
-    }
-    // SAFETY: `dl_iterate_phdr` gives a valid description of this size, and back what `find` gave it.
-    let (info, search) = unsafe { (&*info, &mut *search.cast::<Search<'_>>()) };
-    if info.dlpi_phdr.is_null() || (info.dlpi_tls_data.is_null() && !search.is_start) {
-        return 0;
-    }
-    // SAFETY: the description holds so many program headers.
-    let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
-    let start = info.dlpi_tls_data.addr() as u64;
-    let holds = |header: &libc::Elf64_Phdr| {
-        header.p_type == libc::PT_TLS
-            && if search.is_start {
-                info.dlpi_addr == search.address
-            } else {
-                (start..start.saturating_add(header.p_memsz)).contains(&search.address)
-            }
-    };
-    if !headers.iter().any(holds) {
-        return 0;
-    }
-    // SAFETY: the name ends in NUL, and lives as long as the library, which its user keeps.
-    let path = unsafe { CStr::from_ptr(info.dlpi_name) };
-    search.block = Some(Block { module: info.dlpi_tls_modid as u64, start, path });
-    1
-}

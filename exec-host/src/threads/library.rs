@@ -3,6 +3,7 @@
 
 use crate::Host;
 use crate::error::Error;
+use crate::library::handle::LinkMap;
 use crate::machine;
 use core::sync::atomic::{AtomicU32, Ordering};
 use elf_core::Arch as _;
@@ -18,6 +19,9 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::FileExt as _;
+
+/// Least alignment of blocks near the thread pointer, in bytes.
+const ALIGNMENT: u64 = 64;
 
 const PF_W: u32 = 2;
 const PF_R: u32 = 4;
@@ -52,7 +56,7 @@ const RELOCATION: u64 = 24;
 const DYNAMIC: u64 = 16;
 
 impl Library {
-    /// Has the loader load a library with this block, and looks up what is wanted. `needed` are the files of libraries that names
+    /// Has the loader load a library with this block, whose initial values begin with `values`, and looks up what is wanted. `needed` are the files of libraries that names
     /// are looked for in, after those of the program.
     ///
     /// # Errors
@@ -64,17 +68,18 @@ impl Library {
         needed: &[&[u8]],
     ) -> Result<(Self, [u64; QUESTIONS]), Error> {
         let size = block.size;
+        let block = &if wanted.iter().any(Wanted::is_near) { whole(block) } else { *block };
         let refused = |cause: String| Error::ThreadLocal { size, cause, text: Box::default() };
         let system = |cause: Errno| refused(cause.to_string());
         let beyond = || refused(String::from("beyond what threads can have"));
-        if size > i32::MAX as u64 {
+        if block.size > i32::MAX as u64 {
             return Err(beyond());
         }
-        let (content, answers) =
-            content(block, values.len() as u64, wanted, needed).ok_or_else(beyond)?;
+        let (content, answers) = content(block, wanted, needed).ok_or_else(beyond)?;
         let values_at = values_at(&content, block).ok_or_else(beyond)?;
         let file = memfd_create(c"hoist-thread-local", MemfdFlags::CLOEXEC).map_err(system)?;
-        let end = values_at.checked_add(values.len() as u64).ok_or_else(beyond)?;
+        // zeros behind the values take no memory as long as nobody looks
+        let end = values_at.checked_add(block.file_size).ok_or_else(beyond)?;
         ftruncate(&file, end).map_err(system)?;
         let file = std::fs::File::from(file);
         let written = file.write_all_at(&content, 0);
@@ -90,18 +95,26 @@ impl Library {
         let map = map.ok_or_else(|| refused(String::from("its library is not found")))?;
         let mut found = [0; QUESTIONS];
         for (index, answer) in (0..wanted.len() as u64).zip(&mut found) {
-            let at = map.address.wrapping_add(answers).wrapping_add(index.wrapping_mul(8));
+            let at = map.bias.wrapping_add(answers).wrapping_add(index.wrapping_mul(8));
             let at = core::ptr::with_exposed_provenance::<u64>(at as usize);
             // SAFETY: the loader has mapped the file there, which has an aligned word for each question.
             *answer = unsafe { at.read() };
         }
-        Ok((Self { library, values: map.address.wrapping_add(values_at) }, found))
+        Ok((Self { library, values: map.bias.wrapping_add(values_at) }, found))
     }
 
     /// Where the loader has the initial values, to be copied into new threads.
     pub(super) const fn values(&self) -> u64 {
         self.values
     }
+}
+
+/// A block as large as what the C library takes for it near the thread pointer: it rounds to a multiple of the alignment when it gives
+/// room away, and not when it takes it back, so that blocks of several sizes would use it up.
+fn whole(block: &TlsBlock) -> TlsBlock {
+    let alignment = block.alignment.max(ALIGNMENT);
+    let size = block.size.checked_next_multiple_of(alignment).unwrap_or(u64::MAX);
+    TlsBlock { size, alignment, ..*block }
 }
 
 /// Where the file has the initial values: at a multiple of their alignment, as in memory.
@@ -122,32 +135,14 @@ fn path_of(file: &File) -> String {
 /// What the loader knows of a library.
 pub(super) fn map_of(library: unix::Library) -> (unix::Library, Option<LinkMap>) {
     let handle = library.into_raw();
-    let mut map: *const LinkMap = core::ptr::null();
-    // SAFETY: the handle is open, and the request gives a pointer of this type.
-    let done = unsafe { libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) };
-    // SAFETY: the link map lives as long as the library is open.
-    let map = (done == 0).then(|| unsafe { map.read() });
+    // SAFETY: the handle is open.
+    let map = unsafe { LinkMap::of(handle) };
     // SAFETY: it is the handle that was taken out.
     (unsafe { unix::Library::from_raw(handle) }, map)
 }
 
-/// The beginning of a `struct link_map` (<link.h>).
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LinkMap {
-    /// Where the library is.
-    pub(super) address: u64,
-    /// The name of its file, as long as it is open.
-    pub(super) name: *const core::ffi::c_char,
-}
-
 /// The file up to the initial values, and the offset of the answers.
-fn content(
-    block: &TlsBlock,
-    values: u64,
-    wanted: &[Wanted<'_>],
-    needed: &[&[u8]],
-) -> Option<(Vec<u8>, u64)> {
+fn content(block: &TlsBlock, wanted: &[Wanted<'_>], needed: &[&[u8]]) -> Option<(Vec<u8>, u64)> {
     let names: Vec<&[u8]> = wanted.iter().filter_map(Wanted::name).collect();
     let mut strings = vec![0];
     let mut string = |text: &[u8]| {
@@ -163,7 +158,7 @@ fn content(
     let relocations_at = symbols_at + SYMBOL * (1 + symbols.len() as u64);
     let answers = relocations_at + RELOCATION * wanted.len() as u64;
     let dynamic_at = answers + 8 * wanted.len() as u64;
-    let is_near = wanted.iter().any(|wanted| *wanted != Wanted::Module);
+    let is_near = wanted.iter().any(Wanted::is_near);
     let flags = if is_near { DF_STATIC_TLS } else { 0 };
     let mut dynamic: Vec<[u64; 2]> = needed.iter().map(|&path| [DT_NEEDED, path]).collect();
     let strings_at = dynamic_at + DYNAMIC * (dynamic.len() as u64 + 9);
@@ -189,13 +184,13 @@ fn content(
 
     let end = strings_at.checked_add(strings.len() as u64)?;
     let values_at = end.checked_next_multiple_of(block.alignment.max(8))?;
-    let size = values_at.checked_add(values)?;
+    let size = values_at.checked_add(block.file_size)?;
     let page = rustix::param::page_size() as u64;
     let dynamic_size = DYNAMIC * dynamic.len() as u64;
     for (r#type, at, file_size, size, alignment) in [
         (PT_LOAD, 0, size, size, page),
         (PT_DYNAMIC, dynamic_at, dynamic_size, dynamic_size, 8),
-        (PT_TLS, values_at, values, block.size, block.alignment),
+        (PT_TLS, values_at, block.file_size, block.size, block.alignment),
         (PT_GNU_STACK, 0, 0, 0, 16),
     ] {
         halves(&mut file, [r#type, PF_R | PF_W]);
@@ -222,6 +217,11 @@ fn content(
 }
 
 impl Wanted<'_> {
+    /// Whether it makes the loader put the block near the thread pointer.
+    fn is_near(&self) -> bool {
+        *self != Self::Module
+    }
+
     fn name(&self) -> Option<&[u8]> {
         match self {
             Self::DistanceOf(name) => Some(name),
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn a_library_as_the_abi_wants_it() {
         let wanted = [Wanted::Module, Wanted::DistanceOf(b"errno")];
-        let (mut bytes, answers) = content(&BLOCK, 3, &wanted, &[b"libc.so.6"]).unwrap();
+        let (mut bytes, answers) = content(&BLOCK, &wanted, &[b"libc.so.6"]).unwrap();
         let at = values_at(&bytes, &BLOCK).unwrap();
         bytes.resize(at as usize, 0);
         bytes.extend([1, 2, 3]);
@@ -288,6 +288,19 @@ mod tests {
         })
         .join()
         .unwrap();
+    }
+
+    /// What comes and goes leaves as much room as there was, whatever its size.
+    #[test]
+    fn room_is_given_back_whole() {
+        let wanted = [Wanted::Module, Wanted::Distance];
+        for round in 0..100 {
+            for (size, alignment) in [(40, 32), (48, 64), (116, 4), (512, 64), (24, 8)] {
+                let block = TlsBlock { offset: 0, file_size: 0, size, alignment };
+                let library = Library::new(&block, &[], &wanted, &[]);
+                assert!(library.is_ok(), "{round}: {size} bytes: {library:?}");
+            }
+        }
     }
 
     #[test]

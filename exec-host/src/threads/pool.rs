@@ -3,22 +3,39 @@
 //! The C library has little room there, and gets it back in the order of a stack only: "load the new one, then drop the old one" would use
 //! it up. So what is free again is kept and used again, which needs the initial values in every thread ([`everywhere`]), and small
 //! blocks share a library.
+//!
+//! The dynamic loader is asked for regions, and given them back, while the pool is not locked: it may wait for a thread that runs
+//! constructors of another library, and these may load something. One thread at a time does so, since the order counts.
 
 use super::everywhere;
 use super::library::{Library, Wanted};
 use crate::error::Error;
-use core::ops::Range;
+use crate::free_ranges::FreeRanges;
+use core::time::Duration;
 use elf_layout::TlsBlock;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Alignment of regions; what wants more is not from here.
 const ALIGNMENT: u64 = 64;
 /// Bytes that are asked of the C library at least, if it has so many.
 const CHUNK: u64 = 512;
+/// How long a load waits for another one that asks the dynamic loader. That one may wait for this: then two ask at once, and the C library
+/// may lose the room of one.
+const PATIENCE: Duration = Duration::from_secs(1);
 
-static POOL: Mutex<Vec<Region>> = Mutex::new(Vec::new());
+/// What is shared by loads.
+struct Pool {
+    /// By rising distance from the thread pointer, be it in front of that or behind: as the C library gives them out.
+    regions: Vec<Region>,
+    /// A thread asks the dynamic loader for one, or gives one back.
+    is_changing: bool,
+}
 
-fn pool() -> MutexGuard<'static, Vec<Region>> {
+static POOL: Mutex<Pool> = Mutex::new(Pool { regions: Vec::new(), is_changing: false });
+/// Nobody asks the dynamic loader any more.
+static CHANGED: Condvar = Condvar::new();
+
+fn pool() -> MutexGuard<'static, Pool> {
     POOL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -44,8 +61,8 @@ pub(super) struct Region {
     pub(super) values: InitialValues,
     /// From here on, all threads have zeros, those that will come as well.
     pub(super) clean: u64,
-    /// What nobody has, by rising offset, no two beside each other.
-    pub(super) free: Vec<Range<u64>>,
+    /// What nobody has.
+    pub(super) free: FreeRanges,
 }
 
 /// A part of a region, given back on drop.
@@ -75,17 +92,23 @@ impl Share {
         if !everywhere::is_possible() {
             return Err(refused("the system does not say where threads have theirs"));
         }
-        let mut pool = pool();
-        if let Some(share) = pool.iter_mut().find_map(|region| region.take(block, values)) {
+        if let Some(share) = pool().take(block, values) {
             return Ok(share);
         }
         let size = block.size.checked_next_multiple_of(ALIGNMENT).ok_or_else(|| refused("size"))?;
-        let region = Region::open(size.max(CHUNK)).or_else(|_| Region::open(size));
-        pool.push(region.map_err(|error| error.of_size(block.size))?);
-        let share = pool.last_mut().and_then(|region| region.take(block, values));
-        if share.is_none() {
-            give_back(&mut pool);
+        let turn = Turn::wait();
+        // others may have come and gone meanwhile
+        if let Some(share) = pool().take(block, values) {
+            return Ok(share);
         }
+        let region = Region::open(size.max(CHUNK)).or_else(|_| Region::open(size));
+        let region = region.map_err(|error| error.of_size(block.size))?;
+        let share = {
+            let mut pool = pool();
+            pool.add(region);
+            pool.take(block, values)
+        };
+        drop(turn);
         share.ok_or_else(|| refused("some thread cannot be reached"))
     }
 }
@@ -94,30 +117,83 @@ impl Drop for Share {
     fn drop(&mut self) {
         let mut pool = pool();
         let offset_in = |region: &Region| self.tp_offset.wrapping_sub(region.tp_offset);
-        let region = pool.iter_mut().find(|region| {
+        let region = pool.regions.iter_mut().find(|region| {
             let offset = offset_in(region);
             region.module == self.module && offset >= 0 && offset.cast_unsigned() < region.size
         });
         let Some(region) = region else { return };
         let start = offset_in(region).cast_unsigned();
-        region.give(start..start.wrapping_add(self.size));
-        give_back(&mut pool);
+        region.free.give(start..start.wrapping_add(self.size));
+        // who has the turn looks at the end of it
+        if !pool.is_changing && pool.has_surplus() {
+            pool.is_changing = true;
+            drop(pool);
+            end_turn();
+        }
     }
 }
 
 /// Adds what an executable has set aside, unless it is there already.
 pub(super) fn add(region: Region) {
     let mut pool = pool();
-    if !pool.iter().any(|known| known.tp_offset == region.tp_offset) {
+    if !pool.regions.iter().any(|known| known.tp_offset == region.tp_offset) {
         // before those of the C library, which others may need
-        pool.insert(0, region);
+        pool.regions.insert(0, region);
     }
 }
 
-/// Gives the C library back what is free at the end, where it can use it again.
-fn give_back(pool: &mut Vec<Region>) {
-    while pool.last().is_some_and(|last| last.library.is_some() && last.is_free()) {
-        pool.pop();
+/// The turn of a thread to ask the dynamic loader. At the end it gets back what is free where it can use it again.
+struct Turn;
+
+impl Turn {
+    fn wait() -> Self {
+        let wait = CHANGED.wait_timeout_while(pool(), PATIENCE, |pool| pool.is_changing);
+        let (mut pool, _) = wait.unwrap_or_else(PoisonError::into_inner);
+        pool.is_changing = true;
+        Self
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        end_turn();
+    }
+}
+
+fn end_turn() {
+    loop {
+        let mut pool = pool();
+        let Some(surplus) = pool.take_surplus() else {
+            pool.is_changing = false;
+            CHANGED.notify_all();
+            return;
+        };
+        drop(pool);
+        drop(surplus);
+    }
+}
+
+impl Pool {
+    fn take(&mut self, block: &TlsBlock, values: &[u8]) -> Option<Share> {
+        self.regions.iter_mut().find_map(|region| region.take(block, values))
+    }
+
+    fn add(&mut self, region: Region) {
+        let tp_offset = region.tp_offset.unsigned_abs();
+        let is_nearer =
+            |known: &Region| known.library.is_none() || known.tp_offset.unsigned_abs() < tp_offset;
+        let place = self.regions.partition_point(is_nearer);
+        self.regions.insert(place, region);
+    }
+
+    /// Whether the last region is the C library's, and free.
+    fn has_surplus(&self) -> bool {
+        self.regions.last().is_some_and(|last| last.library.is_some() && last.is_free())
+    }
+
+    /// The last region, if the C library can have it back.
+    fn take_surplus(&mut self) -> Option<Region> {
+        if self.has_surplus() { self.regions.pop() } else { None }
     }
 }
 
@@ -125,9 +201,8 @@ impl Region {
     /// One of `size` zeros, a library of its own.
     fn open(size: u64) -> Result<Self, Error> {
         let block = TlsBlock { offset: 0, file_size: size, size, alignment: ALIGNMENT };
-        let zeros = vec![0; usize::try_from(size).map_err(|_| Error::OutOfMemory { size })?];
         let wanted = [Wanted::Module, Wanted::Distance];
-        let (library, [module, tp_offset]) = Library::new(&block, &zeros, &wanted, &[])?;
+        let (library, [module, tp_offset]) = Library::new(&block, &[], &wanted, &[])?;
         let values = InitialValues { address: library.values(), is_read_only: false };
         Ok(Self {
             library: Some(library),
@@ -137,59 +212,36 @@ impl Region {
             size,
             values,
             clean: 0,
-            free: core::iter::once(0..size).collect(),
+            free: FreeRanges::of(size),
         })
     }
 
     fn is_free(&self) -> bool {
-        matches!(self.free.as_slice(), [all] if *all == (0..self.size))
+        self.free.largest() == self.size
     }
 
     /// A part for a block, with its initial values in all threads.
     fn take(&mut self, block: &TlsBlock, values: &[u8]) -> Option<Share> {
-        let alignment = block.alignment.max(1);
-        let (index, part) = self.free.iter().enumerate().find_map(|(index, free)| {
-            let address = self.tp_offset.wrapping_add_unsigned(free.start).cast_unsigned();
-            let start = free.start.checked_add(address.wrapping_neg() % alignment)?;
-            let end = start.checked_add(block.size).filter(|&end| end <= free.end)?;
-            Some((index, start..end))
-        })?;
-        let tp_offset = self.tp_offset.wrapping_add_unsigned(part.start);
-        let mut content = vec![0; usize::try_from(block.size).ok()?];
-        content.get_mut(..values.len())?.copy_from_slice(values);
-        let are_zeros = self.clean <= part.start && content.iter().all(|byte| *byte == 0);
-        if !are_zeros {
-            // SAFETY: nobody has this part, in no thread, and threads that come copy the values only.
-            let is_done = unsafe {
-                self.values.write(part.start, &content) && everywhere::write(tp_offset, &content)
+        let size = usize::try_from(block.size).ok().filter(|&size| values.len() <= size)?;
+        let base = self.tp_offset.cast_unsigned();
+        let start = self.free.take(block.size, block.alignment.max(1), base)?;
+        let end = start.saturating_add(block.size);
+        let mut content = values.to_vec();
+        content.resize(size, 0);
+        let tp_offset = self.tp_offset.wrapping_add_unsigned(start);
+        let are_zeros = self.clean <= start && content.iter().all(|byte| *byte == 0);
+        // SAFETY: nobody has this part, in no thread, and threads that come copy the values only.
+        let is_done = are_zeros
+            || unsafe {
+                self.values.write(start, &content) && everywhere::write(tp_offset, &content)
             };
-            self.clean = self.clean.max(part.end);
-            if !is_done {
-                return None;
-            }
+        self.clean = self.clean.max(end);
+        if !is_done {
+            self.free.give(start..end);
+            return None;
         }
-        self.clean = self.clean.max(part.end);
-        let free = self.free.get(index)?.clone();
-        let rest = [free.start..part.start, part.end..free.end];
-        self.free.splice(index..=index, rest.into_iter().filter(|rest| !rest.is_empty()));
-        let start = self.start.wrapping_add(part.start);
+        let start = self.start.wrapping_add(start);
         Some(Share { module: self.module, start, tp_offset, size: block.size })
-    }
-
-    /// Makes a part free again.
-    fn give(&mut self, mut part: Range<u64>) {
-        let index = self.free.partition_point(|free| free.start < part.start);
-        let mut replaced = index..index;
-        if let Some(after) = self.free.get(index).filter(|after| after.start == part.end) {
-            part.end = after.end;
-            replaced.end = index.saturating_add(1);
-        }
-        let before = index.checked_sub(1).and_then(|before| self.free.get(before));
-        if let Some(before) = before.filter(|before| before.end == part.start) {
-            part.start = before.start;
-            replaced.start = index.saturating_sub(1);
-        }
-        self.free.splice(replaced, [part]);
     }
 }
 
@@ -225,31 +277,21 @@ impl InitialValues {
 mod tests {
     use super::*;
 
+    /// The dynamic loader, asked for a region, may wait for a thread that wants one itself: neither waits for ever.
     #[test]
-    fn parts_are_joined_again() {
-        let values = InitialValues { address: 0, is_read_only: false };
-        let mut region = Region {
-            library: None,
-            module: 2,
-            start: 0,
-            tp_offset: -64,
-            size: 64,
-            values,
-            clean: 0,
-            free: core::iter::once(0..64).collect(),
-        };
-        let block = |size, alignment| TlsBlock { offset: 0, file_size: 0, size, alignment };
-        let taken = [(4, 4), (8, 16), (32, 32)];
-        let taken = taken.map(|(size, alignment)| {
-            let share = region.take(&block(size, alignment), &[]).unwrap();
-            core::mem::ManuallyDrop::new(share).tp_offset
-        });
-        assert_eq!(taken, [-64, -48, -32]);
-        assert_eq!(region.free, [4..16, 24..32]);
-        assert!(region.take(&block(16, 1), &[]).is_none());
-        for part in [16..24, 0..4, 32..64] {
-            region.give(part);
+    fn who_waits_too_long_goes_on() {
+        let first = Turn::wait();
+        let other = std::thread::spawn(|| drop(Turn::wait()));
+        other.join().unwrap();
+        drop(first);
+        let block = TlsBlock { offset: 0, file_size: 0, size: 16, alignment: 16 };
+        if !everywhere::is_possible() {
+            return;
         }
-        assert!(region.is_free(), "{:?}", region.free);
+        let share = Share::new(&block, &[]).unwrap();
+        let is_near = |region: &Region| region.module == share.module;
+        assert!(pool().regions.iter().any(is_near));
+        drop(share);
+        assert!(!pool().has_surplus(), "the C library has it again");
     }
 }

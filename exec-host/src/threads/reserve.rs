@@ -1,11 +1,12 @@
 //! Room for thread-local variables that an executable sets aside.
 
 use super::pool::{self, InitialValues, Region};
+use crate::descriptions::{self, Description};
 use crate::error::Error;
+use crate::free_ranges::FreeRanges;
 use crate::machine;
 use core::cell::UnsafeCell;
-use core::ffi::c_int;
-use core::ffi::c_void;
+use core::ops::ControlFlow;
 use std::thread::LocalKey;
 
 /// `N` bytes of an executable's own thread-local variables, for those of modules: code that was compiled for an executable wants them
@@ -64,10 +65,13 @@ impl<const N: usize> StaticTlsReserve<N> {
             cause: cause.into(),
             text: Box::default(),
         };
-        let mut search = Search { address, found: None };
-        // SAFETY: the callback has the type asked for, and the search outlives the call.
-        unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
-        let found = search.found.ok_or_else(|| refused("the block is not the executable's"))?;
+        let mut found = None;
+        descriptions::each(|program| {
+            // it comes first
+            found = Executable::with(program, address);
+            ControlFlow::Break(())
+        });
+        let found = found.ok_or_else(|| refused("the block is not the executable's"))?;
         let end = found.start.checked_add(N as u64);
         if end.is_none_or(|end| end > found.initial_size) {
             return Err(refused("the block has no initial values: it is not `const`"));
@@ -82,16 +86,10 @@ impl<const N: usize> StaticTlsReserve<N> {
             size,
             values: InitialValues { address: address_of_values, is_read_only: found.is_read_only },
             clean: size,
-            free: core::iter::once(0..size).collect(),
+            free: FreeRanges::of(size),
         });
         Ok(())
     }
-}
-
-struct Search {
-    /// Of this thread's copy.
-    address: u64,
-    found: Option<Executable>,
 }
 
 /// What the executable's program headers say.
@@ -105,41 +103,22 @@ struct Executable {
     is_read_only: bool,
 }
 
-/// Looks at the executable, which comes first.
-unsafe extern "C" fn look(
-    info: *mut libc::dl_phdr_info,
-    size: usize,
-    search: *mut c_void,
-) -> c_int {
-    if size < size_of::<libc::dl_phdr_info>() {
-        return 1;
+impl Executable {
+    /// The program, if it has `address` among this thread's variables.
+    fn with(program: &Description<'_>, address: u64) -> Option<Self> {
+        let block = program.header(libc::PT_TLS)?;
+        let start = address.checked_sub(program.variables()?)?;
+        if start >= block.p_memsz {
+            return None;
+        }
+        let values = program.range(block).start;
+        let relro = program.header(libc::PT_GNU_RELRO).map(|relro| program.range(relro));
+        Some(Self {
+            module: program.module(),
+            values,
+            initial_size: block.p_filesz,
+            start,
+            is_read_only: relro.is_some_and(|relro| relro.contains(&values.wrapping_add(start))),
+        })
     }
-    // SAFETY: `dl_iterate_phdr` gives a valid description of this size, and back what `offer` gave it.
-    let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
-    if info.dlpi_phdr.is_null() || info.dlpi_tls_data.is_null() {
-        return 1;
-    }
-    // SAFETY: the description holds so many program headers.
-    let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
-    let of = |r#type| headers.iter().find(move |header| header.p_type == r#type);
-    let Some(block) = of(libc::PT_TLS) else { return 1 };
-    let Some(start) = search.address.checked_sub(info.dlpi_tls_data.addr() as u64) else {
-        return 1;
-    };
-    if start >= block.p_memsz {
-        return 1;
-    }
-    let values = info.dlpi_addr.wrapping_add(block.p_vaddr);
-    let is_read_only = of(libc::PT_GNU_RELRO).is_some_and(|relro| {
-        let first = info.dlpi_addr.wrapping_add(relro.p_vaddr);
-        values.wrapping_add(start).wrapping_sub(first) < relro.p_memsz
-    });
-    search.found = Some(Executable {
-        module: info.dlpi_tls_modid as u64,
-        values,
-        initial_size: block.p_filesz,
-        start,
-        is_read_only,
-    });
-    1
 }

@@ -3,9 +3,11 @@
 //! GCC 13, in which a million modules are looked for one after the other.
 
 use super::lookup;
+use crate::descriptions::{self, Description};
+use crate::library::handle;
 use crate::machine;
 use core::ffi::{CStr, c_int, c_void};
-use core::ops::Range;
+use core::ops::{ControlFlow, Range};
 use core::sync::atomic::{AtomicU64, Ordering};
 use rustix::mm::{MprotectFlags, mprotect};
 use std::sync::OnceLock;
@@ -39,11 +41,17 @@ fn lead_all() -> bool {
         unwinder: _Unwind_Backtrace as *const () as u64,
         is_found: false,
     };
-    // SAFETY: the callback has the type asked for and keeps nothing.
-    unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut words).cast()) };
-    let target = lookup::find_object as *const () as u64;
+    descriptions::each(|library| {
+        words.add(library);
+        ControlFlow::Continue(())
+    });
+    if !words.is_found {
+        return false;
+    }
+    handle::keep_this_library();
+    let target = lookup::function();
     // SAFETY: the words are those that the dynamic loader has for this function; ours does the same and more.
-    words.is_found && words.places.iter().all(|place| unsafe { place.lead_to(target) })
+    words.places.iter().all(|place| unsafe { place.lead_to(target) })
 }
 
 /// What is known of the libraries' words.
@@ -94,74 +102,64 @@ const DT_RELASZ: u64 = 8;
 const DT_JMPREL: u64 = 23;
 const TAGS: usize = 24;
 
-/// Adds the words of one library.
-unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _: usize, words: *mut c_void) -> c_int {
-    // SAFETY: `dl_iterate_phdr` gives a valid description, and back what `lead_all` gave it.
-    let (info, words) = unsafe { (&*info, &mut *words.cast::<Words>()) };
-    if info.dlpi_phdr.is_null() {
-        return 0;
-    }
-    // SAFETY: the description holds so many program headers.
-    let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
-    let range = |header: &libc::Elf64_Phdr| {
-        let start = info.dlpi_addr.wrapping_add(header.p_vaddr);
-        start..start.wrapping_add(header.p_memsz)
-    };
-    let mapped: Vec<_> =
-        headers.iter().filter(|header| header.p_type == libc::PT_LOAD).map(range).collect();
-    let of = |r#type| headers.iter().find(move |header| header.p_type == r#type).map(range);
-    let Some(dynamic) = of(libc::PT_DYNAMIC) else { return 0 };
-    let mut values = [0u64; TAGS];
-    for at in dynamic.step_by(16) {
-        // SAFETY: the dynamic section is mapped and consists of pairs of words.
-        match unsafe { [word(at), word(at.wrapping_add(8))] } {
-            [0, _] => break,
-            [tag, value] => {
-                if let Some(place) = values.get_mut(tag as usize) {
-                    *place = value;
+impl Words {
+    /// Adds those of one library.
+    fn add(&mut self, library: &Description<'_>) {
+        let loaded = library.headers().iter().filter(|header| header.p_type == libc::PT_LOAD);
+        let mapped: Vec<_> = loaded.map(|header| library.range(header)).collect();
+        let of = |r#type| library.header(r#type).map(|header| library.range(header));
+        let Some(dynamic) = of(libc::PT_DYNAMIC) else { return };
+        let mut values = [0u64; TAGS];
+        for at in dynamic.step_by(16) {
+            // SAFETY: the dynamic section is mapped and consists of pairs of words.
+            match unsafe { [word(at), word(at.wrapping_add(8))] } {
+                [0, _] => break,
+                [tag, value] => {
+                    if let Some(place) = values.get_mut(tag as usize) {
+                        *place = value;
+                    }
+                }
+            }
+        }
+        let value = |tag: u64| values.get(tag as usize).copied().unwrap_or(0);
+        // most dynamic loaders have made them addresses, some have not
+        let address = |tag| match value(tag) {
+            offset if offset < library.bias() => offset.wrapping_add(library.bias()),
+            address => address,
+        };
+        let is_mapped = |range: &Range<u64>| {
+            mapped.iter().any(|part| part.start <= range.start && range.end <= part.end)
+        };
+        let relro = of(libc::PT_GNU_RELRO);
+        for (table, size) in [(DT_RELA, DT_RELASZ), (DT_JMPREL, DT_PLTRELSZ)] {
+            let table = address(table)..address(table).wrapping_add(value(size));
+            if value(size) == 0 || !is_mapped(&table) {
+                continue;
+            }
+            for at in table.step_by(24) {
+                // SAFETY: the dynamic section says that so many relocations are there.
+                let [offset, what, addend] =
+                    unsafe { [word(at), word(at.wrapping_add(8)), word(at.wrapping_add(16))] };
+                let kind = what & 0xffff_ffff;
+                let is_address = kind == machine::JUMP_SLOT || machine::ADDRESSES.contains(&kind);
+                if !is_address || addend != 0 || what >> 32 == 0 {
+                    continue;
+                }
+                let symbol = address(DT_SYMTAB).wrapping_add((what >> 32).wrapping_mul(24));
+                // SAFETY: relocations name symbols of the table, which names have in the strings.
+                let name = unsafe {
+                    let name = address(DT_STRTAB).wrapping_add(word(symbol) & 0xffff_ffff);
+                    CStr::from_ptr(core::ptr::with_exposed_provenance(name as usize))
+                };
+                let place = library.bias().wrapping_add(offset);
+                if name == c"_dl_find_object" && place.is_multiple_of(8) {
+                    let is_read_only = relro.as_ref().is_some_and(|relro| relro.contains(&place));
+                    self.places.push(Place { address: place, is_read_only });
+                    self.is_found |= mapped.iter().any(|part| part.contains(&self.unwinder));
                 }
             }
         }
     }
-    let value = |tag: u64| values.get(tag as usize).copied().unwrap_or(0);
-    // most dynamic loaders have made them addresses, some have not
-    let address = |tag| match value(tag) {
-        offset if offset < info.dlpi_addr => offset.wrapping_add(info.dlpi_addr),
-        address => address,
-    };
-    let is_mapped = |range: &Range<u64>| {
-        mapped.iter().any(|part| part.start <= range.start && range.end <= part.end)
-    };
-    let relro = of(libc::PT_GNU_RELRO);
-    for (table, size) in [(DT_RELA, DT_RELASZ), (DT_JMPREL, DT_PLTRELSZ)] {
-        let table = address(table)..address(table).wrapping_add(value(size));
-        if value(size) == 0 || !is_mapped(&table) {
-            continue;
-        }
-        for at in table.step_by(24) {
-            // SAFETY: the dynamic section says that so many relocations are there.
-            let [offset, what, addend] =
-                unsafe { [word(at), word(at.wrapping_add(8)), word(at.wrapping_add(16))] };
-            let kind = what & 0xffff_ffff;
-            let is_address = kind == machine::JUMP_SLOT || machine::ADDRESSES.contains(&kind);
-            if !is_address || addend != 0 || what >> 32 == 0 {
-                continue;
-            }
-            let symbol = address(DT_SYMTAB).wrapping_add((what >> 32).wrapping_mul(24));
-            // SAFETY: relocations name symbols of the table, which names have in the strings.
-            let name = unsafe {
-                let name = address(DT_STRTAB).wrapping_add(word(symbol) & 0xffff_ffff);
-                CStr::from_ptr(core::ptr::with_exposed_provenance(name as usize))
-            };
-            let place = info.dlpi_addr.wrapping_add(offset);
-            if name == c"_dl_find_object" && place.is_multiple_of(8) {
-                let is_read_only = relro.as_ref().is_some_and(|relro| relro.contains(&place));
-                words.places.push(Place { address: place, is_read_only });
-                words.is_found |= mapped.iter().any(|part| part.contains(&words.unwinder));
-            }
-        }
-    }
-    0
 }
 
 /// The word at an address.

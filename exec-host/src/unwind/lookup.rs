@@ -10,11 +10,17 @@ use std::sync::OnceLock;
 /// What stands for the functions of this name by which a load's own unwinder finds frames.
 pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
     let function = match name.to_str()? {
-        "_dl_find_object" => find_object as *const (),
+        "_dl_find_object" => return Some(External::function(self::function())),
         "dl_iterate_phdr" => iterate as *const (),
         _ => return None,
     };
     Some(External::function(function.expose_provenance() as u64))
+}
+
+/// The address of [`find_object`], which has all that it needs then.
+pub(super) fn function() -> u64 {
+    of_the_process();
+    (find_object as *const ()).expose_provenance() as u64
 }
 
 /// `struct dl_find_object` (<dlfcn.h>, glibc 2.35), as machines have it that need no base for their tables.
@@ -55,33 +61,32 @@ fn of_the_process() -> Option<FindObject> {
     })
 }
 
-/// `_dl_find_object`, of loads too.
+/// `_dl_find_object`, of loads too. Where the C library has an answer, it is all that is asked: that function takes no lock and no
+/// memory, and signal handlers and children of threads that have loaded something rely on it. Frames of loads cost both.
 ///
 /// # Safety
 /// As for the C library's function: there is room for the result.
 pub(super) unsafe extern "C" fn find_object(address: *const c_void, result: *mut Found) -> c_int {
-    let wanted = address.addr() as u64;
-    if let Some((code, load)) = registry::load_of(wanted) {
-        let Some((_, header)) = load.index().function(wanted) else { return -1 };
-        let at = |address: u64| core::ptr::with_exposed_provenance(address as usize);
-        let found = Found {
-            flags: 0,
-            map_start: at(code.start),
-            map_end: at(code.end),
-            link_map: &raw const NO_LIBRARY,
-            // the load has it as long as its code is there
-            eh_frame: core::ptr::from_ref(header),
-            reserved: [0; 7],
-        };
-        // SAFETY: the caller gives room.
-        unsafe { result.write(found) };
+    // SAFETY: passes on what we were given.
+    if of_the_process().is_some_and(|find| unsafe { find(address, result) } == 0) {
         return 0;
     }
-    match of_the_process() {
-        // SAFETY: passes on what we were given.
-        Some(find) => unsafe { find(address, result) },
-        None => -1,
-    }
+    let wanted = address.addr() as u64;
+    let Some((code, load)) = registry::load_of(wanted) else { return -1 };
+    let Some((_, header)) = load.index().function(wanted) else { return -1 };
+    let at = |address: u64| core::ptr::with_exposed_provenance(address as usize);
+    let found = Found {
+        flags: 0,
+        map_start: at(code.start),
+        map_end: at(code.end),
+        link_map: &raw const NO_LIBRARY,
+        // the load has it as long as its code is there
+        eh_frame: core::ptr::from_ref(header),
+        reserved: [0; 7],
+    };
+    // SAFETY: the caller gives room.
+    unsafe { result.write(found) };
+    0
 }
 
 type Callback = unsafe extern "C" fn(*mut libc::dl_phdr_info, usize, *mut c_void) -> c_int;
@@ -174,5 +179,24 @@ impl Asked {
         };
         // SAFETY: the caller vouches for the callback, which keeps nothing.
         unsafe { (self.callback)(&raw mut info, size_of::<libc::dl_phdr_info>(), self.data) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A signal handler, or the child of a thread that was loading, unwinds through the program although the list of loads is locked.
+    #[test]
+    fn functions_of_the_program_need_no_lock() {
+        let here = (functions_of_the_program_need_no_lock as *const ()).cast::<c_void>();
+        let ask = |address| {
+            let mut found = core::mem::MaybeUninit::zeroed();
+            // SAFETY: there is room.
+            unsafe { find_object(address, found.as_mut_ptr()) }
+        };
+        assert_eq!(ask(here), 0);
+        registry::while_locked(|| assert_eq!(ask(here), 0));
+        assert_eq!(ask(core::ptr::without_provenance(16)), -1);
     }
 }

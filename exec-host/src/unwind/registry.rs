@@ -168,3 +168,11 @@ pub(super) fn loads() -> Vec<Arc<Load>> {
 pub(super) fn changes() -> (u64, u64) {
     (COMINGS.load(Ordering::Relaxed), GOINGS.load(Ordering::Relaxed))
 }
+
+/// Does something as a thread would that has interrupted another one's change of the list.
+#[cfg(test)]
+pub(super) fn while_locked(something: impl FnOnce()) {
+    let loads = LOADS.write().unwrap_or_else(PoisonError::into_inner);
+    something();
+    drop(loads);
+}

@@ -4,7 +4,10 @@
 
 use exec_host::{Error, Module, Process};
 use std::ops::Range;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
+use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The folder of this machine's fixtures.
 pub(crate) const ARCH: &str = std::env::consts::ARCH;
@@ -79,6 +82,38 @@ pub(crate) fn pages() -> (u64, u64) {
     (words.next().unwrap(), words.next().unwrap())
 }
 
+/// Says that it is over when it goes, be it by a panic: threads that go on until then would never end, and nor would who waits for them.
+pub(crate) struct Over<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// This program once more, to do something in a process of its own: by way of the emulator that runs it, if one does.
+pub(crate) fn itself() -> Command {
+    let program = std::env::current_exe().unwrap();
+    // cargo's runner for the target
+    let is_runner = |name: &str| {
+        let target =
+            name.strip_prefix("CARGO_TARGET_").and_then(|rest| rest.strip_suffix("_RUNNER"));
+        target.is_some_and(|target| target.starts_with(&ARCH.to_uppercase()))
+    };
+    let runner = std::env::vars().find(|(name, _)| is_runner(name)).filter(|_| is_emulated());
+    let Some((_, runner)) = runner else { return Command::new(program) };
+    let mut words = runner.split_whitespace();
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words).arg(program);
+    command
+}
+
+/// Whether a program was ended by a signal. qemu 7.2 may fail in place of the program whose fault it passes on, by an assertion of its
+/// own (`cpu == current_cpu`), with exit status 127.
+pub(crate) fn is_ended_by(signal: i32, status: ExitStatus) -> bool {
+    status.signal() == Some(signal) || is_emulated() && status.code() == Some(127)
+}
+
 /// Whether this program runs in an emulator, whose own memory and system calls get into the way of some tests.
 pub(crate) fn is_emulated() -> bool {
     // emulators know the names under which programs usually ask for themselves
@@ -92,7 +127,7 @@ pub(crate) fn compile(compiler: &str, options: &[&str], source: &str) -> Option<
     let input = folder.path().join(if compiler.contains("++") { "source.cc" } else { "source.c" });
     let object = folder.path().join("source.o");
     std::fs::write(&input, source).unwrap();
-    let mut command = std::process::Command::new(of_this_machine(compiler));
+    let mut command = Command::new(of_this_machine(compiler));
     if !cfg!(target_arch = "x86_64") && compiler.starts_with("clang") {
         command.arg(format!("--target={ARCH}-linux-gnu"));
     }
@@ -113,7 +148,7 @@ pub(crate) fn of_this_machine(compiler: &str) -> &str {
         ("riscv64", "c++" | "g++") => "riscv64-linux-gnu-g++-12",
         _ => return compiler,
     };
-    let is_there = || std::process::Command::new(cross).arg("--version").output().is_ok();
+    let is_there = || Command::new(cross).arg("--version").output().is_ok();
     // an emulator has this machine's compilers at hand, which are for another
     if is_emulated() || is_there() { cross } else { compiler }
 }

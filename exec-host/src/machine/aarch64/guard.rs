@@ -1,28 +1,13 @@
 //! Entering and leaving on AArch64 (AAPCS64 6.1: what a call must preserve).
 
 use core::arch::naked_asm;
-use core::ffi::{c_int, c_void};
-use core::sync::atomic::Ordering;
+use core::ffi::c_void;
 
-use crate::guard::frame::{Frame, HANDLE};
+use crate::guard::frame::Frame;
+pub(crate) use crate::guard::frame::handler;
 
 /// The part of the processor's state that says that an indirect branch was just taken (Arm ARM D1.4, `BTYPE`).
 const BTYPE: u64 = 3 << 10;
-
-/// The handler: goes on to [`HANDLE`].
-///
-/// # Safety
-/// The arguments are those of a handler.
-pub(crate) unsafe extern "C" fn handler(
-    number: c_int,
-    info: *mut libc::siginfo_t,
-    context: *mut c_void,
-) {
-    type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
-    let code = HANDLE.load(Ordering::Acquire).cast_const();
-    // SAFETY: a function of this type was stored before the first signal could come.
-    unsafe { core::mem::transmute::<*const (), Handler>(code)(number, info, context) };
-}
 
 /// Calls `call(data)`, and returns after it or after [`leave`].
 ///

@@ -1,29 +1,14 @@
 //! Entering and leaving on RISC-V (psABI, "Procedure Calling Convention": what a call must preserve).
 
 use core::arch::naked_asm;
-use core::ffi::{c_int, c_void};
-use core::sync::atomic::Ordering;
+use core::ffi::c_void;
 
-use crate::guard::frame::{Frame, HANDLE};
+use crate::guard::frame::Frame;
+pub(crate) use crate::guard::frame::handler;
 
 /// Where Linux has the registers of a thread that it stopped: `pc` in place of `x0`, then the others by their numbers.
 const PC: usize = 0;
 const SP: usize = 2;
-
-/// The handler: goes on to [`HANDLE`].
-///
-/// # Safety
-/// The arguments are those of a handler.
-pub(crate) unsafe extern "C" fn handler(
-    number: c_int,
-    info: *mut libc::siginfo_t,
-    context: *mut c_void,
-) {
-    type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
-    let code = HANDLE.load(Ordering::Acquire).cast_const();
-    // SAFETY: a function of this type was stored before the first signal could come.
-    unsafe { core::mem::transmute::<*const (), Handler>(code)(number, info, context) };
-}
 
 /// Calls `call(data)`, and returns after it or after [`leave`].
 ///

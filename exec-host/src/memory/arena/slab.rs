@@ -1,6 +1,6 @@
 //! A run of pages of one permission, and which of its bytes are whose.
 
-use core::ops::Range;
+use crate::free_ranges::FreeRanges;
 use elf_core::SegmentFlags;
 
 /// Bytes of a slab. Code that comes or goes has a slab copied; each takes a mapping, of which a process has 65,530.
@@ -37,66 +37,46 @@ impl Kind {
 #[derive(Debug)]
 pub(super) struct Slab {
     pub(super) kind: Kind,
-    /// By rising offset, no two beside each other.
-    free: Vec<Range<u32>>,
+    free: FreeRanges,
     /// Bytes that are taken.
     pub(super) taken: u32,
     /// Size of the largest free part, or more.
-    largest: u32,
+    largest: u64,
     /// Code was written to it.
     pub(super) has_code: bool,
 }
 
 impl Slab {
     pub(super) fn new(kind: Kind) -> Self {
-        let free = core::iter::once(0..SIZE).collect();
-        Self { kind, free, taken: 0, largest: SIZE, has_code: false }
+        let free = FreeRanges::of(SIZE.into());
+        Self { kind, free, taken: 0, largest: SIZE.into(), has_code: false }
     }
 
     /// Takes a part, and gives its offset.
     pub(super) fn take(&mut self, size: u32, alignment: u32) -> Option<u32> {
         let size = round(size)?;
-        if size > self.largest {
+        if u64::from(size) > self.largest {
             return None;
         }
-        let fit = self.free.iter().enumerate().find_map(|(index, free)| {
-            let start = free.start.checked_next_multiple_of(alignment)?;
-            let end = start.checked_add(size).filter(|&end| end <= free.end)?;
-            Some((index, free.clone(), start..end))
-        });
-        let Some((index, free, part)) = fit else {
-            self.largest = self.free.iter().map(|free| free.end.wrapping_sub(free.start)).max()?;
+        let Some(start) = self.free.take(size.into(), alignment.into(), 0) else {
+            self.largest = self.free.largest();
             return None;
         };
-        let rest = [free.start..part.start, part.end..free.end];
-        self.free.splice(index..=index, rest.into_iter().filter(|rest| !rest.is_empty()));
         self.taken = self.taken.saturating_add(size);
-        Some(part.start)
+        u32::try_from(start).ok()
     }
 
     /// Makes a part free again that was taken with this size.
     pub(super) fn give(&mut self, start: u32, size: u32) {
         let Some(size) = round(size) else { return };
-        let mut part = start..start.saturating_add(size);
-        let index = self.free.partition_point(|free| free.start < part.start);
-        let mut replaced = index..index;
-        if let Some(after) = self.free.get(index).filter(|after| after.start == part.end) {
-            part.end = after.end;
-            replaced.end = index.saturating_add(1);
-        }
-        let before = index.checked_sub(1).and_then(|before| self.free.get(before));
-        if let Some(before) = before.filter(|before| before.end == part.start) {
-            part.start = before.start;
-            replaced.start = index.saturating_sub(1);
-        }
-        self.largest = self.largest.max(part.end.wrapping_sub(part.start));
-        self.free.splice(replaced, [part]);
+        let joined = self.free.give(start.into()..start.saturating_add(size).into());
+        self.largest = self.largest.max(joined);
         self.taken = self.taken.saturating_sub(size);
     }
 
     /// First offset behind which nothing is taken.
     pub(super) fn end(&self) -> u32 {
-        self.free.last().filter(|last| last.end == SIZE).map_or(SIZE, |last| last.start)
+        u32::try_from(self.free.end_of_taken(SIZE.into())).unwrap_or(SIZE)
     }
 }
 

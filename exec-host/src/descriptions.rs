@@ -1,0 +1,103 @@
+//! What the dynamic loader says of each library that it has loaded (`dl_iterate_phdr`).
+
+use core::ffi::{CStr, c_int, c_void};
+use core::ops::{ControlFlow, Range};
+use libc::Elf64_Phdr;
+
+/// A library, as long as it is shown.
+pub(crate) struct Description<'d>(&'d libc::dl_phdr_info);
+
+impl<'d> Description<'d> {
+    /// What is added to addresses of its file.
+    pub(crate) const fn bias(&self) -> u64 {
+        self.0.dlpi_addr
+    }
+
+    /// The path of its file; empty for the program itself.
+    pub(crate) fn path(&self) -> &'d CStr {
+        if self.0.dlpi_name.is_null() {
+            return c"";
+        }
+        // SAFETY: the name ends in NUL, and lives as long as the library, which is there while it is shown.
+        unsafe { CStr::from_ptr(self.0.dlpi_name) }
+    }
+
+    /// Its program headers.
+    pub(crate) fn headers(&self) -> &'d [Elf64_Phdr] {
+        if self.0.dlpi_phdr.is_null() {
+            return &[];
+        }
+        // SAFETY: the description has so many program headers, which live as long as the library.
+        unsafe { core::slice::from_raw_parts(self.0.dlpi_phdr, self.0.dlpi_phnum.into()) }
+    }
+
+    /// The addresses that a program header speaks of.
+    pub(crate) const fn range(&self, header: &Elf64_Phdr) -> Range<u64> {
+        let start = self.0.dlpi_addr.wrapping_add(header.p_vaddr);
+        start..start.wrapping_add(header.p_memsz)
+    }
+
+    /// The first program header of a type.
+    pub(crate) fn header(&self, r#type: u32) -> Option<&'d Elf64_Phdr> {
+        self.headers().iter().find(|header| header.p_type == r#type)
+    }
+
+    /// How many libraries came and went so far.
+    pub(crate) const fn changes(&self) -> (u64, u64) {
+        (self.0.dlpi_adds, self.0.dlpi_subs)
+    }
+
+    /// The number of its block of thread-local variables, 0 if it has none.
+    pub(crate) const fn module(&self) -> u64 {
+        self.0.dlpi_tls_modid as u64
+    }
+
+    /// Where this thread has its copy of that block, if it has one by now.
+    pub(crate) fn variables(&self) -> Option<u64> {
+        let address = self.0.dlpi_tls_data.addr() as u64;
+        (address != 0).then_some(address)
+    }
+}
+
+/// Shows each library, the program first, until `look` has seen enough. It cannot open or close libraries: the loader's list is locked.
+pub(crate) fn each<F: FnMut(&Description<'_>) -> ControlFlow<()>>(mut look: F) {
+    unsafe extern "C" fn show<F: FnMut(&Description<'_>) -> ControlFlow<()>>(
+        info: *mut libc::dl_phdr_info,
+        size: usize,
+        look: *mut c_void,
+    ) -> c_int {
+        if size < size_of::<libc::dl_phdr_info>() {
+            return 0;
+        }
+        // SAFETY: `dl_iterate_phdr` gives a valid description of this size, and back what `each` gave it.
+        let (info, look) = unsafe { (&*info, &mut *look.cast::<F>()) };
+        c_int::from(look(&Description(info)).is_break())
+    }
+    // SAFETY: the callback has the type asked for, and what it is given outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(show::<F>), (&raw mut look).cast()) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_comes_first_and_has_this_function() {
+        let here = the_program_comes_first_and_has_this_function as *const () as u64;
+        let mut number = 0;
+        each(|library| {
+            number += 1;
+            let loaded = library.headers().iter().filter(|it| it.p_type == libc::PT_LOAD);
+            let mut ranges = loaded.map(|header| library.range(header));
+            assert!(ranges.any(|range| range.contains(&here)), "{:?}", library.path());
+            ControlFlow::Break(())
+        });
+        assert_eq!(number, 1, "it has seen enough");
+        let mut paths = Vec::new();
+        each(|library| {
+            paths.push(library.path().to_owned());
+            ControlFlow::Continue(())
+        });
+        assert!(paths.iter().any(|path| path.to_string_lossy().contains("libc.so")), "{paths:?}");
+    }
+}

@@ -1,0 +1,605 @@
+/*
+ * hoist for C++17: handles that free themselves, exceptions, views of bytes. Header-only, on hoist.h, which says what functions do,
+ * what errors there are, and which threads may call.
+ *
+ *     hoist::Module module = hoist::load_file("plugin.o");
+ *     int answer = module.function<int(int)>("twice")(21);
+ *
+ * A handle that was moved from is empty; using it throws hoist::Error (INVALID_ARGUMENT), as NULL does in C.
+ */
+#ifndef HOIST_HPP
+#define HOIST_HPP
+
+#include "hoist.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace hoist {
+
+/** Elements that somebody else has: std::span of C++20. */
+template <typename T> class View {
+public:
+    View() noexcept = default;
+    View(T *data, std::size_t size) noexcept : data_(data), size_(size) {}
+    /** Of a container: std::vector, std::array, std::string ... */
+    template <typename C, typename = std::enable_if_t<std::is_convertible_v<decltype(std::declval<C &>().data()), T *>>>
+    View(C &container) noexcept : data_(container.data()), size_(container.size()) {}
+
+    T *data() const noexcept { return data_; }
+    std::size_t size() const noexcept { return size_; }
+    bool empty() const noexcept { return size_ == 0; }
+    T *begin() const noexcept { return data_; }
+    T *end() const noexcept { return size_ == 0 ? data_ : data_ + size_; }
+    T &operator[](std::size_t index) const noexcept { return data_[index]; }
+
+private:
+    T *data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+/** Bytes that somebody else has. */
+using Bytes = View<const unsigned char>;
+
+/** Bytes at any pointer. */
+inline Bytes bytes(const void *data, std::size_t size) noexcept { return {static_cast<const unsigned char *>(data), size}; }
+
+/** What a function of hoist.h has found wrong. */
+class Error : public std::runtime_error {
+public:
+    /** Takes the error over, and frees it. */
+    explicit Error(hoist_status status, hoist_error *error)
+        : std::runtime_error(error != nullptr ? hoist_error_message(error) : hoist_status_name(status)), status_(status) {
+        const std::unique_ptr<hoist_error, void (*)(hoist_error *)> freed(error, hoist_error_free);
+        hoist_error_info info;
+        if (hoist_error_get_info(error, &info)) {
+            file_ = text(info.file);
+            section_ = text(info.section);
+            symbol_ = text(info.symbol);
+            relocation_ = text(info.relocation);
+            numbers_ = info;
+            numbers_.message = numbers_.file = numbers_.section = numbers_.symbol = numbers_.relocation = nullptr;
+        }
+    }
+
+    hoist_status status() const noexcept { return status_; }
+    /** The file or object, as it was called; empty if it is not known. The same of the others. */
+    const std::string &file() const noexcept { return file_; }
+    const std::string &section() const noexcept { return section_; }
+    const std::string &symbol() const noexcept { return symbol_; }
+    const std::string &relocation() const noexcept { return relocation_; }
+    std::optional<std::uint64_t> offset() const noexcept { return known(HOIST_ERROR_HAS_OFFSET, numbers_.offset); }
+    std::optional<std::uint64_t> value() const noexcept { return known(HOIST_ERROR_HAS_VALUE, numbers_.value); }
+    std::optional<std::int64_t> minimum() const noexcept { return known(HOIST_ERROR_HAS_LIMITS, numbers_.minimum); }
+    std::optional<std::uint64_t> maximum() const noexcept { return known(HOIST_ERROR_HAS_LIMITS, numbers_.maximum); }
+    std::optional<int> os_error() const noexcept { return known(HOIST_ERROR_HAS_OS_ERROR, numbers_.os_error); }
+    /** All numbers; its pointers are NULL. */
+    const hoist_error_info &info() const noexcept { return numbers_; }
+
+private:
+    static std::string text(const char *text) { return text != nullptr ? text : ""; }
+    template <typename T> std::optional<T> known(std::uint32_t field, T value) const noexcept {
+        return (numbers_.fields & field) != 0 ? std::optional<T>(value) : std::nullopt;
+    }
+
+    hoist_status status_;
+    std::string file_, section_, symbol_, relocation_;
+    hoist_error_info numbers_{};
+};
+
+namespace detail {
+
+template <typename T, void (*Free)(T *)> struct Deleter {
+    void operator()(T *handle) const noexcept { Free(handle); }
+};
+
+template <typename T, void (*Free)(T *)> using Handle = std::unique_ptr<T, Deleter<T, Free>>;
+
+/** Calls a function of hoist.h; throws what it finds wrong. */
+template <typename F, typename... A> void call(F function, A... arguments) {
+    hoist_error *error = nullptr;
+    const hoist_status status = function(arguments..., &error);
+    if (status != HOIST_STATUS_OK) {
+        throw Error(status, error);
+    }
+}
+
+/** The same of a function that makes a handle, or gives a value. */
+template <typename T, typename F, typename... A> T made(F function, A... arguments) {
+    T result{};
+    call(function, arguments..., &result);
+    return result;
+}
+
+/** All rows of a table. */
+template <typename Row, typename H, typename F> std::vector<Row> rows(const H *handle, std::size_t count, F function) {
+    std::vector<Row> found;
+    found.reserve(count);
+    for (std::size_t index = 0; index < count; ++index) {
+        found.push_back(made<Row>(function, handle, index));
+    }
+    return found;
+}
+
+/** A function of this type. */
+template <typename F> F *typed(hoist_function function) {
+    static_assert(std::is_function_v<F>, "the type of a function, such as int(int)");
+    return reinterpret_cast<F *>(function);
+}
+
+} // namespace detail
+
+/** Bytes that were made: hoist_buffer. */
+class Buffer {
+public:
+    explicit Buffer(hoist_buffer *taken = nullptr) noexcept : handle_(taken) {}
+    Bytes bytes() const noexcept {
+        return {static_cast<const unsigned char *>(hoist_buffer_data(handle_.get())), hoist_buffer_size(handle_.get())};
+    }
+    const hoist_buffer *get() const noexcept { return handle_.get(); }
+
+private:
+    detail::Handle<hoist_buffer, hoist_buffer_free> handle_;
+};
+
+class Module;
+
+/** Objects and archives to load or to link: hoist_objects. */
+class Objects {
+public:
+    Objects() : handle_(hoist_objects_new()) {}
+    Objects &file(const std::string &path) {
+        detail::call(hoist_objects_add_file, handle_.get(), path.c_str());
+        return *this;
+    }
+    Objects &memory(Bytes bytes, const std::string &label = "memory") {
+        detail::call(hoist_objects_add_memory, handle_.get(), label.c_str(), static_cast<const void *>(bytes.data()), bytes.size());
+        return *this;
+    }
+    inline Objects &keeping_data(Bytes bytes, const Module &old, const std::string &label = "memory");
+    Objects &whole_archive(bool is_whole) {
+        detail::call(hoist_objects_set_whole_archive, handle_.get(), is_whole);
+        return *this;
+    }
+    const hoist_objects *get() const noexcept { return handle_.get(); }
+
+private:
+    detail::Handle<hoist_objects, hoist_objects_free> handle_;
+};
+
+class Library;
+
+/** Sources of symbols, in the order in which they are asked: hoist_symbols. */
+class Symbols {
+public:
+    /** Says where a symbol is, or that it does not know. What it throws is thrown by the load or link that asked. */
+    using Find = std::function<std::optional<hoist_definition>(const char *name)>;
+
+    Symbols() : handle_(hoist_symbols_new()) {}
+    Symbols &process() {
+        detail::call(hoist_symbols_add_process, handle_.get());
+        return *this;
+    }
+    Symbols &system_library(const std::string &name) {
+        detail::call(hoist_symbols_add_system_library, handle_.get(), name.c_str());
+        return *this;
+    }
+    Symbols &callback(Find find) {
+        auto asked = std::make_unique<Asked>();
+        asked->find = std::move(find);
+        detail::call(hoist_symbols_add_callback, handle_.get(), &Asked::ask, static_cast<void *>(asked.get()));
+        asked_.push_back(std::move(asked));
+        return *this;
+    }
+    /** A function of this program. */
+    template <typename R, typename... A> Symbols &define(const std::string &name, R (*function)(A...)) {
+        return define(name, reinterpret_cast<std::uintptr_t>(function), HOIST_DEFINITION_FUNCTION);
+    }
+    /** A variable of this program. */
+    template <typename T, typename = std::enable_if_t<!std::is_function_v<T>>> Symbols &define(const std::string &name, T *variable) {
+        return define(name, reinterpret_cast<std::uintptr_t>(variable), HOIST_DEFINITION_UNKNOWN);
+    }
+    Symbols &define(const std::string &name, std::uint64_t address, std::uint32_t kind = HOIST_DEFINITION_UNKNOWN) {
+        detail::call(hoist_symbols_define, handle_.get(), name.c_str(), address, kind);
+        return *this;
+    }
+    inline Symbols &module(const Module &module);
+    inline Symbols &library(const Library &library);
+    Symbols &archive_file(const std::string &path) {
+        detail::call(hoist_symbols_add_archive_file, handle_.get(), path.c_str());
+        return *this;
+    }
+    Symbols &archive_memory(Bytes bytes) {
+        detail::call(hoist_symbols_add_archive_memory, handle_.get(), static_cast<const void *>(bytes.data()), bytes.size());
+        return *this;
+    }
+    const hoist_symbols *get() const noexcept { return handle_.get(); }
+
+    /** Does what asks these symbols, and throws what a callback has thrown meanwhile. */
+    template <typename W> auto asking(W work) const {
+        try {
+            auto result = work();
+            rethrow();
+            return result;
+        } catch (const Error &) {
+            rethrow();
+            throw;
+        }
+    }
+
+private:
+    struct Asked {
+        Find find;
+        std::exception_ptr thrown;
+
+        static bool ask(void *context, const char *name, hoist_definition *definition) noexcept {
+            auto *asked = static_cast<Asked *>(context);
+            try {
+                if (const auto found = asked->find(name)) {
+                    *definition = *found;
+                    return true;
+                }
+            } catch (...) {
+                asked->thrown = std::current_exception();
+            }
+            return false;
+        }
+    };
+
+    void rethrow() const {
+        for (const auto &asked : asked_) {
+            if (auto thrown = std::exchange(asked->thrown, nullptr)) {
+                std::rethrow_exception(thrown);
+            }
+        }
+    }
+
+    std::vector<std::unique_ptr<Asked>> asked_;
+    detail::Handle<hoist_symbols, hoist_symbols_free> handle_;
+};
+
+/** Objects in memory: hoist_module. */
+class Module {
+public:
+    explicit Module(hoist_module *taken = nullptr) noexcept : handle_(taken) {}
+    bool needs_initialization() const noexcept { return hoist_module_needs_initialization(handle_.get()); }
+    void initialize() const { detail::call(hoist_module_initialize, handle_.get()); }
+    /** A function: module.function<int(int)>("twice")(21). */
+    template <typename F> F *function(const std::string &name) const {
+        return detail::typed<F>(detail::made<hoist_function>(hoist_module_function, handle_.get(), name.c_str()));
+    }
+    /** A variable: *module.variable<int>("count"). */
+    template <typename T> T *variable(const std::string &name) const { return static_cast<T *>(address(name)); }
+    void *address(const std::string &name) const {
+        return detail::made<void *>(hoist_module_address, handle_.get(), name.c_str());
+    }
+    /** All symbols that have an address; text in them is good as long as the module. */
+    std::vector<hoist_module_symbol_row> symbols() const {
+        return detail::rows<hoist_module_symbol_row>(handle_.get(), hoist_module_symbol_count(handle_.get()), hoist_module_symbol);
+    }
+    std::vector<hoist_module_section_row> sections() const {
+        return detail::rows<hoist_module_section_row>(handle_.get(), hoist_module_section_count(handle_.get()), hoist_module_section);
+    }
+    /** The symbol that an address is in, and how many bytes behind its start; nothing if it is in none. */
+    std::optional<std::pair<hoist_module_symbol_row, std::uint64_t>> symbol_at(const void *address) const {
+        std::pair<hoist_module_symbol_row, std::uint64_t> found{};
+        hoist_error *error = nullptr;
+        const hoist_status status = hoist_module_symbol_at(handle_.get(), address, &found.first, &found.second, &error);
+        if (status == HOIST_STATUS_NOT_FOUND) {
+            hoist_error_free(error);
+            return std::nullopt;
+        }
+        if (status != HOIST_STATUS_OK) {
+            throw Error(status, error);
+        }
+        return found;
+    }
+    hoist_module_sizes_row sizes() const { return detail::made<hoist_module_sizes_row>(hoist_module_sizes, handle_.get()); }
+    const hoist_module *get() const noexcept { return handle_.get(); }
+
+private:
+    detail::Handle<hoist_module, hoist_module_free> handle_;
+};
+
+inline Objects &Objects::keeping_data(Bytes bytes, const Module &old, const std::string &label) {
+    const void *data = bytes.data();
+    detail::call(hoist_objects_add_keeping_data, handle_.get(), label.c_str(), data, bytes.size(), old.get());
+    return *this;
+}
+
+/** A function in the place of another one, until this goes: hoist_replacement. */
+class Replacement {
+public:
+    Replacement() noexcept = default;
+    /** Puts the function of `replacing` in the place of that of `module`. */
+    Replacement(const Module &module, const std::string &name, const Module &replacing)
+        : handle_(detail::made<hoist_replacement *>(hoist_module_replace, module.get(), name.c_str(), replacing.get())) {}
+    /** The same with a function of this program. */
+    template <typename R, typename... A>
+    Replacement(const Module &module, const std::string &name, R (*function)(A...))
+        : handle_(detail::made<hoist_replacement *>(hoist_module_redirect, module.get(), name.c_str(),
+                                                    reinterpret_cast<hoist_function>(function))) {}
+
+private:
+    detail::Handle<hoist_replacement, hoist_replacement_free> handle_;
+};
+
+/** How objects are loaded: hoist_loader. */
+class Loader {
+public:
+    Loader() : handle_(hoist_loader_new()) {}
+    Loader &dual_mapping(bool is_wanted) { return set(hoist_loader_set_dual_mapping, is_wanted); }
+    Loader &huge_pages(bool are_wanted) { return set(hoist_loader_set_huge_pages, are_wanted); }
+    Loader &replaceable(bool are_functions) { return set(hoist_loader_set_replaceable, are_functions); }
+    Loader &relax(bool is_wanted) { return set(hoist_loader_set_relax, is_wanted); }
+    Loader &reuse_memory(bool is_wanted) { return set(hoist_loader_set_reuse_memory, is_wanted); }
+    Loader &limit(std::uint64_t bytes) { return set(hoist_loader_set_limit, bytes); }
+    Loader &arena() { return set(hoist_loader_use_arena); }
+    Loader &gdb() { return set(hoist_loader_tell_gdb); }
+    Loader &perf() { return set(hoist_loader_tell_perf); }
+    /** Loads objects, with the symbols of the process. */
+    Module load(const Objects &objects) const {
+        const hoist_symbols *process = nullptr;
+        return Module(detail::made<hoist_module *>(hoist_loader_load, handle_.get(), objects.get(), process));
+    }
+    Module load(const Objects &objects, const Symbols &symbols) const {
+        return symbols.asking([&] {
+            return Module(detail::made<hoist_module *>(hoist_loader_load, handle_.get(), objects.get(), symbols.get()));
+        });
+    }
+    const hoist_loader *get() const noexcept { return handle_.get(); }
+
+private:
+    template <typename F, typename... A> Loader &set(F function, A... arguments) {
+        detail::call(function, handle_.get(), arguments...);
+        return *this;
+    }
+    detail::Handle<hoist_loader, hoist_loader_free> handle_;
+};
+
+/** Loads one object, with default options and the symbols of the process. */
+inline Module load_file(const std::string &path) {
+    return Module(detail::made<hoist_module *>(hoist_load_file, path.c_str()));
+}
+
+/** The same of bytes. */
+inline Module load_memory(Bytes bytes, const std::string &label = "memory") {
+    const void *data = bytes.data();
+    return Module(detail::made<hoist_module *>(hoist_load_memory, label.c_str(), data, bytes.size()));
+}
+
+/** A shared library in memory: hoist_library. */
+class Library {
+public:
+    static Library open_file(const std::string &path) { return from_file(path, nullptr); }
+    static Library open_file(const std::string &path, const Symbols &symbols) {
+        return symbols.asking([&] { return from_file(path, symbols.get()); });
+    }
+    static Library open_memory(Bytes bytes) { return from_memory(bytes, nullptr); }
+    static Library open_memory(Bytes bytes, const Symbols &symbols) {
+        return symbols.asking([&] { return from_memory(bytes, symbols.get()); });
+    }
+    template <typename F> F *function(const std::string &name) const {
+        return detail::typed<F>(detail::made<hoist_function>(hoist_library_function, handle_.get(), name.c_str()));
+    }
+    void *address(const std::string &name) const {
+        return detail::made<void *>(hoist_library_address, handle_.get(), name.c_str());
+    }
+    std::string name() const { return hoist_library_name(handle_.get()); }
+    const hoist_library *get() const noexcept { return handle_.get(); }
+
+private:
+    explicit Library(hoist_library *taken) noexcept : handle_(taken) {}
+    static Library from_file(const std::string &path, const hoist_symbols *symbols) {
+        return Library(detail::made<hoist_library *>(hoist_library_open_file, path.c_str(), symbols));
+    }
+    static Library from_memory(Bytes bytes, const hoist_symbols *symbols) {
+        const void *data = bytes.data();
+        return Library(detail::made<hoist_library *>(hoist_library_open_memory, data, bytes.size(), symbols));
+    }
+    detail::Handle<hoist_library, hoist_library_free> handle_;
+};
+
+inline Symbols &Symbols::module(const Module &module) {
+    detail::call(hoist_symbols_add_module, handle_.get(), module.get());
+    return *this;
+}
+
+inline Symbols &Symbols::library(const Library &library) {
+    detail::call(hoist_symbols_add_library, handle_.get(), library.get());
+    return *this;
+}
+
+/** Objects relocated for an address, as bytes: hoist_image. */
+class Image {
+public:
+    Bytes bytes() const noexcept {
+        return {static_cast<const unsigned char *>(hoist_image_data(handle_.get())), hoist_image_size(handle_.get())};
+    }
+    std::uint64_t base() const noexcept { return hoist_image_base(handle_.get()); }
+    std::uint64_t address(const std::string &name) const {
+        return detail::made<std::uint64_t>(hoist_image_address, handle_.get(), name.c_str());
+    }
+    std::vector<hoist_image_symbol_row> symbols() const {
+        return detail::rows<hoist_image_symbol_row>(handle_.get(), hoist_image_symbol_count(handle_.get()), hoist_image_symbol);
+    }
+    std::vector<hoist_image_segment_row> segments() const {
+        return detail::rows<hoist_image_segment_row>(handle_.get(), hoist_image_segment_count(handle_.get()), hoist_image_segment);
+    }
+    explicit Image(hoist_image *taken = nullptr) noexcept : handle_(taken) {}
+
+private:
+    detail::Handle<hoist_image, hoist_image_free> handle_;
+};
+
+/** Links objects, of any of the machines, for an address: hoist_link. */
+inline Image link(const Objects &objects, std::uint64_t base, std::uint32_t flags = 0, std::uint64_t limit = 0) {
+    const hoist_symbols *none = nullptr;
+    return Image(detail::made<hoist_image *>(hoist_link, objects.get(), none, base, flags, limit));
+}
+
+inline Image link(const Objects &objects, const Symbols &symbols, std::uint64_t base, std::uint32_t flags = 0,
+                  std::uint64_t limit = 0) {
+    return symbols.asking(
+        [&] { return Image(detail::made<hoist_image *>(hoist_link, objects.get(), symbols.get(), base, flags, limit)); });
+}
+
+/** An ELF file, to look at: hoist_file. */
+class File {
+public:
+    static File open(const std::string &path) { return File(detail::made<hoist_file *>(hoist_file_open, path.c_str())); }
+    static File parse(Bytes bytes, const std::string &label = "memory") {
+        const void *data = bytes.data();
+        return File(detail::made<hoist_file *>(hoist_file_parse, label.c_str(), data, bytes.size()));
+    }
+    hoist_file_info info() const { return detail::made<hoist_file_info>(hoist_file_get_info, handle_.get()); }
+    std::vector<hoist_file_section_row> sections() const {
+        return detail::rows<hoist_file_section_row>(handle_.get(), hoist_file_section_count(handle_.get()), hoist_file_section);
+    }
+    std::size_t find_section(const std::string &name) const {
+        return detail::made<std::size_t>(hoist_file_find_section, handle_.get(), name.c_str());
+    }
+    Bytes section_data(std::size_t index) const {
+        const void *data = nullptr;
+        std::size_t size = 0;
+        detail::call(hoist_file_section_data, handle_.get(), index, &data, &size);
+        return {static_cast<const unsigned char *>(data), size};
+    }
+    std::vector<hoist_file_segment_row> segments() const {
+        return detail::rows<hoist_file_segment_row>(handle_.get(), hoist_file_segment_count(handle_.get()), hoist_file_segment);
+    }
+    std::vector<hoist_file_symbol_row> symbols(std::uint32_t table = HOIST_SYMBOL_TABLE) const {
+        return numbered<hoist_file_symbol_row>(hoist_file_symbol_count, hoist_file_symbol, table);
+    }
+    std::vector<hoist_file_relocation_row> relocations(std::size_t section) const {
+        return numbered<hoist_file_relocation_row>(hoist_file_relocation_count, hoist_file_relocation, section);
+    }
+
+private:
+    explicit File(hoist_file *taken) noexcept : handle_(taken) {}
+    template <typename Row, typename C, typename F, typename T> std::vector<Row> numbered(C counting, F function, T table) const {
+        const auto count = detail::made<std::size_t>(counting, handle_.get(), table);
+        std::vector<Row> found;
+        found.reserve(count);
+        for (std::size_t index = 0; index < count; ++index) {
+            found.push_back(detail::made<Row>(function, handle_.get(), table, index));
+        }
+        return found;
+    }
+    detail::Handle<hoist_file, hoist_file_free> handle_;
+};
+
+/** An archive, to look at: hoist_archive. */
+class Archive {
+public:
+    static Archive open(const std::string &path) {
+        return Archive(detail::made<hoist_archive *>(hoist_archive_open, path.c_str()));
+    }
+    static Archive parse(Bytes bytes, const std::string &label = "memory") {
+        const void *data = bytes.data();
+        return Archive(detail::made<hoist_archive *>(hoist_archive_parse, label.c_str(), data, bytes.size()));
+    }
+    std::size_t size() const noexcept { return hoist_archive_member_count(handle_.get()); }
+    /** Name and bytes of a member, good as long as the archive. */
+    std::pair<const char *, Bytes> member(std::size_t index) const {
+        const char *name = nullptr;
+        const void *data = nullptr;
+        std::size_t size = 0;
+        detail::call(hoist_archive_member, handle_.get(), index, &name, &data, &size);
+        return {name, hoist::bytes(data, size)};
+    }
+
+private:
+    explicit Archive(hoist_archive *taken) noexcept : handle_(taken) {}
+    detail::Handle<hoist_archive, hoist_archive_free> handle_;
+};
+
+/** Code for NVIDIA GPUs: hoist_cubin. */
+class Cubin {
+public:
+    static Cubin open(const std::string &path) { return Cubin(detail::made<hoist_cubin *>(hoist_cubin_open, path.c_str())); }
+    static Cubin parse(Bytes bytes, const std::string &label = "memory") {
+        const void *data = bytes.data();
+        return Cubin(detail::made<hoist_cubin *>(hoist_cubin_parse, label.c_str(), data, bytes.size()));
+    }
+    /** Links relocatable cubins; 0 stands for the architecture of the first. */
+    static Buffer link(const Objects &objects, std::uint32_t sm = 0) {
+        return Buffer(detail::made<hoist_buffer *>(hoist_cubin_link, objects.get(), sm));
+    }
+    hoist_cubin_info info() const { return detail::made<hoist_cubin_info>(hoist_cubin_get_info, handle_.get()); }
+    std::vector<hoist_cubin_kernel_row> kernels() const {
+        return detail::rows<hoist_cubin_kernel_row>(handle_.get(), hoist_cubin_kernel_count(handle_.get()), hoist_cubin_kernel);
+    }
+    std::size_t find_kernel(const std::string &name) const {
+        return detail::made<std::size_t>(hoist_cubin_find_kernel, handle_.get(), name.c_str());
+    }
+    hoist_cubin_kernel_row kernel(std::size_t index) const {
+        return detail::made<hoist_cubin_kernel_row>(hoist_cubin_kernel, handle_.get(), index);
+    }
+    std::vector<hoist_cubin_parameter_row> parameters(std::size_t of) const {
+        return numbered<hoist_cubin_parameter_row>(of, kernel(of).parameter_count, hoist_cubin_parameter);
+    }
+    std::vector<hoist_cubin_attribute_row> attributes(std::size_t of) const {
+        return numbered<hoist_cubin_attribute_row>(of, kernel(of).attribute_count, hoist_cubin_attribute);
+    }
+    hoist_cubin_occupancy_row occupancy(std::size_t of, std::uint32_t threads, std::uint64_t dynamic_shared = 0) const {
+        return detail::made<hoist_cubin_occupancy_row>(hoist_cubin_occupancy, handle_.get(), of, threads, dynamic_shared);
+    }
+
+private:
+    explicit Cubin(hoist_cubin *taken) noexcept : handle_(taken) {}
+    template <typename Row, typename F> std::vector<Row> numbered(std::size_t of, std::size_t count, F function) const {
+        std::vector<Row> found;
+        found.reserve(count);
+        for (std::size_t index = 0; index < count; ++index) {
+            found.push_back(detail::made<Row>(function, handle_.get(), of, index));
+        }
+        return found;
+    }
+    detail::Handle<hoist_cubin, hoist_cubin_free> handle_;
+};
+
+/** Device code inside of any file: hoist_fatbin. */
+class Fatbin {
+public:
+    static Fatbin open(const std::string &path) { return Fatbin(detail::made<hoist_fatbin *>(hoist_fatbin_open, path.c_str())); }
+    static Fatbin parse(Bytes bytes, const std::string &label = "memory") {
+        const void *data = bytes.data();
+        return Fatbin(detail::made<hoist_fatbin *>(hoist_fatbin_parse, label.c_str(), data, bytes.size()));
+    }
+    std::size_t region_count() const noexcept { return hoist_fatbin_region_count(handle_.get()); }
+    std::vector<hoist_fatbin_entry_row> entries() const {
+        return detail::rows<hoist_fatbin_entry_row>(handle_.get(), hoist_fatbin_entry_count(handle_.get()), hoist_fatbin_entry);
+    }
+    Buffer unpack(std::size_t index, std::size_t limit = 0) const {
+        return Buffer(detail::made<hoist_buffer *>(hoist_fatbin_unpack, handle_.get(), index, limit));
+    }
+    /** The number of the image that a driver takes, and its bytes. */
+    std::pair<std::size_t, Buffer> select(std::size_t region, std::uint32_t sm, std::uint16_t driver_major,
+                                          std::uint16_t driver_minor) const {
+        std::size_t index = 0;
+        hoist_buffer *image = nullptr;
+        detail::call(hoist_fatbin_select, handle_.get(), region, sm, driver_major, driver_minor, &index, &image);
+        return {index, Buffer(image)};
+    }
+    Buffer build(View<const std::size_t> indices) const {
+        return Buffer(detail::made<hoist_buffer *>(hoist_fatbin_build, handle_.get(), indices.data(), indices.size()));
+    }
+
+private:
+    explicit Fatbin(hoist_fatbin *taken) noexcept : handle_(taken) {}
+    detail::Handle<hoist_fatbin, hoist_fatbin_free> handle_;
+};
+
+} // namespace hoist
+
+#endif /* HOIST_HPP */

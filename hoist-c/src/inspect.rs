@@ -1,0 +1,121 @@
+//! What a module consists of.
+
+use crate::border::{fallible, handle, infallible, place, row};
+use crate::error::{Error, Status};
+use crate::module::Module;
+use crate::module_rows::{ModuleSection, ModuleSizes, ModuleSymbol};
+use core::ffi::c_void;
+use core::mem::MaybeUninit;
+
+/// How many symbols have an address, local ones included; 0 of NULL.
+///
+/// Threads: any number at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn hoist_module_symbol_count(module: Option<&Module>) -> usize {
+    infallible(0, || module.map_or(0, |module| module.tables().symbols.0.len()))
+}
+
+/// Symbol `index`, from 0 on, object by object.
+///
+/// Errors: `OUT_OF_RANGE`.
+/// Threads: any number at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn hoist_module_symbol(
+    module: Option<&Module>,
+    index: usize,
+    symbol: Option<&mut MaybeUninit<ModuleSymbol>>,
+    error: Option<&mut MaybeUninit<*mut Error>>,
+) -> Status {
+    fallible(error, || {
+        let symbol = place(symbol, "symbol")?;
+        *symbol = *row(&handle(module, "module")?.tables().symbols.0, index, "symbol")?;
+        Ok(())
+    })
+}
+
+/// The symbol that `address` is in - of several, the innermost - and, unless `offset` is NULL, how many bytes behind its start.
+///
+/// Errors: `NOT_FOUND` if it is in none.
+/// Threads: any number at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn hoist_module_symbol_at(
+    module: Option<&Module>,
+    address: *const c_void,
+    symbol: Option<&mut MaybeUninit<ModuleSymbol>>,
+    offset: Option<&mut MaybeUninit<u64>>,
+    error: Option<&mut MaybeUninit<*mut Error>>,
+) -> Status {
+    fallible(error, || {
+        let symbol = place(symbol, "symbol")?;
+        let module = handle(module, "module")?;
+        let address = address.addr() as u64;
+        let missing = || {
+            Error::new(Status::NotFound, format_args!("no symbol of the module is at {address:#x}"))
+        };
+        let (found, behind) = module.shared().symbol_at(address).ok_or_else(missing)?;
+        let is_it = |(row, known): &(&ModuleSymbol, exec_host::ModuleSymbol<'_>)| {
+            *known == found && row.address.addr() as u64 == found.address
+        };
+        // rows are in the order in which the module tells its symbols
+        let (row, _) = module
+            .tables()
+            .symbols
+            .0
+            .iter()
+            .zip(module.shared().symbols())
+            .find(is_it)
+            .ok_or_else(missing)?;
+        *symbol = *row;
+        offset.map(|offset| offset.write(behind));
+        Ok(())
+    })
+}
+
+/// How many sections the objects have; 0 of NULL.
+///
+/// Threads: any number at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn hoist_module_section_count(module: Option<&Module>) -> usize {
+    infallible(0, || module.map_or(0, |module| module.tables().sections.0.len()))
+}
+
+/// Section `index` of all that the objects have, from 0 on, object by object, whether it is in memory or not.
+///
+/// Errors: `OUT_OF_RANGE`.
+/// Threads: any number at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn hoist_module_section(
+    module: Option<&Module>,
+    index: usize,
+    section: Option<&mut MaybeUninit<ModuleSection>>,
+    error: Option<&mut MaybeUninit<*mut Error>>,
+) -> Status {
+    fallible(error, || {
+        let section = place(section, "section")?;
+        *section = *row(&handle(module, "module")?.tables().sections.0, index, "section")?;
+        Ok(())
+    })
+}
+
+/// How much memory the module takes.
+///
+/// Errors: `INVALID_ARGUMENT`.
+/// Threads: any number at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn hoist_module_sizes(
+    module: Option<&Module>,
+    sizes: Option<&mut MaybeUninit<ModuleSizes>>,
+    error: Option<&mut MaybeUninit<*mut Error>>,
+) -> Status {
+    fallible(error, || {
+        let place = place(sizes, "sizes")?;
+        let sizes = handle(module, "module")?.shared().sizes();
+        *place = ModuleSizes {
+            code: sizes.code,
+            read_only: sizes.read_only,
+            writable: sizes.writable,
+            thread_variables: sizes.thread_local,
+        };
+        Ok(())
+    })
+}

@@ -1,0 +1,31 @@
+//! The C library of hoist: what `hoist.h` declares, which is made of these sources.
+//!
+//! A file is an area of the header. Functions take pointers as references that may be absent, so that they are safe code; what the
+//! types cannot say (text, lengths, panics) is in [`border`].
+
+pub mod address;
+pub mod archive;
+pub mod border;
+pub mod buffer;
+pub mod cubin;
+pub mod cubin_rows;
+pub mod error;
+pub mod error_info;
+pub mod fatbin;
+mod faults;
+pub mod file;
+pub mod file_tables;
+pub mod image;
+pub mod inspect;
+pub mod library;
+pub mod link;
+mod linking;
+pub mod loader;
+pub mod module;
+pub mod module_rows;
+mod object;
+pub mod objects;
+pub mod replace;
+pub mod source;
+pub mod symbols;
+pub mod version;

@@ -1,0 +1,152 @@
+//! Shared libraries out of bytes: what `dlopen` gives, without a file.
+
+use crate::address::{Function, function_at, pointer_to};
+use crate::border::{Bytes, Text, alone, fallible, give, handle, infallible, place};
+use crate::error::{Error, Status, c_string};
+use crate::faults::{host, io};
+use crate::source::{Source, SymbolSources};
+use core::ffi::{c_char, c_void};
+use core::mem::MaybeUninit;
+use exec_host::library::LibraryLoader;
+use std::ffi::CString;
+use std::path::Path;
+
+/// A shared library in memory. Free it with `hoist_library_free`.
+pub struct Library {
+    inner: exec_host::library::Library,
+    name: CString,
+}
+
+impl Library {
+    pub(crate) const fn inner(&self) -> &exec_host::library::Library {
+        &self.inner
+    }
+
+    /// Loads what the bytes are. `folder` is what `$ORIGIN` stands for.
+    fn open(
+        bytes: Vec<u8>,
+        folder: Option<&Path>,
+        symbols: Option<&SymbolSources>,
+    ) -> Result<Self, Error> {
+        let mut sources = symbols.map(|symbols| alone(&symbols.0, "symbols")).transpose()?;
+        let mut loader = LibraryLoader::new();
+        for source in sources.iter().flat_map(|sources| sources.iter()) {
+            if let Source::Library(library) = source {
+                loader = loader.library(library);
+            }
+        }
+        if let Some(folder) = folder {
+            loader = loader.origin(folder);
+        }
+        if let Some(sources) = &mut sources {
+            loader = loader.symbols(&mut **sources);
+        }
+        // SAFETY: who opens the library vouches for its code.
+        let inner = unsafe { loader.open(bytes) }.map_err(|error| host(&error, &[]))?;
+        let name = c_string(inner.name().as_bytes());
+        Ok(Self { inner, name })
+    }
+}
+
+/// Loads a shared library out of a file. Its constructors run, and those of libraries that it needs, which are found as the dynamic
+/// loader finds them, or among the libraries in `symbols` (by `DT_SONAME`). `symbols` may be NULL; it is asked last.
+///
+/// The dynamic loader knows nothing of the library: `dlsym` and `dladdr` do not find it.
+///
+/// Errors: `FILE`, `BAD_FILE`, `UNSUPPORTED` (a program, the C library), `UNDEFINED_SYMBOL`, `LIBRARY` for one that it needs,
+/// `THREAD_LOCAL`, `MEMORY`, `BUSY`.
+/// Threads: any number at once, with different symbols.
+#[unsafe(no_mangle)]
+pub extern "C" fn hoist_library_open_file(
+    path: Text,
+    symbols: Option<&SymbolSources>,
+    library: Option<&mut MaybeUninit<*mut Library>>,
+    error: Option<&mut MaybeUninit<*mut Error>>,
+) -> Status {
+    fallible(error, || {
+        let library = place(library, "library")?;
+        let path = path.path("path")?;
+        let bytes = std::fs::read(path).map_err(|cause| io(&cause, path))?;
+        let opened = Library::open(bytes, path.parent(), symbols);
+        give(library, opened.map_err(|error| error.of_file(&path.to_string_lossy()))?);
+        Ok(())
+    })
+}
+
+/// The same of `size` bytes in memory, which are copied.
+///
+/// Errors: as `hoist_library_open_file`.
+/// Threads: as for `hoist_library_open_file`.
+#[unsafe(no_mangle)]
+pub extern "C" fn hoist_library_open_memory(
+    data: Bytes,
+    size: usize,
+    symbols: Option<&SymbolSources>,
+    library: Option<&mut MaybeUninit<*mut Library>>,
+    error: Option<&mut MaybeUninit<*mut Error>>,
+) -> Status {
+    fallible(error, || {
+        let library = place(library, "library")?;
+        // SAFETY: the length is that of `data`.
+        let bytes = unsafe { data.get(size, "data")? };
+        give(library, Library::open(bytes.to_vec(), None, symbols)?);
+        Ok(())
+    })
+}
+
+/// The function `name` of the default version, to be cast to its type. Good as long as the library. What the library needs is not
+/// looked into.
+///
+/// Errors: `NOT_FOUND`, `NOT_FUNCTION`.
+/// Threads: any number at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn hoist_library_function(
+    library: Option<&Library>,
+    name: Text,
+    function: Option<&mut MaybeUninit<Function>>,
+    error: Option<&mut MaybeUninit<*mut Error>>,
+) -> Status {
+    fallible(error, || {
+        let function = place(function, "function")?;
+        let address = handle(library, "library")?.inner.function(name.get("name")?);
+        *function = function_at(address.map_err(|error| host(&error, &[]))?);
+        Ok(())
+    })
+}
+
+/// The address of the symbol `name`, whatever it is, good as long as the library. Thread-local variables have none.
+///
+/// Errors: `NOT_FOUND`.
+/// Threads: any number at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn hoist_library_address(
+    library: Option<&Library>,
+    name: Text,
+    address: Option<&mut MaybeUninit<*mut c_void>>,
+    error: Option<&mut MaybeUninit<*mut Error>>,
+) -> Status {
+    fallible(error, || {
+        let address = place(address, "address")?;
+        let name = name.get("name")?;
+        let found = handle(library, "library")?.inner.address(name);
+        *address = pointer_to(found.ok_or_else(|| Error::not_found("symbol", name))?);
+        Ok(())
+    })
+}
+
+/// Its name (`DT_SONAME`), empty if it has none or `library` is NULL. Never NULL; good as long as the handle.
+///
+/// Threads: any number at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn hoist_library_name(library: Option<&Library>) -> *const c_char {
+    library.map_or(c"".as_ptr(), |library| library.name.as_ptr())
+}
+
+/// Calls the library's destructors and gives its memory back, unless modules or libraries use it: then when the last of them goes.
+/// NULL is none.
+///
+/// Threads: nobody uses the handle any more, or runs code of the library, or has pointers to its data.
+#[unsafe(no_mangle)]
+pub extern "C" fn hoist_library_free(library: Option<Box<Library>>) {
+    infallible((), || drop(library));
+}

@@ -1,0 +1,10 @@
+//! An object, and what errors call it.
+
+use std::sync::Arc;
+
+/// An object, and what it is called.
+#[derive(Clone)]
+pub(crate) struct Object {
+    pub(crate) label: Arc<str>,
+    pub(crate) bytes: Arc<[u8]>,
+}

@@ -1,0 +1,160 @@
+// all PLUGIN.o VERSION1.o VERSION2.o KERNELS.cubin FATBIN LIBBASE.a LIBBASE.so: hoist.hpp.
+#include <hoist.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#define CHECK(condition)                                                                  \
+    do {                                                                                  \
+        if (!(condition)) {                                                               \
+            std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);  \
+            std::exit(1);                                                                 \
+        }                                                                                 \
+    } while (0)
+
+namespace {
+
+int host_value(int which) { return which * 100; }
+
+std::vector<unsigned char> read(const char *path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+template <typename W> hoist::Error thrown(W work) {
+    try {
+        work();
+    } catch (const hoist::Error &error) {
+        return error;
+    }
+    std::fprintf(stderr, "nothing was thrown\n");
+    std::exit(1);
+}
+
+struct Own {};
+
+void modules(char **argv) {
+    const hoist::Error undefined = thrown([&] { hoist::load_file(argv[1]); });
+    CHECK(undefined.status() == HOIST_STATUS_UNDEFINED_SYMBOL && undefined.symbol() == "host_value");
+    CHECK(undefined.file() == argv[1] && undefined.offset().has_value() && !undefined.maximum().has_value());
+    CHECK(std::string(undefined.what()).find("host_value") != std::string::npos);
+    CHECK(thrown([] { hoist::load_file("/absent"); }).os_error() == 2);
+
+    int asked = 0;
+    hoist::Symbols symbols;
+    symbols.callback([&](const char *name) -> std::optional<hoist_definition> {
+        ++asked;
+        if (std::strcmp(name, "host_value") != 0) {
+            return std::nullopt;
+        }
+        return hoist_definition{reinterpret_cast<std::uintptr_t>(host_value), HOIST_DEFINITION_FUNCTION, 0};
+    });
+    symbols.process();
+    hoist::Module module = hoist::Loader().reuse_memory(true).load(hoist::Objects().file(argv[1]), symbols);
+    CHECK(asked > 0 && module.function<int(int)>("twice")(21) == 42 && module.function<int()>("of_host")() == 704);
+    int *count = module.variable<int>("count");
+    CHECK(*count == 3 && module.function<int()>("next")() == 4 && *count == 4);
+    int found = 0;
+    for (const auto &symbol : module.symbols()) {
+        if (std::string(symbol.name) == "twice") {
+            ++found;
+            const auto at = module.symbol_at(static_cast<char *>(symbol.address) + 1);
+            CHECK(at && at->second == 1 && std::string(at->first.name) == "twice");
+        }
+    }
+    CHECK(found == 1 && !module.symbol_at(&found) && !module.sections().empty() && module.sizes().code > 0);
+    CHECK(thrown([&] { module.address("absent"); }).status() == HOIST_STATUS_NOT_FOUND);
+
+    // moved: the new one has it, the old one throws
+    hoist::Module moved = std::move(module);
+    CHECK(moved.function<int(int)>("twice")(4) == 8);
+    CHECK(thrown([&] { module.address("count"); }).status() == HOIST_STATUS_INVALID_ARGUMENT); // NOLINT
+
+    // what a callback throws comes out of the load
+    hoist::Symbols throwing;
+    throwing.callback([](const char *) -> std::optional<hoist_definition> { throw Own(); });
+    bool is_own = false;
+    try {
+        hoist::Loader().load(hoist::Objects().file(argv[1]), throwing);
+    } catch (const Own &) {
+        is_own = true;
+    }
+    CHECK(is_own);
+
+    hoist::Symbols defined;
+    defined.define("host_value", host_value).process();
+    const auto bytes = read(argv[1]);
+    const hoist::Module again = hoist::Loader().dual_mapping(true).load(hoist::Objects().memory(bytes, "plugin"), defined);
+    CHECK(again.function<int()>("of_host")() == 704);
+}
+
+void replaced(char **argv) {
+    hoist::Loader loader;
+    loader.replaceable(true);
+    const hoist::Module first = loader.load(hoist::Objects().file(argv[2]));
+    int (*const version)() = first.function<int()>("version");
+    {
+        const auto bytes = read(argv[3]);
+        const hoist::Module second =
+            loader.load(hoist::Objects().keeping_data(bytes, first), hoist::Symbols().module(first).process());
+        const hoist::Replacement replacement(first, "version", second);
+        CHECK(version() == 2 && *first.variable<int>("calls") == 1);
+    }
+    CHECK(version() == 1 && *first.variable<int>("calls") == 2);
+}
+
+void files(char **argv) {
+    const hoist::File file = hoist::File::open(argv[1]);
+    CHECK(file.info().kind == 1 && file.segments().empty() && file.symbols().size() > 8);
+    const auto index = file.find_section(".rodata");
+    const hoist::Bytes data = file.section_data(index);
+    CHECK(data.size() == file.sections()[index].size && data[0] == 'h');
+    std::size_t relocations = 0;
+    for (std::size_t section = 0; section < file.sections().size(); ++section) {
+        relocations += file.relocations(section).size();
+    }
+    CHECK(relocations > 5);
+    CHECK(thrown([] { hoist::File::parse(hoist::bytes("no", 2), "two"); }).file() == "two");
+
+    const hoist::Image image = hoist::link(hoist::Objects().file(argv[2]), 0x10000);
+    CHECK(image.base() == 0x10000 && image.address("version") >= 0x10000 && !image.segments().empty());
+    CHECK(image.bytes().size() > 0 && !image.symbols().empty());
+
+    const hoist::Archive archive = hoist::Archive::open(argv[6]);
+    CHECK(archive.size() == 1 && std::string(archive.member(0).first) == "base.o");
+    const auto bytes = read(argv[7]);
+    const hoist::Library library = hoist::Library::open_memory(bytes);
+    CHECK(library.name() == "libbase.so" && library.function<int(int)>("base")(4) == 40);
+}
+
+void gpus(char **argv) {
+    const hoist::Cubin cubin = hoist::Cubin::open(argv[4]);
+    CHECK(cubin.info().sm == 80 && cubin.kernels().size() > 3);
+    const auto index = cubin.find_kernel("shared_memory");
+    CHECK(cubin.kernel(index).shared > 0 && !cubin.attributes(index).empty() && cubin.occupancy(index, 128).warps > 0);
+    CHECK(cubin.parameters(index).size() == cubin.kernel(index).parameter_count);
+
+    const hoist::Fatbin fatbin = hoist::Fatbin::open(argv[5]);
+    const auto entries = fatbin.entries();
+    CHECK(fatbin.region_count() > 0 && fatbin.unpack(0).bytes().size() == entries[0].unpacked_size);
+    const auto selected = fatbin.select(0, 90, 13, 0);
+    CHECK(selected.first < entries.size() && !selected.second.bytes().empty());
+    const std::vector<std::size_t> kept{0};
+    CHECK(hoist::Fatbin::parse(fatbin.build(kept).bytes()).entries().size() == 1);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    CHECK(argc == 8);
+    modules(argv);
+    replaced(argv);
+    files(argv);
+    gpus(argv);
+    std::puts("ok");
+    return 0;
+}

@@ -1,0 +1,50 @@
+"""Commands of the command line as functions."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from typing import Any, Iterator
+
+from . import _hoist
+from ._bytes import Source, read
+from .errors import CommandError
+
+
+def command(*words: "str | os.PathLike[str]") -> bytes:
+    """Runs a command of `python -m hoist` and gives what it prints.
+
+    Raises `hoist.CommandError` with what went wrong; `error.output` is what was printed before.
+
+    >>> hoist.command("run", "fixtures/x86_64/elftest.o", "foo", "i32:321", "--ret", "f32")
+    b'12345999\\n'
+    """
+    output, status, complaints = _hoist.command([os.fspath(word) for word in words])
+    if status != 0:
+        error = CommandError("; ".join(line.rstrip() for line in complaints))
+        error.output = output  # type: ignore[attr-defined]
+        raise error
+    return output
+
+
+def answer(name: str, *words: "str | os.PathLike[str]") -> Any:
+    """What a command of this name says as JSON."""
+    return json.loads(command(*name.split(), "--json", *words))
+
+
+@contextlib.contextmanager
+def as_path(source: Source) -> Iterator[str]:
+    """A path where commands find the bytes: of what is in memory, that of a file in memory."""
+    if isinstance(source, (str, os.PathLike)):
+        yield os.fspath(source)
+        return
+    with memoryview(read(source)[1]) as data:
+        file = os.memfd_create("hoist", os.MFD_CLOEXEC)
+        try:
+            left = data.cast("B")
+            while left:
+                left = left[os.write(file, left) :]
+            yield f"/proc/self/fd/{file}"
+        finally:
+            os.close(file)

@@ -1,0 +1,512 @@
+"""Code into this process: `load`, and what it gives."""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+from . import _hoist
+from ._bytes import Source, head, read
+from ._link import flat
+from .errors import NoSymbolError
+
+_ARCHIVES = (b"!<arch>\n", b"!<thin>\n")
+
+#: All types of arguments and results, by name.
+types: Dict[str, _hoist.Type] = {
+    name: getattr(_hoist, name)
+    for name in ("void", "bool_", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "ptr", "cstr")
+}
+
+_PLAIN = {int: _hoist.i64, float: _hoist.f64, bool: _hoist.bool_, str: _hoist.cstr, None: _hoist.void}
+
+#: What says a type: `hoist.i32`, its name, or int (i64), float (f64), bool, str (cstr), None (void).
+TypeLike = Union[_hoist.Type, str, type, None]
+#: What a symbol can stand for.
+Symbol = Union[int, _hoist.Callback, _hoist.Function, Any]
+
+
+def _type(wanted: TypeLike) -> _hoist.Type:
+    if isinstance(wanted, _hoist.Type):
+        return wanted
+    try:
+        return types[wanted] if isinstance(wanted, str) else _PLAIN[wanted]
+    except (KeyError, TypeError):
+        raise TypeError(f"no type of an argument or result: {wanted!r}; there are {', '.join(types)}") from None
+
+
+def _signature(args: Iterable[TypeLike], ret: TypeLike) -> Tuple[Tuple[_hoist.Type, ...], _hoist.Type]:
+    return tuple(_type(one) for one in args), _type(ret)
+
+
+def callback(
+    function: Optional[Callable[..., Any]] = None, *, args: Iterable[TypeLike] = (), ret: TypeLike = None
+) -> Any:
+    """A function of Python's that machine code can call: its address is `callback.address`.
+
+    It stays as long as the object does; a module keeps those that it was loaded with (`symbols`). What it raises comes out of the
+    call of machine code that led to it; see `hoist.Callback`. Also as a decorator:
+
+    >>> @hoist.callback(args=[hoist.i32], ret=hoist.i32)
+    ... def twice(number):
+    ...     return 2 * number
+    >>> hoist.function(twice.address, args=[hoist.i32], ret=hoist.i32)(21)
+    42
+    """
+    arguments, result = _signature(args, ret)
+    if function is None:
+        return lambda function: _hoist.Callback(function, arguments, result)
+    if not callable(function):
+        raise TypeError(f"not callable: {function!r}")
+    return _hoist.Callback(function, arguments, result)
+
+
+def function(
+    address: int,
+    args: Iterable[TypeLike] = (),
+    ret: TypeLike = None,
+    *,
+    name: Optional[str] = None,
+    nogil: bool = True,
+    owner: Any = None,
+) -> _hoist.Function:
+    """The function at an address, whoever put it there. `owner` is kept as long as the function.
+
+    >>> import ctypes
+    >>> labs = ctypes.cast(ctypes.CDLL(None).labs, ctypes.c_void_p).value
+    >>> hoist.function(labs, args=[hoist.i64], ret=hoist.i64)(-5)
+    5
+    """
+    arguments, result = _signature(args, ret)
+    return _hoist.function(address, name or f"{address:#x}", arguments, result, nogil, owner)
+
+
+class Section(NamedTuple):
+    """A section of a module."""
+
+    #: Its name: `.text`.
+    name: str
+    #: Its address; None if it is not loaded.
+    address: Optional[int]
+    #: Its size in bytes.
+    size: int
+    #: The word of flags (`SHF_ALLOC` and others).
+    flags: int
+    #: The object that it is of: a path, or `<bytes>`.
+    object: str
+    #: Its bytes as they are in memory, without a copy; writable if the code's are. They keep the memory. None if it is not loaded.
+    data: Optional[memoryview]
+
+
+class _Code:
+    """What modules and libraries have in common."""
+
+    __slots__ = ("__weakref__", "_keep", "_native")
+
+    def __init__(self, native: Any, keep: Any = None) -> None:
+        self._native = native
+        self._keep = keep
+
+    def fn(
+        self, name: str, args: Iterable[TypeLike] = (), ret: TypeLike = None, *, nogil: bool = True
+    ) -> _hoist.Function:
+        """The function `name`, to be called with arguments of the types `args`; its result is of type `ret`.
+
+        `nogil=False` keeps the global lock during calls: a few nanoseconds less for a function that takes no longer itself.
+        Raises `hoist.NoSymbolError` if there is no such function. The function keeps its module.
+        """
+        arguments, result = _signature(args, ret)
+        return self._native.function(name, arguments, result, nogil, self)
+
+    def address_of(self, name: str) -> int:
+        """The address of the symbol `name`, a function or a variable. Raises `hoist.NoSymbolError` if there is none."""
+        return self._native.address(name)
+
+    def __contains__(self, name: object) -> bool:
+        if not isinstance(name, str):
+            return False
+        try:
+            self._native.address(name)
+        except NoSymbolError:
+            return False
+        return True
+
+    @property
+    def extent(self) -> Tuple[int, int]:
+        """Address and size in bytes of the memory that it occupies."""
+        return self._native.extent()
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether it was not unloaded."""
+        return self._native.is_loaded()
+
+    def unload(self) -> None:
+        """Gives the code up. Functions of it raise `hoist.UnloadedError` from now on.
+
+        The memory goes, after destructors have run, when nobody uses it any more: modules that were loaded with this one, views
+        of sections. Raises `hoist.BusyError` while calls are not over. Unloading twice does nothing. An object that is no longer
+        referred to is unloaded, too.
+        """
+        if self._native.is_loaded():
+            self._native.unload()
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.unload()
+
+    def _named(self) -> str:
+        return "unloaded" if not self.is_loaded else "at {:#x}, {} bytes".format(*self.extent)
+
+
+class Module(_Code):
+    """Code that was loaded together: what `hoist.load` gives.
+
+    It is unloaded when nobody refers to it or its functions any more, or by `unload`, or at the end of a `with`.
+
+    >>> with hoist.load("fixtures/x86_64/elftest.o") as module:
+    ...     "foo" in module, [row["name"] for row in module.symbols() if row["type"] == "func"]
+    (True, ['foo'])
+    >>> module.is_loaded
+    False
+    """
+
+    __slots__ = ()
+
+    def symbols(self) -> List[Dict[str, Any]]:
+        """What the objects define: rows with `name`, `address`, `size`, `type` (`func`, `object`), `binding` (`global`, `local`,
+        `weak`), `object` (its file) and `section` (a number)."""
+        return self._native.symbols()
+
+    def symbol_at(self, address: int) -> Optional[Tuple[Dict[str, Any], int]]:
+        """The symbol that holds an address, and how far behind its start that is; None if none does."""
+        return self._native.symbol_at(address)
+
+    def sections(self) -> List[Section]:
+        """The sections of all objects, with their bytes as they are in memory.
+
+        >>> module = hoist.load("fixtures/x86_64/elftest.o")
+        >>> [bytes(section.data[:3]).hex() for section in module.sections() if section.name == ".text"]
+        ['554889']
+        """
+        rows = self._native.sections()
+        return [
+            Section(
+                row["name"],
+                row["address"],
+                row["size"],
+                row["flags"],
+                row["object"],
+                self._native.section_bytes(number),
+            )
+            for number, row in enumerate(rows)
+        ]
+
+    def segments(self) -> List[Dict[str, Any]]:
+        """The memory by permission: rows with `address`, `size` and `permissions` (`r-x`)."""
+        return [{"address": address, "size": size, "permissions": text} for address, size, text in self._native.segments()]
+
+    @property
+    def sizes(self) -> Dict[str, int]:
+        """Bytes of `code`, `read_only`, `writable` and `thread_local` memory."""
+        return self._native.sizes()
+
+    def initialize(self) -> None:
+        """Runs constructors, if the module was loaded with `initialize=False` and they were not run."""
+        self._native.initialize()
+
+    def replace(
+        self,
+        names: Union[str, Iterable[str], None],
+        new: "Module | Source | Sequence[Source]",
+        *,
+        keep_data: bool = True,
+        libs: Iterable[Any] = (),
+        symbols: Any = None,
+    ) -> "Replacement":
+        """Leads all who call the functions `names` to those of `new`, until the replacement is undone or forgotten.
+
+        The module must have been loaded with `replaceable=True`, and its code compiled with `-fPIC`. `new` is a module, or objects,
+        which are loaded with this module before `libs`; with `keep_data` they use this module's variables, where and as they
+        are, instead of their own of the same names. `names` may be one name, several, or None: all functions of `new` that this
+        module has, too. Threads that are inside of a function stay in the old one until they come back.
+
+        The types of a replacement are those of what it replaces: nobody can check that.
+        """
+        if not isinstance(new, Module):
+            objects = list(new) if isinstance(new, (list, tuple)) else [new]
+            new = _load(objects, [self, *libs], symbols, keep=self if keep_data else None, replaceable=True)
+        if names is None:
+            mine = {row["name"] for row in self.symbols() if row["type"] == "func" and row["binding"] != "local"}
+            wanted = [
+                row["name"]
+                for row in new.symbols()
+                if row["type"] == "func" and row["binding"] != "local" and row["name"] in mine
+            ]
+        else:
+            wanted = [names] if isinstance(names, str) else list(names)
+        done: List[Any] = []
+        try:
+            for name in wanted:
+                done.append(self._native.replace(name, new._native))
+        except BaseException:
+            for one in reversed(done):
+                one.undo()
+            raise
+        return Replacement(self, new, tuple(wanted), done)
+
+    def __repr__(self) -> str:
+        return f"<hoist.Module {self._named()}>"
+
+
+class Replacement:
+    """Functions that stand for others: what `Module.replace` gives. Undone by `undo`, at the end of a `with`, or when nobody refers
+    to it any more."""
+
+    __slots__ = ("_done", "names", "new", "old")
+
+    def __init__(self, old: Module, new: Module, names: Tuple[str, ...], done: List[Any]) -> None:
+        #: Whose functions were replaced.
+        self.old = old
+        #: Whose functions stand for them.
+        self.new = new
+        #: Which ones.
+        self.names = names
+        self._done = done
+
+    def undo(self) -> None:
+        """Puts the functions back."""
+        for one in reversed(self._done):
+            one.undo()
+        self._done = []
+
+    @property
+    def is_in_force(self) -> bool:
+        """Whether it was not undone."""
+        return bool(self._done)
+
+    def __enter__(self) -> "Replacement":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.undo()
+
+    def __repr__(self) -> str:
+        state = "" if self.is_in_force else " undone"
+        return f"<hoist.Replacement of {', '.join(self.names)}{state}>"
+
+
+class Library(_Code):
+    """A shared library that was loaded out of bytes: what `hoist.load` gives of one.
+
+    The dynamic loader knows nothing of it: it can be loaded several times, each time with variables of its own.
+    """
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """Its name (`DT_SONAME`); empty if it has none."""
+        return self._native.name
+
+    def __repr__(self) -> str:
+        return f"<hoist.Library {self._named()}>"
+
+
+def load(
+    *objects: "Source | Iterable[Source]",
+    libs: Iterable[Any] = (),
+    symbols: Union[Mapping[str, Symbol], Callable[[str], Optional[Symbol]], None] = None,
+    process: bool = True,
+    initialize: bool = True,
+    replaceable: bool = False,
+    relax: bool = True,
+    dual_mapping: bool = False,
+    huge_pages: bool = False,
+    limit: Optional[int] = None,
+    arena: Optional[_hoist.Arena] = None,
+    gdb: bool = False,
+    perf_map: bool = False,
+) -> Any:
+    """Loads objects into this process: a `hoist.Module`; of one shared library a `hoist.Library`.
+
+    `objects` are paths, or bytes of any kind (bytes, bytearray, memoryview, mmap, numpy ...), of relocatable objects and static
+    libraries. Of a static library beside objects those members join that somebody asks for, as with linkers; of one alone, all.
+    What is constant is not copied but kept; what may change is copied.
+
+    Symbols that no object defines are looked for in this order:
+
+    `symbols`      a dictionary of names, or a function that is asked for names: an address, a `hoist.callback`, a function of
+                   another module, an object with a buffer (for variables), or None
+    `libs`         modules and libraries that were loaded before, static libraries (paths or bytes), shared libraries: bytes, or
+                   names and paths as dlopen takes them (`"libz.so.1"`)
+    `process`      libc, libm, and what else is loaded for all; False leaves them out
+
+    All that is used of these stays as long as the module.
+
+    `initialize`   whether constructors run (`Module.initialize` does so later)
+    `replaceable`  whether functions can be replaced later (`Module.replace`)
+    `relax`        whether instructions that use the global offset table become direct ones
+    `dual_mapping` writes code through other addresses than those where it runs: no page becomes executable that was writable
+    `huge_pages`   asks for huge pages for large code
+    `limit`        bytes that the module may have
+    `arena`        a `hoist.Arena`: memory that small modules share
+    `gdb`, `perf_map`  tells a debugger, or writes names to /tmp/perf-PID.map
+
+    Raises `hoist.FormatError`, `hoist.UndefinedSymbolError`, `hoist.RelocationError`, `hoist.LinkError`, `hoist.ResourceError`,
+    `hoist.LibraryError`; nothing stays loaded then.
+
+    >>> module = hoist.load("fixtures/x86_64/missing.o", symbols={
+    ...     "hoist_fixture_missing": hoist.callback(lambda: 7, ret=hoist.i32),
+    ... })
+    >>> module.fn("calls_missing", ret=hoist.i32)()     # int calls_missing(void) { return hoist_fixture_missing() + 1; }
+    8
+    """
+    wanted = flat(objects)
+    if isinstance(libs, (str, bytes, os.PathLike)):
+        raise TypeError("libs is a list of libraries, not one")
+    if not wanted:
+        raise TypeError("load() needs an object")
+    return _load(
+        wanted,
+        list(libs),
+        symbols,
+        process=process,
+        initialize=initialize,
+        replaceable=replaceable,
+        relax=relax,
+        dual_mapping=dual_mapping,
+        huge_pages=huge_pages,
+        limit=limit,
+        arena=arena,
+        gdb=gdb,
+        perf_map=perf_map,
+    )
+
+
+#: Options of the native part, as they are if nothing is said.
+_DEFAULT = {
+    "replaceable": False,
+    "relax": True,
+    "dual_mapping": False,
+    "huge_pages": False,
+    "limit": None,
+    "arena": None,
+    "gdb": False,
+    "perf_map": False,
+}
+
+#: `ET_DYN` in the header of an ELF file.
+_SHARED = 3
+
+
+def _is_shared(data: Any) -> bool:
+    """Whether bytes are a shared library."""
+    start = head(data)
+    if len(start) < 20 or start[:4] != b"\x7fELF":
+        return False
+    order = ">" if start[5] == 2 else "<"
+    return struct.unpack_from(f"{order}H", start, 16)[0] == _SHARED
+
+
+def _load(
+    objects: List[Any],
+    libs: List[Any],
+    symbols: Any,
+    *,
+    process: bool = True,
+    initialize: bool = True,
+    keep: Optional[Module] = None,
+    **wish: Any,
+) -> Any:
+    wish = {**_DEFAULT, **wish}
+    sources, opened, kept = _sources(libs)
+    parts: List[Tuple[str, Any]] = []
+    archives: List[Any] = []
+    shared: List[Any] = []
+    for one in objects:
+        label, data = read(one)
+        start = head(data, 8)
+        if start in _ARCHIVES:
+            archives.append(_archive(one, label, data))
+        elif _is_shared(data):
+            shared.append((one, label, data))
+        else:
+            parts.append((label, data))
+    names, ask = _names(symbols)
+    for one, label, data in shared:
+        origin = os.path.dirname(os.path.abspath(os.fspath(one))) if isinstance(one, (str, os.PathLike)) else None
+        sources.append(_hoist.open_library(data, label, names, ask, sources, origin))
+    if shared and not parts and not archives:
+        if len(shared) == 1:
+            return Library(sources[-1], (kept, sources))
+        raise TypeError("several shared libraries and no object: load one at a time, the others as its libs")
+    if parts:
+        sources.extend(archives)
+    else:
+        for archive in archives:
+            parts.extend(("<member>", member) for member in archive.members() if member[:4] == b"\x7fELF")
+    native = _hoist.load(parts, names, ask, sources, opened, process, None if keep is None else keep._native, wish)
+    if initialize and native.needs_initialization():
+        native.initialize()
+    return Module(native, kept)
+
+
+def _archive(one: Any, label: str, data: Any) -> Any:
+    is_path = isinstance(one, (str, os.PathLike))
+    return _hoist.Archive(data, label, os.fspath(one) if is_path else None)
+
+
+def _sources(libs: List[Any]) -> Tuple[List[Any], List[str], List[Any]]:
+    """Where symbols come from: what the native part asks, libraries for dlopen, and what must be kept."""
+    sources: List[Any] = []
+    opened: List[str] = []
+    kept: List[Any] = []
+    for lib in libs:
+        if isinstance(lib, _Code):
+            sources.append(lib._native)
+            kept.append(lib)
+        elif isinstance(lib, (str, os.PathLike)):
+            path = os.fspath(lib)
+            start = b""
+            if os.path.isfile(path):
+                with open(path, "rb") as file:
+                    start = file.read(8)
+            if start in _ARCHIVES:
+                label, data = read(path)
+                sources.append(_archive(path, label, data))
+            else:
+                # with a slash dlopen takes it for a path
+                opened.append(os.path.join(".", path) if start and os.sep not in path else path)
+        else:
+            label, data = read(lib)
+            if head(data, 8) in _ARCHIVES:
+                sources.append(_archive(lib, label, data))
+            elif _is_shared(data):
+                sources.append(_hoist.open_library(data, label, {}, None, sources, None))
+            else:
+                sources.append(_hoist.load([(label, data)], {}, None, list(sources), [], True, None, _DEFAULT))
+    return sources, opened, kept
+
+
+def _names(symbols: Any) -> Tuple[Dict[str, Tuple[int, bool, Any]], Optional[Callable[[str], Any]]]:
+    """Symbols as the native part wants them: those that are known, and who is asked for others."""
+    if callable(symbols):
+        return {}, lambda name: _given(symbols(name))
+    all_of_them = {name: _given(value) for name, value in (symbols or {}).items()}
+    return {name: given for name, given in all_of_them.items() if given is not None}, None
+
+
+def _given(value: Any) -> Optional[Tuple[int, bool, Any]]:
+    """Address of what a symbol stands for, whether it is a function, and what keeps it."""
+    if value is None:
+        return None
+    if isinstance(value, int):
+        return value, False, None
+    if isinstance(value, (_hoist.Callback, _hoist.Function)):
+        return value.address, True, value
+    address, keeper = _hoist.address_of(value)
+    return address, False, keeper

@@ -1,0 +1,222 @@
+//! Functions of Python's that machine code can call.
+
+use crate::borrowed::Borrowed;
+use crate::call;
+use crate::convert;
+use crate::signature::{MOST, Signature};
+use crate::types::{Kind, Type};
+use core::ffi::c_void;
+use libffi::low::ffi_cif;
+use libffi::middle::Closure;
+use pyo3::exceptions::PyValueError;
+use pyo3::ffi::{self, PyObject};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+/// What a closure leads to.
+struct Target {
+    callable: Py<PyAny>,
+    arguments: Box<[Kind]>,
+    result: Kind,
+}
+
+/// A function of Python's with an address that machine code can call, from any thread.
+///
+/// It must stay as long as somebody may call it. A module keeps those that it was loaded with.
+///
+/// If it raises, the caller gets 0, and so it does from all callbacks until the call of machine code that led there is over, which
+/// then raises. Where machine code was not called from here (a thread of its own), `sys.unraisablehook` is told.
+#[pyclass(frozen, module = "hoist")]
+pub(crate) struct Callback {
+    closure: Option<Closure<'static>>,
+    /// What the closure leads to; it goes after the closure.
+    target: *mut Target,
+}
+
+// SAFETY: neither is changed; what Python owns is used with the interpreter held.
+unsafe impl Send for Callback {}
+// SAFETY: as above.
+unsafe impl Sync for Callback {}
+
+impl Callback {
+    fn target(&self) -> &Target {
+        // SAFETY: it was made with one, which goes with it.
+        unsafe { &*self.target }
+    }
+
+    /// Where it is.
+    pub(crate) fn at(&self) -> u64 {
+        self.closure.as_ref().map_or(0, |closure| *closure.code_ptr() as usize as u64)
+    }
+}
+
+#[pymethods]
+impl Callback {
+    #[new]
+    #[pyo3(signature = (callable, args, ret))]
+    fn new(callable: Bound<'_, PyAny>, args: &Bound<'_, PyTuple>, ret: Type) -> PyResult<Self> {
+        let arguments: Box<[Kind]> =
+            args.iter().map(|one| Ok(one.cast::<Type>()?.get().0)).collect::<PyResult<_>>()?;
+        if arguments.len() > MOST || arguments.contains(&Kind::Void) {
+            return Err(PyValueError::new_err(format!(
+                "at most {MOST} arguments, none of them void"
+            )));
+        }
+        if ret.0 == Kind::Text {
+            return Err(PyValueError::new_err(
+                "a callback cannot return hoist.cstr: nobody would keep the text; return a hoist.ptr",
+            ));
+        }
+        let cif = Signature::cif(&arguments, ret.0);
+        let target = Box::into_raw(Box::new(Target {
+            callable: callable.unbind(),
+            arguments,
+            result: ret.0,
+        }));
+        // SAFETY: it stays until after the closure.
+        let closure = Closure::try_new(cif, called, unsafe { &*target });
+        let new = Self { closure: closure.ok(), target };
+        if new.closure.is_none() {
+            return Err(pyo3::exceptions::PyMemoryError::new_err(
+                "no memory for a callback's code",
+            ));
+        }
+        Ok(new)
+    }
+
+    /// Its address.
+    #[getter]
+    fn address(&self) -> u64 {
+        self.at()
+    }
+
+    #[getter]
+    fn __hoist_address__(&self) -> u64 {
+        self.at()
+    }
+
+    /// The function of Python's.
+    #[getter]
+    fn callable(&self, py: Python<'_>) -> Py<PyAny> {
+        self.target().callable.clone_ref(py)
+    }
+
+    /// Calls the function of Python's, as if there were no machine code.
+    #[pyo3(signature = (*args))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.target().callable.bind(py).call1(args)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let target = self.target();
+        let arguments: Vec<&str> = target.arguments.iter().map(|kind| kind.name()).collect();
+        let callable = target.callable.bind(py).repr()?;
+        Ok(format!(
+            "<hoist.Callback {callable} ({}) -> {} at {:#x}>",
+            arguments.join(", "),
+            target.result.name(),
+            self.at()
+        ))
+    }
+}
+
+impl Drop for Callback {
+    fn drop(&mut self) {
+        self.closure = None;
+        // SAFETY: made by `Box::into_raw`, and nothing leads to it any more.
+        drop(unsafe { Box::from_raw(self.target) });
+    }
+}
+
+/// What closures run.
+unsafe extern "C" fn called(
+    _: &ffi_cif,
+    result: &mut u64,
+    arguments: *const *const c_void,
+    target: &Target,
+) {
+    *result = 0;
+    // SAFETY: any thread may take the interpreter; it is given back below.
+    unsafe {
+        let state = ffi::PyGILState_Ensure();
+        // one exception at a time
+        if ffi::PyErr_Occurred().is_null() {
+            match run(arguments, target) {
+                Some(bits) => *result = bits,
+                None if call::is_inside() => {}
+                None => ffi::PyErr_WriteUnraisable(target.callable.as_ptr()),
+            }
+        }
+        ffi::PyGILState_Release(state);
+    }
+}
+
+/// The bits of what the function returns; `None` with an exception set.
+///
+/// # Safety
+/// The interpreter is held; there is a pointer to each argument.
+unsafe fn run(arguments: *const *const c_void, target: &Target) -> Option<u64> {
+    // SAFETY: as the caller says; references are counted as the functions' documentation has it.
+    unsafe {
+        let tuple = ffi::PyTuple_New(target.arguments.len() as isize);
+        if tuple.is_null() {
+            return None;
+        }
+        for (index, &kind) in target.arguments.iter().enumerate() {
+            let argument = object(kind, *arguments.add(index));
+            if argument.is_null() || ffi::PyTuple_SetItem(tuple, index as isize, argument) != 0 {
+                ffi::Py_DECREF(tuple);
+                return None;
+            }
+        }
+        let value = ffi::PyObject_Call(target.callable.as_ptr(), tuple, core::ptr::null_mut());
+        ffi::Py_DECREF(tuple);
+        if value.is_null() {
+            return None;
+        }
+        let bits = bits(target, value);
+        ffi::Py_DECREF(value);
+        bits
+    }
+}
+
+/// # Safety
+/// The interpreter is held; an argument of this kind is at `place`.
+unsafe fn object(kind: Kind, place: *const c_void) -> *mut PyObject {
+    // SAFETY: as the caller says: no more bytes are read than there are.
+    unsafe {
+        let bits = match kind {
+            Kind::Void => 0,
+            Kind::Bool | Kind::I8 | Kind::U8 => place.cast::<u8>().read().into(),
+            Kind::I16 | Kind::U16 => place.cast::<u16>().read().into(),
+            Kind::I32 | Kind::U32 | Kind::F32 => place.cast::<u32>().read().into(),
+            Kind::I64 | Kind::U64 | Kind::F64 | Kind::Pointer | Kind::Text => {
+                place.cast::<u64>().read()
+            }
+        };
+        convert::object(kind, bits)
+    }
+}
+
+/// # Safety
+/// The interpreter is held, and `value` is an object.
+unsafe fn bits(target: &Target, value: *mut PyObject) -> Option<u64> {
+    if target.result == Kind::Void {
+        return Some(0);
+    }
+    let mut borrowed = Borrowed::new();
+    // SAFETY: as the caller says.
+    match unsafe { convert::bits(target.result, value, &mut borrowed) } {
+        Ok(bits) => Some(bits),
+        Err(refused) => Python::attach(|py| {
+            // SAFETY: as the caller says.
+            let value = unsafe { Bound::from_borrowed_ptr(py, value) };
+            refused.error(py, "result of a callback", target.result, &value).restore(py);
+            None
+        }),
+    }
+}
