@@ -250,8 +250,8 @@ fn no_word_panics() {
     for round in 0..2000u32 {
         for at in 0..text.size as u32 / 4 {
             // all values of the upper half, and 15 for the register of every second word
-            let word =
-                (round << 16 | round << 20 | at << 8).wrapping_mul(0x9e37_79b1) | (at & 1) * 0xf0d0;
+            let word = (round << 16 | round << 20 | at << 8).wrapping_mul(0x9e37_79b1)
+                | ((at & 1) * 0xf0d0);
             bytes[start + 4 * at as usize..][..4].copy_from_slice(&word.to_le_bytes());
         }
         let input = Input::of(&path, bytes.clone());
