@@ -8,6 +8,7 @@ use exec_host::{Error, External, Loader, Process};
 use std::ffi::{CStr, c_char};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A library of the system, if it is there.
 fn system(name: &str) -> Option<Vec<u8>> {
@@ -375,6 +376,26 @@ fn constructors_must_be_there() {
         let words = refused(tag, value);
         assert!(words.ends_with("is outside the library's code"), "{words}");
     }
+}
+
+/// A constructor by name may be another library's, as of two copies of GCC's.
+#[test]
+fn constructors_of_others() {
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    extern "C" fn offered() {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = "extern void offered(void);
+        __attribute__((section(\".init_array\"), used)) static void (*list)(void) = offered;";
+    let path = compile(folder.path(), "others.c", source, &[]);
+    let ours = from_fn(|name| {
+        (name == "offered").then(|| External::function(offered as *const () as u64))
+    });
+    // SAFETY: the constructor is the function above.
+    let library = unsafe { LibraryLoader::new().symbols(ours).open(std::fs::read(path).unwrap()) };
+    drop(library.unwrap());
+    assert_eq!(CALLS.load(Ordering::Relaxed), 1);
 }
 
 /// A word of 4 bytes that an indirect function is in leaves what is behind it alone.

@@ -57,7 +57,7 @@ pub(crate) struct Case {
     #[serde(default = "object")]
     objects: Vec<String>,
     #[serde(default = "source")]
-    file: String,
+    pub(crate) file: String,
     pub(crate) code: String,
     /// More sources by name.
     #[serde(default)]

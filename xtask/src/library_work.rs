@@ -23,6 +23,8 @@ pub(crate) struct LibraryWork {
     install: bool,
 }
 
+/// What programs are called.
+const SOURCE: &str = "driver.c";
 /// What the program that loads says of every library out of bytes.
 const LOADED: &str = "LOADED ";
 
@@ -30,7 +32,7 @@ impl Run for LibraryWork {
     fn run(self, workspace: &Workspace) -> Result<()> {
         let mut cases = debian::cases(workspace, &self.only)?;
         // the others are languages
-        cases.retain(|case| !case.archives.is_empty());
+        cases.retain(|case| case.file == SOURCE && !case.archives.is_empty());
         if self.install {
             debian::install(&cases)?;
         }
@@ -91,17 +93,20 @@ impl Run for LibraryWork {
 
 /// Makes the program a library that needs those that it works with; or says why not.
 fn build(case: &Case, folder: &Path) -> Result<Result<PathBuf, String>> {
-    let (source, library) = (folder.join("driver.c"), folder.join("driver.so"));
-    fs::write(&source, &case.code)?;
-    let mut command = Command::new("cc");
-    command.args(["-O1", "-fPIC", "-w", "-shared", "-Wl,-z,defs"]);
-    command.args(["-I/usr/include/libxml2", "-I/usr/include/freetype2", "-o"]);
-    command.arg(&library).arg(&source);
+    fs::write(folder.join(SOURCE), &case.code)?;
+    let mut compile = Command::new("cc");
+    compile.args(["-O1", "-fPIC", "-w", "-c", SOURCE]);
+    compile.args(["-I/usr/include/libxml2", "-I/usr/include/freetype2"]);
+    let mut link = Command::new("cc");
+    link.args(["-shared", "-Wl,-z,defs", "-o", "driver.so", "driver.o"]);
     // the shared one has the name without what tells them apart
-    command.args(case.archives.iter().map(|name| format!("-l{}", name.trim_end_matches("_a"))));
-    let output = command.args(["-lm", "-lpthread"]).output().context("cc")?;
-    Ok(match output.status.success() {
-        true => Ok(library),
-        false => Err(first_error(&output.stderr, "the compiler refuses it")),
-    })
+    link.args(case.archives.iter().map(|name| format!("-l{}", name.trim_end_matches("_a"))));
+    link.args(["-lm", "-lpthread"]);
+    for command in [&mut compile, &mut link] {
+        let output = command.current_dir(folder).output().context("cc")?;
+        if !output.status.success() {
+            return Ok(Err(first_error(&output.stderr, "the compiler refuses it")));
+        }
+    }
+    Ok(Ok(folder.join("driver.so")))
 }

@@ -34,7 +34,7 @@ pub enum LibraryError {
         /// Why.
         reason: String,
     },
-    /// A constructor or destructor is not in its code, or their list not in its memory.
+    /// A constructor or destructor is neither in its code nor what one of its references means, or their list is not in its memory.
     Initializer {
         /// The address that was to be called.
         address: u64,

@@ -112,7 +112,12 @@ unsafe fn prepare(
         image.relocate_where::<Host>(content, base, &resolver, is_one).map_err(failed)?;
     }
     let table = frames::table(&image, content, base, &code, &resolver.externals.borrow())?;
-    let calls = Calls::collect(&facts, &image, content, bias, &code)?;
+    let is_code = |address: u64| {
+        // a function that the library shows may be another one's with this name
+        code.iter().any(|range| range.contains(&address))
+            || resolver.externals.borrow().contains(&address)
+    };
+    let calls = Calls::collect(&facts, &image, content, bias, is_code)?;
     // what is relocated later is writable already
     mapped.protect()?;
     resolver.is_executable.set(true);
@@ -250,7 +255,7 @@ impl Calls {
         image: &Image<'_>,
         memory: &[u8],
         bias: u64,
-        code: &[Range<u64>],
+        is_code: impl Fn(u64) -> bool,
     ) -> Result<Self, LibraryError> {
         let array = |array: elf_image::InitArray| -> Result<Vec<u64>, LibraryError> {
             let outside = LibraryError::Initializer { address: array.address.wrapping_add(bias) };
@@ -275,7 +280,7 @@ impl Calls {
         finalize.reverse();
         finalize.extend(one(facts.fini));
         for &address in initialize.iter().chain(&finalize) {
-            if !code.iter().any(|range| range.contains(&address)) {
+            if !is_code(address) {
                 return Err(LibraryError::Initializer { address });
             }
         }

@@ -13,7 +13,6 @@ pub struct LoadedLibrary<'l> {
     name: Name<'l>,
     bias: u64,
     code: &'l [Range<u64>],
-    #[cfg_attr(not(feature = "jitdump"), expect(dead_code, reason = "`JitDump` reads code there"))]
     memory: &'l Mapping,
 }
 
@@ -46,9 +45,9 @@ impl<'l> LoadedLibrary<'l> {
         self.bias
     }
 
-    /// Code as it is in memory.
-    #[cfg(feature = "jitdump")]
-    pub(super) fn code(&self, address: u64, size: u64) -> Option<&'l [u8]> {
+    /// `size` bytes of code as they are in memory.
+    #[must_use]
+    pub fn code(&self, address: u64, size: u64) -> Option<&'l [u8]> {
         self.code_end(address).filter(|end| size <= end.saturating_sub(address))?;
         let offset = address.checked_sub(self.memory.address())?;
         // SAFETY: it is code, which nobody writes to as long as the library is there.

@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Error, Result};
 use fatbin::{EntryKind, Sm};
@@ -14,6 +14,7 @@ use super::filter::Where;
 use super::kernels::{KernelRow, Request, collect, of_cubin};
 use super::rows::arch;
 use crate::faults::{Faults, Roots};
+use crate::kernel_name::Text;
 use crate::output::Output;
 use crate::pattern::Pattern;
 use crate::sources::{Order, Source, Sources};
@@ -58,6 +59,13 @@ struct Found {
     kernels: Vec<KernelRow>,
 }
 
+/// What is in a file.
+struct Looked {
+    file: String,
+    images: Vec<Found>,
+    errors: Vec<Error>,
+}
+
 impl Report {
     /// Writes the page.
     ///
@@ -72,10 +80,10 @@ impl Report {
         let mut kernels = Vec::new();
         self.sources.each(
             Order::AtOnce,
-            |source| (source.label.clone(), self.look(&source)),
-            |root, found: Result<(String, (Vec<Found>, Vec<Error>))>| {
+            |source| self.look(&source),
+            |root, found: Result<Looked>| {
                 match found {
-                    Ok((file, (images, errors))) => {
+                    Ok(Looked { file, images, errors }) => {
                         roots.has(root, !images.is_empty() || !errors.is_empty());
                         for image in &images {
                             data.image(&file, image);
@@ -107,7 +115,7 @@ impl Report {
     }
 
     /// The images of one file.
-    fn look(&self, source: &Source) -> (Vec<Found>, Vec<Error>) {
+    fn look(&self, source: &Source) -> Looked {
         let found = |image: &Image, unpacked, kernels| Found {
             kind: match image.kind {
                 EntryKind::Cubin => EntryKind::Elf.to_string(),
@@ -127,10 +135,11 @@ impl Report {
             }
             wanted && !image.is_encrypted
         };
+        let label = Text::from(&*source.label);
         let all = images(&source.file, self.place.search(), wants, |image, bytes| {
             let kernels = match image.kind {
                 EntryKind::Elf | EntryKind::Cubin => {
-                    of_cubin((&source.label, image), bytes, &self.kernel)?
+                    of_cubin((&label, image), bytes, &self.kernel)?
                 }
                 _ => Vec::new(),
             };
@@ -144,17 +153,17 @@ impl Report {
             }
         }
         good.append(&mut encrypted.into_inner());
-        (good, errors)
+        Looked { file: source.label.clone(), images: good, errors }
     }
 
     /// What is other than before. Both sides are called alike: what is inside, without what it is in.
     fn changes(
         &self,
-        old: &PathBuf,
+        old: &Path,
         mut new: Vec<KernelRow>,
         faults: &mut Faults,
     ) -> Result<Difference> {
-        let sources = Sources::of(vec![old.clone()]);
+        let sources = Sources::of(vec![old.to_owned()]);
         let request = Request {
             sources: &sources,
             wanted: &self.kernel,
