@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use crate::workspace::Workspace;
 use document::{Crate, last, raw};
-use render::{Chosen, Public};
+use render::{Chosen, Names};
 
 mod document;
 mod opaque;
@@ -97,7 +97,7 @@ pub(crate) fn roots(workspace: &Workspace, crates: &[&str], by_hand: &ByHand) ->
     }
     let mut finder = Finder {
         by_hand,
-        public: Public(public),
+        names: Names(public),
         instances: by_hand.instances.clone(),
         roots: BTreeSet::new(),
         missing: BTreeSet::new(),
@@ -137,7 +137,7 @@ pub(crate) fn roots(workspace: &Workspace, crates: &[&str], by_hand: &ByHand) ->
 /// Finds the functions.
 struct Finder<'a> {
     by_hand: &'a ByHand,
-    public: Public,
+    names: Names,
     /// Trait to its types.
     instances: BTreeMap<String, Vec<String>>,
     roots: BTreeSet<Root>,
@@ -156,7 +156,7 @@ impl Finder<'_> {
                     continue;
                 }
                 for chosen in self.choices(&implementation.generics).unwrap_or_default() {
-                    if let Some(text) = self.public.render(one, &implementation.for_, &chosen, path)
+                    if let Some(text) = self.names.render(one, &implementation.for_, &chosen, path)
                     {
                         let list = self.instances.entry(name.to_owned()).or_default();
                         if !list.contains(&text) {
@@ -202,11 +202,11 @@ impl Finder<'_> {
                 continue;
             };
             for chosen in choices {
-                let own = self.public.render(one, &implementation.for_, &chosen, path);
+                let own = self.names.render(one, &implementation.for_, &chosen, path);
                 let expression = own.and_then(|own| match of_trait {
                     None => Some(format!("<{own}>::{}", raw(name))),
                     Some(of_trait) => self
-                        .public
+                        .names
                         .render_trait(one, of_trait, &chosen)
                         .map(|of_trait| format!("<{own} as {of_trait}>::{}", raw(name))),
                 });

@@ -16,6 +16,9 @@ use semihosting::{Host, exit};
 const STATIC_PIE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/static-pie"));
 const FIXED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/fixed"));
 
+/// Bytes that do not hold the headers of programs.
+const HEADERS: usize = 0x100;
+
 /// What the start code calls, with a stack and zeroed memory.
 #[unsafe(no_mangle)]
 extern "C" fn main() -> ! {
@@ -32,7 +35,7 @@ extern "C" fn main() -> ! {
             }
         }
         // what is damaged is refused, and nothing is loaded
-        let damaged = file.get(..file.len() / 4).unwrap_or_default();
+        let damaged = file.get(..HEADERS).unwrap_or_default();
         match load::load(damaged, &mut region) {
             Ok(_) => wrong += 1,
             Err(error) => {

@@ -10,9 +10,9 @@ use super::document::{Crate, last};
 pub(super) type Chosen = BTreeMap<String, String>;
 
 /// Full path of an item of our crates to the path by which users name it.
-pub(super) struct Public(pub(super) BTreeMap<String, String>);
+pub(super) struct Names(pub(super) BTreeMap<String, String>);
 
-impl Public {
+impl Names {
     /// The type in source form; `own` is the path of the type that an implementation is for.
     pub(super) fn render(
         &self,
