@@ -3,6 +3,7 @@
 //! What varies in size is read record by record, as `Result`, and ends after an error.
 
 pub(crate) mod group;
+pub(crate) mod mapping;
 pub(crate) mod name;
 pub(crate) mod note;
 pub(crate) mod property;

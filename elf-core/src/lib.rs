@@ -81,6 +81,7 @@ mod views;
 
 pub use class_file::ClassFile;
 pub use content::group::Group;
+pub use content::mapping::Mapping;
 pub use content::name::{Name, StringTable, is_hidden};
 pub use content::note::{Note, Notes};
 pub use content::property::{Properties, Property};

@@ -23,6 +23,7 @@ pub fn demangled(name: &str) -> Option<String> {
         write!(text, "{rust:#}").ok()?;
         return Some(text.0);
     }
+    let name = of_unit(name).unwrap_or(name);
     if !name.starts_with("_Z") {
         return None;
     }
@@ -30,6 +31,13 @@ pub fn demangled(name: &str) -> Option<String> {
     let options = cpp_demangle::DemangleOptions::new();
     symbol.structured_demangle(&mut text, &options).ok()?;
     Some(text.0)
+}
+
+/// The mangled name in that of a static function of device code, which nvcc tells apart by its file:
+/// `__nv_static_51_`, so many bytes for the file, `__Z3addPfS_i`.
+fn of_unit(name: &str) -> Option<&str> {
+    let (size, rest) = name.strip_prefix("__nv_static_")?.split_once('_')?;
+    rest.get(size.parse().ok()?..)?.strip_prefix('_')
 }
 
 /// Text up to a limit.

@@ -3,7 +3,7 @@
 use crate::Host;
 use crate::external::External;
 use core::ops::Range;
-use elf_core::{File, Name, SegmentFlags};
+use elf_core::{Arch as _, Definition, File, Name, SectionHeader, SegmentFlags};
 use elf_layout::{Layout, Segment};
 
 /// A section of an object that is in memory.
@@ -12,6 +12,8 @@ pub(crate) struct Placed {
     /// Its index.
     pub(crate) section: u32,
     pub(crate) address: u64,
+    /// Size in bytes, without what has gone from its code.
+    pub(crate) size: u64,
 }
 
 /// The sections that are in memory, object by object, for an image at `base`.
@@ -20,9 +22,36 @@ pub(crate) fn sections(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Box<[Pla
         let sections = 0..u32::try_from(file.sections().len()).unwrap_or(u32::MAX);
         let placed = sections.filter_map(|section| {
             let address = base.wrapping_add(layout.section(object, section)?);
-            Some(Placed { section, address })
+            Some(Placed { section, address, size: layout.section_size(object, section)? })
         });
         placed.collect()
+    };
+    layout.files().iter().enumerate().map(of).collect()
+}
+
+/// Addresses and sizes of the symbols of each object whose code has become shorter, for an image at `base`; none of the other objects, in which
+/// symbols are where their sections are, as far from the start as in the file.
+pub(crate) fn moved(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Box<[(u64, u64)]>> {
+    if !elf_core::shrinks(Host::KINDS) {
+        return Vec::new();
+    }
+    let of = |(object, file): (usize, &File<'_>)| {
+        let is_shorter = |(section, header): (u32, SectionHeader)| {
+            layout.section_size(object, section).is_some_and(|size| size < header.size)
+        };
+        let table = file.symbol_table().ok().flatten();
+        let table = table.filter(|_| (0u32..).zip(file.sections().iter()).any(is_shorter));
+        let symbols = table.iter().flat_map(|table| {
+            (0u32..).zip(table.symbols().iter()).map(move |(index, symbol)| {
+                let place = match table.section_of(index, &symbol) {
+                    Ok(Definition::Section(section)) => layout.place(object, section, symbol.value),
+                    _ => None,
+                };
+                let address = place.map_or(0, |place| base.wrapping_add(place));
+                (address, layout.symbol_size(object, index).unwrap_or(symbol.size))
+            })
+        });
+        symbols.collect()
     };
     layout.files().iter().enumerate().map(of).collect()
 }

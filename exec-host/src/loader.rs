@@ -6,7 +6,7 @@ mod room;
 
 use crate::Host;
 use crate::budget;
-use crate::contents::{code, copy_constants, globals, sections, segments};
+use crate::contents::{code, copy_constants, globals, moved, sections, segments};
 use crate::error::Error;
 use crate::external::External;
 use crate::fragments::Fragments;
@@ -268,7 +268,7 @@ impl Loader {
         let indirect_functions = links.are_to_process();
         let options = |page_size| Options {
             mode: ImageMode::Segments { page_size },
-            // what debuggers and profilers are told counts on code that is as long as in the file
+            // on RISC-V code that becomes shorter has not been run with everything that observes it
             relax: self.relaxes && cfg!(not(target_arch = "riscv64")),
             thread_local: access,
             indirect_functions,
@@ -354,6 +354,7 @@ impl Loader {
             globals,
             code,
             sections: sections(layout, base),
+            moved: moved(layout, base),
             segments: segments(layout, base),
             calls,
             fragments,

@@ -53,6 +53,8 @@ pub(crate) struct Parts {
     pub(crate) code: Vec<Range<u64>>,
     /// The sections that are in memory, object by object.
     pub(crate) sections: Vec<Box<[Placed]>>,
+    /// Addresses and sizes of all symbols of the objects whose code has become shorter.
+    pub(crate) moved: Vec<Box<[(u64, u64)]>>,
     pub(crate) segments: Box<[(Range<u64>, SegmentFlags)]>,
     pub(crate) resolvers: Resolvers,
     pub(crate) switches: Switches,

@@ -1,5 +1,10 @@
 //! Which kernels of device code are meant, and how they are shown.
 
+use std::cmp::Reverse;
+
+use nvinfo::{Error, Function};
+
+use crate::kernel_name::KernelName;
 use crate::pattern::Pattern;
 
 /// Which kernels, and how they are shown.
@@ -28,4 +33,31 @@ pub enum Sort {
     Registers,
     /// By name.
     Name,
+}
+
+impl KernelFilter {
+    /// Functions of a cubin in the order that is asked for, no more than are to be shown.
+    ///
+    /// # Errors
+    /// If their attributes are damaged, where these decide the order.
+    pub fn choose<'a>(&self, mut found: Vec<Function<'a>>) -> Result<Vec<Function<'a>>, Error> {
+        match self.sort {
+            None => {}
+            Some(Sort::Size) => found.sort_by_key(|one| Reverse(one.section_header().size)),
+            Some(Sort::Name) => {
+                found.sort_by_cached_key(|one| {
+                    KernelName::of(one.name()).readable(self.raw).to_owned()
+                });
+            }
+            Some(Sort::Registers) => {
+                let registers = |one: Function<'a>| Ok((one.resources()?.registers, one));
+                let mut counted: Vec<_> =
+                    found.into_iter().map(registers).collect::<Result<_, Error>>()?;
+                counted.sort_by_key(|(count, _)| Reverse(*count));
+                found = counted.into_iter().map(|(_, one)| one).collect();
+            }
+        }
+        found.truncate(self.limit.unwrap_or(usize::MAX));
+        Ok(found)
+    }
 }

@@ -18,6 +18,7 @@ pub mod faults;
 pub mod input;
 pub mod json;
 pub mod kernel_filter;
+pub mod kernel_name;
 #[cfg(feature = "host")]
 #[expect(unsafe_code, reason = "opens the libraries that the user asks for")]
 pub mod libraries;
@@ -41,6 +42,7 @@ pub mod printable;
 mod program;
 pub mod ptx;
 pub mod sass;
+pub mod scratch;
 pub mod shown;
 pub mod sources;
 pub mod table;

@@ -1,7 +1,7 @@
 //! The map of an image: what is where, by name. Addresses are numbers.
 
 use elf_core::names::{STT_FILE, STT_SECTION};
-use elf_core::{Arch, Name};
+use elf_core::{Arch, Mapping, Name};
 use elf_layout::Layout;
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ pub struct Map<'a> {
     /// The sections that are loaded, object by object.
     pub sections: Vec<Placed<'a>>,
     /// The symbols that objects define, local ones included, object by object. Those that stand for sections or files are left
-    /// out: sections are listed already, files have no address. A name that several objects define is where the definition is
+    /// out, as are [mapping symbols](Mapping): sections are listed already, files have no address. A name that several objects define is where the definition is
     /// that was taken.
     pub symbols: Vec<Placed<'a>>,
     /// The entries of the global offset table.
@@ -138,6 +138,9 @@ fn symbols<'a, A: Arch>(
             }
             let Some(address) = layout.symbol(object, index) else { continue };
             let name: Name<'a> = table.name_of(&symbol).unwrap_or_default();
+            if Mapping::of(A::MACHINE, &symbol, name).is_some() {
+                continue;
+            }
             placed.push(Placed {
                 object: objects.label(object),
                 name: name.into(),

@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use regex::{Regex, RegexBuilder};
 
-use crate::demangle::{demangled, family};
+use crate::demangle::family;
+use crate::kernel_name::KernelName;
 
 /// A name, `gemm*`, or `/gemm.*f32/`.
 #[derive(Clone, Debug)]
@@ -41,13 +42,21 @@ impl Pattern {
     /// its parameters, without them, and without arguments of templates.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
-        let readable = || demangled(name);
+        let readable = || KernelName::known(name).demangled;
         match &self.form {
             Form::Name => {
                 let wanted = &self.text;
+                // an identifier stands in a mangled name as it is
+                let last = wanted.rsplit("::").next().unwrap_or_default();
+                let is_identifier =
+                    last.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+                if is_identifier && !name.contains(last) {
+                    return false;
+                }
                 name == wanted
-                    || readable()
-                        .is_some_and(|readable| readable == *wanted || family(&readable) == *wanted)
+                    || readable().is_some_and(|readable| {
+                        *readable == **wanted || family(&readable) == *wanted
+                    })
             }
             Form::Expression(regex) => {
                 regex.is_match(name) || readable().is_some_and(|readable| regex.is_match(&readable))

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 use std::io::Write;
-use std::iter::repeat_n;
 
 use anyhow::Result;
 use elf_core::{Name, is_hidden};
@@ -15,6 +14,8 @@ const GAP: usize = 2;
 const LEAST: usize = 2;
 /// Bytes of cells that are held. Longer tables are printed in parts, whose columns only grow: a small file can have many rows.
 const CHUNK: usize = 8 << 20;
+/// Bytes of lines that are printed together.
+const BLOCK: usize = 1 << 16;
 /// The width below which no column is cut.
 const NARROW: usize = 10;
 /// Stands for what there is no room for.
@@ -48,8 +49,8 @@ impl<'o> Table<'o> {
         for cell in cells {
             let start = self.text.len();
             write!(self.text, "{cell}")?;
-            let is_plain = self.text.get(start..).is_none_or(|cell| !cell.chars().any(is_hidden));
-            if !is_plain {
+            let cell = self.text.get(start..).unwrap_or_default();
+            if !is_plain(cell) && cell.chars().any(is_hidden) {
                 let cell = self.text.split_off(start);
                 write!(self.text, "{}", Name::from(cell.as_str()))?;
             }
@@ -83,18 +84,27 @@ impl<'o> Table<'o> {
         if let Some(limit) = limit {
             fit(&mut widths, &cells, limit);
         }
-        let mut line = String::new();
+        let mut lines = String::new();
         for row in cells.chunks(self.columns) {
-            line.clear();
-            for ((cell, _), most) in row.iter().zip(&widths).filter(|(_, most)| **most > 0) {
-                let cell = cut(cell, *most);
-                line.push_str(&cell);
-                line.extend(repeat_n(' ', most.saturating_sub(width(&cell)) + GAP));
+            let mut missing = 0;
+            for ((cell, width), most) in row.iter().zip(&widths).filter(|(_, most)| **most > 0) {
+                let (cell, width) =
+                    if width > most { cut(cell, *most) } else { (Cow::Borrowed(*cell), *width) };
+                if !cell.is_empty() {
+                    blanks(missing, &mut lines);
+                    missing = 0;
+                    lines.push_str(&cell);
+                }
+                missing += most.saturating_sub(width) + GAP;
             }
-            line.truncate(line.trim_end_matches(' ').len());
-            line.push('\n');
-            self.out.write_all(line.as_bytes())?;
+            lines.truncate(lines.trim_end_matches(' ').len());
+            lines.push('\n');
+            if lines.len() >= BLOCK {
+                self.out.write_all(lines.as_bytes())?;
+                lines.clear();
+            }
         }
+        self.out.write_all(lines.as_bytes())?;
         self.widths = widths;
         self.text.clear();
         self.ends.clear();
@@ -127,22 +137,36 @@ fn fit(widths: &mut [usize], cells: &[(&str, usize)], limit: usize) {
     }
 }
 
-/// As much of a cell as a column has room for.
-fn cut(cell: &str, most: usize) -> Cow<'_, str> {
-    if width(cell) <= most {
-        return Cow::Borrowed(cell);
-    }
+/// As much of a cell as a column has room for, and how wide that is: a wide character may not fill it.
+fn cut(cell: &str, most: usize) -> (Cow<'_, str>, usize) {
     let mut kept = String::new();
     let mut used = 1;
     for one in cell.chars() {
-        used += one.width().unwrap_or(0);
-        if used > most {
+        let width = one.width().unwrap_or(0);
+        if used + width > most {
             break;
         }
+        used += width;
         kept.push(one);
     }
     kept.push(MORE);
-    Cow::Owned(kept)
+    (Cow::Owned(kept), used)
+}
+
+/// Adds so many blanks.
+fn blanks(mut count: usize, line: &mut String) {
+    const BLANKS: &str = "                                                                ";
+    while count > 0 {
+        let some = BLANKS.get(..count).unwrap_or(BLANKS);
+        line.push_str(some);
+        count -= some.len();
+    }
+}
+
+/// Whether a text is letters, digits and signs of ASCII: most is.
+fn is_plain(text: &str) -> bool {
+    // looked at to its end, so that the compiler can use vectors
+    text.bytes().fold(true, |plain, byte| plain & matches!(byte, b' '..=b'~'))
 }
 
 /// A line of text, on a terminal without the middle part that it has no room for, with `end` behind it.

@@ -81,7 +81,7 @@ fn bad_input_is_explained_in_a_line() {
         ("layout x86_64/libempty.a", "x86_64/libempty.a: no member is asked for"),
         (
             "disasm cuda/kernels-13.5-sm_80.cubin",
-            "cuda/kernels-13.5-sm_80.cubin: disassembles x86-64, i386 and AArch64, not EM_CUDA",
+            "cuda/kernels-13.5-sm_80.cubin: disassembles x86-64, i386, AArch64, Arm and RISC-V, not EM_CUDA",
         ),
         ("disasm x86_64/elftest.o bar", "x86_64/elftest.o: no function bar"),
     ] {

@@ -309,7 +309,7 @@ fn compare_resources(path: &Path, bytes: &[u8], text: &str, counts: &mut Counts)
         }
     }
     for kernel in &shown.kernels {
-        let Some(line) = theirs.get(&kernel.name) else {
+        let Some(line) = theirs.get(&*kernel.name) else {
             counts.row("resources", path, &kernel.name, "nothing");
             continue;
         };

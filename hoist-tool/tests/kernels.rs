@@ -72,6 +72,12 @@ fn a_kernel_is_found_in_every_file() {
             assert_eq!(one[key], other[key], "{key}");
         }
     }
+    // a stack without a bound is none of some bytes
+    let text = printed(&["find", "recurses", "calls-13.5-sm_80.cubin"]);
+    assert!(cells(&text, "calls-13.5-sm_80.cubin").contains(" unbounded "), "{text}");
+    let rows = json(&["find", "recurses", "calls-13.5-sm_80.cubin", "--json"]);
+    let row = &rows["kernels"][0];
+    assert!(row["stack"].is_null() && row["stack_unbounded"] == true, "{row:?}");
     let output = hoist(&["find", "no_such_kernel", "."]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(
@@ -181,4 +187,173 @@ fn ptx_is_listed_printed_and_searched() {
     let none = hoist(&["ptx", "../fatbin/k.ptx", "--kernel", "no such"]);
     let none = String::from_utf8_lossy(&none.stderr).into_owned();
     assert_eq!(none, "hoist: ../fatbin/k.ptx: no PTX with a kernel no such\n");
+}
+
+/// Entries of a kind or an architecture alone, of whatever is listed.
+#[test]
+fn code_is_filtered_by_kind_and_architecture() {
+    let files = ["../fatbin/zstd.fatbin", "../fatbin/suffixes.fatbin", "../fatbin/concat.fatbin"];
+    let entries = |more: &[&str]| -> Vec<String> {
+        let found = json(&[&["list", "--json"], &files[..], more].concat());
+        let entries = found["files"].as_array().expect("a list").iter().flat_map(|file| {
+            let regions = file["regions"].as_array().expect("a list").iter();
+            regions.flat_map(|region| region["entries"].as_array().expect("a list"))
+        });
+        let name = |entry: &Value| {
+            format!("{} {}", entry["kind"].as_str().unwrap(), entry["arch"].as_str().unwrap_or("-"))
+        };
+        entries.map(name).collect()
+    };
+    let all = entries(&[]);
+    let ptx = entries(&["--kind", "ptx"]);
+    assert_eq!(ptx, ["ptx compute_75", "ptx compute_90a"]);
+    assert_eq!(
+        entries(&["--kind", "elf,ptx", "--arch", "sm_90a"]),
+        ["elf sm_90a", "ptx compute_90a", "concatenated -"]
+    );
+    // of one that is several, a part is enough
+    assert!(entries(&["--arch", "80"]).contains(&"concatenated -".to_owned()), "{all:?}");
+    assert!(entries(&["--arch", "70"]).is_empty() && all.len() == 6, "{all:?}");
+    let scanned = json(&[&["scan", "--json", "--kind", "ptx"], &files[..]].concat());
+    let scanned = scanned["files"].as_array().expect("a list");
+    assert!(scanned.len() == 2 && scanned.iter().all(|file| file["code"] == Value::Array(vec![])));
+    let wrong = hoist(&["list", "--kind", "bytes", "../fatbin/zstd.fatbin"]);
+    assert_eq!(wrong.status.code(), Some(2));
+}
+
+/// JSON stays JSON, whatever a file is called.
+#[test]
+fn names_of_files_are_escaped_in_json() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = "a\u{202e}\u{7f}\"b";
+    let path = folder.path().join(name);
+    std::fs::copy(self::folder().join("../fatbin/zstd.fatbin"), &path).expect("a copy");
+    let path = path.to_str().expect("text");
+    for words in [
+        &["find", "*", path][..],
+        &["size", path],
+        &["diff", path, path],
+        &["list", path],
+        &["scan", path],
+        &["ptx", path],
+    ] {
+        let output = hoist(&[words, &["--json"]].concat());
+        let text = String::from_utf8(output.stdout).expect("text");
+        assert!(output.status.success() && !text.contains('\u{202e}'), "{words:?}");
+        let _: Value = serde_json::from_str(&text)
+            .unwrap_or_else(|error| panic!("{words:?}: {error}: {text}"));
+    }
+}
+
+/// Code through a disassembler that has the same answer for all: what is chosen, in which order, and the PTX beside it.
+#[test]
+#[cfg(unix)]
+fn disassembled_kernels_are_chosen_and_have_their_ptx() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().expect("a folder");
+    let tool = folder.path().join("nvdisasm");
+    let script = "#!/bin/sh\nprintf '//--------------------- .text.k  --------------------------\\n\\\n        /*0000*/  EXIT ;\\n\\\n        /*0010*/  NOP ;\\n'\n";
+    std::fs::write(&tool, script).expect("a script");
+    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).expect("it may run");
+    let run = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hoist"));
+        command.args(["fatbin", "disasm"]).args(words).current_dir(self::folder());
+        let output = command.env("NVDISASM", &tool).output().expect("hoist runs");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && error.is_empty(), "{words:?}: {error}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let text = run(&["../fatbin/zstd.fatbin", "--ptx"]);
+    assert!(text.starts_with("k\n  ../fatbin/zstd.fatbin region 0 entry 0 sm_75\n"), "{text}");
+    assert!(
+        text.contains("  0000  EXIT\n\n") && text.contains(".entry k") && !text.contains("NOP"),
+        "{text}"
+    );
+    // code for an architecture without PTX of its own has that of an older one
+    let found: Value =
+        serde_json::from_str(&run(&["../fatbin/suffixes.fatbin", "--ptx", "--json"]))
+            .expect("JSON");
+    let functions = found["functions"].as_array().expect("a list");
+    assert_eq!(functions.len(), 2);
+    for one in functions {
+        assert!(one["ptx"].as_str().is_some_and(|text| text.contains(".entry k")), "{one}");
+    }
+    let text = run(&["../fatbin/k75.cubin", "--ptx"]);
+    assert!(text.ends_with("// no PTX in this file\n"), "{text}");
+    for more in [
+        &["--limit", "1"][..],
+        &["--limit", "1", "--sort", "registers"],
+        &["--kernel", "k", "--limit", "1", "--sort", "size"],
+    ] {
+        let words = [&["../fatbin/suffixes.fatbin", "../fatbin/zstd.fatbin"], more].concat();
+        assert_eq!(run(&words).matches("EXIT").count(), 1, "{words:?}");
+    }
+}
+
+/// Every key that is printed is documented.
+#[test]
+fn every_key_is_documented() {
+    fn collect(value: &Value, keys: &mut std::collections::BTreeSet<String>) {
+        match value {
+            Value::Array(values) => values.iter().for_each(|value| collect(value, keys)),
+            Value::Object(entries) => {
+                for (key, value) in entries {
+                    keys.insert(key.clone());
+                    // the keys in these are names of sections and methods
+                    if key != "sections" && key != "packed" {
+                        collect(value, keys);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().to_str().expect("text");
+    let mut keys = std::collections::BTreeSet::new();
+    for words in [
+        &["list", "../fatbin/concat.fatbin", "../fatbin/omp.o"][..],
+        &["scan", "../fatbin/zstd.fatbin"],
+        &["extract", "../fatbin/zstd.fatbin", "-o", out],
+        &["select", "--sm", "90", "../fatbin/zstd.fatbin", "../fatbin/concat.fatbin"],
+        &["find", "*", "../fatbin/concat.fatbin", "../fatbin/zstd.fatbin"],
+        &["size", "../fatbin/zstd.fatbin", "--compression"],
+        &["diff", "calls-13.5-sm_80.cubin", "calls-13.5-sm_90.cubin"],
+        &["ptx", "../fatbin/zstd.fatbin", "../fatbin/k.ptx", "--print"],
+        &["ptx", "../fatbin/k.ptx", "--search", "ret"],
+        &["offload", "list", "../fatbin/omp.o"],
+    ] {
+        collect(&json(&[words, &["--json"]].concat()), &mut keys);
+    }
+    let documented = include_str!("../src/cmd/fatbin/JSON.md");
+    let missing: Vec<_> =
+        keys.iter().filter(|key| !documented.contains(&format!("`{key}`"))).collect();
+    assert!(keys.len() > 50, "{keys:?}");
+    assert!(missing.is_empty(), "not documented: {missing:?}");
+}
+
+/// A folder of wheels as a person at a terminal of 100 columns reads it: no line wraps, none ends in blanks.
+#[test]
+fn wheels_fit_the_terminal() {
+    let Some(wheels) = std::env::var_os("HOIST_WHEELS") else {
+        println!("skipped: wheels_fit_the_terminal: needs a folder of wheels in HOIST_WHEELS");
+        return;
+    };
+    let wheels = wheels.to_str().expect("text");
+    let mut lines = 0;
+    for words in [
+        &["scan", wheels][..],
+        &["list", wheels],
+        &["size", wheels],
+        &["find", "*gemm*", wheels],
+        &["find", "/fft|sort/", wheels, "--raw", "--sort", "registers", "--limit", "100"],
+        &["diff", wheels, wheels],
+    ] {
+        let text = printed(words);
+        let ends = text.lines().find(|line| line.ends_with(' '));
+        assert_eq!(ends, None, "{words:?}");
+        lines += text.lines().count();
+        println!("{words:?}: {} lines", text.lines().count());
+    }
+    assert!(lines > 100, "{lines} lines");
 }

@@ -30,6 +30,8 @@ mod linker;
 mod meaning;
 #[path = "linkers/renamed.rs"]
 mod renamed;
+#[path = "linkers/thumb.rs"]
+mod thumb;
 
 use cases::compare_all;
 use limits::compare_limits;

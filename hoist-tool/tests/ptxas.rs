@@ -105,7 +105,7 @@ fn kernels_need_what_ptxas_said() {
                     kernel.frame_size.unwrap_or_default().into(),
                     bank.filter(|_| is_told(arch)).map_or(0, |bank| bank.size),
                 ];
-                match theirs.get(&kernel.name) {
+                match theirs.get(&*kernel.name) {
                     Some(theirs) if *theirs == ours => {}
                     theirs => {
                         different.push(format!(

@@ -38,7 +38,8 @@ impl Arch for Arm {
             R_ARM_CALL | R_ARM_JUMP24 | R_ARM_PC24 | R_ARM_PLT32 | R_ARM_PREL31 => next(4),
             // with T
             R_ARM_THM_CALL | R_ARM_THM_JUMP24 | R_ARM_THM_JUMP19 => next(5),
-            R_ARM_THM_JUMP11 | R_ARM_THM_JUMP8 | R_ARM_THM_JUMP6 => next(3),
+            // whose formulas have no T
+            R_ARM_THM_JUMP11 | R_ARM_THM_JUMP8 | R_ARM_THM_JUMP6 => next(2),
             _ if query.kind.value.minus == Role::Place => next(0),
             _ => None,
         }

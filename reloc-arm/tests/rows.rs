@@ -91,7 +91,7 @@ fn bytes(field: &Field, word: u32) -> Vec<u8> {
 }
 
 /// The instruction `word` after a relocation whose addend it holds.
-fn after(r#type: u32, word: u32, place: u64, target: Target) -> Result<u32, ApplyErrorKind> {
+fn after(r#type: u32, word: u32, place: u64, target: impl Resolve) -> Result<u32, ApplyErrorKind> {
     let field = find(KINDS, r#type).unwrap().field;
     let mut code = bytes(&field, word);
     let record = Record { offset: 0, symbol: 1, r#type, addend: None };
@@ -280,6 +280,29 @@ fn states_are_part_of_addresses() {
     for (at, fits) in [(0x4000_0000 - 4, true), (0x4000_0000, false)] {
         assert_eq!(after(R_ARM_PREL31, 0, 0, Target::arm(at)).is_ok(), fits);
     }
+}
+
+#[test]
+fn branches_to_nothing_go_on() {
+    struct Weak;
+    impl Resolve for Weak {
+        fn resolve(&self, query: &Query) -> Option<u64> {
+            Arm::undefined_weak(query)
+        }
+    }
+    for (r#type, word, next) in [
+        (R_ARM_CALL, BL, 0xebff_ffff),
+        (R_ARM_JUMP24, B, 0xeaff_ffff),
+        (R_ARM_THM_CALL, THM_BL, 0xf000_f800),
+        (R_ARM_THM_JUMP24, THM_B, 0xf000_b800),
+        (R_ARM_THM_JUMP19, 0xf43f_affe, 0xf000_8000),
+        (R_ARM_THM_JUMP11, 0xe7fe, 0xe7ff),
+        (R_ARM_THM_JUMP8, 0xd0fe, 0xd0ff),
+    ] {
+        assert_eq!(after(r#type, word, PLACE, Weak), Ok(next), "{type}");
+    }
+    // what counts from its place is its addend
+    assert_eq!(after(R_ARM_REL32, 12, PLACE, Weak), Ok(12));
 }
 
 #[test]

@@ -6,7 +6,8 @@
 //! - A variable less than 2 KiB from the thread pointer needs no `lui` and `add`.
 //!
 //! The instruction that goes and those with the lower parts are decided one by one, as linkers do. So that all of a group come to the same
-//! answer, the first is let go only if the whole symbol is in reach from its addend on.
+//! answer, the first is let go only if the whole symbol is in reach from its addend on. Of a symbol without a size nobody knows how far
+//! that is: its `lui` is not let go for `gp`, as linkers would. Around 0 and the thread pointer one upper part is all that is in reach.
 
 use elf_core::names::EF_RISCV_RVC;
 use elf_core::{Addresses, Alignment, Check, Padding, Record, Rewrite, Site};
@@ -74,7 +75,7 @@ pub(crate) fn high<N: Numbers>(
         return None;
     }
     let whole = |start: Option<i64>| all_in_reach(start, addend, to.size);
-    if whole(to.from_global_pointer) || whole(to.absolute) {
+    if to.size > 0 && whole(to.from_global_pointer) || whole(to.absolute) {
         return Some(gone(site));
     }
     let value = to.absolute?.checked_add(addend)?;

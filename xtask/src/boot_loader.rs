@@ -39,7 +39,7 @@ impl Run for BootLoader {
             if !wanted(target) {
                 continue;
             }
-            let report = boot(workspace, "boot-loader", target, emulator, arguments)?;
+            let report = boot(workspace, "boot-loader", target, emulator, (arguments, 0))?;
             for line in report.lines() {
                 println!("{target}: {line}");
             }

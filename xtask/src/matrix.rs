@@ -51,6 +51,8 @@ const CRASHES: (&str, &[&str]) =
 /// Targets of which only the executor for hosts is tested without `--full`: the lower crates pass on another machine of the same
 /// widths and byte order.
 const EXECUTOR_ALONE: &[&str] = &["riscv64gc-unknown-linux-gnu"];
+/// Targets that only boot firmware without `--full`: another one has the same widths and byte order.
+const FIRMWARE_ALONE: &[&str] = &["thumbv8m.main-none-eabi"];
 /// Targets for which freedom from panics is proved without `--full`: 64 and 32 bits.
 const PROVED: &[&str] = &["x86_64-unknown-none", "thumbv7em-none-eabihf"];
 
@@ -98,6 +100,9 @@ impl Run for TestMatrix {
             cells: Vec::new(),
         };
         for target in chosen {
+            if FIRMWARE_ALONE.contains(&target.name) && !self.full {
+                continue;
+            }
             match &target.kind {
                 Kind::Bare => matrix.build(target),
                 Kind::Tests { .. } => matrix.test(target),

@@ -67,6 +67,7 @@ pub(crate) const TARGETS: &[Target] = &[
     bare("aarch64-unknown-none"),
     bare("thumbv6m-none-eabi"),
     bare("thumbv7em-none-eabihf"),
+    bare("thumbv8m.main-none-eabi"),
     bare("riscv32imac-unknown-none-elf"),
     bare("riscv64gc-unknown-none-elf"),
     bare("wasm32-unknown-unknown"),
@@ -152,7 +153,7 @@ impl Target {
     /// Sets what `cargo` must know to link and run programs of this target.
     pub(crate) fn configure<'a>(&self, cargo: &'a mut Command) -> &'a mut Command {
         let variable = |what: &str| {
-            format!("CARGO_TARGET_{}_{what}", self.name.replace('-', "_").to_uppercase())
+            format!("CARGO_TARGET_{}_{what}", self.name.replace(['-', '.'], "_").to_uppercase())
         };
         if let Kind::Tests { linker, runner, .. } = &self.kind {
             if let Some(linker) = linker {

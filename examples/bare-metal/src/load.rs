@@ -5,12 +5,14 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use elf_core::{File, Name};
 use elf_layout::{
-    ErrorKind, ExternalSymbol, Layout, ImageMode, ObjectSlot, Options, SectionSlot, Storage, SymbolSlot,
+    Edit, ErrorKind, ExternalSymbol, ImageMode, Layout, ObjectSlot, Options, SectionSlot, Storage,
+    SymbolSlot,
 };
-use reloc_aarch64::Aarch64;
 
-/// Memory that is given out once. Pages are the largest unit that instructions know.
-#[repr(C, align(4096))]
+use crate::machine::{self, Architecture};
+
+/// Memory that is given out once.
+#[repr(C, align(64))]
 pub struct Memory<const SIZE: usize> {
     bytes: UnsafeCell<[u8; SIZE]>,
     taken: AtomicBool,
@@ -37,59 +39,88 @@ impl<const SIZE: usize> Memory<SIZE> {
     }
 }
 
-/// A linked image.
-pub struct Image<'m> {
-    /// Its bytes, where they are now.
-    pub bytes: &'m [u8],
-    /// Names and addresses of the functions that somebody will ask for.
-    functions: [(&'static str, Option<u64>); FUNCTIONS.len()],
+/// The functions that somebody will ask for: their addresses outlive the layout.
+const FUNCTIONS: [&str; 11] = [
+    "construct", "constructed", "even", "odd", "data", "zeroed", "back", "pointers", "answer", "ask",
+    "ask_pointer",
+];
+
+/// A linked image in memory of its own, which its code changes, too.
+pub struct Image {
+    start: *mut u8,
+    /// Size in bytes.
+    pub size: usize,
+    /// The addresses of the functions, and where the entries are through which they are called.
+    functions: [Option<(usize, usize)>; FUNCTIONS.len()],
 }
 
-/// The functions that somebody will ask for: their addresses outlive the layout.
-const FUNCTIONS: [&str; 6] =
-    ["is_even", "picked", "through_pointers", "total", "sum_zeroes", "call_absent"];
+impl Image {
+    fn get(&self, name: &str) -> Option<(usize, usize)> {
+        let (_, function) = FUNCTIONS.iter().zip(self.functions).find(|(known, _)| **known == name)?;
+        function
+    }
 
-impl Image<'_> {
-    /// The address of a function.
-    #[cfg_attr(not(target_arch = "aarch64"), expect(dead_code, reason = "nobody can call here"))]
-    pub fn find(&self, name: &str) -> Option<u64> {
-        self.functions.iter().find(|(known, _)| *known == name)?.1
+    /// Calls a function; `None` if there is no such function.
+    ///
+    /// # Safety
+    /// It is an `int name(int)`, and may be called now.
+    pub unsafe fn call(&self, name: &str, argument: i32) -> Option<i32> {
+        let (address, _) = self.get(name)?;
+        // SAFETY: by the caller; its code and data are in memory that nobody else uses.
+        let function = unsafe { core::mem::transmute::<usize, extern "C" fn(i32) -> i32>(address) };
+        Some(function(argument))
+    }
+
+    /// Has all who call a function, or have a pointer to it, call `new` from now on. Gives what they called before.
+    pub fn replace(&mut self, name: &str, new: usize) -> Option<usize> {
+        let (_, entry) = self.get(name)?;
+        // SAFETY: the layout has put the entry there, aligned, within the image.
+        unsafe {
+            let entry = self.start.add(entry).cast::<usize>();
+            let old = entry.read_volatile();
+            entry.write_volatile(new);
+            Some(old)
+        }
     }
 }
 
-/// Links `objects` into `memory`, to be run at address `base`; `outside` has the addresses of what they lack.
-pub fn link<'m>(
+/// Links `objects` into `memory`, to be run there; `outside` has the addresses of what they lack.
+pub fn link(
     objects: [&[u8]; 2],
-    memory: &'m mut [u8],
-    base: u64,
-    outside: impl Fn(Name<'_>) -> Option<u64>,
-) -> Result<Image<'m>, elf_layout::Error> {
-    let damaged = |error| elf_layout::Error { object: 0, section: 0, kind: ErrorKind::Elf(error) };
-    let files =
-        [File::parse(objects[0]).map_err(damaged)?, File::parse(objects[1]).map_err(damaged)?];
+    memory: &mut [u8],
+    outside: impl Fn(Name<'_>) -> Option<usize>,
+) -> Result<Image, elf_layout::Error> {
+    let parse = |object: usize| {
+        let damaged = |error| elf_layout::Error { object, section: 0, kind: ErrorKind::Elf(error) };
+        File::parse(objects[object]).map_err(damaged)
+    };
+    let files = [parse(0)?, parse(1)?];
     let storage = Storage {
         objects: &mut [ObjectSlot::default(); 2],
-        sections: &mut [SectionSlot::default(); 32],
-        symbols: &mut [SymbolSlot::default(); 64],
-        names: &mut [0; 128],
-        edits: &mut [],
+        sections: &mut [SectionSlot::default(); 48],
+        symbols: &mut [SymbolSlot::default(); 96],
+        names: &mut [0; 64],
+        edits: &mut [Edit::default(); machine::EDITS],
     };
-    let options = Options { mode: ImageMode::Segments { page_size: 64 }, base: Some(base), ..Options::default() };
-    let mut outside = |name: Name<'_>| outside(name).map(|address| ExternalSymbol::function(address));
-    let layout = Layout::<Aarch64>::plan(&files, options, storage, &mut outside)?;
+    let base = memory.as_ptr().addr() as u64;
+    let options = Options {
+        mode: ImageMode::Segments { page_size: 64 },
+        base: Some(base),
+        replaceable_functions: true,
+        ..Options::default()
+    };
+    let mut outside = |name: Name<'_>| Some(ExternalSymbol::function(outside(name)? as u64));
+    let layout = Layout::<Architecture>::plan(&files, options, storage, &mut outside)?;
     layout.write(memory, base)?;
-    let address = |name: &'static str| {
-        let (object, symbol) = layout.find(name.into())?;
-        Some(layout.symbol(object, symbol)?.at(base))
-    };
-    let functions = FUNCTIONS.map(|name| (name, address(name)));
-    let size = layout.size() as usize;
-    Ok(Image { bytes: memory.get(..size).unwrap_or_default(), functions })
-}
 
-/// FNV-1a of 64 bits.
-pub fn checksum(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
-        (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    let function = |name: &str| {
+        let (object, symbol) = layout.find(name.into())?;
+        let address = layout.symbol(object, symbol)?.at(base);
+        let mut all = layout.replaceable_functions();
+        let own = all.find(|one| (one.object, one.symbol) == (object, symbol))?;
+        Some((address as usize, own.entry as usize))
+    };
+    let (functions, size) = (FUNCTIONS.map(function), layout.size() as usize);
+    machine::code_has_changed(memory.as_ptr(), size);
+    Ok(Image { start: memory.as_mut_ptr(), size, functions })
 }

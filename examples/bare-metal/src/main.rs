@@ -1,96 +1,139 @@
-//! Firmware that carries two AArch64 objects and links them into memory of its own, without a heap.
-//!
-//! On AArch64 it calls their functions. Other machines do all but that: they make the image for the address at which another
-//! processor would run it. Every machine makes that image, and all must come to the same bytes.
+//! Firmware that carries two objects for its own machine, one of gcc and one of clang, links them into memory of its own without a heap,
+//! and runs them.
 #![no_std]
 #![no_main]
 
 mod load;
 mod machine;
-mod semihosting;
 
 use core::fmt::Write as _;
 
-use load::Memory;
-use semihosting::{Host, exit};
+use elf_core::{ApplyErrorKind, Name};
+use elf_layout::{Error, ErrorKind};
+use load::{Image, Memory};
+use machine::{Console, exit};
 
-/// The objects: each calls functions of the other and reads its data.
-const OBJECTS: [&[u8]; 2] = [
-    include_bytes!("../../../fixtures/aarch64/pair-a.o"),
-    include_bytes!("../../../fixtures/aarch64/pair-b.o"),
-];
+/// The objects: each calls functions of the other and has pointers to them.
+const OBJECTS: [&[u8]; 2] = [include_bytes!(env!("FIRST")), include_bytes!(env!("SECOND"))];
 
-/// Where the image would run on another processor.
-const ELSEWHERE: u64 = 0x4010_0000;
+/// The first of them, with a relocation of a type that there is not.
+const DAMAGED: &[u8] = include_bytes!(env!("DAMAGED"));
 
 /// Room for the image: its bytes, and code that runs.
-static MEMORY: Memory<0x2000> = Memory::new();
+static MEMORY: Memory<0xa00> = Memory::new();
+
+/// Calls: the function, what it is given, and what it returns.
+type Calls = &'static [(&'static str, i32, i32)];
+
+const CALLS: Calls = &[
+    // as many constructors as there are, in the order of their priorities
+    ("construct", 0, 2),
+    ("constructed", 5, 26),
+    // between the objects
+    ("even", 10, 1),
+    ("odd", 7, 1),
+    // .data with a pointer into the other object, .bss
+    ("data", 3, 45),
+    ("data", 3, 46),
+    ("zeroed", 5, 5),
+    ("zeroed", 5, 21),
+    // into the firmware and back
+    ("back", 4, 4008),
+    // pointers to functions of both
+    ("pointers", 3, 461),
+    ("ask", 1, 2),
+    ("ask_pointer", 1, 2),
+];
+/// When `answer` is [`other`].
+const REPLACED: Calls = &[("ask", 1, 101), ("ask_pointer", 1, 101), ("pointers", 3, 10361)];
+/// When it is itself again.
+const RESTORED: Calls = &[("ask", 1, 2), ("ask_pointer", 1, 2), ("answer", 41, 42)];
+
+/// What the objects ask for and do not have.
+extern "C" fn host(number: i32) -> i32 {
+    1000 * number + 7
+}
+
+/// What takes the place of a function of theirs.
+extern "C" fn other(number: i32) -> i32 {
+    number + 100
+}
+
+fn address(function: extern "C" fn(i32) -> i32) -> usize {
+    function as usize
+}
+
+fn outside(name: Name<'_>) -> Option<usize> {
+    (name == "host").then_some(address(host))
+}
 
 /// What the start code calls, with a stack and zeroed memory.
 #[unsafe(no_mangle)]
 extern "C" fn main() -> ! {
-    let Some(memory) = MEMORY.take() else { exit(2) };
+    let Some(memory) = MEMORY.take() else { exit(false) };
     match report(memory) {
-        Ok(()) => exit(0),
+        Ok(is_good) => exit(is_good),
         Err(error) => {
-            let _ = writeln!(Host, "failed: {error}");
-            exit(1)
+            let _ = writeln!(Console, "failed: {error}");
+            exit(false)
         }
     }
 }
 
-fn report(memory: &mut [u8]) -> Result<(), elf_layout::Error> {
-    let image = load::link(OBJECTS, memory, ELSEWHERE, |_| None)?;
-    let sum = load::checksum(image.bytes);
-    let _ = writeln!(
-        Host,
-        "image for {ELSEWHERE:#x}: {} bytes, checksum {sum:#018x}",
-        image.bytes.len()
-    );
-
-    #[cfg(target_arch = "aarch64")]
-    call(memory)?;
-    Ok(())
+/// Whether everything is as expected.
+fn report(memory: &mut [u8]) -> Result<bool, Error> {
+    let mut is_good = refusals(memory);
+    let mut image = load::link(OBJECTS, memory, outside)?;
+    let _ = writeln!(Console, "image: {} bytes of {}", image.size, memory.len());
+    is_good &= calls(&image, CALLS);
+    let Some(answer) = image.replace("answer", address(other)) else { return Ok(false) };
+    is_good &= calls(&image, REPLACED);
+    image.replace("answer", answer);
+    is_good &= calls(&image, RESTORED);
+    Ok(is_good)
 }
 
-/// Links again, for the memory where the image is, and calls.
-#[cfg(target_arch = "aarch64")]
-fn call(memory: &mut [u8]) -> Result<(), elf_layout::Error> {
-    use core::mem::transmute;
-
-    /// What the objects ask for and do not have.
-    extern "C" fn absent() -> i32 {
-        1234
+fn calls(image: &Image, calls: Calls) -> bool {
+    let mut is_good = true;
+    for &(name, argument, expected) in calls {
+        // SAFETY: they are all `int name(int)`, the constructors run first, and the image stays as it is.
+        let value = unsafe { image.call(name, argument) };
+        let _ = writeln!(Console, "{name}({argument}): {value:?}, expected {expected}");
+        is_good &= value == Some(expected);
     }
+    is_good
+}
 
-    let here = memory.as_ptr().addr() as u64;
-    let image = load::link(OBJECTS, memory, here, |name| {
-        (name == "absent").then_some(absent as extern "C" fn() -> i32 as usize as u64)
-    })?;
-    machine::code_has_changed(image.bytes);
-    let mut wrong = 0;
-    let mut check = |name: &str, expected: i32, call: &dyn Fn(u64) -> i32| {
-        let value = image.find(name).map(call);
-        let _ = writeln!(Host, "{name}: {value:?}, expected {expected}");
-        wrong += u32::from(value != Some(expected));
+/// What must be refused, and whether it is, for that reason.
+fn refusals(memory: &mut [u8]) -> bool {
+    let [first, second] = OBJECTS;
+    let mut refused = |what: &str, objects, outside: fn(Name<'_>) -> Option<usize>| {
+        let error = load::link(objects, memory, outside).err();
+        if let Some(error) = error {
+            let _ = writeln!(Console, "refused: {what}: {error}");
+        }
+        error.map(|error| error.kind)
     };
-    // SAFETY: the functions have these types in the objects' source, and their code and data are in memory that nothing else
-    // uses and that stays as it is until the last call.
-    unsafe {
-        check("is_even", 1, &|at| transmute::<usize, extern "C" fn(u32) -> i32>(at as usize)(10));
-        check("picked", 2, &|at| transmute::<usize, extern "C" fn() -> i32>(at as usize)());
-        check("through_pointers", 41, &|at| {
-            transmute::<usize, extern "C" fn(u32) -> i32>(at as usize)(3)
-        });
-        check("total", 24, &|at| transmute::<usize, extern "C" fn(i32) -> i32>(at as usize)(2));
-        check("sum_zeroes", 7, &|at| transmute::<usize, extern "C" fn(i32) -> i32>(at as usize)(7));
-        check("call_absent", 1234, &|at| transmute::<usize, extern "C" fn() -> i32>(at as usize)());
-    }
-    if wrong > 0 { exit(1) } else { Ok(()) }
+    let cut = first.get(..first.len() - 1).unwrap_or_default();
+    let cut = refused("cut off", [cut, second], outside);
+    let damaged = refused("damaged", [DAMAGED, second], outside);
+    let missing = refused("without the firmware's function", OBJECTS, |_| None);
+    let text = refused("no object", [first, b"text"], outside);
+
+    let unknown = |kind| match kind {
+        Some(ErrorKind::Apply(error)) => error.kind == ApplyErrorKind::UnknownType,
+        _ => false,
+    };
+    matches!(cut, Some(ErrorKind::Elf(_)))
+        && unknown(damaged)
+        && matches!(missing, Some(ErrorKind::Undefined { .. }))
+        && matches!(text, Some(ErrorKind::Elf(_)))
+        // wherever it is cut off
+        && (0..first.len()).all(|end| load::link([&first[..end], second], memory, outside).is_err())
 }
 
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
-    let _ = writeln!(Host, "{info}");
-    exit(101)
+    let _ = writeln!(Console, "{info}");
+    exit(false)
 }

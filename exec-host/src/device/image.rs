@@ -1,11 +1,9 @@
 //! Loaded images, and which function an address is in.
 
-use std::collections::HashMap;
 use std::string::String;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use elf_core::names::{STB_LOCAL, STT_FUNC};
-use elf_core::{Definition, File};
+use elf_core::names::STT_FUNC;
 
 use crate::{Error, Loader, Module, Process};
 
@@ -13,7 +11,6 @@ use crate::{Error, Loader, Module, Process};
 #[derive(Debug)]
 pub struct HostImage {
     module: Module<Arc<[u8]>>,
-    bytes: Arc<[u8]>,
     /// What the code may call stays open.
     _process: Arc<Mutex<Process>>,
 }
@@ -26,8 +23,8 @@ impl HostImage {
     ) -> Result<Self, Error> {
         let bytes: Arc<[u8]> = bytes.into();
         let mut symbols = process.lock().unwrap_or_else(PoisonError::into_inner);
-        let module = loader.load([Arc::clone(&bytes)], &mut *symbols)?;
-        Ok(Self { module, bytes, _process: Arc::clone(process) })
+        let module = loader.load([bytes], &mut *symbols)?;
+        Ok(Self { module, _process: Arc::clone(process) })
     }
 
     /// What was loaded.
@@ -52,33 +49,12 @@ impl HostImage {
         if address.wrapping_sub(start) >= size {
             return None;
         }
-        let table = File::parse(&self.bytes).ok()?.symbol_table().ok()??;
-        let defined =
-            (0u32..).zip(table.symbols().iter()).filter_map(|(index, symbol)| {
-                match table.section_of(index, &symbol).ok()? {
-                    Definition::Section(section) => Some((symbol, section)),
-                    _ => None,
-                }
-            });
-        let defined: Vec<_> = defined.collect();
-        // where sections are, by what is known of global symbols in them
-        let mut sections = HashMap::new();
-        for (symbol, section) in defined.iter().filter(|(symbol, _)| symbol.binding() != STB_LOCAL)
-        {
-            if sections.contains_key(section) {
-                continue;
-            }
-            let name = table.name_of(symbol).ok().and_then(|name| name.to_str());
-            if let Some(at) = name.and_then(|name| self.module.address(name)) {
-                sections.insert(*section, at.wrapping_sub(symbol.value));
-            }
-        }
-        let functions = defined.iter().filter(|(symbol, _)| symbol.r#type() == STT_FUNC);
-        let found = functions.filter_map(|(symbol, section)| {
-            let offset = address.checked_sub(sections.get(section)?.wrapping_add(symbol.value))?;
+        let functions = self.module.symbols().filter(|symbol| symbol.r#type == STT_FUNC);
+        let found = functions.filter_map(|symbol| {
+            let offset = address.checked_sub(symbol.address)?;
             (offset < symbol.size.max(1)).then_some((symbol, offset))
         });
         let (symbol, offset) = found.min_by_key(|(_, offset)| *offset)?;
-        Some((table.name_of(symbol).ok()?.to_string(), offset))
+        Some((symbol.name.to_string(), offset))
     }
 }

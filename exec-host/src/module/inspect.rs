@@ -1,10 +1,11 @@
 //! What a module consists of: its symbols, its sections, how much memory they take.
 
 use super::Module;
+use crate::Host;
 use crate::contents::Placed;
 use core::ops::Range;
 use elf_core::names::{SHN_ABS, STB_LOCAL, STT_FILE, STT_SECTION, STT_TLS};
-use elf_core::{Definition, File, Name, SectionFlags, SegmentFlags, Symbol};
+use elf_core::{Arch as _, Definition, File, Mapping, Name, SectionFlags, SegmentFlags, Symbol};
 
 /// A symbol of a module that has an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,11 +39,19 @@ pub struct ModuleSection<'m> {
     pub name: Name<'m>,
     /// Its address; `None` if it occupies no memory: debugging information, what another object had before.
     pub address: Option<u64>,
-    /// Its size in bytes.
+    /// Its size in bytes: in memory it may be less than in the file, where code has become shorter.
     pub size: u64,
     /// Its flags.
     pub flags: SectionFlags,
     in_file: &'m [u8],
+}
+
+impl ModuleSymbol<'_> {
+    /// Whether it is a mark of the assembler.
+    fn is_mapping(&self) -> bool {
+        let symbol = Symbol { info: self.binding << 4 | self.r#type, ..Symbol::default() };
+        Mapping::of(Host::MACHINE, &symbol, self.name).is_some()
+    }
 }
 
 impl<'m> ModuleSection<'m> {
@@ -111,6 +120,7 @@ impl<B: AsRef<[u8]>> Module<B> {
         let table = File::parse(bytes).ok().and_then(|file| file.symbol_table().ok().flatten());
         let globals = self.parts.globals.get(object).map(Box::as_ref).unwrap_or_default();
         let placed = self.parts.sections.get(object).map(Box::as_ref).unwrap_or_default();
+        let moved = self.parts.moved.get(object).map(Box::as_ref).unwrap_or_default();
         table.into_iter().flat_map(move |table| {
             let first = table.first_global();
             let symbols = (0u32..).zip(table.symbols().iter());
@@ -124,25 +134,37 @@ impl<B: AsRef<[u8]>> Module<B> {
                 if matches!(symbol.r#type(), STT_SECTION | STT_FILE | STT_TLS) {
                     return None;
                 }
-                let start = section.map(|section| address_of(placed, section));
+                let start = section.map(|section| Some(find(placed, section)?.address));
+                let moved = moved.get(index as usize);
                 // of a section that another object had before, or that is not loaded
                 if start == Some(None) {
                     return None;
                 }
                 let global = (index as usize).checked_sub(first).and_then(|at| globals.get(at));
                 let address = match (symbol.binding(), global, start.flatten()) {
-                    (STB_LOCAL, _, Some(start)) => start.wrapping_add(symbol.value),
+                    (STB_LOCAL, _, Some(start)) => {
+                        moved.map_or(start.wrapping_add(symbol.value), |(address, _)| *address)
+                    }
                     (_, Some(&address), _) if address != 0 => address,
                     _ => return None,
                 };
                 let name = table.name_of(&symbol).ok()?;
-                Some(symbol_of(object, name, address, &symbol, section))
+                let size = moved.map_or(symbol.size, |(_, size)| *size);
+                Some(ModuleSymbol {
+                    object,
+                    name,
+                    address,
+                    size,
+                    r#type: symbol.r#type(),
+                    binding: symbol.binding(),
+                    section,
+                })
             })
         })
     }
 
     /// The symbol that `address` is in, and how many bytes behind its start: of several, the innermost. Symbols without a size reach up
-    /// to the next one or the end of their section.
+    /// to the next one or the end of their section; [mapping symbols](Mapping) are none.
     #[must_use]
     pub fn symbol_at(&self, address: u64) -> Option<(ModuleSymbol<'_>, u64)> {
         let section = self.sections().find(|section| {
@@ -156,7 +178,7 @@ impl<B: AsRef<[u8]>> Module<B> {
                 });
             (offset < symbol.size || is_near).then_some(offset)
         };
-        let found = self.symbols().filter(|symbol| !symbol.name.is_empty());
+        let found = self.symbols().filter(|symbol| !symbol.name.is_empty() && !symbol.is_mapping());
         let found = found.filter_map(|symbol| Some((symbol, here(&symbol)?)));
         // the nearest, one with a size before marks
         found.min_by_key(|(symbol, offset)| (*offset, symbol.size == 0, symbol.size))
@@ -170,12 +192,13 @@ impl<B: AsRef<[u8]>> Module<B> {
             file.into_iter().flat_map(move |file| {
                 let sections = (0u32..).zip(file.sections().iter()).skip(1);
                 sections.filter_map(move |(index, header)| {
+                    let placed = find(placed, index);
                     Some(ModuleSection {
                         object,
                         index,
                         name: file.section_name(&header).ok()?,
-                        address: address_of(placed, index),
-                        size: header.size,
+                        address: placed.map(|placed| placed.address),
+                        size: placed.map_or(header.size, |placed| placed.size),
                         flags: header.flags,
                         in_file: file.section_data(&header).unwrap_or_default(),
                     })
@@ -208,25 +231,7 @@ impl<B: AsRef<[u8]>> Module<B> {
     }
 }
 
-fn address_of(placed: &[Placed], section: u32) -> Option<u64> {
+fn find(placed: &[Placed], section: u32) -> Option<&Placed> {
     let found = placed.binary_search_by_key(&section, |placed| placed.section).ok()?;
-    placed.get(found).map(|placed| placed.address)
-}
-
-fn symbol_of<'m>(
-    object: usize,
-    name: Name<'m>,
-    address: u64,
-    symbol: &Symbol,
-    section: Option<u32>,
-) -> ModuleSymbol<'m> {
-    ModuleSymbol {
-        object,
-        name,
-        address,
-        size: symbol.size,
-        r#type: symbol.r#type(),
-        binding: symbol.binding(),
-        section,
-    }
+    placed.get(found)
 }

@@ -73,11 +73,13 @@ impl Copy<'_, '_> {
         write(&mut self.bytes, start, value);
     }
 
-    /// Takes address and bytes of a section from the image.
+    /// Takes address, size and bytes of a section from the image.
     fn copy_loaded(&mut self, index: u32, header: &SectionHeader, address: u64) {
+        let size = self.loaded.layout.section_size(self.object, index).unwrap_or(header.size);
         self.put(index, offset_of!(Shdr, sh_addr), &address.to_le_bytes());
+        self.put(index, offset_of!(Shdr, sh_size), &size.to_le_bytes());
         if header.r#type != SHT_NOBITS
-            && let Some(image) = self.loaded.bytes(address, header.size)
+            && let Some(image) = self.loaded.bytes(address, size)
         {
             write(&mut self.bytes, usize::try_from(header.offset).ok(), image);
         }
@@ -107,8 +109,10 @@ impl Copy<'_, '_> {
             match table.section_of(query.symbol, &symbol).ok()? {
                 Definition::Section(section) => {
                     let flags = file.section(section).ok()?.flags;
-                    match loaded.section(object, section) {
-                        Some(start) => Some(start.wrapping_add(symbol.value)),
+                    // the place that is meant: what is before it may have become shorter
+                    let meant = symbol.value.wrapping_add_signed(query.addend);
+                    match loaded.place(object, section, meant) {
+                        Some(place) => Some(place.wrapping_add_signed(query.addend.wrapping_neg())),
                         None if flags.contains(SectionFlags::ALLOC) => gone(),
                         None => Some(symbol.value),
                     }
@@ -126,10 +130,12 @@ impl Copy<'_, '_> {
             .is_ok()
     }
 
-    /// Symbols of sections that are not loaded are defined elsewhere; common ones have an address.
+    /// Symbols of sections that are not loaded are defined elsewhere; common ones have an address; of those that are loaded value and size are
+    /// as in memory.
     fn symbols(&mut self, table: &SymbolTable<'_>) {
         let Ok(header) = self.file.section(table.section()) else { return };
         for (index, symbol) in (0u32..).zip(table.symbols().iter()) {
+            let layout = self.loaded.layout;
             let (section, value) = match table.section_of(index, &symbol) {
                 Ok(Definition::Section(section))
                     if self.loaded.section(self.object, section).is_none()
@@ -139,6 +145,15 @@ impl Copy<'_, '_> {
                             .is_ok_and(|section| section.flags.contains(SectionFlags::ALLOC)) =>
                 {
                     (SHN_UNDEF, 0)
+                }
+                Ok(Definition::Section(section))
+                    if layout.section_size(self.object, section).is_some_and(|size| {
+                        self.file.section(section).is_ok_and(|header| size < header.size)
+                    }) =>
+                {
+                    let start = layout.section(self.object, section).unwrap_or(0);
+                    let place = layout.place(self.object, section, symbol.value).unwrap_or(start);
+                    (symbol.shndx, place.wrapping_sub(start))
                 }
                 Ok(Definition::Common) => match self.loaded.symbol(self.object, index) {
                     Some(address) => (SHN_ABS, address),
@@ -152,6 +167,8 @@ impl Copy<'_, '_> {
             let field = |field: usize| start.and_then(|start| start.checked_add(field));
             write(&mut self.bytes, field(offset_of!(Sym, st_shndx)), &section.to_le_bytes());
             write(&mut self.bytes, field(offset_of!(Sym, st_value)), &value.to_le_bytes());
+            let size = layout.symbol_size(self.object, index).unwrap_or(symbol.size);
+            write(&mut self.bytes, field(offset_of!(Sym, st_size)), &size.to_le_bytes());
         }
     }
 }

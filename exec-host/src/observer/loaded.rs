@@ -65,6 +65,11 @@ impl<'l> Loaded<'l> {
         Some(self.layout.symbol(object, symbol)?.at(self.address()))
     }
 
+    /// Address of what is at `offset` of a section of an object in the file.
+    pub(super) fn place(&self, object: usize, section: u32, offset: u64) -> Option<u64> {
+        Some(self.address().wrapping_add(self.layout.place(object, section, offset)?))
+    }
+
     /// All functions and stubs, by rising address.
     #[must_use]
     pub fn functions(&self) -> Vec<LoadedFunction<'l>> {
@@ -119,9 +124,11 @@ impl<'l> Loaded<'l> {
             if name.is_empty() || !header.flags.contains(SectionFlags::EXECINSTR) {
                 continue;
             }
-            let address = start.wrapping_add(symbol.value);
-            let end = start.wrapping_add(header.size);
-            let size = symbol.size.min(end.saturating_sub(address));
+            let Some(address) = self.place(object, section, symbol.value) else { continue };
+            let size = self.layout.section_size(object, section).unwrap_or(header.size);
+            let end = start.wrapping_add(size);
+            let size = self.layout.symbol_size(object, index).unwrap_or(symbol.size);
+            let size = size.min(end.saturating_sub(address));
             found.push((LoadedFunction { object, name, address, size, is_stub: false }, end));
         }
     }

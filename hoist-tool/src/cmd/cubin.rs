@@ -31,7 +31,7 @@ pub use changes::{Change, Changes, ValueChange};
 pub use kernel::{Bank, Kernel, Occupancy, Subroutine};
 pub use link::{CallRow, Linked, link_files};
 pub use module::{Module, Tool, Variable};
-pub use params::{ParameterRow, parameters};
+pub use params::ParameterRow;
 pub use patch::{Patched, Suspect, patch};
 pub use payload::{
     BranchValue, LoadValue, MbarrierValue, PayloadValue, RegisterValue, ResumeValue,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 use archs::Architecture;
-use elf_core::names::{EM_386, EM_AARCH64, EM_X86_64};
+use elf_core::names::{EF_ARM_BE8, EM_386, EM_AARCH64, EM_ARM, EM_RISCV, EM_X86_64};
 use elf_core::{SectionFlags, names};
 
 use crate::budget::{Budget, Limits, Metered};
@@ -14,8 +14,10 @@ use crate::objects::parse;
 use crate::printable::Printable;
 
 mod aarch64;
+mod arm;
 mod code;
 mod listing;
+mod riscv;
 mod targets;
 mod x86;
 
@@ -23,8 +25,8 @@ use code::{Code, Function};
 use listing::{Decode, Section};
 use x86::X86;
 
-/// Shows the instructions of an object, executable or library, relocated targets by name. For x86-64, i386 and
-/// AArch64.
+/// Shows the instructions of an object, executable or library, relocated targets by name. For x86-64, i386,
+/// AArch64, Arm (A32 and Thumb) and RISC-V.
 #[derive(Debug, clap::Args)]
 pub struct Disasm {
     /// An ELF file, or an archive of them.
@@ -73,9 +75,20 @@ pub fn disasm(part: &Part<'_>, function: Option<&str>, out: &mut dyn Write) -> R
         EM_X86_64 => (Box::new(X86::new(64)), Architecture::X86_64.kinds()),
         EM_386 => (Box::new(X86::new(32)), Architecture::I386.kinds()),
         EM_AARCH64 => (Box::<aarch64::Aarch64>::default(), Architecture::Aarch64.kinds()),
+        EM_ARM => {
+            // of a linked image code may be little-endian where data are not
+            let is_big = file.encoding().is_big_endian() && file.header().flags & EF_ARM_BE8 == 0;
+            (Box::new(arm::Arm::new(is_big)), Architecture::Arm.kinds())
+        }
+        EM_RISCV if file.encoding().is_64() => {
+            (Box::new(riscv::Riscv::new(true)), Architecture::Rv64.kinds())
+        }
+        EM_RISCV => (Box::new(riscv::Riscv::new(false)), Architecture::Rv32.kinds()),
         machine => match names::machine(machine) {
-            Some(name) => bail!("disassembles x86-64, i386 and AArch64, not {name}"),
-            None => bail!("disassembles x86-64, i386 and AArch64, not machine {machine}"),
+            Some(name) => bail!("disassembles x86-64, i386, AArch64, Arm and RISC-V, not {name}"),
+            None => {
+                bail!("disassembles x86-64, i386, AArch64, Arm and RISC-V, not machine {machine}")
+            }
         },
     };
     let code = Code::of(&file)?;

@@ -12,14 +12,16 @@ use fatbin::{
     Container, EntryFlags, EntryKind, EntryOptions, FoundContainer, RegionEntry, Search, Sm, Suffix,
 };
 
-use super::fatbin::cubins::unpacked;
+use super::fatbin::cubins::metered;
 use super::fatbin::extract::in_order;
 use super::fatbin::found::containers;
 use super::fatbin::names::Names;
 use crate::budget::{Budget, FLOOR, TIMES};
 use crate::mapped::Mapped;
+use crate::scratch::Scratch;
 use crate::shown::{self, Shown};
 
+mod elf;
 mod listing;
 mod options;
 mod prune;
@@ -29,7 +31,7 @@ pub use prune::Nvprune;
 
 use options::{Dump, Request};
 
-/// Answers as cuobjdump 13.5 does: `-lelf -lptx -xelf -xptx -sass -ptx -res-usage -symbols -fun -arch -all -sort`.
+/// Answers as cuobjdump 13.5 does: `-lelf -lptx -xelf -xptx -elf -sass -ptx -res-usage -symbols -fun -arch -all -sort`.
 #[derive(Debug, clap::Args)]
 pub struct Cuobjdump {
     /// Options and files of cuobjdump.
@@ -111,6 +113,7 @@ fn file(path: &PathBuf, request: &Request, out: &mut dyn Write) -> Result<()> {
         budget: Budget::new(None, FLOOR, TIMES, file.bytes().len() as u64),
     };
     let mut last = None;
+    let mut scratch = Scratch::default();
     for (_, found) in found {
         if let Some(member) = found.place.member.filter(|_| found.place.member != last) {
             let whole = std::path::absolute(path).unwrap_or_else(|_| path.clone());
@@ -120,7 +123,7 @@ fn file(path: &PathBuf, request: &Request, out: &mut dyn Write) -> Result<()> {
         match found.container {
             Container::Region(region) => {
                 for entry in region.entries() {
-                    self::entry(&entry?, request, &mut seen, out)?;
+                    self::entry(&entry?, request, (&mut seen, &mut scratch), out)?;
                 }
             }
             Container::Cubin(span) => {
@@ -177,7 +180,7 @@ struct Seen {
 fn entry(
     entry: &RegionEntry<'_>,
     request: &Request,
-    seen: &mut Seen,
+    (seen, scratch): (&mut Seen, &mut Scratch),
     out: &mut dyn Write,
 ) -> Result<()> {
     let identifier = entry.identifier().to_string();
@@ -195,17 +198,12 @@ fn entry(
             }
             return Ok(());
         }
-        let mut buffer = Vec::new();
-        let bytes = if request.needs_bytes(kind) {
-            unpacked(entry, &mut buffer, &seen.budget)?
-        } else {
-            &[]
-        };
+        let bytes =
+            if request.needs_bytes(kind) { metered(entry, scratch, &seen.budget)? } else { &[] };
         return Piece { head, kind, sm, name, bytes }.show(request, seen, out);
     }
-    let mut buffer = Vec::new();
     let whole = if request.needs_bytes(EntryKind::Elf) {
-        unpacked(entry, &mut buffer, &seen.budget)?
+        metered(entry, scratch, &seen.budget)?
     } else {
         &[]
     };
@@ -330,6 +328,7 @@ impl Piece<'_> {
         for dump in &request.dumps {
             match dump {
                 Dump::Ptx => {}
+                Dump::Elf => elf::elf(self.bytes, self.sm, out)?,
                 Dump::Symbols => reports::symbols(File::parse(self.bytes)?, out)?,
                 Dump::Resources => {
                     reports::resources(self.bytes, request, &mut seen.functions, out)?

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
 
@@ -11,9 +12,10 @@ use super::leftovers;
 
 /// A file in a folder, if its file system has such files, and `/proc` can name them.
 pub(super) fn new(folder: &Path) -> Option<File> {
+    static CAN_NAME: OnceLock<bool> = OnceLock::new();
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let file = File::from(open(folder, flags, Mode::from_raw_mode(0o666)).ok()?);
-    Path::new(&name(&file)).exists().then_some(file)
+    CAN_NAME.get_or_init(|| Path::new(&name(&file)).exists()).then_some(file)
 }
 
 /// What `/proc` calls an open file.

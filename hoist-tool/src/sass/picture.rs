@@ -37,9 +37,13 @@ pub fn dot(code: &Code, blocks: &[Block]) -> String {
 #[must_use]
 pub fn outline(code: &Code, blocks: &[Block]) -> String {
     let mut text = String::new();
-    for (index, block) in blocks.iter().enumerate() {
-        let from = blocks.iter().enumerate().filter(|(_, other)| other.next.contains(&index));
-        let from: Vec<_> = from.map(|(number, _)| number.to_string()).collect();
+    let mut sources = vec![Vec::new(); blocks.len()];
+    for (number, block) in blocks.iter().enumerate() {
+        for next in &block.next {
+            sources.get_mut(*next).into_iter().for_each(|from| from.push(number.to_string()));
+        }
+    }
+    for ((index, block), from) in blocks.iter().enumerate().zip(&sources) {
         let next: Vec<_> = block.next.iter().map(ToString::to_string).collect();
         let is_loop = block.next.iter().any(|next| *next <= index);
         let rows = of(code, block);

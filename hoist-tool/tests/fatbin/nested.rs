@@ -46,7 +46,7 @@ fn archives(at: &Path) -> Vec<&'static str> {
 
 #[test]
 fn archives_are_looked_into() {
-    let folder = folder(&["suffixes.fatbin"]);
+    let folder = folder(&["suffixes.fatbin", "packager-19.bin"]);
     let at = folder.path();
     let names = archives(at);
     if names.is_empty() {
@@ -96,6 +96,19 @@ fn archives_are_looked_into() {
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success() && text.contains("sm_100f"), "{name}: {text}");
     }
+    // containers of LLVM's inside
+    let python = "import zipfile\nwith zipfile.ZipFile('llvm.whl', 'w') as z:\n  z.write('packager-19.bin', 'a/lib.bin'); z.write('packager-19.bin', 'b/lib.bin')\n";
+    assert!(tool(at, "python3", &["-c", python]));
+    let alone = json(at, &["offload", "list", "--json", "packager-19.bin"])["files"][0].clone();
+    let inside = json(at, &["offload", "list", "--json", "llvm.whl"]);
+    assert_eq!(inside["files"].as_array().map(Vec::len), Some(2));
+    assert_eq!(inside["files"][1]["images"], alone["images"]);
+    assert_eq!(inside["files"][1]["file"], "llvm.whl:b/lib.bin");
+    let written = printed(at, &["offload", "extract", "llvm.whl", "-o", "llvm"]);
+    let names: std::collections::BTreeSet<_> = written.lines().collect();
+    let count = alone["images"].as_array().map(Vec::len).expect("a list");
+    assert_eq!((written.lines().count(), names.len()), (2 * count, 2 * count), "{written}");
+    assert!(refused(at, &["offload", "list", "a.whl"]).ends_with("holds no container of LLVM's"));
     // kernels of all cubins inside
     let mut command = Command::new(env!("CARGO_BIN_EXE_hoist"));
     command.args(["cubin", "show", "a.whl"]).current_dir(at);

@@ -15,6 +15,7 @@ use hoist_tool::objects::Objects;
 use crate::got::{lead_to_other_got, take_their_words};
 use crate::linker::{Linker, Script, address_of, content};
 use crate::renamed;
+use crate::thumb;
 
 /// What came out of one comparison.
 pub(crate) enum Outcome {
@@ -56,8 +57,14 @@ pub(crate) fn compare(
     };
     // near enough for every kind of branch
     let next = (base + placement.size).next_multiple_of(64);
-    let undefined: Vec<(String, u64)> =
+    let mut undefined: Vec<(String, u64)> =
         placement.undefined.iter().cloned().zip((next..).step_by(64)).collect();
+    // GNU ld takes an address of which it knows nothing for that of Arm code
+    if objects.machine() == Architecture::Arm && !linker.is_lld() {
+        for (name, address) in &mut undefined {
+            *address |= u64::from(thumb::branches_to(&objects, name));
+        }
+    }
     compare_defined(linker, &objects, options, &undefined, folder)
 }
 
@@ -81,26 +88,23 @@ pub(crate) fn compare_defined(
             Err(error) => return Outcome::Refused(error.to_string()),
         };
         let script = script(&layout, objects, undefined, base);
-        match (image, linker.link(objects, &script, options.relax, folder)) {
+        let functions: Vec<_> = undefined.iter().filter(|(_, at)| is_thumb(objects, *at)).collect();
+        let functions = thumb::object(&functions, objects, folder);
+        match (image, linker.link(objects, functions, &script, options.relax, folder)) {
             (Ok(image), Ok(linked)) => {
                 let linked = File::parse(&linked).expect("what a linker made");
-                let outcome = compare_sections(&layout, objects, &image.bytes, &linked, base);
-                let guesses = objects.machine() == Architecture::Arm
-                    && linker.version.starts_with("GNU")
-                    && !undefined.is_empty();
-                match outcome {
-                    // it changes the state, or goes by way of a veneer, where hoist leaves the instruction as it is
-                    Outcome::Different(_) if guesses => Outcome::LinkerRefused(String::from(
-                        "addresses that the script gives are taken for those of Arm code",
-                    )),
-                    outcome => outcome,
-                }
+                compare_sections(&layout, objects, &image.bytes, &linked, base)
             }
             (Ok(_), Err(error)) => Outcome::LinkerRefused(error),
             (Err(error), Ok(_)) => Outcome::Refused(format!("{error:#}")),
             (Err(error), Err(_)) => Outcome::BothRefused(format!("{error:#}")),
         }
     })
+}
+
+/// Whether an address that is to be given is that of a Thumb function, which no script can say.
+fn is_thumb(objects: &Objects<'_>, address: u64) -> bool {
+    objects.machine() == Architecture::Arm && address & 1 != 0
 }
 
 /// Everything where the layout has it.
@@ -111,7 +115,7 @@ fn script<A: Arch>(
     base: u64,
 ) -> String {
     let mut script = Script::new();
-    for (name, address) in undefined {
+    for (name, address) in undefined.iter().filter(|(_, at)| !is_thumb(objects, *at)) {
         script.define(name, *address);
     }
     // lld has one of its own

@@ -32,10 +32,11 @@ impl Linker {
         self.version.contains("LLD")
     }
 
-    /// Links `objects` as `script` says. `None` with what the linker said if it refuses.
+    /// Links `objects`, and one more that defines what a script cannot, as `script` says. What the linker said if it refuses.
     pub(crate) fn link(
         &self,
         objects: &Objects<'_>,
+        more: Option<PathBuf>,
         script: &str,
         relax: bool,
         folder: &Path,
@@ -88,6 +89,7 @@ impl Linker {
             fs::write(&path, renamed::renamed(number, file, relax)).expect("an object");
             command.arg(path);
         }
+        command.args(more);
         let _ = fs::remove_file(&output_path);
         let output = command.env("LC_ALL", "C").output().expect("a linker");
         let text = String::from_utf8_lossy(&output.stderr);

@@ -6,11 +6,10 @@ use super::object::{Object, Role, Section};
 use super::out::{Class, Meaning, Out, OutRecord};
 use super::span::{Span, moved, part_from};
 use super::state::State;
-use crate::cuda::R_CUDA_64;
+use crate::cuda::{R_CUDA_64, R_CUDA_UNUSED_CLEAR64};
 use alloc::vec::Vec;
 use elf_core::names::SHT_PROGBITS;
 
-const UNUSED_CLEAR64: u32 = 73;
 /// Of an entry: its length in the form of 12 bytes, then the place of the entry that it depends on.
 const LENGTH: usize = 12;
 
@@ -94,7 +93,7 @@ impl State<'_> {
             let offset = offset.wrapping_add(base);
             let here = |id: &EntityId| self.is_here(*id, object.index);
             match (record.r#type, object.entity(record.symbol)) {
-                (UNUSED_CLEAR64, Some(id)) => {
+                (R_CUDA_UNUSED_CLEAR64, Some(id)) => {
                     // one that lost against another object's keeps its size
                     let own = super::calls::defined_in(&self.entities, id, object.index);
                     if own && !here(&id) {

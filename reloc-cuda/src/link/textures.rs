@@ -8,14 +8,12 @@ use super::out::{Meaning, OutId, OutRecord, align};
 use super::resolve::is_texture;
 use super::sort::sort;
 use super::state::State;
+use crate::cuda::{R_CUDA_SAMP_HEADER_INDEX, R_CUDA_SURF_HEADER_INDEX, R_CUDA_TEX_HEADER_INDEX};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use elf_core::names::{STT_CUDA_SAMPLER, STT_CUDA_TEXTURE};
 
-const TEX_HEADER_INDEX: u32 = 6;
-const SAMP_HEADER_INDEX: u32 = 7;
-const SURF_HEADER_INDEX: u32 = 52;
 /// Bytes of a slot.
 const SLOT: u64 = 4;
 
@@ -48,9 +46,9 @@ impl State<'_> {
             self.texture_users.insert(kernel);
             for &id in &all {
                 let r#type = match self.entities[id].symbol.r#type() {
-                    STT_CUDA_TEXTURE => TEX_HEADER_INDEX,
-                    STT_CUDA_SAMPLER => SAMP_HEADER_INDEX,
-                    _ => SURF_HEADER_INDEX,
+                    STT_CUDA_TEXTURE => R_CUDA_TEX_HEADER_INDEX,
+                    STT_CUDA_SAMPLER => R_CUDA_SAMP_HEADER_INDEX,
+                    _ => R_CUDA_SURF_HEADER_INDEX,
                 };
                 let offset = self.slots.get(&id).copied().unwrap_or(0);
                 let symbol = Meaning::Entity(id);

@@ -31,7 +31,7 @@ pub(super) fn images(bytes: &[u8]) -> Result<Vec<Image<'_>>> {
     let mut all = Vec::new();
     for (region, found) in walk(bytes, Search::Always).enumerate() {
         let mut add = |(entry, part), kind, sm: Sm, payload| {
-            let place = ImagePlace { region, entry, part, arch: format!("sm_{sm}") };
+            let place = ImagePlace { region, entry, part, arch: format!("sm_{sm}").into() };
             all.push(Image { place, kind, sm, payload });
         };
         match found?.container {

@@ -1,27 +1,52 @@
 //! What belongs to which kernel of a cubin, found in one pass: a cubin may have thousands of them.
 
-use std::collections::HashMap;
-
 use anyhow::Result;
 use elf_core::SectionHeader;
 use elf_core::names::SHT_CUDA_INFO;
 use nvinfo::{
-    Call, ConstantBank, Cubin, Edge, Function, KernelNeeds, Node, Payload, Resources, Stack,
+    Attributes, Call, ConstantBank, Cubin, Edge, Function, KernelNeeds, KernelParameter, Node,
+    Payload, Resources, Stack,
 };
 
 /// Sections, functions and calls by what they belong to.
 pub(super) struct Index<'a> {
     /// Needs of kernels by symbol.
-    needs: HashMap<u32, Resources>,
+    needs: Groups<Resources>,
     /// Stacks of kernels by symbol.
-    stacks: HashMap<u32, Stack>,
-    /// Attributes by section of the code: the first section of each.
-    infos: HashMap<u32, SectionHeader>,
-    banks: HashMap<u32, Vec<ConstantBank>>,
+    stacks: Groups<Stack>,
+    /// Attributes by section of the code.
+    infos: Groups<SectionHeader>,
+    /// Constant banks by section of the code.
+    banks: Groups<ConstantBank>,
     /// Functions by section.
-    functions: HashMap<u32, Vec<Function<'a>>>,
+    functions: Groups<Function<'a>>,
     /// Callees by caller.
-    callees: HashMap<u32, Vec<u32>>,
+    callees: Groups<u32>,
+}
+
+/// Things by the number of what they belong to, those of one in the order in which they came.
+struct Groups<T>(Vec<(u32, T)>);
+
+impl<T> FromIterator<(u32, T)> for Groups<T> {
+    fn from_iter<I: IntoIterator<Item = (u32, T)>>(all: I) -> Self {
+        let mut all: Vec<_> = all.into_iter().collect();
+        all.sort_by_key(|(of, _)| *of);
+        Self(all)
+    }
+}
+
+impl<T> Groups<T> {
+    /// Those of one.
+    fn of(&self, number: u32) -> impl Iterator<Item = &T> {
+        let start = self.0.partition_point(|(of, _)| *of < number);
+        let rest = self.0.get(start..).unwrap_or_default().iter();
+        rest.take_while(move |(of, _)| *of == number).map(|(_, one)| one)
+    }
+
+    /// The first of one.
+    fn first(&self, number: u32) -> Option<&T> {
+        self.of(number).next()
+    }
 }
 
 impl<'a> Index<'a> {
@@ -34,33 +59,25 @@ impl<'a> Index<'a> {
         let mut room = vec![KernelNeeds::EMPTY; cubin.kernels().count()];
         let mut numbers = vec![0; symbols.saturating_add(cubin.file().sections().len())];
         let needs = cubin.kernel_needs(&mut room, &mut numbers)?;
-        let needs = needs.iter().map(|one| (one.symbol, one.resources)).collect();
         let (nodes, edges) = cubin.call_tree_size()?;
         let (mut nodes, mut edges) = (vec![Node::EMPTY; nodes], vec![Edge::EMPTY; edges]);
         let mut tree = cubin.call_tree(&mut nodes, &mut edges)?;
         let stack = |kernel: &Function<'_>| Some((kernel.index(), tree.stack(kernel.index())?));
-        let stacks = kernels.iter().filter_map(stack).collect();
-        let mut infos = HashMap::new();
-        for section in cubin.file().sections().iter() {
-            if section.r#type == SHT_CUDA_INFO {
-                infos.entry(section.info).or_insert(section);
-            }
-        }
-        let mut banks: HashMap<_, Vec<_>> = HashMap::new();
-        for bank in cubin.constant_banks() {
-            banks.entry(bank.owner.unwrap_or(u32::MAX)).or_default().push(bank);
-        }
-        let mut functions: HashMap<_, Vec<_>> = HashMap::new();
-        for function in cubin.functions() {
-            functions.entry(function.section()).or_default().push(function);
-        }
-        let mut callees: HashMap<_, Vec<_>> = HashMap::new();
-        for call in cubin.calls()? {
-            if let Call::Direct { caller, callee } = call {
-                callees.entry(caller).or_default().push(callee);
-            }
-        }
-        Ok(Self { needs, stacks, infos, banks, functions, callees })
+        let infos = cubin.file().sections().iter();
+        let infos = infos.filter(|section| section.r#type == SHT_CUDA_INFO);
+        let banks = cubin.constant_banks().filter_map(|bank| Some((bank.owner?, bank)));
+        let direct = |call| match call {
+            Call::Direct { caller, callee } => Some((caller, callee)),
+            _ => None,
+        };
+        Ok(Self {
+            needs: needs.iter().map(|one| (one.symbol, one.resources)).collect(),
+            stacks: kernels.iter().filter_map(stack).collect(),
+            infos: infos.map(|section| (section.info, section)).collect(),
+            banks: banks.collect(),
+            functions: cubin.functions().map(|one| (one.section(), one)).collect(),
+            callees: cubin.calls()?.filter_map(direct).collect(),
+        })
     }
 
     /// What a kernel needs.
@@ -68,7 +85,7 @@ impl<'a> Index<'a> {
     /// # Errors
     /// As [`Function::resources`].
     pub(super) fn needs(&self, kernel: &Function<'_>) -> Result<Resources> {
-        Ok(match self.needs.get(&kernel.index()) {
+        Ok(match self.needs.first(kernel.index()) {
             Some(needs) => *needs,
             None => kernel.resources()?,
         })
@@ -76,36 +93,41 @@ impl<'a> Index<'a> {
 
     /// The stack of a kernel by its calls.
     pub(super) fn stack(&self, kernel: &Function<'_>) -> Option<Stack> {
-        self.stacks.get(&kernel.index()).copied()
+        self.stacks.first(kernel.index()).copied()
     }
 
-    /// How many parameters a kernel has.
+    /// The parameters of a kernel, in the order of the file.
     ///
     /// # Errors
     /// If its attributes are damaged.
-    pub(super) fn parameters(&self, kernel: &Function<'_>) -> Result<usize> {
-        let Some(section) = self.infos.get(&kernel.section()) else { return Ok(0) };
-        let mut count = 0;
-        for row in kernel.cubin().attributes_in(section)? {
-            count += usize::from(matches!(row?.payload(), Payload::Parameter(_)));
-        }
-        Ok(count)
+    pub(super) fn parameters(
+        &self,
+        kernel: &Function<'a>,
+    ) -> Result<impl Iterator<Item = Result<KernelParameter>>> {
+        let rows = match self.infos.first(kernel.section()) {
+            Some(section) => kernel.cubin().attributes_in(section)?,
+            None => Attributes::default(),
+        };
+        Ok(rows.filter_map(|row| match row.map(|row| row.payload()) {
+            Ok(Payload::Parameter(parameter)) => Some(Ok(parameter)),
+            Ok(_) => None,
+            Err(error) => Some(Err(error.into())),
+        }))
     }
 
     /// The constant banks of a kernel's own.
-    pub(super) fn banks(&self, kernel: &Function<'_>) -> &[ConstantBank] {
-        self.banks.get(&kernel.section()).map_or(&[], Vec::as_slice)
+    pub(super) fn banks(&self, kernel: &Function<'_>) -> impl Iterator<Item = &ConstantBank> {
+        self.banks.of(kernel.section())
     }
 
     /// The subroutines in a kernel's code.
     pub(super) fn subroutines(&self, kernel: &Function<'a>) -> impl Iterator<Item = &Function<'a>> {
-        let all = self.functions.get(&kernel.section()).map_or(&[][..], Vec::as_slice);
         let index = kernel.index();
-        all.iter().filter(move |other| other.index() != index)
+        self.functions.of(kernel.section()).filter(move |other| other.index() != index)
     }
 
     /// The functions that a kernel calls directly.
-    pub(super) fn callees(&self, kernel: &Function<'_>) -> &[u32] {
-        self.callees.get(&kernel.index()).map_or(&[], Vec::as_slice)
+    pub(super) fn callees(&self, kernel: &Function<'_>) -> impl Iterator<Item = u32> {
+        self.callees.of(kernel.index()).copied()
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::index::Index;
 use super::payload::hex;
 use super::symbols::symbol_name;
-use crate::demangle::demangled;
+use crate::kernel_name::{KernelName, Text};
 use crate::pattern::Pattern;
 
 /// Threads of a block that occupancy is given for, if the kernel names none.
@@ -17,9 +17,9 @@ const THREADS: u32 = 256;
 #[derive(Debug, Serialize)]
 pub struct Kernel {
     /// Its name, mangled.
-    pub name: String,
+    pub name: Text,
     /// Its name as it was in the source, if it is mangled.
-    pub demangled: Option<String>,
+    pub demangled: Option<Text>,
     /// Registers of a thread.
     pub registers: Option<u32>,
     /// Static shared memory of a block.
@@ -137,9 +137,12 @@ impl Kernel {
             offset: inner.symbol().value,
             size: inner.symbol().size,
         });
-        let name = symbol_name(cubin, kernel.index());
+        let KernelName { name, demangled } = match kernel.name() {
+            name if name.is_empty() => KernelName::known(&symbol_name(cubin, kernel.index())),
+            name => KernelName::of(name),
+        };
         Ok(Self {
-            demangled: demangled(&name),
+            demangled,
             name,
             registers: needs.registers,
             shared: needs.shared,
@@ -151,7 +154,7 @@ impl Kernel {
             max_stack: needs.max_stack,
             barriers: needs.barriers,
             virtual_resources: needs.virtual_resources,
-            parameters: index.parameters(kernel)?,
+            parameters: count(index.parameters(kernel)?)?,
             parameter_size: needs.parameter_size,
             parameter_base: needs.parameter_bank.map(|bank| bank.offset.into()),
             max_registers: needs.max_registers,
@@ -163,9 +166,9 @@ impl Kernel {
             blocks_are_clusters: needs.blocks_are_clusters,
             textures: [needs.textures, needs.samplers, needs.surfaces],
             code_size: needs.code_size,
-            constant_banks: index.banks(kernel).iter().map(Bank::of).collect(),
+            constant_banks: index.banks(kernel).map(Bank::of).collect(),
             subroutines: subroutines.collect(),
-            callees: index.callees(kernel).iter().map(|one| symbol_name(cubin, *one)).collect(),
+            callees: index.callees(kernel).map(|one| symbol_name(cubin, one)).collect(),
             occupancy: Occupancy::of(cubin, &needs, threads),
         })
     }
@@ -184,6 +187,11 @@ impl Occupancy {
             limiter: found.limiter.name().to_owned(),
         })
     }
+}
+
+/// The number of items, if none is an error.
+fn count<T>(mut items: impl Iterator<Item = Result<T>>) -> Result<usize> {
+    items.try_fold(0, |count, item| item.map(|_| count + 1))
 }
 
 /// The kernels that these patterns mean, or all; with the contents of their banks if they were asked for by name. Stacks of

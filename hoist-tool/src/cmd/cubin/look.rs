@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::cmd::fatbin::cubins::{Image, ImagePlace, images};
 use crate::faults::Faults;
 use crate::input::Input;
+use crate::kernel_name::Text;
 use crate::pattern::Pattern;
 use crate::printable::Printable;
 use crate::sources::{Order, Source, Sources};
@@ -21,7 +22,7 @@ use crate::table::line;
 #[derive(Debug, Serialize)]
 struct Report<'r, T> {
     file: &'r str,
-    member: &'r Option<String>,
+    member: &'r Option<Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
     image: Option<&'r ImagePlace>,
     #[serde(flatten)]
@@ -31,12 +32,12 @@ struct Report<'r, T> {
 /// Shows a cubin: the label of its file, the member of an archive, its place, its bytes. What is to be printed, and whether it has a
 /// heading; nothing, if the cubin has not what was asked for.
 trait Show:
-    Fn(&str, &Option<String>, Option<&ImagePlace>, &[u8]) -> Result<Option<(Vec<u8>, bool)>> + Sync
+    Fn(&str, &Option<Text>, Option<&ImagePlace>, &[u8]) -> Result<Option<(Vec<u8>, bool)>> + Sync
 {
 }
 
 impl<F> Show for F where
-    F: Fn(&str, &Option<String>, Option<&ImagePlace>, &[u8]) -> Result<Option<(Vec<u8>, bool)>>
+    F: Fn(&str, &Option<Text>, Option<&ImagePlace>, &[u8]) -> Result<Option<(Vec<u8>, bool)>>
         + Sync
 {
 }
@@ -76,7 +77,7 @@ pub(super) fn each_report<T: Serialize>(
     let Request { file, arch, json, what, wanted } = request;
     let root = file.display().to_string();
     // one cubin: its place in the file, its bytes
-    let show = |label: &str, member: &Option<String>, image: Option<&ImagePlace>, bytes: &[u8]| {
+    let show = |label: &str, member: &Option<Text>, image: Option<&ImagePlace>, bytes: &[u8]| {
         let Some(report) = make(&Cubin::parse(bytes)?)? else { return Ok(None) };
         let mut shown = Vec::new();
         if json {
@@ -202,7 +203,8 @@ fn thin(source: &Source, looked: &mut Looked, show: &impl Show) -> Result<()> {
     for part in input.parts()? {
         if Cubin::parse(part.bytes).is_ok() {
             looked.cubins += 1;
-            let shown = show(&source.label, &part.member, None, part.bytes);
+            let member = part.member.map(Text::from);
+            let shown = show(&source.label, &member, None, part.bytes);
             looked.shown.extend(shown.with_context(|| part.label.clone())?);
         }
     }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use elf_core::names::{STO_CUDA_MANAGED, STT_CUDA_OBJECT, STT_OBJECT};
-use nvinfo::{Cubin, CubinNote, Form, LinkStage, Space, TextureMode};
+use nvinfo::{Cubin, CubinNote, Form, Function, LinkStage, Space, TextureMode};
 use serde::Serialize;
 
 use super::kernel::Bank;
@@ -76,9 +76,8 @@ impl Module {
     /// If it is damaged.
     pub fn of(cubin: &Cubin<'_>) -> Result<Self> {
         let target = cubin.target();
-        let (kernels, others): (Vec<_>, Vec<_>) =
-            cubin.functions().partition(|function| function.is_kernel());
-        let functions = others.iter().filter(|function| !function.is_subroutine());
+        let is_device = |one: &Function<'_>| !one.is_kernel() && !one.is_subroutine();
+        let functions = cubin.functions().filter(is_device);
         let banks = cubin.constant_banks().filter(|bank| bank.owner.is_none());
         let variables = cubin.symbols_named().filter(|(_, symbol, _)| {
             !symbol.is_undefined() && matches!(symbol.r#type(), STT_OBJECT | STT_CUDA_OBJECT)
@@ -114,7 +113,7 @@ impl Module {
                 TextureMode::NotRecorded => None,
             },
             other_flags: target.other_flags,
-            kernel_count: kernels.len(),
+            kernel_count: cubin.kernels().count(),
             device_functions: functions.map(|one| symbol_name(cubin, one.index())).collect(),
             constant_banks: banks.map(|bank| Bank::of(&bank)).collect(),
             variables: variables

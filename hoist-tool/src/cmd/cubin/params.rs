@@ -8,10 +8,11 @@ use fatbin::Sm;
 use nvinfo::Function;
 use serde::Serialize;
 
+use super::index::Index;
 use super::look::{Request, each_report};
-use super::symbols::{meant, readable};
-use crate::demangle::demangled;
+use super::symbols::meant;
 use crate::kernel_filter::KernelFilter;
+use crate::kernel_name::KernelName;
 use crate::pattern::Pattern;
 use crate::table::{Table, line};
 
@@ -51,11 +52,9 @@ pub struct ParameterRow {
 /// The parameters of a kernel.
 #[derive(Debug, Serialize)]
 struct OfKernel {
-    name: String,
-    demangled: Option<String>,
+    #[serde(flatten)]
+    name: KernelName,
     parameters: Vec<ParameterRow>,
-    #[serde(skip)]
-    heading: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -64,13 +63,10 @@ struct Kernels {
 }
 
 /// The parameters of a kernel, by rising ordinal.
-///
-/// # Errors
-/// If its attributes are damaged.
-pub fn parameters(kernel: &Function<'_>) -> Result<Vec<ParameterRow>> {
-    let base = kernel.resources()?.parameter_bank.map(|bank| u32::from(bank.offset));
+fn parameters<'a>(index: &Index<'a>, kernel: &Function<'a>) -> Result<Vec<ParameterRow>> {
+    let base = index.needs(kernel)?.parameter_bank.map(|bank| u32::from(bank.offset));
     let mut rows = Vec::new();
-    for found in kernel.parameters()? {
+    for found in index.parameters(kernel)? {
         let found = found?;
         rows.push(ParameterRow {
             ordinal: found.ordinal,
@@ -98,14 +94,11 @@ impl Params {
             out,
             |cubin| {
                 let found = meant(cubin, &self.filter, &wanted)?;
+                let index = Index::of(cubin, &[])?;
                 let of_kernel = |one: &Function<'_>| {
-                    let name = one.name().to_string();
-                    anyhow::Ok(OfKernel {
-                        demangled: demangled(&name),
-                        name,
-                        parameters: parameters(one)?,
-                        heading: readable(one, self.filter.raw),
-                    })
+                    let name = KernelName::of(one.name());
+                    let parameters = parameters(&index, one)?;
+                    anyhow::Ok(OfKernel { name, parameters })
                 };
                 let kernels: Vec<_> = found.iter().map(of_kernel).collect::<Result<_>>()?;
                 Ok((!kernels.is_empty()).then_some(Kernels { kernels }))
@@ -113,7 +106,7 @@ impl Params {
             |found, out| {
                 for one in &found.kernels {
                     if found.kernels.len() > 1 {
-                        writeln!(out, "{}", line(&one.heading, ""))?;
+                        writeln!(out, "{}", line(one.name.readable(self.filter.raw), ""))?;
                     }
                     text(&one.parameters, out)?;
                 }

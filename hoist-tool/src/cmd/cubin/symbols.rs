@@ -1,12 +1,9 @@
 //! Functions and symbols of a cubin by name.
 
-use std::cmp::Reverse;
-
 use anyhow::{Result, bail};
 use nvinfo::{Cubin, Function};
 
-use crate::demangle::demangled;
-use crate::kernel_filter::{KernelFilter, Sort};
+use crate::kernel_filter::KernelFilter;
 use crate::pattern::Pattern;
 use crate::printable::Printable;
 
@@ -23,26 +20,7 @@ pub(super) fn meant<'a>(
         [] => function.is_kernel(),
         _ => Pattern::any(wanted, &function.name().to_string()),
     };
-    let mut found: Vec<_> = cubin.functions().filter(is_meant).collect();
-    match filter.sort {
-        None => {}
-        Some(Sort::Size) => found.sort_by_key(|one| Reverse(one.section_header().size)),
-        Some(Sort::Name) => found.sort_by_key(|one| one.name().to_string()),
-        Some(Sort::Registers) => {
-            let registers = |one: Function<'a>| anyhow::Ok((one.resources()?.registers, one));
-            let mut counted: Vec<_> = found.into_iter().map(registers).collect::<Result<_>>()?;
-            counted.sort_by_key(|(count, _)| Reverse(*count));
-            found = counted.into_iter().map(|(_, one)| one).collect();
-        }
-    }
-    found.truncate(filter.limit.unwrap_or(usize::MAX));
-    Ok(found)
-}
-
-/// The name of a function for people.
-pub(super) fn readable(function: &Function<'_>, raw: bool) -> String {
-    let name = function.name().to_string();
-    demangled(&name).filter(|_| !raw).unwrap_or(name)
+    Ok(filter.choose(cubin.functions().filter(is_meant).collect())?)
 }
 
 /// The function of this name.

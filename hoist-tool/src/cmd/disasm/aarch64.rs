@@ -17,11 +17,7 @@ impl Decode for Aarch64 {
     fn decode(&mut self, section: &Section<'_, '_>, at: usize, end: usize) -> Result<Decoded> {
         let bytes = section.bytes.get(at..end).unwrap_or_default();
         let Some(word) = bytes.first_chunk::<SIZE>() else {
-            return Ok(Decoded {
-                size: bytes.len(),
-                text: String::from("(cut off)"),
-                remarks: Vec::new(),
-            });
+            return Ok(Decoded::cut_off(bytes));
         };
         let Ok(instruction) = self.0.decode(&mut U8Reader::new(word)) else {
             let text = format!(".word {:#x}", u32::from_le_bytes(*word));

@@ -2,10 +2,10 @@
 
 use anyhow::{Context as _, Result};
 use elf_core::names::{
-    EM_AARCH64, ET_REL, SHT_REL, SHT_RELA, STT_FILE, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE,
-    STT_SECTION, STT_TLS,
+    EM_ARM, ET_REL, SHT_REL, SHT_RELA, STT_FILE, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_SECTION,
+    STT_TLS,
 };
-use elf_core::{Definition, File, Name, SectionHeader, SymbolTable};
+use elf_core::{Definition, File, Mapping, Name, SectionHeader, SymbolTable};
 
 /// A file and its symbols by address.
 pub(super) struct Code<'a> {
@@ -14,6 +14,8 @@ pub(super) struct Code<'a> {
     pub(super) table: Option<SymbolTable<'a>>,
     /// In the order of [`Named::key`].
     named: Vec<Named<'a>>,
+    /// What code and data are, in the order of [`Mark::key`].
+    marks: Vec<Mark>,
     /// Relocation sections of a relocatable object, in the order of the sections they apply to.
     relocations: Vec<SectionHeader>,
     /// Whether values of symbols are offsets in their sections, not addresses.
@@ -37,6 +39,21 @@ impl Named<'_> {
     }
 }
 
+/// What the bytes of a section are, from a value to the next mark.
+struct Mark {
+    section: u32,
+    value: u64,
+    /// Whether a mapping symbol says so, not only the state of a function.
+    is_symbol: bool,
+    mapping: Mapping,
+}
+
+impl Mark {
+    const fn key(&self) -> (u32, u64, bool) {
+        (self.section, self.value, self.is_symbol)
+    }
+}
+
 /// Code from one symbol to the next.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Function<'a> {
@@ -54,8 +71,8 @@ impl<'a> Code<'a> {
             None => file.dynamic_symbol_table()?,
         };
         let relative = file.header().r#type == ET_REL;
-        let is_aarch64 = file.header().machine == EM_AARCH64;
-        let mut named = Vec::new();
+        let machine = file.header().machine;
+        let (mut named, mut marks) = (Vec::new(), Vec::new());
         if let Some(table) = &table {
             for (index, symbol) in (0u32..).zip(table.symbols()).skip(1) {
                 let r#type = symbol.r#type();
@@ -66,25 +83,28 @@ impl<'a> Code<'a> {
                     continue;
                 }
                 let name = table.name_of(&symbol).with_context(|| format!("symbol {index}"))?;
-                // AArch64 marks code and data so
-                let is_mark = is_aarch64 && name.as_bytes().starts_with(b"$");
-                if name.is_empty() || is_mark {
+                if let Some(mapping) = Mapping::of(machine, &symbol, name) {
+                    marks.push(Mark { section, value: symbol.value, is_symbol: true, mapping });
+                    continue;
+                }
+                if name.is_empty() {
                     continue;
                 }
                 let is_function = matches!(r#type, STT_FUNC | STT_GNU_IFUNC);
+                let mut value = symbol.value;
+                if machine == EM_ARM && is_function {
+                    // bit 0 is the state of the function
+                    let mapping = if value & 1 == 0 { Mapping::Arm } else { Mapping::Thumb };
+                    value &= !1;
+                    marks.push(Mark { section, value, is_symbol: false, mapping });
+                }
                 let rank = u8::from(!is_function) * 2 + u8::from(symbol.binding() == 0);
                 let is_code = is_function || r#type == STT_NOTYPE;
-                named.push(Named {
-                    section,
-                    value: symbol.value,
-                    size: symbol.size,
-                    rank,
-                    is_code,
-                    name,
-                });
+                named.push(Named { section, value, size: symbol.size, rank, is_code, name });
             }
         }
         named.sort_by_key(Named::key);
+        marks.sort_by_key(Mark::key);
         let symbols = table.as_ref().map_or(0, |table| table.section());
         let means_symbols =
             |header: &SectionHeader| relative && header.link == symbols && symbols != 0;
@@ -92,7 +112,7 @@ impl<'a> Code<'a> {
         let mut relocations: Vec<_> =
             file.sections().iter().filter(is_relocation).filter(means_symbols).collect();
         relocations.sort_by_key(|header| header.info);
-        Ok(Self { file: *file, table, named, relocations, relative })
+        Ok(Self { file: *file, table, named, marks, relocations, relative })
     }
 
     /// The relocation sections of section `index`.
@@ -100,6 +120,16 @@ impl<'a> Code<'a> {
         let start = self.relocations.partition_point(|header| header.info < index);
         let end = self.relocations.partition_point(|header| header.info <= index);
         self.relocations.get(start..end).unwrap_or_default()
+    }
+
+    /// What is at a value in a section, and the value up to which it is that.
+    pub(super) fn mapping(&self, section: u32, value: u64) -> (Option<Mapping>, u64) {
+        let behind =
+            self.marks.partition_point(|mark| (mark.section, mark.value) <= (section, value));
+        let within = |mark: &&Mark| mark.section == section;
+        let last = behind.checked_sub(1).and_then(|at| self.marks.get(at)).filter(within);
+        let next = self.marks.get(behind).filter(within);
+        (last.map(|mark| mark.mapping), next.map_or(u64::MAX, |mark| mark.value))
     }
 
     /// The address of the first byte of a section.

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use elf_core::{Kind, SectionHeader};
+use elf_core::{Kind, Mapping, SectionHeader};
 
 use super::code::{Code, Function};
 use super::targets::Targets;
@@ -30,6 +30,13 @@ pub(super) struct Decoded {
     pub(super) text: String,
     /// What else is to say.
     pub(super) remarks: Vec<String>,
+}
+
+impl Decoded {
+    /// An instruction that ends with what it is in.
+    pub(super) fn cut_off(bytes: &[u8]) -> Self {
+        Self { size: bytes.len(), text: String::from("(cut off)"), remarks: Vec::new() }
+    }
 }
 
 /// A machine's instructions.
@@ -60,9 +67,36 @@ impl<'c, 'a> Section<'c, 'a> {
         self.start.wrapping_add(at as u64)
     }
 
+    /// What is `at` bytes from the start of the section, if anything is said of it.
+    pub(super) fn mapping(&self, at: usize) -> Option<Mapping> {
+        self.targets.code().mapping(self.index, self.address(at)).0
+    }
+
     /// What is at an address that code of this section means.
     pub(super) fn name_of(&self, address: u64) -> Option<String> {
         self.targets.address(self.index, &self.header, address)
+    }
+
+    /// Data among code: a word, or a byte where there is no whole one.
+    fn data(&self, at: usize, end: usize) -> Result<Decoded> {
+        let bytes = self.bytes.get(at..end).unwrap_or_default();
+        let word = bytes.first_chunk::<4>().filter(|_| self.address(at) & 3 == 0);
+        let (size, mut text) = match (word, bytes.first()) {
+            (Some(word), _) if self.targets.is_big_endian() => {
+                (4, format!(".word {:#010x}", u32::from_be_bytes(*word)))
+            }
+            (Some(word), _) => (4, format!(".word {:#010x}", u32::from_le_bytes(*word))),
+            (None, Some(byte)) => (1, format!(".byte {byte:#04x}")),
+            (None, None) => return Ok(Decoded::cut_off(bytes)),
+        };
+        let mut remarks = Vec::new();
+        for record in self.targets.within(at as u64, (at + size) as u64) {
+            match self.targets.operand(record, self.bytes, None)? {
+                Some(name) if size == 4 && remarks.is_empty() => text = format!(".word {name}"),
+                _ => remarks.push(self.targets.remark(record)?),
+            }
+        }
+        Ok(Decoded { size, text, remarks })
     }
 
     /// Prints the instructions of a function.
@@ -79,7 +113,12 @@ impl<'c, 'a> Section<'c, 'a> {
             |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX).min(self.bytes.len());
         let (mut at, end) = (offset(function.start), offset(function.end));
         while at < end {
-            let mut decoded = machine.decode(self, at, end)?;
+            let (mapping, until) = self.targets.code().mapping(self.index, self.address(at));
+            let until = offset(until.wrapping_sub(self.start)).min(end);
+            let mut decoded = match mapping {
+                Some(Mapping::Data) => self.data(at, until)?,
+                _ => machine.decode(self, at, until)?,
+            };
             if !decoded.remarks.is_empty() {
                 decoded.text += "  ; ";
                 decoded.text += &decoded.remarks.join("; ");

@@ -27,6 +27,16 @@ impl<'c, 'a> Targets<'c, 'a> {
         Ok(Self { code, records, kinds })
     }
 
+    /// The code that they are of.
+    pub(super) const fn code(&self) -> &'c Code<'a> {
+        self.code
+    }
+
+    /// Whether data are big-endian.
+    pub(super) fn is_big_endian(&self) -> bool {
+        self.code.file.encoding().is_big_endian()
+    }
+
     /// The relocations of the bytes from `start` to `end`.
     pub(super) fn within(&self, start: u64, end: u64) -> &[Record] {
         let from = self.records.partition_point(|record| record.offset < start);
@@ -47,7 +57,7 @@ impl<'c, 'a> Targets<'c, 'a> {
         let place = start.and_then(|start| section.get(start..)).unwrap_or_default();
         let held = || {
             let field = place.get(..kind.field.bytes)?;
-            kind.field.addend_at(field, false)
+            kind.field.addend_at(field, self.is_big_endian())
         };
         let mut offset = record.addend.or_else(held).unwrap_or(0);
         let formula = match (kind.select, start) {

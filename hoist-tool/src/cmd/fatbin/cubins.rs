@@ -1,6 +1,5 @@
 //! All cubins of a file, unpacked on all cores: wherever they are in it.
 
-use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use anyhow::{Context as _, Error, Result, anyhow};
@@ -10,8 +9,10 @@ use serde::Serialize;
 
 use super::found::containers;
 use crate::budget::{Budget, FLOOR, TIMES};
+use crate::kernel_name::Text;
 use crate::mapped::Mapped;
 use crate::printable::Printable;
+use crate::scratch::Scratch;
 
 /// Where an image is in its file, and what it is for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -24,7 +25,7 @@ pub struct ImagePlace {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<usize>,
     /// The architecture with its suffix.
-    pub arch: String,
+    pub arch: Text,
 }
 
 impl std::fmt::Display for ImagePlace {
@@ -43,7 +44,7 @@ pub struct Image {
     /// Where it is.
     pub place: ImagePlace,
     /// The member of an archive.
-    pub member: Option<String>,
+    pub member: Option<Text>,
     /// Whether it is no part of a container: the file, or the member, itself.
     pub is_alone: bool,
     /// What it is.
@@ -60,6 +61,8 @@ pub struct Image {
 /// Images that are unpacked together.
 struct Job<'a> {
     payload: Payload<'a>,
+    /// Bytes that it unpacks to.
+    size: u64,
     images: Vec<Image>,
 }
 
@@ -79,9 +82,14 @@ pub fn images<T: Send>(
     let budget = Budget::new(None, FLOOR, TIMES, file.bytes().len() as u64);
     let mut errors = Vec::new();
     let mut jobs = Vec::new();
-    for (region, found) in containers(file, search, |found| found).into_iter().enumerate() {
+    // headers are looked at as they are found: afterwards their pages are gone
+    for (region, found) in containers(file, search, |found| jobs_of(&found)).into_iter().enumerate()
+    {
         match found {
-            Ok(found) => jobs_of(region, &found, &mut jobs, &mut errors),
+            Ok((found, wrong)) => {
+                jobs.extend(found.into_iter().map(|job: Job<'_>| job.of_region(region)));
+                errors.extend(wrong.into_iter().map(Error::from));
+            }
             Err(error) => errors.push(error.into()),
         }
     }
@@ -91,27 +99,25 @@ pub fn images<T: Send>(
     jobs.retain(|job| !job.images.is_empty());
     // the largest first, and each goes to who is free: the cores end together
     let mut order: Vec<_> = jobs.iter().enumerate().collect();
-    order.sort_by_key(|(_, job)| Reverse(job.payload.size()));
+    order.sort_by_key(|(_, job)| Reverse(job.size));
     let mut all: Vec<_> = order
         .into_iter()
         .par_bridge()
-        .map_init(Vec::new, |buffer, (index, job)| (index, job.run((file, &budget), buffer, &each)))
+        .map_init(Scratch::default, |buffer, (index, job)| {
+            (index, job.run((file, &budget), buffer, &each))
+        })
         .collect();
     all.sort_unstable_by_key(|(index, _)| *index);
     let all = all.into_iter().flat_map(|(_, found)| found);
     all.chain(errors.into_iter().map(Err)).collect()
 }
 
-/// What a container has.
-fn jobs_of<'a>(
-    region: usize,
-    found: &FoundContainer<'a>,
-    jobs: &mut Vec<Job<'a>>,
-    errors: &mut Vec<Error>,
-) {
-    let member = found.place.member.map(|name| Printable::from(name).to_string());
+/// What a container has, as if it were the first of its file.
+fn jobs_of<'a>(found: &FoundContainer<'a>) -> (Vec<Job<'a>>, Vec<fatbin::Error>) {
+    let (mut jobs, mut errors) = (Vec::new(), Vec::new());
+    let member = found.place.member.map(|name| Text::from(Printable::from(name).to_string()));
     let image = |(entry, number), is_alone, kind, sm: Sm, part, stored_size| Image {
-        place: ImagePlace { region, entry, part: number, arch: format!("sm_{sm}") },
+        place: ImagePlace { region: 0, entry, part: number, arch: format!("sm_{sm}").into() },
         member: member.clone(),
         is_alone,
         kind,
@@ -127,7 +133,7 @@ fn jobs_of<'a>(
                 let (entry, parts) = match parts {
                     Ok(found) => found,
                     Err(error) => {
-                        errors.push(error.into());
+                        errors.push(error);
                         continue;
                     }
                 };
@@ -143,28 +149,36 @@ fn jobs_of<'a>(
                     images.push(image(at, false, part.kind, part.sm, Some(part), size));
                 }
                 images.iter_mut().for_each(|image| image.is_encrypted = is_encrypted);
-                jobs.push(Job { payload: Payload::Entry(entry), images });
+                let size = entry.unpacked_size();
+                jobs.push(Job { payload: Payload::Entry(entry), size, images });
             }
         }
         Container::Cubin(span) => match fatbin::CubinHeader::parse(span.bytes()) {
             Ok(cubin) => {
                 let is_alone = found.place.section.is_none() && !found.place.searched;
-                let images =
-                    vec![image((0, None), is_alone, EntryKind::Elf, cubin.sm, None, span.size())];
-                jobs.push(Job { payload: Payload::Span(span), images });
+                let size = span.size();
+                let images = vec![image((0, None), is_alone, EntryKind::Elf, cubin.sm, None, size)];
+                jobs.push(Job { payload: Payload::Span(span), size, images });
             }
-            Err(error) => errors.push(error.into()),
+            Err(error) => errors.push(error),
         },
         _ => {}
     }
+    (jobs, errors)
 }
 
 impl Job<'_> {
+    /// The same in a region with a number.
+    fn of_region(mut self, region: usize) -> Self {
+        self.images.iter_mut().for_each(|image| image.place.region = region);
+        self
+    }
+
     /// Unpacks it, and calls `each` with the bytes of every image.
     fn run<T>(
         &self,
         (file, budget): (&Mapped, &Budget),
-        buffer: &mut Vec<u8>,
+        buffer: &mut Scratch,
         each: &impl Fn(&Image, &[u8]) -> T,
     ) -> Vec<Result<T>> {
         let stored = match &self.payload {
@@ -175,18 +189,17 @@ impl Job<'_> {
         file.reads(range.clone());
         let unpacked = match &self.payload {
             Payload::Span(span) => Ok(span.bytes()),
-            Payload::Entry(entry) => unpacked(entry, buffer, budget),
+            Payload::Entry(entry) => metered(entry, buffer, budget),
         };
         let one = |image: &Image| {
             let bytes = match (image.part, &unpacked) {
                 (_, Err(error)) => return Err(anyhow!("{}: {error:#}", image.place)),
-                (None, Ok(bytes)) => Cow::Borrowed(*bytes),
-                (Some(part), Ok(bytes)) => Cow::Borrowed(
-                    part.of(bytes)
-                        .with_context(|| format!("{}: the part lies outside", image.place))?,
-                ),
+                (None, Ok(bytes)) => *bytes,
+                (Some(part), Ok(bytes)) => part
+                    .of(bytes)
+                    .with_context(|| format!("{}: the part lies outside", image.place))?,
             };
-            Ok(each(image, &bytes))
+            Ok(each(image, bytes))
         };
         let all = self.images.iter().map(one).collect();
         file.done_with(range);
@@ -194,22 +207,13 @@ impl Job<'_> {
     }
 }
 
-impl Payload<'_> {
-    fn size(&self) -> u64 {
-        match self {
-            Self::Span(span) => span.size(),
-            Self::Entry(entry) => entry.unpacked_size(),
-        }
-    }
-}
-
 /// The payload of an entry without compression, in the buffer if need be.
 ///
 /// # Errors
 /// If it cannot be unpacked, not so many bytes are left, or there is no memory for it.
-pub fn unpacked<'b>(
+pub fn metered<'b>(
     entry: &RegionEntry<'b>,
-    buffer: &'b mut Vec<u8>,
+    buffer: &'b mut Scratch,
     budget: &Budget,
 ) -> Result<&'b [u8]> {
     if entry.compression().is_none() {
@@ -217,12 +221,22 @@ pub fn unpacked<'b>(
     }
     let size = entry.unpack_size(usize::MAX)?;
     budget.take(format_args!("the entry at {:#x}", entry.at()), size as u64)?;
-    if buffer.len() < size {
-        let more = size.saturating_sub(buffer.len());
-        buffer.try_reserve_exact(more).with_context(|| format!("no memory for {size} bytes"))?;
-        buffer.resize(size, 0);
+    unpacked(*entry, size, buffer)
+}
+
+/// The same of an entry that unpacks to so many bytes.
+///
+/// # Errors
+/// If it cannot be unpacked, or there is no memory for it.
+pub fn unpacked<'b>(
+    entry: RegionEntry<'b>,
+    size: usize,
+    buffer: &'b mut Scratch,
+) -> Result<&'b [u8]> {
+    if entry.compression().is_none() {
+        return Ok(entry.stored().bytes());
     }
-    let into = buffer.get_mut(..size).unwrap_or_default();
+    let into = buffer.take(size)?;
     entry.unpack_into(into)?;
     Ok(into)
 }

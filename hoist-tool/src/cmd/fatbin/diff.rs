@@ -86,7 +86,7 @@ impl Diff {
         let failed = found.failed.clone();
         match if self.json { Format::Json } else { self.format } {
             Format::Json => {
-                serde_json::to_writer(&mut *out, &found)?;
+                crate::json::write(out, &found)?;
                 writeln!(out)?;
             }
             Format::Text => text::text(&found, &self.filter, out)?,

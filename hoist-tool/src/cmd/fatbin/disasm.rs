@@ -1,5 +1,7 @@
 //! `hoist fatbin disasm PATH... --kernel NAME`: machine code of kernels, wherever they are, and of nothing else.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::io::Write;
 
 use anyhow::{Error, Result, anyhow};
@@ -10,10 +12,10 @@ use serde::Serialize;
 use super::cubins::{Image, ImagePlace, images};
 use super::filter::Where;
 use super::kernels::is_cubin;
-use super::ptx::ptx_of_kernel;
-use crate::demangle::demangled;
+use super::ptx::KernelSources;
 use crate::faults::{Faults, Roots};
-use crate::kernel_filter::KernelFilter;
+use crate::kernel_filter::{KernelFilter, Sort};
+use crate::kernel_name::{KernelName, Text};
 use crate::pattern::Pattern;
 use crate::sass::{Block, Code, Wish, blocks, disassemble, dot, outline, svg};
 use crate::sources::{Order, Source, Sources};
@@ -70,11 +72,11 @@ enum Graph {
 /// The code of a function somewhere.
 #[derive(Debug, Serialize)]
 struct Shown {
-    file: String,
-    member: Option<String>,
+    file: Text,
+    member: Option<Text>,
     #[serde(flatten)]
     place: ImagePlace,
-    demangled: Option<String>,
+    demangled: Option<Text>,
     #[serde(flatten)]
     code: Code,
     blocks: Vec<Block>,
@@ -82,6 +84,17 @@ struct Shown {
     ptx: Option<String>,
     #[serde(skip)]
     is_alone: bool,
+    /// By which the functions of several cubins are put in order.
+    #[serde(skip)]
+    registers: Option<u32>,
+    #[serde(skip)]
+    sm: Sm,
+}
+
+impl Shown {
+    fn readable(&self, raw: bool) -> &str {
+        self.demangled.as_deref().filter(|_| !raw).unwrap_or(&self.code.name)
+    }
 }
 
 impl Disasm {
@@ -96,7 +109,7 @@ impl Disasm {
 }
 
 impl View {
-    /// Prints the functions that the patterns mean; all kernels if there is none.
+    /// Prints the functions that the patterns mean; all if there is none.
     ///
     /// # Errors
     /// As [`Disasm::run`].
@@ -109,14 +122,25 @@ impl View {
     ) -> Result<()> {
         let look = |source: Source| {
             let (mut shown, mut errors) = (Vec::new(), Vec::new());
+            let label = Text::from(&*source.label);
             let wants = |image: &Image| is_cubin(image, arch);
             let all = images(&source.file, place.search(), wants, |image, bytes| {
-                self.of_cubin(&source, image, bytes, wanted)
+                self.of_cubin(&label, image, bytes, wanted, filter)
             });
             for one in all {
                 match one.and_then(|shown| shown) {
                     Ok(found) => shown.extend(found),
                     Err(error) => errors.push(error.context(source.label.clone())),
+                }
+            }
+            if self.ptx && !shown.is_empty() {
+                match KernelSources::of(&source) {
+                    Ok(sources) => {
+                        for one in &mut shown {
+                            one.ptx = sources.find(&one.code.name, one.sm).map(str::to_owned);
+                        }
+                    }
+                    Err(error) => errors.push(error),
                 }
             }
             (shown, errors)
@@ -138,6 +162,16 @@ impl View {
             };
             roots.has(root, !shown.is_empty() || !errors.is_empty());
             errors.into_iter().for_each(|error| faults.push(error));
+            match filter.sort {
+                None => {}
+                Some(Sort::Size) => shown.sort_by_key(|one| Reverse(one.code.instructions.len())),
+                Some(Sort::Registers) => shown.sort_by_key(|one| Reverse(one.registers)),
+                Some(Sort::Name) => {
+                    shown.sort_by(|one, other| {
+                        one.readable(filter.raw).cmp(other.readable(filter.raw))
+                    });
+                }
+            }
             shown.truncate(filter.limit.unwrap_or(usize::MAX).saturating_sub(count));
             for one in shown {
                 let between: &[u8] = match (count, self.json, self.cfg) {
@@ -166,59 +200,60 @@ impl View {
 
     fn of_cubin(
         self,
-        source: &Source,
+        file: &Text,
         image: &Image,
         bytes: &[u8],
         wanted: &[Pattern],
+        filter: &KernelFilter,
     ) -> Result<Vec<Shown>> {
         let cubin = Cubin::parse(bytes)?;
         let is_meant = |function: &nvinfo::Function<'_>| {
             !function.is_subroutine()
-                && if wanted.is_empty() {
-                    true
-                } else {
-                    Pattern::any(wanted, &function.name().to_string())
-                }
+                && (wanted.is_empty() || Pattern::any(wanted, &function.name().to_string()))
         };
-        let functions: Vec<_> = cubin.functions().filter(is_meant).collect();
+        let functions = filter.choose(cubin.functions().filter(is_meant).collect())?;
         if functions.is_empty() {
             return Ok(Vec::new());
         }
         let symbols: Vec<_> = functions.iter().map(nvinfo::Function::index).collect();
-        let asked: &[u32] = if wanted.is_empty() { &[] } else { &symbols };
+        let is_all = wanted.is_empty() && filter.limit.is_none();
+        let asked: &[u32] = if is_all { &[] } else { &symbols };
         let wish = Wish { live: self.live, lines: self.lines, padding: false };
-        let mut code = disassemble(bytes, asked, wish)
+        let code = disassemble(bytes, asked, wish)
             .map_err(|error| anyhow!("{}: {error:#}", image.place))?;
-        let names: Vec<_> = functions.iter().map(|one| one.name().to_string()).collect();
-        code.retain(|code| names.contains(&code.name));
-        let shown = code.into_iter().map(|code| {
-            anyhow::Ok(Shown {
-                file: source.label.clone(),
+        let by_name: HashMap<_, _> =
+            functions.iter().map(|one| (one.name().to_string(), one)).collect();
+        let mut shown = Vec::new();
+        for code in code {
+            let Some(function) = by_name.get(&code.name) else { continue };
+            shown.push(Shown {
+                file: file.clone(),
                 member: image.member.clone(),
                 place: image.place.clone(),
-                demangled: demangled(&code.name),
+                demangled: KernelName::known(&code.name).demangled,
                 blocks: blocks(&code),
-                ptx: match self.ptx {
-                    true => ptx_of_kernel(source, &code.name, Some(image.sm))?,
-                    false => None,
-                },
+                ptx: None,
                 code,
                 is_alone: image.is_alone,
-            })
-        });
-        shown.collect()
+                sm: image.sm,
+                registers: match filter.sort {
+                    Some(Sort::Registers) => function.resources()?.registers,
+                    _ => None,
+                },
+            });
+        }
+        Ok(shown)
     }
 
     fn print(self, shown: &Shown, raw: bool, out: &mut dyn Write) -> Result<()> {
         if self.json {
-            return Ok(serde_json::to_writer(&mut *out, shown)?);
+            return Ok(crate::json::write(out, shown)?);
         }
         let graph = match self.cfg {
             Some(Graph::Dot) => dot(&shown.code, &shown.blocks),
             Some(Graph::Svg) => svg(&shown.code, &shown.blocks),
             _ => {
-                let name = shown.demangled.as_deref().filter(|_| !raw).unwrap_or(&shown.code.name);
-                writeln!(out, "{}", line(name, ""))?;
+                writeln!(out, "{}", line(shown.readable(raw), ""))?;
                 let member = shown.member.as_ref().map(|name| format!("({name})"));
                 let file = format!("{}{}", shown.file, member.unwrap_or_default());
                 let place = match shown.is_alone {

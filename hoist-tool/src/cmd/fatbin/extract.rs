@@ -13,6 +13,7 @@ use fatbin::{Container, EntryKind, FoundContainer, Part, RegionEntry, Span};
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::cubins::unpacked;
 use super::filter::{Filter, Where};
 use super::found::containers;
 use super::names::Names;
@@ -22,6 +23,7 @@ use crate::mapped::Mapped;
 use crate::number::number;
 use crate::output;
 use crate::printable::Printable;
+use crate::scratch::Scratch;
 use crate::shown;
 use crate::sources::{Order, Source, Sources};
 
@@ -194,7 +196,7 @@ impl Extract {
         }
         let budget = self.budget(source);
         for job in jobs {
-            let mut buffer = Vec::new();
+            let mut buffer = Scratch::default();
             let bytes = job.unpack(&mut buffer, &budget).with_context(label)?;
             for (_, part) in &job.names {
                 shown::bytes(job.image(bytes, *part).with_context(label)?)?;
@@ -300,7 +302,7 @@ impl Extract {
         let mut results: Vec<_> = order
             .into_iter()
             .par_bridge()
-            .map_init(Vec::new, |buffer, (index, job)| {
+            .map_init(Scratch::default, |buffer, (index, job)| {
                 let is_over = full.load(Ordering::Relaxed);
                 let done = (!is_over).then(|| self.write(job, (file, budget), full, buffer));
                 (index, done)
@@ -316,7 +318,7 @@ impl Extract {
         job: &Job<'_>,
         (file, budget): (&Mapped, &Budget),
         full: &AtomicBool,
-        buffer: &mut Vec<u8>,
+        buffer: &mut Scratch,
     ) -> Result<Vec<usize>> {
         let stored = job.stored();
         let range = stored.at()..stored.at().saturating_add(stored.size());
@@ -375,7 +377,7 @@ impl<'a> Job<'a> {
     }
 
     /// The payload without compression.
-    fn unpack<'b>(&self, buffer: &'b mut Vec<u8>, budget: &Budget) -> Result<&'b [u8]>
+    fn unpack<'b>(&self, buffer: &'b mut Scratch, budget: &Budget) -> Result<&'b [u8]>
     where
         'a: 'b,
     {
@@ -389,19 +391,7 @@ impl<'a> Job<'a> {
         let size = entry.unpack_size(usize::MAX)?;
         let (region, index) = (self.region, self.entry);
         budget.take(format_args!("region {region} entry {index}"), size as u64)?;
-        if entry.compression().is_none() {
-            return Ok(entry.stored().bytes());
-        }
-        if buffer.len() < size {
-            let more = size.saturating_sub(buffer.len());
-            buffer
-                .try_reserve_exact(more)
-                .with_context(|| format!("no memory for {size} bytes"))?;
-            buffer.resize(size, 0);
-        }
-        let into = buffer.get_mut(..size).unwrap_or_default();
-        entry.unpack_into(into)?;
-        Ok(into)
+        unpacked(entry, size, buffer)
     }
 
     /// What goes into a file: PTX without the NULs behind it, as cuobjdump writes it.

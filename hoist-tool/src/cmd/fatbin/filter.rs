@@ -2,6 +2,8 @@
 
 use fatbin::{EntryKind, Search, Sm};
 
+use super::rows::EntryRow;
+
 /// Where device code is looked for.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct Where {
@@ -18,15 +20,22 @@ impl Where {
     }
 }
 
+/// Which code; all if nothing is said.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Code {
+    /// Architectures, with their suffix: `sm_90`, `90a`.
+    #[arg(long, value_delimiter = ',', value_name = "ARCH")]
+    arch: Vec<Sm>,
+    /// Kinds: `elf`, `ptx`, `nvvm`.
+    #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = kind)]
+    kind: Vec<EntryKind>,
+}
+
 /// Which entries; all if nothing is said.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Filter {
-    /// Architectures, with their suffix: `sm_90`, `90a`.
-    #[arg(long, value_delimiter = ',', value_name = "ARCH")]
-    pub arch: Vec<Sm>,
-    /// Kinds: `elf`, `ptx`, `nvvm`.
-    #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = kind)]
-    pub kind: Vec<EntryKind>,
+    #[command(flatten)]
+    code: Code,
     /// The region with this number in `list`.
     #[arg(long, value_name = "NUMBER")]
     pub region: Option<usize>,
@@ -46,8 +55,36 @@ impl Filter {
     /// Whether code of this kind for this architecture is meant.
     #[must_use]
     pub fn wants(&self, kind: EntryKind, sm: Sm) -> bool {
-        (self.arch.is_empty() || self.arch.contains(&sm))
-            && (self.kind.is_empty() || self.kind.contains(&kind))
+        self.code.wants(Some(kind), Some(sm))
+    }
+}
+
+impl Code {
+    /// Whether all code is meant.
+    #[must_use]
+    pub const fn is_all(&self) -> bool {
+        self.arch.is_empty() && self.kind.is_empty()
+    }
+
+    fn wants(&self, found: Option<EntryKind>, sm: Option<Sm>) -> bool {
+        // cubins from before ELF are asked for by the same word
+        let found = if found == Some(EntryKind::Cubin) { Some(EntryKind::Elf) } else { found };
+        (self.arch.is_empty() || sm.is_some_and(|sm| self.arch.contains(&sm)))
+            && (self.kind.is_empty() || found.is_some_and(|found| self.kind.contains(&found)))
+    }
+
+    /// Whether what is shown of an entry is of code that is meant, or one of its parts is.
+    #[must_use]
+    pub fn wants_row(&self, entry: &EntryRow<'_>) -> bool {
+        let wants = |found: &str, arch: Option<&str>| {
+            // LLVM's containers have architectures of others, too
+            let sm = arch.and_then(|arch| arch.parse().ok());
+            self.wants(kind(&found.replace(' ', "-")).ok(), sm)
+        };
+        match entry.parts.as_slice() {
+            [] => wants(&entry.kind, entry.arch.as_deref()),
+            parts => parts.iter().any(|part| wants(&part.kind, Some(&part.arch))),
+        }
     }
 }
 

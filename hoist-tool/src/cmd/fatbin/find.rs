@@ -62,7 +62,7 @@ impl Find {
         }
         let limit = self.filter.limit.unwrap_or(usize::MAX);
         if self.json {
-            let kept: Vec<_> = groups.into_values().take(limit).flatten().cloned().collect();
+            let kept: Vec<_> = groups.into_values().take(limit).flatten().collect();
             json(&kept, out)?;
         } else {
             let left_out = groups.len().saturating_sub(limit);
@@ -89,7 +89,7 @@ fn text(rows: &[&KernelRow], raw: bool, out: &mut dyn Write) -> Result<()> {
         let part = place.part.map_or_else(String::new, |part| format!(".{part}"));
         let file = match &row.member {
             Some(member) => format!("{}({member})", row.file),
-            None => row.file.clone(),
+            None => row.file.to_string(),
         };
         table.row([
             format!("  {}", place.arch),

@@ -9,33 +9,35 @@ use nvinfo::{Cubin, KernelNeeds, Stack};
 use serde::Serialize;
 
 use super::cubins::{Image, ImagePlace, images};
-use crate::demangle::demangled;
 use crate::faults::{Faults, Roots};
 use crate::kernel_filter::{KernelFilter, Sort};
+use crate::kernel_name::{KernelName, Text};
 use crate::pattern::Pattern;
-use crate::printable::Printable;
 use crate::sources::{Order, Source, Sources};
 
 /// A kernel somewhere. Sizes are in bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct KernelRow {
     /// The file; in an archive behind its path and a colon.
-    pub file: String,
+    pub file: Text,
     /// The member of a library of objects.
-    pub member: Option<String>,
+    pub member: Option<Text>,
     /// Where in the file.
     #[serde(flatten)]
     pub place: ImagePlace,
     /// Its name, mangled.
-    pub name: String,
+    pub name: Text,
     /// Its name as it was in the source, if it is mangled.
-    pub demangled: Option<String>,
+    pub demangled: Option<Text>,
     /// Registers of a thread.
     pub registers: Option<u32>,
     /// Static shared memory of a block.
     pub shared: u64,
-    /// Stack with all that is called; `null` if there is no bound, or the file does not say.
+    /// Stack with all that is called, or, where only that is recorded (of what is not linked), of the kernel alone; `null` if there is
+    /// no bound, or the file does not say.
     pub stack: Option<u64>,
+    /// Whether the stack has no bound that can be told.
+    pub stack_unbounded: bool,
     /// Local memory of a thread, beside the stack.
     pub local: u64,
     /// Size of its code.
@@ -61,13 +63,17 @@ impl KernelRow {
     /// Calls its file what it is called in `root`: without what it is in.
     pub fn inside(&mut self, root: &str) {
         let inside = self.file.strip_prefix(root).unwrap_or(&self.file);
-        self.file = inside.trim_start_matches([':', '/']).to_owned();
+        self.file = inside.trim_start_matches([':', '/']).into();
     }
 
     /// Its stack for people.
     #[must_use]
     pub fn stack_text(&self) -> String {
-        self.stack.map_or_else(|| "-".to_owned(), |stack| stack.to_string())
+        match self.stack {
+            Some(bytes) => bytes.to_string(),
+            None if self.stack_unbounded => "unbounded".to_owned(),
+            None => "-".to_owned(),
+        }
     }
 
     /// Its registers for people.
@@ -82,7 +88,7 @@ impl KernelRow {
 /// # Errors
 /// If the cubin is damaged.
 pub fn of_cubin(
-    (file, image): (&str, &Image),
+    (file, image): (&Text, &Image),
     bytes: &[u8],
     wanted: &[Pattern],
 ) -> Result<Vec<KernelRow>> {
@@ -94,21 +100,24 @@ pub fn of_cubin(
     let mut rows = Vec::new();
     for kernel in cubin.kernel_needs(&mut room, &mut numbers)? {
         let (_, name) = cubin.symbol(kernel.symbol)?;
-        let name = name.to_string();
-        if !Pattern::any(wanted, &name) {
+        if !wanted.is_empty() && !Pattern::any(wanted, &name.to_string()) {
             continue;
         }
         let needs = &kernel.resources;
-        let name = Printable::from(&*name).to_string();
+        let KernelName { name, demangled } = KernelName::of(name);
         rows.push(KernelRow {
-            file: file.to_owned(),
+            file: file.clone(),
             member: image.member.clone(),
             place: image.place.clone(),
-            demangled: demangled(&name),
+            demangled,
             name,
             registers: needs.registers,
             shared: needs.shared,
-            stack: needs.stack.and_then(Stack::bytes).or(needs.frame_size.map(u64::from)),
+            stack: match needs.stack {
+                Some(stack) => stack.bytes(),
+                None => needs.frame_size.map(u64::from),
+            },
+            stack_unbounded: needs.stack == Some(Stack::Unbounded),
             local: needs.local,
             code_size: needs.code_size,
             sm: image.sm.number,
@@ -148,8 +157,9 @@ pub fn collect(request: Request<'_>, faults: &mut Faults) -> Result<Vec<KernelRo
     let look = |source: Source| {
         let (mut rows, mut errors) = (Vec::new(), Vec::new());
         let wants = |image: &Image| is_cubin(image, arch);
+        let label = Text::from(&*source.label);
         let all = images(&source.file, search, wants, |image, bytes| {
-            of_cubin((&source.label, image), bytes, wanted)
+            of_cubin((&label, image), bytes, wanted)
         });
         for one in all {
             match one.and_then(|rows| rows) {
@@ -197,7 +207,11 @@ pub fn order(rows: &mut [KernelRow], filter: &KernelFilter) {
 ///
 /// # Errors
 /// If that fails.
-pub fn json(rows: &[KernelRow], out: &mut dyn Write) -> Result<()> {
-    serde_json::to_writer(&mut *out, &serde_json::json!({ "kernels": rows }))?;
+pub fn json(rows: &[&KernelRow], out: &mut dyn Write) -> Result<()> {
+    #[derive(Serialize)]
+    struct All<'r> {
+        kernels: &'r [&'r KernelRow],
+    }
+    crate::json::write(out, &All { kernels: rows })?;
     Ok(writeln!(out)?)
 }

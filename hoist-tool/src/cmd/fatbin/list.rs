@@ -8,7 +8,7 @@ use std::io::Write;
 use anyhow::{Error, Result};
 use fatbin::Search;
 
-use super::filter::Where;
+use super::filter::{Code, Where};
 use super::found::containers;
 use super::rows::{EntryRow, RegionRow};
 use crate::faults::{Faults, Roots};
@@ -24,6 +24,8 @@ use crate::table::{Table, line};
 pub struct List {
     #[command(flatten)]
     sources: Sources,
+    #[command(flatten)]
+    code: Code,
     #[command(flatten)]
     place: Where,
     /// Prints JSON with stable keys.
@@ -44,10 +46,16 @@ impl List {
         }
         let mut separator: &[u8] = b"";
         let look = |source: Source| {
-            let (mut shown, mut errors) = (Vec::new(), Vec::new());
-            let of = if self.json { json } else { text };
-            let count = of(&source, self.place.search(), &mut errors, &mut shown);
-            count.map(|count| (shown, count, errors))
+            let mut shown = Vec::new();
+            let (rows, found) = regions(&source.file, self.place.search(), &self.code);
+            if self.json {
+                json(&source, &rows, &found, &mut shown)?;
+            } else if !rows.is_empty() {
+                text(&source, &rows, &mut shown)?;
+            }
+            let context = |error| Error::new(error).context(source.label.clone());
+            let errors: Vec<_> = found.into_iter().map(context).collect();
+            anyhow::Ok((shown, rows.len(), errors))
         };
         self.sources.each(Order::AtOnce, look, |root, found| {
             let (shown, count, errors) = match found.and_then(|found| found) {
@@ -85,9 +93,13 @@ impl List {
     }
 }
 
-/// Every container of a file in order, and the errors met.
+/// Every container of a file in order, with the entries that are meant, and the errors met.
 #[must_use]
-pub fn regions(file: &Mapped, search: Search) -> (Vec<RegionRow<'_>>, Vec<fatbin::Error>) {
+pub fn regions<'a>(
+    file: &'a Mapped,
+    search: Search,
+    code: &Code,
+) -> (Vec<RegionRow<'a>>, Vec<fatbin::Error>) {
     let (mut rows, mut errors) = (Vec::new(), Vec::new());
     for found in containers(file, search, |found| RegionRow::of(0, &found)) {
         match found {
@@ -97,6 +109,12 @@ pub fn regions(file: &Mapped, search: Search) -> (Vec<RegionRow<'_>>, Vec<fatbin
             }
             Err(error) => errors.push(error),
         }
+    }
+    if !code.is_all() {
+        for region in &mut rows {
+            region.entries.retain(|entry| code.wants_row(entry));
+        }
+        rows.retain(|region: &RegionRow<'_>| !region.entries.is_empty());
     }
     (rows, errors)
 }
@@ -113,23 +131,20 @@ fn json_tail(errors: &[String], out: &mut dyn Write) -> Result<()> {
     Ok(write!(out, "}}")?)
 }
 
-/// Shows a file to programs: the number of its regions.
+/// Shows a file to programs.
 fn json(
     source: &Source,
-    search: Search,
-    errors: &mut Vec<Error>,
+    rows: &[RegionRow<'_>],
+    errors: &[fatbin::Error],
     out: &mut Vec<u8>,
-) -> Result<usize> {
+) -> Result<()> {
     json_head(&source.label, source.file.bytes().len(), out)?;
-    let (rows, found) = regions(&source.file, search);
     for (index, row) in rows.iter().enumerate() {
         out.write_all(if index == 0 { b"" } else { b"," })?;
         crate::json::write(out, row)?;
     }
-    let texts: Vec<_> = found.iter().map(ToString::to_string).collect();
-    json_tail(&texts, out)?;
-    errors.extend(found.into_iter().map(|error| Error::new(error).context(source.label.clone())));
-    Ok(rows.len())
+    let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    json_tail(&texts, out)
 }
 
 /// Bytes of the entries of a kind and architecture.
@@ -140,20 +155,9 @@ struct Sum {
     unpacked: u64,
 }
 
-/// Shows a file to people: the number of its regions.
-fn text(
-    source: &Source,
-    search: Search,
-    errors: &mut Vec<Error>,
-    out: &mut Vec<u8>,
-) -> Result<usize> {
+/// Shows a file to people.
+fn text(source: &Source, rows: &[RegionRow<'_>], out: &mut Vec<u8>) -> Result<()> {
     let mut sums: BTreeMap<(&str, &str), Sum> = BTreeMap::new();
-    let (rows, found) = regions(&source.file, search);
-    errors.extend(found.into_iter().map(|error| Error::new(error).context(source.label.clone())));
-    let count = rows.len();
-    if count == 0 {
-        return Ok(0);
-    }
     let mut table = Table::new(out);
     table.row([
         "region",
@@ -168,7 +172,7 @@ fn text(
         "options",
         "where",
     ])?;
-    for region in &rows {
+    for region in rows {
         for entry in &region.entries {
             row(region, entry, &mut table)?;
             for part in &entry.parts {
@@ -207,8 +211,8 @@ fn text(
     table.end()?;
     let size = source.file.bytes().len();
     let label = Printable::from(&*source.label).to_string();
-    writeln!(out, "{}", line(&label, &format!(": {count} regions, {size} bytes")))?;
-    Ok(count)
+    let count = rows.len();
+    Ok(writeln!(out, "{}", line(&label, &format!(": {count} regions, {size} bytes")))?)
 }
 
 /// Where a region lies: its section, and the member of an archive.

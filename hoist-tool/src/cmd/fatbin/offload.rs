@@ -1,28 +1,30 @@
 //! `hoist fatbin offload list|extract|pack`: LLVM's containers.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Error, Result, bail};
 use elf_core::File;
 use fatbin::{Container, Search, host_entries};
 use serde::Serialize;
 
 use super::found::containers;
 use crate::budget::{Budget, FLOOR, TIMES};
-use crate::faults::Faults;
-use crate::mapped::Mapped;
+use crate::faults::{Faults, Roots};
 use crate::number::number;
 use crate::output;
 use crate::printable::Printable;
 use crate::shown;
-use crate::table::Table;
+use crate::sources::{Order, Source, Sources};
+use crate::table::{Table, line};
 
 mod images;
 mod pack;
 
-use images::{Image, images};
+use images::{Image, Row, images};
 
 /// Lists, extracts and packs LLVM's containers: OffloadBinaries and bundles.
 #[derive(Debug, clap::Subcommand)]
@@ -52,9 +54,8 @@ impl Offload {
 /// Lists the images of LLVM's containers, and what a host program registers.
 #[derive(Debug, clap::Args)]
 pub struct List {
-    /// The files.
-    #[arg(required = true, value_name = "FILE")]
-    files: Vec<PathBuf>,
+    #[command(flatten)]
+    sources: Sources,
     /// Prints JSON with stable keys.
     #[arg(long)]
     json: bool,
@@ -78,48 +79,55 @@ impl List {
     /// If a file cannot be read, is damaged, or holds no such container.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let mut faults = Faults::default();
-        let mut rows = Vec::new();
-        for (index, path) in self.files.iter().enumerate() {
-            let label = path.display().to_string();
-            let opened = Mapped::open(path);
-            let file = match opened {
-                Ok(file) => file,
+        let mut roots = Roots::default();
+        let mut files = Vec::new();
+        let look = |source: Source| {
+            let budget = Budget::new(None, FLOOR, TIMES, source.file.bytes().len() as u64);
+            let mut errors = Vec::new();
+            let images = gather(&source, &budget, &mut errors);
+            let images: Vec<_> = images.iter().map(Image::row).collect();
+            (source.label.clone(), images, hosts(source.file.bytes()), errors)
+        };
+        self.sources.each(Order::AtOnce, look, |root, found| {
+            let (label, images, hosts, errors) = match found {
+                Ok(found) => found,
                 Err(error) => {
+                    roots.failed(root);
                     faults.push(error);
-                    continue;
+                    return Ok(());
                 }
             };
-            let budget = Budget::new(None, FLOOR, TIMES, file.bytes().len() as u64);
-            let images = gather(&label, &file, &budget, &mut faults);
-            let hosts = hosts(file.bytes());
-            if images.is_empty() && hosts.is_empty() {
-                faults.push(anyhow!("{label}: holds no container of LLVM's"));
+            let is_empty = images.is_empty() && hosts.is_empty();
+            roots.has(root, !is_empty || !errors.is_empty());
+            errors.into_iter().for_each(|error| faults.push(error));
+            if !is_empty {
+                files.push((label, images, hosts));
             }
-            if self.json {
-                let images: Vec<_> = images.iter().map(Image::row).collect();
-                rows.push(
-                    serde_json::json!({ "file": label, "images": images, "host_entries": hosts }),
-                );
-            } else {
-                if index > 0 {
-                    writeln!(out)?;
-                }
-                text(&images, &hosts, out)?;
-            }
-        }
+            Ok(())
+        })?;
+        roots.empty(&self.sources, "holds no container of LLVM's", &mut faults);
         if self.json {
+            let row = |(label, images, hosts): &(String, Vec<Row>, Vec<HostRow>)| serde_json::json!({ "file": label, "images": images, "host_entries": hosts });
+            let rows: Vec<_> = files.iter().map(row).collect();
             crate::json::write(out, &serde_json::json!({ "files": rows }))?;
             writeln!(out)?;
+            return faults.result();
+        }
+        for (index, (label, images, hosts)) in files.into_iter().enumerate() {
+            out.write_all(if index == 0 { b"" } else { b"\n" })?;
+            if self.sources.paths.len() > 1 || label != self.sources.root(0) {
+                writeln!(out, "{}", line(&Printable::from(&*label).to_string(), ":"))?;
+            }
+            text(images, &hosts, out)?;
         }
         faults.result()
     }
 }
 
-fn text(images: &[Image<'_>], hosts: &[HostRow], out: &mut dyn Write) -> Result<()> {
+fn text(images: Vec<Row>, hosts: &[HostRow], out: &mut dyn Write) -> Result<()> {
     let mut table = Table::new(out);
     table.row(["image", "container", "kind", "producer", "arch", "triple", "offset", "size"])?;
-    for image in images {
-        let row = image.row();
+    for row in images {
         table.row([
             row.index.to_string(),
             row.container.to_owned(),
@@ -164,21 +172,16 @@ fn hosts(bytes: &[u8]) -> Vec<HostRow> {
 }
 
 /// All images of LLVM's containers in a file.
-fn gather<'a>(
-    label: &str,
-    file: &'a Mapped,
-    budget: &Budget,
-    faults: &mut Faults,
-) -> Vec<Image<'a>> {
+fn gather<'a>(source: &'a Source, budget: &Budget, errors: &mut Vec<Error>) -> Vec<Image<'a>> {
     let mut all = Vec::new();
-    for found in containers(file, Search::Always, |found| found.container) {
+    for found in containers(&source.file, Search::Always, |found| found.container) {
         let result = match found {
             Ok(Container::Region(_) | Container::Cubin(_)) => continue,
             Ok(container) => images(container, budget, &mut all),
             Err(error) => Err(error.into()),
         };
         if let Err(error) = result {
-            faults.push(error.context(label.to_owned()));
+            errors.push(error.context(source.label.clone()));
         }
     }
     for (index, image) in all.iter_mut().enumerate() {
@@ -190,9 +193,8 @@ fn gather<'a>(
 /// Writes the images of LLVM's containers to files.
 #[derive(Debug, clap::Args)]
 pub struct Extract {
-    /// The files.
-    #[arg(required = true, value_name = "FILE")]
-    files: Vec<PathBuf>,
+    #[command(flatten)]
+    sources: Sources,
     /// Architectures: `sm_90`, `gfx90a`.
     #[arg(long, value_delimiter = ',', value_name = "ARCH")]
     arch: Vec<String>,
@@ -214,55 +216,102 @@ impl Extract {
     /// # Errors
     /// If a file cannot be read or written, is damaged, or has no such image. What could be extracted stays.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
-        let mut faults = Faults::default();
-        let mut rows = Vec::new();
-        for path in &self.files {
-            let label = path.display().to_string();
-            let file = match Mapped::open(path) {
-                Ok(file) => file,
+        let done = Mutex::new(Done::default());
+        let look = |source: Source| {
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            self.of_source(&source, &mut done)
+        };
+        let mut roots = Roots::default();
+        let mut errors = Vec::new();
+        self.sources.each(Order::OneByOne, look, |root, found| {
+            match found.and_then(|found| found) {
+                Ok(has) => roots.has(root, has),
                 Err(error) => {
-                    faults.push(error);
-                    continue;
-                }
-            };
-            let budget = Budget::new(self.limit, FLOOR, TIMES, file.bytes().len() as u64);
-            let mut images = gather(&label, &file, &budget, &mut faults);
-            images.retain(|image| self.arch.is_empty() || self.arch.contains(&image.arch));
-            match &images[..] {
-                [] => faults.push(anyhow!("{label}: nothing to extract")),
-                [image] if self.output.as_os_str() == "-" => shown::bytes(&image.bytes)?,
-                more if self.output.as_os_str() == "-" => {
-                    faults.push(anyhow!(
-                        "{label}: {} images, but standard output takes one",
-                        more.len()
-                    ));
-                }
-                images => {
-                    fs::create_dir_all(&self.output)
-                        .with_context(|| self.output.display().to_string())?;
-                    for image in images {
-                        let name = image.file_name(stem(path));
-                        let target = self.output.join(&name);
-                        budget.take(format_args!("{label}: {name}"), image.bytes.len() as u64)?;
-                        output::write_inside(&self.output, &name, |file| {
-                            file.write_all(&image.bytes)
-                        })
-                        .with_context(|| target.display().to_string())?;
-                        if self.json {
-                            let size = image.bytes.len();
-                            rows.push(serde_json::json!({ "file": label, "image": image.index, "size": size, "name": name }));
-                        } else {
-                            writeln!(out, "{}", Printable::from(&*name))?;
-                        }
-                    }
+                    roots.failed(root);
+                    errors.push(error);
                 }
             }
-        }
+            Ok(())
+        })?;
+        let Done { mut faults, written, .. } =
+            done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        errors.into_iter().for_each(|error| faults.push(error));
+        roots.empty(&self.sources, "nothing to extract", &mut faults);
         if self.json {
-            crate::json::write(out, &serde_json::json!({ "files": rows }))?;
+            crate::json::write(out, &serde_json::json!({ "files": written }))?;
             writeln!(out)?;
+        } else {
+            for one in &written {
+                writeln!(out, "{}", Printable::from(&*one.name))?;
+            }
         }
         faults.result()
+    }
+
+    /// Writes the images of a file: whether there are any, or something is wrong.
+    fn of_source(&self, source: &Source, done: &mut Done) -> Result<bool> {
+        let label = &source.label;
+        let budget = Budget::new(self.limit, FLOOR, TIMES, source.file.bytes().len() as u64);
+        let mut errors = Vec::new();
+        let mut images = gather(source, &budget, &mut errors);
+        let is_wrong = !errors.is_empty();
+        errors.into_iter().for_each(|error| done.faults.push(error));
+        images.retain(|image| self.arch.is_empty() || self.arch.contains(&image.arch));
+        if self.output.as_os_str() == "-" {
+            done.printed += images.len();
+            match &images[..] {
+                [] => {}
+                [image] if done.printed == 1 => shown::bytes(&image.bytes)?,
+                _ => bail!("{label}: {} images, but standard output takes one", done.printed),
+            }
+            return Ok(is_wrong || !images.is_empty());
+        }
+        if !images.is_empty() {
+            fs::create_dir_all(&self.output).with_context(|| self.output.display().to_string())?;
+        }
+        for image in &images {
+            let name = done.name(image.file_name(stem(Path::new(&source.name))));
+            let target = self.output.join(&name);
+            let size = image.bytes.len();
+            budget.take(format_args!("{label}: {name}"), size as u64)?;
+            output::write_inside(&self.output, &name, |file| file.write_all(&image.bytes))
+                .with_context(|| target.display().to_string())?;
+            done.written.push(Written { file: label.clone(), image: image.index, size, name });
+        }
+        Ok(is_wrong || !images.is_empty())
+    }
+}
+
+/// What is made of the files so far.
+#[derive(Default)]
+struct Done {
+    faults: Faults,
+    written: Vec<Written>,
+    names: HashSet<String>,
+    /// How many there were for standard output.
+    printed: usize,
+}
+
+/// A file that was written.
+#[derive(Debug, Serialize)]
+struct Written {
+    file: String,
+    image: usize,
+    size: usize,
+    name: String,
+}
+
+impl Done {
+    /// The name, with a number before it if a file of another one has it already.
+    fn name(&mut self, name: String) -> String {
+        let numbered = |number: usize| match number {
+            1 => name.clone(),
+            number => format!("{number}-{name}"),
+        };
+        let free = (1..).map(numbered).find(|name| !self.names.contains(name));
+        let name = free.unwrap_or_default();
+        self.names.insert(name.clone());
+        name
     }
 }
 

@@ -1,5 +1,6 @@
 //! `hoist fatbin ptx PATH...`: PTX, wherever it is: what is in it, its text, lines of it.
 
+use std::collections::HashMap;
 use std::io::Write;
 
 use anyhow::{Error, Result, anyhow};
@@ -9,9 +10,9 @@ use serde::Serialize;
 
 use super::cubins::{Image, ImagePlace, images};
 use super::filter::Where;
-use crate::demangle::demangled;
 use crate::faults::{Faults, Roots};
 use crate::kernel_filter::{KernelFilter, Sort};
+use crate::kernel_name::{KernelName, Text};
 use crate::pattern::Pattern;
 use crate::ptx::{is_ptx, ptx_module};
 use crate::sources::{Order, Source, Sources};
@@ -44,7 +45,7 @@ pub struct Ptx {
 #[derive(Debug, Serialize)]
 struct PtxRow {
     file: String,
-    member: Option<String>,
+    member: Option<Text>,
     /// Nothing for a file that is PTX.
     #[serde(flatten)]
     place: Option<ImagePlace>,
@@ -59,8 +60,8 @@ struct PtxRow {
 /// A kernel in PTX.
 #[derive(Debug, Serialize)]
 struct PtxKernel {
-    name: String,
-    demangled: Option<String>,
+    name: Text,
+    demangled: Option<Text>,
     line: usize,
     size: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -171,9 +172,10 @@ impl Ptx {
                 let lines = body.lines().zip(line..).filter(|(text, _)| wanted.is_match(text));
                 lines.map(|(text, line)| PtxLine { line, text: text.trim().to_owned() })
             });
+            let KernelName { name, demangled } = KernelName::known(one.name);
             let kernel = PtxKernel {
-                name: one.name.to_owned(),
-                demangled: demangled(one.name),
+                name,
+                demangled,
                 line,
                 size: body.len(),
                 text: (self.print && self.json).then(|| body.to_owned()),
@@ -250,7 +252,7 @@ impl Ptx {
             return Ok(writeln!(out, "{}\n", row.text)?);
         }
         for one in ptx_module(&row.text).functions.into_iter().filter(|one| one.is_kernel) {
-            if row.kernels.iter().any(|kernel| kernel.name == one.name) {
+            if row.kernels.iter().any(|kernel| *kernel.name == *one.name) {
                 let text = row.text.get(one.place).unwrap_or_default();
                 writeln!(out, "{text}\n")?;
             }
@@ -283,24 +285,46 @@ fn sources_of<T: Send>(
     images(&source.file, search, wants, each)
 }
 
-/// The PTX of a kernel in a file, if there is any: the first that is for this architecture, or for an older one.
-///
-/// # Errors
-/// If a container is damaged.
-pub fn ptx_of_kernel(source: &Source, kernel: &str, sm: Option<Sm>) -> Result<Option<String>> {
-    let cut = |bytes: &[u8]| {
-        let text = String::from_utf8_lossy(bytes);
-        let module = ptx_module(&text);
-        let found = module.functions.iter().find(|one| one.is_kernel && one.name == kernel)?;
-        text.get(found.place.clone()).map(str::to_owned)
-    };
-    let mut found = Vec::new();
-    for one in sources_of(source, Search::Always, &[], |image, bytes| (image.sm, cut(bytes))) {
-        let (target, text) = one.map_err(|error| anyhow!("{}: {error:#}", source.label))?;
-        found.extend(text.map(|text| (target.number, text)));
+/// The PTX of every kernel of a file.
+#[derive(Debug, Default)]
+pub struct KernelSources {
+    /// By name: the architecture that it is for, and the text.
+    found: HashMap<String, Vec<(Sm, String)>>,
+}
+
+impl KernelSources {
+    /// Of all PTX in a file.
+    ///
+    /// # Errors
+    /// If a container is damaged.
+    pub fn of(source: &Source) -> Result<Self> {
+        let cut = |image: &Image, bytes: &[u8]| {
+            let text = String::from_utf8_lossy(bytes);
+            let kernels = ptx_module(&text).functions.into_iter().filter(|one| one.is_kernel);
+            let kernels = kernels.map(|one| {
+                let body = text.get(one.place).unwrap_or_default().to_owned();
+                (one.name.to_owned(), image.sm, body)
+            });
+            kernels.collect::<Vec<_>>()
+        };
+        let mut found: HashMap<_, Vec<_>> = HashMap::new();
+        for one in sources_of(source, Search::Always, &[], cut) {
+            for (name, sm, body) in one.map_err(|error| anyhow!("{}: {error:#}", source.label))? {
+                found.entry(name).or_default().push((sm, body));
+            }
+        }
+        Ok(Self { found })
     }
-    let most = sm.map_or(u32::MAX, |sm| sm.number);
-    let older =
-        found.iter().filter(|(number, _)| *number <= most).max_by_key(|(number, _)| *number);
-    Ok(older.or(found.first()).map(|(_, text)| text.clone()))
+
+    /// The text of a kernel: the one for this architecture, or that of the next older one; of a newer one if there is no other.
+    #[must_use]
+    pub fn find(&self, kernel: &str, sm: Sm) -> Option<&str> {
+        let all = self.found.get(kernel)?;
+        let same = all.iter().find(|(of, _)| *of == sm);
+        let older = || {
+            let older = all.iter().filter(|(of, _)| of.number <= sm.number);
+            older.max_by_key(|(of, _)| of.number)
+        };
+        same.or_else(older).or(all.first()).map(|(_, text)| text.as_str())
+    }
 }

@@ -14,6 +14,7 @@ use super::filter::Where;
 use super::kernels::{KernelRow, Request, collect, of_cubin};
 use super::rows::arch;
 use crate::faults::{Faults, Roots};
+use crate::kernel_name::Text;
 use crate::output::Output;
 use crate::pattern::Pattern;
 use crate::sources::{Order, Source, Sources};
@@ -134,10 +135,11 @@ impl Report {
             }
             wanted && !image.is_encrypted
         };
+        let label = Text::from(&*source.label);
         let all = images(&source.file, self.place.search(), wants, |image, bytes| {
             let kernels = match image.kind {
                 EntryKind::Elf | EntryKind::Cubin => {
-                    of_cubin((&source.label, image), bytes, &self.kernel)?
+                    of_cubin((&label, image), bytes, &self.kernel)?
                 }
                 _ => Vec::new(),
             };

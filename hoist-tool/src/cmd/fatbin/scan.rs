@@ -7,6 +7,7 @@ use anyhow::{Error, Result};
 use fatbin::{EntryKind, Search};
 use serde::Serialize;
 
+use super::filter::Code;
 use super::list::regions;
 use super::rows::RegionRow;
 use crate::faults::Faults;
@@ -19,6 +20,8 @@ use crate::table::Table;
 pub struct Scan {
     #[command(flatten)]
     sources: Sources,
+    #[command(flatten)]
+    code: Code,
     /// Prints JSON with stable keys.
     #[arg(long)]
     json: bool,
@@ -95,7 +98,8 @@ impl Scan {
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let mut faults = Faults::default();
         let mut all = Vec::new();
-        self.sources.each(Order::AtOnce, scan, |_, found| {
+        let look = |source| scan(source, &self.code);
+        self.sources.each(Order::AtOnce, look, |_, found| {
             match found {
                 Ok((covered, errors)) => {
                     all.extend(covered);
@@ -169,9 +173,9 @@ fn short(name: &str) -> String {
 }
 
 /// What a file holds; what was wrong.
-fn scan(source: Source) -> (Option<Covered>, Vec<Error>) {
+fn scan(source: Source, code: &Code) -> (Option<Covered>, Vec<Error>) {
     let mut covered = Covered { file: source.label, ..Covered::default() };
-    let (rows, errors) = regions(&source.file, Search::Always);
+    let (rows, errors) = regions(&source.file, Search::Always, code);
     rows.iter().for_each(|region| covered.add(region));
     // A file that cannot be read as what it seems to be is only of interest if it holds something.
     let context = |error| Error::new(error).context(covered.file.clone());

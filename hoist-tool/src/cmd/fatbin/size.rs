@@ -18,6 +18,7 @@ use super::rows::arch;
 use crate::demangle::family;
 use crate::faults::{Faults, Roots};
 use crate::kernel_filter::KernelFilter;
+use crate::kernel_name::Text;
 use crate::sources::{Order, Source, Sources};
 use crate::table::{Table, tail};
 
@@ -173,8 +174,9 @@ impl Size {
             }
             wanted && !image.is_encrypted
         };
+        let label = Text::from(&*source.label);
         let all = images(&source.file, self.place.search(), wants, |image, bytes| {
-            self.image(source, image, bytes)
+            self.image(source, &label, image, bytes)
         });
         let (mut sums, mut errors) = (Sums::default(), Vec::new());
         for one in all {
@@ -187,13 +189,17 @@ impl Size {
         (sums, errors)
     }
 
-    fn image(&self, source: &Source, image: &Image, bytes: &[u8]) -> Result<Sums> {
+    fn image(&self, source: &Source, label: &Text, image: &Image, bytes: &[u8]) -> Result<Sums> {
         let mut sums = Sums::default();
         sums.count(source, image, bytes.len() as u64);
         if matches!(image.kind, EntryKind::Elf | EntryKind::Cubin) {
             sections(bytes, &mut sums.sections)?;
-            for row in of_cubin((&source.label, image), bytes, &self.kernels.kernel)? {
-                let name = if self.kernels.raw { row.name } else { family(row.readable(false)) };
+            for row in of_cubin((label, image), bytes, &self.kernels.kernel)? {
+                let name = if self.kernels.raw {
+                    row.name.to_string()
+                } else {
+                    family(row.readable(false))
+                };
                 let family = sums.families.entry(name).or_default();
                 family.kernels += 1;
                 family.code = family.code.saturating_add(row.code_size);
@@ -310,7 +316,7 @@ impl Size {
             "families": families,
             "sample": { "unpacked": sums.sample, "packed": sums.packed },
         });
-        serde_json::to_writer(&mut *out, &found)?;
+        crate::json::write(out, &found)?;
         Ok(writeln!(out)?)
     }
 }

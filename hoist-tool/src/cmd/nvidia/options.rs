@@ -8,6 +8,7 @@ use fatbin::{EntryKind, Sm, Suffix};
 /// What is dumped of each file of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Dump {
+    Elf,
     Symbols,
     Resources,
     Sass,
@@ -30,13 +31,14 @@ pub(super) struct Request {
 }
 
 /// Long and short names; what becomes of each.
-const OPTIONS: [(&str, &str, Choice); 11] = [
+const OPTIONS: [(&str, &str, Choice); 12] = [
     ("--all-fatbin", "-all", Choice::All),
     ("--sort-functions", "-sort", Choice::Sort),
     ("--list-elf", "-lelf", Choice::ListElf),
     ("--list-ptx", "-lptx", Choice::ListPtx),
     ("--extract-elf", "-xelf", Choice::ExtractElf),
     ("--extract-ptx", "-xptx", Choice::ExtractPtx),
+    ("--dump-elf", "-elf", Choice::Dump(Dump::Elf)),
     ("--dump-elf-symbols", "-symbols", Choice::Dump(Dump::Symbols)),
     ("--dump-resource-usage", "-res-usage", Choice::Dump(Dump::Resources)),
     ("--dump-sass", "-sass", Choice::Dump(Dump::Sass)),

@@ -11,13 +11,15 @@ use nvinfo::{ConstantBank, Cubin, KernelNeeds};
 use super::options::Request;
 use crate::cmd::show::Dump;
 
+/// A name of the specification without what it begins with: `FUNC`.
+pub(super) fn short(name: Option<&'static str>) -> &'static str {
+    name.map_or("", |name| name.split_once('_').map_or(name, |(_, name)| name))
+}
+
 /// `-symbols`.
 pub(super) fn symbols(file: File<'_>, out: &mut dyn Write) -> Result<()> {
     writeln!(out, "\nsymbols:")?;
     let dump = Dump::new(file);
-    let short = |name: Option<&'static str>| {
-        name.map_or("", |name| name.split_once('_').map_or(name, |(_, name)| name))
-    };
     for table in dump.symbol_tables() {
         for row in dump.symbols(&table?) {
             let row = row?;

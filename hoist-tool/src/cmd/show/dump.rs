@@ -7,7 +7,8 @@ use anyhow::{Context as _, Result};
 use archs::relocation_name;
 use elf_core::names;
 use elf_core::{
-    Definition, File, ProgramHeader, Record, Relocations, SectionHeader, Symbol, SymbolTable,
+    Definition, File, Mapping, ProgramHeader, Record, Relocations, SectionHeader, Symbol,
+    SymbolTable,
 };
 
 use super::dynamic::{self, DynamicRow};
@@ -231,9 +232,11 @@ impl<'a> Dump<'a> {
             _ => reserved(symbol.shndx),
         };
         let of_type = names::symbol_other_of_type(machine, symbol.r#type());
+        let name = name_in(file, table, index, symbol)?;
         Ok(SymbolRow {
             index,
-            name: name_in(file, table, index, symbol)?.into(),
+            name: name.into(),
+            is_mapping: Mapping::of(machine, symbol, name).is_some(),
             version: of.version(index, symbol),
             value: symbol.value,
             size: symbol.size,

@@ -146,6 +146,9 @@ pub struct SymbolRow<'a> {
     pub section: u32,
     /// Name of the section, or `SHN_..`; nothing if there is no such section.
     pub section_name: Option<Printable<'a>>,
+    /// Whether it is a mark of the assembler, which says what follows it: [`Mapping`](elf_core::Mapping).
+    #[serde(skip)]
+    pub is_mapping: bool,
 }
 
 /// A relocation.

@@ -171,10 +171,22 @@ impl Text<'_> {
                 "section",
                 "name",
             ])?;
+            let mut marks = 0;
             for symbol in self.dump.symbols(&symbols) {
-                self.symbol(&symbol?, &mut table)?;
+                let symbol = symbol?;
+                if symbol.is_mapping {
+                    marks += 1;
+                } else {
+                    self.symbol(&symbol, &mut table)?;
+                }
             }
             table.end()?;
+            if marks > 0 {
+                writeln!(
+                    out,
+                    "  and {marks} mapping symbols ($x and the like), which --json shows"
+                )?;
+            }
         }
         Ok(())
     }

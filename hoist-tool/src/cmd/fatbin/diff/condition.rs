@@ -127,6 +127,7 @@ impl Condition {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel_name::Text;
 
     fn changed(registers: [u32; 2], code: [u64; 2]) -> Difference {
         let [old, new] = [0, 1].map(|side| {
@@ -139,8 +140,8 @@ mod tests {
             };
             Some(needs(registers, code))
         });
-        let [name, arch] = ["k", "sm_90"].map(str::to_owned);
-        let one = Change { name, demangled: None, arch, file: String::new(), old, new };
+        let [name, arch, file] = ["k", "sm_90", ""].map(Text::from);
+        let one = Change { name, demangled: None, arch, file, old, new };
         Difference { changed: vec![one], ..Difference::default() }
     }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::super::kernels::KernelRow;
+use crate::kernel_name::Text;
 
 /// What a kernel needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -26,11 +27,11 @@ impl From<&KernelRow> for Needs {
 /// A kernel of one architecture that is on one side, or on both with other needs.
 #[derive(Debug, Serialize)]
 pub(in super::super) struct Change {
-    pub(in super::super) name: String,
-    pub(in super::super) demangled: Option<String>,
-    pub(in super::super) arch: String,
+    pub(in super::super) name: Text,
+    pub(in super::super) demangled: Option<Text>,
+    pub(in super::super) arch: Text,
     /// The file that it is in, or was.
-    pub(in super::super) file: String,
+    pub(in super::super) file: Text,
     pub(in super::super) old: Option<Needs>,
     pub(in super::super) new: Option<Needs>,
 }
@@ -43,8 +44,8 @@ pub(in super::super) struct Difference {
     pub(in super::super) changed: Vec<Change>,
     /// How many are the same in both.
     pub(in super::super) same: usize,
-    pub(in super::super) archs_before: BTreeSet<String>,
-    pub(in super::super) archs_after: BTreeSet<String>,
+    pub(in super::super) archs_before: BTreeSet<Text>,
+    pub(in super::super) archs_after: BTreeSet<Text>,
     /// Bytes of code of all kernels.
     pub(in super::super) code_before: u64,
     pub(in super::super) code_after: u64,
@@ -55,7 +56,7 @@ pub(in super::super) struct Difference {
 /// Compares kernels of one name and architecture: those of one file first, then the others in order.
 pub(in super::super) fn difference(old: Vec<KernelRow>, new: Vec<KernelRow>) -> Difference {
     let mut found = Difference::default();
-    let mut sides: BTreeMap<(String, String), [Vec<KernelRow>; 2]> = BTreeMap::new();
+    let mut sides: BTreeMap<(Text, Text), [Vec<KernelRow>; 2]> = BTreeMap::new();
     for (side, rows) in [old, new].into_iter().enumerate() {
         for row in rows {
             let (archs, code) = match side {

@@ -1,11 +1,13 @@
 //! Differences for people: as tables, and in Markdown.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use anyhow::Result;
 
 use super::difference::{Change, Difference, Needs};
 use crate::kernel_filter::KernelFilter;
+use crate::kernel_name::Text;
 use crate::table::Table;
 
 /// The width of lines that are no rows of tables.
@@ -114,9 +116,7 @@ fn summary(found: &Difference) -> Vec<String> {
         ),
         format!("code: {code_before} bytes before, {code_after} after"),
     ];
-    let list = |one: &std::collections::BTreeSet<String>| {
-        one.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
-    };
+    let list = |one: &BTreeSet<Text>| one.iter().map(|arch| &**arch).collect::<Vec<_>>().join(" ");
     if found.archs_before == found.archs_after {
         lines.push(format!("architectures: {}", list(&found.archs_after)));
     } else {
