@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use crate::workspace::Workspace;
 use document::{Crate, last, raw};
+use render::{Chosen, Names};
 
 mod document;
 mod opaque;
@@ -96,7 +97,7 @@ pub(crate) fn roots(workspace: &Workspace, crates: &[&str], by_hand: &ByHand) ->
     }
     let mut finder = Finder {
         by_hand,
-        public,
+        names: Names(public),
         instances: by_hand.instances.clone(),
         roots: BTreeSet::new(),
         missing: BTreeSet::new(),
@@ -136,17 +137,13 @@ pub(crate) fn roots(workspace: &Workspace, crates: &[&str], by_hand: &ByHand) ->
 /// Finds the functions.
 struct Finder<'a> {
     by_hand: &'a ByHand,
-    /// Full path of an item of our crates to the path by which users name it.
-    public: BTreeMap<String, String>,
+    names: Names,
     /// Trait to its types.
     instances: BTreeMap<String, Vec<String>>,
     roots: BTreeSet<Root>,
     /// Paths of functions for which no rule holds.
     missing: BTreeSet<String>,
 }
-
-/// Type parameter to the type that stands for it.
-type Chosen = BTreeMap<String, String>;
 
 impl Finder<'_> {
     /// Adds the types of this crate that implement a trait of ours without further ado.
@@ -159,7 +156,8 @@ impl Finder<'_> {
                     continue;
                 }
                 for chosen in self.choices(&implementation.generics).unwrap_or_default() {
-                    if let Some(text) = self.render(one, &implementation.for_, &chosen, path) {
+                    if let Some(text) = self.names.render(one, &implementation.for_, &chosen, path)
+                    {
                         let list = self.instances.entry(name.to_owned()).or_default();
                         if !list.contains(&text) {
                             list.push(text);
@@ -204,10 +202,11 @@ impl Finder<'_> {
                 continue;
             };
             for chosen in choices {
-                let own = self.render(one, &implementation.for_, &chosen, path);
+                let own = self.names.render(one, &implementation.for_, &chosen, path);
                 let expression = own.and_then(|own| match of_trait {
                     None => Some(format!("<{own}>::{}", raw(name))),
                     Some(of_trait) => self
+                        .names
                         .render_trait(one, of_trait, &chosen)
                         .map(|of_trait| format!("<{own} as {of_trait}>::{}", raw(name))),
                 });

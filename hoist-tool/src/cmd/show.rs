@@ -84,7 +84,7 @@ impl Show {
         for path in &self.files {
             let input = Input::read_within(path, self.limits)?;
             for part in input.parts()? {
-                let Some(dump) = dump(&part)? else { continue };
+                let Some(dump) = opened(&part)? else { continue };
                 let size = part.bytes.len() as u64;
                 strips.extend(
                     svg::strips(&part.label, size, &dump).with_context(|| part.label.clone())?,
@@ -96,7 +96,7 @@ impl Show {
 }
 
 /// What a file or member of an archive holds; nothing if it is a member that is no ELF file.
-fn dump<'a>(part: &Part<'a>) -> Result<Option<Dump<'a>>> {
+fn opened<'a>(part: &Part<'a>) -> Result<Option<Dump<'a>>> {
     match (parse(part.bytes), &part.member) {
         (Ok(file), _) => Ok(Some(Dump::new(file))),
         // archives hold other files as well
@@ -117,7 +117,7 @@ pub fn show(
     out: &mut dyn Write,
 ) -> Result<()> {
     let context = || part.label.clone();
-    let dump = dump(part)?;
+    let dump = opened(part)?;
     let selection = selection.resolved();
     if json {
         return json::write(part, path, dump, selection, out).with_context(context);

@@ -1,11 +1,18 @@
 //! Types as source has them.
 
+use std::collections::BTreeMap;
+
 use rustdoc_types::{GenericArg, GenericArgs, Path, Type};
 
 use super::document::{Crate, last};
-use super::{Chosen, Finder};
 
-impl Finder<'_> {
+/// Type parameter to the type that stands for it.
+pub(super) type Chosen = BTreeMap<String, String>;
+
+/// Full path of an item of our crates to the path by which users name it.
+pub(super) struct Names(pub(super) BTreeMap<String, String>);
+
+impl Names {
     /// The type in source form; `own` is the path of the type that an implementation is for.
     pub(super) fn render(
         &self,
@@ -71,7 +78,7 @@ impl Finder<'_> {
             return Some(path.clone());
         }
         let full = one.full_path(path.id)?;
-        if let Some(path) = self.public.get(&full) {
+        if let Some(path) = self.0.get(&full) {
             return Some(path.clone());
         }
         // Of other crates only what everybody can name.

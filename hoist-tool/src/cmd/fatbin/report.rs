@@ -18,7 +18,7 @@ use crate::kernel_name::Text;
 use crate::output::Output;
 use crate::pattern::Pattern;
 use crate::sources::{Order, Source, Sources};
-use data::Data;
+use data::{Data, Found};
 
 mod data;
 mod page;
@@ -48,15 +48,6 @@ pub struct Report {
     /// Prints what the page shows, as JSON with stable keys, and writes no page.
     #[arg(long)]
     json: bool,
-}
-
-/// An image of a file: what it takes, and the kernels in it.
-struct Found {
-    kind: String,
-    arch: String,
-    stored: u64,
-    unpacked: u64,
-    kernels: Vec<KernelRow>,
 }
 
 /// What is in a file.

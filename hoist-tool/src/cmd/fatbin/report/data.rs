@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use super::super::diff::Difference;
 use super::super::kernels::KernelRow;
-use super::Found;
 use crate::demangle::family;
 
 /// Block sizes that occupancy is given for: multiples of a warp.
@@ -34,6 +33,15 @@ pub(super) struct Data {
     changes: Option<Difference>,
     #[serde(skip)]
     sums: HashMap<(usize, String, usize), usize>,
+}
+
+/// An image of a file: what it takes, and the kernels in it.
+pub(super) struct Found {
+    pub(super) kind: String,
+    pub(super) arch: String,
+    pub(super) stored: u64,
+    pub(super) unpacked: u64,
+    pub(super) kernels: Vec<KernelRow>,
 }
 
 /// Things with numbers, each once.
