@@ -14,7 +14,7 @@ use core::fmt;
 use elf_core::SectionHeader;
 use elf_core::names::{SHF_BARRIERS, SHF_CUDA_MERCURY, SHT_CUDA_INFO, SHT_REL, SHT_RELA};
 
-// `reloc-cuda` has all of them, and stands above this crate
+// the four of all that this crate has to know; a crate above it has the others
 const R_CUDA_TEX_HEADER_INDEX: u32 = 6;
 const R_CUDA_SAMP_HEADER_INDEX: u32 = 7;
 const R_CUDA_SURF_HEADER_INDEX: u32 = 52;
