@@ -7,9 +7,9 @@ use elf_layout::archives::names_limit;
 use crate::Host;
 use crate::error::Error;
 
-/// Bytes of an image of so many bytes of objects. What is zero and never touched costs address space only.
-const fn image_limit(objects: u64) -> u64 {
-    objects.saturating_mul(64).saturating_add(16 << 30)
+/// Bytes of an image of so many bytes of files. What is zero and never touched costs address space only.
+pub(crate) const fn image_limit(files: u64) -> u64 {
+    files.saturating_mul(64).saturating_add(16 << 30)
 }
 
 /// Refuses objects whose symbols have too long names.

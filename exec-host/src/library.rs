@@ -70,6 +70,7 @@ pub struct LibraryLoader<'s> {
     source: Option<Box<Find<'s>>>,
     symbols: Option<Box<dyn Symbols + 's>>,
     observers: Vec<Arc<dyn Observer>>,
+    limit: Option<u64>,
 }
 
 impl fmt::Debug for LibraryLoader<'_> {
@@ -125,6 +126,14 @@ impl<'s> LibraryLoader<'s> {
         self
     }
 
+    /// How many bytes an image may have at most, of this library and of each that is loaded because it is needed. Without this, 16 GiB and 64
+    /// times the size of its file: a small file may ask for any amount of zeros.
+    #[must_use]
+    pub const fn limit(mut self, bytes: u64) -> Self {
+        self.limit = Some(bytes);
+        self
+    }
+
     /// Has these asked last: modules of objects, functions of the program. Objects and archives are not loaded for it.
     #[must_use]
     pub fn symbols(mut self, symbols: impl Symbols + 's) -> Self {
@@ -157,6 +166,7 @@ impl<'s> LibraryLoader<'s> {
             waiting: Vec::new(),
             symbols: &mut symbols,
             observers: &self.observers,
+            limit: self.limit,
         };
         // SAFETY: the caller vouches for the library.
         unsafe { load::load(Arc::new(bytes), &mut given, self.folder.as_deref()) }.map(Library)

@@ -28,8 +28,13 @@ impl MappedImage {
     /// Copies the segments to memory, at the address that the file has if it is fixed.
     ///
     /// # Errors
-    /// [`Error::WriteExecute`] if pages would be writable and executable; [`Error::Linked`]; there is no memory, or not there.
-    pub(crate) fn new(image: &Image<'_>) -> Result<Self, Error> {
+    /// [`Error::WriteExecute`] if pages would be writable and executable; [`Error::Linked`], also if it is larger than `limit`; there is no
+    /// memory, or not there.
+    pub(crate) fn new(image: &Image<'_>, limit: u64) -> Result<Self, Error> {
+        let size = image.size();
+        if size > limit {
+            return Err(LibraryError::TooLarge { size, limit }.into());
+        }
         let page = rustix::param::page_size() as u64;
         let pages: Vec<PageRange> = image.pages(page).map_err(LibraryError::from)?.collect();
         let both = SegmentFlags::WRITE | SegmentFlags::EXECUTE;

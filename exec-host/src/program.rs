@@ -5,6 +5,7 @@
 //! doing: it ends the process.
 
 use crate::Host;
+use crate::budget::image_limit;
 use crate::error::Error;
 use crate::library::LibraryError;
 use crate::machine;
@@ -42,11 +43,20 @@ struct Placed {
 }
 
 impl Program {
-    /// Loads the program that `bytes` are: static, static PIE, or dynamic with the loader that it names.
+    /// Loads the program that `bytes` are: static, static PIE, or dynamic with the loader that it names. Its image may have 16 GiB and 64 times
+    /// the size of its file.
+    ///
+    /// # Errors
+    /// As [`load_within`](Self::load_within).
+    pub fn load(bytes: &[u8]) -> Result<Self, Error> {
+        Self::load_within(bytes, image_limit(bytes.len() as u64))
+    }
+
+    /// The same, with an image of at most `limit` bytes.
     ///
     /// # Errors
     /// [`Error::Linked`], [`Error::File`] of the dynamic loader; [`Error::Map`] if its address is taken; [`Error::WriteExecute`].
-    pub fn load(bytes: &[u8]) -> Result<Self, Error> {
+    pub fn load_within(bytes: &[u8], limit: u64) -> Result<Self, Error> {
         let file = parse(bytes)?;
         let interpreter = file.segments().iter().find(|segment| segment.r#type == PT_INTERP);
         let interpreter = match interpreter {
@@ -58,10 +68,10 @@ impl Program {
                 let path = Path::new(OsStr::from_bytes(name));
                 let bytes = std::fs::read(path)
                     .map_err(|cause| Error::File { path: path.to_owned(), cause })?;
-                Some(Placed::new(parse(&bytes)?)?)
+                Some(Placed::new(parse(&bytes)?, image_limit(bytes.len() as u64))?)
             }
         };
-        Ok(Self { image: Placed::new(file)?, interpreter })
+        Ok(Self { image: Placed::new(file, limit)?, interpreter })
     }
 
     /// Runs the program in the place of this one: it never returns. `arguments` begin with its name. As with `execve`, handlers of signals
@@ -152,13 +162,13 @@ fn parse(bytes: &[u8]) -> Result<File<'_>, LibraryError> {
 }
 
 impl Placed {
-    fn new(file: File<'_>) -> Result<Self, Error> {
+    fn new(file: File<'_>, limit: u64) -> Result<Self, Error> {
         let image = Image::parse(file, Addresses::Virtual).map_err(LibraryError::from)?;
         if image.stack().is_some_and(|stack| stack.contains(SegmentFlags::EXECUTE)) {
             let reason = String::from("a program that wants to execute its stack");
             return Err(LibraryError::Refused { reason }.into());
         }
-        let mapped = MappedImage::new(&image)?;
+        let mapped = MappedImage::new(&image, limit)?;
         mapped.protect()?;
         let MappedImage { memory, bias, .. } = mapped;
         let header = image.file().header();

@@ -451,6 +451,17 @@ fn what_is_refused() {
     let never = compile(folder.path(), "never.c", "int one;", &["-Wl,-z,nodlopen"]);
     let words = "the library says that it is not to be opened so (DF_1_NOOPEN)";
     assert_eq!(refused(std::fs::read(never).unwrap()), words);
+    // zeros of 32 GiB are more than anybody needs, those of 8 GiB more than this one gives
+    for (name, size, loader) in [
+        ("endless.c", "1ul << 35", LibraryLoader::new()),
+        ("large.c", "1ul << 33", LibraryLoader::new().limit(1 << 30)),
+    ] {
+        let source = format!("char zeros[{size}]; char *get(void) {{ return zeros; }}");
+        let large = std::fs::read(compile(folder.path(), name, &source, &[])).unwrap();
+        // SAFETY: it is refused.
+        let error = unsafe { loader.open(large) }.unwrap_err().to_string();
+        assert!(error.contains("bytes is larger than the limit of 0x4"), "{error}");
+    }
     let other = include_bytes!("../../fixtures/aarch64/libshared.so").to_vec();
     assert_eq!(refused(other), "a file for machine 183, not 62");
 }

@@ -34,6 +34,13 @@ pub enum LibraryError {
         /// Why.
         reason: String,
     },
+    /// Its image is larger than it may be ([`LibraryLoader::limit`](super::LibraryLoader::limit)).
+    TooLarge {
+        /// Bytes of the image.
+        size: u64,
+        /// Bytes that it may have.
+        limit: u64,
+    },
     /// A constructor or destructor is neither in its code nor what one of its references means, or their list is not in its memory.
     Initializer {
         /// The address that was to be called.
@@ -65,6 +72,9 @@ impl fmt::Display for LibraryError {
             Self::Undefined { name, version: None } => write!(f, "symbol {name} is undefined"),
             Self::Needed { name, cause } => write!(f, "needs {name}: {cause}"),
             Self::Refused { reason } => f.write_str(reason),
+            Self::TooLarge { size, limit } => {
+                write!(f, "an image of {size:#x} bytes is larger than the limit of {limit:#x}")
+            }
             Self::Initializer { address } => {
                 write!(f, "constructor or destructor {address:#x} is outside the library's code")
             }

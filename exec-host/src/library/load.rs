@@ -7,6 +7,7 @@ use super::resolve::Resolver;
 use super::scope::{Scope, breadth_first, share};
 use super::{frames, needed};
 use crate::Host;
+use crate::budget::image_limit;
 use crate::error::Error;
 use crate::mapped_image::MappedImage;
 use crate::observer::LoadedLibrary;
@@ -76,7 +77,8 @@ unsafe fn prepare(
     let direct = unsafe { needed::members(dynamic, given, folder) }?;
     let members = breadth_first(&direct);
 
-    let mut mapped = MappedImage::new(&image)?;
+    let mut mapped =
+        MappedImage::new(&image, given.limit.unwrap_or(image_limit(file.len() as u64)))?;
     let (base, bias) = (mapped.base, mapped.bias);
     let code = code(&mapped);
     let is_symbolic = facts.is_symbolic || facts.flags & DF_SYMBOLIC != 0;

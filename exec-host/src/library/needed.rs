@@ -87,6 +87,8 @@ pub(crate) struct Given<'g> {
     pub(crate) waiting: Vec<Box<[u8]>>,
     pub(crate) symbols: &'g mut dyn Symbols,
     pub(crate) observers: &'g [Arc<dyn Observer>],
+    /// How many bytes an image may have, if the caller says it.
+    pub(crate) limit: Option<u64>,
 }
 
 /// How far libraries that a library needs, and those that they need, may go.
