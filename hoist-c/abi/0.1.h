@@ -27,10 +27,10 @@
  * - NULL and lengths. NULL for a handle, a place or text is answered by INVALID_ARGUMENT, and does no
  *   harm. NULL for bytes is in order if their length is 0.
  * - Ownership. What a function with `new`, `open`, `parse`, `load`, `link` or `unpack` in its name makes
- *   is the caller's, to be freed once by the `free` of its type. Frees take NULL. const void *and text that are
+ *   is the caller's, to be freed once by the `free` of its type. Frees take NULL. Bytes and text that are
  *   given to a function are copied, or not needed any more when it returns. Pointers that a function
  *   gives belong to a handle, and are good as long as that handle.
- * - const char *ends in NUL and is UTF-8 where it goes in (paths may be any bytes); names that come out of files
+ * - Text ends in NUL and is UTF-8 where it goes in (paths may be any bytes); names that come out of files
  *   may be any bytes.
  * - Threads. There is no state but that of handles. Different handles can be used by different threads
  *   at once; what one handle allows is said for each function.
@@ -276,7 +276,7 @@ typedef uint32_t hoist_status;
 typedef struct hoist_archive hoist_archive;
 
 /**
- * const void *that a function has made. Free them with `hoist_buffer_free`.
+ * Bytes that a function has made. Free them with `hoist_buffer_free`.
  */
 typedef struct hoist_buffer hoist_buffer;
 

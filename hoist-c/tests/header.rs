@@ -54,9 +54,15 @@ fn generate() -> String {
         let end = text.find(&definition).unwrap();
         let start = text[..end].rfind("/**").unwrap();
         text.replace_range(start..end + definition.len(), "");
-        for before in ["(", " "] {
-            text = text.replace(&format!("{before}{name} "), &format!("{before}{pointer}"));
-        }
+        // in comments they are words
+        let is_comment = |line: &str| line.trim_start().starts_with(['*', '/']);
+        let lines = text.split_inclusive('\n').map(|line| match is_comment(line) {
+            true => line.to_owned(),
+            false => ["(", " "].iter().fold(line.to_owned(), |line, before| {
+                line.replace(&format!("{before}{name} "), &format!("{before}{pointer}"))
+            }),
+        });
+        text = lines.collect();
     }
     text
 }
