@@ -266,6 +266,11 @@ fn library(error: &LibraryError) -> Error {
         LibraryError::Undefined { name, .. } => of(Status::UndefinedSymbol).symbol(name.as_str()),
         LibraryError::Needed { name, .. } => of(Status::Library).file(name.as_str()),
         LibraryError::Refused { .. } => of(Status::Unsupported),
+        LibraryError::TooLarge { size, limit } => of(Status::TooLarge).with(Known {
+            value: Some(*size),
+            limits: Some((0, i128::from(*limit))),
+            ..Known::default()
+        }),
         LibraryError::NoSymbol(name) => of(Status::NotFound).symbol(name.as_str()),
         LibraryError::NotFunction(name) => of(Status::NotFunction).symbol(name.as_str()),
         _ => of(Status::BadFile),
