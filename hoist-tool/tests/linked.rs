@@ -56,7 +56,9 @@ int main(int argc, char **argv, char **envp) {
     const char *given = getenv("HOIST_GIVEN");
     struct sigaction action;
     for (int signal = 1; signal < 32; signal++)
-        if (!sigaction(signal, 0, &action) && action.sa_handler != SIG_DFL) return signal;
+        // what is ignored stays so, but what this process itself ignores
+        if (!sigaction(signal, 0, &action) && action.sa_handler != SIG_DFL
+            && (action.sa_handler != SIG_IGN || signal == SIGPIPE)) return signal;
     if (getauxval(AT_PAGESZ) != sysconf(_SC_PAGESIZE) || getauxval(AT_UID) != getuid()) return 100;
     char *text = malloc(100);
     strcpy(text, argv[argc - 1]);
