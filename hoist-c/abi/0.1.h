@@ -817,7 +817,7 @@ typedef struct hoist_cubin_info {
 } hoist_cubin_info;
 
 /**
- * A kernel, and what it needs. const size_t *that the cubin does not say are `HOIST_NOT_RECORDED`. Pointers are good as long as the cubin.
+ * A kernel, and what it needs. Numbers that the cubin does not say are `HOIST_NOT_RECORDED`. Pointers are good as long as the cubin.
  */
 typedef struct hoist_cubin_kernel_row {
     /**
