@@ -15,7 +15,7 @@ use exec_host::observer::GdbInterface;
 use exec_host::{Loader, Process};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use system::compile;
+use system::{compile, of_this_machine};
 
 const SOURCE: &str = "\
 static int counter = 40;
@@ -281,7 +281,7 @@ fn libraries() {
             return;
         };
         let folder = compiled.folder.path();
-        let mut linker = Command::new("gcc");
+        let mut linker = Command::new(of_this_machine("gcc"));
         linker.args(["-shared", "-Wl,--build-id", "-o"]).arg(folder.join("libsource.so"));
         assert!(linker.arg(&compiled.object).status().unwrap().success());
         let commands = [
