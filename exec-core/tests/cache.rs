@@ -239,6 +239,23 @@ fn several_at_once() {
     assert!(verified.is_sound && verified.damaged == 0 && verified.good <= 50, "{verified:?}");
 }
 
+/// All make the same database at the same moment.
+#[test]
+fn several_make_it_at_once() {
+    for _ in 0..40 {
+        let folder = TempDir::new().unwrap();
+        let barrier = std::sync::Barrier::new(16);
+        std::thread::scope(|threads| {
+            for _ in 0..16 {
+                threads.spawn(|| {
+                    barrier.wait();
+                    DiskCache::open(folder.path(), CacheMode::ReadWrite, LIMIT).unwrap();
+                });
+            }
+        });
+    }
+}
+
 #[test]
 fn a_folder_that_cannot_be_is_an_error() {
     let folder = TempDir::new().unwrap();

@@ -5,7 +5,7 @@ use std::fs::DirBuilder;
 use std::path::Path;
 use std::string::String;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
@@ -14,6 +14,8 @@ use crate::error::CacheError;
 
 /// How long another process may hold the database: longer than any transaction takes, shorter than most compilations.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Between two attempts.
+const PAUSE: Duration = Duration::from_millis(2);
 
 const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS image (
@@ -57,9 +59,9 @@ fn prepared(path: &Path, reset: bool) -> rusqlite::Result<Connection> {
         emptied?;
     }
     // a commit is safe from the death of a process; from that of the machine, all but the latest
-    connection.execute_batch(
-        "PRAGMA auto_vacuum = FULL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;",
-    )?;
+    let modes =
+        "PRAGMA auto_vacuum = FULL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;";
+    patiently(|| connection.execute_batch(modes))?;
     connection.set_transaction_behavior(TransactionBehavior::Immediate);
     let tables: i64 = connection.query_row(
         "SELECT count(*) FROM sqlite_schema WHERE name IN ('image', 'age')",
@@ -72,6 +74,20 @@ fn prepared(path: &Path, reset: bool) -> rusqlite::Result<Connection> {
         transaction.commit()?;
     }
     Ok(connection)
+}
+
+/// Tries again while another process holds the database. SQLite itself waits for most locks; but of several who make a database at once,
+/// each waiting for the others to let it change the mode of the journal, it refuses all but one at once.
+fn patiently<T>(mut attempt: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    let start = Instant::now();
+    loop {
+        match attempt() {
+            Err(error) if is_busy(&error) && start.elapsed() < PATIENCE => {
+                std::thread::sleep(PAUSE);
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 /// The database, if it is there.
