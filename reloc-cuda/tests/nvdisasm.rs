@@ -89,6 +89,7 @@ fn check(tool: &OsStr, case: &Case) {
     let output = Command::new(tool).args(["-b", arch]).arg(&raw).output().unwrap();
     std::fs::remove_file(&raw).unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{tool:?} -b {arch}: {output:?}");
     let place = format!("/*{:04x}*/", record.offset);
     let line = text
         .lines()

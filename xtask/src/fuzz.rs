@@ -48,9 +48,10 @@ const SIZE: usize = 36 << 10;
 /// The same of a long run, where many small inputs find more than few large ones, and how libFuzzer then chooses: by what an input costs.
 const SIZE_OF_LONG: usize = 8 << 10;
 const LIMITS_OF_LONG: &[&str] = &["-entropic_scale_per_exec_time=1"];
-/// A long run goes without a sanitizer, which takes most of the time and finds nothing in crates that forbid `unsafe`: debug assertions
-/// and checks of overflow stay. What a sanitizer may find in others is for the short runs.
-const BUILD_OF_LONG: &[&str] = &["--sanitizer", "none", "--target-dir"];
+/// A long run goes without a sanitizer, which takes most of the time and finds nothing in crates that forbid `unsafe`, and without
+/// watching comparisons, which is half of the rest: debug assertions and checks of overflow stay. What a sanitizer may find in others,
+/// and inputs that only comparisons lead to, are for the short runs, with which it shares its corpus.
+const BUILD_OF_LONG: &[&str] = &["--sanitizer", "none", "--no-trace-compares", "--target-dir"];
 
 impl Run for Fuzz {
     fn run(self, workspace: &Workspace) -> Result<()> {

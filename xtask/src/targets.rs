@@ -35,7 +35,7 @@ pub(crate) enum Kind {
 
 /// What runs programs of another machine.
 pub(crate) struct Runner {
-    /// Words of the command.
+    /// Words of the command, without its limits.
     pub(crate) words: &'static [&'static str],
     /// The program, and what brings it.
     pub(crate) tool: Tool<'static>,
@@ -44,6 +44,11 @@ pub(crate) struct Runner {
     /// How to call it in the table.
     pub(crate) name: &'static str,
 }
+
+/// Goes before every runner. A program that hangs is ended after five minutes, and so is what it has started: qemu passes SIGTERM on to
+/// its guest, which may be what hangs. Children of a qemu with several threads may wait for ever for a lock of GLib's slices that
+/// another thread held when it forked; the C library's allocator has no such lock.
+const LIMITS: [&str; 5] = ["env", "G_SLICE=always-malloc", "timeout", "--kill-after=10", "300"];
 
 /// This machine.
 pub(crate) const HOST: &str = "x86_64-unknown-linux-gnu";
@@ -61,7 +66,7 @@ const fn emulated(
     Target { name, kind: Kind::Tests { linker: Some(linker), runner: Some(runner), executor } }
 }
 
-/// Every target. An emulated program that hangs is ended after five minutes.
+/// Every target.
 pub(crate) const TARGETS: &[Target] = &[
     bare("x86_64-unknown-none"),
     bare("aarch64-unknown-none"),
@@ -77,7 +82,7 @@ pub(crate) const TARGETS: &[Target] = &[
         "aarch64-unknown-linux-gnu",
         Tool::new("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
         Runner {
-            words: &["timeout", "300", "qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"],
+            words: &["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"],
             tool: Tool::new("qemu-aarch64", "qemu-user"),
             library: Tool::new("/usr/aarch64-linux-gnu/lib/libc.so.6", "libc6-dev-arm64-cross"),
             name: "qemu-aarch64",
@@ -88,7 +93,7 @@ pub(crate) const TARGETS: &[Target] = &[
         "riscv64gc-unknown-linux-gnu",
         Tool::new("riscv64-linux-gnu-gcc-12", "gcc-12-riscv64-linux-gnu"),
         Runner {
-            words: &["timeout", "300", "qemu-riscv64", "-L", "/usr/riscv64-linux-gnu"],
+            words: &["qemu-riscv64", "-L", "/usr/riscv64-linux-gnu"],
             tool: Tool::new("qemu-riscv64", "qemu-user"),
             library: Tool::new("/usr/riscv64-linux-gnu/lib/libc.so.6", "libc6-dev-riscv64-cross"),
             name: "qemu-riscv64",
@@ -101,8 +106,6 @@ pub(crate) const TARGETS: &[Target] = &[
         Tool::new("i686-linux-gnu-gcc", "gcc-i686-linux-gnu"),
         Runner {
             words: &[
-                "timeout",
-                "300",
                 "/usr/i686-linux-gnu/lib/ld-linux.so.2",
                 "--library-path",
                 "/usr/i686-linux-gnu/lib",
@@ -117,7 +120,7 @@ pub(crate) const TARGETS: &[Target] = &[
         "s390x-unknown-linux-gnu",
         Tool::new("s390x-linux-gnu-gcc", "gcc-s390x-linux-gnu"),
         Runner {
-            words: &["timeout", "300", "qemu-s390x", "-L", "/usr/s390x-linux-gnu"],
+            words: &["qemu-s390x", "-L", "/usr/s390x-linux-gnu"],
             tool: Tool::new("qemu-s390x", "qemu-user"),
             library: Tool::new("/usr/s390x-linux-gnu/lib/libc.so.6", "libc6-dev-s390x-cross"),
             name: "qemu-s390x",
@@ -128,7 +131,7 @@ pub(crate) const TARGETS: &[Target] = &[
         "powerpc-unknown-linux-gnu",
         Tool::new("powerpc-linux-gnu-gcc", "gcc-powerpc-linux-gnu"),
         Runner {
-            words: &["timeout", "300", "qemu-ppc", "-L", "/usr/powerpc-linux-gnu"],
+            words: &["qemu-ppc", "-L", "/usr/powerpc-linux-gnu"],
             tool: Tool::new("qemu-ppc", "qemu-user"),
             library: Tool::new("/usr/powerpc-linux-gnu/lib/libc.so.6", "libc6-dev-powerpc-cross"),
             name: "qemu-ppc",
@@ -162,7 +165,8 @@ impl Target {
                 cargo.env(format!("CC_{}", self.name.replace('-', "_")), linker.program);
             }
             if let Some(runner) = runner {
-                cargo.env(variable("RUNNER"), runner.words.join(" "));
+                let words: Vec<&str> = LIMITS.iter().chain(runner.words).copied().collect();
+                cargo.env(variable("RUNNER"), words.join(" "));
             }
         }
         cargo

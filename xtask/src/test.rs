@@ -21,6 +21,9 @@ use crate::workspace::Workspace;
 /// What earlier steps of the same run have skipped.
 static SKIPPED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
+/// What `cargo` runs the programs of this machine with.
+const RUNNER: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER";
+
 /// Says that `name` is skipped because of `reason`, and has it counted in the total at the end.
 pub(crate) fn skip(name: &str, reason: &str) {
     println!("skipped: {name}: {reason}");
@@ -115,6 +118,10 @@ fn package_name(id: &str) -> &str {
 pub(crate) fn count(mut tests: Command, to: impl Write, total: &mut Total) -> Result<ExitStatus> {
     // The harness shows what a passing test wrote only if asked; the lines about skipping are among it.
     tests.args(["--", "--show-output"]);
+    // A program that hangs is ended, and all that it has started: who waits for this task would learn nothing.
+    if std::env::var_os(RUNNER).is_none() {
+        tests.env(RUNNER, "timeout --kill-after=10 900");
+    }
     // one pipe: which runner a line is of, is said on the other output
     let (reader, writer) = std::io::pipe().context("a pipe")?;
     tests.stdout(writer.try_clone().context("a pipe")?).stderr(writer);
