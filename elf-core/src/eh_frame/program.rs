@@ -181,32 +181,33 @@ pub(super) fn check<P: Places>(
 
 /// Passes over those that most programs consist of, as far as nothing can be wrong with them: with operands of a byte, and without
 /// states. They do to the frame what their rows say.
+#[inline]
 fn pass_plain<'a>(mut program: &'a [u8], machine: Machine, frame: &mut Frame) -> &'a [u8] {
-    let is_read = |register: u8| u64::from(register) < machine.columns;
-    loop {
-        program = match program {
-            // nop; restore; def_cfa_offset
-            [0x00 | 0xc0.., rest @ ..] | [0x0e, 0..0x80, rest @ ..] => rest,
-            // advance_loc; advance_loc1, advance_loc2
-            [0x40..0x80, rest @ ..] | [0x02, _, rest @ ..] | [0x03, _, _, rest @ ..]
-                if frame.is_known =>
-            {
-                rest
-            }
+    while let [opcode, behind @ ..] = program {
+        program = match (*opcode, behind) {
+            // advance_loc; without a frame it is refused
+            (0x40..0x80, _) if frame.is_known => behind,
+            // nop; restore
+            (0x00 | 0xc0.., _) => behind,
             // offset
-            [opcode @ 0x80..0xc0, 0..0x80, rest @ ..] => {
+            (0x80..0xc0, [0..0x80, behind @ ..]) => {
                 frame.has_sign |= machine.signs == Some(u64::from(opcode & 0x3f));
-                rest
+                behind
             }
+            // def_cfa_offset
+            (0x0e, [0..0x80, behind @ ..]) => behind,
+            // advance_loc1; advance_loc2
+            (0x02, [_, behind @ ..]) | (0x03, [_, _, behind @ ..]) if frame.is_known => behind,
             // def_cfa; def_cfa_register
-            [0x0c, register @ 0..0x80, 0..0x80, rest @ ..]
-            | [0x0d, register @ 0..0x80, rest @ ..]
-                if is_read(*register) =>
+            (0x0c, [register @ 0..0x80, 0..0x80, behind @ ..])
+            | (0x0d, [register @ 0..0x80, behind @ ..])
+                if u64::from(*register) < machine.columns =>
             {
                 frame.is_known = true;
-                rest
+                behind
             }
-            _ => return program,
-        }
+            _ => break,
+        };
     }
+    program
 }
