@@ -296,7 +296,7 @@ impl Mapping {
         file: &std::fs::File,
         from: u64,
     ) -> Result<(), Error> {
-        let is_whole = offset % self.page as u64 == 0 && size % self.page as u64 == 0;
+        let is_whole = (offset | size).is_multiple_of(self.page as u64);
         let part = self.part(offset, size).filter(|_| is_whole);
         let (start, bytes) = part.ok_or(Error::OutOfMemory { size })?;
         let writable = ProtFlags::READ | ProtFlags::WRITE;
