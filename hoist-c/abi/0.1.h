@@ -1599,16 +1599,18 @@ void hoist_replacement_free(struct hoist_replacement *replacement);
 
 /**
  * Loads a shared library out of a file. Its constructors run, and those of libraries that it needs, which are found as the dynamic
- * loader finds them, or among the libraries in `symbols` (by `DT_SONAME`). `symbols` may be NULL; it is asked last.
+ * loader finds them, or among the libraries in `symbols` (by `DT_SONAME`). `symbols` may be NULL; it is asked last. `limit` is how many
+ * bytes of memory the library may take, 0 standing for 16 GiB and 64 times the size of its file.
  *
  * The dynamic loader knows nothing of the library: `dlsym` and `dladdr` do not find it.
  *
  * Errors: `FILE`, `BAD_FILE`, `UNSUPPORTED` (a program, the C library), `UNDEFINED_SYMBOL`, `LIBRARY` for one that it needs,
- * `THREAD_LOCAL`, `MEMORY`, `BUSY`.
+ * `THREAD_LOCAL`, `MEMORY`, `TOO_LARGE`, `BUSY`.
  * Threads: any number at once, with different symbols.
  */
 hoist_status hoist_library_open_file(const char *path,
                                      const struct hoist_symbols *symbols,
+                                     uint64_t limit,
                                      struct hoist_library **library,
                                      struct hoist_error **error);
 
@@ -1621,6 +1623,7 @@ hoist_status hoist_library_open_file(const char *path,
 hoist_status hoist_library_open_memory(const void *data,
                                        size_t size,
                                        const struct hoist_symbols *symbols,
+                                       uint64_t limit,
                                        struct hoist_library **library,
                                        struct hoist_error **error);
 

@@ -380,13 +380,14 @@ inline Module load_memory(Bytes bytes, const std::string &label = "memory") {
 /** A shared library in memory: hoist_library. */
 class Library {
 public:
-    static Library open_file(const std::string &path) { return from_file(path, nullptr); }
-    static Library open_file(const std::string &path, const Symbols &symbols) {
-        return symbols.asking([&] { return from_file(path, symbols.get()); });
+    /** `limit`: bytes of memory that it may take, 0 for what the size of the file explains. */
+    static Library open_file(const std::string &path, std::uint64_t limit = 0) { return from_file(path, nullptr, limit); }
+    static Library open_file(const std::string &path, const Symbols &symbols, std::uint64_t limit = 0) {
+        return symbols.asking([&] { return from_file(path, symbols.get(), limit); });
     }
-    static Library open_memory(Bytes bytes) { return from_memory(bytes, nullptr); }
-    static Library open_memory(Bytes bytes, const Symbols &symbols) {
-        return symbols.asking([&] { return from_memory(bytes, symbols.get()); });
+    static Library open_memory(Bytes bytes, std::uint64_t limit = 0) { return from_memory(bytes, nullptr, limit); }
+    static Library open_memory(Bytes bytes, const Symbols &symbols, std::uint64_t limit = 0) {
+        return symbols.asking([&] { return from_memory(bytes, symbols.get(), limit); });
     }
     template <typename F> F *function(const std::string &name) const {
         return detail::typed<F>(detail::made<hoist_function>(hoist_library_function, handle_.get(), name.c_str()));
@@ -399,12 +400,12 @@ public:
 
 private:
     explicit Library(hoist_library *taken) noexcept : handle_(taken) {}
-    static Library from_file(const std::string &path, const hoist_symbols *symbols) {
-        return Library(detail::made<hoist_library *>(hoist_library_open_file, path.c_str(), symbols));
+    static Library from_file(const std::string &path, const hoist_symbols *symbols, std::uint64_t limit) {
+        return Library(detail::made<hoist_library *>(hoist_library_open_file, path.c_str(), symbols, limit));
     }
-    static Library from_memory(Bytes bytes, const hoist_symbols *symbols) {
+    static Library from_memory(Bytes bytes, const hoist_symbols *symbols, std::uint64_t limit) {
         const void *data = bytes.data();
-        return Library(detail::made<hoist_library *>(hoist_library_open_memory, data, bytes.size(), symbols));
+        return Library(detail::made<hoist_library *>(hoist_library_open_memory, data, bytes.size(), symbols, limit));
     }
     detail::Handle<hoist_library, hoist_library_free> handle_;
 };

@@ -205,11 +205,11 @@ pub(crate) fn host(error: &exec_host::Error, objects: &[Object]) -> Error {
             let limits = Some((0, i128::from(*limit)));
             of(Status::TooLarge, Known { value: Some(*size), limits, ..at(*object, *section) })
         }
-        Host::FixedAddress { object, section, address } => {
+        Host::FixedAddress { object, section, address, .. } => {
             of(Status::Layout, Known { value: Some(*address), ..at(*object, *section) })
         }
-        Host::Fragment { object, section } => of(Status::Unsupported, at(*object, *section)),
-        Host::Initializer { object, section, address } => {
+        Host::Fragment { object, section, .. } => of(Status::Unsupported, at(*object, *section)),
+        Host::Initializer { object, section, address, .. } => {
             of(Status::BadFile, Known { value: Some(*address), ..at(*object, *section) })
         }
         Host::Unwinding { object, section, .. } => of(Status::BadFile, at(*object, *section)),

@@ -25,7 +25,8 @@ const FOLDERS: [&str; 10] = [
     "/usr/lib",
 ];
 
-/// Opens those of the files that are shared libraries, in order, and takes them out. `observers` are told.
+/// Opens those of the files that are shared libraries, in order, and takes them out. `observers` are told. An image has at most `limit`
+/// bytes.
 ///
 /// # Errors
 /// Which one cannot be loaded, and why.
@@ -35,6 +36,7 @@ const FOLDERS: [&str; 10] = [
 pub unsafe fn open(
     files: &mut Vec<PathBuf>,
     observers: &[Arc<dyn Observer>],
+    limit: Option<u64>,
 ) -> Result<Vec<Library>> {
     let (mut opened, mut rest) = (Vec::new(), Vec::new());
     for path in files.drain(..) {
@@ -44,6 +46,9 @@ pub unsafe fn open(
             continue;
         };
         let mut loader = LibraryLoader::new();
+        if let Some(limit) = limit {
+            loader = loader.limit(limit);
+        }
         for observer in observers {
             loader = loader.observer(Arc::clone(observer));
         }

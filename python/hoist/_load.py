@@ -352,7 +352,7 @@ def load(
     `relax`        whether instructions that use the global offset table become direct ones
     `dual_mapping` writes code through other addresses than those where it runs: no page becomes executable that was writable
     `huge_pages`   asks for huge pages for large code
-    `limit`        bytes that the module may have
+    `limit`        bytes that the module may have, and each shared library
     `arena`        a `hoist.Arena`: memory that small modules share
     `gdb`, `perf_map`  tells a debugger, or writes names to /tmp/perf-PID.map
 
@@ -439,7 +439,7 @@ def _load(
     names, ask = _names(symbols)
     for one, label, data in shared:
         origin = os.path.dirname(os.path.abspath(os.fspath(one))) if isinstance(one, (str, os.PathLike)) else None
-        sources.append(_hoist.open_library(data, label, names, ask, sources, origin))
+        sources.append(_hoist.open_library(data, label, names, ask, sources, origin, wish["limit"]))
     if shared and not parts and not archives:
         if len(shared) == 1:
             return Library(sources[-1], (kept, sources))
@@ -486,7 +486,7 @@ def _sources(libs: List[Any]) -> Tuple[List[Any], List[str], List[Any]]:
             if head(data, 8) in _ARCHIVES:
                 sources.append(_archive(lib, label, data))
             elif _is_shared(data):
-                sources.append(_hoist.open_library(data, label, {}, None, sources, None))
+                sources.append(_hoist.open_library(data, label, {}, None, sources, None, None))
             else:
                 sources.append(_hoist.load([(label, data)], {}, None, list(sources), [], True, None, _DEFAULT))
     return sources, opened, kept
