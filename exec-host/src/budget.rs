@@ -34,5 +34,5 @@ pub(crate) fn check_image(layout: &Layout<'_, '_, Host>, limit: Option<u64>) -> 
         loaded.map(move |(section, header)| (header.size, object, section))
     });
     let (largest, object, section) = loaded.max_by_key(|row| row.0).unwrap_or_default();
-    Err(Error::TooLarge { size, limit, object, section, largest })
+    Err(Error::TooLarge { size, limit, object, section, name: Box::default(), largest })
 }

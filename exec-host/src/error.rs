@@ -47,6 +47,8 @@ pub enum Error {
         object: usize,
         /// The index of that section.
         section: u32,
+        /// The section's name, its control characters escaped; empty if it is not known.
+        name: Box<str>,
         /// The size of that section in bytes.
         largest: u64,
     },
@@ -65,6 +67,8 @@ pub enum Error {
         object: usize,
         /// The section's index.
         section: u32,
+        /// The section's name, its control characters escaped; empty if it is not known.
+        name: Box<str>,
         /// The address.
         address: u64,
     },
@@ -102,6 +106,8 @@ pub enum Error {
         object: usize,
         /// The section's index.
         section: u32,
+        /// The section's name, its control characters escaped; empty if it is not known.
+        name: Box<str>,
     },
     /// A constructor is not in the code of the objects.
     Initializer {
@@ -109,6 +115,8 @@ pub enum Error {
         object: usize,
         /// The section's index.
         section: u32,
+        /// The section's name, its control characters escaped; empty if it is not known.
+        name: Box<str>,
         /// The address that was to be called.
         address: u64,
     },
@@ -118,6 +126,8 @@ pub enum Error {
         object: usize,
         /// The section's index.
         section: u32,
+        /// The section's name, its control characters escaped; empty if it is not known.
+        name: Box<str>,
         /// What is wrong, and where in the section.
         error: elf_core::eh_frame::Error,
     },
@@ -159,7 +169,7 @@ pub enum Error {
         /// What is wrong, at an offset in the member.
         error: elf_core::Error,
     },
-    /// A file that an archive names could not be read, or may not be.
+    /// A file that an archive or a program names may not be read, or that of an archive could not be.
     Named(exec_core::FileError),
     /// A linked file could not be loaded as a library.
     Linked(Box<LibraryError>),
@@ -184,11 +194,36 @@ pub struct UndefinedSymbol {
 }
 
 impl Error {
+    /// The place of an error that is about one section, its object and index, and where its name belongs.
+    pub(crate) const fn section_mut(&mut self) -> Option<(usize, u32, &mut Box<str>)> {
+        match self {
+            Self::TooLarge { object, section, name, .. }
+            | Self::FixedAddress { object, section, name, .. }
+            | Self::Fragment { object, section, name }
+            | Self::Initializer { object, section, name, .. }
+            | Self::Unwinding { object, section, name, .. } => Some((*object, *section, name)),
+            _ => None,
+        }
+    }
+
     /// The same of a block of another size: it was asked for a larger one.
     pub(crate) fn of_size(self, size: u64) -> Self {
         match self {
             Self::ThreadLocal { cause, text, .. } => Self::ThreadLocal { size, cause, text },
             error => error,
+        }
+    }
+}
+
+/// Object and section, by its name if that is known.
+struct Place<'e>(usize, u32, &'e str);
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(object, section, name) = self;
+        match *name {
+            "" => write!(f, "object {object}: section {section}"),
+            name => write!(f, "object {object}: section {name}"),
         }
     }
 }
@@ -202,10 +237,10 @@ impl fmt::Display for Error {
             Self::Undefined(undefined) => f.write_str(&undefined.text),
             Self::Map { size, cause } => write!(f, "no memory for {size:#x} bytes: {cause}"),
             Self::OutOfMemory { size } => write!(f, "{size:#x} bytes do not fit the address space"),
-            Self::TooLarge { size, limit, object, section, largest } => write!(
+            Self::TooLarge { size, limit, object, section, name, largest } => write!(
                 f,
-                "object {object}: section {section}: asks for {largest} bytes of an image of {size}, \
-                 more than the limit of {limit}"
+                "{}: asks for {largest} bytes of an image of {size}, more than the limit of {limit}",
+                Place(*object, *section, name)
             ),
             Self::NoLowMemory { size, limit } => {
                 write!(
@@ -214,11 +249,9 @@ impl fmt::Display for Error {
                 )
             }
             Self::WriteExecute => write!(f, "a section is writable and executable at once"),
-            Self::FixedAddress { object, section, address } => {
-                write!(
-                    f,
-                    "object {object}: section {section}: its address {address:#x} cannot be had"
-                )
+            Self::FixedAddress { object, section, name, address } => {
+                let place = Place(*object, *section, name);
+                write!(f, "{place}: its address {address:#x} cannot be had")
             }
             Self::ThreadLocal { size, cause, text } => {
                 write!(f, "{text}no room for {size:#x} bytes of thread-local variables: {cause}")
@@ -234,20 +267,19 @@ impl fmt::Display for Error {
             Self::NoSymbol(name) => write!(f, "no object defines {name}"),
             Self::NotFunction(name) => write!(f, "{name} is not code"),
             Self::NotInitialized => write!(f, "constructors were not run yet"),
-            Self::Fragment { object, section } => {
+            Self::Fragment { object, section, name } => {
                 write!(
                     f,
-                    "object {object}: section {section}: a part of `_init` or `_fini` that is not run here (start files of a program)"
+                    "{}: a part of `_init` or `_fini` that is not run here (start files of a program)",
+                    Place(*object, *section, name)
                 )
             }
-            Self::Initializer { object, section, address } => {
-                write!(
-                    f,
-                    "object {object}: section {section}: constructor {address:#x} is outside the code"
-                )
+            Self::Initializer { object, section, name, address } => {
+                let place = Place(*object, *section, name);
+                write!(f, "{place}: constructor {address:#x} is outside the code")
             }
-            Self::Unwinding { object, section, error } => {
-                write!(f, "object {object}: section {section}: unwinding table: {error}")
+            Self::Unwinding { object, section, name, error } => {
+                write!(f, "{}: unwinding table: {error}", Place(*object, *section, name))
             }
             Self::Arguments { expected, found } if expected == found => {
                 write!(f, "an argument has the wrong type")
@@ -264,7 +296,7 @@ impl fmt::Display for Error {
             Self::Member { name, error } => write!(f, "archive: {name}: {error}"),
             Self::ThinArchive => write!(f, "a thin archive, which names files beside it"),
             Self::File { path, cause } => write!(f, "{}: {cause}", path.display()),
-            Self::Named(error) => write!(f, "thin archive: {error}"),
+            Self::Named(error) => error.fmt(f),
             Self::Linked(error) => error.fmt(f),
             Self::Observer(cause) => write!(f, "an observer of loads: {cause}"),
         }
@@ -279,10 +311,11 @@ impl core::error::Error for Error {
             Self::Undefined(undefined) => Some(&undefined.error),
             Self::Unwinding { error, .. } => Some(error),
             Self::Map { cause, .. } => Some(cause),
-            Self::Library(error) => Some(&**error),
+            // they stand for this one: what led to them did to it
+            Self::Library(error) => error.source(),
             Self::Archive(error) | Self::Member { error, .. } => Some(error),
-            Self::Named(error) => Some(error),
-            Self::Linked(error) => Some(&**error),
+            Self::Named(error) => error.source(),
+            Self::Linked(error) => error.source(),
             Self::File { cause, .. } | Self::Observer(cause) => Some(cause),
             _ => None,
         }

@@ -35,7 +35,7 @@ impl Fragments {
         let mut fragments = Self::default();
         for (object, section, header, is_first) in Self::all(layout) {
             let Some(offset) = layout.section(object, section) else { continue };
-            let refused = Err(Error::Fragment { object, section });
+            let refused = Err(Error::Fragment { object, section, name: Box::default() });
             let size = layout.section_size(object, section).unwrap_or(header.size);
             let end = usize::try_from(offset.saturating_add(size)).unwrap_or(usize::MAX);
             let Some((code, behind)) = image.split_at_mut_checked(end) else { return refused };
@@ -59,7 +59,9 @@ impl Fragments {
         match Self::all(layout)
             .find(|(object, section, ..)| layout.section(*object, *section).is_some())
         {
-            Some((object, section, ..)) => Err(Error::Fragment { object, section }),
+            Some((object, section, ..)) => {
+                Err(Error::Fragment { object, section, name: Box::default() })
+            }
             None => Ok(()),
         }
     }

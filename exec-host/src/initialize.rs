@@ -79,7 +79,12 @@ impl Calls {
                     .iter()
                     .find(|address| !code.iter().any(|range| range.contains(address)))
                 {
-                    return Err(Error::Initializer { object, section, address });
+                    return Err(Error::Initializer {
+                        object,
+                        section,
+                        name: Box::default(),
+                        address,
+                    });
                 }
                 if backwards {
                     addresses.reverse();

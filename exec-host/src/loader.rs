@@ -248,7 +248,8 @@ impl Loader {
             && threads::may_be_elsewhere(refused)
         {
             let elsewhere = ThreadLocal::AsCompiled;
-            let mut layout = self.plan(&files, &mut slots, (elsewhere, in_arena), links)?;
+            let layout = self.plan(&files, &mut slots, (elsewhere, in_arena), links);
+            let mut layout = layout.map_err(|error| words::explain(error, &files, links))?;
             let again = finish(&mut layout, links);
             finished = again.map_err(|error| threads::why(error, refused));
         }
@@ -305,7 +306,12 @@ impl Loader {
     ) -> Result<Parts, Error> {
         if let Some(fixed) = layout.fixed_sections().next() {
             let (object, section) = (fixed.object, fixed.section);
-            return Err(Error::FixedAddress { object, section, address: fixed.segment.offset });
+            return Err(Error::FixedAddress {
+                object,
+                section,
+                name: Box::default(),
+                address: fixed.segment.offset,
+            });
         }
         let mapping_options = MappingOptions {
             size: layout.size(),

@@ -15,6 +15,7 @@ use core::mem::MaybeUninit;
 use elf_core::names::{PT_INTERP, PT_PHDR};
 use elf_core::{Arch as _, File, SegmentFlags};
 use elf_image::{Addresses, Image};
+use exec_core::{FileError, NamedFiles};
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -55,7 +56,7 @@ impl Program {
     /// The same, with an image of at most `limit` bytes.
     ///
     /// # Errors
-    /// [`Error::Linked`], [`Error::File`] of the dynamic loader; [`Error::Map`] if its address is taken; [`Error::WriteExecute`].
+    /// [`Error::Linked`]; [`Error::File`] or [`Error::Named`] of the dynamic loader; [`Error::Map`] if its address is taken; [`Error::WriteExecute`].
     pub fn load_within(bytes: &[u8], limit: u64) -> Result<Self, Error> {
         let file = parse(bytes)?;
         let interpreter = file.segments().iter().find(|segment| segment.r#type == PT_INTERP);
@@ -66,8 +67,13 @@ impl Program {
                 let name = name.map_err(LibraryError::from)?;
                 let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
                 let path = Path::new(OsStr::from_bytes(name));
-                let bytes = std::fs::read(path)
-                    .map_err(|cause| Error::File { path: path.to_owned(), cause })?;
+                let bytes =
+                    NamedFiles::of(path).anywhere(true).read(path).map_err(
+                        |error| match error {
+                            FileError::System { path, cause } => Error::File { path, cause },
+                            error => Error::Named(error),
+                        },
+                    )?;
                 Some(Placed::new(parse(&bytes)?, image_limit(bytes.len() as u64))?)
             }
         };
@@ -168,7 +174,7 @@ impl Placed {
             let reason = String::from("a program that wants to execute its stack");
             return Err(LibraryError::Refused { reason }.into());
         }
-        let mapped = MappedImage::new(&image, limit)?;
+        let mapped = MappedImage::new(&image, None, limit)?;
         mapped.protect()?;
         let MappedImage { memory, bias, .. } = mapped;
         let header = image.file().header();

@@ -34,7 +34,7 @@ pub(crate) fn check(
         let table = EhFrame { bytes, address: base.wrapping_add(offset), machine };
         table.check(&load).map_err(|error| {
             let (object, section) = section_at(layout, offset).unwrap_or_default();
-            Error::Unwinding { object, section, error }
+            Error::Unwinding { object, section, name: Box::default(), error }
         })?;
     }
     Ok(())

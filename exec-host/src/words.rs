@@ -28,7 +28,12 @@ pub(crate) fn explain(error: Error, files: &[File<'_>], links: &mut Links<'_>) -
         Error::ThreadLocal { size, cause, .. } => {
             Error::ThreadLocal { size, cause, text: largest_variable(files).into() }
         }
-        error => error,
+        mut error => {
+            if let Some((object, section, name)) = error.section_mut() {
+                *name = section_name(files, object, section).into();
+            }
+            error
+        }
     }
 }
 
@@ -72,6 +77,14 @@ fn largest_variable(files: &[File<'_>]) -> String {
         Some((size, object, Ok(name))) => format!("object {object}: {name} of {size} bytes: "),
         _ => String::new(),
     }
+}
+
+fn section_name(files: &[File<'_>], object: usize, section: u32) -> String {
+    let name = || {
+        let file = files.get(object)?;
+        Some(file.section_name(&file.section(section).ok()?).ok()?.to_string())
+    };
+    name().unwrap_or_default()
 }
 
 fn name(files: &[File<'_>], object: usize, symbol: u32) -> String {

@@ -31,7 +31,7 @@ fn addresses_of_its_own() {
     object.at(section, 0x1_0000);
     assert_eq!(
         refused(&object).to_string(),
-        "object 0: section 1: its address 0x10000 cannot be had"
+        "object 0: section .fixed: its address 0x10000 cannot be had"
     );
 }
 
@@ -40,6 +40,7 @@ fn more_memory_than_there_is() {
     let mut object = Object::new();
     object.zeros(".bss", WRITE, 1, 1 << 62);
     let error = refused(&object).to_string();
+    assert!(error.starts_with("object 0: section .bss: asks for 4611686018427387904"), "{error}");
     assert!(error.contains("more than the limit"), "{error}");
     let mut object = Object::new();
     object.zeros(".bss", WRITE, 1 << 61, 1);
@@ -56,7 +57,9 @@ fn constructors_that_are_no_code() {
     object.relocation(list, 8, 1, target, 0);
     let error = refused(&object);
     assert!(matches!(error, Error::Initializer { object: 0, section: 2, .. }), "{error}");
-    assert!(error.to_string().contains("is outside the code"), "{error}");
+    let text = error.to_string();
+    assert!(text.starts_with("object 0: section .ctors: constructor 0x"), "{text}");
+    assert!(text.ends_with(" is outside the code"), "{text}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::cubin::CubinHeader;
 use crate::entry::{EntryOptions, RegionEntry};
 use crate::error::{Error, ErrorKind};
-use crate::kind::{CompressionMethod, EntryFlags, EntryKind, Sm};
+use crate::kind::{CompressionMethod, EntryFlags, EntryKind, Sm, Suffix};
 use crate::parts::Part;
 use crate::ptx::PtxHeader;
 use crate::raw;
@@ -108,6 +108,26 @@ impl<'a> NewEntry<'a> {
     #[must_use]
     pub const fn with_sm(self, sm: Sm) -> Self {
         Self { sm, ..self }
+    }
+
+    /// The same entry for the place of `old`: with its name, its operating systems and languages, for PTX its options, and, if both are
+    /// for one architecture, suffix `f`, which a cubin does not record.
+    #[must_use]
+    pub fn in_place_of(self, old: &RegionEntry<'a>) -> Self {
+        let hosts = EntryFlags::LINUX | EntryFlags::MAC | EntryFlags::WINDOWS;
+        let kept = old.flags().intersection(hosts | EntryFlags::CUDA | EntryFlags::OPENCL);
+        let options = match (self.kind, old.options()) {
+            (EntryKind::Ptx, options @ EntryOptions::Compiler(_)) => options,
+            _ => self.options,
+        };
+        let is_family = old.sm().suffix == Suffix::Family && old.sm().number == self.sm.number;
+        Self {
+            sm: if is_family { old.sm() } else { self.sm },
+            identifier: old.identifier().as_bytes(),
+            flags: self.flags.difference(hosts) | kept,
+            options,
+            ..self
+        }
     }
 
     /// The identifier and the NUL after it, which its size does not count.

@@ -1,6 +1,6 @@
 //! OffloadBinaries built from images.
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::offload::{ImageKind, OffloadBinary, Producer};
 use crate::raw_llvm as raw;
 use crate::sink::Sink;
@@ -39,6 +39,19 @@ impl NewImage<'_> {
 
     fn size(&self) -> usize {
         padded(self.image_at().saturating_add(self.payload.len()))
+    }
+
+    /// Looks for a NUL in a text, which would end where it is read. The binary starts at `start`; gives where the next does.
+    fn check(&self, start: usize) -> Result<usize, Error> {
+        let mut at = start.saturating_add(self.texts_at());
+        for text in self.strings.iter().flat_map(|&(key, value)| [key, value]) {
+            if let Some(nul) = text.bytes().position(|byte| byte == 0) {
+                let kind = ErrorKind::Invalid { what: "byte of a string", value: 0 };
+                return Err(Error { at: at.saturating_add(nul) as u64, kind });
+            }
+            at = at.saturating_add(text.len()).saturating_add(1);
+        }
+        Ok(start.saturating_add(self.size()))
     }
 
     fn write(&self, sink: &mut Sink<'_>) -> Result<(), Error> {
@@ -99,8 +112,10 @@ pub fn offload_size(images: &[NewImage<'_>]) -> usize {
 /// They are of version 1, which all versions of LLVM from 14 on read, and which holds one image each.
 ///
 /// # Errors
-/// [`ErrorKind::Buffer`](crate::ErrorKind::Buffer) if the buffer has another size.
+/// [`ErrorKind::Buffer`] if the buffer has another size, [`ErrorKind::Invalid`] of a NUL in a key or value, at the offset that it would
+/// have. The buffer is as it was then.
 pub fn write_offload(images: &[NewImage<'_>], into: &mut [u8]) -> Result<(), Error> {
+    images.iter().try_fold(0, |start, image| image.check(start))?;
     let mut sink = Sink::new(into, offload_size(images))?;
     images.iter().try_for_each(|image| image.write(&mut sink))
 }

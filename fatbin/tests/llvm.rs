@@ -10,7 +10,7 @@ use elf_core::File;
 use fatbin::{
     CompressedBundle, Container, Error, ErrorKind, FoundContainer, ImageKind, NewImage,
     OffloadBinary, Pointer, Producer, Search, descriptor, device_image, host_entries, offload,
-    walk,
+    offload_size, walk, write_offload,
 };
 
 fn fixture(name: &str) -> Vec<u8> {
@@ -107,6 +107,26 @@ fn an_offload_binary_built_reads_back() {
         (read[1].0, &read[1].2, &read[1].4),
         (ImageKind::PTX, &"nvptx64-nvidia-cuda".to_string(), &ptx)
     );
+}
+
+#[test]
+fn what_a_nul_would_cut_off_is_not_written() {
+    let (whole, cut) = ([("arch", "sm_75")], [("arch", "sm\075")]);
+    let image = NewImage {
+        kind: ImageKind::CUBIN,
+        producer: Producer::CUDA,
+        flags: 0,
+        strings: &whole,
+        payload: &[1, 2, 3],
+    };
+    let first = offload(&[image]).unwrap();
+    let images = [image, NewImage { strings: &cut, ..image }];
+    let mut into = vec![0xaa; offload_size(&images)];
+    let error = write_offload(&images, &mut into).unwrap_err();
+    let place = first.windows(7).position(|text| text == b"sm_75\0\0").unwrap() + 2;
+    assert_eq!(error.at, (first.len() + place) as u64);
+    assert_eq!(error.kind, ErrorKind::Invalid { what: "byte of a string", value: 0 });
+    assert!(into.iter().all(|byte| *byte == 0xaa), "nothing was written");
 }
 
 /// Versions 2 and 3 as LLVM's sources write them: no tool of LLVM 22 does yet.

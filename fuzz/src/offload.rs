@@ -86,7 +86,14 @@ fn images(binary: &OffloadBinary<'_>, sink: &mut Sink) {
             strings: &strings,
             payload: image.payload().bytes(),
         };
-        let again = fatbin::offload(&[new]).expect("an image that was read can be written");
+        // a value of versions 2 and 3 may hold a NUL, with which it cannot be written
+        let is_cut = strings.iter().any(|(_, value)| value.contains('\0'));
+        let again = match fatbin::offload(&[new]) {
+            Ok(again) => again,
+            Err(_) if is_cut => continue,
+            Err(error) => panic!("an image that was read can be written: {error}"),
+        };
+        assert!(!is_cut, "a value was cut off");
         let binary = OffloadBinary::parse(&*again).expect("and read again");
         let first = binary.images().next().expect("one image").expect("a good one");
         assert_eq!((first.kind(), first.producer()), (image.kind(), image.producer()));

@@ -169,6 +169,26 @@
 #define HOIST_STACK_UNBOUNDED 18446744073709551614ull
 
 /**
+ * `hoist_fatbin_replace`: takes code for another architecture, or of another kind, than it takes the place of.
+ */
+#define HOIST_FATBIN_ANY_CODE 1
+
+/**
+ * `hoist_device_code_load_...`: hoist puts the code into the memory of the device, instead of the driver. It must be a linked cubin.
+ */
+#define HOIST_DEVICE_CODE_OWN_LOADER 1
+
+/**
+ * `hoist_launch.flags`: waits until the kernel is done.
+ */
+#define HOIST_LAUNCH_WAIT 1
+
+/**
+ * `hoist_launch.flags`: all blocks run at the same time, so that they can wait for each other.
+ */
+#define HOIST_LAUNCH_COOPERATIVE 2
+
+/**
  * What a function says: `HOIST_STATUS_OK`, or the kind of an error.
  */
 enum hoist_status
@@ -261,6 +281,19 @@ enum hoist_status
      * Anything else.
      */
     HOIST_STATUS_OTHER = 20,
+    /**
+     * There is no such GPU: no driver, one that is too old, no GPU, or not so many.
+     */
+    HOIST_STATUS_NO_DEVICE = 21,
+    /**
+     * A GPU or its driver says no, or a kernel has failed. Fields, of a function of the driver: `symbol`, its name; `value`, what it
+     * returned.
+     */
+    HOIST_STATUS_DEVICE = 22,
+    /**
+     * The kernel or the GPU cannot be launched so. Nothing was launched. Fields, of a number: `value`, `minimum`, `maximum`.
+     */
+    HOIST_STATUS_LAUNCH = 23,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -286,6 +319,21 @@ typedef struct hoist_buffer hoist_buffer;
 typedef struct hoist_cubin hoist_cubin;
 
 /**
+ * A GPU. Free it with `hoist_device_free`.
+ */
+typedef struct hoist_device hoist_device;
+
+/**
+ * Code on a GPU. Free it with `hoist_device_code_free`.
+ */
+typedef struct hoist_device_code hoist_device_code;
+
+/**
+ * Memory of a GPU. Free it with `hoist_device_memory_free`.
+ */
+typedef struct hoist_device_memory hoist_device_memory;
+
+/**
  * What was found wrong. Free it with `hoist_error_free`.
  */
 typedef struct hoist_error hoist_error;
@@ -304,6 +352,11 @@ typedef struct hoist_file hoist_file;
  * Objects relocated for an address, as bytes. Free it with `hoist_image_free`.
  */
 typedef struct hoist_image hoist_image;
+
+/**
+ * A kernel that can be launched. Free it with `hoist_kernel_free`.
+ */
+typedef struct hoist_kernel hoist_kernel;
 
 /**
  * A shared library in memory. Free it with `hoist_library_free`.
@@ -1058,6 +1111,128 @@ typedef struct hoist_fatbin_entry_row {
     uint32_t code_minor;
 } hoist_fatbin_entry_row;
 
+/**
+ * What a GPU is, and what it can do at most. Memory in bytes. Pointers are good as long as the device.
+ */
+typedef struct hoist_device_info {
+    /**
+     * What the maker calls it.
+     */
+    const char *name;
+    /**
+     * Its memory.
+     */
+    uint64_t memory;
+    /**
+     * Its UUID.
+     */
+    uint8_t uuid[16];
+    /**
+     * The number of its architecture: 90 for `sm_90`.
+     */
+    uint32_t sm;
+    /**
+     * The version of CUDA that the driver has.
+     */
+    uint32_t driver_major;
+    /**
+     * As above.
+     */
+    uint32_t driver_minor;
+    /**
+     * Multiprocessors.
+     */
+    uint32_t multiprocessors;
+    /**
+     * Threads of a warp.
+     */
+    uint32_t warp_size;
+    /**
+     * Blocks of a grid, by x, y and z.
+     */
+    uint32_t max_grid[3];
+    /**
+     * Threads of a block, by x, y and z.
+     */
+    uint32_t max_block[3];
+    /**
+     * Threads of a block.
+     */
+    uint32_t max_threads;
+    /**
+     * Registers of a block.
+     */
+    uint32_t max_registers;
+    /**
+     * Shared memory of a block, static and dynamic together.
+     */
+    uint32_t max_shared;
+    /**
+     * Level 2 cache.
+     */
+    uint32_t l2_cache;
+    /**
+     * PCI domain, bus and device.
+     */
+    uint32_t pci[3];
+    /**
+     * Whether blocks can form clusters.
+     */
+    bool has_clusters;
+    /**
+     * Whether all blocks of a grid can wait for each other.
+     */
+    bool has_cooperative_launches;
+} hoist_device_info;
+
+/**
+ * How often a kernel runs, and what its blocks have.
+ */
+typedef struct hoist_launch {
+    /**
+     * Blocks, by x, y and z; 0 for y and z stands for 1.
+     */
+    uint32_t grid[3];
+    /**
+     * Threads of a block, by x, y and z; 0 for y and z stands for 1.
+     */
+    uint32_t block[3];
+    /**
+     * Blocks of a cluster, by x, y and z; zeros if there are no clusters, or those that the kernel says itself.
+     */
+    uint32_t cluster[3];
+    /**
+     * Bytes of shared memory of a block beside what the kernel declares.
+     */
+    uint32_t dynamic_shared;
+    /**
+     * `HOIST_LAUNCH_...`, added up.
+     */
+    uint32_t flags;
+} hoist_launch;
+
+/**
+ * What a kernel is given for a parameter: an address of memory, or bytes.
+ */
+typedef struct hoist_kernel_argument {
+    /**
+     * Memory, whose address the parameter becomes; it is kept until the kernel is done. NULL if the parameter is bytes.
+     */
+    const struct hoist_device_memory *memory;
+    /**
+     * How many bytes behind the start of the memory that address is.
+     */
+    uint64_t offset;
+    /**
+     * The bytes of a number or structure, if `memory` is NULL.
+     */
+    const void *data;
+    /**
+     * How many bytes.
+     */
+    size_t size;
+} hoist_kernel_argument;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -1599,16 +1774,18 @@ void hoist_replacement_free(struct hoist_replacement *replacement);
 
 /**
  * Loads a shared library out of a file. Its constructors run, and those of libraries that it needs, which are found as the dynamic
- * loader finds them, or among the libraries in `symbols` (by `DT_SONAME`). `symbols` may be NULL; it is asked last.
+ * loader finds them, or among the libraries in `symbols` (by `DT_SONAME`). `symbols` may be NULL; it is asked last. `limit` is how many
+ * bytes of memory the library may take, 0 standing for 16 GiB and 64 times the size of its file.
  *
  * The dynamic loader knows nothing of the library: `dlsym` and `dladdr` do not find it.
  *
  * Errors: `FILE`, `BAD_FILE`, `UNSUPPORTED` (a program, the C library), `UNDEFINED_SYMBOL`, `LIBRARY` for one that it needs,
- * `THREAD_LOCAL`, `MEMORY`, `BUSY`.
+ * `THREAD_LOCAL`, `MEMORY`, `TOO_LARGE`, `BUSY`.
  * Threads: any number at once, with different symbols.
  */
 hoist_status hoist_library_open_file(const char *path,
                                      const struct hoist_symbols *symbols,
+                                     uint64_t limit,
                                      struct hoist_library **library,
                                      struct hoist_error **error);
 
@@ -1621,6 +1798,7 @@ hoist_status hoist_library_open_file(const char *path,
 hoist_status hoist_library_open_memory(const void *data,
                                        size_t size,
                                        const struct hoist_symbols *symbols,
+                                       uint64_t limit,
                                        struct hoist_library **library,
                                        struct hoist_error **error);
 
@@ -2173,6 +2351,246 @@ hoist_status hoist_fatbin_build(const struct hoist_fatbin *fatbin,
  * Threads: nobody uses the fatbin any more.
  */
 void hoist_fatbin_free(struct hoist_fatbin *fatbin);
+
+/**
+ * The whole file with `size` bytes at `data`, a cubin or PTX, in the place of image `index` of all. Whatever the file is - a fatbin, an
+ * object, a program, a library, an archive - it stays usable as such. `compression` is `"none"`, `"zlib"`, `"lz4"`, `"lz4 frame"` or
+ * `"zstd"`; NULL stands for that of the image before. `flags` are `HOIST_FATBIN_...`, added up.
+ *
+ * Errors: `OUT_OF_RANGE`; `BAD_FILE`; `NO_FIT` if the code is for another architecture or of another kind; `UNSUPPORTED` of files that
+ * cannot be changed, and images that are several in one; `LAYOUT` if something stands against the change; `INVALID_ARGUMENT` for unknown
+ * flags and methods.
+ * Threads: any number at once.
+ */
+hoist_status hoist_fatbin_replace(const struct hoist_fatbin *fatbin,
+                                  size_t index,
+                                  const void *data,
+                                  size_t size,
+                                  const char *compression,
+                                  uint32_t flags,
+                                  struct hoist_buffer **file,
+                                  struct hoist_error **error);
+
+/**
+ * The whole file with those images only whose numbers `indices` has, `count` of them. Regions of which none is left stay, without
+ * images: what they held does not run any more.
+ *
+ * Errors: `OUT_OF_RANGE`, `BAD_FILE`; `UNSUPPORTED`, `LAYOUT` as for `hoist_fatbin_replace`; `INVALID_ARGUMENT` without images.
+ * Threads: any number at once.
+ */
+hoist_status hoist_fatbin_prune(const struct hoist_fatbin *fatbin,
+                                const size_t *indices,
+                                size_t count,
+                                struct hoist_buffer **file,
+                                struct hoist_error **error);
+
+/**
+ * How many GPUs there are, by the CUDA driver, which is looked for as `libcuda.so.1`.
+ *
+ * Errors: `NO_DEVICE` without a driver, or without a GPU; `DEVICE`.
+ * Threads: any number at once.
+ */
+hoist_status hoist_device_count(uint32_t *count, struct hoist_error **error);
+
+/**
+ * GPU `ordinal`, as the driver counts them from 0. Its context is the primary one, which others in the process may use, too.
+ *
+ * Errors: `NO_DEVICE` without a driver (CUDA 12.0 or newer), without a GPU, or if there are not so many; `DEVICE`.
+ * Threads: any number at once.
+ */
+hoist_status hoist_device_open(uint32_t ordinal,
+                               struct hoist_device **device,
+                               struct hoist_error **error);
+
+/**
+ * What the device is.
+ *
+ * Errors: `INVALID_ARGUMENT`.
+ * Threads: any number at once.
+ */
+hoist_status hoist_device_get_info(const struct hoist_device *device,
+                                   struct hoist_device_info *info,
+                                   struct hoist_error **error);
+
+/**
+ * Waits for all launches that were made on the device by this handle.
+ *
+ * Errors: `DEVICE`, of a kernel that has failed, too.
+ * Threads: any number at once.
+ */
+hoist_status hoist_device_synchronize(const struct hoist_device *device,
+                                      struct hoist_error **error);
+
+/**
+ * Makes the device usable again after a kernel has failed: until then, everything on it is answered `DEVICE`. All memory and code on
+ * it is gone, that of other users in the process, too; handles of it can be freed only. Does nothing if no kernel has failed.
+ *
+ * Errors: `DEVICE` if it is not usable again.
+ * Threads: any number at once.
+ */
+hoist_status hoist_device_reset(struct hoist_device *device,
+                                struct hoist_error **error);
+
+/**
+ * Frees a device; NULL is none. What was made on it stays until it is freed itself.
+ *
+ * Threads: nobody uses the handle any more.
+ */
+void hoist_device_free(struct hoist_device *device);
+
+/**
+ * `size` bytes of memory of a device. What is in them is not said.
+ *
+ * Errors: `MEMORY`, field `value`; `DEVICE`; `INVALID_ARGUMENT` for 0 bytes.
+ * Threads: any number at once.
+ */
+hoist_status hoist_device_memory_new(const struct hoist_device *device,
+                                     uint64_t size,
+                                     struct hoist_device_memory **memory,
+                                     struct hoist_error **error);
+
+/**
+ * How many bytes there are; 0 of NULL.
+ *
+ * Threads: any number at once.
+ */
+uint64_t hoist_device_memory_size(const struct hoist_device_memory *memory);
+
+/**
+ * The address on the device; 0 of NULL. Structures that kernels take may have it inside: then nobody but the caller keeps the memory
+ * until the kernel is done.
+ *
+ * Threads: any number at once.
+ */
+uint64_t hoist_device_memory_address(const struct hoist_device_memory *memory);
+
+/**
+ * Copies `size` bytes at `data` to byte `offset` of the memory and those behind it.
+ *
+ * Errors: `OUT_OF_RANGE`; `BUSY` if a launch uses the memory that was not waited for (`hoist_device_synchronize`), or another copy;
+ * `DEVICE`.
+ * Threads: any number at once; two copies at once of one memory are answered `BUSY`, unless both only read.
+ */
+hoist_status hoist_device_memory_write(struct hoist_device_memory *memory,
+                                       uint64_t offset,
+                                       const void *data,
+                                       size_t size,
+                                       struct hoist_error **error);
+
+/**
+ * Copies `size` bytes from byte `offset` of the memory on to `data`, where zeros are after failure.
+ *
+ * Errors: as for `hoist_device_memory_write`.
+ * Threads: as for `hoist_device_memory_write`.
+ */
+hoist_status hoist_device_memory_read(const struct hoist_device_memory *memory,
+                                      uint64_t offset,
+                                      void *data,
+                                      size_t size,
+                                      struct hoist_error **error);
+
+/**
+ * Copies `size` bytes from byte `from_offset` of one memory to byte `to_offset` of another, or of the same, behind all launches, and
+ * waits for it. They may be of two devices.
+ *
+ * Errors: `OUT_OF_RANGE`, `BUSY`, `DEVICE`; `INVALID_ARGUMENT` if source and target overlap, or of different devices one cannot
+ * reach the other.
+ * Threads: as for `hoist_device_memory_write`.
+ */
+hoist_status hoist_device_memory_copy(const struct hoist_device_memory *from,
+                                      uint64_t from_offset,
+                                      struct hoist_device_memory *to,
+                                      uint64_t to_offset,
+                                      uint64_t size,
+                                      struct hoist_error **error);
+
+/**
+ * Frees memory; NULL is none. If a launch uses it, it goes when the launch is done.
+ *
+ * Threads: nobody uses the handle any more.
+ */
+void hoist_device_memory_free(struct hoist_device_memory *memory);
+
+/**
+ * Loads the code of a file that is for the device: of a cubin, PTX, a fatbin, or a library, program, object or archive that contains
+ * such. Of the latter four, a kernel's code is loaded when the kernel is opened. `flags` are `HOIST_DEVICE_CODE_...`, added up.
+ *
+ * Errors: `FILE`, `BAD_FILE`, `UNSUPPORTED`, `LAYOUT`, `MEMORY`, `DEVICE`; `NO_FIT` if there is no code for the device;
+ * `INVALID_ARGUMENT` for unknown flags.
+ * Threads: any number at once.
+ */
+hoist_status hoist_device_code_load_file(const struct hoist_device *device,
+                                         const char *path,
+                                         uint32_t flags,
+                                         struct hoist_device_code **code,
+                                         struct hoist_error **error);
+
+/**
+ * The same of `size` bytes in memory. `label` is what errors call them; NULL stands for `"memory"`.
+ *
+ * Errors: as for `hoist_device_code_load_file`, but `FILE`.
+ * Threads: any number at once.
+ */
+hoist_status hoist_device_code_load_memory(const struct hoist_device *device,
+                                           const char *label,
+                                           const void *data,
+                                           size_t size,
+                                           uint32_t flags,
+                                           struct hoist_device_code **code,
+                                           struct hoist_error **error);
+
+/**
+ * Address on the device, and, unless `size` is NULL, size in bytes of the variable `name`. Constants are variables of what the driver
+ * has loaded only.
+ *
+ * Errors: `NOT_FOUND`, `DEVICE`.
+ * Threads: any number at once.
+ */
+hoist_status hoist_device_code_variable(const struct hoist_device_code *code,
+                                        const char *name,
+                                        uint64_t *address,
+                                        uint64_t *size,
+                                        struct hoist_error **error);
+
+/**
+ * Frees code; NULL is none. Kernels of it can be launched until they are freed.
+ *
+ * Threads: nobody uses the handle any more.
+ */
+void hoist_device_code_free(struct hoist_device_code *code);
+
+/**
+ * The kernel `name`, mangled if it is so in the file.
+ *
+ * Errors: `NOT_FOUND`, `BAD_FILE`, `UNSUPPORTED`, `NO_FIT`, `LAYOUT`, `MEMORY`, `DEVICE`.
+ * Threads: any number at once.
+ */
+hoist_status hoist_kernel_open(const struct hoist_device_code *code,
+                               const char *name,
+                               struct hoist_kernel **kernel,
+                               struct hoist_error **error);
+
+/**
+ * Launches a kernel, behind what was launched on its device before. `arguments` are `count` of them, one for each parameter; they are
+ * compared with what the file says. Unless `seconds` is NULL, it is how long the kernel took, if the launch waits, else 0.
+ *
+ * Errors: `LAUNCH` if the kernel or the device cannot do so; `OUT_OF_RANGE` of an offset; `BUSY` if memory is being copied; `DEVICE`,
+ * of the kernel itself, too, if the launch waits; `INVALID_ARGUMENT` for unknown flags, and memory of another device.
+ * Threads: any number at once.
+ */
+hoist_status hoist_kernel_launch(const struct hoist_kernel *kernel,
+                                 const struct hoist_launch *launch,
+                                 const struct hoist_kernel_argument *arguments,
+                                 size_t count,
+                                 double *seconds,
+                                 struct hoist_error **error);
+
+/**
+ * Frees a kernel; NULL is none. What was launched runs to its end.
+ *
+ * Threads: nobody uses the handle any more.
+ */
+void hoist_kernel_free(struct hoist_kernel *kernel);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -27,9 +27,9 @@ static const char *const sources[] = {
 };
 
 /* Ends the program if something went wrong. */
-static void must(hoist_status status, hoist_error *error) {
+static void must(hoist_status status, hoist_error **error) {
     if (status != HOIST_STATUS_OK) {
-        fprintf(stderr, "plugin_host: %s\n", hoist_error_message(error));
+        fprintf(stderr, "plugin_host: %s\n", hoist_error_message(*error));
         exit(1);
     }
 }
@@ -62,19 +62,19 @@ int main(int argc, char **argv) {
 
     /* calls go through stubs, which can be led elsewhere */
     hoist_loader *loader = hoist_loader_new();
-    must(hoist_loader_set_replaceable(loader, true, &error), error);
+    must(hoist_loader_set_replaceable(loader, true, &error), &error);
     hoist_symbols *symbols = hoist_symbols_new();
-    must(hoist_symbols_define(symbols, "ten", (uint64_t)(uintptr_t)ten, HOIST_DEFINITION_FUNCTION, &error), error);
-    must(hoist_symbols_add_process(symbols, &error), error);
+    must(hoist_symbols_define(symbols, "ten", (uint64_t)(uintptr_t)ten, HOIST_DEFINITION_FUNCTION, &error), &error);
+    must(hoist_symbols_add_process(symbols, &error), &error);
 
     hoist_objects *objects = hoist_objects_new();
     void *data = compile(sources[0], folder, &size);
-    must(hoist_objects_add_memory(objects, "plugin.c", data, size, &error), error);
+    must(hoist_objects_add_memory(objects, "plugin.c", data, size, &error), &error);
     free(data);
     hoist_module *plugin = NULL;
-    must(hoist_loader_load(loader, objects, symbols, &plugin, &error), error);
+    must(hoist_loader_load(loader, objects, symbols, &plugin, &error), &error);
     hoist_function function = NULL;
-    must(hoist_module_function(plugin, "step", &function, &error), error);
+    must(hoist_module_function(plugin, "step", &function, &error), &error);
     int (*step)(char *, int) = (int (*)(char *, int))function;
 
     hoist_module *changed = NULL;
@@ -85,13 +85,13 @@ int main(int argc, char **argv) {
             hoist_objects *anew = hoist_objects_new();
             hoist_symbols *kept = hoist_symbols_new();
             data = compile(sources[1], folder, &size);
-            must(hoist_objects_add_keeping_data(anew, "plugin.c", data, size, plugin, &error), error);
+            must(hoist_objects_add_keeping_data(anew, "plugin.c", data, size, plugin, &error), &error);
             free(data);
-            must(hoist_symbols_add_module(kept, plugin, &error), error);
-            must(hoist_symbols_define(kept, "ten", (uint64_t)(uintptr_t)ten, HOIST_DEFINITION_FUNCTION, &error), error);
-            must(hoist_symbols_add_process(kept, &error), error);
-            must(hoist_loader_load(loader, anew, kept, &changed, &error), error);
-            must(hoist_module_replace(plugin, "step", changed, &replacement, &error), error);
+            must(hoist_symbols_add_module(kept, plugin, &error), &error);
+            must(hoist_symbols_define(kept, "ten", (uint64_t)(uintptr_t)ten, HOIST_DEFINITION_FUNCTION, &error), &error);
+            must(hoist_symbols_add_process(kept, &error), &error);
+            must(hoist_loader_load(loader, anew, kept, &changed, &error), &error);
+            must(hoist_module_replace(plugin, "step", changed, &replacement, &error), &error);
             hoist_objects_free(anew);
             hoist_symbols_free(kept);
             puts("changed");

@@ -380,13 +380,14 @@ inline Module load_memory(Bytes bytes, const std::string &label = "memory") {
 /** A shared library in memory: hoist_library. */
 class Library {
 public:
-    static Library open_file(const std::string &path) { return from_file(path, nullptr); }
-    static Library open_file(const std::string &path, const Symbols &symbols) {
-        return symbols.asking([&] { return from_file(path, symbols.get()); });
+    /** `limit`: bytes of memory that it may take, 0 for what the size of the file explains. */
+    static Library open_file(const std::string &path, std::uint64_t limit = 0) { return from_file(path, nullptr, limit); }
+    static Library open_file(const std::string &path, const Symbols &symbols, std::uint64_t limit = 0) {
+        return symbols.asking([&] { return from_file(path, symbols.get(), limit); });
     }
-    static Library open_memory(Bytes bytes) { return from_memory(bytes, nullptr); }
-    static Library open_memory(Bytes bytes, const Symbols &symbols) {
-        return symbols.asking([&] { return from_memory(bytes, symbols.get()); });
+    static Library open_memory(Bytes bytes, std::uint64_t limit = 0) { return from_memory(bytes, nullptr, limit); }
+    static Library open_memory(Bytes bytes, const Symbols &symbols, std::uint64_t limit = 0) {
+        return symbols.asking([&] { return from_memory(bytes, symbols.get(), limit); });
     }
     template <typename F> F *function(const std::string &name) const {
         return detail::typed<F>(detail::made<hoist_function>(hoist_library_function, handle_.get(), name.c_str()));
@@ -399,12 +400,12 @@ public:
 
 private:
     explicit Library(hoist_library *taken) noexcept : handle_(taken) {}
-    static Library from_file(const std::string &path, const hoist_symbols *symbols) {
-        return Library(detail::made<hoist_library *>(hoist_library_open_file, path.c_str(), symbols));
+    static Library from_file(const std::string &path, const hoist_symbols *symbols, std::uint64_t limit) {
+        return Library(detail::made<hoist_library *>(hoist_library_open_file, path.c_str(), symbols, limit));
     }
-    static Library from_memory(Bytes bytes, const hoist_symbols *symbols) {
+    static Library from_memory(Bytes bytes, const hoist_symbols *symbols, std::uint64_t limit) {
         const void *data = bytes.data();
-        return Library(detail::made<hoist_library *>(hoist_library_open_memory, data, bytes.size(), symbols));
+        return Library(detail::made<hoist_library *>(hoist_library_open_memory, data, bytes.size(), symbols, limit));
     }
     detail::Handle<hoist_library, hoist_library_free> handle_;
 };
@@ -594,11 +595,139 @@ public:
     Buffer build(View<const std::size_t> indices) const {
         return Buffer(detail::made<hoist_buffer *>(hoist_fatbin_build, handle_.get(), indices.data(), indices.size()));
     }
+    /** The whole file with a cubin or PTX in the place of an image; without `compression`, compressed as that one was. */
+    Buffer replace(std::size_t index, Bytes code, const char *compression = nullptr, std::uint32_t flags = 0) const {
+        const void *data = code.data();
+        return Buffer(detail::made<hoist_buffer *>(hoist_fatbin_replace, handle_.get(), index, data, code.size(), compression, flags));
+    }
+    /** The whole file with these images only. */
+    Buffer prune(View<const std::size_t> indices) const {
+        return Buffer(detail::made<hoist_buffer *>(hoist_fatbin_prune, handle_.get(), indices.data(), indices.size()));
+    }
 
 private:
     explicit Fatbin(hoist_fatbin *taken) noexcept : handle_(taken) {}
     detail::Handle<hoist_fatbin, hoist_fatbin_free> handle_;
 };
+
+class DeviceMemory;
+class DeviceCode;
+
+/** An NVIDIA GPU: hoist_device. */
+class Device {
+public:
+    /** How many there are; throws NO_DEVICE where there is no driver or none. */
+    static std::uint32_t count() { return detail::made<std::uint32_t>(hoist_device_count); }
+    static Device open(std::uint32_t ordinal = 0) { return Device(detail::made<hoist_device *>(hoist_device_open, ordinal)); }
+    hoist_device_info info() const { return detail::made<hoist_device_info>(hoist_device_get_info, handle_.get()); }
+    inline DeviceMemory memory(std::uint64_t size) const;
+    inline DeviceCode load_file(const std::string &path, std::uint32_t flags = 0) const;
+    inline DeviceCode load_memory(Bytes bytes, const std::string &label = "memory", std::uint32_t flags = 0) const;
+    void synchronize() const { detail::call(hoist_device_synchronize, handle_.get()); }
+    void reset() { detail::call(hoist_device_reset, handle_.get()); }
+    const hoist_device *get() const noexcept { return handle_.get(); }
+
+private:
+    explicit Device(hoist_device *taken) noexcept : handle_(taken) {}
+    detail::Handle<hoist_device, hoist_device_free> handle_;
+};
+
+/** Memory of a GPU: hoist_device_memory. */
+class DeviceMemory {
+public:
+    explicit DeviceMemory(hoist_device_memory *taken = nullptr) noexcept : handle_(taken) {}
+    std::uint64_t size() const noexcept { return hoist_device_memory_size(handle_.get()); }
+    std::uint64_t address() const noexcept { return hoist_device_memory_address(handle_.get()); }
+    /** Copies elements to the device: an array, a std::vector ... */
+    template <typename T> void write(View<const T> elements, std::uint64_t offset = 0) {
+        static_assert(std::is_trivially_copyable_v<T>, "what can be copied as bytes");
+        const void *data = elements.data();
+        detail::call(hoist_device_memory_write, handle_.get(), offset, data, elements.size() * sizeof(T));
+    }
+    template <typename C> void write(const C &container, std::uint64_t offset = 0) {
+        write(View<const typename C::value_type>(container), offset);
+    }
+    /** Copies elements from the device. */
+    template <typename T> std::vector<T> read(std::size_t count, std::uint64_t offset = 0) const {
+        static_assert(std::is_trivially_copyable_v<T>, "what can be copied as bytes");
+        std::vector<T> found(count);
+        void *data = found.data();
+        detail::call(hoist_device_memory_read, handle_.get(), offset, data, count * sizeof(T));
+        return found;
+    }
+    /** Copies bytes of another memory, or of this one elsewhere. */
+    void copy(const DeviceMemory &from, std::uint64_t size, std::uint64_t from_offset = 0, std::uint64_t offset = 0) {
+        detail::call(hoist_device_memory_copy, from.get(), from_offset, handle_.get(), offset, size);
+    }
+    const hoist_device_memory *get() const noexcept { return handle_.get(); }
+
+private:
+    detail::Handle<hoist_device_memory, hoist_device_memory_free> handle_;
+};
+
+/** A kernel of a GPU: hoist_kernel. */
+class Kernel {
+public:
+    explicit Kernel(hoist_kernel *taken = nullptr) noexcept : handle_(taken) {}
+    /** Launches it. Arguments are memory, numbers and structures; the seconds it took, if the launch waits. */
+    template <typename... A> double launch(const hoist_launch &how, const A &...arguments) const {
+        const hoist_kernel_argument given[sizeof...(A) + 1] = {argument(arguments)..., hoist_kernel_argument{}};
+        double seconds = 0;
+        const hoist_kernel_argument *first = given;
+        const hoist_launch *launch = &how;
+        detail::call(hoist_kernel_launch, handle_.get(), launch, first, sizeof...(A), &seconds);
+        return seconds;
+    }
+    const hoist_kernel *get() const noexcept { return handle_.get(); }
+
+private:
+    template <typename T> static hoist_kernel_argument argument(const T &value) noexcept {
+        hoist_kernel_argument made{};
+        if constexpr (std::is_same_v<T, DeviceMemory>) {
+            made.memory = value.get();
+        } else {
+            static_assert(std::is_trivially_copyable_v<T>, "DeviceMemory, or what can be copied as bytes");
+            static_assert(!std::is_pointer_v<T>, "kernels see DeviceMemory, not memory of this process");
+            made.data = &value;
+            made.size = sizeof value;
+        }
+        return made;
+    }
+    detail::Handle<hoist_kernel, hoist_kernel_free> handle_;
+};
+
+/** Code on a GPU: hoist_device_code. */
+class DeviceCode {
+public:
+    explicit DeviceCode(hoist_device_code *taken = nullptr) noexcept : handle_(taken) {}
+    Kernel kernel(const std::string &name) const {
+        return Kernel(detail::made<hoist_kernel *>(hoist_kernel_open, handle_.get(), name.c_str()));
+    }
+    /** Address on the device and size of a variable. */
+    std::pair<std::uint64_t, std::uint64_t> variable(const std::string &name) const {
+        std::pair<std::uint64_t, std::uint64_t> found{};
+        detail::call(hoist_device_code_variable, handle_.get(), name.c_str(), &found.first, &found.second);
+        return found;
+    }
+    const hoist_device_code *get() const noexcept { return handle_.get(); }
+
+private:
+    detail::Handle<hoist_device_code, hoist_device_code_free> handle_;
+};
+
+inline DeviceMemory Device::memory(std::uint64_t size) const {
+    return DeviceMemory(detail::made<hoist_device_memory *>(hoist_device_memory_new, handle_.get(), size));
+}
+
+inline DeviceCode Device::load_file(const std::string &path, std::uint32_t flags) const {
+    return DeviceCode(detail::made<hoist_device_code *>(hoist_device_code_load_file, handle_.get(), path.c_str(), flags));
+}
+
+inline DeviceCode Device::load_memory(Bytes bytes, const std::string &label, std::uint32_t flags) const {
+    const void *data = bytes.data();
+    return DeviceCode(detail::made<hoist_device_code *>(hoist_device_code_load_memory, handle_.get(), label.c_str(), data,
+                                                        bytes.size(), flags));
+}
 
 } // namespace hoist
 

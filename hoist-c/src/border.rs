@@ -53,17 +53,8 @@ impl Bytes {
     /// # Safety
     /// `size` is the length that C gave with the pointer.
     pub(crate) unsafe fn get(&self, size: usize, what: &str) -> Result<&[u8], Error> {
-        if size == 0 {
-            return Ok(&[]);
-        }
-        if self.0.is_null() {
-            return Err(Error::null(what));
-        }
-        if isize::try_from(size).is_err() {
-            return Err(Error::argument(format_args!("{what} has {size} bytes")));
-        }
-        // SAFETY: C gives so many bytes, which stay as they are during the call.
-        Ok(unsafe { core::slice::from_raw_parts(self.0.cast(), size) })
+        // SAFETY: as the caller says; bytes have no alignment.
+        unsafe { elements(self.0.cast(), size, what) }
     }
 }
 
@@ -78,17 +69,58 @@ impl Numbers {
     /// # Safety
     /// As for [`Bytes::get`].
     pub(crate) unsafe fn get(&self, count: usize, what: &str) -> Result<&[usize], Error> {
-        if count == 0 {
-            return Ok(&[]);
+        // SAFETY: as the caller says.
+        unsafe { elements(self.0, count, what) }
+    }
+}
+
+/// `count` elements, the first of which is at `first`. NULL stands for none, if there are none.
+///
+/// # Safety
+/// C gave both: unless it is NULL, so many are there, aligned, and stay as they are during the call.
+pub(crate) unsafe fn elements<'a, T>(
+    first: *const T,
+    count: usize,
+    what: &str,
+) -> Result<&'a [T], Error> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if first.is_null() {
+        return Err(Error::null(what));
+    }
+    if count.checked_mul(size_of::<T>()).is_none_or(|size| isize::try_from(size).is_err()) {
+        return Err(Error::argument(format_args!("{what} has {count} elements")));
+    }
+    // SAFETY: as the caller says; there are not more than a slice can have.
+    Ok(unsafe { core::slice::from_raw_parts(first, count) })
+}
+
+/// Where bytes are to be written, or NULL.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Room(*mut c_void);
+
+impl Room {
+    /// All of it, zeros at first: what C gives may never have been written to. NULL stands for no room, if none is needed.
+    ///
+    /// # Safety
+    /// `size` is the length that C gave with the pointer; nobody else uses the bytes during the call.
+    pub(crate) unsafe fn zeroed<'a>(self, size: usize, what: &str) -> Result<&'a mut [u8], Error> {
+        if size == 0 {
+            return Ok(&mut []);
         }
         if self.0.is_null() {
             return Err(Error::null(what));
         }
-        if count.checked_mul(size_of::<usize>()).is_none_or(|size| isize::try_from(size).is_err()) {
-            return Err(Error::argument(format_args!("{what} has {count} elements")));
+        if isize::try_from(size).is_err() {
+            return Err(Error::argument(format_args!("{what} has {size} bytes")));
         }
-        // SAFETY: C gives so many, aligned, which stay as they are during the call.
-        Ok(unsafe { core::slice::from_raw_parts(self.0, count) })
+        // SAFETY: so many bytes are there, and are ours for the call; after the first line they have values.
+        Ok(unsafe {
+            self.0.cast::<u8>().write_bytes(0, size);
+            core::slice::from_raw_parts_mut(self.0.cast(), size)
+        })
     }
 }
 
@@ -189,6 +221,14 @@ mod tests {
             assert_eq!(none.get(0, "data").unwrap(), b"");
             assert_eq!(none.get(1, "data").unwrap_err().status(), Status::InvalidArgument);
             assert_eq!(some.get(usize::MAX, "data").unwrap_err().status(), Status::InvalidArgument);
+            let room = Room(core::ptr::dangling_mut());
+            assert_eq!(
+                room.zeroed(usize::MAX, "data").unwrap_err().status(),
+                Status::InvalidArgument
+            );
+            let room = Room(core::ptr::null_mut());
+            assert_eq!(room.zeroed(0, "data").unwrap(), b"");
+            assert_eq!(room.zeroed(1, "data").unwrap_err().status(), Status::InvalidArgument);
             let numbers = Numbers(core::ptr::dangling());
             assert_eq!(
                 numbers.get(usize::MAX / 8, "data").unwrap_err().status(),

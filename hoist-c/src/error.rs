@@ -52,6 +52,13 @@ pub enum Status {
     NoFit = 19,
     /// Anything else.
     Other = 20,
+    /// There is no such GPU: no driver, one that is too old, no GPU, or not so many.
+    NoDevice = 21,
+    /// A GPU or its driver says no, or a kernel has failed. Fields, of a function of the driver: `symbol`, its name; `value`, what it
+    /// returned.
+    Device = 22,
+    /// The kernel or the GPU cannot be launched so. Nothing was launched. Fields, of a number: `value`, `minimum`, `maximum`.
+    Launch = 23,
 }
 
 /// What was found wrong. Free it with `hoist_error_free`.

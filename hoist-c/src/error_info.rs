@@ -169,6 +169,9 @@ pub extern "C" fn hoist_status_name(status: u32) -> *const c_char {
         c"library",
         c"no fit",
         c"other",
+        c"no device",
+        c"device",
+        c"launch",
     ];
     NAMES.get(status as usize).map_or(c"unknown".as_ptr(), |name| name.as_ptr())
 }

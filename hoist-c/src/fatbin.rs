@@ -12,10 +12,10 @@ use std::ffi::CString;
 
 /// Device code of a file, to look at. Free it with `hoist_fatbin_free`.
 pub struct Fatbin {
-    bytes: Vec<u8>,
-    label: Box<str>,
-    regions: Vec<Range<usize>>,
-    entries: Rows<FatbinEntry>,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) label: Box<str>,
+    pub(crate) regions: Vec<Range<usize>>,
+    pub(crate) entries: Rows<FatbinEntry>,
     #[expect(dead_code, reason = "what pointers of rows lead to")]
     names: Vec<CString>,
 }
@@ -104,17 +104,17 @@ impl Fatbin {
         Ok(Self { bytes, label: label.into(), regions, entries: Rows(entries), names })
     }
 
-    fn damaged(&self, error: fatbin::Error) -> Error {
+    pub(crate) fn damaged(&self, error: fatbin::Error) -> Error {
         container(&error, &self.label)
     }
 
-    fn region(&self, index: usize) -> Result<Region<'_>, Error> {
+    pub(crate) fn region(&self, index: usize) -> Result<Region<'_>, Error> {
         let range = row(&self.regions, index, "region")?;
         let bytes = self.bytes.get(range.clone()).unwrap_or_default();
         Region::parse(Span::new(bytes, range.start as u64)).map_err(|error| self.damaged(error))
     }
 
-    fn entry(&self, index: usize) -> Result<RegionEntry<'_>, Error> {
+    pub(crate) fn entry(&self, index: usize) -> Result<RegionEntry<'_>, Error> {
         let wanted = row(&self.entries.0, index, "entry")?;
         let region = self.region(wanted.region)?;
         for entry in region.entries() {

@@ -22,7 +22,7 @@ pub(crate) fn elf(error: &elf_core::Error, label: &str) -> Error {
     Error::new(of_elf(error.kind), format_args!("{label}: {error}")).file(label).with(numbers)
 }
 
-const fn of_elf(kind: elf_core::ErrorKind) -> Status {
+pub(crate) const fn of_elf(kind: elf_core::ErrorKind) -> Status {
     match kind {
         elf_core::ErrorKind::FeatureOff(_) | elf_core::ErrorKind::Foreign(_) => Status::Unsupported,
         _ => Status::BadFile,
@@ -37,6 +37,12 @@ pub(crate) fn cubin(error: &nvinfo::Error, label: &str) -> Error {
 
 /// A container is damaged, or its payload cannot be unpacked.
 pub(crate) fn container(error: &fatbin::Error, label: &str) -> Error {
+    let (status, numbers) = of_container(error);
+    Error::new(status, format_args!("{label}: {error}")).file(label).with(numbers)
+}
+
+/// What is known of an error of a container.
+pub(crate) fn of_container(error: &fatbin::Error) -> (Status, Known) {
     use fatbin::ErrorKind as Kind;
     let mut numbers = Known { offset: Some(error.at), ..Known::default() };
     let status = match error.kind {
@@ -48,7 +54,7 @@ pub(crate) fn container(error: &fatbin::Error, label: &str) -> Error {
         Kind::Obfuscated { .. } | Kind::NoCodec(_) | Kind::ThinArchive => Status::Unsupported,
         _ => Status::BadFile,
     };
-    Error::new(status, format_args!("{label}: {error}")).file(label).with(numbers)
+    (status, numbers)
 }
 
 /// A value that did not fit, and its limits.
@@ -205,11 +211,11 @@ pub(crate) fn host(error: &exec_host::Error, objects: &[Object]) -> Error {
             let limits = Some((0, i128::from(*limit)));
             of(Status::TooLarge, Known { value: Some(*size), limits, ..at(*object, *section) })
         }
-        Host::FixedAddress { object, section, address } => {
+        Host::FixedAddress { object, section, address, .. } => {
             of(Status::Layout, Known { value: Some(*address), ..at(*object, *section) })
         }
-        Host::Fragment { object, section } => of(Status::Unsupported, at(*object, *section)),
-        Host::Initializer { object, section, address } => {
+        Host::Fragment { object, section, .. } => of(Status::Unsupported, at(*object, *section)),
+        Host::Initializer { object, section, address, .. } => {
             of(Status::BadFile, Known { value: Some(*address), ..at(*object, *section) })
         }
         Host::Unwinding { object, section, .. } => of(Status::BadFile, at(*object, *section)),

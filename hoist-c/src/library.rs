@@ -22,14 +22,18 @@ impl Library {
         &self.inner
     }
 
-    /// Loads what the bytes are. `folder` is what `$ORIGIN` stands for.
+    /// Loads what the bytes are. `folder` is what `$ORIGIN` stands for; `limit` is 0 where the size of the file is to say it.
     fn open(
         bytes: Vec<u8>,
         folder: Option<&Path>,
         symbols: Option<&SymbolSources>,
+        limit: u64,
     ) -> Result<Self, Error> {
         let mut sources = symbols.map(|symbols| alone(&symbols.0, "symbols")).transpose()?;
         let mut loader = LibraryLoader::new();
+        if limit != 0 {
+            loader = loader.limit(limit);
+        }
         for source in sources.iter().flat_map(|sources| sources.iter()) {
             if let Source::Library(library) = source {
                 loader = loader.library(library);
@@ -49,17 +53,19 @@ impl Library {
 }
 
 /// Loads a shared library out of a file. Its constructors run, and those of libraries that it needs, which are found as the dynamic
-/// loader finds them, or among the libraries in `symbols` (by `DT_SONAME`). `symbols` may be NULL; it is asked last.
+/// loader finds them, or among the libraries in `symbols` (by `DT_SONAME`). `symbols` may be NULL; it is asked last. `limit` is how many
+/// bytes of memory the library may take, 0 standing for 16 GiB and 64 times the size of its file.
 ///
 /// The dynamic loader knows nothing of the library: `dlsym` and `dladdr` do not find it.
 ///
 /// Errors: `FILE`, `BAD_FILE`, `UNSUPPORTED` (a program, the C library), `UNDEFINED_SYMBOL`, `LIBRARY` for one that it needs,
-/// `THREAD_LOCAL`, `MEMORY`, `BUSY`.
+/// `THREAD_LOCAL`, `MEMORY`, `TOO_LARGE`, `BUSY`.
 /// Threads: any number at once, with different symbols.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_library_open_file(
     path: Text,
     symbols: Option<&SymbolSources>,
+    limit: u64,
     library: Option<&mut MaybeUninit<*mut Library>>,
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
@@ -67,7 +73,7 @@ pub extern "C" fn hoist_library_open_file(
         let library = place(library, "library")?;
         let path = path.path("path")?;
         let bytes = std::fs::read(path).map_err(|cause| io(&cause, path))?;
-        let opened = Library::open(bytes, path.parent(), symbols);
+        let opened = Library::open(bytes, path.parent(), symbols, limit);
         give(library, opened.map_err(|error| error.of_file(&path.to_string_lossy()))?);
         Ok(())
     })
@@ -82,6 +88,7 @@ pub extern "C" fn hoist_library_open_memory(
     data: Bytes,
     size: usize,
     symbols: Option<&SymbolSources>,
+    limit: u64,
     library: Option<&mut MaybeUninit<*mut Library>>,
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
@@ -89,7 +96,7 @@ pub extern "C" fn hoist_library_open_memory(
         let library = place(library, "library")?;
         // SAFETY: the length is that of `data`.
         let bytes = unsafe { data.get(size, "data")? };
-        give(library, Library::open(bytes.to_vec(), None, symbols)?);
+        give(library, Library::open(bytes.to_vec(), None, symbols, limit)?);
         Ok(())
     })
 }

@@ -6,8 +6,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Types of arguments that stand for pointers of C, and have names on this side only.
-const POINTERS: &[(&str, &str)] =
-    &[("Text", "const char *"), ("Bytes", "const void *"), ("Numbers", "const size_t *")];
+const POINTERS: &[(&str, &str)] = &[
+    ("Text", "const char *"),
+    ("Bytes", "const void *"),
+    ("Numbers", "const size_t *"),
+    ("Room", "void *"),
+    ("Arguments", "const struct hoist_kernel_argument *"),
+];
 
 /// The areas of the header, in its order.
 const SOURCES: &[&str] = &[
@@ -34,6 +39,10 @@ const SOURCES: &[&str] = &[
     "cubin_rows",
     "cubin",
     "fatbin",
+    "fatbin_change",
+    "device",
+    "device_memory",
+    "kernel",
 ];
 
 fn folder() -> &'static Path {

@@ -3,160 +3,13 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::sync::OnceLock;
+use std::path::Path;
+use std::process::Command;
 
-const WARNINGS: &[&str] = &["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+#[path = "programs/made.rs"]
+mod made;
 
-/// The programs, and what they are given: names of [`Made::object`], paths in `fixtures`, and others.
-const PROGRAMS: &[(&str, &[&str])] = &[
-    ("load.c", &["plugin.o", "constructor.o"]),
-    ("sources.c", &["user.o", "base.o", "libbase.a", "libbase.so"]),
-    ("many.c", &["version1.o", "version2.o"]),
-    ("errors.c", &["plugin.o", "plugin.c"]),
-    ("link.c", &["plugin.o", "far.o", "fixtures/aarch64/elftest.o"]),
-    (
-        "gpu.c",
-        &[
-            "fixtures/cuda/kernels-13.5-sm_80.cubin",
-            "fixtures/cuda/calls_a-13.5-sm_80.cubin",
-            "fixtures/cuda/calls_b-13.5-sm_80.cubin",
-            "fixtures/cuda/gpu-13.0-sm_90.fatbin",
-            "base.o",
-        ],
-    ),
-    (
-        "all.cpp",
-        &[
-            "plugin.o",
-            "version1.o",
-            "version2.o",
-            "fixtures/cuda/kernels-13.5-sm_80.cubin",
-            "fixtures/cuda/gpu-13.0-sm_90.fatbin",
-            "libbase.a",
-            "libbase.so",
-        ],
-    ),
-];
-
-/// What programs load: name, source, flags.
-const OBJECTS: &[(&str, &str, &[&str])] = &[
-    ("plugin.o", "plugin.c", &[]),
-    ("constructor.o", "plugin.c", &["-DWITH_CONSTRUCTOR"]),
-    ("version1.o", "version.c", &["-DVERSION=1"]),
-    ("version2.o", "version.c", &["-DVERSION=2"]),
-    ("user.o", "user.c", &[]),
-    ("base.o", "base.c", &[]),
-    ("far.o", "far.c", &[]),
-];
-
-fn folder() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// Runs a command that must succeed.
-fn run(command: &mut Command) -> Output {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    assert!(
-        output.status.success(),
-        "{command:?}: {}\n{}{}",
-        output.status,
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-    output
-}
-
-fn is_there(tool: &str) -> bool {
-    Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success())
-}
-
-/// The installed library, and objects to load.
-struct Made {
-    #[expect(dead_code, reason = "removed in the end")]
-    room: tempfile::TempDir,
-    path: PathBuf,
-    /// What cargo has built.
-    built: PathBuf,
-}
-
-impl Made {
-    /// Made once for all tests.
-    fn get() -> &'static Self {
-        static MADE: OnceLock<Made> = OnceLock::new();
-        MADE.get_or_init(Self::make)
-    }
-
-    fn make() -> Self {
-        let room = tempfile::tempdir().unwrap();
-        let path = room.path().to_owned();
-        let program = std::env::current_exe().unwrap();
-        // target/PROFILE/deps/PROGRAM
-        let target = program.ancestors().nth(3).unwrap().to_owned();
-        let mut make = Command::new("make");
-        make.current_dir(folder()).args(["install", "PROFILE=dev"]);
-        make.arg(format!("PREFIX={}", path.display())).arg(format!("CARGO={}", env!("CARGO")));
-        make.env("CARGO_TARGET_DIR", &target);
-        run(&mut make);
-        let sources = folder().join("tests/c/objects");
-        for (name, source, flags) in OBJECTS {
-            let mut cc = Command::new("cc");
-            cc.args(["-c", "-O1", "-fPIC"]).args(*flags).arg(sources.join(source));
-            run(cc.arg("-o").arg(path.join(name)));
-        }
-        run(Command::new("ar").arg("rcs").arg(path.join("libbase.a")).arg(path.join("base.o")));
-        let mut shared = Command::new("cc");
-        shared.args(["-shared", "-Wl,-soname,libbase.so"]).arg(path.join("base.o"));
-        run(shared.arg("-o").arg(path.join("libbase.so")));
-        std::fs::copy(sources.join("plugin.c"), path.join("plugin.c")).unwrap();
-        Self { room, path, built: target.join("debug") }
-    }
-
-    /// An argument of a program as a path.
-    fn argument(&self, name: &str) -> PathBuf {
-        if name.starts_with("fixtures/") {
-            folder().join("..").join(name)
-        } else {
-            self.path.join(name)
-        }
-    }
-
-    /// Compiles a program. Each way has programs of its own.
-    fn compile(&self, compilers: [&str; 2], way: &str, source: &Path, flags: &[&str]) -> PathBuf {
-        let is_cpp = source.extension() == Some(OsStr::new("cpp"));
-        let [c, cpp] = compilers;
-        let mut compiler = Command::new(if is_cpp { cpp } else { c });
-        compiler.arg(if is_cpp { "-std=c++17" } else { "-std=gnu11" }).args(WARNINGS).arg("-g");
-        compiler.arg("-I").arg(self.path.join("include")).arg("-I").arg(folder().join("tests/c"));
-        let program = self.path.join(format!("{way}-{}", source.file_stem().unwrap().display()));
-        compiler.arg(source).arg("-o").arg(&program).args(flags).args(["-lpthread", "-lm"]);
-        run(&mut compiler);
-        program
-    }
-
-    /// Flags for the shared library, which programs find where it is installed.
-    fn shared(&self) -> [String; 3] {
-        let lib = self.path.join("lib").display().to_string();
-        [format!("-L{lib}"), format!("-Wl,-rpath,{lib}"), "-lhoist".to_owned()]
-    }
-
-    /// Compiles and runs all programs.
-    fn run_all(&self, compilers: [&str; 2], way: &str, flags: &[&str]) {
-        for (source, arguments) in PROGRAMS {
-            let source = folder().join("tests/c").join(source);
-            let program = self.compile(compilers, way, &source, flags);
-            self.run(&mut Command::new(program), arguments);
-        }
-    }
-
-    fn run(&self, program: &mut Command, arguments: &[&str]) {
-        program.args(arguments.iter().map(|name| self.argument(name)));
-        let output = run(program);
-        assert!(output.stdout.ends_with(b"ok\n"), "{program:?}");
-    }
-}
+use made::{Made, PROGRAMS, folder, is_there, run};
 
 #[test]
 fn programs_of_gcc() {
@@ -255,6 +108,76 @@ fn examples() {
     assert!(list.lines().count() > 3 && list.contains("sm_90 "), "{list}");
     let refused = Command::new(&lister).arg("/absent").output().unwrap();
     assert!(!refused.status.success() && refused.stderr.starts_with(b"list_cubin: /absent: "));
+}
+
+#[test]
+fn a_kernel_is_launched_from_c() {
+    let made = Made::get();
+    let shared = made.shared();
+    let shared = shared.each_ref().map(String::as_str);
+    let source = folder().join("examples/launch.c");
+    let program = made.compile(["gcc", "g++"], "example", &source, &shared);
+    let launch = |driver: &str, kernel: &str| {
+        let mut launch = Command::new(&program);
+        launch.env("LD_LIBRARY_PATH", made.path.join(driver));
+        launch.arg(made.argument("fixtures/cuda/gpu-13.0-sm_90.fatbin"));
+        launch.arg(kernel).output().unwrap()
+    };
+    let launched = launch("driver", "vector_add");
+    assert!(launched.status.success(), "{launched:?}");
+    // the stub runs nothing
+    assert_eq!(launched.stdout, b"0 + 10 = 0\n1 + 20 = 0\n2 + 30 = 0\n3 + 40 = 0\n");
+    let refused = launch("driver", "absent");
+    let words = String::from_utf8(refused.stderr).unwrap();
+    assert!(words.starts_with("launch: ") && words.contains("no kernel absent"), "{words}");
+    let refused = launch("no-driver", "vector_add");
+    let words = String::from_utf8(refused.stderr).unwrap();
+    assert!(words.starts_with("launch: no CUDA driver library; libcuda.so.1: "), "{words}");
+    assert_eq!(refused.status.code(), Some(1));
+}
+
+#[test]
+fn objects_of_libtcc() {
+    if !Path::new("/usr/include/libtcc.h").exists() {
+        println!("skipped: objects_of_libtcc: needs libtcc-dev");
+        return;
+    }
+    let made = Made::get();
+    let shared = made.shared();
+    let flags: Vec<&str> = shared.iter().map(String::as_str).chain(["-ltcc"]).collect();
+    let source = folder().join("examples/jit_tcc.c");
+    let program = made.compile(["gcc", "g++"], "example", &source, &flags);
+    let code = "static int n = 1; int *p = &n; int f(int x) { return twice(x) + *p; }";
+    let output = run(Command::new(&program).args([code, "1", "20"]));
+    assert_eq!(output.stdout, b"3\n41\n");
+    let code = "int absent(int); int f(int x) { return absent(x); }";
+    let refused = Command::new(&program).args([code, "1"]).output().unwrap();
+    let words = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && words.contains("absent is undefined"), "{words}");
+}
+
+#[test]
+fn objects_of_llvm() {
+    let asked = |what: &[&str]| {
+        let output = Command::new("llvm-config-19").args(what).output().ok()?;
+        Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
+    };
+    // the program comes with llvm-19, the headers do not
+    let include = asked(&["--includedir"]).unwrap_or_default();
+    if !Path::new(&include).join("llvm-c/TargetMachine.h").exists() {
+        println!("skipped: objects_of_llvm: needs llvm-19-dev");
+        return;
+    }
+    let made = Made::get();
+    let shared = made.shared();
+    let flags = asked(&["--ldflags", "--libs"]).unwrap();
+    let include = format!("-isystem{include}");
+    let llvm = flags.split_whitespace().chain([include.as_str()]);
+    let flags: Vec<&str> = shared.iter().map(String::as_str).chain(llvm).collect();
+    let source = folder().join("examples/jit_llvm.c");
+    let program = made.compile(["gcc", "g++"], "example", &source, &flags);
+    let output = run(Command::new(&program).args(["3", "4", "5"]));
+    assert_eq!(output.stdout, b"5\n5\n");
 }
 
 /// The programs that README.md begins with.

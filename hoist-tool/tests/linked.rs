@@ -27,6 +27,11 @@ fn a_function_of_zlib() {
     let refused = hoist(&["run", "libc.so.6", "getpid", "--ret", "i32"]);
     let words = String::from_utf8_lossy(&refused.stderr);
     assert!(words.contains("is a part of the dynamic loader"), "{words}");
+    let refused = hoist(&["run", "--limit", "4096", "libz.so.1", "zlibVersion", "--ret", "str"]);
+    assert!(
+        String::from_utf8_lossy(&refused.stderr).ends_with("is larger than the limit of 0x1000\n"),
+        "{refused:?}"
+    );
     let refused = hoist(&["run", "libz.so.1", "no_such"]);
     let words = String::from_utf8_lossy(&refused.stderr);
     assert!(words.contains("the library does not define no_such"), "{words}");
@@ -127,6 +132,20 @@ fn programs() {
         let theirs = Command::new(program).arg("/lib").output().unwrap();
         assert_eq!(ours.as_bytes(), theirs.stdout, "{program}");
     }
+    for device in ["/dev/zero", "/dev/null"] {
+        let program = folder.path().join("interpreted");
+        let mut gcc = Command::new("gcc");
+        gcc.arg(format!("-Wl,--dynamic-linker={device}")).arg("-o").arg(&program).arg(&source);
+        assert!(gcc.status().unwrap().success());
+        let refused = hoist(&["exec", program.to_str().unwrap()]);
+        let refused = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.contains(&format!("{device}: no regular file")), "{refused}");
+    }
+    let refused = hoist(&["exec", "--limit", "4096", "/bin/echo"]);
+    assert!(
+        String::from_utf8_lossy(&refused.stderr).ends_with("is larger than the limit of 0x1000\n"),
+        "{refused:?}"
+    );
     let refused = hoist(&["exec", source.to_str().unwrap()]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("not an ELF file"));
 }

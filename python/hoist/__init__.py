@@ -29,6 +29,8 @@ is for who calls it, as with ctypes.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, List
+
 from . import errors
 from ._command import command
 from ._gpu import Cubin, Entry, Fatbin, Kernel, Occupancy, Region
@@ -101,9 +103,19 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str):
-    # loaded when they are wanted: they look for what may not be there
-    if name in ("nv", "tinygrad"):
+if TYPE_CHECKING:
+    from . import nv, tinygrad
+
+# loaded when they are wanted: they look for what may not be there
+_LATER = ("nv", "tinygrad")
+
+
+def __dir__() -> List[str]:
+    return sorted({*globals(), *_LATER})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
         import importlib
 
         return importlib.import_module(f"{__name__}.{name}")

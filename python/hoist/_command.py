@@ -23,7 +23,7 @@ def command(*words: "str | os.PathLike[str]") -> bytes:
     output, status, complaints = _hoist.command([os.fspath(word) for word in words])
     if status != 0:
         error = CommandError("; ".join(line.rstrip() for line in complaints))
-        error.output = output  # type: ignore[attr-defined]
+        error.output = output
         raise error
     return output
 

@@ -6,26 +6,29 @@ import json
 import os
 import re
 import tempfile
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union, overload
 
 from . import _hoist
 from ._bytes import Source, mapped, read
 from ._command import answer, as_path
+from ._rows import documented
 from .errors import FormatError, NoSymbolError, UnsupportedError
 
 
+@documented(
+    threads="Threads of a block.",
+    blocks="Blocks that an SM holds.",
+    warps="Warps of these blocks.",
+    of_warps="Warps that an SM could hold.",
+    limiter="What keeps it from more: `warps`, `blocks`, `registers`, `shared memory`, `barriers`, `virtual resources`.",
+)
 class Occupancy(NamedTuple):
     """How many blocks of a kernel an SM runs at a time."""
 
-    #: Threads of a block.
     threads: int
-    #: Blocks that an SM holds.
     blocks: int
-    #: Warps of these blocks.
     warps: int
-    #: Warps that an SM could hold.
     of_warps: int
-    #: What keeps it from more: `warps`, `blocks`, `registers`, `shared memory`, `barriers`, `virtual resources`.
     limiter: str
 
     @property
@@ -37,10 +40,9 @@ class Occupancy(NamedTuple):
 class Kernel:
     """A kernel of a cubin, and what it needs. Memory in bytes; what the file does not say is None."""
 
-    __slots__ = ("_sm", "row")
+    __slots__ = {"_sm": None, "row": "All of it as a dictionary."}
 
     def __init__(self, row: Dict[str, Any], sm: Optional[int]) -> None:
-        #: All of it as a dictionary.
         self.row = row
         self._sm = sm
 
@@ -157,13 +159,16 @@ class Cubin:
     'warps'
     """
 
-    __slots__ = ("_data", "_target", "kernels", "label")
+    __slots__ = {
+        "_data": None,
+        "_target": None,
+        "kernels": "Its kernels by name, in the order of the file, each a `hoist.Kernel`.",
+        "label": "What it is called in errors.",
+    }
 
     def __init__(self, source: Source) -> None:
-        #: What it is called in errors.
         self.label, self._data = read(source)
         self._target, rows = _hoist.cubin(self._data, self.label)
-        #: Its kernels by name, each a `hoist.Kernel`.
         self.kernels = _Kernels(Kernel(row, self._target["sm"]) for row in rows)
 
     @property
@@ -209,35 +214,39 @@ class Cubin:
         return f"<hoist.Cubin {self.label}: {self.arch}, {len(self.kernels)} kernels>"
 
 
+@documented(
+    index="Its number.",
+    container="What it is: `fatbin`, `offload`, `bundle`, `compressed bundle`, `cubin`.",
+    offset="Where it is in the file, in bytes.",
+    size="Its size in bytes.",
+    section="The section of the file, if it is in one.",
+    entries="Its entries.",
+)
 class Region(NamedTuple):
     """A container of device code in a file."""
 
-    #: Its number.
-    index: int
-    #: What it is: `fatbin`, `offload`, `bundle`, `compressed bundle`, `cubin`.
+    index: int  # type: ignore[assignment]
     container: str
-    #: Where it is in the file, in bytes.
     offset: int
-    #: Its size in bytes.
     size: int
-    #: The section of the file, if it is in one.
     section: Optional[str]
-    #: Its entries.
     entries: "List[Entry]"
 
 
 class Entry:
     """Code for one architecture in a container."""
 
-    __slots__ = ("_fatbin", "_part", "region", "row")
+    __slots__ = {
+        "_fatbin": None,
+        "_part": None,
+        "region": "The number of its container.",
+        "row": "What the container says of it: `entries` of `hoist fatbin list --json`, with `region` and `container`.",
+    }
 
     def __init__(self, fatbin: "Fatbin", region: Dict[str, Any], row: Dict[str, Any], part: Optional[Tuple[int, int]] = None) -> None:
         self._fatbin = fatbin
         self._part = part
-        #: The number of its container.
         self.region: int = region["index"]
-        #: What the container says of it, as a dictionary: the keys of `entries` of `hoist fatbin list --json`, with `region` and
-        #: `container`.
         self.row: Dict[str, Any] = {"region": region["index"], "container": region["container"], **row}
 
     @property
@@ -307,15 +316,17 @@ class Fatbin:
     []
     """
 
-    __slots__ = ("_data", "errors", "label", "regions")
+    __slots__ = {
+        "_data": None,
+        "errors": "What is damaged, as texts; the rest can be used.",
+        "label": "What it is called in errors.",
+        "regions": "The containers, in the order of the file, each a `hoist.Region`.",
+    }
 
     def __init__(self, source: Source, *, search: bool = True) -> None:
-        #: What it is called in errors.
         self.label, self._data = mapped(source)
         text, errors = _hoist.entries(self._data, search)
-        #: What is damaged, as texts; the rest can be used.
         self.errors: List[str] = errors
-        #: The containers, in the order of the file.
         self.regions: List[Region] = [self._region(row) for row in json.loads(bytes(text))]
         if errors and not self.regions:
             error = FormatError(f"{self.label}: {errors[0]}")
@@ -359,12 +370,12 @@ class Fatbin:
 
         `cuda` is the version of CUDA that the driver knows, by default the newest. Of a concatenated entry it is the one image in it.
         """
-        number = int(re.fullmatch(r"(?:sm_)?(\d+)", str(sm))[1]) if re.fullmatch(r"(?:sm_)?(\d+)", str(sm)) else None
-        if number is None:
+        device = re.fullmatch(r"(?:sm_)?(\d+)", str(sm))
+        if device is None:
             raise ValueError(f"no architecture of a device: {sm!r}; 90 or 'sm_90'")
         chosen = []
         rows = {entry.row["offset"]: entry for entry in self if entry.row["container"] == "fatbin"}
-        for _, choice in _hoist.select(self._data, self.label, number, cuda, True):
+        for _, choice in _hoist.select(self._data, self.label, int(device[1]), cuda, True):
             if choice is None:
                 continue
             offset, part, _ = choice
@@ -374,7 +385,13 @@ class Fatbin:
                 chosen.append(Entry(self, region, entry.row, part))
         return chosen
 
-    def prune(self, keep: Union[str, Iterable[str]], output: "Optional[str | os.PathLike[str]]" = None) -> Union[bytes, Dict[str, Any]]:
+    @overload
+    def prune(self, keep: Union[str, Iterable[str]], output: None = None) -> bytes: ...
+
+    @overload
+    def prune(self, keep: Union[str, Iterable[str]], output: "str | os.PathLike[str]") -> Dict[str, Any]: ...
+
+    def prune(self, keep: Union[str, Iterable[str]], output: "Optional[str | os.PathLike[str]]" = None) -> Any:
         """The file without the entries that are not kept; host files stay loadable.
 
         `keep` is what stays: `sm_90` (machine code), `compute_90` (PTX), `ptx`, `elf`, `nvvm` (all of a kind), or several. With

@@ -15,12 +15,15 @@ class Image:
     `image.data` is a bytearray; `bytes(image)` copies it.
     """
 
-    __slots__ = ("_addresses", "_what", "base", "data")
+    __slots__ = {
+        "_addresses": None,
+        "_what": None,
+        "base": "The address that the image is for.",
+        "data": "The bytes, from `base` on.",
+    }
 
     def __init__(self, data: bytearray, base: int, what: Dict[str, Any]) -> None:
-        #: The bytes, from `base` on.
         self.data = data
-        #: The address that the image is for.
         self.base = base
         self._what = what
         self._addresses: Optional[Dict[str, int]] = None

@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+    Union,
+    overload,
+)
 
 from . import _hoist
 from ._bytes import Source, head, read
 from ._link import flat
+from ._rows import documented
 from .errors import NoSymbolError
 
 _ARCHIVES = (b"!<arch>\n", b"!<thin>\n")
@@ -19,7 +34,7 @@ types: Dict[str, _hoist.Type] = {
     for name in ("void", "bool_", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "ptr", "cstr")
 }
 
-_PLAIN = {int: _hoist.i64, float: _hoist.f64, bool: _hoist.bool_, str: _hoist.cstr, None: _hoist.void}
+_PLAIN: Dict[Any, _hoist.Type] = {int: _hoist.i64, float: _hoist.f64, bool: _hoist.bool_, str: _hoist.cstr, None: _hoist.void}
 
 #: What says a type: `hoist.i32`, its name, or int (i64), float (f64), bool, str (cstr), None (void).
 TypeLike = Union[_hoist.Type, str, type, None]
@@ -38,6 +53,18 @@ def _type(wanted: TypeLike) -> _hoist.Type:
 
 def _signature(args: Iterable[TypeLike], ret: TypeLike) -> Tuple[Tuple[_hoist.Type, ...], _hoist.Type]:
     return tuple(_type(one) for one in args), _type(ret)
+
+
+@overload
+def callback(
+    function: Callable[..., Any], *, args: Iterable[TypeLike] = (), ret: TypeLike = None
+) -> _hoist.Callback: ...
+
+
+@overload
+def callback(
+    function: None = None, *, args: Iterable[TypeLike] = (), ret: TypeLike = None
+) -> Callable[[Callable[..., Any]], _hoist.Callback]: ...
 
 
 def callback(
@@ -82,21 +109,26 @@ def function(
     return _hoist.function(address, name or f"{address:#x}", arguments, result, nogil, owner)
 
 
+@documented(
+    name="Its name: `.text`.",
+    address="Its address; None if it is not loaded.",
+    size="Its size in bytes.",
+    flags="The word of flags (`SHF_ALLOC` and others).",
+    object="The object that it is of: a path, or `<bytes>`.",
+    data="Its bytes in memory, without a copy; writable if the code's are. They keep the memory. None if it is not loaded.",
+)
 class Section(NamedTuple):
     """A section of a module."""
 
-    #: Its name: `.text`.
     name: str
-    #: Its address; None if it is not loaded.
     address: Optional[int]
-    #: Its size in bytes.
     size: int
-    #: The word of flags (`SHF_ALLOC` and others).
     flags: int
-    #: The object that it is of: a path, or `<bytes>`.
     object: str
-    #: Its bytes as they are in memory, without a copy; writable if the code's are. They keep the memory. None if it is not loaded.
     data: Optional[memoryview]
+
+
+_Self = TypeVar("_Self", bound="_Code")
 
 
 class _Code:
@@ -152,7 +184,7 @@ class _Code:
         if self._native.is_loaded():
             self._native.unload()
 
-    def __enter__(self) -> Any:
+    def __enter__(self: _Self) -> _Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -266,14 +298,16 @@ class Replacement:
     """Functions that stand for others: what `Module.replace` gives. Undone by `undo`, at the end of a `with`, or when nobody refers
     to it any more."""
 
-    __slots__ = ("_done", "names", "new", "old")
+    __slots__ = {
+        "_done": None,
+        "names": "Which functions.",
+        "new": "The module whose functions stand for those of `old`.",
+        "old": "The module whose functions were replaced.",
+    }
 
     def __init__(self, old: Module, new: Module, names: Tuple[str, ...], done: List[Any]) -> None:
-        #: Whose functions were replaced.
         self.old = old
-        #: Whose functions stand for them.
         self.new = new
-        #: Which ones.
         self.names = names
         self._done = done
 
@@ -330,7 +364,7 @@ def load(
     arena: Optional[_hoist.Arena] = None,
     gdb: bool = False,
     perf_map: bool = False,
-) -> Any:
+) -> "Union[Module, Any]":
     """Loads objects into this process: a `hoist.Module`; of one shared library a `hoist.Library`.
 
     `objects` are paths, or bytes of any kind (bytes, bytearray, memoryview, mmap, numpy ...), of relocatable objects and static
@@ -352,7 +386,7 @@ def load(
     `relax`        whether instructions that use the global offset table become direct ones
     `dual_mapping` writes code through other addresses than those where it runs: no page becomes executable that was writable
     `huge_pages`   asks for huge pages for large code
-    `limit`        bytes that the module may have
+    `limit`        bytes that the module may have, and each shared library
     `arena`        a `hoist.Arena`: memory that small modules share
     `gdb`, `perf_map`  tells a debugger, or writes names to /tmp/perf-PID.map
 
@@ -439,7 +473,7 @@ def _load(
     names, ask = _names(symbols)
     for one, label, data in shared:
         origin = os.path.dirname(os.path.abspath(os.fspath(one))) if isinstance(one, (str, os.PathLike)) else None
-        sources.append(_hoist.open_library(data, label, names, ask, sources, origin))
+        sources.append(_hoist.open_library(data, label, names, ask, sources, origin, wish["limit"]))
     if shared and not parts and not archives:
         if len(shared) == 1:
             return Library(sources[-1], (kept, sources))
@@ -486,7 +520,7 @@ def _sources(libs: List[Any]) -> Tuple[List[Any], List[str], List[Any]]:
             if head(data, 8) in _ARCHIVES:
                 sources.append(_archive(lib, label, data))
             elif _is_shared(data):
-                sources.append(_hoist.open_library(data, label, {}, None, sources, None))
+                sources.append(_hoist.open_library(data, label, {}, None, sources, None, None))
             else:
                 sources.append(_hoist.load([(label, data)], {}, None, list(sources), [], True, None, _DEFAULT))
     return sources, opened, kept

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Union
+from typing import Any, Dict, Union
 
 from ._bytes import Source
 from ._command import answer, as_path
@@ -11,7 +11,7 @@ from ._command import answer, as_path
 _PARTS = ("header", "segments", "sections", "dynamic", "symbols", "relocations", "notes")
 
 
-def show(source: Source, *parts: str) -> Union[Dict[str, Any], List[Dict[str, Any]]]:
+def show(source: Source, *parts: str) -> "Union[Dict[str, Any], Any]":
     """What an ELF file contains: a dictionary; of an archive a list of them, one a member.
 
     `parts` are what is wanted of `header`, `segments`, `sections`, `dynamic`, `symbols`, `relocations`, `notes`; without any, all.

@@ -37,38 +37,42 @@ __all__ = [
 
 
 class Error(Exception):
-    """What went wrong: `str(error)` is one line for people, the attributes are for programs."""
+    """What went wrong: `str(error)` is one line for people, the attributes are for programs; None where one does not apply.
 
-    #: What the file is called that is at fault: its path, or `<bytes>`.
+    `file`        what the file is called that is at fault: its path, or `<bytes>`
+    `member`      the member of an archive
+    `section`     the name of the section at fault
+    `offset`      where in the section, or, of a damaged file, where in the file; in bytes
+    `relocation`  the name of the relocation type: `R_X86_64_PC32`
+    `symbol`      the name of the symbol
+    `symbols`     all names, where there are several
+    `value`       the value that does not fit
+    `least`       the least value that would have
+    `limit`       the largest value or size that would have
+    `size`        bytes that were asked for
+    `kind`        the variant of the error of a GPU: `NoLibrary`
+    `function`    the function of the driver that failed
+    `code`        what that function returned
+    `calls`       calls that are not over
+    `output`      what a command had printed before
+    """
+
     file: Optional[str] = None
-    #: The member of an archive.
     member: Optional[str] = None
-    #: The name of the section at fault.
     section: Optional[str] = None
-    #: Where in the section, or, of a damaged file, where in the file; in bytes.
     offset: Optional[int] = None
-    #: The name of the relocation type: `R_X86_64_PC32`.
     relocation: Optional[str] = None
-    #: The name of the symbol.
     symbol: Optional[str] = None
-    #: All names, where there are several.
     symbols: Optional[List[str]] = None
-    #: The value that does not fit.
     value: Optional[int] = None
-    #: The least value that would have.
     least: Optional[int] = None
-    #: The largest value or size that would have.
     limit: Optional[int] = None
-    #: Bytes that were asked for.
     size: Optional[int] = None
-    #: The variant of the error of a GPU: `NoLibrary`.
     kind: Optional[str] = None
-    #: The function of the driver that failed.
     function: Optional[str] = None
-    #: What that function returned.
     code: Optional[int] = None
-    #: Calls that are not over.
     calls: Optional[int] = None
+    output: Optional[bytes] = None
 
 
 class FormatError(Error, ValueError):
@@ -116,7 +120,7 @@ class UnsupportedError(Error):
 
 
 class CommandError(Error):
-    """A command has failed: the text is what it would have printed."""
+    """A command has failed: the text is what it would have complained of, `output` what it had printed before."""
 
 
 class DeviceError(Error):

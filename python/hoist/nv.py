@@ -183,11 +183,10 @@ class Image:
 class Kernel:
     """A kernel that can be launched."""
 
-    __slots__ = ("_native", "name")
+    __slots__ = {"_native": None, "name": "Its name."}
 
     def __init__(self, native: Any, name: str) -> None:
         self._native = native
-        #: Its name.
         self.name = name
 
     def __call__(

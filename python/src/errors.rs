@@ -126,11 +126,11 @@ impl Objects<'_> {
             E::NoLowMemory { size, limit } => Failure::new("ResourceError", message)
                 .with("size", Field::Number(size))
                 .with("limit", Field::Number(limit)),
-            E::FixedAddress { object, section, address }
-            | E::Initializer { object, section, address } => self
+            E::FixedAddress { object, section, address, .. }
+            | E::Initializer { object, section, address, .. } => self
                 .at(object, Some(section), Failure::new("LinkError", message))
                 .with("value", Field::Number(address)),
-            E::Fragment { object, section } | E::Unwinding { object, section, .. } => {
+            E::Fragment { object, section, .. } | E::Unwinding { object, section, .. } => {
                 self.at(object, Some(section), Failure::new("LinkError", message))
             }
             E::NoSymbol(name) => no_symbol(&name),
@@ -281,6 +281,9 @@ fn linked(error: &LibraryError, message: String) -> Failure {
         LibraryError::Relocation { name, .. } => {
             Failure::new("RelocationError", message).with("symbol", Field::Text(name.clone()))
         }
+        LibraryError::TooLarge { size, limit } => Failure::new("ResourceError", message)
+            .with("size", Field::Number(*size))
+            .with("limit", Field::Number(*limit)),
         LibraryError::Image(_) => Failure::new("FormatError", message),
         _ => Failure::new("LibraryError", message),
     }

@@ -2,10 +2,11 @@
 
 use crate::errors::{Failure, Objects};
 use crate::held::Held;
+use crate::link::too_large;
 use crate::sources::Names;
 use archs::{Architecture, with_arch};
 use elf_core::{File, Name};
-use elf_layout::{ExternalSymbol, HeapStorage, ImageMode, Options};
+use elf_layout::{ExternalSymbol, HeapStorage, ImageMode, Layout, Options};
 use exec_host::symbols::{Found, Symbols as _};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -15,14 +16,15 @@ use std::collections::HashMap;
 const ANYWHERE: [u64; 2] = [0x1_0000_0000, 0x7fff_0000_0000];
 
 /// The sections of an object in file order, relocated for `base`, or, without one, for any address: then code that must know its
-/// address is refused. `ask` is asked for what the object does not define.
+/// address is refused. `ask` is asked for what the object does not define. At most `limit` bytes.
 #[pyfunction]
-#[pyo3(signature = (data, base, ask))]
+#[pyo3(signature = (data, base, ask, limit = 1 << 30))]
 pub(crate) fn flat<'py>(
     py: Python<'py>,
     data: &Bound<'py, PyAny>,
     base: Option<u64>,
     ask: Option<Py<PyAny>>,
+    limit: u64,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let bytes = [Held::of(data)?];
     let [held] = &bytes;
@@ -45,20 +47,23 @@ pub(crate) fn flat<'py>(
         Options { mode: ImageMode::Packed { section_alignment: 1 }, base, ..Options::default() };
     let mut room = HeapStorage::new();
     let image = with_arch!(architecture, A => {
-        let written = room.plan::<A>(&files, options, &mut externals).and_then(|layout| {
-            let write = |base| {
-                let mut image = vec![0; usize::try_from(layout.size()).unwrap_or(0)];
-                layout.write_zeroed(&mut image, base).map(|()| image)
+        let explain = |error: elf_layout::Error| objects.layout(error, error.explain(&files).to_string());
+        let write = |layout: &Layout<'_, '_, A>, base| {
+            let size = layout.size();
+            let large = || too_large(size, limit);
+            let size = usize::try_from(size).ok().filter(|_| size <= limit).ok_or_else(large)?;
+            let mut image = Vec::new();
+            image.try_reserve_exact(size).map_err(|_| large())?;
+            image.resize(size, 0);
+            layout.write_zeroed(&mut image, base).map(|()| image).map_err(explain)
+        };
+        room.plan::<A>(&files, options, &mut externals).map_err(explain).and_then(|layout| {
+            let Some(base) = base else {
+                let image = write(&layout, ANYWHERE[0])?;
+                return Ok((image == write(&layout, ANYWHERE[1])?).then_some(image));
             };
-            match base {
-                Some(base) => write(base).map(Some),
-                None => {
-                    let image = write(ANYWHERE[0])?;
-                    Ok((image == write(ANYWHERE[1])?).then_some(image))
-                }
-            }
-        });
-        written.map_err(|error| objects.layout(error, error.explain(&files).to_string()))
+            write(&layout, base).map(Some)
+        })
     });
     if let Some(raised) = names.raised.take() {
         return Err(raised);

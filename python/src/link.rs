@@ -120,7 +120,7 @@ fn image(
     })
 }
 
-fn too_large(size: u64, limit: u64) -> Failure {
+pub(crate) fn too_large(size: u64, limit: u64) -> Failure {
     Failure::new(
         "ResourceError",
         format!("an image of {size} bytes, more than the limit of {limit}"),

@@ -11,7 +11,8 @@ use std::path::PathBuf;
 
 /// Loads a shared library out of bytes.
 #[pyfunction]
-#[pyo3(signature = (data, label, names, ask, sources, origin))]
+#[pyo3(signature = (data, label, names, ask, sources, origin, limit))]
+#[expect(clippy::too_many_arguments, reason = "called from hoist/_load.py only")]
 pub(crate) fn open_library(
     py: Python<'_>,
     data: &Bound<'_, PyAny>,
@@ -20,6 +21,7 @@ pub(crate) fn open_library(
     ask: Option<Py<PyAny>>,
     sources: Vec<Bound<'_, PyAny>>,
     origin: Option<PathBuf>,
+    limit: Option<u64>,
 ) -> PyResult<LoadedLibrary> {
     let data = Held::of(data)?;
     let sources: Vec<Source> = sources.iter().map(Source::of).collect::<PyResult<_>>()?;
@@ -30,6 +32,9 @@ pub(crate) fn open_library(
             if let Source::Library(library) = source {
                 loader = loader.library(library);
             }
+        }
+        if let Some(limit) = limit {
+            loader = loader.limit(limit);
         }
         if let Some(origin) = origin {
             loader = loader.origin(origin);

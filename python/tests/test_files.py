@@ -10,6 +10,7 @@ import io
 import pathlib
 import pkgutil
 import pydoc
+import signal
 import subprocess
 import sys
 
@@ -247,6 +248,19 @@ def test_the_command_line(elftest):
     assert main(["show", "no such file"]) == 1
 
 
+def test_an_interrupt_ends_the_command_line(compile_c, tmp_path):
+    waits = tmp_path / "waits.o"
+    waits.write_bytes(compile_c("#include <unistd.h>\nint waits(void) { write(1, \"!\", 1); for (;;) pause(); }", "-w"))
+    process = subprocess.Popen([sys.executable, "-m", "hoist", "run", str(waits), "waits"], stdout=subprocess.PIPE)
+    try:
+        assert process.stdout.read(1) == b"!"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == -signal.SIGINT
+    finally:
+        process.kill()
+        process.stdout.close()
+
+
 def test_commands_as_functions(elftest):
     assert hoist.command("run", elftest, "foo", "i32:321", "--ret", "f32") == b"12345999\n"
     with pytest.raises(hoist.CommandError, match="no such file") as caught:
@@ -276,6 +290,27 @@ def test_everything_is_documented():
                     assert inspect.getdoc(member), f"{name}.{attribute}"
     assert examples > 20
     assert "hoist.load" in hoist.__doc__
+
+
+def test_attributes_are_documented():
+    """`help()` says of every attribute what it is: of properties, slots, fields of named tuples."""
+    classes = [getattr(hoist, name) for name in hoist.__all__] + [getattr(hoist.nv, name) for name in hoist.nv.__all__]
+    seen = 0
+    for thing in filter(inspect.isclass, classes):
+        if issubclass(thing, Exception):
+            continue
+        slots = vars(thing).get("__slots__", ())
+        for name, member in vars(thing).items():
+            if name.startswith("_") or inspect.isfunction(member):
+                continue
+            text = slots.get(name) if isinstance(slots, dict) and name in slots else inspect.getdoc(member)
+            assert text and not text.startswith("Alias for"), f"{thing.__name__}.{name}"
+            seen += 1
+    assert seen > 60, seen
+    for name in vars(hoist.Error)["__annotations__"]:
+        assert f"`{name}`" in hoist.Error.__doc__, name
+    for name in ("nv", "tinygrad"):
+        assert name in dir(hoist)
 
 
 def test_help_reads_well():

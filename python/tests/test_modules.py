@@ -169,6 +169,9 @@ def test_shared_libraries_out_of_bytes(compile_c):
     assert isinstance(library, hoist.Library) and library.is_loaded and "Library" in repr(library)
     again = hoist.load(pathlib.Path(path).read_bytes(), symbols=lambda name: one)
     assert library.extent != again.extent
+    with pytest.raises(hoist.ResourceError, match="limit") as caught:
+        hoist.load(path, symbols=symbols, limit=64)
+    assert caught.value.limit == 64 and caught.value.size > 64
     library.unload()
     assert not library.is_loaded and again.is_loaded
     with pytest.raises(hoist.NoSymbolError):
@@ -346,6 +349,9 @@ def test_a_limit(compile_c):
     with pytest.raises(hoist.ResourceError) as caught:
         hoist.load(compile_c("char much[1 << 20];", "-fno-common"), limit=1 << 16)
     assert caught.value.limit == 1 << 16 and caught.value.size >= 1 << 20 and caught.value.section and isinstance(caught.value, MemoryError)
+    much = compile_c("char much[1 << 20];", "-fno-common")
+    with pytest.raises(hoist.ResourceError, match="more than the limit of 65536"):
+        hoist._hoist.flat(open(much, "rb").read(), 0, None, 1 << 16)
 
 
 def test_errors_say_where(compile_c):

@@ -49,6 +49,11 @@ const IE_A_P: Value = entry(Slot::TpOffset).minus(Role::Place);
 const IE_A_GOT: Value = entry(Slot::TpOffset).minus(Role::GotBase);
 const DTP_A: Value = Value::of(Role::DtpOffset).plus_a();
 const TP_A: Value = Value::of(Role::TpOffset).plus_a();
+/// Of dynamic loaders. What the place of a slot holds is no addend: it leads to lazy binding.
+const S_T: Value = Value::of(Role::Address).or_t();
+const B_A: Value = Value::of(Role::Base).plus_a();
+const MODULE: Value = Value::of(Role::TlsModule);
+const INDIRECT: Value = Value::of(Role::Indirect);
 
 const fn entry(slot: Slot) -> Value {
     Value::of(Role::Got(slot)).plus_a()
@@ -93,13 +98,13 @@ elf_core::kinds! {
     R_ARM_THM_SWI8           =  14: unsupported();
     R_ARM_XPC25              =  15: unsupported();
     R_ARM_THM_XPC22          =  16: unsupported();
-    R_ARM_TLS_DTPMOD32       =  17: dynamic();
-    R_ARM_TLS_DTPOFF32       =  18: dynamic();
-    R_ARM_TLS_TPOFF32        =  19: dynamic();
-    R_ARM_COPY               =  20: dynamic();
-    R_ARM_GLOB_DAT           =  21: dynamic();
-    R_ARM_JUMP_SLOT          =  22: dynamic();
-    R_ARM_RELATIVE           =  23: dynamic();
+    R_ARM_TLS_DTPMOD32       =  17: load(MODULE);
+    R_ARM_TLS_DTPOFF32       =  18: load(DTP_A);
+    R_ARM_TLS_TPOFF32        =  19: load(TP_A);
+    R_ARM_COPY               =  20: copy();
+    R_ARM_GLOB_DAT           =  21: load(S_T);
+    R_ARM_JUMP_SLOT          =  22: load(S_T);
+    R_ARM_RELATIVE           =  23: load(B_A);
     R_ARM_GOTOFF32           =  24: new(S_A_T_GOT, Any,          WORD32);
     R_ARM_BASE_PREL          =  25: new(GOT_A_P,   Any,          WORD32);
     R_ARM_GOT_BREL           =  26: new(G_A_GOT,   Any,          WORD32);
@@ -215,7 +220,7 @@ elf_core::kinds! {
     R_ARM_THM_BF16           = 136: new(S_A_T_P,   Any,          BF16);
     R_ARM_THM_BF12           = 137: new(S_A_T_P,   Any,          BF12);
     R_ARM_THM_BF18           = 138: new(S_A_T_P,   Any,          BF18);
-    R_ARM_IRELATIVE          = 160: dynamic();
+    R_ARM_IRELATIVE          = 160: load(INDIRECT);
     R_ARM_PRIVATE_16         = 161: unsupported();
     R_ARM_PRIVATE_17         = 162: unsupported();
     R_ARM_PRIVATE_18         = 163: unsupported();

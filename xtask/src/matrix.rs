@@ -262,8 +262,7 @@ impl Matrix<'_> {
                 tests(cargo?, skips, (name, &[]), target.name, usual, how)
             });
         }
-        let is_alone = EXECUTOR_ALONE.contains(&target.name) && !self.full;
-        if *executor && runner.is_some() && !is_alone {
+        if *executor && runner.is_some() {
             let cargo = ready(target).and_then(|toolchain| self.cargo(&toolchain, target));
             let ([name, _], (feature, programs), skips) = (EXECUTORS, CRASHES, self.skips);
             self.try_cell(target.name, name, feature, || {

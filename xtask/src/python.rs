@@ -32,6 +32,9 @@ pub(crate) struct Python {
 /// What the package is built and tested with.
 const PACKAGES: &[&str] = &["maturin>=1.9,<2", "pytest>=8,<10", "numpy>=1.26,<3", "cffi>=1.16,<3"];
 
+/// What some tests are with, by its name as they say that they need it; where there is no wheel for this Python, they are skipped.
+const NEIGHBOURS: &[(&str, &str)] = &[("llvmlite", "llvmlite>=0.45,<1"), ("mypy", "mypy>=2,<3")];
+
 /// Versions of tinygrad that tests run with: those of the last year.
 const TINYGRAD: &[&str] = &["0.12.0", "0.13.0", "0.14.0"];
 
@@ -71,6 +74,24 @@ impl Environment {
             std::fs::write(&stamp, wanted).context("cannot note what was installed")?;
         }
         Ok(environment)
+    }
+
+    /// Installs the neighbours: the names of those that cannot be had.
+    fn neighbours(&self) -> Result<Vec<&'static str>> {
+        let mut absent = Vec::new();
+        for (name, wanted) in NEIGHBOURS {
+            let stamp = self.folder.join(name);
+            if std::fs::read_to_string(&stamp).ok().as_deref() == Some(wanted) {
+                continue;
+            }
+            match output(self.pip("install").arg("--only-binary=:all:").arg(wanted)) {
+                Ok(_) => {
+                    std::fs::write(&stamp, wanted).context("cannot note what was installed")?
+                }
+                Err(_) => absent.push(*name),
+            }
+        }
+        Ok(absent)
     }
 
     /// `pip` for this environment.
@@ -159,6 +180,7 @@ impl Run for Python {
         };
         environment.install(workspace, self.release)?;
         let (wheels, has_all) = environment.tinygrad();
+        let absent = environment.neighbours()?;
         let mut pytest = environment.program("python");
         pytest.current_dir(workspace.root()).args([
             "-m",
@@ -179,7 +201,10 @@ impl Run for Python {
         eprint!("{}", String::from_utf8_lossy(&done.stderr));
         let mut faults = Vec::new();
         for (name, needs) in skipped(&text) {
-            let may_lack = if needs == WHEELS { !has_all } else { lacks(&needs) };
+            let may_lack = match &*needs {
+                WHEELS => !has_all,
+                needs => absent.contains(&needs) || lacks(needs),
+            };
             if self.strict && !may_lack {
                 faults.push(format!("{name}: skipped for want of {needs}, which this machine has"));
             }

@@ -20,15 +20,11 @@ impl Refusal {
     /// Finds the names in the image.
     pub(super) fn new(error: Error, image: &[u8]) -> Self {
         let (mut section, mut symbol) = (None, None);
-        if let Ok(file) = File::parse(image) {
-            match &error {
-                Error::Layout(error) => {
-                    section = name_of_section(&file, error.section);
-                    symbol = symbol_in(&error.kind).and_then(|index| name_of_symbol(&file, index));
-                }
-                Error::Unwinding { section: at, .. } => section = name_of_section(&file, *at),
-                _ => {}
-            }
+        if let Error::Layout(error) = &error
+            && let Ok(file) = File::parse(image)
+        {
+            section = name_of_section(&file, error.section);
+            symbol = symbol_in(&error.kind).and_then(|index| name_of_symbol(&file, index));
         }
         Self { error, section, symbol }
     }

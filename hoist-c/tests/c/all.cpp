@@ -1,4 +1,4 @@
-// all PLUGIN.o VERSION1.o VERSION2.o KERNELS.cubin FATBIN LIBBASE.a LIBBASE.so: hoist.hpp.
+// all PLUGIN.o VERSION1.o VERSION2.o KERNELS.cubin FATBIN LIBBASE.a LIBBASE.so KERNELS_90a.cubin: hoist.hpp.
 #include <hoist.hpp>
 
 #include <cstdio>
@@ -145,16 +145,50 @@ void gpus(char **argv) {
     CHECK(selected.first < entries.size() && !selected.second.bytes().empty());
     const std::vector<std::size_t> kept{0};
     CHECK(hoist::Fatbin::parse(fatbin.build(kept).bytes()).entries().size() == 1);
+    CHECK(hoist::Fatbin::parse(fatbin.prune(kept).bytes()).entries().size() == 1);
+    const hoist::Buffer code = fatbin.unpack(0);
+    const hoist::Fatbin replaced = hoist::Fatbin::parse(fatbin.replace(0, code.bytes(), "none").bytes());
+    CHECK(*replaced.entries()[0].compression == '\0' && replaced.entries()[0].stored_size == code.bytes().size());
+    CHECK(thrown([&] { fatbin.replace(9, code.bytes()); }).maximum() == 0u);
+}
+
+// On the stub of the driver.
+void devices(char **argv) {
+    CHECK(hoist::Device::count() == 1);
+    CHECK(thrown([] { hoist::Device::open(7); }).status() == HOIST_STATUS_NO_DEVICE);
+    hoist::Device device = hoist::Device::open();
+    CHECK(device.info().sm == 90);
+    hoist::DeviceMemory numbers = device.memory(64), others = device.memory(64);
+    numbers.write(std::vector<float>{1, 2, 3});
+    others.copy(numbers, 8, 4);
+    CHECK((others.read<float>(2) == std::vector<float>{2, 3}));
+    const hoist::DeviceCode code = device.load_file(argv[8]);
+    const hoist::Kernel kernel = code.kernel("local_memory");
+    hoist_launch how{};
+    how.grid[0] = 1;
+    how.block[0] = 32;
+    CHECK(kernel.launch(how, numbers, 7u) == 0);
+    CHECK(thrown([&] { numbers.write(std::vector<float>{4}); }).status() == HOIST_STATUS_BUSY);
+    device.synchronize();
+    how.flags = HOIST_LAUNCH_WAIT;
+    CHECK(kernel.launch(how, numbers, 7u) > 0);
+    CHECK(thrown([&] { kernel.launch(how, numbers); }).status() == HOIST_STATUS_LAUNCH);
+    const auto bytes = read(argv[8]);
+    const hoist::DeviceCode own = device.load_memory(bytes, "kernels", HOIST_DEVICE_CODE_OWN_LOADER);
+    CHECK(own.kernel("globals").launch(how) > 0);
+    CHECK(thrown([&] { code.variable("absent"); }).symbol() == "absent");
+    device.reset();
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
-    CHECK(argc == 8);
+    CHECK(argc == 9);
     modules(argv);
     replaced(argv);
     files(argv);
     gpus(argv);
+    devices(argv);
     std::puts("ok");
     return 0;
 }

@@ -46,8 +46,8 @@ static void null_everywhere(void) {
     FAILS(INVALID_ARGUMENT, hoist_module_extent(NULL, &address, NULL, &error));
     FAILS(INVALID_ARGUMENT, hoist_module_replace(NULL, "x", NULL, &replacement, &error));
     FAILS(INVALID_ARGUMENT, hoist_module_redirect(NULL, "x", NULL, &replacement, &error));
-    FAILS(INVALID_ARGUMENT, hoist_library_open_file(NULL, NULL, &library, &error));
-    FAILS(INVALID_ARGUMENT, hoist_library_open_memory(NULL, 9, NULL, &library, &error));
+    FAILS(INVALID_ARGUMENT, hoist_library_open_file(NULL, NULL, 0, &library, &error));
+    FAILS(INVALID_ARGUMENT, hoist_library_open_memory(NULL, 9, NULL, 0, &library, &error));
     FAILS(INVALID_ARGUMENT, hoist_link(NULL, NULL, 0, 0, 0, &image, &error));
     FAILS(INVALID_ARGUMENT, hoist_link(objects, NULL, 0, 0, 0, &image, &error));
     FAILS(INVALID_ARGUMENT, hoist_link(objects, NULL, 0, 0x80, 0, &image, &error));

@@ -97,7 +97,7 @@ int main(int argc, char **argv) {
     CHECK(call(module, "used", 9) == 91);
     hoist_module_free(module);
     hoist_library *library = NULL;
-    OK(hoist_library_open_file(argv[4], NULL, &library, &error));
+    OK(hoist_library_open_file(argv[4], NULL, 0, &library, &error));
     CHECK(strcmp(hoist_library_name(library), "libbase.so") == 0);
     hoist_function function = NULL;
     OK(hoist_library_function(library, "base", &function, &error));
@@ -117,16 +117,18 @@ int main(int argc, char **argv) {
     CHECK(call(module, "used", 2) == 21);
     hoist_module_free(module);
     data = read_all(argv[4], &size);
-    OK(hoist_library_open_memory(data, size, NULL, &library, &error));
+    OK(hoist_library_open_memory(data, size, NULL, 0, &library, &error));
     free(data);
     hoist_library_free(library);
 
     symbols = hoist_symbols_new();
     FAILS(LIBRARY, hoist_symbols_add_system_library(symbols, "libabsent.so.9", &error));
     hoist_symbols_free(symbols);
-    FAILS(FILE, hoist_library_open_file("/absent/x.so", NULL, &library, &error));
+    FAILS(FILE, hoist_library_open_file("/absent/x.so", NULL, 0, &library, &error));
     CHECK(library == NULL && info_of(error).os_error == 2 && strcmp(info_of(error).file, "/absent/x.so") == 0);
-    FAILS(UNSUPPORTED, hoist_library_open_file(argv[2], NULL, &library, &error));
+    FAILS(UNSUPPORTED, hoist_library_open_file(argv[2], NULL, 0, &library, &error));
+    FAILS(TOO_LARGE, hoist_library_open_file(argv[4], NULL, 64, &library, &error));
+    CHECK(info_of(error).maximum == 64 && strcmp(info_of(error).file, argv[4]) == 0);
     hoist_error_free(error);
     puts("ok");
     return 0;

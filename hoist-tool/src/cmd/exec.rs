@@ -7,9 +7,14 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use exec_host::program::{Program, StartBlock};
 
+use crate::number::number;
+
 /// Runs a program in this process: static, static PIE, or dynamic.
 #[derive(Debug, clap::Args)]
 pub struct Exec {
+    /// Bytes that the program may have in memory: decimal, or hexadecimal after 0x; otherwise what the size of its file explains
+    #[arg(long, value_name = "BYTES", value_parser = number)]
+    limit: Option<u64>,
     /// The program
     program: PathBuf,
     /// Its arguments
@@ -25,7 +30,11 @@ impl Exec {
     pub fn run(&self) -> Result<()> {
         let label = || self.program.display().to_string();
         let bytes = std::fs::read(&self.program).with_context(label)?;
-        let program = Program::load(&bytes).with_context(label)?;
+        let program = match self.limit {
+            Some(limit) => Program::load_within(&bytes, limit),
+            None => Program::load(&bytes),
+        };
+        let program = program.with_context(label)?;
         drop(bytes);
         let name = CString::new(self.program.as_os_str().as_bytes())?;
         let arguments = self.arguments.iter().map(|word| CString::new(word.as_bytes()));

@@ -59,7 +59,7 @@ impl Run {
         let (mut objects, function, words) = self.split()?;
         let observers = self.loading.observers()?;
         // SAFETY: the user asks for the libraries.
-        let libraries = unsafe { libraries::open(&mut objects, &observers)? };
+        let libraries = unsafe { libraries::open(&mut objects, &observers, self.limits.limit)? };
         // what they have registered for the end of the process is still to run
         libraries.iter().cloned().for_each(core::mem::forget);
         if objects.is_empty() {
@@ -189,29 +189,29 @@ fn explain(objects: &Objects<'_>, error: Error) -> anyhow::Error {
         Error::Elf { object, error } => {
             anyhow::Error::new(error).context(objects.label(object).to_owned())
         }
-        Error::TooLarge { size, limit, object, section, largest } => anyhow::anyhow!(
+        Error::TooLarge { size, limit, object, section, largest, .. } => anyhow::anyhow!(
             "{}: asks for {largest} bytes of an image of {size}, more than the limit of {limit} (--limit)",
             name(object, section)
         ),
-        Error::FixedAddress { object, section, address } => {
+        Error::FixedAddress { object, section, address, .. } => {
             anyhow::anyhow!(
                 "{}: its address {address:#x} cannot be had in this process",
                 name(object, section)
             )
         }
-        Error::Fragment { object, section } => {
+        Error::Fragment { object, section, .. } => {
             anyhow::anyhow!(
                 "{}: a part of `_init` or `_fini` that is not run here (start files of a program)",
                 name(object, section)
             )
         }
-        Error::Initializer { object, section, address } => {
+        Error::Initializer { object, section, address, .. } => {
             anyhow::anyhow!(
                 "{}: constructor {address:#x} is outside the code",
                 name(object, section)
             )
         }
-        Error::Unwinding { object, section, error } => {
+        Error::Unwinding { object, section, error, .. } => {
             anyhow::Error::new(error).context(name(object, section))
         }
         error => anyhow::Error::new(error).context(objects.label(0).to_owned()),

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
-use fatbin::{EntryFlags, EntryKind, EntryOptions, Item, NewEntry, RegionEntry, Search, Suffix};
+use fatbin::{EntryKind, Item, NewEntry, RegionEntry, Search};
 
 use super::blob::Blob;
 use super::change::{self, Files, change, entries};
@@ -76,10 +76,7 @@ impl Replace {
             old.kind() != EntryKind::Concatenated,
             "the entry is several images in one: prune it, or pack it anew"
         );
-        let is_family = old.sm().suffix == Suffix::Family;
-        let new = pack::entry(bytes, None)?;
-        let new =
-            if is_family && new.sm.number == old.sm().number { new.with_sm(old.sm()) } else { new };
+        let new = pack::entry(bytes, None)?.in_place_of(old);
         ensure!(
             self.any || (new.kind == old.kind() && new.sm == old.sm()),
             "is {} for {}, in place of {} for {}: --any allows it",
@@ -88,13 +85,6 @@ impl Replace {
             old.kind(),
             old.sm()
         );
-        let hosts = EntryFlags::LINUX | EntryFlags::MAC | EntryFlags::WINDOWS;
-        let kept = old.flags().intersection(hosts | EntryFlags::CUDA | EntryFlags::OPENCL);
-        let flags = new.flags.difference(hosts) | kept;
-        let options = match (new.kind, old.options()) {
-            (EntryKind::Ptx, options @ EntryOptions::Compiler(_)) => options,
-            _ => new.options,
-        };
-        Ok(NewEntry { identifier: old.identifier().as_bytes(), flags, options, ..new })
+        Ok(new)
     }
 }

@@ -1,0 +1,52 @@
+"""What others make of this package, and this package of theirs: type checkers, llvmlite."""
+
+from __future__ import annotations
+
+import importlib.util
+import pathlib
+import subprocess
+import sys
+
+from conftest import ROOT, skip
+
+import hoist
+
+#: What a user writes, and the types that a checker sees.
+TYPES = {
+    'hoist.load("a.o")': "hoist._load.Module | Any",
+    'hoist.load("a.o").symbols()': "list[dict[str, Any]] | Any",
+    "hoist.callback(len)": "hoist._hoist.Callback",
+    "hoist.callback(args=[hoist.i32])(len)": "hoist._hoist.Callback",
+    "hoist.function(1, [int], float)": "hoist._hoist.Function",
+    "hoist.nv.Device().buffer(4).read()": "bytes",
+    'hoist.Fatbin("a").prune(keep="elf")': "bytes",
+    'hoist.Fatbin("a").prune(keep="elf", output="b")': "dict[str, Any]",
+    'hoist.Cubin("a").kernels["k"].occupancy().fraction': "float",
+    'hoist.link("a.o", base=0).symbols[0]': "dict[str, Any]",
+    "hoist.Error().offset": "int | None",
+}
+
+
+def test_type_checkers_see_types(tmp_path):
+    if importlib.util.find_spec("mypy") is None:
+        skip("test_type_checkers_see_types", "mypy")
+    user = tmp_path / "user.py"
+    user.write_text("import hoist\n" + "".join(f"reveal_type({one})\n" for one in TYPES))
+    words = [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), "--no-error-summary"]
+    own = subprocess.run([*words, "-p", "hoist"], capture_output=True, text=True)
+    assert (own.returncode, own.stdout) == (0, ""), own.stdout + own.stderr
+    seen = subprocess.run([*words, str(user)], capture_output=True, text=True, cwd=tmp_path).stdout
+    told = [line.split('"')[1].replace("builtins.", "") for line in seen.splitlines() if "Revealed type" in line]
+    assert told == list(TYPES.values()), seen
+
+
+def test_objects_of_llvmlite_run():
+    if importlib.util.find_spec("llvmlite") is None:
+        skip("test_objects_of_llvmlite_run", "llvmlite")
+    example = ROOT / "python/examples/llvmlite_objects.py"
+    done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "5.0\n10.0\n"), done.stderr
+
+
+def test_the_package_says_that_it_has_types():
+    assert (pathlib.Path(hoist.__file__).parent / "py.typed").exists()
