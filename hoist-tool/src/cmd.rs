@@ -3,7 +3,9 @@
 use std::io::Write;
 
 use anyhow::Result;
-use clap::CommandFactory as _;
+use clap::{ColorChoice, CommandFactory as _};
+
+use crate::progress::during;
 
 #[cfg(feature = "host")]
 pub mod cache;
@@ -36,6 +38,10 @@ pub mod wheel;
 #[derive(Debug, clap::Parser)]
 #[command(name = "hoist", version)]
 pub struct CommandLine {
+    /// When text has colours: on a terminal, if the environment (`NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`) says nothing else, or
+    /// `always`, or `never`
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: ColorChoice,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -111,7 +117,7 @@ impl Command {
             Self::Devices(command) => command.run(out),
             Self::Show(command) => command.run(out),
             Self::Layout(command) => command.run(out),
-            Self::Link(command) => command.run(out),
+            Self::Link(command) => during("linking", || command.run(out)),
             Self::Cubin(command) => command.run(out),
             Self::Disasm(command) => command.run(out),
             Self::Fatbin(command) => command.run(out),

@@ -8,6 +8,11 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 
+mod lines;
+
+pub(crate) use lines::LINES;
+pub use lines::{JsonArguments, Lines};
+
 /// Writes a value in one line, without a line feed at its end.
 ///
 /// # Errors

@@ -32,14 +32,18 @@ pub mod map;
 pub mod mapped;
 pub mod number;
 pub mod objects;
+pub mod occupancy;
 pub mod output;
 pub mod overlap;
+pub mod paint;
+pub mod panel;
 pub mod pattern;
 pub mod picture;
 pub mod printable;
 #[cfg(feature = "host")]
 #[expect(unsafe_code, reason = "runs the program that the user asks for")]
 mod program;
+pub mod progress;
 pub mod ptx;
 pub mod sass;
 pub mod scratch;

@@ -6,44 +6,64 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
 pub use clap::Parser;
+use clap::{ColorChoice, CommandFactory as _, FromArgMatches as _, ValueEnum as _};
 
 use crate::cmd::CommandLine;
-use crate::explain::Lines;
-use crate::printable::Printable;
+use crate::explain;
+use crate::json::{LINES, Lines};
+use crate::paint;
 use crate::shown::Shown;
 
 /// Does what the words say, the first of which is the program's name: the exit status.
 #[must_use]
 pub fn main(words: Vec<OsString>) -> u8 {
-    let command = match CommandLine::try_parse_from(of_tool(words)) {
-        Ok(line) => line.command,
+    let words = of_program(of_tool(words));
+    let (command, has_lines) = match parse(&words) {
+        Ok((line, has_lines)) => {
+            paint::choose(line.color);
+            (line.command, has_lines)
+        }
         Err(error) => {
+            paint::choose(color(&words));
             // help and version are no errors, and go to standard output
             let _ = error.print();
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
-    let mut out = Shown::new(BufWriter::with_capacity(1 << 16, io::stdout().lock()));
-    let done = command.run(&mut out).and_then(|()| Ok(out.flush()?));
+    let mut out = Shown::painted(BufWriter::with_capacity(1 << 16, io::stdout().lock()), true);
+    let done = match has_lines {
+        true => command.run(&mut Lines::new(&mut out)),
+        false => command.run(&mut out),
+    };
+    let done = done.and_then(|()| Ok(out.flush()?));
     match done {
         Ok(()) => 0,
         Err(error) if is_broken_pipe(&error) => 0,
         Err(error) => {
             // what is printed already explains the error
             let _ = out.flush();
-            for line in complaints(&error) {
-                eprintln!("hoist: {}", Printable::from(&*line));
-            }
+            complaints(&error).iter().for_each(|line| paint::error(line));
             1
         }
     }
 }
 
+/// The command line, and whether what it prints is to become JSON Lines.
+fn parse(words: &[OsString]) -> Result<(CommandLine, bool), clap::Error> {
+    let mut matches = CommandLine::command().try_get_matches_from(words)?;
+    let mut deepest = &matches;
+    while let Some((_, inner)) = deepest.subcommand() {
+        deepest = inner;
+    }
+    let has_lines = matches!(deepest.try_get_one::<bool>(LINES), Ok(Some(true)));
+    Ok((CommandLine::from_arg_matches_mut(&mut matches)?, has_lines))
+}
+
 /// What an error of a command says: its lines.
 #[must_use]
 pub fn complaints(error: &anyhow::Error) -> Vec<String> {
-    match error.downcast_ref::<Lines>() {
-        Some(Lines(lines)) => lines.clone(),
+    match error.downcast_ref::<explain::Lines>() {
+        Some(explain::Lines(lines)) => lines.clone(),
         None => vec![format!("{error:#}")],
     }
 }
@@ -57,6 +77,30 @@ fn of_tool(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
+/// What a program that is run here is given is not ours: `hoist exec ls --color` is about the colours of `ls`.
+fn of_program(mut words: Vec<OsString>) -> Vec<OsString> {
+    let mut given = words.iter().map(|word| word.to_str().unwrap_or_default());
+    let is_program = given.nth(1) == Some("exec")
+        && given.next().is_some_and(|program| !program.starts_with('-'))
+        && given.next().is_some_and(|first| first != "--");
+    if is_program {
+        words.insert(3, "--".into());
+    }
+    words
+}
+
+/// When a command line that is not taken wants colours.
+fn color(words: &[OsString]) -> ColorChoice {
+    let words = words.iter().map(|word| word.to_str().unwrap_or_default());
+    let words: Vec<&str> = words.take_while(|word| *word != "--").collect();
+    let said = words.iter().enumerate().find_map(|(at, word)| match word.strip_prefix("--color") {
+        Some("") => words.get(at + 1).copied(),
+        Some(rest) => rest.strip_prefix('='),
+        None => None,
+    });
+    said.and_then(|when| ColorChoice::from_str(when, false).ok()).unwrap_or_default()
+}
+
 /// Whether a write failed because nobody reads any more.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let kind = |cause: &(dyn std::error::Error + 'static)| match cause.downcast_ref::<io::Error>() {
@@ -66,4 +110,47 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         }
     };
     error.chain().any(|cause| kind(cause) == Some(io::ErrorKind::BrokenPipe))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn a_program_has_its_own_options() {
+        for (line, expected) in [
+            ("hoist exec ls --color=always", "hoist exec ls -- --color=always"),
+            ("hoist exec ls -l --help", "hoist exec ls -- -l --help"),
+            ("hoist exec ls -- -l", "hoist exec ls -- -l"),
+            ("hoist exec ls", "hoist exec ls"),
+            ("hoist exec --help", "hoist exec --help"),
+            ("hoist show ls -l", "hoist show ls -l"),
+        ] {
+            assert_eq!(of_program(words(line)), words(expected));
+        }
+        #[cfg(feature = "host")]
+        for line in ["hoist exec ls --color=never", "hoist exec ls -- --color=never"] {
+            let parsed = CommandLine::try_parse_from(of_program(words(line))).unwrap();
+            assert_eq!(parsed.color, ColorChoice::Auto, "{line}");
+            let command = format!("{:?}", parsed.command);
+            assert!(command.contains("arguments: [\"--color=never\"]"), "{command}");
+        }
+    }
+
+    #[test]
+    fn colours_are_chosen_even_where_nothing_else_is_understood() {
+        for (line, expected) in [
+            ("hoist --color never nothing", ColorChoice::Never),
+            ("hoist nothing --color=always", ColorChoice::Always),
+            ("hoist nothing --colors=always", ColorChoice::Auto),
+            ("hoist nothing --color", ColorChoice::Auto),
+            ("hoist run x -- --color=always", ColorChoice::Auto),
+        ] {
+            assert_eq!(color(&words(line)), expected, "{line}");
+        }
+    }
 }

@@ -7,14 +7,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use tempfile::NamedTempFile;
 
-use crate::printable::Printable;
-use crate::shown::Shown;
+use crate::paint;
 
 #[cfg(target_os = "linux")]
 mod attributes;
 mod leftovers;
 #[cfg(target_os = "linux")]
 mod nameless;
+mod stdout;
+
+pub use stdout::{beside, is_stdout};
 
 /// Among the temporary files.
 const TEMPORARY: Option<&Path> = None;
@@ -126,29 +128,21 @@ impl Target {
     }
 }
 
-/// Whether a path of the command line is standard output: `-`, `/dev/stdout`, or the file that it leads to.
-#[must_use]
-pub fn is_stdout(path: &Path) -> bool {
-    if path.as_os_str() == "-" {
-        return true;
-    }
-    #[cfg(unix)]
-    {
-        use std::os::fd::AsFd as _;
-        use std::os::unix::fs::MetadataExt as _;
-        let opened = io::stdout().as_fd().try_clone_to_owned().map(File::from);
-        let number = |file: Metadata| (file.dev(), file.ino());
-        let both = opened.and_then(|file| file.metadata()).ok().zip(fs::metadata(path).ok());
-        both.is_some_and(|(one, other)| number(one) == number(other))
-    }
-    #[cfg(not(unix))]
-    false
-}
-
-/// Where a command says what it did: standard error, if standard output gets the bytes of `path` and nothing else.
-#[must_use]
-pub fn beside<'o>(path: &Path, out: &'o mut dyn io::Write) -> Box<dyn io::Write + 'o> {
-    if is_stdout(path) { Box::new(Shown::new(io::stderr())) } else { Box::new(out) }
+/// Writes text to the file that is named, or to what a command prints to.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn text(
+    path: Option<&Path>,
+    out: &mut dyn io::Write,
+    write: impl FnOnce(&mut dyn io::Write) -> Result<()>,
+) -> Result<()> {
+    let Some(path) = path else { return write(out) };
+    self::write(path, None, |file| {
+        let mut file = io::BufWriter::new(file);
+        write(&mut file)?;
+        Ok(io::Write::flush(&mut file)?)
+    })
 }
 
 /// Writes a file of this name into a folder, with what the umask leaves. A link of that name is replaced, and not followed: the file
@@ -243,11 +237,10 @@ fn tell_links(path: &Path, old: &Metadata) {
         let names = std::os::unix::fs::MetadataExt::nlink(old);
         if names > 1 {
             let path = path.display().to_string();
-            eprintln!(
-                "hoist: {}: is a new file: {} more names (hard links) keep the old one",
-                Printable::from(&*path),
+            paint::warning(&format!(
+                "{path}: is a new file: {} more names (hard links) keep the old one",
                 names - 1
-            );
+            ));
         }
     }
     #[cfg(not(unix))]

@@ -46,7 +46,7 @@ const KINDS: [(Kind, &str, &str); 9] = [
     (Kind::Padding, "padding", "padding"),
 ];
 
-const STYLE: &str = "\
+pub(crate) const STYLE: &str = "\
 svg{background:#fff;font:11px monospace}text{fill:#222}.name{fill:#111}.scale{fill:#666}.head{font-weight:bold}\
 rect{stroke:#fff;stroke-width:.5}.header{fill:#b8b8b8}.code{fill:#8db8e8}.ro{fill:#a9d8a9}.data{fill:#f3c283}\
 .zeros{fill:#f7e3bf}.got{fill:#e59aa5}.stubs{fill:#b9a4e0}.rest{fill:#dcdcdc}.padding{fill:#f4f4f4;stroke:#bbb}.bar{fill:#777}\
@@ -83,10 +83,10 @@ pub struct Strip {
 }
 
 /// Pixels: of the whole, beside strips, of a strip, of a range, of a letter.
-const WIDTH: f64 = 1000.0;
-const MARGIN: f64 = 10.0;
+pub(crate) const WIDTH: f64 = 1000.0;
+pub(crate) const MARGIN: f64 = 10.0;
 const STRIP: f64 = 34.0;
-const LINE: f64 = 15.0;
+pub(crate) const LINE: f64 = 15.0;
 const LETTER: f64 = 6.7;
 /// What is narrower is not told apart.
 const LEAST: f64 = 0.5;
@@ -214,10 +214,15 @@ pub fn write(title: &str, strips: &[Strip], out: &mut dyn Write) -> Result<()> {
     for strip in strips {
         (document, y) = strip.draw(document, y);
     }
+    end(document, y, out)
+}
+
+/// Writes a document that is `height` high.
+pub(crate) fn end(document: Document, height: f64, out: &mut dyn Write) -> Result<()> {
     let document = document
-        .set("viewBox", format!("0 0 {WIDTH} {y:.0}"))
+        .set("viewBox", format!("0 0 {WIDTH} {height:.0}"))
         .set("width", WIDTH)
-        .set("height", format!("{y:.0}"));
+        .set("height", format!("{height:.0}"));
     Ok(writeln!(out, "{document}")?)
 }
 
@@ -225,7 +230,11 @@ fn class(kind: Kind) -> &'static str {
     KINDS.iter().find(|(of, ..)| *of == kind).map_or("rest", |(_, class, _)| class)
 }
 
-fn rectangle(class: &str, (left, right): (f64, f64), (top, height): (f64, f64)) -> Rectangle {
+pub(crate) fn rectangle(
+    class: &str,
+    (left, right): (f64, f64),
+    (top, height): (f64, f64),
+) -> Rectangle {
     Rectangle::new()
         .set("class", class)
         .set("x", format!("{left:.2}"))
@@ -234,26 +243,31 @@ fn rectangle(class: &str, (left, right): (f64, f64), (top, height): (f64, f64)) 
         .set("height", height)
 }
 
-fn text(class: &str, x: f64, y: f64, words: &str) -> Text {
+pub(crate) fn text(class: &str, x: f64, y: f64, words: &str) -> Text {
     Text::new(plain(words))
         .set("class", class)
         .set("x", format!("{x:.1}"))
         .set("y", format!("{y:.1}"))
 }
 
+/// Text that ends at `x`.
+pub(crate) fn text_end(class: &str, x: f64, y: f64, words: &str) -> Text {
+    text(class, x, y, words).set("text-anchor", "end")
+}
+
 /// Text that XML can hold, and that turns no direction: no control characters, not even escaped ones.
-fn plain(words: &str) -> String {
+pub(crate) fn plain(words: &str) -> String {
     words.chars().map(|one| if is_hidden(one) { '\u{fffd}' } else { one }).collect()
 }
 
 /// Pixels that text takes.
 #[expect(clippy::cast_precision_loss, reason = "names are not that long")]
-fn letters(words: &str) -> f64 {
+pub(crate) fn letters(words: &str) -> f64 {
     words.chars().count() as f64 * LETTER
 }
 
 /// As much of a name as there is room for: at least three letters of it.
-fn fitting(name: &str, room: f64) -> Option<String> {
+pub(crate) fn fitting(name: &str, room: f64) -> Option<String> {
     if letters(name) + 6.0 <= room {
         return Some(name.to_owned());
     }

@@ -4,28 +4,54 @@ use std::io::{self, Write};
 
 use elf_core::{Name, is_hidden};
 
+use crate::paint;
+
 /// A writer of text that escapes what is [hidden](is_hidden) in it, but for the line feeds that commands write. Names in
 /// the text keep to their line by [`Printable`](crate::printable::Printable).
 ///
 /// Everything that commands print goes through one, except bytes that are asked for as such ([`bytes`]).
 #[derive(Debug)]
-pub struct Shown<W>(W);
+pub struct Shown<W> {
+    out: W,
+    /// Whether text has marks of colours, and whether they become escape sequences.
+    marks: Option<bool>,
+}
 
 impl<W: Write> Shown<W> {
     /// Escapes what is written to `out`.
     pub const fn new(out: W) -> Self {
-        Self(out)
+        Self { out, marks: None }
+    }
+
+    /// What commands write to: their text has marks of [colours](crate::paint) if standard output has colours. They become escape
+    /// sequences if `out`, too, has colours.
+    pub fn painted(out: W, has_colours: bool) -> Self {
+        Self { out, marks: paint::is_on().then_some(has_colours) }
     }
 
     /// Writes what may hold anything.
     fn escape(&mut self, text: &[u8]) -> io::Result<()> {
         for line in text.split_inclusive(|&byte| byte == b'\n') {
             match line.strip_suffix(b"\n") {
-                Some(line) => writeln!(self.0, "{}", Name(line))?,
-                None => write!(self.0, "{}", Name(line))?,
+                Some(line) => writeln!(self.out, "{}", Name(line))?,
+                None => write!(self.out, "{}", Name(line))?,
             }
         }
         Ok(())
+    }
+
+    /// Writes what has no marks.
+    fn write_text(&mut self, text: &[u8]) -> io::Result<()> {
+        // most text is letters and line feeds; looked at to its end, so that the compiler can use vectors
+        if text.iter().fold(true, |plain, byte| plain & matches!(byte, b'\n' | b' '..=b'~')) {
+            return self.out.write_all(text);
+        }
+        match str::from_utf8(text) {
+            Ok(text) if !text.chars().any(|one| one != '\n' && is_hidden(one)) => {
+                self.out.write_all(text.as_bytes())
+            }
+            _ => self.escape(text),
+        }
     }
 }
 
@@ -35,20 +61,21 @@ impl<W: Write> Write for Shown<W> {
     }
 
     fn write_all(&mut self, text: &[u8]) -> io::Result<()> {
-        // most text is letters and line feeds; looked at to its end, so that the compiler can use vectors
-        if text.iter().fold(true, |plain, byte| plain & matches!(byte, b'\n' | b' '..=b'~')) {
-            return self.0.write_all(text);
-        }
-        match str::from_utf8(text) {
-            Ok(text) if !text.chars().any(|one| one != '\n' && is_hidden(one)) => {
-                self.0.write_all(text.as_bytes())
+        let mut rest = text;
+        while let Some(has_colours) = self.marks
+            && let Some((before, sequence, after)) = paint::split(rest)
+        {
+            self.write_text(before)?;
+            if has_colours {
+                self.out.write_all(sequence.as_bytes())?;
             }
-            _ => self.escape(text),
+            rest = after;
         }
+        self.write_text(rest)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
+        self.out.flush()
     }
 }
 
@@ -74,5 +101,24 @@ mod tests {
         shown.write_all(b"\xff\n\n").unwrap();
         let text = String::from_utf8(out).unwrap();
         assert_eq!(text, "größe\n\\u{1b}[2J\\u{202e}x\\r\n\\xff\n\n");
+    }
+
+    #[test]
+    fn colours_are_those_of_marks_only() {
+        let text = b"\xfft\x1b[31mtitle\xff.\nname \x1b[1m\xff\n";
+        let shown = |mut shown: Shown<&mut Vec<u8>>| shown.write_all(text).unwrap();
+        let (mut plain, mut bare, mut painted) = (Vec::new(), Vec::new(), Vec::new());
+        shown(Shown::new(&mut plain));
+        shown(Shown { out: &mut bare, marks: Some(false) });
+        shown(Shown { out: &mut painted, marks: Some(true) });
+        assert_eq!(
+            String::from_utf8(painted).unwrap(),
+            "\x1b[1m\\u{1b}[31mtitle\x1b[0m\nname \\u{1b}[1m\\xff\n"
+        );
+        assert_eq!(bare, b"\\u{1b}[31mtitle\nname \\u{1b}[1m\\xff\n");
+        assert_eq!(
+            String::from_utf8(plain).unwrap(),
+            "\\xfft\\u{1b}[31mtitle\\xff.\nname \\u{1b}[1m\\xff\n"
+        );
     }
 }

@@ -8,11 +8,12 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 
 use anyhow::{Error, Result};
-use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 use walkdir::WalkDir;
 
 use nest::Nest;
+
+use crate::progress::Progress;
 
 mod budget;
 mod form;
@@ -63,18 +64,18 @@ impl Sources {
     ) -> Result<()> {
         let (items, errors) = self.items();
         let size = items.iter().map(|item| item.size).sum();
-        let bar = progress(size);
+        let progress = Progress::of_bytes(size);
         // nobody knows how much comes there
         let streams = self.paths.iter().filter(|path| path.as_os_str() == "-").count() as u64;
         let expected = streams.saturating_mul(1 << 30).saturating_add(size);
         let nest = Nest::new((&self.budget, expected), order, &look);
         let one = |item: &Item| {
             let all = nest.path(&item.path, item.is_named);
-            bar.inc(item.size);
+            progress.advance(item.size);
             (item.root, all)
         };
         let mut take_all = |(root, all): (usize, Vec<Result<T>>)| {
-            bar.suspend(|| all.into_iter().try_for_each(|one| take(root, one)))
+            progress.aside(|| all.into_iter().try_for_each(|one| take(root, one)))
         };
         match order {
             Order::OneByOne => {
@@ -103,7 +104,7 @@ impl Sources {
                 anyhow::Ok(())
             })?,
         }
-        bar.finish_and_clear();
+        drop(progress);
         errors.into_iter().try_for_each(|(root, error)| take(root, Err(error)))
     }
 
@@ -135,11 +136,4 @@ impl Sources {
         }
         (items, errors)
     }
-}
-
-/// A bar on a terminal; nothing elsewhere.
-fn progress(bytes: u64) -> ProgressBar {
-    let style =
-        ProgressStyle::with_template("{wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}");
-    ProgressBar::new(bytes).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

@@ -8,6 +8,8 @@ use anyhow::Result;
 use elf_core::{Name, is_hidden};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
+use crate::paint::{self, Paint};
+
 /// Blanks between columns.
 const GAP: usize = 2;
 /// The least width of a column.
@@ -28,6 +30,10 @@ pub struct Table<'o> {
     text: String,
     /// Where each cell ends in `text`.
     ends: Vec<usize>,
+    /// Cells with a colour, by their place in `ends`.
+    paints: Vec<(usize, Paint)>,
+    /// Whether the first row that is held says what the columns are.
+    has_heading: bool,
     columns: usize,
     /// Of the columns that are printed.
     widths: Vec<usize>,
@@ -37,7 +43,39 @@ impl<'o> Table<'o> {
     /// An empty table.
     #[must_use]
     pub fn new(out: &'o mut dyn Write) -> Self {
-        Self { out, text: String::new(), ends: Vec::new(), columns: 1, widths: Vec::new() }
+        Self {
+            out,
+            text: String::new(),
+            ends: Vec::new(),
+            paints: Vec::new(),
+            has_heading: false,
+            columns: 1,
+            widths: Vec::new(),
+        }
+    }
+
+    /// Adds the first row, which says what the columns are.
+    ///
+    /// # Errors
+    /// If a cell has no text.
+    pub fn heading<const N: usize>(&mut self, cells: [impl Display; N]) -> Result<()> {
+        self.has_heading = paint::is_on();
+        self.row(cells)
+    }
+
+    /// Adds a row with a colour for one of its cells.
+    ///
+    /// # Errors
+    /// If a cell has no text.
+    pub fn painted<const N: usize>(
+        &mut self,
+        (column, paint): (usize, Paint),
+        cells: [impl Display; N],
+    ) -> Result<()> {
+        if paint::is_on() {
+            self.paints.push((self.ends.len() + column, paint));
+        }
+        self.row(cells)
     }
 
     /// Adds a row. All rows of a table have as many cells.
@@ -84,30 +122,41 @@ impl<'o> Table<'o> {
         if let Some(limit) = limit {
             fit(&mut widths, &cells, limit);
         }
-        let mut lines = String::new();
-        for row in cells.chunks(self.columns) {
+        let mut lines = Vec::new();
+        let mut paints = self.paints.iter().peekable();
+        for (index, row) in cells.chunks(self.columns).enumerate() {
+            let is_heading = index == 0 && self.has_heading;
             let mut missing = 0;
-            for ((cell, width), most) in row.iter().zip(&widths).filter(|(_, most)| **most > 0) {
+            let shown = row.iter().zip(&widths).enumerate().filter(|(_, (_, most))| **most > 0);
+            for (column, ((cell, width), most)) in shown {
                 let (cell, width) =
                     if width > most { cut(cell, *most) } else { (Cow::Borrowed(*cell), *width) };
+                let place = index * self.columns + column;
+                while paints.next_if(|(painted, _)| *painted < place).is_some() {}
+                let paint = paints.next_if(|(painted, _)| *painted == place);
                 if !cell.is_empty() {
                     blanks(missing, &mut lines);
                     missing = 0;
-                    lines.push_str(&cell);
+                    let paint = paint.map(|(_, paint)| *paint);
+                    write_cell(&cell, paint.or(is_heading.then_some(Paint::Heading)), &mut lines);
                 }
                 missing += most.saturating_sub(width) + GAP;
             }
-            lines.truncate(lines.trim_end_matches(' ').len());
-            lines.push('\n');
+            while lines.last() == Some(&b' ') {
+                lines.pop();
+            }
+            lines.push(b'\n');
             if lines.len() >= BLOCK {
-                self.out.write_all(lines.as_bytes())?;
+                self.out.write_all(&lines)?;
                 lines.clear();
             }
         }
-        self.out.write_all(lines.as_bytes())?;
+        self.out.write_all(&lines)?;
         self.widths = widths;
         self.text.clear();
         self.ends.clear();
+        self.paints.clear();
+        self.has_heading = false;
         Ok(())
     }
 }
@@ -154,13 +203,20 @@ fn cut(cell: &str, most: usize) -> (Cow<'_, str>, usize) {
 }
 
 /// Adds so many blanks.
-fn blanks(mut count: usize, line: &mut String) {
-    const BLANKS: &str = "                                                                ";
-    while count > 0 {
-        let some = BLANKS.get(..count).unwrap_or(BLANKS);
-        line.push_str(some);
-        count -= some.len();
-    }
+fn blanks(count: usize, lines: &mut Vec<u8>) {
+    lines.resize(lines.len() + count, b' ');
+}
+
+/// Adds a cell; what is painted of it are neither blanks before it nor behind it.
+fn write_cell(cell: &str, paint: Option<Paint>, lines: &mut Vec<u8>) {
+    let Some(paint) = paint else { return lines.extend(cell.as_bytes()) };
+    let text = cell.trim_matches(' ');
+    let before = cell.len() - cell.trim_start_matches(' ').len();
+    blanks(before, lines);
+    lines.extend(paint.mark());
+    lines.extend(text.as_bytes());
+    lines.extend(paint::END_MARK);
+    blanks(cell.len() - before - text.len(), lines);
 }
 
 /// Whether a text is letters, digits and signs of ASCII: most is.

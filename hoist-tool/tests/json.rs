@@ -5,6 +5,7 @@
 mod fixtures;
 
 use std::collections::{BTreeSet, HashMap};
+use std::process::Command;
 
 use elf_layout::Options;
 use hoist_tool::cmd::show::Selection;
@@ -24,6 +25,64 @@ fn collect(value: &Value, keys: &mut BTreeSet<String>) {
         }
         _ => {}
     }
+}
+
+fn hoist(words: &[&str]) -> String {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_hoist")).args(words).output().expect("hoist runs");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{words:?}: {error}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn lines_have_all_that_objects_have() {
+    let fixture = |name: &str| format!("{}/../fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
+    let (object, cuda) = (fixture("x86_64/elftest.o"), fixture("cuda"));
+    let cubin = fixture("cuda/kernels-13.5-sm_80.cubin");
+    let mut lines = 0;
+    for words in [
+        &["show", &object, &cubin][..],
+        &["layout", &object],
+        &["cubin", "show", &cubin],
+        &["cubin", "attributes", &cubin],
+        &["cubin", "relocs", &cubin],
+        &["cubin", "params", &cubin],
+        &["fatbin", "list", &cuda],
+        &["fatbin", "scan", &cuda],
+        &["fatbin", "select", "--sm", "90", &fixture("cuda/gpu-13.0-sm_90.fatbin")],
+        &["fatbin", "find", "*", &cuda],
+        &["fatbin", "ptx", &fixture("cuda/kernels.ptx")],
+        &["fatbin", "size", &cuda],
+        &["fatbin", "diff", &cubin, &fixture("cuda/shapes-13.5-sm_80.cubin")],
+        &["fatbin", "report", &cuda, "-o", "-"],
+    ] {
+        let whole: Value =
+            serde_json::from_str(&hoist(&[words, &["--json"]].concat())).expect("JSON");
+        let mut expected = Vec::new();
+        for (key, value) in whole.as_object().expect("an object") {
+            match value {
+                Value::Array(elements) => expected.extend(elements.iter().map(|one| (key, one))),
+                value => expected.push((key, value)),
+            }
+        }
+        let printed = hoist(&[words, &["--json-lines"]].concat());
+        let found: Vec<Value> = printed
+            .lines()
+            .map(|line| {
+                serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+            })
+            .collect();
+        assert_eq!(found.len(), expected.len(), "{words:?}");
+        // the order of keys is not that of `Value`
+        for (key, one) in expected {
+            let line = serde_json::json!({ key: one });
+            assert!(found.contains(&line), "{words:?}: no {line}");
+        }
+        lines += found.len();
+    }
+    println!("{lines} lines");
+    assert!(lines >= 300, "{lines}");
 }
 
 #[test]

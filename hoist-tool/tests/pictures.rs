@@ -1,4 +1,5 @@
-//! `hoist show --svg`, `hoist layout --svg` and `hoist fatbin report`: well formed, to scale, and with all that the numbers have.
+//! `hoist show --svg`, `hoist layout --svg`, `hoist cubin show --svg` and `hoist fatbin report`: well formed, to scale, and with all
+//! that the numbers have.
 
 #![allow(
     clippy::expect_used,
@@ -123,6 +124,90 @@ fn images_have_every_part() {
     assert!(parts >= 500, "{parts}");
 }
 
+/// Titles of the points of a picture of kernels, by kernel: threads, warps, of so many, limiter.
+fn curves(picture: &str) -> Vec<Vec<(u64, u64, u64, String)>> {
+    let document = Document::parse(picture).unwrap_or_else(|error| panic!("{error}: {picture}"));
+    let titles = document.descendants().filter(|node| node.has_tag_name("title"));
+    let point = |title: roxmltree::Node<'_, '_>| {
+        let (threads, rest) = title.text()?.split_once(" threads: ")?;
+        let (warps, rest) = rest.split_once(" of ")?;
+        let (of, limiter) = rest.split_once(" warps, limited by ")?;
+        let number = |text: &str| text.parse().ok();
+        Some((number(threads)?, number(warps)?, number(of)?, limiter.to_owned()))
+    };
+    let points: Vec<_> = titles.filter_map(point).collect();
+    points.chunk_by(|one, next| one.0 < next.0).map(<[_]>::to_vec).collect()
+}
+
+#[test]
+fn kernels_have_their_curve() {
+    let (mut kernels, mut compared) = (0, 0);
+    for path in fixtures("cuda", ".cubin") {
+        let path = path.to_str().unwrap();
+        let picture = hoist(&["cubin", "show", "--svg", path]);
+        let found = curves(&picture);
+        let marks = picture.matches("class=\"said\"").count();
+        for threads in [32, 256, 480, 1024] {
+            let number = threads.to_string();
+            let shown = hoist(&["cubin", "show", "--json", "--threads", &number, path]);
+            let shown: Value = serde_json::from_str(&shown).unwrap();
+            let shown = shown["files"][0]["kernels"].as_array().unwrap();
+            let limited = shown.iter().filter(|kernel| !kernel["occupancy"].is_null());
+            let expected: Vec<_> = limited.map(|kernel| &kernel["occupancy"]).collect();
+            assert_eq!((found.len(), marks), (expected.len(), expected.len()), "{path}");
+            for (curve, expected) in found.iter().zip(expected) {
+                assert_eq!(curve.len(), 32, "{path}");
+                let point = curve.iter().find(|point| point.0 == threads).unwrap();
+                let limiter = expected["limiter"].as_str().unwrap().to_owned();
+                let [warps, of] = ["warps", "of_warps"].map(|key| expected[key].as_u64().unwrap());
+                assert_eq!(*point, (threads, warps, of, limiter), "{path}");
+                compared += 1;
+            }
+        }
+        kernels += found.len();
+    }
+    println!("{kernels} kernels, {compared} points");
+    assert!(kernels >= 50 && compared == kernels * 4, "{kernels} {compared}");
+}
+
+#[test]
+fn kernels_are_drawn_as_they_are_asked_for() {
+    let cuda = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/cuda");
+    let cubin = cuda.join("kernels-13.5-sm_80.cubin");
+    let cubin = cubin.to_str().unwrap();
+    let shown: Value =
+        serde_json::from_str(&hoist(&["cubin", "show", "--json", "--sort", "size", cubin]))
+            .unwrap();
+    let kernel = &shown["files"][0]["kernels"][0];
+    let picture = hoist(&["cubin", "show", "--svg", "--sort", "size", "--limit", "1", cubin]);
+    let text: Vec<String> = {
+        let document = Document::parse(&picture).unwrap();
+        let texts = document.descendants().filter(|node| node.has_tag_name("text"));
+        texts.filter_map(|node| Some(node.text()?.trim().to_owned())).collect()
+    };
+    let name = kernel["demangled"].as_str().or(kernel["name"].as_str()).unwrap();
+    let percent = kernel["occupancy"]["warps"].as_u64().unwrap() * 100
+        / kernel["occupancy"]["of_warps"].as_u64().unwrap();
+    for expected in [
+        name.to_owned(),
+        format!("{} of 256 of a thread", kernel["registers"]),
+        format!("{} of 166912 bytes", kernel["shared"]),
+        format!("{} bytes", kernel["code_size"]),
+        format!(
+            "{} threads: {percent}%, {} blocks",
+            kernel["occupancy"]["threads"], kernel["occupancy"]["blocks"]
+        ),
+    ] {
+        assert!(text.contains(&expected), "{expected}: {text:?}");
+    }
+    assert_eq!(curves(&picture).len(), 1);
+    let refused = Command::new(env!("CARGO_BIN_EXE_hoist"))
+        .args(["cubin", "show", "--svg", "--kernel", "no such kernel", cubin])
+        .output()
+        .unwrap();
+    assert!(!refused.status.success() && refused.stdout.is_empty());
+}
+
 /// What a page shows.
 fn data(page: &str) -> Value {
     let start = page.split_once("id=\"data\">").unwrap().1;
@@ -189,6 +274,18 @@ fn reports_have_every_kernel() {
         .map(|image| image["stored"].as_u64().unwrap())
         .sum();
     assert_eq!(sums["all"]["stored"], stored);
+}
+
+#[test]
+fn marks_of_direction_are_escaped_in_reports() {
+    let cubin = fixtures("cuda", "kernels-13.5-sm_80.cubin").remove(0);
+    let title = "one \u{202e} two";
+    let words =
+        ["fatbin", "report", cubin.to_str().unwrap(), "-o", "-", "--json", "--title", title];
+    let printed = hoist(&words);
+    assert!(!printed.contains('\u{202e}'));
+    let printed: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(printed["title"], title);
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::io::Write;
 use anyhow::Result;
 use fatbin::Sm;
 
+use crate::progress::during;
+
 mod attributes;
 mod changes;
 mod disasm;
@@ -21,6 +23,7 @@ mod payload;
 mod relocs;
 mod show;
 mod shown;
+mod svg;
 mod symbols;
 mod text;
 mod toolkit;
@@ -80,7 +83,7 @@ impl Cubin {
             Command::Params(command) => command.run(self.arch, out),
             Command::Patch(command) => command.run(out),
             Command::Disasm(command) => command.run(self.arch, out),
-            Command::Link(command) => command.run(self.arch, out),
+            Command::Link(command) => during("linking", || command.run(self.arch, out)),
         }
     }
 }

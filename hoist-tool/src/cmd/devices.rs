@@ -8,14 +8,14 @@ use anyhow::Result;
 use exec_nv::{DeviceProperties, Driver, NvDevice, NvOptions};
 use serde::Serialize;
 
+use crate::json::JsonArguments;
 use crate::table::Table;
 
 /// Lists the NVIDIA GPUs of this machine.
 #[derive(Debug, clap::Args)]
 pub struct Devices {
-    /// Prints JSON: see JSON.md
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArguments,
     /// Asks the kernel driver itself: without CUDA
     #[cfg(target_os = "linux")]
     #[arg(long)]
@@ -72,7 +72,7 @@ impl Devices {
         out: &mut dyn Write,
     ) -> Result<()> {
         let rows: Vec<_> = (0..).zip(devices).map(|(device, one)| row(device, one)).collect();
-        if self.json {
+        if self.json.is_on() {
             let report = serde_json::json!({ key: version, "devices": rows });
             crate::json::write(out, &report)?;
             return Ok(writeln!(out)?);
@@ -81,7 +81,7 @@ impl Devices {
         writeln!(out, "driver: {of}{version}")?;
         let mut table = Table::new(out);
         let shared = "shared memory of a block";
-        table.row(["device", "name", "architecture", "memory", "SMs", shared, "PCI"])?;
+        table.heading(["device", "name", "architecture", "memory", "SMs", shared, "PCI"])?;
         for row in &rows {
             let (shared, opt_in) = (row.shared >> 10, row.shared_opt_in >> 10);
             let cells: [&dyn Display; _] = [

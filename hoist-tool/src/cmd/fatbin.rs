@@ -4,6 +4,8 @@ use std::io::Write;
 
 use anyhow::Result;
 
+use crate::progress::during;
+
 pub mod blob;
 pub mod change;
 pub mod cubins;
@@ -77,7 +79,7 @@ impl Fatbin {
             Self::List(command) => command.run(out),
             Self::Extract(command) => command.run(out),
             Self::Select(command) => command.run(out),
-            Self::Pack(command) => command.run(out),
+            Self::Pack(command) => during("packing", || command.run(out)),
             Self::Offload(command) => command.run(out),
             Self::Scan(command) => command.run(out),
             Self::Find(command) => command.run(out),
@@ -86,10 +88,10 @@ impl Fatbin {
             Self::Ptx(command) => command.run(out),
             Self::Size(command) => command.run(out),
             Self::Report(command) => command.run(out),
-            Self::Replace(command) => command.run(out),
-            Self::Prune(command) => command.run(out),
-            Self::Recompress(command) => command.run(out),
-            Self::Slim(command) => command.run(out),
+            Self::Replace(command) => during("replacing", || command.run(out)),
+            Self::Prune(command) => during("removing entries", || command.run(out)),
+            Self::Recompress(command) => during("compressing", || command.run(out)),
+            Self::Slim(command) => during("making files smaller", || command.run(out)),
         }
     }
 }

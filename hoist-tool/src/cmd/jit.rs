@@ -19,7 +19,9 @@ use crate::cmd::cache::{Place, Use};
 use crate::cmd::disasm::disasm;
 use crate::input::Part;
 use crate::loading::Loading;
+use crate::paint;
 use crate::printable::Printable;
+use crate::progress::during;
 
 /// Compiles sources and calls a function in them.
 #[derive(Debug, clap::Args)]
@@ -71,7 +73,7 @@ impl Jit {
         let mut arguments = Arguments::parse(words)?;
         let (cache, warning) = self.place.open_or_off(self.cache.0)?;
         if let Some(warning) = warning {
-            eprintln!("hoist: compiling without the cache: {}", Printable::from(&*warning));
+            paint::warning(&format!("compiling without the cache: {warning}"));
         }
         let mut images = Vec::new();
         for source in &sources {
@@ -84,7 +86,7 @@ impl Jit {
             times.compile += start.elapsed();
         }
         for note in images.iter().filter_map(|compiled| compiled.note.as_ref()) {
-            eprintln!("hoist: cache: {}", Printable::from(&*note.to_string()));
+            paint::warning(&format!("cache: {note}"));
         }
         let first = || sources.first().map(|source| source.display().to_string());
         let label = || first().unwrap_or_default();
@@ -193,7 +195,7 @@ impl Jit {
             let quoted = name().replace('\\', "\\\\").replace('"', "\\\"");
             text.insert_str(0, &format!("#line 1 \"{quoted}\"\n"));
         }
-        match compiler.compile_cached(&text, cache) {
+        match during("compiling", || compiler.compile_cached(&text, cache)) {
             Err(CompileError::Rejected { name: compiler, messages }) => {
                 messages.lines().for_each(|line| eprintln!("{}", Printable::from(line)));
                 bail!("{}: {compiler} rejects it", name());

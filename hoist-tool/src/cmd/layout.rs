@@ -1,6 +1,7 @@
 //! `hoist layout OBJECT...`: where each section goes, and why.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use anyhow::Result;
 use archs::with_arch;
@@ -8,8 +9,11 @@ use elf_core::Name;
 use elf_layout::{ExternalSymbol, HeapStorage, Options, is_linker_defined};
 
 use crate::arguments::ObjectArguments;
+use crate::json::JsonArguments;
 use crate::objects::Objects;
+use crate::output;
 use crate::picture;
+use crate::progress::during;
 
 mod rows;
 mod svg;
@@ -24,12 +28,14 @@ pub use rows::{Entry, NotLoaded, Part, Placement, Reason, SegmentRow, What};
 pub struct Layout {
     #[command(flatten)]
     objects: ObjectArguments,
-    /// Prints JSON with stable keys.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArguments,
     /// Draws the image and its segments to scale, as an SVG file.
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "json_lines"])]
     svg: bool,
+    /// The file to draw to; otherwise standard output.
+    #[arg(short, long, value_name = "FILE", requires = "svg")]
+    output: Option<PathBuf>,
 }
 
 /// Lays out objects and says what went where.
@@ -61,13 +67,17 @@ impl Layout {
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let inputs = self.objects.read()?;
         let objects = Objects::gather(&inputs, &self.objects.wanted())?;
-        let placement = layout(&objects, self.objects.options(None))?;
-        if self.json {
+        let options = self.objects.options(None);
+        let placement = during("laying out", || layout(&objects, options))?;
+        if self.json.is_on() {
             crate::json::write(out, &placement)?;
             return Ok(writeln!(out)?);
         }
         if self.svg {
-            return picture::write("layout", &svg::strips(&placement), out);
+            let strips = svg::strips(&placement);
+            return output::text(self.output.as_deref(), out, |out| {
+                picture::write("layout", &strips, out)
+            });
         }
         text::write(&placement, out)
     }

@@ -7,7 +7,9 @@ use anyhow::{Context as _, Result};
 
 use crate::budget::{Budget, Limits, Metered};
 use crate::input::{Input, Part};
+use crate::json::JsonArguments;
 use crate::objects::parse;
+use crate::output;
 use crate::picture;
 
 mod dump;
@@ -38,12 +40,14 @@ pub struct Show {
     selection: Selection,
     #[command(flatten)]
     limits: Limits,
-    /// Prints JSON with stable keys.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArguments,
     /// Draws files and the memory of their segments to scale, as an SVG file.
-    #[arg(long, conflicts_with = "json", conflicts_with = "Selection")]
+    #[arg(long, conflicts_with_all = ["json", "json_lines", "Selection"])]
     svg: bool,
+    /// The file to draw to; otherwise standard output.
+    #[arg(short, long, value_name = "FILE", requires = "svg")]
+    output: Option<PathBuf>,
 }
 
 impl Show {
@@ -55,7 +59,7 @@ impl Show {
         if self.svg {
             return self.draw(out);
         }
-        if self.json {
+        if self.json.is_on() {
             write!(out, "{{\"files\":[")?;
         }
         let mut first = true;
@@ -63,16 +67,16 @@ impl Show {
             let input = Input::read_within(path, self.limits)?;
             for part in input.parts()? {
                 if !core::mem::take(&mut first) {
-                    out.write_all(if self.json { b"," } else { b"\n" })?;
+                    out.write_all(if self.json.is_on() { b"," } else { b"\n" })?;
                 }
                 // a word of packed relocations is 63 rows of them
                 let size = part.bytes.len() as u64;
                 let budget = Budget::new(self.limits.limit, 1 << 28, 1 << 10, size);
                 let out = &mut Metered::new(&budget, out);
-                show(&part, &input.label(), self.selection, self.json, out)?;
+                show(&part, &input.label(), self.selection, self.json.is_on(), out)?;
             }
         }
-        if self.json {
+        if self.json.is_on() {
             writeln!(out, "]}}")?;
         }
         Ok(())
@@ -91,7 +95,7 @@ impl Show {
                 );
             }
         }
-        picture::write("files", &strips, out)
+        output::text(self.output.as_deref(), out, |out| picture::write("files", &strips, out))
     }
 }
 

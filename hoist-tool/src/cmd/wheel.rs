@@ -4,6 +4,8 @@ use std::io::Write;
 
 use anyhow::Result;
 
+use crate::progress::during;
+
 pub mod record;
 pub mod slim;
 pub mod zip;
@@ -22,7 +24,7 @@ impl Wheel {
     /// What went wrong, in one line.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         match self {
-            Self::Slim(command) => command.run(out),
+            Self::Slim(command) => during("making the wheel smaller", || command.run(out)),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rustix::fs::{XattrFlags, fgetxattr, fsetxattr, getxattr, listxattr};
 
-use crate::printable::Printable;
+use crate::paint;
 
 /// No file system has longer lists or values.
 const LARGEST: usize = 1 << 16;
@@ -26,11 +26,7 @@ pub(super) fn keep(file: &File, old: &Path) {
         }
         if let Err(error) = fsetxattr(file, name, value, XattrFlags::empty()) {
             let (path, name) = (old.display().to_string(), String::from_utf8_lossy(name));
-            eprintln!(
-                "hoist: {}: is a new file without the attribute {}: {error}",
-                Printable::from(&*path),
-                Printable::from(&*name)
-            );
+            paint::warning(&format!("{path}: is a new file without the attribute {name}: {error}"));
         }
     }
 }

@@ -12,7 +12,9 @@ use serde::Serialize;
 use super::look::{Request, each_report};
 use super::payload::PayloadValue;
 use super::symbols::meant;
+use crate::json::JsonArguments;
 use crate::kernel_filter::KernelFilter;
+use crate::paint;
 use crate::pattern::Pattern;
 use crate::printable::Printable;
 use crate::table::Table;
@@ -26,9 +28,8 @@ pub(super) struct Attributes {
     function: Option<Pattern>,
     #[command(flatten)]
     filter: KernelFilter,
-    /// Prints JSON with stable keys.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArguments,
 }
 
 /// The attributes of one section.
@@ -110,7 +111,13 @@ impl Attributes {
         wanted.extend(self.function.clone());
         let is_all = wanted.is_empty() && self.filter.sort.is_none() && self.filter.limit.is_none();
         each_report(
-            Request { file: &self.file, arch, json: self.json, what: "function", wanted: &wanted },
+            Request {
+                file: &self.file,
+                arch,
+                json: self.json.is_on(),
+                what: "function",
+                wanted: &wanted,
+            },
             out,
             |cubin| {
                 if is_all {
@@ -129,7 +136,7 @@ impl Attributes {
 }
 
 fn text(section: &AttributeSection, out: &mut dyn Write) -> Result<()> {
-    writeln!(out, "{}", section.section_name)?;
+    paint::title(out, format_args!("{}", section.section_name))?;
     let mut table = Table::new(out);
     for row in &section.attributes {
         let name = row.name.map_or_else(|| format!("attribute {:#x}", row.number), str::to_owned);

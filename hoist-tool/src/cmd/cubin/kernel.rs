@@ -1,6 +1,7 @@
 //! What one kernel needs, for people and for programs.
 
 use anyhow::Result;
+use nvinfo::occupancy::Demand;
 use nvinfo::{ConstantBank, Cubin, Function, Resources, Stack, occupancy};
 use serde::Serialize;
 
@@ -72,6 +73,12 @@ pub struct Kernel {
     pub callees: Vec<String>,
     /// How many of its blocks an SM runs, if its limits are known.
     pub occupancy: Option<Occupancy>,
+    /// Number of the architecture.
+    #[serde(skip)]
+    pub sm: Option<u32>,
+    /// What a block asks of an SM, but for its threads.
+    #[serde(skip)]
+    pub demand: Demand,
 }
 
 /// A constant bank.
@@ -170,11 +177,19 @@ impl Kernel {
             subroutines: subroutines.collect(),
             callees: index.callees(kernel).map(|one| symbol_name(cubin, one)).collect(),
             occupancy: Occupancy::of(cubin, &needs, threads),
+            sm: cubin.target().sm,
+            demand: needs.demand(0, 0),
         })
     }
 }
 
 impl Occupancy {
+    /// Warps that run, in hundredths of those that the SM could hold.
+    #[must_use]
+    pub fn percent(&self) -> u32 {
+        self.warps.saturating_mul(100).checked_div(self.of_warps).unwrap_or(0)
+    }
+
     fn of(cubin: &Cubin<'_>, needs: &Resources, threads: Option<u32>) -> Option<Self> {
         let limits = occupancy::limits(cubin.target().sm?)?;
         let threads = threads.or(needs.threads()).unwrap_or(THREADS);

@@ -17,6 +17,7 @@ use crate::explain::Lines;
 use crate::input::{Input, Part, read_all};
 use crate::number::number;
 use crate::output;
+use crate::paint;
 use crate::printable::Printable;
 
 /// Links relocatable device code into a cubin that can be loaded, as nvlink does.
@@ -274,8 +275,8 @@ impl Link {
             writeln!(out, "{object} has no relocatable code for the architecture and is left out")?;
         }
         if let Some(why) = &linked.mercury_left_out {
-            let why = Printable::from(why.as_str());
-            writeln!(out, "note: the cubin has machine code alone, no Mercury form: {why}")?;
+            let note = format!("the cubin has machine code alone, no Mercury form: {why}");
+            paint::note(out, &note)?;
         }
         if self.dump_callgraph {
             let arch = nvinfo::Cubin::parse(&linked.bytes)?.target().to_string();

@@ -13,6 +13,7 @@ use crate::cmd::fatbin::cubins::{Image, ImagePlace, images};
 use crate::faults::Faults;
 use crate::input::Input;
 use crate::kernel_name::Text;
+use crate::paint;
 use crate::pattern::Pattern;
 use crate::printable::Printable;
 use crate::sources::{Order, Source, Sources};
@@ -29,16 +30,15 @@ struct Report<'r, T> {
     report: T,
 }
 
-/// Shows a cubin: the label of its file, the member of an archive, its place, its bytes. What is to be printed, and whether it has a
-/// heading; nothing, if the cubin has not what was asked for.
-trait Show:
-    Fn(&str, &Option<Text>, Option<&ImagePlace>, &[u8]) -> Result<Option<(Vec<u8>, bool)>> + Sync
+/// Looks at a cubin: the label of its file, the member of an archive, its place, its bytes. Nothing, if the cubin has not what was
+/// asked for.
+pub(super) trait Look<T>:
+    Fn(&str, &Option<Text>, Option<&ImagePlace>, &[u8]) -> Result<Option<T>> + Sync
 {
 }
 
-impl<F> Show for F where
-    F: Fn(&str, &Option<Text>, Option<&ImagePlace>, &[u8]) -> Result<Option<(Vec<u8>, bool)>>
-        + Sync
+impl<T, F> Look<T> for F where
+    F: Fn(&str, &Option<Text>, Option<&ImagePlace>, &[u8]) -> Result<Option<T>> + Sync
 {
 }
 
@@ -56,14 +56,20 @@ pub(super) struct Request<'r> {
 }
 
 /// What was found in a file.
-#[derive(Default)]
-struct Looked {
-    /// What is to be printed of each cubin, and whether it has a heading.
-    shown: Vec<(Vec<u8>, bool)>,
+struct Looked<T> {
+    /// What it is for each cubin.
+    found: Vec<T>,
     cubins: usize,
     errors: Vec<Error>,
     /// Why the file itself is no cubin.
     why: Option<Error>,
+}
+
+/// A cubin in words: its file, the member of an archive, its place.
+pub(super) fn place(label: &str, member: &Option<Text>, image: Option<&ImagePlace>) -> [String; 2] {
+    let member = member.as_ref().map_or_else(String::new, |name| format!("({name})"));
+    let label = Printable::from(&*format!("{label}{member}")).to_string();
+    [label, image.map_or_else(String::new, |place| format!(" {place}"))]
 }
 
 /// Prints `{"files": [...]}` with what `make` gives for every cubin, or calls `text` for it. A cubin of which `make` gives nothing
@@ -74,7 +80,7 @@ pub(super) fn each_report<T: Serialize>(
     make: impl Fn(&Cubin<'_>) -> Result<Option<T>> + Sync,
     text: impl Fn(&T, &mut dyn Write) -> Result<()> + Sync,
 ) -> Result<()> {
-    let Request { file, arch, json, what, wanted } = request;
+    let Request { file, json, .. } = request;
     let root = file.display().to_string();
     // one cubin: its place in the file, its bytes
     let show = |label: &str, member: &Option<Text>, image: Option<&ImagePlace>, bytes: &[u8]| {
@@ -87,47 +93,61 @@ pub(super) fn each_report<T: Serialize>(
         }
         let is_inside = member.is_some() || image.is_some() || label != root;
         if is_inside {
-            let member = member.as_ref().map_or_else(String::new, |name| format!("({name})"));
-            let place = image.map_or_else(String::new, |place| format!(" {place}"));
-            let label = Printable::from(&*format!("{label}{member}")).to_string();
-            writeln!(shown, "{}", line(&label, &format!("{}:", place)))?;
+            let [label, place] = place(label, member, image);
+            let label = line(&label, &format!("{place}:"));
+            paint::title(&mut shown, format_args!("{label}"))?;
         }
         text(&report, &mut shown)?;
         anyhow::Ok(Some((shown, is_inside)))
     };
-    let look = |source: Source| look_into(&source, arch, &show);
-    let mut faults = Faults::default();
-    let (mut cubins, mut count, mut why) = (0, 0, None);
-    let mut headed = false;
     if json {
         write!(out, "{{\"files\":[")?;
     }
+    let (mut count, mut headed) = (0, false);
+    let done = each_cubin(request, show, |(shown, heading)| {
+        let between: &[u8] = match (count, json) {
+            (0, _) => b"",
+            (_, true) => b",",
+            _ if heading || headed => b"\n",
+            _ => b"",
+        };
+        headed = heading;
+        count += 1;
+        out.write_all(between)?;
+        Ok(out.write_all(&shown)?)
+    });
+    if json {
+        writeln!(out, "]}}")?;
+    }
+    done
+}
+
+/// Calls `look` for every cubin, and `take` with what it is, in order.
+pub(super) fn each_cubin<T: Send>(
+    request: Request<'_>,
+    look: impl Look<T>,
+    mut take: impl FnMut(T) -> Result<()>,
+) -> Result<()> {
+    let Request { file, arch, what, wanted, .. } = request;
+    let root = file.display().to_string();
+    let look = |source: Source| look_into(&source, arch, &look);
+    let mut faults = Faults::default();
+    let (mut cubins, mut count, mut why) = (0, 0, None);
     Sources::of(vec![file.clone()]).each(Order::AtOnce, look, |_, looked| {
         match looked {
             Ok(looked) => {
                 cubins += looked.cubins;
                 why = why.take().or(looked.why);
                 looked.errors.into_iter().for_each(|error| faults.push(error));
-                for (shown, heading) in looked.shown {
-                    let between: &[u8] = match (count, json) {
-                        (0, _) => b"",
-                        (_, true) => b",",
-                        _ if heading || headed => b"\n",
-                        _ => b"",
-                    };
-                    headed = heading;
+                for found in looked.found {
                     count += 1;
-                    out.write_all(between)?;
-                    out.write_all(&shown)?;
+                    take(found)?;
                 }
             }
             Err(error) => faults.push(error),
         }
         Ok(())
     })?;
-    if json {
-        writeln!(out, "]}}")?;
-    }
     if count == 0 && faults.is_empty() {
         match (why, arch, wanted.first()) {
             (Some(why), ..) if cubins == 0 => faults.push(why),
@@ -145,13 +165,13 @@ pub(super) fn each_report<T: Serialize>(
     faults.result()
 }
 
-/// Calls `show` with every cubin of a file: the file itself, the cubins of an archive, or those of this architecture in fatbins.
-fn look_into(source: &Source, arch: Option<Sm>, show: &impl Show) -> Looked {
-    let mut looked = Looked::default();
+/// Calls `look` with every cubin of a file: the file itself, the cubins of an archive, or those of this architecture in fatbins.
+fn look_into<T: Send>(source: &Source, arch: Option<Sm>, look: &impl Look<T>) -> Looked<T> {
+    let mut looked = Looked { found: Vec::new(), cubins: 0, errors: Vec::new(), why: None };
     let bytes = source.file.bytes();
     let label = || source.label.clone();
     if bytes.starts_with(elf_core::archive::THIN_MAGIC) {
-        match thin(source, &mut looked, show) {
+        match thin(source, &mut looked, look) {
             Ok(()) => {}
             Err(error) => looked.errors.push(error),
         }
@@ -160,8 +180,8 @@ fn look_into(source: &Source, arch: Option<Sm>, show: &impl Show) -> Looked {
     let parsed = Cubin::parse(bytes);
     if parsed.is_ok() {
         looked.cubins = 1;
-        match show(&source.label, &None, None, bytes).with_context(label) {
-            Ok(shown) => looked.shown.extend(shown),
+        match look(&source.label, &None, None, bytes).with_context(label) {
+            Ok(found) => looked.found.extend(found),
             Err(error) => looked.errors.push(error),
         }
         return looked;
@@ -178,13 +198,13 @@ fn look_into(source: &Source, arch: Option<Sm>, show: &impl Show) -> Looked {
             Some(member) => format!("{}({member}): {}", source.label, image.place),
             None => format!("{}: {}", source.label, image.place),
         };
-        show(&source.label, &image.member, place, bytes).with_context(context)
+        look(&source.label, &image.member, place, bytes).with_context(context)
     });
     for one in all {
         match one {
-            Ok(Ok(shown)) => {
+            Ok(Ok(found)) => {
                 looked.cubins += 1;
-                looked.shown.extend(shown);
+                looked.found.extend(found);
             }
             Ok(Err(error)) => looked.errors.push(error),
             Err(error) => looked.errors.push(error.context(label())),
@@ -198,14 +218,14 @@ fn look_into(source: &Source, arch: Option<Sm>, show: &impl Show) -> Looked {
 }
 
 /// The same of the members of a thin archive, which are files of their own.
-fn thin(source: &Source, looked: &mut Looked, show: &impl Show) -> Result<()> {
+fn thin<T>(source: &Source, looked: &mut Looked<T>, look: &impl Look<T>) -> Result<()> {
     let input = Input::read(&source.label)?;
     for part in input.parts()? {
         if Cubin::parse(part.bytes).is_ok() {
             looked.cubins += 1;
             let member = part.member.map(Text::from);
-            let shown = show(&source.label, &member, None, part.bytes);
-            looked.shown.extend(shown.with_context(|| part.label.clone())?);
+            let found = look(&source.label, &member, None, part.bytes);
+            looked.found.extend(found.with_context(|| part.label.clone())?);
         }
     }
     Ok(())

@@ -11,8 +11,10 @@ use serde::Serialize;
 use super::index::Index;
 use super::look::{Request, each_report};
 use super::symbols::meant;
+use crate::json::JsonArguments;
 use crate::kernel_filter::KernelFilter;
 use crate::kernel_name::KernelName;
+use crate::paint;
 use crate::pattern::Pattern;
 use crate::table::{Table, line};
 
@@ -25,9 +27,8 @@ pub(super) struct Params {
     kernel: Option<Pattern>,
     #[command(flatten)]
     filter: KernelFilter,
-    /// Prints JSON with stable keys.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArguments,
 }
 
 /// A parameter.
@@ -90,7 +91,13 @@ impl Params {
         let mut wanted = self.filter.kernel.clone();
         wanted.extend(self.kernel.clone());
         each_report(
-            Request { file: &self.file, arch, json: self.json, what: "function", wanted: &wanted },
+            Request {
+                file: &self.file,
+                arch,
+                json: self.json.is_on(),
+                what: "function",
+                wanted: &wanted,
+            },
             out,
             |cubin| {
                 let found = meant(cubin, &self.filter, &wanted)?;
@@ -106,7 +113,8 @@ impl Params {
             |found, out| {
                 for one in &found.kernels {
                     if found.kernels.len() > 1 {
-                        writeln!(out, "{}", line(one.name.readable(self.filter.raw), ""))?;
+                        let name = line(one.name.readable(self.filter.raw), "");
+                        paint::title(out, format_args!("{name}"))?;
                     }
                     text(&one.parameters, out)?;
                 }
@@ -118,7 +126,7 @@ impl Params {
 
 fn text(rows: &[ParameterRow], out: &mut dyn Write) -> Result<()> {
     let mut table = Table::new(out);
-    table.row(["ordinal", "offset", "size", "in bank 0", "points to"])?;
+    table.heading(["ordinal", "offset", "size", "in bank 0", "points to"])?;
     for row in rows {
         let bank = row.bank_offset.map_or("-".to_owned(), |offset| format!("{offset:#x}"));
         let mut points = Vec::new();

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::changes::{Change, Changes};
 use super::payload::hex;
 use crate::output;
-use crate::printable::Printable;
+use crate::paint;
 use crate::table::Table;
 
 /// Changes numbers and code of a cubin in place, and says which attributes no longer fit the code.
@@ -149,7 +149,7 @@ fn text(patched: &Patched, out: &mut dyn Write) -> Result<()> {
     }
     table.end()?;
     for note in &patched.notes {
-        writeln!(out, "note: {}", Printable::from(&**note))?;
+        paint::note(out, note)?;
     }
     Ok(())
 }

@@ -12,7 +12,9 @@ use serde::Serialize;
 
 use super::look::{Request, each_report};
 use super::symbols::{meant, symbol_name};
+use crate::json::JsonArguments;
 use crate::kernel_filter::KernelFilter;
+use crate::paint;
 use crate::printable::Printable;
 use crate::table::Table;
 
@@ -25,9 +27,8 @@ pub(super) struct Relocs {
     section: Option<String>,
     #[command(flatten)]
     filter: KernelFilter,
-    /// Prints JSON with stable keys.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArguments,
 }
 
 /// The relocations of one section.
@@ -122,7 +123,7 @@ impl Relocs {
         let wanted = &*self.filter.kernel;
         let is_all = wanted.is_empty() && self.filter.sort.is_none() && self.filter.limit.is_none();
         each_report(
-            Request { file: &self.file, arch, json: self.json, what: "function", wanted },
+            Request { file: &self.file, arch, json: self.json.is_on(), what: "function", wanted },
             out,
             |cubin| {
                 let mut relocations = relocations(cubin, self.section.as_deref())?;
@@ -145,7 +146,7 @@ impl Relocs {
 }
 
 fn text(section: &CudaRelocations, out: &mut dyn Write) -> Result<()> {
-    writeln!(out, "{}", section.section_name)?;
+    paint::title(out, format_args!("{}", section.section_name))?;
     let mut table = Table::new(out);
     for record in &section.records {
         let name = record.type_name.map_or_else(|| record.r#type.to_string(), str::to_owned);

@@ -6,12 +6,18 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use fatbin::Sm;
+use nvinfo::Cubin;
 
 use super::kernel::Kernel;
-use super::look::{Request, each_report};
-use super::shown::report;
-use super::text;
+use super::look::{Request, each_cubin, each_report, place};
+use super::shown::{Shown, report};
+use super::{svg, text};
+use crate::cmd::fatbin::cubins::ImagePlace;
+use crate::json::JsonArguments;
 use crate::kernel_filter::{KernelFilter, Sort};
+use crate::kernel_name::Text;
+use crate::output;
+use crate::panel;
 use crate::pattern::Pattern;
 
 /// Shows kernels and what they need, then the module.
@@ -26,27 +32,58 @@ pub(super) struct Show {
     /// Threads of a block that occupancy is given for: otherwise those that the kernel names, or 256.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     threads: Option<u32>,
-    /// Prints JSON with stable keys.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArguments,
+    /// Draws what kernels take, and how many warps an SM runs by the size of their blocks, as an SVG file.
+    #[arg(long, conflicts_with_all = ["json", "json_lines"])]
+    svg: bool,
+    /// The file to draw to; otherwise standard output.
+    #[arg(short, long, value_name = "FILE", requires = "svg")]
+    output: Option<PathBuf>,
 }
 
 impl Show {
     pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
         let mut wanted = self.filter.kernel.clone();
         wanted.extend(self.kernel.clone());
-        each_report(
-            Request { file: &self.file, arch, json: self.json, what: "kernel", wanted: &wanted },
-            out,
-            |cubin| {
-                let mut shown = report(cubin, &wanted, self.threads)?;
-                if let Some(shown) = &mut shown {
-                    order(&self.filter, &mut shown.kernels);
-                }
-                Ok(shown)
-            },
-            |shown, out| text::shown(shown, self.filter.raw, out),
-        )
+        let request = Request {
+            file: &self.file,
+            arch,
+            json: self.json.is_on(),
+            what: "kernel",
+            wanted: &wanted,
+        };
+        let make = |cubin: &Cubin<'_>| {
+            let mut shown = report(cubin, &wanted, self.threads)?;
+            if let Some(shown) = &mut shown {
+                order(&self.filter, &mut shown.kernels);
+            }
+            Ok(shown)
+        };
+        if self.svg {
+            return self.draw(request, make, out);
+        }
+        each_report(request, out, make, |shown, out| text::shown(shown, self.filter.raw, out))
+    }
+
+    /// One picture of all kernels.
+    fn draw(
+        &self,
+        request: Request<'_>,
+        make: impl Fn(&Cubin<'_>) -> Result<Option<Shown>> + Sync,
+        out: &mut dyn Write,
+    ) -> Result<()> {
+        let look =
+            |label: &str, member: &Option<Text>, image: Option<&ImagePlace>, bytes: &[u8]| {
+                let Some(shown) = make(&Cubin::parse(bytes)?)? else { return Ok(None) };
+                let place = place(label, member, image).concat();
+                let panels =
+                    shown.kernels.iter().map(|one| svg::panel(one, &place, self.filter.raw));
+                anyhow::Ok(Some(panels.collect::<Vec<_>>()))
+            };
+        let mut panels = Vec::new();
+        each_cubin(request, look, |more| svg::add(&mut panels, more))?;
+        output::text(self.output.as_deref(), out, |out| panel::write("kernels", &panels, out))
     }
 }
 

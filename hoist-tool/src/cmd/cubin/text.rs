@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::kernel::Kernel;
 use super::module::Module;
 use super::shown::Shown;
+use crate::paint;
 use crate::table::Table;
 
 /// A table of kernels and the module's facts; one kernel alone in detail.
@@ -25,7 +26,7 @@ pub(super) fn shown(shown: &Shown, raw: bool, out: &mut dyn Write) -> Result<()>
 
 fn overview(kernels: &[Kernel], raw: bool, out: &mut dyn Write) -> Result<()> {
     let mut table = Table::new(out);
-    table.row([
+    table.heading([
         "registers",
         "shared",
         "local",
@@ -60,7 +61,7 @@ fn name(kernel: &Kernel, raw: bool) -> &str {
 }
 
 fn detail(kernel: &Kernel, raw: bool, out: &mut dyn Write) -> Result<()> {
-    writeln!(out, "kernel {}", name(kernel, raw))?;
+    paint::title(out, format_args!("kernel {}", name(kernel, raw)))?;
     if !raw && kernel.demangled.is_some() {
         writeln!(out, "  mangled {}", kernel.name)?;
     }
@@ -145,7 +146,7 @@ fn or_dash(number: Option<u32>) -> String {
     number.map_or_else(|| "-".to_owned(), |number| number.to_string())
 }
 
-fn stack(kernel: &Kernel) -> String {
+pub(super) fn stack(kernel: &Kernel) -> String {
     match (kernel.stack, kernel.stack_unbounded) {
         (_, true) => "unbounded".to_owned(),
         (Some(bytes), _) => bytes.to_string(),
@@ -161,7 +162,7 @@ fn parameters(kernel: &Kernel) -> String {
 }
 
 /// Limits of a launch.
-fn launch(kernel: &Kernel) -> String {
+pub(super) fn launch(kernel: &Kernel) -> String {
     let dimensions = |[x, y, z]: [u32; 3]| format!("{x}x{y}x{z}");
     let mut parts = Vec::new();
     parts.extend(kernel.required_threads.map(|threads| format!("= {}", dimensions(threads))));
@@ -177,7 +178,7 @@ fn occupancy(kernel: &Kernel) -> String {
     match &kernel.occupancy {
         None => "-".to_owned(),
         Some(found) => {
-            let percent = (found.warps * 100).checked_div(found.of_warps).unwrap_or(0);
+            let percent = found.percent();
             let (blocks, threads) = (found.blocks, found.threads);
             format!("{percent}%: {blocks} blocks of {threads} threads ({})", found.limiter)
         }

@@ -7,6 +7,7 @@ use elf_core::{Kind, Mapping, SectionHeader};
 
 use super::code::{Code, Function};
 use super::targets::Targets;
+use crate::paint;
 use crate::printable::Printable;
 
 /// Bytes of an instruction in a line.
@@ -107,7 +108,9 @@ impl<'c, 'a> Section<'c, 'a> {
         out: &mut dyn Write,
     ) -> Result<()> {
         if !function.name.is_empty() {
-            writeln!(out, "\n{}:", Printable::from(function.name).readable())?;
+            let name = Printable::from(function.name).readable();
+            writeln!(out)?;
+            paint::title(out, format_args!("{name}:"))?;
         }
         let offset =
             |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX).min(self.bytes.len());

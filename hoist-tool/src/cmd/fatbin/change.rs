@@ -17,6 +17,7 @@ use super::blob::Blob;
 use super::found::{containers, regions};
 use crate::mapped::Mapped;
 use crate::output;
+use crate::paint;
 use crate::printable::Printable;
 
 /// Which file is changed.
@@ -142,7 +143,7 @@ fn text(report: &Report<'_>, out: &mut dyn Write) -> Result<()> {
         Printable::from(report.output)
     )?;
     for note in report.notes {
-        writeln!(out, "note: {}", Printable::from(&**note))?;
+        paint::note(out, note)?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use fatbin::Sm;
 use super::filter::Where;
 use super::kernels::{Request, collect};
 use crate::faults::Faults;
+use crate::json::JsonArguments;
 use crate::kernel_filter::KernelFilter;
 use crate::sources::Sources;
 use condition::Condition;
@@ -38,12 +39,11 @@ pub struct Diff {
     /// the numbers of kernels: `added > 0`, `gone > 0`, `changed > 0`.
     #[arg(long, value_name = "CONDITION")]
     fail_on: Vec<Condition>,
-    /// How to print.
-    #[arg(long, value_name = "FORM", default_value = "text")]
+    /// How to print; `--json` is the same as `--format json`.
+    #[arg(long, value_name = "FORM", default_value = "text", conflicts_with_all = ["json", "json_lines"])]
     format: Format,
-    /// The same as `--format json`.
-    #[arg(long, conflicts_with = "format")]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArguments,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -84,7 +84,7 @@ impl Diff {
             found.failed.extend(condition.holds(&found));
         }
         let failed = found.failed.clone();
-        match if self.json { Format::Json } else { self.format } {
+        match if self.json.is_on() { Format::Json } else { self.format } {
             Format::Json => {
                 crate::json::write(out, &found)?;
                 writeln!(out)?;

@@ -14,8 +14,10 @@ use super::filter::Where;
 use super::kernels::is_cubin;
 use super::ptx::KernelSources;
 use crate::faults::{Faults, Roots};
+use crate::json::JsonArguments;
 use crate::kernel_filter::{KernelFilter, Sort};
 use crate::kernel_name::{KernelName, Text};
+use crate::paint;
 use crate::pattern::Pattern;
 use crate::sass::{Block, Code, Wish, blocks, disassemble, dot, outline, svg};
 use crate::sources::{Order, Source, Sources};
@@ -43,7 +45,7 @@ pub struct Disasm {
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct View {
     /// Shows the control flow graph: as `text`, as `dot` for graphviz, or as `svg`.
-    #[arg(long, value_name = "FORM", num_args = 0..=1, default_missing_value = "text", require_equals = true)]
+    #[arg(long, value_name = "FORM", num_args = 0..=1, default_missing_value = "text", require_equals = true, conflicts_with_all = ["json", "json_lines"])]
     cfg: Option<Graph>,
     /// Shows how many registers are live at each instruction.
     #[arg(long)]
@@ -54,9 +56,8 @@ pub struct View {
     /// Shows the PTX of each kernel beside, if the file has it.
     #[arg(long, conflicts_with = "cfg")]
     ptx: bool,
-    /// Prints JSON with stable keys.
-    #[arg(long, conflicts_with = "cfg")]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArguments,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -148,7 +149,7 @@ impl View {
         let mut faults = Faults::default();
         let mut roots = Roots::default();
         let mut count = 0;
-        if self.json {
+        if self.json.is_on() {
             write!(out, "{{\"functions\":[")?;
         }
         sources.each(Order::OneByOne, look, |root, found: Result<(Vec<Shown>, Vec<Error>)>| {
@@ -174,7 +175,7 @@ impl View {
             }
             shown.truncate(filter.limit.unwrap_or(usize::MAX).saturating_sub(count));
             for one in shown {
-                let between: &[u8] = match (count, self.json, self.cfg) {
+                let between: &[u8] = match (count, self.json.is_on(), self.cfg) {
                     (0, ..) | (.., Some(Graph::Svg)) => b"",
                     (_, true, _) => b",",
                     _ => b"\n",
@@ -185,7 +186,7 @@ impl View {
             }
             Ok(())
         })?;
-        if self.json {
+        if self.json.is_on() {
             writeln!(out, "]}}")?;
         }
         let what = match wanted.first() {
@@ -246,14 +247,14 @@ impl View {
     }
 
     fn print(self, shown: &Shown, raw: bool, out: &mut dyn Write) -> Result<()> {
-        if self.json {
+        if self.json.is_on() {
             return Ok(crate::json::write(out, shown)?);
         }
         let graph = match self.cfg {
             Some(Graph::Dot) => dot(&shown.code, &shown.blocks),
             Some(Graph::Svg) => svg(&shown.code, &shown.blocks),
             _ => {
-                writeln!(out, "{}", line(shown.readable(raw), ""))?;
+                paint::title(out, format_args!("{}", line(shown.readable(raw), "")))?;
                 let member = shown.member.as_ref().map(|name| format!("({name})"));
                 let file = format!("{}{}", shown.file, member.unwrap_or_default());
                 let place = match shown.is_alone {

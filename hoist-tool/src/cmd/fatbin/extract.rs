@@ -19,9 +19,11 @@ use super::found::containers;
 use super::names::Names;
 use crate::budget::{Budget, FLOOR, TIMES};
 use crate::faults::{Faults, Roots};
+use crate::json::JsonArguments;
 use crate::mapped::Mapped;
 use crate::number::number;
 use crate::output;
+use crate::paint;
 use crate::printable::Printable;
 use crate::scratch::Scratch;
 use crate::shown;
@@ -42,11 +44,10 @@ pub struct Extract {
     /// The most bytes that the entries of a file may unpack to, together: otherwise 256 MiB and 64 times the size of the file.
     #[arg(long, value_name = "BYTES", value_parser = number)]
     limit: Option<u64>,
-    /// Prints JSON with stable keys.
-    #[arg(long, conflicts_with = "quiet")]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArguments,
     /// Prints nothing but errors.
-    #[arg(short, long)]
+    #[arg(short, long, conflicts_with_all = ["json", "json_lines"])]
     quiet: bool,
     /// Takes it for an error that an entry is encrypted (compressed NVVM) and cannot be unpacked.
     #[arg(long)]
@@ -129,7 +130,7 @@ impl Extract {
         errors.into_iter().for_each(|error| done.faults.push(error));
         roots.empty(&self.sources, "nothing to extract", &mut done.faults);
         let Done { mut faults, rows, encrypted, .. } = done;
-        if self.json {
+        if self.json.is_on() {
             let found = serde_json::json!({ "files": rows, "encrypted": encrypted });
             crate::json::write(out, &found)?;
             writeln!(out)?;
@@ -146,7 +147,7 @@ impl Extract {
             if self.encrypted_is_error {
                 faults.push(anyhow!(what));
             } else if !self.quiet {
-                eprintln!("hoist: {}", Printable::from(&*what));
+                paint::warning(&what);
             }
         }
         faults.result()

@@ -9,7 +9,9 @@ use fatbin::Sm;
 use super::filter::Where;
 use super::kernels::{KernelRow, Request, collect, json, order};
 use crate::faults::Faults;
+use crate::json::JsonArguments;
 use crate::kernel_filter::KernelFilter;
+use crate::paint;
 use crate::pattern::Pattern;
 use crate::sources::Sources;
 use crate::table::{Table, line, tail};
@@ -29,9 +31,8 @@ pub struct Find {
     arch: Vec<Sm>,
     #[command(flatten)]
     place: Where,
-    /// Prints JSON with stable keys.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArguments,
 }
 
 impl Find {
@@ -61,7 +62,7 @@ impl Find {
             groups.entry(*numbers.entry(&row.name).or_insert(next)).or_default().push(row);
         }
         let limit = self.filter.limit.unwrap_or(usize::MAX);
-        if self.json {
+        if self.json.is_on() {
             let kept: Vec<_> = groups.into_values().take(limit).flatten().collect();
             json(&kept, out)?;
         } else {
@@ -81,9 +82,9 @@ impl Find {
 /// One kernel, wherever it is.
 fn text(rows: &[&KernelRow], raw: bool, out: &mut dyn Write) -> Result<()> {
     let Some(first) = rows.first() else { return Ok(()) };
-    writeln!(out, "{}", line(first.readable(raw), ""))?;
+    paint::title(out, format_args!("{}", line(first.readable(raw), "")))?;
     let mut table = Table::new(out);
-    table.row(["  arch", "registers", "shared", "stack", "local", "code", "region", "file"])?;
+    table.heading(["  arch", "registers", "shared", "stack", "local", "code", "region", "file"])?;
     for row in rows {
         let place = &row.place;
         let part = place.part.map_or_else(String::new, |part| format!(".{part}"));

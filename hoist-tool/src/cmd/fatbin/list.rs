@@ -12,7 +12,9 @@ use super::filter::{Code, Where};
 use super::found::containers;
 use super::rows::{EntryRow, RegionRow};
 use crate::faults::{Faults, Roots};
+use crate::json::JsonArguments;
 use crate::mapped::Mapped;
+use crate::paint;
 use crate::printable::Printable;
 use crate::sources::{Order, Source, Sources};
 use crate::table::{Table, line};
@@ -28,9 +30,8 @@ pub struct List {
     code: Code,
     #[command(flatten)]
     place: Where,
-    /// Prints JSON with stable keys.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArguments,
 }
 
 impl List {
@@ -41,14 +42,14 @@ impl List {
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let mut faults = Faults::default();
         let mut roots = Roots::default();
-        if self.json {
+        if self.json.is_on() {
             write!(out, "{{\"files\":[")?;
         }
         let mut separator: &[u8] = b"";
         let look = |source: Source| {
             let mut shown = Vec::new();
             let (rows, found) = regions(&source.file, self.place.search(), &self.code);
-            if self.json {
+            if self.json.is_on() {
                 json(&source, &rows, &found, &mut shown)?;
             } else if !rows.is_empty() {
                 text(&source, &rows, &mut shown)?;
@@ -62,7 +63,7 @@ impl List {
                 Ok(found) => found,
                 Err(error) => {
                     roots.failed(root);
-                    if self.json {
+                    if self.json.is_on() {
                         out.write_all(separator)?;
                         separator = b",";
                         json_head(&self.sources.root(root), 0, out)?;
@@ -79,12 +80,12 @@ impl List {
             errors.into_iter().for_each(|error| faults.push(error));
             if !shown.is_empty() {
                 out.write_all(separator)?;
-                separator = if self.json { b"," } else { b"\n" };
+                separator = if self.json.is_on() { b"," } else { b"\n" };
                 out.write_all(&shown)?;
             }
             Ok(())
         })?;
-        if self.json {
+        if self.json.is_on() {
             writeln!(out, "]}}")?;
         } else {
             roots.empty(&self.sources, "holds no device code", &mut faults);
@@ -159,7 +160,7 @@ struct Sum {
 fn text(source: &Source, rows: &[RegionRow<'_>], out: &mut Vec<u8>) -> Result<()> {
     let mut sums: BTreeMap<(&str, &str), Sum> = BTreeMap::new();
     let mut table = Table::new(out);
-    table.row([
+    table.heading([
         "region",
         "entry",
         "kind",
@@ -197,7 +198,7 @@ fn text(source: &Source, rows: &[RegionRow<'_>], out: &mut Vec<u8>) -> Result<()
     table.end()?;
     writeln!(out)?;
     let mut table = Table::new(out);
-    table.row(["kind", "arch", "entries", "stored", "unpacked"])?;
+    table.heading(["kind", "arch", "entries", "stored", "unpacked"])?;
     let mut all = Sum::default();
     for ((kind, arch), sum) in &sums {
         let cells: [&dyn Display; _] = [kind, arch, &sum.count, &sum.stored, &sum.unpacked];
@@ -212,7 +213,8 @@ fn text(source: &Source, rows: &[RegionRow<'_>], out: &mut Vec<u8>) -> Result<()
     let size = source.file.bytes().len();
     let label = Printable::from(&*source.label).to_string();
     let count = rows.len();
-    Ok(writeln!(out, "{}", line(&label, &format!(": {count} regions, {size} bytes")))?)
+    let end = format!(": {count} regions, {size} bytes");
+    Ok(paint::title(out, format_args!("{}", line(&label, &end)))?)
 }
 
 /// Where a region lies: its section, and the member of an archive.

@@ -14,8 +14,10 @@ use serde::Serialize;
 use super::found::containers;
 use crate::budget::{Budget, FLOOR, TIMES};
 use crate::faults::{Faults, Roots};
+use crate::json::JsonArguments;
 use crate::number::number;
 use crate::output;
+use crate::paint;
 use crate::printable::Printable;
 use crate::shown;
 use crate::sources::{Order, Source, Sources};
@@ -56,9 +58,8 @@ impl Offload {
 pub struct List {
     #[command(flatten)]
     sources: Sources,
-    /// Prints JSON with stable keys.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArguments,
 }
 
 /// What a program registers.
@@ -106,7 +107,7 @@ impl List {
             Ok(())
         })?;
         roots.empty(&self.sources, "holds no container of LLVM's", &mut faults);
-        if self.json {
+        if self.json.is_on() {
             let row = |(label, images, hosts): &(String, Vec<Row>, Vec<HostRow>)| serde_json::json!({ "file": label, "images": images, "host_entries": hosts });
             let rows: Vec<_> = files.iter().map(row).collect();
             crate::json::write(out, &serde_json::json!({ "files": rows }))?;
@@ -116,7 +117,8 @@ impl List {
         for (index, (label, images, hosts)) in files.into_iter().enumerate() {
             out.write_all(if index == 0 { b"" } else { b"\n" })?;
             if self.sources.paths.len() > 1 || label != self.sources.root(0) {
-                writeln!(out, "{}", line(&Printable::from(&*label).to_string(), ":"))?;
+                let label = Printable::from(&*label).to_string();
+                paint::title(out, format_args!("{}", line(&label, ":")))?;
             }
             text(images, &hosts, out)?;
         }
@@ -126,7 +128,16 @@ impl List {
 
 fn text(images: Vec<Row>, hosts: &[HostRow], out: &mut dyn Write) -> Result<()> {
     let mut table = Table::new(out);
-    table.row(["image", "container", "kind", "producer", "arch", "triple", "offset", "size"])?;
+    table.heading([
+        "image",
+        "container",
+        "kind",
+        "producer",
+        "arch",
+        "triple",
+        "offset",
+        "size",
+    ])?;
     for row in images {
         table.row([
             row.index.to_string(),
@@ -145,7 +156,7 @@ fn text(images: Vec<Row>, hosts: &[HostRow], out: &mut dyn Write) -> Result<()> 
     }
     writeln!(out)?;
     let mut table = Table::new(out);
-    table.row(["host entry", "what", "producer", "size"])?;
+    table.heading(["host entry", "what", "producer", "size"])?;
     for host in hosts {
         table.row([
             &*Printable::from(host.name.as_deref().unwrap_or_default()).to_string(),
@@ -205,9 +216,8 @@ pub struct Extract {
     /// size of the file.
     #[arg(long, value_name = "BYTES", value_parser = number)]
     limit: Option<u64>,
-    /// Prints JSON with stable keys.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArguments,
 }
 
 impl Extract {
@@ -237,7 +247,7 @@ impl Extract {
             done.into_inner().unwrap_or_else(PoisonError::into_inner);
         errors.into_iter().for_each(|error| faults.push(error));
         roots.empty(&self.sources, "nothing to extract", &mut faults);
-        if self.json {
+        if self.json.is_on() {
             crate::json::write(out, &serde_json::json!({ "files": written }))?;
             writeln!(out)?;
         } else {

@@ -11,8 +11,10 @@ use serde::Serialize;
 use super::cubins::{Image, ImagePlace, images};
 use super::filter::Where;
 use crate::faults::{Faults, Roots};
+use crate::json::JsonArguments;
 use crate::kernel_filter::{KernelFilter, Sort};
 use crate::kernel_name::{KernelName, Text};
+use crate::paint;
 use crate::pattern::Pattern;
 use crate::ptx::{is_ptx, ptx_module};
 use crate::sources::{Order, Source, Sources};
@@ -36,9 +38,8 @@ pub struct Ptx {
     /// Prints the lines that this regular expression matches.
     #[arg(long, value_name = "REGEX")]
     search: Option<Regex>,
-    /// Prints JSON with stable keys.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArguments,
 }
 
 /// A PTX source somewhere.
@@ -119,7 +120,7 @@ impl Ptx {
             left = left.saturating_sub(row.kernels.len());
         }
         rows.retain(|row| !row.kernels.is_empty() || self.filter.limit.is_none());
-        if self.json {
+        if self.json.is_on() {
             #[derive(Serialize)]
             struct All<'r> {
                 ptx: &'r [PtxRow],
@@ -178,7 +179,7 @@ impl Ptx {
                 demangled,
                 line,
                 size: body.len(),
-                text: (self.print && self.json).then(|| body.to_owned()),
+                text: (self.print && self.json.is_on()).then(|| body.to_owned()),
                 matches: matches.collect(),
             };
             if self.search.is_none() || !kernel.matches.is_empty() {
@@ -195,7 +196,7 @@ impl Ptx {
             target: module.target.map(str::to_owned),
             size: text.len(),
             kernels,
-            text: if self.print && !self.json { text.clone() } else { String::new() },
+            text: if self.print && !self.json.is_on() { text.clone() } else { String::new() },
         })
     }
 
@@ -211,11 +212,13 @@ impl Ptx {
                 file.iter().try_for_each(|row| self.print(&name, row, out))?;
                 continue;
             }
-            writeln!(out, "{}", line(&name, ""))?;
+            paint::title(out, format_args!("{}", line(&name, "")))?;
             let mut table = Table::new(out);
             match self.search {
-                None => table.row(["  region", "version", "target", "bytes", "line", "kernel"])?,
-                Some(_) => table.row(["  region", "kernel", "line", "text"])?,
+                None => {
+                    table.heading(["  region", "version", "target", "bytes", "line", "kernel"])?
+                }
+                Some(_) => table.heading(["  region", "kernel", "line", "text"])?,
             }
             for row in file {
                 let place = row.place.as_ref().map_or_else(

@@ -14,6 +14,7 @@ use super::filter::Where;
 use super::kernels::{KernelRow, Request, collect, of_cubin};
 use super::rows::arch;
 use crate::faults::{Faults, Roots};
+use crate::json::JsonArguments;
 use crate::kernel_name::Text;
 use crate::output::Output;
 use crate::pattern::Pattern;
@@ -28,7 +29,7 @@ mod page;
 pub struct Report {
     #[command(flatten)]
     sources: Sources,
-    /// The page.
+    /// The page; with `--json` and `--json-lines`, which print what it would show, it is not written.
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
     /// What was before, for a list of the kernels that changed: a file, an archive, a folder.
@@ -45,9 +46,8 @@ pub struct Report {
     arch: Vec<Sm>,
     #[command(flatten)]
     place: Where,
-    /// Prints what the page shows, as JSON with stable keys, and writes no page.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArguments,
 }
 
 /// What is in a file.
@@ -96,8 +96,8 @@ impl Report {
         if let Some(old) = &self.old {
             data.changes(self.changes(old, kernels, &mut faults)?);
         }
-        if self.json {
-            serde_json::to_writer(&mut *out, &data)?;
+        if self.json.is_on() {
+            crate::json::write(out, &data)?;
             writeln!(out)?;
         } else {
             Output::new(&self.output, |file| page::write(&data, file))?.keep()?;

@@ -11,6 +11,7 @@ use super::filter::Code;
 use super::list::regions;
 use super::rows::RegionRow;
 use crate::faults::Faults;
+use crate::json::JsonArguments;
 use crate::printable::Printable;
 use crate::sources::{Order, Source, Sources};
 use crate::table::Table;
@@ -22,9 +23,8 @@ pub struct Scan {
     sources: Sources,
     #[command(flatten)]
     code: Code,
-    /// Prints JSON with stable keys.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArguments,
 }
 
 /// What a file holds.
@@ -109,7 +109,7 @@ impl Scan {
             }
             Ok(())
         })?;
-        if self.json {
+        if self.json.is_on() {
             json(&all, out)?
         } else {
             text(&all, out)?
@@ -143,7 +143,7 @@ fn text(all: &[Covered], out: &mut dyn Write) -> Result<()> {
         names.join(" ")
     };
     let mut table = Table::new(out);
-    table.row(["regions", "entries", "stored", "unpacked", "code", "ptx", "other", "file"])?;
+    table.heading(["regions", "entries", "stored", "unpacked", "code", "ptx", "other", "file"])?;
     for covered in all {
         table.row([
             covered.regions.to_string(),
@@ -159,7 +159,7 @@ fn text(all: &[Covered], out: &mut dyn Write) -> Result<()> {
     table.end()?;
     writeln!(out)?;
     let mut table = Table::new(out);
-    table.row(["arch", "files with code", "files with ptx"])?;
+    table.heading(["arch", "files with code", "files with ptx"])?;
     for (Arch(_, name), (code, ptx)) in coverage(all) {
         table.row([name, &code.to_string(), &ptx.to_string()])?;
     }

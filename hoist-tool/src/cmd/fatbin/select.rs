@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::found::containers;
 use super::rows::arch;
 use crate::faults::{Faults, Roots};
+use crate::json::JsonArguments;
 use crate::printable::Printable;
 use crate::sources::{Order, Source, Sources};
 use crate::table::Table;
@@ -26,9 +27,8 @@ pub struct Select {
     /// The version of CUDA that the driver knows: 12.8. Without it the newest there is.
     #[arg(long, value_name = "MAJOR.MINOR", value_parser = version)]
     cuda: Option<CudaVersion>,
-    /// Prints JSON with stable keys.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArguments,
 }
 
 /// What is taken of a region.
@@ -91,7 +91,7 @@ impl Select {
             Ok(())
         })?;
         roots.empty(&self.sources, "holds no fatbin", &mut faults);
-        if self.json {
+        if self.json.is_on() {
             crate::json::write(out, &serde_json::json!({ "choices": choices }))?;
             writeln!(out)?;
         } else {
@@ -103,7 +103,7 @@ impl Select {
 
 fn print(choices: &[Choice], out: &mut dyn Write) -> Result<()> {
     let mut table = Table::new(out);
-    table.row(["region", "entry", "kind", "arch", "fit", "needs CUDA", "file"])?;
+    table.heading(["region", "entry", "kind", "arch", "fit", "needs CUDA", "file"])?;
     for choice in choices {
         let entry = match (choice.entry, choice.part) {
             (Some(entry), Some(part)) => format!("{entry} part {part}"),

@@ -17,6 +17,7 @@ use super::kernels::of_cubin;
 use super::rows::arch;
 use crate::demangle::family;
 use crate::faults::{Faults, Roots};
+use crate::json::JsonArguments;
 use crate::kernel_filter::KernelFilter;
 use crate::kernel_name::Text;
 use crate::sources::{Order, Source, Sources};
@@ -41,9 +42,8 @@ pub struct Size {
     /// Estimates what each method of compression would make of it, from a sample.
     #[arg(long)]
     compression: bool,
-    /// Prints JSON with stable keys.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArguments,
 }
 
 /// Bytes, as they are stored and unpacked.
@@ -154,7 +154,7 @@ impl Size {
             },
         )?;
         roots.empty(&self.sources, "holds no device code", &mut faults);
-        if self.json {
+        if self.json.is_on() {
             self.json(&sums, out)?;
         } else if !sums.files.is_empty() {
             self.text(&sums, out)?;
@@ -229,7 +229,7 @@ impl Size {
         let mut files: Vec<_> = sums.files.iter().collect();
         files.sort_by_key(|(_, bytes)| Reverse(bytes.stored));
         let mut table = Table::new(out);
-        table.row(["images", "stored", "unpacked", "%", "file"])?;
+        table.heading(["images", "stored", "unpacked", "%", "file"])?;
         for (file, bytes) in files.iter().take(limit) {
             let Bytes { images, stored, unpacked } = bytes;
             let share = percent(*stored, all.stored);
@@ -243,7 +243,7 @@ impl Size {
         let mut archs: Vec<_> = sums.archs.iter().collect();
         archs.sort_by_key(|(_, bytes)| Reverse(bytes.stored));
         let mut table = Table::new(out);
-        table.row([
+        table.heading([
             "kind",
             "arch",
             "images",
@@ -270,7 +270,7 @@ impl Size {
             let mut sections: Vec<_> = sums.sections.iter().collect();
             sections.sort_by_key(|(_, bytes)| Reverse(**bytes));
             let mut table = Table::new(out);
-            table.row(["in cubins", "unpacked", "%"])?;
+            table.heading(["in cubins", "unpacked", "%"])?;
             for (name, bytes) in sections {
                 table.row([(*name).to_owned(), size(*bytes), percent(*bytes, cubins)])?;
             }
@@ -284,7 +284,12 @@ impl Size {
             writeln!(out)?;
             let sampled = size(sums.sample);
             let mut table = Table::new(out);
-            table.row(["compression", "would be stored as", "of unpacked", "by a sample of"])?;
+            table.heading([
+                "compression",
+                "would be stored as",
+                "of unpacked",
+                "by a sample of",
+            ])?;
             for (method, packed) in &sums.packed {
                 let whole = all.unpacked as f64 * *packed as f64 / sums.sample as f64;
                 let share = percent(*packed, sums.sample);
@@ -326,7 +331,7 @@ fn families(sums: &Sums, limit: usize, out: &mut dyn Write) -> Result<()> {
     let mut rows: Vec<_> = sums.families.iter().collect();
     rows.sort_by_key(|(_, one)| Reverse(one.code));
     let mut table = Table::new(out);
-    table.row(["kernels", "code", "%", "kernel, all of a template"])?;
+    table.heading(["kernels", "code", "%", "kernel, all of a template"])?;
     for (name, one) in rows.iter().take(limit) {
         let share = percent(one.code, code);
         table.row([one.kernels.to_string(), size(one.code), share, (*name).clone()])?;

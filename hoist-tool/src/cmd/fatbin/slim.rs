@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use walkdir::WalkDir;
 
+use crate::json::JsonArguments;
 use crate::mapped::Mapped;
 use crate::output;
 use crate::printable::Printable;
@@ -34,9 +35,8 @@ pub struct Slim {
     /// Puts the originals of this folder back where they were.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["paths", "keep", "mode", "backup"])]
     undo: Option<PathBuf>,
-    /// Prints JSON with stable keys.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArguments,
 }
 
 /// A line of the list: written before the file is changed.
@@ -62,7 +62,7 @@ impl Slim {
             (None, Some(folder)) => self.slim(folder)?,
             (None, None) => bail!("where originals are to be kept: --backup"),
         };
-        if self.json {
+        if self.json.is_on() {
             crate::json::write(out, &serde_json::json!({ "files": lines }))?;
             return Ok(writeln!(out)?);
         }

@@ -36,7 +36,7 @@ pub(super) fn strips(placement: &Placement<'_>) -> Vec<Strip> {
     strips
 }
 
-fn of_segment(segment: &SegmentRow<'_>) -> Kind {
+pub(super) fn of_segment(segment: &SegmentRow<'_>) -> Kind {
     match segment.permissions.as_bytes() {
         [.., b'x'] => Kind::Code,
         [_, b'w', _] => Kind::Data,
@@ -55,7 +55,7 @@ fn zeros_of_threads(parts: &[Part<'_>]) -> Vec<Block> {
     zeros.map(|part| block(part, Kind::Zeros)).collect()
 }
 
-fn kind(part: &Part<'_>, usual: Kind) -> Kind {
+pub(super) fn kind(part: &Part<'_>, usual: Kind) -> Kind {
     match part.what {
         What::Section if part.zeros => Kind::Zeros,
         What::Section => usual,

@@ -4,7 +4,9 @@ use std::io::Write;
 
 use anyhow::Result;
 
-use super::{Entry, Part, Placement, Reason, What};
+use super::{Entry, Part, Placement, Reason, SegmentRow, What, svg};
+use crate::paint;
+use crate::picture::Kind;
 use crate::printable::Printable;
 use crate::table::Table;
 
@@ -19,16 +21,15 @@ pub(super) fn write(placement: &Placement<'_>, out: &mut dyn Write) -> Result<()
         None => writeln!(out)?,
     }
     for segment in &placement.segments {
-        writeln!(
-            out,
-            "\nsegment {}, {:#x} bytes at {:#x}",
-            segment.permissions, segment.size, segment.offset
-        )?;
-        parts(&segment.parts, out)?;
+        let SegmentRow { permissions, size, offset, .. } = segment;
+        writeln!(out)?;
+        paint::title(out, format_args!("segment {permissions}, {size:#x} bytes at {offset:#x}"))?;
+        parts(&segment.parts, svg::of_segment(segment), out)?;
     }
     if !placement.fixed.is_empty() {
-        writeln!(out, "\nsections at addresses of their own")?;
-        parts(&placement.fixed, out)?;
+        writeln!(out)?;
+        paint::title(out, format_args!("sections at addresses of their own"))?;
+        parts(&placement.fixed, Kind::Data, out)?;
     }
     entries("global offset table", &placement.got, out)?;
     entries("stubs", &placement.stubs, out)?;
@@ -51,9 +52,9 @@ pub(super) fn write(placement: &Placement<'_>, out: &mut dyn Write) -> Result<()
     Ok(())
 }
 
-fn parts(parts: &[Part<'_>], out: &mut dyn Write) -> Result<()> {
+fn parts(parts: &[Part<'_>], usual: Kind, out: &mut dyn Write) -> Result<()> {
     let mut table = Table::new(out);
-    table.row(["  offset", "size", "align", "padding", "what", "flags", "object"])?;
+    table.heading(["  offset", "size", "align", "padding", "what", "flags", "object"])?;
     for part in parts {
         let name = part.name.map_or_else(String::new, |name| name.readable().to_string());
         let short = |flag: &&str| String::from(flag.strip_prefix("SHF_").unwrap_or(flag));
@@ -61,20 +62,23 @@ fn parts(parts: &[Part<'_>], out: &mut dyn Write) -> Result<()> {
         if part.takes_no_room {
             flags.push(String::from("(takes no room)"));
         }
-        table.row([
-            format!("  {:#x}", part.offset),
-            format!("{:#x}", part.size),
-            part.alignment.to_string(),
-            part.padding.to_string(),
-            match part.what {
-                What::Section => name,
-                What::Common => format!("common symbol {name}"),
-                What::Got => String::from("global offset table"),
-                What::Stubs => String::from("stubs"),
-            },
-            flags.join(" "),
-            part.object.map_or_else(String::new, |object| Printable::from(object).to_string()),
-        ])?;
+        table.painted(
+            (4, svg::kind(part, usual).into()),
+            [
+                format!("  {:#x}", part.offset),
+                format!("{:#x}", part.size),
+                part.alignment.to_string(),
+                part.padding.to_string(),
+                match part.what {
+                    What::Section => name,
+                    What::Common => format!("common symbol {name}"),
+                    What::Got => String::from("global offset table"),
+                    What::Stubs => String::from("stubs"),
+                },
+                flags.join(" "),
+                part.object.map_or_else(String::new, |object| Printable::from(object).to_string()),
+            ],
+        )?;
     }
     table.end()
 }
@@ -83,9 +87,10 @@ fn entries(title: &str, entries: &[Entry<'_>], out: &mut dyn Write) -> Result<()
     if entries.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\n{title}")?;
+    writeln!(out)?;
+    paint::title(out, format_args!("{title}"))?;
     let mut table = Table::new(out);
-    table.row(["  offset", "content", "symbol"])?;
+    table.heading(["  offset", "content", "symbol"])?;
     for entry in entries {
         table.row([
             format!("  {:#x}", entry.offset),

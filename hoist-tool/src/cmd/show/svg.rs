@@ -135,7 +135,7 @@ fn contents(segment: &ProgramHeader) -> Vec<Block> {
     ]
 }
 
-fn kind(header: &SectionHeader) -> Kind {
+pub(super) fn kind(header: &SectionHeader) -> Kind {
     match header.flags {
         flags if !flags.contains(SectionFlags::ALLOC) => Kind::NotLoaded,
         _ if header.r#type == SHT_NOBITS => Kind::Zeros,
@@ -153,7 +153,7 @@ fn of_flags(flags: SegmentFlags) -> Kind {
     }
 }
 
-fn letters(flags: SegmentFlags) -> String {
+pub(super) fn letters(flags: SegmentFlags) -> String {
     let letters =
         [(SegmentFlags::READ, 'r'), (SegmentFlags::WRITE, 'w'), (SegmentFlags::EXECUTE, 'x')];
     letters.map(|(flag, letter)| if flags.contains(flag) { letter } else { '-' }).iter().collect()

@@ -1,12 +1,14 @@
 //! The same for people: tables whose columns fit what is in them.
 
-use core::fmt::Display;
+use core::fmt::{Arguments, Display};
 use std::io::Write;
 
 use anyhow::Result;
+use elf_core::SegmentFlags;
 
-use super::{Dump, Hex, Note, Property, Selection, SymbolRow, Version};
+use super::{Dump, Hex, Note, Property, Selection, SymbolRow, Version, svg};
 use crate::input::Part;
+use crate::paint;
 use crate::printable::Printable;
 use crate::table::Table;
 
@@ -20,7 +22,7 @@ pub(super) fn write<'a>(
     selection: Selection,
     out: &mut dyn Write,
 ) -> Result<()> {
-    writeln!(out, "{}:", Printable::from(part.label.as_str()))?;
+    paint::title(out, format_args!("{}:", Printable::from(part.label.as_str())))?;
     let Some(dump) = dump else {
         writeln!(out, "  not an ELF file, {} bytes", part.bytes.len())?;
         return Ok(());
@@ -73,9 +75,9 @@ impl Text<'_> {
         if self.dump.file.segments().is_empty() {
             return Ok(());
         }
-        writeln!(out, "\nsegments")?;
+        title(out, format_args!("segments"))?;
         let mut table = Table::new(out);
-        table.row([
+        table.heading([
             "  #",
             "type",
             "offset",
@@ -88,17 +90,21 @@ impl Text<'_> {
         ])?;
         for segment in self.dump.segments() {
             let segment = segment?;
-            table.row([
-                format!("  {}", segment.index),
-                known(segment.type_name, "PT_", segment.r#type),
-                format!("{:#x}", segment.offset),
-                self.address(segment.address),
-                self.address(segment.physical_address),
-                format!("{:#x}", segment.file_size),
-                format!("{:#x}", segment.memory_size),
-                format!("{:#x}", segment.alignment),
-                names_of(&segment.flag_names, "PF_"),
-            ])?;
+            let flags = svg::letters(SegmentFlags::from_bits_retain(segment.flags));
+            table.painted(
+                (8, paint::of_permissions(&flags)),
+                [
+                    format!("  {}", segment.index),
+                    known(segment.type_name, "PT_", segment.r#type),
+                    format!("{:#x}", segment.offset),
+                    self.address(segment.address),
+                    self.address(segment.physical_address),
+                    format!("{:#x}", segment.file_size),
+                    format!("{:#x}", segment.memory_size),
+                    format!("{:#x}", segment.alignment),
+                    names_of(&segment.flag_names, "PF_"),
+                ],
+            )?;
         }
         table.end()
     }
@@ -107,27 +113,30 @@ impl Text<'_> {
         if self.dump.file.sections().is_empty() {
             return Ok(());
         }
-        writeln!(out, "\nsections")?;
+        title(out, format_args!("sections"))?;
         let mut table = Table::new(out);
-        table.row([
+        table.heading([
             "  #", "name", "type", "address", "offset", "size", "entry", "align", "link", "info",
             "flags",
         ])?;
-        for section in self.dump.sections() {
+        for (header, section) in self.dump.file.sections().into_iter().zip(self.dump.sections()) {
             let section = section?;
-            table.row([
-                format!("  {}", section.index),
-                section.name.to_string(),
-                known(section.type_name, "SHT_", section.r#type),
-                self.address(section.address),
-                format!("{:#x}", section.offset),
-                format!("{:#x}", section.size),
-                format!("{:#x}", section.entry_size),
-                section.alignment.to_string(),
-                section.link.to_string(),
-                section.info.to_string(),
-                names_of(&section.flag_names, "SHF_"),
-            ])?;
+            table.painted(
+                (1, svg::kind(&header).into()),
+                [
+                    format!("  {}", section.index),
+                    section.name.to_string(),
+                    known(section.type_name, "SHT_", section.r#type),
+                    self.address(section.address),
+                    format!("{:#x}", section.offset),
+                    format!("{:#x}", section.size),
+                    format!("{:#x}", section.entry_size),
+                    section.alignment.to_string(),
+                    section.link.to_string(),
+                    section.info.to_string(),
+                    names_of(&section.flag_names, "SHF_"),
+                ],
+            )?;
         }
         table.end()
     }
@@ -137,9 +146,9 @@ impl Text<'_> {
         if rows.is_empty() {
             return Ok(());
         }
-        writeln!(out, "\ndynamic section")?;
+        title(out, format_args!("dynamic section"))?;
         let mut table = Table::new(out);
-        table.row(["  tag", "value", "meaning"])?;
+        table.heading(["  tag", "value", "meaning"])?;
         for row in rows {
             let meaning =
                 row.text.map_or_else(|| names_of(&row.value_names, "DT_"), |text| text.to_string());
@@ -157,11 +166,11 @@ impl Text<'_> {
             let symbols = symbols?;
             let label = self.dump.section_label(symbols.table.section());
             match symbols.table.section() {
-                0 => writeln!(out, "\ndynamic symbols")?,
-                _ => writeln!(out, "\nsymbols in {label}")?,
+                0 => title(out, format_args!("dynamic symbols"))?,
+                _ => title(out, format_args!("symbols in {label}"))?,
             }
             let mut table = Table::new(out);
-            table.row([
+            table.heading([
                 "  #",
                 "value",
                 "size",
@@ -223,15 +232,14 @@ impl Text<'_> {
                 None => self.dump.section_label(section.section),
             };
             match section.target {
-                0 => writeln!(out, "\nrelocations in {label}")?,
-                target => writeln!(
-                    out,
-                    "\nrelocations in {label}, of {}",
-                    self.dump.section_label(target)
-                )?,
+                0 => title(out, format_args!("relocations in {label}"))?,
+                target => {
+                    let target = self.dump.section_label(target);
+                    title(out, format_args!("relocations in {label}, of {target}"))?;
+                }
             }
             let mut table = Table::new(out);
-            table.row(["  offset", "type", "symbol"])?;
+            table.heading(["  offset", "type", "symbol"])?;
             for record in self.dump.relocations(&section) {
                 let record = record?;
                 let symbol = match record.symbol_name {
@@ -267,14 +275,15 @@ impl Text<'_> {
         for list in self.dump.notes()? {
             match (list.section, list.segment) {
                 (Some(section), _) => {
-                    writeln!(out, "\nnotes in {}", self.dump.section_label(section))?;
+                    title(out, format_args!("notes in {}", self.dump.section_label(section)))?;
                 }
                 (None, segment) => {
-                    writeln!(out, "\nnotes in segment {}", segment.unwrap_or_default())?;
+                    let segment = segment.unwrap_or_default();
+                    title(out, format_args!("notes in segment {segment}"))?;
                 }
             }
             let mut table = Table::new(out);
-            table.row(["  owner", "type", "size", "description"])?;
+            table.heading(["  owner", "type", "size", "description"])?;
             for note in list.iter() {
                 let note = note?;
                 let r#type = known(note.type_name, "NT_", note.r#type);
@@ -289,6 +298,12 @@ impl Text<'_> {
     fn address(&self, address: u64) -> String {
         format!("{address:0digits$x}", digits = self.digits)
     }
+}
+
+/// An empty line, and one that says what follows.
+fn title(out: &mut dyn Write, text: Arguments<'_>) -> Result<()> {
+    writeln!(out)?;
+    Ok(paint::title(out, text)?)
 }
 
 /// Program properties by name; of other notes the first bytes.

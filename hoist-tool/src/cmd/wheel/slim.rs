@@ -14,6 +14,7 @@ use crate::cmd::fatbin::slim::digest;
 use crate::cmd::fatbin::slim::host::Slimming;
 use crate::mapped::Mapped;
 use crate::output;
+use crate::paint;
 use crate::printable::Printable;
 
 /// Deflate gives no more than this for a byte (RFC 1951 3.2.5).
@@ -213,7 +214,7 @@ fn text(report: &Report, out: &mut dyn Write) -> Result<()> {
         report.size_after
     )?;
     for note in &report.notes {
-        writeln!(out, "note: {}", Printable::from(&**note))?;
+        paint::note(out, note)?;
     }
     Ok(())
 }

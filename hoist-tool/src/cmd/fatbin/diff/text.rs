@@ -8,6 +8,7 @@ use anyhow::Result;
 use super::difference::{Change, Difference, Needs};
 use crate::kernel_filter::KernelFilter;
 use crate::kernel_name::Text;
+use crate::paint;
 use crate::table::Table;
 
 /// The width of lines that are no rows of tables.
@@ -22,9 +23,9 @@ pub(super) fn text(found: &Difference, filter: &KernelFilter, out: &mut dyn Writ
         if list.is_empty() {
             continue;
         }
-        writeln!(out, "{title}")?;
+        paint::title(out, format_args!("{title}"))?;
         let mut table = Table::new(out);
-        table.row(["  arch", "registers", "shared", "stack", "local", "code", "kernel"])?;
+        table.heading(["  arch", "registers", "shared", "stack", "local", "code", "kernel"])?;
         for change in list.iter().take(limit) {
             let [registers, shared, stack, local, code] = cells(change);
             let name = name(change, filter.raw).to_owned();
@@ -45,7 +46,7 @@ pub(super) fn text(found: &Difference, filter: &KernelFilter, out: &mut dyn Writ
     for one in summary(found) {
         let mut rest = &*one;
         // long lists go on in the next line
-        while let Some(at) = rest.get(..WIDTH).and_then(|head| head.rfind(' ')) {
+        while let Some(at) = break_of(rest) {
             let (head, tail) = rest.split_at(at);
             writeln!(out, "{head}")?;
             rest = tail;
@@ -53,6 +54,13 @@ pub(super) fn text(found: &Difference, filter: &KernelFilter, out: &mut dyn Writ
         writeln!(out, "{rest}")?;
     }
     Ok(())
+}
+
+/// Where a line that is too long is broken: at the last blank that something stands before.
+fn break_of(line: &str) -> Option<usize> {
+    let head =
+        line.get(..line.floor_char_boundary(WIDTH)).filter(|head| head.len() < line.len())?;
+    head.rfind(' ').filter(|at| *at > 0)
 }
 
 /// Prints Markdown.

@@ -3,16 +3,12 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use nvinfo::occupancy::{self, Demand};
 use serde::Serialize;
 
 use super::super::diff::Difference;
 use super::super::kernels::KernelRow;
 use crate::demangle::family;
-
-/// Block sizes that occupancy is given for: multiples of a warp.
-const WARP: u32 = 32;
-const SIZES: u32 = 32;
+use crate::occupancy::Curve;
 
 /// All of it.
 #[derive(Debug, Serialize)]
@@ -104,17 +100,6 @@ struct Kernel {
     curve: Option<usize>,
 }
 
-/// Warps that an SM runs at a time, by the size of blocks.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-struct Curve {
-    /// Warps that an SM can hold.
-    of: u32,
-    /// For blocks of 32 threads, of 64, and so on to 1024.
-    warps: Vec<u32>,
-    /// What keeps an SM from running more.
-    limiters: Vec<&'static str>,
-}
-
 impl Data {
     pub(super) fn new(title: String) -> Self {
         Self {
@@ -158,7 +143,7 @@ impl Data {
                 local: row.local,
                 code: row.code_size,
                 threads: row.threads,
-                curve: curve(row).map(|curve| self.curves.number(&curve)),
+                curve: Curve::of(row.sm, row.demand).map(|curve| self.curves.number(&curve)),
             };
             self.kernels.push(kernel);
         }
@@ -171,16 +156,4 @@ impl Data {
     pub(super) fn title(&self) -> &str {
         &self.title
     }
-}
-
-fn curve(row: &KernelRow) -> Option<Curve> {
-    let limits = occupancy::limits(row.sm)?;
-    let runs: Vec<_> = (1..=SIZES)
-        .map(|warps| limits.occupancy(&Demand { threads: warps * WARP, ..row.demand }))
-        .collect();
-    Some(Curve {
-        of: limits.warps,
-        warps: runs.iter().map(|one| one.warps).collect(),
-        limiters: runs.iter().map(|one| one.limiter.name()).collect(),
-    })
 }
