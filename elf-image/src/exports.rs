@@ -70,6 +70,14 @@ impl<'a> Exports<'a> {
         Ok(Wanted { name, version })
     }
 
+    /// The number of a symbol's version in this file (`vd_ndx`, `vna_other`): all symbols of a number have one version. `None` if the
+    /// file has no versions.
+    #[must_use]
+    pub fn version_number(&self, symbol: u32) -> Option<u16> {
+        let index = usize::try_from(symbol).ok()?;
+        self.versions.as_ref()?.indices().get(index).map(|word| word & VERSYM_VERSION)
+    }
+
     /// The symbol that a reference means, as ld.so decides: of the version that it states, or without one if the file has none of that
     /// symbol; a reference without version takes the oldest.
     ///

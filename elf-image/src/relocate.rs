@@ -8,7 +8,7 @@ use elf_core::names::{
 };
 use elf_core::{
     ApplyError, ApplyErrorKind, Arch, DynamicSection, Kind, Query, Record, Relocations, Resolve,
-    Role, SectionMut, Special, apply_dynamic, find,
+    Role, SectionMut, Special, Stage, apply, apply_load, find,
 };
 
 /// What is known of the symbols that relocations name, by their index in the dynamic symbol table: to [`Resolve`] it, and to copy.
@@ -95,7 +95,8 @@ impl<'a> Image<'a> {
             }
             match kind.special {
                 Special::Copy => self.copy(record, kind, image, &symbols),
-                _ => apply_dynamic::<A>(record, image, &symbols),
+                _ if kind.stage == Stage::Load => apply_load::<A>(kind, record, image, &symbols),
+                _ => apply::<A>(record, image, &symbols),
             }
             .map_err(ErrorKind::Relocation)
         })

@@ -128,6 +128,14 @@ fn symbols_by_version() {
     let (index, _) = exports.find_default("exported_data".into()).unwrap().unwrap();
     let wanted = exports.wanted(index).unwrap();
     assert_eq!((wanted.name, wanted.version), ("exported_data".into(), Some("FIXTURE_1.0".into())));
+    let numbers = (0..8).map(|symbol| exports.version_number(symbol));
+    let versioned = numbers.zip(0..8).filter(|(number, _)| number.is_some_and(|it| it > 1));
+    for (number, symbol) in versioned {
+        let same = exports.wanted(symbol).unwrap().version == wanted.version;
+        assert_eq!(same, number == exports.version_number(index), "{symbol}");
+    }
+    let none = parse(FILES[1].1).unwrap();
+    assert_eq!(none.exports().unwrap().unwrap().version_number(1), None);
 }
 
 #[test]

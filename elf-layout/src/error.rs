@@ -53,6 +53,11 @@ pub enum ErrorKind {
         /// What that has chosen.
         expected: u32,
     },
+    /// The byte order of the object is not that of the first one.
+    ByteOrder,
+    /// The processors that the objects are for have little-endian code beside big-endian data, which
+    /// [`write_be8`](crate::Layout::write_be8) writes; or that was asked of objects that have no such thing.
+    CodeOrder,
     /// The file is no relocatable object (`ET_REL`).
     FileType(u16),
     /// The alignment of the section is no power of two.
@@ -195,6 +200,10 @@ impl fmt::Display for ErrorKind {
             }
             Self::Attributes { what, found, first, expected } => {
                 write!(f, "{what} is not that of object {first}: {found}, there {expected}")
+            }
+            Self::ByteOrder => write!(f, "its byte order is not that of the first object"),
+            Self::CodeOrder => {
+                write!(f, "BE8 is for big-endian Arm, and since Armv7 all that there is for it")
             }
             Self::FileType(found) => write!(f, "file type {found} is not relocatable"),
             Self::Alignment(found) => write!(f, "alignment {found:#x} is no power of two"),

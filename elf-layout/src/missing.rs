@@ -8,7 +8,8 @@ use elf_core::{Arch, File, Name, SectionFlags, find};
 
 use crate::error::{Error, ErrorKind};
 use crate::plan::linker_defined::is_linker_defined;
-use crate::plan::{runs, versions};
+use crate::plan::runs::key;
+use crate::plan::versions;
 
 /// The undefined symbols of objects, each with the first relocation of a loaded section that asks for it, as an error: those that
 /// `is_missing` says nobody defines. At most `most` of them, and how many more there are. What cannot be read is passed over: that
@@ -41,7 +42,7 @@ pub fn undefined_symbols<A: Arch>(
                 if !asks || told.contains(&name) || !is_missing(name) {
                     continue;
                 }
-                let is_made = is_linker_defined(name) || runs::has_sections(name, files);
+                let is_made = is_linker_defined(name) || key::has_sections(name, files);
                 if is_made || versions::has_definition(name, files) {
                     continue;
                 }

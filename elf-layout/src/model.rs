@@ -17,3 +17,4 @@ pub(crate) mod stubs;
 pub(crate) mod surroundings;
 pub(crate) mod thunks;
 pub(crate) mod tls;
+pub(crate) mod unwind_index;

@@ -108,6 +108,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             match runs {
                 Some(runs) if LINKER_DEFINED => {
                     runs.define(sections, symbols, &found.special);
+                    found.unwind_index = runs.index;
                     gathered = Some(runs);
                 }
                 None if runs::are_wanted(objects, symbols, &found.special) => {
@@ -274,6 +275,10 @@ fn number<'a, A: Arch>(files: &[File<'a>], objects: &mut [ObjectSlot<'a>]) -> Re
         }
         if file.encoding().is_64() != (A::ADDRESS_SIZE == 8) {
             return refuse(ErrorKind::Class);
+        }
+        let is_big = |file: &File<'_>| file.encoding().is_big_endian();
+        if files.first().is_some_and(|first| is_big(first) != is_big(file)) {
+            return refuse(ErrorKind::ByteOrder);
         }
         if header.r#type != ET_REL {
             return refuse(ErrorKind::FileType(header.r#type));

@@ -32,6 +32,7 @@
 
 mod definition;
 mod error;
+pub(crate) mod file;
 mod frames;
 pub(crate) mod handle;
 mod hashes;
@@ -52,9 +53,10 @@ use crate::symbols::{Found, Keeper, Symbols};
 use core::fmt;
 use definition::Definition;
 use elf_core::Name;
-use loaded::Loaded;
+use file::FileCode;
+use loaded::{Bytes, Loaded};
 use needed::{Find, Given, Named, Needed};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A library in memory. The last copy of it that is dropped calls its destructors and gives everything back, unless other libraries
@@ -152,9 +154,51 @@ impl<'s> LibraryLoader<'s> {
     /// The library's code is sound to call in this process: constructors, and destructors when it goes, resolvers of indirect
     /// functions; and so are those of libraries that it needs.
     pub unsafe fn open(
-        mut self,
+        self,
         bytes: impl AsRef<[u8]> + Send + Sync + 'static,
     ) -> Result<Library, Error> {
+        // SAFETY: as the caller vouches.
+        unsafe { self.load(Arc::new(bytes), None) }
+    }
+
+    /// Loads the library that the file at `path` is, as [`open`](Self::open) does: faster where it has much code, which is mapped from the file
+    /// instead of copied, unless there are [observers](Self::observer). Its folder is its [origin](Self::origin), if no other was said.
+    /// The file may be removed or replaced by another one meanwhile.
+    ///
+    /// ```
+    /// use exec_host::library::LibraryLoader;
+    ///
+    /// # if cfg!(target_arch = "x86_64") && std::path::Path::new("/lib/x86_64-linux-gnu/libz.so.1").exists() {
+    /// // SAFETY: constructors of zlib do no harm, and nobody writes to its file.
+    /// let zlib = unsafe { LibraryLoader::new().open_file("/lib/x86_64-linux-gnu/libz.so.1")? };
+    /// assert_eq!(zlib.name(), "libz.so.1");
+    /// # }
+    /// # Ok::<(), exec_host::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::File`] if it cannot be read; else as [`open`](Self::open).
+    ///
+    /// # Safety
+    /// As of [`open`](Self::open); and as for `dlopen`, nobody writes to the file or makes it shorter as long as the library is there: its
+    /// code, destructors with it, would not be what they were. All else is copied: safe functions do not look at the file again.
+    pub unsafe fn open_file(mut self, path: impl AsRef<Path>) -> Result<Library, Error> {
+        let path = path.as_ref();
+        if self.folder.is_none() {
+            let path = std::path::absolute(path).ok();
+            self.folder = path.as_deref().and_then(Path::parent).map(Path::to_owned);
+        }
+        // who is told of a library is shown all of its file
+        let (bytes, code) = file::read(path, self.observers.is_empty())?;
+        // SAFETY: as the caller vouches.
+        unsafe { self.load(Arc::new(bytes), code.as_ref()) }
+    }
+
+    /// Loads what the bytes are, but for `code`.
+    ///
+    /// # Safety
+    /// As for [`open`](Self::open).
+    unsafe fn load(mut self, bytes: Bytes, code: Option<&FileCode>) -> Result<Library, Error> {
         let mut symbols = self.symbols.unwrap_or_else(|| Box::new(()));
         let mut given = Given {
             load: load::load,
@@ -169,7 +213,7 @@ impl<'s> LibraryLoader<'s> {
             limit: self.limit,
         };
         // SAFETY: the caller vouches for the library.
-        unsafe { load::load(Arc::new(bytes), &mut given, self.folder.as_deref()) }.map(Library)
+        unsafe { load::load(bytes, code, &mut given, self.folder.as_deref()) }.map(Library)
     }
 }
 

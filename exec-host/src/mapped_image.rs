@@ -2,9 +2,11 @@
 
 use crate::error::Error;
 use crate::library::LibraryError;
+use crate::library::file::FileCode;
 use crate::memory::{Mapping, MappingOptions};
+use core::ops::Range;
 use elf_core::SegmentFlags;
-use elf_image::{Image, PageRange};
+use elf_image::{Image, PageRange, Segment};
 
 /// From how many bytes of a segment on its pages are asked for at once.
 const POPULATED: usize = 0x4000;
@@ -25,12 +27,16 @@ pub(crate) struct MappedImage {
 }
 
 impl MappedImage {
-    /// Copies the segments to memory, at the address that the file has if it is fixed.
+    /// Copies the segments to memory, but for `code`, which is mapped, at the address that the file has if it is fixed.
     ///
     /// # Errors
     /// [`Error::WriteExecute`] if pages would be writable and executable; [`Error::Linked`], also if it is larger than `limit`; there is no
     /// memory, or not there.
-    pub(crate) fn new(image: &Image<'_>, limit: u64) -> Result<Self, Error> {
+    pub(crate) fn new(
+        image: &Image<'_>,
+        code: Option<&FileCode>,
+        limit: u64,
+    ) -> Result<Self, Error> {
         let size = image.size();
         if size > limit {
             return Err(LibraryError::TooLarge { size, limit }.into());
@@ -57,11 +63,39 @@ impl MappedImage {
         // both are within memory that there is
         let (start, size) = (before as usize, image.size() as usize);
         let mut mapped = Self { memory, pages, base, bias, start, size };
-        for segment in image.segments().filter(|segment| segment.data.len() >= POPULATED) {
-            mapped.memory.populate(mapped.offset(segment.offset), segment.data.len() as u64);
+        for segment in image.segments() {
+            mapped.fill(&segment, code)?;
         }
-        image.write_zeroed(mapped.content()).map_err(LibraryError::from)?;
         Ok(mapped)
+    }
+
+    /// Copies what the file has of a segment to memory, which is zero, and maps its code.
+    fn fill(&mut self, segment: &Segment<'_>, code: Option<&FileCode>) -> Result<(), Error> {
+        let mut at = 0;
+        if let Some(FileCode { file, parts }) = code {
+            for part in parts.iter().filter(|part| part.segment == segment.number) {
+                self.copy(segment, at..part.range.start);
+                let place = self.offset(segment.offset.wrapping_add(part.range.start as u64));
+                self.memory.map_file(place, part.range.len() as u64, file, part.offset)?;
+                at = part.range.end;
+            }
+        }
+        self.copy(segment, at..segment.data.len());
+        Ok(())
+    }
+
+    /// Copies a part of what the file has of a segment.
+    fn copy(&mut self, segment: &Segment<'_>, range: Range<usize>) {
+        let start = segment.offset.wrapping_add(range.start as u64);
+        let data = segment.data.get(range).unwrap_or_default();
+        if data.len() >= POPULATED {
+            self.memory.populate(self.offset(start), data.len() as u64);
+        }
+        // the image was checked: it is within memory that there is
+        let place = self.content().get_mut(start as usize..).unwrap_or_default();
+        if let Some(place) = place.get_mut(..data.len()) {
+            place.copy_from_slice(data);
+        }
     }
 
     /// The bytes of the image, before they are protected.

@@ -21,7 +21,7 @@ use elf_layout::Segment;
 use others::Owner;
 use rustix::io::Errno;
 use rustix::mm::{
-    Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,
+    Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, munmap,
 };
 use std::sync::Arc;
 
@@ -286,6 +286,24 @@ impl Mapping {
             // SAFETY: the pages are ours; the advice changes no content. Kernels before 5.14 refuse it, and that is fine.
             let _ = unsafe { madvise(start.cast(), size, Advice::LinuxPopulateWrite) };
         }
+    }
+
+    /// Maps whole pages of a file in the place of these, private and writable.
+    pub(crate) fn map_file(
+        &mut self,
+        offset: u64,
+        size: u64,
+        file: &std::fs::File,
+        from: u64,
+    ) -> Result<(), Error> {
+        let is_whole = (offset | size).is_multiple_of(self.page as u64);
+        let part = self.part(offset, size).filter(|_| is_whole);
+        let (start, bytes) = part.ok_or(Error::OutOfMemory { size })?;
+        let writable = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::PRIVATE | MapFlags::FIXED;
+        // SAFETY: the pages are inside of the mapping, and ours alone; no reference to their bytes is alive.
+        let mapped = unsafe { mmap(start.cast(), bytes, writable, flags, file, from) };
+        mapped.map(drop).map_err(|cause| Error::Map { size, cause: cause.into() })
     }
 
     /// `size` bytes from `offset`, which `protect` made readable; nothing if they are not all inside.

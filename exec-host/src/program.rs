@@ -174,7 +174,7 @@ impl Placed {
             let reason = String::from("a program that wants to execute its stack");
             return Err(LibraryError::Refused { reason }.into());
         }
-        let mapped = MappedImage::new(&image, limit)?;
+        let mapped = MappedImage::new(&image, None, limit)?;
         mapped.protect()?;
         let MappedImage { memory, bias, .. } = mapped;
         let header = image.file().header();

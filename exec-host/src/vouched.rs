@@ -136,6 +136,13 @@ mod constants_stay {}
 mod a_library_of_bytes {}
 
 /// ```compile_fail,E0133
+/// # fn ask() {
+/// exec_host::library::LibraryLoader::new().open_file("libplugin.so");
+/// # }
+/// ```
+mod a_library_of_a_file {}
+
+/// ```compile_fail,E0133
 /// # fn ask(library: &exec_host::library::Library) {
 /// library.get::<unsafe extern "C" fn()>("f").unwrap();
 /// # }

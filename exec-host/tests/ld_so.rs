@@ -1,12 +1,20 @@
 //! The dynamic loader as the oracle: relocated segments of libraries, byte for byte. `cargo xtask ld-so` compares all of the machine.
 #![cfg(test)]
-#![cfg(target_arch = "x86_64")]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests; what they share is not under cfg(test)"
+)]
+
+mod system;
 
 #[path = "../examples/ld_so/compare.rs"]
 mod compare;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use system::{ARCH, itself};
 
 /// What a child process is to compare.
 const FILE: &str = "HOIST_LD_SO";
@@ -58,14 +66,17 @@ fn child() {
 
 #[test]
 fn libraries_are_as_ld_so_relocates_them() {
-    let folders = ["/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/lib64"];
+    let own = [format!("/lib/{ARCH}-linux-gnu"), format!("/usr/{ARCH}-linux-gnu/lib")];
+    let folders =
+        own.map(PathBuf::from).into_iter().chain(["/usr/lib64", "/lib64"].map(PathBuf::from));
+    let folders: Vec<PathBuf> = folders.collect();
     let find = |name: &&str| -> Option<PathBuf> {
-        folders.iter().map(|folder| Path::new(folder).join(name)).find(|path| path.is_file())
+        folders.iter().map(|folder| folder.join(name)).find(|path| path.is_file())
     };
     let files: Vec<PathBuf> = LIBRARIES.iter().filter_map(find).take(20).collect();
     let mut words = 0;
     for path in &files {
-        let mut child = Command::new(std::env::current_exe().unwrap());
+        let mut child = itself();
         let child = child.args(["--exact", "child", "--nocapture"]).env(FILE, path);
         let output = child.output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);

@@ -1,12 +1,12 @@
 //! Shared libraries among what `hoist run` is given, by path or by the name that programs need them by.
 
 use std::env;
-use std::fs;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use elf_core::File;
 use elf_core::names::ET_DYN;
 use exec_host::library::{Library, LibraryLoader};
 use exec_host::observer::Observer;
@@ -32,7 +32,7 @@ const FOLDERS: [&str; 10] = [
 /// Which one cannot be loaded, and why.
 ///
 /// # Safety
-/// Constructors of the libraries run, and destructors when they go.
+/// Constructors of the libraries run, and destructors when they go. Nobody writes to the files meanwhile.
 pub unsafe fn open(
     files: &mut Vec<PathBuf>,
     observers: &[Arc<dyn Observer>],
@@ -40,8 +40,7 @@ pub unsafe fn open(
 ) -> Result<Vec<Library>> {
     let (mut opened, mut rest) = (Vec::new(), Vec::new());
     for path in files.drain(..) {
-        let found = find(&path);
-        let Some(bytes) = found.as_deref().and_then(library) else {
+        let Some(found) = find(&path).filter(|path| is_library(path)) else {
             rest.push(path);
             continue;
         };
@@ -55,11 +54,8 @@ pub unsafe fn open(
         for earlier in &opened {
             loader = loader.library(earlier);
         }
-        if let Some(folder) = found.as_deref().and_then(Path::parent) {
-            loader = loader.origin(folder);
-        }
         // SAFETY: as the caller says.
-        let library = unsafe { loader.open(bytes) };
+        let library = unsafe { loader.open_file(&found) };
         opened.push(library.with_context(|| path.display().to_string())?);
     }
     *files = rest;
@@ -78,11 +74,9 @@ fn find(path: &Path) -> Option<PathBuf> {
     folders.map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
-/// The bytes of a file that is a shared library.
-fn library(path: &Path) -> Option<Vec<u8>> {
+/// Whether a file is a shared library.
+fn is_library(path: &Path) -> bool {
     let mut head = [0; 18];
-    std::io::Read::read_exact(&mut fs::File::open(path).ok()?, &mut head).ok()?;
-    let is_one = head.starts_with(b"\x7fELF") && head.get(16) == Some(&(ET_DYN as u8));
-    let bytes = if is_one { fs::read(path).ok()? } else { return None };
-    File::parse_segments(&bytes).is_ok().then_some(bytes)
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    read.is_ok() && head.starts_with(b"\x7fELF") && head.get(16) == Some(&(ET_DYN as u8))
 }

@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn other_code_is_left_alone() {
-        let offsets = TpOffsets { variable: 0x1234, block: 0x1000 };
+        let offsets = TpOffsets::new(0x1234, 0x1000);
         for transition in KINDS.iter().filter_map(transition) {
             for length in 0..16 {
                 for place in 0..16 {
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn sequence_of_a_descriptor() {
-        let offsets = TpOffsets { variable: 0x12_3456, block: 0x10 };
+        let offsets = TpOffsets::new(0x12_3456, 0x10);
         let words: [u32; 4] = [0x9000_0000, 0xf940_0001, 0x9100_0000, 0xd63f_0020];
         let mut code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         for (number, place) in [

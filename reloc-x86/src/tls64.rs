@@ -178,7 +178,7 @@ mod tests {
     use std::vec;
     use std::vec::Vec;
 
-    const DISTANCES: TpOffsets = TpOffsets { variable: -0x14, block: -0x40 };
+    const DISTANCES: TpOffsets = TpOffsets::new(-0x14, -0x40);
 
     fn transition(number: u32) -> Option<Transition> {
         match find(KINDS, number)?.special {

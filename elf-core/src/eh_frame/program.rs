@@ -1,6 +1,6 @@
 //! Call frame instructions (DWARF 5, section 6.4.2 and 7.24), as far as the unwinder knows them.
 
-use super::context::{Context, Places};
+use super::context::{Context, Machine, Places};
 use super::error::{Error, ErrorKind};
 use super::expression;
 use super::pointer::Encoding;
@@ -103,7 +103,11 @@ pub(super) fn check<P: Places>(
     let mut states = 0u32;
     // how many of these were remembered when the frame was not known
     let mut unknown = 0u32;
-    while !program.is_empty() {
+    loop {
+        program.go_on(pass_plain(program.bytes(), machine, &mut frame));
+        if program.is_empty() {
+            return Ok(frame);
+        }
         let start = program;
         let error = |kind| Err(start.error(kind));
         let opcode = program.byte("instruction")?;
@@ -173,5 +177,37 @@ pub(super) fn check<P: Places>(
             Effect::Signs => {}
         }
     }
-    Ok(frame)
+}
+
+/// Passes over those that most programs consist of, as far as nothing can be wrong with them: with operands of a byte, and without
+/// states. They do to the frame what their rows say.
+#[inline]
+fn pass_plain<'a>(mut program: &'a [u8], machine: Machine, frame: &mut Frame) -> &'a [u8] {
+    while let [opcode, behind @ ..] = program {
+        program = match (*opcode, behind) {
+            // advance_loc; without a frame it is refused
+            (0x40..0x80, _) if frame.is_known => behind,
+            // nop; restore
+            (0x00 | 0xc0.., _) => behind,
+            // offset
+            (0x80..0xc0, [0..0x80, behind @ ..]) => {
+                frame.has_sign |= machine.signs == Some(u64::from(opcode & 0x3f));
+                behind
+            }
+            // def_cfa_offset
+            (0x0e, [0..0x80, behind @ ..]) => behind,
+            // advance_loc1; advance_loc2
+            (0x02, [_, behind @ ..]) | (0x03, [_, _, behind @ ..]) if frame.is_known => behind,
+            // def_cfa; def_cfa_register
+            (0x0c, [register @ 0..0x80, 0..0x80, behind @ ..])
+            | (0x0d, [register @ 0..0x80, behind @ ..])
+                if u64::from(*register) < machine.columns =>
+            {
+                frame.is_known = true;
+                behind
+            }
+            _ => break,
+        };
+    }
+    program
 }

@@ -32,6 +32,16 @@ impl<'a> Reader<'a> {
         self.rest.0.len() as u64
     }
 
+    /// The bytes that are left.
+    pub(super) const fn bytes(&self) -> &'a [u8] {
+        self.rest.0
+    }
+
+    /// Goes on with `rest`, which is the end of the bytes that are left.
+    pub(super) const fn go_on(&mut self, rest: &'a [u8]) {
+        self.rest.0 = rest;
+    }
+
     /// An error at the next byte.
     pub(super) const fn error(&self, kind: ErrorKind) -> Error {
         Error { at: self.at(), kind }

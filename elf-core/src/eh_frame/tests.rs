@@ -4,6 +4,7 @@ extern crate std;
 use super::*;
 use std::format;
 use std::string::ToString;
+use std::vec;
 use std::vec::Vec;
 
 /// Code at 0x1000, tables of exceptions at 0x2000, a word at 0x3000 that leads to a personality routine at 0x4000.
@@ -235,6 +236,45 @@ fn instructions() {
     assert!(words(&none(&[0x44, 0x0c, 7, 8])).starts_with("nothing says where the frame is"));
     let restored = none(&[0x0a, 0x0c, 7, 8, 0x44, 0x0a, 0x0b, 0x44, 0x0b, 0x44]);
     assert!(words(&restored).starts_with("nothing says where the frame is, at offset 0x2b"));
+}
+
+/// What is passed over quickly is judged as all else: operands of one byte, and the same ones in two.
+#[test]
+fn operands_of_one_byte_and_of_two() {
+    let judge = |before: &[u8], opcode: u8, operands: &[u8], is_long: bool| {
+        let write = |operand: &u8| if is_long { vec![operand | 0x80, 0] } else { vec![*operand] };
+        let operands = operands.iter().flat_map(write);
+        let instructions: Vec<u8> =
+            before.iter().copied().chain([opcode]).chain(operands).chain([0x41, 0x2d]).collect();
+        let table = fde(&cie("zR", &[3], &[]), 0x1000, 0x10, &[&[0], &instructions[..]].concat());
+        [Machine::X86_64, Machine::AARCH64].map(|machine| {
+            let frames = EhFrame { bytes: &table, address: 0x8000, machine };
+            frames.check(&Around).map(|it| it.fdes).map_err(|error| error.kind)
+        })
+    };
+    let mut kinds = [0; 2];
+    for before in [&[][..], &[0x0c, 7, 8], &[0x0a, 0x0c, 7, 8, 0x0b]] {
+        for operand in [0, 16, 17, 34, 95, 96, 127] {
+            for (opcode, operands) in [
+                (0x0c, &[operand, 3][..]),
+                (0x0d, &[operand]),
+                (0x0e, &[operand]),
+                (0x80, &[operand]),
+                (0xa2, &[operand]),
+            ] {
+                let short = judge(before, opcode, operands, false);
+                assert_eq!(
+                    short,
+                    judge(before, opcode, operands, true),
+                    "{opcode:x} {operands:x?}"
+                );
+                for found in short {
+                    kinds[usize::from(found.is_ok())] += 1;
+                }
+            }
+        }
+    }
+    assert!(kinds.iter().all(|count| *count > 20), "{kinds:?}");
 }
 
 #[test]

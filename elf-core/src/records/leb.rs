@@ -18,6 +18,11 @@ impl Leb<'_> {
     /// Takes a ULEB128: none if the bytes end in it or it has more than 64 bits.
     #[inline]
     pub(crate) fn unsigned(&mut self) -> Option<u64> {
+        // most are small
+        if let [byte @ 0..0x80, rest @ ..] = self.0 {
+            self.0 = rest;
+            return Some(u64::from(*byte));
+        }
         let (mut value, mut shift) = (0, 0_u32);
         loop {
             let (&byte, rest) = self.0.split_first()?;

@@ -28,7 +28,10 @@ impl<A: Arch> Symbols<'_, '_, '_, A> {
         let addend = addend.ok_or(fail(ApplyErrorKind::Sequence))?;
         let query = Query { role: Role::TpOffset, symbol: record.symbol, place: 0, addend, kind };
         let variable = self.resolve(&query).ok_or(unresolved)?.cast_signed();
-        let offsets = TpOffsets { variable: variable.wrapping_add(addend), block };
+        let offsets = TpOffsets::new(variable.wrapping_add(addend), block)
+            .counting(addend)
+            .big_endian(section.big_endian)
+            .on(self.layout.found.processor);
         let call = place
             .and_then(|place| (transition.rewrite)(section.bytes, place, &offsets))
             .ok_or(fail(ApplyErrorKind::Sequence))?;

@@ -1,7 +1,7 @@
 //! A library as the dynamic loader relocates it, and as hoist does: the same bytes, word by word.
 //!
-//! Both get the same file, whose constructors are taken out: what they change is not relocation. The two copies stand at different
-//! addresses; a word that is relocated may differ by that, and by nothing else.
+//! Both get the same file, whose constructors are taken out: what they change is not relocation; hoist as bytes, and once more as a file,
+//! whose code is mapped. The copies stand at different addresses; a word that is relocated may differ by that, and by nothing else.
 
 use elf_core::names::{
     DT_FINI, DT_FINI_ARRAY, DT_INIT, DT_INIT_ARRAY, DT_PREINIT_ARRAY, PT_DYNAMIC,
@@ -51,8 +51,8 @@ fn without_constructors(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Where the dynamic loader has put a file, which stays.
-fn by_loader(bytes: &[u8]) -> Result<u64, String> {
+/// Where the dynamic loader has put a file, which stays, and the file with its path.
+fn by_loader(bytes: &[u8]) -> Result<(u64, std::fs::File, String), String> {
     // SAFETY: a name that ends in NUL.
     let file = unsafe { libc::memfd_create(c"library".as_ptr(), 0) };
     if file < 0 {
@@ -63,9 +63,9 @@ fn by_loader(bytes: &[u8]) -> Result<u64, String> {
     file.write_all(bytes).map_err(|error| error.to_string())?;
     // not "self": the loader goes by names, and exec-host gives it such
     let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
-    let path = CString::new(path).unwrap_or_default();
+    let name = CString::new(path.as_str()).unwrap_or_default();
     // SAFETY: the library has no constructors; those of libraries that it needs are the system's.
-    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if handle.is_null() {
         // SAFETY: an error has just been.
         let words = unsafe { CStr::from_ptr(libc::dlerror()) };
@@ -75,7 +75,7 @@ fn by_loader(bytes: &[u8]) -> Result<u64, String> {
     // SAFETY: the handle is open; the first word of a link map is the bias.
     unsafe {
         libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast());
-        Ok(map.read())
+        Ok((map.read(), file, path))
     }
 }
 
@@ -104,13 +104,25 @@ fn stands_for(symbols: &Option<SymbolTable<'_>>, image: &Image<'_>, address: u64
 pub(crate) fn compare(path: &Path) -> Result<Same, String> {
     let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
     let bytes = without_constructors(&bytes).ok_or("not a library")?;
-    let theirs = by_loader(&bytes).map_err(|error| format!("ld.so refuses: {error}"))?;
+    let by_loader = by_loader(&bytes).map_err(|error| format!("ld.so refuses: {error}"))?;
+    let (theirs, _file, path) = by_loader;
     // SAFETY: no constructors; those of what it needs have run.
     let library = unsafe { LibraryLoader::new().open(bytes.clone()) };
     let library = library.map_err(|error| format!("hoist refuses: {error}"))?;
-    let ours = library.bias();
+    let mut same = differences(&bytes, library.bias(), theirs)?;
+    // what all copies share would be that one's
+    drop(library);
+    // SAFETY: as above; nobody else knows the file.
+    let mapped = unsafe { LibraryLoader::new().open_file(&path) };
+    let mapped = mapped.map_err(|error| format!("hoist refuses the file: {error}"))?;
+    same.different.extend(differences(&bytes, mapped.bias(), theirs)?.different);
+    Ok(same)
+}
+
+/// Compares the copies of a library that hoist and the loader have, by what is added to addresses of its file.
+fn differences(bytes: &[u8], ours: u64, theirs: u64) -> Result<Same, String> {
     let refused = |error: elf_image::Error| error.to_string();
-    let file = File::parse_segments(&bytes).map_err(|error| error.to_string())?;
+    let file = File::parse_segments(bytes).map_err(|error| error.to_string())?;
     let image = Image::parse(file, Addresses::Virtual).map_err(refused)?;
     let mut places = BTreeMap::new();
     for table in image.relocations() {

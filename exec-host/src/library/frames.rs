@@ -58,13 +58,16 @@ pub(crate) fn table(
     Ok(Some((address, bytes.len() as u64)))
 }
 
+/// Where the table is whose `.eh_frame_hdr` these bytes are, which is at `at`.
+pub(crate) fn start(header: &[u8], at: u64) -> Option<u64> {
+    let [1, RELATIVE, _, _, distance @ ..] = header.first_chunk::<8>()? else { return None };
+    Some(at.wrapping_add(4).wrapping_add_signed(i32::from_le_bytes(*distance).into()))
+}
+
 /// Offset and bytes of the table, the length of 0 that ends it included.
 fn find<'m>(image: &Image<'_>, memory: &'m [u8]) -> Option<(u64, &'m [u8])> {
     let (offset, _) = image.eh_frame_hdr()?;
-    let header = memory.get(usize::try_from(offset).ok()?..)?;
-    let [1, RELATIVE, _, _, distance @ ..] = header.first_chunk::<8>()? else { return None };
-    let place = offset.wrapping_add(4);
-    let start = place.wrapping_add_signed(i32::from_le_bytes(*distance).into());
+    let start = start(memory.get(usize::try_from(offset).ok()?..)?, offset)?;
     let segment = image
         .segments()
         .find(|segment| start.checked_sub(segment.offset).is_some_and(|at| at < segment.size))?;

@@ -1,6 +1,7 @@
 //! How a library is loaded: a step after the other.
 
 use super::error::LibraryError;
+use super::file::FileCode;
 use super::loaded::{Bytes, Loaded, image};
 use super::needed::Given;
 use super::resolve::Resolver;
@@ -26,17 +27,18 @@ use std::sync::{Arc, OnceLock};
 /// A relocation that a function of the library answers.
 type Deferred = (Record, &'static Kind);
 
-/// Loads the library that `bytes` are and calls its constructors. `folder` is where it is said to be.
+/// Loads the library that `bytes` are, but for `code`, and calls its constructors. `folder` is where it is said to be.
 ///
 /// # Safety
 /// Its code is sound to call, constructors, resolvers and destructors above all, and that of libraries that it needs.
 pub(crate) unsafe fn load(
     bytes: Bytes,
+    code: Option<&FileCode>,
     given: &mut Given<'_>,
     folder: Option<&Path>,
 ) -> Result<Arc<Loaded>, Error> {
     // SAFETY: as the caller vouches.
-    let (loaded, calls, shared) = unsafe { prepare(&bytes, given, folder) }?;
+    let (loaded, calls, shared) = unsafe { prepare(&bytes, code, given, folder) }?;
     let loaded = Arc::new(loaded);
     let (start, size) = (loaded.memory.address(), loaded.memory.size());
     let range = start..start.saturating_add(size);
@@ -64,6 +66,7 @@ type Prepared = (Loaded, Calls, Vec<(Box<[u8]>, u64)>);
 /// All but the constructors.
 unsafe fn prepare(
     bytes: &Bytes,
+    in_file: Option<&FileCode>,
     given: &mut Given<'_>,
     folder: Option<&Path>,
 ) -> Result<Prepared, Error> {
@@ -77,8 +80,8 @@ unsafe fn prepare(
     let direct = unsafe { needed::members(dynamic, given, folder) }?;
     let members = breadth_first(&direct);
 
-    let mut mapped =
-        MappedImage::new(&image, given.limit.unwrap_or(image_limit(file.len() as u64)))?;
+    let limit = given.limit.unwrap_or(image_limit(file.len() as u64));
+    let mut mapped = MappedImage::new(&image, in_file, limit)?;
     let (base, bias) = (mapped.base, mapped.bias);
     let code = code(&mapped);
     let is_symbolic = facts.is_symbolic || facts.flags & DF_SYMBOLIC != 0;

@@ -1,6 +1,7 @@
 //! The libraries that a library needs (gABI ch. 8, "Shared Object Dependencies").
 
 use super::error::LibraryError;
+use super::file::FileCode;
 use super::handle::Handle;
 use super::loaded::{Bytes, Loaded, Member};
 use crate::error::Error;
@@ -72,8 +73,12 @@ impl fmt::Debug for NeededLibrary {
 pub(crate) type Find<'g> = dyn FnMut(Name<'_>) -> Option<NeededLibrary> + 'g;
 
 /// Loads a library: the function that has [`members`] called.
-pub(crate) type Load =
-    unsafe fn(Bytes, &mut Given<'_>, Option<&Path>) -> Result<Arc<Loaded>, Error>;
+pub(crate) type Load = unsafe fn(
+    Bytes,
+    Option<&FileCode>,
+    &mut Given<'_>,
+    Option<&Path>,
+) -> Result<Arc<Loaded>, Error>;
 
 /// Libraries out of bytes, by the names that others need them by.
 pub(crate) type Named = Vec<(Box<[u8]>, Arc<Loaded>)>;
@@ -146,7 +151,7 @@ unsafe fn out_of_bytes(
             }
             given.waiting.push(bytes.into());
             // SAFETY: as the caller vouches.
-            let loaded = unsafe { (given.load)(file, given, None) };
+            let loaded = unsafe { (given.load)(file, None, given, None) };
             given.waiting.pop();
             loaded.map_err(|error| failed(error.to_string()))?
         }

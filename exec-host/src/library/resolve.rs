@@ -7,8 +7,8 @@ use super::scope::{Answer, Scope};
 use crate::machine::resolver;
 use core::cell::{Cell, RefCell};
 use elf_core::names::{STB_GNU_UNIQUE, STB_LOCAL, STB_WEAK, STV_DEFAULT};
-use elf_core::{Query, Resolve, Role, Symbol};
-use elf_image::{Exports, Symbols};
+use elf_core::{Name, Query, Resolve, Role, Symbol};
+use elf_image::{Exports, Symbols, Wanted};
 use elf_layout::StaticTlsBlock;
 
 /// The symbols of a library that is being loaded.
@@ -18,6 +18,8 @@ pub(crate) struct Resolver<'r, 's> {
     scope: RefCell<&'r mut Scope<'s>>,
     /// What symbols were found to be, by index.
     known: Vec<Cell<Option<Definition>>>,
+    /// Names of versions that were asked for, by number.
+    versions: RefCell<Vec<Option<Name<'r>>>>,
     /// Names of symbols that are shared by all, and where they are.
     pub(crate) shared: RefCell<Vec<(Box<[u8]>, u64)>>,
     /// Addresses of others that were given out.
@@ -40,6 +42,7 @@ impl<'r, 's> Resolver<'r, 's> {
             bias,
             scope: RefCell::new(scope),
             known: vec![Cell::new(None); count],
+            versions: RefCell::default(),
             shared: RefCell::default(),
             externals: RefCell::default(),
             area: Cell::new(None),
@@ -95,7 +98,7 @@ impl<'r, 's> Resolver<'r, 's> {
         if is_local && !symbol.is_undefined() {
             return Some(own());
         }
-        let wanted = match exports.wanted(index) {
+        let wanted = match self.wanted(exports, index) {
             Ok(wanted) => wanted,
             Err(error) => return self.fail(index, error.into()),
         };
@@ -123,6 +126,26 @@ impl<'r, 's> Resolver<'r, 's> {
                 self.fail(index, LibraryError::Undefined { name, version })
             }
         }
+    }
+
+    /// Name and version of the symbol of this index. A file has few versions, in lists.
+    fn wanted(&self, exports: &Exports<'r>, index: u32) -> Result<Wanted<'r>, elf_image::Error> {
+        let number = usize::from(exports.version_number(index).unwrap_or(0));
+        let mut versions = self.versions.borrow_mut();
+        if let Some(Some(version)) = versions.get(number) {
+            let symbols = exports.symbols();
+            let name = symbols.name_of(&symbols.get(index)?)?;
+            return Ok(Wanted { name, version: Some(*version) });
+        }
+        let wanted = exports.wanted(index)?;
+        if wanted.version.is_some() {
+            let count = versions.len().max(number.saturating_add(1));
+            versions.resize(count, None);
+        }
+        if let Some(place) = versions.get_mut(number) {
+            *place = wanted.version;
+        }
+        Ok(wanted)
     }
 
     /// Module, offset in its block and TP offset of a thread-local variable; of the library's block itself for

@@ -1,0 +1,244 @@
+//! Dynamic relocations of Arm and LoongArch: a library is relocated for where another copy of it was linked to be, and is that one.
+#![cfg(test)]
+
+use core::cell::RefCell;
+use core::ops::Range;
+use elf_core::names::{PT_DYNAMIC, SHN_ABS};
+use elf_core::{Arch, File, Query, Resolve, Role, SegmentFlags, SymbolAttributes, find};
+use elf_image::{Addresses, Error, ErrorKind, Image, OwnSymbols, Symbols};
+use reloc_arm::Arm;
+use reloc_loongarch::LoongArch64;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+const ARM: &[u8] = include_bytes!("../../fixtures/arm/libdynamic.so");
+const ARM_PLACED: &[u8] = include_bytes!("../../fixtures/arm/libdynamic-placed.so");
+const LOONGARCH: &[u8] = include_bytes!("../../fixtures/loongarch64/libdynamic.so");
+const LOONGARCH_PLACED: &[u8] = include_bytes!("../../fixtures/loongarch64/libdynamic-placed.so");
+
+/// Where the copies are that were linked for an address.
+const BASE: u64 = 0x7000_0000;
+/// What others define: Thumb code, on Arm.
+const IMPORTED: u64 = 0x1234_5679;
+const MODULE: u64 = 7;
+const BLOCK: u64 = 0x40;
+
+fn parse(bytes: &[u8]) -> Result<Image<'_>, Error> {
+    Image::parse(File::parse(bytes)?, Addresses::Virtual)
+}
+
+/// What the library defines itself, one address for all else, a block for its variables; resolvers answer with their own address, which
+/// is noted.
+struct All<'s, A> {
+    own: OwnSymbols<'s, A>,
+    bias: u64,
+    resolvers: RefCell<Vec<u64>>,
+}
+
+impl<A: Arch> Resolve for All<'_, A> {
+    fn resolve(&self, query: &Query) -> Option<u64> {
+        match query.role {
+            Role::TlsModule => Some(MODULE),
+            Role::TpOffset => Some(BLOCK),
+            Role::Indirect => {
+                let resolver = self.bias.wrapping_add_signed(query.addend);
+                self.resolvers.borrow_mut().push(resolver);
+                Some(resolver)
+            }
+            // weak ones, too
+            Role::Address => self.own.resolve(query).filter(|it| *it != 0).or(Some(IMPORTED)),
+            _ => self.own.resolve(query),
+        }
+    }
+
+    fn attributes(&self, query: &Query) -> SymbolAttributes {
+        self.own.attributes(query)
+    }
+}
+
+impl<A: Arch> Symbols for All<'_, A> {}
+
+/// The image at an address, and the resolvers that were asked.
+fn load<A: Arch>(bytes: &[u8], base: u64) -> Result<(Vec<u8>, Vec<u64>), Error> {
+    let image = parse(bytes)?;
+    let mut memory = vec![0xcc; usize::try_from(image.size()).unwrap().min(1 << 24)];
+    image.write(&mut memory)?;
+    let (own, bias) = (image.own_symbols::<A>(base)?, image.bias(base)?);
+    let symbols = All { own, bias, resolvers: RefCell::default() };
+    image.relocate::<A>(&mut memory, base, &symbols)?;
+    Ok((memory, symbols.resolvers.into_inner()))
+}
+
+/// The kinds of relocations that a file has.
+fn kinds<A: Arch>(image: &Image<'_>) -> BTreeSet<&'static str> {
+    let records = image.relocations().flat_map(|table| table.unwrap());
+    records.map(|record| find(A::KINDS, record.r#type).unwrap().name).collect()
+}
+
+/// Offsets of writable bytes in the image.
+fn writable(image: &Image<'_>) -> Vec<Range<usize>> {
+    let writable = image.segments().filter(|segment| segment.flags.contains(SegmentFlags::WRITE));
+    writable.map(|it| it.offset as usize..(it.offset + it.size) as usize).collect()
+}
+
+/// Relocates `free` for where `placed` was linked to be: the same data, as the linker has it. The dynamic section and the first word of
+/// the GOT, which says where that is, hold addresses that no relocation speaks of.
+fn is_as_linked<A: Arch>(free: &[u8], placed: &[u8], wanted: &[&str]) {
+    let (one, other) = (parse(free).unwrap(), parse(placed).unwrap());
+    assert_eq!((one.start(), other.start(), one.size()), (0, BASE, other.size()));
+    let found = kinds::<A>(&one);
+    assert_eq!(found, wanted.iter().copied().collect());
+    assert_eq!(kinds::<A>(&other), found);
+
+    let (ours, resolvers) = load::<A>(free, BASE).unwrap();
+    let (linked, same) = load::<A>(placed, BASE).unwrap();
+    assert_eq!(resolvers, same);
+    assert_eq!(resolvers.len(), 1);
+
+    let dynamic = one.file().segments().iter().find(|it| it.r#type == PT_DYNAMIC).unwrap();
+    let dynamic = dynamic.address as usize..(dynamic.address + dynamic.memory_size) as usize;
+    let size = A::ADDRESS_SIZE as usize;
+    let (mut compared, mut first_words, mut changed) = (0, 0, 0);
+    let before = {
+        let mut memory = vec![0; ours.len()];
+        one.write(&mut memory).unwrap();
+        memory
+    };
+    for range in writable(&one) {
+        for at in (range.start.next_multiple_of(size)..range.end).step_by(size) {
+            let Some(word) = ours.get(at..at + size) else { continue };
+            compared += 1;
+            changed += usize::from(word != &before[at..at + size]);
+            if word == &linked[at..at + size] || dynamic.contains(&at) {
+                continue;
+            }
+            let mut address = [0; 8];
+            address[..size].copy_from_slice(word);
+            assert_eq!(u64::from_le_bytes(address), dynamic.start as u64, "at {at:#x}");
+            first_words += 1;
+        }
+    }
+    assert!(
+        compared > 20 && changed >= 10 && first_words <= 1,
+        "{compared} {changed} {first_words}"
+    );
+}
+
+#[test]
+fn arm() {
+    let kinds = [
+        "R_ARM_ABS32",
+        "R_ARM_GLOB_DAT",
+        "R_ARM_IRELATIVE",
+        "R_ARM_JUMP_SLOT",
+        "R_ARM_RELATIVE",
+        "R_ARM_TLS_DTPMOD32",
+        "R_ARM_TLS_DTPOFF32",
+        "R_ARM_TLS_TPOFF32",
+    ];
+    is_as_linked::<Arm>(ARM, ARM_PLACED, &kinds);
+}
+
+#[test]
+fn loongarch() {
+    let kinds = [
+        "R_LARCH_64",
+        "R_LARCH_IRELATIVE",
+        "R_LARCH_JUMP_SLOT",
+        "R_LARCH_RELATIVE",
+        "R_LARCH_TLS_DTPMOD64",
+        "R_LARCH_TLS_DTPREL64",
+        "R_LARCH_TLS_TPREL64",
+    ];
+    is_as_linked::<LoongArch64>(LOONGARCH, LOONGARCH_PLACED, &kinds);
+}
+
+/// Words of each kind, by what `readelf -r` says is there.
+#[test]
+fn words_of_arm() {
+    let image = parse(ARM).unwrap();
+    let (memory, _) = load::<Arm>(ARM, BASE).unwrap();
+    let table = image.dynamic().unwrap().symbol_table().unwrap().unwrap();
+    let before = {
+        let mut memory = vec![0; memory.len()];
+        image.write(&mut memory).unwrap();
+        memory
+    };
+    let word = |memory: &[u8], at: u64| {
+        u32::from_le_bytes(memory[at as usize..at as usize + 4].try_into().unwrap())
+    };
+    let mut thumb = 0;
+    for record in image.relocations().flat_map(|table| table.unwrap()) {
+        let symbol = table.get(record.symbol).unwrap();
+        let (now, held) = (word(&memory, record.offset), word(&before, record.offset));
+        let is_own = record.symbol != 0 && !symbol.is_undefined() && symbol.shndx != SHN_ABS;
+        let address = if is_own { symbol.value + BASE } else { IMPORTED } as u32;
+        let expected = match record.r#type {
+            2 => address.wrapping_add(held),
+            // what a slot of the PLT holds is no addend
+            21 | 22 => address,
+            17 => MODULE as u32,
+            18 => held.wrapping_add(symbol.value as u32),
+            19 => held.wrapping_add(BLOCK as u32),
+            23 | 160 => held.wrapping_add(BASE as u32),
+            other => panic!("type {other}"),
+        };
+        assert_eq!(now, expected, "{record:?}");
+        thumb += usize::from(record.r#type == 23 && now & 1 == 1);
+    }
+    assert!(thumb >= 1, "a pointer to Thumb code");
+}
+
+/// What nobody knows is named, with its place.
+#[test]
+fn what_is_missing_is_named() {
+    let image = parse(ARM).unwrap();
+    let mut memory = vec![0; usize::try_from(image.size()).unwrap()];
+    image.write(&mut memory).unwrap();
+    let error = image.relocate::<Arm>(&mut memory, BASE, &|_: &Query| None).unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error.kind, ErrorKind::Relocation(_)) && text.contains("R_ARM_"), "{text}");
+    let error = image.relocate_relative::<Arm>(&mut memory, BASE).unwrap_err();
+    assert!(matches!(error.kind, ErrorKind::NotRelative(_)), "{error}");
+    let error = image.relocate::<LoongArch64>(&mut memory, BASE, &|_: &Query| None).unwrap_err();
+    assert_eq!(error.to_string(), "a file for machine 40, not 258");
+}
+
+#[test]
+fn every_truncation() {
+    for end in 0..ARM.len() {
+        let _ = load::<Arm>(&ARM[..end], BASE);
+    }
+    for end in 0..LOONGARCH.len() {
+        let _ = load::<LoongArch64>(&LOONGARCH[..end], BASE);
+    }
+}
+
+/// The libraries of a folder that are files of their own.
+fn libraries(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    files.retain(|path| path.is_file() && path.to_string_lossy().contains(".so"));
+    files.sort();
+    files
+}
+
+/// All libraries of a cross compiler have kinds that are known, and are relocated.
+#[test]
+fn libraries_of_arm() {
+    let (mut count, mut records) = (0, 0);
+    for path in libraries(Path::new("/usr/arm-linux-gnueabihf/lib")) {
+        let bytes = std::fs::read(&path).unwrap();
+        let Ok(image) = parse(&bytes) else { continue };
+        let (memory, _) = load::<Arm>(&bytes, 0x4000_0000 + image.start()).unwrap();
+        assert_eq!(memory.len() as u64, image.size(), "{}", path.display());
+        records += image.relocations().map(|table| table.unwrap().iter().count()).sum::<usize>();
+        count += 1;
+    }
+    println!("{count} libraries, {records} relocations");
+    if count == 0 {
+        println!("skipped: libraries_of_arm: needs libc6-dev-armhf-cross");
+    } else {
+        assert!(count >= 5 && records > 1000, "{count} libraries, {records} relocations");
+    }
+}

@@ -1,0 +1,237 @@
+//! Libraries that are opened as files: their code is mapped, all else is the library's own.
+#![cfg(test)]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests; what they share is not under cfg(test)"
+)]
+
+mod system;
+
+use exec_host::Error;
+use exec_host::library::{Library, LibraryLoader};
+use exec_host::observer::{Loaded, LoadedLibrary, Observed, Observer};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use system::{Map, is_emulated, mapped, of_this_machine};
+
+/// Much code, variables that are relocated, and functions at both ends.
+const SOURCE: &str = r#"
+static long variable = 40;
+long *pointer = &variable;
+long first(void) { return *pointer + 1; }
+__asm__(".text\n.globl many\nmany:\n.zero 300000\n");
+extern char many[];
+__attribute__((section(".text.unlikely"))) long code(void) { return many[299999]; }
+long last(void) { return (*pointer)++; }
+"#;
+
+/// Compiles a library to a file in the folder.
+fn compile(folder: &Path, source: &str, options: &[&str]) -> PathBuf {
+    let (input, output) = (folder.join("much.c"), folder.join("libmuch.so"));
+    std::fs::write(&input, source).unwrap();
+    let mut command = Command::new(of_this_machine("gcc"));
+    let command = command.args(["-O1", "-fPIC", "-shared", "-nostdlib"]).args(options);
+    let result = command.arg(&input).arg("-o").arg(&output).output().unwrap();
+    assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
+    output
+}
+
+fn open(path: &Path) -> Result<Library, Error> {
+    // SAFETY: the tests' libraries have no constructors that do harm, and what is done to their files is what is tested.
+    unsafe { LibraryLoader::new().open_file(path) }
+}
+
+fn call(library: &Library, name: &str) -> i64 {
+    // SAFETY: the tests' functions have this type.
+    let function = unsafe { library.get::<unsafe extern "C" fn() -> i64>(name) }.unwrap();
+    // SAFETY: as above.
+    unsafe { function() }
+}
+
+/// What is mapped of a library.
+fn maps(library: &Library) -> Vec<Map> {
+    let (start, size) = library.extent();
+    mapped(&(start..start + size))
+}
+
+/// How many bytes of its code are mapped from a file of this name; nothing else is, and nothing is writable that runs.
+fn in_file(library: &Library, name: &str) -> u64 {
+    let mut bytes = 0;
+    for map in maps(library) {
+        assert!(!map.permissions.contains("wx"), "{map:?}");
+        if map.path.contains(name) {
+            assert!(map.permissions.starts_with("r-x"), "{map:?}");
+            bytes += map.range.end - map.range.start;
+        }
+    }
+    bytes
+}
+
+#[test]
+fn large_code_is_mapped() {
+    let folder = tempfile::tempdir().unwrap();
+    for (options, has_sections) in [
+        (&["-Wl,-z,separate-code"][..], true),
+        // code stands among tables, in one segment
+        (&["-Wl,-z,noseparate-code"], true),
+        (&["-Wl,-z,max-page-size=0x10000"], true),
+        // segments are gone by
+        (&["-Wl,-z,separate-code"], false),
+    ] {
+        let path = compile(folder.path(), SOURCE, options);
+        let mut bytes = std::fs::read(&path).unwrap();
+        if !has_sections {
+            // e_shoff, e_shentsize, e_shnum, e_shstrndx
+            bytes[0x28..0x30].fill(0);
+            bytes[0x3a..0x40].fill(0);
+            std::fs::write(&path, &bytes).unwrap();
+        }
+        let (one, two) = (open(&path).unwrap(), open(&path).unwrap());
+        // SAFETY: no constructors.
+        let copy = unsafe { LibraryLoader::new().open(bytes) }.unwrap();
+        for library in [&one, &two, &copy] {
+            assert_eq!((call(library, "first"), call(library, "code")), (41, 0), "{options:?}");
+            assert_eq!((call(library, "last"), call(library, "last")), (40, 41));
+        }
+        if !is_emulated() {
+            assert!(in_file(&one, "libmuch") >= 250_000, "{options:?}: {:?}", maps(&one));
+            assert_eq!(in_file(&copy, "libmuch"), 0);
+        }
+        assert_eq!(one.symbol_at(one.function("last").unwrap() + 1).unwrap().0, "last");
+        // another file of this name is another file
+        let other = folder.path().join("other.so");
+        std::fs::write(&other, "no library").unwrap();
+        std::fs::rename(&other, &path).unwrap();
+        assert_eq!(call(&one, "last"), 42);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(call(&two, "last"), 42);
+    }
+}
+
+/// Words among code that are relocated: the page becomes the library's own.
+#[test]
+fn words_in_code_are_relocated() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = "long variable = 40; extern long *word; long first(void) { return *word + 1; }
+        __asm__(\".text\\n.zero 100000\\n.balign 8\\n.globl word\\nword: .quad variable\\n.zero 100000\\n\");";
+    let path = compile(folder.path(), source, &["-Wl,-z,notext", "-Wl,-z,separate-code"]);
+    let before = std::fs::read(&path).unwrap();
+    let library = open(&path).unwrap();
+    assert_eq!(call(&library, "first"), 41);
+    assert!(is_emulated() || in_file(&library, "libmuch") >= 150_000, "{:?}", maps(&library));
+    assert!(std::fs::read(&path).unwrap() == before);
+}
+
+/// A file that is cut makes its code crash, as `dlopen`ed libraries do. Nothing that is safe to ask for looks at it.
+#[test]
+fn safe_functions_do_not_look_at_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = compile(folder.path(), SOURCE, &["-Wl,-z,separate-code"]);
+    let bytes = std::fs::read(&path).unwrap();
+    let library = open(&path).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(0).unwrap();
+    let function = library.function("first").unwrap();
+    assert_eq!(library.symbol_at(function + 1).unwrap().0, "first");
+    assert!(library.address("pointer").is_some() && library.function("nobody").is_err());
+    assert!(!format!("{library:?}").is_empty());
+    drop(library);
+    // what is read when a file is opened is an error if it is not there
+    let header = &bytes[..bytes.len() / 2];
+    std::fs::write(&path, header).unwrap();
+    let refused = open(&path).unwrap_err().to_string();
+    assert!(refused.contains("is outside its"), "{refused}");
+    std::fs::write(&path, &bytes).unwrap();
+    assert_eq!(call(&open(&path).unwrap(), "first"), 41);
+}
+
+/// Every truncation and many changes of a file with much code: a reason, or a library. Nothing of it is called.
+#[test]
+fn changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = compile(folder.path(), SOURCE, &["-Wl,-z,separate-code"]);
+    let bytes = std::fs::read(&path).unwrap();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let rounds = if is_emulated() { 100 } else { 1000 };
+    let (mut loaded, mut refused) = (0, 0);
+    let changed = folder.path().join("changed.so");
+    for round in 0..rounds {
+        let mut other = bytes.clone();
+        if round % 10 == 0 {
+            other.truncate((next() % bytes.len() as u64) as usize);
+        } else {
+            // headers, or anything behind the code
+            let at = if round % 2 == 0 {
+                next() % 0x300
+            } else {
+                bytes.len() as u64 - 1 - next() % 0x2000
+            };
+            other[at as usize] = next() as u8;
+        }
+        let _ = std::fs::remove_file(&changed);
+        std::fs::write(&changed, &other).unwrap();
+        // SAFETY: one that a change makes up is refused, or is its code.
+        let from_bytes = unsafe { LibraryLoader::new().limit(1 << 30).open(other) };
+        // SAFETY: as above; nobody changes the file meanwhile.
+        let from_file = unsafe { LibraryLoader::new().limit(1 << 30).open_file(&changed) };
+        match (from_bytes, from_file) {
+            (Ok(one), Ok(other)) => {
+                assert_eq!(one.extent().1, other.extent().1);
+                loaded += 1;
+            }
+            (Err(one), Err(other)) => {
+                assert_eq!(one.to_string(), other.to_string(), "round {round}");
+                refused += 1;
+            }
+            (one, other) => panic!("round {round}: {one:?}, {other:?}"),
+        }
+    }
+    assert!(loaded > rounds / 20 && refused > rounds / 20, "{loaded} loaded, {refused} refused");
+}
+
+#[test]
+fn files_that_cannot_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("missing.so");
+    let error = open(&missing).unwrap_err();
+    assert!(matches!(&error, Error::File { path, .. } if *path == missing), "{error}");
+    let error = open(folder.path()).unwrap_err();
+    assert!(error.to_string().starts_with(&folder.path().display().to_string()), "{error}");
+    let empty = folder.path().join("empty.so");
+    std::fs::write(&empty, "").unwrap();
+    assert_eq!(open(&empty).unwrap_err().to_string(), "not an ELF file");
+}
+
+/// Who is told of a library is shown all of its file.
+#[test]
+fn observers_see_the_file() {
+    static SEEN: AtomicUsize = AtomicUsize::new(0);
+    #[derive(Debug)]
+    struct Sees(Vec<u8>);
+    impl Observer for Sees {
+        fn loaded(&self, _: &Loaded<'_>) -> std::io::Result<Option<Observed>> {
+            Ok(None)
+        }
+
+        fn library_loaded(&self, library: &LoadedLibrary<'_>) -> std::io::Result<Option<Observed>> {
+            SEEN.fetch_add(usize::from(library.file() == self.0), Ordering::Relaxed);
+            Ok(None)
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = compile(folder.path(), SOURCE, &["-Wl,-z,separate-code"]);
+    let observer = Sees(std::fs::read(&path).unwrap());
+    // SAFETY: no constructors, and nobody writes to the file.
+    let library = unsafe { LibraryLoader::new().observer(observer).open_file(&path) }.unwrap();
+    assert_eq!((SEEN.load(Ordering::Relaxed), call(&library, "first")), (1, 41));
+}
