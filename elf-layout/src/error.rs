@@ -53,6 +53,11 @@ pub enum ErrorKind {
         /// What that has chosen.
         expected: u32,
     },
+    /// The byte order of the object is not that of the first one.
+    ByteOrder,
+    /// The processors that the objects are for have little-endian code beside big-endian data, which
+    /// [`write_be8`](crate::Layout::write_be8) writes; or that was asked of objects that have no such thing.
+    CodeOrder,
     /// The file is no relocatable object (`ET_REL`).
     FileType(u16),
     /// The alignment of the section is no power of two.
@@ -138,12 +143,12 @@ pub enum ErrorKind {
         /// Name of the type.
         name: &'static str,
     },
-    /// What would find an indirect function is not code of the objects.
+    /// The resolver of an indirect function is not code of the objects.
     Resolver {
         /// Index of the symbol.
         symbol: u32,
     },
-    /// A relocation asks for a symbol that a function of the object would have to find first (`STT_GNU_IFUNC`).
+    /// A relocation asks for an indirect function (`STT_GNU_IFUNC`), whose resolver nobody runs.
     Indirect {
         /// Index of the symbol.
         symbol: u32,
@@ -154,7 +159,7 @@ pub enum ErrorKind {
         /// Name of the type.
         name: &'static str,
     },
-    /// A relocation asks for a local symbol of a section group of which another object's copy is taken.
+    /// A relocation asks for a local symbol of a discarded COMDAT group: another object's is kept.
     Discarded {
         /// Index of the symbol.
         symbol: u32,
@@ -195,6 +200,10 @@ impl fmt::Display for ErrorKind {
             }
             Self::Attributes { what, found, first, expected } => {
                 write!(f, "{what} is not that of object {first}: {found}, there {expected}")
+            }
+            Self::ByteOrder => write!(f, "its byte order is not that of the first object"),
+            Self::CodeOrder => {
+                write!(f, "BE8 is for big-endian Arm, and since Armv7 all that there is for it")
             }
             Self::FileType(found) => write!(f, "file type {found} is not relocatable"),
             Self::Alignment(found) => write!(f, "alignment {found:#x} is no power of two"),

@@ -7,10 +7,10 @@ use crate::model::edits::{Edit, may_shrink};
 use crate::model::external::ExternalSymbol;
 use crate::model::features::{INDIRECT_FUNCTIONS, LINKER_DEFINED, THREAD_LOCAL};
 use crate::model::fixed::Fixed;
-use crate::model::found::ScanResult;
 use crate::model::layout::Layout;
 use crate::model::options::Options;
 use crate::model::owner::owner;
+use crate::model::scan_result::ScanResult;
 use crate::model::spans::{Group, Spans};
 use crate::model::storage::{
     COPY_ALIGNMENT, Extra, GOT_SLOTS, Needs, ObjectSlot, Requirements, SectionSlot, Storage,
@@ -80,7 +80,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             if let Some(names) = &mut names {
                 sections.fill(SectionSlot::default());
                 for object in 0..files.len() {
-                    groups::drop_copies(object, files, objects, sections, names)?;
+                    groups::discard_duplicates(object, files, objects, sections, names)?;
                 }
             }
             let how = How { grouped: is_shared, gathers, edits: &[] };
@@ -108,6 +108,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             match runs {
                 Some(runs) if LINKER_DEFINED => {
                     runs.define(sections, symbols, &found.special);
+                    found.unwind_index = runs.index;
                     gathered = Some(runs);
                 }
                 None if runs::are_wanted(objects, symbols, &found.special) => {
@@ -274,6 +275,10 @@ fn number<'a, A: Arch>(files: &[File<'a>], objects: &mut [ObjectSlot<'a>]) -> Re
         }
         if file.encoding().is_64() != (A::ADDRESS_SIZE == 8) {
             return refuse(ErrorKind::Class);
+        }
+        let is_big = |file: &File<'_>| file.encoding().is_big_endian();
+        if files.first().is_some_and(|first| is_big(first) != is_big(file)) {
+            return refuse(ErrorKind::ByteOrder);
         }
         if header.r#type != ET_REL {
             return refuse(ErrorKind::FileType(header.r#type));

@@ -18,9 +18,9 @@ use std::path::Path;
 use std::process::Command;
 
 use archs::{Architecture, with_arch};
-use elf_core::names::{EM_ARM, ET_EXEC, PT_LOAD};
+use elf_core::names::{EF_ARM_BE8, EF_ARM_EABI_VER5, EM_ARM, ET_EXEC, PT_LOAD};
 use elf_core::{Arch, File};
-use elf_layout::{ExternalSymbol, HeapStorage, Layout, Options};
+use elf_layout::{CodeMark, ExternalSymbol, HeapStorage, Layout, Options};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -117,6 +117,8 @@ fn returned(r#type: &str, block: &[u8], is_big: bool) -> String {
 struct Linked {
     image: Vec<u8>,
     is_big: bool,
+    /// Whether its code is little-endian all the same.
+    is_be8: bool,
     start: u64,
     block: u64,
     /// The thread pointer, and how far behind it the block is.
@@ -130,7 +132,8 @@ fn address<A: Arch>(layout: &Layout<'_, '_, A>, name: &str) -> u64 {
 
 /// Links the objects of a build with the program that makes calls, and gives the addresses of the functions.
 fn link<A: Arch>(build: &[String], calls: &[Call]) -> (Linked, Vec<u32>) {
-    let is_big = build[0].contains("big-endian");
+    let is_be8 = build[0].starts_with("arm-be8/");
+    let is_big = is_be8 || build[0].contains("big-endian");
     let program = if is_big { "arm/call-big-endian.o" } else { "arm/call.o" };
     let names = build.iter().map(String::as_str).chain([program]);
     let bytes: Vec<Vec<u8>> =
@@ -150,9 +153,12 @@ fn link<A: Arch>(build: &[String], calls: &[Call]) -> (Linked, Vec<u32>) {
     layout.set_static_tls_block(area);
     let size = (layout.size() as usize).next_multiple_of(4096);
     let mut image = vec![0; size + THREAD];
-    layout
-        .write(&mut image, BASE)
-        .unwrap_or_else(|error| panic!("{build:?}: {}", error.explain(&files)));
+    let written = if is_be8 {
+        layout.write_be8(&mut image, BASE, &mut [CodeMark::default(); 64])
+    } else {
+        layout.write(&mut image, BASE)
+    };
+    written.unwrap_or_else(|error| panic!("{build:?}: {}", error.explain(&files)));
     let distance = area.tp_offset.unwrap_or(8) as usize;
     if let Some(block) = layout.tls_block() {
         let from = block.offset as usize;
@@ -161,7 +167,7 @@ fn link<A: Arch>(build: &[String], calls: &[Call]) -> (Linked, Vec<u32>) {
     let functions = calls.iter().map(|call| address(&layout, &call.function) as u32).collect();
     let (start, block) = (address(&layout, "_start"), address(&layout, "call_block"));
     let thread = ((BASE as usize + size) as u32, distance as u32);
-    (Linked { image, is_big, start, block, thread }, functions)
+    (Linked { image, is_big, is_be8, start, block, thread }, functions)
 }
 
 /// An executable of one segment, which may be written and run.
@@ -171,7 +177,8 @@ fn executable(linked: &Linked) -> Vec<u8> {
     let mut file = b"\x7fELF\x01".to_vec();
     file.extend([if linked.is_big { 2 } else { 1 }, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     file.extend([ET_EXEC, EM_ARM].map(half).concat());
-    file.extend([1, linked.start as u32, 52, 0, 0x0500_0000].map(word).concat());
+    let flags = EF_ARM_EABI_VER5 | if linked.is_be8 { EF_ARM_BE8 } else { 0 };
+    file.extend([1, linked.start as u32, 52, 0, flags].map(word).concat());
     file.extend([52, 32, 1, 0, 0, 0].map(half).concat());
     let size = linked.image.len() as u32;
     let segment = [PT_LOAD, 0x1000, BASE as u32, BASE as u32, size, size, 7, 0x1000];

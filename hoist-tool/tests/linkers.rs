@@ -19,6 +19,8 @@ mod apx;
 mod cases;
 #[path = "linkers/compare.rs"]
 mod compare;
+#[path = "linkers/descriptors.rs"]
+mod descriptors;
 mod fixtures;
 #[path = "linkers/got.rs"]
 mod got;
@@ -26,12 +28,16 @@ mod got;
 mod limits;
 #[path = "linkers/linker.rs"]
 mod linker;
+#[path = "linkers/listed.rs"]
+mod listed;
 #[path = "linkers/meaning.rs"]
 mod meaning;
 #[path = "linkers/renamed.rs"]
 mod renamed;
 #[path = "linkers/thumb.rs"]
 mod thumb;
+#[path = "linkers/unwinding.rs"]
+mod unwinding;
 
 use cases::compare_all;
 use limits::compare_limits;
@@ -161,6 +167,15 @@ fn loongarch64_as_lld() {
 }
 
 #[test]
+fn loongarch64_as_newer_lld_relaxed() {
+    listed::compare_relaxed(
+        "loongarch64_as_newer_lld_relaxed",
+        &["ld.lld-22"],
+        &[&["loongarch64/relax.o"]],
+    );
+}
+
+#[test]
 fn loongarch64_limits_as_lld() {
     // lld cuts off upper parts, and has no stubs
     let (cut_off, stubs) =
@@ -183,6 +198,26 @@ fn riscv32_as_lld() {
 #[test]
 fn arm_as_gnu_ld() {
     compare_all("arm_as_gnu_ld", "arm", 0x40_0000, &["arm-linux-gnueabihf-ld"], false);
+}
+
+#[test]
+fn arm_be8_as_gnu_ld() {
+    listed::compare_be8("arm_be8_as_gnu_ld", &["arm-linux-gnueabihf-ld"]);
+}
+
+#[test]
+fn arm_be8_as_lld() {
+    listed::compare_be8("arm_be8_as_lld", &["ld.lld", "ld.lld-19"]);
+}
+
+#[test]
+fn arm_unwinding_as_gnu_ld() {
+    unwinding::compare_all("arm_unwinding_as_gnu_ld", &["arm-linux-gnueabihf-ld"]);
+}
+
+#[test]
+fn arm_unwinding_as_lld() {
+    unwinding::compare_all("arm_unwinding_as_lld", &["ld.lld", "ld.lld-19"]);
 }
 
 #[test]

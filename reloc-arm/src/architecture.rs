@@ -5,9 +5,9 @@ use crate::arm::{
     R_ARM_THM_JUMP6, R_ARM_THM_JUMP8, R_ARM_THM_JUMP11, R_ARM_THM_JUMP19, R_ARM_THM_JUMP24, ROWS,
 };
 use crate::attributes;
-use crate::stub;
+use crate::{stub, tls};
 use elf_core::names::{EF_ARM_BE8, EF_ARM_EABI_VER5, EM_ARM, STT_FUNC, STT_GNU_IFUNC};
-use elf_core::tls::{Tls, Variant};
+use elf_core::tls::Tls;
 use elf_core::{
     Arch, BuildAttributes, Error, File, Kind, Query, Role, Stub, StubChoice, Symbol,
     SymbolAttributes,
@@ -22,11 +22,13 @@ impl Arch for Arm {
     const ADDRESS_SIZE: u64 = 4;
     const KINDS: &'static [Kind] = ROWS;
     const STUBS: &'static [Stub] = stub::STUBS;
-    const TLS: Option<Tls> = Some(Tls::new(Variant::I { reserved: 8 }));
+    const TLS: Option<Tls> = Some(tls::TLS);
     const HAS_STATES: bool = true;
     const EQUAL_FLAGS: &'static [(u32, &'static str)] =
         &[(EABI, "the version of the EABI"), (EF_ARM_BE8, "BE8")];
     const EQUAL_ATTRIBUTES: &'static [(u32, &'static str)] = attributes::EQUAL;
+
+    const LITTLE_ENDIAN_CODE: u32 = attributes::BE8;
 
     fn build_attributes(file: &File<'_>) -> Result<BuildAttributes, Error> {
         attributes::of(file)

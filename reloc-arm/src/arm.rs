@@ -9,10 +9,11 @@
 //!   processors can do). Labels that are no functions say nothing of their state: the instruction stays what it is.
 //! - Of a weak symbol that nobody defines, a branch goes on with the next instruction, and what counts from its place is A.
 //! - Instructions have the byte order of the file, as in objects; processors since Armv7 have theirs little-endian in big-endian
-//!   images, which is refused by the version of their processor.
+//!   images (BE8), where they are turned around when all is relocated.
 //! - `TARGET1` is `ABS32`, `TARGET2` is `GOT_PREL`, as on Linux. B(S) is the start of the segment that the symbol is in.
 //! - A branch of Armv8.1-M that is only a hint (`BF`) becomes a NOP where it does not reach.
-//! - TLS descriptors are refused by name, as are the kinds that the ABI took back and those that vendors define.
+//! - Code with TLS descriptors becomes local exec (`tls.rs`) where the variable's offset is known; else it is refused by name, since it calls a
+//!   routine that no image has. So are the kinds that the ABI took back and those that vendors define.
 
 use crate::branch;
 use crate::field::{
@@ -21,6 +22,7 @@ use crate::field::{
     T32_BRANCH, T32_BRANCH19, T32_MOVT, T32_MOVW, T32_OFFSET12,
 };
 use crate::group::{T32_LOAD, alu, ldc, ldr, ldrs};
+use crate::tls;
 use elf_core::Check::{Any, Either, Signed, Unsigned};
 use elf_core::{Field, Kind, Role, Slot, Value};
 
@@ -169,10 +171,10 @@ elf_core::kinds! {
     R_ARM_THM_MOVW_BREL_NC   =  87: new(S_A_T_B,   Any,          T32_MOVW);
     R_ARM_THM_MOVT_BREL      =  88: new(S_A_B,     Any,          T32_MOVT);
     R_ARM_THM_MOVW_BREL      =  89: new(S_A_T_B,   Unsigned(16), T32_MOVW);
-    R_ARM_TLS_GOTDESC        =  90: unsupported();
-    R_ARM_TLS_CALL           =  91: unsupported();
-    R_ARM_TLS_DESCSEQ        =  92: marker();
-    R_ARM_THM_TLS_CALL       =  93: unsupported();
+    R_ARM_TLS_GOTDESC        =  90: unsupported().transition(tls::WORD);
+    R_ARM_TLS_CALL           =  91: unsupported().transition(tls::CALL);
+    R_ARM_TLS_DESCSEQ        =  92: marker().transition(tls::SEQUENCE);
+    R_ARM_THM_TLS_CALL       =  93: unsupported().transition(tls::THUMB_CALL);
     R_ARM_PLT32_ABS          =  94: new(L_A_T,     Any,          WORD32);
     R_ARM_GOT_ABS            =  95: new(G_A,       Any,          WORD32);
     R_ARM_GOT_PREL           =  96: new(G_A_P,     Any,          WORD32);
@@ -208,8 +210,8 @@ elf_core::kinds! {
     R_ARM_PRIVATE_14         = 126: unsupported();
     R_ARM_PRIVATE_15         = 127: unsupported();
     R_ARM_ME_TOO             = 128: unsupported();
-    R_ARM_THM_TLS_DESCSEQ16  = 129: marker();
-    R_ARM_THM_TLS_DESCSEQ32  = 130: marker();
+    R_ARM_THM_TLS_DESCSEQ16  = 129: marker().transition(tls::THUMB_SEQUENCE);
+    R_ARM_THM_TLS_DESCSEQ32  = 130: marker().transition(tls::WIDE_SEQUENCE);
     R_ARM_THM_GOT_BREL12     = 131: new(G_A_GOT,   Unsigned(12), T32_OFFSET12);
     R_ARM_THM_ALU_ABS_G0_NC  = 132: new(S_A_T,     Any,          T16_BYTE0);
     R_ARM_THM_ALU_ABS_G1_NC  = 133: new(S_A,       Any,          T16_BYTE1);

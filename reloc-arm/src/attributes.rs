@@ -13,6 +13,10 @@ pub const J1J2: u32 = 1 << 1;
 /// [`BuildAttributes::processor`]: all of Thumb-2, with MOVW and loads of 32 bits.
 pub const THUMB2: u32 = 1 << 2;
 
+/// [`BuildAttributes::processor`]: code is little-endian wherever data are big-endian, and that of the object is still to be turned around
+/// (BE8; Armv7 and later, Armv6-M).
+pub const BE8: u32 = 1 << 3;
+
 /// What must be alike where objects say it.
 pub(crate) const EQUAL: &[(u32, &str)] = &[
     (VFP_ARGS, "the float ABI (Tag_ABI_VFP_args)"),
@@ -55,17 +59,13 @@ pub(crate) fn of(file: &File<'_>) -> Result<BuildAttributes, Error> {
             at: header.offset,
             kind: ErrorKind::Invalid { what: "build attributes", value: header.size },
         };
-        read(bytes, is_big, &mut tags).ok_or(damaged)?;
-        // since Armv7 code is little-endian wherever data are big-endian
-        match tags.arch {
-            Some(value @ 10..) if is_big => {
-                let what = "byte order of code: BE8 is not supported, Tag_CPU_arch";
-                Err(Error { at: header.offset, kind: ErrorKind::Invalid { what, value } })
-            }
-            _ => Ok(()),
-        }
+        read(bytes, is_big, &mut tags).ok_or(damaged)
     })?;
-    Ok(meaning(&tags))
+    let mut attributes = meaning(&tags);
+    if is_big && matches!(tags.arch, Some(10..)) {
+        attributes.processor |= BE8;
+    }
+    Ok(attributes)
 }
 
 /// What the tags mean together.

@@ -30,6 +30,7 @@ mod branch;
 mod field;
 mod group;
 mod stub;
+mod tls;
 
 pub use architecture::Arm;
 

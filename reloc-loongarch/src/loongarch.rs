@@ -13,19 +13,19 @@
 //! - `ADD` and `SUB` count from what the place holds, numbers of variable length too: each stands for itself.
 //! - `CALL36` is rounded by half of what `jirl` reaches, which the ABI's text leaves out.
 //! - `32` must fit, signed or not: the linkers cut it off.
-//! - No code is relaxed, so that `RELAX` says nothing. Of the padding of `ALIGN` what is too much goes where a layout has room for edits; else
-//!   all stays, and what follows must be aligned with it.
+//! - `RELAX` says of the record before it that its code may become shorter (`relax.rs`). Of the padding of `ALIGN` what is too much goes where
+//!   a layout has room for edits; else all stays, and what follows must be aligned with it.
 //! - The stack machine of the first ABI (22 to 46) is refused by name.
 
 use crate::code;
 use crate::fields::*;
-use crate::tls;
+use crate::{relax, tls};
 use elf_core::Check::{Any, Either, Signed};
 use elf_core::names::EM_LOONGARCH;
 use elf_core::tls::Tls;
 use elf_core::{
-    Alignment, ApplyErrorKind, Arch, Check, Field, Kind, Padding, Pairing, Record, Site, Stub,
-    StubRelocation, find,
+    Alignment, ApplyErrorKind, Arch, Check, Field, Kind, Padding, Pairing, Record, Shrink, Site,
+    Stub, StubRelocation, find,
 };
 
 /// LoongArch with addresses of 8 bytes (`EM_LOONGARCH`, `ELFCLASS64`).
@@ -57,6 +57,10 @@ const STUB_RELOCATIONS: &[StubRelocation] = &[
 ];
 
 const PADDING: Padding = Padding::new(alignment, &[&[0x00, 0x00, 0x40, 0x03]]);
+
+const CALL: Shrink = Shrink::new(8, relax::call::<R_LARCH_RELAX, R_LARCH_B26>);
+const LOCAL_EXEC_HIGH: Shrink = Shrink::new(4, relax::local_exec_high::<R_LARCH_RELAX>);
+const LOCAL_EXEC_LOW: Shrink = Shrink::new(0, relax::local_exec_low::<R_LARCH_RELAX>);
 
 /// Bytes of the NOPs of an `ALIGN`: A, behind which is a multiple of the least power of two above; with a symbol, 4 less than the
 /// alignment, whose logarithm is A's low byte. What is above that, if anything, is how many may be kept at most.
@@ -253,7 +257,7 @@ elf_core::kinds! {
     R_LARCH_ADD_ULEB128                = 107: new(V_S_A,           Any,        Field::ULEB128);
     R_LARCH_SUB_ULEB128                = 108: new(V_MINUS_S_A,     Any,        Field::ULEB128);
     R_LARCH_64_PCREL                   = 109: new(S_A_P,           Any,        Field::DATA64);
-    R_LARCH_CALL36                     = 110: new(L_A_P,           HIGH_38,    CALL36);
+    R_LARCH_CALL36                     = 110: new(L_A_P,           HIGH_38,    CALL36).shrink(CALL);
     R_LARCH_TLS_DESC_PC_HI20           = 111: new(pages(DESC_A),   Signed(32), HI20).alternative(descriptor);
     R_LARCH_TLS_DESC_PC_LO12           = 112: new(DESC_A,          Any,        LO12).transition(tls::ADDRESS);
     R_LARCH_TLS_DESC64_PC_LO20         = 113: new(third(DESC_A),   Any,        LO20_64).transition(tls::ADDRESS);
@@ -264,9 +268,9 @@ elf_core::kinds! {
     R_LARCH_TLS_DESC64_HI12            = 118: new(DESC_A,          Any,        HI12_64).transition(tls::ADDRESS);
     R_LARCH_TLS_DESC_LD                = 119: marker().transition(tls::LOAD);
     R_LARCH_TLS_DESC_CALL              = 120: marker().transition(tls::CALL);
-    R_LARCH_TLS_LE_HI20_R              = 121: new(TP_A,            HIGH,       HI20_ROUNDED);
-    R_LARCH_TLS_LE_ADD_R               = 122: marker();
-    R_LARCH_TLS_LE_LO12_R              = 123: new(TP_A,            Any,        LO12);
+    R_LARCH_TLS_LE_HI20_R              = 121: new(TP_A,            HIGH,       HI20_ROUNDED).shrink(LOCAL_EXEC_HIGH);
+    R_LARCH_TLS_LE_ADD_R               = 122: marker().shrink(LOCAL_EXEC_HIGH);
+    R_LARCH_TLS_LE_LO12_R              = 123: new(TP_A,            Any,        LO12).shrink(LOCAL_EXEC_LOW);
     R_LARCH_TLS_LD_PCREL20_S2          = 124: new(from(GD_A),      Signed(22), PCREL20);
     R_LARCH_TLS_GD_PCREL20_S2          = 125: new(from(GD_A),      Signed(22), PCREL20);
     R_LARCH_TLS_DESC_PCREL20_S2        = 126: new(from(DESC_A),    Signed(22), PCREL20).transition(tls::ADDRESS);

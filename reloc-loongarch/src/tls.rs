@@ -68,7 +68,7 @@ mod tests {
         for (place, word) in bytes.as_chunks_mut().0.iter_mut().zip(code) {
             *place = word.to_le_bytes();
         }
-        let offsets = TpOffsets { variable, block: 0 };
+        let offsets = TpOffsets::new(variable, 0);
         for (at, Transition { rewrite, .. }) in
             [ADDRESS, ADDRESS, LOAD, CALL].into_iter().enumerate()
         {

@@ -35,6 +35,9 @@ pub trait Arch {
     /// Bits of [`BuildAttributes::abi`] that must be alike in all objects with code in which they are not 0, and what they say.
     const EQUAL_ATTRIBUTES: &'static [(u32, &'static str)] = &[];
 
+    /// Bits of [`BuildAttributes::processor`] of processors whose code is little-endian beside big-endian data, though that of objects is not.
+    const LITTLE_ENDIAN_CODE: u32 = 0;
+
     /// What an object says of how it was built, beside `e_flags`.
     ///
     /// # Errors

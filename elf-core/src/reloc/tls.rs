@@ -97,13 +97,46 @@ impl Transition {
     }
 }
 
-/// Offsets from the thread pointer in bytes, the same in every thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What code becomes local exec by: offsets from the thread pointer in bytes, the same in every thread, and what the code is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TpOffsets {
     /// Of the variable, and the addend.
     pub variable: i64,
     /// Of the start of the module's block.
     pub block: i64,
+    /// The addend that `variable` counts.
+    pub addend: i64,
+    /// Whether data are big-endian, and instructions where they have the byte order of the file.
+    pub big_endian: bool,
+    /// What the processors can do that the code is for: [`BuildAttributes::processor`](crate::BuildAttributes).
+    pub processor: u32,
+}
+
+impl TpOffsets {
+    /// Of a variable, and of its block, in little-endian code.
+    #[must_use]
+    pub const fn new(variable: i64, block: i64) -> Self {
+        Self { variable, block, addend: 0, big_endian: false, processor: 0 }
+    }
+
+    /// The same for an addend that `variable` counts.
+    #[must_use]
+    pub const fn counting(self, addend: i64) -> Self {
+        Self { addend, ..self }
+    }
+
+    /// The same in big-endian files, if so.
+    #[must_use]
+    pub const fn big_endian(self, big_endian: bool) -> Self {
+        Self { big_endian, ..self }
+    }
+
+    /// The same where the processors can do this.
+    #[must_use]
+    pub const fn on(self, processor: u32) -> Self {
+        Self { processor, ..self }
+    }
 }
 
 /// `N` bytes of `code` from `before` bytes ahead of `place` on: what transitions match and rewrite.

@@ -19,7 +19,7 @@ impl<A: Arch> Symbols<'_, '_, '_, A> {
         let fail = |error| ApplyError::new(record, Some(kind.name), error);
         let unresolved = fail(ApplyErrorKind::Unresolved(Role::TpOffset));
         let block =
-            self.layout.static_tls_block.and_then(|area| area.tp_offset).ok_or(unresolved)?;
+            self.layout.static_tls_block.and_then(|block| block.tp_offset).ok_or(unresolved)?;
         let place = usize::try_from(record.offset).ok();
         let field = place
             .and_then(|place| section.bytes.get(place..)?.get(..kind.field.bytes))
@@ -28,7 +28,10 @@ impl<A: Arch> Symbols<'_, '_, '_, A> {
         let addend = addend.ok_or(fail(ApplyErrorKind::Sequence))?;
         let query = Query { role: Role::TpOffset, symbol: record.symbol, place: 0, addend, kind };
         let variable = self.resolve(&query).ok_or(unresolved)?.cast_signed();
-        let offsets = TpOffsets { variable: variable.wrapping_add(addend), block };
+        let offsets = TpOffsets::new(variable.wrapping_add(addend), block)
+            .counting(addend)
+            .big_endian(section.big_endian)
+            .on(self.layout.found.processor);
         let call = place
             .and_then(|place| (transition.rewrite)(section.bytes, place, &offsets))
             .ok_or(fail(ApplyErrorKind::Sequence))?;

@@ -5,10 +5,10 @@ use crate::emit::section::Write;
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::model::features::{INDIRECT_FUNCTIONS, LINKER_DEFINED, THREAD_LOCAL};
-use crate::model::found::header_size;
 use crate::model::layout::Layout;
 use crate::model::owner::owner;
 use crate::model::relocations::{is_relocations, pass_over, target};
+use crate::model::scan_result::header_size;
 use crate::model::spans::Group;
 use crate::model::storage::{GOT_SLOTS, Needs, SectionSlot, SectionState, SymbolSlot, SymbolState};
 use crate::model::stubs;
@@ -24,10 +24,10 @@ impl<A: Arch> Layout<'_, '_, A> {
     /// Bytes of `image` behind the layout's [`size`](Self::size) are left alone; all others are written, zeros included.
     ///
     /// # Errors
-    /// [`ErrorKind::Image`] or [`ErrorKind::Base`] before anything is written; else what a relocation met, with the image half
+    /// [`ErrorKind::Image`], [`ErrorKind::Base`] or [`ErrorKind::CodeOrder`] before anything is written; else what a relocation met, with the image half
     /// written: it must not be used.
     pub fn write(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
-        let image = self.check(image, base)?;
+        let image = self.check_order(image, base)?;
         image.fill(0);
         self.write_checked(image, base)
     }
@@ -37,7 +37,7 @@ impl<A: Arch> Layout<'_, '_, A> {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn write_zeroed(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
-        let image = self.check(image, base)?;
+        let image = self.check_order(image, base)?;
         self.write_checked(image, base)
     }
 
@@ -51,8 +51,16 @@ impl<A: Arch> Layout<'_, '_, A> {
         self.write_sections(image, base, |slot| slot.state == SectionState::Placed(Group::TlsData))
     }
 
+    /// The part of `image` that the layout fills, whose code has the byte order of the files.
+    fn check_order<'m>(&self, image: &'m mut [u8], base: u64) -> Result<&'m mut [u8], Error> {
+        if self.is_big_endian() && self.found.processor & A::LITTLE_ENDIAN_CODE != 0 {
+            return Err(Error::object(0, ErrorKind::CodeOrder));
+        }
+        self.check(image, base)
+    }
+
     /// The part of `image` that the layout fills.
-    fn check<'m>(&self, image: &'m mut [u8], base: u64) -> Result<&'m mut [u8], Error> {
+    pub(super) fn check<'m>(&self, image: &'m mut [u8], base: u64) -> Result<&'m mut [u8], Error> {
         let refuse = |kind| Error::object(0, kind);
         let alignment = self.alignment();
         let last = base.checked_add(self.size());
@@ -70,9 +78,10 @@ impl<A: Arch> Layout<'_, '_, A> {
         image.ok_or(refuse(ErrorKind::Image { found, needed: self.size() }))
     }
 
-    fn write_checked(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
+    pub(super) fn write_checked(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
         if LINKER_DEFINED {
             self.write_header(image);
+            self.write_unwind_index(image)?;
         }
         self.write_got(image, base)?;
         self.write_stubs(image, base)?;
@@ -309,13 +318,13 @@ impl<A: Arch> Layout<'_, '_, A> {
         )
     }
 
-    fn is_big_endian(&self) -> bool {
+    pub(super) fn is_big_endian(&self) -> bool {
         self.files.first().is_some_and(|file| file.encoding().is_big_endian())
     }
 }
 
 /// `size` bytes of the image at `offset`.
-fn part(image: &mut [u8], offset: u64, size: u64) -> Option<&mut [u8]> {
+pub(super) fn part(image: &mut [u8], offset: u64, size: u64) -> Option<&mut [u8]> {
     let start = usize::try_from(offset).ok()?;
     let size = usize::try_from(size).ok()?;
     image.get_mut(start..)?.get_mut(..size)

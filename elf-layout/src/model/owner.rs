@@ -1,8 +1,9 @@
-//! Whose a symbol is.
+//! Whose a symbol is, and whose a section.
 
-use crate::model::storage::{Needs, ObjectSlot, SymbolSlot, SymbolState};
+use crate::model::storage::{Needs, ObjectSlot, SectionSlot, SymbolSlot, SymbolState};
+use core::num::NonZeroU32;
 use elf_core::names::{STT_FUNC, STT_GNU_IFUNC};
-use elf_core::{Arch, Name, SymbolAttributes};
+use elf_core::{Arch, File, Name, SectionFlags, SectionHeader, SymbolAttributes};
 
 /// The object that symbol `id` belongs to, and its index there.
 pub(crate) fn owner(objects: &[ObjectSlot<'_>], id: u32) -> Option<(usize, u32)> {
@@ -44,4 +45,31 @@ pub(crate) fn name_of<'a>(objects: &[ObjectSlot<'a>], id: u32) -> Option<Name<'a
     let (number, index) = owner(objects, id)?;
     let table = objects.get(number)?.symbols.as_ref()?;
     table.name_of(&table.get(index).ok()?).ok()
+}
+
+/// Section `number` of all: its object, its index there, and its header.
+pub(crate) fn section_of(
+    files: &[File<'_>],
+    objects: &[ObjectSlot<'_>],
+    number: NonZeroU32,
+) -> Option<(usize, u32, SectionHeader)> {
+    let at = number.get() as usize;
+    let behind = objects.partition_point(|object| object.first_section <= at);
+    let object = behind.checked_sub(1)?;
+    let index = at.checked_sub(objects.get(object)?.first_section)? as u32;
+    Some((object, index, files.get(object)?.section(index).ok()?))
+}
+
+/// The slot of the section that section `number` of all follows (`SHF_LINK_ORDER`); `None` if it follows none.
+pub(crate) fn followed<'s>(
+    files: &[File<'_>],
+    objects: &[ObjectSlot<'_>],
+    sections: &'s [SectionSlot],
+    number: NonZeroU32,
+) -> Option<&'s SectionSlot> {
+    let (object, _, header) = section_of(files, objects, number)?;
+    let object = objects.get(object)?;
+    let is_linked = header.flags.contains(SectionFlags::LINK_ORDER);
+    let link = Some(header.link).filter(|link| is_linked && *link < object.section_count)?;
+    sections.get(object.first_section.checked_add(link as usize)?)
 }

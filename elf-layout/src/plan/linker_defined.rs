@@ -3,11 +3,11 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::model::features::LINKER_DEFINED;
-use crate::model::found::{ScanResult, header_size};
 use crate::model::options::{ImageMode, Options};
+use crate::model::scan_result::{ScanResult, header_size};
 use crate::model::spans::{Group, Spans};
 use crate::model::storage::{Needs, SymbolSlot, SymbolState};
-use crate::plan::runs;
+use crate::plan::runs::key;
 use elf_core::Name;
 use elf_core::names::EM_ARM;
 
@@ -57,7 +57,7 @@ const NAMES: &[(&str, Edge)] = &[
 /// is not asked.
 #[must_use]
 pub fn is_linker_defined(name: Name<'_>) -> bool {
-    LINKER_DEFINED && (edge(name).is_some() || runs::is_of_array(name))
+    LINKER_DEFINED && (edge(name).is_some() || key::is_of_array(name))
 }
 
 fn edge(name: Name<'_>) -> Option<Edge> {
@@ -76,7 +76,7 @@ pub(crate) fn define(
         return Ok(false);
     }
     let Some(edge) = edge(name).or_else(|| {
-        let is_empty = runs::is_of_array(name) && (machine == EM_ARM || !runs::is_of_arm(name));
+        let is_empty = key::is_of_array(name) && (machine == EM_ARM || !key::is_of_arm(name));
         is_empty.then_some(Edge::Start)
     }) else {
         return Ok(false);

@@ -5,137 +5,25 @@
 //! first, sorted by name, and placed behind all others, each run in the group of what its sections want together, as linkers make one
 //! output section of them. Sections of arrays come by priority, those with `SHF_LINK_ORDER` in the order of the sections that they
 //! are linked to, all others in the order of the objects. The symbols that mean them are sorted by the same names, and both
-//! lists are gone through side by side: no name is looked for twice.
+//! lists are gone through side by side: no name is looked for twice. What is special about Arm's unwinding tables is in `unwind_index`.
 
 use crate::error::Error;
 use crate::model::features::LINKER_DEFINED;
-use crate::model::list::{Links, List, sort};
+use crate::model::list::{List, Nodes, sort};
 use crate::model::options::Options;
-use crate::model::owner::{name_of, owner};
+use crate::model::owner::{followed, name_of, owner, section_of};
 use crate::model::spans::{Group, Spans, alignment_of, group_of};
 use crate::model::storage::{
     ObjectSlot, SectionSlot, SectionState, SymbolRange, SymbolSlot, SymbolState,
 };
+use crate::model::unwind_index::UnwindIndex;
 use core::num::NonZeroU32;
-use elf_core::names::{
-    EM_ARM, SHT_ARM_EXIDX, SHT_FINI_ARRAY, SHT_INIT_ARRAY, SHT_NOBITS, SHT_PREINIT_ARRAY,
-};
-use elf_core::{File, Name, SectionFlags, SectionHeader};
+use elf_core::names::SHT_NOBITS;
+use elf_core::{File, SectionFlags, SectionHeader};
+use key::{Array, Key, is_gathered, key, meaning};
 
-/// What sections have in common that stand together.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key<'a> {
-    array: Array,
-    /// The name, unless an array says it.
-    name: &'a [u8],
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Array {
-    /// None: the name says what stands together.
-    Named,
-    Preinit,
-    Init,
-    Fini,
-    /// The unwinding tables of Arm.
-    UnwindIndex,
-}
-
-/// Names that mean the start of an array; those of its end have another ending.
-const STARTS: &[(&[u8], Array)] = &[
-    (b"__preinit_array_", Array::Preinit),
-    (b"__init_array_", Array::Init),
-    (b"__fini_array_", Array::Fini),
-    (b"__exidx_", Array::UnwindIndex),
-];
-
-/// What a symbol of this name means, if it is where sections start, or where they end.
-fn meaning(name: Name<'_>) -> Option<(Key<'_>, bool)> {
-    let bytes = name.as_bytes();
-    let rest = bytes.strip_prefix(b"__")?;
-    for (prefix, is_end) in [(&b"start_"[..], false), (b"stop_", true)] {
-        if let Some(name) = rest.strip_prefix(prefix).filter(|name| is_identifier(name)) {
-            return Some((Key { array: Array::Named, name }, is_end));
-        }
-    }
-    STARTS.iter().find_map(|&(prefix, array)| {
-        let is_end = match bytes.strip_prefix(prefix)? {
-            b"start" => false,
-            b"end" => true,
-            _ => return None,
-        };
-        Some((Key { array, name: &[] }, is_end))
-    })
-}
-
-/// Whether the name means where an array starts or ends, which may be empty.
-pub(crate) fn is_of_array(name: Name<'_>) -> bool {
-    meaning(name).is_some_and(|(key, _)| key.array != Array::Named)
-}
-
-/// Whether it is an array that only Arm has.
-pub(crate) fn is_of_arm(name: Name<'_>) -> bool {
-    meaning(name).is_some_and(|(key, _)| key.array == Array::UnwindIndex)
-}
-
-/// Whether a name means where sections of `files` start or end.
-#[cfg(feature = "alloc")]
-pub(crate) fn has_sections(name: Name<'_>, files: &[File<'_>]) -> bool {
-    let options = Options::default();
-    LINKER_DEFINED
-        && meaning(name).is_some_and(|(wanted, _)| {
-            files.iter().any(|file| {
-                let mut sections = file.sections().iter();
-                sections.any(|header| {
-                    group_of(&header, &options).is_some()
-                        && key(file, &header).is_some_and(|(found, _)| found == wanted)
-                })
-            })
-        })
-}
-
-/// Whether a section is placed behind all others, where any are.
-pub(crate) fn is_gathered(file: &File<'_>, header: &SectionHeader) -> bool {
-    LINKER_DEFINED && key(file, header).is_some()
-}
-
-/// The run that a section would be part of, and its place in that: by priority and, of one priority, by name, as GNU ld sorts arrays.
-fn key<'a>(file: &File<'a>, header: &SectionHeader) -> Option<(Key<'a>, (u32, &'a [u8]))> {
-    if header.address != 0 || header.flags.contains(SectionFlags::TLS) {
-        return None;
-    }
-    let name = file.section_name(header).ok()?.as_bytes();
-    let (array, list) = match header.r#type {
-        SHT_PREINIT_ARRAY => (Array::Preinit, &b".preinit_array"[..]),
-        SHT_INIT_ARRAY => (Array::Init, &b".init_array"[..]),
-        SHT_FINI_ARRAY => (Array::Fini, &b".fini_array"[..]),
-        SHT_ARM_EXIDX if file.header().machine == EM_ARM => (Array::UnwindIndex, &b""[..]),
-        _ if is_identifier(name) => return Some((Key { array: Array::Named, name }, (0, &[]))),
-        _ => return None,
-    };
-    let suffix = name.strip_prefix(list).and_then(|rest| rest.strip_prefix(b"."));
-    let rank = match suffix.filter(|_| array != Array::UnwindIndex) {
-        None => (u32::MAX, &b""[..]),
-        // what is no number comes first
-        Some(suffix) => (number(suffix).map_or(0, |number| number.saturating_add(1)), name),
-    };
-    Some((Key { array, name: &[] }, rank))
-}
-
-fn number(digits: &[u8]) -> Option<u32> {
-    let add = |number: u32, digit: &u8| {
-        let digit = char::from(*digit).to_digit(10)?;
-        number.checked_mul(10)?.checked_add(digit)
-    };
-    if digits.is_empty() { None } else { digits.iter().try_fold(0, add) }
-}
-
-/// Whether a name can be part of one in C.
-fn is_identifier(name: &[u8]) -> bool {
-    let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
-    name.first().is_some_and(is_letter)
-        && name.iter().all(|byte| is_letter(byte) || byte.is_ascii_digit())
-}
+pub(crate) mod key;
+mod unwind_index;
 
 /// Whether an undefined symbol means where sections start or end.
 pub(crate) fn are_wanted(
@@ -157,11 +45,13 @@ pub(crate) struct Runs<'p, 'a> {
     objects: &'p [ObjectSlot<'a>],
     list: List,
     has_link_order: bool,
+    /// Of Arm's unwinding tables.
+    pub(crate) index: Option<UnwindIndex>,
 }
 
 impl<'p, 'a> Runs<'p, 'a> {
     pub(crate) fn new(files: &'p [File<'a>], objects: &'p [ObjectSlot<'a>]) -> Self {
-        Self { files, objects, list: List::default(), has_link_order: false }
+        Self { files, objects, list: List::default(), has_link_order: false, index: None }
     }
 
     /// Enters section `at`, of all, if it is placed later: whether it is.
@@ -200,7 +90,7 @@ impl<'p, 'a> Runs<'p, 'a> {
 
     /// Places the runs with sections that follow others, or those without.
     fn place_those(
-        &self,
+        &mut self,
         linked: bool,
         sections: &mut [SectionSlot],
         spans: &mut Spans,
@@ -212,6 +102,12 @@ impl<'p, 'a> Runs<'p, 'a> {
             if whole.flags.contains(SectionFlags::LINK_ORDER) == linked
                 && let Some(group) = group_of(&whole, options)
             {
+                let key = self.key(first).map(|(key, _)| key.array);
+                if linked && key == Some(Array::UnwindIndex) {
+                    self.place_index((first, end), group, sections, spans, options)?;
+                    next = end;
+                    continue;
+                }
                 let mut at = Some(first);
                 while let Some(number) = at.filter(|_| at != end) {
                     at = self.place_one(number, group, sections, spans, options)?;
@@ -293,13 +189,13 @@ impl<'p, 'a> Runs<'p, 'a> {
                 wanted.append(number, &mut ByMeaning { objects: self.objects, symbols });
             }
         }
-        let mut links = ByMeaning { objects: self.objects, symbols };
-        let mut next = sort(wanted.first, &mut links);
+        let mut nodes = ByMeaning { objects: self.objects, symbols };
+        let mut next = sort(wanted.first, &mut nodes);
         let (mut run, mut rest) = (None::<(Key<'_>, Range)>, self.list.first);
         while let Some(number) = next {
-            next = links.next(number);
-            links.set_next(number, None);
-            let Some((key, is_end)) = links.meaning(number) else { continue };
+            next = nodes.next(number);
+            nodes.set_next(number, None);
+            let Some((key, is_end)) = nodes.meaning(number) else { continue };
             while run.as_ref().is_none_or(|(found, _)| *found < key)
                 && let Some(first) = rest
             {
@@ -307,7 +203,7 @@ impl<'p, 'a> Runs<'p, 'a> {
                 (run, rest) = (self.key(first).map(|(key, _)| (key, found)), end);
             }
             if let Some((_, range)) = run.as_ref().filter(|(found, _)| *found == key)
-                && let Some(slot) = links.symbols.get_mut(number.get() as usize)
+                && let Some(slot) = nodes.symbols.get_mut(number.get() as usize)
             {
                 (slot.state, slot.group) = (SymbolState::Defined, range.group);
                 slot.value = if is_end { range.end } else { range.start };
@@ -330,15 +226,14 @@ impl<'p, 'a> Runs<'p, 'a> {
             range.end = slot.offset.saturating_add(slot.size);
             at = slot.next;
         }
+        if let Some(index) = self.index.filter(|index| index.first == first) {
+            range.end = index.end;
+        }
         (range, behind)
     }
 
     fn section(&self, number: NonZeroU32) -> Option<(usize, u32, SectionHeader)> {
-        let at = number.get() as usize;
-        let behind = self.objects.partition_point(|object| object.first_section <= at);
-        let object = behind.checked_sub(1)?;
-        let index = at.checked_sub(self.objects.get(object)?.first_section)? as u32;
-        Some((object, index, self.files.get(object)?.section(index).ok()?))
+        section_of(self.files, self.objects, number)
     }
 
     fn key(&self, number: NonZeroU32) -> Option<(Key<'a>, (u32, &'a [u8]))> {
@@ -348,17 +243,11 @@ impl<'p, 'a> Runs<'p, 'a> {
 
     /// Where the section is that this one follows (`SHF_LINK_ORDER`); behind all if it follows none.
     fn followed(&self, number: NonZeroU32, sections: &[SectionSlot]) -> (u8, u64) {
-        let place = || {
-            let (object, _, header) = self.section(number)?;
-            let object = self.objects.get(object)?;
-            let is_linked = header.flags.contains(SectionFlags::LINK_ORDER);
-            let link =
-                Some(header.link).filter(|link| is_linked && *link < object.section_count)?;
-            let slot = sections.get(object.first_section.checked_add(link as usize)?)?;
-            let SectionState::Placed(group) = slot.state else { return None };
-            Some((group as u8, slot.offset))
-        };
-        place().unwrap_or((u8::MAX, 0))
+        let slot = followed(self.files, self.objects, sections, number);
+        match slot.map(|slot| (slot.state, slot.offset)) {
+            Some((SectionState::Placed(group), offset)) => (group as u8, offset),
+            _ => (u8::MAX, 0),
+        }
     }
 
     fn by<'s>(&'s self, sections: &'s mut [SectionSlot], follows: bool) -> ByName<'s, 'a> {
@@ -392,7 +281,7 @@ struct ByName<'s, 'a> {
     follows: bool,
 }
 
-impl Links for ByName<'_, '_> {
+impl Nodes for ByName<'_, '_> {
     fn next(&self, number: NonZeroU32) -> Option<NonZeroU32> {
         slot_of(self.sections, number).and_then(|slot| slot.next)
     }
@@ -427,7 +316,7 @@ impl<'a> ByMeaning<'_, 'a> {
     }
 }
 
-impl Links for ByMeaning<'_, '_> {
+impl Nodes for ByMeaning<'_, '_> {
     fn next(&self, number: NonZeroU32) -> Option<NonZeroU32> {
         let value = self.symbols.get(number.get() as usize)?.value;
         u32::try_from(value).ok().and_then(NonZeroU32::new)

@@ -9,7 +9,8 @@ use crate::model::spans::{Group, Span, Spans};
 use crate::model::storage::{ObjectSlot, SectionSlot, SectionState, SymbolSlot};
 use crate::model::stubs;
 use crate::model::thunks::{ThunkSections, has_thunks};
-use crate::plan::{runs, sections};
+use crate::plan::runs::key;
+use crate::plan::sections;
 use elf_core::{Arch, Check, Definition, File, Kind, Record, SectionHeader};
 
 /// How far branches go whose targets may be out of reach, if there is so much code; else `None`.
@@ -43,7 +44,7 @@ pub(crate) fn is_far(
 }
 
 /// Places the code anew, with thunks of `size` bytes each. Sections that `gathers` has behind all others stay there, as they stand to
-/// each other; who means where they start and end has to be told.
+/// each other; symbols that mean where they start and end are to be defined anew.
 ///
 /// # Errors
 /// [`ErrorKind::TooLarge`] if there are more thunks, or larger ones, than branches reach.
@@ -63,7 +64,7 @@ pub(crate) fn insert<A: Arch>(
     let old = *spans.group(Group::Text);
     let mut gathered = old.size;
     each(files, objects, sections, |number, section, (file, header), slot| {
-        if gathers && runs::is_gathered(file, header) {
+        if gathers && key::is_gathered(file, header) {
             gathered = gathered.min(slot.offset);
             return Ok(());
         }
@@ -80,7 +81,7 @@ pub(crate) fn insert<A: Arch>(
         let too_large = Error::object(0, ErrorKind::TooLarge);
         let placed = text.append(room, (size, alignment), spacing).ok_or(too_large)?;
         each(files, objects, sections, |_, _, (file, header), slot| {
-            if runs::is_gathered(file, header) {
+            if key::is_gathered(file, header) {
                 slot.offset = slot.offset.wrapping_sub(start).wrapping_add(placed);
             }
             Ok(())

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use archs::with_arch;
 use elf_core::{Name, SectionFlags};
-use elf_layout::{ExternalSymbol, HeapStorage, Options, is_linker_defined};
+use elf_layout::{CodeMark, ExternalSymbol, HeapStorage, Options, is_linker_defined};
 
 use crate::arguments::{ObjectArguments, definition};
 use crate::budget::Budget;
@@ -39,6 +39,9 @@ pub struct Link {
     /// The address of a symbol that no object defines.
     #[arg(long, value_name = "NAME=ADDRESS", value_parser = definition)]
     define: Vec<(String, u64)>,
+    /// Makes the code of big-endian objects for Arm little-endian (BE8), as processors since Armv7 want it.
+    #[arg(long)]
+    be8: bool,
     /// Takes symbols that nobody defines for 0, instead of refusing them.
     #[arg(long)]
     allow_undefined: bool,
@@ -65,30 +68,61 @@ pub fn link<'a>(
     defined: &HashMap<Name<'_>, u64>,
     limit: Option<u64>,
 ) -> Result<Image<'a>> {
-    link_answering(objects, options, base, &|name| defined.get(&name).copied(), limit)
+    let answer = |name: Name<'_>| defined.get(&name).copied();
+    Linking { base, be8: false, limit }.link(objects, options, &answer)
 }
 
-/// The same, with an answer for what no object defines.
-fn link_answering<'a>(
+/// The same with little-endian code beside big-endian data, of objects for Arm.
+///
+/// # Errors
+/// As [`link`], and of other objects.
+pub fn link_be8<'a>(
     objects: &'a Objects<'a>,
     options: Options,
     base: u64,
-    answer: &dyn Fn(Name<'_>) -> Option<u64>,
+    defined: &HashMap<Name<'_>, u64>,
     limit: Option<u64>,
 ) -> Result<Image<'a>> {
-    let files = objects.files();
-    let mut room = HeapStorage::new();
-    let mut externals = |name: Name<'_>| answer(name).map(ExternalSymbol::new);
-    with_arch!(objects.machine(), A => {
-        let planned = room.plan::<A>(files, options, &mut externals);
-        let is_known = |name: Name<'_>| answer(name).is_some();
-        let mut layout = planned.map_err(|error| objects.explain_all(error, &is_known))?;
-        layout.set_static_tls_block(layout.executable_tls_block());
-        check_size(objects, layout.size(), limit)?;
-        let mut bytes = zeros(layout.size())?;
-        layout.write_zeroed(&mut bytes, base).map_err(|error| objects.explain(error))?;
-        Ok(Image { bytes, map: Map::of(&layout, objects, base) })
-    })
+    let answer = |name: Name<'_>| defined.get(&name).copied();
+    Linking { base, be8: true, limit }.link(objects, options, &answer)
+}
+
+/// What is said of the image beside [`Options`].
+struct Linking {
+    base: u64,
+    be8: bool,
+    limit: Option<u64>,
+}
+
+impl Linking {
+    /// Links objects, with an answer for what none of them defines.
+    fn link<'a>(
+        &self,
+        objects: &'a Objects<'a>,
+        options: Options,
+        answer: &dyn Fn(Name<'_>) -> Option<u64>,
+    ) -> Result<Image<'a>> {
+        let files = objects.files();
+        let mut room = HeapStorage::new();
+        let mut externals = |name: Name<'_>| answer(name).map(ExternalSymbol::new);
+        with_arch!(objects.machine(), A => {
+            let planned = room.plan::<A>(files, options, &mut externals);
+            let is_known = |name: Name<'_>| answer(name).is_some();
+            let mut layout = planned.map_err(|error| objects.explain_all(error, &is_known))?;
+            layout.set_static_tls_block(layout.executable_tls_block());
+            check_size(objects, layout.size(), self.limit)?;
+            let mut bytes = zeros(layout.size())?;
+            let written = if self.be8 {
+                let most = files.iter().map(|file| file.sections().len()).max();
+                let mut marks = vec![CodeMark::default(); most.unwrap_or(0)];
+                layout.write_be8(&mut bytes, self.base, &mut marks)
+            } else {
+                layout.write_zeroed(&mut bytes, self.base)
+            };
+            written.map_err(|error| objects.explain(error))?;
+            Ok(Image { bytes, map: Map::of(&layout, objects, self.base) })
+        })
+    }
 }
 
 /// Refuses an image of more than `limit` bytes, or of more than the objects explain.
@@ -148,13 +182,9 @@ impl Link {
             let allows = self.allow_undefined && !is_linker_defined(name);
             defined.get(&name).copied().or_else(|| allows.then_some(0))
         };
-        let image = link_answering(
-            &objects,
-            self.objects.options(Some(self.base)),
-            self.base,
-            &answer,
-            self.objects.limits.limit,
-        )?;
+        let limit = self.objects.limits.limit;
+        let linking = Linking { base: self.base, be8: self.be8, limit };
+        let image = linking.link(&objects, self.objects.options(Some(self.base)), &answer)?;
         let bytes = Output::new(&self.output, |out| write_sparse(&image.bytes, out))?;
         let map = self
             .map

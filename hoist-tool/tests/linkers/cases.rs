@@ -13,10 +13,11 @@ fn cases(folder: &str) -> Vec<Vec<PathBuf>> {
     let objects: Vec<PathBuf> = all
         .filter(|path| path.starts_with(folder) && path.extension().is_some_and(|end| end == "o"))
         .collect();
-    // it asks where the constructors of the image are, whose sections linkers know by their names
+    // they ask where constructors and unwinding tables of the image are, whose sections linkers know by their names
+    let asks = ["/firmware-b", "/unwinding.o"];
     let objects: Vec<PathBuf> = objects
         .into_iter()
-        .filter(|path| !path.to_string_lossy().contains("/firmware-b"))
+        .filter(|path| !asks.iter().any(|name| path.to_string_lossy().contains(name)))
         .collect();
     let exists = |path: &PathBuf| objects.contains(path);
     let mut cases: Vec<Vec<PathBuf>> = Vec::new();

@@ -79,7 +79,11 @@ pub(crate) fn compare_defined(
     let base = options.base.expect("an address");
     let defined: HashMap<Name<'_>, u64> =
         undefined.iter().map(|(name, at)| (Name::from(name.as_str()), *at)).collect();
-    let image = link::link(objects, options, base, &defined, None);
+    let image = if linker.be8 {
+        link::link_be8(objects, options, base, &defined, None)
+    } else {
+        link::link(objects, options, base, &defined, None)
+    };
     with_arch!(objects.machine(), A => {
         let mut room = HeapStorage::new();
         let mut externals = |name: Name<'_>| Some(ExternalSymbol::new(*defined.get(&name)?));

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 
+use archs::Architecture;
 use elf_core::{
     Arch, File, Query, Record, Role, SectionHeader, SectionMut, Slot, apply_kind, find,
 };
 use elf_layout::Layout;
 use hoist_tool::objects::Objects;
 
+use crate::descriptors;
 use crate::linker::content;
 use crate::meaning;
 
@@ -140,6 +142,15 @@ pub(crate) fn take_their_words<A: Arch>(
     let mut count = 0;
     for header in file.sections().iter().filter(|header| header.info == index) {
         for record in file.relocations(&header).expect("relocations").into_iter().flatten() {
+            if machine == Architecture::Arm && record.r#type == descriptors::WORD {
+                let original = file.section(index).and_then(|header| file.section_data(&header));
+                let original = original.expect("its bytes");
+                let place = record.offset as usize;
+                let big_endian = file.encoding().is_big_endian();
+                let codes = descriptors::Codes { original, theirs, address, big_endian };
+                count += usize::from(codes.take_initial_exec(place, ours, &their_got));
+                continue;
+            }
             let Some((before, size)) = meaning::extent(machine, record.r#type) else { continue };
             let Some(start) = (record.offset as usize).checked_sub(before) else { continue };
             let place = start..start + size;

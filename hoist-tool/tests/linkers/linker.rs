@@ -16,6 +16,8 @@ pub(crate) struct Linker {
     program: PathBuf,
     /// What it says it is.
     pub(crate) version: String,
+    /// Whether it is asked for little-endian code beside big-endian data.
+    pub(crate) be8: bool,
 }
 
 impl Linker {
@@ -24,8 +26,13 @@ impl Linker {
         programs.iter().find_map(|program| {
             let output = Command::new(program).arg("--version").output().ok()?;
             let version = String::from_utf8_lossy(&output.stdout).lines().next()?.to_owned();
-            Some(Self { program: PathBuf::from(program), version })
+            Some(Self { program: PathBuf::from(program), version, be8: false })
         })
+    }
+
+    /// It, to be given arguments.
+    pub(crate) fn command(&self) -> Command {
+        Command::new(&self.program)
     }
 
     pub(crate) fn is_lld(&self) -> bool {
@@ -56,7 +63,7 @@ impl Linker {
             Architecture::LoongArch64 => "elf64loongarch",
             other => panic!("no linker for {other} here"),
         };
-        let mut command = Command::new(&self.program);
+        let mut command = self.command();
         command.args([
             "-m",
             emulation,
@@ -72,6 +79,9 @@ impl Linker {
             && matches!(objects.machine(), Architecture::Rv32 | Architecture::Rv64)
         {
             command.arg("--relax-gp");
+        }
+        if self.be8 {
+            command.arg("--be8");
         }
         // a linker that is not asked for an unwinding table must not rewrite it
         command.args([

@@ -67,9 +67,10 @@ impl File<'_> {
                 SHT_RELR => lines.add(Topic::PackedRelocation, &self.hex(record.offset)),
                 SHT_REL | SHT_RELA => {
                     let line = |name| self.relocation(record, name, table);
-                    // binutils' own name: AAELF32 has none with _NC for the highest part
+                    // binutils' own names: AAELF32 has none with _NC for the highest part, and one with the size
                     let theirs = record.type_name.as_deref().map(|name| match name {
                         "R_ARM_THM_ALU_ABS_G3" => "R_ARM_THM_ALU_ABS_G3_NC",
+                        "R_ARM_THM_TLS_DESCSEQ16" => "R_ARM_THM_TLS_DESCSEQ",
                         name => name,
                     });
                     let mut names = theirs.iter().flat_map(|names| names.split('/'));

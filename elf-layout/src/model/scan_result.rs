@@ -3,6 +3,7 @@
 use crate::model::bounds::Bounds;
 use crate::model::spans::Group;
 use crate::model::storage::SymbolRange;
+use crate::model::unwind_index::UnwindIndex;
 
 /// What was found beside the needs of single symbols.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,6 +20,8 @@ pub(crate) struct ScanResult {
     pub(crate) handle: Option<u64>,
     /// The ELF header that `__ehdr_start` means: the group it is in, and where.
     pub(crate) header: Option<(Group, u64)>,
+    /// The index of Arm's unwinding tables, if something asks where it is.
+    pub(crate) unwind_index: Option<UnwindIndex>,
     /// Some symbol means a place that is known when all others are.
     pub(crate) edges: bool,
     /// How far branches go, if some may not reach their targets in the code.

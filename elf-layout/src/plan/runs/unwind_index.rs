@@ -1,0 +1,124 @@
+//! The index of Arm's unwinding tables (`.ARM.exidx`; EHABI32, "Index table entries"): one table, in the order of the code. A search in it
+//! finds the last entry before an address: where code without entries follows, one says that it cannot be unwound
+//! (`EXIDX_CANTUNWIND`), as linkers have it.
+
+use crate::error::Error;
+use crate::model::options::Options;
+use crate::model::owner::{followed, section_of};
+use crate::model::spans::{Group, Spans};
+use crate::model::storage::{SectionSlot, SectionState};
+use crate::model::unwind_index::{ENTRY, UnwindIndex};
+use crate::plan::runs::Runs;
+use crate::plan::runs::key::is_gathered;
+use core::num::NonZeroU32;
+use elf_core::SectionFlags;
+
+/// A place of code: the group, and bytes from its start.
+type Place = (u8, u64);
+
+/// How far the sections of code in a group were gone through.
+#[derive(Default)]
+struct Cursor {
+    group: u8,
+    object: usize,
+    section: u32,
+}
+
+impl Runs<'_, '_> {
+    /// Places the sections of the index, from `first` to the one before `behind`, and room for the entries that are to be added.
+    pub(super) fn place_index(
+        &mut self,
+        (first, behind): (NonZeroU32, Option<NonZeroU32>),
+        group: Group,
+        sections: &mut [SectionSlot],
+        spans: &mut Spans,
+        options: &Options,
+    ) -> Result<(), Error> {
+        let mut cursor = Cursor::default();
+        let add = |spans: &mut Spans| {
+            let room = spans.append(group, ENTRY, 4);
+            room.map_err(|kind| Error::object(0, kind))
+        };
+        // where the code ends that the entries so far are about, unless the last says that it cannot be unwound
+        let mut end: Option<Place> = None;
+        let mut at = Some(first);
+        while let Some(number) = at.filter(|_| at != behind) {
+            let code = self.code(number, sections);
+            if let Some((end, (start, _))) = end.zip(code)
+                && self.has_code(&mut cursor, end, start, sections)
+            {
+                add(spans)?;
+            }
+            at = self.place_one(number, group, sections, spans, options)?;
+            if let Some((_, last)) = code {
+                end = (!self.ends_in_cant_unwind(number)).then_some(last);
+            }
+        }
+        if end.is_some() {
+            add(spans)?;
+        }
+        self.index = Some(UnwindIndex { first, behind, end: spans.group(group).size });
+        Ok(())
+    }
+
+    /// Where the code starts and ends that a section of the index is about; `None` if that is not loaded, or the section is empty.
+    fn code(&self, number: NonZeroU32, sections: &[SectionSlot]) -> Option<(Place, Place)> {
+        let own = sections.get(number.get() as usize).filter(|slot| slot.size > 0);
+        let slot = own.and(followed(self.files, self.objects, sections, number))?;
+        let SectionState::Placed(group) = slot.state else { return None };
+        let group = group as u8;
+        Some(((group, slot.offset), (group, slot.offset.saturating_add(slot.size))))
+    }
+
+    /// Whether some code lies from `end` on, and in the same group before `start`.
+    fn has_code(
+        &self,
+        cursor: &mut Cursor,
+        end: Place,
+        start: Place,
+        sections: &[SectionSlot],
+    ) -> bool {
+        if cursor.group != end.0 {
+            *cursor = Cursor { group: end.0, ..Cursor::default() };
+        }
+        while let Some(object) = self.objects.get(cursor.object) {
+            if cursor.section >= object.section_count {
+                (cursor.object, cursor.section) = (cursor.object.saturating_add(1), 0);
+                continue;
+            }
+            let at = object.first_section.saturating_add(cursor.section as usize);
+            let offset = sections.get(at).and_then(|slot| match slot.state {
+                SectionState::Placed(group) if group as u8 == end.0 && slot.size > 0 => {
+                    Some(slot.offset)
+                }
+                _ => None,
+            });
+            // the others of a group stand in the order of the objects
+            let is_code = || {
+                let file = self.files.get(cursor.object)?;
+                let header = file.section(cursor.section).ok()?;
+                let is_code = header.flags.contains(SectionFlags::EXECINSTR);
+                (is_code && !is_gathered(file, &header)).then_some(())
+            };
+            if let Some(offset) = offset.filter(|offset| *offset >= end.1 && is_code().is_some()) {
+                return start.0 != end.0 || offset < start.1;
+            }
+            cursor.section = cursor.section.wrapping_add(1);
+        }
+        false
+    }
+
+    /// Whether the last entry of a section says already that what follows cannot be unwound.
+    fn ends_in_cant_unwind(&self, number: NonZeroU32) -> bool {
+        let last = || {
+            let (object, _, header) = section_of(self.files, self.objects, number)?;
+            let file = self.files.get(object)?;
+            let word = *file.section_data(&header).ok()?.last_chunk::<4>()?;
+            Some(match file.encoding().is_big_endian() {
+                true => u32::from_be_bytes(word),
+                false => u32::from_le_bytes(word),
+            })
+        };
+        last() == Some(1)
+    }
+}
