@@ -66,7 +66,7 @@ impl<A: Arch> Resolve for OwnSymbols<'_, A> {
             Role::Address | Role::Plt => self.address(&symbol),
             Role::Size => Some(symbol.size),
             Role::TlsModule => Some(1),
-            Role::DtpOffset => Some(symbol.value.wrapping_sub(bias.cast_unsigned())),
+            Role::DtpOffset => Some(symbol.value.wrapping_add_signed(bias)),
             Role::TpOffset => self.block.map(|block| symbol.value.wrapping_add_signed(block)),
             _ => None,
         }

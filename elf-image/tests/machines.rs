@@ -8,6 +8,7 @@ use elf_core::{Arch, File, Query, Resolve, Role, SegmentFlags, SymbolAttributes,
 use elf_image::{Addresses, Error, ErrorKind, Image, OwnSymbols, Symbols};
 use reloc_arm::Arm;
 use reloc_loongarch::LoongArch64;
+use reloc_riscv::Rv64;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -202,6 +203,16 @@ fn what_is_missing_is_named() {
     assert!(matches!(error.kind, ErrorKind::NotRelative(_)), "{error}");
     let error = image.relocate::<LoongArch64>(&mut memory, BASE, &|_: &Query| None).unwrap_err();
     assert_eq!(error.to_string(), "a file for machine 40, not 258");
+}
+
+/// The C library of RISC-V adds 0x800 to offsets in blocks of variables, which relocations take off.
+#[test]
+fn offsets_of_riscv() {
+    let image = parse(include_bytes!("../../fixtures/riscv64/libshared.so")).unwrap();
+    let own = image.own_symbols::<Rv64>(0).unwrap();
+    let kind = find(Rv64::KINDS, 9).unwrap();
+    let query = Query { role: Role::DtpOffset, symbol: 0, place: 0, addend: 0, kind };
+    assert_eq!(own.resolve(&query), Some((-0x800i64).cast_unsigned()));
 }
 
 #[test]

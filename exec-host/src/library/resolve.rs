@@ -4,10 +4,11 @@ use super::definition::Definition;
 use super::error::LibraryError;
 use super::loaded::define;
 use super::scope::{Answer, Scope};
+use crate::Host;
 use crate::machine::resolver;
 use core::cell::{Cell, RefCell};
 use elf_core::names::{STB_GNU_UNIQUE, STB_LOCAL, STB_WEAK, STV_DEFAULT};
-use elf_core::{Name, Query, Resolve, Role, Symbol};
+use elf_core::{Arch as _, Name, Query, Resolve, Role, Symbol};
 use elf_image::{Exports, Symbols, Wanted};
 use elf_layout::StaticTlsBlock;
 
@@ -196,7 +197,10 @@ impl Resolve for Resolver<'_, '_> {
                 symbols.get(query.symbol).ok().map(|symbol| symbol.size)
             }
             Role::TlsModule => self.variable(query.symbol).map(|(module, ..)| module),
-            Role::DtpOffset => self.variable(query.symbol).map(|(_, offset, _)| offset),
+            Role::DtpOffset => {
+                let (_, offset, _) = self.variable(query.symbol)?;
+                Some(offset.wrapping_add_signed(Host::TLS?.dtp_bias))
+            }
             Role::TpOffset => self.tp_offset(query.symbol),
             Role::TlsDescFunction => {
                 let block = self.static_tls_block?;
