@@ -143,12 +143,12 @@ pub enum ErrorKind {
         /// Name of the type.
         name: &'static str,
     },
-    /// What would find an indirect function is not code of the objects.
+    /// The resolver of an indirect function is not code of the objects.
     Resolver {
         /// Index of the symbol.
         symbol: u32,
     },
-    /// A relocation asks for a symbol that a function of the object would have to find first (`STT_GNU_IFUNC`).
+    /// A relocation asks for an indirect function (`STT_GNU_IFUNC`), whose resolver nobody runs.
     Indirect {
         /// Index of the symbol.
         symbol: u32,
@@ -159,7 +159,7 @@ pub enum ErrorKind {
         /// Name of the type.
         name: &'static str,
     },
-    /// A relocation asks for a local symbol of a section group of which another object's copy is taken.
+    /// A relocation asks for a local symbol of a discarded COMDAT group: another object's is kept.
     Discarded {
         /// Index of the symbol.
         symbol: u32,

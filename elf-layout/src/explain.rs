@@ -162,17 +162,17 @@ fn apply(error: ApplyError, symbol: &Quoted<'_>, f: &mut fmt::Formatter<'_>) -> 
         }
         ApplyErrorKind::Unresolved(role) => write!(f, "no {role}"),
         // value and limits, without what is said already
-        _ => write!(Behind { f, begun: false }, "{error}"),
+        _ => write!(AfterColon { f, begun: false }, "{error}"),
     }
 }
 
 /// What is written behind the first colon.
-struct Behind<'f, 'b> {
+struct AfterColon<'f, 'b> {
     f: &'f mut fmt::Formatter<'b>,
     begun: bool,
 }
 
-impl fmt::Write for Behind<'_, '_> {
+impl fmt::Write for AfterColon<'_, '_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.begun {
             return self.f.write_str(text);

@@ -40,7 +40,7 @@
 //! | `addresses` | sections that stand at the address they carry, which those of compilers never do; else they are an error |
 //! | `copy-relocations` | copy relocations and canonical PLT entries ([`ExternalKind`]): copies and stubs where the caller's symbols are too far for code without `-fPIC`; else [`ExternalKind::Unknown`] |
 //! | `edits` | code that becomes shorter, where the caller lends [room](Storage::edits) to note it: padding and relaxation of RISC-V and LoongArch; else padding that is too long is an error |
-//! | `indirect-functions` | functions behind stubs of their own: those that another one finds (`STT_GNU_IFUNC`), those that may be replaced; else they are refused |
+//! | `indirect-functions` | functions behind stubs of their own: those of resolvers (`STT_GNU_IFUNC`), those that may be replaced; else they are refused |
 //! | `linker-defined` | [symbols that linkers define](is_linker_defined): `__start_NAME`, `__init_array_start`, `_end`; else the caller is asked for them |
 //! | `relax` | relaxation ([`Options::relax`]); else the GOT is used wherever the compiler has said so |
 //! | `symbol-versions` | what `NAME@@VERSION` defines answers `NAME` and `NAME@VERSION` (`.symver`); else each name is one of its own |

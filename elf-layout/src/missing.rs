@@ -20,7 +20,7 @@ pub fn undefined_symbols<A: Arch>(
     is_missing: &mut dyn FnMut(Name<'_>) -> bool,
 ) -> (Vec<Error>, usize) {
     let (mut found, mut more) = (Vec::new(), 0_usize);
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for (object, file) in files.iter().enumerate() {
         let Ok(Some(table)) = file.symbol_table() else { continue };
         let mut looked = BTreeSet::new();
@@ -39,14 +39,14 @@ pub fn undefined_symbols<A: Arch>(
                 let Ok(name) = table.name_of(&symbol) else { continue };
                 let is_strong = !matches!(symbol.binding(), STB_LOCAL | STB_WEAK);
                 let asks = symbol.is_undefined() && is_strong && !name.is_empty();
-                if !asks || told.contains(&name) || !is_missing(name) {
+                if !asks || reported.contains(&name) || !is_missing(name) {
                     continue;
                 }
                 let is_made = is_linker_defined(name) || key::has_sections(name, files);
                 if is_made || versions::has_definition(name, files) {
                     continue;
                 }
-                told.insert(name);
+                reported.insert(name);
                 if found.len() >= most {
                     more = more.saturating_add(1);
                     continue;

@@ -7,10 +7,10 @@ use crate::model::edits::{Edit, may_shrink};
 use crate::model::external::ExternalSymbol;
 use crate::model::features::{INDIRECT_FUNCTIONS, LINKER_DEFINED, THREAD_LOCAL};
 use crate::model::fixed::Fixed;
-use crate::model::found::ScanResult;
 use crate::model::layout::Layout;
 use crate::model::options::Options;
 use crate::model::owner::owner;
+use crate::model::scan_result::ScanResult;
 use crate::model::spans::{Group, Spans};
 use crate::model::storage::{
     COPY_ALIGNMENT, Extra, GOT_SLOTS, Needs, ObjectSlot, Requirements, SectionSlot, Storage,
@@ -80,7 +80,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             if let Some(names) = &mut names {
                 sections.fill(SectionSlot::default());
                 for object in 0..files.len() {
-                    groups::drop_copies(object, files, objects, sections, names)?;
+                    groups::discard_duplicates(object, files, objects, sections, names)?;
                 }
             }
             let how = How { grouped: is_shared, gathers, edits: &[] };

@@ -1,5 +1,5 @@
 //! Big-endian Arm with little-endian code: what is turned around, and what is refused.
-#![cfg(all(test, feature = "thread-local", feature = "alloc"))]
+#![cfg(all(test, feature = "alloc", feature = "thread-local"))]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use elf_core::{Definition, ErrorKind as ElfError, File, Name};

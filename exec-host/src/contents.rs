@@ -2,8 +2,9 @@
 
 use crate::Host;
 use crate::external::External;
+use crate::symbols::Links;
 use core::ops::Range;
-use elf_core::{Arch as _, Definition, File, Name, SectionHeader, SegmentFlags};
+use elf_core::{Arch as _, Definition, File, SectionHeader, SegmentFlags};
 use elf_layout::{Layout, Segment};
 
 /// A section of an object that is in memory.
@@ -83,13 +84,13 @@ pub(crate) fn code(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Range<u64>> 
 pub(crate) fn copy_constants(
     layout: &Layout<'_, '_, Host>,
     image: &mut [u8],
-    externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+    links: &mut Links<'_>,
 ) {
     for copy in layout.copies() {
         let file = layout.files().get(copy.object);
         let table = file.and_then(|file| file.symbol_table().ok()?);
         let name = table.and_then(|table| table.name_of(&table.get(copy.symbol).ok()?).ok());
-        let external = name.and_then(&mut *externals);
+        let external = name.and_then(|name| links.find(name));
         let Some(data) = external.as_ref().and_then(External::bytes) else { continue };
         let place = usize::try_from(copy.offset).ok().and_then(|offset| image.get_mut(offset..));
         if let Some(place) = place.and_then(|rest| rest.get_mut(..data.len())) {

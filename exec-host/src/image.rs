@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::external::External;
 use crate::fragments::Fragments;
 use crate::initialize::Calls;
-use crate::symbols::{Exports, Keeper};
+use crate::symbols::{Exports, Keeper, Links};
 use crate::unwind;
 use core::fmt;
 use elf_core::Name;
@@ -47,7 +47,7 @@ pub struct LinkedImage {
 
 impl fmt::Debug for LinkedImage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Image")
+        f.debug_struct("LinkedImage")
             .field("base", &format_args!("{:#x}", self.base))
             .field("size", &self.bytes.len())
             .field("segments", &self.segments)
@@ -60,7 +60,7 @@ impl LinkedImage {
     pub(crate) fn new(
         layout: &Layout<'_, '_, Host>,
         base: u64,
-        externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+        links: &mut Links<'_>,
     ) -> Result<Self, Error> {
         let size = usize::try_from(layout.size());
         let size = size.map_err(|_| Error::OutOfMemory { size: layout.size() })?;
@@ -73,7 +73,7 @@ impl LinkedImage {
             return Err(Error::NoLowMemory { size: layout.size(), limit });
         }
         layout.write_zeroed(&mut bytes, base).map_err(Error::Layout)?;
-        copy_constants(layout, &mut bytes, externals);
+        copy_constants(layout, &mut bytes, links);
         let code = code(layout, base);
         Fragments::refuse(layout)?;
         let calls = Calls::collect(layout, &bytes, base, &code)?;
@@ -83,11 +83,8 @@ impl LinkedImage {
         let tables = layout.unwinding_tables();
         let unwinding_tables = tables.map(|(offset, _)| base.wrapping_add(offset)).collect();
         let segments = layout.segments().collect();
-        Ok(Self { base, bytes, segments, exports, calls, unwinding_tables, keepers: Vec::new() })
-    }
-
-    pub(crate) fn keep(&mut self, keepers: Vec<Keeper>) {
-        self.keepers = keepers;
+        let keepers = links.take_keepers();
+        Ok(Self { base, bytes, segments, exports, calls, unwinding_tables, keepers })
     }
 
     /// The address that the first byte will have.

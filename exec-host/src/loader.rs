@@ -3,30 +3,26 @@
 mod elsewhere;
 mod files;
 mod room;
+mod stages;
 
 use crate::Host;
 use crate::budget;
-use crate::contents::{code, copy_constants, globals, moved, sections, segments};
 use crate::error::Error;
 use crate::external::External;
-use crate::fragments::Fragments;
 use crate::image::LinkedImage;
-use crate::initialize::Calls;
 use crate::memory::{
     CodeArena, HUGE_PAGE, MappingOptions, MemoryRequirements, MemorySource, SPREAD, Spare,
 };
 use crate::module::{Module, Parts};
-use crate::observer::{Loaded, Observer};
-use crate::resolvers::Resolvers;
-use crate::switches::Switches;
+use crate::observer::Observer;
 use crate::symbols::{Links, Symbols, from_fn};
-use crate::threads::{self, Threads};
-use crate::unwind::{self, Unwinding};
+use crate::threads;
 use crate::words;
 use elf_core::{File, Name};
 use elf_layout::{HeapStorage as Slots, ImageMode, Layout, Options, ThreadLocal};
 use files::{out_of_reach, parse};
 use room::{GRAIN, is_small, memory_for};
+use stages::Allocated;
 use std::sync::Arc;
 
 /// Loads modules, all in one way: which memory, and who is told of them. It may be shared by threads.
@@ -173,14 +169,10 @@ impl Loader {
             let mut limit = None;
             let linked = self.link_all(&objects, &mut links, in_arena, |layout, links| {
                 limit = layout.limit();
-                self.place(layout, links.near(), &mut |name| links.find(name))
+                self.place(layout, links)
             });
             let error = match linked {
-                Ok((joined, mut parts)) => {
-                    parts.registers = links.registers();
-                    parts.keepers = links.into_keepers();
-                    return Ok(Module::new(objects, joined, parts));
-                }
+                Ok((joined, parts)) => return Ok(Module::new(objects, joined, parts)),
                 Err(error) => error,
             };
             drop(links);
@@ -213,15 +205,14 @@ impl Loader {
     ) -> Result<LinkedImage, Error> {
         let objects: Vec<B> = objects.into_iter().collect();
         let mut links = Links::new(&mut symbols);
-        let (_, mut image) = self.link_all(&objects, &mut links, false, |layout, links| {
+        let (_, image) = self.link_all(&objects, &mut links, false, |layout, links| {
             let room = MemoryRequirements {
                 size: layout.size(),
                 alignment: layout.alignment(),
                 limit: layout.limit(),
             };
-            LinkedImage::new(layout, place(room), &mut |name| links.find(name))
+            LinkedImage::new(layout, place(room), links)
         })?;
-        image.keep(links.into_keepers());
         Ok(image)
     }
 
@@ -297,13 +288,22 @@ impl Loader {
         Ok(layout)
     }
 
-    /// Takes memory for a layout, fills it, and makes it what it shall be.
+    /// Goes through the steps of a load. Whatever fails, the state before it is dropped, and undoes what was done.
     fn place(
         &self,
         layout: &mut Layout<'_, '_, Host>,
-        near: Option<u64>,
-        externals: &mut dyn FnMut(Name<'_>) -> Option<External>,
+        links: &mut Links<'_>,
     ) -> Result<Parts, Error> {
+        let relocated = self.allocate(layout, links.near())?.relocate(links)?;
+        Ok(relocated.protect()?.register(&self.observers)?.into_parts(links))
+    }
+
+    /// Takes memory for a layout.
+    fn allocate<'l>(
+        &self,
+        layout: &'l mut Layout<'_, '_, Host>,
+        near: Option<u64>,
+    ) -> Result<Allocated<'l>, Error> {
         if let Some(fixed) = layout.fixed_sections().next() {
             let (object, section) = (fixed.object, fixed.section);
             return Err(Error::FixedAddress {
@@ -323,57 +323,8 @@ impl Loader {
             spare: self.spare.as_ref(),
             source: self.source.as_deref(),
         };
-        let mut memory = memory_for(layout, self.arena.as_ref(), &mapping_options)?;
-        let base = memory.address();
-        let mut threads = None;
-        if let Some(block) = layout.tls_block() {
-            layout.write_tls_block(memory.bytes_mut(), base).map_err(Error::Layout)?;
-            let access = layout.options().thread_local;
-            let own = Threads::new(&block, memory.bytes_mut(), access)?;
-            layout.set_static_tls_block(own.area());
-            threads = Some(own);
-        }
-        let layout = &*layout;
-        let bytes = layout.files().iter().map(|file| file.bytes().len() as u64).sum();
-        memory.bring_in(layout.segments(), bytes);
-        layout.write_zeroed(memory.bytes_mut(), base).map_err(Error::Layout)?;
-        copy_constants(layout, memory.bytes_mut(), externals);
-        let code = code(layout, base);
-        let fragments = Fragments::collect(layout, memory.bytes_mut(), base)?;
-        let calls = Calls::collect(layout, memory.bytes_mut(), base, &code)?;
-        unwind::check(layout, memory.bytes_mut(), base, &code)?;
-        let resolvers = Resolvers::collect(layout, base);
-        let switches = self.is_replaceable.then(|| Switches::collect(layout, base));
-        let late = (!resolvers.are_none()).then(|| layout.got().0);
-        memory.protect(layout.segments(), late)?;
-        let variables = threads.as_ref().map(|own| threads::exports(layout, own));
-        let globals = globals(layout, base);
-        let tables = layout.unwinding_tables();
-        let tables = tables.map(|(offset, size)| (base.wrapping_add(offset), size));
-        // SAFETY: the tables are relocated and checked, in memory that the module keeps and that is not writable any more.
-        let unwinding = unsafe { Unwinding::register(tables, &code, layout.options().spread > 0) };
-        let loaded = Loaded::new(layout, &memory);
-        let observed = self.observers.iter().map(|observer| observer.loaded(&loaded));
-        let observed = observed.filter_map(Result::transpose).collect::<Result<_, _>>();
-        let observed = observed.map_err(Error::Observer)?;
-        Ok(Parts {
-            globals,
-            code,
-            sections: sections(layout, base),
-            moved: moved(layout, base),
-            segments: segments(layout, base),
-            calls,
-            fragments,
-            observed,
-            unwinding,
-            resolvers,
-            switches: switches.unwrap_or_default(),
-            variables: variables.unwrap_or_default(),
-            registers: false,
-            memory,
-            threads: threads.map(Box::new),
-            keepers: Vec::new(),
-        })
+        let memory = memory_for(layout, self.arena.as_ref(), &mapping_options)?;
+        Allocated::new(layout, memory)
     }
 }
 

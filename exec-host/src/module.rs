@@ -65,7 +65,8 @@ pub(crate) struct Parts {
     pub(crate) memory: Mapping,
     /// The variables stay as long as the code.
     pub(crate) threads: Option<Box<Threads>>,
-    /// What the code refers to, dropped behind it.
+    /// What the code refers to.
+    #[expect(dead_code, reason = "dropped behind the code")]
     pub(crate) keepers: Vec<Keeper>,
 }
 
@@ -109,7 +110,7 @@ impl<B: AsRef<[u8]>> Module<B> {
         Self { objects, joined, initialized, exports: OnceLock::new(), parts }
     }
 
-    /// Runs what finds the objects' indirect functions, then their constructors, in the order of their priorities, once. They get
+    /// Runs the resolvers of the objects' indirect functions, then their constructors, in the order of their priorities, once. They get
     /// `argc`, `argv` and `envp` of this process, as the C library has them.
     /// Functions are given out only afterwards. The destructors will run when the module is dropped.
     ///

@@ -19,7 +19,7 @@ use crate::external::External;
 use elf_core::names::{STB_LOCAL, STT_TLS, STV_DEFAULT, STV_PROTECTED};
 use elf_core::{ApplyErrorKind, Role, Slot};
 use elf_layout::{ErrorKind, Layout, StaticTlsBlock, ThreadLocal, TlsBlock};
-use library::{Library, Wanted};
+use library::{DynamicRelocation, Library};
 use pool::Share;
 
 /// The variables of a load, in every thread of the process. Dropped, they are given back.
@@ -27,8 +27,8 @@ use pool::Share;
 pub(crate) struct Threads {
     #[expect(dead_code, reason = "kept")]
     holder: Holder,
-    area: StaticTlsBlock,
-    /// Where the load's block starts in the block of that module.
+    static_tls_block: StaticTlsBlock,
+    /// Where the load's block starts in the static TLS block of that module.
     start: u64,
     /// Bytes of a thread's copy.
     size: u64,
@@ -59,8 +59,8 @@ impl Threads {
             let (place, tp_offset) = ((share.module, share.start), share.tp_offset);
             return Ok(Self::held_by(Holder::Share(share), place, Some(tp_offset), block));
         }
-        let wanted = [Wanted::Module, Wanted::Distance];
-        let refused = match Library::new(block, values, &wanted, &[]) {
+        let relocations = [DynamicRelocation::DtpModule, DynamicRelocation::TpOffset];
+        let refused = match Library::new(block, values, &relocations, &[]) {
             Ok((library, [module, tp_offset])) => {
                 let tp_offset = Some(tp_offset.cast_signed());
                 return Ok(Self::held_by(Holder::Library(library), (module, 0), tp_offset, block));
@@ -73,8 +73,8 @@ impl Threads {
     /// Gives every thread its copy where the loader sees fit, and takes nothing of the room near the thread pointer: for code that asks
     /// by module and offset.
     pub(crate) fn anywhere(block: &TlsBlock, image: &[u8]) -> Result<Self, Error> {
-        let wanted = [Wanted::Module];
-        let (library, [module, ..]) = Library::new(block, values(block, image), &wanted, &[])?;
+        let relocations = [DynamicRelocation::DtpModule];
+        let (library, [module, ..]) = Library::new(block, values(block, image), &relocations, &[])?;
         Ok(Self::held_by(Holder::Library(library), (module, 0), None, block))
     }
 
@@ -85,13 +85,13 @@ impl Threads {
         tp_offset: Option<i64>,
         block: &TlsBlock,
     ) -> Self {
-        let area = StaticTlsBlock {
+        let static_tls_block = StaticTlsBlock {
             module,
             tp_offset,
             descriptor: Some(descriptor::near()),
             dynamic_descriptor: descriptor::far(),
         };
-        Self { holder, area, start, size: block.size }
+        Self { holder, static_tls_block, start, size: block.size }
     }
 
     /// Bytes of a thread's copy.
@@ -99,9 +99,9 @@ impl Threads {
         self.size
     }
 
-    /// What relocations are told.
-    pub(crate) const fn area(&self) -> StaticTlsBlock {
-        self.area
+    /// Where the variables are, for relocations.
+    pub(crate) const fn static_tls_block(&self) -> StaticTlsBlock {
+        self.static_tls_block
     }
 }
 
@@ -153,7 +153,7 @@ pub(crate) fn exports(
     layout: &Layout<'_, '_, Host>,
     threads: &Threads,
 ) -> Vec<(Box<[u8]>, External)> {
-    let (mut variables, area) = (Vec::new(), threads.area());
+    let (mut variables, own) = (Vec::new(), threads.static_tls_block());
     for (object, file) in layout.files().iter().enumerate() {
         let Ok(Some(table)) = file.symbol_table() else { continue };
         for (index, symbol) in (0u32..).zip(table.symbols()) {
@@ -165,9 +165,9 @@ pub(crate) fn exports(
             else {
                 continue;
             };
-            let tp_offset = area.tp_offset.map(|block| block.wrapping_add_unsigned(offset));
+            let tp_offset = own.tp_offset.map(|start| start.wrapping_add_unsigned(offset));
             let in_module = threads.start.wrapping_add(offset);
-            let variable = External::thread_local(area.module, in_module, tp_offset);
+            let variable = External::thread_local(own.module, in_module, tp_offset);
             variables.push((name.as_bytes().into(), variable));
         }
     }

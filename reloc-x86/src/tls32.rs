@@ -19,8 +19,8 @@ fn immediate(offsets: &TpOffsets) -> Option<[u8; 4]> {
 
 /// `lea x@tlsgd(..), %eax` and a call: `mov %gs:0, %eax; sub $x@tpoff, %eax`, as GNU ld and lld have it.
 fn general(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
-    let distance = i32::try_from(offsets.variable.checked_neg()?).ok()?;
-    let [a, b, c, d] = distance.to_le_bytes();
+    let negated = i32::try_from(offsets.variable.checked_neg()?).ok()?;
+    let [a, b, c, d] = negated.to_le_bytes();
     let local_exec = [0x65, 0xa1, 0, 0, 0, 0, 0x81, 0xe8, a, b, c, d];
     // lea x@tlsgd(,%ebx,1), %eax; call ___tls_get_addr@plt
     if let Some(code) = sequence::<12>(code, place, 3)
@@ -70,7 +70,7 @@ fn local(code: &mut [u8], place: usize, _: &TpOffsets) -> Option<u64> {
     Some(distance)
 }
 
-/// The distance in the block becomes that from the thread pointer.
+/// The DTP offset becomes the TP offset.
 fn offset(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
     *sequence(code, place, 0)? = immediate(offsets)?;
     Some(0)

@@ -16,7 +16,7 @@ pub(crate) const DESC_TO_LE: Transition = Transition::new(descriptor);
 pub(crate) const DESC_TO_LE_REX2: Transition = Transition::new(descriptor_rex2);
 pub(crate) const DESC_CALL: Transition = Transition::new(call);
 
-/// The distance as the immediate operand of an instruction, for a place with an addend of -4.
+/// The TP offset as the immediate operand of an instruction, for a place with an addend of -4.
 fn immediate(offsets: &TpOffsets) -> Option<[u8; 4]> {
     Some(i32::try_from(offsets.variable.checked_add(4)?).ok()?.to_le_bytes())
 }
@@ -76,10 +76,10 @@ const fn far_call(code: &[u8; 22]) -> Option<()> {
     }
 }
 
-/// The distance in the block becomes that from the thread pointer.
+/// The DTP offset becomes the TP offset.
 fn offset32(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
-    let distance = i32::try_from(offsets.variable).ok()?;
-    *sequence(code, place, 0)? = distance.to_le_bytes();
+    let tp_offset = i32::try_from(offsets.variable).ok()?;
+    *sequence(code, place, 0)? = tp_offset.to_le_bytes();
     Some(0)
 }
 

@@ -159,7 +159,7 @@ impl<'b> Site<'b> {
     /// from the start, as long as all searches of a section together read no more than 64 times its records.
     #[must_use]
     pub fn find(&self, offset: u64, types: &[u32]) -> Option<Record> {
-        let mut found = Found { offset, types, record: None, is_single: true };
+        let mut found = Candidate { offset, types, record: None, is_single: true };
         let mut index = self.first_at(offset);
         while let Some(record) = self.at(index).filter(|record| record.offset == offset)
             && self.take_step()
@@ -194,15 +194,15 @@ impl<'b> Site<'b> {
     }
 }
 
-/// What is found at an offset.
-struct Found<'t> {
+/// The record at an offset, unless several there differ.
+struct Candidate<'t> {
     offset: u64,
     types: &'t [u32],
     record: Option<Record>,
     is_single: bool,
 }
 
-impl Found<'_> {
+impl Candidate<'_> {
     fn look_at(&mut self, record: &Record) {
         if record.offset == self.offset && self.types.contains(&record.r#type) {
             self.is_single &= self.record.is_none_or(|first| first == *record);

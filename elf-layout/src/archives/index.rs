@@ -7,7 +7,7 @@ use core::fmt;
 use core::num::NonZeroU32;
 use elf_core::{File, Name};
 
-/// The members of an archive, and who of them defines a name. `B` is what holds a member's bytes.
+/// The members of an archive, and which of them defines a name. `B` is what holds a member's bytes.
 ///
 /// ```
 /// use elf_layout::archives::{MemberIndex, Undefined};
@@ -120,7 +120,7 @@ impl<B: AsRef<[u8]>> MemberIndex<B> {
         })
     }
 
-    /// All members, in order: to take them whether somebody asks for them or not (`--whole-archive` of linkers).
+    /// All members, in order: to be taken whether needed or not (`--whole-archive` of linkers).
     #[must_use]
     pub fn members(&self) -> &[B] {
         &self.members

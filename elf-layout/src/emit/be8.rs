@@ -4,8 +4,8 @@
 use crate::emit::part::part;
 use crate::emit::resolve::Symbols;
 use crate::error::{Error, ErrorKind};
-use crate::model::found::header_size;
 use crate::model::layout::Layout;
+use crate::model::scan_result::header_size;
 use crate::model::storage::{Needs, ObjectSlot};
 use crate::model::stubs;
 use elf_core::names::EF_ARM_BE8;

@@ -1,5 +1,5 @@
-//! Indirect functions (`STT_GNU_IFUNC`): their address is that of a stub, which jumps where a function of the objects, the resolver,
-//! says. The resolver runs once the image is there, and its answer is stored in the GOT entry of the stub.
+//! Indirect functions (`STT_GNU_IFUNC`): their address is that of a stub (an entry of `.iplt`), which jumps where a function of the
+//! objects, the resolver, says. The resolver runs once the image is there, and its answer is stored in the GOT entry of the stub (of `.igot.plt`).
 
 use crate::emit::resolve::Symbols;
 use crate::model::layout::Layout;
@@ -7,7 +7,7 @@ use crate::model::owner::owner;
 use crate::model::storage::{SymbolSlot, SymbolState};
 use elf_core::Arch;
 
-/// A function that another one finds.
+/// An indirect function: its resolver returns its address (`STT_GNU_IFUNC`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndirectFunction {
     /// The object that defines it.

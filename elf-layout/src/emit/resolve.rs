@@ -65,7 +65,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
         }
     }
 
-    /// The address that stands for a function which does not fit everywhere it is asked for.
+    /// The address of a symbol that is too far for some place: its own, that of its copy, or of its canonical PLT entry.
     fn canonical(&self, slot: &SymbolSlot) -> Option<u64> {
         let address = self.address(slot)?;
         let near = !slot.needs.has(Needs::NEAR) || {
@@ -85,13 +85,13 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
         }
     }
 
-    /// The address of the copy of the symbol's data.
+    /// The address of the symbol's copy relocation.
     pub(crate) fn copy(&self, slot: &SymbolSlot) -> Option<u64> {
         let address = self.bases.of(Group::Copies).wrapping_add(slot.extra.copy());
         slot.needs.has(Needs::COPY).then_some(address)
     }
 
-    /// S with T, as it is stored for who calls by it.
+    /// S with T: what a pointer to it holds.
     pub(crate) fn pointer(&self, slot: &SymbolSlot) -> Option<u64> {
         let address = self.address(slot)?;
         if !A::HAS_STATES {
@@ -267,7 +267,7 @@ impl<A: Arch> Resolve for Symbols<'_, '_, '_, A> {
 /// Needs that may give a symbol another address than its own.
 const RARE: Needs = CANONICAL.with(Needs::ANY_STUB);
 
-/// What makes the field 0 that speaks of a dropped function.
+/// What makes the field 0 that names a discarded function.
 #[cold]
 fn discarded(slot: &SymbolSlot, query: &Query) -> Option<u64> {
     let place = if query.kind.value.minus == Role::Place { query.place } else { 0 };
@@ -333,14 +333,14 @@ impl<A: Arch> Symbols<'_, '_, '_, A> {
 
     /// The words of a GOT entry for a variable.
     pub(crate) fn variable_entry(&self, slot: &SymbolSlot, content: Slot) -> Option<[u64; 2]> {
-        let area = self.layout.static_tls_block?;
+        let block = self.layout.static_tls_block?;
         match content {
             Slot::Address => None,
             Slot::TpOffset => Some([self.tp_offset(slot)?, 0]),
-            Slot::TlsLd => Some([area.module, 0]),
+            Slot::TlsLd => Some([block.module, 0]),
             Slot::TlsGd => match slot.state {
                 SymbolState::ThreadLocal | SymbolState::TlsBase => {
-                    Some([area.module, self.dtp_offset(self.layout.block_offset(slot)?)?])
+                    Some([block.module, self.dtp_offset(self.layout.block_offset(slot)?)?])
                 }
                 SymbolState::ExternalThreadLocal => {
                     let offset = Variable::unpack(slot.value).offset;
@@ -348,9 +348,9 @@ impl<A: Arch> Symbols<'_, '_, '_, A> {
                 }
                 _ => None,
             },
-            Slot::TlsDesc => match (area.descriptor, self.tp_offset(slot)) {
+            Slot::TlsDesc => match (block.descriptor, self.tp_offset(slot)) {
                 (Some(function), Some(tp_offset)) => Some([function, tp_offset]),
-                _ => Some([area.dynamic_descriptor?, self.got_entry(slot, Slot::TlsGd)?]),
+                _ => Some([block.dynamic_descriptor?, self.got_entry(slot, Slot::TlsGd)?]),
             },
         }
     }

@@ -49,12 +49,12 @@ impl<A: Arch> Facts for Write<'_, '_, '_, '_, '_, A> {
         let slot = self.symbols.slots.get(record.symbol as usize)?;
         let of = |slot: &SymbolSlot| self.symbols.bases.of(slot.group).wrapping_add(slot.value);
         let global_pointer = layout.global_pointer.and_then(|id| layout.symbols.get(id as usize));
-        let area = layout.static_tls_block.filter(|_| layout.options.executable);
+        let block = layout.static_tls_block.filter(|_| layout.options.executable);
         let surroundings = Surroundings {
             objects: layout.objects,
             options: &layout.options,
             global_pointer: global_pointer.map(of),
-            block: area.and_then(|area| area.tp_offset),
+            block: block.and_then(|block| block.tp_offset),
             flags: self.flags,
         };
         let variable = layout.block_offset(slot);

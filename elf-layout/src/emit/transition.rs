@@ -19,7 +19,7 @@ impl<A: Arch> Symbols<'_, '_, '_, A> {
         let fail = |error| ApplyError::new(record, Some(kind.name), error);
         let unresolved = fail(ApplyErrorKind::Unresolved(Role::TpOffset));
         let block =
-            self.layout.static_tls_block.and_then(|area| area.tp_offset).ok_or(unresolved)?;
+            self.layout.static_tls_block.and_then(|block| block.tp_offset).ok_or(unresolved)?;
         let place = usize::try_from(record.offset).ok();
         let field = place
             .and_then(|place| section.bytes.get(place..)?.get(..kind.field.bytes))

@@ -56,7 +56,7 @@ pub struct StubEntry {
     pub size: u64,
 }
 
-/// HeapStorage for a copy of constant data of the caller's.
+/// A copy relocation: room in the image for constant data of the caller's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyEntry {
     /// The object that names the symbol.
@@ -165,7 +165,7 @@ impl<A: Arch> Layout<'_, '_, A> {
 
     /// The first symbol of this name that an object defines and others may see, as object and index.
     ///
-    /// Symbols are looked at one after the other: whoever asks often keeps a table.
+    /// Symbols are looked at one after the other: a caller that asks often keeps a table.
     #[must_use]
     pub fn find(&self, name: Name<'_>) -> Option<(usize, u32)> {
         (0..usize::MAX).zip(self.objects).find_map(|(number, object)| {
@@ -222,8 +222,8 @@ impl<A: Arch> Layout<'_, '_, A> {
         })
     }
 
-    /// HeapStorage for copies of constant data whose address does not fit every place that asks for it (`R_X86_64_COPY` in
-    /// executables). The caller, who has answered with the address and size of the data, fills it after
+    /// The copy relocations (`R_X86_64_COPY` in executables): room for constant data whose address does not fit every place that takes
+    /// it. The caller, who has answered with the address and size of the data, fills it after
     /// [`write`](Self::write).
     pub fn copies(&self) -> impl Iterator<Item = CopyEntry> + '_ {
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);

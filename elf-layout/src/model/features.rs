@@ -1,6 +1,6 @@
 //! What features leave out.
 
-/// Whether something may stand for the caller's symbols.
+/// Whether the caller's symbols may have copy relocations and canonical PLT entries.
 pub(crate) const COPY_RELOCATIONS: bool = cfg!(feature = "copy-relocations");
 /// Whether there may be variables of which every thread has its own.
 pub(crate) const THREAD_LOCAL: bool = cfg!(feature = "thread-local");

@@ -1,7 +1,7 @@
 //! Sections at addresses of their own, by rising address.
 
 use crate::error::{Error, ErrorKind};
-use crate::model::list::{Links, sort};
+use crate::model::list::{Nodes, sort};
 use crate::model::options::Options;
 use crate::model::storage::{ObjectSlot, SectionSlot};
 use core::num::NonZeroU32;
@@ -84,7 +84,7 @@ fn key(sections: &[SectionSlot], number: NonZeroU32) -> (u64, u64) {
 /// The slots as a list by address.
 struct ByAddress<'s>(&'s mut [SectionSlot]);
 
-impl Links for ByAddress<'_> {
+impl Nodes for ByAddress<'_> {
     fn next(&self, number: NonZeroU32) -> Option<NonZeroU32> {
         slot(self.0, number).and_then(|slot| slot.next)
     }

@@ -3,8 +3,8 @@
 use crate::error::{Error, ErrorKind};
 use crate::model::edits::Edit;
 use crate::model::fixed::Fixed;
-use crate::model::found::ScanResult;
 use crate::model::options::Options;
+use crate::model::scan_result::ScanResult;
 use crate::model::spans::{Group, Segment, Spans};
 use crate::model::storage::{ObjectSlot, SectionSlot, SectionState, SymbolSlot};
 use crate::model::thunks::ThunkSections;

@@ -3,8 +3,8 @@
 
 use core::num::NonZeroU32;
 
-/// Elements by number, each of which can hold the number of another.
-pub(crate) trait Links {
+/// Nodes of an intrusive list by number: each can hold the number of another.
+pub(crate) trait Nodes {
     /// The element behind this one.
     fn next(&self, number: NonZeroU32) -> Option<NonZeroU32>;
 
@@ -24,10 +24,10 @@ pub(crate) struct List {
 
 impl List {
     /// Adds an element that is in no list.
-    pub(crate) fn append(&mut self, number: NonZeroU32, links: &mut dyn Links) {
+    pub(crate) fn append(&mut self, number: NonZeroU32, nodes: &mut dyn Nodes) {
         match self.last {
             None => self.first = Some(number),
-            Some(last) => links.set_next(last, Some(number)),
+            Some(last) => nodes.set_next(last, Some(number)),
         }
         self.last = Some(number);
     }
@@ -35,15 +35,15 @@ impl List {
 
 /// The list from `list` on, sorted; equals stay in their order. Each bin holds a run of twice as many as the one before, or none.
 #[cold]
-pub(crate) fn sort(mut list: Option<NonZeroU32>, links: &mut dyn Links) -> Option<NonZeroU32> {
+pub(crate) fn sort(mut list: Option<NonZeroU32>, nodes: &mut dyn Nodes) -> Option<NonZeroU32> {
     let mut bins = [None; u32::BITS as usize];
     while let Some(number) = list {
-        list = links.next(number);
-        links.set_next(number, None);
+        list = nodes.next(number);
+        nodes.set_next(number, None);
         let mut run = Some(number);
         for bin in &mut bins {
             match bin.take() {
-                Some(earlier) => run = merge(earlier, run, links),
+                Some(earlier) => run = merge(earlier, run, nodes),
                 None => {
                     *bin = run;
                     break;
@@ -51,28 +51,28 @@ pub(crate) fn sort(mut list: Option<NonZeroU32>, links: &mut dyn Links) -> Optio
             }
         }
     }
-    bins.into_iter().flatten().fold(None, |run, earlier| merge(earlier, run, links))
+    bins.into_iter().flatten().fold(None, |run, earlier| merge(earlier, run, nodes))
 }
 
 /// Two sorted lists as one; of equals those of `earlier` come first.
 fn merge(
     earlier: NonZeroU32,
     later: Option<NonZeroU32>,
-    links: &mut dyn Links,
+    nodes: &mut dyn Nodes,
 ) -> Option<NonZeroU32> {
     let (mut rests, mut first, mut last) = ((Some(earlier), later), None, None);
     loop {
         let next = match rests {
-            (Some(one), Some(other)) if links.is_before(other, one) => other,
+            (Some(one), Some(other)) if nodes.is_before(other, one) => other,
             (Some(one), Some(_)) => one,
             (rest, None) | (None, rest) => rest?,
         };
         match last {
-            Some(last) => links.set_next(last, Some(next)),
+            Some(last) => nodes.set_next(last, Some(next)),
             None => first = Some(next),
         }
         let (Some(_), Some(_)) = rests else { return first };
-        let rest = links.next(next);
+        let rest = nodes.next(next);
         if rests.0 == Some(next) {
             rests.0 = rest
         } else {

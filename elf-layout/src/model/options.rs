@@ -10,22 +10,22 @@ pub struct Options {
     pub base: Option<u64>,
     /// How code reaches thread-local variables.
     pub thread_local: ThreadLocal,
-    /// Whether the caller runs what finds the indirect functions (`STT_GNU_IFUNC`) before anything else:
+    /// Whether the caller runs the resolvers of indirect functions (`STT_GNU_IFUNC`) before anything else:
     /// [`Layout::indirect_functions`](crate::Layout::indirect_functions). If not, or without the feature
     /// `indirect-functions`, they are refused.
     pub indirect_functions: bool,
     /// Whether loads and branches through the GOT become direct where that does the same ([`Special::Relax`](elf_core::Special::Relax)),
     /// and code shorter where the caller lends [room](crate::Storage::edits) for that ([`Special::Shrink`](elf_core::Special::Shrink)).
-    /// Entries that nobody uses any more are left out. Who wants to change an entry later, to replace a function, says no.
+    /// Entries that nobody uses any more are left out. A caller that changes entries later, to replace functions, turns it off.
     pub relax: bool,
-    /// Whether code may count from `__global_pointer$` where RISC-V has shorter instructions for that: who runs the image has set `gp` to that
+    /// Whether code may count from `__global_pointer$` where RISC-V has shorter instructions for that: the image runs with `gp` set to that
     /// symbol, which is an object's or the caller's. Not so in a process, of which the global pointer is the program's own.
     pub global_pointer: bool,
     /// Whether the image is all of an executable, whose thread-local variables are where the ABI has those of module 1
-    /// ([`executable_tls_block`](crate::Layout::executable_tls_block)): code becomes shorter by that. It is an error to write the image for another area.
+    /// ([`executable_tls_block`](crate::Layout::executable_tls_block)): code becomes shorter by that. It is an error to write the image for another block.
     pub executable: bool,
     /// Whether all who call a global function of the objects, or take its address, get a stub, which jumps through a GOT entry of its
-    /// own: [`Layout::replaceable_functions`](crate::Layout::replaceable_functions). Who changes the entry replaces the function.
+    /// own: [`Layout::replaceable_functions`](crate::Layout::replaceable_functions). Changing the entry replaces the function.
     /// Refused without the feature `indirect-functions`.
     pub replaceable_functions: bool,
     /// Bytes within which the segments will be if the caller [places](crate::Layout::place_segments) them apart; 0 if they stay one behind
@@ -36,11 +36,11 @@ pub struct Options {
 /// How code reaches thread-local variables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThreadLocal {
-    /// By their distance from the thread pointer: code of other models is rewritten where the ABI has a way, as linkers do in
+    /// By their TP offset: code of other models is rewritten where the ABI has a way, as linkers do in
     /// executables. Code that is not what the ABI wants is refused.
     #[default]
     LocalExec,
-    /// As it was compiled: by GOT entries, which whoever made them may ask `__tls_get_addr` or a descriptor's function for.
+    /// As it was compiled: by GOT entries, with `__tls_get_addr` and descriptors where the compiler called these.
     AsCompiled,
 }
 

@@ -22,7 +22,7 @@ pub(crate) enum Group {
     Stubs,
     /// Read-only data.
     ReadOnly,
-    /// Copies of constants of the caller's.
+    /// Copy relocations: constants of the caller's.
     Copies,
     /// The GOT: read-only once it is filled.
     Got,

@@ -128,7 +128,7 @@ pub(crate) enum SectionState {
     /// It occupies no memory.
     #[default]
     NotLoaded,
-    /// Another object's copy of the section group is taken.
+    /// Of a discarded COMDAT group: another object's is kept.
     Discarded,
     /// In this group.
     Placed(Group),
@@ -275,13 +275,13 @@ pub(crate) enum SymbolState {
     TlsBase,
     /// A thread-local variable of the caller's, packed.
     ExternalThreadLocal,
-    /// The address of a function that says where the symbol is (`STT_GNU_IFUNC`).
+    /// An indirect function (`STT_GNU_IFUNC`), by the address of its resolver.
     Indirect,
     /// The address of a function behind a stub, which may be replaced.
     Replaceable,
     /// Defined in a section that is not loaded.
     NotLoaded,
-    /// Defined in a section that another object's copy replaces.
+    /// Defined in a section of a discarded COMDAT group.
     Discarded,
 }
 
@@ -305,11 +305,12 @@ impl Needs {
     /// The first of the architecture's stubs: see [`stub`](Self::stub).
     pub(crate) const STUB: Self = Self(1 << 4);
     pub(crate) const ANY_STUB: Self = Self(0xf << 4);
-    /// A place too narrow for any address takes the distance to the function.
+    /// A place too narrow for any address counts from itself to the symbol: a function needs a canonical PLT entry, data a copy
+    /// relocation.
     pub(crate) const NEAR: Self = Self(1 << 8);
-    /// A place too narrow for any address takes the address of the function.
+    /// A place too narrow for any address takes that of the symbol, with the same needs.
     pub(crate) const LOW: Self = Self(1 << 9);
-    /// A copy of the data stands where a place is too narrow for their address.
+    /// The data have a copy relocation.
     pub(crate) const COPY: Self = Self(1 << 10);
 
     /// Gives way to other definitions; undefined, it may stay so.

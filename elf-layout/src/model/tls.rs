@@ -1,4 +1,4 @@
-//! Thread-local variables: their block, the area of it in every thread, and what relocations make of both.
+//! Thread-local variables: their block, where every thread has its copy of it, and what relocations make of both.
 
 use crate::model::external::Variable;
 use crate::model::features::THREAD_LOCAL;
@@ -20,7 +20,7 @@ pub struct TlsBlock {
     pub alignment: u64,
 }
 
-/// Where every thread has its copy of the block: known to the one who makes threads.
+/// Where every thread has its copy of the block, as whoever makes threads knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct StaticTlsBlock {
     /// The number by which `__tls_get_addr` knows the block.

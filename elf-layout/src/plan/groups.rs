@@ -1,4 +1,4 @@
-//! Section groups: of several copies the first is taken, the others are dropped (gABI ch. 3, "Section Groups").
+//! COMDAT groups: of several with one signature the first is kept, the members of the others are discarded (gABI ch. 3, "Section Groups").
 
 use crate::error::{Error, ErrorKind};
 use crate::hash::NameTable;
@@ -9,8 +9,8 @@ use elf_core::{File, Name, SectionHeader};
 /// Set in a number that stands for a section group, not a symbol.
 pub(crate) const GROUP: u32 = 1 << 31;
 
-/// Drops the members of every group of one object that an earlier object has as well.
-pub(crate) fn drop_copies(
+/// Discards the members of every COMDAT group of one object that an earlier object has as well.
+pub(crate) fn discard_duplicates(
     number: usize,
     files: &[File<'_>],
     objects: &[ObjectSlot<'_>],
@@ -49,7 +49,7 @@ pub(crate) fn drop_copies(
     Ok(())
 }
 
-/// The name that says which groups are copies: that of a symbol, or of the section it stands for.
+/// The signature, by which groups are the same: the name of a symbol, or of the section that it stands for.
 fn signature<'a>(
     file: &File<'a>,
     object: &ObjectSlot<'a>,

@@ -3,8 +3,8 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::model::features::LINKER_DEFINED;
-use crate::model::found::{ScanResult, header_size};
 use crate::model::options::{ImageMode, Options};
+use crate::model::scan_result::{ScanResult, header_size};
 use crate::model::spans::{Group, Spans};
 use crate::model::storage::{Needs, SymbolSlot, SymbolState};
 use crate::plan::runs::key;

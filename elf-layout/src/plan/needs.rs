@@ -3,10 +3,10 @@
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::model::features::{COPY_RELOCATIONS, INDIRECT_FUNCTIONS, THREAD_LOCAL};
-use crate::model::found::ScanResult;
 use crate::model::options::Options;
 use crate::model::owner::attributes;
 use crate::model::relocations::{Target, is_relocations, label, pass_over, target};
+use crate::model::scan_result::ScanResult;
 use crate::model::spans::Group;
 use crate::model::storage::{Needs, ObjectSlot, SectionSlot, SymbolSlot, SymbolState};
 use crate::model::stubs;
@@ -255,7 +255,7 @@ fn needs_of<A: Arch>(kind: &'static Kind, slot: &SymbolSlot, found: &mut ScanRes
         Role::Got(Slot::Address) => Needs::GOT,
         Role::Address if is_narrow::<A>(kind) => {
             match (slot.state, value.minus, COPY_RELOCATIONS) {
-                // a function of the process is reached by way of a stub that becomes its address here
+                // a canonical PLT entry: the stub becomes the address of the process's function here
                 (SymbolState::ExternalFunction, Role::Place, true) => {
                     near(kind.check).with(stubs::needs::<A>(0))
                 }
@@ -335,8 +335,8 @@ fn is_narrow<A: Arch>(kind: &Kind) -> bool {
     kind.check != Check::Any && A::ADDRESS_SIZE == 8
 }
 
-/// What makes an external symbol come near. A field that is narrower than most has no use for an address that is near for others:
-/// it is satisfied if neither distance nor address will do.
+/// What a symbol of the caller's needs that a field counts to from its place. A field that is narrower than most has no use for an address
+/// that is near for others: it is satisfied if neither distance nor address will do.
 const fn near(check: Check) -> Needs {
     match check {
         Check::Signed(..32) => Needs::NEAR.with(Needs::LOW),

@@ -9,7 +9,7 @@
 
 use crate::error::Error;
 use crate::model::features::LINKER_DEFINED;
-use crate::model::list::{Links, List, sort};
+use crate::model::list::{List, Nodes, sort};
 use crate::model::options::Options;
 use crate::model::owner::{followed, name_of, owner, section_of};
 use crate::model::spans::{Group, Spans, alignment_of, group_of};
@@ -196,13 +196,13 @@ impl<'p, 'a> Runs<'p, 'a> {
                 wanted.append(number, &mut ByMeaning { objects: self.objects, symbols });
             }
         }
-        let mut links = ByMeaning { objects: self.objects, symbols };
-        let mut next = sort(wanted.first, &mut links);
+        let mut nodes = ByMeaning { objects: self.objects, symbols };
+        let mut next = sort(wanted.first, &mut nodes);
         let (mut run, mut rest) = (None::<(Key<'_>, Range)>, self.list.first);
         while let Some(number) = next {
-            next = links.next(number);
-            links.set_next(number, None);
-            let Some((key, is_end)) = links.meaning(number) else { continue };
+            next = nodes.next(number);
+            nodes.set_next(number, None);
+            let Some((key, is_end)) = nodes.meaning(number) else { continue };
             while run.as_ref().is_none_or(|(found, _)| *found < key)
                 && let Some(first) = rest
             {
@@ -210,7 +210,7 @@ impl<'p, 'a> Runs<'p, 'a> {
                 (run, rest) = (self.key(first).map(|(key, _)| (key, found)), end);
             }
             if let Some((_, range)) = run.as_ref().filter(|(found, _)| *found == key)
-                && let Some(slot) = links.symbols.get_mut(number.get() as usize)
+                && let Some(slot) = nodes.symbols.get_mut(number.get() as usize)
             {
                 (slot.state, slot.group) = (SymbolState::Defined, range.group);
                 slot.value = if is_end { range.end } else { range.start };
@@ -288,7 +288,7 @@ struct ByName<'s, 'a> {
     follows: bool,
 }
 
-impl Links for ByName<'_, '_> {
+impl Nodes for ByName<'_, '_> {
     fn next(&self, number: NonZeroU32) -> Option<NonZeroU32> {
         slot_of(self.sections, number).and_then(|slot| slot.next)
     }
@@ -323,7 +323,7 @@ impl<'a> ByMeaning<'_, 'a> {
     }
 }
 
-impl Links for ByMeaning<'_, '_> {
+impl Nodes for ByMeaning<'_, '_> {
     fn next(&self, number: NonZeroU32) -> Option<NonZeroU32> {
         let value = self.symbols.get(number.get() as usize)?.value;
         u32::try_from(value).ok().and_then(NonZeroU32::new)

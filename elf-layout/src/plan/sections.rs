@@ -13,7 +13,7 @@ use elf_core::{File, SectionFlags, SectionHeader};
 /// How sections are placed.
 #[derive(Clone, Copy)]
 pub(crate) struct How<'e> {
-    /// Whether copies of section groups are dropped.
+    /// Whether members of COMDAT groups may be discarded.
     pub(crate) grouped: bool,
     /// Whether sections of one name stand together.
     pub(crate) gathers: bool,
@@ -42,8 +42,8 @@ pub(crate) fn place_all<'p, 'a>(
     Ok(runs)
 }
 
-/// Appends every section of one object that occupies memory to its group; those that are dropped already stay so, those that `runs`
-/// takes are placed later.
+/// Appends every section of one object that occupies memory to its group; those that are discarded already stay so, those that
+/// `runs` enters are placed later.
 fn place(
     number: usize,
     file: &File<'_>,

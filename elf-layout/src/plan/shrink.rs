@@ -8,9 +8,9 @@ use crate::error::{Error, ErrorKind};
 use crate::model::edits::{Edit, EditRange, may_shrink};
 use crate::model::features::LINKER_DEFINED;
 use crate::model::fixed::Fixed;
-use crate::model::found::ScanResult;
 use crate::model::options::{ImageMode, Options};
 use crate::model::relocations::{Target, is_relocations, pass_over, target};
+use crate::model::scan_result::ScanResult;
 use crate::model::spans::{Bases, Group, Spans};
 use crate::model::storage::{
     ObjectSlot, Requirements, SectionSlot, SectionState, SymbolSlot, SymbolState,

@@ -4,9 +4,9 @@ use crate::error::{Error, ErrorKind};
 use crate::hash::NameTable;
 use crate::model::external::{ExternalKind, ExternalSymbol, Variable};
 use crate::model::features::{COPY_RELOCATIONS, THREAD_LOCAL};
-use crate::model::found::ScanResult;
 use crate::model::options::Options;
 use crate::model::owner::{name_of, owner};
+use crate::model::scan_result::ScanResult;
 use crate::model::spans::{Group, Spans};
 use crate::model::storage::{
     Extra, Needs, ObjectSlot, SectionSlot, SectionState, SymbolRange, SymbolSlot, SymbolState,

@@ -44,7 +44,7 @@ pub(crate) fn is_far(
 }
 
 /// Places the code anew, with thunks of `size` bytes each. Sections that `gathers` has behind all others stay there, as they stand to
-/// each other; who means where they start and end has to be told.
+/// each other; symbols that mean where they start and end are to be defined anew.
 ///
 /// # Errors
 /// [`ErrorKind::TooLarge`] if there are more thunks, or larger ones, than branches reach.

@@ -4,7 +4,7 @@
 //! does this do anything: definitions and undefined symbols are sorted, by name and version, and both lists gone through side by side.
 
 use crate::model::features::SYMBOL_VERSIONS;
-use crate::model::list::{Links, List, sort};
+use crate::model::list::{List, Nodes, sort};
 use crate::model::owner::{name_of, owner};
 use crate::model::storage::{Needs, ObjectSlot, SymbolSlot, SymbolState};
 use core::num::NonZeroU32;
@@ -54,26 +54,26 @@ fn link_to(
         };
         list.append(number, &mut ByVersion { objects, symbols });
     }
-    let mut links = ByVersion { objects, symbols };
-    let mut definition = sort(defined.first, &mut links);
-    let mut next = sort(undefined.first, &mut links);
+    let mut nodes = ByVersion { objects, symbols };
+    let mut definition = sort(defined.first, &mut nodes);
+    let mut next = sort(undefined.first, &mut nodes);
     let mut found = false;
     while let Some(number) = next {
-        next = links.next(number);
-        let Some(wanted) = links.key(number) else { continue };
+        next = nodes.next(number);
+        let Some(wanted) = nodes.key(number) else { continue };
         // a name without a version sorts before those with one, and takes the first
         while let Some(at) = definition
-            && links.key(at).is_none_or(|key| key < wanted)
+            && nodes.key(at).is_none_or(|key| key < wanted)
         {
-            definition = links.next(at);
+            definition = nodes.next(at);
         }
         let Some(at) = definition else { break };
-        let is_meant = links.key(at).is_some_and(|(name, version)| {
+        let is_meant = nodes.key(at).is_some_and(|(name, version)| {
             name == wanted.0 && (version == wanted.1 || default && wanted.1.is_empty())
         });
-        let best = links.symbols.get(at.get() as usize).map(|slot| slot.definition);
+        let best = nodes.symbols.get(at.get() as usize).map(|slot| slot.definition);
         if let (true, Some(best)) = (is_meant, best)
-            && let Some(slot) = links.symbols.get_mut(number.get() as usize)
+            && let Some(slot) = nodes.symbols.get_mut(number.get() as usize)
         {
             (slot.definition, found) = (best, true);
         }
@@ -119,7 +119,7 @@ impl<'a> ByVersion<'_, 'a> {
     }
 }
 
-impl Links for ByVersion<'_, '_> {
+impl Nodes for ByVersion<'_, '_> {
     fn next(&self, number: NonZeroU32) -> Option<NonZeroU32> {
         NonZeroU32::new(self.symbols.get(number.get() as usize)?.got)
     }

@@ -81,56 +81,18 @@ unsafe fn prepare(
     let members = breadth_first(&direct);
 
     let limit = given.limit.unwrap_or(image_limit(file.len() as u64));
-    let mut mapped = MappedImage::new(&image, in_file, limit)?;
-    let (base, bias) = (mapped.base, mapped.bias);
-    let code = code(&mapped);
+    let mapped = MappedImage::new(&image, in_file, limit)?;
+    let bias = mapped.bias;
     let is_symbolic = facts.is_symbolic || facts.flags & DF_SYMBOLIC != 0;
     let mut scope = Scope::new(&members, &mut *given.symbols, is_symbolic);
     let exports = image.exports().map_err(LibraryError::from)?;
-    let resolver = Resolver::new(exports, bias, &mut scope);
-    let (mut deferred, mut has_tls, mut wants_tp_offset) = (Vec::<Deferred>::new(), false, false);
-    let plain = |record: &Record, kind: &'static Kind| {
-        if is_tls(kind.value.of) || is_tls(kind.value.minus) {
-            has_tls = true;
-            wants_tp_offset |=
-                kind.value.of == Role::TpOffset || kind.value.minus == Role::TpOffset;
-            return false;
-        }
-        let is_late = match kind.value.of {
-            Role::Indirect => true,
-            Role::Address | Role::Plt => resolver.is_indirect(record.symbol),
-            _ => false,
-        };
-        if is_late {
-            deferred.push((*record, kind));
-        }
-        !is_late
-    };
-    let failed = |error| failed(&image, &resolver, error);
-    let content = mapped.content();
-    image.relocate_where::<Host>(content, base, &resolver, plain).map_err(failed)?;
-    let threads = threads(&image, content, wants_tp_offset, has_tls)?;
-    resolver.area.set(threads.as_ref().map(Threads::area));
-    if has_tls {
-        let is_one =
-            |_: &Record, kind: &'static Kind| is_tls(kind.value.of) || is_tls(kind.value.minus);
-        image.relocate_where::<Host>(content, base, &resolver, is_one).map_err(failed)?;
-    }
-    let table = frames::table(&image, content, base, &code, &resolver.externals.borrow())?;
-    let is_code = |address: u64| {
-        // a function that the library shows may be another one's with this name
-        code.iter().any(|range| range.contains(&address))
-            || resolver.externals.borrow().contains(&address)
-    };
-    let calls = Calls::collect(&facts, &image, content, bias, is_code)?;
-    // what is relocated later is writable already
-    mapped.protect()?;
-    resolver.is_executable.set(true);
-    answer(&deferred, &image, &mapped, &resolver)?;
-    mapped.end_relocation()?;
+    let mut resolver = Resolver::new(exports, bias, &mut scope);
+    let relocated = Relocated::new(&image, &facts, mapped, &mut resolver)?;
+    let Protected(relocated) = relocated.protect(&image, &mut resolver)?;
+    let Relocated { mapped: MappedImage { memory, .. }, threads, code, table, calls, .. } =
+        relocated;
     let Resolver { shared, pairs, .. } = resolver;
     let keepers = scope.keepers;
-    let memory = mapped.memory;
     // SAFETY: the table was checked, is relocated, and lies in memory that the library keeps and does not write.
     let unwinding = unsafe { Unwinding::register(table.into_iter(), &code, false) };
     let shown = LoadedLibrary::new(file, name, bias, &code, &memory);
@@ -152,6 +114,88 @@ unsafe fn prepare(
         keepers,
     };
     Ok((loaded, calls, shared.into_inner()))
+}
+
+/// The image is relocated, but for what functions of the library answer, and checked; it is writable still.
+struct Relocated {
+    mapped: MappedImage,
+    threads: Option<Threads>,
+    deferred: Vec<Deferred>,
+    code: Vec<Range<u64>>,
+    /// Address and size of the unwinding table.
+    table: Option<(u64, u64)>,
+    calls: Calls,
+}
+
+/// All is relocated, and pages have their permissions.
+struct Protected(Relocated);
+
+impl Relocated {
+    /// Relocates what is known without threads, gives these their block, then relocates the rest.
+    fn new(
+        image: &Image<'_>,
+        facts: &Facts,
+        mut mapped: MappedImage,
+        resolver: &mut Resolver<'_, '_>,
+    ) -> Result<Self, Error> {
+        let (base, bias) = (mapped.base, mapped.bias);
+        let (mut deferred, mut has_tls, mut wants_tp_offset) =
+            (Vec::<Deferred>::new(), false, false);
+        let plain = |record: &Record, kind: &'static Kind| {
+            if is_tls(kind.value.of) || is_tls(kind.value.minus) {
+                has_tls = true;
+                wants_tp_offset |=
+                    kind.value.of == Role::TpOffset || kind.value.minus == Role::TpOffset;
+                return false;
+            }
+            let is_late = match kind.value.of {
+                Role::Indirect => true,
+                Role::Address | Role::Plt => resolver.is_indirect(record.symbol),
+                _ => false,
+            };
+            if is_late {
+                deferred.push((*record, kind));
+            }
+            !is_late
+        };
+        let content = mapped.content();
+        image
+            .relocate_where::<Host>(content, base, &*resolver, plain)
+            .map_err(|error| failed(image, resolver, error))?;
+        let threads = threads(image, content, wants_tp_offset, has_tls)?;
+        resolver.static_tls_block = threads.as_ref().map(Threads::static_tls_block);
+        if has_tls {
+            let is_one =
+                |_: &Record, kind: &'static Kind| is_tls(kind.value.of) || is_tls(kind.value.minus);
+            image
+                .relocate_where::<Host>(content, base, &*resolver, is_one)
+                .map_err(|error| failed(image, resolver, error))?;
+        }
+        let externals = resolver.externals.borrow();
+        let code = code(&mapped);
+        let content = mapped.content();
+        let table = frames::table(image, content, base, &code, &externals)?;
+        let is_code = |address: u64| {
+            // a function that the library shows may be another one's with this name
+            code.iter().any(|range| range.contains(&address)) || externals.contains(&address)
+        };
+        let calls = Calls::collect(facts, image, content, bias, is_code)?;
+        Ok(Self { mapped, threads, deferred, code, table, calls })
+    }
+
+    /// Gives pages their permissions, and has functions of the library answer, which can be called then. What they answer goes to pages
+    /// that are writable, or are so up to the end of relocation.
+    fn protect(
+        self,
+        image: &Image<'_>,
+        resolver: &mut Resolver<'_, '_>,
+    ) -> Result<Protected, Error> {
+        self.mapped.protect()?;
+        resolver.is_executable = true;
+        answer(&self.deferred, image, &self.mapped, resolver)?;
+        self.mapped.end_relocation()?;
+        Ok(Protected(self))
+    }
 }
 
 fn refused(reason: &str) -> LibraryError {

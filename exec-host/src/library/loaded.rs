@@ -77,8 +77,8 @@ impl Loaded {
 
     /// What a symbol of it is. Its relocations are done: resolvers may be called.
     pub(crate) fn definition(&self, symbol: &Symbol) -> Definition {
-        let area = self.threads.as_ref().map(Threads::area);
-        match define(symbol, self.bias, area.as_ref()) {
+        let block = self.threads.as_ref().map(Threads::static_tls_block);
+        match define(symbol, self.bias, block.as_ref()) {
             Definition::Indirect(resolver) if self.is_code(resolver) => {
                 // SAFETY: who opened the library vouches for its code; the address is in it, as was checked.
                 Definition::Address(unsafe { resolver::call(resolver) })
@@ -110,12 +110,12 @@ impl Loaded {
 }
 
 /// What a defined symbol is in an image with this bias, whose threads have this block.
-pub(crate) fn define(symbol: &Symbol, bias: u64, area: Option<&StaticTlsBlock>) -> Definition {
+pub(crate) fn define(symbol: &Symbol, bias: u64, block: Option<&StaticTlsBlock>) -> Definition {
     match symbol.r#type() {
         STT_TLS => {
-            let tp_offset = area.and_then(|area| area.tp_offset);
-            let tp_offset = tp_offset.map(|block| block.wrapping_add_unsigned(symbol.value));
-            let module = area.map_or(0, |area| area.module);
+            let tp_offset = block.and_then(|block| block.tp_offset);
+            let tp_offset = tp_offset.map(|start| start.wrapping_add_unsigned(symbol.value));
+            let module = block.map_or(0, |block| block.module);
             Definition::ThreadLocal { module, offset: symbol.value, tp_offset }
         }
         _ if symbol.shndx == SHN_ABS => Definition::Address(symbol.value),

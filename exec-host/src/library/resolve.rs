@@ -24,14 +24,15 @@ pub(crate) struct Resolver<'r, 's> {
     pub(crate) shared: RefCell<Vec<(Box<[u8]>, u64)>>,
     /// Addresses of others that were given out.
     pub(crate) externals: RefCell<Vec<u64>>,
-    pub(crate) area: Cell<Option<StaticTlsBlock>>,
+    /// Where threads have the library's variables, once they have them.
+    pub(crate) static_tls_block: Option<StaticTlsBlock>,
     /// Arguments of TLS descriptors.
     #[expect(clippy::vec_box, reason = "code has their addresses, which stay")]
     pub(crate) pairs: RefCell<Vec<Box<[u64; 2]>>>,
     /// The symbol that was not found last, and why.
     failed: RefCell<Option<(u32, LibraryError)>>,
     /// Code of the library may be called: it is executable.
-    pub(crate) is_executable: Cell<bool>,
+    pub(crate) is_executable: bool,
 }
 
 impl<'r, 's> Resolver<'r, 's> {
@@ -45,10 +46,10 @@ impl<'r, 's> Resolver<'r, 's> {
             versions: RefCell::default(),
             shared: RefCell::default(),
             externals: RefCell::default(),
-            area: Cell::new(None),
+            static_tls_block: None,
             pairs: RefCell::default(),
             failed: RefCell::new(None),
-            is_executable: Cell::new(false),
+            is_executable: false,
         }
     }
 
@@ -92,8 +93,7 @@ impl<'r, 's> Resolver<'r, 's> {
         symbol: &Symbol,
         is_thread_local: bool,
     ) -> Option<Definition> {
-        let area = self.area.get();
-        let own = || define(symbol, self.bias, area.as_ref());
+        let own = || define(symbol, self.bias, self.static_tls_block.as_ref());
         let is_local = symbol.binding() == STB_LOCAL || symbol.visibility() != STV_DEFAULT;
         if is_local && !symbol.is_undefined() {
             return Some(own());
@@ -152,8 +152,8 @@ impl<'r, 's> Resolver<'r, 's> {
     /// no symbol.
     fn variable(&self, index: u32) -> Option<(u64, u64, Option<i64>)> {
         if index == 0 {
-            let area = self.area.get()?;
-            return Some((area.module, 0, area.tp_offset));
+            let block = self.static_tls_block?;
+            return Some((block.module, 0, block.tp_offset));
         }
         match self.definition(index, true)? {
             Definition::ThreadLocal { module, offset, tp_offset } => {
@@ -185,7 +185,7 @@ impl Resolve for Resolver<'_, '_> {
             Role::Address | Role::Plt if query.symbol == 0 => Some(0),
             Role::Address | Role::Plt => match self.definition(query.symbol, false)? {
                 Definition::Address(address) => Some(address),
-                Definition::Indirect(code) if self.is_executable.get() => {
+                Definition::Indirect(code) if self.is_executable => {
                     // SAFETY: who opens the library vouches for its code, which is executable now.
                     Some(unsafe { resolver::call(code) })
                 }
@@ -199,9 +199,9 @@ impl Resolve for Resolver<'_, '_> {
             Role::DtpOffset => self.variable(query.symbol).map(|(_, offset, _)| offset),
             Role::TpOffset => self.tp_offset(query.symbol),
             Role::TlsDescFunction => {
-                let area = self.area.get()?;
+                let block = self.static_tls_block?;
                 let (_, _, tp_offset) = self.variable(query.symbol)?;
-                if tp_offset.is_some() { area.descriptor } else { area.dynamic_descriptor }
+                if tp_offset.is_some() { block.descriptor } else { block.dynamic_descriptor }
             }
             Role::TlsDescArgument => {
                 let (module, offset, tp_offset) = self.variable(query.symbol)?;
@@ -213,7 +213,7 @@ impl Resolve for Resolver<'_, '_> {
                 self.pairs.borrow_mut().push(pair);
                 Some(address)
             }
-            Role::Indirect if self.is_executable.get() => {
+            Role::Indirect if self.is_executable => {
                 let code = self.bias.wrapping_add_signed(query.addend);
                 // SAFETY: who opens the library vouches for its code, which is executable now.
                 Some(unsafe { resolver::call(code) })

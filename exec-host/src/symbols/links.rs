@@ -163,9 +163,9 @@ impl<'s> Links<'s> {
         self.near
     }
 
-    /// What has to live as long as the load.
-    pub(crate) fn into_keepers(self) -> Vec<Keeper> {
-        self.keepers.into_values().collect()
+    /// What has to live as long as the load, which asks for nothing more.
+    pub(crate) fn take_keepers(&mut self) -> Vec<Keeper> {
+        core::mem::take(&mut self.keepers).into_values().collect()
     }
 }
 

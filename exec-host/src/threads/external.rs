@@ -1,6 +1,6 @@
 //! Thread-local variables of the process and its libraries.
 
-use super::library::{Library, Wanted, map_of};
+use super::library::{DynamicRelocation, Library, map_of};
 use crate::descriptions;
 use crate::external::External;
 use crate::machine;
@@ -78,8 +78,9 @@ impl Variables {
         let variable = table.symbols().iter().find(|symbol| {
             symbol.r#type() == STT_TLS && symbol.binding() != STB_LOCAL && !symbol.is_undefined()
         })?;
-        let wanted = [Wanted::DistanceOf(table.name_of(&variable).ok()?.as_bytes())];
-        let (_, [tp_offset, ..]) = Library::new(&NOTHING, &[], &wanted, &[path]).ok()?;
+        let relocations =
+            [DynamicRelocation::TpOffsetOf(table.name_of(&variable).ok()?.as_bytes())];
+        let (_, [tp_offset, ..]) = Library::new(&NOTHING, &[], &relocations, &[path]).ok()?;
         self.tp_offsets.insert(module, Some(tp_offset.wrapping_sub(variable.value)));
         Some(())
     }
@@ -91,8 +92,8 @@ impl Variables {
         let tp_offset = *self.tp_offsets.entry(block.module).or_insert_with(|| {
             let path = block.path.to_bytes();
             let needed = if path.is_empty() { &[][..] } else { &[path] };
-            let wanted = [Wanted::DistanceOf(name.as_bytes())];
-            let (_, [tp_offset, ..]) = Library::new(&NOTHING, &[], &wanted, needed).ok()?;
+            let relocations = [DynamicRelocation::TpOffsetOf(name.as_bytes())];
+            let (_, [tp_offset, ..]) = Library::new(&NOTHING, &[], &relocations, needed).ok()?;
             // another library may have a variable of this name
             let is_this = machine::thread_pointer().wrapping_add(tp_offset) == address;
             is_this.then_some(tp_offset.wrapping_sub(offset))

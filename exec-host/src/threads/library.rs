@@ -1,5 +1,5 @@
-//! A shared library made of initial values of thread-local variables, and of questions that the dynamic loader answers by relocating
-//! them (gABI ch. 5, "Program Loading and Dynamic Linking"; Drepper, "ELF Handling For Thread-Local Storage").
+//! A synthetic shared object: the initial values of thread-local variables, and dynamic relocations, by which the dynamic loader tells
+//! where it has put them (gABI ch. 5, "Program Loading and Dynamic Linking"; Drepper, "ELF Handling For Thread-Local Storage").
 
 use crate::Host;
 use crate::error::Error;
@@ -34,19 +34,19 @@ pub(super) struct Library {
     values: u64,
 }
 
-/// What is asked of the loader.
+/// A dynamic relocation of the library: what the loader stores at its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted<'n> {
-    /// The number of this library's block.
-    Module,
-    /// Bytes from the thread pointer to this library's block.
-    Distance,
-    /// Bytes from the thread pointer to the variable of this name.
-    DistanceOf(&'n [u8]),
+pub(super) enum DynamicRelocation<'n> {
+    /// The module number of this library's block (`DTPMOD64`).
+    DtpModule,
+    /// TP offset of this library's block (`TPOFF64`).
+    TpOffset,
+    /// TP offset of the variable of this name.
+    TpOffsetOf(&'n [u8]),
 }
 
-/// Most questions.
-pub(super) const QUESTIONS: usize = 2;
+/// Most relocations of a library.
+pub(super) const MOST_RELOCATIONS: usize = 2;
 
 const FILE_HEADER: u64 = 64;
 const PROGRAM_HEADER: u64 = 56;
@@ -56,26 +56,27 @@ const RELOCATION: u64 = 24;
 const DYNAMIC: u64 = 16;
 
 impl Library {
-    /// Has the loader load a library with this block, whose initial values begin with `values`, and looks up what is wanted. `needed` are the files of libraries that names
-    /// are looked for in, after those of the program.
+    /// Has the loader load a library with this block, whose initial values begin with `values`, and gives what it stores for these
+    /// relocations. `needed` are the files of libraries that names are looked for in, after those of the program.
     ///
     /// # Errors
     /// [`Error::ThreadLocal`] with the words of the loader: as a rule, no room at one TP offset in all threads.
     pub(super) fn new(
         block: &TlsBlock,
         values: &[u8],
-        wanted: &[Wanted<'_>],
+        relocations: &[DynamicRelocation<'_>],
         needed: &[&[u8]],
-    ) -> Result<(Self, [u64; QUESTIONS]), Error> {
+    ) -> Result<(Self, [u64; MOST_RELOCATIONS]), Error> {
         let size = block.size;
-        let block = &if wanted.iter().any(Wanted::is_near) { whole(block) } else { *block };
+        let block =
+            &if relocations.iter().any(DynamicRelocation::is_near) { whole(block) } else { *block };
         let refused = |cause: String| Error::ThreadLocal { size, cause, text: Box::default() };
         let system = |cause: Errno| refused(cause.to_string());
         let beyond = || refused(String::from("beyond what threads can have"));
         if block.size > i32::MAX as u64 {
             return Err(beyond());
         }
-        let (content, answers) = content(block, wanted, needed).ok_or_else(beyond)?;
+        let (content, places) = content(block, relocations, needed).ok_or_else(beyond)?;
         let values_at = values_at(&content, block).ok_or_else(beyond)?;
         let file = memfd_create(c"hoist-thread-local", MemfdFlags::CLOEXEC).map_err(system)?;
         // zeros behind the values take no memory as long as nobody looks
@@ -93,12 +94,12 @@ impl Library {
         })?;
         let (library, map) = map_of(library);
         let map = map.ok_or_else(|| refused(String::from("its library is not found")))?;
-        let mut found = [0; QUESTIONS];
-        for (index, answer) in (0..wanted.len() as u64).zip(&mut found) {
-            let at = map.bias.wrapping_add(answers).wrapping_add(index.wrapping_mul(8));
+        let mut found = [0; MOST_RELOCATIONS];
+        for (index, word) in (0..relocations.len() as u64).zip(&mut found) {
+            let at = map.bias.wrapping_add(places).wrapping_add(index.wrapping_mul(8));
             let at = core::ptr::with_exposed_provenance::<u64>(at as usize);
-            // SAFETY: the loader has mapped the file there, which has an aligned word for each question.
-            *answer = unsafe { at.read() };
+            // SAFETY: the loader has mapped the file there, which has an aligned word for each relocation.
+            *word = unsafe { at.read() };
         }
         Ok((Self { library, values: map.bias.wrapping_add(values_at) }, found))
     }
@@ -145,9 +146,13 @@ pub(super) fn map_of(library: unix::Library) -> (unix::Library, Option<LinkMap>)
     (unsafe { unix::Library::from_raw(handle) }, map)
 }
 
-/// The file up to the initial values, and the offset of the answers.
-fn content(block: &TlsBlock, wanted: &[Wanted<'_>], needed: &[&[u8]]) -> Option<(Vec<u8>, u64)> {
-    let names: Vec<&[u8]> = wanted.iter().filter_map(Wanted::name).collect();
+/// The file up to the initial values, and the offset of the words that are relocated.
+fn content(
+    block: &TlsBlock,
+    relocations: &[DynamicRelocation<'_>],
+    needed: &[&[u8]],
+) -> Option<(Vec<u8>, u64)> {
+    let names: Vec<&[u8]> = relocations.iter().filter_map(DynamicRelocation::name).collect();
     let mut strings = vec![0];
     let mut string = |text: &[u8]| {
         let at = strings.len() as u64;
@@ -160,9 +165,9 @@ fn content(block: &TlsBlock, wanted: &[Wanted<'_>], needed: &[&[u8]]) -> Option<
 
     let symbols_at = FILE_HEADER + PROGRAM_HEADERS * PROGRAM_HEADER;
     let relocations_at = symbols_at + SYMBOL * (1 + symbols.len() as u64);
-    let answers = relocations_at + RELOCATION * wanted.len() as u64;
-    let dynamic_at = answers + 8 * wanted.len() as u64;
-    let is_near = wanted.iter().any(Wanted::is_near);
+    let places = relocations_at + RELOCATION * relocations.len() as u64;
+    let dynamic_at = places + 8 * relocations.len() as u64;
+    let is_near = relocations.iter().any(DynamicRelocation::is_near);
     let flags = if is_near { DF_STATIC_TLS } else { 0 };
     let mut dynamic: Vec<[u64; 2]> = needed.iter().map(|&path| [DT_NEEDED, path]).collect();
     let strings_at = dynamic_at + DYNAMIC * (dynamic.len() as u64 + 9);
@@ -172,7 +177,7 @@ fn content(block: &TlsBlock, wanted: &[Wanted<'_>], needed: &[&[u8]]) -> Option<
         [DT_SYMTAB, symbols_at],
         [DT_SYMENT, SYMBOL],
         [DT_RELA, relocations_at],
-        [DT_RELASZ, RELOCATION * wanted.len() as u64],
+        [DT_RELASZ, RELOCATION * relocations.len() as u64],
         [DT_RELAENT, RELOCATION],
         [DT_FLAGS, flags],
         [DT_NULL, 0],
@@ -207,36 +212,36 @@ fn content(block: &TlsBlock, wanted: &[Wanted<'_>], needed: &[&[u8]]) -> Option<
         words(&mut file, [0; 2]);
     }
     let mut symbol = 0;
-    for (index, wanted) in (0u64..).zip(wanted) {
-        symbol += u64::from(wanted.name().is_some());
-        let of = if wanted.name().is_some() { symbol } else { 0 };
-        words(&mut file, [answers + 8 * index, of << 32 | wanted.r#type(), 0]);
+    for (index, relocation) in (0u64..).zip(relocations) {
+        symbol += u64::from(relocation.name().is_some());
+        let of = if relocation.name().is_some() { symbol } else { 0 };
+        words(&mut file, [places + 8 * index, of << 32 | relocation.r#type(), 0]);
     }
     file.resize(usize::try_from(dynamic_at).ok()?, 0);
     for row in dynamic {
         words(&mut file, row);
     }
     file.extend(strings);
-    Some((file, answers))
+    Some((file, places))
 }
 
-impl Wanted<'_> {
+impl DynamicRelocation<'_> {
     /// Whether it makes the loader put the block near the thread pointer.
     fn is_near(&self) -> bool {
-        *self != Self::Module
+        *self != Self::DtpModule
     }
 
     fn name(&self) -> Option<&[u8]> {
         match self {
-            Self::DistanceOf(name) => Some(name),
-            Self::Module | Self::Distance => None,
+            Self::TpOffsetOf(name) => Some(name),
+            Self::DtpModule | Self::TpOffset => None,
         }
     }
 
     const fn r#type(&self) -> u64 {
         match self {
-            Self::Module => machine::DTP_MODULE,
-            Self::Distance | Self::DistanceOf(_) => machine::TP_OFFSET,
+            Self::DtpModule => machine::DTP_MODULE,
+            Self::TpOffset | Self::TpOffsetOf(_) => machine::TP_OFFSET,
         }
     }
 }
@@ -257,8 +262,8 @@ mod tests {
 
     #[test]
     fn a_library_as_the_abi_wants_it() {
-        let wanted = [Wanted::Module, Wanted::DistanceOf(b"errno")];
-        let (mut bytes, answers) = content(&BLOCK, &wanted, &[b"libc.so.6"]).unwrap();
+        let relocations = [DynamicRelocation::DtpModule, DynamicRelocation::TpOffsetOf(b"errno")];
+        let (mut bytes, places) = content(&BLOCK, &relocations, &[b"libc.so.6"]).unwrap();
         let at = values_at(&bytes, &BLOCK).unwrap();
         bytes.resize(at as usize, 0);
         bytes.extend([1, 2, 3]);
@@ -269,14 +274,14 @@ mod tests {
         assert_eq!(at % 32, 0);
         let load = headers.first().unwrap();
         assert_eq!(load.file_size, bytes.len() as u64);
-        assert!(answers.is_multiple_of(8));
+        assert!(places.is_multiple_of(8));
     }
 
     #[test]
-    fn distances_are_those_of_the_thread() {
-        let wanted = [Wanted::Module, Wanted::Distance];
+    fn tp_offsets_are_those_of_the_thread() {
+        let relocations = [DynamicRelocation::DtpModule, DynamicRelocation::TpOffset];
         let (_library, [module, tp_offset]) =
-            Library::new(&BLOCK, &[1, 2, 3], &wanted, &[]).unwrap();
+            Library::new(&BLOCK, &[1, 2, 3], &relocations, &[]).unwrap();
         assert!(module > 1);
         let at = machine::thread_pointer().wrapping_add(tp_offset) as usize;
         assert_eq!(at % 32, 0);
@@ -297,11 +302,11 @@ mod tests {
     /// What comes and goes leaves as much room as there was, whatever its size.
     #[test]
     fn room_is_given_back_whole() {
-        let wanted = [Wanted::Module, Wanted::Distance];
+        let relocations = [DynamicRelocation::DtpModule, DynamicRelocation::TpOffset];
         for round in 0..100 {
             for (size, alignment) in [(40, 32), (48, 16), (116, 4), (512, 32), (24, 8)] {
                 let block = TlsBlock { offset: 0, file_size: 0, size, alignment };
-                let library = Library::new(&block, &[], &wanted, &[]);
+                let library = Library::new(&block, &[], &relocations, &[]);
                 assert!(library.is_ok(), "{round}: {size} bytes: {library:?}");
             }
         }

@@ -8,7 +8,7 @@
 //! constructors of another library, and these may load something. One thread at a time does so, since the order counts.
 
 use super::everywhere;
-use super::library::{Library, Wanted};
+use super::library::{DynamicRelocation, Library};
 use crate::error::Error;
 use crate::free_ranges::FreeRanges;
 use core::time::Duration;
@@ -201,8 +201,8 @@ impl Region {
     /// One of `size` zeros, a library of its own.
     fn open(size: u64) -> Result<Self, Error> {
         let block = TlsBlock { offset: 0, file_size: size, size, alignment: ALIGNMENT };
-        let wanted = [Wanted::Module, Wanted::Distance];
-        let (library, [module, tp_offset]) = Library::new(&block, &[], &wanted, &[])?;
+        let relocations = [DynamicRelocation::DtpModule, DynamicRelocation::TpOffset];
+        let (library, [module, tp_offset]) = Library::new(&block, &[], &relocations, &[])?;
         let values = InitialValues { address: library.values(), is_read_only: false };
         Ok(Self {
             library: Some(library),

@@ -56,8 +56,8 @@ impl<const N: usize> StaticTlsReserve<N> {
     /// Gives the bytes to the loads of this process, for good. To do it twice changes nothing.
     ///
     /// # Errors
-    /// [`Error::ThreadLocal`] if they are not the executable's (those of a library need not be at one distance from the thread
-    /// pointer), or not `const`.
+    /// [`Error::ThreadLocal`] if they are not the executable's (those of a library need not have one TP offset in all
+    /// threads), or not `const`.
     pub fn offer(reserve: &'static LocalKey<Self>) -> Result<(), Error> {
         let address = reserve.with(|bytes| bytes.0.get().expose_provenance()) as u64;
         let refused = |cause: &str| Error::ThreadLocal {

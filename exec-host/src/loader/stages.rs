@@ -1,0 +1,154 @@
+//! The steps of a load into this process, from a layout on. A state has what there is after its step, and the step takes the state before
+//! it: nothing is there too early, and a step that fails drops what the ones before it have made, the last thing first.
+
+use crate::Host;
+use crate::contents::{code, copy_constants, globals, moved, sections, segments};
+use crate::error::Error;
+use crate::fragments::Fragments;
+use crate::initialize::Calls;
+use crate::memory::Mapping;
+use crate::module::Parts;
+use crate::observer::{Loaded, Observed, Observer};
+use crate::resolvers::Resolvers;
+use crate::switches::Switches;
+use crate::symbols::Links;
+use crate::threads::{self, Threads};
+use crate::unwind::{self, Unwinding};
+use core::ops::Range;
+use elf_layout::Layout;
+use std::sync::Arc;
+
+/// A layout that has memory, and its thread-local variables a block if there are any: all addresses are known.
+pub(super) struct Allocated<'l> {
+    layout: &'l Layout<'l, 'l, Host>,
+    memory: Mapping,
+    threads: Option<Box<Threads>>,
+}
+
+/// The image is in its memory, complete and checked, which is writable still.
+pub(super) struct Relocated<'l> {
+    allocated: Allocated<'l>,
+    code: Vec<Range<u64>>,
+    calls: Calls,
+    fragments: Fragments,
+    resolvers: Resolvers,
+    switches: Switches,
+}
+
+/// The segments have their permissions.
+pub(super) struct Protected<'l>(Relocated<'l>);
+
+/// Unwinders and observers know the load. They forget it before the memory goes.
+pub(super) struct Registered<'l> {
+    observed: Vec<Observed>,
+    unwinding: Unwinding,
+    protected: Protected<'l>,
+}
+
+impl<'l> Allocated<'l> {
+    /// Gives the thread-local variables of a layout that has memory their block.
+    ///
+    /// # Errors
+    /// [`Error::ThreadLocal`]; [`Error::Layout`] if their initial values cannot be relocated.
+    pub(super) fn new(
+        layout: &'l mut Layout<'_, '_, Host>,
+        mut memory: Mapping,
+    ) -> Result<Self, Error> {
+        let base = memory.address();
+        let mut threads = None;
+        if let Some(block) = layout.tls_block() {
+            layout.write_tls_block(memory.bytes_mut(), base).map_err(Error::Layout)?;
+            let access = layout.options().thread_local;
+            let own = Threads::new(&block, memory.bytes_mut(), access)?;
+            layout.set_static_tls_block(own.static_tls_block());
+            threads = Some(Box::new(own));
+        }
+        Ok(Self { layout, memory, threads })
+    }
+
+    /// Copies the sections and relocates them, then checks what will be called, and what unwinders will read.
+    ///
+    /// # Errors
+    /// [`Error::Layout`], [`Error::Fragment`], [`Error::Initializer`], [`Error::Unwinding`].
+    pub(super) fn relocate(mut self, links: &mut Links<'_>) -> Result<Relocated<'l>, Error> {
+        let Self { layout, memory, .. } = &mut self;
+        let (layout, base) = (*layout, memory.address());
+        let bytes = layout.files().iter().map(|file| file.bytes().len() as u64).sum();
+        memory.bring_in(layout.segments(), bytes);
+        let image = memory.bytes_mut();
+        layout.write_zeroed(image, base).map_err(Error::Layout)?;
+        copy_constants(layout, image, links);
+        let code = code(layout, base);
+        let fragments = Fragments::collect(layout, image, base)?;
+        let calls = Calls::collect(layout, image, base, &code)?;
+        unwind::check(layout, image, base, &code)?;
+        let resolvers = Resolvers::collect(layout, base);
+        let switches = if layout.options().replaceable_functions {
+            Switches::collect(layout, base)
+        } else {
+            Switches::default()
+        };
+        Ok(Relocated { allocated: self, code, calls, fragments, resolvers, switches })
+    }
+}
+
+impl<'l> Relocated<'l> {
+    /// Gives the segments their permissions; words that resolvers are to fill stay writable up to then.
+    ///
+    /// # Errors
+    /// [`Error::WriteExecute`], [`Error::Map`].
+    pub(super) fn protect(mut self) -> Result<Protected<'l>, Error> {
+        let Allocated { layout, memory, .. } = &mut self.allocated;
+        let late = (!self.resolvers.are_none()).then(|| layout.got().0);
+        memory.protect(layout.segments(), late)?;
+        Ok(Protected(self))
+    }
+}
+
+impl<'l> Protected<'l> {
+    /// Makes the unwinding tables known, and tells the observers.
+    ///
+    /// # Errors
+    /// [`Error::Observer`].
+    pub(super) fn register(self, observers: &[Arc<dyn Observer>]) -> Result<Registered<'l>, Error> {
+        let Relocated { allocated: Allocated { layout, memory, .. }, code, .. } = &self.0;
+        let tables = layout.unwinding_tables();
+        let tables = tables.map(|(offset, size)| (memory.address().wrapping_add(offset), size));
+        // SAFETY: the tables are relocated and checked, in memory that the module keeps and that is not writable any more.
+        let unwinding = unsafe { Unwinding::register(tables, code, layout.options().spread > 0) };
+        let loaded = Loaded::new(layout, memory);
+        let observed = observers.iter().map(|observer| observer.loaded(&loaded));
+        let observed = observed.filter_map(Result::transpose).collect::<Result<_, _>>();
+        let observed = observed.map_err(Error::Observer)?;
+        Ok(Registered { observed, unwinding, protected: self })
+    }
+}
+
+impl Registered<'_> {
+    /// What of it stays when the layout is gone, with what the load has asked `links` for.
+    pub(super) fn into_parts(self, links: &mut Links<'_>) -> Parts {
+        let Self { observed, unwinding, protected: Protected(relocated) } = self;
+        let Relocated { allocated, code, calls, fragments, resolvers, switches } = relocated;
+        let Allocated { layout, memory, threads } = allocated;
+        let base = memory.address();
+        let variables = threads.as_deref().map(|own| threads::exports(layout, own));
+        Parts {
+            globals: globals(layout, base),
+            code,
+            sections: sections(layout, base),
+            moved: moved(layout, base),
+            segments: segments(layout, base),
+            calls,
+            fragments,
+            observed,
+            unwinding,
+            resolvers,
+            switches,
+            variables: variables.unwrap_or_default(),
+            registers: links.registers(),
+            memory,
+            threads,
+            keepers: links.take_keepers(),
+        }
+    }
+}
