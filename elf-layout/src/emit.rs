@@ -2,6 +2,7 @@
 
 pub(crate) mod be8;
 pub(crate) mod indirect;
+mod part;
 pub(crate) mod resolve;
 mod section;
 pub(crate) mod tls;

@@ -1,8 +1,8 @@
 //! BE8: instructions are little-endian beside data that are big-endian (AAELF32, "BE8"). Objects have both big-endian; who links them
 //! turns the code around, once it is relocated, where mapping symbols say that there is code.
 
+use crate::emit::part::part;
 use crate::emit::resolve::Symbols;
-use crate::emit::write::part;
 use crate::error::{Error, ErrorKind};
 use crate::model::layout::Layout;
 use crate::model::scan_result::header_size;

@@ -1,6 +1,6 @@
 //! The entries that a layout adds to the index of Arm's unwinding tables: what follows cannot be unwound.
 
-use crate::emit::write::part;
+use crate::emit::part::part;
 use crate::error::{Error, ErrorKind};
 use crate::model::layout::Layout;
 use crate::model::owner::followed;

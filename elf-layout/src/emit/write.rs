@@ -1,5 +1,6 @@
 //! The image: sections copied, GOT and stubs filled, relocations applied.
 
+use crate::emit::part::part;
 use crate::emit::resolve::Symbols;
 use crate::emit::section::Write;
 use crate::error::Error;
@@ -317,17 +318,6 @@ impl<A: Arch> Layout<'_, '_, A> {
             ErrorKind::Apply(ApplyError { offset: 0, r#type: 0, name: None, symbol, kind }),
         )
     }
-
-    pub(super) fn is_big_endian(&self) -> bool {
-        self.files.first().is_some_and(|file| file.encoding().is_big_endian())
-    }
-}
-
-/// `size` bytes of the image at `offset`.
-pub(super) fn part(image: &mut [u8], offset: u64, size: u64) -> Option<&mut [u8]> {
-    let start = usize::try_from(offset).ok()?;
-    let size = usize::try_from(size).ok()?;
-    image.get_mut(start..)?.get_mut(..size)
 }
 
 /// Stores an address of the place's size.

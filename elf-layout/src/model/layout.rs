@@ -57,6 +57,11 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         self.files
     }
 
+    /// Whether data are big-endian.
+    pub(crate) fn is_big_endian(&self) -> bool {
+        self.files.first().is_some_and(|file| file.encoding().is_big_endian())
+    }
+
     /// Size of the image in bytes: sections, GOT, stubs and the zeros at its end.
     #[must_use]
     pub const fn size(&self) -> u64 {

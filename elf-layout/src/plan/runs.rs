@@ -21,6 +21,7 @@ use core::num::NonZeroU32;
 use elf_core::names::SHT_NOBITS;
 use elf_core::{File, SectionFlags, SectionHeader};
 use key::{Array, Key, is_gathered, key, meaning};
+use unwind_index::Index;
 
 pub(crate) mod key;
 mod unwind_index;
@@ -104,7 +105,13 @@ impl<'p, 'a> Runs<'p, 'a> {
             {
                 let key = self.key(first).map(|(key, _)| key.array);
                 if linked && key == Some(Array::UnwindIndex) {
-                    self.place_index((first, end), group, sections, spans, options)?;
+                    let index = Index { files: self.files, objects: self.objects };
+                    let mut place_one =
+                        |number: NonZeroU32, sections: &mut [SectionSlot], spans: &mut Spans| {
+                            self.place_one(number, group, sections, spans, options)
+                        };
+                    let found = index.place((first, end), group, sections, spans, &mut place_one);
+                    self.index = Some(found?);
                     next = end;
                     continue;
                 }

@@ -3,15 +3,13 @@
 //! (`EXIDX_CANTUNWIND`), as linkers have it.
 
 use crate::error::Error;
-use crate::model::options::Options;
 use crate::model::owner::{followed, section_of};
 use crate::model::spans::{Group, Spans};
-use crate::model::storage::{SectionSlot, SectionState};
+use crate::model::storage::{ObjectSlot, SectionSlot, SectionState};
 use crate::model::unwind_index::{ENTRY, UnwindIndex};
-use crate::plan::runs::Runs;
 use crate::plan::runs::key::is_gathered;
 use core::num::NonZeroU32;
-use elf_core::SectionFlags;
+use elf_core::{File, SectionFlags};
 
 /// A place of code: the group, and bytes from its start.
 type Place = (u8, u64);
@@ -24,16 +22,26 @@ struct Cursor {
     section: u32,
 }
 
-impl Runs<'_, '_> {
+/// Places a section, and gives the one behind it.
+pub(super) type PlaceOne<'p> =
+    dyn FnMut(NonZeroU32, &mut [SectionSlot], &mut Spans) -> Result<Option<NonZeroU32>, Error> + 'p;
+
+/// The objects whose index is placed.
+pub(super) struct Index<'p, 'a> {
+    pub(super) files: &'p [File<'a>],
+    pub(super) objects: &'p [ObjectSlot<'a>],
+}
+
+impl Index<'_, '_> {
     /// Places the sections of the index, from `first` to the one before `behind`, and room for the entries that are to be added.
-    pub(super) fn place_index(
-        &mut self,
+    pub(super) fn place(
+        &self,
         (first, behind): (NonZeroU32, Option<NonZeroU32>),
         group: Group,
         sections: &mut [SectionSlot],
         spans: &mut Spans,
-        options: &Options,
-    ) -> Result<(), Error> {
+        place_one: &mut PlaceOne<'_>,
+    ) -> Result<UnwindIndex, Error> {
         let mut cursor = Cursor::default();
         let add = |spans: &mut Spans| {
             let room = spans.append(group, ENTRY, 4);
@@ -49,7 +57,7 @@ impl Runs<'_, '_> {
             {
                 add(spans)?;
             }
-            at = self.place_one(number, group, sections, spans, options)?;
+            at = place_one(number, sections, spans)?;
             if let Some((_, last)) = code {
                 end = (!self.ends_in_cant_unwind(number)).then_some(last);
             }
@@ -57,8 +65,7 @@ impl Runs<'_, '_> {
         if end.is_some() {
             add(spans)?;
         }
-        self.index = Some(UnwindIndex { first, behind, end: spans.group(group).size });
-        Ok(())
+        Ok(UnwindIndex { first, behind, end: spans.group(group).size })
     }
 
     /// Where the code starts and ends that a section of the index is about; `None` if that is not loaded, or the section is empty.
