@@ -111,7 +111,7 @@ fn an_offload_binary_built_reads_back() {
 
 #[test]
 fn what_a_nul_would_cut_off_is_not_written() {
-    let (whole, cut) = ([("arch", "sm_75")], [("arch", "sm\075")]);
+    let (whole, cut) = ([("arch", "sm_75")], [("arch", "sm\0-75")]);
     let image = NewImage {
         kind: ImageKind::CUBIN,
         producer: Producer::CUDA,
