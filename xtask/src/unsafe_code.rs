@@ -328,8 +328,11 @@ mod tests {
         fs::create_dir_all(root.join("x/tests")).unwrap();
         fs::create_dir_all(root.join("x/src")).unwrap();
         fs::write(root.join("x/tests/t.rs"), "#[test]\nfn other() {}\nfn one() {}\n").unwrap();
-        fs::write(root.join("x/src/a.rs"), "mod tests { #[test] #[ignore] fn two() {} }\n")
-            .unwrap();
+        fs::write(
+            root.join("x/src/a.rs"),
+            r#"mod tests { #[test] #[ignore = "long"] fn two() {} }"#,
+        )
+        .unwrap();
         let faults = |table: &str| missing_tests(&listed(table).unwrap(), &root).unwrap();
         let found = faults(TABLE);
         let none = faults("| `x/a.rs` | 2 | x | `u::one` `two` `x/tests/t::other` |");
