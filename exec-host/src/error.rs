@@ -311,11 +311,10 @@ impl core::error::Error for Error {
             Self::Undefined(undefined) => Some(&undefined.error),
             Self::Unwinding { error, .. } => Some(error),
             Self::Map { cause, .. } => Some(cause),
-            // they stand for this one: what led to them did to it
-            Self::Library(error) => error.source(),
+            Self::Library(error) => Some(&**error),
             Self::Archive(error) | Self::Member { error, .. } => Some(error),
-            Self::Named(error) => error.source(),
-            Self::Linked(error) => error.source(),
+            Self::Named(error) => Some(error),
+            Self::Linked(error) => Some(&**error),
             Self::File { cause, .. } | Self::Observer(cause) => Some(cause),
             _ => None,
         }

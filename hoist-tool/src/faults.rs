@@ -6,6 +6,19 @@ use anyhow::{Error, Result, anyhow};
 
 use crate::sources::Sources;
 
+/// An error in words, and what led to it. Words that those before have are not said again: errors of a library hold their causes' words,
+/// and give the causes to programs.
+#[must_use]
+pub fn in_words(error: &Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
 /// What went wrong while the work went on: the first, and how many more there were.
 #[derive(Debug, Default)]
 pub struct Faults {
@@ -37,7 +50,7 @@ impl Faults {
         match (self.first, self.more) {
             (None, _) => Ok(()),
             (Some(error), 0) => Err(error),
-            (Some(error), more) => Err(anyhow!("{error:#} (and {more} more errors)")),
+            (Some(error), more) => Err(anyhow!("{} (and {more} more errors)", in_words(&error))),
         }
     }
 }
@@ -66,5 +79,22 @@ impl Roots {
     pub fn empty(&self, sources: &Sources, what: &str, faults: &mut Faults) {
         let empty = (0..sources.paths.len()).filter(|root| !self.known.contains(root));
         empty.for_each(|root| faults.push(anyhow!("{}: {what}", sources.root(root))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context as _;
+
+    #[test]
+    fn causes_are_told_once() {
+        let path = || std::path::PathBuf::from("/absent");
+        let cause = std::io::Error::from_raw_os_error(2);
+        let error = Error::new(exec_core::FileError::System { path: path(), cause });
+        assert_eq!(in_words(&error), "/absent: No such file or directory (os error 2)");
+        let error = Err::<(), _>(error).context("while it was looked for").unwrap_err();
+        let whole = "while it was looked for: /absent: No such file or directory (os error 2)";
+        assert_eq!(in_words(&error), whole);
     }
 }

@@ -10,6 +10,7 @@ use clap::{ColorChoice, CommandFactory as _, FromArgMatches as _, ValueEnum as _
 
 use crate::cmd::CommandLine;
 use crate::explain;
+use crate::faults::in_words;
 use crate::json::{LINES, Lines};
 use crate::paint;
 use crate::shown::Shown;
@@ -64,7 +65,7 @@ fn parse(words: &[OsString]) -> Result<(CommandLine, bool), clap::Error> {
 pub fn complaints(error: &anyhow::Error) -> Vec<String> {
     match error.downcast_ref::<explain::Lines>() {
         Some(explain::Lines(lines)) => lines.clone(),
-        None => vec![format!("{error:#}")],
+        None => vec![in_words(error)],
     }
 }
 

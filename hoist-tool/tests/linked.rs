@@ -147,5 +147,6 @@ fn programs() {
         "{refused:?}"
     );
     let refused = hoist(&["exec", source.to_str().unwrap()]);
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("not an ELF file"));
+    let told = format!("hoist: {}: not an ELF file\n", source.display());
+    assert_eq!(String::from_utf8_lossy(&refused.stderr), told, "and that once");
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::found::containers;
 use crate::budget::{Budget, FLOOR, TIMES};
+use crate::faults::in_words;
 use crate::kernel_name::Text;
 use crate::mapped::Mapped;
 use crate::printable::Printable;
@@ -193,7 +194,7 @@ impl Job<'_> {
         };
         let one = |image: &Image| {
             let bytes = match (image.part, &unpacked) {
-                (_, Err(error)) => return Err(anyhow!("{}: {error:#}", image.place)),
+                (_, Err(error)) => return Err(anyhow!("{}: {}", image.place, in_words(error))),
                 (None, Ok(bytes)) => *bytes,
                 (Some(part), Ok(bytes)) => part
                     .of(bytes)

@@ -13,7 +13,7 @@ use super::cubins::{Image, ImagePlace, images};
 use super::filter::Where;
 use super::kernels::is_cubin;
 use super::ptx::KernelSources;
-use crate::faults::{Faults, Roots};
+use crate::faults::{Faults, Roots, in_words};
 use crate::json::JsonArguments;
 use crate::kernel_filter::{KernelFilter, Sort};
 use crate::kernel_name::{KernelName, Text};
@@ -221,7 +221,7 @@ impl View {
         let asked: &[u32] = if is_all { &[] } else { &symbols };
         let wish = Wish { live: self.live, lines: self.lines, padding: false };
         let code = disassemble(bytes, asked, wish)
-            .map_err(|error| anyhow!("{}: {error:#}", image.place))?;
+            .map_err(|error| anyhow!("{}: {}", image.place, in_words(&error)))?;
         let by_name: HashMap<_, _> =
             functions.iter().map(|one| (one.name().to_string(), one)).collect();
         let mut shown = Vec::new();

@@ -11,7 +11,7 @@ use fatbin::Search;
 use super::filter::{Code, Where};
 use super::found::containers;
 use super::rows::{EntryRow, RegionRow};
-use crate::faults::{Faults, Roots};
+use crate::faults::{Faults, Roots, in_words};
 use crate::json::JsonArguments;
 use crate::mapped::Mapped;
 use crate::paint;
@@ -67,7 +67,7 @@ impl List {
                         out.write_all(separator)?;
                         separator = b",";
                         json_head(&self.sources.root(root), 0, out)?;
-                        json_tail(&[format!("{error:#}")], out)?;
+                        json_tail(&[in_words(&error)], out)?;
                     }
                     faults.push(error);
                     return Ok(());

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::cubins::{Image, ImagePlace, images};
 use super::filter::Where;
-use crate::faults::{Faults, Roots};
+use crate::faults::{Faults, Roots, in_words};
 use crate::json::JsonArguments;
 use crate::kernel_filter::{KernelFilter, Sort};
 use crate::kernel_name::{KernelName, Text};
@@ -312,7 +312,9 @@ impl KernelSources {
         };
         let mut found: HashMap<_, Vec<_>> = HashMap::new();
         for one in sources_of(source, Search::Always, &[], cut) {
-            for (name, sm, body) in one.map_err(|error| anyhow!("{}: {error:#}", source.label))? {
+            for (name, sm, body) in
+                one.map_err(|error| anyhow!("{}: {}", source.label, in_words(&error)))?
+            {
                 found.entry(name).or_default().push((sm, body));
             }
         }

@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 
 use super::{Dump, Selection};
 use crate::explain::section_name;
+use crate::faults::in_words;
 use crate::input::Part;
 use crate::printable::Printable;
 
@@ -47,7 +48,7 @@ impl Serialize for Report<'_, '_> {
             map.serialize_entry("sections", &Rows(|| dump.sections()))?;
         }
         if self.selection.dynamic {
-            map.serialize_entry("dynamic", &dump.dynamic().map_err(in_words)?)?;
+            map.serialize_entry("dynamic", &dump.dynamic().map_err(custom)?)?;
         }
         if self.selection.symbols {
             map.serialize_entry("symbol_tables", &SymbolTables(dump))?;
@@ -84,13 +85,13 @@ fn list<S: Serializer, T>(
 ) -> Result<S::Ok, S::Error> {
     let mut list = serializer.serialize_seq(None)?;
     for item in items {
-        write(&mut list, &item.map_err(in_words)?)?;
+        write(&mut list, &item.map_err(custom)?)?;
     }
     list.end()
 }
 
-fn in_words<E: serde::ser::Error>(error: anyhow::Error) -> E {
-    E::custom(format!("{error:#}"))
+fn custom<E: serde::ser::Error>(error: anyhow::Error) -> E {
+    E::custom(in_words(&error))
 }
 
 /// An element of `symbol_tables`.
@@ -166,7 +167,7 @@ struct NoteSections<'r, 'a>(&'r Dump<'a>);
 impl Serialize for NoteSections<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let dump = self.0;
-        let all = dump.notes().map_err(in_words)?;
+        let all = dump.notes().map_err(custom)?;
         list(serializer, all.into_iter().map(Ok), |list, of| {
             list.serialize_element(&Notes {
                 section: of.section,
