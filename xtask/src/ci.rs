@@ -1,4 +1,7 @@
-//! `ci`: what a build server runs.
+//! `ci`: what a build server runs. What a step prints is kept in `target/xtask/ci`; shown is what came of it, and of a step that failed the
+//! lines that tell why: a build server may keep no more than the end.
+
+mod log;
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -9,6 +12,7 @@ use crate::matrix::TestMatrix;
 use crate::task::{self, Run, Task, Told};
 use crate::tasks::TASKS;
 use crate::workspace::Workspace;
+use log::Log;
 
 /// Arguments of `ci`: none.
 #[derive(clap::Args)]
@@ -34,27 +38,29 @@ const LAST: &[&str] = &["test", "--strict"];
 
 impl Run for Ci {
     fn run(self, workspace: &Workspace) -> Result<()> {
-        let mut failed = Vec::new();
+        let logs = workspace.scratch("ci")?;
+        let mut failures = String::new();
         let mut table =
             String::from("| step | result | seconds | of processor time |\n|---|---|---:|---:|\n");
-        for words in STEPS {
+        let mut last_line = String::new();
+        for words in STEPS.iter().chain([&LAST]) {
             let name = words.join(" ");
+            eprintln!("==> cargo xtask {name}");
             let (start, used) = (Instant::now(), processor_time());
-            let outcome = step(words, workspace);
+            let mut log = Log::create(&logs.join(words[0]).with_extension("log"))?;
+            let outcome = log.of(|| step(words, workspace))?;
             let result = if outcome.is_ok() { "done" } else { "FAILED" };
             let (seconds, used) = (start.elapsed().as_secs(), processor_time() - used);
             let _ = writeln!(table, "| {name} | {result} | {seconds} | {used:.0} |");
+            eprintln!("{result} in {seconds} seconds");
+            let text = log.text()?;
             if let Err(error) = outcome {
-                eprintln!("error: {name}: {error:#}");
-                failed.push(name);
+                let _ = writeln!(failures, "==> {name}: {error:#}\n{}", log::telling(&text));
             }
+            text.lines().last().unwrap_or_default().clone_into(&mut last_line);
         }
-        println!("\n{table}");
-        if !failed.is_empty() {
-            eprintln!("ci: failed so far: {}", failed.join(", "));
-        }
-        let outcome = step(LAST, workspace);
-        if failed.is_empty() { outcome } else { Err(Told.into()) }
+        println!("\n{table}\n{failures}{last_line}");
+        if failures.is_empty() { Ok(()) } else { Err(Told.into()) }
     }
 }
 
@@ -77,7 +83,6 @@ fn find(name: &str) -> Result<&'static Task> {
 
 /// Runs the task named by the first of `words` with the others as its arguments.
 fn step(words: &[&str], workspace: &Workspace) -> Result<()> {
-    eprintln!("==> cargo xtask {}", words.join(" "));
     let task = find(words.first().copied().unwrap_or_default())?;
     let matches = task.command().try_get_matches_from(words)?;
     task.run(&matches, workspace)

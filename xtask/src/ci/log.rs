@@ -1,0 +1,119 @@
+//! What a step prints: kept in a file, and what matters of it shown.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use rustix::stdio::{dup2_stderr, dup2_stdout, stderr, stdout};
+
+/// A file that takes what this program, and all that it starts, print.
+pub(super) struct Log {
+    path: PathBuf,
+    file: File,
+}
+
+/// Lines shown behind one that tells of a failure.
+const CONTEXT: usize = 12;
+/// Lines shown of the end.
+const END: usize = 15;
+/// Lines and characters of each shown at most: the end of a build's output is what is read.
+const LINES: usize = 150;
+const WIDTH: usize = 300;
+
+impl Log {
+    /// A new file `path`.
+    pub(super) fn create(path: &Path) -> Result<Self> {
+        let options = File::options().read(true).write(true).create(true).truncate(true).open(path);
+        let file = options.with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    /// Runs `work` with both outputs led to the file.
+    pub(super) fn of<T>(&mut self, work: impl FnOnce() -> T) -> Result<T> {
+        let (out, err) = (stdout().try_clone_to_owned()?, stderr().try_clone_to_owned()?);
+        std::io::stdout().flush()?;
+        // both at the file's one offset, so that neither writes over the other
+        dup2_stdout(&self.file)?;
+        dup2_stderr(&self.file)?;
+        let result = work();
+        std::io::stdout().flush()?;
+        dup2_stdout(&out)?;
+        dup2_stderr(&err)?;
+        Ok(result)
+    }
+
+    /// Everything that was printed.
+    pub(super) fn text(&mut self) -> Result<String> {
+        let mut bytes = Vec::new();
+        self.file.seek(SeekFrom::Start(0))?;
+        let read = self.file.read_to_end(&mut bytes);
+        read.with_context(|| format!("cannot read {}", self.path.display()))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// The lines of `text` that tell what failed.
+pub(super) fn telling(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut shown = vec![false; lines.len()];
+    let mark = |shown: &mut Vec<bool>, from: usize, count: usize| {
+        shown.iter_mut().skip(from).take(count).for_each(|shown| *shown = true);
+    };
+    // what the harness of tests says of those that failed stands between "failures:" and its closing line
+    let has_tests = lines.contains(&"failures:");
+    let mut of_tests = false;
+    for (at, line) in lines.iter().enumerate() {
+        of_tests = (of_tests || *line == "failures:") && !line.starts_with("test result:");
+        if of_tests || line.starts_with("skipped, and should not be") {
+            mark(&mut shown, at, 1);
+        } else if !has_tests && (line.starts_with("error") || line.contains("panicked at")) {
+            mark(&mut shown, at, CONTEXT);
+        } else if line.contains("FAILED") || line.contains("| FAIL") {
+            mark(&mut shown, at, 1);
+        }
+    }
+    mark(&mut shown, lines.len().saturating_sub(END), END);
+    let chosen: Vec<&str> =
+        lines.iter().zip(shown).filter_map(|(line, shown)| shown.then_some(*line)).collect();
+    let left_out = chosen.len().saturating_sub(LINES);
+    let mut result = String::new();
+    if left_out > 0 {
+        result.push_str(&format!("({left_out} lines like these before)\n"));
+    }
+    for line in chosen.iter().skip(left_out) {
+        result.extend(line.chars().take(WIDTH));
+        result.push('\n');
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_found_among_much_else() {
+        let noise = "test a ... ok\n".repeat(1000);
+        let text = format!(
+            "{noise}failures:\n\n---- b stdout ----\nleft 1, right 2\n\nfailures:\n    b\n\ntest result: FAILED. 1 failed\n{noise}",
+        );
+        let shown = telling(&text);
+        assert!(shown.contains("left 1, right 2"), "{shown}");
+        assert!(shown.lines().count() < 40, "{shown}");
+    }
+
+    #[test]
+    fn an_error_is_shown_with_what_follows() {
+        let noise = "   Compiling something\n".repeat(100);
+        let shown = telling(&format!("{noise}error[E0308]: mismatched types\n --> a.rs\n{noise}"));
+        assert!(shown.contains(" --> a.rs"), "{shown}");
+    }
+
+    #[test]
+    fn no_more_is_shown_than_is_read() {
+        let shown = telling(&"error: x\n".repeat(10_000));
+        assert!(shown.starts_with("(9850 lines"), "{}", &shown[..80]);
+        assert_eq!(shown.lines().count(), LINES + 1);
+    }
+}
