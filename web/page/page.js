@@ -15,8 +15,10 @@ async function ask(line) {
   busy.delete(said);
   tell(answer.read);
   // of files that are gone nothing is said
-  if (answer.error !== "" && files === engine.files) fault(answer.error);
-  return files === engine.files ? answer : null;
+  if (files !== engine.files) return null;
+  // that there is nothing to show is no fault, and is seen
+  if (answer.error !== "" && !/: (holds no device code|has no kernel|holds no cubin)$/.test(answer.error)) fault(answer.error);
+  return answer;
 }
 
 /** @param {number} [read] */
@@ -174,7 +176,11 @@ async function openFiles(files) {
   const isDevice = data.images.length > 0;
   if (files.length === 2 && isDevice && current === "space") await go("compare");
   // what has no device code is shown as what it is
-  else if (!isDevice && current === "space") await go("elf");
+  else if (!isDevice && current === "space") {
+    const all = engine.files.reduce((sum, one) => sum + one.file.size, 0);
+    element("totals", HTMLParagraphElement).textContent = `${size(all)}, without device code that can be read`;
+    await go("elf");
+  }
   document.body.dataset["opened"] = names().join("/");
 }
 

@@ -141,6 +141,8 @@ test("what has no device code is shown as the ELF file that it is", async () => 
   const { page, done } = await visit();
   await open(page, fixture("x86_64/elftest.o"));
   assert.equal(await page.locator("#elf").isVisible(), true);
+  assert.deepEqual(await faults(page), []);
+  assert.match(await page.locator("#totals").innerText(), /without device code/);
   assert.ok((await texts(page, "#elf-sections .cell:nth-child(2)")).includes(".symtab"));
   assert.match(await page.locator("#elf-header").innerText(), /EM_X86_64/);
   await done();
