@@ -13,6 +13,7 @@ use packed::Packed;
 
 mod code;
 mod content;
+mod header_placement;
 mod layout;
 mod moves;
 mod packed;
@@ -20,7 +21,6 @@ mod place;
 mod pointers;
 mod relaid;
 mod resize;
-mod room;
 mod sections;
 mod segments;
 
