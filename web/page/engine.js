@@ -25,8 +25,9 @@ class Engine {
     const source = `import ${JSON.stringify(new URL("worker.js", document.baseURI).href)};`;
     const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
     this.worker = new Worker(address, { type: "module" });
-    URL.revokeObjectURL(address);
     this.worker.addEventListener("message", ({ data }) => this.take(data));
+    // it is loaded when it answers
+    this.worker.addEventListener("message", () => URL.revokeObjectURL(address), { once: true });
     this.worker.addEventListener("error", (event) => this.end(event.message || "the module could not be loaded"));
     this.worker.postMessage({ files });
   }

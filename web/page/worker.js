@@ -22,7 +22,7 @@ hooks.hoistRead = (file, at, into) => {
 };
 hooks.hoistLines = (lines) => postMessage({ id, lines });
 
-const ready = init();
+const ready = init({ module_or_path: new URL("hoist_bg.wasm", import.meta.url) });
 
 addEventListener("message", async ({ data }) => {
   await ready;

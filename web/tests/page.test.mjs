@@ -11,7 +11,7 @@ import { chromium } from "playwright-core";
 const { PAGE = "", FIXTURES = "", PICTURES = "" } = process.env;
 const CHROMIUM = execFileSync("sh", ["-c", "command -v chromium"], { encoding: "utf8" }).trim();
 const fixture = (name) => join(FIXTURES, name);
-const [LIBRARY, CUBIN, OLD, NEW] = ["fatbin/libt.so", "cuda/kernels-13.5-sm_90a.cubin", "cuda/kernels-12.9-sm_80.cubin", "cuda/kernels-13.5-sm_80.cubin"].map(fixture);
+const [LIBRARY, CUBIN, OLD, NEW] = ["fatbin/libt.so", "cuda/kernels-13.5-sm_90a.cubin", "cuda/arrays-13.5-sm_80.cubin", "cuda/kernels-13.5-sm_80.cubin"].map(fixture);
 const folder = mkdtempSync(join(tmpdir(), "hoist-web-"));
 
 let browser;
@@ -111,7 +111,7 @@ test("by drop: a cubin, and then two files, which are compared", async () => {
 
 test("search, sort and filter", async () => {
   const { page, done } = await visit();
-  await open(page, OLD, CUBIN);
+  await open(page, NEW, CUBIN);
   await go(page, "space");
   const all = await page.locator("#count").innerText();
   await page.fill("#search", "scale");
@@ -238,7 +238,11 @@ test("by keyboard alone", async () => {
   const { page, done } = await visit();
   await page.keyboard.press("Tab");
   assert.equal(await page.evaluate(() => document.activeElement.id), "open");
-  const [chooser] = await Promise.all([page.waitForEvent("filechooser"), page.keyboard.press("Enter")]);
+  const chosen = page.waitForEvent("filechooser");
+  // what catches the chooser is on its way
+  await page.waitForTimeout(500);
+  await page.keyboard.press("Enter");
+  const chooser = await chosen;
   await chooser.setFiles(CUBIN);
   await opened(page, basename(CUBIN));
   const reach = async (id) => {

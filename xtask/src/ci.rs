@@ -30,7 +30,6 @@ const STEPS: &[&[&str]] = &[
     &["test-matrix", "--install", "--skip-missing"],
     &["python", "--strict", "--skip-missing"],
     &["viewer", "--skip-missing"],
-    &["web", "--test", "--skip-missing"],
     &["fuzz", "--seconds", "15", "--skip-missing"],
 ];
 
