@@ -1,6 +1,7 @@
 //! Unwinding tables, checked and then made known: to the process, and to unwinders that loads bring along.
 
 mod hook;
+mod library_table;
 mod lookup;
 mod registry;
 
@@ -11,9 +12,10 @@ use core::ops::Range;
 use elf_core::Arch as _;
 use elf_core::eh_frame::{EhFrame, Machine, Places};
 use elf_layout::{Layout, SymbolAddress};
-use registry::Entered;
+use registry::{Entered, Tables};
 use std::sync::OnceLock;
 
+pub(crate) use library_table::LibraryTable;
 pub(crate) use lookup::stands_for;
 
 /// Checks the tables of an image that is relocated for `base`: the unwinder of the process does not, and looks into all of them for
@@ -161,7 +163,7 @@ impl Unwinding {
         let asks = tables.is_empty() || are_many && hook::is_in_place();
         let addresses = tables.iter().map(|&(table, _)| table).filter(|_| !asks).collect();
         // SAFETY: as the caller vouches.
-        let entered = unsafe { Entered::new(tables, code) };
+        let entered = unsafe { Entered::new(Tables::Checked(tables), code) };
         let known = Self { tables: addresses, entered };
         for &table in &known.tables {
             // SAFETY: as the caller vouches.
@@ -172,6 +174,31 @@ impl Unwinding {
             }
         }
         known
+    }
+}
+
+impl Unwinding {
+    /// Makes the table of a library known, which is that of `code`. Where the unwinder of the process asks for frames, the table is
+    /// checked when it does so for the first time, and one with errors is as none; else it is checked now.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    ///
+    /// # Safety
+    /// The table is relocated, and stays where it is, as it is, until this is dropped.
+    pub(crate) unsafe fn register_library(
+        table: Option<LibraryTable>,
+        code: &[Range<u64>],
+    ) -> Result<Self, elf_core::eh_frame::Error> {
+        let Some(table) = table else { return Ok(Self::default()) };
+        if of_llvm().is_none() && hook::is_in_place() {
+            // SAFETY: as the caller vouches.
+            let entered = unsafe { Entered::new(Tables::Unchecked(table), code) };
+            return Ok(Self { tables: Box::default(), entered });
+        }
+        let table = table.check_each(|_, _| {})?;
+        // SAFETY: it was checked; the caller vouches for the rest.
+        Ok(unsafe { Self::register(table.into_iter(), code, false) })
     }
 }
 
