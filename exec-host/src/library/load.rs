@@ -15,9 +15,9 @@ use crate::observer::LoadedLibrary;
 use crate::start;
 use crate::symbols::Keeper;
 use crate::threads::{Threads, exit};
-use crate::unwind::{LibraryTable, Unwinding};
+use crate::unwind::{Extent, LibraryTable, Unwinding};
 use core::ops::Range;
-use elf_core::names::{DF_1_NODELETE, DF_1_NOOPEN, DF_1_PIE, DF_SYMBOLIC};
+use elf_core::names::{DF_1_NODELETE, DF_1_NOOPEN, DF_1_PIE, DF_SYMBOLIC, PT_LOAD};
 use elf_core::{ApplyError, Kind, Record, Role, SectionMut, SegmentFlags, Stage, apply_dynamic};
 use elf_image::{ErrorKind, Facts, Image, PageRange};
 use elf_layout::{ThreadLocal, TlsBlock};
@@ -91,13 +91,23 @@ unsafe fn prepare(
     let Relocated { mapped, threads, code, calls, .. } = relocated;
     let Resolver { shared, pairs, externals, .. } = resolver;
     let keepers = scope.keepers;
+    let in_memory = image.file().segments().iter().filter(|segment| segment.r#type == PT_LOAD);
+    let extent = Extent {
+        segments: in_memory
+            .map(|segment| {
+                let start = bias.wrapping_add(segment.address);
+                (start..start.wrapping_add(segment.memory_size), segment.flags)
+            })
+            .collect(),
+        variables: threads.as_ref().map(Threads::range_end),
+    };
     // SAFETY: the pages are the library's, which keeps them, and are relocated; nobody writes to a table of unwinders.
     let table = image.eh_frame_hdr().map(|(header, _)| unsafe {
         let header = mapped.base.wrapping_add(header);
         LibraryTable::new(header, mapped.readable(), &code, externals.into_inner())
     });
     // SAFETY: as above.
-    let unwinding = unsafe { Unwinding::register_library(table, &code) };
+    let unwinding = unsafe { Unwinding::register_library(table, &code, extent) };
     let unwinding = unwinding.map_err(LibraryError::Unwinding)?;
     let MappedImage { memory, .. } = mapped;
     let shown = LoadedLibrary::new(file, name, bias, &code, &memory);
