@@ -35,8 +35,11 @@
 //!   relocations, and in programs at fixed addresses all words: what refers to a region otherwise than by its start, or by an
 //!   instruction, is an [`Error`] that names it. Nothing is written then. Where a region may not move and need not, it stays.
 //!
+//! # Features
+//! `fatbin`: `Rewriter::device_code`, which says of files with NVIDIA's device code what is to be known of them.
+//!
 //! # Layers
-//! Stands on `elf-core`, and knows nothing of what regions hold. No `unsafe`; no panic on any bytes is tested, not proven.
+//! Stands on `elf-core`, and knows nothing of what regions hold without the feature `fatbin`. No `unsafe`; no panic on any bytes is tested, not proven.
 //!
 //! # What it does not promise
 //! ELF files of 32 bits or big-endian, relocations without addends, packed relocations of Android and BSD's archives are refused.
@@ -45,6 +48,8 @@
 
 mod archive;
 mod change;
+#[cfg(feature = "fatbin")]
+mod device_code;
 mod edits;
 mod elf;
 mod error;
