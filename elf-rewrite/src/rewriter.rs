@@ -107,6 +107,12 @@ impl<'a, B: AsRef<[u8]>> Rewriter<'a, B> {
         self.changes.iter().any(|change| change.new_size() > change.size)
     }
 
+    /// Lets regions of a linked file that would have to move stay as they are if nothing points to them, which is an error otherwise:
+    /// [`Plan::left`] says which.
+    pub const fn leave_unreferenced(&mut self) {
+        self.known.leaves_unreferenced = true;
+    }
+
     /// How the file is to be written.
     ///
     /// # Errors

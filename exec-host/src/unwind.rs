@@ -15,6 +15,7 @@ use registry::Entered;
 use std::sync::OnceLock;
 
 pub(crate) use lookup::stands_for;
+pub(crate) use registry::Extent;
 
 /// Checks the tables of an image that is relocated for `base`: the unwinder of the process does not, and looks into all of them for
 /// whatever function it meets.
@@ -146,8 +147,8 @@ fn of_llvm() -> Option<[OfLlvm; 2]> {
 }
 
 impl Unwinding {
-    /// Makes the tables at these addresses known, of so many bytes, which are those of `code`. `are_many`: one of very many loads, for
-    /// which the unwinder of the process is led to ask, if it can be.
+    /// Makes a load known, and the tables at these addresses, of so many bytes, which are those of `code`. `are_many`: one of very many
+    /// loads, for which the unwinder of the process is led to ask, if it can be.
     ///
     /// # Safety
     /// Each is a relocated `.eh_frame` that was [checked](check) and that a length of 0 ends, and stays where it is, as it is, until this is
@@ -155,13 +156,14 @@ impl Unwinding {
     pub(crate) unsafe fn register(
         tables: impl Iterator<Item = (u64, u64)>,
         code: &[Range<u64>],
+        extent: Extent,
         are_many: bool,
     ) -> Self {
         let tables: Box<[(u64, u64)]> = tables.collect();
         let asks = tables.is_empty() || are_many && hook::is_in_place();
         let addresses = tables.iter().map(|&(table, _)| table).filter(|_| !asks).collect();
         // SAFETY: as the caller vouches.
-        let entered = unsafe { Entered::new(tables, code) };
+        let entered = unsafe { Entered::new(tables, code, extent) };
         let known = Self { tables: addresses, entered };
         for &table in &known.tables {
             // SAFETY: as the caller vouches.

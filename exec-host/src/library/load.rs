@@ -15,9 +15,9 @@ use crate::observer::LoadedLibrary;
 use crate::start;
 use crate::symbols::Keeper;
 use crate::threads::{Threads, exit};
-use crate::unwind::Unwinding;
+use crate::unwind::{Extent, Unwinding};
 use core::ops::Range;
-use elf_core::names::{DF_1_NODELETE, DF_1_NOOPEN, DF_1_PIE, DF_SYMBOLIC};
+use elf_core::names::{DF_1_NODELETE, DF_1_NOOPEN, DF_1_PIE, DF_SYMBOLIC, PT_LOAD};
 use elf_core::{ApplyError, Kind, Record, Role, SectionMut, SegmentFlags, Stage, apply_dynamic};
 use elf_image::{ErrorKind, Facts, Image, PageRange};
 use elf_layout::{ThreadLocal, TlsBlock};
@@ -93,8 +93,18 @@ unsafe fn prepare(
         relocated;
     let Resolver { shared, pairs, .. } = resolver;
     let keepers = scope.keepers;
+    let in_memory = image.file().segments().iter().filter(|segment| segment.r#type == PT_LOAD);
+    let extent = Extent {
+        segments: in_memory
+            .map(|segment| {
+                let start = bias.wrapping_add(segment.address);
+                (start..start.wrapping_add(segment.memory_size), segment.flags)
+            })
+            .collect(),
+        variables: threads.as_ref().map(Threads::range_end),
+    };
     // SAFETY: the table was checked, is relocated, and lies in memory that the library keeps and does not write.
-    let unwinding = unsafe { Unwinding::register(table.into_iter(), &code, false) };
+    let unwinding = unsafe { Unwinding::register(table.into_iter(), &code, extent, false) };
     let shown = LoadedLibrary::new(file, name, bias, &code, &memory);
     let observed = given.observers.iter().map(|observer| observer.library_loaded(&shown));
     let observed = observed.filter_map(Result::transpose).collect::<Result<_, _>>();
