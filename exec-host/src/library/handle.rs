@@ -6,6 +6,7 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ops::{ControlFlow, Range};
 use elf_core::names::{DT_NEEDED, DT_NULL, DT_STRTAB};
 use std::ffi::CString;
+use std::sync::OnceLock;
 
 /// A library that is open; closed on drop.
 #[derive(Debug)]
@@ -18,8 +19,9 @@ unsafe impl Sync for Handle {}
 
 impl Handle {
     /// The program, the libraries it was linked to, and those that were opened for all.
-    pub(crate) fn of_process() -> Option<Self> {
-        Self::open(core::ptr::null(), libc::RTLD_NOW).ok()
+    pub(crate) fn of_process() -> Option<&'static Self> {
+        static PROCESS: OnceLock<Option<Handle>> = OnceLock::new();
+        PROCESS.get_or_init(|| Self::open(core::ptr::null(), libc::RTLD_NOW).ok()).as_ref()
     }
 
     /// Opens a library by name or path.
@@ -56,20 +58,32 @@ impl Handle {
     /// The address of a symbol of the library or one that it was linked to, for a thread-local variable that of this thread's; `None`
     /// if there is none, or it is 0.
     pub(crate) fn find(&self, name: &[u8], version: Option<&[u8]>) -> Option<u64> {
-        let name = CString::new(name).ok()?;
-        match version {
-            Some(version) => self.of_version(&name, &CString::new(version).ok()?),
+        with_c_str(name, |name| match version {
+            Some(version) => with_c_str(version, |version| self.of_version(name, version)),
             // without a version the oldest is meant, which `dlsym` does not give
-            None => self.of_version(&name, machine::OLDEST_VERSION).or_else(|| {
+            None => self.of_version(name, machine::OLDEST_VERSION).or_else(|| {
                 // SAFETY: the handle is open, and the name ends in NUL.
                 address(unsafe { libc::dlsym(self.0, name.as_ptr()) })
             }),
-        }
+        })
     }
 
     fn of_version(&self, name: &CStr, version: &CStr) -> Option<u64> {
         // SAFETY: the handle is open, and the names end in NUL.
         address(unsafe { libc::dlvsym(self.0, name.as_ptr(), version.as_ptr()) })
+    }
+}
+
+/// Gives `f` a text that ends in NUL; nothing if it has one within. Most names are short, and there are many.
+fn with_c_str<R>(text: &[u8], f: impl FnOnce(&CStr) -> Option<R>) -> Option<R> {
+    let mut buffer = [0; 128];
+    let short = buffer.get_mut(..=text.len()).and_then(|place| {
+        place.get_mut(..text.len())?.copy_from_slice(text);
+        Some(&*place)
+    });
+    match short {
+        Some(short) => f(CStr::from_bytes_with_nul(short).ok()?),
+        None => f(&CString::new(text).ok()?),
     }
 }
 

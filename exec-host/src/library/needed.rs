@@ -1,7 +1,7 @@
 //! The libraries that a library needs (gABI ch. 8, "Shared Object Dependencies").
 
 use super::error::LibraryError;
-use super::file::FileCode;
+use super::file::FilePages;
 use super::handle::Handle;
 use super::loaded::{Bytes, Loaded, Member};
 use crate::error::Error;
@@ -75,7 +75,7 @@ pub(crate) type Find<'g> = dyn FnMut(Name<'_>) -> Option<NeededLibrary> + 'g;
 /// Loads a library: the function that has [`members`] called.
 pub(crate) type Load = unsafe fn(
     Bytes,
-    Option<&FileCode>,
+    Option<&FilePages>,
     &mut Given<'_>,
     Option<&Path>,
 ) -> Result<Arc<Loaded>, Error>;
