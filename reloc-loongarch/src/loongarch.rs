@@ -11,7 +11,8 @@
 //! - `PCALA_LO12` may be that of a `jirl`, as in glibc 2.37: bits 11 to 2 with their sign.
 //! - `PCADD_LO12` and its like name the label of the instruction with the upper part, as RISC-V's lower parts do.
 //! - `ADD` and `SUB` count from what the place holds, numbers of variable length too: each stands for itself.
-//! - `CALL36` is rounded by half of what `jirl` reaches, which the ABI's text leaves out.
+//! - `CALL36` is rounded by half of what `jirl` reaches, which the ABI's text leaves out. `CALL30` is not: its lower part is a positive number
+//!   of 12 bits (lld 22).
 //! - `32` must fit, signed or not: the linkers cut it off.
 //! - `RELAX` says of the record before it that its code may become shorter (`relax.rs`). Of the padding of `ALIGN` what is too much goes where
 //!   a layout has room for edits; else all stays, and what follows must be aligned with it.
@@ -292,7 +293,7 @@ elf_core::kinds! {
     R_LARCH_TLS_LD_PCREL20_S2          = 124: new(from(GD_A),      Signed(22), PCREL20);
     R_LARCH_TLS_GD_PCREL20_S2          = 125: new(from(GD_A),      Signed(22), PCREL20);
     R_LARCH_TLS_DESC_PCREL20_S2        = 126: new(from(DESC_A),    Signed(22), PCREL20).transition(tls::ADDRESS);
-    R_LARCH_CALL30                     = 127: new(L_A_P,           HIGH,       CALL30);
+    R_LARCH_CALL30                     = 127: new(L_A_P,           Signed(32), CALL30);
     R_LARCH_PCADD_HI20                 = 128: new(from(S_A),       HIGH,       HI20_ROUNDED);
     R_LARCH_PCADD_LO12                 = 129: new(X,               Any,        LO12).pair(lower);
     R_LARCH_GOT_PCADD_HI20             = 130: new(from(G_A),       HIGH,       HI20_ROUNDED);
