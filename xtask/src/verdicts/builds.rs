@@ -199,6 +199,11 @@ impl Arch {
         self.compilers.iter().map(|compiler| compiler.tool).chain([self.linker]).chain(runner)
     }
 
+    /// What compiles C for it.
+    pub(crate) fn c_compiler(&self) -> Option<&'static str> {
+        self.compilers.iter().find_map(|compiler| compiler.c.first().copied())
+    }
+
     /// A command that runs `program`.
     pub(crate) fn command(&self, program: &Path) -> Command {
         match self.runner {

@@ -140,8 +140,11 @@ impl<A: Arch> Facts for SectionPass<'_, '_, A> {
 
     fn may_go(&self, record: &Record) -> bool {
         let rest = self.edits.get(self.next.get()..).unwrap_or_default();
-        let edit = rest.iter().find(|edit| u64::from(edit.place) >= record.offset);
-        edit.is_some_and(|edit| u64::from(edit.place) == record.offset && !edit.stays)
+        let before = match rest.first() {
+            Some(first) if u64::from(first.place) >= record.offset => 0,
+            _ => rest.partition_point(|edit| u64::from(edit.place) < record.offset),
+        };
+        rest.get(before).is_some_and(|edit| u64::from(edit.place) == record.offset && !edit.stays)
     }
 
     fn is_local_exec(&self, record: &Record) -> bool {
