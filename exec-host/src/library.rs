@@ -209,6 +209,7 @@ impl<'s> LibraryLoader<'s> {
                 None => None,
             },
             waiting: Vec::new(),
+            wants_tp_offsets: false,
             symbols: &mut symbols,
             observers: &self.observers,
             limit: self.limit,

@@ -17,7 +17,7 @@ use crate::symbols::Keeper;
 use crate::threads::{Threads, exit};
 use crate::unwind::{Extent, LibraryTable, Unwinding};
 use core::ops::Range;
-use elf_core::names::{DF_1_NODELETE, DF_1_NOOPEN, DF_1_PIE, DF_SYMBOLIC, PT_LOAD};
+use elf_core::names::{DF_1_NODELETE, DF_1_NOOPEN, DF_1_PIE, DF_STATIC_TLS, DF_SYMBOLIC, PT_LOAD};
 use elf_core::{ApplyError, Kind, Record, Role, SectionMut, SegmentFlags, Stage, apply_dynamic};
 use elf_image::{ErrorKind, Facts, Image, PageRange};
 use elf_layout::{ThreadLocal, TlsBlock};
@@ -76,8 +76,12 @@ unsafe fn prepare(
     refuse(&image, &facts)?;
     let dynamic = image.dynamic().ok_or_else(|| refused("a file without a dynamic section"))?;
     let name = needed::name(dynamic)?;
+    let wants_tp_offsets = given.wants_tp_offsets;
+    given.wants_tp_offsets |= facts.flags & DF_STATIC_TLS != 0;
     // SAFETY: as the caller vouches.
-    let needed = Needed::new(unsafe { needed::members(dynamic, given, folder) }?);
+    let needed = unsafe { needed::members(dynamic, given, folder) };
+    given.wants_tp_offsets = wants_tp_offsets;
+    let needed = Needed::new(needed?);
 
     let limit = given.limit.unwrap_or(image_limit(file.len() as u64));
     let mapped = MappedImage::new(&image, in_file, limit)?;
@@ -86,7 +90,7 @@ unsafe fn prepare(
     let mut scope = Scope::new(&needed, &mut *given.symbols, is_symbolic);
     let exports = image.exports().map_err(LibraryError::from)?;
     let mut resolver = Resolver::new(exports, bias, &mut scope);
-    let relocated = Relocated::new(&image, &facts, mapped, &mut resolver)?;
+    let relocated = Relocated::new(&image, &facts, mapped, &mut resolver, wants_tp_offsets)?;
     let Protected(relocated) = relocated.protect(&image, &mut resolver)?;
     let Relocated { mapped, threads, code, calls, .. } = relocated;
     let Resolver { shared, pairs, externals, .. } = resolver;
@@ -144,16 +148,17 @@ struct Relocated {
 struct Protected(Relocated);
 
 impl Relocated {
-    /// Relocates what is known without threads, gives these their block, then relocates the rest.
+    /// Relocates what is known without threads, gives these their block, near the thread pointer if that can be and somebody wants it, then
+    /// relocates the rest.
     fn new(
         image: &Image<'_>,
         facts: &Facts,
         mut mapped: MappedImage,
         resolver: &mut Resolver<'_, '_>,
+        mut wants_tp_offset: bool,
     ) -> Result<Self, Error> {
         let (base, bias) = (mapped.base, mapped.bias);
-        let (mut deferred, mut has_tls, mut wants_tp_offset) =
-            (Vec::<Deferred>::new(), false, false);
+        let (mut deferred, mut has_tls) = (Vec::<Deferred>::new(), false);
         let plain = |record: &Record, kind: &'static Kind| {
             if is_tls(kind.value.of) || is_tls(kind.value.minus) {
                 has_tls = true;

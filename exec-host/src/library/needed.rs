@@ -90,6 +90,8 @@ pub(crate) struct Given<'g> {
     pub(crate) source: Option<&'g mut Find<'g>>,
     /// Names of libraries that wait for those that they need.
     pub(crate) waiting: Vec<Box<[u8]>>,
+    /// One of those has code that reaches variables of others at one distance from the thread pointer (`DF_STATIC_TLS`).
+    pub(crate) wants_tp_offsets: bool,
     pub(crate) symbols: &'g mut dyn Symbols,
     pub(crate) observers: &'g [Arc<dyn Observer>],
     /// How many bytes an image may have, if the caller says it.
