@@ -42,6 +42,12 @@ impl<'d> Description<'d> {
         self.headers().iter().find(|header| header.p_type == r#type)
     }
 
+    /// Whether an address is in one of its segments.
+    pub(crate) fn holds(&self, address: u64) -> bool {
+        let mut loaded = self.headers().iter().filter(|header| header.p_type == libc::PT_LOAD);
+        loaded.any(|header| self.range(header).contains(&address))
+    }
+
     /// How many libraries came and went so far.
     pub(crate) const fn changes(&self) -> (u64, u64) {
         (self.0.dlpi_adds, self.0.dlpi_subs)
@@ -87,9 +93,7 @@ mod tests {
         let mut number = 0;
         each(|library| {
             number += 1;
-            let loaded = library.headers().iter().filter(|it| it.p_type == libc::PT_LOAD);
-            let mut ranges = loaded.map(|header| library.range(header));
-            assert!(ranges.any(|range| range.contains(&here)), "{:?}", library.path());
+            assert!(library.holds(here) && !library.holds(8), "{:?}", library.path());
             ControlFlow::Break(())
         });
         assert_eq!(number, 1, "it has seen enough");

@@ -65,6 +65,11 @@ impl External {
         matches!(self.0.kind, ExternalKind::Unknown)
     }
 
+    /// Whether it is a function.
+    pub(crate) const fn is_function(self) -> bool {
+        matches!(self.0.kind, ExternalKind::Function)
+    }
+
     /// The bytes of a constant, to be copied.
     pub(crate) fn bytes(&self) -> Option<&[u8]> {
         let ExternalKind::Constant { size } = self.0.kind else { return None };

@@ -11,6 +11,8 @@ use crate::library::LibraryError;
 use crate::machine;
 use crate::mapped_image::MappedImage;
 use crate::memory::{Mapping, MappingOptions};
+use crate::module::Module;
+use core::ffi::{CStr, c_char, c_int};
 use core::mem::MaybeUninit;
 use elf_core::names::{PT_INTERP, PT_PHDR};
 use elf_core::{Arch as _, File, SegmentFlags};
@@ -21,6 +23,58 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 pub use crate::start::StartBlock;
+
+/// Runs the constructors of a program that was loaded as objects, then its `main`, and gives what that returns: the exit status. The
+/// environment of this process (`environ`) is that of the block from then on.
+///
+/// Nobody goes up the stack beyond `main`: the thread ends there if it is to end (`pthread_exit`), and an exception that nobody catches
+/// ends the process as it does in a linked program.
+///
+/// # Errors
+/// [`Error::NoSymbol`] or [`Error::NotFunction`] if there is no `main`; constructors have run then.
+///
+/// # Safety
+/// As for [`Module::initialize_as`]; `main` is one, and sound to call in this process. Nothing that this thread's callers have is needed if it
+/// does not return. No other thread asks for the environment meanwhile.
+pub unsafe fn run_main<B: AsRef<[u8]>>(
+    module: &Module<B>,
+    start: &StartBlock,
+) -> Result<c_int, Error> {
+    unsafe extern "C" {
+        static mut environ: *const *const c_char;
+    }
+    let (count, arguments) = (start.count(), start.arguments());
+    // SAFETY: as the caller vouches; a block stays.
+    unsafe {
+        environ = start.environment();
+        module.initialize_as(count, arguments);
+    }
+    let main = module.function("main")?;
+    // SAFETY: as above.
+    Ok(unsafe { machine::call_main(main, count, arguments, start.environment()) })
+}
+
+/// Has the C library call this process by another name in messages (`program_invocation_name`, `err`, `assert`), as it does a program that
+/// is started by it. Code that has a copy of the name from a [copy relocation](crate::Process::copy_relocations) keeps that.
+///
+/// # Safety
+/// No other thread asks for the name meanwhile.
+pub unsafe fn set_invocation_name(name: &CStr) {
+    unsafe extern "C" {
+        static mut program_invocation_name: *mut c_char;
+        static mut program_invocation_short_name: *mut c_char;
+    }
+    // it is never given back
+    let long = CString::from(name).into_raw();
+    let bytes = name.to_bytes();
+    let folders =
+        bytes.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash.saturating_add(1));
+    // SAFETY: the caller vouches that nobody reads them; the short name is within the long one.
+    unsafe {
+        program_invocation_name = long;
+        program_invocation_short_name = long.wrapping_add(folders);
+    }
+}
 
 /// Bytes of the stack.
 const STACK: u64 = 8 << 20;

@@ -99,6 +99,11 @@ impl Threads {
         self.size
     }
 
+    /// The number of the block that they are in, and where in it they end.
+    pub(crate) const fn range_end(&self) -> (u64, u64) {
+        (self.static_tls_block.module, self.start.saturating_add(self.size))
+    }
+
     /// Where the variables are, for relocations.
     pub(crate) const fn static_tls_block(&self) -> StaticTlsBlock {
         self.static_tls_block

@@ -1,6 +1,7 @@
 //! Unwinding tables, checked and then made known: to the process, and to unwinders that loads bring along.
 
 mod hook;
+mod library_table;
 mod lookup;
 mod registry;
 
@@ -11,10 +12,12 @@ use core::ops::Range;
 use elf_core::Arch as _;
 use elf_core::eh_frame::{EhFrame, Machine, Places};
 use elf_layout::{Layout, SymbolAddress};
-use registry::Entered;
+use registry::{Entered, Tables};
 use std::sync::OnceLock;
 
+pub(crate) use library_table::LibraryTable;
 pub(crate) use lookup::stands_for;
+pub(crate) use registry::Extent;
 
 /// Checks the tables of an image that is relocated for `base`: the unwinder of the process does not, and looks into all of them for
 /// whatever function it meets.
@@ -146,8 +149,8 @@ fn of_llvm() -> Option<[OfLlvm; 2]> {
 }
 
 impl Unwinding {
-    /// Makes the tables at these addresses known, of so many bytes, which are those of `code`. `are_many`: one of very many loads, for
-    /// which the unwinder of the process is led to ask, if it can be.
+    /// Makes a load known, and the tables at these addresses, of so many bytes, which are those of `code`. `are_many`: one of very many
+    /// loads, for which the unwinder of the process is led to ask, if it can be.
     ///
     /// # Safety
     /// Each is a relocated `.eh_frame` that was [checked](check) and that a length of 0 ends, and stays where it is, as it is, until this is
@@ -155,13 +158,14 @@ impl Unwinding {
     pub(crate) unsafe fn register(
         tables: impl Iterator<Item = (u64, u64)>,
         code: &[Range<u64>],
+        extent: Extent,
         are_many: bool,
     ) -> Self {
         let tables: Box<[(u64, u64)]> = tables.collect();
         let asks = tables.is_empty() || are_many && hook::is_in_place();
         let addresses = tables.iter().map(|&(table, _)| table).filter(|_| !asks).collect();
         // SAFETY: as the caller vouches.
-        let entered = unsafe { Entered::new(tables, code) };
+        let entered = unsafe { Entered::new(Tables::Checked(tables), code, extent) };
         let known = Self { tables: addresses, entered };
         for &table in &known.tables {
             // SAFETY: as the caller vouches.
@@ -172,6 +176,34 @@ impl Unwinding {
             }
         }
         known
+    }
+}
+
+impl Unwinding {
+    /// Makes a library known, and its table, which is that of `code`. Where the unwinder of the process asks for frames, the table is
+    /// checked when it does so for the first time, and one with errors is as none; else it is checked now.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    ///
+    /// # Safety
+    /// The table is relocated, and stays where it is, as it is, until this is dropped.
+    pub(crate) unsafe fn register_library(
+        table: Option<LibraryTable>,
+        code: &[Range<u64>],
+        extent: Extent,
+    ) -> Result<Self, elf_core::eh_frame::Error> {
+        let checked = match table {
+            Some(table) if of_llvm().is_none() && hook::is_in_place() => {
+                // SAFETY: as the caller vouches.
+                let entered = unsafe { Entered::new(Tables::Unchecked(table), code, extent) };
+                return Ok(Self { tables: Box::default(), entered });
+            }
+            Some(table) => table.check_each(|_, _| {})?,
+            None => None,
+        };
+        // SAFETY: it was checked; the caller vouches for the rest.
+        Ok(unsafe { Self::register(checked.into_iter(), code, extent, false) })
     }
 }
 

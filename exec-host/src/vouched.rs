@@ -24,6 +24,27 @@ mod moving_variables {}
 mod constructors {}
 
 /// ```compile_fail,E0133
+/// # fn ask(module: &std::sync::Arc<exec_host::Module<Vec<u8>>>) {
+/// module.interpose();
+/// # }
+/// ```
+mod functions_for_libraries {}
+
+/// ```compile_fail,E0133
+/// # fn ask(module: &exec_host::Module<Vec<u8>>, start: &exec_host::program::StartBlock) {
+/// exec_host::program::run_main(module, start);
+/// # }
+/// ```
+mod a_program_of_objects {}
+
+/// ```compile_fail,E0133
+/// # fn ask() {
+/// exec_host::program::set_invocation_name(c"other");
+/// # }
+/// ```
+mod the_name_of_the_process {}
+
+/// ```compile_fail,E0133
 /// # fn ask(module: &exec_host::Module<Vec<u8>>) {
 /// module.get::<unsafe extern "C" fn()>("f").unwrap();
 /// # }

@@ -55,7 +55,7 @@ mod push;
 pub mod qmd;
 mod queue;
 pub mod ring;
-mod room;
+mod ring_allocator;
 #[cfg(test)]
 mod run_test;
 mod shared;

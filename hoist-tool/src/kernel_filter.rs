@@ -15,7 +15,7 @@ pub struct KernelFilter {
     pub kernel: Vec<Pattern>,
     /// The order of kernels: `size` (of the code, largest first), `registers` (most first) or `name`; that of the file without it.
     #[arg(long, value_name = "BY")]
-    pub sort: Option<Sort>,
+    pub sort: Option<KernelOrder>,
     /// The most kernels to show.
     #[arg(long, value_name = "NUMBER")]
     pub limit: Option<usize>,
@@ -26,7 +26,7 @@ pub struct KernelFilter {
 
 /// An order of kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Sort {
+pub enum KernelOrder {
     /// The largest code first.
     Size,
     /// The most registers first.
@@ -43,13 +43,13 @@ impl KernelFilter {
     pub fn choose<'a>(&self, mut found: Vec<Function<'a>>) -> Result<Vec<Function<'a>>, Error> {
         match self.sort {
             None => {}
-            Some(Sort::Size) => found.sort_by_key(|one| Reverse(one.section_header().size)),
-            Some(Sort::Name) => {
+            Some(KernelOrder::Size) => found.sort_by_key(|one| Reverse(one.section_header().size)),
+            Some(KernelOrder::Name) => {
                 found.sort_by_cached_key(|one| {
                     KernelName::of(one.name()).readable(self.raw).to_owned()
                 });
             }
-            Some(Sort::Registers) => {
+            Some(KernelOrder::Registers) => {
                 let registers = |one: Function<'a>| Ok((one.resources()?.registers, one));
                 let mut counted: Vec<_> =
                     found.into_iter().map(registers).collect::<Result<_, Error>>()?;

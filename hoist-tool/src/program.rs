@@ -1,18 +1,30 @@
 //! Programs: `main` gets arguments and environment, and what it returns is the exit status.
 
-use core::ffi::{c_char, c_int};
+use core::ffi::c_int;
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context as _, Result};
 use exec_host::Module;
-use exec_host::program::StartBlock;
-
-type Main = unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) -> c_int;
+use exec_host::program::{StartBlock, run_main, set_invocation_name};
 
 /// The program, which is never unmapped: its threads may run as long as the process does.
-static PROGRAM: OnceLock<Module<Vec<u8>>> = OnceLock::new();
+static PROGRAM: OnceLock<Arc<Module<Vec<u8>>>> = OnceLock::new();
+
+/// Calls this process by the program's name, before the program is loaded.
+///
+/// # Errors
+/// A name with a NUL inside.
+///
+/// # Safety
+/// No other thread runs.
+pub(crate) unsafe fn announce(name: &OsStr) -> Result<()> {
+    let name = CString::new(name.as_bytes()).context("a name with a NUL inside")?;
+    // SAFETY: as the caller says.
+    unsafe { set_invocation_name(&name) };
+    Ok(())
+}
 
 /// Runs a program of which the objects are loaded, up to the return of `main`: the exit status, with which the process is to end.
 ///
@@ -41,13 +53,11 @@ pub(crate) unsafe fn run(
     let (environment, auxiliary) =
         (StartBlock::environment_of_process(), StartBlock::auxiliary_of_process());
     let start = StartBlock::new(&arguments, &environment, &auxiliary);
-    let module = PROGRAM.get_or_init(|| module);
+    let module = PROGRAM.get_or_init(|| Arc::new(module));
+    // SAFETY: libraries find the program's functions, as they do those of an executable; nothing here comes back to its variables.
+    unsafe { module.interpose() };
     // SAFETY: the function may run at any time; it is registered before the program registers anything.
     unsafe { libc::atexit(finish) };
     // SAFETY: the caller vouches for the program; what it is given is never freed.
-    unsafe {
-        module.initialize_as(start.count(), start.arguments());
-        let main = module.get::<Main>("main").context(name.display().to_string())?;
-        Ok(main(start.count(), start.arguments(), start.environment()))
-    }
+    unsafe { run_main(module, &start) }.with_context(|| name.display().to_string())
 }

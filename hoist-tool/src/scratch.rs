@@ -20,7 +20,7 @@ static FREED: Condvar = Condvar::new();
 /// Memory as large as what is unpacked into it. Where the system has large pages it is made of them: what unpacks looks back over
 /// all of it, and much of the time would go into finding pages.
 #[derive(Debug, Default)]
-pub struct Scratch(Option<Room>);
+pub struct Scratch(Option<CountedMap>);
 
 impl Scratch {
     /// So many bytes; what is in them is not said.
@@ -29,23 +29,23 @@ impl Scratch {
     /// If there is no memory for them.
     pub fn take(&mut self, size: usize) -> Result<&mut [u8]> {
         let no_memory = || format!("no memory for {size} bytes");
-        let room = size.max(1).checked_next_multiple_of(STEP).with_context(no_memory)?;
+        let rounded = size.max(1).checked_next_multiple_of(STEP).with_context(no_memory)?;
         // one that is much too large goes back as well: others wait for it
-        let fits = |map: &MmapMut| map.len() >= room && map.len() / 2 <= room.max(LARGE);
-        if !self.0.as_ref().is_some_and(|room| fits(&room.0)) {
+        let fits = |map: &MmapMut| map.len() >= rounded && map.len() / 2 <= rounded.max(LARGE);
+        if !self.0.as_ref().is_some_and(|map| fits(&map.0)) {
             self.0 = None; // nobody waits with something in hand
-            self.0 = Some(Room::new(room).with_context(no_memory)?);
+            self.0 = Some(CountedMap::new(rounded).with_context(no_memory)?);
         }
-        let all = self.0.as_mut().map_or(&mut [][..], |room| &mut room.0[..]);
+        let all = self.0.as_mut().map_or(&mut [][..], |map| &mut map.0[..]);
         all.get_mut(..size).with_context(no_memory)
     }
 }
 
 /// Memory that is counted.
 #[derive(Debug)]
-struct Room(MmapMut);
+struct CountedMap(MmapMut);
 
-impl Room {
+impl CountedMap {
     fn new(size: usize) -> std::io::Result<Self> {
         let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
         while *taken > 0 && taken.saturating_add(size) > ALL {
@@ -63,7 +63,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for CountedMap {
     fn drop(&mut self) {
         let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
         *taken = taken.saturating_sub(self.0.len());

@@ -47,7 +47,8 @@ impl Run for Ci {
             let name = words.join(" ");
             eprintln!("==> cargo xtask {name}");
             let (start, used) = (Instant::now(), processor_time());
-            let mut log = Log::create(&logs.join(words[0]).with_extension("log"))?;
+            let task = words.first().copied().unwrap_or_default();
+            let mut log = Log::create(&logs.join(task).with_extension("log"))?;
             let outcome = log.of(|| step(words, workspace))?;
             let result = if outcome.is_ok() { "done" } else { "FAILED" };
             let (seconds, used) = (start.elapsed().as_secs(), processor_time() - used);

@@ -9,11 +9,11 @@ use elf_core::raw64::Phdr;
 use zerocopy::byteorder::LE;
 
 use super::content::Content;
+use super::header_placement::{Block, HeaderPlacement, PHDR, header_placement};
 use super::moves::{Move, Moved};
 use super::packed::{Packed, is_shared};
 use super::place::{Place, place};
 use super::resize::{Resizes, end, loads, page, unit};
-use super::room::{Block, PHDR, Room, room};
 use super::sections::{ALIGNMENT, Span};
 use super::segments::{Loaded, pieces};
 use crate::change::Change;
@@ -104,13 +104,13 @@ pub(super) fn insertion(elf: &Elf<'_>) -> u64 {
 /// If there is no place for what has to move.
 pub(super) fn layout(elf: &Elf<'_>, task: &Task<'_>) -> Result<Layout> {
     let first = Layout::new(elf, task, Headers::Here)?;
-    match room(elf, first.segments.len()) {
-        Room::Here => Ok(first),
-        Room::Without(block) if !task.keeps_tables => {
+    match header_placement(elf, first.segments.len()) {
+        HeaderPlacement::InPlace => Ok(first),
+        HeaderPlacement::InPlaceWithout(block) if !task.keeps_tables => {
             Layout::new(elf, task, Headers::Without(&block))
         }
         _ if first.inserted.is_some() => Layout::new(elf, task, Headers::New),
-        Room::Without(_) | Room::Elsewhere => {
+        HeaderPlacement::InPlaceWithout(_) | HeaderPlacement::Elsewhere => {
             let why = "there is no room for its program header";
             Err(Error::new(elf.header.e_phoff.get(), ErrorKind::NoRoom(why)))
         }

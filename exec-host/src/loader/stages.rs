@@ -13,7 +13,7 @@ use crate::resolvers::Resolvers;
 use crate::switches::Switches;
 use crate::symbols::Links;
 use crate::threads::{self, Threads};
-use crate::unwind::{self, Unwinding};
+use crate::unwind::{self, Extent, Unwinding};
 use core::ops::Range;
 use elf_layout::Layout;
 use std::sync::Arc;
@@ -111,11 +111,16 @@ impl<'l> Protected<'l> {
     /// # Errors
     /// [`Error::Observer`].
     pub(super) fn register(self, observers: &[Arc<dyn Observer>]) -> Result<Registered<'l>, Error> {
-        let Relocated { allocated: Allocated { layout, memory, .. }, code, .. } = &self.0;
+        let Relocated { allocated: Allocated { layout, memory, threads }, code, .. } = &self.0;
         let tables = layout.unwinding_tables();
         let tables = tables.map(|(offset, size)| (memory.address().wrapping_add(offset), size));
+        let extent = Extent {
+            segments: segments(layout, memory.address()),
+            variables: threads.as_deref().map(Threads::range_end),
+        };
+        let are_many = layout.options().spread > 0;
         // SAFETY: the tables are relocated and checked, in memory that the module keeps and that is not writable any more.
-        let unwinding = unsafe { Unwinding::register(tables, code, layout.options().spread > 0) };
+        let unwinding = unsafe { Unwinding::register(tables, code, extent, are_many) };
         let loaded = Loaded::new(layout, memory);
         let observed = observers.iter().map(|observer| observer.loaded(&loaded));
         let observed = observed.filter_map(Result::transpose).collect::<Result<_, _>>();

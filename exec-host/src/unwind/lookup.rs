@@ -1,17 +1,17 @@
-//! What an unwinder asks for frames, for the code of loads: functions of the C library that know loads as well as libraries.
+//! What unwinders ask for frames, and others for data: functions of the C library that know loads as well as libraries.
 
-use super::registry::{self, Header};
+use super::registry::{self, Extent, Header};
 use crate::external::External;
 use core::ffi::{c_char, c_int, c_void};
 use core::ops::Range;
 use elf_core::Name;
 use std::sync::OnceLock;
 
-/// What stands for the functions of this name by which a load's own unwinder finds frames.
+/// What stands for the functions of this name by which code of a load finds what is loaded.
 pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
-    let function = match name.to_str()? {
-        "_dl_find_object" => return Some(External::function(self::function())),
-        "dl_iterate_phdr" => iterate as *const (),
+    let function = match name.0 {
+        b"_dl_find_object" => return Some(External::function(self::function())),
+        b"dl_iterate_phdr" => iterate as *const (),
         _ => return None,
     };
     Some(External::function(function.expose_provenance() as u64))
@@ -99,7 +99,8 @@ struct Asked {
     changes: (u64, u64),
 }
 
-/// `dl_iterate_phdr`, of loads too: one for each table, without a name, with the code that the table describes and its index.
+/// `dl_iterate_phdr`, of loads too, without a name: all segments of a load, with the index of its unwinding table; where it has several
+/// tables, one more for each of them, with the code that it describes.
 ///
 /// # Safety
 /// As for the C library's function.
@@ -111,12 +112,20 @@ unsafe extern "C" fn iterate(callback: Callback, data: *mut c_void) -> c_int {
         return result;
     }
     for load in registry::loads() {
-        for (code, header) in load.index().tables() {
-            // SAFETY: as the caller vouches for its callback.
-            let result = unsafe { asked.tell(code, header) };
-            if result != 0 {
-                return result;
+        let (only, several) = match load.index().tables() {
+            [(_, only)] => (Some(only), &[][..]),
+            tables => (None, tables),
+        };
+        // SAFETY: as the caller vouches for its callback.
+        let mut result = unsafe { asked.tell_extent(load.extent(), only) };
+        for (code, index) in several {
+            if result == 0 {
+                // SAFETY: as above.
+                result = unsafe { asked.tell_table(code, index) };
             }
+        }
+        if result != 0 {
+            return result;
         }
     }
     0
@@ -144,37 +153,70 @@ unsafe extern "C" fn pass_on(
     unsafe { (asked.callback)(&raw mut info, size_of::<libc::dl_phdr_info>(), asked.data) }
 }
 
+/// A program header of what is in memory.
+const fn header(r#type: u32, flags: u32, start: u64, size: u64) -> libc::Elf64_Phdr {
+    libc::Elf64_Phdr {
+        p_type: r#type,
+        p_flags: flags,
+        p_offset: 0,
+        p_vaddr: start,
+        p_paddr: start,
+        p_filesz: size,
+        p_memsz: size,
+        p_align: 1,
+    }
+}
+
+fn header_of_index(index: &Header) -> libc::Elf64_Phdr {
+    let address = core::ptr::from_ref(index).expose_provenance() as u64;
+    header(libc::PT_GNU_EH_FRAME, libc::PF_R, address, size_of::<Header>() as u64)
+}
+
 impl Asked {
     /// Gives the caller a table of a load.
     ///
     /// # Safety
     /// The callback is one for `dl_iterate_phdr`.
-    unsafe fn tell(&self, code: &Range<u64>, header: &Header) -> c_int {
-        let segment = |r#type, flags, start: u64, size: u64| libc::Elf64_Phdr {
-            p_type: r#type,
-            p_flags: flags,
-            p_offset: 0,
-            p_vaddr: start,
-            p_paddr: start,
-            p_filesz: size,
-            p_memsz: size,
-            p_align: 1,
-        };
-        let index = core::ptr::from_ref(header).expose_provenance() as u64;
+    unsafe fn tell_table(&self, code: &Range<u64>, index: &Header) -> c_int {
         let size = code.end.saturating_sub(code.start);
-        let segments = [
-            segment(libc::PT_LOAD, libc::PF_R | libc::PF_X, code.start, size),
-            segment(libc::PT_GNU_EH_FRAME, libc::PF_R, index, size_of::<Header>() as u64),
-        ];
+        let code = header(libc::PT_LOAD, libc::PF_R | libc::PF_X, code.start, size);
+        let headers = [code, header_of_index(index)];
+        // SAFETY: as the caller says.
+        unsafe { self.tell(&headers, 0) }
+    }
+
+    /// Gives the caller the segments of a load, its thread-local variables, which start where those of their block do, and the index of
+    /// its table.
+    ///
+    /// # Safety
+    /// As for [`tell_table`](Self::tell_table).
+    unsafe fn tell_extent(&self, extent: &Extent, index: Option<&Header>) -> c_int {
+        let segments = extent.segments.iter();
+        let mut headers: Vec<_> = segments
+            .map(|(range, flags)| {
+                let size = range.end.saturating_sub(range.start);
+                header(libc::PT_LOAD, flags.bits(), range.start, size)
+            })
+            .collect();
+        let variables = extent.variables.filter(|&(_, size)| size > 0);
+        headers.extend(variables.map(|(_, size)| header(libc::PT_TLS, libc::PF_R, 0, size)));
+        headers.extend(index.map(header_of_index));
+        // SAFETY: as the caller says.
+        unsafe { self.tell(&headers, variables.map_or(0, |(module, _)| module)) }
+    }
+
+    /// # Safety
+    /// As for [`tell_table`](Self::tell_table).
+    unsafe fn tell(&self, headers: &[libc::Elf64_Phdr], module: u64) -> c_int {
         let (comings, goings) = registry::changes();
         let mut info = libc::dl_phdr_info {
             dlpi_addr: 0,
             dlpi_name: NO_LIBRARY.name,
-            dlpi_phdr: segments.as_ptr(),
-            dlpi_phnum: segments.len() as u16,
+            dlpi_phdr: headers.as_ptr(),
+            dlpi_phnum: u16::try_from(headers.len()).unwrap_or(u16::MAX),
             dlpi_adds: self.changes.0.wrapping_add(comings),
             dlpi_subs: self.changes.1.wrapping_add(goings),
-            dlpi_tls_modid: 0,
+            dlpi_tls_modid: module as usize,
             dlpi_tls_data: core::ptr::null_mut(),
         };
         // SAFETY: the caller vouches for the callback, which keeps nothing.

@@ -1,14 +1,15 @@
-//! Which loads there are for an unwinder that asks: all of this process, by the addresses of their code.
+//! Which loads there are for who asks the C library for what it has loaded: all of this process, by the addresses of their code.
 //!
 //! A load that has a C++ runtime linked in (`libgcc_eh.a`, libunwind of LLVM) has an unwinder of its own, which does not look into the
 //! tables that `__register_frame` of the process was given. It asks `_dl_find_object` or `dl_iterate_phdr`, whose answers for
-//! loads are made of this.
+//! loads are made of this. Collectors of garbage and runtimes (D's) ask the latter for data, and for thread-local variables.
 
+use super::library_table::LibraryTable;
 use crate::Host;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
-use elf_core::Arch as _;
 use elf_core::eh_frame::{Described, EhFrame, Machine, Places};
+use elf_core::{Arch as _, SegmentFlags};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
@@ -32,11 +33,29 @@ impl Header {
     }
 }
 
-/// The tables of a load.
+/// What a load has in memory.
+#[derive(Debug, Default)]
+pub(crate) struct Extent {
+    /// Its segments.
+    pub(crate) segments: Box<[(Range<u64>, SegmentFlags)]>,
+    /// The number of the block with its thread-local variables, and how far into that block they go, in bytes.
+    pub(crate) variables: Option<(u64, u64)>,
+}
+
+/// The unwinding tables of a load.
+#[derive(Debug)]
+pub(super) enum Tables {
+    /// Address and size of each, checked.
+    Checked(Box<[(u64, u64)]>),
+    /// That of a library.
+    Unchecked(LibraryTable),
+}
+
+/// A load.
 #[derive(Debug)]
 pub(super) struct Load {
-    /// Address and size of each.
-    tables: Box<[(u64, u64)]>,
+    extent: Extent,
+    tables: Tables,
     /// Made when an unwinder asks for the first time: most loads never throw.
     index: OnceLock<Index>,
 }
@@ -69,12 +88,29 @@ impl Places for Checked {
 }
 
 impl Load {
+    pub(super) const fn extent(&self) -> &Extent {
+        &self.extent
+    }
+
     pub(super) fn index(&self) -> &Index {
-        self.index.get_or_init(|| Index::of(&self.tables))
+        self.index.get_or_init(|| match &self.tables {
+            Tables::Checked(tables) => Index::of(tables),
+            Tables::Unchecked(table) => Index::of_library(table).unwrap_or_default(),
+        })
     }
 }
 
 impl Index {
+    /// What the table of a library describes, if it is right: an unwinder finds no frames of one with errors.
+    fn of_library(table: &LibraryTable) -> Option<Self> {
+        let (mut functions, mut extent) = (Vec::new(), None);
+        let each = |address, described| functions.push(function(address, described, &mut extent));
+        let (address, _) = table.check_each(each).ok()??;
+        functions.sort_unstable_by_key(|(range, _)| range.start);
+        let extent = extent.map(|extent| (extent, Header::new(address)));
+        Some(Self { functions: functions.into(), tables: extent.into_iter().collect() })
+    }
+
     fn of(tables: &[(u64, u64)]) -> Self {
         let Some(machine) = Machine::of(Host::MACHINE) else { return Self::default() };
         let (mut functions, mut extents) = (Vec::new(), Vec::new());
@@ -84,13 +120,7 @@ impl Index {
             let bytes = unsafe { core::slice::from_raw_parts(start, size as usize) };
             let mut extent: Option<Range<u64>> = None;
             let each = |described: Described| {
-                let end = described.address.saturating_add(described.size);
-                functions.push((
-                    described.address..end,
-                    Header::new(address.wrapping_add(described.at)),
-                ));
-                let known = extent.clone().unwrap_or(described.address..end);
-                extent = Some(known.start.min(described.address)..known.end.max(end));
+                functions.push(function(address, described, &mut extent));
             };
             // they were checked before
             let _ = EhFrame { bytes, address, machine }.check_each(&Checked, each);
@@ -113,6 +143,18 @@ impl Index {
     }
 }
 
+/// What a table at this address describes, with a head that leads to its FDE; `extent` grows by it.
+fn function(
+    table: u64,
+    described: Described,
+    extent: &mut Option<Range<u64>>,
+) -> (Range<u64>, Header) {
+    let end = described.address.saturating_add(described.size);
+    let known = extent.clone().unwrap_or(described.address..end);
+    *extent = Some(known.start.min(described.address)..known.end.max(end));
+    (described.address..end, Header::new(table.wrapping_add(described.at)))
+}
+
 /// A load that is known as long as this lives.
 #[derive(Debug, Default)]
 pub(crate) struct Entered {
@@ -120,21 +162,25 @@ pub(crate) struct Entered {
 }
 
 impl Entered {
-    /// Makes the tables at these addresses, of so many bytes, known as those of the code in `code`.
+    /// Makes a load known, with its tables, as those of the code in `code`.
     ///
     /// # Safety
-    /// They can be read as long as this lives, do not change, and were checked.
-    pub(crate) unsafe fn new(tables: Box<[(u64, u64)]>, code: &[Range<u64>]) -> Self {
-        if tables.is_empty() || code.is_empty() {
+    /// They can be read as long as this lives, and do not change.
+    pub(super) unsafe fn new(tables: Tables, code: &[Range<u64>], extent: Extent) -> Self {
+        // one without code is known by where its data begin: no code is there
+        let data = extent.segments.first().map(|(range, _)| range.start..range.start);
+        let keys: Box<[Range<u64>]> =
+            if code.is_empty() { data.into_iter().collect() } else { code.into() };
+        if keys.is_empty() {
             return Self::default();
         }
-        let load = Arc::new(Load { tables, index: OnceLock::new() });
+        let load = Arc::new(Load { extent, tables, index: OnceLock::new() });
         let mut loads = LOADS.write().unwrap_or_else(PoisonError::into_inner);
-        for range in code {
+        for range in &keys {
             loads.insert(range.start, (range.end, Arc::clone(&load)));
         }
         COMINGS.fetch_add(1, Ordering::Relaxed);
-        Self { starts: code.iter().map(|range| range.start).collect() }
+        Self { starts: keys.iter().map(|range| range.start).collect() }
     }
 }
 
@@ -158,10 +204,16 @@ pub(super) fn load_of(address: u64) -> Option<(Range<u64>, Arc<Load>)> {
     (address < *end).then(|| (start..*end, Arc::clone(load)))
 }
 
-/// All loads.
+/// All loads, each once. What their tables describe is known then: they are not read any more, and those whose frames nobody is in may go.
 pub(super) fn loads() -> Vec<Arc<Load>> {
     let loads = LOADS.read().unwrap_or_else(PoisonError::into_inner);
-    loads.values().map(|(_, load)| Arc::clone(load)).collect()
+    let mut all: Vec<_> = loads.values().map(|(_, load)| Arc::clone(load)).collect();
+    // one with several stretches of code is there several times
+    all.sort_unstable_by_key(Arc::as_ptr);
+    all.dedup_by(|one, other| Arc::ptr_eq(one, other));
+    all.iter().for_each(|load| _ = load.index());
+    drop(loads);
+    all
 }
 
 /// How many loads came, and how many went.

@@ -14,18 +14,18 @@ use super::memory::{Memory, Place};
 use super::notifier::Notification;
 use super::push::PushBuffer;
 use super::ring::Ring;
-use super::room::{Room, Taken};
+use super::ring_allocator::{Allocation, RingAllocator};
 use super::status::Status;
 use super::system::{Mapping, System};
 
 /// Entries of a ring.
 const RING_ENTRIES: u32 = 0x1_0000;
-/// Bytes of a ring's memory: entries, control page, and room for what the channel reads.
+/// Bytes of a ring's memory: entries, control page, and what the channel reads.
 const RING_SIZE: u64 = 3 << 20;
 /// Where the control page is in it.
 const CONTROL_AT: u64 = RING_ENTRIES as u64 * 8;
-/// Where the room begins.
-const ROOM_AT: u64 = CONTROL_AT + 0x1_0000;
+/// Where what the channel reads begins.
+const ALLOCATED_AT: u64 = CONTROL_AT + 0x1_0000;
 
 /// Bytes of a channel's signals: the error notifier at the start, a count of what is done, time stamps.
 const SIGNALS_SIZE: u64 = 0x1_0000;
@@ -59,7 +59,7 @@ pub(super) struct Channel<S: System> {
 #[derive(Debug)]
 struct Inner {
     ring: Ring,
-    room: Room,
+    allocator: RingAllocator,
     /// The latest point: what the count will be when all is done.
     latest: u64,
     stamps: u64,
@@ -84,14 +84,14 @@ impl<S: System> Channel<S> {
         let ring = Memory::new(&gpu, RING_SIZE, Place::Window)?;
         let signals = Memory::new(&gpu, SIGNALS_SIZE, Place::HostUncached)?;
         let entries = Ring::new(0, RING_ENTRIES, CONTROL_AT, 0)?;
-        let room = Room::new(ROOM_AT, RING_SIZE - ROOM_AT);
+        let allocator = RingAllocator::new(ALLOCATED_AT, RING_SIZE - ALLOCATED_AT);
         // pages of before may have been anybody's
         let zeros = [0; (STAMPS.0 / 4) as usize];
         if !signals.view()?.write(0, &zeros) {
             return Err(Error::NotSeen);
         }
         let mut channel = Self {
-            inner: Mutex::new(Inner { ring: entries, room, latest: 0, stamps: 0 }),
+            inner: Mutex::new(Inner { ring: entries, allocator, latest: 0, stamps: 0 }),
             ring,
             signals,
             handle: Handle(0),
@@ -269,11 +269,11 @@ impl<S: System> Submission<'_, S> {
     fn put_words(&mut self, words: &[u32]) -> Result<u64, Error> {
         let (point, size) = (self.point(), (words.len() as u64).saturating_mul(4));
         let at = loop {
-            match self.inner.room.take(size, point)? {
-                Taken::At(at) => break at,
-                Taken::After(before) => self.channel.wait(before, self.limit)?,
+            match self.inner.allocator.allocate(size, point)? {
+                Allocation::At(at) => break at,
+                Allocation::After(before) => self.channel.wait(before, self.limit)?,
             }
-            self.inner.room.reached(self.channel.reached()?);
+            self.inner.allocator.reached(self.channel.reached()?);
         };
         if !self.channel.ring.view()?.write(at, words) {
             return Err(Error::NotSeen);

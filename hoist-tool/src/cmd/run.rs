@@ -74,8 +74,10 @@ impl Run {
             if function != "main" || is_typed {
                 bail!("arguments behind -- are for `main`, without --ret and TYPE:VALUE");
             }
-            let module = self.load(&objects, libraries, &observers, <[u8]>::to_vec)?;
             let name = OsStr::new(objects.label(0));
+            // SAFETY: no other thread runs.
+            unsafe { program::announce(name)? };
+            let module = self.load(&objects, libraries, &observers, <[u8]>::to_vec)?;
             out.flush()?;
             // SAFETY: the user asks for the program to be run; the process ends with it.
             let status = unsafe { program::run(module, name, &self.program)? };

@@ -13,7 +13,7 @@ use crate::printable::Printable;
 
 /// What is to be told beside instructions.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wish {
+pub struct DisasmOptions {
     /// How many registers are live.
     pub live: bool,
     /// Lines of the source.
@@ -62,32 +62,32 @@ fn packages() -> &'static [PathBuf] {
 ///
 /// # Errors
 /// If nvdisasm is not installed, or what it says is wrong.
-pub fn disassemble(cubin: &[u8], symbols: &[u32], wish: Wish) -> Result<Vec<Code>> {
+pub fn disassemble(cubin: &[u8], symbols: &[u32], options: DisasmOptions) -> Result<Vec<Code>> {
     let mut code = parse(&run(
         cubin,
         symbols,
-        if wish.live { &["-plr", "-lrm", "count"] } else { &["-gi"] },
-        wish,
+        if options.live { &["-plr", "-lrm", "count"] } else { &["-gi"] },
+        options,
     )?);
-    if wish.live && wish.lines {
-        let with_lines = parse(&run(cubin, symbols, &["-gi"], wish)?);
+    if options.live && options.lines {
+        let with_lines = parse(&run(cubin, symbols, &["-gi"], options)?);
         for (one, other) in code.iter_mut().zip(with_lines) {
             for (one, other) in one.instructions.iter_mut().zip(other.instructions) {
                 one.source = other.source;
             }
         }
     }
-    if !wish.padding {
+    if !options.padding {
         code.iter_mut().for_each(Code::trim);
     }
-    if !wish.lines {
+    if !options.lines {
         let all = code.iter_mut().flat_map(|code| &mut code.instructions);
         all.for_each(|one| one.source.clear());
     }
     Ok(code)
 }
 
-fn run(cubin: &[u8], symbols: &[u32], options: &[&str], wish: Wish) -> Result<String> {
+fn run(cubin: &[u8], symbols: &[u32], words: &[&str], options: DisasmOptions) -> Result<String> {
     let Some(tool) = find_tool("nvdisasm", "NVDISASM") else {
         bail!(
             "nvdisasm is not installed: it shows machine code of CUDA, and comes with the CUDA toolkit (NVDISASM may name it) and \
@@ -98,8 +98,8 @@ fn run(cubin: &[u8], symbols: &[u32], options: &[&str], wish: Wish) -> Result<St
     file.write_all(cubin).context("a temporary file")?;
     let mut command = Command::new(&tool);
     command.arg("-c");
-    if wish.lines || wish.live {
-        command.args(options);
+    if options.lines || options.live {
+        command.args(words);
     }
     if !symbols.is_empty() && symbols.len() <= NAMED {
         let numbers: Vec<_> = symbols.iter().map(|index| format!("{index:#x}")).collect();

@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn no_more_is_shown_than_is_read() {
         let shown = telling(&"error: x\n".repeat(10_000));
-        assert!(shown.starts_with("(9850 lines"), "{}", &shown[..80]);
+        assert!(shown.starts_with("(9850 lines"));
         assert_eq!(shown.lines().count(), LINES + 1);
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod processor;
 pub(crate) mod resolver;
 
 use core::arch::{asm, naked_asm};
+use core::ffi::{c_char, c_int};
 
 /// The architecture of this process.
 pub use archs::Host;
@@ -42,6 +43,29 @@ pub(crate) const OLDEST_VERSION: &core::ffi::CStr = c"GLIBC_2.17";
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn enter_program(entry: u64, stack: u64) -> ! {
     naked_asm!("mov sp, x1", "mov x16, x0", "mov x0, xzr", "mov x29, xzr", "mov x30, xzr", "br x16")
+}
+
+/// Calls `main` of a program. It has no unwinding table: whoever goes up the stack finds that it begins here, as at the entry of a program.
+///
+/// # Safety
+/// `main` is one, and sound to call with these arguments.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn call_main(
+    main: u64,
+    count: c_int,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+) -> c_int {
+    naked_asm!(
+        "stp x29, x30, [sp, #-16]!",
+        "mov x9, x0",
+        "mov w0, w1",
+        "mov x1, x2",
+        "mov x2, x3",
+        "blr x9",
+        "ldp x29, x30, [sp], #16",
+        "ret",
+    )
 }
 
 /// The thread pointer of this thread.

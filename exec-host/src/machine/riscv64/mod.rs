@@ -14,6 +14,7 @@ pub(crate) mod processor;
 pub(crate) mod resolver;
 
 use core::arch::{asm, naked_asm};
+use core::ffi::{c_char, c_int};
 
 /// The architecture of this process.
 pub use archs::Host;
@@ -45,6 +46,31 @@ pub(crate) const OLDEST_VERSION: &core::ffi::CStr = c"GLIBC_2.27";
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn enter_program(entry: u64, stack: u64) -> ! {
     naked_asm!("mv t1, a0", "mv sp, a1", "li a0, 0", "li ra, 0", "li s0, 0", "jr t1")
+}
+
+/// Calls `main` of a program. It has no unwinding table: whoever goes up the stack finds that it begins here, as at the entry of a program.
+///
+/// # Safety
+/// `main` is one, and sound to call with these arguments.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn call_main(
+    main: u64,
+    count: c_int,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+) -> c_int {
+    naked_asm!(
+        "addi sp, sp, -16",
+        "sd ra, 8(sp)",
+        "mv t0, a0",
+        "mv a0, a1",
+        "mv a1, a2",
+        "mv a2, a3",
+        "jalr t0",
+        "ld ra, 8(sp)",
+        "addi sp, sp, 16",
+        "ret",
+    )
 }
 
 /// The thread pointer of this thread.

@@ -10,6 +10,7 @@ pub(crate) mod processor;
 pub(crate) mod resolver;
 
 use core::arch::{asm, naked_asm};
+use core::ffi::{c_char, c_int};
 
 /// The architecture of this process.
 pub use archs::Host;
@@ -41,6 +42,29 @@ pub(crate) const OLDEST_VERSION: &core::ffi::CStr = c"GLIBC_2.2.5";
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn enter_program(entry: u64, stack: u64) -> ! {
     naked_asm!("mov rsp, rsi", "xor edx, edx", "xor ebp, ebp", "jmp rdi")
+}
+
+/// Calls `main` of a program. It has no unwinding table: whoever goes up the stack finds that it begins here, as at the entry of a program.
+///
+/// # Safety
+/// `main` is one, and sound to call with these arguments.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn call_main(
+    main: u64,
+    count: c_int,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+) -> c_int {
+    naked_asm!(
+        "sub rsp, 8",
+        "mov rax, rdi",
+        "mov edi, esi",
+        "mov rsi, rdx",
+        "mov rdx, rcx",
+        "call rax",
+        "add rsp, 8",
+        "ret",
+    )
 }
 
 /// The thread pointer of this thread.

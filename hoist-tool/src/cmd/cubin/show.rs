@@ -14,7 +14,7 @@ use super::shown::{Shown, report};
 use super::{svg, text};
 use crate::cmd::fatbin::cubins::ImagePlace;
 use crate::json::JsonArguments;
-use crate::kernel_filter::{KernelFilter, Sort};
+use crate::kernel_filter::{KernelFilter, KernelOrder};
 use crate::kernel_name::Text;
 use crate::output;
 use crate::panel;
@@ -91,9 +91,11 @@ impl Show {
 fn order(filter: &KernelFilter, kernels: &mut Vec<Kernel>) {
     match filter.sort {
         None => {}
-        Some(Sort::Size) => kernels.sort_by_key(|one| Reverse(one.code_size)),
-        Some(Sort::Registers) => kernels.sort_by_key(|one| Reverse(one.registers)),
-        Some(Sort::Name) => kernels.sort_by(|one, other| one.readable().cmp(other.readable())),
+        Some(KernelOrder::Size) => kernels.sort_by_key(|one| Reverse(one.code_size)),
+        Some(KernelOrder::Registers) => kernels.sort_by_key(|one| Reverse(one.registers)),
+        Some(KernelOrder::Name) => {
+            kernels.sort_by(|one, other| one.readable().cmp(other.readable()))
+        }
     }
     kernels.truncate(filter.limit.unwrap_or(usize::MAX));
 }

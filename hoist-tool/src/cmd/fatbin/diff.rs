@@ -101,20 +101,20 @@ impl Diff {
     }
 
     fn order(&self, found: &mut Difference) {
-        use crate::kernel_filter::Sort;
+        use crate::kernel_filter::KernelOrder;
         let grown = |change: &Change, what: fn(&Needs) -> u64| {
             let [old, new] = [&change.old, &change.new].map(|side| side.as_ref().map_or(0, what));
             std::cmp::Reverse(old.abs_diff(new))
         };
         for list in [&mut found.added, &mut found.gone, &mut found.changed] {
             match self.filter.sort {
-                None | Some(Sort::Size) => {
+                None | Some(KernelOrder::Size) => {
                     list.sort_by_key(|one| grown(one, |needs| needs.code_size))
                 }
-                Some(Sort::Registers) => {
+                Some(KernelOrder::Registers) => {
                     list.sort_by_key(|one| grown(one, |needs| needs.registers.unwrap_or(0).into()));
                 }
-                Some(Sort::Name) => list.sort_by(|one, other| one.name.cmp(&other.name)),
+                Some(KernelOrder::Name) => list.sort_by(|one, other| one.name.cmp(&other.name)),
             }
         }
     }

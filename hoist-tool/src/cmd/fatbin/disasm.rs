@@ -15,11 +15,11 @@ use super::kernels::is_cubin;
 use super::ptx::KernelSources;
 use crate::faults::{Faults, Roots, in_words};
 use crate::json::JsonArguments;
-use crate::kernel_filter::{KernelFilter, Sort};
+use crate::kernel_filter::{KernelFilter, KernelOrder};
 use crate::kernel_name::{KernelName, Text};
 use crate::paint;
 use crate::pattern::Pattern;
-use crate::sass::{Block, Code, Wish, blocks, disassemble, dot, outline, svg};
+use crate::sass::{Block, Code, DisasmOptions, blocks, disassemble, dot, outline, svg};
 use crate::sources::{Order, Source, Sources};
 use crate::table::line;
 
@@ -165,9 +165,11 @@ impl View {
             errors.into_iter().for_each(|error| faults.push(error));
             match filter.sort {
                 None => {}
-                Some(Sort::Size) => shown.sort_by_key(|one| Reverse(one.code.instructions.len())),
-                Some(Sort::Registers) => shown.sort_by_key(|one| Reverse(one.registers)),
-                Some(Sort::Name) => {
+                Some(KernelOrder::Size) => {
+                    shown.sort_by_key(|one| Reverse(one.code.instructions.len()))
+                }
+                Some(KernelOrder::Registers) => shown.sort_by_key(|one| Reverse(one.registers)),
+                Some(KernelOrder::Name) => {
                     shown.sort_by(|one, other| {
                         one.readable(filter.raw).cmp(other.readable(filter.raw))
                     });
@@ -219,8 +221,8 @@ impl View {
         let symbols: Vec<_> = functions.iter().map(nvinfo::Function::index).collect();
         let is_all = wanted.is_empty() && filter.limit.is_none();
         let asked: &[u32] = if is_all { &[] } else { &symbols };
-        let wish = Wish { live: self.live, lines: self.lines, padding: false };
-        let code = disassemble(bytes, asked, wish)
+        let options = DisasmOptions { live: self.live, lines: self.lines, padding: false };
+        let code = disassemble(bytes, asked, options)
             .map_err(|error| anyhow!("{}: {}", image.place, in_words(&error)))?;
         let by_name: HashMap<_, _> =
             functions.iter().map(|one| (one.name().to_string(), one)).collect();
@@ -238,7 +240,7 @@ impl View {
                 is_alone: image.is_alone,
                 sm: image.sm,
                 registers: match filter.sort {
-                    Some(Sort::Registers) => function.resources()?.registers,
+                    Some(KernelOrder::Registers) => function.resources()?.registers,
                     _ => None,
                 },
             });

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::cubins::{Image, ImagePlace, images};
 use crate::faults::{Faults, Roots};
-use crate::kernel_filter::{KernelFilter, Sort};
+use crate::kernel_filter::{KernelFilter, KernelOrder};
 use crate::kernel_name::{KernelName, Text};
 use crate::pattern::Pattern;
 use crate::sources::{Order, Source, Sources};
@@ -195,9 +195,9 @@ pub fn collect(request: Request<'_>, faults: &mut Faults) -> Result<Vec<KernelRo
 pub fn order(rows: &mut [KernelRow], filter: &KernelFilter) {
     match filter.sort {
         None => {}
-        Some(Sort::Size) => rows.sort_by_key(|one| std::cmp::Reverse(one.code_size)),
-        Some(Sort::Registers) => rows.sort_by_key(|one| std::cmp::Reverse(one.registers)),
-        Some(Sort::Name) => {
+        Some(KernelOrder::Size) => rows.sort_by_key(|one| std::cmp::Reverse(one.code_size)),
+        Some(KernelOrder::Registers) => rows.sort_by_key(|one| std::cmp::Reverse(one.registers)),
+        Some(KernelOrder::Name) => {
             rows.sort_by(|one, other| one.readable(filter.raw).cmp(other.readable(filter.raw)));
         }
     }

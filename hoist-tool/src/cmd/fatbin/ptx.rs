@@ -12,7 +12,7 @@ use super::cubins::{Image, ImagePlace, images};
 use super::filter::Where;
 use crate::faults::{Faults, Roots, in_words};
 use crate::json::JsonArguments;
-use crate::kernel_filter::{KernelFilter, Sort};
+use crate::kernel_filter::{KernelFilter, KernelOrder};
 use crate::kernel_name::{KernelName, Text};
 use crate::paint;
 use crate::pattern::Pattern;
@@ -112,9 +112,13 @@ impl Ptx {
         let mut left = self.filter.limit.unwrap_or(usize::MAX);
         for row in &mut rows {
             match self.filter.sort {
-                Some(Sort::Size) => row.kernels.sort_by_key(|one| std::cmp::Reverse(one.size)),
-                Some(Sort::Name) => row.kernels.sort_by(|one, other| one.name.cmp(&other.name)),
-                Some(Sort::Registers) | None => {}
+                Some(KernelOrder::Size) => {
+                    row.kernels.sort_by_key(|one| std::cmp::Reverse(one.size))
+                }
+                Some(KernelOrder::Name) => {
+                    row.kernels.sort_by(|one, other| one.name.cmp(&other.name))
+                }
+                Some(KernelOrder::Registers) | None => {}
             }
             row.kernels.truncate(left);
             left = left.saturating_sub(row.kernels.len());

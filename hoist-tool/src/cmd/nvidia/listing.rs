@@ -8,7 +8,7 @@ use fatbin::Sm;
 use nvinfo::Cubin;
 
 use super::options::Request;
-use crate::sass::{Code, Instruction, Wish, disassemble};
+use crate::sass::{Code, DisasmOptions, Instruction, disassemble};
 
 /// `-sass`.
 pub(super) fn sass(
@@ -33,8 +33,8 @@ pub(super) fn sass(
     }
     let symbols: Vec<_> = functions.iter().map(nvinfo::Function::index).collect();
     let asked: &[u32] = if request.functions.is_empty() { &[] } else { &symbols };
-    let wish = Wish { padding: true, ..Wish::default() };
-    let mut all = disassemble(bytes, asked, wish)?;
+    let options = DisasmOptions { padding: true, ..DisasmOptions::default() };
+    let mut all = disassemble(bytes, asked, options)?;
     if request.sorted {
         all.sort_by(|one, other| one.name.cmp(&other.name));
     }

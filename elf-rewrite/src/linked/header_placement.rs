@@ -1,4 +1,4 @@
-//! Room for more program headers: behind those that there are, or where small tables stand that can move.
+//! Where more program headers are placed: behind those that there are, or where small tables stand that can move.
 
 use std::ops::Range;
 
@@ -34,11 +34,11 @@ const LARGEST: u64 = 64 << 20;
 
 /// Where so many program headers can stand.
 #[derive(Debug)]
-pub(super) enum Room {
+pub(super) enum HeaderPlacement {
     /// Where they are.
-    Here,
+    InPlace,
     /// Where they are, if this is elsewhere.
-    Without(Block),
+    InPlaceWithout(Block),
     /// In another place only.
     Elsewhere,
 }
@@ -61,20 +61,26 @@ impl Block {
 }
 
 /// Where `count` program headers can stand.
-pub(super) fn room(elf: &Elf<'_>, count: usize) -> Room {
+pub(super) fn header_placement(elf: &Elf<'_>, count: usize) -> HeaderPlacement {
     if count <= elf.segments.len() {
-        return Room::Here;
+        return HeaderPlacement::InPlace;
     }
     let start = elf.header.e_phoff.get();
     let size = |count: usize| (count as u64).saturating_mul(PHDR);
     let free = start.saturating_add(size(elf.segments.len()))..start.saturating_add(size(count));
     let is_around = |load: &&Phdr<LE>| load.p_offset.get() <= start && end(load) >= free.end;
     let load = elf.segments.iter().find(|load| load.p_type == PT_LOAD && is_around(load));
-    let Some(load) = load.filter(|_| !elf.sections.is_empty()) else { return Room::Elsewhere };
+    let Some(load) = load.filter(|_| !elf.sections.is_empty()) else {
+        return HeaderPlacement::Elsewhere;
+    };
     let taken = taken(elf);
     let first = taken.iter().filter(|one| one.start < free.end && one.end > free.start);
     let Some(first) = first.min_by_key(|one| one.start) else {
-        return if is_zero(elf, free) { Room::Here } else { Room::Elsewhere };
+        return if is_zero(elf, free) {
+            HeaderPlacement::InPlace
+        } else {
+            HeaderPlacement::Elsewhere
+        };
     };
     let mut range = first.start..first.end.max(free.end);
     while let Some(more) = taken.iter().find(|one| {
@@ -85,9 +91,9 @@ pub(super) fn room(elf: &Elf<'_>, count: usize) -> Room {
         range = range.start.min(more.start)..range.end.max(more.end);
     }
     if range.start < free.start || range.end > end(load) || !is_zero(elf, free.start..range.start) {
-        return Room::Elsewhere;
+        return HeaderPlacement::Elsewhere;
     }
-    block(elf, range).map_or(Room::Elsewhere, Room::Without)
+    block(elf, range).map_or(HeaderPlacement::Elsewhere, HeaderPlacement::InPlaceWithout)
 }
 
 /// Ranges of the file that something is said to be in, besides segments that are loaded.

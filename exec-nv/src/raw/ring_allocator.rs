@@ -1,4 +1,4 @@
-//! Room for what a channel reads: push buffers, launch blocks, constant banks. It is used in a circle, behind the channel.
+//! Memory for what a channel reads: push buffers, launch blocks, constant banks. It is used in a circle, behind the channel.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ const ALIGNMENT: u64 = 256;
 
 /// A stretch of memory that is given out in a circle.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct RingAllocator {
     start: u64,
     size: u64,
     /// Offset of what is given out next.
@@ -20,23 +20,23 @@ pub(super) struct Room {
     used: u64,
 }
 
-/// What [`Room::take`] answers.
+/// What [`RingAllocator::allocate`] answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum Allocation {
     /// Bytes from this offset on.
     At(u64),
     /// There is room when the channel has come to this point.
     After(u64),
 }
 
-impl Room {
+impl RingAllocator {
     /// All of a stretch of memory.
     pub(super) const fn new(start: u64, size: u64) -> Self {
         Self { start, size, head: 0, in_use: VecDeque::new(), used: 0 }
     }
 
     /// Takes `size` bytes until the channel is past `point`, the one that it comes to next.
-    pub(super) fn take(&mut self, size: u64, point: u64) -> Result<Taken, Error> {
+    pub(super) fn allocate(&mut self, size: u64, point: u64) -> Result<Allocation, Error> {
         let too_long = Error::TooLong {
             what: "bytes of one submission",
             count: usize::try_from(size).unwrap_or(usize::MAX),
@@ -51,7 +51,7 @@ impl Room {
         if self.used + gap + size > self.size {
             return match self.in_use.front() {
                 // what the same submission has taken is never read before it is made
-                Some(&(_, first)) if first < point => Ok(Taken::After(first)),
+                Some(&(_, first)) if first < point => Ok(Allocation::After(first)),
                 _ => Err(too_long),
             };
         }
@@ -59,7 +59,7 @@ impl Room {
         self.head = (at + size) % self.size;
         self.used += gap + size;
         self.in_use.push_back((gap + size, point));
-        Ok(Taken::At(self.start + at))
+        Ok(Allocation::At(self.start + at))
     }
 
     /// The channel has come to `point`.
@@ -79,21 +79,21 @@ mod tests {
 
     #[test]
     fn it_goes_round_behind_the_channel() {
-        let mut room = Room::new(0x1000, 0x400);
-        assert_eq!(room.take(0x101, 1), Ok(Taken::At(0x1000)));
-        assert_eq!(room.take(0x80, 2), Ok(Taken::At(0x1200)));
+        let mut ring = RingAllocator::new(0x1000, 0x400);
+        assert_eq!(ring.allocate(0x101, 1), Ok(Allocation::At(0x1000)));
+        assert_eq!(ring.allocate(0x80, 2), Ok(Allocation::At(0x1200)));
         // 0x100 are left at the end
-        assert_eq!(room.take(0x200, 3), Ok(Taken::After(1)));
-        room.reached(1);
-        assert_eq!(room.take(0x200, 3), Ok(Taken::At(0x1000)));
-        assert_eq!(room.take(1, 4), Ok(Taken::After(2)));
-        room.reached(3);
-        assert_eq!(room.take(0x200, 4), Ok(Taken::At(0x1200)));
-        assert_eq!(room.take(1, 4), Ok(Taken::At(0x1000)));
-        assert!(room.take(0x401, 5).is_err());
+        assert_eq!(ring.allocate(0x200, 3), Ok(Allocation::After(1)));
+        ring.reached(1);
+        assert_eq!(ring.allocate(0x200, 3), Ok(Allocation::At(0x1000)));
+        assert_eq!(ring.allocate(1, 4), Ok(Allocation::After(2)));
+        ring.reached(3);
+        assert_eq!(ring.allocate(0x200, 4), Ok(Allocation::At(0x1200)));
+        assert_eq!(ring.allocate(1, 4), Ok(Allocation::At(0x1000)));
+        assert!(ring.allocate(0x401, 5).is_err());
         // one submission cannot wait for itself
-        room.reached(4);
-        assert_eq!(room.take(0x300, 5), Ok(Taken::At(0x1100)));
-        assert!(room.take(0x300, 5).is_err());
+        ring.reached(4);
+        assert_eq!(ring.allocate(0x300, 5), Ok(Allocation::At(0x1100)));
+        assert!(ring.allocate(0x300, 5).is_err());
     }
 }
