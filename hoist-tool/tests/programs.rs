@@ -177,4 +177,11 @@ fn languages_of_jit() {
     }
     let words = ["jit", "one.c", "--compiler", "gcc", "two.c", "one", "i32:20", "--ret", "i32"];
     assert_eq!(text(&hoist(folder, &words)), "41\n");
+    let words = ["jit", "two.c", "--compiler", "rustc", "two", "i32:20"];
+    let refused = hoist(folder, &words);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(
+        (refused.status.code(), &*said),
+        (Some(1), "hoist: two.c: this compiler has not its language\n")
+    );
 }

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use exec_core::{Cache, CompileError, Compiled, Compiler, Origin};
 use exec_host::compile::{
     Clang, ClangAssembly, ClangCpp, CompilerDriver, Family, Gcc, GccAssembly, GccCpp, Gfortran,
@@ -153,7 +153,7 @@ impl Jit {
                 self.find_either::<ClangAssembly, GccAssembly>([clang, gcc], source, cache)
             }
             Language::Fortran if gcc => self.find::<Gfortran>(source, cache),
-            _ => bail!("{}: this compiler has not its language", source.path.display()),
+            _ => Err(wrong_compiler(source)),
         }
     }
 
@@ -164,10 +164,11 @@ impl Jit {
         source: &Source<'_>,
         cache: &dyn Cache,
     ) -> Result<Box<dyn Compiler>> {
-        match first.then(|| self.find::<A>(source, cache)) {
-            Some(Ok(found)) => Ok(found),
-            Some(Err(error)) if !second => Err(error),
-            _ => self.find::<B>(source, cache),
+        match (first.then(|| self.find::<A>(source, cache)), second) {
+            (Some(Ok(found)), _) => Ok(found),
+            (_, true) => self.find::<B>(source, cache),
+            (Some(error), false) => error,
+            (None, false) => Err(wrong_compiler(source)),
         }
     }
 
@@ -203,6 +204,11 @@ impl Jit {
             outcome => outcome.with_context(name),
         }
     }
+}
+
+/// What is said of a compiler that was asked for by name.
+fn wrong_compiler(source: &Source<'_>) -> anyhow::Error {
+    anyhow!("{}: this compiler has not its language", source.path.display())
 }
 
 /// A source and its language.
