@@ -1,8 +1,6 @@
 //! Programs of two objects, by `hoist run` and linked: output and status are the same, also of what a program and the libraries of its
 //! process have to do with each other.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
