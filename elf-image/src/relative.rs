@@ -7,8 +7,8 @@ use elf_core::names::{
     DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELASZ, DT_RELR, DT_RELRSZ, DT_RELSZ,
 };
 use elf_core::{
-    Address, ApplyError, ApplyErrorKind, Arch, Kind, Query, Record, Rel, Rela, Relr, Role,
-    SectionMut, Value, apply_load, find, relative_type,
+    Address, ApplyError, ApplyErrorKind, Arch, Record, Rel, Rela, Relr, SectionMut, find,
+    relative_type,
 };
 
 impl Image<'_> {
@@ -68,26 +68,50 @@ impl Relative<'_> {
         records.try_for_each(|record| self.one::<A>(&record))
     }
 
-    /// Applies a record.
+    /// Applies a record: B + A for a word of an address's size.
     #[inline(never)]
     fn one<A: Arch>(&mut self, record: &Record) -> Result<(), Error> {
-        let fail = |kind: Option<&Kind>, error| {
-            let name = kind.map(|kind| kind.name);
-            Error::new(ErrorKind::NotRelative(ApplyError::new(record, name, error)))
+        let is_64 = A::ADDRESS_SIZE == 8;
+        if record.r#type != relative_type(A::MACHINE, is_64) {
+            return other::<A>(record);
+        }
+        let at = record.offset.wrapping_sub(self.start);
+        let rest = usize::try_from(at).ok().and_then(|at| self.image.bytes.get_mut(at..));
+        let (bias, big_endian) = (self.bias, self.image.big_endian);
+        let done = match is_64 {
+            true => rest.and_then(<[u8]>::first_chunk_mut).map(|word: &mut [u8; 8]| {
+                let held = if big_endian { u64::from_be_bytes } else { u64::from_le_bytes };
+                let to_bytes = if big_endian { u64::to_be_bytes } else { u64::to_le_bytes };
+                let addend = record.addend.map_or_else(|| held(*word), i64::cast_unsigned);
+                *word = to_bytes(bias.wrapping_add(addend));
+            }),
+            false => rest.and_then(<[u8]>::first_chunk_mut).map(|word: &mut [u8; 4]| {
+                let held = if big_endian { u32::from_be_bytes } else { u32::from_le_bytes };
+                let to_bytes = if big_endian { u32::to_be_bytes } else { u32::to_le_bytes };
+                let addend = record.addend.map_or_else(|| held(*word), |addend| addend as u32);
+                *word = to_bytes((bias as u32).wrapping_add(addend));
+            }),
         };
-        let unknown = || fail(None, ApplyErrorKind::UnknownType);
-        let kind = find(A::KINDS, record.r#type).ok_or_else(unknown)?;
-        if kind.value == Value::ZERO && kind.number == 0 {
-            return Ok(());
-        }
-        if kind.value.of != Role::Base {
-            return Err(fail(Some(kind), ApplyErrorKind::Unresolved(kind.value.of)));
-        }
-        let placed = Record { offset: record.offset.wrapping_sub(self.start), ..*record };
-        let bias = self.bias;
-        apply_load::<A>(kind, &placed, &mut self.image, &|_: &Query| Some(bias)).map_err(|error| {
-            let error = ApplyError { offset: record.offset, ..error };
-            Error::new(ErrorKind::Relocation(error))
+        done.ok_or_else(|| {
+            let size = self.image.bytes.len() as u64;
+            let outside = ApplyErrorKind::OutsideSection { size };
+            Error::new(ErrorKind::Relocation(ApplyError::new(record, name::<A>(record), outside)))
         })
     }
+}
+
+fn name<A: Arch>(record: &Record) -> Option<&'static str> {
+    find(A::KINDS, record.r#type).map(|kind| kind.name)
+}
+
+/// What is to be said of a record that is not a relative one: nothing of one that says nothing.
+#[cold]
+#[inline(never)]
+fn other<A: Arch>(record: &Record) -> Result<(), Error> {
+    let (name, why) = match find(A::KINDS, record.r#type) {
+        Some(kind) if kind.number == 0 => return Ok(()),
+        Some(kind) => (Some(kind.name), ApplyErrorKind::Unresolved(kind.value.of)),
+        None => (None, ApplyErrorKind::UnknownType),
+    };
+    Err(Error::new(ErrorKind::NotRelative(ApplyError::new(record, name, why))))
 }

@@ -4,11 +4,15 @@
 use core::cell::RefCell;
 use core::ops::Range;
 use elf_core::names::{PT_DYNAMIC, SHN_ABS};
-use elf_core::{Arch, File, Query, Resolve, Role, SegmentFlags, SymbolAttributes, find};
+use elf_core::{
+    Arch, File, Query, Resolve, Role, SegmentFlags, SymbolAttributes, Value, find, relative_type,
+};
 use elf_image::{Addresses, Error, ErrorKind, Image, OwnSymbols, Symbols};
+use reloc_aarch64::Aarch64;
 use reloc_arm::Arm;
 use reloc_loongarch::LoongArch64;
-use reloc_riscv::Rv64;
+use reloc_riscv::{Rv32, Rv64};
+use reloc_x86::{I386, X86_64};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -203,6 +207,23 @@ fn what_is_missing_is_named() {
     assert!(matches!(error.kind, ErrorKind::NotRelative(_)), "{error}");
     let error = image.relocate::<LoongArch64>(&mut memory, BASE, &|_: &Query| None).unwrap_err();
     assert_eq!(error.to_string(), "a file for machine 40, not 258");
+}
+
+/// The type that is a relative one in each table.
+#[test]
+fn relative_types() {
+    fn is_relative<A: Arch>() {
+        let number = relative_type(A::MACHINE, A::ADDRESS_SIZE == 8);
+        let kind = find(A::KINDS, number).unwrap();
+        assert_eq!(kind.value, Value::of(Role::Base).plus_a(), "{}", kind.name);
+    }
+    is_relative::<X86_64>();
+    is_relative::<I386>();
+    is_relative::<Aarch64>();
+    is_relative::<Arm>();
+    is_relative::<Rv64>();
+    is_relative::<Rv32>();
+    is_relative::<LoongArch64>();
 }
 
 /// The C library of RISC-V adds 0x800 to offsets in blocks of variables, which relocations take off.

@@ -45,6 +45,7 @@ pub(crate) fn plan(bytes: &[u8], archive: Archive<'_>, change: MemberChange<'_>)
         plan.in_place = plan.in_place.saturating_add(part.in_place);
         plan.moved = plan.moved.saturating_add(part.moved);
         plan.holes = plan.holes.saturating_add(part.holes);
+        plan.left.extend(part.left.into_iter().map(|at| at.saturating_add(member.offset)));
         plan.remarks.extend(part.remarks);
         growth.push((member.header, more));
     }

@@ -41,6 +41,8 @@ pub(crate) struct Known {
     pub(crate) pointers: Vec<u64>,
     /// Names for a new section.
     pub(crate) names: Vec<String>,
+    /// Whether regions that would have to move stay as they are where nothing points to them.
+    pub(crate) leaves_unreferenced: bool,
 }
 
 impl Known {
@@ -53,6 +55,7 @@ impl Known {
             regions: regions.map(|one| behind(one.start)..behind(one.end)).collect(),
             pointers: self.pointers.iter().copied().filter(inside).map(behind).collect(),
             names: self.names.clone(),
+            leaves_unreferenced: self.leaves_unreferenced,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Executables and shared libraries: nothing that is loaded moves but regions, and tables that make room for program headers.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 use elf_core::names::PT_NOTE;
 
@@ -30,6 +31,8 @@ pub(crate) fn plan(elf: &Elf<'_>, changes: &[Change], known: &Known) -> Result<D
         return Err(Error::new(0, ErrorKind::TooManyHeaders));
     }
     pointers::check_places(elf, changes)?;
+    let (changes, left) = movable(elf, changes, known)?;
+    let changes = &*changes;
     let page = resize::page(elf)?;
     let packed = packed::sections(elf, changes, known, page);
     let grows: Vec<_> = packed.iter().filter(|one| one.grows()).cloned().collect();
@@ -59,8 +62,34 @@ pub(crate) fn plan(elf: &Elf<'_>, changes: &[Change], known: &Known) -> Result<D
         }
     }
     let mut draft = draft?;
+    if !left.is_empty() {
+        draft.remarks.push(Remark::Left(left.len() as u64));
+        draft.left = left;
+    }
     remarks(elf, &mut draft);
     Ok(draft)
+}
+
+/// The changes that can be made, and the offsets of regions that are left as they are: they grow, and nothing would lead to them
+/// elsewhere.
+fn movable<'c>(
+    elf: &Elf<'_>,
+    changes: &'c [Change],
+    known: &Known,
+) -> Result<(Cow<'c, [Change]>, Vec<u64>)> {
+    if !known.leaves_unreferenced {
+        return Ok((Cow::Borrowed(changes), Vec::new()));
+    }
+    let growing = changes.iter().filter(|change| change.new_size() > change.size);
+    let growing: HashMap<u64, u64> =
+        growing.filter_map(|change| Some((elf.address(change.at).ok()?, change.at))).collect();
+    let addresses = growing.keys().copied().collect();
+    let referenced = pointers::referenced(elf, &addresses, &known.pointers)?;
+    let left = growing.iter().filter(|(address, _)| !referenced.contains(address));
+    let mut left: Vec<u64> = left.map(|(_, at)| *at).collect();
+    left.sort_unstable();
+    let stays = |change: &&Change| left.binary_search(&change.at).is_err();
+    Ok((changes.iter().filter(stays).cloned().collect(), left))
 }
 
 /// Makes changes, where the regions of some sections are laid out anew.

@@ -20,6 +20,8 @@ pub struct Plan<B> {
     pub moved: usize,
     /// Bytes that are zero from now on, and take no room on disk where the file system has holes.
     pub holes: u64,
+    /// Offsets of regions that stay as they are, in order: see [`Rewriter::leave_unreferenced`](crate::Rewriter::leave_unreferenced).
+    pub left: Vec<u64>,
     /// What whoever uses the file should know.
     pub remarks: Vec<Remark>,
 }
@@ -61,6 +63,8 @@ pub enum Remark {
     TailKept(u64),
     /// Regions that moved lie in a new section of this name.
     NewSection(String),
+    /// So many regions stay as they are: they would have to move, and nothing points to them.
+    Left(u64),
     /// The program headers moved behind everything else: there was no room for one more. Tools that write such files anew as GNU
     /// strip does may not keep them whole.
     HeadersMoved,
@@ -75,6 +79,10 @@ impl Display for Remark {
             Self::TailKept(size) => write!(
                 f,
                 "{size} bytes behind the section headers are kept: a signature among them does not hold any more"
+            ),
+            Self::Left(count) => write!(
+                f,
+                "{count} regions stay as they are: they would have to move, and nothing points to them"
             ),
             Self::NewSection(name) => write!(f, "the new section is called {name}"),
             Self::HeadersMoved => f.write_str(
@@ -91,6 +99,7 @@ pub(crate) struct Draft {
     pub(crate) in_place: usize,
     pub(crate) moved: usize,
     pub(crate) holes: u64,
+    pub(crate) left: Vec<u64>,
     pub(crate) remarks: Vec<Remark>,
 }
 
@@ -102,10 +111,10 @@ impl<B: AsRef<[u8]>> Plan<B> {
     }
 
     pub(crate) fn new(draft: Draft, contents: Vec<B>, old_size: u64) -> Self {
-        let Draft { edits, in_place, moved, holes, mut remarks } = draft;
+        let Draft { edits, in_place, moved, holes, left, mut remarks } = draft;
         remarks.sort();
         remarks.dedup();
-        Self { edits, contents, old_size, in_place, moved, holes, remarks }
+        Self { edits, contents, old_size, in_place, moved, holes, left, remarks }
     }
 
     /// Bytes by which the file grows.

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use elf_core::File;
-use elf_rewrite::{Error, ErrorKind, Plan, Referrer, Rewriter};
+use elf_rewrite::{Error, ErrorKind, Plan, Referrer, Remark, Rewriter};
 
 const PROGRAM: &str = r#"
 #include <stdio.h>
@@ -243,4 +243,68 @@ fn what_follows_in_an_object_keeps_its_alignment() {
     rewriter.replace(regions.start..regions.start + 13, LONGER).expect("a region");
     let error = rewriter.plan().expect_err("an error");
     assert_eq!(error.kind, ErrorKind::Relocations("compact relocations (CREL)"));
+}
+
+/// A table among the code whose first bytes are those of `lea rax, [rip + ...]`, and lead to the first region.
+const TABLE: &str = r#"
+__asm__(".text\n.globl table\n.hidden table\n.type table, @TYPE\ntable: .byte 0x48, 0x8d, 0x05\n"
+        ".long first - . - 4\n.zero 64\n.size table, . - table\n"
+        ".section regions,\"a\"\n.balign 16\nfirst: .asciz \"one\"\n.zero 12\nsecond: .asciz \"two\"\n.zero 12\n"
+        ".section .data.rel.ro,\"aw\"\n.globl pointers\n.hidden pointers\n.balign 8\npointers: .quad first, SECOND\n.text\n");
+#include <stdio.h>
+extern const char *const pointers[], table[];
+int main(void) { printf("%s %d\n", pointers[0], table[0]); return 0; }
+"#;
+
+#[test]
+fn a_table_among_code_is_no_instruction() {
+    let test = "a_table_among_code_is_no_instruction";
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = TABLE.replace("SECOND", "second");
+    let build = |name: &str| {
+        let source = source.replace("@TYPE", name);
+        compiled(test, folder.path(), &source, &["-pie", "-fPIE"])
+    };
+    let Some(bytes) = build("@object") else { return };
+    let plan = growing(&bytes, LONGER).plan().expect("a plan");
+    let text = printed(&plan, &bytes, folder.path());
+    assert_eq!(text, "something that takes more than sixteen bytes 72\n");
+    // bytes that nothing says of what they are, behind one that is no instruction
+    let unknown = source.replace("\\ntable: .byte", "\\n.byte 0x06, 0x06\\ntable = .\\n.byte");
+    let unknown =
+        unknown.replace(".type table, @TYPE\\n", "").replace(".globl table\\n.hidden table\\n", "");
+    let Some(bytes) = compiled(test, folder.path(), &unknown, &["-pie", "-fPIE", "-s"]) else {
+        return;
+    };
+    growing(&bytes, LONGER).plan().expect("a plan");
+    for name in ["@function", "@notype"] {
+        let Some(bytes) = build(name) else { return };
+        let error = growing(&bytes, LONGER).plan().expect_err("an error");
+        let ErrorKind::Instruction { text, .. } = &error.kind else { unreachable!("{error}") };
+        assert!(text.starts_with("lea rax"), "{error}");
+    }
+}
+
+#[test]
+fn a_region_that_nothing_points_to_is_left() {
+    let test = "a_region_that_nothing_points_to_is_left";
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = TABLE.replace("SECOND", "0").replace("@TYPE", "@object");
+    let Some(bytes) = compiled(test, folder.path(), &source, &["-pie", "-fPIE"]) else { return };
+    let regions = section(&bytes);
+    let middle = regions.start + 16;
+    let mut rewriter = Rewriter::open(&bytes).expect("a program");
+    rewriter.replace(regions.start..middle, LONGER).expect("a region");
+    rewriter.replace(middle..regions.end, LONGER).expect("a region");
+    let error = rewriter.clone().plan().expect_err("an error");
+    assert_eq!((error.at, error.kind), (middle, ErrorKind::Unreferenced));
+    rewriter.leave_unreferenced();
+    let plan = rewriter.plan().expect("a plan");
+    assert_eq!(plan.left, [middle]);
+    assert!(plan.remarks.contains(&Remark::Left(1)));
+    let text = printed(&plan, &bytes, folder.path());
+    assert_eq!(text, "something that takes more than sixteen bytes 72\n");
+    let changed = fs::read(folder.path().join("changed")).expect("a program");
+    let at = usize::try_from(middle).expect("an offset");
+    assert_eq!(changed[at..at + 16], bytes[at..at + 16]);
 }

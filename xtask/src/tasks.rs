@@ -31,6 +31,8 @@ pub(crate) const TASKS: &[Task] = &[
     task::<public_api::Api>   ("api",      "Compare what the published libraries offer with the snapshots in xtask/api"),
     task::<semver::Semver>    ("semver",   "Whether the libraries keep what an earlier version promised"),
     task::<python::Python>    ("python",   "Build the Python package, install it, run its tests and examples"),
+    task::<python::Tinygrad>  ("tinygrad", "Run tinygrad's own tests with its loader and with ours; tell which differ"),
+    task::<python::Wheels>    ("wheels",   "Build the Python package for other machines and older C libraries"),
     task::<licences::Licences>("licences", "Licences and sources of dependencies; advisories against them on demand"),
     task::<miri::Miri>        ("miri",     "Tests in the interpreter that finds undefined behaviour"),
     task::<mutants::Mutants>  ("mutants",  "Small changes of the code that no test notices: hours"),

@@ -33,6 +33,8 @@ pub struct Kind {
     pub stage: Stage,
     /// What else may be decided at its place.
     pub special: Special,
+    /// Bytes from the place on of which some may go; of padding its records say how many there are.
+    pub goes: u64,
     /// What the field is like, found out once.
     pub(crate) shape: Shape,
 }
@@ -101,6 +103,7 @@ impl Kind {
             branch: None,
             stage: Stage::Link,
             special: Special::None,
+            goes: 0,
             shape: if value.is_plain() { field.shape() } else { Shape::Parts },
         }
     }
@@ -166,7 +169,7 @@ impl Kind {
     #[must_use]
     pub const fn transition(self, transition: Transition) -> Self {
         if cfg!(feature = "relax") {
-            Self { special: Special::Transition(transition), ..self }
+            Self { special: Special::Transition(transition), goes: transition.size, ..self }
         } else {
             self
         }
@@ -194,10 +197,17 @@ impl Kind {
     #[must_use]
     pub const fn shrink(self, shrink: Shrink) -> Self {
         if cfg!(feature = "relax") {
-            Self { special: Special::Shrink(shrink), ..self }
+            Self { special: Special::Shrink(shrink), goes: shrink.size, ..self }
         } else {
             self
         }
+    }
+
+    /// The same of code of which so many bytes may go, as another row that stands for this one says, or the pairing; without the
+    /// feature `relax` none do.
+    #[must_use]
+    pub const fn going(self, size: u64) -> Self {
+        if cfg!(feature = "relax") { Self { goes: size, ..self } } else { self }
     }
 
     /// The same of one that another row may stand for.
@@ -248,7 +258,7 @@ pub const fn decides(kinds: &[Kind]) -> bool {
 pub const fn shrinks(kinds: &[Kind]) -> bool {
     let mut rest = kinds;
     while let [kind, tail @ ..] = rest {
-        if matches!(kind.special, Special::Padding(_) | Special::Shrink(_)) {
+        if matches!(kind.special, Special::Padding(_) | Special::Shrink(_)) || kind.goes > 0 {
             return true;
         }
         rest = tail;

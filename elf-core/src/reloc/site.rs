@@ -118,6 +118,17 @@ impl<'b> Site<'b> {
         }
     }
 
+    /// The record so many behind this one in the table; `None` in packed forms.
+    #[must_use]
+    pub fn following(&self, count: usize) -> Option<Record> {
+        match self.neighbours {
+            Neighbours::Table(_, index, _) | Neighbours::Slice(_, index) => {
+                self.at(index.checked_add(count)?)
+            }
+            Neighbours::Packed(..) => None,
+        }
+    }
+
     /// Record `index`; `None` of packed forms, which would have to be read up to there.
     fn at(&self, index: usize) -> Option<Record> {
         match self.neighbours {

@@ -5,9 +5,11 @@ use elf_core::names::{EM_AARCH64, EM_X86_64, ET_EXEC};
 use super::moves::Move;
 use crate::elf::{Elf, Part};
 use crate::error::{Error, ErrorKind, Result};
+use extents::Extents;
 use reference::{Code, Referring};
 
 mod aarch64;
+mod extents;
 mod reference;
 mod x86;
 
@@ -22,10 +24,11 @@ pub(super) fn check(elf: &Elf<'_>, moves: &[Move]) -> Result<()> {
         machine => return Err(Error::new(0, ErrorKind::Machine(machine))),
     };
     let fixed = elf.header.e_type == ET_EXEC;
+    let extents = Extents::of(elf)?;
     let parts = elf.parts()?;
     let executable = parts.iter().filter(|part| part.executable);
     for code in executable.flat_map(|part| around(part, moves, fixed)) {
-        if let Some(Referring { address, text, to }) = find(code, moves) {
+        if let Some(Referring { address, text, to }) = find(code, &extents, moves) {
             return Err(Error::new(to.offset, ErrorKind::Instruction { address, text }));
         }
     }

@@ -1,5 +1,7 @@
 //! Pointers to regions that move: relocations, and words that are known to be pointers, follow them; any other is a reason to refuse.
 
+use std::collections::HashSet;
+
 use elf_core::names::{
     DT_FINI_ARRAY, DT_GNU_HASH, DT_HASH, DT_INIT_ARRAY, DT_JMPREL, DT_NULL, DT_PLTGOT,
     DT_PREINIT_ARRAY, DT_REL, DT_RELA, DT_RELR, DT_STRTAB, DT_SYMTAB, DT_VERDEF, DT_VERNEED,
@@ -91,6 +93,49 @@ pub(super) fn retarget(
     }
 }
 
+/// Which of these addresses something points to.
+///
+/// # Errors
+/// If a table lies outside the file.
+pub(super) fn referenced(
+    elf: &Elf<'_>,
+    addresses: &HashSet<u64>,
+    pointers: &[u64],
+) -> Result<HashSet<u64>> {
+    let mut found = HashSet::new();
+    let mut mark = |address: u64| {
+        if addresses.contains(&address) {
+            found.insert(address);
+        }
+    };
+    for table in &elf.tables {
+        match table.sh_type.get() {
+            SHT_RELA => {
+                let symbols = symbols_of(elf, table)?;
+                for record in elf.relocations(table)? {
+                    let addend = record.r_addend.get().cast_unsigned();
+                    let (symbol, kind) = symbol_and_type(record);
+                    match usize::try_from(symbol).ok().and_then(|symbol| symbols.get(symbol)) {
+                        Some(symbol) if symbol.st_shndx != SHN_UNDEF => {
+                            mark(symbol.st_value.get().wrapping_add(addend));
+                        }
+                        _ if is_relative(elf, kind) => mark(addend),
+                        _ => {}
+                    }
+                }
+            }
+            SHT_RELR | SHT_ANDROID_RELR => {
+                let relocations = elf.file.relocations(&relr(table))?;
+                let places = relocations.iter().flat_map(|all| all.iter());
+                places.filter_map(|place| elf.word(place.offset)).for_each(|(_, word)| mark(word));
+            }
+            _ => {}
+        }
+    }
+    pointers.iter().filter_map(|at| elf.word_at(*at)).for_each(mark);
+    Ok(found)
+}
+
 /// Refuses regions with places of relocations: what they become, and where, says nothing of these.
 ///
 /// # Errors
@@ -180,6 +225,23 @@ const fn inside(moves: &Move, referrer: Referrer, place: u64, target: u64) -> Er
     Error::new(moves.offset, ErrorKind::PointsInside { referrer, place, target })
 }
 
+/// The symbols that relocations of a table name; none if it names no table of them.
+fn symbols_of<'a>(elf: &Elf<'a>, table: &Shdr<LE>) -> Result<&'a [Sym<LE>]> {
+    let symbols = usize::try_from(table.sh_link.get()).ok().and_then(|link| elf.tables.get(link));
+    match symbols {
+        Some(section) if matches!(section.sh_type.get(), SHT_DYNSYM | SHT_SYMTAB) => {
+            elf.symbols(section)
+        }
+        _ => Ok(&[]),
+    }
+}
+
+/// Symbol index and type of a relocation.
+fn symbol_and_type(record: &Rela<LE>) -> (u64, u32) {
+    let info = record.r_info.get();
+    (info >> 32, u32::try_from(info & 0xffff_ffff).unwrap_or_default())
+}
+
 /// Relocations with addends.
 fn relocated(
     elf: &Elf<'_>,
@@ -189,16 +251,9 @@ fn relocated(
     mark: &mut impl FnMut(usize),
 ) -> Result<()> {
     const ROW: u64 = size_of::<Rela<LE>>() as u64;
-    let symbols = usize::try_from(table.sh_link.get()).ok().and_then(|link| elf.tables.get(link));
-    let symbols: &[Sym<LE>] = match symbols {
-        Some(section) if matches!(section.sh_type.get(), SHT_DYNSYM | SHT_SYMTAB) => {
-            elf.symbols(section)?
-        }
-        _ => &[],
-    };
+    let symbols = symbols_of(elf, table)?;
     for (row, record) in (0_u64..).zip(elf.relocations(table)?) {
-        let info = record.r_info.get();
-        let (symbol, kind) = (info >> 32, u32::try_from(info & 0xffff_ffff).unwrap_or_default());
+        let (symbol, kind) = symbol_and_type(record);
         let addend = record.r_addend.get().cast_unsigned();
         let place = record.r_offset.get();
         if symbol != 0 {

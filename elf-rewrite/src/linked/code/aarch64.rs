@@ -9,6 +9,7 @@ use yaxpeax_arch::{Decoder as _, U8Reader};
 use yaxpeax_arm::armv8::a64::InstDecoder;
 
 use super::super::moves::{Move, moved};
+use super::extents::Extents;
 use super::reference::{Code, Referring};
 
 const PAGE: u64 = 0x1000;
@@ -19,7 +20,11 @@ const LAST_OF_CALLEE: u32 = 18;
 const LINK: u32 = 30;
 
 /// The first instruction that refers to a region that moves.
-pub(super) fn find<'m>(code: Code<'_>, moves: &'m [Move]) -> Option<Referring<'m>> {
+pub(super) fn find<'m>(
+    code: Code<'_>,
+    extents: &Extents,
+    moves: &'m [Move],
+) -> Option<Referring<'m>> {
     let mut literals = code.bytes.windows(8).step_by(4).zip((code.address..).step_by(4));
     let literal = |(bytes, address): (&[u8], u64)| {
         let to = moved(moves, u64::from_le_bytes(*bytes.first_chunk()?))?;
@@ -29,7 +34,11 @@ pub(super) fn find<'m>(code: Code<'_>, moves: &'m [Move]) -> Option<Referring<'m
     at_fixed_address.or_else(|| {
         let (words, _) = code.bytes.as_chunks();
         let mut all = words.iter().map(|word| u32::from_le_bytes(*word)).zip(0..);
-        all.find_map(|(word, index)| refers(&code, word, index, moves))
+        // a table among the code is none
+        let is_code = |index: u64| {
+            extents.data_at(code.address.wrapping_add(index.wrapping_mul(4))).is_none()
+        };
+        all.find_map(|(word, index)| refers(&code, word, index, moves).filter(|_| is_code(index)))
     })
 }
 
@@ -271,7 +280,7 @@ mod tests {
     fn found(words: &[u32]) -> Option<u64> {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let code = Code { bytes: &bytes, address: 0x1000, fixed: false };
-        find(code, &[MOVE]).map(|found| found.address)
+        find(code, &Extents::default(), &[MOVE]).map(|found| found.address)
     }
 
     const RET: u32 = 0xd65f_03c0;

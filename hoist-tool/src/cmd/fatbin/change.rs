@@ -8,13 +8,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use elf_core::File;
-use elf_core::names::ET_EXEC;
 use elf_rewrite::{Piece, Plan, Remark, Rewriter};
-use fatbin::{CompressionMethod, Container, Region, RegionEntry, Search, wrappers};
+use fatbin::{CompressionMethod, Region, RegionEntry, Search, wrappers};
 use serde::Serialize;
 
 use super::blob::Blob;
-use super::found::{containers, regions};
+use super::found::regions;
 use crate::mapped::Mapped;
 use crate::output;
 use crate::paint;
@@ -61,7 +60,16 @@ pub struct Change {
     pub new: Blob,
 }
 
-/// The section that cuobjdump shows with `-all`: the first name of one that is new.
+/// What becomes of a region that would have to move where nothing points to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unreferenced {
+    /// It stays as it is: whoever finds it by other means finds it still.
+    Left,
+    /// It is a reason to refuse: this region was meant.
+    Refused,
+}
+
+/// The section that cuobjdump shows with `-all`.
 const WITH_ALL: &str = "__nv_relfatbin";
 
 /// The entries of a region.
@@ -94,10 +102,10 @@ impl Files {
         file: &Mapped,
         mut changes: Vec<Change>,
         mut notes: Vec<String>,
+        unreferenced: Unreferenced,
         out: &mut dyn Write,
     ) -> Result<()> {
-        changes.sort_by_key(|change| change.at);
-        let plan = plan(file, &changes).with_context(|| self.label())?;
+        let plan = plan(file, &mut changes, unreferenced).with_context(|| self.label())?;
         let before = file.bytes().len() as u64;
         file.done_with(0..before);
         output::write(&self.output, Some(&self.file), |to| {
@@ -148,37 +156,30 @@ fn text(report: &Report<'_>, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// How a file is to be written.
-pub(super) fn plan(file: &Mapped, changes: &[Change]) -> Result<Plan<Blob>> {
+/// How a file is to be written; `changes` are put in order, and those that are not made are not among them any more.
+pub(super) fn plan(
+    file: &Mapped,
+    changes: &mut Vec<Change>,
+    unreferenced: Unreferenced,
+) -> Result<Plan<Blob>> {
+    changes.sort_by_key(|change| change.at);
     let bytes = file.bytes();
     if changes.is_empty() {
         return Ok(Plan::unchanged(bytes.len() as u64));
     }
     let mut rewriter = Rewriter::open(bytes)?;
-    for change in changes {
+    for change in &*changes {
         ensure!(Region::parse(&*change.new).is_ok(), "what a region becomes is no region");
         change.new.rest();
         rewriter.replace(change.at..change.at.saturating_add(change.size), change.new.clone())?;
     }
-    // cuobjdump looks into one section of each of these names
-    rewriter.name(WITH_ALL);
-    rewriter.name(".nv_fatbin");
-    if let Ok(elf) = File::parse(bytes)
-        && elf.header().r#type == ET_EXEC
-    {
-        for wrapper in wrappers(&elf) {
-            rewriter.pointer(wrapper?.at.saturating_add(8));
-        }
+    if unreferenced == Unreferenced::Left {
+        rewriter.leave_unreferenced();
     }
-    if changes.iter().any(|change| change.new.len() as u64 > change.size) {
-        // those in sections that tools make for them: what a search would find may be no region
-        for found in containers(file, Search::Never, |found| found.container) {
-            if let Ok(Container::Region(region)) = found {
-                rewriter.keep(region.at()..region.end())?;
-            }
-        }
-    }
-    Ok(rewriter.plan()?)
+    rewriter.device_code()?;
+    let plan = rewriter.plan()?;
+    changes.retain(|change| plan.left.binary_search(&change.at).is_err());
+    Ok(plan)
 }
 
 /// Writes the changed file, of which little is in memory at a time; zeros are holes.

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use fatbin::{CompressionMethod, EntryKind, Item, NewEntry, Part, RegionEntry, Sm};
 
 use super::blob::Blob;
-use super::change::{Files, change, entries};
+use super::change::{Files, Unreferenced, change, entries};
 use super::filter::{Where, kind};
 use super::found::regions;
 use crate::budget::{Budget, FLOOR, TIMES};
@@ -128,7 +128,7 @@ impl Prune {
                 "{empty} regions are left without entries: what they held does not run any more"
             ));
         }
-        self.files.apply(&file, changes, notes, out)
+        self.files.apply(&file, changes, notes, Unreferenced::Refused, out)
     }
 }
 

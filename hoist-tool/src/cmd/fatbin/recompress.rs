@@ -9,7 +9,7 @@ use fatbin::{CompressionMethod, CompressionMode, EntryKind, Item, Region, Region
 use rayon::prelude::*;
 
 use super::blob::Blob;
-use super::change::{self, Change, Files, change, entries};
+use super::change::{self, Change, Files, Unreferenced, change, entries};
 use super::filter::Where;
 use super::found::regions;
 use super::pack::{Compression, method};
@@ -127,7 +127,7 @@ impl Recompress {
         if obfuscated > 0 {
             notes.push(format!("{obfuscated} entries are obfuscated and stay as they are"));
         }
-        self.files.apply(&file, changes, notes, out)
+        self.files.apply(&file, changes, notes, Unreferenced::Left, out)
     }
 
     fn how(&self) -> How {

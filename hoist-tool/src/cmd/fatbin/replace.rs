@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use fatbin::{EntryKind, Item, NewEntry, RegionEntry, Search};
 
 use super::blob::Blob;
-use super::change::{self, Files, change, entries};
+use super::change::{self, Files, Unreferenced, change, entries};
 use super::found::regions;
 use super::pack::{self, Compression, method, with_nul};
 use crate::mapped::Mapped;
@@ -67,7 +67,7 @@ impl Replace {
         let items: Vec<_> = items.collect();
         let changes = vec![change(found, Blob::region(&items)?)];
         let notes = change::needs(compression.0).into_iter().collect();
-        self.files.apply(&file, changes, notes, out)
+        self.files.apply(&file, changes, notes, Unreferenced::Refused, out)
     }
 
     /// The new entry, with the name of the old one and what else the file does not say.

@@ -9,7 +9,7 @@ use fatbin::{CompressionMode, CudaVersion, Region, RegionEntry, Search, Sm, Targ
 use rayon::prelude::*;
 
 use super::super::blob::Blob;
-use super::super::change::{self, Change, change, entries};
+use super::super::change::{self, Change, Unreferenced, change, entries};
 use super::super::found::regions;
 use super::super::prune::{Fate, Keep, as_before, fate, keep};
 use super::super::recompress::{How, Stored, mode, stored};
@@ -78,8 +78,11 @@ impl Slimming {
         if entries.1 == 0 {
             bail!("nothing of its device code would be left");
         }
-        changes.sort_by_key(|change| change.at);
-        let plan = change::plan(file, &changes)?;
+        let unreferenced = match &*self.keep {
+            [] => Unreferenced::Left,
+            _ => Unreferenced::Refused,
+        };
+        let plan = change::plan(file, &mut changes, unreferenced)?;
         let mut notes: Vec<_> = plan.remarks.iter().map(change::note).collect();
         notes.extend(change::needs(self.mode.map(CompressionMode::method)));
         let sizes = (before, plan.size());
