@@ -130,7 +130,7 @@ pub fn decide(
         Special::None
         | Special::Padding(_)
         | Special::Copy
-        | Special::Descriptor
+        | Special::Descriptor { .. }
         | Special::Alternative(_) => Decision::Apply,
         Special::Relax(relax) if relaxes => {
             let rewrite = facts.reach(site.record).and_then(|reach| relax(site, reach));

@@ -66,14 +66,17 @@ pub enum Special {
     Alternative(Alternative),
     /// It copies Z bytes from S.
     Copy,
-    /// It fills two words.
-    Descriptor,
+    /// It fills two words, function and argument of a TLS descriptor.
+    Descriptor {
+        /// The argument is the first of them, as on Arm.
+        argument_first: bool,
+    },
 }
 
 impl Special {
     /// Whether applying the kind is all.
     pub(crate) const fn is_none(&self) -> bool {
-        matches!(self, Self::None | Self::Padding(_) | Self::Copy | Self::Descriptor)
+        matches!(self, Self::None | Self::Padding(_) | Self::Copy | Self::Descriptor { .. })
     }
 }
 
@@ -131,7 +134,14 @@ impl Kind {
     #[must_use]
     pub const fn descriptor(number: u32, name: &'static str) -> Self {
         let value = Value::of(Role::TlsDescFunction);
-        Self { special: Special::Descriptor, ..Self::load(number, name, value) }
+        let special = Special::Descriptor { argument_first: false };
+        Self { special, ..Self::load(number, name, value) }
+    }
+
+    /// The same of a [descriptor](Self::descriptor) whose argument is before its function.
+    #[must_use]
+    pub const fn argument_first(self) -> Self {
+        Self { special: Special::Descriptor { argument_first: true }, ..self }
     }
 
     /// A row of a kind that only a dynamic loader resolves, and no loader here; [`apply`](crate::apply) refuses it by name.
