@@ -6,9 +6,10 @@
 use super::arch::Arch;
 use super::error::{ApplyError, ApplyErrorKind};
 use super::kind::{Kind, Special, Uses, find};
+use super::pairing::Pairing;
 use super::query::Query;
 use super::rewrite::{Addresses, Reach, Rewrite};
-use super::site::{Neighbours, Pairing, Site, Steps};
+use super::site::{Neighbours, Site, Steps};
 use super::tls::Transition;
 use crate::records::relocations::Relocations;
 use crate::views::record::Record;

@@ -4,9 +4,10 @@ use super::attributes::SymbolAttributes;
 use super::check::Check;
 use super::error::ApplyErrorKind;
 use super::field::{Field, Shape, Unencodable};
+use super::pairing::Pairing;
 use super::rewrite::{Reach, Rewrite};
 use super::shrink::{Padding, Shrink};
-use super::site::{Pairing, Site};
+use super::site::Site;
 use super::tls::Transition;
 use super::value::{Contents, Page, Role, Value};
 
