@@ -78,6 +78,13 @@ impl<'a> Exports<'a> {
         self.versions.as_ref()?.indices().get(index).map(|word| word & VERSYM_VERSION)
     }
 
+    /// The hash of a symbol's name as [`gnu_hash`](elf_core::gnu_hash) gives it, all but its lowest bit, which is 0; `None` unless the
+    /// file has it in its table.
+    #[must_use]
+    pub fn hash_of(&self, symbol: u32) -> Option<u32> {
+        self.gnu?.hash_of(symbol)
+    }
+
     /// The symbol that a reference means, as ld.so decides: of the version that it states, or without one if the file has none of that
     /// symbol; a reference without version takes the oldest.
     ///

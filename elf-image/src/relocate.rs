@@ -8,7 +8,7 @@ use elf_core::names::{
 };
 use elf_core::{
     ApplyError, ApplyErrorKind, Arch, DynamicSection, Kind, Query, Record, Relocations, Resolve,
-    Role, SectionMut, Special, Stage, apply, apply_load, find,
+    Role, SectionMut, Special, Stage, Value, apply, apply_load, find,
 };
 
 /// What is known of the symbols that relocations name, by their index in the dynamic symbol table: to [`Resolve`] it, and to copy.
@@ -89,8 +89,11 @@ impl<'a> Image<'a> {
     ) -> Result<(), Error> {
         let bias = self.bias(base)?;
         let symbols = Based { bias, symbols };
-        self.each::<A>(memory, bias, |record, kind, image| {
+        self.each::<A>(memory, bias, |record, (kind, is_relative), image| {
             if !wanted(record, kind) {
+                return Ok(());
+            }
+            if is_relative && add_bias(record, bias, image).is_some() {
                 return Ok(());
             }
             match kind.special {
@@ -107,28 +110,29 @@ impl<'a> Image<'a> {
         &self,
         memory: &mut [u8],
         bias: u64,
-        mut f: impl FnMut(&Record, &'static Kind, &mut SectionMut<'_>) -> Result<(), ErrorKind>,
+        mut f: impl FnMut(&Record, Known, &mut SectionMut<'_>) -> Result<(), ErrorKind>,
     ) -> Result<(), Error> {
         self.check_machine::<A>()?;
         self.check_memory(memory)?;
         let start = self.relocated_start();
         let big_endian = self.file().encoding().is_big_endian();
         let mut image = SectionMut { bytes: memory, address: 0, big_endian };
-        let mut kind: Option<&'static Kind> = None;
+        let mut known: Option<Known> = None;
         for table in self.relocations() {
             let start = start?;
             image.address = start.wrapping_add(bias);
             table?.try_for_each(|record| {
-                if kind.is_none_or(|kind| kind.number != record.r#type) {
-                    kind = find(A::KINDS, record.r#type);
+                if known.is_none_or(|(kind, _)| kind.number != record.r#type) {
+                    let kind = find(A::KINDS, record.r#type);
+                    known = kind.map(|kind| (kind, is_relative::<A>(kind)));
                 }
-                let Some(kind) = kind else {
+                let Some(known) = known else {
                     let unknown = ApplyErrorKind::UnknownType;
                     let error = ApplyError::new(&record, None, unknown);
                     return Err(Error::new(ErrorKind::Relocation(error)));
                 };
                 let in_image = Record { offset: record.offset.wrapping_sub(start), ..record };
-                f(&in_image, kind, &mut image).map_err(|kind| Error::new(at(kind, record.offset)))
+                f(&in_image, known, &mut image).map_err(|kind| Error::new(at(kind, record.offset)))
             })?;
         }
         Ok(())
@@ -157,6 +161,30 @@ impl<'a> Image<'a> {
             false => Err(fail(ApplyErrorKind::Unresolved(Role::Address))),
         }
     }
+}
+
+/// A kind, and whether all that it takes is to [add the bias](add_bias).
+type Known = (&'static Kind, bool);
+
+/// Whether a kind stands for B + A in a word of 8 bytes. Machines of 32 bits, which are small, have one way for all.
+fn is_relative<A: Arch>(kind: &Kind) -> bool {
+    let relative = Value::of(Role::Base).plus_a();
+    cfg!(target_pointer_width = "64") && A::ADDRESS_SIZE == 8 && kind.value == relative
+}
+
+/// Stores B + A, what most records of most files ask for; `None` if the place is not in the image.
+#[inline]
+fn add_bias(record: &Record, bias: u64, image: &mut SectionMut<'_>) -> Option<()> {
+    let rest = image.bytes.get_mut(usize::try_from(record.offset).ok()?..)?;
+    let word = rest.first_chunk_mut()?;
+    if image.big_endian {
+        let addend = record.addend.unwrap_or(i64::from_be_bytes(*word));
+        *word = bias.wrapping_add_signed(addend).to_be_bytes();
+    } else {
+        let addend = record.addend.unwrap_or(i64::from_le_bytes(*word));
+        *word = bias.wrapping_add_signed(addend).to_le_bytes();
+    }
+    Some(())
 }
 
 /// The error with the address that the file has.

@@ -4,11 +4,15 @@
 use core::cell::RefCell;
 use core::ops::Range;
 use elf_core::names::{PT_DYNAMIC, SHN_ABS};
-use elf_core::{Arch, File, Query, Resolve, Role, SegmentFlags, SymbolAttributes, find};
+use elf_core::{
+    Arch, File, Query, Resolve, Role, SegmentFlags, SymbolAttributes, Value, find, relative_type,
+};
 use elf_image::{Addresses, Error, ErrorKind, Image, OwnSymbols, Symbols};
+use reloc_aarch64::Aarch64;
 use reloc_arm::Arm;
 use reloc_loongarch::LoongArch64;
-use reloc_riscv::Rv64;
+use reloc_riscv::{Rv32, Rv64};
+use reloc_x86::{I386, X86_64};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -190,6 +194,43 @@ fn words_of_arm() {
     assert!(thumb >= 1, "a pointer to Thumb code");
 }
 
+/// TLS descriptors of Arm: the argument, then the function. What the linker left beside symbols is no addend.
+#[test]
+fn descriptors_of_arm() {
+    const FUNCTION: u32 = 0x7654_3210;
+    let bytes = include_bytes!("../../fixtures/arm/libdescriptors.so");
+    let image = parse(bytes).unwrap();
+    let mut memory = vec![0; usize::try_from(image.size()).unwrap()];
+    image.write(&mut memory).unwrap();
+    let before = memory.clone();
+    let table = image.dynamic().unwrap().symbol_table().unwrap().unwrap();
+    let value = |symbol: u32| table.get(symbol).unwrap().value;
+    let answers = |query: &Query| match query.role {
+        Role::TlsDescFunction => Some(FUNCTION.into()),
+        Role::TlsDescArgument => {
+            Some((BLOCK + value(query.symbol)).wrapping_add_signed(query.addend))
+        }
+        Role::Address => Some(IMPORTED),
+        _ => None,
+    };
+    image.relocate::<Arm>(&mut memory, 0, &answers).unwrap();
+    let word = |memory: &[u8], at: u64| {
+        u32::from_le_bytes(memory[at as usize..at as usize + 4].try_into().unwrap())
+    };
+    let mut found = [0, 0];
+    for record in image.relocations().flat_map(|table| table.unwrap()) {
+        if record.r#type != 13 {
+            continue;
+        }
+        let at = record.offset - image.start();
+        let held = if record.symbol == 0 { word(&before, at) } else { 0 };
+        let argument = (BLOCK + value(record.symbol)) as u32 + held;
+        assert_eq!((word(&memory, at), word(&memory, at + 4)), (argument, FUNCTION), "{record:?}");
+        found[usize::from(record.symbol != 0)] += 1;
+    }
+    assert_eq!(found, [2, 3]);
+}
+
 /// What nobody knows is named, with its place.
 #[test]
 fn what_is_missing_is_named() {
@@ -203,6 +244,23 @@ fn what_is_missing_is_named() {
     assert!(matches!(error.kind, ErrorKind::NotRelative(_)), "{error}");
     let error = image.relocate::<LoongArch64>(&mut memory, BASE, &|_: &Query| None).unwrap_err();
     assert_eq!(error.to_string(), "a file for machine 40, not 258");
+}
+
+/// The type that is a relative one in each table.
+#[test]
+fn relative_types() {
+    fn is_relative<A: Arch>() {
+        let number = relative_type(A::MACHINE, A::ADDRESS_SIZE == 8);
+        let kind = find(A::KINDS, number).unwrap();
+        assert_eq!(kind.value, Value::of(Role::Base).plus_a(), "{}", kind.name);
+    }
+    is_relative::<X86_64>();
+    is_relative::<I386>();
+    is_relative::<Aarch64>();
+    is_relative::<Arm>();
+    is_relative::<Rv64>();
+    is_relative::<Rv32>();
+    is_relative::<LoongArch64>();
 }
 
 /// The C library of RISC-V adds 0x800 to offsets in blocks of variables, which relocations take off.

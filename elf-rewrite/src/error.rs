@@ -74,6 +74,9 @@ pub enum ErrorKind {
     Gap(u64),
     /// The table of section names is loaded, and so cannot grow.
     LoadedNames,
+    /// Device code, or what leads to it, cannot be read (feature `fatbin`).
+    #[cfg(feature = "fatbin")]
+    DeviceCode(fatbin::Error),
 }
 
 /// What refers to a region.
@@ -193,6 +196,8 @@ impl Display for Error {
             ErrorKind::NoRoom(why) => write!(f, "no place for another segment: {why}"),
             ErrorKind::Gap(size) => write!(f, "would have {size:#x} bytes without content"),
             ErrorKind::LoadedNames => f.write_str("section names that are loaded cannot grow"),
+            #[cfg(feature = "fatbin")]
+            ErrorKind::DeviceCode(error) => error.fmt(f),
         }
     }
 }

@@ -34,9 +34,14 @@
 //! * **Proof**: no region moves of which it is not known who points to it. All code is decoded (x86-64, AArch64), all forms of
 //!   relocations, and in programs at fixed addresses all words: what refers to a region otherwise than by its start, or by an
 //!   instruction, is an [`Error`] that names it. Nothing is written then. Where a region may not move and need not, it stays.
+//!   Tables among code of x86-64 are no code where a symbol says so, or where they stand outside of all functions that symbols and
+//!   the index of frames name, behind bytes that are no instruction.
+//!
+//! # Features
+//! `fatbin`: `Rewriter::device_code`, which says of files with NVIDIA's device code what is to be known of them.
 //!
 //! # Layers
-//! Stands on `elf-core`, and knows nothing of what regions hold. No `unsafe`; no panic on any bytes is tested, not proven.
+//! Stands on `elf-core`, and knows nothing of what regions hold without the feature `fatbin`. No `unsafe`; no panic on any bytes is tested, not proven.
 //!
 //! # What it does not promise
 //! ELF files of 32 bits or big-endian, relocations without addends, packed relocations of Android and BSD's archives are refused.
@@ -45,6 +50,8 @@
 
 mod archive;
 mod change;
+#[cfg(feature = "fatbin")]
+mod device_code;
 mod edits;
 mod elf;
 mod error;

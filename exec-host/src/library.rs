@@ -33,7 +33,6 @@
 mod definition;
 mod error;
 pub(crate) mod file;
-mod frames;
 pub(crate) mod handle;
 mod hashes;
 mod load;
@@ -53,7 +52,7 @@ use crate::symbols::{Found, Keeper, Symbols};
 use core::fmt;
 use definition::Definition;
 use elf_core::Name;
-use file::FileCode;
+use file::FilePages;
 use loaded::{Bytes, Loaded};
 use needed::{Find, Given, Named, Needed};
 use std::path::{Path, PathBuf};
@@ -161,8 +160,8 @@ impl<'s> LibraryLoader<'s> {
         unsafe { self.load(Arc::new(bytes), None) }
     }
 
-    /// Loads the library that the file at `path` is, as [`open`](Self::open) does: faster where it has much code, which is mapped from the file
-    /// instead of copied, unless there are [observers](Self::observer). Its folder is its [origin](Self::origin), if no other was said.
+    /// Loads the library that the file at `path` is, as [`open`](Self::open) does: faster, because its pages are mapped from the file instead
+    /// of copied, unless there are [observers](Self::observer). Its folder is its [origin](Self::origin), if no other was said.
     /// The file may be removed or replaced by another one meanwhile.
     ///
     /// ```
@@ -181,7 +180,8 @@ impl<'s> LibraryLoader<'s> {
     ///
     /// # Safety
     /// As of [`open`](Self::open); and as for `dlopen`, nobody writes to the file or makes it shorter as long as the library is there: its
-    /// code, destructors with it, would not be what they were. All else is copied: safe functions do not look at the file again.
+    /// code, variables and unwinding tables would not be what they were. Of what tells of its symbols there are copies: safe functions
+    /// do not look at the file again.
     pub unsafe fn open_file(mut self, path: impl AsRef<Path>) -> Result<Library, Error> {
         let path = path.as_ref();
         if self.folder.is_none() {
@@ -189,16 +189,17 @@ impl<'s> LibraryLoader<'s> {
             self.folder = path.as_deref().and_then(Path::parent).map(Path::to_owned);
         }
         // who is told of a library is shown all of its file
-        let (bytes, code) = file::read(path, self.observers.is_empty())?;
         // SAFETY: as the caller vouches.
-        unsafe { self.load(Arc::new(bytes), code.as_ref()) }
+        let (bytes, in_file) = unsafe { file::read(path, self.observers.is_empty()) }?;
+        // SAFETY: as the caller vouches.
+        unsafe { self.load(Arc::new(bytes), in_file.as_ref()) }
     }
 
-    /// Loads what the bytes are, but for `code`.
+    /// Loads what the bytes are, but for pages `in_file`.
     ///
     /// # Safety
     /// As for [`open`](Self::open).
-    unsafe fn load(mut self, bytes: Bytes, code: Option<&FileCode>) -> Result<Library, Error> {
+    unsafe fn load(mut self, bytes: Bytes, in_file: Option<&FilePages>) -> Result<Library, Error> {
         let mut symbols = self.symbols.unwrap_or_else(|| Box::new(()));
         let mut given = Given {
             load: load::load,
@@ -208,12 +209,13 @@ impl<'s> LibraryLoader<'s> {
                 None => None,
             },
             waiting: Vec::new(),
+            wants_tp_offsets: false,
             symbols: &mut symbols,
             observers: &self.observers,
             limit: self.limit,
         };
         // SAFETY: the caller vouches for the library.
-        unsafe { load::load(bytes, code, &mut given, self.folder.as_deref()) }.map(Library)
+        unsafe { load::load(bytes, in_file, &mut given, self.folder.as_deref()) }.map(Library)
     }
 }
 

@@ -2,14 +2,12 @@
 
 use crate::error::Error;
 use crate::library::LibraryError;
-use crate::library::file::FileCode;
-use crate::memory::{Mapping, MappingOptions};
+use crate::library::file::FilePages;
+use crate::memory::{Mapping, MappingOptions, POPULATED};
 use core::ops::Range;
 use elf_core::SegmentFlags;
 use elf_image::{Image, PageRange, Segment};
-
-/// From how many bytes of a segment on its pages are asked for at once.
-const POPULATED: usize = 0x4000;
+use std::fs::File;
 
 /// An image in memory that is writable still.
 #[derive(Debug)]
@@ -27,14 +25,14 @@ pub(crate) struct MappedImage {
 }
 
 impl MappedImage {
-    /// Copies the segments to memory, but for `code`, which is mapped, at the address that the file has if it is fixed.
+    /// Copies the segments to memory, or maps them from the file that the image is of, at the address that it has if it is fixed.
     ///
     /// # Errors
     /// [`Error::WriteExecute`] if pages would be writable and executable; [`Error::Linked`], also if it is larger than `limit`; there is no
     /// memory, or not there.
     pub(crate) fn new(
         image: &Image<'_>,
-        code: Option<&FileCode>,
+        in_file: Option<&FilePages>,
         limit: u64,
     ) -> Result<Self, Error> {
         let size = image.size();
@@ -63,36 +61,48 @@ impl MappedImage {
         // both are within memory that there is
         let (start, size) = (before as usize, image.size() as usize);
         let mut mapped = Self { memory, pages, base, bias, start, size };
+        let in_file = in_file.filter(|_| are_apart(image, page));
         for segment in image.segments() {
-            mapped.fill(&segment, code)?;
+            match in_file {
+                Some(FilePages(file)) => mapped.map(image, &segment, file)?,
+                None => mapped.copy(&segment),
+            }
+        }
+        if in_file.is_some()
+            && let Some((offset, size)) = image.relro().filter(|(_, size)| *size > POPULATED as u64)
+        {
+            // most of them are about to be filled
+            mapped.memory.populate(mapped.offset(offset), size);
         }
         Ok(mapped)
     }
 
-    /// Copies what the file has of a segment to memory, which is zero, and maps its code.
-    fn fill(&mut self, segment: &Segment<'_>, code: Option<&FileCode>) -> Result<(), Error> {
-        let mut at = 0;
-        if let Some(FileCode { file, parts }) = code {
-            for part in parts.iter().filter(|part| part.segment == segment.number) {
-                self.copy(segment, at..part.range.start);
-                let place = self.offset(segment.offset.wrapping_add(part.range.start as u64));
-                self.memory.map_file(place, part.range.len() as u64, file, part.offset)?;
-                at = part.range.end;
-            }
+    /// Maps what the file has of a segment, whole pages; what is behind it is zero, if the segment goes on there.
+    fn map(&mut self, image: &Image<'_>, segment: &Segment<'_>, file: &File) -> Result<(), Error> {
+        let header = usize::try_from(segment.number).ok();
+        let header = header.and_then(|number| image.file().segments().get(number));
+        let Some(header) = header.filter(|_| !segment.data.is_empty()) else { return Ok(()) };
+        let page = rustix::param::page_size() as u64;
+        let (start, size) = (self.offset(segment.offset), segment.data.len() as u64);
+        let in_page = start % page;
+        let (first, size) = (start.wrapping_sub(in_page), size.saturating_add(in_page));
+        self.memory.map_file(first, size, file, header.offset.wrapping_sub(in_page))?;
+        if segment.size > segment.data.len() as u64 {
+            let end = first.saturating_add(size) as usize;
+            let rest = self.memory.bytes_mut().get_mut(end..end.next_multiple_of(page as usize));
+            rest.unwrap_or_default().fill(0);
         }
-        self.copy(segment, at..segment.data.len());
         Ok(())
     }
 
-    /// Copies a part of what the file has of a segment.
-    fn copy(&mut self, segment: &Segment<'_>, range: Range<usize>) {
-        let start = segment.offset.wrapping_add(range.start as u64);
-        let data = segment.data.get(range).unwrap_or_default();
+    /// Copies what the file has of a segment to memory, which is zero.
+    fn copy(&mut self, segment: &Segment<'_>) {
+        let Segment { offset, data, .. } = *segment;
         if data.len() >= POPULATED {
-            self.memory.populate(self.offset(start), data.len() as u64);
+            self.memory.populate(self.offset(offset), data.len() as u64);
         }
         // the image was checked: it is within memory that there is
-        let place = self.content().get_mut(start as usize..).unwrap_or_default();
+        let place = self.content().get_mut(offset as usize..).unwrap_or_default();
         if let Some(place) = place.get_mut(..data.len()) {
             place.copy_from_slice(data);
         }
@@ -109,6 +119,17 @@ impl MappedImage {
         in_image.wrapping_add(self.start as u64)
     }
 
+    /// The addresses of pages that can be read, when they are protected.
+    pub(crate) fn readable(&self) -> Vec<Range<u64>> {
+        let readable = SegmentFlags::READ | SegmentFlags::EXECUTE;
+        let pages = self.pages.iter().filter(|range| range.flags.intersects(readable));
+        let range = |range: &PageRange| {
+            let start = self.memory.address().wrapping_add(range.offset);
+            start..start.wrapping_add(range.size)
+        };
+        pages.map(range).collect()
+    }
+
     /// Gives all pages their permissions that do not stay writable for now.
     pub(crate) fn protect(&self) -> Result<(), Error> {
         self.pages.iter().filter(|range| !range.flags.contains(SegmentFlags::WRITE)).try_for_each(
@@ -122,4 +143,18 @@ impl MappedImage {
             self.memory.set_permissions(range.offset, range.size, range.final_flags())
         })
     }
+}
+
+/// Whether each segment has pages of its own, which the file has at places of pages.
+fn are_apart(image: &Image<'_>, page: u64) -> bool {
+    let headers = image.file().segments();
+    let mut end = 0;
+    image.segments().all(|segment| {
+        let header = usize::try_from(segment.number).ok().and_then(|number| headers.get(number));
+        let is_even = header.is_some_and(|it| (it.address ^ it.offset).is_multiple_of(page));
+        let start = image.start().wrapping_add(segment.offset);
+        let is_apart = start - start % page >= end;
+        end = start.saturating_add(segment.size);
+        is_even && is_apart
+    })
 }

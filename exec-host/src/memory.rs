@@ -31,6 +31,9 @@ pub(crate) use huge::{HUGE_PAGE, bytes_in_huge_pages};
 pub use source::{ImageMemory, MemoryRequirements, MemorySource};
 pub(crate) use spare::Spare;
 
+/// From how many bytes on pages that are about to be filled are asked for at once.
+pub(crate) const POPULATED: usize = 0x4000;
+
 /// Zeroed pages of this process, given back on drop.
 #[derive(Debug)]
 pub(crate) struct Mapping {
@@ -182,23 +185,16 @@ impl Mapping {
         let page = rustix::param::page_size();
         let slack = alignment.saturating_sub(page);
         let reserved = size.checked_add(slack).ok_or(Error::OutOfMemory { size: size as u64 })?;
-        let low = if limit.is_some() {
-            MapFlags::from_bits_retain(machine::MAP_LOW)
+        let start = if let Some(limit) = limit {
+            near::map_low(limit, reserved, protection)
+                .ok_or(Error::NoLowMemory { size: size as u64, limit })?
         } else {
-            MapFlags::empty()
-        };
-        // SAFETY: without an address that is asked for no existing mapping is touched.
-        let start = unsafe {
-            mmap_anonymous(ptr::null_mut(), reserved, protection, MapFlags::PRIVATE | low)
-        };
-        let start = match (start, limit) {
-            (Ok(start), _) => start.cast(),
-            // what is larger than all that `MAP_LOW` gives may still start there
-            (Err(_), Some(limit)) => near::map_below(limit, reserved, protection)
-                .ok_or(Error::NoLowMemory { size: size as u64, limit })?,
-            (Err(cause), None) => {
-                return Err(Error::Map { size: size as u64, cause: cause.into() });
-            }
+            // SAFETY: without an address that is asked for no existing mapping is touched.
+            let start =
+                unsafe { mmap_anonymous(ptr::null_mut(), reserved, protection, MapFlags::PRIVATE) };
+            let failed =
+                |cause: rustix::io::Errno| Error::Map { size: size as u64, cause: cause.into() };
+            start.map_err(failed)?.cast()
         };
         let mut mapping = Self::at(start, reserved, page);
         if let Some(near) =
@@ -288,7 +284,7 @@ impl Mapping {
         }
     }
 
-    /// Maps whole pages of a file in the place of these, private and writable.
+    /// Maps whole pages of a file in the place of these, private and writable. Where the file ends within the last one, zeros follow.
     pub(crate) fn map_file(
         &mut self,
         offset: u64,
@@ -296,7 +292,7 @@ impl Mapping {
         file: &std::fs::File,
         from: u64,
     ) -> Result<(), Error> {
-        let is_whole = (offset | size).is_multiple_of(self.page as u64);
+        let is_whole = (offset | from).is_multiple_of(self.page as u64);
         let part = self.part(offset, size).filter(|_| is_whole);
         let (start, bytes) = part.ok_or(Error::OutOfMemory { size })?;
         let writable = ProtFlags::READ | ProtFlags::WRITE;
@@ -304,6 +300,34 @@ impl Mapping {
         // SAFETY: the pages are inside of the mapping, and ours alone; no reference to their bytes is alive.
         let mapped = unsafe { mmap(start.cast(), bytes, writable, flags, file, from) };
         mapped.map(drop).map_err(|cause| Error::Map { size, cause: cause.into() })
+    }
+
+    /// The first `size` bytes of a file, private and writable.
+    pub(crate) fn of_file(file: &std::fs::File, size: u64) -> Result<Self, Error> {
+        let page = rustix::param::page_size();
+        let bytes = usize::try_from(size).ok().and_then(|size| size.checked_next_multiple_of(page));
+        let bytes = bytes.ok_or(Error::OutOfMemory { size })?;
+        let writable = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: without an address that is asked for no existing mapping is touched.
+        let start = unsafe { mmap(ptr::null_mut(), bytes, writable, MapFlags::PRIVATE, file, 0) };
+        let start = start.map_err(|cause| Error::Map { size, cause: cause.into() })?;
+        Ok(Self::at(start.cast(), bytes, page))
+    }
+
+    /// Maps zeroed pages in the place of those that `range` is in, and gives where these are.
+    pub(crate) fn renew(&mut self, range: &Range<u64>) -> Result<Range<u64>, Error> {
+        let page = self.page as u64;
+        let (first, size) =
+            (range.start - range.start % page, range.end.saturating_sub(range.start));
+        let size = size.saturating_add(range.start % page);
+        let part = self.part(first, size).ok_or(Error::OutOfMemory { size })?;
+        let (start, bytes) = part;
+        let writable = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::PRIVATE | MapFlags::FIXED;
+        // SAFETY: the pages are inside of the mapping, and ours alone; no reference to their bytes is alive.
+        let mapped = unsafe { mmap_anonymous(start.cast(), bytes, writable, flags) };
+        mapped.map_err(|cause| Error::Map { size, cause: cause.into() })?;
+        Ok(first..first.saturating_add(bytes as u64))
     }
 
     /// `size` bytes from `offset`, which `protect` made readable; nothing if they are not all inside.

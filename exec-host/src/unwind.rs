@@ -1,6 +1,7 @@
 //! Unwinding tables, checked and then made known: to the process, and to unwinders that loads bring along.
 
 mod hook;
+mod library_table;
 mod lookup;
 mod registry;
 
@@ -11,9 +12,10 @@ use core::ops::Range;
 use elf_core::Arch as _;
 use elf_core::eh_frame::{EhFrame, Machine, Places};
 use elf_layout::{Layout, SymbolAddress};
-use registry::Entered;
+use registry::{Entered, Tables};
 use std::sync::OnceLock;
 
+pub(crate) use library_table::LibraryTable;
 pub(crate) use lookup::stands_for;
 pub(crate) use registry::Extent;
 
@@ -163,7 +165,7 @@ impl Unwinding {
         let asks = tables.is_empty() || are_many && hook::is_in_place();
         let addresses = tables.iter().map(|&(table, _)| table).filter(|_| !asks).collect();
         // SAFETY: as the caller vouches.
-        let entered = unsafe { Entered::new(tables, code, extent) };
+        let entered = unsafe { Entered::new(Tables::Checked(tables), code, extent) };
         let known = Self { tables: addresses, entered };
         for &table in &known.tables {
             // SAFETY: as the caller vouches.
@@ -174,6 +176,34 @@ impl Unwinding {
             }
         }
         known
+    }
+}
+
+impl Unwinding {
+    /// Makes a library known, and its table, which is that of `code`. Where the unwinder of the process asks for frames, the table is
+    /// checked when it does so for the first time, and one with errors is as none; else it is checked now.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    ///
+    /// # Safety
+    /// The table is relocated, and stays where it is, as it is, until this is dropped.
+    pub(crate) unsafe fn register_library(
+        table: Option<LibraryTable>,
+        code: &[Range<u64>],
+        extent: Extent,
+    ) -> Result<Self, elf_core::eh_frame::Error> {
+        let checked = match table {
+            Some(table) if of_llvm().is_none() && hook::is_in_place() => {
+                // SAFETY: as the caller vouches.
+                let entered = unsafe { Entered::new(Tables::Unchecked(table), code, extent) };
+                return Ok(Self { tables: Box::default(), entered });
+            }
+            Some(table) => table.check_each(|_, _| {})?,
+            None => None,
+        };
+        // SAFETY: it was checked; the caller vouches for the rest.
+        Ok(unsafe { Self::register(checked.into_iter(), code, extent, false) })
     }
 }
 

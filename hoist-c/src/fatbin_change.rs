@@ -4,15 +4,13 @@ use crate::border::{Bytes, Numbers, Text, fallible, give, handle, place, row};
 use crate::buffer::Buffer;
 use crate::error::{Error, Known, Status};
 use crate::fatbin::Fatbin;
-use crate::faults::of_elf;
+use crate::faults::{container, of_elf};
 use core::mem::MaybeUninit;
 use core::ops::Range;
-use elf_core::File;
-use elf_core::names::ET_EXEC;
 use elf_rewrite::{ErrorKind as RewriteErrorKind, Rewriter};
 use fatbin::{
     CompressionMethod, Container, EntryKind, Item, NewEntry, Region, RegionEntry, Search, Sm,
-    Suffix, wrappers,
+    Suffix,
 };
 use std::borrow::Cow;
 
@@ -148,7 +146,7 @@ fn successor<'a>(
     }
     let is_elf = code.starts_with(b"\x7fELF");
     let new = if is_elf { NewEntry::cubin(code) } else { NewEntry::ptx(code) };
-    let new = new.map_err(|error| crate::faults::container(&error, "the new code"))?;
+    let new = new.map_err(|error| container(&error, "the new code"))?;
     let new = new.with_sm(of_family(code, new.sm)).in_place_of(old);
     let is_same = new.kind == old.kind() && new.sm == old.sm();
     if !is_same && flags & HOIST_FATBIN_ANY_CODE == 0 {
@@ -173,34 +171,12 @@ fn changed(fatbin: &Fatbin, changes: Vec<(usize, Vec<u8>)>) -> Result<Vec<u8>, E
         return Ok(old.to_vec());
     }
     let refused = |error| rewriting(&error, &fatbin.label);
-    let damaged = |error| fatbin.damaged(error);
     let mut rewriter = Rewriter::open(old).map_err(refused)?;
-    let mut is_larger = false;
     for (number, new) in &changes {
         let range = row(&fatbin.regions, *number, "region")?;
-        is_larger |= new.len() > range.len();
         rewriter.replace(offsets(range), new).map_err(refused)?;
     }
-    // the first name of one that is new: cuobjdump looks into one section of each
-    rewriter.name("__nv_relfatbin");
-    rewriter.name(".nv_fatbin");
-    if let Ok(elf) = File::parse(old)
-        && elf.header().r#type == ET_EXEC
-    {
-        for wrapper in wrappers(&elf) {
-            rewriter.pointer(wrapper.map_err(damaged)?.at.saturating_add(8));
-        }
-    }
-    if is_larger {
-        // those in sections that tools make for them: what a search would find may be no region
-        for found in fatbin::walk(old, Search::Never) {
-            if let Ok(found) = found
-                && let Container::Region(region) = found.container
-            {
-                rewriter.keep(region.at()..region.end()).map_err(refused)?;
-            }
-        }
-    }
+    rewriter.device_code().map_err(refused)?;
     let plan = rewriter.plan().map_err(refused)?;
     let mut written = Vec::new();
     let done = plan.write(old, &mut written);
@@ -249,6 +225,7 @@ const fn offsets(range: &Range<usize>) -> Range<u64> {
 /// What stands against a change.
 fn rewriting(error: &elf_rewrite::Error, label: &str) -> Error {
     let status = match &error.kind {
+        RewriteErrorKind::DeviceCode(error) => return container(error, label),
         RewriteErrorKind::Elf(elf) => of_elf(elf.kind),
         RewriteErrorKind::Windows
         | RewriteErrorKind::Unknown

@@ -61,3 +61,5 @@ pub mod shown;
 pub mod sources;
 pub mod table;
 pub mod words;
+#[cfg(feature = "host")]
+mod zig;

@@ -9,9 +9,9 @@ A launch, where there is a GPU:
     device = hoist.nv.Device()
     kernel = device.load("kernels.fatbin").kernel("scale")
     numbers = device.buffer(4096)
-    numbers.write(array)                                  # any object with a buffer
+    numbers.write(array)                                  # any object with a buffer, or torch's tensors on the processor
     kernel(numbers, (hoist.f32, 2.0), (hoist.i32, 1024), grid=4, block=256, wait=True)
-    numbers.read()                                        # bytes; numpy.frombuffer makes an array of them
+    numbers.read_into(array)                              # `read` gives bytes; torch.as_tensor(numbers, device="cuda") copies nothing
 
 What is missing is an error with a name: `hoist.NoDeviceError`, whose `kind` says what (`NoLibrary`, `NoDevice`, `OldDriver`).
 """
@@ -78,13 +78,10 @@ class Device:
         return self.properties["sm"]
 
     def buffer(self, size: "int | Any", *, zeroed: bool = False) -> "Buffer":
-        """Memory of so many bytes; of an object with a buffer, a copy of it on the device."""
+        """Memory of so many bytes; of an object with a buffer or DLPack (torch on the processor), a copy of it on the device."""
         if isinstance(size, int):
             return Buffer(self._native.buffer(size, zeroed))
-        with memoryview(size) as view:
-            buffer = Buffer(self._native.buffer(view.nbytes, False))
-        buffer.write(size)
-        return buffer
+        return Buffer(self._native.buffer_of(size))
 
     def load(self, source: Source, *, own: bool = False) -> "Image":
         """Loads what of `source` is for this device: a cubin, PTX, a fatbin, a library. `own` has hoist put it there instead of the
@@ -126,12 +123,22 @@ class Buffer:
         return self._native.address
 
     def write(self, data: Any, offset: int = 0) -> None:
-        """Copies an object with a buffer to the device."""
+        """Copies an object with a buffer or DLPack to the device."""
         self._native.copy_in(offset, data)
 
     def read(self, offset: int = 0, size: Optional[int] = None) -> bytes:
         """Copies bytes from the device."""
         return self._native.copy_out(offset, self.size - offset if size is None else size)
+
+    def read_into(self, target: Any, offset: int = 0) -> None:
+        """Copies from the device into an object with a buffer or DLPack (bytearray, array, numpy, torch on the processor), as many
+        bytes as it has."""
+        self._native.copy_out_to(offset, target)
+
+    @property
+    def __cuda_array_interface__(self) -> Dict[str, Any]:
+        """Its bytes for other packages, without a copy: `torch.as_tensor(buffer, device="cuda")`, `cupy.asarray(buffer)`."""
+        return {"shape": (self.size,), "typestr": "|u1", "data": (self.address, False), "strides": None, "version": 3}
 
     def free(self) -> None:
         """Frees it now, or when the launches that use it are over."""
@@ -180,6 +187,22 @@ class Image:
         return Kernel(self._device._native.kernel(self._native, name), name)
 
 
+def _argument(one: Any) -> Any:
+    """What the native part takes for an argument of a kernel."""
+    if isinstance(one, Buffer):
+        return one._native
+    interface = getattr(one, "__cuda_array_interface__", None)
+    if interface is None:
+        return one
+    stride = int(interface["typestr"][2:])
+    strides = interface.get("strides") or ()
+    for size, found in reversed(list(zip(interface["shape"], strides))):
+        if size > 1 and found != stride:
+            raise BufferError("an array of the device that is not in one piece")
+        stride *= size
+    return _hoist.ptr, interface["data"][0]
+
+
 class Kernel:
     """A kernel that can be launched."""
 
@@ -201,10 +224,11 @@ class Kernel:
     ) -> Optional[float]:
         """Launches it behind what is queued; with `wait`, waits for it and gives the seconds that it took.
 
-        Arguments are buffers, pairs of a type and a number (`(hoist.f32, 2.0)`), and bytes (structures). `shared` is dynamic shared
-        memory in bytes. A launch that kernel or device cannot do is refused before.
+        Arguments are buffers, arrays of other packages on the device (torch, cupy, numba: `__cuda_array_interface__`), which must stay
+        until the kernel is over, pairs of a type and a number (`(hoist.f32, 2.0)`), and bytes (structures). `shared` is dynamic
+        shared memory in bytes. A launch that kernel or device cannot do is refused before.
         """
-        given: List[Any] = [one._native if isinstance(one, Buffer) else one for one in args]
+        given: List[Any] = [_argument(one) for one in args]
         cluster_size = None if cluster is None else _size(cluster)
         return self._native.launch(_size(grid), _size(block), given, shared, cluster_size, cooperative, wait)
 

@@ -39,12 +39,21 @@ pub(crate) unsafe fn bits(
                 -1 => Err(Refused::Set),
                 truth => Ok(u64::from(truth != 0)),
             },
-            Kind::Pointer if ffi::PyLong_Check(object) != 0 => unsigned::<u64>(object),
+            Kind::Pointer if is_integer(object) => unsigned::<u64>(object),
             Kind::Pointer => pointer::address(object, borrowed),
             Kind::Text => text(object),
             Kind::Void => Err(Refused::Type),
         }
     }
+}
+
+/// Whether it is an integer of Python's. What it mostly is, `int` itself, is known without asking its type.
+///
+/// # Safety
+/// As for [`bits`].
+unsafe fn is_integer(object: *mut PyObject) -> bool {
+    // SAFETY: as the caller says.
+    unsafe { ffi::PyLong_CheckExact(object) != 0 || ffi::PyLong_Check(object) != 0 }
 }
 
 /// An integer of Python's: the object itself, or what `__index__` gives.
@@ -57,7 +66,7 @@ unsafe fn integer<T>(
 ) -> Result<T, Refused> {
     // SAFETY: as the caller says.
     unsafe {
-        if ffi::PyLong_Check(object) != 0 {
+        if is_integer(object) {
             return read(object);
         }
         if ffi::PyIndex_Check(object) == 0 {

@@ -25,8 +25,9 @@ pub(crate) fn failure(error: &Error) -> Failure {
         | Error::NoSuchDevice { .. } => "NoDeviceError",
         _ => "DeviceError",
     };
-    let failure = Failure::new(class, error).with("kind", Field::Text(kind(error)));
-    match error {
+    let cause = cause(error);
+    let failure = Failure::new(class, error).with("kind", Field::Text(kind(cause)));
+    match cause {
         Error::Driver { function, code, .. } => failure
             .with("function", Field::Text((*function).to_owned()))
             .with("code", Field::Number((*code).into())),
@@ -41,9 +42,26 @@ pub(crate) fn failure(error: &Error) -> Failure {
     }
 }
 
+/// What the driver said, where the error is one of the layers above about that.
+fn cause(error: &Error) -> &Error {
+    use exec_core::Error as Above;
+    match error {
+        Error::Core(
+            Above::Load(inner)
+            | Above::NoFunction { cause: inner, .. }
+            | Above::Refused(inner)
+            | Above::Device(inner),
+        ) => inner.downcast_ref().map_or(error, cause),
+        _ => error,
+    }
+}
+
 /// The name of the variant: `NoLibrary`.
 fn kind(error: &Error) -> String {
-    let text = format!("{error:?}");
+    let text = match error {
+        Error::Core(error) => format!("{error:?}"),
+        error => format!("{error:?}"),
+    };
     text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_owned()
 }
 
@@ -111,6 +129,18 @@ impl Device {
         Ok(Buffer(Mutex::new(Some(Arc::new(memory))), size))
     }
 
+    /// Memory with a copy of these bytes.
+    fn buffer_of(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Buffer> {
+        let data = Lent::of(data)?;
+        let size = data.bytes().len() as u64;
+        let memory = py.detach(|| {
+            let memory = self.0.buffer(size, Spec::new())?;
+            memory.copy_in(0, data.bytes())?;
+            Ok(memory)
+        });
+        Ok(Buffer(Mutex::new(Some(Arc::new(memory.map_err(raise_core(py))?))), size))
+    }
+
     fn load(&self, py: Python<'_>, data: &Bound<'_, PyAny>, own: bool) -> PyResult<Image> {
         let data = Held::of(data)?;
         let loader = if own { CubinLoader::Own } else { CubinLoader::Driver };
@@ -174,6 +204,12 @@ impl Buffer {
         PyBytes::new_with(py, size, |bytes| {
             py.detach(|| memory.copy_out(offset, bytes)).map_err(raise_core(py))
         })
+    }
+
+    /// Copies as many bytes as the object has into it.
+    fn copy_out_to(&self, py: Python<'_>, offset: u64, to: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (memory, mut to) = (self.memory()?, Lent::writable(to)?);
+        py.detach(|| memory.copy_out(offset, to.bytes_mut())).map_err(raise_core(py))
     }
 
     fn free(&self) {

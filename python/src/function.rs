@@ -96,7 +96,7 @@ unsafe extern "C" fn representation(object: *mut PyObject) -> *mut PyObject {
         // SAFETY: Python calls it with an object of the type.
         let inner = unsafe { &*object.cast::<FunctionObject>() }.inner();
         let arguments: Vec<&str> =
-            inner.signature.arguments.iter().map(|kind| kind.name()).collect();
+            inner.signature.parameters.iter().map(|one| one.kind.name()).collect();
         let (name, result) = (inner.name.bind(py), inner.signature.result.name());
         let gone = if inner.liveness.is_alive() { "" } else { ", unloaded" };
         let text = format!(

@@ -11,6 +11,7 @@ mod command;
 mod convert;
 mod cubin;
 mod device;
+mod dlpack;
 mod errors;
 mod fatbins;
 mod flat;
@@ -32,8 +33,9 @@ mod types;
 
 use pyo3::prelude::*;
 
-/// The module as Python sees it.
-#[pymodule]
+/// The module as Python sees it. Calls are counted with the interpreter's lock held ([`liveness`]): a Python without one takes it while
+/// this is loaded.
+#[pymodule(gil_used = true)]
 fn _hoist(module: &Bound<'_, PyModule>) -> PyResult<()> {
     types::add(module)?;
     function::add(module)?;

@@ -36,10 +36,12 @@ impl FunctionObject {
         // SAFETY: it was made with one, which goes with the object.
         unsafe { &*self.inner }
     }
+}
 
-    /// Its name.
+impl Inner {
+    /// The function's name.
     pub(crate) fn name(&self, py: Python<'_>) -> String {
-        self.inner().name.bind(py).to_string()
+        self.name.bind(py).to_string()
     }
 }
 

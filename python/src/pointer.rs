@@ -1,9 +1,9 @@
 //! Objects that stand for an address: functions, buffers, memory by DLPack, and those that say it.
 
 use crate::borrowed::Borrowed;
+use crate::dlpack::Tensor;
 use crate::object;
 use crate::refused::Refused;
-use core::ffi::c_void;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -50,64 +50,10 @@ unsafe fn named(object: *mut PyObject, borrowed: &mut Borrowed) -> Result<u64, R
         if let Some(address) = object.getattr_opt("__hoist_address__").map_err(refuse)? {
             return address.extract::<u64>().map_err(refuse);
         }
-        let Some(device) = object.getattr_opt("__dlpack_device__").map_err(refuse)? else {
-            return Err(Refused::Type);
-        };
-        let (device, _): (i64, i64) =
-            device.call0().and_then(|pair| pair.extract()).map_err(refuse)?;
-        // `kDLCPU`
-        if device != 1 {
-            return Err(Refused::Memory);
-        }
-        let capsule = object.call_method0("__dlpack__").map_err(refuse)?;
-        // SAFETY: the capsule's pointer has this name, or the exception is set.
-        let tensor = unsafe { ffi::PyCapsule_GetPointer(capsule.as_ptr(), c"dltensor".as_ptr()) };
-        if tensor.is_null() {
-            return Err(Refused::Set);
-        }
-        // SAFETY: a `DLManagedTensor` begins with a `DLTensor`, which is valid as long as the capsule.
-        let address = unsafe { &*tensor.cast::<Tensor>() }.address().ok_or(Refused::Memory)?;
-        borrowed.objects.push(capsule.into_ptr());
-        Ok(address)
+        let tensor = Tensor::of(&object)?.ok_or(Refused::Type)?;
+        borrowed.objects.push(tensor.capsule.into_ptr());
+        Ok(tensor.address)
     })
-}
-
-/// `DLTensor` of `dlpack.h`.
-#[repr(C)]
-struct Tensor {
-    data: *mut c_void,
-    device: [i32; 2],
-    dimensions: i32,
-    code: u8,
-    bits: u8,
-    lanes: u16,
-    shape: *const i64,
-    strides: *const i64,
-    offset: u64,
-}
-
-impl Tensor {
-    /// Where its elements are, if they are in one piece, the last dimension the fastest.
-    fn address(&self) -> Option<u64> {
-        let dimensions = usize::try_from(self.dimensions).ok()?;
-        if !self.strides.is_null() && dimensions > 0 {
-            // SAFETY: so many numbers are at each, as `dlpack.h` says.
-            let (shape, strides) = unsafe {
-                (
-                    core::slice::from_raw_parts(self.shape, dimensions),
-                    core::slice::from_raw_parts(self.strides, dimensions),
-                )
-            };
-            let mut expected = 1;
-            for (&size, &stride) in shape.iter().zip(strides).rev() {
-                if size != 1 && stride != expected {
-                    return None;
-                }
-                expected *= size;
-            }
-        }
-        Some((self.data.addr() as u64).wrapping_add(self.offset))
-    }
 }
 
 /// Address and keeper of a variable that Python gives: an object with a buffer, or one that says its address.

@@ -14,15 +14,27 @@ const INTEGERS: usize = if cfg!(target_arch = "x86_64") { 6 } else { 8 };
 /// Registers for floating-point numbers.
 const FLOATS: usize = 8;
 
+/// Places of arguments that are all in registers: those of integers, then those of floating-point numbers.
+pub(crate) const REGISTERS: usize = WORDS + FLOATS;
+/// Places of integers among them, whatever the architecture.
+const WORDS: usize = 8;
+
 /// Types of arguments and result, and how such a function is called.
 pub(crate) struct Signature {
-    pub(crate) arguments: Box<[Kind]>,
+    pub(crate) parameters: Box<[Parameter]>,
     pub(crate) result: Kind,
-    way: Way,
+    pub(crate) way: Way,
+}
+
+/// What an argument is, and where its bits go: decided once, so that a call only puts them there.
+pub(crate) struct Parameter {
+    pub(crate) kind: Kind,
+    place: usize,
+    is_in_register: bool,
 }
 
 /// How a function is called.
-enum Way {
+pub(crate) enum Way {
     /// All arguments are in registers for integers.
     Integers,
     /// All are in registers.
@@ -31,16 +43,13 @@ enum Way {
     Stack(Cif),
 }
 
-/// Arguments of one call as bits, each where its class is counted.
-pub(crate) struct Slots {
-    words: [u64; MOST],
-    floats: [f64; FLOATS],
-    next: (usize, usize),
-}
-
-impl Slots {
-    pub(crate) const fn new() -> Self {
-        Self { words: [0; MOST], floats: [0.0; FLOATS], next: (0, 0) }
+impl Parameter {
+    /// Puts an argument's bits into its place.
+    #[inline]
+    pub(crate) fn put<const SLOTS: usize>(&self, slots: &mut [u64; SLOTS], bits: u64) {
+        if let Some(slot) = slots.get_mut(self.place) {
+            *slot = if self.is_in_register { in_register(self.kind, bits) } else { bits };
+        }
     }
 }
 
@@ -59,7 +68,13 @@ impl Signature {
         } else {
             Way::Registers
         };
-        Some(Self { arguments: arguments.into(), result, way })
+        let is_in_register = !matches!(way, Way::Stack(_));
+        let (mut words, mut floats) = (0.., WORDS..);
+        let parameters = arguments.iter().map(|&kind| {
+            let next = if is_in_register && kind.is_float() { &mut floats } else { &mut words };
+            Some(Parameter { kind, place: next.next()?, is_in_register })
+        });
+        Some(Self { parameters: parameters.collect::<Option<_>>()?, result, way })
     }
 
     /// The same for libffi.
@@ -67,73 +82,54 @@ impl Signature {
         Cif::new(arguments.iter().map(|&kind| ffi(kind)), ffi(result))
     }
 
-    /// Puts the next argument of a call into its place.
-    pub(crate) fn put(&self, slots: &mut Slots, kind: Kind, bits: u64) {
-        let (word, float) = slots.next;
-        let to_float = kind.is_float() && !matches!(self.way, Way::Stack(_));
-        if to_float {
-            if let Some(place) = slots.floats.get_mut(float) {
-                *place = f64::from_bits(boxed(kind, bits));
-            }
-            slots.next = (word, float + 1);
-        } else {
-            if let Some(place) = slots.words.get_mut(word) {
-                *place = widened(kind, bits);
-            }
-            slots.next = (word + 1, float);
-        }
-    }
-
-    /// Calls the function at `address`. Gives the bits of the result.
+    /// Calls the function at `address`, all of whose arguments are in registers. Gives the bits of the result.
     ///
     /// # Safety
     /// A function of this type is there, and may be called with these arguments.
-    pub(crate) unsafe fn call(&self, address: usize, slots: &mut Slots) -> u64 {
+    #[inline]
+    pub(crate) unsafe fn call(&self, address: usize, slots: &[u64; REGISTERS]) -> u64 {
         let code = core::ptr::with_exposed_provenance_mut::<c_void>(address);
-        let (words, floats) = (&slots.words, &slots.floats);
         match &self.way {
             // SAFETY: registers that the function does not know of are its to overwrite; the caller vouches for the rest.
-            Way::Integers => unsafe { registers::of_integers(code, words) },
-            Way::Registers if self.result.is_float() => {
-                // SAFETY: as above.
-                unsafe { registers::to_float(code, words, floats) }.to_bits()
-            }
+            Way::Integers => unsafe { registers::of_integers(code, slots) },
             // SAFETY: as above.
-            Way::Registers => unsafe { registers::to_integer(code, words, floats) },
-            Way::Stack(cif) => {
-                let mut places =
-                    slots.words.each_mut().map(|word| (&raw mut *word).cast::<c_void>());
-                let mut result = [0u64; 2];
-                // SAFETY: one pointer for each argument of the description; the result has room for any of ours.
-                unsafe {
-                    raw::ffi_call(
-                        cif.as_raw_ptr(),
-                        Some(core::mem::transmute::<*mut c_void, unsafe extern "C" fn()>(code)),
-                        result.as_mut_ptr().cast(),
-                        places.as_mut_ptr(),
-                    );
-                }
-                result[0]
-            }
+            _ if self.result.is_float() => unsafe { registers::to_float(code, slots) }.to_bits(),
+            // SAFETY: as above.
+            _ => unsafe { registers::to_integer(code, slots) },
         }
     }
 }
 
-/// The bits of a floating-point number as its register has them (RISC-V, "NaN Boxing of Narrower Values").
-const fn boxed(kind: Kind, bits: u64) -> u64 {
-    if cfg!(target_arch = "riscv64") && matches!(kind, Kind::F32) {
-        bits | (u32::MAX as u64) << 32
-    } else {
-        bits
+/// Calls the function at `address` as libffi's description says. Gives the bits of the result.
+///
+/// # Safety
+/// A function of this type is there, and may be called with these arguments.
+pub(crate) unsafe fn call_with_stack(cif: &Cif, address: usize, slots: &mut [u64; MOST]) -> u64 {
+    let code = core::ptr::with_exposed_provenance_mut::<c_void>(address);
+    let mut places = slots.each_mut().map(|slot| (&raw mut *slot).cast::<c_void>());
+    let mut result = [0u64; 2];
+    // SAFETY: one pointer for each argument of the description; the result has room for any of ours.
+    unsafe {
+        raw::ffi_call(
+            cif.as_raw_ptr(),
+            Some(core::mem::transmute::<*mut c_void, unsafe extern "C" fn()>(code)),
+            result.as_mut_ptr().cast(),
+            places.as_mut_ptr(),
+        );
     }
+    result[0]
 }
 
-/// The bits of an integer as its register has them: RISC-V extends all of 32 bits by their sign.
-const fn widened(kind: Kind, bits: u64) -> u64 {
-    if cfg!(target_arch = "riscv64") && matches!(kind, Kind::U32) {
-        bits as i32 as i64 as u64
-    } else {
-        bits
+/// The bits of an argument as its register has them. RISC-V extends all integers of 32 bits by their sign ("Integer Calling Convention"),
+/// and single precision by ones ("NaN Boxing of Narrower Values").
+const fn in_register(kind: Kind, bits: u64) -> u64 {
+    if !cfg!(target_arch = "riscv64") {
+        return bits;
+    }
+    match kind {
+        Kind::F32 => bits | (u32::MAX as u64) << 32,
+        Kind::U32 => bits as i32 as i64 as u64,
+        _ => bits,
     }
 }
 
@@ -156,16 +152,17 @@ fn ffi(kind: Kind) -> FfiType {
 
 /// Calls with all registers for arguments filled: whatever a function takes, it finds.
 mod registers {
-    use super::{FLOATS, MOST};
+    use super::{FLOATS, REGISTERS};
     use core::ffi::c_void;
 
     macro_rules! calls {
         ($($word:ident)*) => {
             /// # Safety
             /// Code that takes integers in registers, if anything, and gives an integer or nothing.
-            pub(super) unsafe fn of_integers(code: *mut c_void, words: &[u64; MOST]) -> u64 {
+            #[inline]
+            pub(super) unsafe fn of_integers(code: *mut c_void, slots: &[u64; REGISTERS]) -> u64 {
                 type Function = unsafe extern "C" fn($(calls!(@ $word u64)),*) -> u64;
-                let [$($word,)* ..] = *words;
+                let [$($word,)* ..] = *slots;
                 // SAFETY: as the caller says.
                 unsafe { core::mem::transmute::<*mut c_void, Function>(code)($($word),*) }
             }
@@ -176,12 +173,14 @@ mod registers {
         ($name:ident $result:ident, $($word:ident)*) => {
             /// # Safety
             /// Code that takes its arguments in registers, and gives a number of this class, or nothing.
-            pub(super) unsafe fn $name(code: *mut c_void, words: &[u64; MOST], floats: &[f64; FLOATS]) -> $result {
+            #[inline]
+            pub(super) unsafe fn $name(code: *mut c_void, slots: &[u64; REGISTERS]) -> $result {
                 type Function = unsafe extern "C" fn(
                     $(calls!(@ $word u64),)* f64, f64, f64, f64, f64, f64, f64, f64,
                 ) -> $result;
-                let [$($word,)* ..] = *words;
-                let [s, t, u, v, w, x, y, z] = *floats;
+                let [$($word,)* ..] = *slots;
+                let [.., s, t, u, v, w, x, y, z] = *slots;
+                let [s, t, u, v, w, x, y, z]: [f64; FLOATS] = [s, t, u, v, w, x, y, z].map(f64::from_bits);
                 // SAFETY: as the caller says.
                 unsafe { core::mem::transmute::<*mut c_void, Function>(code)($($word,)* s, t, u, v, w, x, y, z) }
             }

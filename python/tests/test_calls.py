@@ -145,6 +145,10 @@ def test_many_buffers(compile_c):
         buffer.append(1)
 
 
+class Number(int):
+    """An integer that is not `int` itself."""
+
+
 def test_pointers_of_other_kinds(arguments):
     length = hoist.load(arguments).fn("length", [hoist.ptr], hoist.i32)
     text = ctypes.create_string_buffer(b"hello")
@@ -152,6 +156,7 @@ def test_pointers_of_other_kinds(arguments):
     assert length(b"hello\0") == 5
     assert identity(hoist.ptr)(None) == 0
     assert identity(hoist.ptr)(2**64 - 1) == 2**64 - 1
+    assert identity(hoist.ptr)(Number(5)) == 5 and identity(hoist.i32)(Number(-5)) == -5
     with pytest.raises(TypeError, match="hoist.cstr takes text"):
         length("hello")
     with pytest.raises(TypeError, match="ptr expected, got float"):

@@ -1,11 +1,13 @@
-"""What others make of this package, and this package of theirs: type checkers, llvmlite."""
+"""What others make of this package, and this package of theirs: type checkers, llvmlite, Numba, cffi."""
 
 from __future__ import annotations
 
 import importlib.util
 import pathlib
+import shutil
 import subprocess
 import sys
+import sysconfig
 
 from conftest import ROOT, skip
 
@@ -40,12 +42,43 @@ def test_type_checkers_see_types(tmp_path):
     assert told == list(TYPES.values()), seen
 
 
+def test_stubs_are_what_the_checkers_own_comparison_finds(tmp_path):
+    """Every parameter, default and attribute of the native part stands in its stub."""
+    if importlib.util.find_spec("mypy") is None:
+        skip("test_stubs_are_what_the_checkers_own_comparison_finds", "mypy")
+    allowed = tmp_path / "allowed"
+    # a list that its maker adds, of names that the stub has one by one
+    allowed.write_text("hoist._hoist.__all__\n")
+    words = [sys.executable, "-m", "mypy.stubtest", "hoist._hoist", "--concise", "--allowlist", str(allowed)]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def example(name: str) -> str:
+    """What an example prints."""
+    done = subprocess.run([sys.executable, str(ROOT / "python/examples" / name)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_objects_of_llvmlite_run():
     if importlib.util.find_spec("llvmlite") is None:
         skip("test_objects_of_llvmlite_run", "llvmlite")
-    example = ROOT / "python/examples/llvmlite_objects.py"
-    done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "5.0\n10.0\n"), done.stderr
+    assert example("llvmlite_objects.py") == "5.0\n10.0\n"
+
+
+def test_the_cache_of_numba_runs():
+    if importlib.util.find_spec("numba") is None:
+        skip("test_the_cache_of_numba_runs", "numba")
+    assert example("numba_cache.py") == "3.375 True\n"
+
+
+def test_modules_of_cffi_need_no_linker():
+    if shutil.which("cc") is None:
+        skip("test_modules_of_cffi_need_no_linker", "a C compiler")
+    if not pathlib.Path(sysconfig.get_path("include"), "Python.h").exists():
+        skip("test_modules_of_cffi_need_no_linker", "Python's headers")
+    assert example("cffi_objects.py") == "5.0 1 42\n"
 
 
 def test_the_package_says_that_it_has_types():

@@ -1,16 +1,22 @@
 //! `python`: builds the package of `python/` as a wheel in the development profile, installs it into an environment under the target
 //! directory, and runs its tests and examples there.
 
+mod environment;
+mod suite;
+mod wheels;
+
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
 use crate::task::Run;
 use crate::test;
-use crate::tool::{Tool, need, output, run};
 use crate::workspace::Workspace;
+use environment::{Build, Environment};
+
+pub(crate) use suite::Tinygrad;
+pub(crate) use wheels::Wheels;
 
 /// Arguments of `python`.
 #[derive(clap::Args)]
@@ -29,156 +35,30 @@ pub(crate) struct Python {
     pytest: Vec<String>,
 }
 
-/// What the package is built and tested with.
-const PACKAGES: &[&str] = &["maturin>=1.9,<2", "pytest>=8,<10", "numpy>=1.26,<3", "cffi>=1.16,<3"];
-
-/// What some tests are with, by its name as they say that they need it; where there is no wheel for this Python, they are skipped.
-const NEIGHBOURS: &[(&str, &str)] = &[("llvmlite", "llvmlite>=0.45,<1"), ("mypy", "mypy>=2,<3")];
-
-/// Versions of tinygrad that tests run with: those of the last year.
-const TINYGRAD: &[&str] = &["0.12.0", "0.13.0", "0.14.0"];
-
 /// What tests may lack, as they say it, and a command of the shell that succeeds where the machine has it.
 const MAY_LACK: &[(&str, &str)] = &[
     ("an NVIDIA GPU", "test -e /dev/nvidiactl"),
     ("clang", "command -v clang || command -v clang-19 || command -v clang-14"),
     ("a C compiler", "command -v cc"),
     ("ar", "command -v ar"),
+    (
+        "Python's headers",
+        "test -e \"$(python3 -c 'import sysconfig; print(sysconfig.get_path(\"include\"))')/Python.h\"",
+    ),
     ("x86-64", "test $(uname -m) = x86_64"),
 ];
 
 /// What tests lack where the package index has it not.
 const WHEELS: &str = "tinygrad's wheels of the package index";
 
-/// The environment: a folder with an interpreter and packages.
-struct Environment {
-    folder: PathBuf,
-    python: PathBuf,
-}
-
-impl Environment {
-    /// Makes it if it is not there, with what tests need.
-    fn make(workspace: &Workspace) -> Result<Self> {
-        let folder = workspace.kept("python")?;
-        let python = folder.join("venv/bin/python");
-        let environment = Self { python, folder };
-        if !environment.python.exists() {
-            // where there is no ensurepip, pip of outside installs into it
-            let venv = environment.folder.join("venv");
-            output(Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(&venv))?;
-        }
-        let stamp = environment.folder.join("packages");
-        let wanted = PACKAGES.join("\n");
-        if std::fs::read_to_string(&stamp).ok().as_ref() != Some(&wanted) {
-            output(environment.pip("install").arg("--only-binary=:all:").args(PACKAGES))?;
-            std::fs::write(&stamp, wanted).context("cannot note what was installed")?;
-        }
-        Ok(environment)
-    }
-
-    /// Installs the neighbours: the names of those that cannot be had.
-    fn neighbours(&self) -> Result<Vec<&'static str>> {
-        let mut absent = Vec::new();
-        for (name, wanted) in NEIGHBOURS {
-            let stamp = self.folder.join(name);
-            if std::fs::read_to_string(&stamp).ok().as_deref() == Some(wanted) {
-                continue;
-            }
-            match output(self.pip("install").arg("--only-binary=:all:").arg(wanted)) {
-                Ok(_) => {
-                    std::fs::write(&stamp, wanted).context("cannot note what was installed")?
-                }
-                Err(_) => absent.push(*name),
-            }
-        }
-        Ok(absent)
-    }
-
-    /// `pip` for this environment.
-    fn pip(&self, what: &str) -> Command {
-        let mut pip = Command::new("python3");
-        pip.args(["-m", "pip", "--disable-pip-version-check", "--python"]).arg(&self.python);
-        pip.args([what, "--quiet"]);
-        pip
-    }
-
-    /// A program of the environment.
-    fn program(&self, name: &str) -> Command {
-        let folder = self.folder.join("venv/bin");
-        let mut command = Command::new(folder.join(name));
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let all = std::iter::once(folder).chain(std::env::split_paths(&path));
-        if let Ok(path) = std::env::join_paths(all) {
-            command.env("PATH", path);
-        }
-        command
-    }
-
-    /// Builds the wheel and installs it.
-    fn install(&self, workspace: &Workspace, release: bool) -> Result<()> {
-        let wheels = workspace.scratch("python-wheel")?;
-        let mut build = self.program("maturin");
-        build.current_dir(workspace.root()).args([
-            "build",
-            "--locked",
-            "--quiet",
-            "--compatibility",
-            "linux",
-        ]);
-        build.args(["--manifest-path", "python/Cargo.toml", "--interpreter"]).arg(&self.python);
-        build
-            .args(["--profile", if release { "release" } else { "dev" }])
-            .arg("--out")
-            .arg(&wheels);
-        run(build.env("CARGO_TARGET_DIR", workspace.target()))?;
-        let wheel = std::fs::read_dir(&wheels)?.next().context("maturin made no wheel")??.path();
-        output(self.pip("install").args(["--force-reinstall", "--no-deps"]).arg(wheel))?;
-        Ok(())
-    }
-
-    /// A folder with wheels of tinygrad, as many as the index has; and whether those are all.
-    fn tinygrad(&self) -> (PathBuf, bool) {
-        let folder = self.folder.join("tinygrad");
-        let one = |version: &&str| {
-            let has = |entry: std::io::Result<std::fs::DirEntry>| {
-                entry.is_ok_and(|entry| {
-                    entry.file_name().to_string_lossy().starts_with(&format!("tinygrad-{version}-"))
-                })
-            };
-            if std::fs::read_dir(&folder).is_ok_and(|mut entries| entries.any(has)) {
-                return true;
-            }
-            let mut pip = Command::new("python3");
-            pip.args([
-                "-m",
-                "pip",
-                "--disable-pip-version-check",
-                "download",
-                "--quiet",
-                "--no-deps",
-            ]);
-            pip.args(["--only-binary=:all:", "--dest"])
-                .arg(&folder)
-                .arg(format!("tinygrad=={version}"));
-            output(&mut pip).is_ok()
-        };
-        let got = TINYGRAD.iter().filter(|version| one(version)).count();
-        (folder, got == TINYGRAD.len())
-    }
-}
-
 impl Run for Python {
     fn run(self, workspace: &Workspace) -> Result<()> {
-        let environment = match need([Tool::new("python3", "python3 python3-pip python3-venv")])
-            .and_then(|()| Environment::make(workspace))
-        {
-            Err(error) if self.skip_missing => {
-                test::skip("python", &format!("needs Python, pip and a package index: {error:#}"));
-                return Ok(());
-            }
-            environment => environment?,
+        let Some(environment) = Environment::find(workspace, "python", self.skip_missing)? else {
+            return Ok(());
         };
-        environment.install(workspace, self.release)?;
+        let wheel = environment.wheel(workspace, &Build::here(self.release))?;
+        environment.install(&wheel)?;
+        environment.alone(workspace, &wheel)?;
         let (wheels, has_all) = environment.tinygrad();
         let absent = environment.neighbours()?;
         let mut pytest = environment.program("python");

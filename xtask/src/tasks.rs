@@ -2,9 +2,9 @@
 
 use crate::task::{Task, task};
 use crate::{
-    bare_metal, boot_loader, calls, debian, fixtures, fuzz, generate, gpu_test, layers, ld_so,
-    library_work, licences, lint, miri, mutants, no_panic, public_api, python, raw_mock, sanitize,
-    semver, size, test, verdicts, viewer, web,
+    bare_metal, boot_loader, calls, debian, fixtures, fuzz, generate, gpu_test, kernel_modules,
+    layers, ld_so, library_work, licences, lint, miri, mutants, no_panic, public_api, python,
+    raw_mock, sanitize, semver, size, test, verdicts, viewer, web,
 };
 
 /// Name, and what it is for.
@@ -25,11 +25,14 @@ pub(crate) const TASKS: &[Task] = &[
     task::<raw_mock::RawMock> ("raw-mock", "GPUs without CUDA on tinygrad's mock of driver and GPU"),
     task::<ld_so::LdSo>       ("ld-so",    "Every shared library of the machine as ld.so and as hoist relocate it, byte for byte"),
     task::<library_work::LibraryWork>("library-work", "Real work through shared libraries, by dlopen and out of bytes"),
+    task::<kernel_modules::KernelModules>("kernel-modules", "Every module of a kernel package through `hoist link`, and by the kernel's rules, byte for byte"),
     task::<verdicts::Verdicts>("verdicts", "Run programs of every compiler and code model; tell what hoist gets right"),
     task::<debian::Packages>("packages", "Run programs with static libraries of Debian, and of many languages; tell what hoist gets right"),
     task::<public_api::Api>   ("api",      "Compare what the published libraries offer with the snapshots in xtask/api"),
     task::<semver::Semver>    ("semver",   "Whether the libraries keep what an earlier version promised"),
     task::<python::Python>    ("python",   "Build the Python package, install it, run its tests and examples"),
+    task::<python::Tinygrad>  ("tinygrad", "Run tinygrad's own tests with its loader and with ours; tell which differ"),
+    task::<python::Wheels>    ("wheels",   "Build the Python package for other machines and older C libraries"),
     task::<licences::Licences>("licences", "Licences and sources of dependencies; advisories against them on demand"),
     task::<miri::Miri>        ("miri",     "Tests in the interpreter that finds undefined behaviour"),
     task::<mutants::Mutants>  ("mutants",  "Small changes of the code that no test notices: hours"),

@@ -53,6 +53,13 @@ impl<'a> GnuHashTable<'a> {
         self.first
     }
 
+    /// The hash of the name of the symbol of this index, all but its lowest bit, which is 0; `None` if it is not in the table.
+    #[must_use]
+    pub fn hash_of(&self, symbol: u32) -> Option<u32> {
+        let index = usize::try_from(symbol.checked_sub(self.first)?).ok()?;
+        Some(self.chains.get(index)? & !1)
+    }
+
     /// Number of buckets.
     #[must_use]
     pub const fn bucket_count(&self) -> usize {

@@ -45,6 +45,25 @@ pub fn apply_load<A: Arch>(
         return Err(fail(ApplyErrorKind::Dynamic));
     }
     let (address, big_endian, size) = (image.address, image.big_endian, image.bytes.len());
+    // most of them; a machine of 32 bits is small: it has one way for all
+    if cfg!(target_pointer_width = "64")
+        && A::ADDRESS_SIZE == 8
+        && matches!(kind.special, Special::None)
+        && kind.value.is_sum()
+        && let Some(word) = word::<A>(image.bytes, record.offset)
+    {
+        let addend = match record.addend {
+            Some(addend) => addend,
+            None => number(word, big_endian).cast_signed(),
+        };
+        let place = address.wrapping_add(record.offset);
+        let query = Query { role: kind.value.of, symbol: record.symbol, place, addend, kind };
+        if let Some(value) = symbols.resolve(&query) {
+            let addend = if kind.value.addend { addend } else { 0 };
+            store(word, value.wrapping_add_signed(addend), big_endian);
+            return Ok(());
+        }
+    }
     let value = |formula: &Value, held: u64| {
         // the place holds what the record does not
         let addend = record.addend.unwrap_or(held.cast_signed());
@@ -74,14 +93,19 @@ pub fn apply_load<A: Arch>(
     };
     let first = word::<A>(image.bytes, record.offset).ok_or_else(|| outside(size))?;
     let held = number(first, big_endian);
-    if matches!(kind.special, Special::Descriptor) {
+    if let Special::Descriptor { argument_first } = kind.special {
         let next = record.offset.wrapping_add(A::ADDRESS_SIZE);
         let second = word::<A>(image.bytes, next).ok_or_else(|| outside(size))?;
-        let function = value(&kind.value, held)?;
-        let argument = value(&Value::of(Role::TlsDescArgument), number(second, big_endian))?;
-        store(second, argument, big_endian);
+        let other = number(second, big_endian);
+        let (before, after) = if argument_first { (other, held) } else { (held, other) };
+        // what is there beside a symbol is for lazy binding (Arm), which glibc has no more
+        let after = if argument_first && record.symbol != 0 { 0 } else { after };
+        let function = value(&kind.value, before)?;
+        let argument = value(&Value::of(Role::TlsDescArgument), after)?;
+        let (one, two) = if argument_first { (argument, function) } else { (function, argument) };
+        store(second, two, big_endian);
         if let Some(first) = word::<A>(image.bytes, record.offset) {
-            store(first, function, big_endian);
+            store(first, one, big_endian);
         }
         return Ok(());
     }

@@ -109,6 +109,15 @@ impl Value {
             && matches!(self.page, Page::Neither)
             && matches!(self.contents, Contents::Ignored)
     }
+
+    /// Whether it is `of` or `of + A` and nothing else.
+    pub(crate) const fn is_sum(&self) -> bool {
+        !self.thumb
+            && !matches!(self.of, Role::Zero)
+            && matches!(self.minus, Role::Zero)
+            && matches!(self.page, Page::Neither)
+            && matches!(self.contents, Contents::Ignored)
+    }
 }
 
 /// Which sides of a formula are rounded down to 4 KiB (`Page(x)` of AAELF64 and the LoongArch ABI).

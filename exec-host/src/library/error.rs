@@ -46,7 +46,8 @@ pub enum LibraryError {
         /// The address that was to be called.
         address: u64,
     },
-    /// The unwinder of the process cannot take its unwinding tables.
+    /// The unwinder of the process cannot take its unwinding tables. Where that asks for tables (`_dl_find_object` of glibc 2.35), they are
+    /// checked when it does: the library is loaded, and one with errors is as if it had none.
     Unwinding(elf_core::eh_frame::Error),
     /// It does not have this symbol.
     NoSymbol(String),

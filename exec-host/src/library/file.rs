@@ -1,31 +1,23 @@
-//! A library's file: its bytes, but for large code, which is mapped from the file instead.
+//! A library's file, mapped: its image is made of pages of the file, as the dynamic loader's is.
 //!
-//! Who runs code vouches for it. All else that a library consists of is read by safe functions, too, and by unwinders: that is copied
-//! and checked, so that a file that is changed later, or cut, changes no answer and ends no program.
+//! Who runs a library's code vouches for that, and for what it reads and unwinders look at. Safe functions read symbols: of what these
+//! consist the library has copies, so that a file that is changed later, or cut, changes no answer and ends no program.
 
-use super::frames;
 use crate::error::Error;
-use crate::memory::{Mapping, MappingOptions};
+use crate::memory::{Mapping, MappingOptions, POPULATED};
 use core::ops::Range;
 use elf_core::names::{
     DT_ANDROID_REL, DT_ANDROID_RELA, DT_ANDROID_RELR, DT_CREL, DT_GNU_HASH, DT_HASH, DT_JMPREL,
-    DT_REL, DT_RELA, DT_RELR, DT_STRTAB, DT_SYMTAB, DT_VERDEF, DT_VERNEED, DT_VERSYM,
-    PT_GNU_EH_FRAME, PT_GNU_RELRO, PT_LOAD,
+    DT_REL, DT_RELA, DT_RELR, DT_STRSZ, DT_STRTAB, DT_SYMTAB, DT_VERDEF, DT_VERNEED, DT_VERSYM,
+    PT_DYNAMIC, PT_LOAD, SHT_STRTAB, SHT_SYMTAB, SHT_SYMTAB_SHNDX,
 };
-use elf_core::{ProgramHeader, SectionFlags, SegmentFlags};
 use rustix::fs::{StatVfsMountFlags, fstatvfs};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-/// From how many bytes on code is mapped: to copy less is as fast.
-const LEAST: u64 = 1 << 16;
-
-/// Bytes that hold the headers of most files.
-const HEADERS: u64 = 1 << 12;
-
-/// The bytes of a file; zeros where code is mapped.
+/// The bytes of a file.
 #[derive(Debug)]
 pub(crate) struct FileBytes {
     memory: Mapping,
@@ -34,74 +26,60 @@ pub(crate) struct FileBytes {
 
 impl AsRef<[u8]> for FileBytes {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: the memory is ours and readable; nobody writes to it once the value is made.
+        // SAFETY: the memory is ours and readable; who writes to it has the value alone. What is the file's the caller of `read` vouches for.
         let bytes = unsafe { self.memory.bytes(0, self.size as u64) };
         bytes.and_then(|bytes| bytes.get(..self.size)).unwrap_or_default()
     }
 }
 
-/// Code that stays in its file.
-#[derive(Debug)]
-pub(crate) struct FileCode {
-    pub(crate) file: File,
-    /// By rising offset.
-    pub(crate) parts: Vec<CodePart>,
-}
-
-/// Whole pages of code.
-#[derive(Clone, Debug)]
-pub(crate) struct CodePart {
-    /// Number of the program header of their segment.
-    pub(crate) segment: u32,
-    /// Where they are in the segment, in bytes.
-    pub(crate) range: Range<usize>,
-    /// Where they are in the file, in bytes.
-    pub(crate) offset: u64,
-}
-
-impl CodePart {
-    /// The bytes of the file.
-    fn in_file(&self) -> Range<u64> {
-        self.offset..self.offset.saturating_add(self.range.len() as u64)
+impl FileBytes {
+    /// Makes pages that are mapped from the file copies, whatever becomes of that.
+    fn copy(&mut self, file: &File, range: &Range<u64>, path: &Path) -> Result<(), Error> {
+        let pages = self.memory.renew(range)?;
+        if pages.end - pages.start >= POPULATED as u64 {
+            self.memory.populate(pages.start, pages.end - pages.start);
+        }
+        let (start, end) = (pages.start as usize, self.size.min(pages.end as usize));
+        let place = self.memory.bytes_mut().get_mut(start..end).unwrap_or_default();
+        let failed = |cause: io::Error| Error::File { path: path.to_owned(), cause };
+        file.read_exact_at(place, pages.start).map_err(failed)
     }
 }
 
-/// Reads a file, but for large code if `may_map`.
+/// A file of which pages can be mapped.
+#[derive(Debug)]
+pub(crate) struct FilePages(pub(crate) File);
+
+/// Maps a file if `may_map` and the system lets its code be mapped; else reads it.
 ///
 /// # Errors
 /// [`Error::File`], or there is no memory.
-pub(crate) fn read(path: &Path, may_map: bool) -> Result<(FileBytes, Option<FileCode>), Error> {
+///
+/// # Safety
+/// Nobody writes to the file or makes it shorter as long as the bytes are used; those that tell of symbols are copies.
+pub(crate) unsafe fn read(
+    path: &Path,
+    may_map: bool,
+) -> Result<(FileBytes, Option<FilePages>), Error> {
     let failed = |cause: io::Error| Error::File { path: path.to_owned(), cause };
     let file = File::open(path).map_err(failed)?;
-    let size = file.metadata().map_err(failed)?.len();
+    let metadata = file.metadata().map_err(failed)?;
+    // so much memory there is, or the mapping fails
+    let (size, count) = (metadata.len(), metadata.len() as usize);
+    if may_map && metadata.is_file() && size > 0 && may_be_run(&file) {
+        let memory = Mapping::of_file(&file, size)?;
+        let mut bytes = FileBytes { memory, size: count };
+        for range in of_symbols(bytes.as_ref()) {
+            bytes.copy(&file, &range, path)?;
+        }
+        return Ok((bytes, Some(FilePages(file))));
+    }
     let options = MappingOptions { size, alignment: 1, ..MappingOptions::default() };
     let mut memory = Mapping::new(&options)?;
-    // so much memory there is
-    let count = size as usize;
-    let bytes = memory.bytes_mut().get_mut(..count).unwrap_or_default();
-    let fill = |range: Range<u64>, bytes: &mut [u8]| {
-        let place = bytes.get_mut(range.start as usize..range.end as usize).unwrap_or_default();
-        file.read_exact_at(place, range.start).map_err(failed)
-    };
-    let (mut parts, mut end) = (Vec::new(), size);
-    if may_map && may_be_run(&file) {
-        fill(0..HEADERS.min(size), bytes)?;
-        end = behind(bytes).min(size);
-        fill(end..size, bytes)?;
-        parts = code(bytes);
-    }
-    let mut at = 0;
-    for part in parts.iter().map(CodePart::in_file).chain(std::iter::once(end..end)) {
-        fill(at..part.start, bytes)?;
-        at = part.end;
-    }
-    if is_read(bytes, &parts) {
-        for part in parts.drain(..) {
-            fill(part.in_file(), bytes)?;
-        }
-    }
-    let code = (!parts.is_empty()).then_some(FileCode { file, parts });
-    Ok((FileBytes { memory, size: count }, code))
+    memory.populate(0, size);
+    let place = memory.bytes_mut().get_mut(..count).unwrap_or_default();
+    file.read_exact_at(place, 0).map_err(failed)?;
+    Ok((FileBytes { memory, size: count }, None))
 }
 
 /// Whether the system lets code of this file be mapped.
@@ -109,89 +87,12 @@ fn may_be_run(file: &File) -> bool {
     fstatvfs(file).is_ok_and(|system| !system.f_flag.contains(StatVfsMountFlags::NOEXEC))
 }
 
-/// The segments that are loaded, with their numbers.
-fn loaded(file: &elf_core::File<'_>) -> Vec<(u32, ProgramHeader)> {
-    let segments = (0u32..).zip(file.segments().iter());
-    segments.filter(|(_, header)| header.r#type == PT_LOAD).collect()
-}
+/// Tables of symbols.
+const TABLES: [u64; 7] =
+    [DT_STRTAB, DT_SYMTAB, DT_HASH, DT_GNU_HASH, DT_VERSYM, DT_VERDEF, DT_VERNEED];
 
-/// Where what is not loaded begins at the end of a file: symbols, headers of sections.
-fn behind(bytes: &[u8]) -> u64 {
-    let Ok(file) = elf_core::File::parse_segments(bytes) else { return u64::MAX };
-    let ends = loaded(&file).into_iter();
-    ends.map(|(_, header)| header.offset.saturating_add(header.file_size)).max().unwrap_or(0)
-}
-
-/// The large code of a file whose headers are there: its sections, or, if it does not say which there are, its segments.
-fn code(bytes: &[u8]) -> Vec<CodePart> {
-    let Ok(file) = elf_core::File::parse_segments(bytes) else { return Vec::new() };
-    let segments = loaded(&file);
-    let is_code = |header: &ProgramHeader| {
-        header.flags.contains(SegmentFlags::EXECUTE) && !header.flags.contains(SegmentFlags::WRITE)
-    };
-    let mut ranges = sections(bytes);
-    if ranges.is_empty() {
-        let segments = segments.iter().map(|(_, header)| header);
-        ranges.extend(segments.map(|it| it.offset..it.offset.saturating_add(it.file_size)));
-    }
-    let page = rustix::param::page_size() as u64;
-    let mut parts: Vec<CodePart> = Vec::new();
-    for (segment, header) in segments.iter().filter(|(_, header)| is_code(header)) {
-        if (header.address ^ header.offset) % page != 0 {
-            continue;
-        }
-        let segment_end = header.offset.saturating_add(header.file_size).min(bytes.len() as u64);
-        for range in &ranges {
-            let start = range.start.max(header.offset).checked_next_multiple_of(page);
-            let Some(start) = start else { continue };
-            let end = range.end.min(segment_end);
-            let size = end.saturating_sub(end % page).saturating_sub(start);
-            if size < LEAST {
-                continue;
-            }
-            let from = (start - header.offset) as usize;
-            let range = from..from.saturating_add(size as usize);
-            parts.push(CodePart { segment: *segment, range, offset: start });
-        }
-    }
-    parts.sort_by_key(|part| part.offset);
-    let apart = |pair: &[CodePart]| match pair {
-        [one, two] => one.in_file().end <= two.offset,
-        _ => true,
-    };
-    if parts.windows(2).all(apart) { parts } else { Vec::new() }
-}
-
-/// Where sections of code are in a file, side by side ones as one.
-fn sections(bytes: &[u8]) -> Vec<Range<u64>> {
-    /// Most bytes between them, of padding.
-    const PADDING: u64 = 64;
-    let Ok(file) = elf_core::File::parse(bytes) else { return Vec::new() };
-    let sections = file.sections().iter();
-    let code = sections.filter(|section| section.flags.contains(SectionFlags::EXECINSTR));
-    let mut all: Vec<_> = code.map(|it| it.offset..it.offset.saturating_add(it.size)).collect();
-    all.sort_by_key(|range| range.start);
-    let mut joined: Vec<Range<u64>> = Vec::new();
-    for range in all {
-        match joined.last_mut() {
-            Some(last) if range.start <= last.end.saturating_add(PADDING) => {
-                last.end = last.end.max(range.end);
-            }
-            _ => joined.push(range),
-        }
-    }
-    joined
-}
-
-/// Tables that a loader reads from the file.
-const TABLES: [u64; 15] = [
-    DT_STRTAB,
-    DT_SYMTAB,
-    DT_HASH,
-    DT_GNU_HASH,
-    DT_VERSYM,
-    DT_VERDEF,
-    DT_VERNEED,
+/// Tables that only loading takes.
+const RELOCATIONS: [u64; 8] = [
     DT_RELR,
     DT_REL,
     DT_RELA,
@@ -202,34 +103,57 @@ const TABLES: [u64; 15] = [
     DT_CREL,
 ];
 
-/// Whether anything begins in the parts that is not their segment's code, or cannot be told.
-fn is_read(bytes: &[u8], parts: &[CodePart]) -> bool {
-    if parts.is_empty() {
-        return false;
-    }
-    let Ok(file) = elf_core::File::parse_segments(bytes) else { return true };
-    let is_others = |part: &CodePart, number: u32, header: &ProgramHeader| match header.r#type {
-        PT_GNU_RELRO => false,
-        PT_LOAD if part.segment == number => false,
-        _ => {
-            let (end, part) = (header.offset.saturating_add(header.file_size), part.in_file());
-            header.offset < part.end && end > part.start
-        }
+/// Where a file has what tells of its symbols, headers and tables: stretches of it that rise, with less than a page between what is in one.
+/// Nothing of a file that is none.
+fn of_symbols(bytes: &[u8]) -> Vec<Range<u64>> {
+    let Ok(file) = elf_core::File::parse_segments(bytes) else { return Vec::new() };
+    let header = *file.header();
+    let of = |start: u64, count: usize, size: u16| {
+        start..start.saturating_add((count as u64).saturating_mul(size.into()))
     };
-    let mut headers = (0u32..).zip(file.segments().iter());
-    if headers.any(|(number, header)| parts.iter().any(|it| is_others(it, number, &header))) {
-        return true;
+    let segments = file.segments();
+    let mut ranges = vec![
+        of(0, 1, header.header_size),
+        of(header.program_headers, segments.len(), header.program_header_size),
+    ];
+    let stretch = |offset: u64, size: u64| offset..offset.saturating_add(size);
+    let dynamic = segments.iter().filter(|it| it.r#type == PT_DYNAMIC);
+    ranges.extend(dynamic.map(|it| stretch(it.offset, it.file_size)));
+    if let Ok(Some(dynamic)) = file.dynamic_by_segment() {
+        let at = |tag: u64| file.offset_of(dynamic.value(tag)?);
+        // a table ends where another one begins, or its segment ends
+        let mut ends: Vec<u64> = TABLES.into_iter().chain(RELOCATIONS).filter_map(at).collect();
+        let loaded = segments.iter().filter(|it| it.r#type == PT_LOAD);
+        ends.extend(loaded.map(|it| it.offset.saturating_add(it.file_size)));
+        for (tag, start) in TABLES.into_iter().filter_map(|tag| Some((tag, at(tag)?))) {
+            let end = ends.iter().copied().filter(|end| *end > start).min().unwrap_or(start);
+            let size = if tag == DT_STRTAB { dynamic.value(DT_STRSZ).unwrap_or(0) } else { 0 };
+            ranges.push(start..end.max(start.saturating_add(size)));
+        }
     }
-    let meets = |offset: u64| parts.iter().any(|part| part.in_file().contains(&offset));
-    let frames = file.segments().iter().find(|header| header.r#type == PT_GNU_EH_FRAME);
-    let frames = frames.and_then(|header| {
-        let start = frames::start(file.segment_data(&header).ok()?, header.address)?;
-        file.offset_of(start)
-    });
-    if frames.is_some_and(meets) {
-        return true;
+    if let Ok(file) = elf_core::File::parse(bytes) {
+        let sections = file.sections();
+        ranges.push(of(header.section_headers, sections.len(), header.section_header_size));
+        let symbols = sections
+            .iter()
+            .filter(|it| matches!(it.r#type, SHT_SYMTAB | SHT_STRTAB | SHT_SYMTAB_SHNDX));
+        ranges.extend(symbols.map(|it| stretch(it.offset, it.size)));
     }
-    let Ok(Some(dynamic)) = file.dynamic_by_segment() else { return true };
-    let mut tables = TABLES.into_iter().filter_map(|tag| file.offset_of(dynamic.value(tag)?));
-    tables.any(meets)
+    joined(ranges, bytes.len() as u64)
+}
+
+/// The same stretches by rising address, cut at the end of the file, those that are close to each other as one.
+fn joined(mut ranges: Vec<Range<u64>>, size: u64) -> Vec<Range<u64>> {
+    let page = rustix::param::page_size() as u64;
+    let mut joined: Vec<Range<u64>> = Vec::new();
+    ranges.sort_by_key(|range| range.start);
+    for Range { start, end } in ranges {
+        let end = end.min(size);
+        match joined.last_mut() {
+            _ if start >= end => {}
+            Some(last) if start <= last.end.saturating_add(page) => last.end = last.end.max(end),
+            _ => joined.push(start..end),
+        }
+    }
+    joined
 }

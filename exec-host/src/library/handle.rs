@@ -4,8 +4,11 @@ use crate::descriptions;
 use crate::machine;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ops::{ControlFlow, Range};
-use elf_core::names::{DT_NEEDED, DT_NULL, DT_STRTAB};
+use elf_core::names::{
+    DT_NEEDED, DT_NULL, DT_STRTAB, DT_SYMTAB, DT_VERSYM, VER_NDX_GLOBAL, VER_NDX_LOCAL,
+};
 use std::ffi::CString;
+use std::sync::OnceLock;
 
 /// A library that is open; closed on drop.
 #[derive(Debug)]
@@ -18,8 +21,9 @@ unsafe impl Sync for Handle {}
 
 impl Handle {
     /// The program, the libraries it was linked to, and those that were opened for all.
-    pub(crate) fn of_process() -> Option<Self> {
-        Self::open(core::ptr::null(), libc::RTLD_NOW).ok()
+    pub(crate) fn of_process() -> Option<&'static Self> {
+        static PROCESS: OnceLock<Option<Handle>> = OnceLock::new();
+        PROCESS.get_or_init(|| Self::open(core::ptr::null(), libc::RTLD_NOW).ok()).as_ref()
     }
 
     /// Opens a library by name or path.
@@ -56,20 +60,65 @@ impl Handle {
     /// The address of a symbol of the library or one that it was linked to, for a thread-local variable that of this thread's; `None`
     /// if there is none, or it is 0.
     pub(crate) fn find(&self, name: &[u8], version: Option<&[u8]>) -> Option<u64> {
-        let name = CString::new(name).ok()?;
-        match version {
-            Some(version) => self.of_version(&name, &CString::new(version).ok()?),
+        with_c_str(name, |name| match version {
+            Some(version) => with_c_str(version, |version| self.of_version(name, version))
+                .or_else(|| self.without_version(name)),
             // without a version the oldest is meant, which `dlsym` does not give
-            None => self.of_version(&name, machine::OLDEST_VERSION).or_else(|| {
+            None => self.of_version(name, machine::OLDEST_VERSION).or_else(|| {
                 // SAFETY: the handle is open, and the name ends in NUL.
                 address(unsafe { libc::dlsym(self.0, name.as_ptr()) })
             }),
+        })
+    }
+
+    /// The address of a symbol that has no version, as of a library that was linked without: it stands for each, which `dlvsym` denies.
+    fn without_version(&self, name: &CStr) -> Option<u64> {
+        // SAFETY: the handle is open, and the name ends in NUL.
+        let found = unsafe { libc::dlsym(self.0, name.as_ptr()) };
+        let address = address(found)?;
+        let mut info = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+        let mut symbol: *const libc::Elf64_Sym = core::ptr::null();
+        let mut map: *const LinkMap = core::ptr::null();
+        let wanted = [(1, (&raw mut symbol).cast()), (2, (&raw mut map).cast())];
+        for (request, place) in wanted {
+            // SAFETY: the results are written to variables of ours: `RTLD_DL_SYMENT` gives a symbol, `RTLD_DL_LINKMAP` a link map.
+            if unsafe { libc::dladdr1(found, info.as_mut_ptr(), place, request) } == 0 {
+                return None;
+            }
         }
+        // SAFETY: zeroed, it is valid; both pointers, if there are any, are good as long as the library is open.
+        let (info, map) = unsafe { (info.assume_init(), *map.as_ref()?) };
+        // SAFETY: the name of a symbol ends in NUL.
+        let is_it = !info.dli_sname.is_null() && unsafe { CStr::from_ptr(info.dli_sname) } == name;
+        if !is_it || symbol.is_null() || map.dynamic.is_null() {
+            return None;
+        }
+        let [symbols, versions] = map.values([DT_SYMTAB, DT_VERSYM]);
+        let Some(versions) = versions else { return Some(address) };
+        let index =
+            (symbol.addr() as u64).checked_sub(symbols?)? / size_of::<libc::Elf64_Sym>() as u64;
+        let version = core::ptr::with_exposed_provenance::<u16>((versions + 2 * index) as usize);
+        // SAFETY: the list has an entry for each symbol.
+        let version = unsafe { version.read() };
+        matches!(version, VER_NDX_LOCAL | VER_NDX_GLOBAL).then_some(address)
     }
 
     fn of_version(&self, name: &CStr, version: &CStr) -> Option<u64> {
         // SAFETY: the handle is open, and the names end in NUL.
         address(unsafe { libc::dlvsym(self.0, name.as_ptr(), version.as_ptr()) })
+    }
+}
+
+/// Gives `f` a text that ends in NUL; nothing if it has one within. Most names are short, and there are many.
+fn with_c_str<R>(text: &[u8], f: impl FnOnce(&CStr) -> Option<R>) -> Option<R> {
+    let mut buffer = [0; 128];
+    let short = buffer.get_mut(..=text.len()).and_then(|place| {
+        place.get_mut(..text.len())?.copy_from_slice(text);
+        Some(&*place)
+    });
+    match short {
+        Some(short) => f(CStr::from_bytes_with_nul(short).ok()?),
+        None => f(&CString::new(text).ok()?),
     }
 }
 
@@ -98,21 +147,13 @@ impl Handle {
     /// The libraries that it needs, in order. They are loaded already.
     pub(crate) fn needed(&self) -> Vec<Self> {
         let Some(map) = self.map().filter(|map| !map.dynamic.is_null()) else { return Vec::new() };
-        let (mut names, mut strings, mut entry) = (Vec::new(), None, map.dynamic);
-        loop {
-            // SAFETY: the entries of a loaded library are there up to the one that ends them.
-            let [tag, value] = unsafe { entry.read() };
-            match tag {
-                DT_NULL => break,
-                DT_NEEDED => names.push(value),
-                // the loader may have added the bias
-                DT_STRTAB if value < map.bias => strings = Some(value.wrapping_add(map.bias)),
-                DT_STRTAB => strings = Some(value),
-                _ => {}
+        let mut names = Vec::new();
+        map.each(|tag, value| {
+            if tag == DT_NEEDED {
+                names.push(value);
             }
-            entry = entry.wrapping_add(1);
-        }
-        let Some(strings) = strings else { return Vec::new() };
+        });
+        let [Some(strings)] = map.values([DT_STRTAB]) else { return Vec::new() };
         let open = |name: u64| {
             let name = strings.wrapping_add(name) as usize;
             let name = core::ptr::with_exposed_provenance::<c_char>(name);
@@ -134,6 +175,35 @@ pub(crate) struct LinkMap {
 }
 
 impl LinkMap {
+    /// Gives `f` each entry of the dynamic section, which is there: tag and value.
+    fn each(&self, mut f: impl FnMut(u64, u64)) {
+        let mut entry = self.dynamic;
+        loop {
+            // SAFETY: the entries of a loaded library are there up to the one that ends them.
+            let [tag, value] = unsafe { entry.read() };
+            if tag == DT_NULL {
+                return;
+            }
+            f(tag, value);
+            entry = entry.wrapping_add(1);
+        }
+    }
+
+    /// The addresses that entries with these tags say.
+    fn values<const N: usize>(&self, tags: [u64; N]) -> [Option<u64>; N] {
+        let mut found = [None; N];
+        self.each(|tag, value| {
+            for (wanted, place) in tags.iter().zip(&mut found) {
+                if *wanted == tag {
+                    // the loader may have added the bias
+                    let bias = if value < self.bias { self.bias } else { 0 };
+                    *place = Some(value.wrapping_add(bias));
+                }
+            }
+        });
+        found
+    }
+
     /// That of a library.
     ///
     /// # Safety

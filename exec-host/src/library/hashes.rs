@@ -12,6 +12,10 @@ pub(crate) struct ProcessHashes {
     bits: Vec<u64>,
 }
 
+/// The names of functions that [stand for](super::scope::stands_for) the process's.
+pub(crate) const OWN: [&str; 4] =
+    ["__cxa_thread_atexit_impl", "__cxa_thread_atexit", "_dl_find_object", "dl_iterate_phdr"];
+
 /// How often libraries have come and gone.
 type Changes = (u64, u64);
 
@@ -34,14 +38,19 @@ impl ProcessHashes {
         }
     }
 
-    /// Whether a library may define this name: if not, none does.
+    /// Whether a library may define this name, or we have a function of our own for it: if not, none does.
     pub(crate) fn may_hold(&self, name: Name<'_>) -> bool {
-        let bit = place(gnu_hash(name), self.bits.len());
+        self.may_hold_hash(gnu_hash(name))
+    }
+
+    /// The same of a name with this hash, whose lowest bit does not matter.
+    pub(crate) fn may_hold_hash(&self, hash: u32) -> bool {
+        let bit = place(hash, self.bits.len());
         bit.is_some_and(|(word, bit)| self.bits.get(word).is_some_and(|it| it & bit != 0))
     }
 
     fn collect() -> Self {
-        let mut hashes: Vec<u32> = Vec::new();
+        let mut hashes: Vec<u32> = OWN.map(|name| gnu_hash(Name::from(name))).to_vec();
         // SAFETY: the callback has the type asked for, and keeps nothing.
         unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut hashes).cast()) };
         let words = hashes.len().saturating_mul(SPARSE).next_power_of_two() / 64;
@@ -179,6 +188,7 @@ unsafe fn read<T>(address: u64) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::library::scope::stands_for;
 
     /// All that the dynamic loader finds may be there; most of what it does not find is known not to be.
     #[test]
@@ -192,5 +202,13 @@ mod tests {
             !known.may_hold(Name::from(name.as_str()))
         });
         assert!(missing.count() > 900);
+        // wherever these functions are
+        for name in OWN {
+            assert!(
+                stands_for(Name::from(name)).is_some() && known.may_hold(name.into()),
+                "{name}"
+            );
+        }
+        assert_eq!(stands_for(Name::from("malloc")), None);
     }
 }

@@ -1,12 +1,12 @@
 //! How a library is loaded: a step after the other.
 
 use super::error::LibraryError;
-use super::file::FileCode;
+use super::file::FilePages;
 use super::loaded::{Bytes, Loaded, image};
+use super::needed;
 use super::needed::Given;
 use super::resolve::Resolver;
-use super::scope::{Scope, breadth_first, share};
-use super::{frames, needed};
+use super::scope::{Needed, Scope, share};
 use crate::Host;
 use crate::budget::image_limit;
 use crate::error::Error;
@@ -15,10 +15,12 @@ use crate::observer::LoadedLibrary;
 use crate::start;
 use crate::symbols::Keeper;
 use crate::threads::{Threads, exit};
-use crate::unwind::{Extent, Unwinding};
+use crate::unwind::{Extent, LibraryTable, Unwinding};
 use core::ops::Range;
-use elf_core::names::{DF_1_NODELETE, DF_1_NOOPEN, DF_1_PIE, DF_SYMBOLIC, PT_LOAD};
-use elf_core::{ApplyError, Kind, Record, Role, SectionMut, SegmentFlags, Stage, apply_dynamic};
+use elf_core::names::{DF_1_NODELETE, DF_1_NOOPEN, DF_1_PIE, DF_STATIC_TLS, DF_SYMBOLIC, PT_LOAD};
+use elf_core::{
+    ApplyError, Arch as _, Kind, Record, Role, SectionMut, SegmentFlags, Stage, apply_dynamic, find,
+};
 use elf_image::{ErrorKind, Facts, Image, PageRange};
 use elf_layout::{ThreadLocal, TlsBlock};
 use std::path::Path;
@@ -33,12 +35,12 @@ type Deferred = (Record, &'static Kind);
 /// Its code is sound to call, constructors, resolvers and destructors above all, and that of libraries that it needs.
 pub(crate) unsafe fn load(
     bytes: Bytes,
-    code: Option<&FileCode>,
+    in_file: Option<&FilePages>,
     given: &mut Given<'_>,
     folder: Option<&Path>,
 ) -> Result<Arc<Loaded>, Error> {
     // SAFETY: as the caller vouches.
-    let (loaded, calls, shared) = unsafe { prepare(&bytes, code, given, folder) }?;
+    let (loaded, calls, shared) = unsafe { prepare(&bytes, in_file, given, folder) }?;
     let loaded = Arc::new(loaded);
     let (start, size) = (loaded.memory.address(), loaded.memory.size());
     let range = start..start.saturating_add(size);
@@ -66,7 +68,7 @@ type Prepared = (Loaded, Calls, Vec<(Box<[u8]>, u64)>);
 /// All but the constructors.
 unsafe fn prepare(
     bytes: &Bytes,
-    in_file: Option<&FileCode>,
+    in_file: Option<&FilePages>,
     given: &mut Given<'_>,
     folder: Option<&Path>,
 ) -> Result<Prepared, Error> {
@@ -76,22 +78,26 @@ unsafe fn prepare(
     refuse(&image, &facts)?;
     let dynamic = image.dynamic().ok_or_else(|| refused("a file without a dynamic section"))?;
     let name = needed::name(dynamic)?;
+    let wants_tp_offsets = given.wants_tp_offsets;
+    // not all linkers set the flag
+    given.wants_tp_offsets |= facts.flags & DF_STATIC_TLS != 0
+        || given.source.is_some() && wants_tp_offsets_of_others(&image);
     // SAFETY: as the caller vouches.
-    let direct = unsafe { needed::members(dynamic, given, folder) }?;
-    let members = breadth_first(&direct);
+    let needed = unsafe { needed::members(dynamic, given, folder) };
+    given.wants_tp_offsets = wants_tp_offsets;
+    let needed = Needed::new(needed?);
 
     let limit = given.limit.unwrap_or(image_limit(file.len() as u64));
     let mapped = MappedImage::new(&image, in_file, limit)?;
     let bias = mapped.bias;
     let is_symbolic = facts.is_symbolic || facts.flags & DF_SYMBOLIC != 0;
-    let mut scope = Scope::new(&members, &mut *given.symbols, is_symbolic);
+    let mut scope = Scope::new(&needed, &mut *given.symbols, is_symbolic);
     let exports = image.exports().map_err(LibraryError::from)?;
     let mut resolver = Resolver::new(exports, bias, &mut scope);
-    let relocated = Relocated::new(&image, &facts, mapped, &mut resolver)?;
+    let relocated = Relocated::new(&image, &facts, mapped, &mut resolver, wants_tp_offsets)?;
     let Protected(relocated) = relocated.protect(&image, &mut resolver)?;
-    let Relocated { mapped: MappedImage { memory, .. }, threads, code, table, calls, .. } =
-        relocated;
-    let Resolver { shared, pairs, .. } = resolver;
+    let Relocated { mapped, threads, code, calls, .. } = relocated;
+    let Resolver { shared, pairs, externals, .. } = resolver;
     let keepers = scope.keepers;
     let in_memory = image.file().segments().iter().filter(|segment| segment.r#type == PT_LOAD);
     let extent = Extent {
@@ -103,8 +109,15 @@ unsafe fn prepare(
             .collect(),
         variables: threads.as_ref().map(Threads::range_end),
     };
-    // SAFETY: the table was checked, is relocated, and lies in memory that the library keeps and does not write.
-    let unwinding = unsafe { Unwinding::register(table.into_iter(), &code, extent, false) };
+    // SAFETY: the pages are the library's, which keeps them, and are relocated; nobody writes to a table of unwinders.
+    let table = image.eh_frame_hdr().map(|(header, _)| unsafe {
+        let header = mapped.base.wrapping_add(header);
+        LibraryTable::new(header, mapped.readable(), &code, externals.into_inner())
+    });
+    // SAFETY: as above.
+    let unwinding = unsafe { Unwinding::register_library(table, &code, extent) };
+    let unwinding = unwinding.map_err(LibraryError::Unwinding)?;
+    let MappedImage { memory, .. } = mapped;
     let shown = LoadedLibrary::new(file, name, bias, &code, &memory);
     let observed = given.observers.iter().map(|observer| observer.library_loaded(&shown));
     let observed = observed.filter_map(Result::transpose).collect::<Result<_, _>>();
@@ -120,7 +133,7 @@ unsafe fn prepare(
         memory,
         threads,
         pairs: pairs.into_inner(),
-        needed: direct,
+        needed: needed.into_direct(),
         keepers,
     };
     Ok((loaded, calls, shared.into_inner()))
@@ -132,8 +145,6 @@ struct Relocated {
     threads: Option<Threads>,
     deferred: Vec<Deferred>,
     code: Vec<Range<u64>>,
-    /// Address and size of the unwinding table.
-    table: Option<(u64, u64)>,
     calls: Calls,
 }
 
@@ -141,16 +152,17 @@ struct Relocated {
 struct Protected(Relocated);
 
 impl Relocated {
-    /// Relocates what is known without threads, gives these their block, then relocates the rest.
+    /// Relocates what is known without threads, gives these their block, near the thread pointer if that can be and somebody wants it, then
+    /// relocates the rest.
     fn new(
         image: &Image<'_>,
         facts: &Facts,
         mut mapped: MappedImage,
         resolver: &mut Resolver<'_, '_>,
+        mut wants_tp_offset: bool,
     ) -> Result<Self, Error> {
         let (base, bias) = (mapped.base, mapped.bias);
-        let (mut deferred, mut has_tls, mut wants_tp_offset) =
-            (Vec::<Deferred>::new(), false, false);
+        let (mut deferred, mut has_tls) = (Vec::<Deferred>::new(), false);
         let plain = |record: &Record, kind: &'static Kind| {
             if is_tls(kind.value.of) || is_tls(kind.value.minus) {
                 has_tls = true;
@@ -184,13 +196,12 @@ impl Relocated {
         let externals = resolver.externals.borrow();
         let code = code(&mapped);
         let content = mapped.content();
-        let table = frames::table(image, content, base, &code, &externals)?;
         let is_code = |address: u64| {
             // a function that the library shows may be another one's with this name
             code.iter().any(|range| range.contains(&address)) || externals.contains(&address)
         };
         let calls = Calls::collect(facts, image, content, bias, is_code)?;
-        Ok(Self { mapped, threads, deferred, code, table, calls })
+        Ok(Self { mapped, threads, deferred, code, calls })
     }
 
     /// Gives pages their permissions, and has functions of the library answer, which can be called then. What they answer goes to pages
@@ -235,6 +246,15 @@ fn code(mapped: &MappedImage) -> Vec<Range<u64>> {
 
 const fn is_tls(role: Role) -> bool {
     matches!(role, Role::TlsModule | Role::DtpOffset | Role::TpOffset | Role::TlsDescFunction)
+}
+
+/// Whether code reaches variables of other libraries at one distance from the thread pointer.
+fn wants_tp_offsets_of_others(image: &Image<'_>) -> bool {
+    let mut records = image.relocations().filter_map(Result::ok).flatten();
+    records.any(|record| {
+        let kind = find(Host::KINDS, record.r#type).filter(|_| record.symbol != 0);
+        kind.is_some_and(|kind| kind.value.of == Role::TpOffset)
+    })
 }
 
 /// Why a relocation failed, in words.

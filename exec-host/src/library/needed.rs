@@ -1,7 +1,7 @@
 //! The libraries that a library needs (gABI ch. 8, "Shared Object Dependencies").
 
 use super::error::LibraryError;
-use super::file::FileCode;
+use super::file::FilePages;
 use super::handle::Handle;
 use super::loaded::{Bytes, Loaded, Member};
 use crate::error::Error;
@@ -75,7 +75,7 @@ pub(crate) type Find<'g> = dyn FnMut(Name<'_>) -> Option<NeededLibrary> + 'g;
 /// Loads a library: the function that has [`members`] called.
 pub(crate) type Load = unsafe fn(
     Bytes,
-    Option<&FileCode>,
+    Option<&FilePages>,
     &mut Given<'_>,
     Option<&Path>,
 ) -> Result<Arc<Loaded>, Error>;
@@ -90,6 +90,8 @@ pub(crate) struct Given<'g> {
     pub(crate) source: Option<&'g mut Find<'g>>,
     /// Names of libraries that wait for those that they need.
     pub(crate) waiting: Vec<Box<[u8]>>,
+    /// One of those has code that reaches variables of others at one distance from the thread pointer (`DF_STATIC_TLS`).
+    pub(crate) wants_tp_offsets: bool,
     pub(crate) symbols: &'g mut dyn Symbols,
     pub(crate) observers: &'g [Arc<dyn Observer>],
     /// How many bytes an image may have, if the caller says it.

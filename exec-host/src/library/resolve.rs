@@ -7,7 +7,9 @@ use super::scope::{Answer, Scope};
 use crate::Host;
 use crate::machine::resolver;
 use core::cell::{Cell, RefCell};
-use elf_core::names::{STB_GNU_UNIQUE, STB_LOCAL, STB_WEAK, STV_DEFAULT};
+use elf_core::names::{
+    STB_GNU_UNIQUE, STB_LOCAL, STB_WEAK, STV_DEFAULT, VER_NDX_GLOBAL, VER_NDX_LOCAL,
+};
 use elf_core::{Arch as _, Name, Query, Resolve, Role, Symbol};
 use elf_image::{Exports, Symbols, Wanted};
 use elf_layout::StaticTlsBlock;
@@ -99,11 +101,19 @@ impl<'r, 's> Resolver<'r, 's> {
         if is_local && !symbol.is_undefined() {
             return Some(own());
         }
-        let wanted = match self.wanted(exports, index) {
+        let is_unique = symbol.binding() == STB_GNU_UNIQUE;
+        // most of the library's own: only the process is asked before it
+        if !symbol.is_undefined()
+            && !is_unique
+            && let Some(hash) = exports.hash_of(index)
+            && !self.scope.borrow().may_be_others(hash)
+        {
+            return Some(own());
+        }
+        let wanted = match self.wanted(exports, index, symbol) {
             Ok(wanted) => wanted,
             Err(error) => return self.fail(index, error.into()),
         };
-        let is_unique = symbol.binding() == STB_GNU_UNIQUE;
         let defined = (!symbol.is_undefined()).then_some(is_unique);
         let is_thread_local = is_thread_local || symbol.r#type() == elf_core::names::STT_TLS;
         match self.scope.borrow_mut().find(wanted, defined, is_thread_local) {
@@ -130,12 +140,20 @@ impl<'r, 's> Resolver<'r, 's> {
     }
 
     /// Name and version of the symbol of this index. A file has few versions, in lists.
-    fn wanted(&self, exports: &Exports<'r>, index: u32) -> Result<Wanted<'r>, elf_image::Error> {
-        let number = usize::from(exports.version_number(index).unwrap_or(0));
+    fn wanted(
+        &self,
+        exports: &Exports<'r>,
+        index: u32,
+        symbol: &Symbol,
+    ) -> Result<Wanted<'r>, elf_image::Error> {
+        let number = exports.version_number(index).unwrap_or(VER_NDX_LOCAL);
+        if matches!(number, VER_NDX_LOCAL | VER_NDX_GLOBAL) {
+            return Ok(Wanted { name: exports.symbols().name_of(symbol)?, version: None });
+        }
+        let number = usize::from(number);
         let mut versions = self.versions.borrow_mut();
         if let Some(Some(version)) = versions.get(number) {
-            let symbols = exports.symbols();
-            let name = symbols.name_of(&symbols.get(index)?)?;
+            let name = exports.symbols().name_of(symbol)?;
             return Ok(Wanted { name, version: Some(*version) });
         }
         let wanted = exports.wanted(index)?;

@@ -9,7 +9,9 @@ use crate::external::External;
 use crate::symbols::{Found, Keeper, Symbols};
 use crate::threads::{Variables, exit};
 use crate::unwind;
+use core::cell::OnceCell;
 use core::ops::Range;
+use elf_core::Name;
 use elf_image::{Exports, Wanted};
 use elf_layout::ExternalKind;
 use std::collections::BTreeMap;
@@ -18,9 +20,11 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// Those that are asked, in order: the program and what was opened for all; the library itself, which is first if it is symbolic; what it
 /// needs, breadth first; then the caller's symbols.
 pub(crate) struct Scope<'s> {
-    global: Option<Handle>,
+    global: Option<&'static Handle>,
     hashes: Arc<ProcessHashes>,
-    members: Vec<Asked<'s>>,
+    needed: &'s Needed,
+    /// Found out when somebody before them has not what is wanted: most libraries find all in the process.
+    members: OnceCell<Vec<Asked<'s>>>,
     others: &'s mut dyn Symbols,
     pub(crate) variables: Variables,
     pub(crate) keepers: Vec<Keeper>,
@@ -47,8 +51,29 @@ static UNIQUE: Mutex<BTreeMap<Box<[u8]>, Shared>> = Mutex::new(BTreeMap::new());
 /// Where a symbol is, and who has it.
 type Shared = (u64, Weak<Loaded>);
 
+/// What a library needs, in order, and all that these need.
+pub(crate) struct Needed {
+    direct: Vec<Member>,
+    all: OnceCell<Vec<Member>>,
+}
+
+impl Needed {
+    pub(crate) const fn new(direct: Vec<Member>) -> Self {
+        Self { direct, all: OnceCell::new() }
+    }
+
+    /// What the library needs itself.
+    pub(crate) fn into_direct(self) -> Vec<Member> {
+        self.direct
+    }
+
+    fn all(&self) -> &[Member] {
+        self.all.get_or_init(|| breadth_first(&self.direct))
+    }
+}
+
 /// All that the members need, breadth first, each once.
-pub(crate) fn breadth_first(direct: &[Member]) -> Vec<Member> {
+fn breadth_first(direct: &[Member]) -> Vec<Member> {
     let mut all: Vec<Member> = Vec::new();
     let mut next = direct.to_vec();
     while !next.is_empty() {
@@ -75,31 +100,40 @@ pub(crate) fn breadth_first(direct: &[Member]) -> Vec<Member> {
     all
 }
 
-impl<'s> Scope<'s> {
-    pub(crate) fn new(
-        members: &'s [Member],
-        others: &'s mut dyn Symbols,
-        is_symbolic: bool,
-    ) -> Self {
+impl<'s> Asked<'s> {
+    /// Those of a library, in order.
+    fn of(needed: &'s Needed) -> Vec<Self> {
         let extents = handle::extents();
         let asked = |member: &'s Member| match member {
-            Member::Loaded(loaded) => Asked { member, exports: loaded.exports(), extent: 0..0 },
+            Member::Loaded(loaded) => Self { member, exports: loaded.exports(), extent: 0..0 },
             Member::Process(handle) => {
                 let bias = handle.bias();
                 let found = extents.iter().find(|(known, _)| Some(*known) == bias);
                 let extent = found.map_or(0..0, |(_, extent)| extent.clone());
-                Asked { member, exports: None, extent }
+                Self { member, exports: None, extent }
             }
         };
+        needed.all().iter().map(asked).collect()
+    }
+}
+
+impl<'s> Scope<'s> {
+    pub(crate) fn new(needed: &'s Needed, others: &'s mut dyn Symbols, is_symbolic: bool) -> Self {
         Self {
             global: Handle::of_process(),
             hashes: ProcessHashes::current(),
-            members: members.iter().map(asked).collect(),
+            needed,
+            members: OnceCell::new(),
             others,
             variables: Variables::default(),
             keepers: Vec::new(),
             is_symbolic,
         }
+    }
+
+    /// Whether a name that the library itself defines, not as one for all, may be somebody else's: by its hash, but for the lowest bit.
+    pub(crate) fn may_be_others(&self, hash: u32) -> bool {
+        self.hashes.may_hold_hash(hash)
     }
 
     /// Who has what a reference wants. `own` is the library's symbol of that name and version, if it has one, and whether it is to be
@@ -110,9 +144,8 @@ impl<'s> Scope<'s> {
         own: Option<bool>,
         is_thread_local: bool,
     ) -> Option<Answer> {
-        // what registers for a thread's end keeps the code till then
-        let stands_for = exit::stands_for(wanted.name).or_else(|| unwind::stands_for(wanted.name));
-        if let Some(function) = stands_for {
+        let in_process = self.hashes.may_hold(wanted.name);
+        if let Some(function) = stands_for(wanted.name).filter(|_| in_process) {
             return Some(Answer::Other(Definition::Address(function.address())));
         }
         let is_unique = own == Some(true);
@@ -121,9 +154,8 @@ impl<'s> Scope<'s> {
         }
         let name = wanted.name.as_bytes();
         // what all share goes by its name
-        let version = wanted.version.map(elf_core::Name::as_bytes).filter(|_| !is_unique);
-        let in_process = self.hashes.may_hold(wanted.name);
-        let global = self.global.as_ref().filter(|_| in_process);
+        let version = wanted.version.map(Name::as_bytes).filter(|_| !is_unique);
+        let global = self.global.filter(|_| in_process);
         let global = global.and_then(|global| global.find(name, version));
         if let Some(address) = global {
             return Some(self.of_process(wanted, address, is_thread_local));
@@ -132,7 +164,9 @@ impl<'s> Scope<'s> {
             return Some(Answer::Own);
         }
         let mut first = None;
-        for Asked { member, exports, extent } in &self.members {
+        let needed = self.needed;
+        let members = self.members.get_or_init(|| Asked::of(needed));
+        for Asked { member, exports, extent } in members {
             match member {
                 Member::Process(_) if !in_process => {}
                 Member::Process(handle) => {
@@ -182,6 +216,11 @@ impl<'s> Scope<'s> {
             None => Definition::Address(copy_relocations::current(address)),
         })
     }
+}
+
+/// Our function for this name: what registers for a thread's end keeps the code till then, and unwinders find frames of loads.
+pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
+    exit::stands_for(name).or_else(|| unwind::stands_for(name))
 }
 
 fn definition_of(external: External) -> Definition {

@@ -39,7 +39,7 @@ type Keeper = dyn Any + Send + Sync;
 /// What stands for the functions of this name by which code registers destructors: the C library's, and the one of the Itanium C++
 /// ABI.
 pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
-    let is_one = name == "__cxa_thread_atexit_impl" || name == "__cxa_thread_atexit";
+    let is_one = matches!(name.0, b"__cxa_thread_atexit_impl" | b"__cxa_thread_atexit");
     is_one.then(|| External::function(register as *const () as u64))
 }
 

@@ -9,9 +9,9 @@ use std::sync::OnceLock;
 
 /// What stands for the functions of this name by which code of a load finds what is loaded.
 pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
-    let function = match name.to_str()? {
-        "_dl_find_object" => return Some(External::function(self::function())),
-        "dl_iterate_phdr" => iterate as *const (),
+    let function = match name.0 {
+        b"_dl_find_object" => return Some(External::function(self::function())),
+        b"dl_iterate_phdr" => iterate as *const (),
         _ => return None,
     };
     Some(External::function(function.expose_provenance() as u64))

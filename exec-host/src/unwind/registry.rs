@@ -4,6 +4,7 @@
 //! tables that `__register_frame` of the process was given. It asks `_dl_find_object` or `dl_iterate_phdr`, whose answers for
 //! loads are made of this. Collectors of garbage and runtimes (D's) ask the latter for data, and for thread-local variables.
 
+use super::library_table::LibraryTable;
 use crate::Host;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -41,12 +42,20 @@ pub(crate) struct Extent {
     pub(crate) variables: Option<(u64, u64)>,
 }
 
+/// The unwinding tables of a load.
+#[derive(Debug)]
+pub(super) enum Tables {
+    /// Address and size of each, checked.
+    Checked(Box<[(u64, u64)]>),
+    /// That of a library.
+    Unchecked(LibraryTable),
+}
+
 /// A load.
 #[derive(Debug)]
 pub(super) struct Load {
     extent: Extent,
-    /// Address and size of each unwinding table.
-    tables: Box<[(u64, u64)]>,
+    tables: Tables,
     /// Made when an unwinder asks for the first time: most loads never throw.
     index: OnceLock<Index>,
 }
@@ -84,11 +93,24 @@ impl Load {
     }
 
     pub(super) fn index(&self) -> &Index {
-        self.index.get_or_init(|| Index::of(&self.tables))
+        self.index.get_or_init(|| match &self.tables {
+            Tables::Checked(tables) => Index::of(tables),
+            Tables::Unchecked(table) => Index::of_library(table).unwrap_or_default(),
+        })
     }
 }
 
 impl Index {
+    /// What the table of a library describes, if it is right: an unwinder finds no frames of one with errors.
+    fn of_library(table: &LibraryTable) -> Option<Self> {
+        let (mut functions, mut extent) = (Vec::new(), None);
+        let each = |address, described| functions.push(function(address, described, &mut extent));
+        let (address, _) = table.check_each(each).ok()??;
+        functions.sort_unstable_by_key(|(range, _)| range.start);
+        let extent = extent.map(|extent| (extent, Header::new(address)));
+        Some(Self { functions: functions.into(), tables: extent.into_iter().collect() })
+    }
+
     fn of(tables: &[(u64, u64)]) -> Self {
         let Some(machine) = Machine::of(Host::MACHINE) else { return Self::default() };
         let (mut functions, mut extents) = (Vec::new(), Vec::new());
@@ -98,13 +120,7 @@ impl Index {
             let bytes = unsafe { core::slice::from_raw_parts(start, size as usize) };
             let mut extent: Option<Range<u64>> = None;
             let each = |described: Described| {
-                let end = described.address.saturating_add(described.size);
-                functions.push((
-                    described.address..end,
-                    Header::new(address.wrapping_add(described.at)),
-                ));
-                let known = extent.clone().unwrap_or(described.address..end);
-                extent = Some(known.start.min(described.address)..known.end.max(end));
+                functions.push(function(address, described, &mut extent));
             };
             // they were checked before
             let _ = EhFrame { bytes, address, machine }.check_each(&Checked, each);
@@ -127,6 +143,18 @@ impl Index {
     }
 }
 
+/// What a table at this address describes, with a head that leads to its FDE; `extent` grows by it.
+fn function(
+    table: u64,
+    described: Described,
+    extent: &mut Option<Range<u64>>,
+) -> (Range<u64>, Header) {
+    let end = described.address.saturating_add(described.size);
+    let known = extent.clone().unwrap_or(described.address..end);
+    *extent = Some(known.start.min(described.address)..known.end.max(end));
+    (described.address..end, Header::new(table.wrapping_add(described.at)))
+}
+
 /// A load that is known as long as this lives.
 #[derive(Debug, Default)]
 pub(crate) struct Entered {
@@ -134,15 +162,11 @@ pub(crate) struct Entered {
 }
 
 impl Entered {
-    /// Makes a load known, with the tables at these addresses, of so many bytes, as those of the code in `code`.
+    /// Makes a load known, with its tables, as those of the code in `code`.
     ///
     /// # Safety
-    /// They can be read as long as this lives, do not change, and were checked.
-    pub(crate) unsafe fn new(
-        tables: Box<[(u64, u64)]>,
-        code: &[Range<u64>],
-        extent: Extent,
-    ) -> Self {
+    /// They can be read as long as this lives, and do not change.
+    pub(super) unsafe fn new(tables: Tables, code: &[Range<u64>], extent: Extent) -> Self {
         // one without code is known by where its data begin: no code is there
         let data = extent.segments.first().map(|(range, _)| range.start..range.start);
         let keys: Box<[Range<u64>]> =
@@ -180,14 +204,15 @@ pub(super) fn load_of(address: u64) -> Option<(Range<u64>, Arc<Load>)> {
     (address < *end).then(|| (start..*end, Arc::clone(load)))
 }
 
-/// All loads, each once.
+/// All loads, each once. What their tables describe is known then: they are not read any more, and those whose frames nobody is in may go.
 pub(super) fn loads() -> Vec<Arc<Load>> {
     let loads = LOADS.read().unwrap_or_else(PoisonError::into_inner);
     let mut all: Vec<_> = loads.values().map(|(_, load)| Arc::clone(load)).collect();
-    drop(loads);
     // one with several stretches of code is there several times
     all.sort_unstable_by_key(Arc::as_ptr);
     all.dedup_by(|one, other| Arc::ptr_eq(one, other));
+    all.iter().for_each(|load| _ = load.index());
+    drop(loads);
     all
 }
 

@@ -8,13 +8,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use elf_core::File;
-use elf_core::names::ET_EXEC;
 use elf_rewrite::{Piece, Plan, Remark, Rewriter};
-use fatbin::{CompressionMethod, Container, Region, RegionEntry, Search, wrappers};
+use fatbin::{CompressionMethod, Region, RegionEntry, Search, wrappers};
 use serde::Serialize;
 
 use super::blob::Blob;
-use super::found::{containers, regions};
+use super::found::regions;
 use crate::mapped::Mapped;
 use crate::output;
 use crate::paint;
@@ -70,7 +69,7 @@ pub enum Unreferenced {
     Refused,
 }
 
-/// The section that cuobjdump shows with `-all`: the first name of one that is new.
+/// The section that cuobjdump shows with `-all`.
 const WITH_ALL: &str = "__nv_relfatbin";
 
 /// The entries of a region.
@@ -177,24 +176,7 @@ pub(super) fn plan(
     if unreferenced == Unreferenced::Left {
         rewriter.leave_unreferenced();
     }
-    // cuobjdump looks into one section of each of these names
-    rewriter.name(WITH_ALL);
-    rewriter.name(".nv_fatbin");
-    if let Ok(elf) = File::parse(bytes)
-        && elf.header().r#type == ET_EXEC
-    {
-        for wrapper in wrappers(&elf) {
-            rewriter.pointer(wrapper?.at.saturating_add(8));
-        }
-    }
-    if changes.iter().any(|change| change.new.len() as u64 > change.size) {
-        // those in sections that tools make for them: what a search would find may be no region
-        for found in containers(file, Search::Never, |found| found.container) {
-            if let Ok(Container::Region(region)) = found {
-                rewriter.keep(region.at()..region.end())?;
-            }
-        }
-    }
+    rewriter.device_code()?;
     let plan = rewriter.plan()?;
     changes.retain(|change| plan.left.binary_search(&change.at).is_err());
     Ok(plan)

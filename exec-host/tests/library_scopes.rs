@@ -1,0 +1,336 @@
+//! Libraries out of bytes beside the same files opened by the dynamic loader: whatever their code finds must be the same.
+#![cfg(test)]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests; what they share is not under cfg(test)"
+)]
+
+mod system;
+
+use exec_host::Error;
+use exec_host::library::{Library, LibraryLoader, NeededLibrary};
+use std::ffi::{CStr, CString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use system::of_this_machine;
+
+/// Libraries of a test, in a folder of their own. Their names are nobody else's.
+struct Libraries {
+    folder: tempfile::TempDir,
+    test: &'static str,
+}
+
+impl Libraries {
+    fn new(test: &'static str) -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), test }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(self.soname(name))
+    }
+
+    fn soname(&self, name: &str) -> String {
+        format!("libhoist-{}-{name}.so", self.test)
+    }
+
+    /// Compiles C, or C++ if the options say so, to a library that needs others.
+    fn add(&self, name: &str, source: &str, needed: &[&str], options: &[&str]) {
+        let is_cxx = options.contains(&"-xc++");
+        let input = self.folder.path().join(format!("{name}.c"));
+        std::fs::write(&input, source).unwrap();
+        let mut command = Command::new(of_this_machine(if is_cxx { "g++" } else { "gcc" }));
+        command.args(["-O1", "-fPIC", "-shared", "-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN"]);
+        command.arg(format!("-Wl,-soname,{}", self.soname(name))).args(options).arg(input);
+        command.arg("-xnone").args(needed.iter().map(|name| self.path(name)));
+        let result = command.arg("-o").arg(self.path(name)).output().unwrap();
+        assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
+    }
+
+    /// Loads a library and what it needs of the folder out of bytes.
+    fn ours(&self, name: &str) -> Result<Library, Error> {
+        let source = |name: elf_core::Name<'_>| {
+            let bytes = std::fs::read(self.folder.path().join(name.to_str()?)).ok()?;
+            Some(NeededLibrary::bytes(bytes))
+        };
+        let bytes = std::fs::read(self.path(name)).unwrap();
+        // SAFETY: the tests' libraries do no harm.
+        unsafe { LibraryLoader::new().needed(source).open(bytes) }
+    }
+
+    /// What `probe` of a library gives: out of bytes, out of its file, and opened by the dynamic loader, which must be the same.
+    fn probe(&self, name: &str) -> i64 {
+        let ours = call_ours(&self.ours(name).unwrap());
+        // SAFETY: as above.
+        let file = unsafe { LibraryLoader::new().open_file(self.path(name)) }.unwrap();
+        let file = call_ours(&file);
+        let loader = Opened::new(&self.path(name)).unwrap().call();
+        assert_eq!((ours, file), (loader, loader), "{}: {name}", self.test);
+        ours
+    }
+
+    /// Both refuse it: our words.
+    fn refused(&self, name: &str) -> String {
+        assert!(Opened::new(&self.path(name)).is_err(), "the dynamic loader takes {name}");
+        self.ours(name).unwrap_err().to_string()
+    }
+}
+
+fn call_ours(library: &Library) -> i64 {
+    // SAFETY: the tests' functions have this type.
+    unsafe { library.get::<unsafe extern "C" fn() -> i64>("probe").unwrap()() }
+}
+
+/// One of the dynamic loader.
+struct Opened(*mut core::ffi::c_void);
+
+impl Opened {
+    fn new(path: &Path) -> Result<Self, String> {
+        let path = CString::new(path.to_str().unwrap()).unwrap();
+        // SAFETY: the tests' libraries do no harm.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        if handle.is_null() {
+            // SAFETY: there is an error.
+            return Err(unsafe { CStr::from_ptr(libc::dlerror()) }.to_string_lossy().into_owned());
+        }
+        Ok(Self(handle))
+    }
+
+    fn call(&self) -> i64 {
+        // SAFETY: the handle is open.
+        let probe = unsafe { libc::dlsym(self.0, c"probe".as_ptr()) };
+        assert!(!probe.is_null());
+        // SAFETY: the tests' functions have this type.
+        unsafe { core::mem::transmute::<*mut core::ffi::c_void, extern "C" fn() -> i64>(probe)() }
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        // SAFETY: it is open.
+        unsafe { libc::dlclose(self.0) };
+    }
+}
+
+/// A library that is needed twice is there once, is initialized first, and a name is that of the first library breadth first, weak or
+/// not.
+#[test]
+fn diamonds() {
+    let libraries = Libraries::new("diamond");
+    let base = "static long order, own; long next(void) { return ++order; }
+        __attribute__((constructor)) static void first(void) { own = next(); }
+        long of_base(void) { return own; } long which(void) { return 9; }";
+    libraries.add("base", base, &[], &[]);
+    let side = |name: &str, number: u32, weak: &str| {
+        let source = format!(
+            "long next(void); static long own;
+             __attribute__((constructor)) static void first(void) {{ own = next(); }}
+             {weak} long which(void) {{ return {number}; }} long of_{name}(void) {{ return own; }}"
+        );
+        libraries.add(name, &source, &["base"], &[]);
+    };
+    side("left", 1, "__attribute__((weak))");
+    side("right", 2, "");
+    let top = "long which(void), of_left(void), of_right(void), of_base(void);
+        long probe(void) { return ((which() * 10 + of_base()) * 10 + of_left()) * 10 + of_right(); }";
+    libraries.add("top", top, &["left", "right"], &[]);
+    assert_eq!(libraries.probe("top") / 100, 11, "base first, of the left one the name");
+}
+
+/// Weak references that nobody answers are 0, as functions and as data; what somebody answers is there.
+#[test]
+fn weak_references() {
+    let libraries = Libraries::new("weak");
+    libraries.add("lower", "long there(void) { return 4; } int data = 5;", &[], &[]);
+    let source = "__attribute__((weak)) long there(void); __attribute__((weak)) long missing(void);
+        extern int data __attribute__((weak)), nothing __attribute__((weak));
+        int *pointers[] = {&data, &nothing};
+        long probe(void) {
+            return (there ? there() : 0) + (missing ? 100 : 0) + (pointers[1] ? 1000 : 0) + *pointers[0] * 10;
+        }";
+    libraries.add("upper", source, &["lower"], &[]);
+    assert_eq!(libraries.probe("upper"), 54);
+}
+
+/// Tables of names of either kind, and both; much relocated code; addresses that are no addresses of the library.
+#[test]
+fn forms_of_files() {
+    let libraries = Libraries::new("forms");
+    let names: String =
+        (0..50).map(|it| format!("long name_{it}(void) {{ return {it}; }}")).collect();
+    let absolute = "__asm__(\".globl absolute\\n.set absolute, 0x1234\");";
+    let asks: String = (0..50).map(|it| format!("+ name_{it}()")).collect();
+    let declares: String = (0..50).map(|it| format!("long name_{it}(void);")).collect();
+    let source = format!(
+        "{declares} extern char absolute[]; static int own; int *pointer = &own;
+         long probe(void) {{ return (long)absolute * 10000 {asks} + (pointer == &own); }}"
+    );
+    for style in ["sysv", "gnu", "both"] {
+        let style = format!("-Wl,--hash-style={style}");
+        libraries.add("lower", &format!("{names} {absolute}"), &[], &[&style]);
+        for options in [
+            &[style.as_str()][..],
+            &[&style, "-Wl,-z,lazy"],
+            &[&style, "-Wl,-z,now", "-Wl,-z,relro"],
+            &[&style, "-Wl,-z,norelro"],
+            &[&style, "-Wl,-Bsymbolic"],
+            &[&style, "-Wl,-z,noseparate-code"],
+            &[&style, "-s"],
+        ] {
+            libraries.add("upper", &source, &["lower"], options);
+            assert_eq!(libraries.probe("upper"), 0x1234 * 10000 + 49 * 25 + 1, "{options:?}");
+        }
+    }
+}
+
+/// References to versions; the version that the library found has not, both refuse.
+#[test]
+fn versions() {
+    let libraries = Libraries::new("versions");
+    let script = |name: &str, text: &str| {
+        let path = libraries.folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        format!("-Wl,--version-script={}", path.display())
+    };
+    let both = script("both", "V1 { global: value; local: *; }; V2 { global: value; } V1;");
+    let source = "long old(void) { return 1; } long new(void) { return 2; }
+        __asm__(\".symver old, value@V1\\n.symver new, value@@V2\");";
+    libraries.add("lower", source, &[], &[&both]);
+    let upper = "long value(void), first(void); __asm__(\".symver first, value@V1\");
+        long probe(void) { return value() * 10 + first(); }";
+    libraries.add("upper", upper, &["lower"], &[]);
+    assert_eq!(libraries.probe("upper"), 21);
+    // the same file name, without the new version
+    let one = script("one", "V1 { global: value; local: *; };");
+    libraries.add("lower", "long value(void) { return 1; }", &[], &[&one]);
+    let words = libraries.refused("upper");
+    assert_eq!(words, "symbol value, version V2, is undefined");
+    // without any versions, it is taken for what is wanted
+    libraries.add("lower", "long value(void) { return 7; }", &[], &[]);
+    assert_eq!(libraries.probe("upper"), 77);
+}
+
+/// Resolvers of indirect functions that use what is relocated: functions of other libraries by the PLT, pointers, variables.
+#[test]
+fn resolvers_that_call() {
+    let libraries = Libraries::new("resolvers");
+    libraries.add("lower", "long choice = 1; long choose(void) { return choice; }", &[], &[]);
+    let source = "long choose(void); extern long choice;
+        static long one(void) { return 1; } static long two(void) { return 2; }
+        static long (*const table[])(void) = {one, two};
+        static void *find(void) { return (void *)table[choose() == choice]; }
+        static long local(void) __attribute__((ifunc(\"find\")));
+        long probe(void) { return local(); }
+        #ifdef POINTER
+        long shown(void) __attribute__((ifunc(\"find\")));
+        long (*pointer)(void) = shown;
+        long all(void) { return local() * 100 + shown() * 10 + pointer(); }
+        #endif
+        ";
+    for binding in ["-Wl,-z,now", "-Wl,-z,lazy"] {
+        libraries.add("upper", source, &["lower"], &[binding]);
+        // elsewhere linkers may have resolvers called before the PLT is relocated
+        let found = match cfg!(target_arch = "x86_64") {
+            true => libraries.probe("upper"),
+            false => call_ours(&libraries.ours("upper").unwrap()),
+        };
+        assert_eq!(found, 2);
+        // where a pointer asks, the dynamic loader calls the resolver before it has relocated the PLT, and crashes
+        libraries.add("upper", source, &["lower"], &[binding, "-DPOINTER"]);
+        let library = libraries.ours("upper").unwrap();
+        // SAFETY: the type of the source.
+        let all = unsafe { library.get::<unsafe extern "C" fn() -> i64>("all") }.unwrap();
+        // SAFETY: as above.
+        assert_eq!(unsafe { all() }, 222);
+    }
+}
+
+/// Thread-local variables of another library, in each model that reaches those.
+#[test]
+fn variables_of_other_libraries() {
+    let libraries = Libraries::new("variables");
+    libraries.add("lower", "__thread long shared = 5; long get(void) { return shared; }", &[], &[]);
+    let source = "extern __thread long shared; long get(void);
+        long probe(void) { shared += 2; return shared * 100 + get(); }";
+    for model in ["global-dynamic", "initial-exec"] {
+        libraries.add("upper", source, &["lower"], &[&format!("-ftls-model={model}")]);
+        let library = libraries.ours("upper").unwrap();
+        assert_eq!((call_ours(&library), call_ours(&library)), (707, 909), "{model}");
+        let other = std::thread::spawn(move || call_ours(&library));
+        assert_eq!(other.join().unwrap(), 707, "{model}");
+        let opened = Opened::new(&libraries.path("upper")).unwrap();
+        assert_eq!((opened.call(), opened.call()), (707, 909), "{model}");
+    }
+}
+
+/// Protected functions, and those of a symbolic library, are the library's own wherever it calls them.
+#[test]
+fn own_definitions() {
+    let libraries = Libraries::new("own");
+    libraries.add(
+        "lower",
+        "long value(void) { return 1; } long both(void) { return 10; }",
+        &[],
+        &[],
+    );
+    let source = "__attribute__((visibility(\"protected\"))) long value(void) { return 2; }
+        long both(void) { return 20; } long (*pointer)(void) = value;
+        long probe(void) { return value() + both() + 100 * pointer(); }";
+    for options in [&[][..], &["-Wl,-Bsymbolic"], &["-Wl,-Bsymbolic-functions"]] {
+        libraries.add("upper", source, &["lower"], options);
+        assert_eq!(libraries.probe("upper"), 222, "{options:?}");
+    }
+}
+
+/// Variables of inline functions are one in all libraries (`STB_GNU_UNIQUE`), also when they are loaded one by one.
+#[test]
+fn unique_variables() {
+    let libraries = Libraries::new("unique");
+    let source = "inline long &counter() { static long value; return value; }
+        extern \"C\" long probe() { return ++counter(); }";
+    for name in ["one", "two"] {
+        libraries.add(name, source, &[], &["-xc++", "-nostdlib"]);
+    }
+    let (one, two) = (libraries.ours("one").unwrap(), libraries.ours("two").unwrap());
+    let ours = [call_ours(&one), call_ours(&two), call_ours(&one)];
+    let opened = ["one", "two"].map(|name| Opened::new(&libraries.path(name)).unwrap());
+    let loader = [opened[0].call(), opened[1].call(), opened[0].call()];
+    assert_eq!((ours, loader), ([1, 2, 3], [1, 2, 3]));
+}
+
+/// Where a library says to look for what it needs: folders relative to its own.
+#[test]
+fn folders_relative_to_its_own() {
+    let libraries = Libraries::new("origin");
+    libraries.add("lower", "long value(void) { return 6; }", &[], &[]);
+    let source = "long value(void); long probe(void) { return value(); }";
+    for (tags, rpath) in [
+        ("-Wl,--enable-new-dtags", "$ORIGIN/below"),
+        ("-Wl,--disable-new-dtags", "/nowhere:${ORIGIN}/below"),
+    ] {
+        libraries.add("upper", source, &["lower"], &[tags, &format!("-Wl,-rpath,{rpath}")]);
+        let below = libraries.folder.path().join("below");
+        std::fs::create_dir_all(&below).unwrap();
+        std::fs::rename(libraries.path("lower"), below.join(libraries.soname("lower"))).unwrap();
+        // SAFETY: the tests' libraries do no harm.
+        let library = unsafe { LibraryLoader::new().open_file(libraries.path("upper")) }.unwrap();
+        assert_eq!((call_ours(&library), opened(&libraries)), (6, 6));
+        std::fs::rename(below.join(libraries.soname("lower")), libraries.path("lower")).unwrap();
+    }
+}
+
+fn opened(libraries: &Libraries) -> i64 {
+    Opened::new(&libraries.path("upper")).unwrap().call()
+}
+
+/// What has no room near the thread pointer is refused by both, with the reason.
+#[test]
+fn too_much_static_tls() {
+    let libraries = Libraries::new("room");
+    let source = "static __thread char room[1 << 20]; long probe(void) { return room[5]++; }";
+    libraries.add("upper", source, &[], &["-ftls-model=initial-exec"]);
+    let words = libraries.refused("upper");
+    assert!(words.contains("initial exec"), "{words}");
+}

@@ -1,0 +1,65 @@
+//! `wheels`: the Python package for other machines and older C libraries.
+
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use super::environment::{Build, Environment};
+use crate::task::Run;
+use crate::test;
+use crate::tool::output;
+use crate::workspace::Workspace;
+
+/// Arguments of `wheels`.
+#[derive(clap::Args)]
+pub(crate) struct Wheels {
+    /// Cargo's profile
+    #[arg(long, default_value = "wheel")]
+    profile: String,
+    /// Which targets, of those that there are; all without any
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new(TARGETS.iter().map(|(target, _)| *target)))]
+    targets: Vec<String>,
+}
+
+/// Targets, and which machines of these the wheels are for. maturin looks at what the library asks of the C library, and refuses more.
+const TARGETS: &[(&str, &str)] = &[
+    ("x86_64-unknown-linux-gnu", "manylinux_2_17"),
+    ("aarch64-unknown-linux-gnu", "manylinux_2_17"),
+];
+
+/// The linker and C libraries of these.
+const ZIG: &str = "ziglang>=0.13,<1";
+
+impl Run for Wheels {
+    fn run(self, workspace: &Workspace) -> Result<()> {
+        let Some(environment) = Environment::find(workspace, "wheels", false)? else {
+            return Ok(());
+        };
+        environment.packages(&[ZIG])?;
+        let mut rustc = Command::new("rustc");
+        let library = output(rustc.args(["--print", "sysroot"]))?.stdout;
+        let library =
+            std::path::PathBuf::from(String::from_utf8_lossy(&library).trim()).join("lib/rustlib");
+        let mut made = 0;
+        for (target, compatibility) in TARGETS {
+            if !self.targets.is_empty() && !self.targets.iter().any(|wanted| wanted == target) {
+                continue;
+            }
+            if !library.join(target).exists() {
+                test::skip(&format!("wheels/{target}"), &format!("rustup target add {target}"));
+                continue;
+            }
+            let wanted = Build { profile: &self.profile, compatibility, target: Some(target) };
+            let wheel = environment.wheel(workspace, &wanted)?;
+            if target.starts_with(std::env::consts::ARCH) {
+                environment.alone(workspace, &wheel)?;
+            }
+            println!("{}", wheel.display());
+            made += 1;
+        }
+        if made == 0 {
+            bail!("no wheel was made");
+        }
+        Ok(())
+    }
+}
