@@ -111,10 +111,11 @@ pub use reloc::field::{Bits, Decode, Encode, Field, Order, Unencodable};
 pub use reloc::kind::{
     Alternative, Branch, Kind, Pair, Special, Stage, decides, find, shrinks, well_formed,
 };
+pub use reloc::pairing::{Pairing, Shorten};
 pub use reloc::query::{Query, Resolve};
 pub use reloc::rewrite::{Addresses, Reach, Rewrite};
 pub use reloc::shrink::{Alignment, Padding, Shrink};
-pub use reloc::site::{Pairing, Shorten, Site};
+pub use reloc::site::Site;
 pub use reloc::stub::{Stub, StubChoice, StubRelocation};
 pub use reloc::tls;
 pub use reloc::value::{Contents, Page, Role, Slot, Value};

@@ -17,6 +17,7 @@ pub(crate) mod dynamic;
 pub(crate) mod error;
 pub(crate) mod field;
 pub(crate) mod kind;
+pub(crate) mod pairing;
 pub(crate) mod query;
 pub(crate) mod rewrite;
 pub(crate) mod shrink;

@@ -7,8 +7,7 @@ use elf_core::names::{
     DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELASZ, DT_RELR, DT_RELRSZ, DT_RELSZ,
 };
 use elf_core::{
-    Address, ApplyError, ApplyErrorKind, Arch, Record, Rel, Rela, Relr, SectionMut, find,
-    relative_type,
+    Address, ApplyError, ApplyErrorKind, Arch, Record, SectionMut, find, relative_type,
 };
 
 impl Image<'_> {
@@ -34,16 +33,10 @@ impl Image<'_> {
                 return Err(Error::new(ErrorKind::Form { tag }));
             }
         }
-        if let Some(words) = dynamic.rows::<Address>(DT_RELR, DT_RELRSZ)? {
-            let r#type = relative_type(A::MACHINE, encoding.is_64());
-            let records = Relr::new(words, encoding.is_64(), r#type, 0)?;
-            pass.all::<A>(records.iter())?;
-        }
-        if let Some(rows) = dynamic.rows::<Rel>(DT_REL, DT_RELSZ)? {
-            pass.all::<A>(rows.iter())?;
-        }
-        if let Some(rows) = dynamic.rows::<Rela>(DT_RELA, DT_RELASZ)? {
-            pass.all::<A>(rows.iter())?;
+        for Form { tag, size, words } in FORMS {
+            let Some(table) = dynamic.rows::<Address>(tag, size)? else { continue };
+            check_rows(table.len(), words, || self.file().offset_of(dynamic.value(tag)?))?;
+            pass.all::<A>(table.iter(), words)?;
         }
         match dynamic.value(DT_PLTRELSZ) {
             None | Some(0) => Ok(()),
@@ -56,6 +49,33 @@ impl Image<'_> {
 const OTHERS: [u64; 5] =
     [DT_ANDROID_REL, DT_ANDROID_RELA, DT_ANDROID_RELR, DT_AARCH64_AUTH_RELR, DT_CREL];
 
+/// A form of table: its tags, and of how many words of an address's size a row is (gABI ch. 4, "Relocation").
+struct Form {
+    tag: u64,
+    size: u64,
+    words: usize,
+}
+
+const ROW_OF_RELR: usize = 1;
+const ROW_OF_RELA: usize = 3;
+
+/// Those that most files have, in the order in which they are applied.
+const FORMS: [Form; 3] = [
+    Form { tag: DT_RELR, size: DT_RELRSZ, words: ROW_OF_RELR },
+    Form { tag: DT_REL, size: DT_RELSZ, words: 2 },
+    Form { tag: DT_RELA, size: DT_RELASZ, words: ROW_OF_RELA },
+];
+
+/// Fails if a part of a row is left.
+fn check_rows(count: usize, words: usize, at: impl Fn() -> Option<u64>) -> Result<(), Error> {
+    if count.checked_rem(words) == Some(0) {
+        return Ok(());
+    }
+    let (what, size, entry) = ("relocations, in words,", count as u64, words as u64);
+    let at = at().unwrap_or_default();
+    Err(elf_core::Error { at, kind: elf_core::ErrorKind::UnevenTable { what, size, entry } }.into())
+}
+
 /// The image, address of its first byte in the file, and B.
 struct Relative<'m> {
     image: SectionMut<'m>,
@@ -64,8 +84,41 @@ struct Relative<'m> {
 }
 
 impl Relative<'_> {
-    fn all<A: Arch>(&mut self, mut records: impl Iterator<Item = Record>) -> Result<(), Error> {
-        records.try_for_each(|record| self.one::<A>(&record))
+    /// Applies the records that consist of so many words each.
+    fn all<A: Arch>(
+        &mut self,
+        mut table: impl Iterator<Item = u64>,
+        words: usize,
+    ) -> Result<(), Error> {
+        let relative = relative_type(A::MACHINE, A::ADDRESS_SIZE == 8);
+        // the place behind the last one that a map or an address of `DT_RELR` speaks of
+        let mut next = 0u64;
+        while let Some(first) = table.next() {
+            let info = if words == ROW_OF_RELR { 0 } else { table.next().unwrap_or_default() };
+            let addend = if words == ROW_OF_RELA { table.next() } else { None };
+            let (symbol, r#type) = match A::ADDRESS_SIZE {
+                _ if words == ROW_OF_RELR => (0, relative),
+                8 => ((info >> 32) as u32, info as u32),
+                _ => (info as u32 >> 8, info as u32 & 0xff),
+            };
+            let addend = addend.map(u64::cast_signed);
+            let record = Record { offset: first, symbol, r#type, addend };
+            if words != ROW_OF_RELR || first & 1 == 0 {
+                self.one::<A>(&record)?;
+                next = first.wrapping_add(A::ADDRESS_SIZE);
+                continue;
+            }
+            let (mut bits, mut offset) = (first >> 1, next);
+            while bits != 0 {
+                if bits & 1 != 0 {
+                    self.one::<A>(&Record { offset, ..record })?;
+                }
+                (bits, offset) = (bits >> 1, offset.wrapping_add(A::ADDRESS_SIZE));
+            }
+            let places = A::ADDRESS_SIZE.wrapping_mul(8).wrapping_sub(1);
+            next = next.wrapping_add(places.wrapping_mul(A::ADDRESS_SIZE));
+        }
+        Ok(())
     }
 
     /// Applies a record: B + A for a word of an address's size.

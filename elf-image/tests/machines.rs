@@ -194,6 +194,43 @@ fn words_of_arm() {
     assert!(thumb >= 1, "a pointer to Thumb code");
 }
 
+/// TLS descriptors of Arm: the argument, then the function. What the linker left beside symbols is no addend.
+#[test]
+fn descriptors_of_arm() {
+    const FUNCTION: u32 = 0x7654_3210;
+    let bytes = include_bytes!("../../fixtures/arm/libdescriptors.so");
+    let image = parse(bytes).unwrap();
+    let mut memory = vec![0; usize::try_from(image.size()).unwrap()];
+    image.write(&mut memory).unwrap();
+    let before = memory.clone();
+    let table = image.dynamic().unwrap().symbol_table().unwrap().unwrap();
+    let value = |symbol: u32| table.get(symbol).unwrap().value;
+    let answers = |query: &Query| match query.role {
+        Role::TlsDescFunction => Some(FUNCTION.into()),
+        Role::TlsDescArgument => {
+            Some((BLOCK + value(query.symbol)).wrapping_add_signed(query.addend))
+        }
+        Role::Address => Some(IMPORTED),
+        _ => None,
+    };
+    image.relocate::<Arm>(&mut memory, 0, &answers).unwrap();
+    let word = |memory: &[u8], at: u64| {
+        u32::from_le_bytes(memory[at as usize..at as usize + 4].try_into().unwrap())
+    };
+    let mut found = [0, 0];
+    for record in image.relocations().flat_map(|table| table.unwrap()) {
+        if record.r#type != 13 {
+            continue;
+        }
+        let at = record.offset - image.start();
+        let held = if record.symbol == 0 { word(&before, at) } else { 0 };
+        let argument = (BLOCK + value(record.symbol)) as u32 + held;
+        assert_eq!((word(&memory, at), word(&memory, at + 4)), (argument, FUNCTION), "{record:?}");
+        found[usize::from(record.symbol != 0)] += 1;
+    }
+    assert_eq!(found, [2, 3]);
+}
+
 /// What nobody knows is named, with its place.
 #[test]
 fn what_is_missing_is_named() {

@@ -11,7 +11,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Objects that refer to one another and are known one after the other, as compilers finish them. They are resolved, and loaded as one
-/// [`Module`], when all are there: code that calls in circles comes and goes together.
+/// [`Module`], when all are there: code that calls in circles comes and goes together. Constructors of one priority run in the order in which the
+/// objects were added, destructors the other way round, before any of the memory goes.
 ///
 /// ```
 /// use exec_host::{Loader, Process};

@@ -111,7 +111,7 @@ impl Loader {
     }
 
     /// Whether instructions that use the global offset table become others that need it not, where that does the same
-    /// ([`Options::relax`]). They do unless this says otherwise.
+    /// ([`Options::relax`]), and calls of RISC-V code become shorter. They do unless this says otherwise.
     #[must_use]
     pub const fn relax(mut self, is_wanted: bool) -> Self {
         self.relaxes = is_wanted;
@@ -260,8 +260,7 @@ impl Loader {
         let indirect_functions = links.are_to_process();
         let options = |page_size| Options {
             mode: ImageMode::Segments { page_size },
-            // on RISC-V code that becomes shorter has not been run with everything that observes it
-            relax: self.relaxes && cfg!(not(target_arch = "riscv64")),
+            relax: self.relaxes,
             thread_local: access,
             indirect_functions,
             replaceable_functions: self.is_replaceable && indirect_functions,

@@ -185,23 +185,16 @@ impl Mapping {
         let page = rustix::param::page_size();
         let slack = alignment.saturating_sub(page);
         let reserved = size.checked_add(slack).ok_or(Error::OutOfMemory { size: size as u64 })?;
-        let low = if limit.is_some() {
-            MapFlags::from_bits_retain(machine::MAP_LOW)
+        let start = if let Some(limit) = limit {
+            near::map_low(limit, reserved, protection)
+                .ok_or(Error::NoLowMemory { size: size as u64, limit })?
         } else {
-            MapFlags::empty()
-        };
-        // SAFETY: without an address that is asked for no existing mapping is touched.
-        let start = unsafe {
-            mmap_anonymous(ptr::null_mut(), reserved, protection, MapFlags::PRIVATE | low)
-        };
-        let start = match (start, limit) {
-            (Ok(start), _) => start.cast(),
-            // what is larger than all that `MAP_LOW` gives may still start there
-            (Err(_), Some(limit)) => near::map_below(limit, reserved, protection)
-                .ok_or(Error::NoLowMemory { size: size as u64, limit })?,
-            (Err(cause), None) => {
-                return Err(Error::Map { size: size as u64, cause: cause.into() });
-            }
+            // SAFETY: without an address that is asked for no existing mapping is touched.
+            let start =
+                unsafe { mmap_anonymous(ptr::null_mut(), reserved, protection, MapFlags::PRIVATE) };
+            let failed =
+                |cause: rustix::io::Errno| Error::Map { size: size as u64, cause: cause.into() };
+            start.map_err(failed)?.cast()
         };
         let mut mapping = Self::at(start, reserved, page);
         if let Some(near) =

@@ -31,10 +31,15 @@ pub struct Process {
     libraries: Vec<Arc<Library>>,
     /// Libraries that others have opened, by where they start.
     kept: BTreeMap<u64, Arc<Library>>,
-    known: Option<Arc<Segments>>,
+    known: Option<Known>,
     variables: Variables,
     copy_relocations: bool,
 }
+
+/// How many libraries came and went.
+type Changes = (u64, u64);
+/// What was known after so many of them.
+type Known = (Changes, Arc<Segments>);
 
 /// What the addresses of the process hold.
 #[derive(Debug, Default)]
@@ -106,7 +111,6 @@ impl Process {
         let library = unsafe { Library::open(Some(library), flags) }
             .map_err(|error| Error::Library(Box::new(error)))?;
         self.libraries.push(Arc::new(self.variables.settle(library)));
-        self.known = None;
         Ok(())
     }
 
@@ -144,8 +148,8 @@ impl Process {
             let address = copy_relocations::current(address_in(library, name)?);
             (address != 0).then_some((number, address))
         })?;
-        let library = self.keeper(number, address)?;
-        let known = self.known.get_or_insert_with(Segments::shared);
+        let known = self.known();
+        let library = self.keeper(number, address, &known)?;
         let within = |ranges: &[Range<u64>]| ranges.iter().any(|range| range.contains(&address));
         let external = if within(&known.code) {
             External::function(address)
@@ -189,18 +193,31 @@ impl Symbols for Process {
 }
 
 impl Process {
+    /// What the process has now: another library may be where one was that is closed.
+    fn known(&mut self) -> Arc<Segments> {
+        let mut changes: Changes = (0, 0);
+        descriptions::each(|library| {
+            changes = library.changes();
+            ControlFlow::Break(())
+        });
+        if let Some((of, known)) = &self.known
+            && *of == changes
+            && changes != (0, 0)
+        {
+            return Arc::clone(known);
+        }
+        let known = Segments::shared(changes);
+        self.known = Some((changes, Arc::clone(&known)));
+        known
+    }
+
     /// What keeps a symbol: the library that it was found in, or, if it was found among all that are open, the one that has it.
-    fn keeper(&mut self, number: usize, address: u64) -> Option<Arc<Library>> {
+    fn keeper(&mut self, number: usize, address: u64, known: &Segments) -> Option<Arc<Library>> {
         let asked = Arc::clone(self.libraries.get(number)?);
         if number > 0 {
             return Some(asked);
         }
-        let holds = |known: &Arc<Segments>| known.library_at(address).is_some();
-        if !self.known.as_ref().is_some_and(holds) {
-            self.known = Some(Segments::shared());
-        }
-        let Some((range, path)) = self.known.as_ref().and_then(|known| known.library_at(address))
-        else {
+        let Some((range, path)) = known.library_at(address) else {
             return Some(asked);
         };
         if let Some(kept) = self.kept.get(&range.start) {
@@ -224,24 +241,20 @@ impl Segments {
         self.libraries.iter().find(|(range, _)| range.contains(&address))
     }
 
-    /// The segments of everything that the dynamic loader has loaded, looked up again when that has changed.
-    fn shared() -> Arc<Self> {
-        type Changes = (u64, u64);
-        static LATEST: Mutex<Option<(Changes, Arc<Segments>)>> = Mutex::new(None);
-        let mut changes: Changes = (0, 0);
-        descriptions::each(|library| {
-            changes = library.changes();
-            ControlFlow::Break(())
-        });
-        let mut latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*latest {
-            Some((of, known)) if *of == changes && changes != (0, 0) => Arc::clone(known),
-            _ => {
-                let known = Arc::new(Self::of_process());
-                *latest = Some((changes, Arc::clone(&known)));
-                known
-            }
+    /// The segments of everything that the dynamic loader has loaded after these changes, looked up once for all who ask.
+    fn shared(changes: Changes) -> Arc<Self> {
+        static LATEST: Mutex<Option<Known>> = Mutex::new(None);
+        let latest = || LATEST.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, known)) = &*latest()
+            && *of == changes
+            && changes != (0, 0)
+        {
+            return Arc::clone(known);
         }
+        // without the lock: the dynamic loader has one of its own. What has changed meanwhile is looked up again by the next who asks
+        let known = Arc::new(Self::of_process());
+        *latest() = Some((changes, Arc::clone(&known)));
+        known
     }
 
     /// The segments of everything that the dynamic loader has loaded.

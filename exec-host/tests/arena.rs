@@ -105,6 +105,57 @@ fn modules_are_apart() {
     assert_eq!((statistics.modules, statistics.mapped), (0, 0), "{statistics:?}");
 }
 
+/// A million functions, of which a third goes at random and comes again: memory for what is there, and a third of it more at most.
+/// `HOIST_MODULES` says how many.
+#[test]
+#[ignore = "minutes: it loads a million modules"]
+fn a_million_functions() {
+    let number = std::env::var("HOIST_MODULES").ok().and_then(|text| text.parse().ok());
+    let number: usize = number.unwrap_or(1_000_000);
+    let source =
+        "int next(int x) { int s = 0; for (int i = 0; i < x; i++) s += x ^ i; return s + x; }";
+    let Some(object) = compile("cc", &["-O1", "-fPIC"], source) else {
+        println!("skipped: a_million_functions: needs cc");
+        return;
+    };
+    let bytes: Arc<[u8]> = object.bytes.into();
+    let arena = CodeArena::new();
+    let loader = Loader::new().arena(&arena);
+    let load = || loader.load([Arc::clone(&bytes)], Process::new()).unwrap();
+    let check = |modules: &Vec<Module<Arc<[u8]>>>, what: &str| {
+        let statistics = arena.statistics();
+        let live = statistics.code + statistics.read_only + statistics.writable;
+        println!("{what}: {statistics:?}, {} mappings", maps().len());
+        assert_eq!(statistics.modules, modules.len() as u64);
+        assert!(statistics.mapped < live * 13 / 10 + 4 * 16384, "{statistics:?}");
+        assert_eq!(both(), []);
+    };
+    let (mut modules, mut random) = (Vec::new(), Random(3));
+    for loaded in 1..=number {
+        modules.push(load());
+        if loaded % (number / 8).max(1) == 0 {
+            check(&modules, "loaded");
+        }
+    }
+    for round in 0..3 {
+        for _ in 0..number / 3 {
+            drop(modules.swap_remove(random.below(modules.len())));
+        }
+        let statistics = arena.statistics();
+        println!("round {round}, a third is gone: {statistics:?}");
+        assert_eq!(both(), []);
+        while modules.len() < number {
+            modules.push(load());
+        }
+        check(&modules, "loaded again");
+        for _ in 0..1000 {
+            assert_eq!(call(&modules[random.below(number)], "next", 3), 3 + (3 + 2 + 1));
+        }
+    }
+    drop(modules);
+    assert_eq!(arena.statistics().mapped, 0);
+}
+
 /// Code of modules that are gone is not code any more, while its neighbours are.
 #[test]
 fn code_that_is_gone_is_traps() {

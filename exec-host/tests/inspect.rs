@@ -151,6 +151,35 @@ fn a_group_that_calls_in_circles() {
     assert_eq!(call(&module, "count", 0), 5 + 6);
 }
 
+/// First what was added first, and the other way round at the end, when all of the group is there still.
+#[test]
+fn a_group_goes_in_order() {
+    let source = |own: char, other: char| {
+        format!(
+            "extern char *at; void tell_{other}(char); void tell_{own}(char what) {{ *at++ = what; }}
+             __attribute__((constructor)) static void first(void) {{ tell_{other}('{own}'); }}
+             __attribute__((destructor)) static void last(void) {{ tell_{other}('{own}' - 32); }}"
+        )
+    };
+    let sources = [source('a', 'b'), source('b', 'c'), source('c', 'a'), String::from("char *at;")];
+    let mut group = Loader::new().group();
+    for source in sources {
+        let Some(object) = compile("cc", &["-O1", "-fPIC"], &source) else {
+            println!("skipped: a_group_goes_in_order: needs cc");
+            return;
+        };
+        group.add(object.bytes).unwrap();
+    }
+    let module = group.finish(()).unwrap();
+    let mut told = [0u8; 8];
+    // SAFETY: `char *at`, with room for all that is told.
+    unsafe { (module.address("at").unwrap() as *mut *mut u8).write(told.as_mut_ptr()) };
+    // SAFETY: the sources are above.
+    unsafe { module.initialize() };
+    drop(module);
+    assert_eq!(&told, b"abcCBA\0\0");
+}
+
 /// Arguments in registers of both sorts and on the stack, from many threads at once, and by way of another module.
 #[test]
 fn functions_compiled_when_they_are_called() {

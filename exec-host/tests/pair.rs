@@ -40,3 +40,27 @@ fn functions_return_what_they_should() -> Result<(), exec_host::Error> {
     }
     Ok(())
 }
+
+/// Code that may become shorter does, and does the same; what holds addresses in 32 bits is below 2 GiB.
+#[cfg(target_arch = "riscv64")]
+#[test]
+fn code_becomes_shorter() -> Result<(), exec_host::Error> {
+    type Call = unsafe extern "C" fn(i32) -> i32;
+    const OBJECT: &[u8] = include_bytes!("../../fixtures/riscv64/models-clang19-O0-medlow.o");
+
+    let mut sizes = [0; 2];
+    for (relax, size) in [false, true].into_iter().zip(&mut sizes) {
+        let module = exec_host::Loader::new().relax(relax).load([OBJECT], Process::new())?;
+        // SAFETY: these are the types of the functions in fixtures/source/models.c.
+        unsafe {
+            assert_eq!(module.get::<Call>("factorial")?(10), 3_628_800);
+            assert_eq!(module.get::<Call>("bump")?(3), 117);
+        }
+        assert!(module.address("factorial").is_some_and(|address| address < 1 << 31));
+        let code = module.sections().filter(|it| it.name == ".text");
+        *size = code.map(|section| section.size).sum();
+    }
+    let [as_compiled, relaxed] = sizes;
+    assert!(relaxed + 24 <= as_compiled, "six calls: {relaxed} bytes, not {as_compiled}");
+    Ok(())
+}

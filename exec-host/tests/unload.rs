@@ -15,13 +15,23 @@ use exec_host::{Loader, Module, Process};
 use std::ffi::CString;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
-use system::{compile, maps};
+use system::{Compiled, compile, maps};
 
 type Call = unsafe extern "C" fn(i32) -> i32;
 
 fn call(module: &Module<Vec<u8>>, name: &str, argument: i32) -> i32 {
     // SAFETY: all functions that are called here have this type.
     unsafe { module.get::<Call>(name).unwrap()(argument) }
+}
+
+/// A shared library of a source, in a folder of its own.
+fn shared(file: &str, source: &str) -> Option<(Compiled, CString)> {
+    let object = compile("cc", &["-O1", "-fPIC"], source)?;
+    let path = object.folder.path().join(file);
+    let mut command = std::process::Command::new(system::of_this_machine("cc"));
+    let linked = command.arg("-shared").arg("-o").arg(&path).arg(&object.object).status().unwrap();
+    assert!(linked.success());
+    Some((object, CString::new(path.to_str().unwrap()).unwrap()))
 }
 
 /// The library that others have opened for all stays as long as somebody uses it, and no longer.
@@ -31,17 +41,12 @@ fn libraries_that_others_close() {
                            const int closing_constant = 7;\n";
     const USER: &str = "extern int closing_answer(int); extern const int closing_constant;\n\
                         int use(int x) { return closing_answer(x) + closing_constant; }\n";
-    let options = ["-O1", "-fPIC"];
-    let [library, user] = [LIBRARY, USER].map(|source| compile("cc", &options, source));
-    let (Some(library), Some(user)) = (library, user) else {
+    let library = shared("libclosing.so", LIBRARY);
+    let user = compile("cc", &["-O1", "-fPIC"], USER);
+    let (Some((_folder, name)), Some(user)) = (library, user) else {
         println!("skipped: libraries_that_others_close: needs cc");
         return;
     };
-    let path = library.folder.path().join("libclosing.so");
-    let mut command = std::process::Command::new(system::of_this_machine("cc"));
-    let linked = command.arg("-shared").arg("-o").arg(&path).arg(&library.object).status().unwrap();
-    assert!(linked.success());
-    let name = CString::new(path.to_str().unwrap()).unwrap();
     let is_mapped = || maps().iter().any(|map| map.path.contains("libclosing"));
     // SAFETY: the library has no constructors.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
@@ -51,6 +56,49 @@ fn libraries_that_others_close() {
     assert_eq!(unsafe { libc::dlclose(handle) }, 0);
     assert!(is_mapped());
     assert_eq!(call(&module, "use", 2), 49);
+    drop(module);
+    assert!(!is_mapped(), "nobody uses it any more");
+}
+
+/// Where one library was there is another: what was known of the first is not said of the second. The system often puts them there.
+#[test]
+fn a_library_in_the_place_of_another() {
+    let first = shared(
+        "libfirst.so",
+        "int first_place[1000] = {1}; int first_answer(void) { return first_place[1]; }\n",
+    );
+    let second = shared(
+        "libsecond.so",
+        "int second_place[1000] = {1}; int second_answer(int x) { return second_place[0] + x; }\n",
+    );
+    let user = compile(
+        "cc",
+        &["-O1", "-fPIC"],
+        "extern int second_answer(int); int use(int x) { return second_answer(x); }\n",
+    );
+    let (Some((_first, first)), Some((_second, second)), Some(user)) = (first, second, user) else {
+        println!("skipped: a_library_in_the_place_of_another: needs cc");
+        return;
+    };
+    let open = |name: &CString| {
+        // SAFETY: the libraries have no constructors.
+        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
+        assert!(!handle.is_null());
+        handle
+    };
+    // SAFETY: it is open, and nothing of it is used here.
+    let close = |handle| assert_eq!(unsafe { libc::dlclose(handle) }, 0);
+    let is_mapped = || maps().iter().any(|map| map.path.contains("libsecond"));
+    let mut process = Process::new();
+    let handle = open(&first);
+    assert!(process.find("strlen".into()).is_some(), "it looks around");
+    close(handle);
+    let handle = open(&second);
+    let module = Loader::new().load([user.bytes], &mut process).unwrap();
+    close(handle);
+    drop(process);
+    assert!(is_mapped(), "the module keeps it");
+    assert_eq!(call(&module, "use", 2), 3);
     drop(module);
     assert!(!is_mapped(), "nobody uses it any more");
 }

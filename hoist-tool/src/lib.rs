@@ -50,3 +50,5 @@ pub mod scratch;
 pub mod shown;
 pub mod sources;
 pub mod table;
+#[cfg(feature = "host")]
+mod zig;

@@ -92,10 +92,21 @@ impl Loading {
         let mut process = Process::new();
         // SAFETY: as the caller says.
         unsafe { process.copy_relocations(true) };
-        for library in &self.libraries {
-            // SAFETY: as the caller says.
-            unsafe { process.open_global(library) }
-                .with_context(|| library.display().to_string())?;
+        let mut left: Vec<_> = self.libraries.iter().collect();
+        while !left.is_empty() {
+            // one may need a symbol of another that comes later and is not named in it
+            let (mut missed, mut why) = (Vec::new(), Ok(()));
+            for library in &left {
+                // SAFETY: as the caller says.
+                if let Err(error) = unsafe { process.open_global(library) } {
+                    missed.push(*library);
+                    why = why.and(Err(error).with_context(|| library.display().to_string()));
+                }
+            }
+            if missed.len() == left.len() {
+                why?;
+            }
+            left = missed;
         }
         Ok(process)
     }

@@ -1,8 +1,6 @@
 //! Programs of two objects, by `hoist run` and linked: output and status are the same, also of what a program and the libraries of its
 //! process have to do with each other.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -60,11 +58,11 @@ const PROGRAMS: &[Program] = &[
     (
         "the main thread ends",
         "cc",
-        "#include <pthread.h>\n#include <stdio.h>\n#include <unistd.h>\nvoid *later(void *);
+        "#include <pthread.h>\n#include <stdio.h>\nvoid *later(void *);
          __attribute__((destructor)) static void end(void) { puts(\"destructor\"); }
          static void cleanup(void *what) { puts(what); }
-         int main(void) { pthread_t t; pthread_create(&t, 0, later, 0); puts(\"main\"); pthread_cleanup_push(cleanup, \"cleanup\"); pthread_exit(0); pthread_cleanup_pop(0); return 3; }",
-        "#include <stdio.h>\n#include <unistd.h>\nvoid *later(void *p) { usleep(20000); puts(\"thread\"); return p; }",
+         static pthread_t own; int main(void) { pthread_t t; own = pthread_self(); pthread_create(&t, 0, later, &own); puts(\"main\"); pthread_cleanup_push(cleanup, \"cleanup\"); pthread_exit(0); pthread_cleanup_pop(0); return 3; }",
+        "#include <pthread.h>\n#include <stdio.h>\nvoid *later(void *p) { pthread_join(*(pthread_t *)p, 0); puts(\"thread\"); return p; }",
     ),
     (
         "nobody catches",

@@ -171,7 +171,11 @@ fn loongarch64_as_newer_lld_relaxed() {
     listed::compare_relaxed(
         "loongarch64_as_newer_lld_relaxed",
         &["ld.lld-22"],
-        &[&["loongarch64/relax.o"]],
+        &[
+            &["loongarch64/relax.o"],
+            &["loongarch64/relax-descriptors.o"],
+            &["loongarch64/padding.o"],
+        ],
     );
 }
 

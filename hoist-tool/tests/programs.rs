@@ -137,6 +137,38 @@ fn archives_in_groups_and_undefined_names() {
 }
 
 #[test]
+fn libraries_are_opened_in_any_order() {
+    let sources = [
+        ("user.c", "extern int provided; int *where(void) { return &provided; }"),
+        ("provider.c", "int provided = 42;"),
+        ("ask.c", "int *where(void); int ask(void) { return *where(); }"),
+    ];
+    let Some(folder) = folder("libraries_are_opened_in_any_order", &sources) else { return };
+    let folder = folder.path();
+    for name in ["user", "provider"] {
+        let (object, library) = (format!("{name}.o"), format!("lib{name}.so"));
+        let mut link = Command::new("cc");
+        link.args(["-shared", "-o", &library, &object]).current_dir(folder);
+        assert!(link.status().unwrap().success());
+    }
+    let words = [
+        "run",
+        "ask.o",
+        "--lib",
+        "./libuser.so",
+        "--lib",
+        "./libprovider.so",
+        "ask",
+        "--ret",
+        "i32",
+    ];
+    assert_eq!(text(&hoist(folder, &words)), "42\n");
+    let missed = hoist(folder, &["run", "ask.o", "--lib", "./libuser.so", "ask", "--ret", "i32"]);
+    let said = String::from_utf8_lossy(&missed.stderr);
+    assert!(missed.status.code() == Some(1) && said.starts_with("hoist: ./libuser.so: "), "{said}");
+}
+
+#[test]
 fn languages_of_jit() {
     let folder = TempDir::new().unwrap();
     let folder = folder.path();
@@ -169,6 +201,21 @@ fn languages_of_jit() {
         let all = [&["jit", "--compiler", "gcc", "--ret", "i32", name], &words[..]].concat();
         assert_eq!(text(&hoist(folder, &all)), "42\n", "{name}");
     }
+    let zig = "threadlocal var t: u32 = 2;\nconst other = @import(\"other.zig\");\nexport fn f(x: u32) u32 { t += 1; return x * other.factor + t; }\n";
+    fs::write(folder.join("code.zig"), zig).unwrap();
+    fs::write(folder.join("other.zig"), "pub const factor = 3;\n").unwrap();
+    let ways = [("zig", &["version"][..]), ("python3", &["-m", "ziglang", "version"])];
+    let answers = |(program, words): &(&str, &[&str])| {
+        Command::new(program).args(*words).output().is_ok_and(|output| output.status.success())
+    };
+    if ways.iter().any(answers) {
+        let words = ["jit", "code.zig", "f", "u32:13", "--ret", "u32"];
+        assert_eq!(text(&hoist(folder, &words)), "42\n");
+        fs::write(folder.join("other.zig"), "pub const factor = 4;\n").unwrap();
+        assert_eq!(text(&hoist(folder, &words)), "55\n");
+    } else {
+        println!("skipped: languages_of_jit: needs zig");
+    }
     fs::write(folder.join("one.c"), "int two(int); int one(int x) { return two(x) + 1; }").unwrap();
     fs::write(folder.join("two.c"), "int two(int x) { return 2 * x; }").unwrap();
     if Command::new("gcc").arg("--version").output().is_err() {
@@ -177,4 +224,11 @@ fn languages_of_jit() {
     }
     let words = ["jit", "one.c", "--compiler", "gcc", "two.c", "one", "i32:20", "--ret", "i32"];
     assert_eq!(text(&hoist(folder, &words)), "41\n");
+    let words = ["jit", "two.c", "--compiler", "rustc", "two", "i32:20"];
+    let refused = hoist(folder, &words);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(
+        (refused.status.code(), &*said),
+        (Some(1), "hoist: two.c: this compiler has not its language\n")
+    );
 }

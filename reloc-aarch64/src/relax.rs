@@ -58,7 +58,7 @@ pub(crate) fn got_pair(site: &Site<'_>, reach: Reach, numbers: &Numbers) -> Opti
             .with(relocation(page, numbers.adrp))
             .with(relocation(low, numbers.add))
     };
-    Some(rewrite.taking_next())
+    Some(rewrite.taking(1))
 }
 
 /// Two instructions.

@@ -94,7 +94,7 @@ elf_core::kinds! {
     R_ARM_THM_CALL           =  10: new(L_A_T_P,   Signed(25),   T32_BRANCH).branch(branch::t32_call);
     R_ARM_THM_PC8            =  11: new(S_A_PA,    Unsigned(10), T16_LITERAL);
     R_ARM_BREL_ADJ           =  12: dynamic();
-    R_ARM_TLS_DESC           =  13: dynamic();
+    R_ARM_TLS_DESC           =  13: descriptor().argument_first();
     R_ARM_THM_SWI8           =  14: unsupported();
     R_ARM_XPC25              =  15: unsupported();
     R_ARM_THM_XPC22          =  16: unsupported();

@@ -30,9 +30,8 @@ pub(crate) const fn jirl_sign(word: u64, _: i64) -> Result<u64, Unencodable> {
     Ok(if word >> 19 & 1 == 0 { word & !SIGN } else { word | SIGN })
 }
 
-/// The same of the second of two instructions.
+/// Fills the same bits of the second of two instructions with zeros: its lower part has no sign.
 #[expect(clippy::unnecessary_wraps, reason = "an encoder may fail")]
-pub(crate) const fn second_jirl_sign(word: u64, _: i64) -> Result<u64, Unencodable> {
-    const SIGN: u64 = 0x3f << 52;
-    Ok(if word >> 51 & 1 == 0 { word & !SIGN } else { word | SIGN })
+pub(crate) const fn without_jirl_sign(word: u64, _: i64) -> Result<u64, Unencodable> {
+    Ok(word & !(0x3f << 52))
 }

@@ -67,10 +67,10 @@ pub(crate) const PCREL20: Field = instruction(&[bits(5, 20).scaled(2)]);
 /// `pcaddu18i`, and the `jirl` behind it.
 pub(crate) const CALL36: Field =
     Field::instruction(8, &[bits(5, 20).nearest(18), bits(42, 16).scaled(2)]);
-/// `pcaddu12i`, and the `jirl` behind it.
+/// `pcaddu12i`, and the `jirl` behind it, which has more bits than are left for it.
 pub(crate) const CALL30: Field =
-    Field::instruction(8, &[bits(5, 20).nearest(12), bits(42, 10).scaled(2)])
-        .encoded(code::second_jirl_sign);
+    Field::instruction(8, &[bits(5, 20).shr(12), bits(42, 10).scaled(2)])
+        .encoded(code::without_jirl_sign);
 pub(crate) const JIRL: Field = instruction(&[bits(10, 10).scaled(2)]).encoded(code::jirl_sign);
 
 const fn instruction(parts: &'static [Bits]) -> Field {

@@ -17,8 +17,8 @@
 //!
 //! Above `elf-core`, whose words the tables are written in; below the executors, which answer what symbols are worth.
 //!
-//! Code becomes shorter where whoever lays it out has [room](elf_core::Shrink) to note that: padding, calls of 36 bits, variables near the thread
-//! pointer. Else it stays as long as it was compiled, and padding that a linker would have to shorten for an alignment is refused as
+//! Code becomes shorter where whoever lays it out has [room](elf_core::Shrink) to note that: padding, calls of 36 bits, addresses
+//! within 2 MiB of the code, also where the GOT has them, variables near the thread pointer. Else it stays as long as it was compiled, and padding that a linker would have to shorten for an alignment is refused as
 //! misaligned. Sequences of TLS descriptors become local exec where the variable's offset from the thread pointer is [known](elf_core::Facts). Objects of the first ABI, whose relocations are a stack machine (`R_LARCH_SOP_PUSH_PCREL` and others), are
 //! refused by name.
 #![no_std]

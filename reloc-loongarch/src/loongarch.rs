@@ -11,7 +11,8 @@
 //! - `PCALA_LO12` may be that of a `jirl`, as in glibc 2.37: bits 11 to 2 with their sign.
 //! - `PCADD_LO12` and its like name the label of the instruction with the upper part, as RISC-V's lower parts do.
 //! - `ADD` and `SUB` count from what the place holds, numbers of variable length too: each stands for itself.
-//! - `CALL36` is rounded by half of what `jirl` reaches, which the ABI's text leaves out.
+//! - `CALL36` is rounded by half of what `jirl` reaches, which the ABI's text leaves out. `CALL30` is not: its lower part is a positive number
+//!   of 12 bits (lld 22).
 //! - `32` must fit, signed or not: the linkers cut it off.
 //! - `RELAX` says of the record before it that its code may become shorter (`relax.rs`). Of the padding of `ALIGN` what is too much goes where
 //!   a layout has room for edits; else all stays, and what follows must be aligned with it.
@@ -22,7 +23,7 @@ use crate::fields::*;
 use crate::{relax, tls};
 use elf_core::Check::{Any, Either, Signed};
 use elf_core::names::EM_LOONGARCH;
-use elf_core::tls::Tls;
+use elf_core::tls::{Tls, Transition};
 use elf_core::{
     Alignment, ApplyErrorKind, Arch, Check, Field, Kind, Padding, Pairing, Record, Shrink, Site,
     Stub, StubRelocation, find,
@@ -59,6 +60,12 @@ const STUB_RELOCATIONS: &[StubRelocation] = &[
 const PADDING: Padding = Padding::new(alignment, &[&[0x00, 0x00, 0x40, 0x03]]);
 
 const CALL: Shrink = Shrink::new(8, relax::call::<R_LARCH_RELAX, R_LARCH_B26>);
+const ADDRESS: Shrink =
+    Shrink::new(8, relax::address::<R_LARCH_RELAX, R_LARCH_PCALA_LO12, R_LARCH_PCREL20_S2>);
+const ENTRY: Shrink =
+    Shrink::new(8, relax::entry::<R_LARCH_RELAX, R_LARCH_GOT_PC_LO12, R_LARCH_PCREL20_S2>);
+const DESCRIPTOR: Transition = tls::marked_address::<R_LARCH_RELAX>();
+const DESCRIPTOR_LOAD: Transition = tls::marked_load::<R_LARCH_RELAX>();
 const LOCAL_EXEC_HIGH: Shrink = Shrink::new(4, relax::local_exec_high::<R_LARCH_RELAX>);
 const LOCAL_EXEC_LOW: Shrink = Shrink::new(0, relax::local_exec_low::<R_LARCH_RELAX>);
 
@@ -82,6 +89,12 @@ fn alignment(record: &Record) -> Alignment {
 /// The row of an upper part that may have any value, since the parts above it follow.
 fn upper(site: &Site<'_>, _: bool) -> Option<&'static Kind> {
     if code::makes_64_bits(site) { find(UPPER, site.record.r#type) } else { None }
+}
+
+/// The same of an address, which may be in reach of one instruction.
+fn address(site: &Site<'_>, _: bool) -> Option<&'static Kind> {
+    let rows = if code::makes_64_bits(site) { UPPER } else { ADDRESSES };
+    find(rows, site.record.r#type)
 }
 
 /// The same of a descriptor, which may become local exec code either way.
@@ -124,9 +137,15 @@ const UPPER: &[Kind] = rows! {
     R_LARCH_TLS_DESC_HI20:    DESC_A,        Any, HI20, transition(tls::ADDRESS);
 };
 
-/// Upper parts of descriptors that are the uppermost ones.
+/// Upper parts of addresses that are the uppermost ones.
+const ADDRESSES: &[Kind] = rows! {
+    R_LARCH_PCALA_HI20:       pages(S_A),    Signed(32), HI20, shrink(ADDRESS);
+    R_LARCH_GOT_PC_HI20:      pages(G_A),    Signed(32), HI20, shrink(ENTRY);
+};
+
+/// The same of descriptors.
 const DESCRIPTORS: &[Kind] = rows! {
-    R_LARCH_TLS_DESC_PC_HI20: pages(DESC_A), Signed(32), HI20, transition(tls::ADDRESS);
+    R_LARCH_TLS_DESC_PC_HI20: pages(DESC_A), Signed(32), HI20, transition(DESCRIPTOR);
     R_LARCH_TLS_DESC_HI20:    DESC_A,        Signed(32), HI20, transition(tls::ADDRESS);
 };
 
@@ -220,11 +239,11 @@ elf_core::kinds! {
     R_LARCH_ABS_LO12                   =  68: new(S_A,             Any,        LO12);
     R_LARCH_ABS64_LO20                 =  69: new(S_A,             Any,        LO20_64);
     R_LARCH_ABS64_HI12                 =  70: new(S_A,             Any,        HI12_64);
-    R_LARCH_PCALA_HI20                 =  71: new(pages(S_A),      Signed(32), HI20).alternative(upper);
+    R_LARCH_PCALA_HI20                 =  71: new(pages(S_A),      Signed(32), HI20).alternative(address).going(8);
     R_LARCH_PCALA_LO12                 =  72: new(S_A,             Any,        LO12).alternative(jirl);
     R_LARCH_PCALA64_LO20               =  73: new(third(S_A),      Any,        LO20_64);
     R_LARCH_PCALA64_HI12               =  74: new(fourth(S_A),     Any,        HI12_64);
-    R_LARCH_GOT_PC_HI20                =  75: new(pages(G_A),      Signed(32), HI20).alternative(upper);
+    R_LARCH_GOT_PC_HI20                =  75: new(pages(G_A),      Signed(32), HI20).alternative(address).going(8);
     R_LARCH_GOT_PC_LO12                =  76: new(G_A,             Any,        LO12).alternative(variable);
     R_LARCH_GOT64_PC_LO20              =  77: new(third(G_A),      Any,        LO20_64).alternative(variable);
     R_LARCH_GOT64_PC_HI12              =  78: new(fourth(G_A),     Any,        HI12_64).alternative(variable);
@@ -258,15 +277,15 @@ elf_core::kinds! {
     R_LARCH_SUB_ULEB128                = 108: new(V_MINUS_S_A,     Any,        Field::ULEB128);
     R_LARCH_64_PCREL                   = 109: new(S_A_P,           Any,        Field::DATA64);
     R_LARCH_CALL36                     = 110: new(L_A_P,           HIGH_38,    CALL36).shrink(CALL);
-    R_LARCH_TLS_DESC_PC_HI20           = 111: new(pages(DESC_A),   Signed(32), HI20).alternative(descriptor);
-    R_LARCH_TLS_DESC_PC_LO12           = 112: new(DESC_A,          Any,        LO12).transition(tls::ADDRESS);
+    R_LARCH_TLS_DESC_PC_HI20           = 111: new(pages(DESC_A),   Signed(32), HI20).alternative(descriptor).going(4);
+    R_LARCH_TLS_DESC_PC_LO12           = 112: new(DESC_A,          Any,        LO12).transition(DESCRIPTOR);
     R_LARCH_TLS_DESC64_PC_LO20         = 113: new(third(DESC_A),   Any,        LO20_64).transition(tls::ADDRESS);
     R_LARCH_TLS_DESC64_PC_HI12         = 114: new(fourth(DESC_A),  Any,        HI12_64).transition(tls::ADDRESS);
     R_LARCH_TLS_DESC_HI20              = 115: new(DESC_A,          Signed(32), HI20).alternative(descriptor);
     R_LARCH_TLS_DESC_LO12              = 116: new(DESC_A,          Any,        LO12).transition(tls::ADDRESS);
     R_LARCH_TLS_DESC64_LO20            = 117: new(DESC_A,          Any,        LO20_64).transition(tls::ADDRESS);
     R_LARCH_TLS_DESC64_HI12            = 118: new(DESC_A,          Any,        HI12_64).transition(tls::ADDRESS);
-    R_LARCH_TLS_DESC_LD                = 119: marker().transition(tls::LOAD);
+    R_LARCH_TLS_DESC_LD                = 119: marker().transition(DESCRIPTOR_LOAD);
     R_LARCH_TLS_DESC_CALL              = 120: marker().transition(tls::CALL);
     R_LARCH_TLS_LE_HI20_R              = 121: new(TP_A,            HIGH,       HI20_ROUNDED).shrink(LOCAL_EXEC_HIGH);
     R_LARCH_TLS_LE_ADD_R               = 122: marker().shrink(LOCAL_EXEC_HIGH);
@@ -274,7 +293,7 @@ elf_core::kinds! {
     R_LARCH_TLS_LD_PCREL20_S2          = 124: new(from(GD_A),      Signed(22), PCREL20);
     R_LARCH_TLS_GD_PCREL20_S2          = 125: new(from(GD_A),      Signed(22), PCREL20);
     R_LARCH_TLS_DESC_PCREL20_S2        = 126: new(from(DESC_A),    Signed(22), PCREL20).transition(tls::ADDRESS);
-    R_LARCH_CALL30                     = 127: new(L_A_P,           HIGH,       CALL30);
+    R_LARCH_CALL30                     = 127: new(L_A_P,           Signed(32), CALL30);
     R_LARCH_PCADD_HI20                 = 128: new(from(S_A),       HIGH,       HI20_ROUNDED);
     R_LARCH_PCADD_LO12                 = 129: new(X,               Any,        LO12).pair(lower);
     R_LARCH_GOT_PCADD_HI20             = 130: new(from(G_A),       HIGH,       HI20_ROUNDED);

@@ -2,7 +2,9 @@
 //! that it may.
 //!
 //! - A call of 36 bits that reaches its target becomes `bl`, or `b` where nothing is linked.
+//! - An address, or one in the GOT, that `pcaddi` reaches needs no `pcalau12i` and `addi.d` or `ld.d`. The entry stays.
 //! - A variable less than 2 KiB from the thread pointer needs no `lu12i.w` and `add.d`.
+//! - Of a TLS descriptor that becomes local exec the NOPs go.
 //!
 //! The instructions of a group are decided one by one, as lld does. So that all come to the same answer, the first two are let go only if the
 //! whole variable is in reach from the addend on.
@@ -11,6 +13,9 @@ use elf_core::{Addresses, Check, Record, Rewrite, Site};
 
 const B: u32 = 0x5000_0000;
 const BL: u32 = 0x5400_0000;
+const PCADDI: u32 = 0x1800_0000;
+const ADDI_D: u32 = 0x02c0_0000;
+const LD_D: u32 = 0x28c0_0000;
 const RA: u32 = 1;
 /// `tp`, where instructions take what they count from.
 const FROM_TP: u32 = 2 << 5;
@@ -35,6 +40,70 @@ pub(crate) fn call<const MARK: u32, const BRANCH: u32>(
         let rewrite = Rewrite::new(record, 0, code.to_le_bytes());
         rewrite.with(Record { r#type: BRANCH, ..*record }).deleting(4)
     })
+}
+
+/// `pcalau12i rX, %pc_hi20(symbol)` and `addi.d rX, rX, %pc_lo12(symbol)`. `LOW` is the number of the second relocation, `SHORT` of
+/// `PCREL20_S2`.
+pub(crate) fn address<const MARK: u32, const LOW: u32, const SHORT: u32>(
+    site: &Site<'_>,
+    record: &Record,
+    to: &Addresses,
+) -> Option<Rewrite> {
+    pcaddi::<MARK>(site, (LOW, ADDI_D), to).map(|it| it.with(Record { r#type: SHORT, ..*record }))
+}
+
+/// The same of `ld.d` that loads the address from the GOT.
+pub(crate) fn entry<const MARK: u32, const LOW: u32, const SHORT: u32>(
+    site: &Site<'_>,
+    record: &Record,
+    to: &Addresses,
+) -> Option<Rewrite> {
+    // the addend would be one of the entry's address
+    let rewrite = pcaddi::<MARK>(site, (LOW, LD_D), to).filter(|_| record.addend == Some(0));
+    rewrite.map(|it| it.with(Record { r#type: SHORT, ..*record }))
+}
+
+/// `pcaddi` for two instructions that stand together, both marked, the second of which is `opcode` and has a relocation `low`.
+fn pcaddi<const MARK: u32>(
+    site: &Site<'_>,
+    (low, opcode): (u32, u32),
+    to: &Addresses,
+) -> Option<Rewrite> {
+    let Record { offset, symbol, addend, .. } = *site.record;
+    let second = Record { offset: offset.checked_add(4)?, symbol, r#type: low, addend };
+    let is_mark = |count, offset| {
+        site.following(count).is_some_and(|next| next.r#type == MARK && next.offset == offset)
+    };
+    let is_pair = is_mark(1, offset) && site.following(2)? == second && is_mark(3, second.offset);
+    let [first, next] = *site.around::<8>(0)?.as_chunks::<4>().0 else { return None };
+    let [first, next] = [first, next].map(u32::from_le_bytes);
+    let register = first & 31;
+    let is_code = first >> 25 == 0xd && next & 0xffc0_03ff == opcode | register << 5 | register;
+    let distance = to.distance?.checked_add(addend?)?.cast_unsigned();
+    let reaches = distance & 3 == 0 && Check::Signed(22).holds(distance);
+    let code = (PCADDI | register).to_le_bytes();
+    (is_pair && is_code && reaches)
+        .then(|| Rewrite::new(site.record, 0, code).deleting(4).taking(2))
+}
+
+/// An instruction of those that make a descriptor's address.
+pub(crate) fn descriptor_address<const MARK: u32>(
+    site: &Site<'_>,
+    _: &Record,
+    to: &Addresses,
+) -> bool {
+    to.from_thread_pointer.is_some() && may_relax::<MARK>(site)
+}
+
+/// `ld.d ra, a0, %desc_ld(symbol)`, for which there is `lu12i.w` where the offset has more than the 12 bits of `ori`.
+pub(crate) fn descriptor_load<const MARK: u32>(
+    site: &Site<'_>,
+    record: &Record,
+    to: &Addresses,
+) -> bool {
+    let offset = to.from_thread_pointer.zip(record.addend);
+    let offset = offset.and_then(|(variable, addend)| variable.checked_add(addend));
+    offset.is_some_and(|offset| (0..0x1000).contains(&offset)) && may_relax::<MARK>(site)
 }
 
 /// `lu12i.w rX, %le_hi20_r(symbol)`, and the `add.d` of `tp` behind it.

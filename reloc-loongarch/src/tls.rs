@@ -2,15 +2,24 @@
 //! leaves to it).
 //!
 //! Each instruction is rewritten at its own place, since they need not stand together: those that make the descriptor's address become
-//! NOPs, and the load and the call make the offset. Code of general dynamic and initial exec stays as it is.
+//! NOPs, and the load and the call make the offset. NOPs go where they may be relaxed (`relax.rs`). Code of general dynamic and initial exec
+//! stays as it is.
 
+use crate::relax;
 use elf_core::tls::{Form, Tls, TpOffsets, Transition, Variant, replace};
 
 /// The block starts where `tp` points.
 pub(crate) const TLS: Tls = Tls::new(Variant::I { reserved: 0 });
 
 pub(crate) const ADDRESS: Transition = Transition::new(address);
-pub(crate) const LOAD: Transition = Transition::new(load);
+pub(crate) const fn marked_address<const MARK: u32>() -> Transition {
+    ADDRESS.going(4, relax::descriptor_address::<MARK>)
+}
+
+pub(crate) const fn marked_load<const MARK: u32>() -> Transition {
+    Transition::new(load).going(4, relax::descriptor_load::<MARK>)
+}
+
 pub(crate) const CALL: Transition = Transition::new(call);
 
 const NOP: u32 = 0x0340_0000;
@@ -70,7 +79,7 @@ mod tests {
         }
         let offsets = TpOffsets::new(variable, 0);
         for (at, Transition { rewrite, .. }) in
-            [ADDRESS, ADDRESS, LOAD, CALL].into_iter().enumerate()
+            [ADDRESS, ADDRESS, marked_load::<100>(), CALL].into_iter().enumerate()
         {
             assert_eq!(rewrite(&mut bytes, 4 * at, &offsets)?, 0);
         }

@@ -11,7 +11,7 @@ use elf_core::{
 use reloc_loongarch::LoongArch64;
 use reloc_loongarch::loongarch::*;
 
-/// Bits 57 to 52 of `CALL30`: an encoder makes them of bit 51.
+/// Bits 57 to 52 of `CALL30`: an encoder clears them.
 const SIGN: u128 = 0x3f << 52;
 
 #[test]
@@ -308,11 +308,12 @@ fn branches_end_where_the_abi_says() {
 
 #[test]
 fn far_calls() {
-    for (call, code, shift, reach) in [
-        (R_LARCH_CALL36, [0x1e00_0001, 0x4c00_0021], 18, 1i64 << 37), // pcaddu18i ra; jirl ra, ra
-        (R_LARCH_CALL30, [0x1c00_0001, 0x4c00_0021], 12, 1 << 31),    // pcaddu12i ra; jirl ra, ra
+    for (call, code, shift, reach, half) in [
+        // pcaddu18i ra; jirl ra, ra
+        (R_LARCH_CALL36, [0x1e00_0001, 0x4c00_0021], 18, 1i64 << 37, 1 << 17),
+        // pcaddu12i ra; jirl ra, ra, whose lower part has no sign
+        (R_LARCH_CALL30, [0x1c00_0001, 0x4fff_ffe1], 12, 1 << 31, 0),
     ] {
-        let half = 1 << (shift - 1);
         let code = words(&code);
         let to = |distance: i64| {
             after(&code, &[(0, call, 1, 0)], &at(PLACE.wrapping_add_signed(distance)))

@@ -20,7 +20,7 @@
 //! [`Rv32`] and [`Rv64`] share their rows. Code becomes shorter where whoever lays it out has [room](elf_core::Shrink) to note that: padding, calls,
 //! addresses near zero or the global pointer, variables near the thread pointer. Else it stays as long as it was compiled, and
 //! padding that a linker would have to shorten for an alignment is refused as misaligned. Sequences of TLS descriptors become local
-//! exec where the variable's offset from the thread pointer is [known](elf_core::Facts).
+//! exec where the variable's offset from the thread pointer is [known](elf_core::Facts), and shorter where it is known beforehand.
 #![no_std]
 #![forbid(unsafe_code)]
 

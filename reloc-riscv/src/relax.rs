@@ -4,6 +4,7 @@
 //! - What `lui` and an instruction with the lower part address, and what `auipc` and such a one do, is counted from `gp` if code may,
 //!   and from `x0` near address 0: the first instruction goes. A `lui` of a small value becomes `c.lui`.
 //! - A variable less than 2 KiB from the thread pointer needs no `lui` and `add`.
+//! - Of a TLS descriptor that becomes local exec the first two instructions go, and the third where the variable is that near.
 //!
 //! The instruction that goes and those with the lower parts are decided one by one, as linkers do. So that all of a group come to the same
 //! answer, the first is let go only if the whole symbol is in reach from its addend on. Of a symbol without a size nobody knows how far
@@ -151,18 +152,34 @@ pub(crate) fn tprel_low<N: Numbers>(
     if may_relax::<N>(site) { counted() } else { None }
 }
 
+/// The first two instructions of a TLS descriptor, the first of which has the record `high`.
+pub(crate) fn descriptor<N: Numbers>(site: &Site<'_>, high: &Record, to: &Addresses) -> bool {
+    to.from_thread_pointer.is_some() && may_relax_upper::<N>(site, high)
+}
+
+/// The third, which adds the upper part of the variable's offset.
+pub(crate) fn descriptor_add<N: Numbers>(site: &Site<'_>, high: &Record, to: &Addresses) -> bool {
+    let offset = to.from_thread_pointer.zip(high.addend);
+    let offset = offset.and_then(|(variable, addend)| variable.checked_add(addend));
+    offset.is_some_and(reaches) && may_relax_upper::<N>(site, high)
+}
+
 /// Whether an instruction of 12 bits reaches the symbol from its addend on to its end.
 fn all_in_reach(start: Option<i64>, addend: i64, size: u64) -> bool {
     let Some(first) = start.and_then(|start| start.checked_add(addend)) else { return false };
-    let reaches = |value: i64| (-0x800..0x800).contains(&value);
     let rest = size.saturating_sub(addend.max(0).cast_unsigned()).saturating_sub(1);
     reaches(first) && first.checked_add_unsigned(rest).is_some_and(reaches)
+}
+
+/// Whether an instruction of 12 bits has the value.
+fn reaches(value: i64) -> bool {
+    (-0x800..0x800).contains(&value)
 }
 
 /// The instruction, counting from a register that is `start` bytes before the symbol.
 fn counted(site: &Site<'_>, (register, start): (u32, Option<i64>), addend: i64) -> Option<Rewrite> {
     let value = start?.checked_add(addend)?;
-    if !(-0x800..0x800).contains(&value) {
+    if !reaches(value) {
         return None;
     }
     let [code] = words(site.around::<4>(0)?);

@@ -240,11 +240,11 @@ fn descriptor(
 }
 
 fn descriptor_load(site: &Site<'_>, label: Option<u64>) -> Result<Pairing, ApplyErrorKind> {
-    descriptor(site, label, tls::LOAD)
+    descriptor(site, label, tls::of_load::<Numbers>())
 }
 
 fn descriptor_add(site: &Site<'_>, label: Option<u64>) -> Result<Pairing, ApplyErrorKind> {
-    descriptor(site, label, tls::ADD)
+    descriptor(site, label, tls::of_add::<Numbers>())
 }
 
 fn descriptor_call(site: &Site<'_>, label: Option<u64>) -> Result<Pairing, ApplyErrorKind> {
@@ -314,9 +314,9 @@ elf_core::kinds! {
     R_RISCV_PLT32             =  59: new(L_A_P,       Signed(32), WORD32);
     R_RISCV_SET_ULEB128       =  60: new(S_A_X,       Any,        ULEB).pair(difference);
     R_RISCV_SUB_ULEB128       =  61: new(S_A,         Any,        ULEB).second();
-    R_RISCV_TLSDESC_HI20      =  62: new(DESC_A_P,    HIGH,       U).transition(tls::HIGH);
-    R_RISCV_TLSDESC_LOAD_LO12 =  63: new(X,           Any,        I).pair(descriptor_load);
-    R_RISCV_TLSDESC_ADD_LO12  =  64: new(X,           Any,        I).pair(descriptor_add);
+    R_RISCV_TLSDESC_HI20      =  62: new(DESC_A_P,    HIGH,       U).transition(tls::of_high::<Numbers>());
+    R_RISCV_TLSDESC_LOAD_LO12 =  63: new(X,           Any,        I).pair(descriptor_load).going(4);
+    R_RISCV_TLSDESC_ADD_LO12  =  64: new(X,           Any,        I).pair(descriptor_add).going(4);
     R_RISCV_TLSDESC_CALL      =  65: marker().pair(descriptor_call);
     R_RISCV_VENDOR            = 191: unsupported();
 }

@@ -1,16 +1,26 @@
 //! How RISC-V code with TLS descriptors becomes local exec (RISC-V psABI, "TLS Descriptors"; lld for what the ABI leaves to it).
 //!
-//! Each of the four instructions is rewritten at its own place, since they need not stand together. Code of general dynamic and initial
-//! exec stays as it is: no linker has anything else for it.
+//! Each of the four instructions is rewritten at its own place, since they need not stand together. Where the first may be relaxed, those
+//! that come to nothing go (`relax.rs`). Code of general dynamic and initial exec stays as it is: no linker has anything else for it.
 
+use crate::relax;
 use elf_core::tls::{Tls, TpOffsets, Transition, Variant, replace};
 
 /// The block starts where `tp` points; `__tls_get_addr` counts from 0x800 bytes behind its start.
 pub(crate) const TLS: Tls = Tls::new(Variant::I { reserved: 0 }).dtp_bias(-0x800);
 
-pub(crate) const HIGH: Transition = Transition::new(high);
-pub(crate) const LOAD: Transition = Transition::new(load);
-pub(crate) const ADD: Transition = Transition::new(add);
+pub(crate) const fn of_high<N: relax::Numbers>() -> Transition {
+    Transition::new(high).going(4, relax::descriptor::<N>)
+}
+
+pub(crate) const fn of_load<N: relax::Numbers>() -> Transition {
+    Transition::new(load).going(4, relax::descriptor::<N>)
+}
+
+pub(crate) const fn of_add<N: relax::Numbers>() -> Transition {
+    Transition::new(add).going(4, relax::descriptor_add::<N>)
+}
+
 pub(crate) const CALL: Transition = Transition::new(call);
 
 const NOP: u32 = 0x0000_0013;
@@ -56,13 +66,26 @@ mod tests {
     /// `auipc a0, 0; ld a1, 0(a0); addi a0, a0, 0; jalr t0, a1`
     const SEQUENCE: [u32; 4] = [0x0000_0517, 0x0005_3583, 0x0005_0513, 0x0005_82e7];
 
+    enum Numbers {}
+
+    impl relax::Numbers for Numbers {
+        const RELAX: u32 = 51;
+        const JAL: u32 = 17;
+        const RVC_JUMP: u32 = 45;
+        const RVC_LUI: u32 = 46;
+    }
+
+    fn transitions() -> [Transition; 4] {
+        [of_high::<Numbers>(), of_load::<Numbers>(), of_add::<Numbers>(), CALL]
+    }
+
     fn rewritten(code: [u32; 4], variable: i64) -> Option<[u32; 4]> {
         let mut bytes = [0; 16];
         for (place, word) in bytes.as_chunks_mut().0.iter_mut().zip(code) {
             *place = word.to_le_bytes();
         }
         let offsets = TpOffsets::new(variable, 0);
-        for (at, Transition { rewrite, .. }) in [HIGH, LOAD, ADD, CALL].into_iter().enumerate() {
+        for (at, Transition { rewrite, .. }) in transitions().into_iter().enumerate() {
             assert_eq!(rewrite(&mut bytes, 4 * at, &offsets)?, 0);
         }
         let words = bytes.as_chunks::<4>().0;

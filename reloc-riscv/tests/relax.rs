@@ -6,12 +6,20 @@ use elf_core::{Addresses, Decision, Facts, Query, Record, Rewrite, Site, decide,
 use reloc_riscv::riscv::*;
 
 /// What is known of every symbol.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Known(Addresses);
 
 impl Facts for Known {
     fn addresses(&self, _: &Record) -> Option<Addresses> {
         Some(self.0)
+    }
+
+    fn may_go(&self, _: &Record) -> bool {
+        true
+    }
+
+    fn is_local_exec(&self, _: &Record) -> bool {
+        true
     }
 
     fn label(&self, _: &Record) -> Option<u64> {
@@ -191,4 +199,86 @@ fn closures_know_nothing() {
         Facts::addresses(&nobody, &Record { offset: 0, symbol: 0, r#type: 0, addend: None }),
         None
     );
+}
+
+/// Whether the instruction of the last of these records goes as the descriptor becomes local exec; the upper part's record is marked, or not.
+fn goes(r#type: u32, addend: i64, is_marked: bool, known: &impl Facts) -> bool {
+    let record =
+        |offset, r#type, addend| Record { offset, symbol: 1, r#type, addend: Some(addend) };
+    let mut records = vec![record(0, R_RISCV_TLSDESC_HI20, addend)];
+    if is_marked {
+        records.push(record(0, R_RISCV_RELAX, 0));
+    }
+    if r#type != R_RISCV_TLSDESC_HI20 {
+        records.push(record(4, r#type, 0));
+    }
+    let index = if r#type == R_RISCV_TLSDESC_HI20 { 0 } else { records.len() - 1 };
+    let site = Site::new(&[0; 8], &records, index).unwrap();
+    let kind = find(KINDS, r#type).unwrap();
+    match decide(kind, &site, known).unwrap() {
+        Decision::Transition { goes, .. } => {
+            assert!(!goes || kind.goes == 4);
+            goes
+        }
+        decision => panic!("{decision:?}"),
+    }
+}
+
+#[test]
+fn descriptors() {
+    let offset = |offset| known(|it| it.from_thread_pointer = Some(offset));
+    let parts = [R_RISCV_TLSDESC_HI20, R_RISCV_TLSDESC_LOAD_LO12];
+    for (to, is_near) in [(0, true), (0x7ff, true), (0x800, false), (-0x800, true), (-0x801, false)]
+    {
+        for addend in [0, 0x123] {
+            let to = offset(to - addend);
+            for r#type in parts {
+                assert!(goes(r#type, addend, true, &to));
+                assert!(!goes(r#type, addend, false, &to));
+            }
+            assert_eq!(goes(R_RISCV_TLSDESC_ADD_LO12, addend, true, &to), is_near, "{to:?}");
+            assert!(!goes(R_RISCV_TLSDESC_ADD_LO12, addend, false, &to));
+            assert!(!goes(R_RISCV_TLSDESC_CALL, addend, true, &to));
+        }
+    }
+    // its offset is not known yet
+    let unknown = known(|_| ());
+    for r#type in [parts[0], parts[1], R_RISCV_TLSDESC_ADD_LO12] {
+        assert!(!goes(r#type, 0, true, &unknown));
+    }
+    assert!(!goes(R_RISCV_TLSDESC_ADD_LO12, i64::MAX, true, &offset(1)));
+}
+
+/// Nothing may go.
+#[derive(Debug)]
+struct Fixed(Known);
+
+impl Facts for Fixed {
+    fn addresses(&self, record: &Record) -> Option<Addresses> {
+        self.0.addresses(record)
+    }
+
+    fn is_local_exec(&self, _: &Record) -> bool {
+        true
+    }
+
+    fn label(&self, _: &Record) -> Option<u64> {
+        Some(0)
+    }
+}
+
+#[test]
+fn nothing_goes_where_it_must_stay() {
+    let near = Fixed(known(|it| it.from_thread_pointer = Some(0)));
+    for r#type in [R_RISCV_TLSDESC_HI20, R_RISCV_TLSDESC_LOAD_LO12, R_RISCV_TLSDESC_ADD_LO12] {
+        assert!(!goes(r#type, 0, true, &near));
+    }
+    let bytes: Vec<u8> = CALL.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let call = Record { offset: 0, symbol: 1, r#type: R_RISCV_CALL_PLT, addend: Some(0) };
+    let records = [call, Record { r#type: R_RISCV_RELAX, ..call }];
+    let site = Site::new(&bytes, &records, 0).unwrap();
+    let kind = find(KINDS, R_RISCV_CALL_PLT).unwrap();
+    let here = Fixed(known(|it| it.distance = Some(0)));
+    assert!(matches!(decide(kind, &site, &here), Ok(Decision::Apply)));
+    assert!(matches!(decide(kind, &site, &here.0), Ok(Decision::Rewrite(_))));
 }

@@ -76,14 +76,15 @@ fn after<A: Arch>(
     };
     let records: Vec<Record> = records.iter().map(record).collect();
     let mut bytes = bytes.to_vec();
-    let mut skips = false;
+    let mut skips = 0;
     for (index, record) in records.iter().enumerate() {
-        if std::mem::take(&mut skips) {
+        if skips > 0 {
+            skips -= 1;
             continue;
         }
         let kind = find(A::KINDS, record.r#type).unwrap();
         let decision = decide(kind, &Site::new(&bytes, &records, index).unwrap(), symbols)?;
-        skips = decision.takes_next();
+        skips = decision.takes();
         let partner = match decision {
             Decision::Pair(pairing) => Some(pairing.partner),
             _ => None,

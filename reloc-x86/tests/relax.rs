@@ -27,7 +27,7 @@ fn relaxed<A: Arch>(
     let record = Record { offset: code.len() as u64 - 4, symbol: 1, r#type, addend };
     let Special::Relax(relax) = find(A::KINDS, r#type)?.special else { return None };
     let rewrite = relax(&Site::new(&bytes, &[record], 0)?, reach)?;
-    assert!(!rewrite.takes_next);
+    assert_eq!(rewrite.takes, 0);
     let symbol = |_: &Query| Some(SYMBOL);
     let mut section = SectionMut { bytes: &mut bytes, address: PLACE, big_endian: false };
     apply_rewrite::<A>(&rewrite, &mut section, &symbol).unwrap();

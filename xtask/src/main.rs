@@ -17,6 +17,7 @@ mod fuzz;
 mod generate;
 mod gpu_test;
 mod image;
+mod kernel_modules;
 mod layers;
 mod ld_so;
 mod library_work;

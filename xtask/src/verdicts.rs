@@ -139,7 +139,7 @@ impl Verdicts {
         let given = given.rev().find(|(name, _)| *name == arch.name);
         let hoist = match (given, arch.target) {
             (Some((_, path)), _) => PathBuf::from(path),
-            (None, target) => build_hoist(workspace, target, arch.linker)?,
+            (None, target) => build_hoist(workspace, target, arch)?,
         };
         let jitlink = arch.jitlink && JITLINK.version()?.is_some();
         if !jitlink {
@@ -150,14 +150,18 @@ impl Verdicts {
 }
 
 /// Builds the command for an architecture.
-fn build_hoist(workspace: &Workspace, target: Option<&str>, linker: Tool<'_>) -> Result<PathBuf> {
+fn build_hoist(workspace: &Workspace, target: Option<&str>, arch: &Arch) -> Result<PathBuf> {
     let mut command = tool::cargo();
     command.current_dir(workspace.root()).args(["build", "--package", "hoist-tool"]);
     let mut folder = workspace.target();
     if let Some(target) = target {
         let variable = target.to_uppercase().replace('-', "_");
         command.args(["--target", target]);
-        command.env(format!("CARGO_TARGET_{variable}_LINKER"), linker.program);
+        command.env(format!("CARGO_TARGET_{variable}_LINKER"), arch.linker.program);
+        // of libraries in C, which else ask for one without a version
+        if let Some(program) = arch.c_compiler() {
+            command.env(format!("CC_{}", target.replace('-', "_")), program);
+        }
         folder.push(target);
     }
     tool::run(&mut command)?;

@@ -6,13 +6,13 @@
 use super::arch::Arch;
 use super::error::{ApplyError, ApplyErrorKind};
 use super::kind::{Kind, Special, Uses, find};
+use super::pairing::Pairing;
 use super::query::Query;
 use super::rewrite::{Addresses, Reach, Rewrite};
-use super::site::{Neighbours, Pairing, Site, Steps};
+use super::site::{Neighbours, Site, Steps};
 use super::tls::Transition;
 use crate::records::relocations::Relocations;
 use crate::views::record::Record;
-use core::mem::take;
 
 /// What is to be done about a record.
 #[derive(Clone, Copy, Debug)]
@@ -32,19 +32,21 @@ pub enum Decision {
         call: Option<Record>,
         /// The relocation that names the variable, if it is not the record itself.
         partner: Option<Record>,
+        /// Whether the instructions go altogether.
+        goes: bool,
     },
 }
 
 impl Decision {
-    /// Whether it is made about the following record, too.
+    /// About how many of the following records it is made, too.
     #[must_use]
     #[inline]
-    pub const fn takes_next(&self) -> bool {
+    pub const fn takes(&self) -> usize {
         match self {
-            Self::Apply => false,
-            Self::Pair(pairing) => pairing.takes_next,
-            Self::Rewrite(rewrite) => rewrite.takes_next,
-            Self::Transition { transition, .. } => transition.takes_call,
+            Self::Apply => 0,
+            Self::Pair(pairing) => pairing.takes_next as usize,
+            Self::Rewrite(rewrite) => rewrite.takes,
+            Self::Transition { transition, .. } => transition.takes_call as usize,
         }
     }
 }
@@ -63,6 +65,13 @@ pub trait Facts {
     fn addresses(&self, record: &Record) -> Option<Addresses> {
         let _ = record;
         None
+    }
+
+    /// Whether bytes may go from the place of the record, which is of a kind that [says](Kind::goes) how many.
+    #[inline]
+    fn may_go(&self, record: &Record) -> bool {
+        let _ = record;
+        false
     }
 
     /// Whether code that reaches the record's thread-local variable becomes local exec.
@@ -121,13 +130,13 @@ pub fn decide(
         Special::None
         | Special::Padding(_)
         | Special::Copy
-        | Special::Descriptor
+        | Special::Descriptor { .. }
         | Special::Alternative(_) => Decision::Apply,
         Special::Relax(relax) if relaxes => {
             let rewrite = facts.reach(site.record).and_then(|reach| relax(site, reach));
             rewrite.map_or(Decision::Apply, Decision::Rewrite)
         }
-        Special::Shrink(shrink) if relaxes => {
+        Special::Shrink(shrink) if relaxes && (shrink.size == 0 || facts.may_go(site.record)) => {
             let addresses = facts.addresses(site.record);
             let rewrite =
                 addresses.and_then(|addresses| (shrink.rewrite)(site, site.record, &addresses));
@@ -135,7 +144,8 @@ pub fn decide(
         }
         Special::Transition(transition) if relaxes && facts.is_local_exec(site.record) => {
             let call = if transition.takes_call { site.next() } else { None };
-            Decision::Transition { transition, call, partner: None }
+            let goes = goes(&transition, site, site.record, facts);
+            Decision::Transition { transition, call, partner: None, goes }
         }
         Special::Relax(_) | Special::Shrink(_) | Special::Transition(_) => Decision::Apply,
         Special::Pair(pair) => {
@@ -150,13 +160,25 @@ pub fn decide(
             }
             match pairing.transition {
                 Some(transition) if relaxes && facts.is_local_exec(&partner) => {
-                    Decision::Transition { transition, call: None, partner: Some(partner) }
+                    let goes = goes(&transition, site, &partner, facts);
+                    Decision::Transition { transition, call: None, partner: Some(partner), goes }
                 }
                 _ => Decision::Pair(pairing),
             }
         }
         Special::Second => return Err(ApplyErrorKind::Unpaired),
     })
+}
+
+/// Whether the instructions at the site go, of code that becomes local exec and whose variable `record` names.
+fn goes(
+    transition: &Transition,
+    site: &Site<'_>,
+    record: &Record,
+    facts: &(impl Facts + ?Sized),
+) -> bool {
+    let Some(goes) = transition.goes.filter(|_| facts.may_go(site.record)) else { return false };
+    facts.addresses(record).is_some_and(|addresses| goes(site, record, &addresses))
 }
 
 /// Goes over a section's records as they are decided.
@@ -195,7 +217,7 @@ pub fn decide_all<A: Arch, P: Pass + ?Sized>(
     pass: &mut P,
 ) -> Result<(), P::Error> {
     let Some(kind) = A::KINDS.first() else { return Ok(()) };
-    let mut walk = Walk { kind, steps: Steps::new(records.len()), skips: false };
+    let mut walk = Walk { kind, steps: Steps::new(records.len()), skips: 0 };
     let is_table = matches!(records, Relocations::Rela(_) | Relocations::Rel(_));
     // a machine of 32 bits is small: it has one loop for all
     if cfg!(target_pointer_width = "64") && is_table {
@@ -226,7 +248,8 @@ struct Walk {
     /// The kind of the last record: neighbours are often alike.
     kind: &'static Kind,
     steps: Steps,
-    skips: bool,
+    /// How many of the following records are decided already.
+    skips: usize,
 }
 
 impl Walk {
@@ -237,7 +260,8 @@ impl Walk {
         pass: &mut P,
         neighbours: impl FnOnce(&'s Steps) -> Neighbours<'s>,
     ) -> Result<(), P::Error> {
-        if take(&mut self.skips) {
+        if let Some(rest) = self.skips.checked_sub(1) {
+            self.skips = rest;
             return Ok(());
         }
         if self.kind.number != record.r#type {
@@ -262,7 +286,7 @@ impl Walk {
             Ok(decision) => decision,
             Err(error) => return Err(undecided(record, Some(kind.name), error, pass)),
         };
-        self.skips = decision.takes_next();
+        self.skips = decision.takes();
         pass.decided(kind, record, decision)
     }
 }

@@ -93,14 +93,19 @@ pub fn apply_load<A: Arch>(
     };
     let first = word::<A>(image.bytes, record.offset).ok_or_else(|| outside(size))?;
     let held = number(first, big_endian);
-    if matches!(kind.special, Special::Descriptor) {
+    if let Special::Descriptor { argument_first } = kind.special {
         let next = record.offset.wrapping_add(A::ADDRESS_SIZE);
         let second = word::<A>(image.bytes, next).ok_or_else(|| outside(size))?;
-        let function = value(&kind.value, held)?;
-        let argument = value(&Value::of(Role::TlsDescArgument), number(second, big_endian))?;
-        store(second, argument, big_endian);
+        let other = number(second, big_endian);
+        let (before, after) = if argument_first { (other, held) } else { (held, other) };
+        // what is there beside a symbol is for lazy binding (Arm), which glibc has no more
+        let after = if argument_first && record.symbol != 0 { 0 } else { after };
+        let function = value(&kind.value, before)?;
+        let argument = value(&Value::of(Role::TlsDescArgument), after)?;
+        let (one, two) = if argument_first { (argument, function) } else { (function, argument) };
+        store(second, two, big_endian);
         if let Some(first) = word::<A>(image.bytes, record.offset) {
-            store(first, function, big_endian);
+            store(first, one, big_endian);
         }
         return Ok(());
     }

@@ -4,9 +4,10 @@ use super::attributes::SymbolAttributes;
 use super::check::Check;
 use super::error::ApplyErrorKind;
 use super::field::{Field, Shape, Unencodable};
+use super::pairing::Pairing;
 use super::rewrite::{Reach, Rewrite};
 use super::shrink::{Padding, Shrink};
-use super::site::{Pairing, Site};
+use super::site::Site;
 use super::tls::Transition;
 use super::value::{Contents, Page, Role, Value};
 
@@ -33,6 +34,8 @@ pub struct Kind {
     pub stage: Stage,
     /// What else may be decided at its place.
     pub special: Special,
+    /// Bytes from the place on of which some may go; of padding its records say how many there are.
+    pub goes: u64,
     /// What the field is like, found out once.
     pub(crate) shape: Shape,
 }
@@ -63,14 +66,17 @@ pub enum Special {
     Alternative(Alternative),
     /// It copies Z bytes from S.
     Copy,
-    /// It fills two words.
-    Descriptor,
+    /// It fills two words, function and argument of a TLS descriptor.
+    Descriptor {
+        /// The argument is the first of them, as on Arm.
+        argument_first: bool,
+    },
 }
 
 impl Special {
     /// Whether applying the kind is all.
     pub(crate) const fn is_none(&self) -> bool {
-        matches!(self, Self::None | Self::Padding(_) | Self::Copy | Self::Descriptor)
+        matches!(self, Self::None | Self::Padding(_) | Self::Copy | Self::Descriptor { .. })
     }
 }
 
@@ -101,6 +107,7 @@ impl Kind {
             branch: None,
             stage: Stage::Link,
             special: Special::None,
+            goes: 0,
             shape: if value.is_plain() { field.shape() } else { Shape::Parts },
         }
     }
@@ -127,7 +134,14 @@ impl Kind {
     #[must_use]
     pub const fn descriptor(number: u32, name: &'static str) -> Self {
         let value = Value::of(Role::TlsDescFunction);
-        Self { special: Special::Descriptor, ..Self::load(number, name, value) }
+        let special = Special::Descriptor { argument_first: false };
+        Self { special, ..Self::load(number, name, value) }
+    }
+
+    /// The same of a [descriptor](Self::descriptor) whose argument is before its function.
+    #[must_use]
+    pub const fn argument_first(self) -> Self {
+        Self { special: Special::Descriptor { argument_first: true }, ..self }
     }
 
     /// A row of a kind that only a dynamic loader resolves, and no loader here; [`apply`](crate::apply) refuses it by name.
@@ -166,7 +180,7 @@ impl Kind {
     #[must_use]
     pub const fn transition(self, transition: Transition) -> Self {
         if cfg!(feature = "relax") {
-            Self { special: Special::Transition(transition), ..self }
+            Self { special: Special::Transition(transition), goes: transition.size, ..self }
         } else {
             self
         }
@@ -194,10 +208,17 @@ impl Kind {
     #[must_use]
     pub const fn shrink(self, shrink: Shrink) -> Self {
         if cfg!(feature = "relax") {
-            Self { special: Special::Shrink(shrink), ..self }
+            Self { special: Special::Shrink(shrink), goes: shrink.size, ..self }
         } else {
             self
         }
+    }
+
+    /// The same of code of which so many bytes may go, as another row that stands for this one says, or the pairing; without the
+    /// feature `relax` none do.
+    #[must_use]
+    pub const fn going(self, size: u64) -> Self {
+        if cfg!(feature = "relax") { Self { goes: size, ..self } } else { self }
     }
 
     /// The same of one that another row may stand for.
@@ -248,7 +269,7 @@ pub const fn decides(kinds: &[Kind]) -> bool {
 pub const fn shrinks(kinds: &[Kind]) -> bool {
     let mut rest = kinds;
     while let [kind, tail @ ..] = rest {
-        if matches!(kind.special, Special::Padding(_) | Special::Shrink(_)) {
+        if matches!(kind.special, Special::Padding(_) | Special::Shrink(_)) || kind.goes > 0 {
             return true;
         }
         rest = tail;

@@ -45,8 +45,8 @@ pub struct Rewrite {
     pub size: usize,
     /// The relocations that they need.
     pub records: [Option<Record>; 2],
-    /// Whether they stand for the instructions of the following relocation as well.
-    pub takes_next: bool,
+    /// For how many of the following relocations they stand as well.
+    pub takes: usize,
     /// Bytes of the old instructions behind the new ones that go.
     pub deletes: u64,
 }
@@ -59,7 +59,7 @@ impl Rewrite {
         const { assert!(N <= 8) };
         let code = code.iter().rev().fold(0, |code, byte| code << 8 | u64::from(*byte));
         let offset = record.offset.wrapping_sub(before);
-        Self { offset, code, size: N, records: [None; 2], takes_next: false, deletes: 0 }
+        Self { offset, code, size: N, records: [None; 2], takes: 0, deletes: 0 }
     }
 
     /// The same with a relocation of the new code.
@@ -78,9 +78,9 @@ impl Rewrite {
         Self { deletes, ..self }
     }
 
-    /// The same for two relocations of the old code.
+    /// The same for the next `takes` relocations of the old code, too.
     #[must_use]
-    pub const fn taking_next(self) -> Self {
-        Self { takes_next: true, ..self }
+    pub const fn taking(self, takes: usize) -> Self {
+        Self { takes, ..self }
     }
 }

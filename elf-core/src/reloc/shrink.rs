@@ -1,7 +1,7 @@
 //! Code that becomes shorter: padding that assemblers made as large as it may have to be, and instructions for which shorter ones
 //! do (RISC-V psABI, "Linker Relaxation"; `LoongArch` ABI, "Relaxation"). Only who lends a layout room for it gets any of it.
 
-use super::site::Shorten;
+use super::pairing::Shorten;
 use crate::views::record::Record;
 
 /// Padding of which what is too much goes.

@@ -1,7 +1,5 @@
 //! Where a decision is made: a record among its neighbours, and the bytes that it is for.
 
-use super::rewrite::{Addresses, Rewrite};
-use super::tls::Transition;
 use crate::records::relocations::Relocations;
 use crate::views::record::Record;
 use core::cell::Cell;
@@ -42,56 +40,6 @@ impl Steps {
     }
 }
 
-/// What stands for the instructions of a site by the addresses of a record, its own or that of the one that it belongs with:
-/// [`Shrink::rewrite`](crate::Shrink::rewrite), [`Pairing::shorten`](crate::Pairing::shorten).
-pub type Shorten = fn(site: &Site<'_>, record: &Record, addresses: &Addresses) -> Option<Rewrite>;
-
-/// The relocation that another one belongs with.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct Pairing {
-    /// It.
-    pub partner: Record,
-    /// Whether it is the one that follows, and is done with.
-    pub takes_next: bool,
-    /// What becomes of the code at the place where the partner's thread-local variable is reached as local exec.
-    pub transition: Option<Transition>,
-    /// What may stand for the code at the place, by what is known of the partner's symbol.
-    pub shorten: Option<Shorten>,
-}
-
-impl Pairing {
-    /// With one that stands somewhere in the section.
-    #[must_use]
-    pub const fn new(partner: Record) -> Self {
-        Self { partner, takes_next: false, transition: None, shorten: None }
-    }
-
-    /// The same with the partner where it is now.
-    #[must_use]
-    pub const fn with_partner(self, partner: Record) -> Self {
-        Self { partner, ..self }
-    }
-
-    /// The same with the one that follows.
-    #[must_use]
-    pub const fn taking_next(self) -> Self {
-        Self { takes_next: true, ..self }
-    }
-
-    /// The same of code for which other may stand that does without the partner's; without the feature `relax` none does.
-    #[must_use]
-    pub const fn shorten(self, shorten: Shorten) -> Self {
-        if cfg!(feature = "relax") { Self { shorten: Some(shorten), ..self } } else { self }
-    }
-
-    /// The same of code that may become local exec code; without the feature `relax` it never does.
-    #[must_use]
-    pub const fn transition(self, transition: Transition) -> Self {
-        if cfg!(feature = "relax") { Self { transition: Some(transition), ..self } } else { self }
-    }
-}
-
 impl<'b> Site<'b> {
     /// Record `index` of `records`, for code that no file has; `None` if there is no such record.
     #[must_use]
@@ -115,6 +63,17 @@ impl<'b> Site<'b> {
             Neighbours::Table(records, index, _) => in_table(records, index.checked_add(1)?),
             Neighbours::Packed(_, next, _) => next.copied(),
             Neighbours::Slice(records, index) => records.get(index.checked_add(1)?).copied(),
+        }
+    }
+
+    /// The record so many behind this one in the table; `None` in packed forms.
+    #[must_use]
+    pub fn following(&self, count: usize) -> Option<Record> {
+        match self.neighbours {
+            Neighbours::Table(_, index, _) | Neighbours::Slice(_, index) => {
+                self.at(index.checked_add(count)?)
+            }
+            Neighbours::Packed(..) => None,
         }
     }
 

@@ -3,6 +3,10 @@
 //! Terms and models are those of Drepper, "ELF Handling For Thread-Local Storage": the thread pointer, a module's block of
 //! variables, and general dynamic, local dynamic, initial exec and local exec code.
 
+use super::rewrite::Addresses;
+use super::site::Site;
+use crate::views::record::Record;
+
 /// What an architecture says of thread-local storage. How code becomes local exec stands in the rows of its relocations.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -78,7 +82,15 @@ pub struct Transition {
     /// Rewrites the sequence around `place` in `code`, and tells how far behind the place the call's relocation must be, 0 if
     /// none is part of it. `None` if this is not the sequence that the ABI wants: nothing is changed then.
     pub rewrite: RewriteTls,
+    /// Bytes of the sequence that go where bytes may, if `goes` says so.
+    pub size: u64,
+    /// Whether they do, if that may ever be.
+    pub goes: Option<Goes>,
 }
+
+/// Whether instructions of a site go whose variable the record names, its own or that of the one that it belongs with:
+/// [`Transition::goes`].
+pub type Goes = fn(site: &Site<'_>, record: &Record, addresses: &Addresses) -> bool;
 
 /// Rewrites the sequence around `place` in `code`: [`Transition::rewrite`].
 pub type RewriteTls = fn(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64>;
@@ -87,13 +99,19 @@ impl Transition {
     /// Of a sequence without a call.
     #[must_use]
     pub const fn new(rewrite: RewriteTls) -> Self {
-        Self { takes_call: false, rewrite }
+        Self { takes_call: false, rewrite, size: 0, goes: None }
     }
 
     /// Of a sequence with a call of `__tls_get_addr`, whose relocation is the next.
     #[must_use]
     pub const fn with_call(rewrite: RewriteTls) -> Self {
-        Self { takes_call: true, rewrite }
+        Self { takes_call: true, rewrite, size: 0, goes: None }
+    }
+
+    /// The same of `size` bytes that may go.
+    #[must_use]
+    pub const fn going(self, size: u64, goes: Goes) -> Self {
+        Self { size, goes: Some(goes), ..self }
     }
 }
 

@@ -61,6 +61,10 @@ impl<A: Arch> Facts for Write<'_, '_, '_, '_, '_, A> {
         surroundings.addresses::<A>(slot, of(slot), variable, self.place(record))
     }
 
+    fn may_go(&self, record: &Record) -> bool {
+        may_shrink::<A>() && self.edits.at(record.offset).is_some_and(|edit| !edit.stays)
+    }
+
     fn is_local_exec(&self, record: &Record) -> bool {
         let access = self.symbols.layout.options.thread_local;
         let slot = self.symbols.slots.get(record.symbol as usize);
@@ -129,7 +133,7 @@ impl<A: Arch> Write<'_, '_, '_, '_, '_, A> {
                 apply_kind::<A>(kind, record, Some(&pairing.partner), section, symbols)
             }
             Decision::Rewrite(rewrite) => apply_rewrite::<A>(&rewrite, section, symbols),
-            Decision::Transition { transition, call, partner } if THREAD_LOCAL => {
+            Decision::Transition { transition, call, partner, .. } if THREAD_LOCAL => {
                 let record = match partner {
                     None => *record,
                     Some(partner) => Record { offset: record.offset, ..partner },
@@ -150,10 +154,8 @@ impl<A: Arch> Write<'_, '_, '_, '_, '_, A> {
         decision: Decision,
     ) -> Result<(), ApplyError> {
         let fail = |error| ApplyError::new(record, Some(kind.name), error);
-        let edit = match kind.special {
-            Special::Padding(_) | Special::Shrink(_) => self.edits.at(record.offset),
-            _ => None,
-        };
+        let may_go = kind.goes > 0 || matches!(kind.special, Special::Padding(_));
+        let edit = if may_go { self.edits.at(record.offset) } else { None };
         let moved = Record { offset: self.edits.moved(record.offset), ..*record };
         if let (Special::Padding(padding), Some(edit)) = (kind.special, edit) {
             let place = self.section.address.wrapping_add(moved.offset);
@@ -179,9 +181,10 @@ impl<A: Arch> Write<'_, '_, '_, '_, '_, A> {
                 written = (rewrite.offset, rewrite.size as u64);
                 Decision::Rewrite(self.moved(&rewrite))
             }
+            Decision::Transition { goes: true, .. } if deleted == kind.goes => return Ok(()),
             // by other addresses than those that the layout was made for
+            Decision::Rewrite(_) => return Err(fail(ApplyErrorKind::Sequence)),
             _ if deleted > 0 => return Err(fail(ApplyErrorKind::Sequence)),
-            Decision::Rewrite(_) => Decision::Apply,
             // the instruction that this one completes is gone
             Decision::Pair(pairing) if !self.edits.keeps(pairing.partner.offset, 1) => {
                 return Err(fail(ApplyErrorKind::Sequence));

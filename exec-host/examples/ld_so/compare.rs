@@ -129,7 +129,7 @@ fn differences(bytes: &[u8], ours: u64, theirs: u64) -> Result<Same, String> {
         for record in table.map_err(refused)? {
             let kind = find(Host::KINDS, record.r#type).ok_or("an unknown relocation")?;
             places.insert(record.offset, kind);
-            if matches!(kind.special, elf_core::Special::Descriptor) {
+            if matches!(kind.special, elf_core::Special::Descriptor { .. }) {
                 places.insert(record.offset + 8, kind);
             }
         }

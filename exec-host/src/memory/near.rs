@@ -27,7 +27,7 @@ pub(super) fn map(address: u64, size: usize, protection: ProtFlags) -> Option<*m
 }
 
 /// Maps `size` bytes, whole pages, that end at `limit` at the latest; nothing if all places that are tried are taken.
-pub(super) fn map_below(limit: u64, size: usize, protection: ProtFlags) -> Option<*mut u8> {
+fn map_below(limit: u64, size: usize, protection: ProtFlags) -> Option<*mut u8> {
     let last = limit.checked_sub(size as u64)?;
     map_at((1..=last / STEP).map(|step| step * STEP), size, protection)
 }

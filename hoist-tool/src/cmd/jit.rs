@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use exec_core::{Cache, CompileError, Compiled, Compiler, Origin};
 use exec_host::compile::{
     Clang, ClangAssembly, ClangCpp, CompilerDriver, Family, Gcc, GccAssembly, GccCpp, Gfortran,
@@ -22,18 +22,19 @@ use crate::loading::Loading;
 use crate::paint;
 use crate::printable::Printable;
 use crate::progress::during;
+use crate::zig::Zig;
 
 /// Compiles sources and calls a function in them.
 #[derive(Debug, clap::Args)]
 pub struct Jit {
     /// Sources, the function, its arguments as TYPE:VALUE, as for `hoist run`.
     ///
-    /// The name says the language: C, or C++ (.cc .cpp .cxx .C), Fortran (.f90 .f95 .f03 .f08), assembly (.s .S), Rust (.rs).
+    /// The name says the language: C, or C++ (.cc .cpp .cxx .C), Fortran (.f90 .f95 .f03 .f08), assembly (.s .S), Rust (.rs), Zig (.zig).
     #[arg(required = true, num_args = 1.., value_names = ["SOURCE", "FUNCTION", "ARG"], allow_hyphen_values = false)]
     words: Vec<String>,
     #[command(flatten)]
     calling: Calling,
-    /// The compiler: `clang`, `gcc`, `rustc`; by default the first of those for the language that is there
+    /// The compiler: `clang`, `gcc`, `rustc`, `zig`; by default the first of those for the language that is there
     #[arg(long, value_name = "NAME")]
     compiler: Option<String>,
     /// An option for the compiler, besides the usual ones
@@ -138,13 +139,14 @@ impl Jit {
     /// The compiler that was asked for, or one for the language.
     fn compiler(&self, source: &Source<'_>, cache: &dyn Cache) -> Result<Box<dyn Compiler>> {
         let wanted = match self.compiler.as_deref() {
-            None => [true; 3],
-            Some("clang") => [true, false, false],
-            Some("gcc") => [false, true, false],
-            Some("rustc") => [false, false, true],
-            Some(other) => bail!("unknown compiler {other:?}: one of clang, gcc, rustc"),
+            None => [true; 4],
+            Some("clang") => [true, false, false, false],
+            Some("gcc") => [false, true, false, false],
+            Some("rustc") => [false, false, true, false],
+            Some("zig") => [false, false, false, true],
+            Some(other) => bail!("unknown compiler {other:?}: one of clang, gcc, rustc, zig"),
         };
-        let [clang, gcc, rustc] = wanted;
+        let [clang, gcc, rustc, zig] = wanted;
         match source.language {
             Language::Rust if rustc => self.find::<Rustc>(source, cache),
             Language::C => self.find_either::<Clang, Gcc>([clang, gcc], source, cache),
@@ -153,7 +155,8 @@ impl Jit {
                 self.find_either::<ClangAssembly, GccAssembly>([clang, gcc], source, cache)
             }
             Language::Fortran if gcc => self.find::<Gfortran>(source, cache),
-            _ => bail!("{}: this compiler has not its language", source.path.display()),
+            Language::Zig if zig => Ok(Box::new(Zig::find(source.path, &self.options)?)),
+            _ => Err(wrong_compiler(source)),
         }
     }
 
@@ -164,10 +167,11 @@ impl Jit {
         source: &Source<'_>,
         cache: &dyn Cache,
     ) -> Result<Box<dyn Compiler>> {
-        match first.then(|| self.find::<A>(source, cache)) {
-            Some(Ok(found)) => Ok(found),
-            Some(Err(error)) if !second => Err(error),
-            _ => self.find::<B>(source, cache),
+        match (first.then(|| self.find::<A>(source, cache)), second) {
+            (Some(Ok(found)), _) => Ok(found),
+            (_, true) => self.find::<B>(source, cache),
+            (Some(error), false) => error,
+            (None, false) => Err(wrong_compiler(source)),
         }
     }
 
@@ -205,6 +209,11 @@ impl Jit {
     }
 }
 
+/// What is said of a compiler that was asked for by name.
+fn wrong_compiler(source: &Source<'_>) -> anyhow::Error {
+    anyhow!("{}: this compiler has not its language", source.path.display())
+}
+
 /// A source and its language.
 struct Source<'p> {
     path: &'p Path,
@@ -219,6 +228,7 @@ enum Language {
     Fortran,
     Assembly,
     Rust,
+    Zig,
 }
 
 /// Endings of files; all others are C.
@@ -234,6 +244,7 @@ const ENDINGS: &[(&str, Language)] = &[
     ("s", Language::Assembly),
     ("S", Language::Assembly),
     ("rs", Language::Rust),
+    ("zig", Language::Zig),
 ];
 
 impl<'p> Source<'p> {

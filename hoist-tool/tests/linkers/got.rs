@@ -60,13 +60,21 @@ pub(crate) fn lead_to_other_got<A: Arch>(
             let got_base = base + layout.got().0;
             let held = match content {
                 Slot::Address => layout.symbol(number, asked.symbol).map(|it| it.at(base)),
+                // the module's own
+                Slot::TlsLd => Some(0),
                 content => variable(layout, number, asked.symbol, content),
             };
             let Some(held) = held else { continue };
+            let module = layout.executable_tls_block().module;
             // the second of two words
             let before = (content.entries() - 1) * A::ADDRESS_SIZE;
             for entry in entries.get(&held).map_or(&[][..], Vec::as_slice) {
                 let entry = entry - before;
+                let is_pair = matches!(content, Slot::TlsGd | Slot::TlsLd);
+                let starts = || entries.get(&module).is_some_and(|found| found.contains(&entry));
+                if is_pair && !starts() {
+                    continue;
+                }
                 let resolve = |query: &Query| match query.role {
                     Role::Got(_) => Some(entry),
                     Role::GotBase => Some(got_base),

@@ -1,4 +1,4 @@
-//! The builds of a program: every compiler, code model and level, for both architectures.
+//! The builds of a program: every compiler, code model and level, for each architecture.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ fn rust_flag(flag: &str) -> String {
     }
 }
 
-/// Both of them.
+/// All of them.
 pub(crate) const ARCHS: &[Arch] = &[
     Arch {
         name: "x86_64",
@@ -147,6 +147,49 @@ pub(crate) const ARCHS: &[Arch] = &[
         runner: &["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"],
         jitlink: false,
     },
+    Arch {
+        name: "riscv64",
+        target: Some("riscv64gc-unknown-linux-gnu"),
+        compilers: &[
+            Compiler {
+                name: "gcc-12",
+                c: &["riscv64-linux-gnu-gcc-12"],
+                cxx: &["riscv64-linux-gnu-g++-12"],
+                rust: &[],
+                tool: Tool::new("riscv64-linux-gnu-g++-12", "g++-12-riscv64-linux-gnu"),
+            },
+            Compiler {
+                name: "clang-14",
+                c: &["clang-14", "--target=riscv64-linux-gnu"],
+                cxx: &["clang++-14", "--target=riscv64-linux-gnu"],
+                rust: &[],
+                tool: Tool::new("clang++-14", "clang-14"),
+            },
+            Compiler {
+                name: "clang-19",
+                c: &["clang-19", "--target=riscv64-linux-gnu"],
+                cxx: &["clang++-19", "--target=riscv64-linux-gnu"],
+                rust: &[],
+                tool: Tool::new("clang++-19", "clang-19"),
+            },
+        ],
+        models: &[
+            model("pic", &["-fPIC"], false),
+            model("pic-plain", &["-fPIC", "-march=rv64g", "-mabi=lp64d", "-mno-relax"], false),
+            model("pie", &["-fPIE"], false),
+            model("medlow", &["-fno-pic", "-mcmodel=medlow"], true),
+            model("medlow-stays", &["-fno-pic", "-mcmodel=medlow", "-mno-relax"], true),
+            model("medany", &["-fno-pic", "-mcmodel=medany"], true),
+            model(
+                "medany-long",
+                &["-fno-pic", "-mcmodel=medany", "-march=rv64g", "-mabi=lp64d"],
+                true,
+            ),
+        ],
+        linker: Tool::new("riscv64-linux-gnu-g++-12", "g++-12-riscv64-linux-gnu"),
+        runner: &["qemu-riscv64", "-L", "/usr/riscv64-linux-gnu"],
+        jitlink: false,
+    },
 ];
 
 impl Arch {
@@ -154,6 +197,11 @@ impl Arch {
     pub(crate) fn tools(&self) -> impl Iterator<Item = Tool<'static>> {
         let runner = self.runner.first().map(|program| Tool::new(program, "qemu-user"));
         self.compilers.iter().map(|compiler| compiler.tool).chain([self.linker]).chain(runner)
+    }
+
+    /// What compiles C for it.
+    pub(crate) fn c_compiler(&self) -> Option<&'static str> {
+        self.compilers.iter().find_map(|compiler| compiler.c.first().copied())
     }
 
     /// A command that runs `program`.

@@ -99,7 +99,7 @@ fn counted<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> String {
     parts.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Replaces the tables in COMPATIBILITY.md.
+/// Replaces the tables in COMPATIBILITY.md; those of architectures that were not tried stay.
 ///
 /// # Errors
 /// If the file cannot be read or written, or has no place for them.
@@ -107,9 +107,35 @@ pub(crate) fn write(workspace: &Workspace, tables: &str) -> Result<()> {
     let path = workspace.root().join("COMPATIBILITY.md");
     let text = fs::read_to_string(&path).context("cannot read COMPATIBILITY.md")?;
     let place =
-        text.split_once(FROM).and_then(|(before, rest)| Some((before, rest.split_once(TO)?.1)));
-    let (before, after) =
+        text.split_once(FROM).and_then(|(before, rest)| Some((before, rest.split_once(TO)?)));
+    let (before, (old, after)) =
         place.with_context(|| format!("COMPATIBILITY.md lacks the lines {FROM} and {TO}"))?;
+    let tables = merged(old, tables);
     fs::write(&path, format!("{before}{FROM}\n\n{tables}{TO}{after}"))?;
     Ok(())
+}
+
+/// The new tables, and the old ones of other architectures, in the order of [`tables`].
+fn merged(old: &str, new: &str) -> String {
+    let by_name = |text: &str| -> BTreeMap<String, String> {
+        let tables = text.split("### ").skip(1);
+        let name = |table: &str| table.lines().next().unwrap_or_default().to_owned();
+        tables.map(|table| (name(table), format!("### {}\n\n", table.trim_end()))).collect()
+    };
+    let mut tables = by_name(old);
+    tables.extend(by_name(new));
+    tables.into_values().rev().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_that_were_not_made_again_stay() {
+        let old = "\n\n### x86_64\n\n| a |\n\n### aarch64\n\n| b |\n\n- c\n\n";
+        let new = "### riscv64\n\n| d |\n\n### aarch64\n\n| e |\n\n";
+        let all = "### x86_64\n\n| a |\n\n### riscv64\n\n| d |\n\n### aarch64\n\n| e |\n\n";
+        assert_eq!(merged(old, new), all);
+    }
 }

@@ -36,8 +36,7 @@ impl<A: Arch> Kinds<A> {
 fn span(kind: &Kind, record: &Record) -> Option<u64> {
     let size = match kind.special {
         Special::Padding(padding) => (padding.alignment)(record).padding,
-        Special::Shrink(shrink) => shrink.size,
-        _ => 0,
+        _ => kind.goes,
     };
     (size > 0).then_some(size)
 }
@@ -110,7 +109,15 @@ impl<A: Arch> SectionPass<'_, '_, A> {
 
     /// Decides about what no record has come for.
     pub(super) fn finish(&mut self) {
-        while let Some(edit) = self.edits.get(self.next.get()) {
+        self.pass_over(u64::MAX);
+    }
+
+    /// Decides that what no record has come for stays as long as it is: edits at places before `place`.
+    fn pass_over(&mut self, place: u64) {
+        while let Some(edit) = self.edits.get_mut(self.next.get())
+            && u64::from(edit.place) < place
+        {
+            edit.stays = true;
             let all = edit.kept.wrapping_add(edit.deleted);
             self.decide(self.next.get(), all.into(), 0, false);
             self.next.set(self.next.get().wrapping_add(1));
@@ -129,6 +136,15 @@ impl<A: Arch> Facts for SectionPass<'_, '_, A> {
         let address = self.bases.of(slot.group).wrapping_add(slot.value);
         let variable = tls::block_offset(self.spans, slot);
         self.surroundings.addresses::<A>(slot, address, variable, self.place(record))
+    }
+
+    fn may_go(&self, record: &Record) -> bool {
+        let rest = self.edits.get(self.next.get()..).unwrap_or_default();
+        let before = match rest.first() {
+            Some(first) if u64::from(first.place) >= record.offset => 0,
+            _ => rest.partition_point(|edit| u64::from(edit.place) < record.offset),
+        };
+        rest.get(before).is_some_and(|edit| u64::from(edit.place) == record.offset && !edit.stays)
     }
 
     fn is_local_exec(&self, record: &Record) -> bool {
@@ -164,6 +180,7 @@ impl<A: Arch> Pass for SectionPass<'_, '_, A> {
         decision: Decision,
     ) -> Result<(), Error> {
         let Some(size) = span(kind, record) else { return Ok(()) };
+        self.pass_over(record.offset);
         let index = self.next.get();
         let is_next = |edit: &Edit| u64::from(edit.place) == record.offset;
         if !self.edits.get(index).is_some_and(is_next) {
@@ -184,6 +201,7 @@ impl<A: Arch> Pass for SectionPass<'_, '_, A> {
             (_, Decision::Rewrite(rewrite)) if rewrite.deletes > 0 => {
                 (rewrite.size as u64, rewrite.deletes)
             }
+            (_, Decision::Transition { goes: true, .. }) => (0, size),
             _ => (size, 0),
         };
         let is_padding = matches!(kind.special, Special::Padding(_));
