@@ -1,11 +1,9 @@
 //! Files from the command line: ELF files and archives, with what thin archives name.
 
-use std::fs::File;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use elf_core::Name;
 use elf_core::archive::{self, Archive};
 use exec_core::NamedFiles;
@@ -14,6 +12,7 @@ use crate::budget::Limits;
 use crate::lent;
 use crate::mapped::Mapped;
 use crate::printable::Printable;
+pub use crate::read::{read_file, read_open};
 
 /// A file in memory.
 #[derive(Debug)]
@@ -27,9 +26,6 @@ pub struct Input {
     /// An archive is searched again with others.
     is_of_group: bool,
 }
-
-/// Bytes that are read of what is no file and has no size, such as a pipe.
-const ENDLESS: u64 = 4 << 30;
 
 /// An ELF file, or what may be one: a file, or a member of an archive.
 #[derive(Clone, Debug)]
@@ -166,35 +162,6 @@ impl Input {
 /// As [`Input::read_within`].
 pub fn read_all(paths: &[PathBuf], limits: Limits) -> Result<Vec<Input>> {
     paths.iter().map(|path| Input::read_within(path, limits)).collect()
-}
-
-/// The bytes of a file; of what has no end, no more than the limit.
-///
-/// # Errors
-/// If it cannot be read, or has more.
-pub fn read_file(path: &Path, limits: Limits) -> Result<Vec<u8>> {
-    let file = File::open(path).with_context(|| path.display().to_string())?;
-    read_open(file, path, limits)
-}
-
-/// The same of a file that is open: a pipe opens once.
-///
-/// # Errors
-/// As [`read_file`].
-pub fn read_open(mut file: File, path: &Path, limits: Limits) -> Result<Vec<u8>> {
-    let context = || path.display().to_string();
-    let found = file.metadata().with_context(context)?;
-    let mut bytes = Vec::new();
-    if found.is_file() {
-        file.read_to_end(&mut bytes).with_context(context)?;
-        return Ok(bytes);
-    }
-    let limit = limits.limit.unwrap_or(ENDLESS);
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).with_context(context)?;
-    if bytes.len() as u64 > limit {
-        bail!("{}: has more than {limit} bytes (--limit)", context());
-    }
-    Ok(bytes)
 }
 
 /// A name in a file as the path of another.

@@ -53,6 +53,7 @@ mod program;
 #[cfg_attr(target_family = "wasm", path = "progress/wasm.rs")]
 pub mod progress;
 pub mod ptx;
+pub mod read;
 #[cfg(not(target_family = "wasm"))]
 pub mod sass;
 #[cfg_attr(target_family = "wasm", path = "scratch/wasm.rs")]

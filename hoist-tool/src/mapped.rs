@@ -9,8 +9,8 @@ use anyhow::{Context as _, Result};
 use memmap2::{Advice, Mmap, UncheckedAdvice};
 
 use crate::budget::Limits;
-use crate::input::read_open;
 use crate::lent::{self, Slices};
+use crate::read::read_open;
 use cut::Watch;
 
 mod cut;
