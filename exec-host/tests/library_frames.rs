@@ -78,8 +78,9 @@ fn damaged_tables_lead_nowhere() {
         let found = found.unwrap();
         found.offset as usize..(found.offset + found.size) as usize
     };
-    // the version of the first CIE, a length, the distance to a CIE
-    for (at, byte) in [(8, 77), (3, 0x7f), (0x1c, 0x55)] {
+    // the version of the first CIE, its length, the distance from the FDE behind it
+    let length = u32::from_le_bytes(bytes[section.start..section.start + 4].try_into().unwrap());
+    for (at, byte) in [(8, 77), (3, 0x7f), (4 + length as usize + 4, 0x55)] {
         let mut damaged = bytes.clone();
         damaged[section.start + at] = byte;
         match open(damaged) {

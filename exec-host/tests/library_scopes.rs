@@ -231,7 +231,12 @@ fn resolvers_that_call() {
         ";
     for binding in ["-Wl,-z,now", "-Wl,-z,lazy"] {
         libraries.add("upper", source, &["lower"], &[binding]);
-        assert_eq!(libraries.probe("upper"), 2);
+        // elsewhere linkers may have resolvers called before the PLT is relocated
+        let found = match cfg!(target_arch = "x86_64") {
+            true => libraries.probe("upper"),
+            false => call_ours(&libraries.ours("upper").unwrap()),
+        };
+        assert_eq!(found, 2);
         // where a pointer asks, the dynamic loader calls the resolver before it has relocated the PLT, and crashes
         libraries.add("upper", source, &["lower"], &[binding, "-DPOINTER"]);
         let library = libraries.ours("upper").unwrap();

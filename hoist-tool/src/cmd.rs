@@ -32,6 +32,7 @@ pub mod nvidia;
 #[expect(unsafe_code, reason = "runs what the user asks for")]
 pub mod run;
 pub mod show;
+pub mod views;
 pub mod wheel;
 
 /// Puts machine code into memory without a linker or dynamic loader.

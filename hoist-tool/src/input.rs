@@ -11,13 +11,15 @@ use elf_core::archive::{self, Archive};
 use exec_core::NamedFiles;
 
 use crate::budget::Limits;
+use crate::lent;
+use crate::mapped::Mapped;
 use crate::printable::Printable;
 
 /// A file in memory.
 #[derive(Debug)]
 pub struct Input {
     path: PathBuf,
-    bytes: Vec<u8>,
+    bytes: Mapped,
     /// The members of a thin archive, which are files of their own.
     thin: Vec<Arc<[u8]>>,
     /// Every member of an archive is wanted.
@@ -55,7 +57,10 @@ impl Input {
     /// As [`read`](Self::read); if a member may not be read.
     pub fn read_within(path: impl Into<PathBuf>, limits: Limits) -> Result<Self> {
         let path = path.into();
-        let bytes = read_file(&path, limits)?;
+        let bytes = match lent::open(&path)? {
+            Some(_) => Mapped::open(&path)?,
+            None => Mapped::of(read_file(&path, limits)?),
+        };
         let mut input = Self { path, bytes, thin: Vec::new(), is_whole: false, is_of_group: false };
         if let Some(archive) = input.archive()?.filter(Archive::is_thin) {
             let mut files = NamedFiles::of(&input.path).anywhere(limits.thin_anywhere);
@@ -76,7 +81,13 @@ impl Input {
     /// A file that is in memory already.
     #[must_use]
     pub fn of(path: impl Into<PathBuf>, bytes: Vec<u8>) -> Self {
-        Self { path: path.into(), bytes, thin: Vec::new(), is_whole: false, is_of_group: false }
+        Self {
+            path: path.into(),
+            bytes: Mapped::of(bytes),
+            thin: Vec::new(),
+            is_whole: false,
+            is_of_group: false,
+        }
     }
 
     /// The same, with every member taken if it is an archive, asked for or not: `--whole-archive`.
@@ -112,7 +123,8 @@ impl Input {
     /// Whether the file is an archive.
     #[must_use]
     pub fn is_archive(&self) -> bool {
-        self.bytes.starts_with(archive::MAGIC) || self.bytes.starts_with(archive::THIN_MAGIC)
+        let bytes = self.bytes.bytes();
+        bytes.starts_with(archive::MAGIC) || bytes.starts_with(archive::THIN_MAGIC)
     }
 
     /// The file as it is: one part, or the members of an archive in order.
@@ -121,7 +133,11 @@ impl Input {
     /// If the archive is damaged.
     pub fn parts<'s>(&'s self) -> Result<Vec<Part<'s>>> {
         let Some(archive) = self.archive()? else {
-            return Ok(Vec::from([Part { label: self.label(), member: None, bytes: &self.bytes }]));
+            return Ok(Vec::from([Part {
+                label: self.label(),
+                member: None,
+                bytes: self.bytes.bytes(),
+            }]));
         };
         let mut thin = self.thin.iter();
         let part = |member: Result<archive::Member<'s>, _>| {
@@ -140,7 +156,7 @@ impl Input {
         if !self.is_archive() {
             return Ok(None);
         }
-        Archive::parse(&self.bytes).map(Some).with_context(|| self.label())
+        Archive::parse(self.bytes.bytes()).map(Some).with_context(|| self.label())
     }
 }
 

@@ -4,6 +4,7 @@
 //! do the work are under one name in `hoist`.
 #![deny(unsafe_code)]
 
+#[cfg(not(target_family = "wasm"))]
 pub mod arguments;
 pub mod budget;
 #[cfg(any(feature = "host", feature = "nv"))]
@@ -11,6 +12,7 @@ pub mod call;
 #[cfg(feature = "host")]
 #[expect(unsafe_code, reason = "runs what the user asks for")]
 pub mod calling;
+#[cfg_attr(target_family = "wasm", path = "cmd/wasm.rs")]
 pub mod cmd;
 pub mod demangle;
 pub mod explain;
@@ -19,20 +21,25 @@ pub mod input;
 pub mod json;
 pub mod kernel_filter;
 pub mod kernel_name;
+pub mod lent;
 #[cfg(feature = "host")]
 #[expect(unsafe_code, reason = "opens the libraries that the user asks for")]
 pub mod libraries;
+#[cfg(not(target_family = "wasm"))]
 pub mod line;
 #[cfg(feature = "host")]
 #[expect(unsafe_code, reason = "opens the libraries that the user asks for")]
 pub mod loading;
 pub mod machine;
+#[cfg(not(target_family = "wasm"))]
 pub mod map;
-#[expect(unsafe_code, reason = "files are mapped, not read")]
+#[cfg_attr(target_family = "wasm", path = "mapped/wasm.rs")]
+#[cfg_attr(not(target_family = "wasm"), expect(unsafe_code, reason = "files are mapped, not read"))]
 pub mod mapped;
 pub mod number;
 pub mod objects;
 pub mod occupancy;
+#[cfg_attr(target_family = "wasm", path = "output/wasm.rs")]
 pub mod output;
 pub mod overlap;
 pub mod paint;
@@ -43,12 +50,16 @@ pub mod printable;
 #[cfg(feature = "host")]
 #[expect(unsafe_code, reason = "runs the program that the user asks for")]
 mod program;
+#[cfg_attr(target_family = "wasm", path = "progress/wasm.rs")]
 pub mod progress;
 pub mod ptx;
+#[cfg(not(target_family = "wasm"))]
 pub mod sass;
+#[cfg_attr(target_family = "wasm", path = "scratch/wasm.rs")]
 pub mod scratch;
 pub mod shown;
 pub mod sources;
 pub mod table;
+pub mod words;
 #[cfg(feature = "host")]
 mod zig;

@@ -6,20 +6,19 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
 pub use clap::Parser;
-use clap::{ColorChoice, CommandFactory as _, FromArgMatches as _, ValueEnum as _};
+use clap::{ColorChoice, ValueEnum as _};
 
 use crate::cmd::CommandLine;
-use crate::explain;
-use crate::faults::in_words;
-use crate::json::{LINES, Lines};
 use crate::paint;
 use crate::shown::Shown;
+use crate::words;
+pub use crate::words::complaints;
 
 /// Does what the words say, the first of which is the program's name: the exit status.
 #[must_use]
 pub fn main(words: Vec<OsString>) -> u8 {
     let words = of_program(of_tool(words));
-    let (command, has_lines) = match parse(&words) {
+    let (command, has_lines) = match words::parse::<CommandLine>(&words) {
         Ok((line, has_lines)) => {
             paint::choose(line.color);
             (line.command, has_lines)
@@ -32,10 +31,7 @@ pub fn main(words: Vec<OsString>) -> u8 {
         }
     };
     let mut out = Shown::painted(BufWriter::with_capacity(1 << 16, io::stdout().lock()), true);
-    let done = match has_lines {
-        true => command.run(&mut Lines::new(&mut out)),
-        false => command.run(&mut out),
-    };
+    let done = words::run(|out| command.run(out), has_lines, &mut out);
     let done = done.and_then(|()| Ok(out.flush()?));
     match done {
         Ok(()) => 0,
@@ -46,26 +42,6 @@ pub fn main(words: Vec<OsString>) -> u8 {
             complaints(&error).iter().for_each(|line| paint::error(line));
             1
         }
-    }
-}
-
-/// The command line, and whether what it prints is to become JSON Lines.
-fn parse(words: &[OsString]) -> Result<(CommandLine, bool), clap::Error> {
-    let mut matches = CommandLine::command().try_get_matches_from(words)?;
-    let mut deepest = &matches;
-    while let Some((_, inner)) = deepest.subcommand() {
-        deepest = inner;
-    }
-    let has_lines = matches!(deepest.try_get_one::<bool>(LINES), Ok(Some(true)));
-    Ok((CommandLine::from_arg_matches_mut(&mut matches)?, has_lines))
-}
-
-/// What an error of a command says: its lines.
-#[must_use]
-pub fn complaints(error: &anyhow::Error) -> Vec<String> {
-    match error.downcast_ref::<explain::Lines>() {
-        Some(explain::Lines(lines)) => lines.clone(),
-        None => vec![in_words(error)],
     }
 }
 

@@ -3,12 +3,14 @@
 use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use memmap2::{Advice, Mmap, UncheckedAdvice};
 
 use crate::budget::Limits;
 use crate::input::read_open;
+use crate::lent::{self, Slices};
 use cut::Watch;
 
 mod cut;
@@ -26,14 +28,19 @@ enum Content {
     Mapped(Mmap),
     /// What cannot be mapped: a pipe, a terminal.
     Read(Vec<u8>),
+    /// What a program lends.
+    Lent(Arc<Slices>),
 }
 
 impl Mapped {
-    /// Maps a file; reads what is no file.
+    /// Maps a file; reads what is no file, or is lent.
     ///
     /// # Errors
     /// If that fails.
     pub fn open(path: &Path) -> Result<Self> {
+        if let Some(lent) = lent::open(path)? {
+            return Ok(Self { _watch: None, content: Content::Lent(lent) });
+        }
         let context = || path.display().to_string();
         let file = File::open(path).with_context(context)?;
         if !file.metadata().with_context(context)?.is_file() {
@@ -73,6 +80,7 @@ impl Mapped {
         match &self.content {
             Content::Mapped(map) => map,
             Content::Read(bytes) => bytes,
+            Content::Lent(lent) => lent.bytes(),
         }
     }
 

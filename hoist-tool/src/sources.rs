@@ -4,11 +4,12 @@
 //! Nothing is unpacked to a place with a name, and only what may hold device code is unpacked at all: small files into memory,
 //! large ones into temporary files without a name.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
 use anyhow::{Error, Result};
 use rayon::prelude::*;
+#[cfg(not(target_family = "wasm"))]
 use walkdir::WalkDir;
 
 use nest::Nest;
@@ -18,6 +19,8 @@ use crate::progress::Progress;
 mod budget;
 mod form;
 mod nest;
+#[cfg_attr(target_family = "wasm", path = "sources/unpack/wasm.rs")]
+mod unpack;
 mod zip;
 
 pub use budget::Budget;
@@ -62,6 +65,8 @@ impl Sources {
         look: impl Fn(Source) -> T + Sync,
         mut take: impl FnMut(usize, Result<T>) -> Result<()>,
     ) -> Result<()> {
+        // where there are no threads, nobody else works while the results are waited for
+        let order = if cfg!(target_family = "wasm") { Order::OneByOne } else { order };
         let (items, errors) = self.items();
         let size = items.iter().map(|item| item.size).sum();
         let progress = Progress::of_bytes(size);
@@ -123,17 +128,32 @@ impl Sources {
                 items.push(Item { path: named.clone(), root, size, is_named: true });
                 continue;
             }
-            for entry in WalkDir::new(named).sort_by_file_name() {
+            for entry in folder(named) {
                 match entry {
-                    Ok(entry) if entry.file_type().is_file() => {
-                        let size = entry.metadata().map_or(0, |metadata| metadata.len());
-                        items.push(Item { path: entry.into_path(), root, size, is_named: false });
-                    }
-                    Ok(_) => {}
-                    Err(error) => errors.push((root, error.into())),
+                    Ok((path, size)) => items.push(Item { path, root, size, is_named: false }),
+                    Err(error) => errors.push((root, error)),
                 }
             }
         }
         (items, errors)
     }
+}
+
+/// The files in a folder and below with their sizes, by name.
+#[cfg(not(target_family = "wasm"))]
+fn folder(path: &Path) -> impl Iterator<Item = Result<(PathBuf, u64)>> {
+    WalkDir::new(path).sort_by_file_name().into_iter().filter_map(|entry| match entry {
+        Ok(entry) if entry.file_type().is_file() => {
+            let size = entry.metadata().map_or(0, |metadata| metadata.len());
+            Some(Ok((entry.into_path(), size)))
+        }
+        Ok(_) => None,
+        Err(error) => Some(Err(error.into())),
+    })
+}
+
+/// There are no folders.
+#[cfg(target_family = "wasm")]
+fn folder(_path: &Path) -> impl Iterator<Item = Result<(PathBuf, u64)>> {
+    core::iter::empty()
 }

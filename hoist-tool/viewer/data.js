@@ -3,7 +3,7 @@
 "use strict";
 
 /**
- * What `hoist fatbin report` puts into the page.
+ * What `hoist fatbin report --json-lines` prints, as one object.
  * @typedef {{ of: number, warps: number[], limiters: string[] }} Curve
  * @typedef {{ file: number, kind: string, arch: number, images: number, stored: number, unpacked: number }} ImageSum
  * @typedef {{ file: number, arch: number, name: number, family: number, registers: number | null, shared: number,
@@ -44,8 +44,30 @@ function draw(tag, attributes = {}, ...children) {
   return made;
 }
 
-/** @type {Data} */
-const data = JSON.parse(element("data", HTMLScriptElement).textContent ?? "");
+/** Nothing yet. @returns {Data} */
+const nothing = () => ({ title: "", files: [], archs: [], names: [], families: [], images: [], kernels: [], curves: [], changes: null });
+let data = nothing();
+/** Names of files without the folder that all are in. @type {string[]} */
+let shortFiles = [];
+
+/** Takes JSON Lines: elements of lists, and other values. @template {object} T @param {T} into @param {Iterable<string>} lines */
+function collect(into, lines) {
+  const found = /** @type {Record<string, any>} */ (into);
+  for (const line of lines) {
+    if (line === "") continue;
+    for (const [key, value] of Object.entries(JSON.parse(line))) {
+      if (Array.isArray(found[key])) found[key].push(value);
+      else found[key] = value;
+    }
+  }
+  return into;
+}
+
+/** Takes what `hoist fatbin report --json-lines` prints. @param {Iterable<string>} lines */
+function take(lines) {
+  data = collect(nothing(), lines);
+  shortFiles = shortened(data.files);
+}
 
 const whole = new Intl.NumberFormat("en");
 
@@ -63,10 +85,10 @@ const percent = (part, of) => (of === 0 ? "-" : `${((part * 100) / of).toFixed(1
 /** @param {number | null} value */
 const number = (value) => (value === null ? "-" : whole.format(value));
 
-/** Names of files without the folder that all are in. */
-const FILES = (() => {
+/** @param {string[]} files */
+function shortened(files) {
   const folder = (/** @type {string} */ name) => name.slice(0, name.lastIndexOf("/") + 1);
-  let common = folder(data.files[0] ?? "");
-  while (common && !data.files.every((name) => name.startsWith(common))) common = folder(common.slice(0, -1));
-  return data.files.map((name) => name.slice(common.length));
-})();
+  let common = folder(files[0] ?? "");
+  while (common && !files.every((name) => name.startsWith(common))) common = folder(common.slice(0, -1));
+  return files.map((name) => name.slice(common.length));
+}

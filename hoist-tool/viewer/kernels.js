@@ -7,7 +7,7 @@ const archOf = (kernel) => data.archs[kernel.arch] ?? "";
 /** @param {Kernel} kernel */
 const nameOf = (kernel) => data.names[kernel.name] ?? "";
 /** @param {Kernel} kernel */
-const fileOf = (kernel) => FILES[kernel.file] ?? "";
+const fileOf = (kernel) => shortFiles[kernel.file] ?? "";
 
 /** Threads of a block that occupancy is shown for; 0 for those that kernels name, or 256. */
 let threads = 0;

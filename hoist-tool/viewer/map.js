@@ -18,7 +18,7 @@ function leaves() {
   /** @type {Leaf[]} */
   const found = [];
   for (const image of data.images) {
-    const file = FILES[image.file] ?? "";
+    const file = shortFiles[image.file] ?? "";
     const arch = data.archs[image.arch] || "any";
     const families = image.kind === "elf" ? code.get(`${image.file} ${image.arch}`) : undefined;
     const all = families ? [...families.values()].reduce((sum, one) => sum + one, 0) : 0;
@@ -106,7 +106,8 @@ function fitting(name, width) {
   return name.length <= letters ? name : `${name.slice(0, letters - 1)}\u2026`;
 }
 
-const LEAVES = leaves();
+/** @type {Leaf[]} */
+let parts = [];
 const HEIGHT = 420;
 /** Areas below this are drawn together. */
 const LEAST = 30;
@@ -116,7 +117,7 @@ let order = 0;
 
 function map() {
   const keys = KEYS[order] ?? [0, 1, 2];
-  let inside = LEAVES;
+  let inside = parts;
   path.forEach((name, depth) => (inside = inside.filter((leaf) => leaf.keys[keys[depth] ?? 0] === name)));
   const holder = element("map", HTMLDivElement);
   const width = Math.max(300, holder.clientWidth);

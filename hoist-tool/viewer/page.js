@@ -1,14 +1,30 @@
-// The page as a whole.
+// The page as a whole: what it shows of code, and what can be done with it.
 // @ts-check
 "use strict";
 
-function start() {
+/** @type {Table<ChangeRow> | null} */
+let changes = null;
+
+/** Shows what was taken. */
+function present() {
   element("title", HTMLHeadingElement).textContent = data.title;
   const sum = (/** @type {(one: ImageSum) => number} */ of) => data.images.reduce((all, one) => all + of(one), 0);
   element("totals", HTMLParagraphElement).textContent =
     `${whole.format(data.files.length)} files, ${whole.format(sum((one) => one.images))} images, ${size(sum((one) => one.stored))} stored, ` +
     `${size(sum((one) => one.unpacked))} unpacked, ${whole.format(data.kernels.length)} kernels`;
+  const used = [...new Set(data.kernels.map(archOf))].sort();
+  element("arch", HTMLSelectElement).replaceChildren(
+    make("option", { value: "" }, "all"), ...used.map((name) => make("option", { value: name }, name)));
+  parts = leaves();
+  path = [];
+  map();
+  filter();
+  element("changes-section", HTMLElement).hidden = data.changes === null;
+  changes = data.changes ? showChanges(data.changes) : null;
+}
 
+/** Makes the page answer: once. */
+function prepare() {
   const orders = element("order", HTMLSelectElement);
   orders.append(...ORDERS.map((name, index) => make("option", { value: String(index) }, name)));
   orders.addEventListener("change", () => {
@@ -23,10 +39,7 @@ function start() {
     focusFirst();
   });
 
-  const archs = element("arch", HTMLSelectElement);
-  const used = [...new Set(data.kernels.map(archOf))].sort();
-  archs.append(make("option", { value: "" }, "all"), ...used.map((name) => make("option", { value: name }, name)));
-  archs.addEventListener("change", filter);
+  element("arch", HTMLSelectElement).addEventListener("change", filter);
   const blocks = element("threads", HTMLSelectElement);
   blocks.append(make("option", { value: "0" }, "the kernel's, or 256"));
   blocks.append(...[32, 64, 128, 192, 256, 384, 512, 768, 1024].map((block) => make("option", { value: String(block) }, String(block))));
@@ -51,8 +64,6 @@ function start() {
   dress(matchMedia("(prefers-color-scheme: dark)").matches);
   addEventListener("resize", map);
 
-  filter();
-  const changes = data.changes ? showChanges(data.changes) : null;
   addEventListener("beforeprint", () => {
     kernels.draw(PRINTED);
     changes?.draw(PRINTED);
@@ -65,5 +76,3 @@ function start() {
 
 /** Rows of a table on paper. */
 const PRINTED = 200;
-
-start();

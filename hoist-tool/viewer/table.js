@@ -8,12 +8,16 @@
  * @typedef {{ name: string, words?: boolean, width: string, text: (row: Row) => string, value: (row: Row) => number | string }} Column
  */
 
+/** Tables that were made: rows have names of their own. */
+let tables = 0;
+
 /** @template Row */
 class Table {
   /** @param {HTMLElement} holder @param {string} label @param {Column<Row>[]} columns @param {(row: Row) => void} chosen */
   constructor(holder, label, columns, chosen) {
     this.columns = columns;
     this.chosen = chosen;
+    this.name = `table-${(tables += 1)}`;
     /** @type {Row[]} */
     this.rows = [];
     this.selected = -1;
@@ -84,7 +88,7 @@ class Table {
       const index = first + offset;
       const line = make("div", {
         class: "row", role: "row", "aria-rowindex": String(index + 2), "data-index": String(index),
-        "aria-selected": String(index === this.selected), id: `${this.columns.length}-row-${index}`,
+        "aria-selected": String(index === this.selected), id: `${this.name}-row-${index}`,
       });
       line.style.top = `${index * ROW}px`;
       for (const column of this.columns) {
@@ -108,7 +112,7 @@ class Table {
     const below = top + 2 * ROW - this.scroller.clientHeight;
     if (below > this.scroller.scrollTop) this.scroller.scrollTop = below;
     this.draw();
-    this.scroller.setAttribute("aria-activedescendant", `${this.columns.length}-row-${index}`);
+    this.scroller.setAttribute("aria-activedescendant", `${this.name}-row-${index}`);
     this.chosen(row);
   }
 

@@ -45,6 +45,7 @@ mod unsafe_code;
 mod value;
 mod verdicts;
 mod viewer;
+mod web;
 mod workspace;
 
 use std::process::ExitCode;

@@ -4,7 +4,7 @@ use crate::task::{Task, task};
 use crate::{
     bare_metal, boot_loader, calls, debian, fixtures, fuzz, generate, gpu_test, kernel_modules,
     layers, ld_so, library_work, licences, lint, miri, mutants, no_panic, public_api, python,
-    raw_mock, sanitize, semver, size, test, verdicts, viewer,
+    raw_mock, sanitize, semver, size, test, verdicts, viewer, web,
 };
 
 /// Name, and what it is for.
@@ -37,5 +37,6 @@ pub(crate) const TASKS: &[Task] = &[
     task::<miri::Miri>        ("miri",     "Tests in the interpreter that finds undefined behaviour"),
     task::<mutants::Mutants>  ("mutants",  "Small changes of the code that no test notices: hours"),
     task::<viewer::Viewer>    ("viewer",   "The page of `hoist fatbin report`: its types, and its tests in a browser"),
+    task::<web::Web>          ("web",      "The page that opens files in a browser: static files; its tests; a server"),
     task::<generate::Generate>("generate", "Make large inputs for benches"),
 ];

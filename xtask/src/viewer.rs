@@ -1,13 +1,14 @@
 //! `viewer`: types of the page that `hoist fatbin report` writes, and the page in a browser.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
 use crate::task::Run;
 use crate::test;
-use crate::tool::{Tool, cargo, need, output, run};
+use crate::tool::{Missing, Tool, cargo, need, output, run};
 use crate::workspace::Workspace;
 
 /// Arguments of `viewer`.
@@ -18,46 +19,23 @@ pub(crate) struct Viewer {
     skip_missing: bool,
 }
 
-/// What is in the folder of the viewer and is no part of the page.
-const FILES: &[&str] = &["package.json", "tsconfig.json", "tests/page.test.mjs"];
-const SCRIPTS: &[&str] = &["data", "map", "table", "kernels", "charts", "changes", "page"];
+/// What runs checks and tests.
+const TOOLS: [Tool<'_>; 3] =
+    [Tool::new("node", "nodejs"), Tool::new("npm", "npm"), Tool::new("chromium", "chromium")];
+/// The scripts that all pages have, in their order: later ones use what earlier ones have.
+pub(crate) const SCRIPTS: &[&str] =
+    &["data", "map", "table", "kernels", "charts", "changes", "page"];
 
 impl Run for Viewer {
     fn run(self, workspace: &Workspace) -> Result<()> {
-        let tools = [
-            Tool::new("node", "nodejs"),
-            Tool::new("npm", "npm"),
-            Tool::new("chromium", "chromium"),
-        ];
-        match need(tools) {
+        let folder = match installed(workspace) {
             Err(error) if self.skip_missing => {
                 test::skip("viewer", &format!("{error:#}"));
                 return Ok(());
             }
             found => found?,
-        }
-        let folder = workspace.kept("viewer")?;
-        let viewer = workspace.root().join("hoist-tool/viewer");
-        fs::create_dir_all(folder.join("tests"))?;
-        let scripts = SCRIPTS.iter().map(|name| format!("{name}.js"));
-        for name in FILES.iter().map(ToString::to_string).chain(scripts) {
-            fs::copy(viewer.join(&name), folder.join(&name)).with_context(|| name.clone())?;
-        }
-        let here = |program: &str, words: &[&str]| {
-            let mut command = Command::new(program);
-            command.current_dir(&folder).args(words);
-            command
         };
-        let install =
-            ["install", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"];
-        if let Err(error) = output(&mut here("npm", &install)) {
-            if self.skip_missing {
-                test::skip("viewer", &format!("npm install: {error:#}"));
-                return Ok(());
-            }
-            return Err(error);
-        }
-        run(&mut here("node_modules/.bin/tsc", &["--project", "."]))?;
+        run(Command::new(tsc(&folder)).arg("--project").arg(source(workspace)))?;
 
         let page = folder.join("report.html");
         let cuda = workspace.fixtures().join("cuda");
@@ -72,8 +50,41 @@ impl Run for Viewer {
         run(report
             .args(["fatbin", "report", "--title", "fixtures", "--output"])
             .args([&page, &cuda]))?;
-        let mut tests = here("node", &["--test", "tests/"]);
-        tests.env("PAGE", &page).env("PICTURES", &folder);
-        run(&mut tests)
+        let name = "page.test.mjs";
+        fs::copy(source(workspace).join("tests").join(name), folder.join(name)).context(name)?;
+        let mut tests = Command::new("node");
+        tests.current_dir(&folder).args(["--test", name]);
+        run(tests.env("PAGE", &page).env("PICTURES", &folder))
     }
+}
+
+/// The folder of the viewer.
+pub(crate) fn source(workspace: &Workspace) -> PathBuf {
+    workspace.root().join("hoist-tool/viewer")
+}
+
+/// What checks scripts, and drives browsers: a folder with the packages of `package.json`.
+///
+/// # Errors
+/// If they cannot be had.
+pub(crate) fn installed(workspace: &Workspace) -> Result<PathBuf> {
+    need(TOOLS)?;
+    let folder = workspace.kept("viewer")?;
+    let name = "package.json";
+    fs::copy(source(workspace).join(name), folder.join(name)).context(name)?;
+    let mut npm = Command::new("npm");
+    npm.current_dir(&folder).args([
+        "install",
+        "--no-package-lock",
+        "--no-audit",
+        "--no-fund",
+        "--loglevel=error",
+    ]);
+    output(&mut npm).map_err(|error| Missing(format!("npm install: {error:#}")))?;
+    Ok(folder)
+}
+
+/// The compiler that checks scripts.
+pub(crate) fn tsc(folder: &Path) -> PathBuf {
+    folder.join("node_modules/.bin/tsc")
 }

@@ -3,6 +3,7 @@
 use crate::error::{Error, ErrorKind};
 use crate::model::features::THREAD_LOCAL;
 use crate::model::options::{ImageMode, Options};
+#[cfg(target_pointer_width = "64")]
 use core::marker::PhantomData;
 use elf_core::names::{SHT_NOBITS, SHT_NULL};
 use elf_core::{SectionFlags, SectionHeader, SegmentFlags};

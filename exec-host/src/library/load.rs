@@ -18,7 +18,9 @@ use crate::threads::{Threads, exit};
 use crate::unwind::{Extent, LibraryTable, Unwinding};
 use core::ops::Range;
 use elf_core::names::{DF_1_NODELETE, DF_1_NOOPEN, DF_1_PIE, DF_STATIC_TLS, DF_SYMBOLIC, PT_LOAD};
-use elf_core::{ApplyError, Kind, Record, Role, SectionMut, SegmentFlags, Stage, apply_dynamic};
+use elf_core::{
+    ApplyError, Arch as _, Kind, Record, Role, SectionMut, SegmentFlags, Stage, apply_dynamic, find,
+};
 use elf_image::{ErrorKind, Facts, Image, PageRange};
 use elf_layout::{ThreadLocal, TlsBlock};
 use std::path::Path;
@@ -77,7 +79,9 @@ unsafe fn prepare(
     let dynamic = image.dynamic().ok_or_else(|| refused("a file without a dynamic section"))?;
     let name = needed::name(dynamic)?;
     let wants_tp_offsets = given.wants_tp_offsets;
-    given.wants_tp_offsets |= facts.flags & DF_STATIC_TLS != 0;
+    // not all linkers set the flag
+    given.wants_tp_offsets |= facts.flags & DF_STATIC_TLS != 0
+        || given.source.is_some() && wants_tp_offsets_of_others(&image);
     // SAFETY: as the caller vouches.
     let needed = unsafe { needed::members(dynamic, given, folder) };
     given.wants_tp_offsets = wants_tp_offsets;
@@ -242,6 +246,15 @@ fn code(mapped: &MappedImage) -> Vec<Range<u64>> {
 
 const fn is_tls(role: Role) -> bool {
     matches!(role, Role::TlsModule | Role::DtpOffset | Role::TpOffset | Role::TlsDescFunction)
+}
+
+/// Whether code reaches variables of other libraries at one distance from the thread pointer.
+fn wants_tp_offsets_of_others(image: &Image<'_>) -> bool {
+    let mut records = image.relocations().filter_map(Result::ok).flatten();
+    records.any(|record| {
+        let kind = find(Host::KINDS, record.r#type).filter(|_| record.symbol != 0);
+        kind.is_some_and(|kind| kind.value.of == Role::TpOffset)
+    })
 }
 
 /// Why a relocation failed, in words.

@@ -21,7 +21,7 @@ mod params;
 mod patch;
 mod payload;
 mod relocs;
-mod show;
+pub(crate) mod show;
 mod shown;
 mod svg;
 mod symbols;

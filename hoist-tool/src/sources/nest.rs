@@ -1,8 +1,7 @@
 //! Files in one another, however deep: archives that are read from their start to their end (tar, and what is compressed as a
 //! whole), and zip files, whose members are looked at on all cores.
 
-use std::fs::File;
-use std::io::{self, Read, Write as _};
+use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
@@ -12,6 +11,7 @@ use rayon::prelude::*;
 
 use super::budget::{Budget, Left};
 use super::form::{Form, HEAD, is_wanted, may_hold};
+use super::unpack;
 use super::zip::{MOST, Member, Sized, check, members};
 use crate::mapped::Mapped;
 
@@ -110,8 +110,8 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
         let inside = |reader: &mut dyn Read| self.stream(label, is_named, depth + 1, reader);
         match form {
             Form::Gzip => inside(&mut self.left.counted(flate2::read::MultiGzDecoder::new(whole))),
-            Form::Bzip2 => inside(&mut self.left.counted(bzip2::read::MultiBzDecoder::new(whole))),
-            Form::Zstd => match zstd::Decoder::new(&mut whole) {
+            Form::Bzip2 => inside(&mut self.left.counted(unpack::bzip2(whole))),
+            Form::Zstd => match unpack::zstd(&mut whole) {
                 Ok(decoder) => inside(&mut self.left.counted(decoder)),
                 Err(error) => vec![Err(anyhow!(error).context(label.to_owned()))],
             },
@@ -220,7 +220,7 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
                 self.unpacked(name, (is_named, depth), DeflateDecoder::new(stored), member.size)?
             }
             CompressionMethod::Zstd => {
-                self.unpacked(name, (is_named, depth), zstd::Decoder::new(stored)?, member.size)?
+                self.unpacked(name, (is_named, depth), unpack::zstd(stored)?, member.size)?
             }
             method => bail!("compressed by method {}", method.as_id().as_u16()),
         };
@@ -250,12 +250,7 @@ fn collect(reader: &mut dyn Read) -> Result<Mapped> {
     if (bytes.len() as u64) < IN_MEMORY {
         return Ok(Mapped::of(bytes));
     }
-    spooled(|file| {
-        file.write_all(&bytes).context("a temporary file")?;
-        drop(bytes);
-        io::copy(reader, file)?;
-        Ok(())
-    })
+    unpack::spooled(bytes, reader)
 }
 
 /// Whether what a reader gives is worth unpacking, with what was read to tell.
@@ -269,11 +264,4 @@ fn begins_wanted(reader: &mut dyn Read) -> io::Result<Option<Vec<u8>>> {
 fn own_name(label: &str) -> &str {
     let start = label.rfind(['/', ':']).map_or(0, |at| at.saturating_add(1));
     label.get(start..).unwrap_or(label)
-}
-
-/// A file without a name, filled by `fill` and mapped.
-fn spooled(fill: impl FnOnce(&mut File) -> Result<()>) -> Result<Mapped> {
-    let mut file = tempfile::tempfile().context("a temporary file")?;
-    fill(&mut file)?;
-    Mapped::map(&file).context("a temporary file")
 }

@@ -12,14 +12,18 @@ const { PAGE = "", PICTURES = "" } = process.env;
 const CHROMIUM = execFileSync("sh", ["-c", "command -v chromium"], { encoding: "utf8" }).trim();
 const html = readFileSync(PAGE, "utf8");
 const [, head, json, tail] = /^([^]*id="data">)([^]*?)(<\/script>[^]*)$/.exec(html) ?? [];
-const data = JSON.parse(json);
+const data = { title: "", files: [], archs: [], names: [], families: [], images: [], kernels: [], curves: [], changes: null };
+for (const line of json.trim().split("\n")) {
+  for (const [key, value] of Object.entries(JSON.parse(line))) Array.isArray(data[key]) ? data[key].push(value) : (data[key] = value);
+}
 
 /** The same page with other data. */
 function variant(name, change) {
   const other = structuredClone(data);
   change(other);
   const path = join(PICTURES, `${name}.html`);
-  writeFileSync(path, head + JSON.stringify(other).replaceAll("<", "\\u003c") + tail);
+  const lines = Object.entries(other).flatMap(([key, value]) => (Array.isArray(value) ? value : [value]).map((one) => JSON.stringify({ [key]: one })));
+  writeFileSync(path, head + lines.join("\n").replaceAll("<", "\\u003c") + tail);
   return path;
 }
 

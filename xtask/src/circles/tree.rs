@@ -190,18 +190,18 @@ impl Tree {
         let file = self.path(self.at(id).file).to_owned();
         let beside = file.parent().unwrap_or(Path::new(""));
         let named = paths_of(attrs);
-        if named.is_empty() {
-            let (flat, deep) =
-                (folder.join(format!("{name}.rs")), folder.join(name).join("mod.rs"));
-            let path = if read(&flat).is_some() { flat } else { deep };
-            return Ok(vec![self.file(&path, &folder.join(name), Some(id), read)?]);
+        let (flat, deep) = (folder.join(format!("{name}.rs")), folder.join(name).join("mod.rs"));
+        let path = if read(&flat).is_some() { flat } else { deep };
+        let mut all = Vec::new();
+        // where a path is said under a condition, there is the usual file without it
+        let is_said = attrs.iter().any(|attribute| attribute.path().is_ident("path"));
+        if named.is_empty() || !is_said && read(&path).is_some() {
+            all.push(self.file(&path, &folder.join(name), Some(id), read)?);
         }
-        let paths = named.iter().map(|path| beside.join(path));
-        paths
-            .map(|path| {
-                let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-                self.file(&path, &folder, Some(id), read)
-            })
-            .collect()
+        for path in named.iter().map(|path| beside.join(path)) {
+            let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+            all.push(self.file(&path, &folder, Some(id), read)?);
+        }
+        Ok(all)
     }
 }

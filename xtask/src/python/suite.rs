@@ -61,7 +61,7 @@ impl Run for Tinygrad {
         environment.install(&wheel)?;
         let has = |name: &&&str| Command::new(name).arg("--version").output().is_ok();
         let compiler = COMPILERS.iter().find(has).context("tinygrad needs clang")?;
-        let mut differences = Vec::new();
+        let (mut differences, mut compared) = (Vec::new(), 0);
         println!(
             "| tests of | passed | failed | skipped | not to be had | objects | with its loader | with ours | differ |"
         );
@@ -91,6 +91,12 @@ impl Run for Tinygrad {
                 read(&text, took).with_context(words)
             };
             let (theirs, ours) = (one("without")?, one("with")?);
+            if theirs.count("passed") == 0 && ours.count("passed") == 0 {
+                let needs = format!("needs what its tests import: {} cannot", ours.count("error"));
+                test::skip(&format!("tinygrad/{name}"), &needs);
+                continue;
+            }
+            compared += 1;
             let before = differences.len();
             let names = theirs.tests.keys().chain(ours.tests.keys());
             for test in names.collect::<std::collections::BTreeSet<_>>() {
@@ -110,8 +116,9 @@ impl Run for Tinygrad {
                 ours.took.as_secs_f64(),
                 differences.len() - before
             );
-            ensure!(ours.loads > 0 && ours.count("passed") > 0, "{name}: nothing was tested");
+            ensure!(ours.loads > 0, "{name}: the loader was never asked");
         }
+        ensure!(compared > 0, "nothing was tested");
         if !differences.is_empty() {
             bail!("{}", differences.join("\n"));
         }
@@ -129,7 +136,7 @@ impl Tinygrad {
                 continue;
             }
             match source(&folder, version) {
-                Ok(path) => all.push((format!("tinygrad {version}, source archive"), path)),
+                Ok(path) => all.push((format!("{version}, source archive"), path)),
                 Err(error) => test::skip(
                     &format!("tinygrad/{version}"),
                     &format!("needs its source archive of the package index: {error:#}"),

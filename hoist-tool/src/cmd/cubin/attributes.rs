@@ -90,7 +90,7 @@ pub fn attributes(cubin: &Cubin<'_>, only: Option<&Function<'_>>) -> Result<Vec<
                 value: match row.value {
                     // numbers of this table mean other things
                     nvinfo::AttributeValue::Bytes(bytes) if is_compat => {
-                        PayloadValue::Bytes { bytes: super::payload::hex(bytes) }
+                        PayloadValue::Bytes { bytes: super::kernel::hex(bytes) }
                     }
                     _ => PayloadValue::of(cubin, row.payload()),
                 },

@@ -6,7 +6,6 @@ use nvinfo::{ConstantBank, Cubin, Function, Resources, Stack, occupancy};
 use serde::Serialize;
 
 use super::index::Index;
-use super::payload::hex;
 use super::symbols::symbol_name;
 use crate::kernel_name::{KernelName, Text};
 use crate::pattern::Pattern;
@@ -237,4 +236,9 @@ pub(super) fn kernels(
         Ok(shown)
     });
     shown.collect()
+}
+
+/// Bytes as hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -10,7 +10,7 @@ use nvinfo::{Cubin, Fault, attribute_name};
 use serde::Serialize;
 
 use super::changes::{Change, Changes};
-use super::payload::hex;
+use super::kernel::hex;
 use crate::output;
 use crate::paint;
 use crate::table::Table;

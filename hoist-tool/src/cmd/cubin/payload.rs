@@ -3,6 +3,7 @@
 use nvinfo::{Cubin, Payload};
 use serde::Serialize;
 
+use super::kernel::hex;
 use super::symbols::symbol_name;
 
 /// What an attribute's value means, by `kind`.
@@ -277,8 +278,4 @@ fn joined<T>(items: &[T], text: impl Fn(&T) -> String) -> String {
 fn list(numbers: &[u32], sign: &str) -> String {
     let shown: Vec<_> = numbers.iter().map(|number| format!("{sign}{number:#x}")).collect();
     shown.join(" ")
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -22,7 +22,7 @@ use crate::pattern::Pattern;
 
 /// Shows kernels and what they need, then the module.
 #[derive(Debug, clap::Args)]
-pub(super) struct Show {
+pub(crate) struct Show {
     /// A cubin, an archive of them, or what has cubins inside: a fatbin, a host object, a library.
     file: PathBuf,
     /// Kernels in detail: by name, mangled or not, `gemm*`, or `/REGEX/`.
@@ -43,7 +43,7 @@ pub(super) struct Show {
 }
 
 impl Show {
-    pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
+    pub(crate) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
         let mut wanted = self.filter.kernel.clone();
         wanted.extend(self.kernel.clone());
         let request = Request {

@@ -8,11 +8,15 @@ use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest as _, Sha256};
 
 use super::data::Data;
+use crate::json::Lines;
 
 const STYLE: &str = include_str!("../../../../viewer/page.css");
 const BODY: &str = include_str!("../../../../viewer/page.html");
+const SECTIONS: &str = include_str!("../../../../viewer/sections.html");
+/// Where in the body they go.
+const PLACE: &str = "<!-- sections -->\n";
 /// In their order: later ones use what earlier ones have.
-const SCRIPTS: [&str; 7] = [
+const SCRIPTS: [&str; 8] = [
     include_str!("../../../../viewer/data.js"),
     include_str!("../../../../viewer/map.js"),
     include_str!("../../../../viewer/table.js"),
@@ -20,6 +24,7 @@ const SCRIPTS: [&str; 7] = [
     include_str!("../../../../viewer/charts.js"),
     include_str!("../../../../viewer/changes.js"),
     include_str!("../../../../viewer/page.js"),
+    include_str!("../../../../viewer/report.js"),
 ];
 
 /// Writes the page. Its policy lets nothing run but its own script, and nothing be fetched; names of files and kernels are data,
@@ -43,11 +48,12 @@ pub(super) fn write(data: &Data, out: impl Write) -> Result<()> {
             one => write!(out, "{one}")?,
         }
     }
+    let body = BODY.replace(PLACE, SECTIONS);
     write!(
         out,
-        "</title>\n<style>{STYLE}</style>\n{BODY}<script type=\"application/json\" id=\"data\">"
+        "</title>\n<style>{STYLE}</style>\n{body}<script type=\"application/jsonl\" id=\"data\">"
     )?;
-    serde_json::to_writer(Within(&mut out), data)?;
+    serde_json::to_writer(Lines::new(Within(&mut out)), data)?;
     writeln!(out, "</script>\n<script>{script}</script>\n</html>")?;
     Ok(out.flush()?)
 }
@@ -92,7 +98,8 @@ mod tests {
         assert_eq!(page.matches("<script").count(), 2, "{page}");
         assert_eq!(page.matches("</script>").count(), 2);
         assert_eq!(page.matches("<!--").count(), 0);
-        assert!(page.contains("\\u003c/title>\\u003cscript>alert(1)"));
+        assert!(page.contains("{\"title\":\"\\u003c/title>\\u003cscript>alert(1)"));
+        assert!(page.contains("<section") && !page.contains(PLACE));
     }
 
     #[test]

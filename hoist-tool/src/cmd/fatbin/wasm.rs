@@ -1,0 +1,11 @@
+//! `hoist fatbin`, as far as it looks into files.
+
+pub mod cubins;
+pub mod diff;
+pub mod filter;
+pub mod found;
+pub mod kernels;
+pub mod list;
+pub mod report;
+pub mod rows;
+pub mod size;

@@ -1,0 +1,7 @@
+// The page that `hoist fatbin report` writes: its data are in it.
+// @ts-check
+"use strict";
+
+take((element("data", HTMLScriptElement).textContent ?? "").split("\n"));
+prepare();
+present();

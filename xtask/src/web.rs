@@ -1,0 +1,159 @@
+//! `web`: the page that opens files in a browser, as static files; its tests; a server for it on this machine.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::bare::Toolchain;
+use crate::task::Run;
+use crate::test;
+use crate::tool::{Missing, Tool, cargo, need, output, run};
+use crate::viewer;
+use crate::workspace::Workspace;
+
+mod server;
+
+/// Arguments of `web`.
+#[derive(clap::Args)]
+pub(crate) struct Web {
+    /// Runs the tests of the page in a browser
+    #[arg(long)]
+    test: bool,
+    /// Serves the page on this machine until it is ended
+    #[arg(long, conflicts_with = "test")]
+    serve: bool,
+    /// Port of the server; any that is free without it
+    #[arg(long, default_value_t = 0, requires = "serve")]
+    port: u16,
+    /// Skip it, by name, if this machine lacks the tools
+    #[arg(long)]
+    skip_missing: bool,
+}
+
+/// The machine of the module.
+const TARGET: &str = "wasm32-unknown-unknown";
+/// Names of C++ are nested deeply: more than the usual megabyte.
+const STACK: &str = "link-arg=-zstack-size=4194304";
+/// Bytes of the module, compressed, that it may not reach.
+const LIMIT: usize = 1_000_000;
+/// The scripts of this page, behind those of the viewer.
+const SCRIPTS: &[&str] = &["engine", "views", "page"];
+
+impl Run for Web {
+    fn run(self, workspace: &Workspace) -> Result<()> {
+        match self.done(workspace) {
+            Err(error) if self.skip_missing && error.is::<Missing>() => {
+                test::skip("web", &format!("{error:#}"));
+                Ok(())
+            }
+            done => done,
+        }
+    }
+}
+
+impl Web {
+    fn done(&self, workspace: &Workspace) -> Result<()> {
+        let checked = if self.test { Some(viewer::installed(workspace)?) } else { None };
+        let site = workspace.target().join("web");
+        module(workspace, &site)?;
+        page(workspace, &site)?;
+        println!("the page is in {}", site.display());
+        if let Some(checked) = checked {
+            return tests(workspace, &site, &checked);
+        }
+        if self.serve {
+            let listener = TcpListener::bind(("127.0.0.1", self.port))?;
+            println!("http://{}/", listener.local_addr()?);
+            server::serve(&listener, &site);
+        }
+        Ok(())
+    }
+}
+
+/// Builds the module, and tells its size.
+fn module(workspace: &Workspace, site: &Path) -> Result<()> {
+    if !Toolchain::Own.has(TARGET) {
+        let mut rustup = Command::new("rustup");
+        let added = output(rustup.args(["target", "add", TARGET]));
+        added.map_err(|error| Missing(format!("the libraries of {TARGET}: {error:#}")))?;
+    }
+    need([Tool::new("gzip", "gzip")])?;
+    let root = workspace.root();
+    run(cargo().current_dir(root).args(["rustc", "--package", "web", "--lib"]).args([
+        "--crate-type",
+        "cdylib",
+        "--target",
+        TARGET,
+        "--profile",
+        "web",
+        "--",
+        "-C",
+        STACK,
+    ]))?;
+    if site.exists() {
+        fs::remove_dir_all(site).with_context(|| site.display().to_string())?;
+    }
+    fs::create_dir_all(site)?;
+    let bindgen = root.join("web/bindgen/Cargo.toml");
+    let mut cargo = cargo();
+    cargo.current_dir(root).args(["run", "--quiet", "--locked", "--manifest-path"]).arg(bindgen);
+    cargo.arg("--target-dir").arg(workspace.target().join("xtask/web-bindgen")).arg("--");
+    run(cargo.arg(workspace.target().join(TARGET).join("web/web.wasm")).arg(site))?;
+    let module = site.join("hoist_bg.wasm");
+    let size = fs::metadata(&module)?.len();
+    let packed = output(Command::new("gzip").args(["-9", "--stdout"]).arg(&module))?.stdout.len();
+    println!("the module: {size} bytes, {packed} compressed by gzip; the limit is {LIMIT}");
+    if packed >= LIMIT {
+        bail!("the module has {packed} bytes compressed, and may have less than {LIMIT}");
+    }
+    Ok(())
+}
+
+/// Puts the page beside the module: one script, one style, and the worker.
+fn page(workspace: &Workspace, site: &Path) -> Result<()> {
+    let (viewer, web) = (viewer::source(workspace), workspace.root().join("web/page"));
+    let read = |path: &Path| fs::read_to_string(path).with_context(|| path.display().to_string());
+    let all = |names: &[&str], folder: &Path| -> Result<String> {
+        names.iter().map(|name| read(&folder.join(format!("{name}.js")))).collect()
+    };
+    let script = all(viewer::SCRIPTS, &viewer)? + &all(SCRIPTS, &web)?;
+    fs::write(site.join("page.js"), script)?;
+    let style = read(&viewer.join("page.css"))? + &read(&web.join("page.css"))?;
+    fs::write(site.join("page.css"), style)?;
+    let sections = read(&viewer.join("sections.html"))?;
+    let index = read(&web.join("index.html"))?.replace("<!-- sections -->\n", &sections);
+    fs::write(site.join("index.html"), index)?;
+    fs::copy(web.join("worker.js"), site.join("worker.js"))?;
+    Ok(())
+}
+
+/// Types of the scripts, and the page in a browser, served from here.
+fn tests(workspace: &Workspace, site: &Path, checked: &Path) -> Result<()> {
+    let web = workspace.root().join("web");
+    let tsc = viewer::tsc(checked);
+    run(Command::new(&tsc).arg("--project").arg(web.join("page")))?;
+    // beside the script that calls the module, whose types it has
+    let worker = web.join("page/tsconfig.worker.json");
+    fs::copy(&worker, site.join("tsconfig.json"))?;
+    let done = run(Command::new(&tsc).arg("--project").arg(site));
+    fs::remove_file(site.join("tsconfig.json"))?;
+    done?;
+    let folder = checked.join("web");
+    fs::create_dir_all(&folder)?;
+    let name = "page.test.mjs";
+    fs::copy(web.join("tests").join(name), folder.join(name)).context(name)?;
+    let listener = TcpListener::bind(("127.0.0.1", 0))?;
+    let address = format!("http://{}/", listener.local_addr()?);
+    let site = site.to_owned();
+    thread::spawn(move || server::serve(&listener, &site));
+    let mut tests = Command::new("node");
+    tests.current_dir(&folder).args(["--test", name]);
+    run(tests
+        .env("PAGE", address)
+        .env("FIXTURES", workspace.fixtures())
+        .env("PICTURES", workspace.kept("web")?))
+}
