@@ -99,10 +99,10 @@ fn programs() -> Vec<Program> {
             let least = if architecture.address_size() == 4 { LEAST_32 } else { LEAST };
             let (ceiling, all_ceiling) = match architecture.machine() {
                 // relocations that belong together are searched for; code becomes shorter
-                EM_RISCV | EM_LOONGARCH => (21, 53),
+                EM_RISCV | EM_LOONGARCH => (21, 54),
                 // two states of code, of processors that the attributes say, and two orders of its bytes
-                EM_ARM => (23, 57),
-                _ => (16, 53),
+                EM_ARM => (23, 58),
+                _ => (16, 54),
             };
             programs.push(match all {
                 false => program(&name, &call, least, ceiling, 16),
