@@ -11,7 +11,7 @@ use elf_core::{GnuHashTable, HashTable, Name, Symbol, SymbolTable};
 
 /// What a reference asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted<'n> {
+pub struct SymbolReference<'n> {
     /// The name.
     pub name: Name<'n>,
     /// The version, if it states one.
@@ -61,13 +61,13 @@ impl<'a> Exports<'a> {
     ///
     /// # Errors
     /// If there is no such symbol, or its name or version is damaged.
-    pub fn wanted(&self, symbol: u32) -> Result<Wanted<'a>, Error> {
+    pub fn reference(&self, symbol: u32) -> Result<SymbolReference<'a>, Error> {
         let name = self.symbols.name_of(&self.symbols.get(symbol)?)?;
         let version = match &self.versions {
             Some(versions) => versions.of(symbol)?.map(|version| version.name),
             None => None,
         };
-        Ok(Wanted { name, version })
+        Ok(SymbolReference { name, version })
     }
 
     /// The number of a symbol's version in this file (`vd_ndx`, `vna_other`): all symbols of a number have one version. `None` if the
@@ -90,8 +90,8 @@ impl<'a> Exports<'a> {
     ///
     /// # Errors
     /// If the tables are damaged.
-    pub fn find(&self, wanted: Wanted<'_>) -> Result<Option<(u32, Symbol)>, Error> {
-        self.search(wanted, 3)
+    pub fn find(&self, reference: SymbolReference<'_>) -> Result<Option<(u32, Symbol)>, Error> {
+        self.search(reference, 3)
     }
 
     /// The symbol that a program gets which asks for a name, as of `dlsym`: of the default version.
@@ -99,11 +99,15 @@ impl<'a> Exports<'a> {
     /// # Errors
     /// If the tables are damaged.
     pub fn find_default(&self, name: Name<'_>) -> Result<Option<(u32, Symbol)>, Error> {
-        self.search(Wanted { name, version: None }, 2)
+        self.search(SymbolReference { name, version: None }, 2)
     }
 
     /// Versions from number `first` on are none that a reference without version takes at once.
-    fn search(&self, wanted: Wanted<'_>, first: u16) -> Result<Option<(u32, Symbol)>, Error> {
+    fn search(
+        &self,
+        reference: SymbolReference<'_>,
+        first: u16,
+    ) -> Result<Option<(u32, Symbol)>, Error> {
         let (mut versioned, mut count) = (None, 0u32);
         let mut failed = None;
         let accept = |index: u32, symbol: &Symbol| {
@@ -114,7 +118,7 @@ impl<'a> Exports<'a> {
             let word = usize::try_from(index).ok().and_then(|index| versions.indices().get(index));
             let Some(word) = word else { return true };
             let is_hidden = word & VERSYM_HIDDEN != 0;
-            match wanted.version {
+            match reference.version {
                 Some(name) => match versions.of(index) {
                     Ok(Some(version)) => version.name == name,
                     Ok(None) => !is_hidden,
@@ -134,8 +138,8 @@ impl<'a> Exports<'a> {
             }
         };
         let found = match (&self.gnu, &self.hash) {
-            (Some(table), _) => table.find_where(wanted.name, &self.symbols, accept)?,
-            (None, Some(table)) => table.find_where(wanted.name, &self.symbols, accept)?,
+            (Some(table), _) => table.find_where(reference.name, &self.symbols, accept)?,
+            (None, Some(table)) => table.find_where(reference.name, &self.symbols, accept)?,
             (None, None) => None,
         };
         match failed {

@@ -51,7 +51,7 @@ mod relative;
 mod relocate;
 
 pub use error::{Error, ErrorKind};
-pub use exports::{Exports, Wanted};
+pub use exports::{Exports, SymbolReference};
 pub use facts::{Facts, InitArray, TlsTemplate};
 pub use image::{Addresses, Image, Segment, Segments};
 pub use own::OwnSymbols;

@@ -6,7 +6,7 @@ use elf_core::names::{
     PT_DYNAMIC, PT_LOAD,
 };
 use elf_core::{Arch, File, Query, Resolve as _, Role, SegmentFlags};
-use elf_image::{Addresses, Error, ErrorKind, Image, Wanted};
+use elf_image::{Addresses, Error, ErrorKind, Image, SymbolReference};
 use reloc_aarch64::Aarch64;
 use reloc_riscv::{Rv32, Rv64};
 use reloc_x86::{I386, X86_64};
@@ -118,20 +118,23 @@ fn symbols_by_version() {
     let image = parse(FILES[0].1).unwrap();
     let exports = image.exports().unwrap().unwrap();
     let find = |name: &'static str, version: Option<&'static str>| {
-        let wanted = Wanted { name: name.into(), version: version.map(Into::into) };
-        exports.find(wanted).unwrap().map(|(_, symbol)| symbol.value)
+        let reference = SymbolReference { name: name.into(), version: version.map(Into::into) };
+        exports.find(reference).unwrap().map(|(_, symbol)| symbol.value)
     };
     assert_eq!(find("exported_data", Some("FIXTURE_1.0")), Some(0x35f0));
     assert_eq!(find("exported_data", Some("FIXTURE_9")), None);
     assert_eq!(find("exported_data", None), Some(0x35f0));
     assert_eq!(find("imported", None), None);
     let (index, _) = exports.find_default("exported_data".into()).unwrap().unwrap();
-    let wanted = exports.wanted(index).unwrap();
-    assert_eq!((wanted.name, wanted.version), ("exported_data".into(), Some("FIXTURE_1.0".into())));
+    let reference = exports.reference(index).unwrap();
+    assert_eq!(
+        (reference.name, reference.version),
+        ("exported_data".into(), Some("FIXTURE_1.0".into()))
+    );
     let numbers = (0..8).map(|symbol| exports.version_number(symbol));
     let versioned = numbers.zip(0..8).filter(|(number, _)| number.is_some_and(|it| it > 1));
     for (number, symbol) in versioned {
-        let same = exports.wanted(symbol).unwrap().version == wanted.version;
+        let same = exports.reference(symbol).unwrap().version == reference.version;
         assert_eq!(same, number == exports.version_number(index), "{symbol}");
     }
     let none = parse(FILES[1].1).unwrap();
@@ -465,8 +468,8 @@ fn ten_thousand_changes() {
                 let exports = image.exports();
                 if let Ok(Some(exports)) = exports {
                     for index in 0..8 {
-                        if let Ok(wanted) = exports.wanted(index) {
-                            let _ = exports.find(wanted);
+                        if let Ok(reference) = exports.reference(index) {
+                            let _ = exports.find(reference);
                         }
                     }
                 }

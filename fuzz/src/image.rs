@@ -42,9 +42,9 @@ fn load<A: Arch>(file: File<'_>, addresses: Addresses) {
     }
     if let Some(Some(exports)) = sink.result(image.exports()) {
         for index in 0..64 {
-            if let Some(wanted) = sink.result(exports.wanted(index)) {
-                sink.result(exports.find(wanted));
-                sink.result(exports.find_default(wanted.name));
+            if let Some(reference) = sink.result(exports.reference(index)) {
+                sink.result(exports.find(reference));
+                sink.result(exports.find_default(reference.name));
             }
         }
     }

@@ -99,9 +99,9 @@ pub(crate) unsafe fn elements<'a, T>(
 /// Where bytes are to be written, or NULL.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub struct Room(*mut c_void);
+pub struct OutBuffer(*mut c_void);
 
-impl Room {
+impl OutBuffer {
     /// All of it, zeros at first: what C gives may never have been written to. NULL stands for no room, if none is needed.
     ///
     /// # Safety
@@ -221,14 +221,14 @@ mod tests {
             assert_eq!(none.get(0, "data").unwrap(), b"");
             assert_eq!(none.get(1, "data").unwrap_err().status(), Status::InvalidArgument);
             assert_eq!(some.get(usize::MAX, "data").unwrap_err().status(), Status::InvalidArgument);
-            let room = Room(core::ptr::dangling_mut());
+            let out = OutBuffer(core::ptr::dangling_mut());
             assert_eq!(
-                room.zeroed(usize::MAX, "data").unwrap_err().status(),
+                out.zeroed(usize::MAX, "data").unwrap_err().status(),
                 Status::InvalidArgument
             );
-            let room = Room(core::ptr::null_mut());
-            assert_eq!(room.zeroed(0, "data").unwrap(), b"");
-            assert_eq!(room.zeroed(1, "data").unwrap_err().status(), Status::InvalidArgument);
+            let out = OutBuffer(core::ptr::null_mut());
+            assert_eq!(out.zeroed(0, "data").unwrap(), b"");
+            assert_eq!(out.zeroed(1, "data").unwrap_err().status(), Status::InvalidArgument);
             let numbers = Numbers(core::ptr::dangling());
             assert_eq!(
                 numbers.get(usize::MAX / 8, "data").unwrap_err().status(),

@@ -1,6 +1,6 @@
 //! Memory of GPUs.
 
-use crate::border::{Bytes, Room, changed, fallible, give, handle, infallible, place};
+use crate::border::{Bytes, OutBuffer, changed, fallible, give, handle, infallible, place};
 use crate::device::Device;
 use crate::device_faults::{core as core_fault, nv};
 use crate::error::{Error, Status};
@@ -78,7 +78,7 @@ pub extern "C" fn hoist_device_memory_write(
 pub extern "C" fn hoist_device_memory_read(
     memory: Option<&DeviceMemory>,
     offset: u64,
-    data: Room,
+    data: OutBuffer,
     size: usize,
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {

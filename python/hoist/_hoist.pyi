@@ -165,7 +165,7 @@ def load(
     libraries: Sequence[str],
     process: bool,
     keep: Optional[Loaded],
-    wish: Dict[str, Any],
+    options: Dict[str, Any],
 ) -> Loaded: ...
 def open_library(
     data: Any,
@@ -177,7 +177,7 @@ def open_library(
     limit: Optional[int],
 ) -> LoadedLibrary: ...
 def link(
-    objects: Sequence[Tuple[str, Any]], names: Dict[str, int], wanted: Sequence[str], wish: Dict[str, Any]
+    objects: Sequence[Tuple[str, Any]], names: Dict[str, int], wanted: Sequence[str], options: Dict[str, Any]
 ) -> Tuple[bytearray, Dict[str, Any]]: ...
 def flat(
     data: Any, base: Optional[int], ask: Optional[Callable[[str], Optional[Tuple[int, bool, Any]]]], limit: int = ...

@@ -99,7 +99,7 @@ def link(
     >>> image.segments[0]
     {'offset': 0, 'size': 26, 'permissions': 'r-x'}
     """
-    wish = {
+    options = {
         "base": base,
         "packed": packed,
         "page_size": page_size,
@@ -107,7 +107,7 @@ def link(
         "undefined": undefined,
         "limit": limit,
     }
-    data, what = _hoist.link([read(one) for one in flat(objects)], dict(symbols or {}), list(wanted), wish)
+    data, what = _hoist.link([read(one) for one in flat(objects)], dict(symbols or {}), list(wanted), options)
     return Image(data, base, what)
 
 

@@ -454,9 +454,9 @@ def _load(
     process: bool = True,
     initialize: bool = True,
     keep: Optional[Module] = None,
-    **wish: Any,
+    **options: Any,
 ) -> Any:
-    wish = {**_DEFAULT, **wish}
+    options = {**_DEFAULT, **options}
     sources, opened, kept = _sources(libs)
     parts: List[Tuple[str, Any]] = []
     archives: List[Any] = []
@@ -473,7 +473,7 @@ def _load(
     names, ask = _names(symbols)
     for one, label, data in shared:
         origin = os.path.dirname(os.path.abspath(os.fspath(one))) if isinstance(one, (str, os.PathLike)) else None
-        sources.append(_hoist.open_library(data, label, names, ask, sources, origin, wish["limit"]))
+        sources.append(_hoist.open_library(data, label, names, ask, sources, origin, options["limit"]))
     if shared and not parts and not archives:
         if len(shared) == 1:
             return Library(sources[-1], (kept, sources))
@@ -483,7 +483,7 @@ def _load(
     else:
         for archive in archives:
             parts.extend(("<member>", member) for member in archive.members() if member[:4] == b"\x7fELF")
-    native = _hoist.load(parts, names, ask, sources, opened, process, None if keep is None else keep._native, wish)
+    native = _hoist.load(parts, names, ask, sources, opened, process, None if keep is None else keep._native, options)
     if initialize and native.needs_initialization():
         native.initialize()
     return Module(native, kept)

@@ -25,7 +25,7 @@ struct Image {
 /// How objects are linked: as `hoist.link` documents it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Wish {
+pub(crate) struct LinkOptions {
     base: u64,
     /// Alignment of sections in one piece; else segments on pages.
     packed: Option<u64>,
@@ -80,7 +80,7 @@ fn image(
     labels: &[String],
     bytes: &[Held],
     names: &HashMap<String, u64>,
-    wish: &Wish,
+    given: &LinkOptions,
 ) -> Result<Image, Failure> {
     let objects = Objects { labels, bytes };
     let mut files = Vec::new();
@@ -96,14 +96,15 @@ fn image(
         return Err(Failure::new("FormatError", format!("no relocations for machine {name}"))
             .with("value", Field::Number(machine.into())));
     };
-    let mode = match wish.packed {
+    let mode = match given.packed {
         Some(section_alignment) => ImageMode::Packed { section_alignment },
-        None => ImageMode::Segments { page_size: wish.page_size },
+        None => ImageMode::Segments { page_size: given.page_size },
     };
-    let options = Options { mode, base: Some(wish.base), relax: wish.relax, ..Options::default() };
+    let options =
+        Options { mode, base: Some(given.base), relax: given.relax, ..Options::default() };
     let mut externals = |name: Name<'_>| {
         let known = name.to_str().and_then(|name| names.get(name).copied());
-        let allowed = wish.undefined.filter(|_| !elf_layout::is_linker_defined(name));
+        let allowed = given.undefined.filter(|_| !elf_layout::is_linker_defined(name));
         known.or(allowed).map(ExternalSymbol::new)
     };
     let explain = |error: elf_layout::Error| {
@@ -116,7 +117,7 @@ fn image(
     with_arch!(architecture, A => {
         let mut layout = room.plan::<A>(&files, options, &mut externals).map_err(explain)?;
         layout.set_static_tls_block(layout.executable_tls_block());
-        written(&layout, &objects, wish).map_err(|error| error.map_or_else(|| too_large(layout.size(), wish.limit), explain))
+        written(&layout, &objects, given).map_err(|error| error.map_or_else(|| too_large(layout.size(), given.limit), explain))
     })
 }
 
@@ -133,14 +134,14 @@ pub(crate) fn too_large(size: u64, limit: u64) -> Failure {
 fn written<A: Arch>(
     layout: &Layout<'_, '_, A>,
     objects: &Objects<'_>,
-    wish: &Wish,
+    given: &LinkOptions,
 ) -> Result<Image, Option<elf_layout::Error>> {
     let size =
-        usize::try_from(layout.size()).ok().filter(|_| layout.size() <= wish.limit).ok_or(None)?;
+        usize::try_from(layout.size()).ok().filter(|_| layout.size() <= given.limit).ok_or(None)?;
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(size).map_err(|_| None)?;
     bytes.resize(size, 0);
-    layout.write_zeroed(&mut bytes, wish.base).map_err(Some)?;
+    layout.write_zeroed(&mut bytes, given.base).map_err(Some)?;
     let (mut sections, mut symbols) = (Vec::new(), Vec::new());
     for (object, held) in objects.bytes.iter().enumerate() {
         let Ok(file) = File::parse(held.as_ref()) else { continue };
@@ -169,7 +170,7 @@ fn written<A: Arch>(
                 continue;
             };
             let size = layout.symbol_size(object, index).unwrap_or(symbol.size);
-            symbols.push((object, name.to_string(), address.at(wish.base), size));
+            symbols.push((object, name.to_string(), address.at(given.base), size));
         }
     }
     let segments =
@@ -193,13 +194,13 @@ pub(crate) fn permissions(flags: elf_core::SegmentFlags) -> String {
 
 /// Links objects: the image as a `bytearray`, and a dictionary of what is where.
 #[pyfunction]
-#[pyo3(signature = (objects, names, wanted, wish))]
+#[pyo3(signature = (objects, names, wanted, options))]
 pub(crate) fn link<'py>(
     py: Python<'py>,
     objects: Vec<(String, Bound<'py, PyAny>)>,
     names: HashMap<String, u64>,
     wanted: Vec<String>,
-    wish: Wish,
+    options: LinkOptions,
 ) -> PyResult<(Bound<'py, PyByteArray>, Bound<'py, PyDict>)> {
     let given = objects
         .into_iter()
@@ -207,7 +208,7 @@ pub(crate) fn link<'py>(
         .collect::<PyResult<Vec<_>>>()?;
     let linked = py.detach(|| {
         let (labels, bytes) = gather(&given, &wanted)?;
-        image(&labels, &bytes, &names, &wish).map(|image| (labels, image))
+        image(&labels, &bytes, &names, &options).map(|image| (labels, image))
     });
     let (labels, image) = linked.map_err(|failure| failure.error(py))?;
     let rows = |rows: Vec<(usize, String, u64, u64)>, base: u64| {
@@ -223,7 +224,7 @@ pub(crate) fn link<'py>(
     };
     let what = PyDict::new(py);
     what.set_item("alignment", image.alignment)?;
-    what.set_item("sections", rows(image.sections, wish.base)?)?;
+    what.set_item("sections", rows(image.sections, options.base)?)?;
     what.set_item("symbols", rows(image.symbols, 0)?)?;
     what.set_item("segments", image.segments)?;
     what.set_item("got", image.got)?;

@@ -46,7 +46,7 @@ impl Arena {
 /// How a load is done: as `hoist.load` documents it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Wish {
+pub(crate) struct LoadOptions {
     replaceable: bool,
     dual_mapping: bool,
     huge_pages: bool,
@@ -57,7 +57,7 @@ pub(crate) struct Wish {
     arena: Option<Py<Arena>>,
 }
 
-impl Wish {
+impl LoadOptions {
     fn loader(&self) -> std::io::Result<Loader> {
         let mut loader = PLAIN
             .clone()
@@ -83,7 +83,7 @@ impl Wish {
 
 /// Loads objects, each a label and its bytes.
 #[pyfunction]
-#[pyo3(signature = (objects, names, ask, sources, libraries, process, keep, wish))]
+#[pyo3(signature = (objects, names, ask, sources, libraries, process, keep, options))]
 #[expect(clippy::too_many_arguments, reason = "called from hoist/_load.py only")]
 pub(crate) fn load(
     py: Python<'_>,
@@ -94,14 +94,15 @@ pub(crate) fn load(
     libraries: Vec<PathBuf>,
     process: bool,
     keep: Option<&Bound<'_, Loaded>>,
-    wish: Wish,
+    options: LoadOptions,
 ) -> PyResult<Loaded> {
     let (labels, bytes): (Vec<String>, Vec<_>) = objects.into_iter().unzip();
     let bytes: Vec<Held> = bytes.iter().map(Held::of).collect::<PyResult<_>>()?;
     let sources: Vec<Source> = sources.iter().map(Source::of).collect::<PyResult<_>>()?;
     let keep = keep.map(|loaded| loaded.get().module(py)).transpose()?;
-    let loader =
-        wish.loader().map_err(|error| PyOSError::new_err(format!("the map for perf: {error}")))?;
+    let loader = options
+        .loader()
+        .map_err(|error| PyOSError::new_err(format!("the map for perf: {error}")))?;
     let objects = Objects { labels: &labels, bytes: &bytes };
     let mut names = Names::new(names, ask);
     let loaded = py.detach(|| {

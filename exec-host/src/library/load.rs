@@ -267,8 +267,8 @@ fn failed(image: &Image<'_>, resolver: &Resolver<'_, '_>, error: elf_image::Erro
         return why;
     }
     let exports = image.exports().ok().flatten();
-    let wanted = exports.and_then(|exports| exports.wanted(symbol).ok());
-    let name = wanted.map(|wanted| wanted.name.to_string()).unwrap_or_default();
+    let reference = exports.and_then(|exports| exports.reference(symbol).ok());
+    let name = reference.map(|reference| reference.name.to_string()).unwrap_or_default();
     LibraryError::Relocation { error, name }
 }
 

@@ -12,7 +12,7 @@ use crate::unwind::Unwinding;
 use core::ops::Range;
 use elf_core::names::{SHN_ABS, STB_GNU_UNIQUE, STT_GNU_IFUNC, STT_TLS};
 use elf_core::{File, Name, Symbol};
-use elf_image::{Addresses, Error, Exports, Image, Wanted};
+use elf_image::{Addresses, Error, Exports, Image, SymbolReference};
 use elf_layout::StaticTlsBlock;
 use std::sync::{Arc, OnceLock};
 
@@ -92,9 +92,9 @@ impl Loaded {
     pub(crate) fn find(
         &self,
         exports: &Exports<'_>,
-        wanted: Wanted<'_>,
+        reference: SymbolReference<'_>,
     ) -> Option<(Definition, bool)> {
-        let (_, symbol) = exports.find(wanted).ok()??;
+        let (_, symbol) = exports.find(reference).ok()??;
         Some((self.definition(&symbol), symbol.binding() == STB_GNU_UNIQUE))
     }
 

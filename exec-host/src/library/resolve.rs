@@ -11,7 +11,7 @@ use elf_core::names::{
     STB_GNU_UNIQUE, STB_LOCAL, STB_WEAK, STV_DEFAULT, VER_NDX_GLOBAL, VER_NDX_LOCAL,
 };
 use elf_core::{Arch as _, Name, Query, Resolve, Role, Symbol};
-use elf_image::{Exports, Symbols, Wanted};
+use elf_image::{Exports, SymbolReference, Symbols};
 use elf_layout::StaticTlsBlock;
 
 /// The symbols of a library that is being loaded.
@@ -110,17 +110,17 @@ impl<'r, 's> Resolver<'r, 's> {
         {
             return Some(own());
         }
-        let wanted = match self.wanted(exports, index, symbol) {
-            Ok(wanted) => wanted,
+        let reference = match self.reference(exports, index, symbol) {
+            Ok(reference) => reference,
             Err(error) => return self.fail(index, error.into()),
         };
         let defined = (!symbol.is_undefined()).then_some(is_unique);
         let is_thread_local = is_thread_local || symbol.r#type() == elf_core::names::STT_TLS;
-        match self.scope.borrow_mut().find(wanted, defined, is_thread_local) {
+        match self.scope.borrow_mut().find(reference, defined, is_thread_local) {
             Some(Answer::Own) => {
                 let definition = own();
                 if let (true, Definition::Address(address)) = (is_unique, definition) {
-                    self.shared.borrow_mut().push((wanted.name.as_bytes().into(), address));
+                    self.shared.borrow_mut().push((reference.name.as_bytes().into(), address));
                 }
                 Some(definition)
             }
@@ -132,39 +132,39 @@ impl<'r, 's> Resolver<'r, 's> {
             }
             None if symbol.binding() == STB_WEAK => Some(Definition::Address(0)),
             None => {
-                let version = wanted.version.map(|version| version.to_string());
-                let name = wanted.name.to_string();
+                let version = reference.version.map(|version| version.to_string());
+                let name = reference.name.to_string();
                 self.fail(index, LibraryError::Undefined { name, version })
             }
         }
     }
 
     /// Name and version of the symbol of this index. A file has few versions, in lists.
-    fn wanted(
+    fn reference(
         &self,
         exports: &Exports<'r>,
         index: u32,
         symbol: &Symbol,
-    ) -> Result<Wanted<'r>, elf_image::Error> {
+    ) -> Result<SymbolReference<'r>, elf_image::Error> {
         let number = exports.version_number(index).unwrap_or(VER_NDX_LOCAL);
         if matches!(number, VER_NDX_LOCAL | VER_NDX_GLOBAL) {
-            return Ok(Wanted { name: exports.symbols().name_of(symbol)?, version: None });
+            return Ok(SymbolReference { name: exports.symbols().name_of(symbol)?, version: None });
         }
         let number = usize::from(number);
         let mut versions = self.versions.borrow_mut();
         if let Some(Some(version)) = versions.get(number) {
             let name = exports.symbols().name_of(symbol)?;
-            return Ok(Wanted { name, version: Some(*version) });
+            return Ok(SymbolReference { name, version: Some(*version) });
         }
-        let wanted = exports.wanted(index)?;
-        if wanted.version.is_some() {
+        let reference = exports.reference(index)?;
+        if reference.version.is_some() {
             let count = versions.len().max(number.saturating_add(1));
             versions.resize(count, None);
         }
         if let Some(place) = versions.get_mut(number) {
-            *place = wanted.version;
+            *place = reference.version;
         }
-        Ok(wanted)
+        Ok(reference)
     }
 
     /// Module, offset in its block and TP offset of a thread-local variable; of the library's block itself for

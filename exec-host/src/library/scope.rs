@@ -12,7 +12,7 @@ use crate::unwind;
 use core::cell::OnceCell;
 use core::ops::Range;
 use elf_core::Name;
-use elf_image::{Exports, Wanted};
+use elf_image::{Exports, SymbolReference};
 use elf_layout::ExternalKind;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -140,25 +140,25 @@ impl<'s> Scope<'s> {
     /// one for all.
     pub(crate) fn find(
         &mut self,
-        wanted: Wanted<'_>,
+        reference: SymbolReference<'_>,
         own: Option<bool>,
         is_thread_local: bool,
     ) -> Option<Answer> {
-        let in_process = self.hashes.may_hold(wanted.name);
-        if let Some(function) = stands_for(wanted.name).filter(|_| in_process) {
+        let in_process = self.hashes.may_hold(reference.name);
+        if let Some(function) = stands_for(reference.name).filter(|_| in_process) {
             return Some(Answer::Other(Definition::Address(function.address())));
         }
         let is_unique = own == Some(true);
         if self.is_symbolic && own.is_some() && !is_unique {
             return Some(Answer::Own);
         }
-        let name = wanted.name.as_bytes();
+        let name = reference.name.as_bytes();
         // what all share goes by its name
-        let version = wanted.version.map(Name::as_bytes).filter(|_| !is_unique);
+        let version = reference.version.map(Name::as_bytes).filter(|_| !is_unique);
         let global = self.global.filter(|_| in_process);
         let global = global.and_then(|global| global.find(name, version));
         if let Some(address) = global {
-            return Some(self.of_process(wanted, address, is_thread_local));
+            return Some(self.of_process(reference, address, is_thread_local));
         }
         if own.is_some() && !is_unique {
             return Some(Answer::Own);
@@ -174,12 +174,13 @@ impl<'s> Scope<'s> {
                     first = first.or(Some(address));
                     // what one further down has is its turn then; copies of threads are nowhere
                     if is_thread_local || is_unique || extent.contains(&address) {
-                        return Some(self.of_process(wanted, address, is_thread_local));
+                        return Some(self.of_process(reference, address, is_thread_local));
                     }
                 }
                 Member::Loaded(loaded) if !is_unique => {
                     let exports = exports.as_ref();
-                    if let Some((definition, _)) = exports.and_then(|it| loaded.find(it, wanted)) {
+                    if let Some((definition, _)) = exports.and_then(|it| loaded.find(it, reference))
+                    {
                         return Some(Answer::Other(definition));
                     }
                 }
@@ -187,7 +188,7 @@ impl<'s> Scope<'s> {
             }
         }
         if let Some(address) = first {
-            return Some(self.of_process(wanted, address, is_thread_local));
+            return Some(self.of_process(reference, address, is_thread_local));
         }
         if is_unique {
             return Some(match unique(name) {
@@ -198,7 +199,7 @@ impl<'s> Scope<'s> {
                 None => Answer::Own,
             });
         }
-        match self.others.find(wanted.name)? {
+        match self.others.find(reference.name)? {
             Found::At(external) => Some(Answer::Other(definition_of(external))),
             Found::Kept(external, keeper) => {
                 self.keepers.push(keeper);
@@ -209,8 +210,14 @@ impl<'s> Scope<'s> {
     }
 
     /// A symbol of the process at this address.
-    fn of_process(&mut self, wanted: Wanted<'_>, address: u64, is_thread_local: bool) -> Answer {
-        let variable = is_thread_local.then(|| self.variables.find(wanted.name, address)).flatten();
+    fn of_process(
+        &mut self,
+        reference: SymbolReference<'_>,
+        address: u64,
+        is_thread_local: bool,
+    ) -> Answer {
+        let variable =
+            is_thread_local.then(|| self.variables.find(reference.name, address)).flatten();
         Answer::Other(match variable {
             Some(variable) => definition_of(variable),
             None => Definition::Address(copy_relocations::current(address)),
