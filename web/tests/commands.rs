@@ -1,4 +1,5 @@
 //! What a page is told is what the command line prints: also of files that are lent in parts.
+#![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::ffi::OsString;
 use std::fs::{self, File};

@@ -13,9 +13,10 @@ const GAP: u64 = 1 << 16;
 /// Step number `step` of reading a file, with the parts of those before in their places: none after the last.
 pub(super) fn next(bytes: &[u8], step: usize) -> Option<Vec<Range<u64>>> {
     let size = bytes.len() as u64;
-    let rest = || vec![HEAD.min(size)..size];
+    let one = |range: Range<u64>| core::iter::once(range).collect();
+    let rest = || one(HEAD.min(size)..size);
     if step == 0 {
-        return Some(vec![0..HEAD.min(size)]);
+        return Some(one(0..HEAD.min(size)));
     }
     let Some(tables) = Tables::of(bytes) else { return (step == 1).then(rest) };
     match step {

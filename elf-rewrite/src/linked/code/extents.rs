@@ -155,7 +155,8 @@ mod tests {
 
     #[test]
     fn data_ends_where_a_function_begins() {
-        let extents = Extents::new(vec![0x20], vec![0x80..0x80], vec![0x40..0x100, 0x30..0x50]);
+        let extents =
+            Extents::new(vec![0x20], vec![0x80..0x80, 0x90..0x90], vec![0x40..0x100, 0x30..0x50]);
         assert_eq!(extents.data_at(0x30), Some(0x50));
         assert_eq!(extents.data_at(0x60), Some(0x80));
         assert_eq!((extents.data_at(0x2f), extents.data_at(0x80)), (None, None));
@@ -166,7 +167,8 @@ mod tests {
 
     #[test]
     fn what_starts_as_code_is_code() {
-        let extents = Extents::new(Vec::new(), vec![0x40..0x60, 0x50..0x70], vec![0x40..0x100]);
+        let extents =
+            Extents::new(Vec::new(), vec![0x40..0x60, 0x50..0x70], vec![0x40..0x60, 0x60..0x100]);
         assert_eq!(extents.data_at(0x40), None);
         assert!([0x40, 0x5f, 0x6f].iter().all(|at| extents.is_function(*at)));
         assert!([0x3f, 0x70].iter().all(|at| !extents.is_function(*at)));
