@@ -30,7 +30,7 @@ const STEPS: &[&[&str]] = &[
     &["test-matrix", "--install", "--skip-missing"],
     &["python", "--strict", "--skip-missing"],
     &["viewer", "--skip-missing"],
-    &["fuzz", "--seconds", "15", "--skip-missing"],
+    &["fuzz", "--runs", "100000", "--seconds", "60", "--skip-missing"],
 ];
 
 /// The last step: so the output ends with the total of the tests.

@@ -28,6 +28,10 @@ pub(crate) struct Fuzz {
     /// How long each target runs, in seconds
     #[arg(long, default_value_t = 60)]
     seconds: u32,
+    /// Ends a target after so many inputs, chosen by the same dice each time: from the same corpus every run takes the same ones, so that a
+    /// build server does not fail by chance
+    #[arg(long, conflicts_with = "executions")]
+    runs: Option<u64>,
     /// Runs the targets again and again, on all processors, until so many inputs were executed in all; tells how many of each
     #[arg(long)]
     executions: Option<u64>,
@@ -193,6 +197,9 @@ impl Fuzz {
         }
         command.arg("--").arg(format!("-max_total_time={}", self.seconds));
         command.arg(format!("-max_len={size}")).args(LIMITS).arg("-print_final_stats=1");
+        if let Some(runs) = self.runs {
+            command.arg(format!("-runs={runs}")).arg("-seed=1");
+        }
         if self.executions.is_some() {
             command.args(LIMITS_OF_LONG);
         }
