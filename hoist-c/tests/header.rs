@@ -10,7 +10,7 @@ const POINTERS: &[(&str, &str)] = &[
     ("Text", "const char *"),
     ("Bytes", "const void *"),
     ("Numbers", "const size_t *"),
-    ("Room", "void *"),
+    ("OutBuffer", "void *"),
     ("Arguments", "const struct hoist_kernel_argument *"),
 ];
 

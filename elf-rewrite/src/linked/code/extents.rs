@@ -162,7 +162,7 @@ mod tests {
         assert_eq!((extents.data_at(0x2f), extents.data_at(0x80)), (None, None));
         assert_eq!(extents.next(0x10), Some(0x20));
         assert_eq!(extents.next(0x20), Some(0x30));
-        assert_eq!(extents.next(0x80), None);
+        assert_eq!((extents.next(0x80), extents.next(0x90)), (Some(0x90), None));
     }
 
     #[test]
