@@ -208,10 +208,28 @@ fn kernels_are_drawn_as_they_are_asked_for() {
     assert!(!refused.status.success() && refused.stdout.is_empty());
 }
 
-/// What a page shows.
-fn data(page: &str) -> Value {
+/// What a page shows: lines of JSON.
+fn data(page: &str) -> &str {
     let start = page.split_once("id=\"data\">").unwrap().1;
-    serde_json::from_str(start.split_once("</script>").unwrap().0).unwrap()
+    start.split_once("</script>").unwrap().0
+}
+
+/// Lines as the object that they are parts of: elements of lists one by one, all else whole.
+fn object(lines: &str, lists: &Value) -> Value {
+    let mut all = serde_json::Map::new();
+    for line in lines.lines() {
+        let Value::Object(part) = serde_json::from_str(line).unwrap() else { unreachable!() };
+        for (key, value) in part {
+            match lists[&key].is_array() {
+                true => {
+                    let list = all.entry(key).or_insert_with(|| Value::Array(Vec::new()));
+                    list.as_array_mut().unwrap().push(value);
+                }
+                false => assert!(all.insert(key, value).is_none()),
+            }
+        }
+    }
+    Value::Object(all)
 }
 
 #[test]
@@ -224,19 +242,17 @@ fn reports_have_every_kernel() {
     assert_eq!(hoist(&["fatbin", "report", folder, "-o", page, "--title", "<b>fixtures"]), "");
     let text = fs::read_to_string(page).unwrap();
     assert!(text.contains("<title>&lt;b>fixtures</title>"));
-    let shown = data(&text);
-    let printed: Value = serde_json::from_str(&hoist(&[
-        "fatbin",
-        "report",
-        folder,
-        "-o",
-        "-",
-        "--json",
-        "--title",
-        "<b>fixtures",
-    ]))
-    .unwrap();
-    assert_eq!(shown, printed);
+    let print = |form: &str| {
+        hoist(&["fatbin", "report", folder, "-o", "-", form, "--title", "<b>fixtures"])
+    };
+    let printed: Value = serde_json::from_str(&print("--json")).unwrap();
+    let shown = object(data(&text), &printed);
+    assert_eq!(shown, object(&print("--json-lines"), &printed));
+    for (key, value) in printed.as_object().unwrap() {
+        // an empty list, and what there is not, have no line
+        let is_there = !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty());
+        assert!(!is_there || shown[key] == *value, "{key}");
+    }
 
     let found: Value =
         serde_json::from_str(&hoist(&["fatbin", "find", "*", folder, "--json"])).unwrap();

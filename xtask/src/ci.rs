@@ -30,6 +30,7 @@ const STEPS: &[&[&str]] = &[
     &["test-matrix", "--install", "--skip-missing"],
     &["python", "--strict", "--skip-missing"],
     &["viewer", "--skip-missing"],
+    &["web", "--test", "--skip-missing"],
     &["fuzz", "--runs", "100000", "--seconds", "60", "--skip-missing"],
 ];
 
