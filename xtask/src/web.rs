@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
@@ -23,8 +23,11 @@ pub(crate) struct Web {
     /// Runs the tests of the page in a browser
     #[arg(long)]
     test: bool,
+    /// Says how long the page takes to appear, and to show the maps of these files
+    #[arg(long, num_args = 1.., value_name = "FILE", conflicts_with = "test")]
+    times: Vec<PathBuf>,
     /// Serves the page on this machine until it is ended
-    #[arg(long, conflicts_with = "test")]
+    #[arg(long, conflicts_with_all = ["test", "times"])]
     serve: bool,
     /// Port of the server; any that is free without it
     #[arg(long, default_value_t = 0, requires = "serve")]
@@ -57,13 +60,17 @@ impl Run for Web {
 
 impl Web {
     fn done(&self, workspace: &Workspace) -> Result<()> {
-        let checked = if self.test { Some(viewer::installed(workspace)?) } else { None };
+        let drives = self.test || !self.times.is_empty();
+        let checked = if drives { Some(viewer::installed(workspace)?) } else { None };
         let site = workspace.target().join("web");
         module(workspace, &site)?;
         page(workspace, &site)?;
         println!("the page is in {}", site.display());
         if let Some(checked) = checked {
-            return tests(workspace, &site, &checked);
+            return match &*self.times {
+                [] => tests(workspace, &site, &checked),
+                files => times(workspace, &site, &checked, files),
+            };
         }
         if self.serve {
             let listener = TcpListener::bind(("127.0.0.1", self.port))?;
@@ -142,18 +149,34 @@ fn tests(workspace: &Workspace, site: &Path, checked: &Path) -> Result<()> {
     let done = run(Command::new(&tsc).arg("--project").arg(site));
     fs::remove_file(site.join("tsconfig.json"))?;
     done?;
+    let mut tests = script(workspace, site, checked, "page.test.mjs", &["--test"])?;
+    run(tests.env("FIXTURES", workspace.fixtures()).env("PICTURES", workspace.kept("web")?))
+}
+
+/// How long the page takes.
+fn times(workspace: &Workspace, site: &Path, checked: &Path, files: &[PathBuf]) -> Result<()> {
+    let files = files.iter().map(|file| file.canonicalize().context(file.display().to_string()));
+    let files: Vec<PathBuf> = files.collect::<Result<_>>()?;
+    run(script(workspace, site, checked, "times.mjs", &[])?.args(files))
+}
+
+/// A script that drives a browser to the page, which is served from here.
+fn script(
+    workspace: &Workspace,
+    site: &Path,
+    checked: &Path,
+    name: &str,
+    options: &[&str],
+) -> Result<Command> {
     let folder = checked.join("web");
     fs::create_dir_all(&folder)?;
-    let name = "page.test.mjs";
-    fs::copy(web.join("tests").join(name), folder.join(name)).context(name)?;
+    fs::copy(workspace.root().join("web/tests").join(name), folder.join(name))
+        .context(name.to_owned())?;
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
     let address = format!("http://{}/", listener.local_addr()?);
     let site = site.to_owned();
     thread::spawn(move || server::serve(&listener, &site));
-    let mut tests = Command::new("node");
-    tests.current_dir(&folder).args(["--test", name]);
-    run(tests
-        .env("PAGE", address)
-        .env("FIXTURES", workspace.fixtures())
-        .env("PICTURES", workspace.kept("web")?))
+    let mut script = Command::new("node");
+    script.current_dir(&folder).args(options).arg(name).env("PAGE", address);
+    Ok(script)
 }
