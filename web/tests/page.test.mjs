@@ -7,6 +7,7 @@ import { basename, join } from "node:path";
 import { after, before, test } from "node:test";
 import { AxeBuilder } from "@axe-core/playwright";
 import { chromium } from "playwright-core";
+import { alike } from "./pictures.mjs";
 
 const { PAGE = "", FIXTURES = "", PICTURES = "" } = process.env;
 const CHROMIUM = execFileSync("sh", ["-c", "command -v chromium"], { encoding: "utf8" }).trim();
@@ -48,6 +49,12 @@ const opened = async (page, names) => {
 };
 const idle = (page) => page.waitForFunction(() => document.body.dataset.busy === "0");
 
+/** A picture of the page, kept, and compared with what was looked at when it was recorded. */
+async function picture(page, name) {
+  const png = await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true });
+  await alike(browser, name, png.toString("base64"));
+}
+
 /** Goes to a view by its button. */
 async function go(page, view) {
   await page.click(`#view-${view}`);
@@ -70,7 +77,7 @@ test("by button: a file chooser, and every view of a library", async () => {
   for (const view of ["sizes", "entries", "cubins", "elf"]) {
     await go(page, view);
     assert.ok((await page.locator(`#${view} .row`).count()) > 0, view);
-    await page.screenshot({ path: join(PICTURES, `${view}.png`), fullPage: true });
+    await picture(page, view);
   }
   assert.deepEqual(await faults(page), []);
   await page.waitForFunction(() => document.querySelector("#elf-map img")?.naturalWidth > 0);
@@ -78,7 +85,7 @@ test("by button: a file chooser, and every view of a library", async () => {
   await go(page, "cubins");
   await page.click("#cubins-table .row >> nth=0");
   await page.waitForFunction(() => document.querySelector("#cubin-detail img")?.naturalWidth > 0);
-  await page.screenshot({ path: join(PICTURES, "kernel.png"), fullPage: true });
+  await picture(page, "kernel");
   await done();
 });
 
@@ -101,7 +108,7 @@ test("by drop: a cubin, and then two files, which are compared", async () => {
   assert.equal(await page.locator("#compare").isVisible(), true);
   assert.match(await page.locator("#changes-sum").innerText(), /kernels added, .* gone, .* changed/);
   assert.ok((await page.locator("#changes .row").count()) > 0);
-  await page.screenshot({ path: join(PICTURES, "compare.png"), fullPage: true });
+  await picture(page, "compare");
   await page.selectOption("#new", "0");
   await idle(page);
   assert.match(await page.locator("#changes-sum").innerText(), /^0 kernels added, 0 gone, 0 changed/);
@@ -285,7 +292,7 @@ test("light and dark, wide and narrow, on paper: nothing is cut, and nothing is 
     for (const view of ["compare", "space", "sizes", "entries", "cubins", "elf"]) {
       await go(page, view);
       await check(view);
-      if (view === "space") await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true });
+      if (view === "space") await picture(page, name);
     }
     if (name === "dark") assert.equal(await page.getAttribute("html", "data-theme"), "dark");
     await page.click("#theme");
@@ -298,7 +305,7 @@ test("light and dark, wide and narrow, on paper: nothing is cut, and nothing is 
   await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
   assert.ok((await page.locator("#kernels .row").count()) > 0);
   assert.equal(await page.locator("#open").isVisible(), false);
-  await page.screenshot({ path: join(PICTURES, "print.png"), fullPage: true });
+  await picture(page, "print");
   await done();
 });
 

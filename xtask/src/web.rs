@@ -23,11 +23,17 @@ pub(crate) struct Web {
     /// Runs the tests of the page in a browser
     #[arg(long)]
     test: bool,
+    /// Records what pictures of the page look like, for later runs to compare with: look at them first
+    #[arg(long, requires = "test")]
+    record: bool,
+    /// Runs some of them in Firefox
+    #[arg(long, conflicts_with = "test")]
+    firefox: bool,
     /// Says how long the page takes to appear, and to show the maps of these files
-    #[arg(long, num_args = 1.., value_name = "FILE", conflicts_with = "test")]
+    #[arg(long, num_args = 1.., value_name = "FILE", conflicts_with_all = ["test", "firefox"])]
     times: Vec<PathBuf>,
     /// Serves the page on this machine until it is ended
-    #[arg(long, conflicts_with_all = ["test", "times"])]
+    #[arg(long, conflicts_with_all = ["test", "firefox", "times"])]
     serve: bool,
     /// Port of the server; any that is free without it
     #[arg(long, default_value_t = 0, requires = "serve")]
@@ -46,6 +52,11 @@ const LIMIT: usize = 1_000_000;
 /// The scripts of this page, behind those of the viewer.
 const SCRIPTS: &[&str] = &["engine", "views", "page"];
 
+/// What scripts of tests compare pictures with.
+const PICTURES: &str = "pictures.mjs";
+/// What drives Firefox: with all that it needs too much for every run.
+const DRIVER: &str = "puppeteer-core@24.43.1";
+
 impl Run for Web {
     fn run(self, workspace: &Workspace) -> Result<()> {
         match self.done(workspace) {
@@ -60,7 +71,7 @@ impl Run for Web {
 
 impl Web {
     fn done(&self, workspace: &Workspace) -> Result<()> {
-        let drives = self.test || !self.times.is_empty();
+        let drives = self.test || self.firefox || !self.times.is_empty();
         let checked = if drives { Some(viewer::installed(workspace)?) } else { None };
         let site = workspace.target().join("web");
         module(workspace, &site)?;
@@ -68,7 +79,8 @@ impl Web {
         println!("the page is in {}", site.display());
         if let Some(checked) = checked {
             return match &*self.times {
-                [] => tests(workspace, &site, &checked),
+                [] if self.firefox => firefox(workspace, &site, &checked),
+                [] => tests(workspace, &site, &checked, self.record),
                 files => times(workspace, &site, &checked, files),
             };
         }
@@ -139,7 +151,7 @@ fn page(workspace: &Workspace, site: &Path) -> Result<()> {
 }
 
 /// Types of the scripts, and the page in a browser, served from here.
-fn tests(workspace: &Workspace, site: &Path, checked: &Path) -> Result<()> {
+fn tests(workspace: &Workspace, site: &Path, checked: &Path, record: bool) -> Result<()> {
     let web = workspace.root().join("web");
     let tsc = viewer::tsc(checked);
     run(Command::new(&tsc).arg("--project").arg(web.join("page")))?;
@@ -150,6 +162,17 @@ fn tests(workspace: &Workspace, site: &Path, checked: &Path) -> Result<()> {
     fs::remove_file(site.join("tsconfig.json"))?;
     done?;
     let mut tests = script(workspace, site, checked, "page.test.mjs", &["--test"])?;
+    tests.env("FIXTURES", workspace.fixtures()).env("PICTURES", workspace.kept("web")?);
+    tests.env("PICTURES_SEEN", workspace.root().join("web/tests/pictures.json"));
+    run(tests.env("RECORD", if record { "1" } else { "" }))
+}
+
+/// The page in Firefox, which speaks another language than Chromium to those who drive it.
+fn firefox(workspace: &Workspace, site: &Path, checked: &Path) -> Result<()> {
+    let mut npm = Command::new("npm");
+    npm.current_dir(checked).args(["install", "--no-save", "--no-audit", "--no-fund", DRIVER]);
+    output(&mut npm).map_err(|error| Missing(format!("npm install: {error:#}")))?;
+    let mut tests = script(workspace, site, checked, "firefox.mjs", &["--test"])?;
     run(tests.env("FIXTURES", workspace.fixtures()).env("PICTURES", workspace.kept("web")?))
 }
 
@@ -170,8 +193,10 @@ fn script(
 ) -> Result<Command> {
     let folder = checked.join("web");
     fs::create_dir_all(&folder)?;
-    fs::copy(workspace.root().join("web/tests").join(name), folder.join(name))
-        .context(name.to_owned())?;
+    for name in [name, PICTURES] {
+        fs::copy(workspace.root().join("web/tests").join(name), folder.join(name))
+            .with_context(|| name.to_owned())?;
+    }
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
     let address = format!("http://{}/", listener.local_addr()?);
     let site = site.to_owned();
