@@ -15,6 +15,8 @@ use serde_json::Value;
 
 #[path = "fatbin/hosts.rs"]
 mod hosts;
+#[path = "fatbin/kept.rs"]
+mod kept;
 #[path = "fatbin/nested.rs"]
 mod nested;
 #[path = "fatbin/real.rs"]

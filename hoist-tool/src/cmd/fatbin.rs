@@ -30,6 +30,7 @@ pub mod scan;
 pub mod select;
 pub mod size;
 pub mod slim;
+pub mod unpacking;
 
 /// Lists, extracts, packs and changes device code inside host files.
 #[derive(Debug, clap::Subcommand)]
