@@ -15,6 +15,8 @@ use std::process::{Command, Output, Stdio};
 
 #[path = "wheel/interrupted.rs"]
 mod interrupted;
+#[path = "wheel/repaired.rs"]
+mod repaired;
 
 /// `hoist` with these words, in a folder.
 fn hoist(at: &Path, words: &[&str]) -> Output {

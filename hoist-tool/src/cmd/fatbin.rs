@@ -20,6 +20,7 @@ pub mod list;
 pub mod names;
 pub mod offload;
 pub mod pack;
+pub mod payload;
 pub mod prune;
 pub mod ptx;
 pub mod recompress;

@@ -4,11 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use elf_core::File;
-use elf_core::names::SHT_NOBITS;
-use fatbin::{
-    CompressionMethod, CompressionMode, EntryKind, Item, Region, RegionEntry, Span, text,
-};
+use fatbin::{CompressionMethod, CompressionMode, EntryKind, Item, Region, RegionEntry, Span};
 use rayon::prelude::*;
 
 use super::blob::Blob;
@@ -16,6 +12,7 @@ use super::change::{self, Change, Files, Unreferenced, change, entries};
 use super::filter::Where;
 use super::found::regions;
 use super::pack::{Compression, method};
+use super::payload::without_padding;
 use super::prune::Packed;
 use super::unpacking::{self, Unpacking};
 use crate::budget::{Budget, FLOOR, TIMES};
@@ -204,31 +201,4 @@ pub fn stored<'a>(
     unpacking.add(payload.len(), if old.is_some() { time } else { Duration::ZERO }, after);
     let compression = Some((method, payload.len() as u64));
     Ok(Stored::New { entry, stored: stored.into(), compression })
-}
-
-/// A payload that was stored without compression, and so with zeros behind it. PTX keeps one NUL.
-fn without_padding(kind: EntryKind, payload: &[u8]) -> &[u8] {
-    let size = match kind {
-        EntryKind::Ptx => Some(text(payload).len().saturating_add(1)),
-        EntryKind::Elf => elf_size(payload),
-        _ => None,
-    };
-    let padding =
-        |size: &usize| payload.len().checked_sub(*size).is_some_and(|padding| padding < 8);
-    size.filter(padding).and_then(|size| payload.get(..size)).unwrap_or(payload)
-}
-
-/// Where the last table or section of an ELF file ends.
-fn elf_size(bytes: &[u8]) -> Option<usize> {
-    let file = File::parse(bytes).ok()?;
-    let header = file.header();
-    let table = |at: u64, size: u16, count: usize| {
-        at.saturating_add(u64::from(size).saturating_mul(count as u64))
-    };
-    let sections = file.sections().iter().filter(|section| section.r#type != SHT_NOBITS);
-    let ends = sections.map(|section| section.offset.saturating_add(section.size)).chain([
-        table(header.section_headers, header.section_header_size, file.sections().len()),
-        table(header.program_headers, header.program_header_size, file.segments().len()),
-    ]);
-    usize::try_from(ends.max()?).ok()
 }
