@@ -339,6 +339,18 @@ fn value(
                  \t\tPointee's logAlignment : {alignment:#x}\tSpace : {space:#x}\tcbank : {bank:#x}\tParameter Space : {place}\t"
             )?;
         }
+        (_, Payload::Branches(branches)) => {
+            writeln!(out, "\tValue:\t")?;
+            for branch in branches {
+                let targets: Vec<_> = branch.targets.into_iter().collect();
+                let (at, count) = (branch.offset, targets.len());
+                writeln!(
+                    out,
+                    "\t\tOffset of Indirect Branch: {at:#x}\t Number of targets: {count}"
+                )?;
+                writeln!(out, "\t\tTargets: {}\n", list(&mut targets.into_iter()))?;
+            }
+        }
         (_, Payload::SpillRefills(pairs)) => {
             let places =
                 pairs.into_iter().map(|(_, at)| format!("SpillRefill : \tOffset : {at:#x}"));
