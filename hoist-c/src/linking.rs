@@ -81,6 +81,7 @@ pub(crate) fn link(
         relax: relaxes,
         thread_local: if relaxes { ThreadLocal::LocalExec } else { ThreadLocal::AsCompiled },
         executable: true,
+        hidden_externals: true,
         ..Options::default()
     };
     let input = files.iter().map(|file| file.bytes().len() as u64).sum::<u64>();
