@@ -139,13 +139,7 @@ fn explain<A: Arch>(
     if !matches!(error.kind, ErrorKind::Undefined { .. }) {
         return told;
     }
-    let defines = |file: &File<'_>, name: Name<'_>| {
-        let table = file.symbol_table().ok().flatten();
-        table.is_some_and(|table| table.find(name).is_some())
-    };
-    let is_missing = &mut |name: Name<'_>| {
-        answer(name).is_none() && !files.iter().any(|file| defines(file, name))
-    };
+    let is_missing = &mut |name: Name<'_>| answer(name).is_none();
     let (all, more) = undefined_symbols::<A>(files, MOST, is_missing);
     let mut texts: Vec<_> = all.iter().map(|error| words(*error, objects)).collect();
     if more > 0 {

@@ -262,21 +262,25 @@ impl Case {
         folder: &Path,
         objects: &[&Path],
     ) -> Result<(Outcome, BTreeSet<String>)> {
-        let mut theirs = None;
-        for kind in ["-pie", "-no-pie"] {
+        let cc = |kind: &str, names: &str| {
             let mut command = Command::new("cc");
-            command.args([kind, "-o", "linked"]).args(objects).arg("-Wl,--whole-archive");
+            command.args([kind, names, "-o", "linked"]).args(objects).arg("-Wl,--whole-archive");
             command.arg(&self.path).args(["-Wl,--no-whole-archive", "-lm"]);
-            let ended = Ended::of(&mut command, folder)?;
-            if ended.status == Some(0) || theirs.is_none() {
-                theirs = Some(ended);
+            Ended::of(&mut command, folder)
+        };
+        let mut theirs = cc("-pie", "-Wl,--demangle")?;
+        let mut undefined = BTreeSet::new();
+        if !theirs.undefined().is_empty() {
+            undefined = cc("-pie", "-Wl,--no-demangle")?.undefined();
+        } else if theirs.status != Some(0) {
+            let fixed = cc("-no-pie", "-Wl,--demangle")?;
+            if fixed.status == Some(0) {
+                theirs = fixed;
             }
         }
-        let theirs = theirs.context("no attempt")?;
         let mut command = Command::new(hoist);
         command.arg("run").args(objects).arg(&self.path).args(["--whole-archive", "main"]);
         let ours = Ended::of(&mut command, folder)?;
-        let undefined = theirs.undefined();
         if theirs.status != Some(0) || ours.is_refusal() {
             return Ok((compare(&theirs, &ours), undefined));
         }
@@ -373,9 +377,18 @@ impl Ended {
         let ours = |line: &str| {
             Some(line.split_once("symbol ")?.1.strip_suffix(" is undefined")?.to_owned())
         };
+        // as the linker demangles
+        let alike = |name: String| match name
+            .strip_prefix("{vtable(")
+            .and_then(|name| name.strip_suffix(")}"))
+        {
+            Some(name) => format!("vtable for {name}"),
+            None => name,
+        };
         self.errors
             .lines()
             .filter_map(|line| theirs(line).or_else(|| hidden(line)).or_else(|| ours(line)))
+            .map(alike)
             .collect()
     }
 
