@@ -1,5 +1,6 @@
 //! Code of initial exec whose variables find no room near the thread pointer, on x86-64: it asks descriptors, and keeps all else.
-#![cfg(all(test, target_arch = "x86_64"))]
+#![cfg(test)]
+#![cfg(target_arch = "x86_64")]
 
 mod system;
 

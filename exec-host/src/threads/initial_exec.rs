@@ -203,7 +203,7 @@ impl<'f, 'a> Object<'f, 'a> {
             header.get_mut(24..32)?.copy_from_slice(&offset.to_le_bytes());
             header.get_mut(32..40)?.copy_from_slice(&size.to_le_bytes());
         }
-        let flags = u64::from(SHF_ALLOC | SHF_EXECINSTR);
+        let flags = SHF_ALLOC | SHF_EXECINSTR;
         let [at, size] = put(&self.code);
         headers.extend(section_header(SHT_PROGBITS, [flags, at, size], (0, 0), (16, 0)));
         let [at, size] = put(&rows);
