@@ -73,10 +73,7 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
                 vec![Ok(self.look(label, file))]
             }
             Form::Plain => Vec::new(),
-            _ => {
-                file.will_read(0..file.bytes().len() as u64);
-                self.stream(&label, is_named, depth, &mut file.bytes())
-            }
+            _ => self.stream(&label, is_named, depth, &mut Passed::new(&file, file.bytes(), 0)),
         }
     }
 
@@ -205,10 +202,11 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
         let entry = archive.get_entry(member.at)?;
         let stored = entry.data();
         let (start, end) = entry.compressed_data_range();
+        let passed = || Passed::new(file, stored, start);
         let all = match member.method {
             CompressionMethod::Store => {
                 ensure!(member.size == stored.len() as u64, "a size that lies");
-                self.unpacked(name, (is_named, depth), stored, member.size)?
+                self.unpacked(name, (is_named, depth), passed(), member.size)?
             }
             CompressionMethod::Deflate => {
                 ensure!(
@@ -217,10 +215,10 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
                     member.size,
                     stored.len(),
                 );
-                self.unpacked(name, (is_named, depth), DeflateDecoder::new(stored), member.size)?
+                self.unpacked(name, (is_named, depth), DeflateDecoder::new(passed()), member.size)?
             }
             CompressionMethod::Zstd => {
-                self.unpacked(name, (is_named, depth), unpack::zstd(stored)?, member.size)?
+                self.unpacked(name, (is_named, depth), unpack::zstd(passed())?, member.size)?
             }
             method => bail!("compressed by method {}", method.as_id().as_u16()),
         };
@@ -240,6 +238,38 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
         let Some(head) = begins_wanted(&mut reader)? else { return Ok(Vec::new()) };
         let mut whole = Sized::new(head, &mut reader, size);
         Ok(self.stream(name, is_named, depth, &mut whole))
+    }
+}
+
+/// Bytes of a file that are read once from their start to their end: what lies behind is let go.
+struct Passed<'f> {
+    file: &'f Mapped,
+    rest: &'f [u8],
+    /// Where `rest` is in the file, and up to where pages were let go.
+    at: u64,
+    gone: u64,
+}
+
+/// Pages are let go when this many bytes lie behind.
+const BEHIND: u64 = 8 << 20;
+
+impl<'f> Passed<'f> {
+    /// The bytes at `at` of a file.
+    fn new(file: &'f Mapped, bytes: &'f [u8], at: u64) -> Self {
+        file.will_read(at..at.saturating_add(bytes.len() as u64));
+        Self { file, rest: bytes, at, gone: at }
+    }
+}
+
+impl Read for Passed<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.rest.read(into)?;
+        self.at = self.at.saturating_add(count as u64);
+        if self.at.saturating_sub(self.gone) >= BEHIND {
+            self.file.done_with(self.gone..self.at);
+            self.gone = self.at;
+        }
+        Ok(count)
     }
 }
 
