@@ -58,6 +58,7 @@ pub mod read;
 pub mod sass;
 #[cfg_attr(target_family = "wasm", path = "scratch/wasm.rs")]
 pub mod scratch;
+pub mod share;
 pub mod shown;
 pub mod sources;
 pub mod table;
