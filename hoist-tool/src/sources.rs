@@ -17,7 +17,7 @@ use nest::Nest;
 use crate::progress::Progress;
 
 mod budget;
-mod form;
+pub(crate) mod form;
 mod nest;
 #[cfg_attr(target_family = "wasm", path = "sources/unpack/wasm.rs")]
 mod unpack;

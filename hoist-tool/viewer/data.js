@@ -63,9 +63,9 @@ function collect(into, lines) {
   return into;
 }
 
-/** Takes what `hoist fatbin report --json-lines` prints. @param {Iterable<string>} lines */
-function take(lines) {
-  data = collect(nothing(), lines);
+/** Has the page hold other data. @param {Data} found */
+function show(found) {
+  data = found;
   shortFiles = shortened(data.files);
 }
 

@@ -6,13 +6,14 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use flate2::read::DeflateDecoder;
-use rawzip::{CompressionMethod, ZipArchive, ZipSliceArchive};
+use rawzip::{CompressionMethod, ZipArchive};
 use rayon::prelude::*;
 
 use super::budget::{Budget, Left};
 use super::form::{Form, HEAD, is_wanted, may_hold};
 use super::unpack;
-use super::zip::{MOST, Member, Sized, check, members};
+use super::zip::{Content, MOST, Member, Sized, archive, check, members};
+use crate::lent::{self, Slices, Stream};
 use crate::mapped::Mapped;
 
 /// A file to look into.
@@ -58,6 +59,11 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
         if label == "-" {
             return self.stream("standard input", is_named, 0, &mut std::io::stdin().lock());
         }
+        match lent::stream(path) {
+            Ok(None) => {}
+            Ok(Some(stream)) => return self.lent(&label, is_named, 0, &stream),
+            Err(error) => return vec![Err(error)],
+        }
         let file = match Mapped::open(path) {
             Ok(file) => file,
             Err(error) => return vec![Err(error)],
@@ -78,6 +84,21 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
                 self.stream(&label, is_named, depth, &mut file.bytes())
             }
         }
+    }
+
+    /// The same of what is lent, and no more of it in memory than need be.
+    fn lent(&self, label: &str, is_named: bool, depth: usize, stream: &Stream) -> Vec<Result<T>> {
+        let look = |head: &[u8]| match Form::of(head) {
+            Form::Zip => Ok(self.zip(label, is_named, depth, stream)),
+            Form::Plain if may_hold(head) => {
+                let file = Mapped::lent(Slices::of(stream)?);
+                Ok(vec![Ok(self.look(label.to_owned(), file))])
+            }
+            Form::Plain => Ok(Vec::new()),
+            _ => Ok(self.stream(label, is_named, depth, &mut stream.reader())),
+        };
+        let all = stream.head().and_then(|head| look(&head)).with_context(|| label.to_owned());
+        all.unwrap_or_else(|error| vec![Err(error)])
     }
 
     /// What is made of a file that is unpacked.
@@ -166,8 +187,14 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
     }
 
     /// What is made of the members of a zip file.
-    fn zip(&self, label: &str, is_named: bool, depth: usize, file: &Mapped) -> Vec<Result<T>> {
-        let archive = match ZipArchive::from_slice(file.bytes()) {
+    fn zip(
+        &self,
+        label: &str,
+        is_named: bool,
+        depth: usize,
+        content: &impl Content,
+    ) -> Vec<Result<T>> {
+        let archive = match archive(content) {
             Ok(archive) => archive,
             Err(error) => return vec![Err(anyhow!("{label}: {error}"))],
         };
@@ -183,7 +210,7 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
         }
         let one = |member: &Member| {
             let name = format!("{label}:{}", member.name);
-            self.member(&archive, member, &name, (is_named, depth + 1), file)
+            self.member(&archive, member, &name, (is_named, depth + 1))
                 .unwrap_or_else(|error| vec![Err(error.context(name.clone()))])
         };
         let mut all: Vec<_> = match self.order {
@@ -196,26 +223,30 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
 
     fn member(
         &self,
-        archive: &ZipSliceArchive<&[u8]>,
+        archive: &ZipArchive<&impl Content>,
         member: &Member,
         name: &str,
         (is_named, depth): (bool, usize),
-        file: &Mapped,
     ) -> Result<Vec<Result<T>>> {
         let entry = archive.get_entry(member.at)?;
-        let stored = entry.data();
+        let stored = entry.reader();
         let (start, end) = entry.compressed_data_range();
+        let content = *archive.get_ref();
+        let size = end.saturating_sub(start);
+        ensure!(end <= content.size(), "{size} bytes at {start:#x} are not in the archive");
         let all = match member.method {
             CompressionMethod::Store => {
-                ensure!(member.size == stored.len() as u64, "a size that lies");
-                self.unpacked(name, (is_named, depth), stored, member.size)?
+                ensure!(member.size == size, "a size that lies");
+                match content.part(start..end) {
+                    Some(part) => self.lent(name, is_named, depth, &part),
+                    None => self.unpacked(name, (is_named, depth), stored, member.size)?,
+                }
             }
             CompressionMethod::Deflate => {
                 ensure!(
-                    member.size / MOST <= stored.len() as u64,
-                    "{} bytes claimed, where {} can hold {MOST} times as many at most",
+                    member.size / MOST <= size,
+                    "{} bytes claimed, where {size} can hold {MOST} times as many at most",
                     member.size,
-                    stored.len(),
                 );
                 self.unpacked(name, (is_named, depth), DeflateDecoder::new(stored), member.size)?
             }
@@ -224,7 +255,7 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
             }
             method => bail!("compressed by method {}", method.as_id().as_u16()),
         };
-        file.done_with(start..end);
+        content.done_with(start..end);
         Ok(all)
     }
 
