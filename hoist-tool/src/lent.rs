@@ -13,12 +13,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result};
 
-use crate::sources::form::Form;
 use pages::Pages;
+#[cfg(feature = "device-code")]
 pub(crate) use stream::Stream;
 
 mod pages;
 mod parts;
+#[cfg(feature = "device-code")]
 mod stream;
 
 /// Who has a file.
@@ -92,9 +93,12 @@ pub fn bytes_read() -> u64 {
 /// # Errors
 /// If its first bytes cannot be read, or there is no memory for it.
 pub fn wanted(path: &Path) -> Result<Option<Vec<Range<u64>>>> {
-    let is_stream = stream(path)?.is_some();
+    #[cfg(feature = "device-code")]
+    if stream(path)?.is_some() {
+        return Ok(None);
+    }
     let mut files = files();
-    let Some(file) = files.get_mut(path).filter(|file| !is_stream && file.slices.is_none()) else {
+    let Some(file) = files.get_mut(path).filter(|file| file.slices.is_none()) else {
         return Ok(None);
     };
     let mut reading = match file.reading.take() {
@@ -149,12 +153,13 @@ pub(crate) fn open(path: &Path) -> Result<Option<Arc<Slices>>> {
 ///
 /// # Errors
 /// If it cannot be read.
+#[cfg(feature = "device-code")]
 pub(crate) fn stream(path: &Path) -> Result<Option<Stream>> {
     let lender = files().get(path).map(|file| Arc::clone(&file.lender));
     let Some(lender) = lender.filter(|lender| lender.size() > WHOLE) else { return Ok(None) };
     let stream = Stream::of(lender);
     let form = stream.form().with_context(|| path.display().to_string())?;
-    Ok((form != Form::Plain).then_some(stream))
+    Ok((form != crate::form::Form::Plain).then_some(stream))
 }
 
 fn files() -> MutexGuard<'static, BTreeMap<PathBuf, File>> {
@@ -194,11 +199,13 @@ impl Slices {
     ///
     /// # Errors
     /// If it cannot be read, or there is no memory for it.
+    #[cfg(feature = "device-code")]
     pub(crate) fn of(part: &Stream) -> Result<Self> {
         Self::read(part, WHOLE)
     }
 
     /// Whether a file of this size is worth reading in parts.
+    #[cfg(feature = "device-code")]
     pub(crate) const fn is_large(size: u64) -> bool {
         size > WHOLE
     }
@@ -308,6 +315,7 @@ mod tests {
         assert_eq!(Slices::read(&InMemory(other.clone()), 0).unwrap().bytes(), other);
     }
 
+    #[cfg(feature = "device-code")]
     #[test]
     fn streams_are_the_file() {
         let bytes: Vec<u8> = (0..5_000_000_u32).flat_map(u32::to_le_bytes).collect();

@@ -85,6 +85,9 @@ const percent = (part, of) => (of === 0 ? "-" : `${((part * 100) / of).toFixed(1
 /** @param {number | null} value */
 const number = (value) => (value === null ? "-" : whole.format(value));
 
+/** A number of things in words. @param {number} count @param {string} what */
+const several = (count, what) => `${whole.format(count)} ${what}${count === 1 ? "" : "s"}`;
+
 /** @param {string[]} files */
 function shortened(files) {
   const folder = (/** @type {string} */ name) => name.slice(0, name.lastIndexOf("/") + 1);

@@ -5,7 +5,7 @@ use core::ops::Range;
 use elf_core::names::{EM_CUDA, PT_LOAD, SHT_NOBITS, SHT_PROGBITS};
 use elf_core::{File, FileHeader, SectionFlags, SectionHeader, Table};
 
-use crate::sources::form::Form;
+use crate::form::Form;
 
 /// What tells the kind of a file, and where an ELF file has its tables.
 const HEAD: u64 = 1 << 12;

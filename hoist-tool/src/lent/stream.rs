@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use rawzip::ReaderAt;
 
 use super::{Lender, STEP};
-use crate::sources::form::{Form, HEAD};
+use crate::form::{Form, HEAD};
 
 /// Bytes that are asked for at a place that nothing led to; more where one goes on.
 const FIRST: usize = 1 << 20;

@@ -31,6 +31,7 @@ impl Mapped {
     }
 
     /// What was read of a file that is lent.
+    #[cfg(feature = "device-code")]
     pub(crate) fn lent(slices: Slices) -> Self {
         Self(Content::Lent(Arc::new(slices)))
     }

@@ -10,9 +10,9 @@ use rawzip::{CompressionMethod, ZipArchive};
 use rayon::prelude::*;
 
 use super::budget::{Budget, Left};
-use super::form::{Form, HEAD, is_wanted, may_hold};
 use super::unpack;
 use super::zip::{Content, MOST, Member, Sized, archive, check, members};
+use crate::form::{Form, HEAD, is_wanted, may_hold};
 use crate::lent::{self, Slices, Stream};
 use crate::mapped::Mapped;
 

@@ -13,14 +13,14 @@ use super::cubins::{Image, ImagePlace, images};
 use super::filter::Where;
 use super::kernels::is_cubin;
 use super::ptx::KernelSources;
-use crate::faults::{Faults, Roots, in_words};
+use crate::faults::{Faults, in_words};
 use crate::json::JsonArguments;
 use crate::kernel_filter::{KernelFilter, KernelOrder};
 use crate::kernel_name::{KernelName, Text};
 use crate::paint;
 use crate::pattern::Pattern;
 use crate::sass::{Block, Code, DisasmOptions, blocks, disassemble, dot, outline, svg};
-use crate::sources::{Order, Source, Sources};
+use crate::sources::{Order, Roots, Source, Sources};
 use crate::table::line;
 
 /// Shows machine code of kernels through nvdisasm, which the CUDA toolkit and the Python package nvidia-cuda-nvdisasm have.

@@ -9,11 +9,11 @@ use nvinfo::{Cubin, KernelNeeds, Stack};
 use serde::Serialize;
 
 use super::cubins::{Image, ImagePlace, images};
-use crate::faults::{Faults, Roots};
+use crate::faults::Faults;
 use crate::kernel_filter::{KernelFilter, KernelOrder};
 use crate::kernel_name::{KernelName, Text};
 use crate::pattern::Pattern;
-use crate::sources::{Order, Source, Sources};
+use crate::sources::{Order, Roots, Source, Sources};
 
 /// A kernel somewhere. Sizes are in bytes.
 #[derive(Clone, Debug, Serialize)]

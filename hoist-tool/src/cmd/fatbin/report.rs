@@ -13,13 +13,13 @@ use super::diff::{Difference, difference};
 use super::filter::Where;
 use super::kernels::{KernelRow, Request, collect, of_cubin};
 use super::rows::arch;
-use crate::faults::{Faults, Roots};
+use crate::faults::Faults;
 use crate::json::JsonArguments;
 use crate::kernel_name::Text;
 use crate::output::Output;
 use crate::pattern::Pattern;
 use crate::share::Share;
-use crate::sources::{Order, Source, Sources};
+use crate::sources::{Order, Roots, Source, Sources};
 use data::{Data, Found};
 
 mod data;

@@ -16,11 +16,11 @@ use super::filter::{Filter, Where};
 use super::kernels::of_cubin;
 use super::rows::arch;
 use crate::demangle::family;
-use crate::faults::{Faults, Roots};
+use crate::faults::Faults;
 use crate::json::JsonArguments;
 use crate::kernel_filter::KernelFilter;
 use crate::kernel_name::Text;
-use crate::sources::{Order, Source, Sources};
+use crate::sources::{Order, Roots, Source, Sources};
 use crate::table::{Table, tail};
 
 /// Bytes of images that are compressed anew to tell what a method would save.

@@ -39,12 +39,13 @@ pub(crate) enum Linked {
 
 pub(crate) fn theirs(machine: Architecture, linker: &str, object: &[u8], folder: &Path) -> Linked {
     let (emulation, base) = match machine {
+        Architecture::Arm => ("armelf_linux_eabi", base(4)),
         Architecture::Rv64 => ("elf64lriscv", base(8)),
         Architecture::Rv32 => ("elf32lriscv", base(4)),
         _ => ("elf64loongarch", base(8)),
     };
     let script = format!(
-        "SECTIONS {{ .text {base:#x} : {{ *(.text) }} .tdata {:#x} : {{ *(.tdata) }} }}",
+        "SECTIONS {{ .text {base:#x} : {{ *(.text) }} .tdata {:#x} : {{ *(.tdata) }} /DISCARD/ : {{ *(.ARM.exidx*) }} }}",
         base + 0x10_0000,
     );
     fs::write(folder.join("script"), script).unwrap();

@@ -1,6 +1,7 @@
 //! What a file is, by what it begins with.
 
 /// Bytes that are enough to tell.
+#[cfg(feature = "device-code")]
 pub(crate) const HEAD: usize = 512;
 
 /// How files are inside a file.
@@ -36,6 +37,7 @@ impl Form {
 }
 
 /// What files begin with that may hold device code.
+#[cfg(feature = "device-code")]
 const HOLDERS: [&[u8]; 10] = [
     b"\x7fELF",
     b"!<arch>\n",
@@ -50,11 +52,13 @@ const HOLDERS: [&[u8]; 10] = [
 ];
 
 /// Whether a file that is no archive and begins so may hold device code.
+#[cfg(feature = "device-code")]
 pub(crate) fn may_hold(head: &[u8]) -> bool {
     HOLDERS.iter().any(|magic| head.starts_with(magic))
 }
 
 /// Whether a file that begins so is worth unpacking: it may hold device code, or files that do.
+#[cfg(feature = "device-code")]
 pub(crate) fn is_wanted(head: &[u8]) -> bool {
     may_hold(head) || Form::of(head) != Form::Plain
 }

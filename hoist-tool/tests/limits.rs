@@ -1,4 +1,4 @@
-//! Every kind of RISC-V and LoongArch whose value does not depend on where a linker has its tables, at its limits and about them, in
+//! Every kind of Arm, RISC-V and LoongArch whose value does not depend on where a linker has its tables, at its limits and about them, in
 //! objects made here: what fits is byte for byte what GNU ld and lld make, what does not is refused by all, place by place.
 
 #![allow(
@@ -10,19 +10,23 @@
 )]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-#[path = "rela_limits/cases.rs"]
+#[path = "limits/arm.rs"]
+mod arm;
+#[path = "limits/cases.rs"]
 mod cases;
-#[path = "rela_limits/known.rs"]
+#[path = "limits/known.rs"]
 mod known;
-#[path = "rela_limits/linked.rs"]
+#[path = "limits/linked.rs"]
 mod linked;
+#[path = "limits/rela.rs"]
+mod rela;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
 use archs::{Architecture, with_arch};
-use cases::{Case, cases, object};
+use cases::{Case, STEP, object};
 use elf_core::{Arch, Kind, Role, Stage};
 use linked::{Linked, ours, theirs};
 
@@ -45,12 +49,15 @@ fn compare_all(test: &str, machine: Architecture, linkers: &[&str], least: usize
     };
     let (kinds, address_size) = with_arch!(machine, A => (A::KINDS, A::ADDRESS_SIZE));
     for kind in kinds.iter().filter(is_comparable) {
-        let all = cases(machine, address_size, kind);
+        let all = match machine {
+            Architecture::Arm => arm::cases(kind),
+            _ => rela::cases(machine, address_size, kind),
+        };
         if all.is_empty() {
             println!("{test}: {}: no case", kind.name);
             continue;
         }
-        let size = all.last().map_or(0, |case| case.offset + cases::STEP);
+        let size = all.last().map_or(0, |case| case.offset + STEP);
         let fits = |case: &&Case| {
             ours(machine, &object(machine, std::slice::from_ref(case), size)).is_some()
         };
@@ -74,8 +81,11 @@ fn compare_all(test: &str, machine: Architecture, linkers: &[&str], least: usize
                     add("different for known reasons", 1);
                     continue;
                 }
-                let (name, value) = (kind.name, case.value);
-                different.push(format!("{linker} {name} at {offset:#x}: {value:#x}: {what}"));
+                let Case { value, records, .. } = case;
+                let name = kind.name;
+                different.push(format!(
+                    "{linker} {name} at {offset:#x}: {value:#x} by {records:x?}: {what}"
+                ));
             }
         }
     }
@@ -104,6 +114,13 @@ fn compare(
     folder: &Path,
 ) -> Option<Found> {
     let mut found = Found::default();
+    let starts = |places: &BTreeSet<usize>| -> BTreeSet<usize> {
+        let behind = |place: &usize| all.partition_point(|case| case.offset <= *place);
+        places
+            .iter()
+            .filter_map(|place| Some(all.get(behind(place).checked_sub(1)?)?.offset))
+            .collect()
+    };
     let mut left = refused.clone();
     let chosen = |wanted: &dyn Fn(&Case) -> bool| -> Vec<Case> {
         all.iter().filter(|case| wanted(case)).cloned().collect()
@@ -113,8 +130,7 @@ fn compare(
         let object = object(machine, &chosen(&|case| !left.contains(&case.offset)), size);
         match theirs(machine, linker, &object, folder) {
             Linked::Refused(places) => {
-                let places: BTreeSet<usize> =
-                    places.iter().map(|place| place / cases::STEP * cases::STEP).collect();
+                let places = starts(&places);
                 let new: Vec<usize> = places.difference(&left).copied().collect();
                 assert!(!new.is_empty(), "{linker}: {places:x?}");
                 let said = |place: &usize| (*place, String::from("refused there"));
@@ -137,16 +153,14 @@ fn compare(
     }
     if !refused.is_empty() {
         let asked: Vec<Case> = chosen(&|case| refused.contains(&case.offset));
-        // GNU ld tells one error of a section, and is asked about each of those next to what fits
-        let (asked, at_once) = match linker.contains("lld") {
+        // GNU ld for RISC-V tells one error of a section, and is asked about each of those next to what fits
+        let (asked, at_once) = match linker.contains("lld") || machine == Architecture::Arm {
             true => (asked, usize::MAX),
             false => (next_to_what_fits(all, refused), 1),
         };
         for some in asked.chunks(at_once.min(asked.len().max(1))) {
             let places = match theirs(machine, linker, &object(machine, some, size), folder) {
-                Linked::Refused(places) => {
-                    places.iter().map(|place| place / cases::STEP * cases::STEP).collect()
-                }
+                Linked::Refused(places) => starts(&places),
                 Linked::Text(_) | Linked::Unknown => BTreeSet::new(),
             };
             let some: BTreeSet<usize> = some.iter().map(|case| case.offset).collect();
@@ -163,6 +177,12 @@ fn next_to_what_fits(all: &[Case], refused: &BTreeSet<usize>) -> Vec<Case> {
     let is_refused = |case: &Case| refused.contains(&case.offset);
     let ends = all.windows(2).filter(|two| is_refused(&two[0]) != is_refused(&two[1]));
     ends.map(|two| if is_refused(&two[0]) { two[0].clone() } else { two[1].clone() }).collect()
+}
+
+#[test]
+fn arm_at_its_limits() {
+    let linkers = ["arm-linux-gnueabihf-ld", "ld.lld-19"];
+    compare_all("arm_at_its_limits", Architecture::Arm, &linkers, 37_000);
 }
 
 #[test]

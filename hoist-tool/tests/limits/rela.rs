@@ -1,53 +1,12 @@
-//! Instructions and data with relocations that come to the values about which anything may change.
+//! Instructions and data of RISC-V and LoongArch with relocations that come to the values about which anything may change.
 
 use std::collections::BTreeSet;
 
 use archs::Architecture;
+use elf_core::names::STT_NOTYPE;
 use elf_core::{Check, Kind, Page, Role};
-use object::elf;
-use object::write::{Object, Relocation, Symbol, SymbolSection};
-use object::{
-    BinaryFormat, Endianness, FileFlags, RelocationFlags, SectionKind, SymbolFlags, SymbolKind,
-    SymbolScope,
-};
 
-/// Bytes from one place to the next.
-pub(crate) const STEP: usize = 32;
-
-/// Where `.text` is.
-pub(crate) const fn base(address_size: u64) -> u64 {
-    if address_size == 4 { 0x4000_0000 } else { 1 << 40 }
-}
-
-/// A place, and the relocations that are about it.
-#[derive(Clone, Debug)]
-pub(crate) struct Case {
-    /// In `.text`, in bytes.
-    pub(crate) offset: usize,
-    pub(crate) bytes: Vec<u8>,
-    records: Vec<Wanted>,
-    /// What the formula gives, but for pages.
-    pub(crate) value: i64,
-}
-
-/// A relocation so many bytes behind the start of the place.
-#[derive(Clone, Debug)]
-struct Wanted {
-    at: u64,
-    r#type: u32,
-    target: Target,
-    addend: i64,
-}
-
-/// What a relocation is against.
-#[derive(Clone, Copy, Debug)]
-enum Target {
-    Absolute(u64),
-    /// The start of `.tdata`.
-    Variable,
-    /// The start of the place.
-    Label,
-}
+use crate::cases::{Case, STEP, Target, Wanted, base};
 
 /// What is put at the place: instructions, or data that the relocation counts from.
 fn words(name: &str, size: usize) -> Vec<u8> {
@@ -143,7 +102,7 @@ pub(crate) fn cases(machine: Architecture, address_size: u64, kind: &'static Kin
             || kind.name.contains("_DTPREL");
         let (target, addend) = if is_variable {
             let bias = if kind.value.of == Role::DtpOffset { bias } else { 0 };
-            (Target::Variable, value.wrapping_add(bias))
+            (Target::Variable(0), value.wrapping_add(bias))
         } else {
             let is_distance = kind.value.minus == Role::Place || kind.name.contains("PC");
             let minus = match kind.value.page {
@@ -163,7 +122,7 @@ pub(crate) fn cases(machine: Architecture, address_size: u64, kind: &'static Kin
             let addend = if cases.len() % 2 == 0 || address < 0x24 { 0 } else { 0x24 };
             let address = address.wrapping_sub_signed(addend);
             let address = if address_size == 4 { address & 0xffff_ffff } else { address };
-            (Target::Absolute(address), addend)
+            (Target::Absolute(address, STT_NOTYPE), addend)
         };
         let wanted = |at, r#type| Wanted { at, r#type, target, addend };
         let label = |at, r#type| Wanted { at, r#type, target: Target::Label, addend: 0 };
@@ -176,7 +135,7 @@ pub(crate) fn cases(machine: Architecture, address_size: u64, kind: &'static Kin
             }
             "R_RISCV_SET_ULEB128" => {
                 let nothing = Wanted {
-                    target: Target::Absolute(0),
+                    target: Target::Absolute(0, STT_NOTYPE),
                     addend: 0,
                     ..wanted(0, number("R_RISCV_SUB_ULEB128"))
                 };
@@ -191,58 +150,4 @@ pub(crate) fn cases(machine: Architecture, address_size: u64, kind: &'static Kin
         cases.push(Case { offset, bytes: bytes.clone(), records, value });
     }
     cases
-}
-
-/// An object with the words and relocations of these cases.
-pub(crate) fn object(machine: Architecture, cases: &[Case], size: usize) -> Vec<u8> {
-    let (architecture, flags) = match machine {
-        Architecture::Rv64 => (object::Architecture::Riscv64, 5),
-        Architecture::Rv32 => (object::Architecture::Riscv32, 1),
-        Architecture::LoongArch64 => (object::Architecture::LoongArch64, 0x43),
-        other => panic!("no limits of {other} here"),
-    };
-    let mut file = Object::new(BinaryFormat::Elf, architecture, Endianness::Little);
-    file.flags =
-        FileFlags::Elf { os_abi: elf::OsAbi(0), abi_version: 0, e_flags: elf::FileFlags(flags) };
-    let text = file.add_section(Vec::new(), b".text".to_vec(), SectionKind::Text);
-    let data = file.add_section(Vec::new(), b".tdata".to_vec(), SectionKind::Tls);
-    let mut bytes = vec![0; size];
-    for case in cases {
-        bytes[case.offset..][..case.bytes.len()].copy_from_slice(&case.bytes);
-    }
-    file.append_section_data(text, &bytes, 4);
-    file.append_section_data(data, &[0; 8], 4);
-    let symbol = |name: String, value, section, info: u8| Symbol {
-        name: name.into_bytes(),
-        value,
-        size: 0,
-        kind: SymbolKind::Label,
-        scope: if info >> 4 == 0 { SymbolScope::Compilation } else { SymbolScope::Dynamic },
-        weak: false,
-        section,
-        flags: SymbolFlags::Elf { st_info: elf::SymbolInfo(info), st_other: elf::SymbolOther(0) },
-    };
-    let section = SymbolSection::Section(data);
-    let variable = file.add_symbol(symbol(String::from("variable"), 0, section, 0x16));
-    for case in cases {
-        let at = case.offset as u64;
-        for wanted in &case.records {
-            let target = match wanted.target {
-                Target::Variable => variable,
-                Target::Absolute(value) => {
-                    let name = format!("s{at}.{}.{}", wanted.at, wanted.r#type);
-                    file.add_symbol(symbol(name, value, SymbolSection::Absolute, 0x10))
-                }
-                Target::Label => {
-                    let section = SymbolSection::Section(text);
-                    file.add_symbol(symbol(format!("l{at}.{}", wanted.at), at, section, 0))
-                }
-            };
-            let flags = RelocationFlags::Elf { r_type: elf::RelocationType(wanted.r#type) };
-            let relocation =
-                Relocation { offset: at + wanted.at, symbol: target, addend: wanted.addend, flags };
-            file.add_relocation(text, relocation).expect("a relocation");
-        }
-    }
-    file.write().expect("an object")
 }
