@@ -328,7 +328,7 @@ mod tests {
         std::io::copy(&mut part.reader(), &mut some).unwrap();
         assert_eq!(some, bytes[1_000_004..1_000_011]);
         assert!(part.read(0, &mut [0; 8]).is_err() && part.read(u64::MAX, &mut [0; 2]).is_err());
-        assert!(stream.part(u64::MAX..0).head().unwrap().is_empty());
+        assert!(stream.part(u64::MAX..u64::MAX).head().unwrap().is_empty());
         // here and there
         for at in [19_999_990, 0, 7_000_000, 7_000_004, 15_000_000, 3] {
             let mut found = [0; 10];

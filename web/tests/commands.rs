@@ -200,26 +200,20 @@ fn members_of_large_archives_are_read_in_parts() {
 fn rows(text: &str) -> (Vec<serde_json::Value>, Vec<Vec<serde_json::Value>>) {
     let mut lists = std::collections::BTreeMap::<String, Vec<serde_json::Value>>::new();
     for line in text.lines() {
-        let serde_json::Value::Object(line) = serde_json::from_str(line).unwrap() else {
-            panic!("{line}")
-        };
+        let line: serde_json::Map<_, _> = serde_json::from_str(line).unwrap();
         line.into_iter().for_each(|(key, value)| lists.entry(key).or_default().push(value));
     }
+    let kinds = ["file", "arch", "name", "family", "curve"];
+    let plural = ["files", "archs", "names", "families", "curves"];
     let named = |row: &serde_json::Value| {
-        let mut row = row.clone();
-        for (key, list) in [
-            ("file", "files"),
-            ("arch", "archs"),
-            ("name", "names"),
-            ("family", "families"),
-            ("curve", "curves"),
-        ] {
+        let mut row = row.as_object().unwrap().clone();
+        for (key, list) in kinds.into_iter().zip(plural) {
             let number = row.get(key).and_then(serde_json::Value::as_u64);
-            if let Some(number) = number {
-                row[key] = lists[list][usize::try_from(number).unwrap()].clone();
-            }
+            let number = number.and_then(|number| usize::try_from(number).ok());
+            let word = number.and_then(|number| lists.get(list)?.get(number).cloned());
+            row.extend(word.map(|word| (key.to_owned(), word)));
         }
-        row
+        serde_json::Value::from(row)
     };
     let all = |list: &str| lists.get(list).into_iter().flatten().map(named).collect::<Vec<_>>();
     let file = |row: &serde_json::Value| row["file"].as_str().unwrap().to_owned();

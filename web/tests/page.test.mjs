@@ -369,6 +369,16 @@ test("light and dark, wide and narrow, on paper: nothing is cut, and nothing is 
   assert.ok((await page.locator("#kernels .row").count()) > 0);
   assert.equal(await page.locator("#open").isVisible(), false);
   await picture(page, "print");
+  // all rows and their headings are on it, and nothing is wider than a sheet
+  const cut = await page.evaluate(() => {
+    const box = (/** @type {string} */ selector) => document.querySelector(selector).getBoundingClientRect();
+    const rows = [...document.querySelectorAll("#kernels .row")].map((row) => row.getBoundingClientRect());
+    const end = box("#kernels .table").bottom + 1;
+    return { rows: rows.length, below: rows.filter((row) => row.bottom > end || row.height < 8).length, head: box("#kernels .head button").height };
+  });
+  assert.ok(cut.rows === 5 && cut.below === 0 && cut.head > 8, JSON.stringify(cut));
+  const pdf = await page.pdf({ format: "A4" });
+  assert.ok(pdf.length > 10_000);
   await done();
 });
 
