@@ -36,6 +36,12 @@ pub enum KernelOrder {
 }
 
 impl KernelFilter {
+    /// All kernels that are meant: those of `--kernel`, and what the command names besides.
+    #[must_use]
+    pub fn wanted(&self, named: Option<&Pattern>) -> Vec<Pattern> {
+        self.kernel.iter().chain(named).cloned().collect()
+    }
+
     /// Functions of a cubin in the order that is asked for, no more than are to be shown.
     ///
     /// # Errors

@@ -5,6 +5,7 @@
 #![deny(unsafe_code)]
 
 #[cfg(not(target_family = "wasm"))]
+pub mod apart;
 pub mod arguments;
 pub mod budget;
 #[cfg(any(feature = "host", feature = "nv"))]

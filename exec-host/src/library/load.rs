@@ -74,16 +74,17 @@ unsafe fn prepare(
 ) -> Result<Prepared, Error> {
     let file: &[u8] = (**bytes).as_ref();
     let image = image(file).map_err(LibraryError::from)?;
-    let facts = image.facts();
+    let facts = image.facts().map_err(LibraryError::from)?;
     refuse(&image, &facts)?;
-    let dynamic = image.dynamic().ok_or_else(|| refused("a file without a dynamic section"))?;
-    let name = needed::name(dynamic)?;
+    let dynamic = image.dynamic().map_err(LibraryError::from)?;
+    let dynamic = dynamic.ok_or_else(|| refused("a file without a dynamic section"))?;
+    let name = needed::name(&dynamic)?;
     let wants_tp_offsets = given.wants_tp_offsets;
     // not all linkers set the flag
     given.wants_tp_offsets |= facts.flags & DF_STATIC_TLS != 0
         || given.source.is_some() && wants_tp_offsets_of_others(&image);
     // SAFETY: as the caller vouches.
-    let needed = unsafe { needed::members(dynamic, given, folder) };
+    let needed = unsafe { needed::members(&dynamic, given, folder) };
     given.wants_tp_offsets = wants_tp_offsets;
     let needed = Needed::new(needed?);
 

@@ -1,6 +1,7 @@
 //! Files in one another, however deep: archives that are read from their start to their end (tar, and what is compressed as a
 //! whole), and zip files, whose members are looked at on all cores.
 
+use core::ops::Range;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -80,8 +81,9 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
             }
             Form::Plain => Vec::new(),
             _ => {
-                file.will_read(0..file.bytes().len() as u64);
-                self.stream(&label, is_named, depth, &mut file.bytes())
+                let all = 0..file.bytes().len() as u64;
+                let mut passed = Passed::new(&file, file.bytes(), all);
+                self.stream(&label, is_named, depth, &mut passed)
             }
         }
     }
@@ -229,17 +231,17 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
         (is_named, depth): (bool, usize),
     ) -> Result<Vec<Result<T>>> {
         let entry = archive.get_entry(member.at)?;
-        let stored = entry.reader();
         let (start, end) = entry.compressed_data_range();
         let content = *archive.get_ref();
         let size = end.saturating_sub(start);
         ensure!(end <= content.size(), "{size} bytes at {start:#x} are not in the archive");
+        let passed = || Passed::new(content, entry.reader(), start..end);
         let all = match member.method {
             CompressionMethod::Store => {
                 ensure!(member.size == size, "a size that lies");
                 match content.part(start..end) {
                     Some(part) => self.lent(name, is_named, depth, &part),
-                    None => self.unpacked(name, (is_named, depth), stored, member.size)?,
+                    None => self.unpacked(name, (is_named, depth), passed(), member.size)?,
                 }
             }
             CompressionMethod::Deflate => {
@@ -248,10 +250,10 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
                     "{} bytes claimed, where {size} can hold {MOST} times as many at most",
                     member.size,
                 );
-                self.unpacked(name, (is_named, depth), DeflateDecoder::new(stored), member.size)?
+                self.unpacked(name, (is_named, depth), DeflateDecoder::new(passed()), member.size)?
             }
             CompressionMethod::Zstd => {
-                self.unpacked(name, (is_named, depth), unpack::zstd(stored)?, member.size)?
+                self.unpacked(name, (is_named, depth), unpack::zstd(passed())?, member.size)?
             }
             method => bail!("compressed by method {}", method.as_id().as_u16()),
         };
@@ -271,6 +273,38 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
         let Some(head) = begins_wanted(&mut reader)? else { return Ok(Vec::new()) };
         let mut whole = Sized::new(head, &mut reader, size);
         Ok(self.stream(name, is_named, depth, &mut whole))
+    }
+}
+
+/// Bytes of a file that are read once from their start to their end: what lies behind is let go.
+struct Passed<'f, C, R> {
+    content: &'f C,
+    reader: R,
+    /// Where the reader is in the file, and up to where pages were let go.
+    at: u64,
+    gone: u64,
+}
+
+/// Pages are let go when this many bytes lie behind.
+const BEHIND: u64 = 8 << 20;
+
+impl<'f, C: Content, R> Passed<'f, C, R> {
+    /// A range of a file, and what reads it.
+    fn new(content: &'f C, reader: R, range: Range<u64>) -> Self {
+        content.will_read(range.clone());
+        Self { content, reader, at: range.start, gone: range.start }
+    }
+}
+
+impl<C: Content, R: Read> Read for Passed<'_, C, R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(into)?;
+        self.at = self.at.saturating_add(count as u64);
+        if self.at.saturating_sub(self.gone) >= BEHIND {
+            self.content.done_with(self.gone..self.at);
+            self.gone = self.at;
+        }
+        Ok(count)
     }
 }
 

@@ -17,6 +17,9 @@ const RECORDS: usize = 1 << 18;
 pub(super) trait Content: ReaderAt + Sync {
     fn size(&self) -> u64;
 
+    /// Says that a range will be read from its start to its end.
+    fn will_read(&self, range: Range<u64>);
+
     /// Says that a range is done with.
     fn done_with(&self, range: Range<u64>);
 
@@ -36,6 +39,10 @@ impl Content for Mapped {
         self.bytes().len() as u64
     }
 
+    fn will_read(&self, range: Range<u64>) {
+        self.will_read(range);
+    }
+
     fn done_with(&self, range: Range<u64>) {
         self.done_with(range);
     }
@@ -49,6 +56,8 @@ impl Content for Stream {
     fn size(&self) -> u64 {
         crate::lent::Lender::size(self)
     }
+
+    fn will_read(&self, _range: Range<u64>) {}
 
     fn done_with(&self, _range: Range<u64>) {}
 
