@@ -11,7 +11,7 @@ use fatbin::{EntryKind, Sm};
 use super::cubins::{Image, images_of};
 use super::diff::{Difference, difference};
 use super::filter::Where;
-use super::kernels::{KernelRow, Request, collect, of_cubin};
+use super::kernels::{KernelRow, Request, all_inside, collect, of_cubin};
 use super::rows::arch;
 use crate::faults::Faults;
 use crate::json::JsonArguments;
@@ -187,9 +187,7 @@ impl Report {
             search: self.place.search(),
         };
         let mut before = collect(request, faults)?;
-        for row in &mut before {
-            row.inside(&old.display().to_string());
-        }
+        all_inside(&mut before, &old.display().to_string());
         for row in &mut new {
             let root = self.sources.paths.iter().map(|path| path.display().to_string());
             if let Some(root) =
@@ -198,6 +196,6 @@ impl Report {
                 row.inside(&root);
             }
         }
-        Ok(difference(before, new))
+        Ok(difference(&before, &new))
     }
 }
