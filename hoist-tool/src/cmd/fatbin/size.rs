@@ -25,6 +25,8 @@ use crate::table::{Table, tail};
 
 /// Bytes of images that are compressed anew to tell what a method would save.
 const SAMPLE: u64 = 8 << 20;
+/// Whether there is what compresses: in a browser nobody asks for it.
+const CAN_PACK: bool = cfg!(not(target_family = "wasm"));
 /// Templates shown, unless the command line says how many.
 const SHOWN: usize = 20;
 
@@ -206,7 +208,8 @@ impl Size {
             }
         }
         // every image whose offset in the order of files falls into the sample
-        let is_sampled = self.compression
+        let is_sampled = CAN_PACK
+            && self.compression
             && image
                 .place
                 .region
