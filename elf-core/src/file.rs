@@ -88,23 +88,16 @@ impl<'a> File<'a> {
     pub fn parse_segments(bytes: &'a [u8]) -> Result<Self, Error> {
         let encoding = encoding_of(bytes)?;
         let header = entry::row::<FileHeader>(bytes, encoding, 0, 0)?;
-        let header = FileHeader { section_headers: 0, section_names: 0, ..header };
-        let size = row_size::<ProgramHeader>(encoding);
-        let counts = header.counts(0, size, || Ok(SectionHeader::default()))?;
-        let segments = match counts.segments {
+        let segments = match header.program_header_count {
             0 => Table::empty(),
-            count => Table::parse(bytes, encoding, header.program_headers, count.into())?,
+            count => {
+                header.check_program_headers(row_size::<ProgramHeader>(encoding))?;
+                Table::parse(bytes, encoding, header.program_headers, count.into())?
+            }
         };
         let (sections, section_names) = (Table::empty(), StringTable::default());
-        Ok(Self {
-            bytes,
-            encoding,
-            header,
-            sections,
-            segments,
-            section_names,
-            section_names_index: 0,
-        })
+        let section_names_index = 0;
+        Ok(Self { bytes, encoding, header, sections, segments, section_names, section_names_index })
     }
 
     /// All bytes of the file.

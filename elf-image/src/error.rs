@@ -119,6 +119,13 @@ pub enum ErrorKind {
     Relocation(ApplyError),
     /// A relocation is not relative: it needs what only symbols tell.
     NotRelative(ApplyError),
+    /// A part of a row is left behind those of a table of relocations.
+    Rows {
+        /// `DT_*`.
+        tag: u64,
+        /// Its bytes.
+        left: u64,
+    },
     /// There are relocations of a form that loaders do not know.
     Form {
         /// `DT_*`.
@@ -190,6 +197,10 @@ impl fmt::Display for Error {
             ErrorKind::NotRelative(error) => {
                 write!(f, "relocation {error}, and it is not a relative one")
             }
+            ErrorKind::Rows { tag, left } => write!(
+                f,
+                "{left} bytes, a part of a row, are left of the relocations of the dynamic section's tag {tag:#x}"
+            ),
             ErrorKind::Form { tag } => write!(
                 f,
                 "relocations of the dynamic section's tag {tag:#x}, which are not relative ones"

@@ -39,7 +39,7 @@ impl<'a> Image<'a> {
     /// # Errors
     /// If a table is damaged.
     pub fn exports(&self) -> Result<Option<Exports<'a>>, Error> {
-        let Some(dynamic) = self.dynamic() else { return Ok(None) };
+        let Some(dynamic) = self.dynamic()? else { return Ok(None) };
         let Some(symbols) = dynamic.symbol_table()? else { return Ok(None) };
         Ok(Some(Exports {
             symbols,

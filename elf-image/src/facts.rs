@@ -57,10 +57,12 @@ pub struct Facts {
 
 impl<'a> Image<'a> {
     /// What the dynamic section says of constructors and of how to load; all zero without one.
-    #[must_use]
-    pub fn facts(&self) -> Facts {
+    ///
+    /// # Errors
+    /// As [`dynamic`](Self::dynamic).
+    pub fn facts(&self) -> Result<Facts, Error> {
         let mut facts = Facts::default();
-        let Some(dynamic) = self.dynamic() else { return facts };
+        let Some(dynamic) = self.dynamic()? else { return Ok(facts) };
         for entry in dynamic.entries().iter() {
             let place = match entry.tag.cast_unsigned() {
                 DT_PREINIT_ARRAY => &mut facts.preinit_array.address,
@@ -81,7 +83,7 @@ impl<'a> Image<'a> {
             };
             *place = entry.value;
         }
-        facts
+        Ok(facts)
     }
 
     /// The permissions of the stack (`PT_GNU_STACK`); `None` if the file does not say, which means an executable one on many systems.

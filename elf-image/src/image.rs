@@ -25,7 +25,6 @@ pub struct Image<'a> {
     alignment: u64,
     /// What is added to a virtual address to get that which segments are placed by; nothing if the segments differ in it.
     shift: Option<u64>,
-    dynamic: Option<DynamicSection<'a>>,
 }
 
 /// A segment that is loaded.
@@ -54,59 +53,59 @@ impl<'a> Image<'a> {
         if r#type != ET_EXEC && r#type != ET_DYN {
             return Err(Error::new(ErrorKind::Type(r#type)));
         }
-        let end_of_space = end_of_space(&file);
-        let (mut alignment, mut start, mut end) = (1, None, 0);
+        let limit = end_of_space(&file);
+        // the alignment less one, of segments all together and of each
+        let mut low = 0;
+        let (mut start, mut end) = (0, 0);
         let (mut before, mut address_before) = (0, 0);
         let (mut shift, mut first_shift) = (true, 0);
         let mut left = SEGMENTS;
         let mut next = 0;
         while let Some((number, header)) = next_loaded(&file, &mut next) {
             let fail = |kind| Error::of(number, kind);
+            let is_first = left == SEGMENTS;
             left = left.checked_sub(1).ok_or(fail(ErrorKind::TooMany { limit: SEGMENTS }))?;
             let address = place(&header, addresses);
-            let ProgramHeader { file_size, memory_size, offset, .. } = header;
-            if header.alignment > 1 {
-                if !header.alignment.is_power_of_two() {
-                    return Err(fail(ErrorKind::Alignment(header.alignment)));
-                }
-                let low = header.alignment.wrapping_sub(1);
-                if (header.address ^ offset) & low != 0 {
-                    let (address, alignment) = (header.address, header.alignment);
-                    return Err(fail(ErrorKind::Misaligned { address, offset, alignment }));
-                }
-                alignment = header.alignment.max(alignment);
+            let ProgramHeader { file_size, memory_size, offset, alignment, .. } = header;
+            let own_low = alignment.saturating_sub(1);
+            if alignment & own_low != 0 {
+                return Err(fail(ErrorKind::Alignment(alignment)));
             }
+            if (header.address ^ offset) & own_low != 0 {
+                let address = header.address;
+                return Err(fail(ErrorKind::Misaligned { address, offset, alignment }));
+            }
+            low |= own_low;
             if file_size > memory_size {
                 return Err(fail(ErrorKind::FileSize { file: file_size, memory: memory_size }));
             }
             file.segment_data(&header).map_err(|error| fail(ErrorKind::Elf(error)))?;
+            let end_here = end_of(address, memory_size, limit);
+            let end_here =
+                end_here.filter(|_| end_of(header.address, memory_size, limit).is_some());
             let too_large = ErrorKind::TooLarge { address, size: memory_size };
-            let segment_end = address.checked_add(memory_size).filter(|end| *end <= end_of_space);
-            let segment_end = segment_end.ok_or(fail(too_large))?;
-            if header.address.checked_add(memory_size).is_none_or(|end| end > end_of_space) {
-                return Err(fail(too_large));
-            }
+            let end_here = end_here.ok_or(fail(too_large))?;
             let distance = address.wrapping_sub(header.address);
-            match start {
-                None => (start, first_shift) = (Some(address), distance),
-                Some(_) if address < address_before => {
-                    return Err(fail(ErrorKind::Order { address, before }));
-                }
-                Some(_) if address < end => {
-                    return Err(fail(ErrorKind::Overlap { address, with: before }));
-                }
-                Some(_) => shift &= first_shift == distance,
+            if is_first {
+                (start, first_shift) = (address, distance);
+            } else if address < end {
+                return Err(fail(match address < address_before {
+                    true => ErrorKind::Order { address, before },
+                    false => ErrorKind::Overlap { address, with: before },
+                }));
             }
-            (before, address_before, end) = (number, address, segment_end);
+            shift &= first_shift == distance;
+            (before, address_before, end) = (number, address, end_here);
         }
-        let start = start.ok_or(Error::new(ErrorKind::NoSegments))?;
+        if left == SEGMENTS {
+            return Err(Error::new(ErrorKind::NoSegments));
+        }
         let size = end.wrapping_sub(start);
         if usize::try_from(size).is_err() {
             return Err(Error::new(ErrorKind::TooLarge { address: start, size }));
         }
-        let shift = shift.then_some(first_shift);
-        let dynamic = file.dynamic_by_segment()?;
-        Ok(Self { file, addresses, start, size, alignment, shift, dynamic })
+        let (alignment, shift) = (low.wrapping_add(1), shift.then_some(first_shift));
+        Ok(Self { file, addresses, start, size, alignment, shift })
     }
 
     /// The file.
@@ -116,9 +115,11 @@ impl<'a> Image<'a> {
     }
 
     /// The dynamic section, if there is one: that of the segment.
-    #[must_use]
-    pub const fn dynamic(&self) -> Option<&DynamicSection<'a>> {
-        self.dynamic.as_ref()
+    ///
+    /// # Errors
+    /// If it, or the table of its strings, is not in the file.
+    pub fn dynamic(&self) -> Result<Option<DynamicSection<'a>>, Error> {
+        Ok(self.file.dynamic_by_segment()?)
     }
 
     /// Whether it can stand at one address only, its [start](Self::start) (`ET_EXEC`).
@@ -159,8 +160,7 @@ impl<'a> Image<'a> {
             let (start, alignment) = (self.start, self.alignment);
             return Err(Error::new(ErrorKind::Base { base, start, alignment }));
         }
-        let end = base.checked_add(self.size);
-        if end.is_none_or(|end| end > end_of_space(&self.file)) {
+        if end_of(base, self.size, end_of_space(&self.file)).is_none() {
             return Err(Error::new(ErrorKind::TooLarge { address: base, size: self.size }));
         }
         Ok(base.wrapping_sub(self.virtual_start().unwrap_or(self.start)))
@@ -269,6 +269,13 @@ impl<'a> Image<'a> {
 /// What is behind the last address.
 const fn end_of_space(file: &File<'_>) -> u64 {
     if file.encoding().is_64() { u64::MAX } else { 1 << 32 }
+}
+
+/// The end of `size` bytes at `address`, unless that is behind `limit`.
+// its callers are several; where code is scarcer than time they share it
+#[cfg_attr(not(target_pointer_width = "64"), inline(never))]
+fn end_of(address: u64, size: u64, limit: u64) -> Option<u64> {
+    address.checked_add(size).filter(|end| *end <= limit)
 }
 
 /// Most segments that are loaded: work with pages grows with their square.

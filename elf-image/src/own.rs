@@ -9,7 +9,6 @@ use elf_core::{Arch, Query, Resolve, Role, Symbol, SymbolTable};
 
 /// Answers with what a file defines itself, and 0 for weak symbols that it does not. Its thread-local variables are those of the
 /// executable, in the block that the ABI gives that.
-#[derive(Clone, Copy)]
 pub struct OwnSymbols<'a, A> {
     table: Option<SymbolTable<'a>>,
     bias: u64,
@@ -17,13 +16,21 @@ pub struct OwnSymbols<'a, A> {
     arch: PhantomData<A>,
 }
 
+// whatever the architecture's type is
+impl<A> Clone for OwnSymbols<'_, A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<A> Copy for OwnSymbols<'_, A> {}
+
 impl<'a> Image<'a> {
     /// The symbols that the file defines, if its first byte is at `base`.
     ///
     /// # Errors
     /// If the dynamic symbol table is damaged, or the image cannot be there.
     pub fn own_symbols<A: Arch>(&self, base: u64) -> Result<OwnSymbols<'a, A>, Error> {
-        let table = match self.dynamic() {
+        let table = match self.dynamic()? {
             Some(dynamic) => dynamic.symbol_table()?,
             None => None,
         };

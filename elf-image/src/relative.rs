@@ -1,14 +1,17 @@
 //! The relocations of files that need no symbols, in little code: what boot loaders meet.
+//!
+//! The dynamic section and the tables are read where they were loaded to, as start code of programs reads its own: words of one size,
+//! which are in the image or not.
 
 use crate::error::{Error, ErrorKind};
 use crate::image::Image;
+use core::marker::PhantomData;
+use core::ops::Range;
 use elf_core::names::{
     DT_AARCH64_AUTH_RELR, DT_ANDROID_REL, DT_ANDROID_RELA, DT_ANDROID_RELR, DT_CREL, DT_JMPREL,
-    DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELASZ, DT_RELR, DT_RELRSZ, DT_RELSZ,
+    DT_NULL, DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELASZ, DT_RELR, DT_RELRSZ, DT_RELSZ, PT_DYNAMIC,
 };
-use elf_core::{
-    Address, ApplyError, ApplyErrorKind, Arch, Record, SectionMut, find, relative_type,
-};
+use elf_core::{ApplyError, ApplyErrorKind, Arch, Record, find, relative_type};
 
 impl Image<'_> {
     /// Applies all relocations of a file that has relative ones only, in tables or as `DT_RELR`, as most static PIEs do, to the image,
@@ -16,29 +19,30 @@ impl Image<'_> {
     ///
     /// # Errors
     /// [`ErrorKind::NotRelative`] of the first that is another, those before it are done; [`ErrorKind::Form`] of other forms of tables,
-    /// and of those of the PLT, which are never relative, when all else is done; else as [`relocate`](Self::relocate).
+    /// and of those of the PLT, which are never relative, when all else is done; [`ErrorKind::Outside`] of a dynamic section or table
+    /// that is not in the image, [`ErrorKind::Rows`] if a part of a row is left; else as [`relocate`](Self::relocate).
     pub fn relocate_relative<A: Arch>(&self, memory: &mut [u8], base: u64) -> Result<(), Error> {
         let bias = self.bias(base)?;
         self.check_machine::<A>()?;
         self.check_memory(memory)?;
-        let Some(dynamic) = self.dynamic() else { return Ok(()) };
+        let mut segments = self.file().segments().iter();
+        let Some(dynamic) = segments.find(|it| it.r#type == PT_DYNAMIC) else { return Ok(()) };
         let start = self.relocated_start()?;
-        let encoding = self.file().encoding();
-        let big_endian = encoding.is_big_endian();
-        let address = start.wrapping_add(bias);
-        let mut pass =
-            Relative { image: SectionMut { bytes: memory, address, big_endian }, start, bias };
+        let big_endian = self.file().encoding().is_big_endian();
+        let mut words = Words { bytes: memory, start, bias, big_endian, arch: PhantomData::<A> };
+        let dynamic = words.range(dynamic.address, dynamic.file_size)?;
         for tag in OTHERS {
-            if dynamic.value(tag).is_some() {
+            if words.value(&dynamic, tag).is_some() {
                 return Err(Error::new(ErrorKind::Form { tag }));
             }
         }
-        for Form { tag, size, words } in FORMS {
-            let Some(table) = dynamic.rows::<Address>(tag, size)? else { continue };
-            check_rows(table.len(), words, || self.file().offset_of(dynamic.value(tag)?))?;
-            pass.all::<A>(table.iter(), words)?;
+        for Form { tag, size, words: count } in FORMS {
+            let Some(address) = words.value(&dynamic, tag) else { continue };
+            let size = words.value(&dynamic, size).unwrap_or(0);
+            let table = words.range(address, size)?;
+            words.relocate(table, tag, count)?;
         }
-        match dynamic.value(DT_PLTRELSZ) {
+        match words.value(&dynamic, DT_PLTRELSZ) {
             None | Some(0) => Ok(()),
             Some(_) => Err(Error::new(ErrorKind::Form { tag: DT_JMPREL })),
         }
@@ -66,95 +70,135 @@ const FORMS: [Form; 3] = [
     Form { tag: DT_RELA, size: DT_RELASZ, words: ROW_OF_RELA },
 ];
 
-/// Fails if a part of a row is left.
-fn check_rows(count: usize, words: usize, at: impl Fn() -> Option<u64>) -> Result<(), Error> {
-    if count.checked_rem(words) == Some(0) {
-        return Ok(());
-    }
-    let (what, size, entry) = ("relocations, in words,", count as u64, words as u64);
-    let at = at().unwrap_or_default();
-    Err(elf_core::Error { at, kind: elf_core::ErrorKind::UnevenTable { what, size, entry } }.into())
-}
-
-/// The image, address of its first byte in the file, and B.
-struct Relative<'m> {
-    image: SectionMut<'m>,
+/// The words of an image.
+struct Words<'m, A> {
+    bytes: &'m mut [u8],
+    /// The address of the first byte in the file.
     start: u64,
+    /// B.
     bias: u64,
+    big_endian: bool,
+    arch: PhantomData<A>,
 }
 
-impl Relative<'_> {
-    /// Applies the records that consist of so many words each.
-    fn all<A: Arch>(
-        &mut self,
-        mut table: impl Iterator<Item = u64>,
-        words: usize,
-    ) -> Result<(), Error> {
-        let relative = relative_type(A::MACHINE, A::ADDRESS_SIZE == 8);
+impl<A: Arch> Words<'_, A> {
+    const IS_64: bool = A::ADDRESS_SIZE == 8;
+    const SIZE: usize = if Self::IS_64 { 8 } else { 4 };
+
+    /// Where in the image `size` bytes are that have this address in the file.
+    fn range(&self, address: u64, size: u64) -> Result<Range<usize>, Error> {
+        let offsets = usize::try_from(address.wrapping_sub(self.start)).ok();
+        let offsets = offsets.zip(usize::try_from(size).ok());
+        let range = offsets.and_then(|(at, size)| Some(at..at.checked_add(size)?));
+        let range = range.filter(|range| range.end <= self.bytes.len());
+        range.ok_or(Error::new(ErrorKind::Outside { address, size }))
+    }
+
+    /// The word at an offset in the image; 0 outside.
+    fn word(&self, at: usize) -> u64 {
+        let rest = self.bytes.get(at..).unwrap_or_default();
+        let big_endian = self.big_endian;
+        match Self::IS_64 {
+            true => rest.first_chunk().map_or(0, |word| match big_endian {
+                true => u64::from_be_bytes(*word),
+                false => u64::from_le_bytes(*word),
+            }),
+            false => rest.first_chunk().map_or(0, |word| match big_endian {
+                true => u32::from_be_bytes(*word).into(),
+                false => u32::from_le_bytes(*word).into(),
+            }),
+        }
+    }
+
+    /// What the first entry of the dynamic section with this tag says.
+    #[inline(never)]
+    fn value(&self, dynamic: &Range<usize>, tag: u64) -> Option<u64> {
+        let mut at = dynamic.start;
+        while at < dynamic.end {
+            let (found, value) = (self.word(at), self.word(at.wrapping_add(Self::SIZE)));
+            if found == tag {
+                return Some(value);
+            }
+            if found == DT_NULL {
+                return None;
+            }
+            at = at.wrapping_add(2 * Self::SIZE);
+        }
+        None
+    }
+
+    /// Applies the records of a table, each of so many words.
+    fn relocate(&mut self, table: Range<usize>, tag: u64, count: usize) -> Result<(), Error> {
+        let relative = relative_type(A::MACHINE, Self::IS_64);
+        let row = count.wrapping_mul(Self::SIZE);
+        let mut rest = table;
         // the place behind the last one that a map or an address of `DT_RELR` speaks of
         let mut next = 0u64;
-        while let Some(first) = table.next() {
-            let info = if words == ROW_OF_RELR { 0 } else { table.next().unwrap_or_default() };
-            let addend = if words == ROW_OF_RELA { table.next() } else { None };
-            let (symbol, r#type) = match A::ADDRESS_SIZE {
-                _ if words == ROW_OF_RELR => (0, relative),
-                8 => ((info >> 32) as u32, info as u32),
-                _ => (info as u32 >> 8, info as u32 & 0xff),
-            };
-            let addend = addend.map(u64::cast_signed);
-            let record = Record { offset: first, symbol, r#type, addend };
-            if words != ROW_OF_RELR || first & 1 == 0 {
-                self.one::<A>(&record)?;
-                next = first.wrapping_add(A::ADDRESS_SIZE);
-                continue;
+        while rest.start < rest.end {
+            let at = rest.start;
+            if rest.len() < row {
+                return Err(Error::new(ErrorKind::Rows { tag, left: rest.len() as u64 }));
             }
-            let (mut bits, mut offset) = (first >> 1, next);
-            while bits != 0 {
-                if bits & 1 != 0 {
-                    self.one::<A>(&Record { offset, ..record })?;
+            rest.start = at.wrapping_add(row);
+            let first = self.word(at);
+            if count != ROW_OF_RELR {
+                let info = self.word(at.wrapping_add(Self::SIZE));
+                let addend = self.word(at.wrapping_add(2 * Self::SIZE));
+                let (symbol, r#type) = match Self::IS_64 {
+                    true => ((info >> 32) as u32, info as u32),
+                    false => (info as u32 >> 8, info as u32 & 0xff),
+                };
+                if r#type == relative {
+                    self.add(first, (count == ROW_OF_RELA).then_some(addend))?;
+                } else {
+                    other::<A>(&Record { offset: first, symbol, r#type, addend: None })?;
                 }
-                (bits, offset) = (bits >> 1, offset.wrapping_add(A::ADDRESS_SIZE));
+            } else if first & 1 == 0 {
+                self.add(first, None)?;
+                next = first.wrapping_add(A::ADDRESS_SIZE);
+            } else {
+                let (mut bits, mut place) = (first >> 1, next);
+                while bits != 0 {
+                    if bits & 1 != 0 {
+                        self.add(place, None)?;
+                    }
+                    (bits, place) = (bits >> 1, place.wrapping_add(A::ADDRESS_SIZE));
+                }
+                let places = A::ADDRESS_SIZE.wrapping_mul(8).wrapping_sub(1);
+                next = next.wrapping_add(places.wrapping_mul(A::ADDRESS_SIZE));
             }
-            let places = A::ADDRESS_SIZE.wrapping_mul(8).wrapping_sub(1);
-            next = next.wrapping_add(places.wrapping_mul(A::ADDRESS_SIZE));
         }
         Ok(())
     }
 
-    /// Applies a record: B + A for a word of an address's size.
+    /// Stores B + A at an address of the file; what is there is A if none is given.
     #[inline(never)]
-    fn one<A: Arch>(&mut self, record: &Record) -> Result<(), Error> {
-        let is_64 = A::ADDRESS_SIZE == 8;
-        if record.r#type != relative_type(A::MACHINE, is_64) {
-            return other::<A>(record);
-        }
-        let at = record.offset.wrapping_sub(self.start);
-        let rest = usize::try_from(at).ok().and_then(|at| self.image.bytes.get_mut(at..));
-        let (bias, big_endian) = (self.bias, self.image.big_endian);
-        let done = match is_64 {
-            true => rest.and_then(<[u8]>::first_chunk_mut).map(|word: &mut [u8; 8]| {
-                let held = if big_endian { u64::from_be_bytes } else { u64::from_le_bytes };
-                let to_bytes = if big_endian { u64::to_be_bytes } else { u64::to_le_bytes };
-                let addend = record.addend.map_or_else(|| held(*word), i64::cast_unsigned);
-                *word = to_bytes(bias.wrapping_add(addend));
-            }),
-            false => rest.and_then(<[u8]>::first_chunk_mut).map(|word: &mut [u8; 4]| {
-                let held = if big_endian { u32::from_be_bytes } else { u32::from_le_bytes };
-                let to_bytes = if big_endian { u32::to_be_bytes } else { u32::to_le_bytes };
-                let addend = record.addend.map_or_else(|| held(*word), |addend| addend as u32);
-                *word = to_bytes((bias as u32).wrapping_add(addend));
-            }),
+    fn add(&mut self, address: u64, addend: Option<u64>) -> Result<(), Error> {
+        let Ok(Range { start: at, .. }) = self.range(address, A::ADDRESS_SIZE) else {
+            return outside::<A>(address, self.bytes.len());
         };
-        done.ok_or_else(|| {
-            let size = self.image.bytes.len() as u64;
-            let outside = ApplyErrorKind::OutsideSection { size };
-            Error::new(ErrorKind::Relocation(ApplyError::new(record, name::<A>(record), outside)))
-        })
+        let value = self.bias.wrapping_add(addend.unwrap_or_else(|| self.word(at)));
+        let rest = self.bytes.get_mut(at..).unwrap_or_default();
+        if Self::IS_64 {
+            let bytes = if self.big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
+            rest.first_chunk_mut().into_iter().for_each(|word| *word = bytes);
+        } else {
+            let value = value as u32;
+            let bytes = if self.big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
+            rest.first_chunk_mut().into_iter().for_each(|word| *word = bytes);
+        }
+        Ok(())
     }
 }
 
-fn name<A: Arch>(record: &Record) -> Option<&'static str> {
-    find(A::KINDS, record.r#type).map(|kind| kind.name)
+/// There is nothing at the place of a relative relocation.
+#[cold]
+#[inline(never)]
+fn outside<A: Arch>(offset: u64, size: usize) -> Result<(), Error> {
+    let r#type = relative_type(A::MACHINE, A::ADDRESS_SIZE == 8);
+    let name = find(A::KINDS, r#type).map(|kind| kind.name);
+    let kind = ApplyErrorKind::OutsideSection { size: size as u64 };
+    Err(Error::new(ErrorKind::Relocation(ApplyError { offset, r#type, name, symbol: 0, kind })))
 }
 
 /// What is to be said of a record that is not a relative one: nothing of one that says nothing.

@@ -47,18 +47,22 @@ pub(crate) fn is_plt_inside(dynamic: &DynamicSection<'_>) -> bool {
 }
 
 impl<'a> Image<'a> {
-    /// The tables of relocations, in the order in which they are applied.
+    /// The tables of relocations, in the order in which they are applied; only the error, if the dynamic section is damaged.
     pub fn relocations(
         &self,
     ) -> impl Iterator<Item = Result<Relocations<'a>, Error>> + Clone + use<'a> {
-        let dynamic = self.dynamic().copied();
-        TABLES.into_iter().filter_map(move |tag| {
+        let (dynamic, failed) = match self.dynamic() {
+            Ok(dynamic) => (dynamic, None),
+            Err(error) => (None, Some(Err(error))),
+        };
+        let tables = TABLES.into_iter().filter_map(move |tag| {
             let dynamic = dynamic.as_ref()?;
             if tag == DT_JMPREL && is_plt_inside(dynamic) {
                 return None;
             }
             dynamic.relocations(tag).map_err(Error::from).transpose()
-        })
+        });
+        failed.into_iter().chain(tables)
     }
 
     /// Applies all relocations to the image, which `memory` is as [`write`](Self::write) filled it, and whose first byte is, or
@@ -147,7 +151,8 @@ impl<'a> Image<'a> {
         symbols: &Based<'_, impl Symbols>,
     ) -> Result<(), ApplyError> {
         let fail = |error| ApplyError::new(record, Some(kind.name), error);
-        let table = self.dynamic().and_then(|dynamic| dynamic.symbol_table().ok().flatten());
+        let dynamic = self.dynamic().ok().flatten();
+        let table = dynamic.and_then(|dynamic| dynamic.symbol_table().ok().flatten());
         let symbol = table.and_then(|table| table.get(record.symbol).ok());
         let size = symbol.and_then(|symbol| usize::try_from(symbol.size).ok());
         let size = size.ok_or_else(|| fail(ApplyErrorKind::Unresolved(Role::Size)))?;

@@ -9,18 +9,19 @@ use elf_core::{Arch, File, Name, SectionFlags, find};
 use crate::error::{Error, ErrorKind};
 use crate::plan::linker_defined::is_linker_defined;
 use crate::plan::runs::key;
+use crate::plan::symbols::is_of_layout;
 use crate::plan::versions;
 
-/// The undefined symbols of objects, each with the first relocation of a loaded section that asks for it, as an error: those that
-/// `is_missing` says nobody defines. At most `most` of them, and how many more there are. What cannot be read is passed over: that
-/// is an error of the layout.
+/// The undefined symbols of objects, each with the first relocation of a loaded section that asks for it, as an error: those that no object
+/// defines, nor the layout itself, and that `is_missing`, which is asked once a name, says nobody else defines. At most `most` of them, and how
+/// many more there are. What cannot be read is passed over: that is an error of the layout.
 pub fn undefined_symbols<A: Arch>(
     files: &[File<'_>],
     most: usize,
     is_missing: &mut dyn FnMut(Name<'_>) -> bool,
 ) -> (Vec<Error>, usize) {
     let (mut found, mut more) = (Vec::new(), 0_usize);
-    let mut reported = BTreeSet::new();
+    let mut known = defined(files);
     for (object, file) in files.iter().enumerate() {
         let Ok(Some(table)) = file.symbol_table() else { continue };
         let mut looked = BTreeSet::new();
@@ -39,14 +40,17 @@ pub fn undefined_symbols<A: Arch>(
                 let Ok(name) = table.name_of(&symbol) else { continue };
                 let is_strong = !matches!(symbol.binding(), STB_LOCAL | STB_WEAK);
                 let asks = symbol.is_undefined() && is_strong && !name.is_empty();
-                if !asks || reported.contains(&name) || !is_missing(name) {
+                // asked once, whatever the answer
+                if !asks || !known.insert(name) || !is_missing(name) {
                     continue;
                 }
-                let is_made = is_linker_defined(name) || key::has_sections(name, files);
-                if is_made || versions::has_definition(name, files) {
+                let is_made = is_linker_defined(name) || is_of_layout(name);
+                if is_made
+                    || key::has_sections(name, files)
+                    || versions::has_definition(name, files)
+                {
                     continue;
                 }
-                reported.insert(name);
                 if found.len() >= most {
                     more = more.saturating_add(1);
                     continue;
@@ -62,4 +66,15 @@ pub fn undefined_symbols<A: Arch>(
         }
     }
     (found, more)
+}
+
+/// The names that objects define for one another.
+fn defined<'a>(files: &[File<'a>]) -> BTreeSet<Name<'a>> {
+    let mut names = BTreeSet::new();
+    for table in files.iter().filter_map(|file| file.symbol_table().ok().flatten()) {
+        let globals = table.symbols().iter().skip(table.first_global());
+        let own = globals.filter(|symbol| !symbol.is_undefined());
+        names.extend(own.filter_map(|symbol| table.name_of(&symbol).ok()));
+    }
+    names
 }

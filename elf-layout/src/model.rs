@@ -6,6 +6,7 @@ pub(crate) mod external;
 pub(crate) mod features;
 pub(crate) mod fixed;
 pub(crate) mod layout;
+pub(crate) mod linkonce;
 pub(crate) mod list;
 pub(crate) mod options;
 pub(crate) mod owner;

@@ -128,14 +128,24 @@ fn without_sections_they_are_undefined() {
 fn all_that_is_missing_does_not_name_what_linkers_define() {
     let (mut object, data, _) = asking("__start_hooks", "__stop_hooks");
     object.section("hooks", WRITE, 8, &[1; 8]);
-    for (at, name) in [(0, "missing"), (8, "_end"), (0, "__init_array_start")] {
+    for (at, name) in [
+        (0, "missing"),
+        (8, "_end"),
+        (0, "__init_array_start"),
+        (0, "__dso_handle"),
+        (8, "missing"),
+        (8, "own"),
+    ] {
         let symbol = object.undefined(name);
         object.relocation(data, at, R_X86_64_64, symbol, 0);
     }
     #[cfg(feature = "alloc")]
     {
-        let bytes = object.build();
-        let files = [File::parse(&bytes).unwrap()];
+        let mut other = Object::new();
+        let text = other.section(".text", READ, 8, &[0; 8]);
+        other.global("own", text, 0);
+        let bytes = [object.build(), other.build()];
+        let files = bytes.each_ref().map(|bytes| File::parse(bytes).unwrap());
         let (all, more) = elf_layout::undefined_symbols::<X86_64>(&files, 9, &mut |_| true);
         assert_eq!((all.len(), more), (1, 0), "{all:?}");
     }

@@ -26,6 +26,7 @@ const BASELESS: Options = Options {
     executable: false,
     replaceable_functions: false,
     spread: 0,
+    hidden_externals: false,
 };
 
 #[test]

@@ -288,6 +288,67 @@ fn group_and_symbol_of_one_name_are_two_things() {
     }
 }
 
+/// Of sections of one name that compilers wrote before there were groups the first is kept, whatever the binding of its symbols.
+#[test]
+fn of_linkonce_sections_the_first_is_kept() {
+    let object = |name: &str, is_weak: bool, code: u8| {
+        let mut object = Object::new();
+        let text = object.section(name, CODE, 1, &[code; 8]);
+        let symbol = if is_weak { object.weak("f", text, 2) } else { object.global("f", text, 2) };
+        let own = object.section(".data", WRITE, 8, &[0; 8]);
+        object.relocation(own, 0, R_X86_64_64, symbol, 0);
+        (object, text, own)
+    };
+    for (first, second) in [(true, false), (false, true), (false, false), (true, true)] {
+        let (one, text, _) = object(".gnu.linkonce.t.f", first, 1);
+        let (two, _, own) = object(".gnu.linkonce.t.f", second, 2);
+        laid_out(&[&one, &two], |layout| {
+            let kept = [0, 1].map(|object| layout.section(object, text).is_some());
+            assert_eq!(kept, [true, false]);
+            let address = BASE + layout.section(0, text).unwrap() + 2;
+            let image = image(layout).unwrap();
+            assert_eq!(word(&image, layout.section(1, own).unwrap()), address);
+        });
+    }
+    let [(one, text, _), (two, ..)] =
+        [object(".gnu.linkonce.t.f", true, 1), object(".gnu.linkonce.r.f", true, 2)];
+    laid_out(&[&one, &two], |layout| assert!(layout.section(1, text).is_some()));
+}
+
+/// What is hidden and weak means a definition of the objects or nothing: gABI ch. 5, "Symbol Visibility".
+#[test]
+fn hidden_weak_names_are_nobody_elses() {
+    let object = |binding: u8, visibility: u8| {
+        let mut object = Object::new();
+        let data = object.section(".data", WRITE, 8, &[0; 8]);
+        let symbol = object.symbol("f", binding, STT_NOTYPE, Place::Undefined, 0, 0);
+        object.visibility(symbol, visibility);
+        object.relocation(data, 0, R_X86_64_64, symbol, 0);
+        (object.build(), data)
+    };
+    let value = |objects: &[(u8, u8)], hidden_externals: bool| {
+        let (files, data): (Vec<_>, Vec<_>) =
+            objects.iter().map(|&(binding, visibility)| object(binding, visibility)).unzip();
+        let options = Options { hidden_externals, ..Options::default() };
+        plan(&files, options, &mut |_| Some(ExternalSymbol::new(0x1234)), |layout| {
+            let layout = layout.unwrap();
+            let image = image(&layout).unwrap();
+            let words = data
+                .iter()
+                .enumerate()
+                .map(|(at, data)| word(&image, layout.section(at, *data).unwrap()));
+            words.collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(value(&[(STB_WEAK, STV_DEFAULT)], false), [0x1234]);
+    for visibility in [STV_HIDDEN, STV_INTERNAL, STV_PROTECTED] {
+        assert_eq!(value(&[(STB_WEAK, visibility)], false), [0]);
+        assert_eq!(value(&[(STB_WEAK, visibility)], true), [0x1234]);
+        assert_eq!(value(&[(STB_WEAK, STV_DEFAULT), (STB_WEAK, visibility)], false), [0, 0]);
+        assert_eq!(value(&[(STB_WEAK, visibility), (STB_WEAK, STV_DEFAULT)], false), [0, 0]);
+    }
+}
+
 /// A group whose signature is a section symbol is known by the section's name.
 #[test]
 fn groups_by_section_name() {

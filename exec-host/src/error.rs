@@ -261,7 +261,7 @@ impl fmt::Display for Error {
                     f,
                     "{text}: no room near the thread pointer for {size:#x} bytes of thread-local variables, which glibc has more of \
                      with GLIBC_TUNABLES=glibc.rtld.optional_static_tls=BYTES, and a program that sets it aside \
-                     (exec_host::StaticTlsReserve): {cause}"
+                     (exec_host::StaticTlsReserve); code compiled with -fPIC needs none: {cause}"
                 )
             }
             Self::NoSymbol(name) => write!(f, "no object defines {name}"),

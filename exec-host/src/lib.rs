@@ -60,6 +60,7 @@ mod copy_relocations;
 mod descriptions;
 #[cfg(feature = "device")]
 pub mod device;
+mod dlsym;
 #[cfg(feature = "dynamic")]
 pub mod dynamic;
 mod error;

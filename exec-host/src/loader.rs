@@ -16,7 +16,7 @@ use crate::memory::{
 use crate::module::{Module, Parts};
 use crate::observer::Observer;
 use crate::symbols::{Links, Symbols, from_fn};
-use crate::threads;
+use crate::threads::{self, initial_exec};
 use crate::words;
 use elf_core::{File, Name};
 use elf_layout::{HeapStorage as Slots, ImageMode, Layout, Options, ThreadLocal};
@@ -243,9 +243,39 @@ impl Loader {
             let mut layout = layout.map_err(|error| words::explain(error, &files, links))?;
             let again = finish(&mut layout, links);
             finished = again.map_err(|error| threads::why(error, refused));
+            if matches!(finished, Err(Error::NearThreadLocal { .. }))
+                && let Some(done) = self.by_descriptors(&files, in_arena, links, &mut finish)
+            {
+                finished = Ok(done);
+            }
         }
         let finished = finished.map_err(|error| words::explain(error, &files, links))?;
         Ok((joined, finished))
+    }
+
+    /// The same with code of initial exec that asks descriptors instead, if there is any and it can all be so.
+    fn by_descriptors<T>(
+        &self,
+        files: &[File<'_>],
+        in_arena: bool,
+        links: &mut Links<'_>,
+        finish: &mut impl FnMut(&mut Layout<'_, '_, Host>, &mut Links<'_>) -> Result<T, Error>,
+    ) -> Option<T> {
+        let variables = initial_exec::variables(files);
+        let changed = files.iter().enumerate();
+        let changed: Vec<_> = changed
+            .map(|(number, file)| initial_exec::by_descriptors(file, number, &variables))
+            .collect();
+        if changed.iter().all(Option::is_none) {
+            return None;
+        }
+        let bytes = files.iter().zip(&changed);
+        let bytes: Vec<&[u8]> =
+            bytes.map(|(file, changed)| changed.as_deref().unwrap_or(file.bytes())).collect();
+        let (files, mut slots) = (parse(&bytes).ok()?, Slots::new());
+        let access = (ThreadLocal::AsCompiled, in_arena);
+        let mut layout = self.plan(&files, &mut slots, access, links).ok()?;
+        finish(&mut layout, links).ok()
     }
 
     /// Lays the files out.

@@ -5,6 +5,7 @@ mod demangled;
 pub(crate) mod inspect;
 
 use crate::contents::Placed;
+use crate::dlsym::names::Entered;
 use crate::error::Error;
 use crate::external::External;
 use crate::fragments::Fragments;
@@ -48,6 +49,8 @@ pub(crate) struct Parts {
     pub(crate) observed: Vec<Observed>,
     #[expect(dead_code, reason = "dropped before the memory")]
     pub(crate) unwinding: Unwinding,
+    #[expect(dead_code, reason = "dropped before the memory")]
+    pub(crate) names: Option<Entered>,
     /// Addresses of the symbols that are not local, object by object; 0 if undefined.
     pub(crate) globals: Vec<Box<[u64]>>,
     pub(crate) code: Vec<Range<u64>>,

@@ -6,6 +6,7 @@ pub(crate) mod dynamic;
 mod everywhere;
 pub(crate) mod exit;
 mod external;
+pub(crate) mod initial_exec;
 mod library;
 mod pool;
 mod reserve;

@@ -16,7 +16,7 @@ use registry::{Entered, Tables};
 use std::sync::OnceLock;
 
 pub(crate) use library_table::LibraryTable;
-pub(crate) use lookup::stands_for;
+pub(crate) use lookup::{stands_for, start_of_load};
 pub(crate) use registry::Extent;
 
 /// Checks the tables of an image that is relocated for `base`: the unwinder of the process does not, and looks into all of them for

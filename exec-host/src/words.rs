@@ -44,13 +44,7 @@ fn undefined(
     files: &[File<'_>],
     links: &mut Links<'_>,
 ) -> Error {
-    let defines = |file: &File<'_>, name: Name<'_>| {
-        let table = file.symbol_table().ok().flatten();
-        table.is_some_and(|table| table.find(name).is_some())
-    };
-    let mut is_missing = |name: Name<'_>| {
-        links.find(name).is_none() && !files.iter().any(|file| defines(file, name))
-    };
+    let mut is_missing = |name: Name<'_>| links.find(name).is_none();
     let (mut all, more) = undefined_symbols::<Host>(files, MOST, &mut is_missing);
     if all.is_empty() {
         all.push(error);

@@ -210,7 +210,7 @@ int at_end(int *word) { return __cxa_thread_atexit_impl(end, word, &within); }
     assert_eq!(word.load(Ordering::Relaxed), 7);
 }
 
-/// Behind the last room near the thread pointer, code that asks for its variables gets others; code that does not is refused.
+/// Behind the last room near the thread pointer, code that asks for its variables gets others, and code that can be made to; else it is refused.
 fn more_variables_than_there_is_room_for() {
     let mut modules = Vec::new();
     for model in [GENERAL, DESCRIPTORS, GENERAL, DESCRIPTORS] {
@@ -222,6 +222,14 @@ fn more_variables_than_there_is_room_for() {
         modules.push(module);
     }
     let [a, b] = pair(NEAR);
+    if cfg!(target_arch = "x86_64") {
+        // initial exec asks descriptors instead
+        let module = load(&[&a, &b]).unwrap();
+        assert_eq!(call(&module, "in_threads", 6), 255);
+        assert_eq!(call(&module, "bump", 2), 198);
+        assert_eq!(call(&module, "both", 0), 60);
+        return;
+    }
     let refused = load(&[&a, &b]).map(drop).unwrap_err();
     assert!(matches!(refused, Error::NearThreadLocal { .. }), "{refused}");
     let words = refused.to_string();
@@ -423,6 +431,8 @@ fn what_the_executable_sets_aside() {
         assert_eq!([older.call(&module), older.call(&module)], [6001, 7002]);
         assert_eq!(Worker::new().call(&module), 6001, "a younger thread");
         assert_eq!(call(&module, "count", 2), 7002);
-        assert!(load(&[&object.bytes]).is_err(), "there is one such room");
+        // code of initial exec does without, where it can ask descriptors
+        let does_without = cfg!(target_arch = "x86_64") && object.bytes == initial.bytes;
+        assert_eq!(load(&[&object.bytes]).is_ok(), does_without, "there is one such room");
     }
 }

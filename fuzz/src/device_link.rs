@@ -3,7 +3,7 @@
 use super::sink::Sink;
 use elf_core::archive::Archive;
 use nvinfo::Cubin;
-use reloc_cuda::link::link;
+use reloc_cuda::link::{LinkErrors, LinkedCubin, link, link_relocatable};
 
 /// Most objects of a link.
 const OBJECTS: usize = 4;
@@ -13,7 +13,13 @@ pub fn run(bytes: &[u8]) {
     let Ok(archive) = Archive::parse(bytes) else { return };
     let members = archive.members().filter_map(|member| member.ok()?.data);
     let objects: Vec<_> = members.take(OBJECTS).collect();
-    match link(&objects) {
+    for linked in [link(&objects), link_relocatable(&objects, None)] {
+        look(linked);
+    }
+}
+
+fn look(linked: Result<LinkedCubin, LinkErrors>) {
+    match linked {
         Ok(linked) => assert!(Cubin::parse(&linked.bytes).is_ok(), "a linked file can be read"),
         Err(errors) => {
             assert!(!errors.0.is_empty(), "there is a reason");

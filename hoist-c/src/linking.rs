@@ -81,6 +81,7 @@ pub(crate) fn link(
         relax: relaxes,
         thread_local: if relaxes { ThreadLocal::LocalExec } else { ThreadLocal::AsCompiled },
         executable: true,
+        hidden_externals: true,
         ..Options::default()
     };
     let input = files.iter().map(|file| file.bytes().len() as u64).sum::<u64>();
@@ -138,13 +139,7 @@ fn explain<A: Arch>(
     if !matches!(error.kind, ErrorKind::Undefined { .. }) {
         return told;
     }
-    let defines = |file: &File<'_>, name: Name<'_>| {
-        let table = file.symbol_table().ok().flatten();
-        table.is_some_and(|table| table.find(name).is_some())
-    };
-    let is_missing = &mut |name: Name<'_>| {
-        answer(name).is_none() && !files.iter().any(|file| defines(file, name))
-    };
+    let is_missing = &mut |name: Name<'_>| answer(name).is_none();
     let (all, more) = undefined_symbols::<A>(files, MOST, is_missing);
     let mut texts: Vec<_> = all.iter().map(|error| words(*error, objects)).collect();
     if more > 0 {

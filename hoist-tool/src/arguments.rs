@@ -101,6 +101,7 @@ impl ObjectArguments {
             thread_local,
             global_pointer: self.placing.relax_gp,
             executable: true,
+            hidden_externals: true,
             ..Options::default()
         }
     }

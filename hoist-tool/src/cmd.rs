@@ -7,18 +7,21 @@ use clap::{ColorChoice, CommandFactory as _};
 
 use crate::progress::during;
 
-#[cfg(feature = "host")]
+#[cfg(feature = "jit")]
 pub mod cache;
 pub mod completions;
+#[cfg(feature = "device-code")]
 pub mod cubin;
 #[cfg(feature = "nv")]
 pub mod devices;
+#[cfg(feature = "disasm")]
 pub mod disasm;
 #[cfg(feature = "host")]
 #[expect(unsafe_code, reason = "runs what the user asks for")]
 pub mod exec;
+#[cfg(feature = "device-code")]
 pub mod fatbin;
-#[cfg(feature = "host")]
+#[cfg(feature = "jit")]
 #[expect(unsafe_code, reason = "runs what the user asks for")]
 pub mod jit;
 #[cfg(feature = "nv")]
@@ -27,12 +30,15 @@ pub mod launch;
 pub mod layout;
 pub mod link;
 pub mod man;
+#[cfg(feature = "device-code")]
 pub mod nvidia;
 #[cfg(feature = "host")]
 #[expect(unsafe_code, reason = "runs what the user asks for")]
 pub mod run;
 pub mod show;
+#[cfg(feature = "device-code")]
 pub mod views;
+#[cfg(feature = "device-code")]
 pub mod wheel;
 
 /// Puts machine code into memory without a linker or dynamic loader.
@@ -58,10 +64,10 @@ pub enum Command {
     #[cfg(feature = "host")]
     Exec(exec::Exec),
     /// Compiles a source and calls a function in it.
-    #[cfg(feature = "host")]
+    #[cfg(feature = "jit")]
     Jit(jit::Jit),
     /// Shows, checks or empties the cache of compiled sources.
-    #[cfg(feature = "host")]
+    #[cfg(feature = "jit")]
     Cache(cache::Cache),
     /// Launches a kernel on an NVIDIA GPU.
     #[cfg(feature = "nv")]
@@ -76,19 +82,25 @@ pub enum Command {
     /// Writes the image of objects for an address, relocated.
     Link(link::Link),
     /// Shows, changes and links CUDA cubins.
+    #[cfg(feature = "device-code")]
     Cubin(cubin::Cubin),
     /// Shows instructions, with relocated targets by name.
+    #[cfg(feature = "disasm")]
     Disasm(disasm::Disasm),
     /// Lists, extracts, packs and changes device code inside host files.
+    #[cfg(feature = "device-code")]
     #[command(subcommand)]
     Fatbin(fatbin::Fatbin),
     /// Changes wheels of Python.
+    #[cfg(feature = "device-code")]
     #[command(subcommand)]
     Wheel(wheel::Wheel),
     /// Answers as NVIDIA's cuobjdump does; also if the program is called by that name.
+    #[cfg(feature = "device-code")]
     #[command(disable_help_flag = true)]
     Cuobjdump(nvidia::Cuobjdump),
     /// Answers as NVIDIA's nvprune does; also if the program is called by that name.
+    #[cfg(feature = "device-code")]
     #[command(disable_help_flag = true)]
     Nvprune(nvidia::Nvprune),
     /// Prints what a shell needs to complete commands and options.
@@ -108,9 +120,9 @@ impl Command {
             Self::Run(command) => command.run(out),
             #[cfg(feature = "host")]
             Self::Exec(command) => command.run(),
-            #[cfg(feature = "host")]
+            #[cfg(feature = "jit")]
             Self::Jit(command) => command.run(out),
-            #[cfg(feature = "host")]
+            #[cfg(feature = "jit")]
             Self::Cache(command) => command.run(out),
             #[cfg(feature = "nv")]
             Self::Launch(command) => command.run(out),
@@ -119,11 +131,17 @@ impl Command {
             Self::Show(command) => command.run(out),
             Self::Layout(command) => command.run(out),
             Self::Link(command) => during("linking", || command.run(out)),
+            #[cfg(feature = "device-code")]
             Self::Cubin(command) => command.run(out),
+            #[cfg(feature = "disasm")]
             Self::Disasm(command) => command.run(out),
+            #[cfg(feature = "device-code")]
             Self::Fatbin(command) => command.run(out),
+            #[cfg(feature = "device-code")]
             Self::Wheel(command) => command.run(out),
+            #[cfg(feature = "device-code")]
             Self::Cuobjdump(command) => command.run(out),
+            #[cfg(feature = "device-code")]
             Self::Nvprune(command) => command.run(out),
             Self::Completions(command) => command.run(CommandLine::command(), out),
             Self::Man(command) => command.run(CommandLine::command(), out),

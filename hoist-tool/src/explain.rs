@@ -45,11 +45,7 @@ impl<'a> Objects<'a> {
         if !matches!(error.kind, ErrorKind::Undefined { .. }) {
             return self.explain(error);
         }
-        let defines = |name: Name<'_>| {
-            let mut tables = (0..self.files().len()).filter_map(|index| self.symbols(index));
-            tables.any(|table| table.find(name).is_some())
-        };
-        let mut is_missing = |name: Name<'_>| !is_known(name) && !defines(name);
+        let mut is_missing = |name: Name<'_>| !is_known(name);
         let (all, more) = with_arch!(self.machine(), A => {
             undefined_symbols::<A>(self.files(), MOST, &mut is_missing)
         });

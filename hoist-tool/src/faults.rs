@@ -1,10 +1,6 @@
-//! Work that goes on after errors: what went wrong, and in which paths nothing was found.
-
-use std::collections::BTreeSet;
+//! Work that goes on after errors: what went wrong.
 
 use anyhow::{Error, Result, anyhow};
-
-use crate::sources::Sources;
 
 /// An error in words, and what led to it. Words that those before have are not said again: errors of a library hold their causes' words,
 /// and give the causes to programs.
@@ -52,33 +48,6 @@ impl Faults {
             (Some(error), 0) => Err(error),
             (Some(error), more) => Err(anyhow!("{} (and {more} more errors)", in_words(&error))),
         }
-    }
-}
-
-/// Which paths of the command line have what a command is about.
-#[derive(Debug, Default)]
-pub struct Roots {
-    /// Those that need no word more: they have it, or are in an error.
-    known: BTreeSet<usize>,
-}
-
-impl Roots {
-    /// Says that a file in a path was looked at, and whether it has what was looked for.
-    pub fn has(&mut self, root: usize, has: bool) {
-        if has {
-            self.known.insert(root);
-        }
-    }
-
-    /// Says that something of a path could not be read: there is an error that says so.
-    pub fn failed(&mut self, root: usize) {
-        self.known.insert(root);
-    }
-
-    /// Adds an error for every path in which nothing was found.
-    pub fn empty(&self, sources: &Sources, what: &str, faults: &mut Faults) {
-        let empty = (0..sources.paths.len()).filter(|root| !self.known.contains(root));
-        empty.for_each(|root| faults.push(anyhow!("{}: {what}", sources.root(root))));
     }
 }
 

@@ -5,6 +5,7 @@
 #![deny(unsafe_code)]
 
 #[cfg(not(target_family = "wasm"))]
+pub mod apart;
 pub mod arguments;
 pub mod budget;
 #[cfg(any(feature = "host", feature = "nv"))]
@@ -17,9 +18,12 @@ pub mod cmd;
 pub mod demangle;
 pub mod explain;
 pub mod faults;
+mod form;
 pub mod input;
 pub mod json;
+#[cfg(feature = "device-code")]
 pub mod kernel_filter;
+#[cfg(feature = "device-code")]
 pub mod kernel_name;
 pub mod lent;
 #[cfg(feature = "host")]
@@ -38,12 +42,15 @@ pub mod map;
 pub mod mapped;
 pub mod number;
 pub mod objects;
+#[cfg(feature = "device-code")]
 pub mod occupancy;
 #[cfg_attr(target_family = "wasm", path = "output/wasm.rs")]
 pub mod output;
 pub mod overlap;
 pub mod paint;
+#[cfg(feature = "device-code")]
 pub mod panel;
+#[cfg(feature = "device-code")]
 pub mod pattern;
 pub mod picture;
 pub mod printable;
@@ -52,15 +59,19 @@ pub mod printable;
 mod program;
 #[cfg_attr(target_family = "wasm", path = "progress/wasm.rs")]
 pub mod progress;
+#[cfg(feature = "device-code")]
 pub mod ptx;
 pub mod read;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(all(feature = "device-code", not(target_family = "wasm")))]
 pub mod sass;
 #[cfg_attr(target_family = "wasm", path = "scratch/wasm.rs")]
 pub mod scratch;
+#[cfg(feature = "device-code")]
+pub mod share;
 pub mod shown;
+#[cfg(feature = "device-code")]
 pub mod sources;
 pub mod table;
 pub mod words;
-#[cfg(feature = "host")]
+#[cfg(feature = "jit")]
 mod zig;

@@ -251,6 +251,7 @@ pub(crate) fn text(class: &str, x: f64, y: f64, words: &str) -> Text {
 }
 
 /// Text that ends at `x`.
+#[cfg(feature = "device-code")]
 pub(crate) fn text_end(class: &str, x: f64, y: f64, words: &str) -> Text {
     text(class, x, y, words).set("text-anchor", "end")
 }

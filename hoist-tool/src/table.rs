@@ -1,6 +1,7 @@
 //! Tables for people: columns as wide as what is in them, no blanks at the ends of lines, and on a terminal no line that wraps.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt::{Display, Write as _};
 use std::io::Write;
 
@@ -8,6 +9,7 @@ use anyhow::Result;
 use elf_core::{Name, is_hidden};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
+use crate::apart::{MORE, apart};
 use crate::paint::{self, Paint};
 
 /// Blanks between columns.
@@ -20,8 +22,6 @@ const CHUNK: usize = 8 << 20;
 const BLOCK: usize = 1 << 16;
 /// The width below which no column is cut.
 const NARROW: usize = 10;
-/// Stands for what there is no room for.
-const MORE: char = '\u{2026}';
 
 /// A table that is printed when it ends. Cells keep to their place: what is [hidden](is_hidden) in them, line feeds too, is escaped.
 pub struct Table<'o> {
@@ -122,6 +122,16 @@ impl<'o> Table<'o> {
         if let Some(limit) = limit {
             fit(&mut widths, &cells, limit);
         }
+        let is_cut = |(at, most): (usize, &usize)| {
+            *most > 0 && cells.iter().skip(at).step_by(self.columns).any(|(_, width)| width > most)
+        };
+        let cut_columns = widths.iter().enumerate().map(|(at, most)| match is_cut((at, most)) {
+            true => {
+                apart(cells.iter().skip(at).step_by(self.columns).map(|(cell, _)| *cell), *most)
+            }
+            false => HashMap::new(),
+        });
+        let telling: Vec<_> = cut_columns.collect();
         let mut lines = Vec::new();
         let mut paints = self.paints.iter().peekable();
         for (index, row) in cells.chunks(self.columns).enumerate() {
@@ -129,8 +139,12 @@ impl<'o> Table<'o> {
             let mut missing = 0;
             let shown = row.iter().zip(&widths).enumerate().filter(|(_, (_, most))| **most > 0);
             for (column, ((cell, width), most)) in shown {
-                let (cell, width) =
-                    if width > most { cut(cell, *most) } else { (Cow::Borrowed(*cell), *width) };
+                let told = telling.get(column).and_then(|column| column.get(cell));
+                let (cell, width) = match told {
+                    Some(told) => (Cow::Borrowed(&**told), told.width()),
+                    None if width > most => cut(cell, *most),
+                    None => (Cow::Borrowed(*cell), *width),
+                };
                 let place = index * self.columns + column;
                 while paints.next_if(|(painted, _)| *painted < place).is_some() {}
                 let paint = paints.next_if(|(painted, _)| *painted == place);
@@ -238,6 +252,14 @@ pub fn line(text: &str, end: &str) -> String {
     let rest: String =
         text.chars().skip(count.saturating_sub(room.saturating_sub(half + 1))).collect();
     format!("{start}{MORE}{rest}{end}")
+}
+
+/// Lines of text, each as [`line`] has it, but told apart if what fits of them is the same.
+#[must_use]
+pub fn lines<'t>(texts: &[&'t str]) -> Vec<Cow<'t, str>> {
+    let told = columns().map_or_else(HashMap::new, |room| apart(texts.iter().copied(), room));
+    let one = |text: &&'t str| told.get(text).map_or_else(|| line(text, ""), Clone::clone).into();
+    texts.iter().map(one).collect()
 }
 
 /// The end of a path, on a terminal no more than a good part of a line: what tells files apart is there.

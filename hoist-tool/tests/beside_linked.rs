@@ -125,6 +125,40 @@ const PROGRAMS: &[Program] = &[
          extern \"C\" int real() { return 9; } extern \"C\" int alias() __attribute__((alias(\"real\"))); extern \"C\" __attribute__((weak)) int weak() { return 3; } extern \"C\" int both() { return 2; }
          int b() { counter() += 10; T<int>::v++; own += 3; count++; return T<int>::v; } void *of_b() { return (void *)&f<int>; } int *count_of_b() { return &count; }",
     ),
+    // what a program finds of itself, and of what comes behind it
+    (
+        "names at run time",
+        "cc",
+        "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdio.h>\n#include <string.h>\n
+         int mine(void) { return 3; } int data = 4; __thread int own = 5; static int of_file(void) { return 6; } __attribute__((visibility(\"hidden\"))) int hidden(void) { return 7; }
+         extern int other(void), (*next_puts(void))(const char *); int puts(const char *text) { printf(\"own puts: \"); return next_puts()(text); }
+         static void say(const char *what, int it) { printf(\"%s %d\\n\", what, it); }
+         int main(int c, char **v) { Dl_info i = {0}; void *self = dlopen(0, RTLD_LAZY);
+            say(\"dladdr\", dladdr((char *)mine, &i)); say(i.dli_sname, i.dli_saddr == (void *)mine && !strcmp(i.dli_fname, v[0]) && (char *)i.dli_fbase < (char *)main);
+            say(\"static\", dladdr((char *)of_file, &i) && (!i.dli_sname || strcmp(i.dli_sname, \"of_file\"))); say(\"data\", dladdr((char *)&data + 2, &i) && !strcmp(i.dli_sname, \"data\") && i.dli_saddr == (void *)&data);
+            say(\"library\", dladdr((char *)dlsym(RTLD_NEXT, \"strlen\"), &i) && strstr(i.dli_fname, \"libc.so\")); say(\"nowhere\", dladdr((char *)16, &i));
+            say(\"mine\", dlsym(RTLD_DEFAULT, \"mine\") == (void *)mine); say(\"other\", dlsym(self, \"other\") == (void *)other); say(\"own\", dlsym(self, \"own\") == (void *)&own);
+            say(\"hidden\", dlsym(self, \"hidden\") == 0); say(\"absent\", dlsym(self, \"absent_of_all\") == 0 && dlerror() != 0); say(\"next\", dlsym(RTLD_NEXT, \"mine\") == 0);
+            say(\"version\", dlvsym(RTLD_NEXT, \"qsort\", \"NONE_1\") == 0); puts(\"text\"); return hidden(); }",
+        "#define _GNU_SOURCE\n#include <dlfcn.h>\nint other(void) { return 8; } int (*next_puts(void))(const char *) { return (int (*)(const char *))dlsym(RTLD_NEXT, \"puts\"); }",
+    ),
+    // hidden and weak is a definition of the program or nothing, also where a library has one
+    (
+        "hidden weak names",
+        "cc",
+        "#include <stdio.h>\nextern int getpid(void) __attribute__((weak, visibility(\"hidden\"))); extern int mine(void) __attribute__((weak, visibility(\"hidden\"))); extern int getppid(void) __attribute__((weak)); int b(void);
+         int main(void) { printf(\"%d %d %d %d\\n\", getpid != 0, mine ? mine() : 0, getppid != 0, b()); return 0; }",
+        "extern int sleep(unsigned) __attribute__((weak, visibility(\"hidden\"))); int mine(void) { return 2; } int b(void) { return sleep != 0; }",
+    ),
+    // what compilers wrote before there were groups: the first one is kept, weak or not
+    (
+        "link once",
+        "cc",
+        "#include <stdio.h>\n__asm__(\".section .gnu.linkonce.d.shared,\\\"aw\\\",%progbits\\n.balign 4\\n.weak shared\\nshared: .long 1\\n.section .gnu.linkonce.d.both,\\\"aw\\\",%progbits\\n.balign 4\\n.globl both\\nboth: .long 1\\n.text\");
+         extern int shared, both; int b(void), c(void); int main(void) { shared += 10; printf(\"%d %d %d %d\\n\", shared, both, b(), c()); return 0; }",
+        "__asm__(\".section .gnu.linkonce.d.shared,\\\"aw\\\",%progbits\\n.balign 4\\n.globl shared\\nshared: .long 2\\n.section .gnu.linkonce.d.both,\\\"aw\\\",%progbits\\n.balign 4\\n.globl both\\nboth: .long 2\\n.text\");
+         extern int shared, both; int b(void) { return shared; } int c(void) { return both; }",
+    ),
 ];
 
 fn run(folder: &Path, line: &str) -> Option<Output> {
@@ -164,7 +198,8 @@ fn programs_do_the_same() {
                 String::from_utf8_lossy(&compile.stderr)
             );
             let link =
-                run(folder, &format!("{compiler} {pie} one.o two.o -o linked -pthread")).unwrap();
+                run(folder, &format!("{compiler} {pie} -rdynamic one.o two.o -o linked -pthread"))
+                    .unwrap();
             assert!(link.status.success(), "{name}: {}", String::from_utf8_lossy(&link.stderr));
             let native = run(folder, "./linked").unwrap();
             let hoist = env!("CARGO_BIN_EXE_hoist");

@@ -208,6 +208,13 @@ fn options_of_nvlink() {
     assert!(said.contains(": ^calls [") && !said.contains("^recurses"), "{said}");
     let shown = printed(&format!("show {output}"));
     assert!(shown.contains("calls") && !shown.contains("recurses"), "{shown}");
+    let joined = path("joined");
+    printed(&format!("link -r calls_a-13.5-sm_80.cubin -L {here} -l half -o {joined}"));
+    let shown = printed(&format!("show {joined}"));
+    assert!(shown.contains("sm_80, relocatable") && shown.contains("recurses"), "{shown}");
+    printed(&format!("link {joined} -o {output}"));
+    let shown = printed(&format!("show {output}"));
+    assert!(shown.contains("sm_80, linked") && shown.contains("recurses"), "{shown}");
     let said = refused(&format!("link calls_a-13.5-sm_80.cubin -L {here} -l none -o {output}"));
     assert!(said.starts_with("hoist: no libnone.a in "), "{said}");
     let script = printed("link --gen-host-linker-script lcs-aug");

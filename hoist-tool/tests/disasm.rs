@@ -209,6 +209,8 @@ fn in_common_words((mnemonic, operands): Instruction) -> Instruction {
             instruction("push", &["{", register, "}"])
         }
         ("adr", [to, "pc", number]) => instruction("add", &[to, "pc", number]),
+        // in the PLT: a constant that is rotated says by how much
+        ("add", [to, "pc", "0", _]) => instruction("add", &[to, "pc", "0"]),
         ("mov" | "movs", [to, from, shift]) => {
             let (shift, count) = shift.split_at(shift.len().min(3));
             let flags = mnemonic.trim_start_matches("mov");

@@ -203,3 +203,60 @@ fn tables_fit_a_terminal_and_pipes_have_all() {
     }
     assert!(cut >= 3, "{cut}");
 }
+
+/// Ten wheels, as large ones are named and laid out, and older ones of the same names in which something differs.
+const WHEELS: &str = r#"
+import sys, zipfile, os
+fixtures = sys.argv[1]
+def library(name):
+    return open(os.path.join(fixtures, name), "rb").read()
+contents = ["fatbin/libt.so", "fatbin/whole.o", "fatbin/suffixes.fatbin", "fatbin/concat.fatbin", "cuda/kernels-13.5-sm_80.cubin",
+    "cuda/linked-13.5-sm_90.cubin", "cuda/shapes-13.5-sm_80.cubin", "cuda/gpu-13.0-sm_90.fatbin", "fatbin/lto.fatbin", "cuda/kernels-13.5-sm_90a.cubin"]
+for tree, change in [("new", 0), ("old", 1)]:
+    os.mkdir(tree)
+    for number, name in enumerate(contents):
+        part = "abcdefghij"[number] * 4
+        wheel = f"nvidia_{part}_cu12-12.9.{number}.4-py3-none-manylinux2014_x86_64.manylinux_2_27_x86_64.whl"
+        with zipfile.ZipFile(os.path.join(tree, wheel), "w", zipfile.ZIP_DEFLATED) as out:
+            out.writestr(f"nvidia/{part}/__init__.py", "x")
+            out.writestr(f"nvidia/{part}/lib/lib{part}.so.12", library(contents[(number + change * (number % 3 == 0)) % 10]))
+"#;
+
+#[test]
+fn ten_wheels_are_read_at_a_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let mut python = Command::new("python3");
+    python.args(["-c", WHEELS, &fixture("")]).current_dir(folder.path());
+    if !python.status().is_ok_and(|status| status.success()) {
+        println!("skipped: ten_wheels_are_read_at_a_terminal: needs python3");
+        return;
+    }
+    let (new, old) = (at("new"), at("old"));
+    let shown = |words: &[&str]| {
+        let shown = plain(&on_terminal(words, &[]));
+        for line in shown.lines() {
+            assert!(line.width() <= COLUMNS.into() && !line.ends_with(' '), "{words:?}: {line}");
+        }
+        shown
+    };
+    let size = shown(&["fatbin", "size", &new]);
+    // each library by a name that tells it from the others, and all of them together
+    for part in ["aaaa", "bbbb", "cccc", "dddd", "eeee", "ffff", "gggg", "hhhh", "iiii", "jjjj"] {
+        let own = format!(".whl:nvidia/{part}/lib/lib{part}.so.12");
+        assert_eq!(size.lines().filter(|line| line.ends_with(&own)).count(), 1, "{part}: {size}");
+    }
+    assert!(size.lines().any(|line| line.ends_with("all 10 files")), "{size}");
+    let found = shown(&["fatbin", "find", "*", &new]);
+    assert!(found.contains("registers  shared  stack") && found.contains("aaaa/lib/libaaaa.so.12"));
+    let titles: Vec<_> = found.split("\n\n").filter_map(|group| group.lines().next()).collect();
+    let all = titles.len();
+    let mut apart = titles;
+    apart.sort_unstable();
+    apart.dedup();
+    assert_eq!(apart.len(), all, "two kernels look alike: {found}");
+    let differs = shown(&["fatbin", "diff", &old, &new]);
+    for title in ["added\n", "gone\n", "kernels: ", "architectures"] {
+        assert!(differs.contains(title), "{title}: {differs}");
+    }
+}

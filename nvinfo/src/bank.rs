@@ -1,6 +1,9 @@
 //! Constant banks: read-only memory that code reaches by bank number and offset.
 
-use elf_core::names::{SHF_CUDA_MERCURY, SHT_CUDA_CONSTANT_B0, SHT_CUDA_CONSTANT_B17};
+use elf_core::names::{
+    SHF_CUDA_MERCURY, SHF_EXECINSTR, SHT_CUDA_CONSTANT_B0, SHT_CUDA_CONSTANT_B17, SHT_CUDA_INFO,
+    SHT_REL, SHT_RELA,
+};
 use elf_core::{File, SectionHeader};
 
 /// A constant bank, or the part of one that the file gives: `.nv.constantN` of the module, `.nv.constantN.K` of a function.
@@ -19,7 +22,10 @@ pub struct ConstantBank {
 impl ConstantBank {
     /// The bank that this section is.
     pub(crate) fn of(file: &File<'_>, index: u32, section: SectionHeader) -> Option<Self> {
-        if section.flags.bits() & SHF_CUDA_MERCURY != 0 {
+        // most sections are these: their names need not be looked at
+        if section.flags.bits() & (SHF_CUDA_MERCURY | SHF_EXECINSTR) != 0
+            || matches!(section.r#type, SHT_CUDA_INFO | SHT_REL | SHT_RELA)
+        {
             return None;
         }
         let name = file.section_name(&section).ok()?;

@@ -216,6 +216,9 @@ impl Resources {
             }
             return Ok(());
         }
+        if matches!(section.r#type, SHT_REL | SHT_RELA) {
+            return Ok(());
+        }
         let name = cubin.file().section_name(section).unwrap_or_default();
         if name.as_bytes().starts_with(b".nv.shared.") {
             let reserved = cubin.target().reserved_shared().min(section.size);

@@ -100,8 +100,13 @@ fn image(
         Some(section_alignment) => ImageMode::Packed { section_alignment },
         None => ImageMode::Segments { page_size: given.page_size },
     };
-    let options =
-        Options { mode, base: Some(given.base), relax: given.relax, ..Options::default() };
+    let options = Options {
+        mode,
+        base: Some(given.base),
+        relax: given.relax,
+        hidden_externals: true,
+        ..Options::default()
+    };
     let mut externals = |name: Name<'_>| {
         let known = name.to_str().and_then(|name| names.get(name).copied());
         let allowed = given.undefined.filter(|_| !elf_layout::is_linker_defined(name));

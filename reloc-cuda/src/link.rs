@@ -68,7 +68,14 @@
 //! Architectures before `sm_75`, and for `sm_90` objects of toolkits before 12, as with nvlink 13.5. Tables of unified
 //! functions, which PTX can ask for by an attribute, addresses in bank 4, which none of 5,005 objects by toolkits 11.8 to 13.5
 //! has, and device code for a later optimisation (LTO) are refused by name. PTX is for a compiler: `hoist cubin link` asks ptxas,
-//! where it is installed. There is no relocatable output (`-r` of nvlink).
+//! where it is installed.
+//!
+//! # Relocatable output
+//!
+//! [`link_relocatable`] makes one object of several. nvlink's `-r` resolves what it can, so that its output is linked with others to
+//! something else than the objects are (constants of bank 3 get places that they do not keep); this resolves nothing. Linked
+//! by nvlink or here it gives what the objects give, up to `sm_90`; from `sm_100` on it is for this linker alone, as it has no
+//! Mercury form, without which nvlink ends with a fault.
 
 mod arena;
 mod calls;
@@ -92,6 +99,7 @@ mod object;
 mod order;
 mod out;
 mod record;
+mod relocatable;
 mod relocate;
 mod reserved;
 mod resolve;
@@ -130,12 +138,21 @@ pub fn link_for(objects: &[&[u8]], sm: Option<u32>) -> Result<LinkedCubin, LinkE
     link_with(objects, LinkOptions { sm, ..LinkOptions::default() })
 }
 
-/// Links relocatable cubins, in this order, as the options say.
+/// Puts relocatable cubins together into one that is relocatable still, as `nvlink -r` does: linked later, it is what the objects
+/// are. Of several definitions one is chosen; names that are undefined stay so.
+///
+/// From `sm_100` on it has machine code alone, and says so ([`LinkedCubin::mercury`]).
 ///
 /// # Errors
-/// Every [`LinkErrorKind`]: what is wrong with which object.
-pub fn link_with(objects: &[&[u8]], options: LinkOptions<'_>) -> Result<LinkedCubin, LinkErrors> {
-    let LinkOptions { sm, kernels } = options;
+/// Every [`LinkErrorKind`] but those about what is undefined, or too large: what is wrong with which object.
+pub fn link_relocatable(objects: &[&[u8]], sm: Option<u32>) -> Result<LinkedCubin, LinkErrors> {
+    let (mut read, sm) = read(objects, sm)?;
+    let entities = resolve::resolve(&mut read)?;
+    relocatable::join(sm, read, entities)
+}
+
+/// The objects, and the architecture: that of the first, if none is named.
+fn read<'a>(objects: &[&'a [u8]], sm: Option<u32>) -> Result<(Vec<Object<'a>>, u32), LinkErrors> {
     let mut read: Vec<Object<'_>> = Vec::new();
     let mut target = sm;
     for (index, bytes) in objects.iter().enumerate() {
@@ -143,10 +160,19 @@ pub fn link_with(objects: &[&[u8]], options: LinkOptions<'_>) -> Result<LinkedCu
         target = target.or(object.cubin.target().sm);
         read.push(object);
     }
-    if read.is_empty() {
-        return Err(LinkError::new(0, LinkErrorKind::Nothing).into());
+    match read.is_empty() {
+        true => Err(LinkError::new(0, LinkErrorKind::Nothing).into()),
+        false => Ok((read, target.unwrap_or(0))),
     }
-    let sm = target.unwrap_or(0);
+}
+
+/// Links relocatable cubins, in this order, as the options say.
+///
+/// # Errors
+/// Every [`LinkErrorKind`]: what is wrong with which object.
+pub fn link_with(objects: &[&[u8]], options: LinkOptions<'_>) -> Result<LinkedCubin, LinkErrors> {
+    let LinkOptions { sm, kernels } = options;
+    let (mut read, sm) = read(objects, sm)?;
     let entities = resolve::resolve(&mut read)?;
     let calls = calls::Calls::read(&read, &entities, sm, kernels)?;
     calls.check_registers(&entities)?;

@@ -1,5 +1,6 @@
 //! `bare-metal`: the firmware of `examples/bare-metal` on machines without an operating system.
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
@@ -142,10 +143,31 @@ pub(crate) fn boot(
     (arguments, good): (&[&str], i32),
 ) -> Result<String> {
     tool::need([LLD, emulator])?;
+    let firmware = build(workspace, example, target, LLD)?;
+    let firmware = firmware.to_string_lossy();
+    // PCs have no such calls to their host
+    let semihosting: &[&str] = match target.starts_with("x86_64") {
+        true => &[],
+        false => &["-semihosting-config", "enable=on,target=native"],
+    };
+    let arguments = [arguments, semihosting, &["-kernel", &*firmware]].concat();
+    emulate(target, emulator, &arguments, good)
+}
+
+/// Builds the firmware of this name in `examples` for a target.
+///
+/// # Errors
+/// If it does not build.
+pub(crate) fn build(
+    workspace: &Workspace,
+    example: &str,
+    target: &str,
+    linker: Tool<'_>,
+) -> Result<PathBuf> {
     let toolchain = Toolchain::of(target)?;
     let home = workspace.root().join("examples").join(example);
     let folder = workspace.kept(example)?;
-    let linker = format!("CARGO_TARGET_{}_LINKER", target.replace(['-', '.'], "_").to_uppercase());
+    let variable = target.replace(['-', '.'], "_").to_uppercase();
     output(
         toolchain
             .cargo()
@@ -153,21 +175,26 @@ pub(crate) fn boot(
             .args(["build", "--quiet", "--release", "--target", target])
             .env("CARGO_TARGET_DIR", &folder)
             .env_remove("RUSTFLAGS")
-            .env(linker, LLD.program),
+            .env(format!("CARGO_TARGET_{variable}_LINKER"), linker.program),
     )?;
-    let firmware = folder.join(target).join("release").join(example);
-    // PCs have no such calls to their host
-    let semihosting: &[&str] = match target.starts_with("x86_64") {
-        true => &[],
-        false => &["-semihosting-config", "enable=on,target=native"],
-    };
+    Ok(folder.join(target).join("release").join(example))
+}
+
+/// Runs an emulator and returns what the firmware in it reports.
+///
+/// # Errors
+/// If that does not end, or ends with another status than the `good` one.
+pub(crate) fn emulate(
+    target: &str,
+    emulator: Tool<'_>,
+    arguments: &[&str],
+    good: i32,
+) -> Result<String> {
     let booted = Command::new("timeout")
-        .args(["60", emulator.program])
-        .args(arguments)
-        .args(semihosting)
+        .args(["120", emulator.program])
         // no network, whose ROM is another package
-        .args(["-nographic", "-nic", "none", "-kernel"])
-        .arg(firmware)
+        .args(["-nographic", "-nic", "none"])
+        .args(arguments)
         .stdin(Stdio::null())
         .output()
         .with_context(|| format!("cannot run {}", emulator.program))?;

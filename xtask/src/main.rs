@@ -48,6 +48,7 @@ mod value;
 mod verdicts;
 mod viewer;
 mod web;
+mod whole_archives;
 mod workspace;
 
 use std::process::ExitCode;

@@ -12,6 +12,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::bare::Toolchain;
 use crate::bare_metal;
+use crate::boot_loader;
 use crate::packages::{self, Package};
 use crate::targets::{self, HOST, Kind, TARGETS, Target};
 use crate::task::{Run, Told};
@@ -128,8 +129,10 @@ impl Run for TestMatrix {
                 matrix.task("bare-metal", &["bare-metal", machine.target]);
             }
         }
-        if self.wants("bare-metal") {
-            matrix.task("boot-loader", &["boot-loader"]);
+        for machine in &boot_loader::MACHINES {
+            if self.wants("bare-metal") || self.only.iter().any(|name| name == machine.target) {
+                matrix.task("boot-loader", &["boot-loader", machine.target]);
+            }
         }
         if self.wants("size") {
             matrix.task("size", &["size"]);

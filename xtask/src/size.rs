@@ -87,7 +87,7 @@ fn programs() -> Vec<Program> {
             "boot: parse, copy, RELATIVE and RELR",
             "programs::boot::<reloc_x86::I386>",
             LEAST_32,
-            6,
+            4,
             4,
         ),
         program("boot, all relocations", "programs::boot_all::<reloc_x86::I386>", LEAST_32, 16, 8),

@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 
 use crate::bare::Toolchain;
+use crate::boot_loader::{self, Machine};
 use crate::tool::{Tool, output, run};
 use crate::workspace::Workspace;
 
@@ -199,6 +200,10 @@ pub(crate) fn install(workspace: &Workspace, targets: &[&Target]) -> Result<()> 
     packages.extend(
         emulators.map(|machine| machine.emulator.package).filter(|package| !is_installed(package)),
     );
+    let loaders = boot_loader::MACHINES.iter();
+    let loaders =
+        loaders.filter(|machine| targets.iter().any(|target| target.name == machine.target));
+    packages.extend(loaders.flat_map(Machine::packages).filter(|package| !is_installed(package)));
     packages.sort_unstable();
     packages.dedup();
     if !packages.is_empty() {
@@ -321,18 +326,16 @@ mod tests {
             packages.extend(tools.map(|tool| tool.package));
         }
         packages.extend(crate::bare_metal::MACHINES.iter().map(|machine| machine.emulator.package));
+        packages.extend(boot_loader::MACHINES.iter().flat_map(Machine::packages));
         packages.retain(|package| *package != "coreutils" && !words.contains(package));
         assert_eq!(packages, [] as [&str; 0]);
     }
 
     #[test]
     fn every_emulated_machine_is_a_target() {
-        for machine in crate::bare_metal::MACHINES {
-            assert!(
-                TARGETS.iter().any(|target| target.name == machine.target),
-                "{}",
-                machine.target
-            );
+        let firmware = crate::bare_metal::MACHINES.iter().map(|machine| machine.target);
+        for name in firmware.chain(boot_loader::MACHINES.iter().map(|machine| machine.target)) {
+            assert!(TARGETS.iter().any(|target| target.name == name), "{name}");
         }
     }
 }

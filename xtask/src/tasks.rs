@@ -5,6 +5,7 @@ use crate::{
     bare_metal, boot_loader, calls, debian, fixtures, fuzz, generate, gpu_test, kernel_modules,
     layers, ld_so, library_work, licences, lint, miri, mutants, no_panic, nvcc_modes, public_api,
     python, raw_mock, sanitize, semver, size, slim_wheels, test, verdicts, viewer, web,
+    whole_archives,
 };
 
 /// Name, and what it is for.
@@ -26,6 +27,7 @@ pub(crate) const TASKS: &[Task] = &[
     task::<ld_so::LdSo>       ("ld-so",    "Every shared library of the machine as ld.so and as hoist relocate it, byte for byte"),
     task::<library_work::LibraryWork>("library-work", "Real work through shared libraries, by dlopen and out of bytes"),
     task::<kernel_modules::KernelModules>("kernel-modules", "Every module of a kernel package through `hoist link`, and by the kernel's rules, byte for byte"),
+    task::<whole_archives::WholeArchives>("whole-archives", "Every static library of the machine with --whole-archive, by hoist and by GNU ld"),
     task::<verdicts::Verdicts>("verdicts", "Run programs of every compiler and code model; tell what hoist gets right"),
     task::<debian::Packages>("packages", "Run programs with static libraries of Debian, and of many languages; tell what hoist gets right"),
     task::<public_api::Api>   ("api",      "Compare what the published libraries offer with the snapshots in xtask/api"),

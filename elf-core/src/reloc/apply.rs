@@ -126,11 +126,20 @@ pub fn apply_rewrite<A: Arch>(
     symbols: &impl Resolve,
 ) -> Result<(), ApplyError> {
     let start = usize::try_from(rewrite.offset).unwrap_or(usize::MAX);
-    let place = section.bytes.get_mut(start..).and_then(|rest| rest.get_mut(..rewrite.size));
-    let mut code = rewrite.code;
-    for byte in place.unwrap_or_default() {
-        *byte = code as u8;
-        code >>= 8;
+    let rest = section.bytes.get_mut(start..).unwrap_or_default();
+    // a word at once, if there is one, where there is room for code
+    match rest.first_chunk_mut::<8>() {
+        Some(word) if cfg!(target_pointer_width = "64") => {
+            let kept = u64::MAX.unbounded_shl((rewrite.size as u32).wrapping_mul(8));
+            *word = (u64::from_le_bytes(*word) & kept | rewrite.code & !kept).to_le_bytes();
+        }
+        _ => {
+            let mut code = rewrite.code;
+            for byte in rest.get_mut(..rewrite.size).unwrap_or_default() {
+                *byte = code as u8;
+                code >>= 8;
+            }
+        }
     }
     rewrite.records.iter().flatten().try_for_each(|record| apply::<A>(record, section, symbols))
 }

@@ -274,6 +274,22 @@ impl Walk {
         if !const { Uses::of(A::KINDS).special } || kind.special.is_none() {
             return pass.decided(kind, record, Decision::Apply);
         }
+        // the loads of addresses that most code is full of: where there is room for code, the shortest way
+        if cfg!(all(feature = "relax", target_pointer_width = "64"))
+            && let Special::Relax(relax) = kind.special
+        {
+            let Some(reach) = pass.reach(record) else {
+                return pass.decided(kind, record, Decision::Apply);
+            };
+            let site = Site { bytes: pass.bytes()?, record, neighbours: neighbours(&self.steps) };
+            return match relax(&site, reach) {
+                Some(rewrite) => {
+                    self.skips = rewrite.takes;
+                    pass.decided(kind, record, Decision::Rewrite(rewrite))
+                }
+                None => pass.decided(kind, record, Decision::Apply),
+            };
+        }
         let decision = {
             let neighbours = neighbours(&self.steps);
             let site = Site { bytes: pass.bytes()?, record, neighbours };

@@ -74,13 +74,18 @@ impl FileHeader {
             count => count.into(),
         };
         if segments != 0 {
-            entry_size("e_phentsize", self.program_header_size, program_header)?;
+            self.check_program_headers(program_header)?;
         }
         let section_names = match self.section_names {
             SHN_XINDEX if self.section_headers != 0 => first.link,
             index => index.into(),
         };
         Ok(Counts { sections, segments, section_names })
+    }
+
+    /// Checks the size of a program header against that of the class.
+    pub(crate) fn check_program_headers(&self, size: usize) -> Result<(), Error> {
+        entry_size("e_phentsize", self.program_header_size, size)
     }
 }
 

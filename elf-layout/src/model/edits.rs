@@ -5,7 +5,8 @@ use elf_core::Arch;
 
 /// Whether code of this architecture may become shorter.
 pub(crate) const fn may_shrink<A: Arch>() -> bool {
-    cfg!(feature = "edits") && elf_core::shrinks(A::KINDS)
+    // found out once, not at every record
+    const { cfg!(feature = "edits") && elf_core::shrinks(A::KINDS) }
 }
 
 /// A place where code may become shorter: padding, or instructions for which shorter ones may do. Offsets are those of the file, in bytes

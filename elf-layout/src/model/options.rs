@@ -31,6 +31,10 @@ pub struct Options {
     /// Bytes within which the segments will be if the caller [places](crate::Layout::place_segments) them apart; 0 if they stay one behind
     /// the other.
     pub spread: u64,
+    /// Whether what the caller answers is a definition of this image, as a linker's `--defsym` is, and not another component's: an undefined
+    /// weak name that is not visible to others ([`STV_HIDDEN`](elf_core::names::STV_HIDDEN) and its like) may then mean it, else it is 0 and the
+    /// caller is not asked (gABI ch. 5, "Symbol Visibility").
+    pub hidden_externals: bool,
 }
 
 /// How code reaches thread-local variables.
@@ -72,6 +76,7 @@ impl Default for Options {
             executable: false,
             replaceable_functions: false,
             spread: 0,
+            hidden_externals: false,
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::error::{Error, ErrorKind};
 use crate::model::edits::{Edit, EditRange};
 use crate::model::features::{COPY_RELOCATIONS, INDIRECT_FUNCTIONS, LINKER_DEFINED, THREAD_LOCAL};
+use crate::model::linkonce::is_linkonce;
 use crate::model::spans::Group;
 use core::num::NonZeroU32;
 use elf_core::names::{SHT_GROUP, STB_LOCAL};
@@ -61,8 +62,9 @@ fn keys_of(file: &File<'_>, object: usize) -> Result<usize, Error> {
     let global = |table: SymbolTable<'_>| {
         table.symbols().iter().fold(0, |total, symbol| count(total, symbol.binding() != STB_LOCAL))
     };
-    let groups =
-        file.sections().iter().fold(0, |total, section| count(total, section.r#type == SHT_GROUP));
+    let groups = file.sections().iter().fold(0, |total, section| {
+        count(total, section.r#type == SHT_GROUP || is_linkonce(file, &section))
+    });
     Ok(table.map_or(0, global).saturating_add(groups))
 }
 
@@ -321,6 +323,8 @@ impl Needs {
     pub(crate) const THUMB: Self = Self(1 << 13);
     /// An [edge](crate::plan::linker_defined::Edge) of the image, whose number the value is until all is placed.
     pub(crate) const EDGE: Self = Self(1 << 14);
+    /// A reference whose visibility is not the default: only a definition of the image is meant.
+    pub(crate) const HIDDEN: Self = Self(1 << 15);
     /// What a definition shares with those that it resolves.
     pub(crate) const SHARED: Self = Self(!(Self::WEAK.0 | Self::FIRST.0));
 

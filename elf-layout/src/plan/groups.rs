@@ -1,7 +1,9 @@
 //! COMDAT groups: of several with one signature the first is kept, the members of the others are discarded (gABI ch. 3, "Section Groups").
+//! Sections named `.gnu.linkonce.` are what compilers wrote before there were groups: of one name the first is kept, as GNU ld does it.
 
 use crate::error::{Error, ErrorKind};
 use crate::hash::NameTable;
+use crate::model::linkonce::is_linkonce;
 use crate::model::storage::{ObjectSlot, SectionSlot, SectionState};
 use elf_core::names::{GRP_COMDAT, SHT_GROUP, STT_SECTION};
 use elf_core::{File, Name, SectionHeader};
@@ -21,12 +23,14 @@ pub(crate) fn discard_duplicates(
         return Ok(());
     };
     for (index, section) in (0..u32::MAX).zip(file.sections()) {
-        if section.r#type != SHT_GROUP {
+        let is_linkonce = is_linkonce(file, &section);
+        if section.r#type != SHT_GROUP && !is_linkonce {
             continue;
         }
         let elf = Error::elf(number, index);
-        let Some(mut words) = file.group(&section).map_err(&elf)? else { continue };
-        if words.next().is_none_or(|flags| flags & GRP_COMDAT == 0) {
+        let mut words = file.group(&section).map_err(&elf)?;
+        let flags = words.as_mut().and_then(Iterator::next);
+        if !is_linkonce && flags.is_none_or(|flags| flags & GRP_COMDAT == 0) {
             continue;
         }
         let signature = signature(file, object, &section).map_err(&elf)?;
@@ -38,12 +42,18 @@ pub(crate) fn discard_duplicates(
         if names.find_or_insert(signature, id, same).ok_or(full)? == id {
             continue;
         }
-        for member in words {
-            file.section(member).map_err(&elf)?;
+        let mut discard = |member: u32| {
             let at = object.first_section.checked_add(member as usize);
             if let Some(slot) = at.and_then(|at| sections.get_mut(at)) {
                 slot.state = SectionState::Discarded;
             }
+        };
+        for member in words.into_iter().flatten() {
+            file.section(member).map_err(&elf)?;
+            discard(member);
+        }
+        if is_linkonce {
+            discard(index);
         }
     }
     Ok(())
@@ -55,6 +65,9 @@ fn signature<'a>(
     object: &ObjectSlot<'a>,
     group: &SectionHeader,
 ) -> Result<Name<'a>, elf_core::Error> {
+    if group.r#type != SHT_GROUP {
+        return file.section_name(group);
+    }
     let Some(table) = &object.symbols else { return Ok(Name::default()) };
     let symbol = table.get(group.info)?;
     let name = table.name_of(&symbol)?;

@@ -14,7 +14,9 @@ use crate::model::storage::{
 use crate::plan::groups::GROUP;
 use crate::plan::linker_defined;
 use elf_core::names::SHN_LORESERVE;
-use elf_core::names::{SHN_X86_64_LCOMMON, STB_LOCAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_TLS};
+use elf_core::names::{
+    SHN_X86_64_LCOMMON, STB_LOCAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_TLS, STV_DEFAULT,
+};
 use elf_core::{Arch, Definition, File, Name, Symbol, Table};
 
 /// The name that means the base of the GOT.
@@ -69,7 +71,9 @@ pub(crate) fn collect<A: Arch>(
             _ => table.section_of(index, &symbol).map_err(&elf)?,
         };
         match definition {
-            Definition::Undefined => {}
+            Definition::Undefined => {
+                slot.needs.set(Needs::HIDDEN, symbol.visibility() != STV_DEFAULT);
+            }
             Definition::Absolute => {
                 let (value, attributes) = A::symbol(&symbol);
                 slot.needs.set(Needs::THUMB, A::HAS_STATES && attributes.is_thumb);
@@ -178,6 +182,7 @@ fn merge(
                 (0, 0) => {
                     // one reference that insists is enough
                     old.needs.set(Needs::WEAK, old.needs.is_weak() && slot.needs.is_weak());
+                    old.needs = old.needs.with(slot.needs.only(Needs::HIDDEN));
                     false
                 }
                 (2, 2) => {
@@ -250,7 +255,10 @@ pub(crate) fn ask<A: Arch>(
                 (slot.state, slot.group) = (SymbolState::TlsBase, Group::TlsData);
                 continue;
             }
-            slot.state = match externals(name) {
+            // another component's definition is not what a hidden reference means (gABI ch. 5, "Symbol Visibility")
+            let is_own = slot.needs.is_weak() && slot.needs.has(Needs::HIDDEN);
+            let asked = !is_own || options.hidden_externals;
+            slot.state = match asked.then(|| externals(name)).flatten() {
                 Some(ExternalSymbol { address, kind }) => {
                     slot.value = address;
                     match kind {

@@ -46,6 +46,7 @@ struct Section {
 struct Symbol {
     name: String,
     info: u8,
+    visibility: u8,
     place: Place,
     value: u64,
     size: u64,
@@ -137,8 +138,13 @@ impl Object {
         size: u64,
     ) -> usize {
         let info = binding << 4 | r#type;
-        self.symbols.push(Symbol { name: name.into(), info, place, value, size });
+        self.symbols.push(Symbol { name: name.into(), info, visibility: 0, place, value, size });
         self.symbols.len() - 1
+    }
+
+    /// Makes a symbol one of another visibility.
+    pub(crate) fn visibility(&mut self, symbol: usize, visibility: u8) {
+        self.symbols[symbol].visibility = visibility;
     }
 
     pub(crate) fn global(&mut self, name: &str, section: u32, value: u64) -> usize {
@@ -295,7 +301,7 @@ impl Object {
                 texts.extend(symbol.name.bytes().chain([0]));
             }
             table.extend(name.to_le_bytes());
-            table.extend([symbol.info, 0]);
+            table.extend([symbol.info, symbol.visibility]);
             table.extend(shndx.to_le_bytes());
             table.extend(symbol.value.to_le_bytes());
             table.extend(symbol.size.to_le_bytes());

@@ -7,18 +7,20 @@
 mod own;
 #[cfg(not(target_arch = "x86_64"))]
 mod semihosting;
+#[cfg(target_arch = "x86_64")]
+mod serial;
 
 pub use own::{Architecture, EDITS, code_has_changed};
 
-#[cfg(target_arch = "x86_64")]
-use own::print;
 #[cfg(not(target_arch = "x86_64"))]
 use semihosting::print;
-
 #[cfg(target_arch = "x86_64")]
-pub use own::exit;
+use serial::print;
+
 #[cfg(not(target_arch = "x86_64"))]
 pub use semihosting::exit;
+#[cfg(target_arch = "x86_64")]
+pub use serial::exit;
 
 /// The console of whoever emulates or debugs this machine.
 pub struct Console;

@@ -3,27 +3,27 @@
 #![no_main]
 
 use core::hint::black_box;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
-static STEPS: [fn(u64) -> u64; 3] = [twice, and_seven, squared];
-static COUNTER: AtomicU64 = AtomicU64::new(0);
-static FIRST: AtomicU64 = AtomicU64::new(5);
+static STEPS: [fn(usize) -> usize; 3] = [twice, and_seven, squared];
+static COUNTER: AtomicUsize = AtomicUsize::new(0);
+static FIRST: AtomicUsize = AtomicUsize::new(5);
 
-fn twice(value: u64) -> u64 {
+fn twice(value: usize) -> usize {
     value * 2
 }
 
-fn and_seven(value: u64) -> u64 {
+fn and_seven(value: usize) -> usize {
     value + 7
 }
 
-fn squared(value: u64) -> u64 {
+fn squared(value: usize) -> usize {
     value * value
 }
 
 /// `((value + 5) * 2 + 7)`, squared, and how often it was called before.
 #[unsafe(no_mangle)]
-extern "C" fn _start(value: u64) -> u64 {
+extern "C" fn _start(value: usize) -> usize {
     let first = value + FIRST.load(Ordering::Relaxed);
     let result = black_box(&STEPS).iter().fold(first, |value, step| step(value));
     result + COUNTER.fetch_add(1, Ordering::Relaxed)

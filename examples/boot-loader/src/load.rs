@@ -6,6 +6,7 @@ use elf_core::File;
 use elf_image::{Addresses, Image, Pages};
 
 use crate::machine::{self, Arch};
+use crate::protection;
 
 /// Memory that programs are put into.
 pub struct Region {
@@ -35,6 +36,8 @@ pub enum Error {
     Memory { base: u64, size: u64 },
     /// It does not say where it begins.
     Entry,
+    /// The machine cannot give its pages their permissions.
+    Permissions,
 }
 
 impl From<elf_image::Error> for Error {
@@ -55,6 +58,7 @@ impl fmt::Display for Error {
             Self::Image(error) => error.fmt(f),
             Self::Memory { base, size } => write!(f, "no {size:#x} bytes of memory at {base:#x}"),
             Self::Entry => f.write_str("no entry"),
+            Self::Permissions => f.write_str("the machine has no more regions of memory"),
         }
     }
 }
@@ -82,7 +86,7 @@ impl Region {
     }
 }
 
-/// Loads a program where it has to be, or behind what is there.
+/// Loads a program where it has to be, or behind what is there, and gives its pages their permissions.
 pub fn load(file: &'static [u8], region: &mut Region) -> Result<Loaded, Error> {
     let image = Image::parse(File::parse_segments(file)?, Addresses::Physical)?;
     let size = image.size();
@@ -96,7 +100,12 @@ pub fn load(file: &'static [u8], region: &mut Region) -> Result<Loaded, Error> {
     let memory = region.memory(base, size).ok_or(Error::Memory { base, size })?;
     image.write(memory)?;
     image.relocate_relative::<Arch>(memory, base)?;
-    machine::code_has_changed(memory);
+    machine::code_has_changed(memory.as_ptr(), memory.len());
     let entry = image.entry(base).ok_or(Error::Entry)?;
-    Ok(Loaded { base, size, entry, pages: image.pages(machine::PAGE)? })
+    let loaded = Loaded { base, size, entry, pages: image.pages(machine::PAGE)? };
+    // SAFETY: the region is for programs, and this one is relocated.
+    match unsafe { protection::protect(&loaded) } {
+        true => Ok(loaded),
+        false => Err(Error::Permissions),
+    }
 }

@@ -1,109 +1,66 @@
-//! What the machines have of their own: memory, the first instructions, the call to the host, the instruction cache.
+//! What the machines have of their own: the architecture of their code, the first instructions, the console. But for UEFI, it is that of
+//! the other example.
 
-#[cfg(target_arch = "aarch64")]
-pub use aarch64::*;
-#[cfg(target_arch = "riscv64")]
-pub use riscv64::*;
+#[cfg_attr(target_arch = "aarch64", path = "../../bare-metal/src/machine/aarch64.rs")]
+#[cfg_attr(target_arch = "arm", path = "../../bare-metal/src/machine/arm.rs")]
+#[cfg_attr(target_arch = "riscv64", path = "../../bare-metal/src/machine/riscv.rs")]
+#[cfg_attr(
+    target_os = "none",
+    cfg_attr(target_arch = "x86_64", path = "../../bare-metal/src/machine/x86_64.rs")
+)]
+#[cfg_attr(target_os = "uefi", path = "uefi.rs")]
+#[expect(dead_code, reason = "what links objects has more of it")]
+mod own;
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "../../bare-metal/src/machine/semihosting.rs"]
+mod semihosting;
+#[cfg(target_arch = "x86_64")]
+#[path = "../../bare-metal/src/machine/serial.rs"]
+mod serial;
+
+pub use own::{Architecture as Arch, code_has_changed};
+
+#[cfg(not(target_arch = "x86_64"))]
+pub use semihosting::exit;
+#[cfg(not(target_arch = "x86_64"))]
+use semihosting::print;
+#[cfg(target_arch = "x86_64")]
+pub use serial::exit;
+#[cfg(target_arch = "x86_64")]
+use serial::print;
+
+#[cfg(target_os = "uefi")]
+pub use own::reserve;
+
+/// Takes memory for programs from whoever gives it out: nobody.
+#[cfg(not(target_os = "uefi"))]
+pub fn reserve(_: core::ops::Range<usize>) -> bool {
+    true
+}
 
 /// Bytes of a page.
 pub const PAGE: u64 = 0x1000;
+
+/// The console of whoever emulates or debugs this machine.
+pub struct Console;
+
+impl core::fmt::Write for Console {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        print(text);
+        Ok(())
+    }
+}
 
 /// Calls a program.
 ///
 /// # Safety
 /// It is in memory, and its entry a function of this type.
-pub unsafe fn enter(entry: u64, value: u64) -> u64 {
+pub unsafe fn enter(entry: u64, value: usize) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    type Entry = extern "sysv64" fn(usize) -> usize;
+    #[cfg(not(target_arch = "x86_64"))]
+    type Entry = extern "C" fn(usize) -> usize;
     let entry = core::ptr::with_exposed_provenance::<()>(entry as usize);
     // SAFETY: as the caller vouches.
-    unsafe { core::mem::transmute::<*const (), extern "C" fn(u64) -> u64>(entry)(value) }
-}
-
-#[cfg(target_arch = "aarch64")]
-mod aarch64 {
-    use core::arch::{asm, global_asm};
-    use core::ops::Range;
-
-    pub use reloc_aarch64::Aarch64 as Arch;
-
-    /// Memory for programs: `-M virt` has it from 0x40000000 on, the firmware is at the beginning.
-    pub const MEMORY: Range<usize> = 0x4200_0000..0x4600_0000;
-
-    global_asm!(
-        ".section .text.start, \"ax\"",
-        ".global start",
-        "start:",
-        "mov x0, #(3 << 20)", // CPACR_EL1.FPEN: floating point does not trap
-        "msr cpacr_el1, x0",
-        "isb",
-        "adrp x0, stack_top",
-        "add x0, x0, :lo12:stack_top",
-        "mov sp, x0",
-        "bl main",
-    );
-
-    /// Calls the host.
-    ///
-    /// # Safety
-    /// `parameter` is what `operation` wants.
-    pub unsafe fn call(operation: usize, parameter: usize) {
-        // SAFETY: by the caller; the host changes x0 and memory only.
-        unsafe {
-            asm!("hlt #0xf000", inout("x0") operation => _, in("x1") parameter, options(nostack))
-        }
-    }
-
-    /// Makes code that was written as data visible to instruction fetch. Caches are off: nothing is to be cleaned.
-    pub fn code_has_changed(_code: &[u8]) {
-        // SAFETY: no effect but that old instructions are forgotten.
-        unsafe { asm!("dsb sy", "ic iallu", "dsb sy", "isb", options(nostack)) };
-    }
-}
-
-#[cfg(target_arch = "riscv64")]
-mod riscv64 {
-    use core::arch::{asm, global_asm};
-    use core::ops::Range;
-
-    pub use reloc_riscv::Rv64 as Arch;
-
-    /// Memory for programs: `-M virt` has it from 0x80000000 on, the firmware is at the beginning.
-    pub const MEMORY: Range<usize> = 0x8200_0000..0x8600_0000;
-
-    global_asm!(
-        ".section .text.start, \"ax\"",
-        ".global start",
-        "start:",
-        "li t0, 0x2000", // mstatus.FS: floating point does not trap
-        "csrs mstatus, t0",
-        "la sp, stack_top",
-        "call main",
-    );
-
-    /// Calls the host: the three instructions together are the sign.
-    ///
-    /// # Safety
-    /// `parameter` is what `operation` wants.
-    pub unsafe fn call(operation: usize, parameter: usize) {
-        // SAFETY: by the caller; the host changes a0 and memory only.
-        unsafe {
-            asm!(
-                ".balign 16", // all in one page
-                ".option push",
-                ".option norvc",
-                "slli x0, x0, 0x1f",
-                "ebreak",
-                "srai x0, x0, 7",
-                ".option pop",
-                inout("a0") operation => _,
-                in("a1") parameter,
-                options(nostack)
-            );
-        }
-    }
-
-    /// Makes code that was written as data visible to instruction fetch.
-    pub fn code_has_changed(_code: &[u8]) {
-        // SAFETY: no effect but that old instructions are forgotten.
-        unsafe { asm!("fence.i", options(nostack)) };
-    }
+    unsafe { core::mem::transmute::<*const (), Entry>(entry)(value) }
 }

@@ -140,7 +140,7 @@ fn differences(bytes: &[u8], ours: u64, theirs: u64) -> Result<Same, String> {
     let dynamic = segments.iter().find(|segment| segment.r#type == PT_DYNAMIC);
     let dynamic = dynamic.map_or(0..0, |it| it.address..it.address + it.memory_size);
     // that of RISC-V writes two words for lazy binding, lazy or not
-    let slots = image.dynamic().and_then(|dynamic| dynamic.value(DT_PLTGOT));
+    let slots = image.dynamic().ok().flatten().and_then(|dynamic| dynamic.value(DT_PLTGOT));
     let slots = slots.filter(|_| cfg!(target_arch = "riscv64"));
     for segment in image.segments() {
         let start = image.start() + segment.offset;

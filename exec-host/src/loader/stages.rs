@@ -3,6 +3,7 @@
 
 use crate::Host;
 use crate::contents::{code, copy_constants, globals, moved, sections, segments};
+use crate::dlsym::names::Names;
 use crate::error::Error;
 use crate::fragments::Fragments;
 use crate::initialize::Calls;
@@ -137,19 +138,26 @@ impl Registered<'_> {
         let Allocated { layout, memory, threads } = allocated;
         let base = memory.address();
         let variables = threads.as_deref().map(|own| threads::exports(layout, own));
+        let variables = variables.unwrap_or_default();
+        let (globals, segments) = (globals(layout, base), segments(layout, base));
+        let names = links.looks_up().then(|| {
+            let objects = layout.files().iter().map(|file| file.bytes());
+            Names::collect(objects, &globals, &code, &variables, &segments).enter(&segments)
+        });
         Parts {
-            globals: globals(layout, base),
+            names,
+            globals,
             code,
             sections: sections(layout, base),
             moved: moved(layout, base),
-            segments: segments(layout, base),
+            segments,
             calls,
             fragments,
             observed,
             unwinding,
             resolvers,
             switches,
-            variables: variables.unwrap_or_default(),
+            variables,
             registers: links.registers(),
             memory,
             threads,

@@ -4,7 +4,7 @@ use super::{Found, Keeper, Symbols};
 use crate::error::Error;
 use crate::external::External;
 use crate::threads::exit as thread_exit;
-use crate::{exit, processor, unwind};
+use crate::{dlsym, exit, processor, unwind};
 use core::cmp::Ordering;
 use elf_core::{File, Name};
 use elf_layout::archives::{Undefined, UndefinedSymbols};
@@ -24,6 +24,8 @@ pub(crate) struct Links<'s> {
     is_to_process: bool,
     /// The load may register what is to be done when threads or the process end.
     registers: bool,
+    /// The load looks for symbols by name when it runs.
+    looks_up: bool,
 }
 
 impl<'s> Links<'s> {
@@ -35,6 +37,7 @@ impl<'s> Links<'s> {
             answers: None,
             is_to_process: false,
             registers: false,
+            looks_up: false,
         }
     }
 
@@ -53,6 +56,11 @@ impl<'s> Links<'s> {
         self.registers
     }
 
+    /// Whether the load looks for symbols by name when it runs (`dlsym`), or for names by address (`dladdr`).
+    pub(crate) const fn looks_up(&self) -> bool {
+        self.looks_up
+    }
+
     /// What a layout asks for.
     pub(crate) fn find(&mut self, name: Name<'_>) -> Option<External> {
         if !self.is_to_process {
@@ -65,8 +73,14 @@ impl<'s> Links<'s> {
         if let Some(own) = unwind::stands_for(name) {
             return Some(own);
         }
-        if let Some(found) = self.find_in_source(name) {
-            return Some(found);
+        let found = self.find_in_source(name);
+        // a program's own function of such a name is that
+        if let Some(own) = dlsym::stands_for(name).filter(|_| found.is_some()) {
+            self.looks_up = true;
+            return Some(own);
+        }
+        if found.is_some() {
+            return found;
         }
         let own = exit::find(name);
         self.registers |= own.is_some();

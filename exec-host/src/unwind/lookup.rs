@@ -17,6 +17,12 @@ pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
     Some(External::function(function.expose_provenance() as u64))
 }
 
+/// Where the memory of the load begins that has this code.
+pub(crate) fn start_of_load(address: u64) -> Option<u64> {
+    let (_, load) = registry::load_of(address)?;
+    load.extent().segments.iter().map(|(range, _)| range.start).min()
+}
+
 /// The address of [`find_object`], which has all that it needs then.
 pub(super) fn function() -> u64 {
     of_the_process();

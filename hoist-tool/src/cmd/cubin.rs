@@ -32,7 +32,7 @@ pub use super::fatbin::cubins::ImagePlace;
 pub use attributes::{AttributeRow, AttributeSection, attributes};
 pub use changes::{Change, Changes, ValueChange};
 pub use kernel::{Bank, Kernel, Occupancy, Subroutine};
-pub use link::{CallRow, Linked, link_files};
+pub use link::{CallRow, LinkTo, Linked, link_files};
 pub use module::{Module, Tool, Variable};
 pub use params::ParameterRow;
 pub use patch::{Patched, Suspect, patch};

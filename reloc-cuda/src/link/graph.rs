@@ -41,17 +41,12 @@ impl State<'_> {
                 })
                 .collect()
         };
-        let mut rows: Vec<[u32; 2]> = Vec::from([[0, (-1i32).cast_unsigned()]]);
-        rows.extend(pairs(&self.calls.direct));
-        rows.push([0, (-2i32).cast_unsigned()]);
-        let taken = self.calls.taken.iter().filter(|(id, _)| kept(id));
-        rows.extend(taken.map(|(id, text)| [number(*id), strings.add(text.as_bytes())]));
-        rows.push([0, (-3i32).cast_unsigned()]);
-        let indirect = self.calls.indirect.iter().filter(|(id, _)| kept(id));
-        rows.extend(indirect.map(|(id, text)| [number(*id), strings.add(text.as_bytes())]));
-        rows.push([0, (-4i32).cast_unsigned()]);
-        rows.extend(pairs(&self.calls.may_reach));
-        bytes(&rows)
+        let mut named = |list: &[(EntityId, elf_core::Name<'_>)]| -> Vec<[u32; 2]> {
+            let kept = list.iter().filter(|(id, _)| kept(id));
+            kept.map(|(id, text)| [number(*id), strings.add(text.as_bytes())]).collect()
+        };
+        let (taken, indirect) = (named(&self.calls.taken), named(&self.calls.indirect));
+        lists(&[pairs(&self.calls.direct), taken, indirect, pairs(&self.calls.may_reach)])
     }
 
     /// Functions in the table that have a prototype and whose address nobody takes.
@@ -65,12 +60,28 @@ impl State<'_> {
     }
 
     pub(super) fn prototype_table(&self, numbers: &Numbers, strings: &mut Strings) -> Vec<u8> {
-        let rows: Vec<_> = self
-            .prototypes()
-            .map(|(id, text)| [number(numbers, Meaning::Entity(id)), strings.add(text)])
-            .collect();
-        bytes(&rows)
+        prototype_rows(self.prototypes(), numbers, strings)
     }
+}
+
+/// The table of prototypes.
+pub(super) fn prototype_rows<'t>(
+    list: impl IntoIterator<Item = (EntityId, &'t [u8])>,
+    numbers: &Numbers,
+    strings: &mut Strings,
+) -> Vec<u8> {
+    let row = |(id, text)| [number(numbers, Meaning::Entity(id)), strings.add(text)];
+    bytes(&list.into_iter().map(row).collect::<Vec<_>>())
+}
+
+/// The call graph: lists -1 to -4, each behind its number.
+pub(super) fn lists(lists: &[Vec<[u32; 2]>; 4]) -> Vec<u8> {
+    let mut rows = Vec::new();
+    for (number, list) in (1i32..).zip(lists) {
+        rows.push([0, number.wrapping_neg().cast_unsigned()]);
+        rows.extend(list);
+    }
+    bytes(&rows)
 }
 
 fn bytes(rows: &[[u32; 2]]) -> Vec<u8> {

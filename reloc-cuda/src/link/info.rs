@@ -145,7 +145,12 @@ impl State<'_> {
     }
 
     /// A record whose symbols, if it names any, have their new numbers.
-    fn renumbered(&self, object: &Object<'_>, row: &Attribute<'_>, numbers: &Numbers) -> Bytes {
+    pub(super) fn renumbered(
+        &self,
+        object: &Object<'_>,
+        row: &Attribute<'_>,
+        numbers: &Numbers,
+    ) -> Bytes {
         match row.payload() {
             Payload::ParameterBank(bank) => {
                 let place = u32::from(bank.size) << 16 | u32::from(bank.offset);

@@ -16,8 +16,37 @@ pub(super) struct OutSymbol {
     pub(super) info: u8,
     pub(super) other: u8,
     pub(super) section: Option<OutId>,
+    /// What stands for a section, where there is none: `SHN_UNDEF`, `SHN_COMMON`.
+    pub(super) number: u16,
     pub(super) value: u64,
     pub(super) size: u64,
+}
+
+impl OutSymbol {
+    /// The first symbol of every table.
+    pub(super) const fn null() -> Self {
+        Self {
+            meaning: None,
+            name: Vec::new(),
+            info: 0,
+            other: 0,
+            section: None,
+            number: 0,
+            value: 0,
+            size: 0,
+        }
+    }
+
+    /// The symbol of a section.
+    pub(super) fn of_section(id: OutId, name: &[u8]) -> Self {
+        Self {
+            meaning: Some(Meaning::Section(id)),
+            name: name.to_vec(),
+            info: STT_SECTION,
+            section: Some(id),
+            ..Self::null()
+        }
+    }
 }
 
 /// The symbols, and how many local ones come before the first that is not.
@@ -34,15 +63,7 @@ impl State<'_> {
     pub(super) fn symbols(&self) -> Symbols {
         let mut symbols =
             Symbols { all: Vec::new(), locals: 0, needed: Vec::new(), seen: BTreeSet::new() };
-        symbols.all.push(OutSymbol {
-            meaning: None,
-            name: Vec::new(),
-            info: 0,
-            other: 0,
-            section: None,
-            value: 0,
-            size: 0,
-        });
+        symbols.all.push(OutSymbol::null());
         self.sections_of(&mut symbols, &[Class::ToolNote, Class::CudaNote]);
         for object in self.objects.iter() {
             self.locals_of(object, &mut symbols);
@@ -104,15 +125,7 @@ impl State<'_> {
     fn section(&self, id: OutId, symbols: &mut Symbols) {
         symbols.needed.push(id);
         if symbols.seen.insert(Meaning::Section(id)) {
-            symbols.all.push(OutSymbol {
-                meaning: Some(Meaning::Section(id)),
-                name: self.outs[id].name.clone(),
-                info: STT_SECTION,
-                other: 0,
-                section: Some(id),
-                value: 0,
-                size: 0,
-            });
+            symbols.all.push(OutSymbol::of_section(id, &self.outs[id].name));
         }
     }
 
@@ -204,6 +217,7 @@ impl State<'_> {
             info: binding << 4 | r#type,
             other: entity.linked_other(),
             section,
+            number: 0,
             value: if external || texture { 0 } else { entity.value },
             size: if texture { 0 } else { entity.symbol.size },
         });

@@ -11,9 +11,15 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::rc::Rc;
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 use core::ops::Range;
 use elf_core::names::{SHT_NOBITS, SHT_PROGBITS, STB_WEAK, STT_FUNC, STT_SECTION};
+
+/// A common variable.
+pub(super) struct Common {
+    pub(super) id: EntityId,
+    alignment: u64,
+    size: u64,
+}
 
 /// A link: objects, what their symbols mean, and the sections made so far.
 pub(super) struct State<'a> {
@@ -199,7 +205,7 @@ impl<'a> State<'a> {
     }
 
     /// Whether all variables of a section gave way to those of objects before it: what gives way later has its room already.
-    fn is_lost(&self, object: &Object<'a>, section: u32) -> bool {
+    pub(super) fn is_lost(&self, object: &Object<'a>, section: u32) -> bool {
         let variables = (0u32..).zip(&object.symbols).filter(|(index, (symbol, _))| {
             object.section_of(*index) == Some(section) && symbol.r#type() != STT_SECTION
         });
@@ -214,20 +220,23 @@ impl<'a> State<'a> {
         places.next().is_some_and(gave_way) && places.all(gave_way)
     }
 
+    /// Common variables as they were first defined.
+    pub(super) fn commons(&self) -> Vec<Common> {
+        let variables = self.entities.iter().filter(|(_, one)| one.kind == Kind::Variable);
+        let common = variables.filter_map(|(id, entity)| {
+            let object = self.objects.get(entity.place.and(entity.origin)?)?;
+            let index = object.entities.iter().position(|&known| known == Some(id));
+            let common = Common { id, alignment: entity.common?, size: entity.symbol.size };
+            Some(((object.index, index), common))
+        });
+        let mut common: Vec<_> = common.collect();
+        common.sort_by_key(|one| one.0);
+        common.into_iter().map(|(_, common)| common).collect()
+    }
+
     /// Gives common variables their room behind the others, as nvlink does: the last one defined first.
     fn take_common(&mut self, mut out: Option<OutId>) {
-        let mut common: Vec<_> = self
-            .entities
-            .iter()
-            .filter(|(_, entity)| entity.kind == Kind::Variable)
-            .filter_map(|(id, entity)| {
-                let object = self.objects.get(entity.place.and(entity.origin)?)?;
-                let index = object.entities.iter().position(|&known| known == Some(id));
-                Some(((object.index, index), id, entity.common?, entity.symbol.size))
-            })
-            .collect();
-        common.sort_by_key(|one| Reverse(one.0));
-        for (_, id, alignment, size) in common {
+        for Common { id, alignment, size } in self.commons().into_iter().rev() {
             let section = *out.get_or_insert_with(|| {
                 self.outs.push(Out {
                     flags: 3, // SHF_WRITE | SHF_ALLOC

@@ -8,7 +8,7 @@ use super::object::Role;
 use super::out::{Class, Info, Link, Out, OutId};
 use super::state::State;
 use super::strings::Strings;
-use super::write::{self, Sections};
+use super::write::{self, Sections, Stage};
 use super::{mercury, notes, order};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -43,7 +43,7 @@ impl State<'_> {
         self.mercury = self.judge_mercury();
         let tables = self.make_tables()?;
         let symbols: order::Symbols = self.symbols();
-        let sections = Sections::of(&self.outs, &symbols);
+        let sections = Sections::of(&self.outs, &symbols.needed);
         let numbers: Numbers =
             (0u32..).zip(&symbols.all).filter_map(|(at, one)| Some((one.meaning?, at))).collect();
         let mut strings = Strings::new();
@@ -72,7 +72,7 @@ impl State<'_> {
         self.outs[tables.strings].data = strings.into_bytes();
         let late = symbols.all.last().is_some_and(|symbol| symbol.info >> 4 == STB_LOCAL);
         let count = if late { symbols.all.len() as u32 } else { symbols.locals };
-        let counts = (self.flags(), [count, symbols.locals], self.sm);
+        let counts = (self.flags(), [count, symbols.locals], Stage::Linked(self.sm));
         Ok((write::file(&self.outs, &sections, &numbers, counts), self.mercury))
     }
 
@@ -124,7 +124,7 @@ impl State<'_> {
     }
 
     /// The linker's note and those of all objects; what the first object says of itself, or would say in the newer form.
-    fn notes(&mut self) -> Result<(), LinkError> {
+    pub(super) fn notes(&mut self) -> Result<(), LinkError> {
         let mut tools = notes::tool(self.sm, self.suffix(), &self.mercury.remark());
         let mut tool_flags = notes::TOOL_FLAGS;
         for object in self.objects.iter() {
@@ -195,7 +195,7 @@ impl State<'_> {
 
     /// `e_flags` less the number of the note: those of the first object; if that has the older form, the architecture and a
     /// bit that files from `sm_100` on have another of.
-    fn flags(&self) -> u32 {
+    pub(super) fn flags(&self) -> u32 {
         let first = self.objects.first().map(|object| &object.cubin);
         let newer = first.filter(|cubin| cubin.target().form == Form::V8);
         let low = newer

@@ -1,12 +1,12 @@
 //! The linked file as bytes.
 
 use super::info::{Numbers, number};
-use super::order::{OutSymbol, Symbols};
+use super::order::OutSymbol;
 use super::out::{Class, Info, Link, Meaning, OutId, OutRecord, Outs, align};
 use super::strings::Strings;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use elf_core::names::{ELFOSABI_CUDA_V2, EM_CUDA, ET_EXEC, PT_LOAD, PT_PHDR, SHT_NOBITS};
+use elf_core::names::{ELFOSABI_CUDA_V2, EM_CUDA, ET_EXEC, ET_REL, PT_LOAD, PT_PHDR, SHT_NOBITS};
 
 const HEADER: u64 = 64;
 const SECTION_HEADER: u64 = 64;
@@ -19,9 +19,9 @@ pub(super) struct Sections {
 }
 
 impl Sections {
-    /// By class; banks and memory without contents as they are first needed, the others as they were made.
-    pub(super) fn of(outs: &Outs, symbols: &Symbols) -> Self {
-        let place = |id| symbols.needed.iter().position(|&one| one == id);
+    /// By class; banks and memory without contents as they are first `needed`, the others as they were made.
+    pub(super) fn of(outs: &Outs, needed: &[OutId]) -> Self {
+        let place = |id| needed.iter().position(|&one| one == id);
         let mut order: Vec<_> = outs
             .iter()
             .map(|(id, out)| {
@@ -53,10 +53,11 @@ pub(super) fn symbol_table(
 ) -> Vec<u8> {
     let mut bytes = Vec::new();
     for symbol in symbols {
-        let section = symbol.section.map_or(0, |id| sections.number(id));
+        let number = |id| sections.number(id) as u16;
+        let section = symbol.section.map_or(symbol.number, number);
         bytes.extend_from_slice(&names.add(&symbol.name).to_le_bytes());
         bytes.extend_from_slice(&[symbol.info, symbol.other]);
-        bytes.extend_from_slice(&(section as u16).to_le_bytes());
+        bytes.extend_from_slice(&section.to_le_bytes());
         bytes.extend_from_slice(&symbol.value.to_le_bytes());
         bytes.extend_from_slice(&symbol.size.to_le_bytes());
     }
@@ -86,12 +87,21 @@ struct Segment {
     memory: u64,
 }
 
+/// What kind of file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// One that is linked later.
+    Relocatable,
+    /// One that can be loaded, for this architecture.
+    Linked(u32),
+}
+
 /// Puts everything together: `flags` are those of the header, less the number of the note.
 pub(super) fn file(
     outs: &Outs,
     sections: &Sections,
     numbers: &Numbers,
-    (flags, [all, locals], sm): (u32, [u32; 2], u32),
+    (flags, [all, locals], stage): (u32, [u32; 2], Stage),
 ) -> Vec<u8> {
     let mut names = Strings::new();
     let mut bytes = alloc::vec![0; HEADER as usize];
@@ -138,8 +148,12 @@ pub(super) fn file(
     let at = align(bytes.len() as u64, 8);
     bytes.resize(usize::try_from(at).unwrap_or(usize::MAX), 0);
     bytes.append(&mut headers);
-    let segments = segments(outs, sections, &offsets, (bytes.len() as u64, sm));
-    let program_headers = bytes.len() as u64;
+    let end = bytes.len() as u64;
+    let (r#type, segments) = match stage {
+        Stage::Relocatable => (ET_REL, Vec::new()),
+        Stage::Linked(sm) => (ET_EXEC, segments(outs, sections, &offsets, (end, sm))),
+    };
+    let program_headers = if segments.is_empty() { 0 } else { end };
     for segment in &segments {
         bytes.extend_from_slice(&segment.r#type.to_le_bytes());
         bytes.extend_from_slice(&segment.flags.to_le_bytes());
@@ -148,7 +162,8 @@ pub(super) fn file(
     }
     let note = sections.of_class(outs, Class::CudaNote).min(0xff);
     let count = u16::try_from(sections.order.len().saturating_add(1)).unwrap_or(u16::MAX);
-    let header = header(program_headers, at, flags | note << 24, [segments.len() as u16, count]);
+    let counts = [segments.len() as u16, count];
+    let header = header(r#type, [program_headers, at], flags | note << 24, counts);
     if let Some(place) = bytes.first_chunk_mut() {
         *place = header;
     }
@@ -199,14 +214,14 @@ fn segments(
 }
 
 fn header(
-    program_headers: u64,
-    section_headers: u64,
+    r#type: u16,
+    [program_headers, section_headers]: [u64; 2],
     flags: u32,
     [segments, sections]: [u16; 2],
 ) -> [u8; 64] {
     let mut bytes = Vec::from(*b"\x7fELF\x02\x01\x01");
     bytes.extend_from_slice(&[ELFOSABI_CUDA_V2, 8, 0, 0, 0, 0, 0, 0, 0]);
-    bytes.extend([ET_EXEC, EM_CUDA].into_iter().flat_map(u16::to_le_bytes));
+    bytes.extend([r#type, EM_CUDA].into_iter().flat_map(u16::to_le_bytes));
     bytes.extend_from_slice(&1u32.to_le_bytes());
     bytes.extend([0, program_headers, section_headers].into_iter().flat_map(u64::to_le_bytes));
     bytes.extend_from_slice(&flags.to_le_bytes());

@@ -1,6 +1,6 @@
 //! x86-64: entered with 32 bits (Xen's PVH boot protocol), which become 64 bits on tables for the first GiB.
 
-use core::arch::{asm, global_asm};
+use core::arch::global_asm;
 
 pub use reloc_x86::X86_64 as Architecture;
 
@@ -70,27 +70,6 @@ global_asm!(
     "call main",
     options(att_syntax)
 );
-
-const SERIAL: u16 = 0x3f8;
-/// QEMU's isa-debug-exit.
-const EXIT: u16 = 0xf4;
-
-/// Writes to the serial port.
-pub fn print(text: &str) {
-    for byte in text.bytes() {
-        // SAFETY: the emulated port always has room.
-        unsafe { asm!("out dx, al", in("dx") SERIAL, in("al") byte, options(nomem, nostack)) };
-    }
-}
-
-/// Ends the program, as one that went well or not. The emulator's status is twice the number here, and 1.
-pub fn exit(is_good: bool) -> ! {
-    let status = if is_good { 16u32 } else { 17 };
-    loop {
-        // SAFETY: the emulator ends.
-        unsafe { asm!("out dx, eax", in("dx") EXIT, in("eax") status, options(nomem, nostack)) };
-    }
-}
 
 /// Makes code that was written as data visible to instruction fetch: this processor sees it.
 pub fn code_has_changed(_: *const u8, _: usize) {}

@@ -2,6 +2,7 @@
 
 pub(crate) mod cache;
 pub(crate) mod descriptor;
+pub(crate) mod dlsym;
 pub(crate) mod fragment;
 #[cfg(feature = "device")]
 pub(crate) mod guard;

@@ -107,17 +107,10 @@ pub fn attributes(cubin: &Cubin<'_>, only: Option<&Function<'_>>) -> Result<Vec<
 
 impl Attributes {
     pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
-        let mut wanted = self.filter.kernel.clone();
-        wanted.extend(self.function.clone());
+        let wanted = self.filter.wanted(self.function.as_ref());
         let is_all = wanted.is_empty() && self.filter.sort.is_none() && self.filter.limit.is_none();
         each_report(
-            Request {
-                file: &self.file,
-                arch,
-                json: self.json.is_on(),
-                what: "function",
-                wanted: &wanted,
-            },
+            Request::new((&self.file, arch), &self.json, ("function", &wanted)),
             out,
             |cubin| {
                 if is_all {

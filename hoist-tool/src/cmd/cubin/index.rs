@@ -9,7 +9,7 @@ use nvinfo::{
 };
 
 /// Sections, functions and calls by what they belong to.
-pub(super) struct Index<'a> {
+pub(super) struct Index {
     /// Needs of kernels by symbol.
     needs: Groups<Resources>,
     /// Stacks of kernels by symbol.
@@ -18,8 +18,8 @@ pub(super) struct Index<'a> {
     infos: Groups<SectionHeader>,
     /// Constant banks by section of the code.
     banks: Groups<ConstantBank>,
-    /// Functions by section.
-    functions: Groups<Function<'a>>,
+    /// Symbols of functions by section.
+    functions: Groups<u32>,
     /// Callees by caller.
     callees: Groups<u32>,
 }
@@ -49,20 +49,26 @@ impl<T> Groups<T> {
     }
 }
 
-impl<'a> Index<'a> {
+impl Index {
     /// Of these kernels, or of all functions for what needs no more than a pass.
     ///
     /// # Errors
     /// If the file is damaged.
-    pub(super) fn of(cubin: &Cubin<'a>, kernels: &[Function<'a>]) -> Result<Self> {
+    pub(super) fn of(cubin: &Cubin<'_>, kernels: &[Function<'_>]) -> Result<Self> {
         let symbols = cubin.symbols().map_or(0, |table| table.len());
-        let mut room = vec![KernelNeeds::EMPTY; cubin.kernels().count()];
+        let (mut count, mut functions) = (0, Vec::new());
+        for function in cubin.functions() {
+            count += usize::from(function.is_kernel());
+            functions.push((function.section(), function.index()));
+        }
+        let mut room = vec![KernelNeeds::EMPTY; count];
         let mut numbers = vec![0; symbols.saturating_add(cubin.file().sections().len())];
         let needs = cubin.kernel_needs(&mut room, &mut numbers)?;
-        let (nodes, edges) = cubin.call_tree_size()?;
-        let (mut nodes, mut edges) = (vec![Node::EMPTY; nodes], vec![Edge::EMPTY; edges]);
-        let mut tree = cubin.call_tree(&mut nodes, &mut edges)?;
-        let stack = |kernel: &Function<'_>| Some((kernel.index(), tree.stack(kernel.index())?));
+        // what is linked says it
+        let stacks = match needs.iter().all(|one| one.resources.stack.is_some()) {
+            true => Groups(Vec::new()),
+            false => stacks(cubin, kernels)?,
+        };
         let infos = cubin.file().sections().iter();
         let infos = infos.filter(|section| section.r#type == SHT_CUDA_INFO);
         let banks = cubin.constant_banks().filter_map(|bank| Some((bank.owner?, bank)));
@@ -72,10 +78,10 @@ impl<'a> Index<'a> {
         };
         Ok(Self {
             needs: needs.iter().map(|one| (one.symbol, one.resources)).collect(),
-            stacks: kernels.iter().filter_map(stack).collect(),
+            stacks,
             infos: infos.map(|section| (section.info, section)).collect(),
             banks: banks.collect(),
-            functions: cubin.functions().map(|one| (one.section(), one)).collect(),
+            functions: functions.into_iter().collect(),
             callees: cubin.calls()?.filter_map(direct).collect(),
         })
     }
@@ -100,10 +106,10 @@ impl<'a> Index<'a> {
     ///
     /// # Errors
     /// If its attributes are damaged.
-    pub(super) fn parameters(
+    pub(super) fn parameters<'a>(
         &self,
         kernel: &Function<'a>,
-    ) -> Result<impl Iterator<Item = Result<KernelParameter>>> {
+    ) -> Result<impl Iterator<Item = Result<KernelParameter>> + use<'a>> {
         let rows = match self.infos.first(kernel.section()) {
             Some(section) => kernel.cubin().attributes_in(section)?,
             None => Attributes::default(),
@@ -120,14 +126,26 @@ impl<'a> Index<'a> {
         self.banks.of(kernel.section())
     }
 
-    /// The subroutines in a kernel's code.
-    pub(super) fn subroutines(&self, kernel: &Function<'a>) -> impl Iterator<Item = &Function<'a>> {
+    /// Symbols of the subroutines in a kernel's code.
+    pub(super) fn subroutines(&self, kernel: &Function<'_>) -> impl Iterator<Item = u32> {
         let index = kernel.index();
-        self.functions.of(kernel.section()).filter(move |other| other.index() != index)
+        self.functions.of(kernel.section()).copied().filter(move |other| *other != index)
     }
 
     /// The functions that a kernel calls directly.
     pub(super) fn callees(&self, kernel: &Function<'_>) -> impl Iterator<Item = u32> {
         self.callees.of(kernel.index()).copied()
     }
+}
+
+/// The stacks of kernels by their calls.
+///
+/// # Errors
+/// If the file is damaged.
+fn stacks(cubin: &Cubin<'_>, kernels: &[Function<'_>]) -> Result<Groups<Stack>> {
+    let (nodes, edges) = cubin.call_tree_size()?;
+    let (mut nodes, mut edges) = (vec![Node::EMPTY; nodes], vec![Edge::EMPTY; edges]);
+    let mut tree = cubin.call_tree(&mut nodes, &mut edges)?;
+    let stack = |kernel: &Function<'_>| Some((kernel.index(), tree.stack(kernel.index())?));
+    Ok(kernels.iter().filter_map(stack).collect())
 }

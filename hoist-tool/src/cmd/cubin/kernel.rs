@@ -123,7 +123,7 @@ pub struct Occupancy {
     /// Warps that the SM could hold.
     pub of_warps: u32,
     /// What keeps it from running more.
-    pub limiter: String,
+    pub limiter: &'static str,
 }
 
 impl Kernel {
@@ -134,15 +134,16 @@ impl Kernel {
     }
 
     /// What `kernel` needs; occupancy for blocks of `threads`, if that is given.
-    fn of<'a>(index: &Index<'a>, kernel: &Function<'a>, threads: Option<u32>) -> Result<Self> {
+    fn of(index: &Index, kernel: &Function<'_>, threads: Option<u32>) -> Result<Self> {
         let cubin = kernel.cubin();
         let needs = index.needs(kernel)?;
         let stack = needs.stack.or(index.stack(kernel));
-        let subroutines = index.subroutines(kernel).map(|inner| Subroutine {
-            name: symbol_name(cubin, inner.index()),
-            offset: inner.symbol().value,
-            size: inner.symbol().size,
-        });
+        let subroutine = |inner| {
+            let (symbol, _) = cubin.symbol(inner)?;
+            let name = symbol_name(cubin, inner);
+            Ok(Subroutine { name, offset: symbol.value, size: symbol.size })
+        };
+        let subroutines = index.subroutines(kernel).map(subroutine).collect::<Result<_>>()?;
         let KernelName { name, demangled } = match kernel.name() {
             name if name.is_empty() => KernelName::known(&symbol_name(cubin, kernel.index())),
             name => KernelName::of(name),
@@ -173,7 +174,7 @@ impl Kernel {
             textures: [needs.textures, needs.samplers, needs.surfaces],
             code_size: needs.code_size,
             constant_banks: index.banks(kernel).map(Bank::of).collect(),
-            subroutines: subroutines.collect(),
+            subroutines,
             callees: index.callees(kernel).map(|one| symbol_name(cubin, one)).collect(),
             occupancy: Occupancy::of(cubin, &needs, threads),
             sm: cubin.target().sm,
@@ -198,7 +199,7 @@ impl Occupancy {
             blocks: found.blocks,
             warps: found.warps,
             of_warps: found.of_warps,
-            limiter: found.limiter.name().to_owned(),
+            limiter: found.limiter.name(),
         })
     }
 }

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail};
 use fatbin::Sm;
 use reloc_cuda::link::{
-    LinkError, LinkErrorKind, LinkOptions, LinkedFunction, LinkedMercury, link_with,
+    LinkError, LinkErrorKind, LinkOptions, LinkedFunction, LinkedMercury, link_relocatable,
+    link_with,
 };
 use serde::Serialize;
 
@@ -36,6 +37,9 @@ pub(super) struct Link {
     /// Folders with libraries.
     #[arg(short = 'L', long, value_name = "FOLDER", value_delimiter = ',')]
     library_path: Vec<PathBuf>,
+    /// Makes an object that can be linked again, of all of them: nothing is resolved, and nothing dropped.
+    #[arg(short, long, conflicts_with_all = ["kernels_used", "dump_callgraph"])]
+    relocatable_link: bool,
     /// Kernels that are used, by a part of their mangled name: others are dropped, with what they alone reach.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     kernels_used: Vec<String>,
@@ -109,9 +113,17 @@ pub struct CallRow {
     pub calls: Vec<usize>,
 }
 
+/// What is made of the objects.
+#[derive(Clone, Copy, Debug)]
+pub enum LinkTo<'k> {
+    /// A cubin that can be loaded, with the kernels that have one of these texts in their name; all if there is none.
+    Cubin(&'k [String]),
+    /// An object that can be linked again.
+    Object,
+}
+
 /// Links the device code in the files for an architecture, or that of the first cubin; of archives all of it, asked for or not. Images unpack to
-/// at most `limit` bytes; without one, 256 MiB and 64 times the size of the files. Of kernels those stay that have one of these texts
-/// in their name, all if there is none.
+/// at most `limit` bytes; without one, 256 MiB and 64 times the size of the files.
 ///
 /// # Errors
 /// What is wrong with which object, one a line.
@@ -119,7 +131,7 @@ pub fn link_files(
     inputs: &[Input],
     arch: Option<Sm>,
     limit: Option<u64>,
-    kernels: &[String],
+    to: LinkTo<'_>,
 ) -> Result<Linked> {
     let mut parts: Vec<Part<'_>> = Vec::new();
     for input in inputs {
@@ -134,8 +146,14 @@ pub fn link_files(
     let bytes: Vec<_> = objects.iter().map(|object| &*object.bytes).collect();
     let label =
         |index: usize| objects.get(index).map_or("", |object| object.label.as_str()).to_owned();
-    let kernels: Vec<_> = kernels.iter().map(String::as_str).collect();
-    let linked = link_with(&bytes, LinkOptions { sm, kernels: &kernels }).map_err(|errors| {
+    let linked = match to {
+        LinkTo::Cubin(kernels) => {
+            let kernels: Vec<_> = kernels.iter().map(String::as_str).collect();
+            link_with(&bytes, LinkOptions { sm, kernels: &kernels })
+        }
+        LinkTo::Object => link_relocatable(&bytes, sm),
+    };
+    let linked = linked.map_err(|errors| {
         let lines: Vec<_> = errors.0.iter().map(|error| explain(error, &label)).collect();
         anyhow::Error::new(Lines(lines))
     })?;
@@ -262,7 +280,11 @@ impl Link {
             files.push(library(name, &self.library_path)?);
         }
         let inputs = read_all(&files, limits)?;
-        let linked = link_files(&inputs, arch, self.limit, &self.kernels_used)?;
+        let to = match self.relocatable_link {
+            true => LinkTo::Object,
+            false => LinkTo::Cubin(&self.kernels_used),
+        };
+        let linked = link_files(&inputs, arch, self.limit, to)?;
         let Some(output) = &self.output else { bail!("no --output") };
         output::write(output, None, |file| Ok(file.write_all(&linked.bytes)?))?;
         let out = &mut *output::beside(output, out);

@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::cmd::fatbin::cubins::{Image, ImagePlace, images};
 use crate::faults::Faults;
 use crate::input::Input;
+use crate::json::JsonArguments;
 use crate::kernel_name::Text;
 use crate::paint;
 use crate::pattern::Pattern;
@@ -53,6 +54,17 @@ pub(super) struct Request<'r> {
     /// What the patterns mean.
     pub(super) what: &'r str,
     pub(super) wanted: &'r [Pattern],
+}
+
+impl<'r> Request<'r> {
+    /// What is asked of a file's cubins for an architecture: `what` these patterns mean.
+    pub(super) fn new(
+        (file, arch): (&'r PathBuf, Option<Sm>),
+        json: &JsonArguments,
+        (what, wanted): (&'r str, &'r [Pattern]),
+    ) -> Self {
+        Self { file, arch, json: json.is_on(), what, wanted }
+    }
 }
 
 /// What was found in a file.

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use elf_core::names::{STO_CUDA_MANAGED, STT_CUDA_OBJECT, STT_OBJECT};
-use nvinfo::{Cubin, CubinNote, Form, Function, LinkStage, Space, TextureMode};
+use nvinfo::{Cubin, CubinNote, Form, LinkStage, Space, TextureMode};
 use serde::Serialize;
 
 use super::kernel::Bank;
@@ -76,10 +76,17 @@ impl Module {
     /// If it is damaged.
     pub fn of(cubin: &Cubin<'_>) -> Result<Self> {
         let target = cubin.target();
-        let is_device = |one: &Function<'_>| !one.is_kernel() && !one.is_subroutine();
-        let functions = cubin.functions().filter(is_device);
+        let (mut kernel_count, mut device_functions) = (0, Vec::new());
+        for function in cubin.functions() {
+            if function.is_kernel() {
+                kernel_count += 1;
+            } else if !function.is_subroutine() {
+                device_functions.push(symbol_name(cubin, function.index()));
+            }
+        }
         let banks = cubin.constant_banks().filter(|bank| bank.owner.is_none());
-        let variables = cubin.symbols_named().filter(|(_, symbol, _)| {
+        let symbols = cubin.symbols().into_iter().flat_map(|table| (0u32..).zip(table.symbols()));
+        let variables = symbols.filter(|(_, symbol)| {
             !symbol.is_undefined() && matches!(symbol.r#type(), STT_OBJECT | STT_CUDA_OBJECT)
         });
         let mut tools = Vec::new();
@@ -113,11 +120,11 @@ impl Module {
                 TextureMode::NotRecorded => None,
             },
             other_flags: target.other_flags,
-            kernel_count: cubin.kernels().count(),
-            device_functions: functions.map(|one| symbol_name(cubin, one.index())).collect(),
+            kernel_count,
+            device_functions,
             constant_banks: banks.map(|bank| Bank::of(&bank)).collect(),
             variables: variables
-                .map(|(index, symbol, _)| Variable {
+                .map(|(index, symbol)| Variable {
                     name: symbol_name(cubin, index),
                     section: symbol.shndx.into(),
                     offset: symbol.value,

@@ -64,7 +64,7 @@ struct Kernels {
 }
 
 /// The parameters of a kernel, by rising ordinal.
-fn parameters<'a>(index: &Index<'a>, kernel: &Function<'a>) -> Result<Vec<ParameterRow>> {
+fn parameters(index: &Index, kernel: &Function<'_>) -> Result<Vec<ParameterRow>> {
     let base = index.needs(kernel)?.parameter_bank.map(|bank| u32::from(bank.offset));
     let mut rows = Vec::new();
     for found in index.parameters(kernel)? {
@@ -88,16 +88,9 @@ fn parameters<'a>(index: &Index<'a>, kernel: &Function<'a>) -> Result<Vec<Parame
 
 impl Params {
     pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
-        let mut wanted = self.filter.kernel.clone();
-        wanted.extend(self.kernel.clone());
+        let wanted = self.filter.wanted(self.kernel.as_ref());
         each_report(
-            Request {
-                file: &self.file,
-                arch,
-                json: self.json.is_on(),
-                what: "function",
-                wanted: &wanted,
-            },
+            Request::new((&self.file, arch), &self.json, ("function", &wanted)),
             out,
             |cubin| {
                 let found = meant(cubin, &self.filter, &wanted)?;

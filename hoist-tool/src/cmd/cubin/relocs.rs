@@ -123,7 +123,7 @@ impl Relocs {
         let wanted = &*self.filter.kernel;
         let is_all = wanted.is_empty() && self.filter.sort.is_none() && self.filter.limit.is_none();
         each_report(
-            Request { file: &self.file, arch, json: self.json.is_on(), what: "function", wanted },
+            Request::new((&self.file, arch), &self.json, ("function", wanted)),
             out,
             |cubin| {
                 let mut relocations = relocations(cubin, self.section.as_deref())?;

@@ -44,15 +44,8 @@ pub(crate) struct Show {
 
 impl Show {
     pub(crate) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
-        let mut wanted = self.filter.kernel.clone();
-        wanted.extend(self.kernel.clone());
-        let request = Request {
-            file: &self.file,
-            arch,
-            json: self.json.is_on(),
-            what: "kernel",
-            wanted: &wanted,
-        };
+        let wanted = self.filter.wanted(self.kernel.as_ref());
+        let request = Request::new((&self.file, arch), &self.json, ("kernel", &wanted));
         let make = |cubin: &Cubin<'_>| {
             let mut shown = report(cubin, &wanted, self.threads)?;
             if let Some(shown) = &mut shown {

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use nvinfo::occupancy::limits;
 
 use super::kernel::{Kernel, Occupancy};
-use super::text::{launch, stack};
+use super::text::{Stacked, launch};
 use crate::occupancy::Curve;
 use crate::panel::{Fact, Mark, Panel};
 
@@ -33,10 +33,10 @@ pub(super) fn panel(kernel: &Kernel, place: &str, raw: bool) -> Panel {
         registers,
         of("shared memory", kernel.shared, " bytes", limits.map(|limits| limits.block_shared)),
         of("barriers", kernel.barriers.into(), "", barriers.map(u64::from)),
-        fact("stack", bytes(stack(kernel))),
+        fact("stack", bytes(Stacked(kernel).to_string())),
         fact("local memory", format!("{} bytes", kernel.local)),
         fact("code", format!("{} bytes", kernel.code_size)),
-        fact("launch", launch(kernel)),
+        fact("launch", launch(kernel).into_owned()),
     ];
     let name: &str = if raw { &kernel.name } else { kernel.readable() };
     let sm = kernel.sm.map_or_else(String::new, |sm| format!("sm_{sm}, "));

@@ -1,10 +1,12 @@
 //! Kernels and modules as a person reads them.
 
+use std::borrow::Cow;
+use std::fmt::{self, Display};
 use std::io::Write;
 
 use anyhow::Result;
 
-use super::kernel::Kernel;
+use super::kernel::{Kernel, Occupancy};
 use super::module::Module;
 use super::shown::Shown;
 use crate::paint;
@@ -39,17 +41,22 @@ fn overview(kernels: &[Kernel], raw: bool, out: &mut dyn Write) -> Result<()> {
         "kernel",
     ])?;
     for kernel in kernels {
+        // written as they are: there may be a hundred thousand
+        let registers = OrDash(kernel.registers);
+        let (stack, parameters) = (Stacked(kernel), Parameters(kernel));
+        let (launch, occupancy, name) =
+            (launch(kernel), Occupied(kernel.occupancy.as_ref()), name(kernel, raw));
         table.row([
-            or_dash(kernel.registers),
-            kernel.shared.to_string(),
-            kernel.local.to_string(),
-            stack(kernel),
-            kernel.code_size.to_string(),
-            parameters(kernel),
-            kernel.barriers.to_string(),
-            launch(kernel),
-            occupancy(kernel),
-            name(kernel, raw).to_owned(),
+            &registers as &dyn Display,
+            &kernel.shared,
+            &kernel.local,
+            &stack,
+            &kernel.code_size,
+            &parameters,
+            &kernel.barriers,
+            &launch,
+            &occupancy,
+            &name,
         ])?;
     }
     table.end()
@@ -67,23 +74,23 @@ fn detail(kernel: &Kernel, raw: bool, out: &mut dyn Write) -> Result<()> {
     }
     let mut table = Table::new(out);
     let mut row = |name: &str, value: String| table.row([&format!("  {name}"), &value]);
-    row("registers", or_dash(kernel.registers))?;
+    row("registers", OrDash(kernel.registers).to_string())?;
     let reserved = match kernel.reserved_shared {
         0 => String::new(),
         reserved => format!(" and {reserved} for the system"),
     };
     row("shared memory", format!("{} bytes{reserved}", kernel.shared))?;
     row("local memory", format!("{} bytes", kernel.local))?;
-    row("stack", format!("{} (own {})", stack(kernel), or_dash(kernel.frame_size)))?;
+    row("stack", format!("{} (own {})", Stacked(kernel), OrDash(kernel.frame_size)))?;
     row("barriers", kernel.barriers.to_string())?;
     if kernel.virtual_resources != 0 {
         row("virtual resources", kernel.virtual_resources.to_string())?;
     }
-    row("parameters", parameters(kernel))?;
+    row("parameters", Parameters(kernel).to_string())?;
     row("parameter base", kernel.parameter_base.map_or("-".into(), |base| format!("{base:#x}")))?;
-    row("registers at most", or_dash(kernel.max_registers))?;
-    row("launch", launch(kernel))?;
-    row("occupancy", occupancy(kernel))?;
+    row("registers at most", OrDash(kernel.max_registers).to_string())?;
+    row("launch", launch(kernel).into_owned())?;
+    row("occupancy", Occupied(kernel.occupancy.as_ref()).to_string())?;
     row("code", format!("{} bytes", kernel.code_size))?;
     for bank in &kernel.constant_banks {
         let name = format!("constant bank {}", bank.bank);
@@ -142,27 +149,46 @@ fn module(module: &Module, out: &mut dyn Write) -> Result<()> {
     table.end()
 }
 
-fn or_dash(number: Option<u32>) -> String {
-    number.map_or_else(|| "-".to_owned(), |number| number.to_string())
-}
+/// A number, or a dash where the file does not say.
+struct OrDash(Option<u32>);
 
-pub(super) fn stack(kernel: &Kernel) -> String {
-    match (kernel.stack, kernel.stack_unbounded) {
-        (_, true) => "unbounded".to_owned(),
-        (Some(bytes), _) => bytes.to_string(),
-        (None, _) => "-".to_owned(),
+impl Display for OrDash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(number) => number.fmt(f),
+            None => f.write_str("-"),
+        }
     }
 }
 
-fn parameters(kernel: &Kernel) -> String {
-    match kernel.parameter_size {
-        Some(size) => format!("{} ({size} bytes)", kernel.parameters),
-        None => kernel.parameters.to_string(),
+/// The stack of a kernel.
+pub(super) struct Stacked<'k>(pub(super) &'k Kernel);
+
+impl Display for Stacked<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.0.stack, self.0.stack_unbounded) {
+            (_, true) => f.write_str("unbounded"),
+            (Some(bytes), _) => bytes.fmt(f),
+            (None, _) => f.write_str("-"),
+        }
+    }
+}
+
+/// The parameters of a kernel.
+struct Parameters<'k>(&'k Kernel);
+
+impl Display for Parameters<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.parameters.fmt(f)?;
+        match self.0.parameter_size {
+            Some(size) => write!(f, " ({size} bytes)"),
+            None => Ok(()),
+        }
     }
 }
 
 /// Limits of a launch.
-pub(super) fn launch(kernel: &Kernel) -> String {
+pub(super) fn launch(kernel: &Kernel) -> Cow<'static, str> {
     let dimensions = |[x, y, z]: [u32; 3]| format!("{x}x{y}x{z}");
     let mut parts = Vec::new();
     parts.extend(kernel.required_threads.map(|threads| format!("= {}", dimensions(threads))));
@@ -171,16 +197,17 @@ pub(super) fn launch(kernel: &Kernel) -> String {
     parts.extend(kernel.max_cluster_rank.map(|rank| format!("cluster <= {rank}")));
     parts.extend(kernel.explicit_cluster.then(|| "cluster to be named".to_owned()));
     parts.extend(kernel.blocks_are_clusters.then(|| "grid of clusters".to_owned()));
-    if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
+    if parts.is_empty() { "-".into() } else { parts.join(", ").into() }
 }
 
-fn occupancy(kernel: &Kernel) -> String {
-    match &kernel.occupancy {
-        None => "-".to_owned(),
-        Some(found) => {
-            let percent = found.percent();
-            let (blocks, threads) = (found.blocks, found.threads);
-            format!("{percent}%: {blocks} blocks of {threads} threads ({})", found.limiter)
-        }
+/// How many blocks an SM runs.
+struct Occupied<'k>(Option<&'k Occupancy>);
+
+impl Display for Occupied<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(found) = self.0 else { return f.write_str("-") };
+        let percent = found.percent();
+        let (blocks, threads) = (found.blocks, found.threads);
+        write!(f, "{percent}%: {blocks} blocks of {threads} threads ({})", found.limiter)
     }
 }

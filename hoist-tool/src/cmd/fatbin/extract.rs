@@ -18,7 +18,7 @@ use super::filter::{Filter, Where};
 use super::found::containers;
 use super::names::Names;
 use crate::budget::{Budget, FLOOR, TIMES};
-use crate::faults::{Faults, Roots};
+use crate::faults::Faults;
 use crate::json::JsonArguments;
 use crate::mapped::Mapped;
 use crate::number::number;
@@ -27,7 +27,7 @@ use crate::paint;
 use crate::printable::Printable;
 use crate::scratch::Scratch;
 use crate::shown;
-use crate::sources::{Order, Source, Sources};
+use crate::sources::{Order, Roots, Source, Sources};
 
 /// Writes entries to files, unpacked, named as cuobjdump names them.
 #[derive(Debug, clap::Args)]

@@ -14,7 +14,7 @@ use crate::kernel_filter::KernelFilter;
 use crate::paint;
 use crate::pattern::Pattern;
 use crate::sources::Sources;
-use crate::table::{Table, line, tail};
+use crate::table::{Table, lines, tail};
 
 /// Shows in which files, regions and architectures kernels are, with what they need in each.
 #[derive(Debug, clap::Args)]
@@ -67,9 +67,14 @@ impl Find {
             json(&kept, out)?;
         } else {
             let left_out = groups.len().saturating_sub(limit);
-            for (index, group) in groups.into_values().take(limit).enumerate() {
+            let shown: Vec<_> = groups.into_values().take(limit).collect();
+            let names = shown.iter().filter_map(|group| group.first());
+            let names = names.map(|one| one.readable(self.filter.raw));
+            let titles = lines(&names.collect::<Vec<_>>());
+            for (index, (group, title)) in shown.iter().zip(titles).enumerate() {
                 out.write_all(if index == 0 { b"" } else { b"\n" })?;
-                text(&group, self.filter.raw, out)?;
+                paint::title(out, format_args!("{title}"))?;
+                text(group, out)?;
             }
             if left_out > 0 {
                 writeln!(out, "\nand {left_out} more kernels")?;
@@ -80,9 +85,7 @@ impl Find {
 }
 
 /// One kernel, wherever it is.
-fn text(rows: &[&KernelRow], raw: bool, out: &mut dyn Write) -> Result<()> {
-    let Some(first) = rows.first() else { return Ok(()) };
-    paint::title(out, format_args!("{}", line(first.readable(raw), "")))?;
+fn text(rows: &[&KernelRow], out: &mut dyn Write) -> Result<()> {
     let mut table = Table::new(out);
     table.heading(["  arch", "registers", "shared", "stack", "local", "code", "region", "file"])?;
     for row in rows {

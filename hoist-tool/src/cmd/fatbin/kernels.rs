@@ -9,11 +9,11 @@ use nvinfo::{Cubin, KernelNeeds, Stack};
 use serde::Serialize;
 
 use super::cubins::{Image, ImagePlace, images};
-use crate::faults::{Faults, Roots};
+use crate::faults::Faults;
 use crate::kernel_filter::{KernelFilter, KernelOrder};
 use crate::kernel_name::{KernelName, Text};
 use crate::pattern::Pattern;
-use crate::sources::{Order, Source, Sources};
+use crate::sources::{Order, Roots, Source, Sources};
 
 /// A kernel somewhere. Sizes are in bytes.
 #[derive(Clone, Debug, Serialize)]
@@ -80,6 +80,21 @@ impl KernelRow {
     #[must_use]
     pub fn registers_text(&self) -> String {
         self.registers.map_or_else(|| "-".to_owned(), |count| count.to_string())
+    }
+}
+
+/// Calls the files of all rows what they are called in `root`: each file once, as rows share its name.
+pub fn all_inside(rows: &mut [KernelRow], root: &str) {
+    let mut last: Option<[Text; 2]> = None;
+    for row in rows {
+        match &last {
+            Some([before, inside]) if *before == row.file => row.file = inside.clone(),
+            _ => {
+                let before = row.file.clone();
+                row.inside(root);
+                last = Some([before, row.file.clone()]);
+            }
+        }
     }
 }
 

@@ -12,12 +12,12 @@ use super::filter::{Code, Where};
 use super::found::containers;
 use super::payload::add_digests;
 use super::rows::{EntryRow, RegionRow};
-use crate::faults::{Faults, Roots, in_words};
+use crate::faults::{Faults, in_words};
 use crate::json::JsonArguments;
 use crate::mapped::Mapped;
 use crate::paint;
 use crate::printable::Printable;
-use crate::sources::{Order, Source, Sources};
+use crate::sources::{Order, Roots, Source, Sources};
 use crate::table::{Table, line};
 
 /// Lists regions and their entries.

@@ -13,14 +13,14 @@ use serde::Serialize;
 
 use super::found::containers;
 use crate::budget::{Budget, FLOOR, TIMES};
-use crate::faults::{Faults, Roots};
+use crate::faults::Faults;
 use crate::json::JsonArguments;
 use crate::number::number;
 use crate::output;
 use crate::paint;
 use crate::printable::Printable;
 use crate::shown;
-use crate::sources::{Order, Source, Sources};
+use crate::sources::{Order, Roots, Source, Sources};
 use crate::table::{Table, line};
 
 mod images;

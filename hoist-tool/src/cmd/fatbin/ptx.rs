@@ -10,14 +10,14 @@ use serde::Serialize;
 
 use super::cubins::{Image, ImagePlace, images};
 use super::filter::Where;
-use crate::faults::{Faults, Roots, in_words};
+use crate::faults::{Faults, in_words};
 use crate::json::JsonArguments;
 use crate::kernel_filter::{KernelFilter, KernelOrder};
 use crate::kernel_name::{KernelName, Text};
 use crate::paint;
 use crate::pattern::Pattern;
 use crate::ptx::{is_ptx, ptx_module};
-use crate::sources::{Order, Source, Sources};
+use crate::sources::{Order, Roots, Source, Sources};
 use crate::table::{Table, line};
 
 /// Shows PTX: its kernels, its text, or lines of it.

@@ -16,15 +16,17 @@ use super::filter::{Filter, Where};
 use super::kernels::of_cubin;
 use super::rows::arch;
 use crate::demangle::family;
-use crate::faults::{Faults, Roots};
+use crate::faults::Faults;
 use crate::json::JsonArguments;
 use crate::kernel_filter::KernelFilter;
 use crate::kernel_name::Text;
-use crate::sources::{Order, Source, Sources};
+use crate::sources::{Order, Roots, Source, Sources};
 use crate::table::{Table, tail};
 
 /// Bytes of images that are compressed anew to tell what a method would save.
 const SAMPLE: u64 = 8 << 20;
+/// Whether there is what compresses: in a browser nobody asks for it.
+const CAN_PACK: bool = cfg!(not(target_family = "wasm"));
 /// Templates shown, unless the command line says how many.
 const SHOWN: usize = 20;
 
@@ -206,7 +208,8 @@ impl Size {
             }
         }
         // every image whose offset in the order of files falls into the sample
-        let is_sampled = self.compression
+        let is_sampled = CAN_PACK
+            && self.compression
             && image
                 .place
                 .region

@@ -1,0 +1,169 @@
+//! The names of loads whose code looks for symbols when it runs, and what `dlsym` finds there.
+
+use crate::external::External;
+use crate::symbols::Exports;
+use core::ffi::{CStr, c_char, c_void};
+use core::ops::Range;
+use core::ptr;
+use elf_core::Name;
+use elf_core::{File, SegmentFlags};
+use elf_layout::ExternalKind;
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+/// The loads whose code asks, by where a segment starts: where it ends, and the names of the load.
+static LOADS: RwLock<BTreeMap<u64, (u64, Arc<Names>)>> = RwLock::new(BTreeMap::new());
+
+/// What a load shows.
+pub(crate) struct Names {
+    exports: Exports,
+    /// By rising address, with the size.
+    symbols: Box<[(u64, u64, CString)]>,
+    /// Where its memory begins.
+    pub(super) start: u64,
+}
+
+/// A load whose names are known as long as this lives.
+pub(crate) struct Entered(Box<[u64]>);
+
+impl Names {
+    /// Those of `objects`, with [`Exports::collect`]'s arguments, and the segments of the load.
+    pub(crate) fn collect<'a>(
+        objects: impl Iterator<Item = &'a [u8]> + Clone,
+        globals: &[Box<[u64]>],
+        code: &[Range<u64>],
+        variables: &[(Box<[u8]>, External)],
+        segments: &[(Range<u64>, SegmentFlags)],
+    ) -> Self {
+        let exports = Exports::collect(objects.clone(), globals, code, variables);
+        let mut symbols = Vec::new();
+        for (bytes, addresses) in objects.zip(globals) {
+            let Ok(Some(table)) = File::parse(bytes).and_then(|file| file.symbol_table()) else {
+                continue;
+            };
+            let own = table.symbols().iter().skip(table.first_global());
+            for (symbol, &address) in own.zip(addresses) {
+                let Ok(name) = table.name_of(&symbol) else { continue };
+                let is_shown = exports.get(name).is_some_and(|it| it.address() == address);
+                if let Ok(name) = CString::new(name.as_bytes())
+                    && is_shown
+                    && !symbol.is_undefined()
+                {
+                    symbols.push((address, symbol.size, name));
+                }
+            }
+        }
+        symbols.sort_by_key(|(address, ..)| *address);
+        let start = segments.iter().map(|(range, _)| range.start).min().unwrap_or(0);
+        Self { exports, symbols: symbols.into(), start }
+    }
+
+    /// Makes them known, as those of these segments.
+    pub(crate) fn enter(self, segments: &[(Range<u64>, SegmentFlags)]) -> Entered {
+        let names = Arc::new(self);
+        let mut loads = LOADS.write().unwrap_or_else(PoisonError::into_inner);
+        for (range, _) in segments {
+            loads.insert(range.start, (range.end, Arc::clone(&names)));
+        }
+        Entered(segments.iter().map(|(range, _)| range.start).collect())
+    }
+
+    /// The symbol that an address is in.
+    pub(super) fn at(&self, address: u64) -> Option<&(u64, u64, CString)> {
+        let end = self.symbols.partition_point(|(start, ..)| *start <= address);
+        let before = self.symbols.get(..end)?.iter().rev();
+        // aliases have one address, and what is larger may have begun earlier
+        before.take(64).find(|(start, size, _)| address.wrapping_sub(*start) < (*size).max(1))
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        let mut loads = LOADS.write().unwrap_or_else(PoisonError::into_inner);
+        let gone: Vec<_> = self.0.iter().filter_map(|start| loads.remove(start)).collect();
+        drop(loads);
+        drop(gone);
+    }
+}
+
+/// The names of the load that an address is in.
+pub(super) fn load_of(address: u64) -> Option<Arc<Names>> {
+    let loads = LOADS.read().unwrap_or_else(PoisonError::into_inner);
+    let (_, (end, names)) = loads.range(..=address).next_back()?;
+    (address < *end).then(|| Arc::clone(names))
+}
+
+/// What `dlopen(NULL)` gives.
+fn program() -> *mut c_void {
+    static HANDLE: OnceLock<usize> = OnceLock::new();
+    // SAFETY: it opens nothing.
+    let handle = HANDLE
+        .get_or_init(|| unsafe { libc::dlopen(ptr::null(), libc::RTLD_LAZY) }.expose_provenance());
+    ptr::with_exposed_provenance_mut(*handle)
+}
+
+/// `dlsym`, called from `caller`: by `RTLD_DEFAULT` and of the program, what the caller's load has comes first, as in an executable.
+///
+/// # Safety
+/// As for the C library's function.
+pub(crate) unsafe extern "C" fn find(
+    handle: *mut c_void,
+    name: *const c_char,
+    caller: *const c_void,
+) -> *mut c_void {
+    // SAFETY: the caller has given a string.
+    match unsafe { find_in_load(handle, name, caller) } {
+        // SAFETY: passes on what we were given; what is next to a program is next to this code.
+        None => unsafe { libc::dlsym(handle, name) },
+        Some(address) => address,
+    }
+}
+
+/// `dlvsym`, called from `caller`. Loads define versions by name (`NAME@VERSION`).
+///
+/// # Safety
+/// As for the C library's function.
+#[cfg(target_env = "gnu")]
+pub(crate) unsafe extern "C" fn find_version(
+    handle: *mut c_void,
+    name: *const c_char,
+    version: *const c_char,
+    caller: *const c_void,
+) -> *mut c_void {
+    // SAFETY: the caller has given strings.
+    let words = unsafe { [CStr::from_ptr(name), CStr::from_ptr(version)] };
+    let both = CString::new(words.map(CStr::to_bytes).join(&b'@')).unwrap_or_default();
+    // SAFETY: it is a string.
+    match unsafe { find_in_load(handle, both.as_ptr(), caller) } {
+        // SAFETY: passes on what we were given.
+        None => unsafe { libc::dlvsym(handle, name, version) },
+        Some(address) => address,
+    }
+}
+
+/// What the caller's load has of a name, if it is asked at all.
+///
+/// # Safety
+/// The name is a string.
+unsafe fn find_in_load(
+    handle: *mut c_void,
+    name: *const c_char,
+    caller: *const c_void,
+) -> Option<*mut c_void> {
+    if handle != libc::RTLD_DEFAULT && (handle == libc::RTLD_NEXT || handle != program()) {
+        return None;
+    }
+    let names = load_of(caller.addr() as u64)?;
+    // SAFETY: the caller vouches for it.
+    let name = unsafe { CStr::from_ptr(name) };
+    let found = names.exports.get(Name(name.to_bytes()))?.for_layout();
+    if let ExternalKind::ThreadLocal { module, .. } = found.kind {
+        unsafe extern "C" {
+            fn __tls_get_addr(of: *const [u64; 2]) -> *mut c_void;
+        }
+        // SAFETY: the block is the load's, which is there: its code asks.
+        return Some(unsafe { __tls_get_addr(&[module, found.address]) });
+    }
+    Some(ptr::with_exposed_provenance_mut(usize::try_from(found.address).ok()?))
+}

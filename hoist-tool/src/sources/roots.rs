@@ -1,0 +1,35 @@
+//! Paths in which nothing was found.
+
+use std::collections::BTreeSet;
+
+use anyhow::anyhow;
+
+use super::Sources;
+use crate::faults::Faults;
+
+/// Which paths of the command line have what a command is about.
+#[derive(Debug, Default)]
+pub struct Roots {
+    /// Those that need no word more: they have it, or are in an error.
+    known: BTreeSet<usize>,
+}
+
+impl Roots {
+    /// Says that a file in a path was looked at, and whether it has what was looked for.
+    pub fn has(&mut self, root: usize, has: bool) {
+        if has {
+            self.known.insert(root);
+        }
+    }
+
+    /// Says that something of a path could not be read: there is an error that says so.
+    pub fn failed(&mut self, root: usize) {
+        self.known.insert(root);
+    }
+
+    /// Adds an error for every path in which nothing was found.
+    pub fn empty(&self, sources: &Sources, what: &str, faults: &mut Faults) {
+        let empty = (0..sources.paths.len()).filter(|root| !self.known.contains(root));
+        empty.for_each(|root| faults.push(anyhow!("{}: {what}", sources.root(root))));
+    }
+}
