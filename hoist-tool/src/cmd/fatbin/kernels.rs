@@ -201,7 +201,7 @@ pub fn collect(request: Request<'_>, faults: &mut Faults) -> Result<Vec<KernelRo
         Ok(())
     })?;
     if wanted.is_empty() {
-        roots.empty(sources, "has no kernel", faults);
+        roots.empty(&sources.paths, "has no kernel", faults);
     }
     Ok(all)
 }

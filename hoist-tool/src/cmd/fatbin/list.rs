@@ -96,7 +96,7 @@ impl List {
         if self.json.is_on() {
             writeln!(out, "]}}")?;
         } else {
-            roots.empty(&self.sources, "holds no device code", &mut faults);
+            roots.empty(&self.sources.paths, "holds no device code", &mut faults);
         }
         faults.result()
     }

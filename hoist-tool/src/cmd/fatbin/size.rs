@@ -155,7 +155,7 @@ impl Size {
                 Ok(())
             },
         )?;
-        roots.empty(&self.sources, "holds no device code", &mut faults);
+        roots.empty(&self.sources.paths, "holds no device code", &mut faults);
         if self.json.is_on() {
             self.json(&sums, out)?;
         } else if !sums.files.is_empty() {
