@@ -18,6 +18,7 @@ pub mod cmd;
 pub mod demangle;
 pub mod explain;
 pub mod faults;
+mod form;
 pub mod input;
 pub mod json;
 #[cfg(feature = "device-code")]
@@ -65,6 +66,8 @@ pub mod read;
 pub mod sass;
 #[cfg_attr(target_family = "wasm", path = "scratch/wasm.rs")]
 pub mod scratch;
+#[cfg(feature = "device-code")]
+pub mod share;
 pub mod shown;
 #[cfg(feature = "device-code")]
 pub mod sources;
