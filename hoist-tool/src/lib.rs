@@ -61,6 +61,8 @@ pub mod progress;
 #[cfg(feature = "device-code")]
 pub mod ptx;
 pub mod read;
+#[cfg(feature = "device-code")]
+pub mod roots;
 #[cfg(all(feature = "device-code", not(target_family = "wasm")))]
 pub mod sass;
 #[cfg_attr(target_family = "wasm", path = "scratch/wasm.rs")]

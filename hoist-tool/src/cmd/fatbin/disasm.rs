@@ -19,8 +19,9 @@ use crate::kernel_filter::{KernelFilter, KernelOrder};
 use crate::kernel_name::{KernelName, Text};
 use crate::paint;
 use crate::pattern::Pattern;
+use crate::roots::Roots;
 use crate::sass::{Block, Code, DisasmOptions, blocks, disassemble, dot, outline, svg};
-use crate::sources::{Order, Roots, Source, Sources};
+use crate::sources::{Order, Source, Sources};
 use crate::table::line;
 
 /// Shows machine code of kernels through nvdisasm, which the CUDA toolkit and the Python package nvidia-cuda-nvdisasm have.

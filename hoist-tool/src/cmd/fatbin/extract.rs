@@ -25,9 +25,10 @@ use crate::number::number;
 use crate::output;
 use crate::paint;
 use crate::printable::Printable;
+use crate::roots::Roots;
 use crate::scratch::Scratch;
 use crate::shown;
-use crate::sources::{Order, Roots, Source, Sources};
+use crate::sources::{Order, Source, Sources};
 
 /// Writes entries to files, unpacked, named as cuobjdump names them.
 #[derive(Debug, clap::Args)]

@@ -13,7 +13,8 @@ use crate::faults::Faults;
 use crate::kernel_filter::{KernelFilter, KernelOrder};
 use crate::kernel_name::{KernelName, Text};
 use crate::pattern::Pattern;
-use crate::sources::{Order, Roots, Source, Sources};
+use crate::roots::Roots;
+use crate::sources::{Order, Source, Sources};
 
 /// A kernel somewhere. Sizes are in bytes.
 #[derive(Clone, Debug, Serialize)]

@@ -16,7 +16,8 @@ use crate::json::JsonArguments;
 use crate::mapped::Mapped;
 use crate::paint;
 use crate::printable::Printable;
-use crate::sources::{Order, Roots, Source, Sources};
+use crate::roots::Roots;
+use crate::sources::{Order, Source, Sources};
 use crate::table::{Table, line};
 
 /// Lists regions and their entries.

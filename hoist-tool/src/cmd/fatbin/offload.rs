@@ -19,8 +19,9 @@ use crate::number::number;
 use crate::output;
 use crate::paint;
 use crate::printable::Printable;
+use crate::roots::Roots;
 use crate::shown;
-use crate::sources::{Order, Roots, Source, Sources};
+use crate::sources::{Order, Source, Sources};
 use crate::table::{Table, line};
 
 mod images;

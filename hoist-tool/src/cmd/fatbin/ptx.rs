@@ -17,7 +17,8 @@ use crate::kernel_name::{KernelName, Text};
 use crate::paint;
 use crate::pattern::Pattern;
 use crate::ptx::{is_ptx, ptx_module};
-use crate::sources::{Order, Roots, Source, Sources};
+use crate::roots::Roots;
+use crate::sources::{Order, Source, Sources};
 use crate::table::{Table, line};
 
 /// Shows PTX: its kernels, its text, or lines of it.

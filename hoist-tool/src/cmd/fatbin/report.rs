@@ -18,7 +18,8 @@ use crate::json::JsonArguments;
 use crate::kernel_name::Text;
 use crate::output::Output;
 use crate::pattern::Pattern;
-use crate::sources::{Order, Roots, Source, Sources};
+use crate::roots::Roots;
+use crate::sources::{Order, Source, Sources};
 use data::{Data, Found};
 
 mod data;

@@ -13,7 +13,8 @@ use super::rows::arch;
 use crate::faults::Faults;
 use crate::json::JsonArguments;
 use crate::printable::Printable;
-use crate::sources::{Order, Roots, Source, Sources};
+use crate::roots::Roots;
+use crate::sources::{Order, Source, Sources};
 use crate::table::Table;
 
 /// Shows which entry of each region a driver would take for a device.

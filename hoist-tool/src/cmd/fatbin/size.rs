@@ -20,7 +20,8 @@ use crate::faults::Faults;
 use crate::json::JsonArguments;
 use crate::kernel_filter::KernelFilter;
 use crate::kernel_name::Text;
-use crate::sources::{Order, Roots, Source, Sources};
+use crate::roots::Roots;
+use crate::sources::{Order, Source, Sources};
 use crate::table::{Table, tail};
 
 /// Bytes of images that are compressed anew to tell what a method would save.

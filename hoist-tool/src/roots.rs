@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use anyhow::anyhow;
 
-use super::Sources;
 use crate::faults::Faults;
+use crate::sources::Sources;
 
 /// Which paths of the command line have what a command is about.
 #[derive(Debug, Default)]
