@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Commands of `hoist fatbin` and `hoist cubin` beside cuobjdump, in turn: processor time and memory of each.
+"""Commands of `hoist fatbin` and `hoist cubin` beside cuobjdump, in turn: time, processor time and memory of each.
 
     python3 benches/peers/kernels.py HOIST CUOBJDUMP FOLDER ROUNDS FILE...
 
@@ -11,10 +11,12 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 
 
 def run(words, folder):
     """Wall and processor seconds, and the most memory in MB, of a command; what it prints is thrown away."""
+    start = time.monotonic()
     child = os.fork()
     if child == 0:
         os.chdir(folder)
@@ -23,11 +25,12 @@ def run(words, folder):
         os.dup2(null, 2)
         os.execvp(words[0], words)
     _, status, usage = os.wait4(child, 0)
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, os.waitstatus_to_exitcode(status)
+    wall = time.monotonic() - start
+    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, os.waitstatus_to_exitcode(status)
 
 
 def least(words, rounds, folder):
-    """The least processor time, and the memory of that round."""
+    """The least time, with the processor time and the memory of that round."""
     best = None
     for _ in range(rounds):
         inside = tempfile.mkdtemp(dir=folder)
@@ -52,14 +55,14 @@ def main():
             (["fatbin", "ptx"], None),
         ]
         for ours, theirs in pairs:
-            spent, memory, status = least([hoist, *ours, path], int(rounds), folder)
+            wall, spent, memory, status = least([hoist, *ours, path], int(rounds), folder)
             words = " ".join(os.path.basename(word) for word in ours)
-            row = f"| `hoist {words}` {os.path.basename(path)} | {spent:.3f} s | {memory:.0f} MB |"
+            row = f"| `hoist {words}` {os.path.basename(path)} | {wall:.3f} s | {spent:.3f} s | {memory:.0f} MB |"
             if theirs and is_library:
-                peer, peak, _ = least([cuobjdump, *theirs, path], int(rounds), folder)
-                row += f" `{' '.join(theirs)}` | {peer:.2f} s | {peak:.0f} MB | {peer / spent:.1f} |"
+                peer, busy, peak, _ = least([cuobjdump, *theirs, path], int(rounds), folder)
+                row += f" `{' '.join(theirs)}` | {peer:.2f} s | {busy:.2f} s | {peak:.0f} MB | {peer / wall:.1f} |"
             else:
-                row += " | | | |"
+                row += " | | | | |"
             print(row, "" if status == 0 else f"status {status}", flush=True)
 
 

@@ -2,6 +2,7 @@
 #![expect(non_snake_case, clippy::too_many_arguments, reason = "names and arguments are CUDA's")]
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
+use cudarc::driver::sys as cu;
 use cudarc::driver::sys::{
     CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUlaunchConfig, CUlinkState, CUmodule,
     CUstream,

@@ -10,6 +10,7 @@ use exec_core::{
 use crate::context::Context;
 use crate::driver::Driver;
 use crate::error::Error;
+use crate::limits::NvLimit;
 use crate::loaded::NvImage;
 use crate::loader::CubinLoader;
 use crate::memory::{MemoryKind, NvAllocator};
@@ -18,9 +19,6 @@ use crate::properties::DeviceProperties;
 use crate::queue::NvQueue;
 use crate::shared::Shared;
 use crate::stream::{QueueOptions, Stream};
-
-/// `CU_LIMIT_STACK_SIZE`.
-const STACK_SIZE: u32 = 0;
 
 /// How an [`NvDevice`] is to be.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +61,10 @@ impl NvDevice {
             loader: options.loader,
             keep: options.keep,
         })))
+    }
+
+    pub(crate) const fn shared(&self) -> &Arc<Shared> {
+        &self.0
     }
 
     /// What it is, and what it can do.
@@ -126,16 +128,36 @@ impl NvDevice {
         Arc::new(LruAllocator::new(allocator, self.0.keep))
     }
 
+    /// How much there is.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn limit(&self, limit: NvLimit) -> Result<u64, Error> {
+        let mut size = 0;
+        // SAFETY: the place is ours.
+        let ask = |driver: &Driver| unsafe { driver.cuCtxGetLimit(&raw mut size, limit as u32) };
+        self.0.context.run(ask)?;
+        Ok(size as u64)
+    }
+
+    /// Changes a [`limit`](Self::limit), for launches from now on, also of others who use the device in this process. That of `printf` and
+    /// that of `malloc` can be changed as long as no kernel was launched that has them.
+    ///
+    /// # Errors
+    /// What the driver says, of more than there is.
+    pub fn set_limit(&self, limit: NvLimit, value: u64) -> Result<(), Error> {
+        let value = usize::try_from(value).unwrap_or(usize::MAX);
+        // SAFETY: a limit of the context, which is current.
+        let set = |driver: &Driver| unsafe { driver.cuCtxSetLimit(limit as u32, value) };
+        self.0.context.run(set)
+    }
+
     /// Bytes of stack that a thread has where the image does not say how much it takes: with recursion, and calls through pointers.
     ///
     /// # Errors
     /// What the driver says.
     pub fn stack_size(&self) -> Result<u64, Error> {
-        let mut size = 0;
-        // SAFETY: the place is ours.
-        let ask = |driver: &Driver| unsafe { driver.cuCtxGetLimit(&raw mut size, STACK_SIZE) };
-        self.0.context.run(ask)?;
-        Ok(size as u64)
+        self.limit(NvLimit::Stack)
     }
 
     /// Changes [`stack_size`](Self::stack_size), for launches from now on, also of others who use the device in this process.
@@ -143,9 +165,7 @@ impl NvDevice {
     /// # Errors
     /// What the driver says, of more than there is.
     pub fn set_stack_size(&self, bytes: u64) -> Result<(), Error> {
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        // SAFETY: a limit of the context, which is current.
-        self.0.context.run(|driver| unsafe { driver.cuCtxSetLimit(STACK_SIZE, bytes) })
+        self.set_limit(NvLimit::Stack, bytes)
     }
 
     /// Copies between views of one size, on this device or from one GPU to another, without the host.

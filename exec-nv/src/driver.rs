@@ -11,7 +11,7 @@ use fatbin::CudaVersion;
 use libloading::Library;
 
 use crate::error::Error;
-use crate::functions::Functions;
+use crate::functions::{Functions, NAMES as FUNCTIONS};
 
 /// Names of the library, in the order they are tried.
 const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
@@ -95,6 +95,9 @@ impl Driver {
         Ok(driver)
     }
 
+    /// The functions of the driver API that this crate may call, by their names in the library.
+    pub const FUNCTIONS: &[&str] = FUNCTIONS;
+
     /// The version of CUDA that the driver has.
     #[must_use]
     pub const fn version(&self) -> CudaVersion {
@@ -130,7 +133,10 @@ impl Driver {
         let text = match (name, ask(self.functions.cuGetErrorString)) {
             (Some(name), Some(text)) => format!("{name}, {text}"),
             (Some(one), None) | (None, Some(one)) => one,
-            (None, None) => String::from("an error that the driver has no name for"),
+            (None, None) => match code {
+                710 => String::from("CUDA_ERROR_ASSERT, an assert of a kernel did not hold"),
+                _ => String::from("an error that the driver has no name for"),
+            },
         };
         Error::Driver { function, code, text }
     }

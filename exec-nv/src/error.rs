@@ -47,8 +47,56 @@ pub enum Error {
         /// Its name and text, as far as the driver has them.
         text: String,
     },
+    /// There is no NVRTC on this machine, or it cannot be loaded.
+    NoCompiler {
+        /// The names that were tried, and what the dynamic loader said of each.
+        tried: Vec<(String, String)>,
+    },
+    /// A function of NVRTC failed: the source is wrong, if it is `nvrtcCompileProgram`.
+    Compiler {
+        /// The function.
+        function: &'static str,
+        /// What it returned: an `nvrtcResult`.
+        code: u32,
+        /// What it calls that.
+        text: String,
+        /// What the compiler says of the source.
+        log: String,
+    },
     /// A name has a NUL inside.
     Name,
+    /// The queue's calls go into a graph: it cannot be waited for, or marked.
+    Capturing,
+    /// A call of another graph.
+    OtherGraph,
+    /// It was made before the device was reset.
+    Stale,
+    /// A graph that was made ready cannot become the other one.
+    GraphUpdate {
+        /// `CUgraphExecUpdateResult`.
+        result: u32,
+        /// What that means.
+        reason: &'static str,
+        /// The call of the other graph that is at fault, as `nodes` counts them from 0; `None` if the driver does not say.
+        node: Option<usize>,
+    },
+    /// A size is no multiple of what it must be one of.
+    Multiple {
+        /// What it is the size of.
+        what: &'static str,
+        /// Its value.
+        value: u64,
+        /// What it must be a multiple of.
+        of: u64,
+    },
+    /// Memory is mapped there.
+    Mapped {
+        /// The offset at which that begins.
+        offset: u64,
+    },
+    /// There can be no such tensor map.
+    #[cfg(feature = "driver")]
+    TensorMap(crate::tensor_map::TensorMapError),
     /// The two devices cannot use each other's memory.
     NoPeerAccess,
     /// There is no device code in the file.
@@ -112,6 +160,29 @@ impl fmt::Display for Error {
                 write!(f, "no device {ordinal}: there are {count}")
             }
             Self::Driver { function, code, text } => write!(f, "{function}: {text} ({code})"),
+            Self::NoCompiler { tried } => {
+                f.write_str("no NVRTC, which compiles CUDA C++")?;
+                tried.iter().try_for_each(|(name, cause)| write!(f, "; {name}: {cause}"))
+            }
+            Self::Compiler { function, code, text, log } => {
+                write!(f, "{function}: {text} ({code})")?;
+                if log.is_empty() { Ok(()) } else { write!(f, "\n{log}") }
+            }
+            Self::Capturing => {
+                f.write_str("the queue's calls go into a graph: it cannot be waited for")
+            }
+            Self::OtherGraph => f.write_str("the call is of another graph"),
+            Self::Stale => f.write_str("made before the device was reset"),
+            Self::GraphUpdate { result, reason, node } => {
+                write!(f, "the graph cannot be updated: {reason} ({result})")?;
+                node.map_or(Ok(()), |node| write!(f, ", at call {node}"))
+            }
+            Self::Multiple { what, value, of } => {
+                write!(f, "{what} is {value}, no multiple of {of}")
+            }
+            Self::Mapped { offset } => write!(f, "memory is mapped there, from {offset} on"),
+            #[cfg(feature = "driver")]
+            Self::TensorMap(error) => write!(f, "tensor map: {error}"),
             Self::Name => f.write_str("a name with a NUL inside"),
             Self::NoPeerAccess => f.write_str("the devices cannot use each other's memory"),
             Self::NoCode => f.write_str("no device code in the file"),
@@ -146,6 +217,52 @@ impl fmt::Display for Error {
     }
 }
 
+/// What a kernel did, so that it was stopped: [`Error::fault`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum KernelFault {
+    /// An `assert` did not hold: what and where is on the standard error output.
+    Assert,
+    /// It used memory that is not there.
+    IllegalAddress,
+    /// It used memory at an address that is no multiple of the access's size.
+    MisalignedAddress,
+    /// It used memory by an instruction for another kind of memory.
+    WrongAddressSpace,
+    /// It went on where no code is.
+    InvalidPc,
+    /// Its code has an instruction that this device does not have.
+    IllegalInstruction,
+    /// Its stack was not enough, or a call failed otherwise.
+    HardwareStack,
+    /// It ran longer than a device may that also shows a screen.
+    Timeout,
+    /// Something else.
+    LaunchFailed,
+}
+
+/// By the driver's numbers.
+const FAULTS: [(u32, KernelFault); 9] = [
+    (700, KernelFault::IllegalAddress),
+    (702, KernelFault::Timeout),
+    (710, KernelFault::Assert),
+    (714, KernelFault::HardwareStack),
+    (715, KernelFault::IllegalInstruction),
+    (716, KernelFault::MisalignedAddress),
+    (717, KernelFault::WrongAddressSpace),
+    (718, KernelFault::InvalidPc),
+    (719, KernelFault::LaunchFailed),
+];
+
+impl Error {
+    /// What a kernel did, if this is what the driver says of one. The device is of no use then before it is reset.
+    #[must_use]
+    pub fn fault(&self) -> Option<KernelFault> {
+        let Self::Driver { code, .. } = self else { return None };
+        FAULTS.iter().find(|(number, _)| number == code).map(|(_, fault)| *fault)
+    }
+}
+
 impl core::error::Error for Error {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
@@ -153,6 +270,8 @@ impl core::error::Error for Error {
             Self::Cubin(error) => Some(error),
             Self::Launch(error) => Some(error),
             Self::Own(error) => Some(error),
+            #[cfg(feature = "driver")]
+            Self::TensorMap(error) => Some(error),
             #[cfg(feature = "raw")]
             Self::Raw(error) => Some(error),
             Self::Core(error) => Some(error),
@@ -183,6 +302,11 @@ from! {
     Own(crate::own::OwnError);
 }
 
+#[cfg(feature = "driver")]
+from! {
+    TensorMap(crate::tensor_map::TensorMapError);
+}
+
 #[cfg(feature = "raw")]
 from! {
     Raw(crate::raw::Error);
@@ -198,6 +322,8 @@ impl From<Error> for exec_core::Error {
     fn from(error: Error) -> Self {
         match error {
             Error::Core(error) => error,
+            #[cfg(feature = "driver")]
+            Error::TensorMap(error) => Self::Refused(Arc::new(error)),
             Error::Launch(error) => Self::Refused(Arc::new(error)),
             error => Self::Device(Arc::new(error)),
         }

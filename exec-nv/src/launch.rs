@@ -1,7 +1,9 @@
 //! How a kernel is launched, and whether that can be: before the driver is asked.
 
+mod attributes;
 mod error;
 
+pub use attributes::{ClusterPolicy, LaunchAttributes};
 pub use error::LaunchError;
 
 use nvinfo::{Resources, occupancy};
@@ -23,6 +25,8 @@ pub struct NvLaunch {
     pub cooperative: bool,
     /// Whether to wait until it is done, and say how long it took.
     pub wait: bool,
+    /// What else a launch can be asked for.
+    pub attributes: LaunchAttributes,
 }
 
 impl From<exec_core::Launch> for NvLaunch {
@@ -43,6 +47,7 @@ impl NvLaunch {
             cluster: None,
             cooperative: false,
             wait: false,
+            attributes: LaunchAttributes::NONE,
         }
     }
 
@@ -91,6 +96,7 @@ impl NvLaunch {
         if declared.saturating_add(dynamic) > limit {
             return Err(LaunchError::Shared { declared, dynamic, limit });
         }
+        self.attributes.check(device)?;
         self.check_cluster(device, kernel)?;
         self.check_cooperation(device, kernel)
     }

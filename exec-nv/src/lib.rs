@@ -17,7 +17,12 @@
 //! | ask what there is | [`Driver`], [`DeviceProperties`] |
 //! | memory, queues | [`NvDevice`], [`NvAllocator`], [`MemoryKind`], [`NvQueue`] |
 //! | code for the device out of any file | [`KernelImage`], [`NvImage`], [`CubinLoader`] |
-//! | launch | [`NvProgram`], [`NvLaunch`], [`Argument`] |
+//! | launch | [`NvProgram`], [`NvLaunch`], [`LaunchAttributes`], [`Argument`] |
+//! | launch many things as one | [`NvGraph`], [`NvGraphExec`] |
+//! | kernels that copy boxes of tensors | [`TensorMap`], [`TensorLayout`] |
+//! | memory: pools, addresses apart from it, other processes', other GPUs' | [`NvMemoryPool`], [`AddressRange`], [`PhysicalMemory`], [`IpcMemory`], [`PeerAttributes`] |
+//! | code once for all GPUs; out of CUDA C++ | [`NvLibrary`], [`Nvrtc`] |
+//! | how well a GPU is used | [`NvOccupancy`], [`ProfilerRange`] |
 //! | code into memory without the driver's loader | [`own`] |
 //! | GPUs without CUDA, from the kernel driver up | `raw` (feature `raw`) |
 //!
@@ -40,6 +45,8 @@ mod api;
 #[cfg(any(feature = "driver", feature = "raw"))]
 mod arguments;
 #[cfg(feature = "driver")]
+mod config;
+#[cfg(feature = "driver")]
 mod context;
 #[cfg(feature = "driver")]
 mod device;
@@ -48,9 +55,17 @@ mod driver;
 mod error;
 #[cfg(feature = "driver")]
 mod functions;
+#[cfg(feature = "driver")]
+mod graph;
 mod image;
+#[cfg(feature = "driver")]
+mod ipc;
 mod kernel;
 mod launch;
+#[cfg(feature = "driver")]
+mod library;
+#[cfg(feature = "driver")]
+mod limits;
 #[cfg(feature = "driver")]
 mod loaded;
 #[cfg(feature = "driver")]
@@ -59,7 +74,17 @@ mod loader;
 mod memory;
 #[cfg(feature = "driver")]
 mod module;
+#[cfg(feature = "driver")]
+mod nvrtc;
+#[cfg(feature = "driver")]
+mod nvtx;
+#[cfg(feature = "driver")]
+mod occupancy;
 pub mod own;
+#[cfg(feature = "driver")]
+mod peer;
+#[cfg(feature = "driver")]
+mod pool;
 #[cfg(feature = "driver")]
 mod program;
 mod properties;
@@ -71,6 +96,10 @@ pub mod raw;
 mod shared;
 #[cfg(feature = "driver")]
 mod stream;
+#[cfg(feature = "driver")]
+mod tensor_map;
+#[cfg(feature = "driver")]
+mod virtual_memory;
 #[cfg(all(doctest, feature = "driver"))]
 mod vouched;
 
@@ -79,19 +108,34 @@ pub use {
     arguments::NvArgument as Argument,
     device::{NvDevice, NvOptions},
     driver::Driver,
+    functions::UpdateOutcome,
+    graph::{NvGraph, NvGraphExec, NvGraphNode},
+    ipc::{IpcEventHandle, IpcMemory, IpcMemoryHandle},
+    library::NvLibrary,
+    limits::NvLimit,
     loaded::NvImage,
     loader::CubinLoader,
     memory::{MemoryKind, NvAllocator, NvMemory},
     module::FunctionAttributes,
+    nvrtc::{Compile, Compiled, Nvrtc},
+    nvtx::ProfilerRange,
+    occupancy::NvOccupancy,
+    peer::PeerAttributes,
+    pool::{NvMemoryPool, PoolStatistics},
     program::NvProgram,
     queue::NvQueue,
     stream::{NvEvent, QueueOptions},
+    tensor_map::{
+        Im2colBox, Interleave, L2Promotion, OutOfBounds, Swizzle, TensorLayout, TensorMap,
+        TensorMapError, TensorType,
+    },
+    virtual_memory::{Access, AddressRange, Granularity, PhysicalMemory},
 };
 pub use {
-    error::Error,
+    error::{Error, KernelFault},
     image::KernelImage,
     kernel::{Kernel, ParameterSlot},
-    launch::{LaunchError, NvLaunch},
+    launch::{ClusterPolicy, LaunchAttributes, LaunchError, NvLaunch},
     properties::DeviceProperties,
 };
 

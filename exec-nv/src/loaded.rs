@@ -14,7 +14,7 @@ use crate::image::KernelImage;
 use crate::kernel::Kernel;
 use crate::loader::CubinLoader;
 use crate::memory::NvAllocator;
-use crate::module::{Function, Module};
+use crate::module::{Function, Library, Module};
 use crate::own::{OwnError, Plan, shell};
 use crate::shared::Shared;
 
@@ -68,6 +68,25 @@ impl NvImage {
             loaded.file = Some(bytes.into());
         }
         Ok(loaded)
+    }
+
+    /// What libraries of the driver have, on this device.
+    pub(crate) fn of_libraries(
+        device: &Shared,
+        libraries: &[(KernelImage<'static>, Arc<Library>)],
+    ) -> Self {
+        let part = |(image, library): &(KernelImage<'static>, Arc<Library>)| {
+            let module = Arc::new(Module::of_library(&device.context, library));
+            Arc::new(Part::Driver { image: image.clone(), module })
+        };
+        Self {
+            context: Arc::clone(&device.context),
+            allocator: Arc::clone(&device.allocator),
+            target: device.target(),
+            loader: CubinLoader::Driver,
+            file: None,
+            parts: Mutex::new(libraries.iter().map(part).collect()),
+        }
     }
 
     fn part(&self, image: KernelImage<'_>) -> Result<Arc<Part>, Error> {
@@ -159,6 +178,45 @@ impl NvImage {
             }
         }
         Err(Error::NoVariable { name: name.into() })
+    }
+
+    /// Copies what a variable holds.
+    ///
+    /// # Errors
+    /// As [`variable`](Self::variable); [`Error::Core`] if the variable has fewer bytes than are asked for.
+    ///
+    /// # Safety
+    /// No kernel that runs writes the variable.
+    pub unsafe fn read_variable(&self, name: &str, bytes: &mut [u8]) -> Result<(), Error> {
+        let address = self.place(name, bytes.len() as u64)?;
+        // SAFETY: so many bytes are there; the driver waits for what the default stream has; the caller vouches for the rest.
+        self.context.run(|driver| unsafe {
+            driver.cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast(), address, bytes.len())
+        })
+    }
+
+    /// Changes what a variable holds, from its beginning.
+    ///
+    /// # Errors
+    /// As [`variable`](Self::variable); [`Error::Core`] if there are more bytes than the variable has.
+    ///
+    /// # Safety
+    /// No kernel that runs uses the variable, and those that come can do with what it holds then.
+    pub unsafe fn write_variable(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        let address = self.place(name, bytes.len() as u64)?;
+        // SAFETY: as above.
+        self.context.run(|driver| unsafe {
+            driver.cuMemcpyHtoD_v2(address, bytes.as_ptr().cast(), bytes.len())
+        })
+    }
+
+    /// Where a variable of at least this size is.
+    fn place(&self, name: &str, size: u64) -> Result<u64, Error> {
+        let (address, available) = self.variable(name)?;
+        if size > available {
+            return Err(exec_core::Error::Outside { offset: 0, size, available }.into());
+        }
+        Ok(address)
     }
 
     /// Changes a constant, for all kernels of the image that programs were made of before.

@@ -6,11 +6,12 @@ use std::borrow::Cow;
 use std::ffi::CString;
 use std::sync::Arc;
 
-use cudarc::driver::sys::{CUfunction, CUfunction_attribute as Attribute, CUmodule};
+use cudarc::driver::sys::{CUfunction, CUfunction_attribute as Attribute, CUlibrary, CUmodule};
 
 use exec_core::{Hold, LruAllocator};
 
 use crate::context::Context;
+use crate::driver::Driver;
 use crate::error::Error;
 use crate::image::KernelImage;
 use crate::kernel::ParameterSlot;
@@ -20,66 +21,155 @@ use crate::memory::NvAllocator;
 #[derive(Debug)]
 pub(crate) struct Module {
     context: Arc<Context>,
-    handle: CUmodule,
+    code: Code,
     generation: u64,
+}
+
+/// Where it is.
+#[derive(Debug)]
+enum Code {
+    /// In the context.
+    Module(CUmodule),
+    /// In a library, which puts it into every context that asks for it.
+    Library(Arc<Library>),
+}
+
+/// Code that the driver has loaded for all devices, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Library {
+    driver: Arc<Driver>,
+    handle: CUlibrary,
 }
 
 // SAFETY: handles are good on every thread.
 unsafe impl Send for Module {}
 // SAFETY: as above.
 unsafe impl Sync for Module {}
+// SAFETY: as above.
+unsafe impl Send for Library {}
+// SAFETY: as above.
+unsafe impl Sync for Library {}
 
 /// `CU_JIT_ERROR_LOG_BUFFER` and `CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES`.
 const ERROR_LOG: [u32; 2] = [5, 6];
+
+/// Has the driver load something: `load` gets the image, and options and their values, which ask for what the compiler says of PTX. That is
+/// part of the error.
+fn with_image(
+    image: &KernelImage<'_>,
+    load: impl FnOnce(*const c_void, &mut [u32; 2], &mut [*mut c_void; 2]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let bytes = match image {
+        KernelImage::Cubin(bytes) => Cow::Borrowed(&**bytes),
+        // the driver looks for its end
+        KernelImage::Ptx(text) => Cow::Owned([text, &[0][..]].concat()),
+    };
+    let mut log = [0u8; 4096];
+    let size = ptr::without_provenance_mut::<c_void>(log.len());
+    let (mut options, mut values) = (ERROR_LOG, [log.as_mut_ptr().cast::<c_void>(), size]);
+    load(bytes.as_ptr().cast(), &mut options, &mut values).map_err(|error| with_log(error, &log))
+}
+
+impl Library {
+    /// Loads a cubin or PTX for whatever contexts there will be.
+    pub(crate) fn load(driver: &Arc<Driver>, image: &KernelImage<'_>) -> Result<Self, Error> {
+        let mut handle = ptr::null_mut();
+        with_image(image, |start, options, values| {
+            let none = ptr::null_mut();
+            let (options, values) = (options.as_mut_ptr(), values.as_mut_ptr());
+            // SAFETY: as in `Module::load`.
+            unsafe {
+                driver.cuLibraryLoadData(
+                    &raw mut handle,
+                    start,
+                    options,
+                    values,
+                    2,
+                    none,
+                    ptr::null_mut(),
+                    0,
+                )
+            }
+        })?;
+        Ok(Self { driver: Arc::clone(driver), handle })
+    }
+}
+
+impl Drop for Library {
+    fn drop(&mut self) {
+        // SAFETY: ours, and nothing of it runs: queues keep what they run.
+        let _ = unsafe { self.driver.cuLibraryUnload(self.handle) };
+    }
+}
 
 impl Module {
     /// Loads a cubin or PTX. What the driver's compiler says of PTX is part of the error.
     pub(crate) fn load(context: &Arc<Context>, image: &KernelImage<'_>) -> Result<Self, Error> {
         let mut handle = ptr::null_mut();
-        let bytes = match image {
-            KernelImage::Cubin(bytes) => Cow::Borrowed(&**bytes),
-            // the driver looks for its end
-            KernelImage::Ptx(text) => Cow::Owned([text, &[0][..]].concat()),
-        };
-        let image_start = bytes.as_ptr().cast();
-        let mut log = [0u8; 4096];
-        let mut options = ERROR_LOG;
-        let size = ptr::without_provenance_mut::<c_void>(log.len());
-        let mut values = [log.as_mut_ptr().cast::<c_void>(), size];
-        context
-            .run(|driver| {
+        with_image(image, |start, options, values| {
+            let (options, values) = (options.as_mut_ptr(), values.as_mut_ptr());
+            context.run(|driver| {
                 // SAFETY: a whole cubin, whose header says how far it goes, or text that ends in NUL; the places are ours.
-                unsafe {
-                    driver.cuModuleLoadDataEx(
-                        &raw mut handle,
-                        image_start,
-                        2,
-                        options.as_mut_ptr(),
-                        values.as_mut_ptr(),
-                    )
-                }
+                unsafe { driver.cuModuleLoadDataEx(&raw mut handle, start, 2, options, values) }
             })
-            .map_err(|error| with_log(error, &log))?;
-        Ok(Self { context: Arc::clone(context), handle, generation: context.generation() })
+        })?;
+        Ok(Self::of(context, Code::Module(handle)))
+    }
+
+    /// The code of a library in a context, which the driver puts there when it is asked for something of it.
+    pub(crate) fn of_library(context: &Arc<Context>, library: &Arc<Library>) -> Self {
+        Self::of(context, Code::Library(Arc::clone(library)))
+    }
+
+    fn of(context: &Arc<Context>, code: Code) -> Self {
+        Self { context: Arc::clone(context), code, generation: context.generation() }
     }
 
     /// The address of a variable, and its size.
     pub(crate) fn global(&self, name: &str) -> Result<(u64, u64), Error> {
         let name = CString::new(name).map_err(|_| Error::Name)?;
         let (mut address, mut size) = (0, 0);
-        // SAFETY: the places are ours, the module is there.
+        let (place, length, name) = (&raw mut address, &raw mut size, name.as_ptr());
+        // SAFETY: the places are ours, the code is there.
         self.context.run(|driver| unsafe {
-            driver.cuModuleGetGlobal_v2(&raw mut address, &raw mut size, self.handle, name.as_ptr())
+            match &self.code {
+                Code::Module(module) => driver.cuModuleGetGlobal_v2(place, length, *module, name),
+                Code::Library(library) => {
+                    driver.cuLibraryGetGlobal(place, length, library.handle, name)
+                }
+            }
         })?;
         Ok((address, size as u64))
+    }
+
+    /// The kernel of this name.
+    fn function(&self, name: &str) -> Result<CUfunction, Error> {
+        let name = CString::new(name).map_err(|_| Error::Name)?;
+        let mut handle = ptr::null_mut();
+        // SAFETY: the places are ours, the code is there.
+        self.context.run(|driver| unsafe {
+            match &self.code {
+                Code::Module(module) => {
+                    driver.cuModuleGetFunction(&raw mut handle, *module, name.as_ptr())
+                }
+                Code::Library(library) => {
+                    let mut kernel = ptr::null_mut();
+                    driver.cuLibraryGetKernel(&raw mut kernel, library.handle, name.as_ptr())?;
+                    driver.cuKernelGetFunction(&raw mut handle, kernel)
+                }
+            }
+        })?;
+        Ok(handle)
     }
 }
 
 impl Drop for Module {
     fn drop(&mut self) {
-        // SAFETY: ours, and nothing of it runs: queues keep what they run.
-        let unload = |driver: &crate::Driver| unsafe { driver.cuModuleUnload(self.handle) };
-        let _ = self.context.release(self.generation, unload);
+        if let Code::Module(module) = self.code {
+            // SAFETY: ours, and nothing of it runs: queues keep what they run.
+            let unload = |driver: &Driver| unsafe { driver.cuModuleUnload(module) };
+            let _ = self.context.release(self.generation, unload);
+        }
     }
 }
 
@@ -133,12 +223,7 @@ impl Function {
         name: &str,
         code: Option<Hold<LruAllocator<NvAllocator>>>,
     ) -> Result<Self, Error> {
-        let c_name = CString::new(name).map_err(|_| Error::Name)?;
-        let mut handle = ptr::null_mut();
-        // SAFETY: the place is ours, the module is there.
-        module.context.run(|driver| unsafe {
-            driver.cuModuleGetFunction(&raw mut handle, module.handle, c_name.as_ptr())
-        })?;
+        let handle = module.function(name)?;
         Ok(Self { module: Arc::clone(module), handle, _code: code })
     }
 

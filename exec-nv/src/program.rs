@@ -4,18 +4,16 @@ use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cudarc::driver::sys::{
-    CUfunction_attribute as FunctionAttribute, CUlaunchAttribute, CUlaunchAttributeID,
-    CUlaunchAttributeValue, CUlaunchAttributeValue_union__bindgen_ty_1 as ClusterForm,
-    CUlaunchConfig,
-};
+use cudarc::driver::sys::CUfunction_attribute as FunctionAttribute;
 use exec_core::{
-    Allocator as _, Error as CoreError, Launch, LruAllocator, Program, Scalar, Signature, View,
+    Allocator as _, Error as CoreError, Hold, Launch, LruAllocator, Program, Scalar, Signature,
+    View,
 };
 
 use crate::arguments::{Block, NvArgument as Argument};
+use crate::config::{attributes, config};
 use crate::error::Error;
 use crate::kernel::Kernel;
 use crate::launch::NvLaunch;
@@ -119,32 +117,60 @@ impl NvProgram {
     ) -> Result<Option<Duration>, Error> {
         let context = queue.stream().context();
         context.sticky().check()?;
-        launch.check(&self.device.properties, self.kernel.resources.as_ref())?;
-        self.allow(launch)?;
-        let expected = self.device.allocator.device();
-        let start = if launch.wait { Some(NvEvent::record(queue.stream())?) } else { None };
-        let mut block = self.block.lock().unwrap_or_else(PoisonError::into_inner);
+        self.check(launch)?;
+        let start = if launch.wait { Some(queue.record()?) } else { None };
+        let mut block = self.lock_block();
         let mut call = queue.begin();
-        block.fill(self.kernel.parameters.as_deref(), arguments, |view| {
-            let hold = view.hold()?;
-            if hold.device() != expected {
-                return Err(CoreError::OtherDevice { expected, found: hold.device() });
-            }
-            let address = hold.address();
-            call.uses(hold);
-            Ok(address)
-        })?;
+        self.fill(&mut block, arguments, |hold| call.uses(hold))?;
         // SAFETY: the block has what the kernel takes; the caller vouches for the kernel.
         let started = unsafe { self.start(queue, block.pointers(), launch) };
         context.note(started)?;
         drop(block);
-        let kept = call.keep(Some(&self.function));
+        let kept = call.keep(&self.function);
         let Some(start) = start else { return kept.map(|()| None) };
         let end = NvEvent::record(queue.stream())?;
         end.wait()?;
         queue.synchronize()?;
         kept?;
         end.since(&start).map(Some)
+    }
+
+    /// Whether the kernel can be launched so; what the driver has to allow, it has allowed then.
+    pub(crate) fn check(&self, launch: &NvLaunch) -> Result<(), Error> {
+        launch.check(&self.device.properties, self.kernel.resources.as_ref())?;
+        self.allow(launch)
+    }
+
+    /// The memory for parameters.
+    pub(crate) fn lock_block(&self) -> MutexGuard<'_, Block> {
+        self.block.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts arguments where the kernel has its parameters; `uses` is given the buffers among them.
+    pub(crate) fn fill(
+        &self,
+        block: &mut Block,
+        arguments: &[Argument<'_>],
+        mut uses: impl FnMut(Hold<LruAllocator<NvAllocator>>),
+    ) -> Result<(), Error> {
+        let expected = self.device.allocator.device();
+        block.fill(self.kernel.parameters.as_deref(), arguments, |view| {
+            let hold = view.hold()?;
+            if hold.device() != expected {
+                return Err(CoreError::OtherDevice { expected, found: hold.device() });
+            }
+            let address = hold.address();
+            uses(hold);
+            Ok(address)
+        })
+    }
+
+    pub(crate) const fn function(&self) -> &Arc<Function> {
+        &self.function
+    }
+
+    pub(crate) const fn device(&self) -> &Arc<Shared> {
+        &self.device
     }
 
     /// Asks the driver for what it does not allow of itself.
@@ -173,7 +199,8 @@ impl NvProgram {
         let (function, stream) = (self.function.handle(), queue.stream().handle()?);
         let ([grid_x, grid_y, grid_z], [x, y, z]) = (launch.grid, launch.block);
         let none = ptr::null_mut();
-        if !launch.cooperative && launch.cluster.is_none() {
+        let mut attributes = attributes(launch);
+        if attributes.is_empty() {
             // SAFETY: as the caller says.
             return unsafe {
                 driver.cuLaunchKernel(
@@ -191,29 +218,7 @@ impl NvProgram {
                 )
             };
         }
-        let mut attributes = Vec::with_capacity(2);
-        if launch.cooperative {
-            let value = CUlaunchAttributeValue { cooperative: 1 };
-            let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
-            attributes.push(CUlaunchAttribute { id, pad: [0; 4], value });
-        }
-        if let Some([x, y, z]) = launch.cluster {
-            let value = CUlaunchAttributeValue { clusterDim: ClusterForm { x, y, z } };
-            let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-            attributes.push(CUlaunchAttribute { id, pad: [0; 4], value });
-        }
-        let config = CUlaunchConfig {
-            gridDimX: grid_x,
-            gridDimY: grid_y,
-            gridDimZ: grid_z,
-            blockDimX: x,
-            blockDimY: y,
-            blockDimZ: z,
-            sharedMemBytes: launch.dynamic_shared,
-            hStream: stream,
-            attrs: attributes.as_mut_ptr(),
-            numAttrs: attributes.len() as u32,
-        };
+        let config = config(launch, stream, &mut attributes);
         // SAFETY: as the caller says.
         unsafe { driver.cuLaunchKernelEx(&raw const config, function, parameters, none) }
     }

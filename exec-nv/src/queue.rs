@@ -1,22 +1,45 @@
 //! Calls in their order on a stream, with what they use.
 
+use core::any::Any;
 use core::fmt;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use cudarc::driver::sys::CUgraph;
 use exec_core::{Error as CoreError, Hold, LruAllocator, View};
 
+use crate::context::Context;
 use crate::error::Error;
 use crate::memory::NvAllocator;
-use crate::module::Function;
 use crate::stream::{NvEvent, Stream};
 
 /// What calls use, kept until they are done.
 #[derive(Default)]
-struct Used {
-    buffers: Vec<Hold<LruAllocator<NvAllocator>>>,
-    functions: Vec<Arc<Function>>,
-    calls: usize,
+pub(crate) struct Used {
+    pub(crate) buffers: Vec<Hold<LruAllocator<NvAllocator>>>,
+    /// Functions, graphs.
+    pub(crate) code: Vec<Arc<dyn Any + Send + Sync>>,
+    /// Since the last mark.
+    pub(crate) calls: usize,
+}
+
+impl Used {
+    /// Keeps code, mostly the same as before.
+    fn keep<T: Any + Send + Sync>(&mut self, code: &Arc<T>) {
+        let is = |last: &Arc<dyn Any + Send + Sync>| {
+            core::ptr::addr_eq(&raw const **last, Arc::as_ptr(code))
+        };
+        if !self.code.last().is_some_and(is) {
+            self.code.push(Arc::clone(code) as _);
+        }
+    }
+}
+
+impl fmt::Debug for Used {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (buffers, code) = (self.buffers.len(), self.code.len());
+        f.debug_struct("Used").field("buffers", &buffers).field("code", &code).finish()
+    }
 }
 
 /// What is not known to be done yet.
@@ -25,6 +48,8 @@ struct Pending {
     /// Marks, and what the calls before each use.
     marked: VecDeque<(NvEvent, Used)>,
     latest: Used,
+    /// While calls are captured: what was in the queue before. `latest` is then what the graph uses.
+    before_capture: Option<Used>,
 }
 
 /// Calls that run in their order. Those of several queues run beside each other.
@@ -61,6 +86,7 @@ impl NvQueue {
     /// # Errors
     /// What the driver says, of a kernel that failed too.
     pub fn synchronize(&self) -> Result<(), Error> {
+        self.not_capturing()?;
         let outcome = self.stream.synchronize();
         // after an error nothing runs any more
         let pending = core::mem::take(&mut *self.lock());
@@ -73,7 +99,42 @@ impl NvQueue {
     /// # Errors
     /// What the driver says.
     pub fn record(&self) -> Result<NvEvent, Error> {
+        self.not_capturing()?;
         NvEvent::record(&self.stream)
+    }
+
+    /// A mark as [`record`](Self::record), which other processes can wait for, and which has no time: see [`NvEvent::share`].
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn record_shareable(&self) -> Result<NvEvent, Error> {
+        self.not_capturing()?;
+        NvEvent::record_shareable(&self.stream)
+    }
+
+    /// [`Error::Capturing`] while calls go into a graph.
+    pub(crate) fn not_capturing(&self) -> Result<(), Error> {
+        if self.lock().before_capture.is_some() { Err(Error::Capturing) } else { Ok(()) }
+    }
+
+    /// Lets calls go into a graph from now on.
+    pub(crate) fn begin_capture(&self) -> Result<(), Error> {
+        let mut pending = self.lock();
+        if pending.before_capture.is_some() {
+            return Err(Error::Capturing);
+        }
+        self.stream.begin_capture()?;
+        pending.before_capture = Some(core::mem::take(&mut pending.latest));
+        Ok(())
+    }
+
+    /// The graph of all calls since [`begin_capture`](Self::begin_capture), and what they use.
+    pub(crate) fn end_capture(&self) -> Result<(CUgraph, Used), Error> {
+        let mut pending = self.lock();
+        let graph = self.stream.end_capture();
+        let before = pending.before_capture.take().unwrap_or_default();
+        let used = core::mem::replace(&mut pending.latest, before);
+        Ok((graph?, used))
     }
 
     /// Lets what comes after wait for a mark in any queue of the device.
@@ -84,7 +145,7 @@ impl NvQueue {
         self.stream.wait_for(event)
     }
 
-    /// Puts a copy between views of one size into the queue, behind what is there; neither may be of another device. Memory of the host
+    /// Puts a copy between views of one size into the queue, behind what is there; one of them may be of another GPU. Memory of the host
     /// that both see (a [`Spec`](exec_core::Spec) that is `host_visible`) is copied as memory of the device is: so data come and go while
     /// other queues run kernels. Both buffers are in use until the queue is past it.
     ///
@@ -103,20 +164,28 @@ impl NvQueue {
         let size = usize::try_from(from.size())
             .map_err(|_| CoreError::OutOfMemory { size: from.size() })?;
         let (source, target) = (from.hold()?, to.hold()?);
-        for hold in [&source, &target] {
-            if hold.device() != context.id() {
-                let (expected, found) = (context.id(), hold.device());
-                return Err(CoreError::OtherDevice { expected, found }.into());
-            }
+        // at least one end is here: whose the queue is, waits for what runs
+        let (expected, found) = (context.id(), source.device());
+        if found != expected && target.device() != expected {
+            return Err(CoreError::OtherDevice { expected, found }.into());
         }
+        let gone = || Error::from(CoreError::Freed);
+        let source_context = Context::of(source.device()).ok_or_else(gone)?;
+        let target_context = Context::of(target.device()).ok_or_else(gone)?;
         let stream = self.stream.handle()?;
         let (from, to) = (source.address(), target.address());
         let mut call = self.begin();
         // SAFETY: both are so large, and held until the queue is past the copy.
-        context.run(|driver| unsafe { driver.cuMemcpyAsync(to, from, size, stream) })?;
+        context.run(|driver| unsafe {
+            if source_context.id() == target_context.id() {
+                return driver.cuMemcpyAsync(to, from, size, stream);
+            }
+            let (there, here) = (target_context.handle(), source_context.handle());
+            driver.cuMemcpyPeerAsync(to, there, from, here, size, stream)
+        })?;
         call.uses(source);
         call.uses(target);
-        call.keep(None)
+        call.done()
     }
 
     /// Lets what comes after wait for all that is in `other` now.
@@ -124,7 +193,7 @@ impl NvQueue {
     /// # Errors
     /// What the driver says.
     pub fn wait_for(&self, other: &Self) -> Result<(), Error> {
-        self.stream.wait_for(&NvEvent::record(&other.stream)?)
+        self.stream.wait_for(&other.record()?)
     }
 }
 
@@ -142,19 +211,20 @@ impl Call<'_> {
         self.pending.latest.buffers.push(hold);
     }
 
+    /// Keeps what the call uses, and its code, until it is done.
+    pub(crate) fn keep<T: Any + Send + Sync>(mut self, code: &Arc<T>) -> Result<(), Error> {
+        self.pending.latest.keep(code);
+        self.done()
+    }
+
     /// Keeps what the call uses until it is done.
-    pub(crate) fn keep(mut self, function: Option<&Arc<Function>>) -> Result<(), Error> {
+    pub(crate) fn done(mut self) -> Result<(), Error> {
+        let is_captured = self.pending.before_capture.is_some();
         let used = &mut self.pending.latest;
-        // mostly the same one again
-        let is_last = |function: &&Arc<Function>| {
-            used.functions.last().is_some_and(|last| Arc::ptr_eq(last, function))
-        };
-        if let Some(function) = function.filter(|function| !is_last(function)) {
-            used.functions.push(Arc::clone(function));
-        }
         used.calls = used.calls.saturating_add(1);
         self.before = used.buffers.len();
-        if used.calls < CALLS {
+        // what is captured runs when its graph does
+        if is_captured || used.calls < CALLS {
             return Ok(());
         }
         let event = NvEvent::record(&self.queue.stream)?;

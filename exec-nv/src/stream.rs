@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cudarc::driver::sys::{CUevent, CUstream, CUstream_st};
+use cudarc::driver::sys::{CUevent, CUgraph, CUstream, CUstream_st};
 
 use crate::context::Context;
 use crate::error::Error;
@@ -57,6 +57,10 @@ unsafe impl Send for NvEvent {}
 // SAFETY: as above.
 unsafe impl Sync for NvEvent {}
 
+/// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`.
+const THREAD_LOCAL: u32 = 1;
+/// `CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS`.
+const SHAREABLE: u32 = 2 | 4;
 /// `CUDA_ERROR_NOT_READY`.
 const NOT_READY: u32 = 600;
 
@@ -113,6 +117,21 @@ impl Stream {
         self.context.release(generation, wait)
     }
 
+    /// What is put into it from now on by this thread goes into a graph. Other threads work on as they like.
+    pub(crate) fn begin_capture(&self) -> Result<(), Error> {
+        let handle = self.handle()?;
+        // SAFETY: the stream is there.
+        self.context.run(|driver| unsafe { driver.cuStreamBeginCapture_v2(handle, THREAD_LOCAL) })
+    }
+
+    /// The graph, ours to destroy.
+    pub(crate) fn end_capture(&self) -> Result<CUgraph, Error> {
+        let (handle, mut graph) = (self.handle()?, ptr::null_mut());
+        // SAFETY: the place is ours, the stream is there.
+        self.context.run(|driver| unsafe { driver.cuStreamEndCapture(handle, &raw mut graph) })?;
+        Ok(graph)
+    }
+
     /// Lets what comes after wait for what `event` marks, in whatever stream that is.
     pub(crate) fn wait_for(&self, event: &NvEvent) -> Result<(), Error> {
         let handle = self.handle()?;
@@ -133,11 +152,33 @@ impl Drop for Stream {
 impl NvEvent {
     /// A mark behind all that is in `stream` now.
     pub(crate) fn record(stream: &Stream) -> Result<Self, Error> {
+        Self::record_with(stream, 0)
+    }
+
+    /// The same, for other processes too.
+    pub(crate) fn record_shareable(stream: &Stream) -> Result<Self, Error> {
+        Self::record_with(stream, SHAREABLE)
+    }
+
+    /// An event that is there, ours from now on.
+    pub(crate) fn adopt(context: &Arc<Context>, handle: CUevent) -> Self {
+        Self { context: Arc::clone(context), handle, generation: context.generation() }
+    }
+
+    pub(crate) const fn handle(&self) -> CUevent {
+        self.handle
+    }
+
+    pub(crate) const fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    fn record_with(stream: &Stream, flags: u32) -> Result<Self, Error> {
         let context = &stream.context;
         let (mut handle, stream) = (ptr::null_mut(), stream.handle()?);
         // SAFETY: the place is ours.
-        context.run(|driver| unsafe { driver.cuEventCreate(&raw mut handle, 0) })?;
-        let event = Self { context: Arc::clone(context), handle, generation: context.generation() };
+        context.run(|driver| unsafe { driver.cuEventCreate(&raw mut handle, flags) })?;
+        let event = Self::adopt(context, handle);
         // SAFETY: both are there.
         context.run(|driver| unsafe { driver.cuEventRecord(handle, stream) })?;
         Ok(event)

@@ -16,6 +16,48 @@ mod a_library_as_the_driver {}
 /// ```
 mod launching_a_kernel {}
 
+/// ```compile_fail,E0133
+/// # fn ask(graph: &mut exec_nv::NvGraph, program: &exec_nv::NvProgram, launch: &exec_nv::NvLaunch) {
+/// graph.add_kernel(&[], program, &[], launch);
+/// # }
+/// ```
+mod a_kernel_of_a_graph {}
+
+/// ```compile_fail,E0133
+/// # fn ask(graph: &exec_nv::NvGraphExec, queue: &exec_nv::NvQueue) {
+/// graph.launch(queue);
+/// # }
+/// ```
+mod launching_a_graph {}
+
+/// ```compile_fail,E0133
+/// # fn ask(graph: &mut exec_nv::NvGraphExec, node: exec_nv::NvGraphNode, program: &exec_nv::NvProgram, launch: &exec_nv::NvLaunch) {
+/// graph.set_kernel(node, program, &[], launch);
+/// # }
+/// ```
+mod another_kernel_of_a_graph {}
+
+/// ```compile_fail,E0133
+/// # fn ask(image: &exec_nv::NvImage) {
+/// image.read_variable("name", &mut []);
+/// # }
+/// ```
+mod what_a_variable_holds {}
+
+/// ```compile_fail,E0133
+/// # fn ask(image: &exec_nv::NvImage) {
+/// image.write_variable("name", &[]);
+/// # }
+/// ```
+mod changing_a_variable {}
+
+/// ```compile_fail,E0133
+/// # fn ask(path: &std::path::Path) {
+/// exec_nv::Nvrtc::open_at(path);
+/// # }
+/// ```
+mod a_library_as_the_compiler {}
+
 #[cfg(feature = "raw")]
 /// ```compile_fail,E0133
 /// # fn ask<S: exec_nv::raw::System>(program: &exec_nv::raw::RawProgram<S>, queue: &exec_nv::raw::RawQueue<S>, launch: &exec_nv::NvLaunch) {

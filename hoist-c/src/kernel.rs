@@ -243,6 +243,7 @@ impl Launch {
             cluster: Some(self.cluster).filter(|&size| size != [0; 3]).map(filled),
             cooperative: flags & HOIST_LAUNCH_COOPERATIVE != 0,
             wait: flags & HOIST_LAUNCH_WAIT != 0,
+            ..NvLaunch::new(1, 1)
         })
     }
 }

@@ -18,6 +18,7 @@ pub mod cmd;
 pub mod demangle;
 pub mod explain;
 pub mod faults;
+mod form;
 pub mod input;
 pub mod json;
 #[cfg(feature = "device-code")]
@@ -61,12 +62,12 @@ pub mod progress;
 #[cfg(feature = "device-code")]
 pub mod ptx;
 pub mod read;
-#[cfg(feature = "device-code")]
-pub mod roots;
 #[cfg(all(feature = "device-code", not(target_family = "wasm")))]
 pub mod sass;
 #[cfg_attr(target_family = "wasm", path = "scratch/wasm.rs")]
 pub mod scratch;
+#[cfg(feature = "device-code")]
+pub mod share;
 pub mod shown;
 #[cfg(feature = "device-code")]
 pub mod sources;

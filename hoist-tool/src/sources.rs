@@ -17,14 +17,15 @@ use nest::Nest;
 use crate::progress::Progress;
 
 mod budget;
-mod form;
 mod nest;
+mod roots;
 #[cfg_attr(target_family = "wasm", path = "sources/unpack/wasm.rs")]
 mod unpack;
 mod zip;
 
 pub use budget::Budget;
 pub use nest::{Order, Source};
+pub use roots::Roots;
 
 /// Which files: folders with all that is in them, files, and `-` for standard input.
 #[derive(Debug, Default, clap::Args)]

@@ -280,6 +280,12 @@ fn disassembled_kernels_are_chosen_and_have_their_ptx() {
     }
     let text = run(&["../fatbin/k75.cubin", "--ptx"]);
     assert!(text.ends_with("// no PTX in this file\n"), "{text}");
+    // of what is beyond the limit nothing is disassembled
+    let calls = folder.path().join("calls");
+    let counting = script.replacen('\n', &format!("\necho >>'{}'\n", calls.display()), 1);
+    std::fs::write(&tool, counting).expect("a script");
+    run(&["../fatbin/suffixes.fatbin", "--limit", "1"]);
+    assert_eq!(std::fs::read(&calls).expect("calls").len(), 1);
     for more in [
         &["--limit", "1"][..],
         &["--limit", "1", "--sort", "registers"],

@@ -12,17 +12,24 @@ struct Setup(TempDir);
 
 impl Setup {
     fn new(test: &str) -> Option<Self> {
-        let folder = TempDir::new().unwrap();
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../exec-nv/tests/stub/libcuda.c");
-        let mut compiler = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
-        compiler.args(["-D_GNU_SOURCE", "-shared", "-fPIC", "-w", "-o"]);
-        let Ok(status) = compiler.arg(folder.path().join("libcuda.so.1")).arg(source).status()
-        else {
+        let setup = Self(TempDir::new().unwrap());
+        if setup.add("libcuda.c", "libcuda.so.1").is_none() {
             println!("skipped: {test}: needs a C compiler");
             return None;
-        };
+        }
+        Some(setup)
+    }
+
+    /// Compiles another stub into the folder.
+    fn add(&self, source: &str, name: &str) -> Option<PathBuf> {
+        let source =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../exec-nv/tests/stub").join(source);
+        let mut compiler = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+        compiler.args(["-D_GNU_SOURCE", "-shared", "-fPIC", "-w", "-o"]);
+        let path = self.0.path().join(name);
+        let status = compiler.arg(&path).arg(source).status().ok()?;
         assert!(status.success());
-        Some(Self(folder))
+        Some(path)
     }
 
     fn log(&self) -> PathBuf {
@@ -208,4 +215,74 @@ fn what_cannot_be_is_one_line() {
     let failing = [("HOIST_STUB_FAIL", "cuModuleLoadDataEx:218")];
     let (output, _) = setup.hoist(&["launch", &ptx, "globals"], &failing);
     assert!(error(&output).contains("ptxas stub: line 1; what is wrong"), "{}", error(&output));
+}
+
+#[test]
+fn sources_are_compiled_where_there_is_a_compiler() {
+    let Some(setup) = Setup::new("sources_are_compiled_where_there_is_a_compiler") else { return };
+    let source = setup.0.path().join("one.cu");
+    std::fs::write(&source, "a source").unwrap();
+    let source = source.to_str().unwrap();
+    let (output, _) = setup.hoist(&["launch", source, "globals"], &[]);
+    // a machine may have one
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        words.starts_with("hoist: no NVRTC, which compiles CUDA C++; libnvrtc.so.13: ")
+            || words.contains("nvrtcCompileProgram: "),
+        "{words}"
+    );
+    setup.add("libnvrtc.c", "libnvrtc.so.13").unwrap();
+    let cubin = fixture("kernels-13.5-sm_90a.cubin");
+    let environment = [("HOIST_STUB_CUBIN", cubin.as_str())];
+    for loader in ["driver", "own"] {
+        let words = ["launch", source, "globals", "--nvrtc-option", "-DX=1", "--loader", loader];
+        let (output, launches) = setup.hoist(&words, &environment);
+        assert_eq!(text(&output), "");
+        assert_eq!(launches, ["cuLaunchKernel globals 1x1x1 1x1x1 0"]);
+        let log = std::fs::read_to_string(setup.log()).unwrap();
+        assert!(log.contains("nvrtcCompileProgram -DX=1 --gpu-architecture=sm_90\n"), "{log}");
+    }
+    std::fs::write(source, "what is wrong").unwrap();
+    let (output, launches) = setup.hoist(&["launch", source, "globals"], &environment);
+    let words = error(&output);
+    assert!(words.contains("one.cu: nvrtcCompileProgram: NVRTC_ERROR_COMPILATION (6)"), "{words}");
+    assert!(words.contains("kernels.cu(1): error: what is wrong"), "{words}");
+    assert_eq!(launches, [""; 0]);
+}
+
+#[test]
+fn profilers_are_told_of_ranges() {
+    let Some(setup) = Setup::new("profilers_are_told_of_ranges") else { return };
+    let tool = setup.add("nvtx_tool.c", "tool.so").unwrap();
+    let file = fixture("kernels-13.5-sm_90a.cubin");
+    let told = |kind: &str| {
+        let path = tool.to_str().unwrap();
+        let environment = [("NVTX_INJECTION64_PATH", path), ("HOIST_STUB_NVTX", kind)];
+        let (output, launches) = setup.hoist(&["launch", &file, "globals"], &environment);
+        assert_eq!((text(&output), launches.len()), (String::new(), 1));
+        let log = std::fs::read_to_string(setup.log()).unwrap();
+        let wanted = |line: &&str| line.starts_with("nvtx ") || line.starts_with("cuLaunch");
+        let lines = log.lines().filter(wanted).map(|line| line.trim_end().to_owned());
+        lines.collect::<Vec<_>>()
+    };
+    let launch = "cuLaunchKernel globals 1x1x1 1x1x1 0";
+    assert_eq!(
+        told("plain"),
+        ["nvtx begin", "nvtx push load", "nvtx pop", "nvtx push globals", launch, "nvtx pop"]
+    );
+    assert_eq!(
+        told("domains"),
+        [
+            "nvtx begin",
+            "nvtx domain push load",
+            "nvtx domain pop",
+            "nvtx domain push globals",
+            launch,
+            "nvtx domain pop"
+        ]
+    );
+    // a tool that wants none, and one that is not there, are no reason not to launch
+    assert_eq!(told("none"), [launch]);
+    std::fs::remove_file(&tool).unwrap();
+    assert_eq!(told("plain"), [launch]);
 }

@@ -214,8 +214,7 @@ fn cuobjdump_extracts_and_shows_code() {
     assert!(instructions >= 7000, "{instructions} lines of code, expected 7000");
 }
 
-/// `-elf`: lines of ours are cuobjdump's, which has debug information and relocation actions besides, and calls some types of sections
-/// and attributes unknown.
+/// `-elf`: lines of ours are cuobjdump's, which has debug information and relocation actions besides, and calls some attributes unknown.
 #[test]
 fn cuobjdump_dumps_the_same_elf() {
     let Some(cuobjdump) = tool("cuobjdump", "cuobjdump_dumps_the_same_elf") else { return };
@@ -237,7 +236,7 @@ fn cuobjdump_dumps_the_same_elf() {
             lines.iter().take_while(|line| *line != end).cloned().collect()
         };
         let known = theirs.first().is_some_and(|line| line.starts_with("64-bit ELF"));
-        if known && !head(&theirs).iter().any(|line| line.contains("UNKNOWN")) {
+        if known {
             heads += 1;
             assert_eq!(head(&theirs), head(&ours), "{}", file.display());
         }
@@ -252,8 +251,8 @@ fn cuobjdump_dumps_the_same_elf() {
         }
     }
     println!("{heads} heads, {compared} lines, {} different", different.len());
-    assert!(different.len() * 100 <= compared * 6, "{different:#?}");
-    assert!(compared >= 20_000 && heads >= 20, "{compared} lines, {heads} heads");
+    assert!(different.len() * 100 <= compared * 2, "{different:#?}");
+    assert!(compared >= 20_000 && heads >= 35, "{compared} lines, {heads} heads");
 }
 
 #[test]

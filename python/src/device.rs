@@ -307,7 +307,15 @@ impl Kernel {
         let owned = args.iter().map(Owned::of).collect::<PyResult<Vec<_>>>()?;
         let dynamic_shared =
             u32::try_from(shared).map_err(|_| PyOverflowError::new_err("shared: at most 4 GiB"))?;
-        let launch = NvLaunch { grid, block, dynamic_shared, cluster, cooperative, wait };
+        let launch = NvLaunch {
+            grid,
+            block,
+            dynamic_shared,
+            cluster,
+            cooperative,
+            wait,
+            ..NvLaunch::new(1, 1)
+        };
         let launched = py.detach(|| {
             let arguments: Vec<Argument<'_>> = owned
                 .iter()

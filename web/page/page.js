@@ -5,17 +5,17 @@
 const engine = new Engine();
 const busy = new Set();
 
-/** Runs a command line on the open files; what goes wrong is shown. @param {string[]} line */
-async function ask(line) {
+/** Runs a command line on the open files; what goes wrong is shown. @param {string[]} line @param {(line: string[]) => Promise<Answer>} run */
+async function ask(line, run = (line) => engine.run(line)) {
   const files = engine.files;
   const said = `hoist ${line.join(" ")}`;
   busy.add(said);
   tell();
-  const answer = await engine.run(line);
-  busy.delete(said);
-  tell(answer.read);
+  const answer = await run(line);
   // of files that are gone nothing is said
   if (files !== engine.files) return null;
+  busy.delete(said);
+  tell(answer.read);
   // that there is nothing to show is no fault, and is seen
   if (answer.error !== "" && !/: (holds no device code|has no kernel|holds no cubin)$/.test(answer.error)) fault(answer.error);
   return answer;
@@ -45,9 +45,15 @@ const names = () => engine.files.map((one) => one.name);
 const VIEWS = [
   {
     id: "space", name: "Space", show: async () => {
-      const answer = await ask(["fatbin", "report", "--json-lines", "--output", "-", "--", ...names()]);
+      /** @type {Data[]} */
+      let shares = [];
+      const answer = await ask(["fatbin", "report", "--json-lines", "--output", "-", "--", ...names()], async ([command = "", what = "", ...words]) => {
+        const answers = await engine.share((share) => [command, what, "--share", share, ...words]);
+        shares = answers.map((one) => collect(nothing(), linesOf(one.lines)));
+        return { lines: [], error: joined(answers.map((one) => one.error)), read: Math.max(0, ...answers.map((one) => one.read)) };
+      });
       if (!answer) return;
-      take(linesOf(answer.lines));
+      show(together(shares));
       present();
     },
   },
@@ -156,12 +162,13 @@ function named(files) {
 async function openFiles(files) {
   if (files.length === 0) return;
   engine.open(named(files));
+  const opened = engine.files;
   fresh.clear();
   busy.clear();
   const faults = element("faults", HTMLUListElement);
   faults.replaceChildren();
   faults.hidden = true;
-  take([]);
+  show(nothing());
   present();
   document.body.classList.add("has-files");
   element("views", HTMLElement).hidden = false;
@@ -172,7 +179,9 @@ async function openFiles(files) {
     select.value = String(Math.min(chosen, files.length - 1));
   }
   element("view-compare", HTMLButtonElement).hidden = files.length < 2;
+  delete document.body.dataset["opened"];
   await go("space");
+  if (opened !== engine.files) return;
   const isDevice = data.images.length > 0;
   if (files.length === 2 && isDevice && current === "space") await go("compare");
   // what has no device code is shown as what it is
@@ -181,6 +190,8 @@ async function openFiles(files) {
     element("totals", HTMLParagraphElement).textContent = `${size(all)}, without device code that can be read`;
     await go("elf");
   }
+  // others may have been dropped meanwhile
+  if (opened !== engine.files) return;
   document.body.dataset["opened"] = names().join("/");
 }
 

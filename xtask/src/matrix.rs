@@ -40,7 +40,7 @@ pub(crate) struct TestMatrix {
 }
 
 /// Features that need an operating system, or a C compiler for the target.
-const HOSTED: &[(&str, &str)] = &[("fatbin", "libzstd")];
+const HOSTED: &[(&str, &str)] = &[("fatbin", "liblz4"), ("fatbin", "libzstd")];
 /// Crates that are no libraries to be used by others.
 const TOOLS: &[&str] = &["xtask", "benches"];
 /// The executors.

@@ -74,6 +74,15 @@ pub enum LaunchError {
         /// The most that can run.
         limit: u64,
     },
+    /// The device is older than what is asked for.
+    Architecture {
+        /// What is asked for.
+        what: &'static str,
+        /// Number of the device's architecture.
+        found: u32,
+        /// Number of the first architecture that has it.
+        needed: u32,
+    },
     /// There are too many or too few arguments.
     ArgumentCount {
         /// Number of the kernel's parameters.
@@ -140,6 +149,9 @@ impl fmt::Display for LaunchError {
             Self::NoCooperation => f.write_str("the device has no cooperative launches"),
             Self::Cooperation { found, limit } => {
                 write!(f, "{found} blocks, where {limit} can run at the same time")
+            }
+            Self::Architecture { what, found, needed } => {
+                write!(f, "{what} from sm_{needed} on, and the device is sm_{found}")
             }
             Self::ArgumentCount { expected, found } => {
                 write!(f, "{found} arguments, expected {expected}")

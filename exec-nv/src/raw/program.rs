@@ -18,7 +18,7 @@ use super::system::System;
 use crate::arguments::{Argument, Block};
 use crate::error::Error;
 use crate::kernel::Kernel;
-use crate::launch::NvLaunch;
+use crate::launch::{LaunchAttributes, NvLaunch};
 
 /// What a kernel of a [`RawDevice`](super::RawDevice) is given in one place.
 pub type RawArgument<'a, S> = Argument<'a, LruAllocator<RawAllocator<S>>>;
@@ -108,6 +108,9 @@ impl<S: System> RawProgram<S> {
         let refuse = |what| RawError::Kernel { name: self.found.kernel.name.clone(), what };
         if launch.cooperative {
             return Err(refuse("what blocks wait for each other with").into());
+        }
+        if launch.attributes != LaunchAttributes::NONE {
+            return Err(refuse("attributes of launches").into());
         }
         let mut bank = self.found.bank.clone();
         let described = bank0::Launch {

@@ -24,9 +24,12 @@ static size_t used;
 static char fail_name[64];
 static int fail_code, fail_at, ready;
 
-enum { CONTEXT, DEVICE_MEMORY, ASYNC_MEMORY, MANAGED_MEMORY, PINNED_MEMORY, REGISTERED, STREAM, EVENT, MODULE, KINDS };
+enum { CONTEXT, DEVICE_MEMORY, ASYNC_MEMORY, MANAGED_MEMORY, PINNED_MEMORY, REGISTERED, STREAM, EVENT, MODULE, LIBRARY, GRAPH, GRAPH_EXEC,
+       PHYSICAL, RANGE, MAPPING, IPC_MEMORY, LINKER, KINDS };
 static const char *const kinds[KINDS] = {"context", "device memory", "stream-ordered memory", "managed memory",
-                                         "pinned memory", "registered memory", "stream", "event", "module"};
+                                         "pinned memory", "registered memory", "stream", "event", "module",
+                                         "library", "graph", "graph that is ready", "physical memory", "range of addresses",
+                                         "mapping", "memory of another process", "linker"};
 static struct { void *what; int kind; } live[1 << 16];
 static size_t live_count;
 static int wrong; /* things given back that were not there */
@@ -202,9 +205,28 @@ static CUresult drop(void *what, int kind) {
     if (!result) free(what);
     return result;
 }
-CUresult cuStreamCreateWithPriority(void **stream, unsigned flags, int priority) { CALL(" %u %d", flags, priority); return handle(stream, STREAM); }
+/* A stream whose calls go into a graph counts them. */
+struct stream { int capturing, nodes; };
+static int captured(void *stream) {
+    struct stream *one = stream;
+    return one && one->capturing ? ++one->nodes : 0;
+}
+CUresult cuStreamCreateWithPriority(void **stream, unsigned flags, int priority) {
+    CALL(" %u %d", flags, priority);
+    *stream = calloc(1, sizeof(struct stream));
+    return made(*stream, STREAM);
+}
 CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) { CALL(""); *least = 0, *greatest = -5; return 0; }
-CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t size, void *stream) { CALL(" %zu", size); memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, size); return 0; }
+CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t size, void *stream) {
+    CALL(" %zu", size);
+    if (!captured(stream)) memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, size);
+    return 0;
+}
+CUresult cuMemcpyPeerAsync(CUdeviceptr to, void *to_context, CUdeviceptr from, void *from_context, size_t size, void *stream) {
+    CALL(" %zu %#lx to %#lx", size, (long)from_context, (long)to_context);
+    if (!captured(stream)) memcpy((void *)(uintptr_t)to, (void *)(uintptr_t)from, size);
+    return 0;
+}
 CUresult cuStreamDestroy_v2(void *stream) { CALL(""); return drop(stream, STREAM); }
 CUresult cuStreamSynchronize(void *stream) { CALL(""); return 0; }
 CUresult cuStreamWaitEvent(void *stream, void *event, unsigned flags) { CALL(""); return 0; }
@@ -230,6 +252,13 @@ static size_t image_size(const unsigned char *image) {
             end = sections[i].sh_offset + sections[i].sh_size;
     return end;
 }
+static CUresult load(void **place, const void *image, size_t size, int kind) {
+    struct module *module = calloc(1, sizeof *module);
+    module->image = malloc(size), module->size = size;
+    memcpy(module->image, image, size);
+    *place = module;
+    return made(module, kind);
+}
 CUresult cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options, void **values) {
     size_t size = image_size(image);
     CUresult failed = call(__func__, " %zu", size);
@@ -237,13 +266,13 @@ CUresult cuModuleLoadDataEx(void **module, const void *image, unsigned count, in
         if (count == 2 && options[0] == 5) snprintf(values[0], (size_t)values[1], "ptxas stub: line 1; what is wrong\n");
         return failed;
     }
-    struct module *made_module = calloc(1, sizeof *made_module);
-    made_module->image = malloc(size), made_module->size = size;
-    memcpy(made_module->image, image, size);
-    *module = made_module;
-    return made(made_module, MODULE);
+    return load(module, image, size, MODULE);
 }
-CUresult cuModuleLoadData(void **module, const void *image) { return cuModuleLoadDataEx(module, image, 0, 0, 0); }
+CUresult cuModuleLoadData(void **module, const void *image) {
+    size_t size = image_size(image);
+    CALL(" %zu", size);
+    return load(module, image, size, MODULE);
+}
 CUresult cuModuleUnload(void *handle) {
     CALL("");
     struct module *module = handle;
@@ -255,8 +284,7 @@ CUresult cuModuleUnload(void *handle) {
 #define ROW(ordinal, offset, size) 4 | 0x17 << 8 | 12 << 16, 0, (ordinal) | (offset) << 16, (size) << 18
 static const unsigned ptx_parameters[] = {ROW(0, 0, 8), ROW(1, 8, 1), ROW(2, 12, 24), ROW(3, 36, 2), ROW(4, 40, 8)};
 
-CUresult cuModuleGetFunction(void **found, void *handle, const char *name) {
-    CALL(" %s", name);
+static CUresult function_of(void **found, void *handle, const char *name) {
     struct module *module = handle;
     if (!memmem(module->image, module->size, name, strlen(name)) || module->count == 64) return 500;
     struct function *function = &module->functions[module->count++];
@@ -274,6 +302,10 @@ CUresult cuModuleGetFunction(void **found, void *handle, const char *name) {
     }
     *found = function;
     return 0;
+}
+CUresult cuModuleGetFunction(void **found, void *handle, const char *name) {
+    CALL(" %s", name);
+    return function_of(found, handle, name);
 }
 CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *size, void *handle, const char *name) {
     CALL(" %s", name);
@@ -323,6 +355,7 @@ static char *parameters(const struct function *function, void **values) {
 CUresult cuLaunchKernel(struct function *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                         unsigned shared, void *stream, void **values, void **extra) {
     CALL(" %s %ux%ux%u %ux%ux%u %u%s", function->name, gx, gy, gz, bx, by, bz, shared, parameters(function, values));
+    captured(stream);
     return 0;
 }
 struct attribute { int id; char pad[4]; unsigned value[16]; };
@@ -332,10 +365,13 @@ CUresult cuLaunchKernelEx(const struct config *config, struct function *function
     size_t end = 0;
     for (unsigned i = 0; i < config->count; i++) {
         const struct attribute *one = &config->attributes[i];
-        end += snprintf(attributes + end, sizeof attributes - end, one->id == 4 ? " cluster %ux%ux%u" : " attribute %u",
-                        one->id == 4 ? one->value[0] : (unsigned)one->id, one->value[1], one->value[2]);
+        end += snprintf(attributes + end, sizeof attributes - end, one->id == 4 ? " cluster %ux%ux%u" : one->id == 2 ? " attribute 2" : " attribute %4$u %1$d",
+                        one->value[0], one->value[1], one->value[2], (unsigned)one->id);
     }
     CALL(" %s %ux%ux%u %ux%ux%u %u%s%s", function->name, config->grid[0], config->grid[1], config->grid[2], config->block[0],
          config->block[1], config->block[2], config->shared, attributes, parameters(function, values));
+    captured(config->stream);
     return 0;
 }
+
+#include "newer.h"

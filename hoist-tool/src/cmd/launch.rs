@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use exec_core::Device as _;
-use exec_nv::{CubinLoader, Driver, NvDevice, NvOptions};
+use exec_nv::{CubinLoader, Driver, NvDevice, NvOptions, ProfilerRange};
 
 use crate::call::Argument;
 
 #[cfg(target_os = "linux")]
 mod raw;
 mod request;
+mod source;
 
 pub use request::Launch;
 use request::{By, Passed, Report};
@@ -58,8 +59,16 @@ fn by_cuda(request: &Launch, bytes: &[u8], loader: CubinLoader) -> Result<Report
     if let Some(bytes) = request.stack {
         device.set_stack_size(bytes)?;
     }
+    let compiled = request
+        .is_source()
+        .then(|| source::compile(request, bytes, device.properties().sm))
+        .transpose()?;
+    let (bytes, name) =
+        compiled.as_ref().map_or((bytes, &request.kernel), |(code, name)| (code.as_slice(), name));
+    let loading = ProfilerRange::new("load");
     let image = device.load_with(bytes, loader).with_context(|| request.label())?;
-    let kernel = device.kernel(&image, &request.kernel).with_context(|| request.label())?;
+    let kernel = device.kernel(&image, name).with_context(|| request.label())?;
+    drop(loading);
     let launch = request.launch();
     let (times, arguments) = request.repeated(&device, |passed| {
         let passed: Vec<_> = passed
@@ -69,6 +78,7 @@ fn by_cuda(request: &Launch, bytes: &[u8], loader: CubinLoader) -> Result<Report
                 Passed::Value(value) => exec_nv::Argument::Value(*value),
             })
             .collect();
+        let _range = ProfilerRange::new(&request.kernel);
         // SAFETY: the user asks for the launch, with these arguments.
         Ok(unsafe { kernel.launch(device.queue(), &passed, &launch) }?)
     })?;

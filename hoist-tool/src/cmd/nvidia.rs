@@ -31,7 +31,8 @@ pub use prune::Nvprune;
 
 use options::{Dump, Request};
 
-/// Answers as cuobjdump 13.5 does: `-lelf -lptx -xelf -xptx -elf -sass -ptx -res-usage -symbols -fun -arch -all -sort`.
+/// Answers as cuobjdump 13.5 does: `-lelf -lptx -xelf -xptx -elf -sass -ptx -res-usage -symbols -fun -arch -all -sort`. Other options are
+/// refused by name. `-elf` has neither unwind tables nor debug information, of which cuobjdump prints addresses of its own memory.
 #[derive(Debug, clap::Args)]
 pub struct Cuobjdump {
     /// Options and files of cuobjdump.

@@ -5,6 +5,8 @@ use core::ops::Range;
 use elf_core::names::{EM_CUDA, PT_LOAD, SHT_NOBITS, SHT_PROGBITS};
 use elf_core::{File, FileHeader, SectionFlags, SectionHeader, Table};
 
+use crate::form::Form;
+
 /// What tells the kind of a file, and where an ELF file has its tables.
 const HEAD: u64 = 1 << 12;
 /// Parts with less than this between them are one.
@@ -17,6 +19,10 @@ pub(super) fn next(bytes: &[u8], step: usize) -> Option<Vec<Range<u64>>> {
     let rest = || one(HEAD.min(size)..size);
     if step == 0 {
         return Some(one(0..HEAD.min(size)));
+    }
+    // archives are streams, of which those who take them for something else see what they begin with
+    if Form::of(bytes) != Form::Plain {
+        return None;
     }
     let Some(tables) = Tables::of(bytes) else { return (step == 1).then(rest) };
     match step {

@@ -1,12 +1,12 @@
 //! `hoist fatbin disasm PATH... --kernel NAME`: machine code of kernels, wherever they are, and of nothing else.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 use anyhow::{Error, Result, anyhow};
 use fatbin::Sm;
-use nvinfo::Cubin;
+use nvinfo::{Cubin, Function};
 use serde::Serialize;
 
 use super::cubins::{Image, ImagePlace, images};
@@ -19,9 +19,8 @@ use crate::kernel_filter::{KernelFilter, KernelOrder};
 use crate::kernel_name::{KernelName, Text};
 use crate::paint;
 use crate::pattern::Pattern;
-use crate::roots::Roots;
 use crate::sass::{Block, Code, DisasmOptions, blocks, disassemble, dot, outline, svg};
-use crate::sources::{Order, Source, Sources};
+use crate::sources::{Order, Roots, Source, Sources};
 use crate::table::line;
 
 /// Shows machine code of kernels through nvdisasm, which the CUDA toolkit and the Python package nvidia-cuda-nvdisasm have.
@@ -110,6 +109,45 @@ impl Disasm {
     }
 }
 
+/// The functions of a cubin that the patterns mean; all if there is none.
+fn meant<'a>(cubin: &Cubin<'a>, wanted: &[Pattern]) -> Vec<Function<'a>> {
+    let is_meant = |function: &Function<'_>| {
+        !function.is_subroutine()
+            && (wanted.is_empty() || Pattern::any(wanted, &function.name().to_string()))
+    };
+    cubin.functions().filter(is_meant).collect()
+}
+
+/// Region, entry and part of an image.
+type At = (usize, usize, Option<usize>);
+
+const fn at(place: &ImagePlace) -> At {
+    (place.region, place.entry, place.part)
+}
+
+/// Where cubins of a file are that have none of its first `limit` functions.
+fn without_first(
+    (source, place): (&Source, &Where),
+    wants: impl Fn(&Image) -> bool,
+    wanted: &[Pattern],
+    limit: usize,
+) -> HashSet<At> {
+    let count = |image: &Image, bytes: &[u8]| {
+        let functions = Cubin::parse(bytes).map(|cubin| meant(&cubin, wanted).len());
+        (at(&image.place), functions)
+    };
+    let mut found = 0usize;
+    let mut left_out = HashSet::new();
+    // what is damaged is an error when it is looked at
+    for (at, count) in images(&source.file, place.search(), wants, count).into_iter().flatten() {
+        if found >= limit || count.as_ref().is_ok_and(|count| *count == 0) {
+            left_out.insert(at);
+        }
+        found = found.saturating_add(count.unwrap_or(0));
+    }
+    left_out
+}
+
 impl View {
     /// Prints the functions that the patterns mean; all if there is none.
     ///
@@ -125,7 +163,13 @@ impl View {
         let look = |source: Source| {
             let (mut shown, mut errors) = (Vec::new(), Vec::new());
             let label = Text::from(&*source.label);
-            let wants = |image: &Image| is_cubin(image, arch);
+            // of what is not shown nothing is disassembled
+            let cubins = |image: &Image| is_cubin(image, arch);
+            let left_out = match (filter.limit, filter.sort) {
+                (Some(limit), None) => without_first((&source, place), cubins, wanted, limit),
+                _ => HashSet::new(),
+            };
+            let wants = |image: &Image| cubins(image) && !left_out.contains(&at(&image.place));
             let all = images(&source.file, place.search(), wants, |image, bytes| {
                 self.of_cubin(&label, image, bytes, wanted, filter)
             });
@@ -197,7 +241,7 @@ impl View {
             None => "no machine code of CUDA".to_owned(),
         };
         if count == 0 && faults.is_empty() {
-            roots.empty(sources, &what, &mut faults);
+            roots.empty(&sources.paths, &what, &mut faults);
         }
         faults.result()
     }
@@ -211,15 +255,11 @@ impl View {
         filter: &KernelFilter,
     ) -> Result<Vec<Shown>> {
         let cubin = Cubin::parse(bytes)?;
-        let is_meant = |function: &nvinfo::Function<'_>| {
-            !function.is_subroutine()
-                && (wanted.is_empty() || Pattern::any(wanted, &function.name().to_string()))
-        };
-        let functions = filter.choose(cubin.functions().filter(is_meant).collect())?;
+        let functions = filter.choose(meant(&cubin, wanted))?;
         if functions.is_empty() {
             return Ok(Vec::new());
         }
-        let symbols: Vec<_> = functions.iter().map(nvinfo::Function::index).collect();
+        let symbols: Vec<_> = functions.iter().map(Function::index).collect();
         let is_all = wanted.is_empty() && filter.limit.is_none();
         let asked: &[u32] = if is_all { &[] } else { &symbols };
         let options = DisasmOptions { live: self.live, lines: self.lines, padding: false };

@@ -13,8 +13,7 @@ use crate::faults::Faults;
 use crate::kernel_filter::{KernelFilter, KernelOrder};
 use crate::kernel_name::{KernelName, Text};
 use crate::pattern::Pattern;
-use crate::roots::Roots;
-use crate::sources::{Order, Source, Sources};
+use crate::sources::{Order, Roots, Source, Sources};
 
 /// A kernel somewhere. Sizes are in bytes.
 #[derive(Clone, Debug, Serialize)]
@@ -81,6 +80,21 @@ impl KernelRow {
     #[must_use]
     pub fn registers_text(&self) -> String {
         self.registers.map_or_else(|| "-".to_owned(), |count| count.to_string())
+    }
+}
+
+/// Calls the files of all rows what they are called in `root`: each file once, as rows share its name.
+pub fn all_inside(rows: &mut [KernelRow], root: &str) {
+    let mut last: Option<[Text; 2]> = None;
+    for row in rows {
+        match &last {
+            Some([before, inside]) if *before == row.file => row.file = inside.clone(),
+            _ => {
+                let before = row.file.clone();
+                row.inside(root);
+                last = Some([before, row.file.clone()]);
+            }
+        }
     }
 }
 
@@ -187,7 +201,7 @@ pub fn collect(request: Request<'_>, faults: &mut Faults) -> Result<Vec<KernelRo
         Ok(())
     })?;
     if wanted.is_empty() {
-        roots.empty(sources, "has no kernel", faults);
+        roots.empty(&sources.paths, "has no kernel", faults);
     }
     Ok(all)
 }

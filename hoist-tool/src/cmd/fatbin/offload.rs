@@ -19,9 +19,8 @@ use crate::number::number;
 use crate::output;
 use crate::paint;
 use crate::printable::Printable;
-use crate::roots::Roots;
 use crate::shown;
-use crate::sources::{Order, Source, Sources};
+use crate::sources::{Order, Roots, Source, Sources};
 use crate::table::{Table, line};
 
 mod images;
@@ -107,7 +106,7 @@ impl List {
             }
             Ok(())
         })?;
-        roots.empty(&self.sources, "holds no container of LLVM's", &mut faults);
+        roots.empty(&self.sources.paths, "holds no container of LLVM's", &mut faults);
         if self.json.is_on() {
             let row = |(label, images, hosts): &(String, Vec<Row>, Vec<HostRow>)| serde_json::json!({ "file": label, "images": images, "host_entries": hosts });
             let rows: Vec<_> = files.iter().map(row).collect();
@@ -247,7 +246,7 @@ impl Extract {
         let Done { mut faults, written, .. } =
             done.into_inner().unwrap_or_else(PoisonError::into_inner);
         errors.into_iter().for_each(|error| faults.push(error));
-        roots.empty(&self.sources, "nothing to extract", &mut faults);
+        roots.empty(&self.sources.paths, "nothing to extract", &mut faults);
         if self.json.is_on() {
             crate::json::write(out, &serde_json::json!({ "files": written }))?;
             writeln!(out)?;

@@ -17,8 +17,7 @@ use crate::kernel_name::{KernelName, Text};
 use crate::paint;
 use crate::pattern::Pattern;
 use crate::ptx::{is_ptx, ptx_module};
-use crate::roots::Roots;
-use crate::sources::{Order, Source, Sources};
+use crate::sources::{Order, Roots, Source, Sources};
 use crate::table::{Table, line};
 
 /// Shows PTX: its kernels, its text, or lines of it.
@@ -140,7 +139,7 @@ impl Ptx {
                 Some(pattern) => format!("no PTX with a kernel {pattern}"),
                 None => "no PTX".to_owned(),
             };
-            roots.empty(&self.sources, &what, &mut faults);
+            roots.empty(&self.sources.paths, &what, &mut faults);
         }
         faults.result()
     }

@@ -13,8 +13,7 @@ use super::rows::arch;
 use crate::faults::Faults;
 use crate::json::JsonArguments;
 use crate::printable::Printable;
-use crate::roots::Roots;
-use crate::sources::{Order, Source, Sources};
+use crate::sources::{Order, Roots, Source, Sources};
 use crate::table::Table;
 
 /// Shows which entry of each region a driver would take for a device.
@@ -91,7 +90,7 @@ impl Select {
             }
             Ok(())
         })?;
-        roots.empty(&self.sources, "holds no fatbin", &mut faults);
+        roots.empty(&self.sources.paths, "holds no fatbin", &mut faults);
         if self.json.is_on() {
             crate::json::write(out, &serde_json::json!({ "choices": choices }))?;
             writeln!(out)?;

@@ -15,9 +15,9 @@ use crate::printable::Printable;
 /// Launches a kernel.
 #[derive(Debug, clap::Args)]
 pub struct Launch {
-    /// A cubin, PTX, a fatbin, an OffloadBinary, or an executable, library or object with such inside
+    /// A cubin, PTX, a fatbin, an OffloadBinary, or an executable, library or object with such inside; CUDA C++ (`.cu`) where NVRTC is
     pub(super) file: PathBuf,
-    /// The kernel's name as it is in the file: mangled
+    /// The kernel's name as it is in the file: mangled; of CUDA C++, as it is there (`scale<float>`)
     pub(super) kernel: String,
     /// The kernel's arguments as TYPE:VALUE.
     ///
@@ -49,6 +49,9 @@ pub struct Launch {
     /// Who puts the code into the device's memory
     #[arg(long, value_name = "LOADER", default_value = "driver")]
     pub(super) loader: By,
+    /// An option for NVRTC, which compiles CUDA C++
+    #[arg(long = "nvrtc-option", value_name = "OPTION", allow_hyphen_values = true)]
+    pub(super) nvrtc_options: Vec<String>,
     /// Prints the buffers after the launch, one a line
     #[arg(long)]
     pub(super) show_buffers: bool,
@@ -114,6 +117,11 @@ impl Launch {
         Printable::from(self.file.display().to_string().as_str()).to_string()
     }
 
+    /// Whether it has to be compiled.
+    pub(super) fn is_source(&self) -> bool {
+        self.file.extension().is_some_and(|extension| extension == "cu")
+    }
+
     pub(super) fn parse(&self) -> Result<Vec<Argument>> {
         self.words.iter().map(|word| word.parse()).collect()
     }
@@ -126,6 +134,7 @@ impl Launch {
             cluster: self.cluster,
             cooperative: self.cooperative,
             wait: true,
+            ..NvLaunch::new(1, 1)
         }
     }
 

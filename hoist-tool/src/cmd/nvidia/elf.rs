@@ -1,6 +1,7 @@
 //! `-elf`: header, sections, symbols, contents, notes, attributes and relocations as cuobjdump prints them. Debug information and the
 //! table of relocation actions are left out.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use anyhow::Result;
@@ -10,7 +11,7 @@ use elf_core::names::{
 };
 use elf_core::{File, Name, SectionHeader};
 use fatbin::{Sm, Suffix};
-use nvinfo::{AttributeValue, Call, Cubin, CubinNote, CubinNotes, LinkStage, Payload, compat_name};
+use nvinfo::{AttributeValue, Cubin, CubinNote, CubinNotes, Form, LinkStage, Payload, compat_name};
 
 use super::reports::short;
 use crate::cmd::show::Dump;
@@ -44,14 +45,25 @@ pub(super) fn elf(bytes: &[u8], sm: Sm, out: &mut dyn Write) -> Result<()> {
         let is_debug = [".debug", ".nv_debug"]
             .iter()
             .any(|start| name(section).as_bytes().starts_with(start.as_bytes()));
-        for (_, records) in of_it.filter(|_| !is_debug) {
+        let is_told = !is_debug || name(section) == ".debug_frame";
+        for (_, records) in of_it.filter(|_| is_told) {
             relocations(&cubin, records, name(records), out)?;
         }
     }
     Ok(())
 }
 
-/// The type of a section as cuobjdump names it.
+/// The type of a section as cuobjdump prints it, which does not know those of Mercury.
+fn type_text(section: &SectionHeader) -> Cow<'static, str> {
+    match type_of(section) {
+        name if name.starts_with("CUDA_MERCURY") || name == "CUDA_CAPMERC" => {
+            format!("UNKNOWN: {:>3}", section.r#type & 0xff).into()
+        }
+        name => name.into(),
+    }
+}
+
+/// The type of a section by its name in the specification.
 fn type_of(section: &SectionHeader) -> &'static str {
     short(section_type(EM_CUDA, section.r#type))
 }
@@ -59,6 +71,13 @@ fn type_of(section: &SectionHeader) -> &'static str {
 fn header(cubin: &Cubin<'_>, sm: Sm, out: &mut dyn Write) -> Result<()> {
     let target = cubin.target();
     let header = cubin.file().header();
+    if target.form == Form::V7 {
+        let (bits, number) = (if target.is_64 { 64 } else { 32 }, header.r#type);
+        let (abi, sm, flags) = (header.abi_version, sm.number, header.flags);
+        let toolkit = target.toolkit.map_or(0, |toolkit| toolkit.0);
+        let head = format!("{bits}bit elf: type={number}, abi={abi}, sm={sm}");
+        return Ok(writeln!(out, "\n{head}, toolkit={toolkit}, flags = {flags:#x}")?);
+    }
     let stage = match target.stage {
         LinkStage::Relocatable => "ET_REL",
         LinkStage::Linked => "ET_EXEC",
@@ -85,7 +104,7 @@ fn table(file: &File<'_>, sections: &[(u32, SectionHeader)], out: &mut dyn Write
         writeln!(
             out,
             "{index:>5x} {offset:>6x} {size:>6x} {entry_size:>2x} {alignment:>2x} {:>28} {:>8x} {link:>4x} {info:>8x} {}",
-            type_of(section),
+            type_text(section),
             section.flags.bits(),
             file.section_name(section)?,
         )?;
@@ -163,10 +182,11 @@ fn contents(
         }
         SHT_CUDA_CALLGRAPH => {
             writeln!(out, "\n\n{name}")?;
-            for call in cubin.calls()? {
-                if let Call::Direct { caller, callee } = call {
-                    writeln!(out, " <{caller},{callee}>")?;
-                }
+            // as they are: numbers of lists stand between
+            for row in file.section_data(section)?.as_chunks::<8>().0 {
+                let row = u64::from_le_bytes(*row);
+                let (first, second) = (row as u32, ((row >> 32) as u32).cast_signed());
+                writeln!(out, " <{first},{second}>")?;
             }
             Ok(())
         }
@@ -181,6 +201,10 @@ fn memory(cubin: &Cubin<'_>, section: &SectionHeader, out: &mut dyn Write) -> Re
     let needs = function.map(|one| one.resources()).transpose()?;
     let (local, shared) = needs
         .map_or((0, 0), |needs| (needs.local, needs.shared.saturating_add(needs.reserved_shared)));
+    if cubin.target().form == Form::V7 {
+        let (barriers, registers) = (section.flags.bits() >> 20 & 0x7f, section.info >> 24);
+        write!(out, "bar = {barriers}\treg = {registers}\t")?;
+    }
     Ok(writeln!(out, "lmem={local}\tsmem={shared}")?)
 }
 
@@ -190,7 +214,9 @@ fn words(bytes: &[u8], out: &mut dyn Write) -> Result<()> {
         let words = line.chunks(4).map(|bytes| {
             let mut word = [0; 4];
             word.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
-            format!("{:#010x}", u32::from_le_bytes(word))
+            // as many digits as there are bytes
+            let width = bytes.len() * 2 + 2;
+            format!("{:#0width$x}", u32::from_le_bytes(word))
         });
         // behind the last of less than four there is a blank, too
         let end = if line.len() < 16 { " " } else { "" };
@@ -212,7 +238,13 @@ fn notes(bytes: &[u8], section: &SectionHeader, name: Name<'_>, out: &mut dyn Wr
                     out,
                     "  NVIDIA Corp            {size:<17}NVIDIA CUDA Toolkit Information"
                 )?;
-                writeln!(out, "\tNote Version: {}", tool.version)?;
+                match tool.toolkit() {
+                    Some(toolkit) => {
+                        let (major, minor) = (toolkit.major(), toolkit.minor());
+                        writeln!(out, "\tTool Kit Version: {major}.{minor}")?;
+                    }
+                    None => writeln!(out, "\tNote Version: {}", tool.version)?,
+                }
                 writeln!(out, "\tTool Name: {}", tool.name)?;
                 writeln!(out, "\tTool Version: {}", tool.release)?;
                 writeln!(out, "\tTool Branch: {}", tool.branch)?;
@@ -306,6 +338,23 @@ fn value(
                 "\tValue:\tIndex : {index:#x}\tOrdinal : {ordinal:#x}\tOffset  : {offset:#x}\tSize    : {size:#x}\n\
                  \t\tPointee's logAlignment : {alignment:#x}\tSpace : {space:#x}\tcbank : {bank:#x}\tParameter Space : {place}\t"
             )?;
+        }
+        (_, Payload::Branches(branches)) => {
+            writeln!(out, "\tValue:\t")?;
+            for branch in branches {
+                let targets: Vec<_> = branch.targets.into_iter().collect();
+                let (at, count) = (branch.offset, targets.len());
+                writeln!(
+                    out,
+                    "\t\tOffset of Indirect Branch: {at:#x}\t Number of targets: {count}"
+                )?;
+                writeln!(out, "\t\tTargets: {}\n", list(&mut targets.into_iter()))?;
+            }
+        }
+        (_, Payload::SpillRefills(pairs)) => {
+            let places =
+                pairs.into_iter().map(|(_, at)| format!("SpillRefill : \tOffset : {at:#x}"));
+            writeln!(out, "\tValue:\t{}", places.collect::<Vec<_>>().join("\n\t\t"))?;
         }
         _ => writeln!(out, "\tValue:\t{}", raw(bytes))?,
     }

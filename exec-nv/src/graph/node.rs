@@ -1,0 +1,149 @@
+//! Nodes of graphs, and their parameters as the driver wants them.
+
+use core::ptr;
+use std::sync::Arc;
+
+use cudarc::driver::sys::{
+    CUDA_KERNEL_NODE_PARAMS_v2_st as KernelNode, CUDA_MEMCPY3D_st as CopyNode,
+    CUDA_MEMSET_NODE_PARAMS_st as FillNode, CUgraphNode, CUmemorytype,
+};
+use exec_core::{Error as CoreError, Hold, LruAllocator, View};
+
+use crate::arguments::NvArgument as Argument;
+use crate::context::Context;
+use crate::error::Error;
+use crate::launch::NvLaunch;
+use crate::memory::NvAllocator;
+use crate::program::NvProgram;
+use crate::queue::Used;
+
+/// A call of an [`NvGraph`](crate::NvGraph).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NvGraphNode {
+    graph: u64,
+    index: usize,
+}
+
+impl NvGraphNode {
+    pub(super) const fn new(graph: u64, index: usize) -> Self {
+        Self { graph, index }
+    }
+
+    pub(super) const fn index(self) -> usize {
+        self.index
+    }
+
+    /// The driver's node, if this is one of that graph.
+    pub(super) fn handle(self, graph: u64, nodes: &[CUgraphNode]) -> Result<CUgraphNode, Error> {
+        let found = nodes.get(self.index).filter(|_| self.graph == graph);
+        found.copied().ok_or(Error::OtherGraph)
+    }
+}
+
+/// A view that a node uses, which is on the graph's device.
+fn hold(
+    context: &Context,
+    view: &View<LruAllocator<NvAllocator>>,
+) -> Result<Hold<LruAllocator<NvAllocator>>, Error> {
+    let hold = view.hold()?;
+    let (expected, found) = (context.id(), hold.device());
+    if found == expected {
+        Ok(hold)
+    } else {
+        Err(CoreError::OtherDevice { expected, found }.into())
+    }
+}
+
+fn bytes(size: u64) -> Result<usize, Error> {
+    usize::try_from(size).map_err(|_| CoreError::OutOfMemory { size }.into())
+}
+
+/// A copy from view to view, and what it uses.
+pub(super) fn copy(
+    context: &Context,
+    from: &View<LruAllocator<NvAllocator>>,
+    to: &View<LruAllocator<NvAllocator>>,
+) -> Result<(CopyNode, Used), Error> {
+    if from.size() != to.size() {
+        return Err(CoreError::Sizes { from: from.size(), to: to.size() }.into());
+    }
+    let size = bytes(from.size())?;
+    let (source, target) = (hold(context, from)?, hold(context, to)?);
+    let device = CUmemorytype::CU_MEMORYTYPE_DEVICE;
+    let parameters = CopyNode {
+        srcXInBytes: 0,
+        srcY: 0,
+        srcZ: 0,
+        srcLOD: 0,
+        srcMemoryType: device,
+        srcHost: ptr::null(),
+        srcDevice: source.address(),
+        srcArray: ptr::null_mut(),
+        reserved0: ptr::null_mut(),
+        srcPitch: size,
+        srcHeight: 1,
+        dstXInBytes: 0,
+        dstY: 0,
+        dstZ: 0,
+        dstLOD: 0,
+        dstMemoryType: device,
+        dstHost: ptr::null_mut(),
+        dstDevice: target.address(),
+        dstArray: ptr::null_mut(),
+        reserved1: ptr::null_mut(),
+        dstPitch: size,
+        dstHeight: 1,
+        WidthInBytes: size,
+        Height: 1,
+        Depth: 1,
+    };
+    Ok((parameters, Used { buffers: vec![source, target], ..Used::default() }))
+}
+
+/// What fills a view, and what it uses.
+pub(super) fn fill(
+    context: &Context,
+    view: &View<LruAllocator<NvAllocator>>,
+    byte: u8,
+) -> Result<(FillNode, Used), Error> {
+    let (width, hold) = (bytes(view.size())?, hold(context, view)?);
+    let dst = hold.address();
+    let value = byte.into();
+    let parameters = FillNode { dst, pitch: 0, value, elementSize: 1, width, height: 1 };
+    Ok((parameters, Used { buffers: vec![hold], ..Used::default() }))
+}
+
+/// Gives `then` a launch, and what it uses. The parameters are there as long as it runs.
+pub(super) fn with_kernel<T>(
+    context: &Context,
+    program: &NvProgram,
+    arguments: &[Argument<'_>],
+    launch: &NvLaunch,
+    then: impl FnOnce(*const KernelNode, Used) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let (expected, found) = (context.id(), program.device().context.id());
+    if found != expected {
+        return Err(CoreError::OtherDevice { expected, found }.into());
+    }
+    program.check(launch)?;
+    let mut used = Used::default();
+    used.code.push(Arc::clone(program.function()) as _);
+    let mut block = program.lock_block();
+    program.fill(&mut block, arguments, |hold| used.buffers.push(hold))?;
+    let ([grid_x, grid_y, grid_z], [x, y, z]) = (launch.grid, launch.block);
+    let parameters = KernelNode {
+        func: program.function().handle(),
+        gridDimX: grid_x,
+        gridDimY: grid_y,
+        gridDimZ: grid_z,
+        blockDimX: x,
+        blockDimY: y,
+        blockDimZ: z,
+        sharedMemBytes: launch.dynamic_shared,
+        kernelParams: block.pointers(),
+        extra: ptr::null_mut(),
+        kern: ptr::null_mut(),
+        ctx: ptr::null_mut(),
+    };
+    then(&raw const parameters, used)
+}

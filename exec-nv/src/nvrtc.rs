@@ -1,0 +1,7 @@
+//! NVIDIA's compiler as a library, where there is one.
+
+mod compile;
+mod library;
+
+pub use compile::{Compile, Compiled};
+pub use library::Nvrtc;

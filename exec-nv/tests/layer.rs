@@ -1,0 +1,655 @@
+//! What users of such a layer have elsewhere, on the stub of the driver: each call's arguments, and each function failing in turn.
+#![cfg(all(feature = "driver", unix))]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+mod stub;
+
+use std::collections::BTreeSet;
+use std::os::fd::AsFd as _;
+use std::path::Path;
+use std::ptr;
+use std::sync::Arc;
+
+use exec_core::{
+    Allocator as _, Buffer, Device as _, Error as CoreError, Program as _, Scalar, Spec,
+};
+use exec_nv::{
+    Access, Argument, ClusterPolicy, CubinLoader, Driver, Error, Im2colBox, Interleave,
+    KernelFault, L2Promotion, LaunchAttributes, MemoryKind, NvDevice, NvGraph, NvLaunch, NvLibrary,
+    NvLimit, NvOptions, OutOfBounds, QueueOptions, Swizzle, TensorLayout, TensorType,
+};
+use stub::{Stub, stub};
+
+fn fixture(name: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures").join(name);
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+const KERNELS: &str = "cuda/kernels-13.5-sm_90a.cubin";
+const USUAL: NvLaunch = NvLaunch::new(4, 32);
+
+/// What a launch can be asked for, all of it.
+const ATTRIBUTES: LaunchAttributes = LaunchAttributes {
+    programmatic: true,
+    priority: Some(-3),
+    cluster_policy: Some(ClusterPolicy::LoadBalancing),
+};
+
+fn open(stub: &Stub) -> Result<[NvDevice; 2], Error> {
+    let driver = stub.driver()?;
+    let open = |ordinal| NvDevice::open(&driver, ordinal, NvOptions::default());
+    Ok([open(0)?, open(1)?])
+}
+
+fn memory(device: &NvDevice) -> Result<(), Error> {
+    let pool = device.memory_pool()?;
+    pool.set_release_threshold(1 << 20)?;
+    assert_eq!(pool.release_threshold()?, 1 << 20);
+    pool.statistics()?;
+    pool.reset_statistics()?;
+    pool.trim(4096)?;
+    for limit in [NvLimit::Stack, NvLimit::PrintfFifo, NvLimit::MallocHeap] {
+        device.set_limit(limit, 2 * device.limit(limit)?)?;
+    }
+    let piece = device.granularity(true)?.minimum;
+    let mut range = device.reserve(4 * piece, 0)?;
+    let one = Arc::new(device.physical_memory(piece, true)?);
+    range.map(piece, &one)?;
+    range.set_access(piece, piece, &[(device, Access::ReadWrite)])?;
+    let there = Arc::new(device.import_memory(one.share()?.as_fd(), piece)?);
+    range.map(0, &there)?;
+    range.unmap(piece)?;
+    let buffer = device.buffer(4096, Spec::new())?;
+    let name = device.share_memory(&buffer)?;
+    drop(device.open_memory(name)?);
+    let mark = device.queue().record_shareable()?;
+    device.queue().wait_for_event(&device.open_event(mark.share()?)?)?;
+    Ok(())
+}
+
+fn devices(device: &NvDevice, other: &NvDevice) -> Result<(), Error> {
+    device.peer_attributes(other)?;
+    device.reach(other)?;
+    let (here, there) = (device.buffer(64, Spec::new())?, other.buffer(64, Spec::new())?);
+    device.queue().copy(&here, &there)?;
+    device.queue().synchronize()?;
+    NvDevice::copy(&here, &there)?;
+    device.leave(other)
+}
+
+fn code(device: &NvDevice) -> Result<(), Error> {
+    let library = NvLibrary::load(device, &fixture(KERNELS))?;
+    let image = library.on(device);
+    drop(library);
+    let kernel = device.kernel(&image, "globals")?;
+    kernel.occupancy(256, 0)?;
+    kernel.best_block(1024)?;
+    let launch = NvLaunch { cluster: Some([2, 1, 1]), attributes: ATTRIBUTES, ..USUAL };
+    kernel.active_clusters(&launch)?;
+    // SAFETY: the stub runs nothing.
+    unsafe {
+        kernel.launch(device.queue(), &[], &launch)?;
+        image.write_variable("counter", &[1, 2, 3, 4])?;
+        image.read_variable("counter", &mut [0; 4])?;
+    }
+    image.set_constant("table", &[0; 4])?;
+    let loaded = device.load_with(&fixture(KERNELS), CubinLoader::Driver)?;
+    loaded.variable("counter")?;
+    device.kernel(&loaded, "parameters")?.attributes()?;
+    let ptx = device.load_with(&fixture("cuda/kernels.ptx"), CubinLoader::Driver)?;
+    device.kernel(&ptx, "parameters")?;
+    Ok(())
+}
+
+fn graphs(device: &NvDevice) -> Result<(), Error> {
+    let image = device.load_with(&fixture(KERNELS), CubinLoader::Own)?;
+    let kernel = device.kernel(&image, "globals")?;
+    let (from, to) = (device.buffer(64, Spec::new())?, device.buffer(64, Spec::new())?);
+    let mut graph = NvGraph::new(device)?;
+    let fill = graph.add_fill(&[], &from, 7)?;
+    let copy = graph.add_copy(&[fill], &from, &to)?;
+    let join = graph.add_join(&[fill, copy])?;
+    let launch = NvLaunch { cooperative: true, ..USUAL };
+    // SAFETY: the stub runs nothing.
+    let node = unsafe { graph.add_kernel(&[join], &kernel, &[], &launch)? };
+    let mut ready = graph.instantiate()?;
+    let queue = device.new_queue()?;
+    ready.upload(&queue)?;
+    // SAFETY: the stub runs nothing.
+    unsafe {
+        ready.launch(&queue)?;
+        ready.set_kernel(node, &kernel, &[], &NvLaunch::new(8, 32))?;
+        ready.launch(&queue)?;
+    }
+    let captured = NvGraph::capture(&queue, |queue| {
+        queue.copy(&from, &to)?;
+        // SAFETY: the stub runs nothing.
+        unsafe {
+            for _ in 0..3 {
+                kernel.launch(queue, &[], &USUAL)?;
+            }
+        }
+        Ok(())
+    })?;
+    ready.update(&captured)?;
+    queue.synchronize()
+}
+
+fn tensors(device: &NvDevice) -> Result<(), Error> {
+    let buffer = device.buffer(4096, Spec::new().aligned(256))?;
+    let layout = TensorLayout::new(TensorType::F16, &[64, 32])?;
+    let mut map = device.tensor_map(&buffer, &layout, &[64, 8])?;
+    device.move_tensor_map(&mut map, &buffer, &layout)?;
+    let images = TensorLayout::new(TensorType::F32, &[16, 8, 4])?;
+    let area = Im2colBox { lower: &[-1], upper: &[1], channels: 16, pixels: 32 };
+    device.tensor_map_im2col(&buffer, &images, &area)?;
+    Ok(())
+}
+
+/// What else the crate calls, or lends to be called.
+fn rest(device: &NvDevice) -> Result<(), Error> {
+    device.priorities()?;
+    device.memory()?;
+    let buffer = device.buffer(64, Spec::new().zeroed())?;
+    buffer.copy_in(0, &[1; 64])?;
+    buffer.copy_out(0, &mut [0; 64])?;
+    for kind in [MemoryKind::StreamOrdered, MemoryKind::Pinned, MemoryKind::Managed] {
+        let other = Buffer::new(&device.allocator_of(kind), 64, Spec::new())?;
+        NvDevice::copy(&buffer, &other)?;
+        other.free()?;
+    }
+    let host = exec_core::PeerMemory {
+        device: exec_core::DeviceId::unique(),
+        address: 0x1000,
+        size: 64,
+        is_host: true,
+    };
+    let mapped = device.allocator().import(host)?;
+    device.allocator().forget(host, mapped);
+    let image = device.load_with(&fixture(KERNELS), CubinLoader::Driver)?;
+    let kernel = device.kernel(&image, "parameters")?;
+    let arguments = [
+        Argument::Buffer(&buffer),
+        Argument::Value(Scalar::U8(2)),
+        Argument::Bytes(&[3; 24]),
+        Argument::Value(Scalar::U16(4)),
+        Argument::Value(Scalar::F64(1.0)),
+    ];
+    let launch = NvLaunch { dynamic_shared: 60 << 10, wait: true, ..USUAL };
+    // SAFETY: the stub runs nothing.
+    unsafe { kernel.launch(device.queue(), &arguments, &launch)? };
+    let mark = device.queue().record()?;
+    let _ = mark.is_reached();
+    mark.wait()?;
+    let driver = device.driver();
+    let (mut bytes, cubin) = ([0u8; 64], fixture(KERNELS));
+    let (stream, address) = (ptr::null_mut(), buffer.address()?);
+    let (mut context, mut module) = (ptr::null_mut(), ptr::null_mut());
+    let (mut state, mut linked, mut size) = (ptr::null_mut(), ptr::null_mut(), 0);
+    // SAFETY: places and sizes are as the functions want them.
+    unsafe {
+        driver.cuMemcpyHtoDAsync_v2(address, bytes.as_ptr().cast(), 64, stream)?;
+        driver.cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), address, 64, stream)?;
+        driver.cuCtxGetCurrent(&raw mut context)?;
+        driver.cuModuleLoadData(&raw mut module, cubin.as_ptr().cast())?;
+        let used = driver.cuModuleUnload(module);
+        driver.cuLinkCreate_v2(0, ptr::null_mut(), ptr::null_mut(), &raw mut state)?;
+        let (data, none) = (cubin.as_ptr().cast_mut().cast(), ptr::null_mut());
+        let values = ptr::null_mut();
+        let name = c"one".as_ptr();
+        let linked = driver
+            .cuLinkAddData_v2(state, 1, data, cubin.len(), name, 0, none, values)
+            .and_then(|()| driver.cuLinkComplete(state, &raw mut linked, &raw mut size));
+        driver.cuLinkDestroy(state)?;
+        linked.and(used)
+    }
+}
+
+fn everything(stub: &Stub) -> Result<(), Error> {
+    let [device, other] = open(stub)?;
+    memory(&device)?;
+    devices(&device, &other)?;
+    code(&device)?;
+    graphs(&device)?;
+    tensors(&device)?;
+    rest(&device)
+}
+
+/// What gives things back. An error of it has nobody to be told, or comes too late.
+const RELEASES: [&str; 14] = [
+    "cuCtxSetCurrent",
+    "cuDevicePrimaryCtxRelease_v2",
+    "cuEventDestroy_v2",
+    "cuGraphDestroy",
+    "cuGraphExecDestroy",
+    "cuIpcCloseMemHandle",
+    "cuLibraryUnload",
+    "cuMemAddressFree",
+    "cuMemFreeAsync",
+    "cuMemFreeHost",
+    "cuMemFree_v2",
+    "cuMemHostUnregister",
+    "cuMemRelease",
+    "cuStreamDestroy_v2",
+];
+/// Functions that the stub does not write down: they say what errors mean, and which context is a thread's.
+const SILENT: [&str; 4] =
+    ["cuGetErrorName", "cuGetErrorString", "cuCtxGetCurrent", "cuCtxSetCurrent"];
+/// Called when a fault is taken away only, in `stubbed.rs`.
+const RESET: &str = "cuDevicePrimaryCtxReset_v2";
+/// Those whose failure says something else, or nothing: that there are no more parameters; that a mark is reached, or the code gone.
+const TAKEN: [&str; 4] = ["cuEventQuery", "cuModuleUnload", "cuMemUnmap", "cuLinkDestroy"];
+
+#[test]
+fn every_function_is_called_and_its_failure_is_named_and_loses_nothing() {
+    let name = "every_function_is_called_and_its_failure_is_named_and_loses_nothing";
+    let Some(stub) = stub(name) else { return };
+    stub.be(13000, 2, 90);
+    everything(&stub).unwrap();
+    assert_eq!(stub.left(), "");
+    let calls = stub.calls();
+    let called: BTreeSet<&str> =
+        calls.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    let known: BTreeSet<&str> = Driver::FUNCTIONS.iter().copied().collect();
+    assert!(called.is_subset(&known), "{:?}", called.difference(&known));
+    let missing: Vec<_> = known
+        .difference(&called)
+        .filter(|function| !SILENT.contains(function) && **function != RESET)
+        .collect();
+    assert!(missing.is_empty(), "never called: {missing:?}");
+    for function in called {
+        let count = stub_count(&calls, function);
+        for at in BTreeSet::from([1, count / 2 + 1, count]) {
+            stub.forget();
+            stub.fail(function, 801, at);
+            let outcome = everything(&stub);
+            let label = format!("{function}, call {at} of {count}");
+            match outcome {
+                Err(error) => assert!(error.to_string().contains(function), "{label}: {error}"),
+                // a queue that is dropped waits, and tells nobody
+                Ok(()) if function == "cuStreamSynchronize" => {}
+                Ok(()) => assert!(
+                    RELEASES.contains(&function) || TAKEN.contains(&function),
+                    "{label} was not noticed"
+                ),
+            }
+            if RELEASES.contains(&function) || TAKEN.contains(&function) {
+                // what was not taken back, and what is mapped where, is all that is left
+                assert!(stub.left().lines().count() <= 2, "{label}: {}", stub.left());
+                stub.clear();
+            } else {
+                assert_eq!(stub.left(), "", "{label}");
+            }
+        }
+    }
+}
+
+fn stub_count(calls: &str, function: &str) -> i32 {
+    calls.lines().filter(|line| line.split(' ').next() == Some(function)).count() as i32
+}
+
+/// The calls of these functions that `what` makes, in their order.
+fn told(stub: &Stub, what: impl FnOnce() -> Result<(), Error>, functions: &[&str]) -> Vec<String> {
+    stub.forget();
+    what().unwrap();
+    let calls = stub.calls();
+    let wanted = |line: &&str| functions.contains(&line.split(' ').next().unwrap());
+    calls.lines().filter(wanted).map(|line| line.trim_end().into()).collect()
+}
+
+#[test]
+fn arguments_are_what_was_asked_for() {
+    let Some(stub) = stub("arguments_are_what_was_asked_for") else { return };
+    stub.be(13000, 2, 90);
+    let [device, other] = open(&stub).unwrap();
+    assert_eq!(
+        told(
+            &stub,
+            || memory(&device),
+            &["cuMemPoolSetAttribute", "cuMemPoolTrimTo", "cuCtxSetLimit"]
+        ),
+        [
+            "cuMemPoolSetAttribute 4 1048576",
+            "cuMemPoolSetAttribute 6 0",
+            "cuMemPoolSetAttribute 8 0",
+            "cuMemPoolTrimTo 4096",
+            "cuCtxSetLimit 0 2048",
+            "cuCtxSetLimit 1 2048",
+            "cuCtxSetLimit 2 2048",
+        ]
+    );
+    let virtual_memory = [
+        "cuMemAddressReserve",
+        "cuMemCreate",
+        "cuMemMap",
+        "cuMemSetAccess",
+        "cuMemExportToShareableHandle",
+        "cuMemImportFromShareableHandle",
+        "cuMemUnmap",
+        "cuMemRelease",
+        "cuMemAddressFree",
+    ];
+    let found = told(&stub, || memory(&device), &virtual_memory).join("\n");
+    let address = found.split_once("cuMemMap 0x").unwrap().1.split(' ').next().unwrap();
+    let base = u64::from_str_radix(address, 16).unwrap() - 65536;
+    let expected = format!(
+        "cuMemAddressReserve 262144 0 0 0\ncuMemCreate 65536 kind 1 handles 1 location 1 device 0\n\
+         cuMemMap {0:#x} 65536 0\ncuMemSetAccess {0:#x} 65536 device 1:0 may 3\n\
+         cuMemExportToShareableHandle 1 0\ncuMemImportFromShareableHandle 1\n\
+         cuMemMap {1:#x} 65536 0\ncuMemUnmap {0:#x} 65536\ncuMemUnmap {1:#x} 65536\n\
+         cuMemAddressFree 262144\ncuMemRelease\ncuMemRelease",
+        base + 65536,
+        base
+    );
+    // memory that was shared goes when it is mapped nowhere
+    let sorted = |text: &str| text.lines().map(String::from).collect::<BTreeSet<_>>();
+    assert_eq!(sorted(&found), sorted(&expected), "{found}");
+    assert_eq!(
+        told(
+            &stub,
+            || devices(&device, &other),
+            &[
+                "cuDeviceGetP2PAttribute",
+                "cuMemcpyPeerAsync",
+                "cuMemcpyPeer",
+                "cuCtxDisablePeerAccess"
+            ]
+        ),
+        [
+            "cuDeviceGetP2PAttribute 1 0 1",
+            "cuDeviceGetP2PAttribute 2 0 1",
+            "cuDeviceGetP2PAttribute 3 0 1",
+            "cuMemcpyPeerAsync 64 0xc0 to 0xc1",
+            "cuMemcpyPeer 64",
+            "cuCtxDisablePeerAccess 0xc1",
+        ]
+    );
+    assert_eq!(
+        told(
+            &stub,
+            || code(&device),
+            &[
+                "cuLibraryGetKernel",
+                "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+                "cuOccupancyMaxPotentialBlockSize",
+                "cuOccupancyMaxActiveClusters",
+                "cuLaunchKernelEx",
+                "cuLibraryGetGlobal",
+            ]
+        ),
+        [
+            "cuLibraryGetKernel globals",
+            "cuOccupancyMaxActiveBlocksPerMultiprocessor 256 0",
+            "cuOccupancyMaxPotentialBlockSize 1024 0",
+            "cuOccupancyMaxActiveClusters 4 attributes",
+            "cuLaunchKernelEx globals 4x1x1 32x1x1 0 cluster 2x1x1 attribute 5 2 attribute 6 1 attribute 8 -3",
+            "cuLibraryGetGlobal counter",
+            "cuLibraryGetGlobal counter",
+            "cuLibraryGetGlobal table",
+        ]
+    );
+    drop((device, other));
+    assert_eq!(stub.left(), "");
+}
+
+#[test]
+fn graphs_are_built_captured_and_updated() {
+    let Some(stub) = stub("graphs_are_built_captured_and_updated") else { return };
+    let device = stub.device().unwrap();
+    stub.forget();
+    graphs(&device).unwrap();
+    let calls = stub.calls();
+    let graph: Vec<_> = calls
+        .lines()
+        .filter(|line| line.starts_with("cuGraph") || line.contains("Capture"))
+        .map(str::trim_end)
+        .collect();
+    assert_eq!(
+        graph,
+        [
+            "cuGraphCreate 0",
+            "cuGraphAddMemsetNode after 0 7 of 1, 64x1 context 0xc0",
+            "cuGraphAddMemcpyNode after 1 64x1x1 types 2 2 context 0xc0",
+            "cuGraphAddEmptyNode after 2",
+            "cuGraphAddKernelNode_v2 after 1 globals 4x1x1 32x1x1 0",
+            "cuGraphKernelNodeSetAttribute 2 1",
+            "cuGraphInstantiateWithFlags 0",
+            "cuGraphUpload",
+            "cuGraphLaunch",
+            "cuGraphExecKernelNodeSetParams_v2 globals 8x1x1 32x1x1 0",
+            "cuGraphLaunch",
+            "cuStreamBeginCapture_v2 1",
+            "cuStreamEndCapture",
+            "cuGraphGetNodes number",
+            "cuGraphGetNodes all",
+            "cuGraphExecUpdate_v2",
+            "cuGraphDestroy",
+            "cuGraphExecDestroy",
+            "cuGraphDestroy",
+        ]
+    );
+    drop(device);
+    assert_eq!(stub.left(), "");
+}
+
+#[test]
+fn graphs_keep_what_they_use_and_say_what_cannot_be() {
+    let Some(stub) = stub("graphs_keep_what_they_use_and_say_what_cannot_be") else { return };
+    stub.be(13000, 2, 90);
+    let [device, other] = open(&stub).unwrap();
+    let image = device.load(&fixture(KERNELS)).unwrap();
+    let kernel = device.kernel(&image, "globals").unwrap();
+    let buffer = device.buffer(64, Spec::new().not_kept()).unwrap();
+    let to = device.buffer(64, Spec::new().not_kept()).unwrap();
+    let queue = device.new_queue().unwrap();
+    // more calls than a queue has between two marks: none is made of what only runs later
+    let graph = NvGraph::capture(&queue, |queue| {
+        for _ in 0..100 {
+            queue.copy(&buffer, &to)?;
+        }
+        for (what, outcome) in [
+            ("synchronize", queue.synchronize()),
+            ("record", queue.record().map(drop)),
+            ("wait", device.queue().wait_for(queue)),
+            ("capture", NvGraph::capture(queue, |_| Ok(())).map(drop)),
+            // SAFETY: the stub runs nothing.
+            ("launch", unsafe {
+                kernel.launch(queue, &[], &NvLaunch { wait: true, ..USUAL }).map(drop)
+            }),
+        ] {
+            assert!(matches!(outcome, Err(Error::Capturing)), "{what}: {outcome:?}");
+        }
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(graph.nodes().count(), 100);
+    assert_eq!(stub.calls_of("cuEventRecord"), [""; 0]);
+    drop(to);
+    buffer.free().unwrap();
+    let ready = graph.instantiate().unwrap();
+    drop(graph);
+    // SAFETY: the stub runs nothing.
+    unsafe { ready.launch(&queue) }.unwrap();
+    drop(ready);
+    assert_eq!(stub.calls_of("cuMemFree_v2").len(), 0, "the queue keeps what runs");
+    assert_eq!(stub.calls_of("cuGraphExecDestroy").len(), 0);
+    queue.synchronize().unwrap();
+    assert_eq!(stub.calls_of("cuMemFree_v2").len(), 2);
+    assert_eq!(stub.calls_of("cuGraphExecDestroy").len(), 1);
+
+    let mut one = NvGraph::new(&device).unwrap();
+    let mut two = NvGraph::new(&device).unwrap();
+    let first = one.add_join(&[]).unwrap();
+    assert!(matches!(two.add_join(&[first]), Err(Error::OtherGraph)));
+    let mut ready = two.instantiate().unwrap();
+    let error = ready.update(&one).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the graph cannot be updated: the calls depend on each other in another way (2), at call 0"
+    );
+    // SAFETY: the stub runs nothing.
+    let error = unsafe { ready.launch(other.queue()) }.unwrap_err();
+    assert!(matches!(error, Error::Core(CoreError::OtherDevice { .. })), "{error}");
+    let far = other.buffer(64, Spec::new()).unwrap();
+    assert!(matches!(one.add_fill(&[], &far, 0), Err(Error::Core(CoreError::OtherDevice { .. }))));
+    // SAFETY: the stub runs nothing.
+    let refused = unsafe { one.add_kernel(&[], &kernel, &[], &NvLaunch::new(0, 32)) };
+    assert!(matches!(refused, Err(Error::Launch(_))), "{refused:?}");
+    // a capture that fails leaves the queue as it was
+    let failed = NvGraph::capture(&queue, |_| Err(Error::Name));
+    assert!(matches!(failed, Err(Error::Name)));
+    queue.record().unwrap();
+    // after a reset it is another context
+    drop((far, other));
+    stub.fail("cuGraphLaunch", 700, 1);
+    // SAFETY: the stub runs nothing.
+    assert!(unsafe { ready.launch(&queue) }.is_err());
+    assert!(device.reset().is_some());
+    // SAFETY: the stub runs nothing.
+    assert!(matches!(unsafe { ready.launch(&queue) }, Err(Error::Stale)));
+    assert!(matches!(one.instantiate(), Err(Error::Stale)));
+    drop((one, two, ready, queue, kernel, image, device));
+    assert_eq!(stub.left(), "");
+}
+
+#[test]
+fn maps_of_tensors_are_checked_before_the_driver_is_asked() {
+    let name = "maps_of_tensors_are_checked_before_the_driver_is_asked";
+    let Some(stub) = stub(name) else { return };
+    let device = stub.device().unwrap();
+    stub.forget();
+    let buffer = device.buffer(1 << 16, Spec::new().aligned(256)).unwrap();
+    let layout = TensorLayout::new(TensorType::Bf16, &[64, 32, 4])
+        .and_then(|layout| layout.strides(&[256, 256 * 32]))
+        .and_then(|layout| layout.steps(&[1, 2, 1]))
+        .unwrap()
+        .swizzle(Swizzle::B128)
+        .l2_promotion(L2Promotion::B256)
+        .out_of_bounds(OutOfBounds::NanRequestZeroFma);
+    let map = device.tensor_map(&buffer, &layout, &[64, 16, 1]).unwrap();
+    assert_eq!(
+        stub.calls_of("cuTensorMapEncodeTiled"),
+        [
+            "type 9 sizes 64,32,4 strides 256,8192 box 64,16,1 steps 1,2,1 interleave 0 swizzle 3 promotion 3 fill 1"
+        ]
+    );
+    let words = map.bytes();
+    assert_eq!((words.len(), words.as_ptr().addr() % 64), (128, 0));
+    assert_eq!(words.first_chunk(), Some(&buffer.address().unwrap().to_ne_bytes()));
+    assert_eq!(map.argument().size(), 128);
+    let images = TensorLayout::new(TensorType::F16, &[16, 8, 8, 4]).unwrap();
+    let images = images.interleave(Interleave::B32).swizzle(Swizzle::B32);
+    let area = Im2colBox { lower: &[-1, -2], upper: &[1, 2], channels: 16, pixels: 64 };
+    device.tensor_map_im2col(&buffer, &images, &area).unwrap();
+    assert_eq!(
+        stub.calls_of("cuTensorMapEncodeIm2col"),
+        [
+            "type 6 sizes 16,8,8,4 strides 32,256,2048 lower -1,-2 upper 1,2 steps 1,1,1,1 channels 16 pixels 64 \
+          interleave 2 swizzle 1 promotion 0 fill 0"
+        ]
+    );
+    let mut map = map;
+    let part = buffer.view(256, 1 << 15).unwrap();
+    device.move_tensor_map(&mut map, &part, &layout).unwrap();
+    assert_eq!(map.bytes().first_chunk(), Some(&part.address().unwrap().to_ne_bytes()));
+    let error = device.tensor_map(&part, &layout, &[128, 16, 1]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "tensor map: a row of the box has 256 bytes, where 128 are swizzled"
+    );
+    let error =
+        device.move_tensor_map(&mut map, &buffer.view(8, 4096).unwrap(), &layout).unwrap_err();
+    assert!(error.to_string().contains("the address is "), "{error}");
+    assert_eq!(stub.calls_of("cuTensorMapEncodeTiled").len(), 1);
+    drop((buffer, part));
+    // an older device is told of by its number
+    drop(device);
+    stub.be(13000, 1, 80);
+    let device = stub.device().unwrap();
+    let buffer = device.buffer(1 << 16, Spec::new()).unwrap();
+    let error = device.tensor_map(&buffer, &layout, &[64, 16, 1]).unwrap_err();
+    assert_eq!(error.to_string(), "tensor map: tensor maps from sm_90 on, and the device is sm_80");
+    drop((buffer, device));
+    assert_eq!(stub.left(), "");
+}
+
+#[test]
+fn virtual_memory_keeps_to_its_bounds() {
+    let Some(stub) = stub("virtual_memory_keeps_to_its_bounds") else { return };
+    let device = stub.device().unwrap();
+    let words = |outcome: Result<(), Error>| outcome.unwrap_err().to_string();
+    assert_eq!(
+        words(device.reserve(100_000, 0).map(drop)),
+        "the size is 100000, no multiple of 65536"
+    );
+    assert_eq!(
+        words(device.physical_memory(65537, false).map(drop)),
+        "the size is 65537, no multiple of 65536"
+    );
+    let huge = device.physical_memory(1 << 40, false);
+    assert!(matches!(huge, Err(Error::Core(CoreError::OutOfMemory { size })) if size == 1 << 40));
+    let mut range = device.reserve(4 << 16, 0).unwrap();
+    let memory = Arc::new(device.physical_memory(2 << 16, false).unwrap());
+    range.map(1 << 16, &memory).unwrap();
+    assert_eq!(words(range.map(0, &memory)), "memory is mapped there, from 65536 on");
+    assert_eq!(words(range.map(2 << 16, &memory)), "memory is mapped there, from 65536 on");
+    assert!(matches!(
+        range.map(3 << 16, &memory),
+        Err(Error::Core(CoreError::Outside { offset: 0x30000, size: 0x20000, available: 0x40000 }))
+    ));
+    assert!(range.set_access(3 << 16, 2 << 16, &[(&device, Access::Read)]).is_err());
+    assert!(range.unmap(0).is_err());
+    range.unmap(1 << 16).unwrap();
+    range.map(0, &memory).unwrap();
+    range.map(2 << 16, &memory).unwrap();
+    drop((memory, range, device));
+    assert_eq!(stub.calls_of("cuMemRelease").len(), 1);
+    assert_eq!(stub.left(), "");
+}
+
+#[test]
+fn what_a_kernel_did_has_a_name() {
+    let Some(stub) = stub("what_a_kernel_did_has_a_name") else { return };
+    let device = stub.device().unwrap();
+    let image = device.load(&fixture(KERNELS)).unwrap();
+    for (code, fault) in [
+        (700, KernelFault::IllegalAddress),
+        (710, KernelFault::Assert),
+        (714, KernelFault::HardwareStack),
+        (715, KernelFault::IllegalInstruction),
+        (716, KernelFault::MisalignedAddress),
+        (719, KernelFault::LaunchFailed),
+    ] {
+        stub.fail("cuCtxGetLimit", code, 1);
+        let error = device.stack_size().unwrap_err();
+        assert_eq!(error.fault(), Some(fault), "{error}");
+        assert!(device.reset().is_some(), "{error}");
+    }
+    assert_eq!(Error::Name.fault(), None);
+    drop((image, device));
+    assert_eq!(stub.left(), "");
+}
+
+#[test]
+fn attributes_that_the_device_has_not_are_refused() {
+    let Some(stub) = stub("attributes_that_the_device_has_not_are_refused") else { return };
+    stub.be(13000, 1, 80);
+    let device = stub.device().unwrap();
+    let image = device.load(&fixture("cuda/kernels-13.5-sm_80.cubin")).unwrap();
+    let kernel = device.program(&image, "globals", None).unwrap();
+    assert_eq!(kernel.name(), "globals");
+    let programmatic = LaunchAttributes { programmatic: true, ..LaunchAttributes::NONE };
+    let launch = NvLaunch { attributes: programmatic, ..USUAL };
+    // SAFETY: the stub runs nothing.
+    let error = unsafe { kernel.launch(device.queue(), &[], &launch) }.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot launch: programmatic dependent launch from sm_90 on, and the device is sm_80"
+    );
+    // driver and image are asked side by side
+    let found = kernel.occupancy(1024, 0).unwrap();
+    assert_eq!((found.driver, found.image.unwrap().blocks, found.agree()), (8, 2, false));
+    let queue = device.new_queue_with(QueueOptions { beside_default: true, priority: -5 }).unwrap();
+    drop((queue, kernel, image, device));
+    assert_eq!(stub.left(), "");
+}
