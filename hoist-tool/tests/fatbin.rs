@@ -15,6 +15,8 @@ use serde_json::Value;
 
 #[path = "fatbin/hosts.rs"]
 mod hosts;
+#[path = "fatbin/kept.rs"]
+mod kept;
 #[path = "fatbin/nested.rs"]
 mod nested;
 #[path = "fatbin/real.rs"]
@@ -259,6 +261,33 @@ fn packed_is_extracted_again() {
         refused(at, &["pack", "-o", "p.fatbin", "sm_80=k75.cubin"]),
         "k75.cubin: is for 75, not for 80"
     );
+}
+
+#[test]
+fn digests_are_those_of_code_however_it_is_stored() {
+    let folder = folder(&["k75.cubin", "k80.cubin", "k.ptx", "concat.fatbin", "libt.so"]);
+    let at = folder.path();
+    let mut found = Vec::new();
+    for method in ["none", "zlib", "lz4", "lz4-frame", "zstd"] {
+        let words = ["pack", "-o", "p.fatbin", "--compress", method];
+        printed(at, &[&words[..], &["k75.cubin", "k80.cubin", "k.ptx"]].concat());
+        let listed = json(at, &["list", "--json", "--digest", "p.fatbin"]);
+        let entries = listed["files"][0]["regions"][0]["entries"].as_array().expect("entries");
+        found.push(entries.iter().map(|entry| entry["sha256"].clone()).collect::<Vec<_>>());
+    }
+    assert!(found.iter().all(|digests| digests.len() == 3 && *digests == found[0]), "{found:?}");
+    let output = Command::new("sha256sum").arg(at.join("k75.cubin")).output();
+    if let Ok(output) = output {
+        let text = String::from_utf8(output.stdout).expect("text");
+        assert!(text.starts_with(found[0][0].as_str().expect("a digest")), "{text}");
+    }
+    let listed = json(at, &["list", "--json", "--digest", "concat.fatbin"]);
+    let entry = &listed["files"][0]["regions"][0]["entries"][0];
+    assert_eq!(entry["sha256"], Value::Null);
+    let parts = entry["parts"].as_array().expect("parts");
+    assert!(parts.iter().all(|part| part["sha256"].is_string()) && parts.len() == 3, "{parts:?}");
+    assert_eq!(parts[1]["sha256"], found[0][1]);
+    assert_eq!(refused(at, &["list", "--digest", "libt.so"]), "--digest is for --json");
 }
 
 #[test]
