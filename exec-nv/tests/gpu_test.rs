@@ -117,6 +117,18 @@ fn on_the_stub_no_step_crashes_and_wrong_numbers_are_told() {
     );
     assert_eq!(row("| printf | own |").split(" | ").nth(2), Some("ok"));
     assert!(row("| device |").contains("Stub of a GPU 0, sm_90"), "{}", row("| device |"));
+    // every step of the ladder, and memory of every kind, gets as far as the launch
+    for step in
+        rows.iter().filter(|row| row.starts_with("| ladder_") || row.starts_with("| code_in"))
+    {
+        assert!(
+            step.ends_with("| FAILED | number 1 is Some(0.0), expected Some(2.0) |")
+                || step.starts_with("| code_in_virtual |"),
+            "{step}"
+        );
+    }
+    assert_eq!(rows.iter().filter(|row| row.starts_with("| ladder_")).count(), 8);
+    assert_eq!(rows.iter().filter(|row| row.starts_with("| code_in_")).count(), 5);
     // launches of every kernel were made, with both loaders
     for loader in ["driver", "own"] {
         for step in ["cluster_neighbours", "grid_sync", "largest_parameters", "hoist_link_across"] {
