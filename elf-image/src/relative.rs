@@ -136,8 +136,9 @@ impl<A: Arch> Words<'_, A> {
         let mut next = 0u64;
         while rest.start < rest.end {
             let at = rest.start;
-            if rest.len() < row {
-                return Err(Error::new(ErrorKind::Rows { tag, left: rest.len() as u64 }));
+            let left = rest.end.wrapping_sub(at);
+            if left < row {
+                return Err(Error::new(ErrorKind::Rows { tag, left: left as u64 }));
             }
             rest.start = at.wrapping_add(row);
             let first = self.word(at);

@@ -15,7 +15,8 @@
 //! ```
 //!
 //! A library's references are looked for where the dynamic loader looks: in the program and what was opened for all, in the library itself,
-//! in what it needs, by name and version. What it needs are libraries that were [loaded so](LibraryLoader::library), or that the caller
+//! in what it needs, breadth first, by name and version; those that are loaded because it needs them look where it does, and may need each
+//! other. Constructors run in the order of the dynamic loader, destructors the other way round. What it needs are libraries that were [loaded so](LibraryLoader::library), or that the caller
 //! [has](LibraryLoader::needed), else libraries of the dynamic loader. Several loads of one library have states of their own.
 //!
 //! All references are bound when it is loaded, whatever its flags say: what is missing is known before any of its code runs, where lazy
@@ -27,19 +28,21 @@
 //! The dynamic loader knows nothing of such a library: `dlsym`, `dladdr` and `dl_iterate_phdr` do not find it, and libraries that are opened
 //! later do not bind to it; [`Library::symbol_at`] names what is at an address, and [observers](LibraryLoader::observer) are told. A
 //! library that is opened again is loaded again. Symbols that all libraries share (`STB_GNU_UNIQUE`) are not seen in libraries of the
-//! dynamic loader that this one does not need. [`Library::get`] does not look into what the library needs. A library that is loaded because
-//! another one needs it does not see that one's symbols, and libraries that need each other are refused.
+//! dynamic loader that this one does not need. [`Library::get`] does not look into what the library needs.
 
 mod definition;
 mod error;
 pub(crate) mod file;
+mod group;
 pub(crate) mod handle;
 mod hashes;
 mod load;
 mod loaded;
 mod needed;
+mod part;
 mod resolve;
 mod scope;
+mod unit;
 
 pub use error::LibraryError;
 pub use needed::NeededLibrary;
@@ -48,12 +51,12 @@ use crate::error::Error;
 use crate::external::External;
 use crate::function::{FunctionPointer, TypedFunction};
 use crate::observer::Observer;
-use crate::symbols::{Found, Keeper, Symbols};
+use crate::symbols::{Found, Symbols};
 use core::fmt;
 use definition::Definition;
 use elf_core::Name;
 use file::FilePages;
-use loaded::{Bytes, Loaded};
+use loaded::{Bytes, Held};
 use needed::{Find, Given, Named, Needed};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -61,7 +64,7 @@ use std::sync::Arc;
 /// A library in memory. The last copy of it that is dropped calls its destructors and gives everything back, unless other libraries
 /// or modules use it, or it says that it stays (`DF_1_NODELETE`).
 #[derive(Clone, Debug)]
-pub struct Library(Arc<Loaded>);
+pub struct Library(Held);
 
 /// How a library is loaded.
 #[derive(Default)]
@@ -90,7 +93,7 @@ impl<'s> LibraryLoader<'s> {
     /// Lets a library be found by those that need one of its name (`DT_SONAME`).
     #[must_use]
     pub fn library(mut self, library: &Library) -> Self {
-        self.loaded.push((library.0.name.clone(), Arc::clone(&library.0)));
+        self.loaded.push((library.0.name.clone(), library.0.clone()));
         self
     }
 
@@ -202,14 +205,12 @@ impl<'s> LibraryLoader<'s> {
     unsafe fn load(mut self, bytes: Bytes, in_file: Option<&FilePages>) -> Result<Library, Error> {
         let mut symbols = self.symbols.unwrap_or_else(|| Box::new(()));
         let mut given = Given {
-            load: load::load,
             loaded: &mut self.loaded,
             source: match &mut self.source {
                 Some(source) => Some(&mut **source),
                 None => None,
             },
-            waiting: Vec::new(),
-            wants_tp_offsets: false,
+            unknown: Vec::new(),
             symbols: &mut symbols,
             observers: &self.observers,
             limit: self.limit,
@@ -323,7 +324,7 @@ impl Symbols for Library {
             }
             Definition::Indirect(_) => return None,
         };
-        Some(Found::Kept(external, Arc::clone(&self.0) as Keeper))
+        Some(Found::Kept(external, self.0.keeper()))
     }
 
     fn has_objects(&self) -> bool {

@@ -293,7 +293,7 @@ fn needed_libraries_of_the_caller() {
     // SAFETY: no constructors that matter.
     let library = unsafe { loader.open(read(&top)) }.unwrap();
     assert_eq!(call(&library, "top"), 12, "one lowest, of both");
-    assert_eq!(asked, ["libmiddle.so.1", "liblowest.so.1", "libc.so.6", "libc.so.6", "libc.so.6"]);
+    assert_eq!(asked, ["libmiddle.so.1", "liblowest.so.1", "libc.so.6"]);
     // another load shares what is there
     let shared = open(&lowest).unwrap();
     let loader = LibraryLoader::new()
@@ -322,10 +322,8 @@ fn needed_libraries_of_the_caller() {
         _ => None,
     });
     // SAFETY: as above.
-    let refused = unsafe { loader.open(read(&top)) }.unwrap_err().to_string();
-    let words = "needs libmiddle.so.1: needs liblowest.so.1: needs libmiddle.so.1: it needs itself, by way of others, \
-                 which only ld.so can resolve";
-    assert_eq!(refused, words);
+    let circle = unsafe { loader.open(read(&top)) }.unwrap();
+    assert_eq!(call(&circle, "top"), 11);
 }
 
 /// What the process has of this name is taken, as by ld.so, and not another file of that name where the library says to look.

@@ -139,6 +139,185 @@ fn diamonds() {
     assert_eq!(libraries.probe("top") / 100, 11, "base first, of the left one the name");
 }
 
+impl Libraries {
+    /// What `probe` of a library gives out of bytes, with all that it needs, and opened by the dynamic loader, which must be the same.
+    fn together(&self, name: &str) -> i64 {
+        let ours = call_ours(&self.ours(name).unwrap());
+        let loader = Opened::new(&self.path(name)).unwrap().call();
+        assert_eq!(ours, loader, "{}: {name}", self.test);
+        ours
+    }
+
+    /// A library whose constructor and destructor say so in a file.
+    fn add_telling(&self, name: &str, needed: &[&str]) {
+        let log = self.folder.path().join("log");
+        let source = format!(
+            "#include <fcntl.h>\n#include <unistd.h>\n
+             static void tell(const char *text) {{
+                 int file = open(\"{}\", O_WRONLY | O_APPEND | O_CREAT, 0600);
+                 if (write(file, text, {}) < 0) _exit(9);
+                 close(file);
+             }}
+             __attribute__((constructor)) static void first(void) {{ tell(\"+{name} \"); }}
+             __attribute__((destructor)) static void last(void) {{ tell(\"-{name} \"); }}
+             long probe(void) {{ return 1; }}",
+            log.display(),
+            name.len() + 2
+        );
+        self.add(name, &source, needed, &[]);
+    }
+
+    /// What was said since this was asked last.
+    fn told(&self) -> String {
+        let log = self.folder.path().join("log");
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        let _ = std::fs::remove_file(log);
+        text
+    }
+}
+
+/// Libraries and what they need, in the order in which they are linked.
+type Graph<'g> = &'g [(&'g str, &'g [&'g str])];
+
+/// Constructors and destructors run in the order of the dynamic loader, also where libraries need each other.
+#[test]
+fn orders() {
+    let libraries = Libraries::new("orders");
+    let graphs: [(&str, Graph<'_>); 4] = [
+        (
+            "top",
+            &[
+                ("base", &[]),
+                ("left", &["base"]),
+                ("right", &["base"]),
+                ("top", &["left", "right"]),
+            ],
+        ),
+        // three that need each other, needed by one that none needs
+        (
+            "outer",
+            &[
+                ("three", &[]),
+                ("two", &["three"]),
+                ("one", &["two"]),
+                ("three", &["one"]),
+                ("outer", &["one"]),
+            ],
+        ),
+        ("two", &[]),
+        (
+            "wide",
+            &[
+                ("p", &[]),
+                ("q", &["p"]),
+                ("p", &["q"]),
+                ("s", &["q"]),
+                ("t", &[]),
+                ("wide", &["p", "s", "t"]),
+            ],
+        ),
+    ];
+    for (name, graph) in graphs {
+        for (name, needed) in graph {
+            libraries.add_telling(name, needed);
+        }
+        let library = libraries.ours(name).unwrap();
+        assert_eq!(call_ours(&library), 1);
+        drop(library);
+        let ours = libraries.told();
+        drop(Opened::new(&libraries.path(name)).unwrap());
+        let loader = libraries.told();
+        assert_eq!(ours, loader, "{name}");
+        let count = |sign| ours.matches(sign).count();
+        assert!(count('+') >= 3 && count('+') == count('-'), "{ours}");
+    }
+}
+
+/// Functions, data and variables of libraries that need each other, and of one that needs itself.
+#[test]
+fn libraries_that_need_each_other() {
+    let libraries = Libraries::new("circle");
+    let lower =
+        "long of_upper(void); extern long upper_data; long data = 3; long *pointer = &upper_data;
+        static long two(void) { return 2; } static void *find(void) { return (void *)two; }
+        long chosen(void) __attribute__((ifunc(\"find\")));
+        long of_lower(void) { return of_upper() * 10 + *pointer; }";
+    let upper = "long of_lower(void), chosen(void); extern long data; long upper_data = 4; long *pointer_2 = &data;
+        long (*function)(void) = chosen; long of_upper(void) { return 1; }
+        long probe(void) { return (of_lower() * 10 + *pointer_2) * 10 + chosen() * (chosen == function); }";
+    libraries.add("lower", lower, &[], &[]);
+    libraries.add("upper", upper, &["lower"], &[]);
+    libraries.add("lower", lower, &["upper"], &[]);
+    assert_eq!(libraries.probe("upper"), 1432);
+    let own = "long probe(void) { return 5; }";
+    libraries.add("own", own, &[], &[]);
+    // the name is the one that it is needed by
+    let other = format!("-Wl,-soname,{}", libraries.soname("own"));
+    libraries.add("itself", own, &["own"], &[&other]);
+    std::fs::rename(libraries.path("itself"), libraries.path("own")).unwrap();
+    assert_eq!(libraries.together("own"), 5);
+}
+
+/// What a library that is needed refers to is looked for where that of the one that is opened is: there first, then in all that are needed,
+/// breadth first, whoever needs them.
+#[test]
+fn the_scope_of_a_load() {
+    let libraries = Libraries::new("scope");
+    // asks for what only others have that do not stand below it, and for what others have before it
+    let left = "long of_top(void), of_right(void), both(void), three(void); extern long top_data, shared_data;
+        extern __thread long top_variable __attribute__((tls_model(\"initial-exec\")));
+        __thread long own_variable = 6; long three(void) { return 3; } long *pointer = &top_data;
+        long shared_data = 1; long both(void) { return 2; }
+        long of_left(void) {
+            return ((((of_top() * 10 + of_right()) * 10 + *pointer) * 10 + both()) * 10 + three()) * 10 + shared_data
+                + top_variable * 1000000;
+        }";
+    let right = "extern __thread long own_variable; long three(void) { return 9; }
+        long of_right(void) { return own_variable; }";
+    let top = "long of_left(void); long of_top(void) { return 1; } long top_data = 5; long both(void) { return 8; }
+        __thread long top_variable = 7; long shared_data = 4; long probe(void) { return of_left(); }";
+    libraries.add("left", left, &[], &["-Wl,-z,undefs"]);
+    libraries.add("right", right, &[], &["-Wl,-z,undefs"]);
+    libraries.add("top", top, &["left", "right"], &[]);
+    assert_eq!(libraries.together("top"), 7_165_834);
+    // a symbolic one asks itself first
+    libraries.add("left", left, &[], &["-Wl,-z,undefs", "-Wl,-Bsymbolic"]);
+    libraries.add("top", top, &["left", "right"], &[]);
+    assert_eq!(libraries.together("top"), 7_165_231);
+    // what nobody has, with whom it is needed by
+    let missing = "long nowhere(void); long of_left(void) { return nowhere(); }";
+    libraries.add("left", missing, &[], &["-Wl,-z,undefs"]);
+    let plain = "long of_left(void); long probe(void) { return of_left(); }";
+    libraries.add("top", plain, &["left", "right"], &["-Wl,--allow-shlib-undefined"]);
+    let words = libraries.refused("top");
+    assert_eq!(words, "needs libhoist-scope-left.so: symbol nowhere is undefined");
+}
+
+/// A variable that all share is that of the library that comes first, in the load and in those after it.
+#[test]
+fn unique_variables_of_a_load() {
+    let libraries = Libraries::new("shared");
+    let source = |name: &str, more: &str| {
+        format!(
+            "inline long &of_a_load() {{ static long value; return value; }}
+             extern \"C\" long {name}() {{ return ++of_a_load(); }} {more}"
+        )
+    };
+    let options = ["-xc++", "-nostdlib"];
+    libraries.add("lower", &source("of_lower", ""), &[], &options);
+    let upper = source(
+        "own",
+        "extern \"C\" long of_lower(); extern \"C\" long probe() { return of_lower() * 10 + own(); }",
+    );
+    libraries.add("upper", &upper, &["lower"], &options);
+    let one = libraries.ours("upper").unwrap();
+    assert_eq!((call_ours(&one), call_ours(&one)), (12, 34));
+    let two = libraries.ours("upper").unwrap();
+    assert_eq!(call_ours(&two), 56);
+    let opened = Opened::new(&libraries.path("upper")).unwrap();
+    assert_eq!((opened.call(), opened.call()), (12, 34));
+}
+
 /// Weak references that nobody answers are 0, as functions and as data; what somebody answers is there.
 #[test]
 fn weak_references() {

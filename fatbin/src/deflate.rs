@@ -2,14 +2,15 @@
 
 use crate::error::Error;
 #[cfg(any(
+    feature = "lz4",
     feature = "libzstd",
-    not(all(feature = "zlib", feature = "lz4", feature = "zstd"))
+    not(all(feature = "zlib", feature = "zstd"))
 ))]
 use crate::error::ErrorKind;
 use crate::kind::CompressionMethod;
 use alloc::vec::Vec;
 
-/// The level of `fatbinary -compress-mode=size`.
+/// The level of `fatbinary -compress-mode=size`. That of LZ4 ends at 12, and a higher one means this.
 pub(crate) const SMALLEST: i32 = 19;
 
 impl CompressionMethod {
@@ -21,16 +22,17 @@ impl CompressionMethod {
         self.pack_at(payload, SMALLEST)
     }
 
-    /// Compresses a payload; Zstandard of the C library at this level.
+    /// Compresses a payload; with the C libraries at this level.
     pub(crate) fn pack_at(self, payload: &[u8], level: i32) -> Result<Vec<u8>, Error> {
         let _ = (payload, level); // without features nobody asks
         match self {
             #[cfg(feature = "zlib")]
             Self::Zlib => Ok(miniz_oxide::deflate::compress_to_vec_zlib(payload, 10)),
             #[cfg(feature = "lz4")]
-            Self::Lz4 => Ok(lz4_flex::block::compress(payload)),
+            Self::Lz4 => lz4(payload, level).ok_or(Error { at: 0, kind: ErrorKind::NoCodec(self) }),
             #[cfg(feature = "lz4")]
-            Self::Lz4Frame => Ok(crate::lz4_frame::pack(payload)),
+            Self::Lz4Frame => crate::lz4_frame::pack(payload, |block| lz4(block, level))
+                .ok_or(Error { at: 0, kind: ErrorKind::NoCodec(self) }),
             #[cfg(feature = "libzstd")]
             Self::Zstd => {
                 libzstd(payload, level).ok_or(Error { at: 0, kind: ErrorKind::NoCodec(self) })
@@ -47,6 +49,21 @@ impl CompressionMethod {
             )))]
             _ => Err(Error { at: 0, kind: ErrorKind::NoCodec(self) }),
         }
+    }
+}
+
+/// A block; none without memory for the encoder, or of more bytes than one can have.
+#[cfg(feature = "lz4")]
+fn lz4(payload: &[u8], level: i32) -> Option<Vec<u8>> {
+    #[cfg(feature = "liblz4")]
+    {
+        use liblz4::block::{CompressionMode, compress};
+        compress(payload, Some(CompressionMode::HIGHCOMPRESSION(level)), false).ok()
+    }
+    #[cfg(not(feature = "liblz4"))]
+    {
+        let _ = level; // there is one
+        Some(lz4_flex::block::compress(payload))
     }
 }
 

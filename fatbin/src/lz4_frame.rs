@@ -49,23 +49,26 @@ pub(crate) fn unpack(frame: &[u8], into: &mut [u8]) -> Option<usize> {
     }
 }
 
-/// One frame of independent blocks, each of 64 KiB when unpacked: what NVIDIA's tools write.
+/// One frame of independent blocks, each of 64 KiB when unpacked: what NVIDIA's tools write. None if a block cannot be packed.
 #[cfg(feature = "alloc")]
-pub(crate) fn pack(payload: &[u8]) -> alloc::vec::Vec<u8> {
+pub(crate) fn pack(
+    payload: &[u8],
+    block: impl Fn(&[u8]) -> Option<alloc::vec::Vec<u8>>,
+) -> Option<alloc::vec::Vec<u8>> {
     /// Version 1, independent blocks; blocks of 64 KiB; the checksum of these two.
     const HEADER: [u8; 3] = [0x60, 0x40, 0x82];
     let mut frame = alloc::vec::Vec::new();
     frame.extend(MAGIC);
     frame.extend(HEADER);
-    for block in payload.chunks(64 << 10) {
-        let packed = lz4_flex::block::compress(block);
+    for bytes in payload.chunks(64 << 10) {
+        let packed = block(bytes)?;
         let (size, bytes) = match u32::try_from(packed.len()) {
-            Ok(size) if packed.len() < block.len() => (size, packed.as_slice()),
-            _ => (STORED | u32::try_from(block.len()).unwrap_or(0), block), // at most 64 KiB
+            Ok(size) if packed.len() < bytes.len() => (size, packed.as_slice()),
+            _ => (STORED | u32::try_from(bytes.len()).unwrap_or(0), bytes), // at most 64 KiB
         };
         frame.extend(size.to_le_bytes());
         frame.extend(bytes);
     }
     frame.extend([0; 4]);
-    frame
+    Some(frame)
 }

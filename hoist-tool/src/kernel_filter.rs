@@ -1,8 +1,9 @@
 //! Which kernels of device code are meant, and how they are shown.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
-use nvinfo::{Error, Function};
+use nvinfo::{Cubin, Error, Function, KernelNeeds};
 
 use crate::kernel_name::KernelName;
 use crate::pattern::Pattern;
@@ -56,9 +57,16 @@ impl KernelFilter {
                 });
             }
             Some(KernelOrder::Registers) => {
-                let registers = |one: Function<'a>| Ok((one.resources()?.registers, one));
+                let known = match found.first() {
+                    Some(first) => registers(first.cubin())?,
+                    None => HashMap::new(),
+                };
+                let count = |one: Function<'a>| match known.get(&one.index()) {
+                    Some(count) => Ok((*count, one)),
+                    None => Ok((one.resources()?.registers, one)),
+                };
                 let mut counted: Vec<_> =
-                    found.into_iter().map(registers).collect::<Result<_, Error>>()?;
+                    found.into_iter().map(count).collect::<Result<_, Error>>()?;
                 counted.sort_by_key(|(count, _)| Reverse(*count));
                 found = counted.into_iter().map(|(_, one)| one).collect();
             }
@@ -66,4 +74,13 @@ impl KernelFilter {
         found.truncate(self.limit.unwrap_or(usize::MAX));
         Ok(found)
     }
+}
+
+/// The registers of all kernels by their symbols, in one pass.
+fn registers(cubin: &Cubin<'_>) -> Result<HashMap<u32, Option<u32>>, Error> {
+    let symbols = cubin.symbols().map_or(0, |table| table.len());
+    let mut room = vec![KernelNeeds::EMPTY; cubin.kernels().count()];
+    let mut numbers = vec![0; symbols.saturating_add(cubin.file().sections().len())];
+    let needs = cubin.kernel_needs(&mut room, &mut numbers)?;
+    Ok(needs.iter().map(|one| (one.symbol, one.resources.registers)).collect())
 }

@@ -1,44 +1,59 @@
 //! Files that a program lends by name, and gives parts of when it is asked: those that a person chose in a browser.
 //!
 //! Commands see such a file as one slice of its size. What no command looks at is not read: code and debug information of large
-//! ELF files, which are most of many. It stands as zeros, in memory that nobody has touched.
+//! ELF files, which are most of many. It stands as zeros, in memory that nobody has touched. Large archives are no slices: they are
+//! read member by member (`stream`).
 
-use core::fmt::Debug;
 use core::ops::Range;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result};
 
+pub use lender::Lender;
+use lender::STEP;
 use pages::Pages;
+#[cfg(feature = "device-code")]
+pub(crate) use stream::Stream;
 
+mod lender;
 mod pages;
 mod parts;
-
-/// Who has a file.
-pub trait Lender: Debug + Send + Sync {
-    /// Its size.
-    fn size(&self) -> u64;
-
-    /// Fills `into` with the bytes from `at` on.
-    ///
-    /// # Errors
-    /// If they cannot be read.
-    fn read(&self, at: u64, into: &mut [u8]) -> Result<()>;
-}
+#[cfg(feature = "device-code")]
+mod stream;
 
 /// A file, as much of it as is looked at.
 #[derive(Debug)]
 pub struct Slices {
     bytes: Pages,
-    /// Bytes that were read.
-    read: u64,
+}
+
+/// A lender, and how many bytes it was asked for.
+#[derive(Debug)]
+struct Counted {
+    lender: Arc<dyn Lender>,
+    read: AtomicU64,
+}
+
+impl Lender for Counted {
+    fn size(&self) -> u64 {
+        self.lender.size()
+    }
+
+    fn read(&self, at: u64, into: &mut [u8]) -> Result<()> {
+        self.lender.read(at, into)?;
+        self.read.fetch_add(into.len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
 }
 
 #[derive(Debug)]
 struct File {
-    lender: Arc<dyn Lender>,
+    lender: Arc<Counted>,
+    /// What is handed over of it before it is opened.
+    reading: Option<Reading>,
     /// Read when it is first opened.
     slices: Option<Arc<Slices>>,
 }
@@ -47,18 +62,62 @@ static FILES: Mutex<BTreeMap<PathBuf, File>> = Mutex::new(BTreeMap::new());
 
 /// Files up to this size are read as a whole.
 const WHOLE: u64 = 16 << 20;
-/// The most that is asked for at once.
-const STEP: usize = 8 << 20;
 
 /// Lends a file under a name: commands that open it get this one. It takes the place of one that was lent under it before.
 pub fn lend(path: PathBuf, lender: Arc<dyn Lender>) {
-    files().insert(path, File { lender, slices: None });
+    let lender = Arc::new(Counted { lender, read: AtomicU64::new(0) });
+    files().insert(path, File { lender, reading: None, slices: None });
 }
 
 /// Bytes of lent files that were read.
 #[must_use]
 pub fn bytes_read() -> u64 {
-    files().values().filter_map(|file| Some(file.slices.as_ref()?.read)).sum()
+    files().values().map(|file| file.lender.read.load(Ordering::Relaxed)).sum()
+}
+
+/// The parts of a lent file that its lender may [put] next, in order, so that they need not be asked for. None if that is all: also
+/// of a large archive, and where none of this name is lent.
+///
+/// # Errors
+/// If its first bytes cannot be read, or there is no memory for it.
+pub fn wanted(path: &Path) -> Result<Option<Vec<Range<u64>>>> {
+    #[cfg(feature = "device-code")]
+    if stream(path)?.is_some() {
+        return Ok(None);
+    }
+    let mut files = files();
+    let Some(file) = files.get_mut(path).filter(|file| file.slices.is_none()) else {
+        return Ok(None);
+    };
+    let mut reading = match file.reading.take() {
+        Some(reading) => reading,
+        None => Reading::new(file.lender.size(), WHOLE)?,
+    };
+    match reading.next() {
+        Some(parts) => {
+            file.reading = Some(reading);
+            Ok(Some(parts))
+        }
+        None => {
+            file.slices = Some(Arc::new(reading.slices));
+            Ok(None)
+        }
+    }
+}
+
+/// Puts bytes of a lent file in their place: those of a [wanted] part.
+///
+/// # Errors
+/// If none is wanted, or they leave the file.
+pub fn put(path: &Path, at: u64, bytes: &[u8]) -> Result<()> {
+    let mut files = files();
+    let file =
+        files.get_mut(path).and_then(|file| Some((&file.lender.read, file.reading.as_mut()?)));
+    let (read, reading) = file.context("nothing is wanted of it")?;
+    let end = at.checked_add(bytes.len() as u64).context("a part outside the file")?;
+    reading.slices.part(at..end)?.copy_from_slice(bytes);
+    read.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+    Ok(())
 }
 
 /// The file that is lent under this name, if one is.
@@ -69,6 +128,8 @@ pub(crate) fn open(path: &Path) -> Result<Option<Arc<Slices>>> {
     let mut files = files();
     let Some(file) = files.get_mut(path) else { return Ok(None) };
     if file.slices.is_none() {
+        // what was begun and did not come is asked for
+        file.reading = None;
         let slices =
             Slices::read(&*file.lender, WHOLE).with_context(|| path.display().to_string())?;
         file.slices = Some(Arc::new(slices));
@@ -76,37 +137,88 @@ pub(crate) fn open(path: &Path) -> Result<Option<Arc<Slices>>> {
     Ok(file.slices.clone())
 }
 
+/// A large archive that is lent under this name: read as it is looked at. None if it is no archive, or small.
+///
+/// # Errors
+/// If it cannot be read.
+#[cfg(feature = "device-code")]
+pub(crate) fn stream(path: &Path) -> Result<Option<Stream>> {
+    let lender = files().get(path).map(|file| Arc::clone(&file.lender));
+    let Some(lender) = lender.filter(|lender| lender.size() > WHOLE) else { return Ok(None) };
+    let stream = Stream::of(lender);
+    let form = stream.form().with_context(|| path.display().to_string())?;
+    Ok((form != crate::form::Form::Plain).then_some(stream))
+}
+
 fn files() -> MutexGuard<'static, BTreeMap<PathBuf, File>> {
     FILES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Parts of a file, step by step: each leads to the next.
+#[derive(Debug)]
+struct Reading {
+    slices: Slices,
+    /// The whole file is one part.
+    is_whole: bool,
+    step: usize,
+}
+
+impl Reading {
+    /// A file of this size, all of it up to another.
+    fn new(size: u64, whole: u64) -> Result<Self> {
+        let bytes = Pages::new(size).with_context(|| format!("no memory for {size} bytes"))?;
+        Ok(Self { slices: Slices { bytes }, is_whole: size <= whole, step: 0 })
+    }
+
+    /// The next parts, when those before are in their places.
+    fn next(&mut self) -> Option<Vec<Range<u64>>> {
+        let (bytes, step) = (self.slices.bytes(), self.step);
+        self.step += 1;
+        if !self.is_whole {
+            return parts::next(bytes, step);
+        }
+        let all = 0..bytes.len() as u64;
+        (step == 0).then(|| core::iter::once(all).collect())
+    }
+}
+
 impl Slices {
+    /// Reads what is looked at of a large part of an archive, which is no archive itself.
+    ///
+    /// # Errors
+    /// If it cannot be read, or there is no memory for it.
+    #[cfg(feature = "device-code")]
+    pub(crate) fn of(part: &Stream) -> Result<Self> {
+        Self::read(part, WHOLE)
+    }
+
+    /// Whether a file of this size is worth reading in parts.
+    #[cfg(feature = "device-code")]
+    pub(crate) const fn is_large(size: u64) -> bool {
+        size > WHOLE
+    }
+
     /// Reads what is looked at of a file; all of it up to a size.
     fn read(lender: &dyn Lender, whole: u64) -> Result<Self> {
-        let size = lender.size();
-        let bytes = Pages::new(size).with_context(|| format!("no memory for {size} bytes"))?;
-        let mut slices = Self { bytes, read: 0 };
-        if size <= whole {
-            slices.fill(lender, 0..size)?;
-            return Ok(slices);
+        let mut reading = Reading::new(lender.size(), whole)?;
+        while let Some(parts) = reading.next() {
+            parts.into_iter().try_for_each(|part| reading.slices.fill(lender, part))?;
         }
-        for step in 0.. {
-            let Some(parts) = parts::next(slices.bytes(), step) else { break };
-            parts.into_iter().try_for_each(|part| slices.fill(lender, part))?;
-        }
-        Ok(slices)
+        Ok(reading.slices)
     }
 
     fn fill(&mut self, lender: &dyn Lender, part: Range<u64>) -> Result<()> {
-        let range = usize::try_from(part.start)?..usize::try_from(part.end)?;
-        let into = self.bytes.get_mut(range).context("a part outside the file")?;
         let mut at = part.start;
-        for into in into.chunks_mut(STEP) {
+        for into in self.part(part)?.chunks_mut(STEP) {
             lender.read(at, into)?;
             at += into.len() as u64;
-            self.read += into.len() as u64;
         }
         Ok(())
+    }
+
+    fn part(&mut self, part: Range<u64>) -> Result<&mut [u8]> {
+        let range = usize::try_from(part.start)?..usize::try_from(part.end)?;
+        self.bytes.get_mut(range).context("a part outside the file")
     }
 
     /// The file as one slice.
@@ -163,8 +275,11 @@ mod tests {
     #[test]
     fn what_is_looked_at_is_as_in_the_file() {
         let bytes = library();
-        let slices = Slices::read(&InMemory(bytes.clone()), 0).unwrap();
-        assert!(slices.read < 1 << 18, "{}", slices.read);
+        let lender = Arc::new(InMemory(bytes.clone()));
+        let counted = Counted { lender, read: AtomicU64::new(0) };
+        let slices = Slices::read(&counted, 0).unwrap();
+        let read = counted.read.into_inner();
+        assert!(read < 1 << 18, "{read}");
         let (file, found) = (
             elf_core::File::parse(&bytes).unwrap(),
             elf_core::File::parse(slices.bytes()).unwrap(),
@@ -186,6 +301,28 @@ mod tests {
         assert_eq!(Slices::read(&InMemory(bytes.clone()), u64::MAX).unwrap().bytes(), bytes);
         let other = fixture("fatbin/zstd.fatbin");
         assert_eq!(Slices::read(&InMemory(other.clone()), 0).unwrap().bytes(), other);
+    }
+
+    #[cfg(feature = "device-code")]
+    #[test]
+    fn streams_are_the_file() {
+        let bytes: Vec<u8> = (0..5_000_000_u32).flat_map(u32::to_le_bytes).collect();
+        let stream = Stream::of(Arc::new(InMemory(bytes.clone())));
+        let mut all = Vec::new();
+        std::io::copy(&mut stream.reader(), &mut all).unwrap();
+        assert!(all == bytes);
+        let part = stream.part(1_000_001..1_000_011).part(3..99);
+        let mut some = Vec::new();
+        std::io::copy(&mut part.reader(), &mut some).unwrap();
+        assert_eq!(some, bytes[1_000_004..1_000_011]);
+        assert!(part.read(0, &mut [0; 8]).is_err() && part.read(u64::MAX, &mut [0; 2]).is_err());
+        assert!(stream.part(u64::MAX..u64::MAX).head().unwrap().is_empty());
+        // here and there
+        for at in [19_999_990, 0, 7_000_000, 7_000_004, 15_000_000, 3] {
+            let mut found = [0; 10];
+            rawzip::ReaderAt::read_exact_at(&stream, &mut found, at as u64).unwrap();
+            assert_eq!(found, bytes[at..at + 10], "{at}");
+        }
     }
 
     #[test]

@@ -4,7 +4,6 @@
 //! do the work are under one name in `hoist`.
 #![deny(unsafe_code)]
 
-#[cfg(not(target_family = "wasm"))]
 pub mod apart;
 pub mod arguments;
 pub mod budget;
@@ -18,6 +17,7 @@ pub mod cmd;
 pub mod demangle;
 pub mod explain;
 pub mod faults;
+mod form;
 pub mod input;
 pub mod json;
 #[cfg(feature = "device-code")]
@@ -65,6 +65,8 @@ pub mod read;
 pub mod sass;
 #[cfg_attr(target_family = "wasm", path = "scratch/wasm.rs")]
 pub mod scratch;
+#[cfg(feature = "device-code")]
+pub mod share;
 pub mod shown;
 #[cfg(feature = "device-code")]
 pub mod sources;

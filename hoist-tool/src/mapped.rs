@@ -68,6 +68,12 @@ impl Mapped {
         Ok(Self { _watch: None, content: Content::Mapped(map) })
     }
 
+    /// What was read of a file that is lent.
+    #[cfg(feature = "device-code")]
+    pub(crate) fn lent(slices: Slices) -> Self {
+        Self { _watch: None, content: Content::Lent(Arc::new(slices)) }
+    }
+
     /// Bytes that are in memory anyway.
     #[must_use]
     pub const fn of(bytes: Vec<u8>) -> Self {

@@ -1,6 +1,6 @@
 //! Files that appear whole or not at all.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File, FileTimes, Metadata};
 use std::io::{self, Seek as _};
 use std::path::{Path, PathBuf};
 
@@ -78,6 +78,36 @@ impl Output {
         let permissions = fs::metadata(other).with_context(context)?.permissions();
         self.content.file().set_permissions(permissions).with_context(context)?;
         Ok(self)
+    }
+
+    /// Gives it the times of another file, if they are to be kept.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn dated(self, other: &Path, dates: Dates) -> Result<Self> {
+        if !dates.preserve_dates {
+            return Ok(self);
+        }
+        let old = fs::metadata(other).and_then(|old| Ok((old.accessed()?, old.modified()?)));
+        let (accessed, modified) = old.with_context(|| other.display().to_string())?;
+        self.with_times(FileTimes::new().set_accessed(accessed).set_modified(modified))
+    }
+
+    /// Gives it these times.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn with_times(self, times: FileTimes) -> Result<Self> {
+        self.content.file().set_times(times).context("its times")?;
+        Ok(self)
+    }
+
+    /// Whether it takes the place of this file.
+    fn replaces(&self, other: &Path) -> bool {
+        match &self.target {
+            Target::Old(path, _) => fs::canonicalize(other).is_ok_and(|other| other == *path),
+            Target::Stdout | Target::Device(_) | Target::New(_) => false,
+        }
     }
 
     /// Puts it in its place. A file that is there is replaced, and its owner is kept, if this process may do that.
@@ -174,6 +204,40 @@ pub fn write(
         Some(like) => output.like(like)?.keep(),
         None => output.keep(),
     }
+}
+
+/// What becomes of the times of a file that is changed.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub struct Dates {
+    /// What is written has the times of the file that it was made of; otherwise it was modified now.
+    #[arg(short, long)]
+    preserve_dates: bool,
+}
+
+impl Dates {
+    /// What is said of a file that was changed where it is.
+    #[must_use]
+    pub fn note(self) -> Option<&'static str> {
+        let note = "the time of modification is that of the change (--preserve-dates keeps it)";
+        (!self.preserve_dates).then_some(note)
+    }
+}
+
+/// Writes the file `path`, which is what becomes of `old`: with its permissions, and its times if that is asked for. Says what is to be
+/// known of these.
+///
+/// # Errors
+/// As [`write`].
+pub fn change(
+    path: &Path,
+    old: &Path,
+    dates: Dates,
+    content: impl FnOnce(&mut File) -> Result<()>,
+) -> Result<Option<&'static str>> {
+    let output = Output::new(path, content)?.like(old)?.dated(old, dates)?;
+    let note = dates.note().filter(|_| output.replaces(old));
+    output.keep()?;
+    Ok(note)
 }
 
 impl Content {

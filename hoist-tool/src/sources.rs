@@ -17,7 +17,6 @@ use nest::Nest;
 use crate::progress::Progress;
 
 mod budget;
-mod form;
 mod nest;
 mod roots;
 #[cfg_attr(target_family = "wasm", path = "sources/unpack/wasm.rs")]

@@ -15,6 +15,8 @@ use serde_json::Value;
 
 #[path = "fatbin/hosts.rs"]
 mod hosts;
+#[path = "fatbin/kept.rs"]
+mod kept;
 #[path = "fatbin/nested.rs"]
 mod nested;
 #[path = "fatbin/real.rs"]
@@ -193,6 +195,41 @@ fn select_says_what_a_driver_takes() {
     // zstd is for drivers from 12.4 on
     let choices = json(at, &["select", "--json", "--sm", "86", "--cuda", "12.3", "concat.fatbin"]);
     assert_eq!(choices["choices"][0]["entry"], Value::Null);
+    // without a version the newest is meant
+    let newest = json(at, &["select", "--json", "--sm", "86", "concat.fatbin"]);
+    assert_eq!(
+        (&newest["choices"][0]["part"], &newest["choices"][0]["arch"]),
+        (&1.into(), &"sm_80".into())
+    );
+}
+
+/// NVVM that nvcc encrypted is said, and no error unless that is asked for; all else is written.
+#[test]
+fn encrypted_code_is_said() {
+    let folder = folder(&["lto.fatbin", "concat.fatbin"]);
+    let at = folder.path();
+    let output = hoist(at, &["extract", "lto.fatbin", "concat.fatbin", "-o", "out"]);
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert!(
+        output.status.success() && said.contains("region 0 entry 0: encrypted NVVM, left out"),
+        "{said}"
+    );
+    assert_eq!(fs::read_dir(at.join("out")).expect("a folder").count(), 3);
+    let words = ["extract", "--encrypted-is-error", "lto.fatbin", "concat.fatbin", "-o", "again"];
+    assert!(refused(at, &words).contains("encrypted NVVM"));
+    assert_eq!(fs::read_dir(at.join("again")).expect("a folder").count(), 3);
+}
+
+/// An architecture with its suffix is that of the file, without being named.
+#[test]
+fn packed_code_has_its_architecture() {
+    let folder = folder(&["k100f.cubin", "k90a.cubin", "k80.cubin"]);
+    let at = folder.path();
+    printed(at, &["pack", "-o", "p.fatbin", "k100f.cubin", "k90a.cubin", "k80.cubin"]);
+    let listed = json(at, &["list", "--json", "p.fatbin"]);
+    let entries = listed["files"][0]["regions"][0]["entries"].as_array().expect("a list");
+    let archs: Vec<_> = entries.iter().map(|entry| entry["arch"].as_str().expect("text")).collect();
+    assert_eq!(archs, ["sm_100f", "sm_90a", "sm_80"]);
 }
 
 #[test]
@@ -224,6 +261,33 @@ fn packed_is_extracted_again() {
         refused(at, &["pack", "-o", "p.fatbin", "sm_80=k75.cubin"]),
         "k75.cubin: is for 75, not for 80"
     );
+}
+
+#[test]
+fn digests_are_those_of_code_however_it_is_stored() {
+    let folder = folder(&["k75.cubin", "k80.cubin", "k.ptx", "concat.fatbin", "libt.so"]);
+    let at = folder.path();
+    let mut found = Vec::new();
+    for method in ["none", "zlib", "lz4", "lz4-frame", "zstd"] {
+        let words = ["pack", "-o", "p.fatbin", "--compress", method];
+        printed(at, &[&words[..], &["k75.cubin", "k80.cubin", "k.ptx"]].concat());
+        let listed = json(at, &["list", "--json", "--digest", "p.fatbin"]);
+        let entries = listed["files"][0]["regions"][0]["entries"].as_array().expect("entries");
+        found.push(entries.iter().map(|entry| entry["sha256"].clone()).collect::<Vec<_>>());
+    }
+    assert!(found.iter().all(|digests| digests.len() == 3 && *digests == found[0]), "{found:?}");
+    let output = Command::new("sha256sum").arg(at.join("k75.cubin")).output();
+    if let Ok(output) = output {
+        let text = String::from_utf8(output.stdout).expect("text");
+        assert!(text.starts_with(found[0][0].as_str().expect("a digest")), "{text}");
+    }
+    let listed = json(at, &["list", "--json", "--digest", "concat.fatbin"]);
+    let entry = &listed["files"][0]["regions"][0]["entries"][0];
+    assert_eq!(entry["sha256"], Value::Null);
+    let parts = entry["parts"].as_array().expect("parts");
+    assert!(parts.iter().all(|part| part["sha256"].is_string()) && parts.len() == 3, "{parts:?}");
+    assert_eq!(parts[1]["sha256"], found[0][1]);
+    assert_eq!(refused(at, &["list", "--digest", "libt.so"]), "--digest is for --json");
 }
 
 #[test]

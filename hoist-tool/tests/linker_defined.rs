@@ -31,10 +31,27 @@ const RANGES: &[(&str, &str)] = &[
     ("__init_array_start", "__init_array_end"),
     ("__fini_array_start", "__fini_array_end"),
     ("__bss_start", "_end"),
+    ("__rela_iplt_start", "__rela_iplt_end"),
+    ("__rel_iplt_start", "__rel_iplt_end"),
 ];
 
 /// Single ones, behind those.
-const EDGES: &[&str] = &["_etext", "etext", "_edata", "edata", "_end", "end"];
+const EDGES: &[&str] = &[
+    "_etext",
+    "etext",
+    "_edata",
+    "edata",
+    "_end",
+    "end",
+    "_DYNAMIC",
+    "__executable_start",
+    "__ehdr_start",
+];
+
+/// Names that nobody has to define.
+fn is_weak(name: &str) -> bool {
+    ["absent", "iplt", "_DYNAMIC"].iter().any(|part| name.contains(part))
+}
 
 /// Two sources in assembly of any machine: numbers in sections.
 fn sources() -> [String; 2] {
@@ -47,7 +64,7 @@ fn sources() -> [String; 2] {
     let mut first = String::from(" .data\n .balign 8\n .globl table\ntable:\n");
     let starts = RANGES.iter().flat_map(|(start, end)| [*start, *end]).chain(EDGES.iter().copied());
     for name in starts {
-        if name.contains("absent") {
+        if is_weak(name) {
             first += &format!(" .weak {name}\n");
         }
         first += &format!(" .hidden {name}\n .dc.a {name}\n");
@@ -111,6 +128,8 @@ impl Linked {
             edge(2) > symbol("last") && edge(2) <= symbol("zeros"),
             edge(4) >= symbol("zeros") + 12,
             word(6) == 0 && word(7) == 0,
+            edge(6) == 0,
+            edge(7) != 0 && edge(7) <= edge(0) && edge(8) != 0 && edge(8) < edge(4),
         ];
         Self { ranges: ranges.collect(), edges }
     }
@@ -169,6 +188,7 @@ fn between_two_symbols_stands_what_linkers_have_there() {
         ("x86-64", "x86_64-linux-gnu", "elf_x86_64", 8),
         ("i386", "i686-linux-gnu", "elf_i386", 4),
         ("AArch64", "aarch64-linux-gnu", "aarch64linux", 8),
+        ("Arm", "arm-linux-gnueabihf", "armelf_linux_eabi", 4),
         ("RISC-V", "riscv64-linux-gnu", "elf64lriscv", 8),
     ];
     let mut compared = 0;

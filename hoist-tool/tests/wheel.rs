@@ -13,6 +13,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+#[path = "wheel/interrupted.rs"]
+mod interrupted;
+#[path = "wheel/repaired.rs"]
+mod repaired;
+
 /// `hoist` with these words, in a folder.
 fn hoist(at: &Path, words: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hoist"));

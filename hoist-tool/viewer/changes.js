@@ -23,7 +23,7 @@ function showChanges(changes) {
   element("changes-section", HTMLElement).hidden = false;
   const { added, gone, changed, same, code_before: before, code_after: after } = changes;
   element("changes-sum", HTMLParagraphElement).textContent =
-    `${whole.format(added.length)} kernels added, ${whole.format(gone.length)} gone, ${whole.format(changed.length)} changed, ` +
+    `${several(added.length, "kernel")} added, ${whole.format(gone.length)} gone, ${whole.format(changed.length)} changed, ` +
     `${whole.format(same)} the same; code ${size(before)} \u2192 ${size(after)}.`;
   const rows = [["added", added], ["gone", gone], ["changed", changed]].flatMap(([what, list]) =>
     /** @type {Change[]} */ (list).map((change) => ({ change, what: String(what) })));

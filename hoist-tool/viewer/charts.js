@@ -4,7 +4,7 @@
 
 /** @param {string} title @param {[string, number][]} bars */
 function chart(title, bars) {
-  const [width, line, left] = [320, 18, 96];
+  const [width, line, left] = [320, 18, 108];
   const most = Math.max(1, ...bars.map(([, count]) => count));
   const words = bars.map(([name, count]) => `${name}: ${count}`).join(", ");
   const picture = draw("svg", { viewBox: `0 0 ${width} ${Math.max(1, bars.length) * line}`, role: "img", "aria-label": `${title}: ${words}` });

@@ -63,9 +63,9 @@ function collect(into, lines) {
   return into;
 }
 
-/** Takes what `hoist fatbin report --json-lines` prints. @param {Iterable<string>} lines */
-function take(lines) {
-  data = collect(nothing(), lines);
+/** Has the page hold other data. @param {Data} found */
+function show(found) {
+  data = found;
   shortFiles = shortened(data.files);
 }
 
@@ -84,6 +84,9 @@ const percent = (part, of) => (of === 0 ? "-" : `${((part * 100) / of).toFixed(1
 
 /** @param {number | null} value */
 const number = (value) => (value === null ? "-" : whole.format(value));
+
+/** A number of things in words. @param {number} count @param {string} what */
+const several = (count, what) => `${whole.format(count)} ${what}${count === 1 ? "" : "s"}`;
 
 /** @param {string[]} files */
 function shortened(files) {

@@ -10,8 +10,8 @@ function present() {
   element("title", HTMLHeadingElement).textContent = data.title;
   const sum = (/** @type {(one: ImageSum) => number} */ of) => data.images.reduce((all, one) => all + of(one), 0);
   element("totals", HTMLParagraphElement).textContent =
-    `${whole.format(data.files.length)} files, ${whole.format(sum((one) => one.images))} images, ${size(sum((one) => one.stored))} stored, ` +
-    `${size(sum((one) => one.unpacked))} unpacked, ${whole.format(data.kernels.length)} kernels`;
+    `${several(data.files.length, "file")}, ${several(sum((one) => one.images), "image")}, ${size(sum((one) => one.stored))} stored, ` +
+    `${size(sum((one) => one.unpacked))} unpacked, ${several(data.kernels.length, "kernel")}`;
   const used = [...new Set(data.kernels.map(archOf))].sort();
   element("arch", HTMLSelectElement).replaceChildren(
     make("option", { value: "" }, "all"), ...used.map((name) => make("option", { value: name }, name)));

@@ -2,6 +2,6 @@
 // @ts-check
 "use strict";
 
-take((element("data", HTMLScriptElement).textContent ?? "").split("\n"));
+show(collect(nothing(), (element("data", HTMLScriptElement).textContent ?? "").split("\n")));
 prepare();
 present();

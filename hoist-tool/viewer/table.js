@@ -75,7 +75,7 @@ class Table {
 
   settle() {
     this.space.style.height = `${this.rows.length * ROW}px`;
-    this.scroller.style.height = this.rows.length * ROW < 540 ? `${Math.max(this.rows.length, 1) * ROW + 18}px` : "";
+    this.scroller.style.height = this.rows.length * ROW < 540 ? `${Math.max(this.rows.length, 1) * ROW + 2}px` : "";
     this.scroller.scrollTop = 0;
     this.draw();
   }

@@ -5,17 +5,17 @@
 const engine = new Engine();
 const busy = new Set();
 
-/** Runs a command line on the open files; what goes wrong is shown. @param {string[]} line */
-async function ask(line) {
+/** Runs a command line on the open files; what goes wrong is shown. @param {string[]} line @param {(line: string[]) => Promise<Answer>} run */
+async function ask(line, run = (line) => engine.run(line)) {
   const files = engine.files;
   const said = `hoist ${line.join(" ")}`;
   busy.add(said);
   tell();
-  const answer = await engine.run(line);
-  busy.delete(said);
-  tell(answer.read);
+  const answer = await run(line);
   // of files that are gone nothing is said
   if (files !== engine.files) return null;
+  busy.delete(said);
+  tell(answer.read);
   // that there is nothing to show is no fault, and is seen
   if (answer.error !== "" && !/: (holds no device code|has no kernel|holds no cubin)$/.test(answer.error)) fault(answer.error);
   return answer;
@@ -45,9 +45,15 @@ const names = () => engine.files.map((one) => one.name);
 const VIEWS = [
   {
     id: "space", name: "Space", show: async () => {
-      const answer = await ask(["fatbin", "report", "--json-lines", "--output", "-", "--", ...names()]);
+      /** @type {Data[]} */
+      let shares = [];
+      const answer = await ask(["fatbin", "report", "--json-lines", "--output", "-", "--", ...names()], async ([command = "", what = "", ...words]) => {
+        const answers = await engine.share((share) => [command, what, "--share", share, ...words]);
+        shares = answers.map((one) => collect(nothing(), linesOf(one.lines)));
+        return { lines: [], error: joined(answers.map((one) => one.error)), read: Math.max(0, ...answers.map((one) => one.read)) };
+      });
       if (!answer) return;
-      take(linesOf(answer.lines));
+      show(together(shares));
       present();
     },
   },
@@ -103,10 +109,20 @@ async function chooseElf() {
   const file = elves[Number(element("elf-file", HTMLSelectElement).value)];
   showElf(file ?? { file: names().join(", "), size: engine.files.reduce((sum, one) => sum + one.file.size, 0) });
   const holder = element("elf-map", HTMLDivElement);
+  const image = element("elf-layout", HTMLDivElement);
   holder.replaceChildren();
+  image.replaceChildren();
   if (!file) return;
   const answer = await ask(["show", "--svg", "--", file["file"]]);
   if (answer && answer.lines.length > 0) holder.replaceChildren(picture(answer.lines, `Map of ${file["file"]}: its segments and sections to scale`));
+  // an object has a place in memory once it is laid out
+  if (file["header"]?.type_name !== "ET_REL" || file["header"].machine_name === "EM_CUDA" || file["member"]) return;
+  const { files } = engine;
+  const laid = await engine.run(["layout", "--svg", "--", file["file"]]);
+  if (files !== engine.files || elves[Number(element("elf-file", HTMLSelectElement).value)] !== file) return;
+  image.replaceChildren(make("h3", {}, "As it is loaded"), laid.error === ""
+    ? picture(laid.lines, `Image of ${file["file"]}: where its sections go, to scale`)
+    : make("p", {}, laid.error));
 }
 
 async function compare() {
@@ -156,12 +172,13 @@ function named(files) {
 async function openFiles(files) {
   if (files.length === 0) return;
   engine.open(named(files));
+  const opened = engine.files;
   fresh.clear();
   busy.clear();
   const faults = element("faults", HTMLUListElement);
   faults.replaceChildren();
   faults.hidden = true;
-  take([]);
+  show(nothing());
   present();
   document.body.classList.add("has-files");
   element("views", HTMLElement).hidden = false;
@@ -172,7 +189,9 @@ async function openFiles(files) {
     select.value = String(Math.min(chosen, files.length - 1));
   }
   element("view-compare", HTMLButtonElement).hidden = files.length < 2;
+  delete document.body.dataset["opened"];
   await go("space");
+  if (opened !== engine.files) return;
   const isDevice = data.images.length > 0;
   if (files.length === 2 && isDevice && current === "space") await go("compare");
   // what has no device code is shown as what it is
@@ -181,6 +200,8 @@ async function openFiles(files) {
     element("totals", HTMLParagraphElement).textContent = `${size(all)}, without device code that can be read`;
     await go("elf");
   }
+  // others may have been dropped meanwhile
+  if (opened !== engine.files) return;
   document.body.dataset["opened"] = names().join("/");
 }
 

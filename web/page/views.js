@@ -14,7 +14,7 @@ const words = (name, of, width = "minmax(120px, 1fr)") => ({
 });
 /** @param {string} name @param {(row: Row) => any} of @returns {Column<Row>} */
 const addresses = (name, of) => ({
-  name, width: "150px", text: (row) => { const value = of(row); return value === null || value === undefined ? "-" : `0x${value.toString(16)}`; },
+  name, width: "130px", text: (row) => { const value = of(row); return value === null || value === undefined ? "-" : `0x${value.toString(16)}`; },
   value: (row) => of(row) ?? -1,
 });
 
@@ -58,7 +58,7 @@ function picture(pieces, words) {
 
 /** @param {[string, any][]} facts */
 function facts(facts) {
-  return facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, String(value ?? "-"))]);
+  return facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, [value ?? []].flat().join(", ") || "-")]);
 }
 
 // Sizes ---------------------------------------------------------------------------------------------------------------------------
@@ -97,9 +97,9 @@ function showEntries(lines) {
   }))));
   table("entries-table", "Entries", [
     numbers("region", (row) => row["region"], "76px"), numbers("entry", (row) => row["index"], "76px"),
-    words("kind", (row) => row["kind"], "110px"), words("arch", (row) => row["arch"], "110px"), addresses("offset", (row) => row["offset"]),
+    words("kind", (row) => row["kind"], "76px"), words("arch", (row) => row["arch"], "110px"), addresses("offset", (row) => row["offset"]),
     numbers("stored", (row) => row["stored_size"]), numbers("unpacked", (row) => row["unpacked_size"]),
-    words("compression", (row) => row["compression"], "110px"), words("section", (row) => row["section"] ?? row["container"], "150px"),
+    words("compression", (row) => row["compression"], "118px"), words("section", (row) => row["section"] ?? row["container"], "124px"),
     words("name", (row) => row["identifier"]), words("file", (row) => row["file"]),
   ], entries);
   searchEntries();
@@ -127,7 +127,7 @@ function showCubins(lines, draw) {
   table("cubins-table", "Kernels of cubins", [
     words("kernel", readable, "minmax(240px, 1fr)"), words("arch", (row) => row["arch"], "84px"), numbers("registers", (row) => row["registers"], "90px"),
     numbers("shared", (row) => row["shared"], "84px"), numbers("stack", (row) => row["stack"], "76px"), numbers("local", (row) => row["local"], "76px"),
-    numbers("barriers", (row) => row["barriers"], "84px"), numbers("parameters", (row) => row["parameter_size"], "104px"), numbers("code", (row) => row["code_size"], "90px"),
+    numbers("barriers", (row) => row["barriers"], "84px"), numbers("parameters", (row) => row["parameter_size"], "112px"), numbers("code", (row) => row["code_size"], "90px"),
     { name: "occupancy", width: "104px", text: (row) => (row["occupancy"] ? percent(row["occupancy"].warps, row["occupancy"].of_warps) : "-"),
       value: (row) => (row["occupancy"] ? row["occupancy"].warps / row["occupancy"].of_warps : -1) },
   ], cubinKernels, (row) => {
@@ -159,12 +159,12 @@ function showElf(file) {
   table("elf-segments", "Segments", [
     numbers("index", (row) => row["index"], "70px"), words("type", (row) => row["type_name"] ?? row["type"], "150px"),
     words("flags", (row) => row["flag_names"].join(" "), "130px"), addresses("offset", (row) => row["offset"]), addresses("address", (row) => row["address"]),
-    numbers("in file", (row) => row["file_size"]), numbers("in memory", (row) => row["memory_size"]), numbers("alignment", (row) => row["alignment"], "90px"),
+    numbers("in file", (row) => row["file_size"]), numbers("in memory", (row) => row["memory_size"]), numbers("alignment", (row) => row["alignment"], "104px"),
   ], file["segments"] ?? []);
   table("elf-sections", "Sections", [
     numbers("index", (row) => row["index"], "70px"), words("name", (row) => row["name"], "minmax(160px, 1fr)"), words("type", (row) => row["type_name"] ?? row["type"], "150px"),
-    words("flags", (row) => row["flag_names"].join(" "), "minmax(150px, .6fr)"), addresses("address", (row) => row["address"]), addresses("offset", (row) => row["offset"]),
-    numbers("size", (row) => row["size"]), numbers("link", (row) => row["link"], "64px"), numbers("info", (row) => row["info"], "64px"), numbers("alignment", (row) => row["alignment"], "90px"),
+    words("flags", (row) => row["flag_names"].join(" "), "minmax(170px, .8fr)"), addresses("address", (row) => row["address"]), addresses("offset", (row) => row["offset"]),
+    numbers("size", (row) => row["size"]), numbers("link", (row) => row["link"], "64px"), numbers("info", (row) => row["info"], "64px"), numbers("alignment", (row) => row["alignment"], "104px"),
   ], file["sections"] ?? []);
   symbols = (file["symbol_tables"] ?? []).flatMap((/** @type {Row} */ all) => all["symbols"].map((/** @type {Row} */ symbol) => ({ ...symbol, table: all["section_name"] })));
   table("elf-symbols", "Symbols", [

@@ -60,6 +60,31 @@ pub fn lend(name: &str, number: u32, size: f64) {
     lent::lend(PathBuf::from(name), Arc::new(Chosen { number, size: size as u64 }));
 }
 
+/// The parts of a lent file that the page may [put] before a command asks for them: where each starts and ends. None if there are no
+/// more, or the file is not read so; what is wrong with it, commands say.
+#[wasm_bindgen]
+#[must_use]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "sizes of files have no more than 53 bits in a browser"
+)]
+pub fn wanted(name: &str) -> Option<Vec<f64>> {
+    let parts = lent::wanted(name.as_ref()).ok().flatten()?;
+    Some(parts.into_iter().flat_map(|part| [part.start as f64, part.end as f64]).collect())
+}
+
+/// Takes bytes of a lent file from `at` on: false if they are not wanted.
+#[wasm_bindgen]
+#[must_use]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "places in files are whole numbers of no more than 53 bits"
+)]
+pub fn put(name: &str, at: f64, bytes: &[u8]) -> bool {
+    lent::put(name.as_ref(), at as u64, bytes).is_ok()
+}
+
 /// Bytes of files that were read.
 #[wasm_bindgen]
 #[must_use]

@@ -152,36 +152,34 @@ test("what has no device code is shown as the ELF file that it is", async () => 
   assert.match(await page.locator("#totals").innerText(), /without device code/);
   assert.ok((await texts(page, "#elf-sections .cell:nth-child(2)")).includes(".symtab"));
   assert.match(await page.locator("#elf-header").innerText(), /EM_X86_64/);
+  // the image that the command line draws of it
+  await page.waitForFunction(() => document.querySelector("#elf-layout img")?.naturalWidth > 0);
   await done();
 });
 
-/** A zip file with one member that is stored: a wheel. */
-function wheel(name, bytes) {
-  let crc = ~0;
-  for (const byte of bytes) {
-    crc ^= byte;
-    for (let bit = 0; bit < 8; bit += 1) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
-  }
+/** What stands before and behind the only member of a zip file, which is stored. Nobody looks at its checksum. */
+function zipped(name, size) {
   const common = Buffer.alloc(26);
   common.writeUInt16LE(20, 0);
-  common.writeUInt32LE(~crc >>> 0, 10);
-  common.writeUInt32LE(bytes.length, 14);
-  common.writeUInt32LE(bytes.length, 18);
+  common.writeUInt32LE(size, 14);
+  common.writeUInt32LE(size, 18);
   common.writeUInt16LE(name.length, 22);
-  const local = Buffer.concat([Buffer.from("PK\x03\x04"), common, Buffer.from(name), bytes]);
+  const local = Buffer.concat([Buffer.from("PK\x03\x04"), common, Buffer.from(name)]);
   const central = Buffer.concat([Buffer.from("PK\x01\x02\x14\0"), common, Buffer.alloc(14), Buffer.from(name)]);
   const end = Buffer.alloc(22);
   end.write("PK\x05\x06");
   end.writeUInt16LE(1, 8);
   end.writeUInt16LE(1, 10);
   end.writeUInt32LE(central.length, 12);
-  end.writeUInt32LE(local.length, 16);
-  return Buffer.concat([local, central, end]);
+  end.writeUInt32LE(local.length + size, 16);
+  return [local, Buffer.concat([central, end])];
 }
 
 test("a wheel is what is in it", async () => {
   const path = join(folder, "t-1.0-py3-none-any.whl");
-  writeFileSync(path, wheel("t/libt.so", readFileSync(LIBRARY)));
+  const library = readFileSync(LIBRARY);
+  const [before, after] = zipped("t/libt.so", library.length);
+  writeFileSync(path, Buffer.concat([before, library, after]));
   const { page, done } = await visit();
   await open(page, path);
   assert.deepEqual(await faults(page), []);
@@ -191,7 +189,58 @@ test("a wheel is what is in it", async () => {
   await done();
 });
 
-test("500 MB are read in slices", async () => {
+/** What the page holds of kernels and images, in words. */
+const rows = (page) =>
+  page.evaluate(() => ({
+    images: data.images.map((one) => ({ ...one, file: data.files[one.file], arch: data.archs[one.arch] })),
+    kernels: data.kernels.map((one) => ({
+      ...one, file: data.files[one.file], arch: data.archs[one.arch], name: data.names[one.name], family: data.families[one.family],
+      curve: one.curve === null ? null : data.curves[one.curve],
+    })),
+    totals: document.querySelector("#totals").textContent,
+  }));
+
+test("several workers find what one finds, and say what one says", async () => {
+  const { page, done } = await visit();
+  const damaged = join(folder, "damaged.so");
+  const library = readFileSync(LIBRARY);
+  // the payloads of some entries
+  library.fill(0x5a, library.indexOf("\x28\xb5\x2f\xfd", 0, "latin1") + 8, library.indexOf("\x28\xb5\x2f\xfd", 0, "latin1") + 24);
+  writeFileSync(damaged, library);
+  const files = [LIBRARY, CUBIN, damaged, NEW];
+  await page.evaluate(() => (engine.hands = async () => 1));
+  await open(page, ...files);
+  const [alone, said] = [await rows(page), await faults(page)];
+  assert.ok(alone.kernels.length > 10 && alone.images.length > 3);
+  for (const count of [2, 3, 7]) {
+    await page.evaluate((count) => (engine.hands = async () => count), count);
+    await page.evaluate(() => delete document.body.dataset.opened);
+    await open(page, ...files);
+    assert.deepEqual(await rows(page), alone);
+    assert.deepEqual(await faults(page), said);
+    assert.equal(page.workers().length, 1);
+  }
+  await done();
+});
+
+test("files that are dropped meanwhile take the place of those before", async () => {
+  const { page, done } = await visit();
+  await page.evaluate(() => (engine.hands = async () => 3));
+  await page.setInputFiles("#files", [LIBRARY]);
+  await page.setInputFiles("#files", [OLD, NEW]);
+  await page.setInputFiles("#files", [fixture("x86_64/elftest.o")]);
+  await page.setInputFiles("#files", [CUBIN]);
+  await opened(page, basename(CUBIN));
+  assert.deepEqual(await faults(page), []);
+  assert.equal(await page.locator("#title").innerText(), basename(CUBIN));
+  assert.ok((await rows(page)).kernels.every((one) => one.file === basename(CUBIN)));
+  await go(page, "space");
+  assert.ok((await page.locator("#kernels .row").count()) > 0);
+  assert.equal(page.workers().length, 1);
+  await done();
+});
+
+test("500 MB are read in slices, alone and in a wheel", async () => {
   const path = join(folder, "large.so");
   // sections that nobody looks at between the first bytes of a library and its tables
   const library = readFileSync(LIBRARY);
@@ -216,7 +265,23 @@ test("500 MB are read in slices", async () => {
   writeSync(file, table, 0, table.length, moved);
   ftruncateSync(file, size);
   closeSync(file);
+  // the same, stored in a wheel: what is around it, and the file in between, with holes where it has them
+  const inWheel = join(folder, "large-1.0-py3-none-any.whl");
+  const [before, after] = zipped("t/large.so", size);
+  const copy = openSync(inWheel, "w");
+  for (const [bytes, at] of [[before, 0], [library, before.length], [table, before.length + moved], [after, before.length + size]]) {
+    writeSync(copy, bytes, 0, bytes.length, at);
+  }
+  closeSync(copy);
   const { page, done } = await visit();
+  await open(page, inWheel);
+  assert.deepEqual(await faults(page), []);
+  assert.ok((await page.locator("#kernels .row").count()) > 0);
+  // what tells what it is, and where members are, comes in a few megabytes
+  const inSlices = /^([\d.]+) (kB|MB) of 524.3 MB read$/.exec(await page.locator("#status").innerText());
+  assert.ok(inSlices && (inSlices[2] === "kB" || Number(inSlices[1]) < 10), await page.locator("#status").innerText());
+  await go(page, "elf");
+  assert.match(await page.locator("#elf-header").innerText(), /ELF\s+no/);
   await open(page, path);
   assert.deepEqual(await faults(page), []);
   assert.ok((await page.locator("#kernels .row").count()) > 0);
@@ -306,6 +371,16 @@ test("light and dark, wide and narrow, on paper: nothing is cut, and nothing is 
   assert.ok((await page.locator("#kernels .row").count()) > 0);
   assert.equal(await page.locator("#open").isVisible(), false);
   await picture(page, "print");
+  // all rows and their headings are on it, and nothing is wider than a sheet
+  const cut = await page.evaluate(() => {
+    const box = (/** @type {string} */ selector) => document.querySelector(selector).getBoundingClientRect();
+    const rows = [...document.querySelectorAll("#kernels .row")].map((row) => row.getBoundingClientRect());
+    const end = box("#kernels .table").bottom + 1;
+    return { rows: rows.length, below: rows.filter((row) => row.bottom > end || row.height < 8).length, head: box("#kernels .head button").height };
+  });
+  assert.ok(cut.rows === 5 && cut.below === 0 && cut.head > 8, JSON.stringify(cut));
+  const pdf = await page.pdf({ format: "A4" });
+  assert.ok(pdf.length > 10_000);
   await done();
 });
 

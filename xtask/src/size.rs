@@ -143,8 +143,8 @@ impl Run for Size {
         let mut rows: BTreeMap<(usize, String), Vec<Bytes>> = BTreeMap::new();
         let limited = self.budget || self.only.is_some();
         let wanted = |name: &str| self.only.as_ref().is_none_or(|only| name == only);
-        for (nth, machine) in MACHINES.iter().enumerate().take(if limited { 1 } else { usize::MAX })
-        {
+        let machines = if self.budget { 1 } else { usize::MAX };
+        for (nth, machine) in MACHINES.iter().enumerate().take(machines) {
             for (number, program) in programs.iter().enumerate() {
                 let Program { name, call, features, ceiling, .. } = program;
                 if !wanted(name) {

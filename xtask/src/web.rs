@@ -47,6 +47,19 @@ pub(crate) struct Web {
 const TARGET: &str = "wasm32-unknown-unknown";
 /// Names of C++ are nested deeply: more than the usual megabyte.
 const STACK: &str = "link-arg=-zstack-size=4194304";
+/// What compiles Zstandard's library in C for the module, and says how large the module is over the network.
+const TOOLS: [Tool<'_>; 3] = [
+    Tool::new("clang-19", "clang-19"),
+    Tool::new("llvm-ar-19", "llvm-19"),
+    Tool::new("gzip", "gzip"),
+];
+/// What every browser has had since 2023: vectors, and copies of memory as one instruction.
+const MACHINE: [(&str, &str); 4] = [
+    ("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", "-Ctarget-feature=+simd128"),
+    ("CC_wasm32_unknown_unknown", "clang-19"),
+    ("AR_wasm32_unknown_unknown", "llvm-ar-19"),
+    ("CFLAGS_wasm32_unknown_unknown", "-msimd128 -mbulk-memory"),
+];
 /// Bytes of the module, compressed, that it may not reach.
 const LIMIT: usize = 1_000_000;
 /// The scripts of this page, behind those of the viewer.
@@ -100,9 +113,11 @@ fn module(workspace: &Workspace, site: &Path) -> Result<()> {
         let added = output(rustup.args(["target", "add", TARGET]));
         added.map_err(|error| Missing(format!("the libraries of {TARGET}: {error:#}")))?;
     }
-    need([Tool::new("gzip", "gzip")])?;
+    need(TOOLS)?;
     let root = workspace.root();
-    run(cargo().current_dir(root).args(["rustc", "--package", "web", "--lib"]).args([
+    let mut build = cargo();
+    build.current_dir(root).envs(MACHINE);
+    run(build.args(["rustc", "--package", "web", "--lib"]).args([
         "--crate-type",
         "cdylib",
         "--target",

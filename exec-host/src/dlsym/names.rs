@@ -1,12 +1,14 @@
 //! The names of loads whose code looks for symbols when it runs, and what `dlsym` finds there.
 
+use crate::Host;
 use crate::external::External;
 use crate::symbols::Exports;
+use crate::threads::dynamic::__tls_get_addr;
 use core::ffi::{CStr, c_char, c_void};
 use core::ops::Range;
 use core::ptr;
 use elf_core::Name;
-use elf_core::{File, SegmentFlags};
+use elf_core::{Arch as _, File, SegmentFlags};
 use elf_layout::ExternalKind;
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -159,11 +161,9 @@ unsafe fn find_in_load(
     let name = unsafe { CStr::from_ptr(name) };
     let found = names.exports.get(Name(name.to_bytes()))?.for_layout();
     if let ExternalKind::ThreadLocal { module, .. } = found.kind {
-        unsafe extern "C" {
-            fn __tls_get_addr(of: *const [u64; 2]) -> *mut c_void;
-        }
+        let offset = found.address.wrapping_add_signed(Host::TLS?.dtp_bias);
         // SAFETY: the block is the load's, which is there: its code asks.
-        return Some(unsafe { __tls_get_addr(&[module, found.address]) });
+        return Some(unsafe { __tls_get_addr(&[module, offset]) });
     }
     Some(ptr::with_exposed_provenance_mut(usize::try_from(found.address).ok()?))
 }

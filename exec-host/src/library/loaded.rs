@@ -1,4 +1,4 @@
-//! A library that was loaded out of bytes, and all that belongs to it.
+//! A library that was loaded out of bytes, all that belongs to it, and who keeps it.
 
 use super::definition::Definition;
 use super::handle::Handle;
@@ -9,12 +9,12 @@ use crate::start;
 use crate::symbols::Keeper;
 use crate::threads::{Threads, exit};
 use crate::unwind::Unwinding;
-use core::ops::Range;
+use core::ops::{Deref, Range};
 use elf_core::names::{SHN_ABS, STB_GNU_UNIQUE, STT_GNU_IFUNC, STT_TLS};
 use elf_core::{File, Name, Symbol};
 use elf_image::{Addresses, Error, Exports, Image, SymbolReference};
 use elf_layout::StaticTlsBlock;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// Bytes of a file, whatever holds them.
 pub(crate) type Bytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
@@ -25,10 +25,34 @@ pub(crate) enum Member {
     /// Of the dynamic loader.
     Process(Arc<Handle>),
     /// Loaded out of bytes.
-    Loaded(Arc<Loaded>),
+    Loaded(Held),
 }
 
-/// What a load consists of, in the order in which it goes.
+/// What a library needs.
+pub(crate) enum Link {
+    Member(Member),
+    /// One that goes with it, by its place in the unit.
+    Inside(usize),
+}
+
+/// What a library needs, in order, and in which order it goes.
+#[derive(Default)]
+pub(crate) struct Links {
+    pub(crate) all: Vec<Link>,
+    pub(crate) last: Vec<usize>,
+}
+
+impl Drop for Links {
+    fn drop(&mut self) {
+        for index in &self.last {
+            if let Some(link) = self.all.get_mut(*index) {
+                *link = Link::Inside(0);
+            }
+        }
+    }
+}
+
+/// What a library consists of, in the order in which it goes.
 pub(crate) struct Loaded {
     pub(crate) bytes: Bytes,
     /// The name that others need it by (`DT_SONAME`).
@@ -47,10 +71,9 @@ pub(crate) struct Loaded {
     /// Arguments of TLS descriptors: module and offset.
     #[expect(dead_code, clippy::vec_box, reason = "the code has their addresses, which stay")]
     pub(crate) pairs: Vec<Box<[u64; 2]>>,
-    /// What it needs, in order, dropped behind it.
-    pub(crate) needed: Vec<Member>,
+    /// What it needs, dropped behind it.
+    pub(crate) links: Links,
     /// What else its code refers to.
-    #[expect(dead_code, reason = "dropped behind the code")]
     pub(crate) keepers: Vec<Keeper>,
 }
 
@@ -109,6 +132,88 @@ impl Loaded {
     }
 }
 
+/// Libraries each of which keeps all others, directly or by way of others: one library, where none needs itself.
+pub(crate) struct Unit {
+    first: Loaded,
+    others: Vec<Loaded>,
+    /// In which order their destructors are called.
+    last: Vec<usize>,
+}
+
+/// A library of a unit, which keeps all of that.
+#[derive(Clone)]
+pub(crate) struct Held {
+    unit: Arc<Unit>,
+    index: usize,
+}
+
+impl Unit {
+    /// The libraries, each of which keeps the unit.
+    pub(crate) fn hold(first: Loaded, others: Vec<Loaded>, last: Vec<usize>) -> Vec<Held> {
+        let unit = Arc::new(Self { first, others, last });
+        let all = 0..=unit.others.len();
+        all.map(|index| Held { unit: Arc::clone(&unit), index }).collect()
+    }
+
+    fn get(&self, index: usize) -> &Loaded {
+        let other = index.checked_sub(1).and_then(|index| self.others.get(index));
+        other.unwrap_or(&self.first)
+    }
+}
+
+impl Deref for Held {
+    type Target = Loaded;
+
+    fn deref(&self) -> &Loaded {
+        self.unit.get(self.index)
+    }
+}
+
+impl core::fmt::Debug for Held {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl Held {
+    /// Whether both are one library.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.unit, &other.unit) && self.index == other.index
+    }
+
+    /// What keeps the library.
+    pub(crate) fn keeper(&self) -> Keeper {
+        Arc::clone(&self.unit) as Keeper
+    }
+
+    /// What keeps nothing, and knows whether the library is there.
+    pub(crate) fn downgrade(&self) -> Weak<Unit> {
+        Arc::downgrade(&self.unit)
+    }
+
+    /// What the library needs, in order.
+    pub(crate) fn needed(&self) -> Vec<Member> {
+        let member = |link: &Link| match link {
+            Link::Member(member) => member.clone(),
+            Link::Inside(index) => {
+                Member::Loaded(Self { unit: Arc::clone(&self.unit), index: *index })
+            }
+        };
+        self.links.all.iter().map(member).collect()
+    }
+}
+
+impl Drop for Unit {
+    fn drop(&mut self) {
+        for index in &self.last {
+            if let Some(functions) = self.get(*index).finalize.get() {
+                // SAFETY: who opened the library vouched for its destructors, and nobody uses its code any more.
+                unsafe { start::of_process().call(functions) };
+            }
+        }
+    }
+}
+
 /// What a defined symbol is in an image with this bias, whose threads have this block.
 pub(crate) fn define(symbol: &Symbol, bias: u64, block: Option<&StaticTlsBlock>) -> Definition {
     match symbol.r#type() {
@@ -126,10 +231,6 @@ pub(crate) fn define(symbol: &Symbol, bias: u64, block: Option<&StaticTlsBlock>)
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        if let Some(functions) = self.finalize.get() {
-            // SAFETY: who opened the library vouched for its destructors, and nobody uses its code any more.
-            unsafe { start::of_process().call(functions) };
-        }
         exit::leave(&self.memory.ranges());
     }
 }

@@ -1,14 +1,12 @@
 //! The libraries that a library needs (gABI ch. 8, "Shared Object Dependencies").
 
 use super::error::LibraryError;
-use super::file::FilePages;
 use super::handle::Handle;
-use super::loaded::{Bytes, Loaded, Member};
-use crate::error::Error;
+use super::loaded::{Bytes, Held};
 use crate::observer::Observer;
 use crate::symbols::Symbols;
 use core::fmt;
-use elf_core::names::{DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_SONAME};
+use elf_core::names::{DT_RPATH, DT_RUNPATH, DT_SONAME};
 use elf_core::{DynamicSection, Name};
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
@@ -47,7 +45,7 @@ pub struct NeededLibrary(pub(crate) Needed);
 
 /// What is given for a name.
 pub(crate) enum Needed {
-    Loaded(Arc<Loaded>),
+    Loaded(Held),
     Bytes(Bytes),
 }
 
@@ -72,101 +70,41 @@ impl fmt::Debug for NeededLibrary {
 /// Who answers for libraries that are needed.
 pub(crate) type Find<'g> = dyn FnMut(Name<'_>) -> Option<NeededLibrary> + 'g;
 
-/// Loads a library: the function that has [`members`] called.
-pub(crate) type Load = unsafe fn(
-    Bytes,
-    Option<&FilePages>,
-    &mut Given<'_>,
-    Option<&Path>,
-) -> Result<Arc<Loaded>, Error>;
-
 /// Libraries out of bytes, by the names that others need them by.
-pub(crate) type Named = Vec<(Box<[u8]>, Arc<Loaded>)>;
+pub(crate) type Named = Vec<(Box<[u8]>, Held)>;
 
 /// What a load is given beside the file, and those loads that it needs.
 pub(crate) struct Given<'g> {
-    pub(crate) load: Load,
     pub(crate) loaded: &'g mut Named,
     pub(crate) source: Option<&'g mut Find<'g>>,
-    /// Names of libraries that wait for those that they need.
-    pub(crate) waiting: Vec<Box<[u8]>>,
-    /// One of those has code that reaches variables of others at one distance from the thread pointer (`DF_STATIC_TLS`).
-    pub(crate) wants_tp_offsets: bool,
+    /// Names that the source has not.
+    pub(crate) unknown: Vec<Box<[u8]>>,
     pub(crate) symbols: &'g mut dyn Symbols,
     pub(crate) observers: &'g [Arc<dyn Observer>],
     /// How many bytes an image may have, if the caller says it.
     pub(crate) limit: Option<u64>,
 }
 
-/// How far libraries that a library needs, and those that they need, may go.
-const DEEPEST: usize = 64;
-
-/// What it needs, in order: of those already loaded, of the caller's source, else of the dynamic loader.
-///
-/// # Errors
-/// [`LibraryError::Needed`].
-///
-/// # Safety
-/// Constructors of libraries run that the dynamic loader opens, or that the source has.
-pub(crate) unsafe fn members(
-    dynamic: &DynamicSection<'_>,
-    given: &mut Given<'_>,
-    folder: Option<&Path>,
-) -> Result<Vec<Member>, LibraryError> {
-    let mut members = Vec::new();
-    for name in dynamic.texts(DT_NEEDED) {
-        let name = name.map_err(elf_image::Error::from)?;
-        // SAFETY: as the caller vouches.
-        members.push(match unsafe { out_of_bytes(name, given) }? {
-            Some(loaded) => Member::Loaded(loaded),
-            // SAFETY: as the caller vouches.
-            None => Member::Process(Arc::new(unsafe { of_loader(dynamic, name, folder) }?)),
-        });
-    }
-    Ok(members)
-}
-
-/// The library of this name that is loaded out of bytes, or is to be.
-///
-/// # Safety
-/// Its constructors run.
-unsafe fn out_of_bytes(
-    name: Name<'_>,
-    given: &mut Given<'_>,
-) -> Result<Option<Arc<Loaded>>, LibraryError> {
-    let bytes = name.as_bytes();
-    if let Some((_, found)) = given.loaded.iter().find(|(known, _)| **known == *bytes) {
-        return Ok(Some(Arc::clone(found)));
-    }
-    let failed = |cause: String| LibraryError::Needed { name: name.to_string(), cause };
-    let Some(source) = given.source.as_mut() else { return Ok(None) };
-    let loaded = match source(name) {
-        None => return Ok(None),
-        Some(NeededLibrary(Needed::Loaded(loaded))) => loaded,
-        Some(NeededLibrary(Needed::Bytes(file))) => {
-            if given.waiting.iter().any(|waiting| **waiting == *bytes) {
-                let cause = "it needs itself, by way of others, which only ld.so can resolve";
-                return Err(failed(cause.into()));
-            }
-            if given.waiting.len() >= DEEPEST {
-                return Err(failed(format!("more than {DEEPEST} libraries need each other")));
-            }
-            given.waiting.push(bytes.into());
-            // SAFETY: as the caller vouches.
-            let loaded = unsafe { (given.load)(file, None, given, None) };
-            given.waiting.pop();
-            loaded.map_err(|error| failed(error.to_string()))?
+impl Given<'_> {
+    /// What the source has of this name, which it is asked for once.
+    pub(crate) fn ask(&mut self, name: Name<'_>) -> Option<Needed> {
+        let bytes = name.as_bytes();
+        if self.unknown.iter().any(|known| **known == *bytes) {
+            return None;
         }
-    };
-    given.loaded.push((bytes.into(), Arc::clone(&loaded)));
-    Ok(Some(loaded))
+        let found = self.source.as_mut()?(name);
+        if found.is_none() {
+            self.unknown.push(bytes.into());
+        }
+        found.map(|NeededLibrary(found)| found)
+    }
 }
 
 /// The library of this name that the dynamic loader has, or finds.
 ///
 /// # Safety
 /// Its constructors run.
-unsafe fn of_loader(
+pub(crate) unsafe fn of_loader(
     dynamic: &DynamicSection<'_>,
     name: Name<'_>,
     folder: Option<&Path>,

@@ -2,8 +2,7 @@
 
 use super::definition::Definition;
 use super::error::LibraryError;
-use super::loaded::define;
-use super::scope::{Answer, Scope};
+use super::scope::{Answer, Own, Scope};
 use crate::Host;
 use crate::machine::resolver;
 use core::cell::{Cell, RefCell};
@@ -16,19 +15,16 @@ use elf_layout::StaticTlsBlock;
 
 /// The symbols of a library that is being loaded.
 pub(crate) struct Resolver<'r, 's> {
-    exports: Option<Exports<'r>>,
-    bias: u64,
-    scope: RefCell<&'r mut Scope<'s>>,
+    /// The library's number in the load.
+    node: usize,
+    own: &'r Own<'r>,
+    scope: &'r RefCell<Scope<'s>>,
     /// What symbols were found to be, by index.
     known: Vec<Cell<Option<Definition>>>,
     /// Names of versions that were asked for, by number.
     versions: RefCell<Vec<Option<Name<'r>>>>,
-    /// Names of symbols that are shared by all, and where they are.
-    pub(crate) shared: RefCell<Vec<(Box<[u8]>, u64)>>,
     /// Addresses of others that were given out.
     pub(crate) externals: RefCell<Vec<u64>>,
-    /// Where threads have the library's variables, once they have them.
-    pub(crate) static_tls_block: Option<StaticTlsBlock>,
     /// Arguments of TLS descriptors.
     #[expect(clippy::vec_box, reason = "code has their addresses, which stay")]
     pub(crate) pairs: RefCell<Vec<Box<[u64; 2]>>>,
@@ -39,21 +35,29 @@ pub(crate) struct Resolver<'r, 's> {
 }
 
 impl<'r, 's> Resolver<'r, 's> {
-    pub(crate) fn new(exports: Option<Exports<'r>>, bias: u64, scope: &'r mut Scope<'s>) -> Self {
-        let count = exports.as_ref().map_or(0, |exports| exports.symbols().len());
+    pub(crate) fn new(node: usize, own: &'r Own<'r>, scope: &'r RefCell<Scope<'s>>) -> Self {
+        let count = own.exports.as_ref().map_or(0, |exports| exports.symbols().len());
         Self {
-            exports,
-            bias,
-            scope: RefCell::new(scope),
+            node,
+            own,
+            scope,
             known: vec![Cell::new(None); count],
             versions: RefCell::default(),
-            shared: RefCell::default(),
             externals: RefCell::default(),
-            static_tls_block: None,
             pairs: RefCell::default(),
             failed: RefCell::new(None),
             is_executable: false,
         }
+    }
+
+    /// Says where threads have the library's variables.
+    pub(crate) fn set_block(&self, block: Option<StaticTlsBlock>) {
+        self.own.block.set(block);
+    }
+
+    /// Where threads have the library's variables, if they have them yet.
+    fn block(&self) -> Option<StaticTlsBlock> {
+        self.own.block.get()
     }
 
     /// Notes why a symbol is not found.
@@ -79,7 +83,7 @@ impl<'r, 's> Resolver<'r, 's> {
         if let Some(definition) = known.get() {
             return Some(definition);
         }
-        let exports = self.exports.as_ref()?;
+        let exports = self.own.exports.as_ref()?;
         let symbol = exports.symbols().get(index).ok()?;
         let found = self.look_up(exports, index, &symbol, is_thread_local)?;
         // offsets in threads are known when the block is
@@ -96,7 +100,7 @@ impl<'r, 's> Resolver<'r, 's> {
         symbol: &Symbol,
         is_thread_local: bool,
     ) -> Option<Definition> {
-        let own = || define(symbol, self.bias, self.static_tls_block.as_ref());
+        let own = || self.own.define(symbol);
         let is_local = symbol.binding() == STB_LOCAL || symbol.visibility() != STV_DEFAULT;
         if is_local && !symbol.is_undefined() {
             return Some(own());
@@ -106,7 +110,7 @@ impl<'r, 's> Resolver<'r, 's> {
         if !symbol.is_undefined()
             && !is_unique
             && let Some(hash) = exports.hash_of(index)
-            && !self.scope.borrow().may_be_others(hash)
+            && !self.scope.borrow().may_be_others(self.node, hash)
         {
             return Some(own());
         }
@@ -116,14 +120,8 @@ impl<'r, 's> Resolver<'r, 's> {
         };
         let defined = (!symbol.is_undefined()).then_some(is_unique);
         let is_thread_local = is_thread_local || symbol.r#type() == elf_core::names::STT_TLS;
-        match self.scope.borrow_mut().find(reference, defined, is_thread_local) {
-            Some(Answer::Own) => {
-                let definition = own();
-                if let (true, Definition::Address(address)) = (is_unique, definition) {
-                    self.shared.borrow_mut().push((reference.name.as_bytes().into(), address));
-                }
-                Some(definition)
-            }
+        match self.scope.borrow_mut().find(self.node, reference, defined, is_thread_local) {
+            Some(Answer::Own) => Some(own()),
             Some(Answer::Other(definition)) => {
                 if let Definition::Address(address) = definition {
                     self.externals.borrow_mut().push(address);
@@ -171,7 +169,7 @@ impl<'r, 's> Resolver<'r, 's> {
     /// no symbol.
     fn variable(&self, index: u32) -> Option<(u64, u64, Option<i64>)> {
         if index == 0 {
-            let block = self.static_tls_block?;
+            let block = self.block()?;
             return Some((block.module, 0, block.tp_offset));
         }
         match self.definition(index, true)? {
@@ -211,7 +209,7 @@ impl Resolve for Resolver<'_, '_> {
                 _ => None,
             },
             Role::Size => {
-                let symbols = self.exports.as_ref()?.symbols();
+                let symbols = self.own.exports.as_ref()?.symbols();
                 symbols.get(query.symbol).ok().map(|symbol| symbol.size)
             }
             Role::TlsModule => self.variable(query.symbol).map(|(module, ..)| module),
@@ -221,7 +219,7 @@ impl Resolve for Resolver<'_, '_> {
             }
             Role::TpOffset => self.tp_offset(query.symbol),
             Role::TlsDescFunction => {
-                let block = self.static_tls_block?;
+                let block = self.block()?;
                 let (_, _, tp_offset) = self.variable(query.symbol)?;
                 if tp_offset.is_some() { block.descriptor } else { block.dynamic_descriptor }
             }
@@ -236,7 +234,7 @@ impl Resolve for Resolver<'_, '_> {
                 Some(address)
             }
             Role::Indirect if self.is_executable => {
-                let code = self.bias.wrapping_add_signed(query.addend);
+                let code = self.own.bias.wrapping_add_signed(query.addend);
                 // SAFETY: who opens the library vouches for its code, which is executable now.
                 Some(unsafe { resolver::call(code) })
             }

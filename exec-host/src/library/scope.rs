@@ -1,42 +1,68 @@
 //! Where a reference of a library is looked for: in the order of the dynamic loader (gABI ch. 8, "Shared Object Dependencies").
 
 use super::definition::Definition;
+use super::group::{Edge, Node};
 use super::handle::{self, Handle};
 use super::hashes::ProcessHashes;
-use super::loaded::{Loaded, Member};
+use super::loaded::{Held, Member, Unit, define};
 use crate::copy_relocations;
 use crate::external::External;
 use crate::symbols::{Found, Keeper, Symbols};
 use crate::threads::{Variables, exit};
 use crate::unwind;
-use core::cell::OnceCell;
+use core::cell::{Cell, OnceCell};
 use core::ops::Range;
-use elf_core::Name;
+use elf_core::names::STB_GNU_UNIQUE;
+use elf_core::{Name, Symbol};
 use elf_image::{Exports, SymbolReference};
-use elf_layout::ExternalKind;
+use elf_layout::{ExternalKind, StaticTlsBlock};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Those that are asked, in order: the program and what was opened for all; the library itself, which is first if it is symbolic; what it
-/// needs, breadth first; then the caller's symbols.
+/// A library of the load, as the others see it.
+pub(crate) struct Own<'s> {
+    pub(crate) exports: Option<Exports<'s>>,
+    pub(crate) bias: u64,
+    /// It is asked first for what it refers to itself.
+    pub(crate) is_symbolic: bool,
+    /// Where threads have its variables, once they have them.
+    pub(crate) block: Cell<Option<StaticTlsBlock>>,
+}
+
+impl Own<'_> {
+    /// What a symbol of it is.
+    pub(crate) fn define(&self, symbol: &Symbol) -> Definition {
+        define(symbol, self.bias, self.block.get().as_ref())
+    }
+}
+
+/// Those that are asked, in order: the program and what was opened for all; a library itself, which is first if it is symbolic; the one that
+/// is opened and what it needs, breadth first; then the caller's symbols.
 pub(crate) struct Scope<'s> {
     global: Option<&'static Handle>,
     hashes: Arc<ProcessHashes>,
-    needed: &'s Needed,
+    /// The libraries of the load, the one that is opened first.
+    own: &'s [Own<'s>],
+    nodes: &'s [Node],
     /// Found out when somebody before them has not what is wanted: most libraries find all in the process.
-    members: OnceCell<Vec<Asked<'s>>>,
+    members: OnceCell<Vec<Asked>>,
     others: &'s mut dyn Symbols,
     pub(crate) variables: Variables,
-    pub(crate) keepers: Vec<Keeper>,
-    pub(crate) is_symbolic: bool,
+    /// What libraries refer to, by their numbers.
+    pub(crate) keepers: Vec<(usize, Keeper)>,
+    /// Which libraries of the load refer to which.
+    pub(crate) bound: Vec<(usize, usize)>,
+    /// Symbols that all share from now on, where they are, and whose they are.
+    pub(crate) shared: Vec<(Box<[u8]>, u64, usize)>,
 }
 
 /// One of those that are asked.
-struct Asked<'s> {
-    member: &'s Member,
-    exports: Option<Exports<'s>>,
+enum Asked {
+    /// A library of the load.
+    Own(usize),
+    Held(Held),
     /// Where a library of the dynamic loader is: it is asked for itself, and answers for those that it needs, too.
-    extent: Range<u64>,
+    Process(Arc<Handle>, Range<u64>),
 }
 
 /// What a reference was found to be, and whether that is the library's own.
@@ -49,97 +75,81 @@ pub(crate) enum Answer {
 static UNIQUE: Mutex<BTreeMap<Box<[u8]>, Shared>> = Mutex::new(BTreeMap::new());
 
 /// Where a symbol is, and who has it.
-type Shared = (u64, Weak<Loaded>);
+type Shared = (u64, Weak<Unit>);
 
-/// What a library needs, in order, and all that these need.
-pub(crate) struct Needed {
-    direct: Vec<Member>,
-    all: OnceCell<Vec<Member>>,
-}
-
-impl Needed {
-    pub(crate) const fn new(direct: Vec<Member>) -> Self {
-        Self { direct, all: OnceCell::new() }
-    }
-
-    /// What the library needs itself.
-    pub(crate) fn into_direct(self) -> Vec<Member> {
-        self.direct
-    }
-
-    fn all(&self) -> &[Member] {
-        self.all.get_or_init(|| breadth_first(&self.direct))
-    }
-}
-
-/// All that the members need, breadth first, each once.
-fn breadth_first(direct: &[Member]) -> Vec<Member> {
-    let mut all: Vec<Member> = Vec::new();
-    let mut next = direct.to_vec();
+/// All libraries of a load and all that they need, breadth first, each once.
+fn breadth_first(nodes: &[Node]) -> Vec<Asked> {
+    let extents = handle::extents();
+    let asked = |member: Member| match member {
+        Member::Loaded(held) => Asked::Held(held),
+        Member::Process(handle) => {
+            let bias = handle.bias();
+            let found = extents.iter().find(|(known, _)| Some(*known) == bias);
+            let extent = found.map_or(0..0, |(_, extent)| extent.clone());
+            Asked::Process(handle, extent)
+        }
+    };
+    let (mut all, mut next) = (Vec::new(), vec![Asked::Own(0)]);
     while !next.is_empty() {
         let mut deeper = Vec::new();
-        for member in next {
-            let is_known = all.iter().any(|known| match (known, &member) {
-                (Member::Loaded(known), Member::Loaded(member)) => Arc::ptr_eq(known, member),
-                (Member::Process(known), Member::Process(member)) => known.is(member),
+        for one in next {
+            let is_known = all.iter().any(|known| match (known, &one) {
+                (Asked::Own(known), Asked::Own(one)) => known == one,
+                (Asked::Held(known), Asked::Held(one)) => known.is(one),
+                (Asked::Process(known, _), Asked::Process(one, _)) => known.is(one),
                 _ => false,
             });
             if is_known {
                 continue;
             }
-            match &member {
-                Member::Loaded(loaded) => deeper.extend(loaded.needed.iter().cloned()),
-                Member::Process(handle) => {
-                    deeper.extend(handle.needed().into_iter().map(Arc::new).map(Member::Process));
+            match &one {
+                Asked::Own(index) => {
+                    let edges = nodes.get(*index).into_iter().flat_map(|node| &node.needed);
+                    deeper.extend(edges.map(|edge| match edge {
+                        Edge::Node(to) => Asked::Own(*to),
+                        Edge::Member(member) => asked(member.clone()),
+                    }));
+                }
+                Asked::Held(held) => deeper.extend(held.needed().into_iter().map(asked)),
+                Asked::Process(handle, _) => {
+                    let needed = handle.needed().into_iter().map(Arc::new).map(Member::Process);
+                    deeper.extend(needed.map(asked));
                 }
             }
-            all.push(member);
+            all.push(one);
         }
         next = deeper;
     }
     all
 }
 
-impl<'s> Asked<'s> {
-    /// Those of a library, in order.
-    fn of(needed: &'s Needed) -> Vec<Self> {
-        let extents = handle::extents();
-        let asked = |member: &'s Member| match member {
-            Member::Loaded(loaded) => Self { member, exports: loaded.exports(), extent: 0..0 },
-            Member::Process(handle) => {
-                let bias = handle.bias();
-                let found = extents.iter().find(|(known, _)| Some(*known) == bias);
-                let extent = found.map_or(0..0, |(_, extent)| extent.clone());
-                Self { member, exports: None, extent }
-            }
-        };
-        needed.all().iter().map(asked).collect()
-    }
-}
-
 impl<'s> Scope<'s> {
-    pub(crate) fn new(needed: &'s Needed, others: &'s mut dyn Symbols, is_symbolic: bool) -> Self {
+    pub(crate) fn new(own: &'s [Own<'s>], nodes: &'s [Node], others: &'s mut dyn Symbols) -> Self {
         Self {
             global: Handle::of_process(),
             hashes: ProcessHashes::current(),
-            needed,
+            own,
+            nodes,
             members: OnceCell::new(),
             others,
             variables: Variables::default(),
             keepers: Vec::new(),
-            is_symbolic,
+            bound: Vec::new(),
+            shared: Vec::new(),
         }
     }
 
-    /// Whether a name that the library itself defines, not as one for all, may be somebody else's: by its hash, but for the lowest bit.
-    pub(crate) fn may_be_others(&self, hash: u32) -> bool {
-        self.hashes.may_hold_hash(hash)
+    /// Whether a name that the library of this number itself defines, not as one for all, may be somebody else's: by its hash, but for the
+    /// lowest bit.
+    pub(crate) fn may_be_others(&self, node: usize, hash: u32) -> bool {
+        node != 0 || self.hashes.may_hold_hash(hash)
     }
 
-    /// Who has what a reference wants. `own` is the library's symbol of that name and version, if it has one, and whether it is to be
-    /// one for all.
+    /// Who has what a reference of the library of this number wants. `own` is whether the library has a symbol of that name and version,
+    /// and whether it is to be one for all.
     pub(crate) fn find(
         &mut self,
+        node: usize,
         reference: SymbolReference<'_>,
         own: Option<bool>,
         is_thread_local: bool,
@@ -149,7 +159,8 @@ impl<'s> Scope<'s> {
             return Some(Answer::Other(Definition::Address(function.address())));
         }
         let is_unique = own == Some(true);
-        if self.is_symbolic && own.is_some() && !is_unique {
+        let is_symbolic = self.own.get(node).is_some_and(|own| own.is_symbolic);
+        if is_symbolic && own.is_some() && !is_unique {
             return Some(Answer::Own);
         }
         let name = reference.name.as_bytes();
@@ -160,53 +171,107 @@ impl<'s> Scope<'s> {
         if let Some(address) = global {
             return Some(self.of_process(reference, address, is_thread_local));
         }
-        if own.is_some() && !is_unique {
+        // the one that is opened is asked first
+        if node == 0 && own.is_some() && !is_unique {
             return Some(Answer::Own);
         }
         let mut first = None;
-        let needed = self.needed;
-        let members = self.members.get_or_init(|| Asked::of(needed));
-        for Asked { member, exports, extent } in members {
-            match member {
-                Member::Process(_) if !in_process => {}
-                Member::Process(handle) => {
-                    let Some(address) = handle.find(name, version) else { continue };
-                    first = first.or(Some(address));
-                    // what one further down has is its turn then; copies of threads are nowhere
-                    if is_thread_local || is_unique || extent.contains(&address) {
-                        return Some(self.of_process(reference, address, is_thread_local));
-                    }
-                }
-                Member::Loaded(loaded) if !is_unique => {
-                    let exports = exports.as_ref();
-                    if let Some((definition, _)) = exports.and_then(|it| loaded.find(it, reference))
-                    {
-                        return Some(Answer::Other(definition));
-                    }
-                }
-                Member::Loaded(_) => {}
+        let (nodes, mut members) = (self.nodes, core::mem::take(&mut self.members));
+        members.get_or_init(|| breadth_first(nodes));
+        let found = members.get().into_iter().flatten().find_map(|asked| match asked {
+            Asked::Own(_) | Asked::Held(_) if is_unique => None,
+            Asked::Own(index) if *index == node => own.is_some().then_some(Answer::Own),
+            Asked::Own(index) => self.of_load(node, *index, reference),
+            Asked::Held(held) => self.of_held(node, held, reference),
+            Asked::Process(..) if !in_process => None,
+            Asked::Process(handle, extent) => {
+                let address = handle.find(name, version)?;
+                first = first.or(Some(address));
+                // what one further down has is its turn then; copies of threads are nowhere
+                let is_its = is_thread_local || is_unique || extent.contains(&address);
+                is_its.then(|| self.of_process(reference, address, is_thread_local))
             }
+        });
+        let known = members.take().unwrap_or_default();
+        let _ = self.members.set(known);
+        if found.is_some() {
+            return found;
         }
         if let Some(address) = first {
             return Some(self.of_process(reference, address, is_thread_local));
         }
         if is_unique {
-            return Some(match unique(name) {
-                Some((address, keeper)) => {
-                    self.keepers.push(keeper);
-                    Answer::Other(Definition::Address(address))
-                }
-                None => Answer::Own,
-            });
+            return Some(self.unique(node, reference));
         }
         match self.others.find(reference.name)? {
             Found::At(external) => Some(Answer::Other(definition_of(external))),
             Found::Kept(external, keeper) => {
-                self.keepers.push(keeper);
+                self.keepers.push((node, keeper));
                 Some(Answer::Other(definition_of(external)))
             }
             _ => None,
         }
+    }
+
+    /// What another library of the load has.
+    fn of_load(
+        &mut self,
+        node: usize,
+        index: usize,
+        reference: SymbolReference<'_>,
+    ) -> Option<Answer> {
+        let own = self.own.get(index)?;
+        let (_, symbol) = own.exports.as_ref()?.find(reference).ok()??;
+        if symbol.binding() == STB_GNU_UNIQUE {
+            return Some(self.unique(node, reference));
+        }
+        self.bound.push((node, index));
+        Some(Answer::Other(own.define(&symbol)))
+    }
+
+    /// What a library has that was loaded before.
+    fn of_held(
+        &mut self,
+        node: usize,
+        held: &Held,
+        reference: SymbolReference<'_>,
+    ) -> Option<Answer> {
+        let exports = held.exports()?;
+        let (definition, is_unique) = held.find(&exports, reference)?;
+        match unique(reference.name.as_bytes()).filter(|_| is_unique) {
+            Some((address, keeper)) => {
+                self.keepers.push((node, keeper));
+                Some(Answer::Other(Definition::Address(address)))
+            }
+            None => Some(Answer::Other(definition)),
+        }
+    }
+
+    /// The symbol of this name that all share: where it is known to be, else the first of the load.
+    fn unique(&mut self, node: usize, reference: SymbolReference<'_>) -> Answer {
+        let name = reference.name.as_bytes();
+        let known = self.shared.iter().find(|(known, ..)| **known == *name);
+        if let Some((_, address, owner)) = known {
+            self.bound.push((node, *owner));
+            return Answer::Other(Definition::Address(*address));
+        }
+        if let Some((address, keeper)) = unique(name) {
+            self.keepers.push((node, keeper));
+            return Answer::Other(Definition::Address(address));
+        }
+        let definitions = self.own.iter().enumerate().filter_map(|(index, own)| {
+            let (_, symbol) = own.exports.as_ref()?.find(reference).ok()??;
+            Some((index, own.define(&symbol)))
+        });
+        let Some((index, definition)) = { definitions }.next() else { return Answer::Own };
+        if let Definition::Address(address) = definition {
+            self.shared.push((name.into(), address, index));
+        }
+        if index == node {
+            return Answer::Own;
+        }
+        self.bound.push((node, index));
+        Answer::Other(definition)
     }
 
     /// A symbol of the process at this address.
@@ -248,13 +313,15 @@ fn unique(name: &[u8]) -> Option<(u64, Keeper)> {
 }
 
 /// Makes symbols known that all later libraries share. Those of libraries that are gone are forgotten.
-pub(crate) fn share(symbols: Vec<(Box<[u8]>, u64)>, owner: &Arc<Loaded>) {
+pub(crate) fn share(symbols: Vec<(Box<[u8]>, u64, usize)>, owners: &[Held]) {
     if symbols.is_empty() {
         return;
     }
     let mut known = UNIQUE.lock().unwrap_or_else(PoisonError::into_inner);
     known.retain(|_, (_, owner)| owner.strong_count() > 0);
-    for (name, address) in symbols {
-        known.insert(name, (address, Arc::downgrade(owner)));
+    for (name, address, owner) in symbols {
+        if let Some(owner) = owners.get(owner) {
+            known.insert(name, (address, owner.downgrade()));
+        }
     }
 }

@@ -20,6 +20,7 @@ pub mod list;
 pub mod names;
 pub mod offload;
 pub mod pack;
+pub mod payload;
 pub mod prune;
 pub mod ptx;
 pub mod recompress;
@@ -30,6 +31,7 @@ pub mod scan;
 pub mod select;
 pub mod size;
 pub mod slim;
+pub mod unpacking;
 
 /// Lists, extracts, packs and changes device code inside host files.
 #[derive(Debug, clap::Subcommand)]

@@ -30,6 +30,12 @@ impl Mapped {
             .with_context(|| format!("{}: no such file", path.display()))
     }
 
+    /// What was read of a file that is lent.
+    #[cfg(feature = "device-code")]
+    pub(crate) fn lent(slices: Slices) -> Self {
+        Self(Content::Lent(Arc::new(slices)))
+    }
+
     /// Bytes that are in memory anyway.
     #[must_use]
     pub const fn of(bytes: Vec<u8>) -> Self {

@@ -1,18 +1,20 @@
 //! Files in one another, however deep: archives that are read from their start to their end (tar, and what is compressed as a
 //! whole), and zip files, whose members are looked at on all cores.
 
+use core::ops::Range;
 use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use flate2::read::DeflateDecoder;
-use rawzip::{CompressionMethod, ZipArchive, ZipSliceArchive};
+use rawzip::{CompressionMethod, ZipArchive};
 use rayon::prelude::*;
 
 use super::budget::{Budget, Left};
-use super::form::{Form, HEAD, is_wanted, may_hold};
 use super::unpack;
-use super::zip::{MOST, Member, Sized, check, members};
+use super::zip::{Content, MOST, Member, Sized, archive, check, members};
+use crate::form::{Form, HEAD, is_wanted, may_hold};
+use crate::lent::{self, Slices, Stream};
 use crate::mapped::Mapped;
 
 /// A file to look into.
@@ -58,6 +60,11 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
         if label == "-" {
             return self.stream("standard input", is_named, 0, &mut std::io::stdin().lock());
         }
+        match lent::stream(path) {
+            Ok(None) => {}
+            Ok(Some(stream)) => return self.lent(&label, is_named, 0, &stream),
+            Err(error) => return vec![Err(error)],
+        }
         let file = match Mapped::open(path) {
             Ok(file) => file,
             Err(error) => return vec![Err(error)],
@@ -73,8 +80,27 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
                 vec![Ok(self.look(label, file))]
             }
             Form::Plain => Vec::new(),
-            _ => self.stream(&label, is_named, depth, &mut Passed::new(&file, file.bytes(), 0)),
+            _ => {
+                let all = 0..file.bytes().len() as u64;
+                let mut passed = Passed::new(&file, file.bytes(), all);
+                self.stream(&label, is_named, depth, &mut passed)
+            }
         }
+    }
+
+    /// The same of what is lent, and no more of it in memory than need be.
+    fn lent(&self, label: &str, is_named: bool, depth: usize, stream: &Stream) -> Vec<Result<T>> {
+        let look = |head: &[u8]| match Form::of(head) {
+            Form::Zip => Ok(self.zip(label, is_named, depth, stream)),
+            Form::Plain if may_hold(head) => {
+                let file = Mapped::lent(Slices::of(stream)?);
+                Ok(vec![Ok(self.look(label.to_owned(), file))])
+            }
+            Form::Plain => Ok(Vec::new()),
+            _ => Ok(self.stream(label, is_named, depth, &mut stream.reader())),
+        };
+        let all = stream.head().and_then(|head| look(&head)).with_context(|| label.to_owned());
+        all.unwrap_or_else(|error| vec![Err(error)])
     }
 
     /// What is made of a file that is unpacked.
@@ -163,8 +189,14 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
     }
 
     /// What is made of the members of a zip file.
-    fn zip(&self, label: &str, is_named: bool, depth: usize, file: &Mapped) -> Vec<Result<T>> {
-        let archive = match ZipArchive::from_slice(file.bytes()) {
+    fn zip(
+        &self,
+        label: &str,
+        is_named: bool,
+        depth: usize,
+        content: &impl Content,
+    ) -> Vec<Result<T>> {
+        let archive = match archive(content) {
             Ok(archive) => archive,
             Err(error) => return vec![Err(anyhow!("{label}: {error}"))],
         };
@@ -180,7 +212,7 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
         }
         let one = |member: &Member| {
             let name = format!("{label}:{}", member.name);
-            self.member(&archive, member, &name, (is_named, depth + 1), file)
+            self.member(&archive, member, &name, (is_named, depth + 1))
                 .unwrap_or_else(|error| vec![Err(error.context(name.clone()))])
         };
         let mut all: Vec<_> = match self.order {
@@ -193,27 +225,30 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
 
     fn member(
         &self,
-        archive: &ZipSliceArchive<&[u8]>,
+        archive: &ZipArchive<&impl Content>,
         member: &Member,
         name: &str,
         (is_named, depth): (bool, usize),
-        file: &Mapped,
     ) -> Result<Vec<Result<T>>> {
         let entry = archive.get_entry(member.at)?;
-        let stored = entry.data();
         let (start, end) = entry.compressed_data_range();
-        let passed = || Passed::new(file, stored, start);
+        let content = *archive.get_ref();
+        let size = end.saturating_sub(start);
+        ensure!(end <= content.size(), "{size} bytes at {start:#x} are not in the archive");
+        let passed = || Passed::new(content, entry.reader(), start..end);
         let all = match member.method {
             CompressionMethod::Store => {
-                ensure!(member.size == stored.len() as u64, "a size that lies");
-                self.unpacked(name, (is_named, depth), passed(), member.size)?
+                ensure!(member.size == size, "a size that lies");
+                match content.part(start..end) {
+                    Some(part) => self.lent(name, is_named, depth, &part),
+                    None => self.unpacked(name, (is_named, depth), passed(), member.size)?,
+                }
             }
             CompressionMethod::Deflate => {
                 ensure!(
-                    member.size / MOST <= stored.len() as u64,
-                    "{} bytes claimed, where {} can hold {MOST} times as many at most",
+                    member.size / MOST <= size,
+                    "{} bytes claimed, where {size} can hold {MOST} times as many at most",
                     member.size,
-                    stored.len(),
                 );
                 self.unpacked(name, (is_named, depth), DeflateDecoder::new(passed()), member.size)?
             }
@@ -222,7 +257,7 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
             }
             method => bail!("compressed by method {}", method.as_id().as_u16()),
         };
-        file.done_with(start..end);
+        content.done_with(start..end);
         Ok(all)
     }
 
@@ -242,10 +277,10 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
 }
 
 /// Bytes of a file that are read once from their start to their end: what lies behind is let go.
-struct Passed<'f> {
-    file: &'f Mapped,
-    rest: &'f [u8],
-    /// Where `rest` is in the file, and up to where pages were let go.
+struct Passed<'f, C, R> {
+    content: &'f C,
+    reader: R,
+    /// Where the reader is in the file, and up to where pages were let go.
     at: u64,
     gone: u64,
 }
@@ -253,20 +288,20 @@ struct Passed<'f> {
 /// Pages are let go when this many bytes lie behind.
 const BEHIND: u64 = 8 << 20;
 
-impl<'f> Passed<'f> {
-    /// The bytes at `at` of a file.
-    fn new(file: &'f Mapped, bytes: &'f [u8], at: u64) -> Self {
-        file.will_read(at..at.saturating_add(bytes.len() as u64));
-        Self { file, rest: bytes, at, gone: at }
+impl<'f, C: Content, R> Passed<'f, C, R> {
+    /// A range of a file, and what reads it.
+    fn new(content: &'f C, reader: R, range: Range<u64>) -> Self {
+        content.will_read(range.clone());
+        Self { content, reader, at: range.start, gone: range.start }
     }
 }
 
-impl Read for Passed<'_> {
+impl<C: Content, R: Read> Read for Passed<'_, C, R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let count = self.rest.read(into)?;
+        let count = self.reader.read(into)?;
         self.at = self.at.saturating_add(count as u64);
         if self.at.saturating_sub(self.gone) >= BEHIND {
-            self.file.done_with(self.gone..self.at);
+            self.content.done_with(self.gone..self.at);
             self.gone = self.at;
         }
         Ok(count)

@@ -1,10 +1,10 @@
 //! Paths in which nothing was found.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use anyhow::anyhow;
 
-use super::Sources;
 use crate::faults::Faults;
 
 /// Which paths of the command line have what a command is about.
@@ -28,8 +28,8 @@ impl Roots {
     }
 
     /// Adds an error for every path in which nothing was found.
-    pub fn empty(&self, sources: &Sources, what: &str, faults: &mut Faults) {
-        let empty = (0..sources.paths.len()).filter(|root| !self.known.contains(root));
-        empty.for_each(|root| faults.push(anyhow!("{}: {what}", sources.root(root))));
+    pub fn empty(&self, paths: &[PathBuf], what: &str, faults: &mut Faults) {
+        let empty = paths.iter().enumerate().filter(|(root, _)| !self.known.contains(root));
+        empty.for_each(|(_, path)| faults.push(anyhow!("{}: {what}", path.display())));
     }
 }

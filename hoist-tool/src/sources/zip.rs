@@ -1,11 +1,78 @@
 //! Zip files: wheels, packages of conda.
 
-use std::io::{Chain, Cursor, Read, Take};
+use core::ops::Range;
+use std::io::{self, Chain, Cursor, Read, Take};
 
 use anyhow::{Error, Result, ensure};
-use rawzip::{CompressionMethod, ZipArchiveEntryWayfinder, ZipSliceArchive};
+use rawzip::{CompressionMethod, ReaderAt, ZipArchive, ZipArchiveEntryWayfinder, ZipLocator};
 
+use crate::lent::{Slices, Stream};
+use crate::mapped::Mapped;
 use crate::printable::Printable;
+
+/// Bytes of records that are read together: more than one can have.
+const RECORDS: usize = 1 << 18;
+
+/// The bytes of an archive: in memory, or read where they are wanted.
+pub(super) trait Content: ReaderAt + Sync {
+    fn size(&self) -> u64;
+
+    /// Says that a range will be read from its start to its end.
+    fn will_read(&self, range: Range<u64>);
+
+    /// Says that a range is done with.
+    fn done_with(&self, range: Range<u64>);
+
+    /// A large part as a file of its own, if it need not be in memory for that.
+    fn part(&self, range: Range<u64>) -> Option<Stream>;
+}
+
+impl ReaderAt for Mapped {
+    fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<usize> {
+        let from = usize::try_from(at).ok().and_then(|at| self.bytes().get(at..));
+        from.unwrap_or_default().read(into)
+    }
+}
+
+impl Content for Mapped {
+    fn size(&self) -> u64 {
+        self.bytes().len() as u64
+    }
+
+    fn will_read(&self, range: Range<u64>) {
+        self.will_read(range);
+    }
+
+    fn done_with(&self, range: Range<u64>) {
+        self.done_with(range);
+    }
+
+    fn part(&self, _range: Range<u64>) -> Option<Stream> {
+        None
+    }
+}
+
+impl Content for Stream {
+    fn size(&self) -> u64 {
+        crate::lent::Lender::size(self)
+    }
+
+    fn will_read(&self, _range: Range<u64>) {}
+
+    fn done_with(&self, _range: Range<u64>) {}
+
+    fn part(&self, range: Range<u64>) -> Option<Stream> {
+        let is_large = Slices::is_large(range.end.saturating_sub(range.start));
+        is_large.then(|| self.part(range))
+    }
+}
+
+/// The archive that these bytes are.
+pub(super) fn archive<C: Content>(content: &C) -> Result<ZipArchive<&C>, rawzip::Error> {
+    let mut buffer = vec![0; RECORDS];
+    let found = ZipLocator::new().locate_in_reader(content, &mut buffer, content.size());
+    found.map_err(|(_, error)| error)
+}
 
 /// Deflate gives no more than this for a byte (RFC 1951 3.2.5).
 pub(super) const MOST: u64 = 1032;
@@ -18,7 +85,7 @@ pub(super) struct Member {
 }
 
 /// Refuses members that share bytes: few bytes would be unpacked many times.
-pub(super) fn check(archive: &ZipSliceArchive<&[u8]>, members: &[Member]) -> Result<()> {
+pub(super) fn check<C: Content>(archive: &ZipArchive<&C>, members: &[Member]) -> Result<()> {
     let mut ranges: Vec<(u64, u64, &Member)> = Vec::new();
     for member in members {
         let range = archive.get_entry(member.at).map(|entry| entry.compressed_data_range());
@@ -61,9 +128,10 @@ impl<R: Read> Read for Sized<'_, R> {
     }
 }
 
-pub(super) fn members(archive: &ZipSliceArchive<&[u8]>) -> (Vec<Member>, Option<Error>) {
+pub(super) fn members<C: Content>(archive: &ZipArchive<&C>) -> (Vec<Member>, Option<Error>) {
     let mut members = Vec::new();
-    let mut entries = archive.entries();
+    let mut buffer = vec![0; RECORDS];
+    let mut entries = archive.entries(&mut buffer);
     loop {
         match entries.next_entry() {
             Ok(None) => return (members, None),

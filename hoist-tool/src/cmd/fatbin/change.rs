@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::blob::Blob;
 use super::found::regions;
 use crate::mapped::Mapped;
-use crate::output;
+use crate::output::{self, Dates};
 use crate::paint;
 use crate::printable::Printable;
 
@@ -28,6 +28,12 @@ pub struct Files {
     /// The file to write: it appears when it is whole. It may be the same.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
+    /// Refuses to write a file that is not smaller. What is free goes from the file in any case, where its layout allows.
+    #[arg(long)]
+    pub shrink: bool,
+    /// What becomes of its times.
+    #[command(flatten)]
+    pub dates: Dates,
     /// Prints JSON with stable keys.
     #[arg(long)]
     pub json: bool,
@@ -107,12 +113,20 @@ impl Files {
     ) -> Result<()> {
         let plan = plan(file, &mut changes, unreferenced).with_context(|| self.label())?;
         let before = file.bytes().len() as u64;
+        ensure!(
+            !self.shrink || plan.size() < before,
+            "{}: would not become smaller: {} bytes before, {} after",
+            self.label(),
+            before,
+            plan.size()
+        );
         file.done_with(0..before);
-        output::write(&self.output, Some(&self.file), |to| {
+        let dates = output::change(&self.output, &self.file, self.dates, |to| {
             write(&plan, file, to).with_context(|| self.output.display().to_string())?;
             let written = Mapped::map(to)?;
             check(file, &written, &changes).with_context(|| self.label())
         })?;
+        notes.extend(dates.map(String::from));
         notes.extend(plan.remarks.iter().map(note));
         notes.sort();
         notes.dedup();

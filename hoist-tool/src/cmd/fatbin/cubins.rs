@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 
 use anyhow::{Context as _, Error, Result, anyhow};
-use fatbin::{Container, EntryKind, FoundContainer, Part, RegionEntry, Search, Sm, Span};
+use fatbin::{
+    CompressionMethod, Container, EntryKind, FoundContainer, Part, RegionEntry, Search, Sm, Span,
+};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -14,6 +16,7 @@ use crate::kernel_name::Text;
 use crate::mapped::Mapped;
 use crate::printable::Printable;
 use crate::scratch::Scratch;
+use crate::share::Share;
 
 /// Where an image is in its file, and what it is for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -80,6 +83,16 @@ pub fn images<T: Send>(
     wants: impl Fn(&Image) -> bool,
     each: impl Fn(&Image, &[u8]) -> T + Sync,
 ) -> Vec<Result<T>> {
+    images_of((file, search), Share::ALL, wants, each)
+}
+
+/// The same of a share of the images. What cannot be read of the file is told with the last.
+pub fn images_of<T: Send>(
+    (file, search): (&Mapped, Search),
+    share: Share,
+    wants: impl Fn(&Image) -> bool,
+    each: impl Fn(&Image, &[u8]) -> T + Sync,
+) -> Vec<Result<T>> {
     let budget = Budget::new(None, FLOOR, TIMES, file.bytes().len() as u64);
     let mut errors = Vec::new();
     let mut jobs = Vec::new();
@@ -98,6 +111,10 @@ pub fn images<T: Send>(
         job.images.retain(&wants);
     }
     jobs.retain(|job| !job.images.is_empty());
+    share.retain(&mut jobs, Job::cost);
+    if !share.is_last() {
+        errors.clear();
+    }
     // the largest first, and each goes to who is free: the cores end together
     let mut order: Vec<_> = jobs.iter().enumerate().collect();
     order.sort_by_key(|(_, job)| Reverse(job.size));
@@ -169,6 +186,19 @@ fn jobs_of<'a>(found: &FoundContainer<'a>) -> (Vec<Job<'a>>, Vec<fatbin::Error>)
 }
 
 impl Job<'_> {
+    /// How long it takes, beside others.
+    fn cost(&self) -> u64 {
+        let weight = match &self.payload {
+            Payload::Entry(entry) => match entry.compression() {
+                Some(CompressionMethod::Zstd | CompressionMethod::Zlib) => 3,
+                Some(_) => 2,
+                None => 1,
+            },
+            Payload::Span(_) => 1,
+        };
+        self.size.saturating_mul(weight)
+    }
+
     /// The same in a region with a number.
     fn of_region(mut self, region: usize) -> Self {
         self.images.iter_mut().for_each(|image| image.place.region = region);

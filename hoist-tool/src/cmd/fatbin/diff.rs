@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use fatbin::Sm;
 
 use super::filter::Where;
-use super::kernels::{Request, collect};
+use super::kernels::{Request, all_inside, collect};
 use crate::faults::Faults;
 use crate::json::JsonArguments;
 use crate::kernel_filter::KernelFilter;
@@ -74,11 +74,12 @@ impl Diff {
             let mut rows = collect(request, &mut faults)?;
             // both sides are called alike: what is inside, without what it is in
             let root = path.display().to_string();
-            rows.iter_mut().for_each(|row| row.inside(&root));
+            all_inside(&mut rows, &root);
             anyhow::Ok(rows)
         };
         let (old, new) = (side(&self.old)?, side(&self.new)?);
-        let mut found = difference(old, new);
+        let mut found = difference(&old, &new);
+        drop((old, new));
         self.order(&mut found);
         for condition in &self.fail_on {
             found.failed.extend(condition.holds(&found));

@@ -241,7 +241,7 @@ impl View {
             None => "no machine code of CUDA".to_owned(),
         };
         if count == 0 && faults.is_empty() {
-            roots.empty(sources, &what, &mut faults);
+            roots.empty(&sources.paths, &what, &mut faults);
         }
         faults.result()
     }

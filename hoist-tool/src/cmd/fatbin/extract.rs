@@ -128,7 +128,7 @@ impl Extract {
         })?;
         let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
         errors.into_iter().for_each(|error| done.faults.push(error));
-        roots.empty(&self.sources, "nothing to extract", &mut done.faults);
+        roots.empty(&self.sources.paths, "nothing to extract", &mut done.faults);
         let Done { mut faults, rows, encrypted, .. } = done;
         if self.json.is_on() {
             let found = serde_json::json!({ "files": rows, "encrypted": encrypted });

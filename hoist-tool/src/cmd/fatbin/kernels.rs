@@ -83,6 +83,21 @@ impl KernelRow {
     }
 }
 
+/// Calls the files of all rows what they are called in `root`: each file once, as rows share its name.
+pub fn all_inside(rows: &mut [KernelRow], root: &str) {
+    let mut last: Option<[Text; 2]> = None;
+    for row in rows {
+        match &last {
+            Some([before, inside]) if *before == row.file => row.file = inside.clone(),
+            _ => {
+                let before = row.file.clone();
+                row.inside(root);
+                last = Some([before, row.file.clone()]);
+            }
+        }
+    }
+}
+
 /// The kernels of a cubin that these patterns mean.
 ///
 /// # Errors
@@ -186,7 +201,7 @@ pub fn collect(request: Request<'_>, faults: &mut Faults) -> Result<Vec<KernelRo
         Ok(())
     })?;
     if wanted.is_empty() {
-        roots.empty(sources, "has no kernel", faults);
+        roots.empty(&sources.paths, "has no kernel", faults);
     }
     Ok(all)
 }

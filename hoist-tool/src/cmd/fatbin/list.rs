@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::io::Write;
 
-use anyhow::{Error, Result};
+use anyhow::{Error, Result, ensure};
 use fatbin::Search;
 
 use super::filter::{Code, Where};
 use super::found::containers;
+use super::payload::add_digests;
 use super::rows::{EntryRow, RegionRow};
 use crate::faults::{Faults, in_words};
 use crate::json::JsonArguments;
@@ -32,6 +33,9 @@ pub struct List {
     place: Where,
     #[command(flatten)]
     json: JsonArguments,
+    /// Adds to JSON the SHA-256 of every image when unpacked: the same for the same code, however it is stored.
+    #[arg(long)]
+    digest: bool,
 }
 
 impl List {
@@ -42,13 +46,17 @@ impl List {
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let mut faults = Faults::default();
         let mut roots = Roots::default();
+        ensure!(!self.digest || self.json.is_on(), "--digest is for --json");
         if self.json.is_on() {
             write!(out, "{{\"files\":[")?;
         }
         let mut separator: &[u8] = b"";
         let look = |source: Source| {
             let mut shown = Vec::new();
-            let (rows, found) = regions(&source.file, self.place.search(), &self.code);
+            let (mut rows, mut found) = regions(&source.file, self.place.search(), &self.code);
+            if self.digest {
+                found.extend(add_digests(&source.file, &mut rows));
+            }
             if self.json.is_on() {
                 json(&source, &rows, &found, &mut shown)?;
             } else if !rows.is_empty() {
@@ -88,7 +96,7 @@ impl List {
         if self.json.is_on() {
             writeln!(out, "]}}")?;
         } else {
-            roots.empty(&self.sources, "holds no device code", &mut faults);
+            roots.empty(&self.sources.paths, "holds no device code", &mut faults);
         }
         faults.result()
     }

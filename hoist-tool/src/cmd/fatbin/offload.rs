@@ -106,7 +106,7 @@ impl List {
             }
             Ok(())
         })?;
-        roots.empty(&self.sources, "holds no container of LLVM's", &mut faults);
+        roots.empty(&self.sources.paths, "holds no container of LLVM's", &mut faults);
         if self.json.is_on() {
             let row = |(label, images, hosts): &(String, Vec<Row>, Vec<HostRow>)| serde_json::json!({ "file": label, "images": images, "host_entries": hosts });
             let rows: Vec<_> = files.iter().map(row).collect();
@@ -246,7 +246,7 @@ impl Extract {
         let Done { mut faults, written, .. } =
             done.into_inner().unwrap_or_else(PoisonError::into_inner);
         errors.into_iter().for_each(|error| faults.push(error));
-        roots.empty(&self.sources, "nothing to extract", &mut faults);
+        roots.empty(&self.sources.paths, "nothing to extract", &mut faults);
         if self.json.is_on() {
             crate::json::write(out, &serde_json::json!({ "files": written }))?;
             writeln!(out)?;

@@ -139,7 +139,7 @@ impl Ptx {
                 Some(pattern) => format!("no PTX with a kernel {pattern}"),
                 None => "no PTX".to_owned(),
             };
-            roots.empty(&self.sources, &what, &mut faults);
+            roots.empty(&self.sources.paths, &what, &mut faults);
         }
         faults.result()
     }

@@ -1,11 +1,10 @@
 //! `hoist fatbin recompress FILE --mode size -o OUT`: the same code, compressed in another way.
 
 use std::io::Write;
+use std::time::Duration;
 
-use anyhow::{Context as _, Result};
-use elf_core::File;
-use elf_core::names::SHT_NOBITS;
-use fatbin::{CompressionMethod, CompressionMode, EntryKind, Item, Region, RegionEntry, text};
+use anyhow::{Context as _, Result, ensure};
+use fatbin::{CompressionMethod, CompressionMode, EntryKind, Item, Region, RegionEntry, Span};
 use rayon::prelude::*;
 
 use super::blob::Blob;
@@ -13,7 +12,9 @@ use super::change::{self, Change, Files, Unreferenced, change, entries};
 use super::filter::Where;
 use super::found::regions;
 use super::pack::{Compression, method};
+use super::payload::without_padding;
 use super::prune::Packed;
+use super::unpacking::{self, Unpacking};
 use crate::budget::{Budget, FLOOR, TIMES};
 use crate::mapped::Mapped;
 use crate::number::number;
@@ -28,7 +29,7 @@ pub struct Recompress {
     /// How: `none`, `zlib`, `lz4`, `lz4-frame`, `zstd`, each as small as it gets.
     #[arg(long, value_name = "METHOD", value_parser = method, required_unless_present = "mode")]
     with: Option<Compression>,
-    /// How, in the words of nvcc 13: `speed` (LZ4), `balance` (Zstandard at level 5), `size` (at level 19).
+    /// How, in the words of nvcc 13: `speed` (LZ4 at level 3), `balance` (Zstandard at level 5), `size` (at level 19).
     #[arg(long, value_name = "MODE", value_parser = mode, conflicts_with = "with")]
     mode: Option<CompressionMode>,
     /// The most bytes that all entries may unpack to, together: otherwise 256 MiB and 64 times the size of the file.
@@ -115,8 +116,10 @@ impl Recompress {
         let label = self.files.label();
         let budget = Budget::new(self.limit, FLOOR, TIMES, file.bytes().len() as u64);
         let all = regions(&file, self.place.search()).with_context(|| label.clone())?;
-        let results: Vec<_> =
-            all.par_iter().map(|(_, region)| self.region(region, (&file, &budget))).collect();
+        let unpacking = Unpacking::default();
+        let region =
+            |(_, region): &(usize, Region<'_>)| self.region(region, &file, &budget, &unpacking);
+        let results: Vec<_> = all.par_iter().map(region).collect();
         let (mut changes, mut obfuscated) = (Vec::new(), 0);
         for result in results {
             let (new, hidden) = result.with_context(|| label.clone())?;
@@ -124,6 +127,7 @@ impl Recompress {
             changes.extend(new);
         }
         let mut notes: Vec<_> = change::needs(self.how().method()).into_iter().collect();
+        notes.extend(unpacking.note());
         if obfuscated > 0 {
             notes.push(format!("{obfuscated} entries are obfuscated and stay as they are"));
         }
@@ -141,13 +145,15 @@ impl Recompress {
     fn region(
         &self,
         found: &Region<'_>,
-        (file, budget): (&Mapped, &Budget),
+        file: &Mapped,
+        budget: &Budget,
+        unpacking: &Unpacking,
     ) -> Result<(Option<Change>, usize)> {
         let old = entries(found)?;
         let hidden = old.iter().filter(|entry| entry.obfuscation_key().is_some()).count();
         let stored: Vec<_> = old
             .par_iter()
-            .map(|entry| stored(*entry, self.how(), budget))
+            .map(|entry| stored(*entry, self.how(), budget, unpacking))
             .collect::<Result<_>>()?;
         if stored.iter().all(|stored| matches!(stored, Stored::Kept(_))) {
             file.done_with(found.at()..found.end());
@@ -163,8 +169,13 @@ impl Recompress {
 /// How an entry is stored if it is compressed in this way: as before, if that makes it no smaller.
 ///
 /// # Errors
-/// If it cannot be unpacked.
-pub fn stored<'a>(entry: RegionEntry<'a>, how: How, budget: &Budget) -> Result<Stored<'a>> {
+/// If it cannot be unpacked, or what was packed unpacks to anything else.
+pub fn stored<'a>(
+    entry: RegionEntry<'a>,
+    how: How,
+    budget: &Budget,
+    unpacking: &Unpacking,
+) -> Result<Stored<'a>> {
     let (old, new) = (entry.compression(), how.method());
     // NVVM is obfuscated where it is compressed, and only NVIDIA's tools can do that
     let is_secret = entry.obfuscation_key().is_some() || entry.kind() == EntryKind::Nvvm;
@@ -172,9 +183,10 @@ pub fn stored<'a>(entry: RegionEntry<'a>, how: How, budget: &Budget) -> Result<S
         return Ok(Stored::Kept(entry));
     }
     budget.take(format_args!("the entry at {:#x}", entry.at()), entry.unpacked_size())?;
-    let unpacked = entry.unpack(usize::MAX)?;
+    let (unpacked, time) = unpacking::timed(|| entry.unpack(usize::MAX))?;
     let payload = if old.is_none() { without_padding(entry.kind(), &unpacked) } else { &unpacked };
     let Some((method, stored)) = how.pack(payload)? else {
+        unpacking.add(unpacked.len(), time, Duration::ZERO);
         let stored = unpacked.into_owned().into();
         return Ok(Stored::New { entry, stored, compression: None });
     };
@@ -183,33 +195,10 @@ pub fn stored<'a>(entry: RegionEntry<'a>, how: How, budget: &Budget) -> Result<S
     if keeps && stored.len().next_multiple_of(8) as u64 >= entry.stored_size() {
         return Ok(Stored::Kept(entry));
     }
+    let mut again = vec![0; payload.len()];
+    let ((), after) = unpacking::timed(|| method.unpack(Span::from(&*stored), &mut again))?;
+    ensure!(again == payload, "the entry at {:#x} would unpack to other bytes", entry.at());
+    unpacking.add(payload.len(), if old.is_some() { time } else { Duration::ZERO }, after);
     let compression = Some((method, payload.len() as u64));
     Ok(Stored::New { entry, stored: stored.into(), compression })
-}
-
-/// A payload that was stored without compression, and so with zeros behind it. PTX keeps one NUL.
-fn without_padding(kind: EntryKind, payload: &[u8]) -> &[u8] {
-    let size = match kind {
-        EntryKind::Ptx => Some(text(payload).len().saturating_add(1)),
-        EntryKind::Elf => elf_size(payload),
-        _ => None,
-    };
-    let padding =
-        |size: &usize| payload.len().checked_sub(*size).is_some_and(|padding| padding < 8);
-    size.filter(padding).and_then(|size| payload.get(..size)).unwrap_or(payload)
-}
-
-/// Where the last table or section of an ELF file ends.
-fn elf_size(bytes: &[u8]) -> Option<usize> {
-    let file = File::parse(bytes).ok()?;
-    let header = file.header();
-    let table = |at: u64, size: u16, count: usize| {
-        at.saturating_add(u64::from(size).saturating_mul(count as u64))
-    };
-    let sections = file.sections().iter().filter(|section| section.r#type != SHT_NOBITS);
-    let ends = sections.map(|section| section.offset.saturating_add(section.size)).chain([
-        table(header.section_headers, header.section_header_size, file.sections().len()),
-        table(header.program_headers, header.program_header_size, file.segments().len()),
-    ]);
-    usize::try_from(ends.max()?).ok()
 }

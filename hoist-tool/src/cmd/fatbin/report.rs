@@ -1,23 +1,24 @@
 //! `hoist fatbin report PATH... -o report.html`: where the space goes, which kernels limit occupancy, what changed, as one page that
 //! needs nothing beside it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Error, Result};
 use fatbin::{EntryKind, Sm};
 
-use super::cubins::{Image, images};
+use super::cubins::{Image, images_of};
 use super::diff::{Difference, difference};
 use super::filter::Where;
-use super::kernels::{KernelRow, Request, collect, of_cubin};
+use super::kernels::{KernelRow, Request, all_inside, collect, of_cubin};
 use super::rows::arch;
 use crate::faults::Faults;
 use crate::json::JsonArguments;
 use crate::kernel_name::Text;
 use crate::output::Output;
 use crate::pattern::Pattern;
+use crate::share::Share;
 use crate::sources::{Order, Roots, Source, Sources};
 use data::{Data, Found};
 
@@ -46,6 +47,17 @@ pub struct Report {
     arch: Vec<Sm>,
     #[command(flatten)]
     place: Where,
+    /// Only a share of the images, for several who look at the same files at the same time: `1/2` and `2/2`. What all of them
+    /// print is what one would, file by file.
+    #[arg(
+        long,
+        value_name = "NUMBER/ALL",
+        default_value = "1/1",
+        hide_short_help = true,
+        hide_default_value = true,
+        conflicts_with = "old"
+    )]
+    share: Share,
     #[command(flatten)]
     json: JsonArguments,
 }
@@ -53,6 +65,8 @@ pub struct Report {
 /// What is in a file.
 struct Looked {
     file: String,
+    /// Whether it has images that are asked for, also where others look at them.
+    has_images: bool,
     images: Vec<Found>,
     errors: Vec<Error>,
 }
@@ -74,8 +88,11 @@ impl Report {
             |source| self.look(&source),
             |root, found: Result<Looked>| {
                 match found {
-                    Ok(Looked { file, images, errors }) => {
-                        roots.has(root, !images.is_empty() || !errors.is_empty());
+                    Ok(Looked { file, has_images, images, errors }) => {
+                        roots.has(root, has_images || !errors.is_empty());
+                        if has_images {
+                            data.file(&file);
+                        }
                         for image in &images {
                             data.image(&file, image);
                         }
@@ -86,13 +103,17 @@ impl Report {
                     }
                     Err(error) => {
                         roots.failed(root);
-                        faults.push(error);
+                        if self.share.is_last() {
+                            faults.push(error);
+                        }
                     }
                 }
                 Ok(())
             },
         )?;
-        roots.empty(&self.sources, "holds no device code", &mut faults);
+        if self.share.is_last() {
+            roots.empty(&self.sources.paths, "holds no device code", &mut faults);
+        }
         if let Some(old) = &self.old {
             data.changes(self.changes(old, kernels, &mut faults)?);
         }
@@ -119,15 +140,18 @@ impl Report {
         };
         // what is encrypted is counted as it is stored
         let encrypted = RefCell::new(Vec::new());
+        let has_images = Cell::new(false);
         let wants = |image: &Image| {
             let wanted = self.arch.is_empty() || self.arch.contains(&image.sm);
-            if wanted && image.is_encrypted {
+            has_images.set(has_images.get() || wanted);
+            if wanted && image.is_encrypted && self.share.is_last() {
                 encrypted.borrow_mut().push(found(image, 0, Vec::new()));
             }
             wanted && !image.is_encrypted
         };
         let label = Text::from(&*source.label);
-        let all = images(&source.file, self.place.search(), wants, |image, bytes| {
+        let place = (&source.file, self.place.search());
+        let all = images_of(place, self.share, wants, |image, bytes| {
             let kernels = match image.kind {
                 EntryKind::Elf | EntryKind::Cubin => {
                     of_cubin((&label, image), bytes, &self.kernel)?
@@ -144,7 +168,8 @@ impl Report {
             }
         }
         good.append(&mut encrypted.into_inner());
-        Looked { file: source.label.clone(), images: good, errors }
+        let has_images = has_images.get();
+        Looked { file: source.label.clone(), has_images, images: good, errors }
     }
 
     /// What is other than before. Both sides are called alike: what is inside, without what it is in.
@@ -162,9 +187,7 @@ impl Report {
             search: self.place.search(),
         };
         let mut before = collect(request, faults)?;
-        for row in &mut before {
-            row.inside(&old.display().to_string());
-        }
+        all_inside(&mut before, &old.display().to_string());
         for row in &mut new {
             let root = self.sources.paths.iter().map(|path| path.display().to_string());
             if let Some(root) =
@@ -173,6 +196,6 @@ impl Report {
                 row.inside(&root);
             }
         }
-        Ok(difference(before, new))
+        Ok(difference(&before, &new))
     }
 }

@@ -71,6 +71,9 @@ pub struct EntryRow<'a> {
     pub producer: Option<&'static str>,
     /// The images in a concatenated entry.
     pub parts: Vec<PartRow>,
+    /// SHA-256 of the image when unpacked, if that was asked for; of concatenated ones the parts have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
 }
 
 /// An image in a concatenated entry.
@@ -84,6 +87,9 @@ pub struct PartRow {
     pub offset: u64,
     /// Size in bytes.
     pub size: u64,
+    /// SHA-256 of it, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
 }
 
 /// Bytes as hexadecimal digits.
@@ -229,6 +235,7 @@ impl<'a> EntryRow<'a> {
             triple: None,
             producer: None,
             parts: Vec::new(),
+            sha256: None,
         }
     }
 
@@ -244,6 +251,7 @@ impl<'a> EntryRow<'a> {
             arch: arch(part.kind, part.sm).unwrap_or_default(),
             offset: part.offset,
             size: part.size,
+            sha256: None,
         };
         let (options, compat) = match entry.options() {
             EntryOptions::None => (None, None),

@@ -90,7 +90,7 @@ impl Select {
             }
             Ok(())
         })?;
-        roots.empty(&self.sources, "holds no fatbin", &mut faults);
+        roots.empty(&self.sources.paths, "holds no fatbin", &mut faults);
         if self.json.is_on() {
             crate::json::write(out, &serde_json::json!({ "choices": choices }))?;
             writeln!(out)?;

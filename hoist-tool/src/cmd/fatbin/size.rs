@@ -25,6 +25,8 @@ use crate::table::{Table, tail};
 
 /// Bytes of images that are compressed anew to tell what a method would save.
 const SAMPLE: u64 = 8 << 20;
+/// Whether there is what compresses: in a browser nobody asks for it.
+const CAN_PACK: bool = cfg!(not(target_family = "wasm"));
 /// Templates shown, unless the command line says how many.
 const SHOWN: usize = 20;
 
@@ -153,7 +155,7 @@ impl Size {
                 Ok(())
             },
         )?;
-        roots.empty(&self.sources, "holds no device code", &mut faults);
+        roots.empty(&self.sources.paths, "holds no device code", &mut faults);
         if self.json.is_on() {
             self.json(&sums, out)?;
         } else if !sums.files.is_empty() {
@@ -206,7 +208,8 @@ impl Size {
             }
         }
         // every image whose offset in the order of files falls into the sample
-        let is_sampled = self.compression
+        let is_sampled = CAN_PACK
+            && self.compression
             && image
                 .place
                 .region

@@ -1,17 +1,21 @@
 //! `hoist fatbin slim DIR --keep sm_90,ptx --mode size --backup FOLDER`: installed libraries with the code that is wanted only, and
 //! `--undo FOLDER`, which brings them back.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use walkdir::WalkDir;
 
+use super::unpacking::Unpacking;
 use crate::json::JsonArguments;
 use crate::mapped::Mapped;
-use crate::output;
+use crate::output::{self, Dates};
+use crate::paint;
 use crate::printable::Printable;
 use host::Slimming;
 
@@ -36,6 +40,8 @@ pub struct Slim {
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["paths", "keep", "mode", "backup"])]
     undo: Option<PathBuf>,
     #[command(flatten)]
+    dates: Dates,
+    #[command(flatten)]
     json: JsonArguments,
 }
 
@@ -49,6 +55,8 @@ struct Line {
     slimmed: String,
     size_before: u64,
     size_after: u64,
+    /// When the original was modified.
+    modified: Option<SystemTime>,
 }
 
 impl Slim {
@@ -57,13 +65,14 @@ impl Slim {
     /// # Errors
     /// The first file that cannot be changed; those before it are.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+        let mut notes = BTreeSet::new();
         let lines = match (&self.undo, &self.backup) {
             (Some(folder), _) => undo(folder)?,
-            (None, Some(folder)) => self.slim(folder)?,
+            (None, Some(folder)) => self.slim(folder, &mut notes)?,
             (None, None) => bail!("where originals are to be kept: --backup"),
         };
         if self.json.is_on() {
-            crate::json::write(out, &serde_json::json!({ "files": lines }))?;
+            crate::json::write(out, &serde_json::json!({ "files": lines, "notes": notes }))?;
             return Ok(writeln!(out)?);
         }
         for line in &lines {
@@ -74,36 +83,50 @@ impl Slim {
             };
             writeln!(out, "{}: {before} bytes before, {after} after", Printable::from(&*path))?;
         }
+        for note in &notes {
+            paint::note(out, note)?;
+        }
         Ok(writeln!(out, "{} files changed", lines.len())?)
     }
 
-    fn slim(&self, folder: &Path) -> Result<Vec<Line>> {
+    fn slim(&self, folder: &Path, notes: &mut BTreeSet<String>) -> Result<Vec<Line>> {
         ensure!(
             !self.how.keep.is_empty() || self.how.mode.is_some(),
             "nothing is to be done: --keep or --mode"
         );
         let mut lines = Vec::new();
+        let unpacking = Unpacking::default();
         fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         let folder = fs::canonicalize(folder)?;
         for root in &self.paths {
             for entry in WalkDir::new(root).sort_by_file_name() {
                 let entry = entry?;
-                if entry.file_type().is_file() && is_elf(entry.path())? {
+                if entry.file_type().is_file() && is_host(entry.path())? {
                     let path = fs::canonicalize(entry.path())?;
                     if !path.starts_with(&folder) {
-                        let line = self.file(&path, &folder);
+                        let line = self.file(&path, &folder, &unpacking, notes);
                         lines.extend(line.with_context(|| path.display().to_string())?);
                     }
                 }
             }
         }
+        if !lines.is_empty() {
+            notes.extend(unpacking.note());
+            notes.extend(self.dates.note().map(String::from));
+        }
         Ok(lines)
     }
 
     /// Changes a file, if there is something to change: the original is kept first, then the list has its line, then it is replaced.
-    fn file(&self, path: &Path, folder: &Path) -> Result<Option<Line>> {
+    fn file(
+        &self,
+        path: &Path,
+        folder: &Path,
+        unpacking: &Unpacking,
+        notes: &mut BTreeSet<String>,
+    ) -> Result<Option<Line>> {
         let file = Mapped::open(path)?;
-        let Some(slimmed) = self.how.plan(&file)? else { return Ok(None) };
+        let Some(slimmed) = self.how.plan(&file, unpacking)? else { return Ok(None) };
         // what becomes no smaller is left alone
         let (size_before, size_after) = slimmed.sizes;
         if size_after >= size_before && self.how.keep.is_empty() {
@@ -120,9 +143,11 @@ impl Slim {
             hash = digest::of(&Mapped::map(to)?);
             Ok(())
         })?;
-        let new = new.like(path)?;
+        let new = new.like(path)?.dated(path, self.dates)?;
+        notes.extend(slimmed.notes);
+        let modified = fs::metadata(path)?.modified().ok();
         let path = path.to_owned();
-        let line = Line { path, original, slimmed: hash, size_before, size_after };
+        let line = Line { path, original, slimmed: hash, size_before, size_after, modified };
         let list = folder.join(LIST);
         let mut list = fs::File::options().create(true).append(true).open(list)?;
         list.write_all(format!("{}\n", serde_json::to_string(&line)?).as_bytes())?;
@@ -132,13 +157,16 @@ impl Slim {
     }
 }
 
-/// Whether a file begins as ELF files do.
-fn is_elf(path: &Path) -> Result<bool> {
+/// How files begin that may have device code: ELF files, and archives of these.
+pub const HEADS: [&[u8]; 2] = [b"\x7fELF", b"!<arch>\n"];
+
+/// Whether a file begins as those do that may have device code.
+fn is_host(path: &Path) -> Result<bool> {
     use std::io::Read as _;
     let mut head = Vec::new();
     let file = fs::File::open(path).with_context(|| path.display().to_string())?;
-    file.take(4).read_to_end(&mut head).with_context(|| path.display().to_string())?;
-    Ok(head == b"\x7fELF")
+    file.take(8).read_to_end(&mut head).with_context(|| path.display().to_string())?;
+    Ok(HEADS.iter().any(|start| head.starts_with(start)))
 }
 
 /// Puts originals back, the last first. What is there already, or was never changed, stays.
@@ -164,7 +192,10 @@ fn undo(folder: &Path) -> Result<Vec<Line>> {
             "{}: is not what was kept there",
             kept.display()
         );
-        output::write(&line.path, Some(&line.path), |to| Ok(to.write_all(original.bytes())?))?;
+        let old = output::Output::new(&line.path, |to| Ok(to.write_all(original.bytes())?))?;
+        let old = old.like(&line.path)?;
+        let times = line.modified.map(|time| fs::FileTimes::new().set_modified(time));
+        old.with_times(times.unwrap_or_default())?.keep()?;
         lines.push(line);
     }
     Ok(lines)

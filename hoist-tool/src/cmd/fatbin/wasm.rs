@@ -6,6 +6,7 @@ pub mod filter;
 pub mod found;
 pub mod kernels;
 pub mod list;
+pub mod payload;
 pub mod report;
 pub mod rows;
 pub mod size;

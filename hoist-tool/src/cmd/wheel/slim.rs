@@ -10,10 +10,11 @@ use serde::Serialize;
 use super::record::{self, updated};
 use super::zip::{Member, New, Zip};
 use crate::budget::{Budget, FLOOR};
-use crate::cmd::fatbin::slim::digest;
 use crate::cmd::fatbin::slim::host::Slimming;
+use crate::cmd::fatbin::slim::{HEADS, digest};
+use crate::cmd::fatbin::unpacking::Unpacking;
 use crate::mapped::Mapped;
-use crate::output;
+use crate::output::{self, Dates};
 use crate::paint;
 use crate::printable::Printable;
 
@@ -31,6 +32,8 @@ pub struct Slim {
     output: PathBuf,
     #[command(flatten)]
     how: Slimming,
+    #[command(flatten)]
+    dates: Dates,
     /// Prints JSON with stable keys.
     #[arg(long)]
     json: bool,
@@ -82,13 +85,14 @@ impl Slim {
         let zip = Zip::parse(file.bytes()).with_context(|| label.clone())?;
         let changed = self.changed(&zip, before).with_context(|| label.clone())?;
         let mut after = 0;
-        output::write(&self.output, Some(&self.file), |to| {
+        let note = output::change(&self.output, &self.file, self.dates, |to| {
             zip.write(&file, &changed.members, to).with_context(|| label.clone())?;
             let written = Mapped::map(to)?;
             after = written.bytes().len() as u64;
             check(&written, &zip, &changed).with_context(|| format!("{label}: what was written"))
         })?;
         let mut notes = changed.notes;
+        notes.extend(note.map(String::from));
         notes.sort();
         notes.dedup();
         let output = self.output.display().to_string();
@@ -113,12 +117,14 @@ impl Slim {
         let list = list(zip)?;
         let budget = Budget::new(self.how.limit, FLOOR, MOST, size);
         let mut changed = Changed::default();
+        let unpacking = Unpacking::default();
         for (index, member) in zip.members.iter().enumerate() {
-            if zip.begins_with(member, b"\x7fELF") {
-                let done = self.member(zip, (index, member), &budget, &mut changed);
+            if zip.begins_with(member, &HEADS) {
+                let done = self.member(zip, (index, member), &budget, &unpacking, &mut changed);
                 done.with_context(|| Printable::from(&*member.name).to_string())?;
             }
         }
+        changed.notes.extend(unpacking.note());
         if changed.members.is_empty() {
             changed.notes.push(String::from("nothing of the wheel changes"));
             return Ok(changed);
@@ -147,10 +153,11 @@ impl Slim {
         zip: &Zip<'_>,
         (index, member): (usize, &Member),
         budget: &Budget,
+        unpacking: &Unpacking,
         changed: &mut Changed,
     ) -> Result<()> {
         let old = zip.unpack(member, budget)?;
-        let Some(slimmed) = self.how.plan(&old)? else { return Ok(()) };
+        let Some(slimmed) = self.how.plan(&old, unpacking)? else { return Ok(()) };
         let mut file = tempfile::tempfile()?;
         slimmed.write(&old, &mut file)?;
         let new = Mapped::map(&file)?;

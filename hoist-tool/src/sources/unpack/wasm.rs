@@ -1,6 +1,6 @@
-//! Readers of what is compressed, without a line of C; there is no place but memory for what they give.
+//! Readers of what is compressed, where there is no place but memory for what they give.
 
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 
 use anyhow::Result;
 
@@ -20,8 +20,8 @@ impl Read for Refused {
 }
 
 /// What a Zstandard stream unpacks to.
-pub(super) fn zstd<R: Read>(reader: R) -> io::Result<impl Read> {
-    ruzstd::decoding::StreamingDecoder::new(reader).map_err(io::Error::other)
+pub(super) fn zstd<R: Read>(reader: R) -> io::Result<zstd::Decoder<'static, BufReader<R>>> {
+    zstd::Decoder::new(reader)
 }
 
 /// All that a reader gives behind bytes that it gave.

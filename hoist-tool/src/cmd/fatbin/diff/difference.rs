@@ -54,18 +54,21 @@ pub(in super::super) struct Difference {
 }
 
 /// Compares kernels of one name and architecture: those of one file first, then the others in order.
-pub(in super::super) fn difference(old: Vec<KernelRow>, new: Vec<KernelRow>) -> Difference {
+pub(in super::super) fn difference(old: &[KernelRow], new: &[KernelRow]) -> Difference {
     let mut found = Difference::default();
-    let mut sides: BTreeMap<(Text, Text), [Vec<KernelRow>; 2]> = BTreeMap::new();
+    // rows by name and architecture: there may be hundreds of thousands, most of them alone
+    let mut sides: BTreeMap<(&str, &str), [Vec<&KernelRow>; 2]> = BTreeMap::new();
     for (side, rows) in [old, new].into_iter().enumerate() {
         for row in rows {
             let (archs, code) = match side {
                 0 => (&mut found.archs_before, &mut found.code_before),
                 _ => (&mut found.archs_after, &mut found.code_after),
             };
-            archs.insert(row.place.arch.clone());
+            if !archs.contains(&*row.place.arch) {
+                archs.insert(row.place.arch.clone());
+            }
             *code = code.saturating_add(row.code_size);
-            let key = (row.name.clone(), row.place.arch.clone());
+            let key = (&*row.name, &*row.place.arch);
             if let Some(list) = sides.entry(key).or_default().get_mut(side) {
                 list.push(row);
             }
@@ -84,14 +87,14 @@ pub(in super::super) fn difference(old: Vec<KernelRow>, new: Vec<KernelRow>) -> 
         let rest = new.split_off(both);
         let gone = left.split_off(both);
         pairs.extend(left.into_iter().zip(new));
-        found.added.extend(rest.into_iter().map(|row| change(&row, None, Some(Needs::from(&row)))));
-        found.gone.extend(gone.into_iter().map(|row| change(&row, Some(Needs::from(&row)), None)));
+        found.added.extend(rest.into_iter().map(|row| change(row, None, Some(Needs::from(row)))));
+        found.gone.extend(gone.into_iter().map(|row| change(row, Some(Needs::from(row)), None)));
         for (old, new) in pairs {
-            let (before, after) = (Needs::from(&old), Needs::from(&new));
+            let (before, after) = (Needs::from(old), Needs::from(new));
             if before == after {
                 found.same += 1;
             } else {
-                found.changed.push(change(&new, Some(before), Some(after)));
+                found.changed.push(change(new, Some(before), Some(after)));
             }
         }
     }

@@ -116,6 +116,11 @@ impl Data {
         }
     }
 
+    /// Says that a file has images.
+    pub(super) fn file(&mut self, file: &str) {
+        self.files.number(&file.to_owned());
+    }
+
     /// Adds an image.
     pub(super) fn image(&mut self, file: &str, image: &Found) {
         let (file, arch) = (self.files.number(&file.to_owned()), self.archs.number(&image.arch));

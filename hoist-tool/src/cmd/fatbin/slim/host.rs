@@ -13,6 +13,7 @@ use super::super::change::{self, Change, Unreferenced, change, entries};
 use super::super::found::regions;
 use super::super::prune::{Fate, Keep, as_before, fate, keep};
 use super::super::recompress::{How, Stored, mode, stored};
+use super::super::unpacking::Unpacking;
 use crate::budget::{Budget, FLOOR, TIMES};
 use crate::mapped::Mapped;
 use crate::number::number;
@@ -23,7 +24,7 @@ pub struct Slimming {
     /// What to keep: `sm_90`, `sm_90a` (machine code), `compute_90` (PTX), `ptx`, `elf`, `nvvm` (all of a kind). Without it, all.
     #[arg(long, value_delimiter = ',', value_name = "WHAT", value_parser = keep)]
     pub keep: Vec<Keep>,
-    /// How to compress, in the words of nvcc 13: `speed` (LZ4), `balance` (Zstandard at level 5), `size` (at level 19). Without it,
+    /// How to compress, in the words of nvcc 13: `speed` (LZ4 at level 3), `balance` (Zstandard at level 5), `size` (at level 19). Without it,
     /// as before.
     #[arg(long, value_name = "MODE", value_parser = mode)]
     pub mode: Option<CompressionMode>,
@@ -60,12 +61,12 @@ impl Slimming {
     ///
     /// # Errors
     /// If nothing would be left, an architecture would have no code, or the file cannot be changed so.
-    pub fn plan(&self, file: &Mapped) -> Result<Option<Slimmed>> {
+    pub fn plan(&self, file: &Mapped, unpacking: &Unpacking) -> Result<Option<Slimmed>> {
         let before = file.bytes().len() as u64;
         let budget = Budget::new(self.limit, FLOOR, TIMES, before);
         let all = regions(file, Search::Always)?;
-        let new: Vec<_> =
-            all.par_iter().map(|(_, region)| self.region(region, file, &budget)).collect();
+        let new = |(_, region): &(usize, Region<'_>)| self.region(region, file, &budget, unpacking);
+        let new: Vec<_> = all.par_iter().map(new).collect();
         let (mut changes, mut entries) = (Vec::new(), (0_usize, 0_usize));
         for new in new {
             let New { change, before, after } = new?;
@@ -89,10 +90,18 @@ impl Slimming {
         Ok(Some(Slimmed { plan, changes, entries, sizes, notes }))
     }
 
-    fn region(&self, region: &Region<'_>, file: &Mapped, budget: &Budget) -> Result<New> {
+    fn region(
+        &self,
+        region: &Region<'_>,
+        file: &Mapped,
+        budget: &Budget,
+        unpacking: &Unpacking,
+    ) -> Result<New> {
         let old = entries(region)?;
-        let fates: Vec<_> =
-            old.par_iter().map(|entry| self.entry(*entry, budget)).collect::<Result<_>>()?;
+        let fates: Vec<_> = old
+            .par_iter()
+            .map(|entry| self.entry(*entry, budget, unpacking))
+            .collect::<Result<_>>()?;
         let items: Vec<_> = fates.iter().filter_map(Kept::item).collect();
         let (before, after) = (old.len(), items.len());
         if fates.iter().all(|fate| matches!(fate, Kept::Stored(Stored::Kept(_)))) {
@@ -108,7 +117,12 @@ impl Slimming {
         Ok(New { change: Some(change(region, new)), before, after })
     }
 
-    fn entry<'a>(&self, entry: RegionEntry<'a>, budget: &Budget) -> Result<Kept<'a>> {
+    fn entry<'a>(
+        &self,
+        entry: RegionEntry<'a>,
+        budget: &Budget,
+        unpacking: &Unpacking,
+    ) -> Result<Kept<'a>> {
         let again = |old, payload: &[u8]| match self.mode {
             Some(mode) => How::Mode(mode).pack(payload),
             None => as_before(old, payload),
@@ -119,7 +133,7 @@ impl Slimming {
         };
         Ok(match (fate, self.mode) {
             (Fate::Kept(entry), Some(mode)) => {
-                Kept::Stored(stored(entry, How::Mode(mode), budget)?)
+                Kept::Stored(stored(entry, How::Mode(mode), budget, unpacking)?)
             }
             (Fate::Kept(entry), None) => Kept::Stored(Stored::Kept(entry)),
             (other, _) => Kept::Fate(other),

@@ -1,11 +1,12 @@
 //! What a file is, by what it begins with.
 
 /// Bytes that are enough to tell.
-pub(super) const HEAD: usize = 512;
+#[cfg(feature = "device-code")]
+pub(crate) const HEAD: usize = 512;
 
 /// How files are inside a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     /// Wheels, conda packages, zip files.
     Zip,
     Tar,
@@ -27,7 +28,7 @@ const FORMS: [(&[u8], usize, Form); 6] = [
 
 impl Form {
     /// The form of a file that begins with `head`.
-    pub(super) fn of(head: &[u8]) -> Self {
+    pub(crate) fn of(head: &[u8]) -> Self {
         let is = |(magic, at, _): &&(&[u8], usize, Self)| {
             head.get(*at..).is_some_and(|rest| rest.starts_with(magic))
         };
@@ -36,6 +37,7 @@ impl Form {
 }
 
 /// What files begin with that may hold device code.
+#[cfg(feature = "device-code")]
 const HOLDERS: [&[u8]; 10] = [
     b"\x7fELF",
     b"!<arch>\n",
@@ -50,11 +52,13 @@ const HOLDERS: [&[u8]; 10] = [
 ];
 
 /// Whether a file that is no archive and begins so may hold device code.
-pub(super) fn may_hold(head: &[u8]) -> bool {
+#[cfg(feature = "device-code")]
+pub(crate) fn may_hold(head: &[u8]) -> bool {
     HOLDERS.iter().any(|magic| head.starts_with(magic))
 }
 
 /// Whether a file that begins so is worth unpacking: it may hold device code, or files that do.
-pub(super) fn is_wanted(head: &[u8]) -> bool {
+#[cfg(feature = "device-code")]
+pub(crate) fn is_wanted(head: &[u8]) -> bool {
     may_hold(head) || Form::of(head) != Form::Plain
 }

@@ -1,0 +1,192 @@
+//! The libraries of a load: the one that is opened, and those out of bytes that it needs, breadth first.
+
+use super::error::LibraryError;
+use super::loaded::{Bytes, Member, image};
+use super::needed::{self, Given};
+use crate::error::Error;
+use elf_core::Name;
+use elf_core::names::{DF_1_NOOPEN, DF_1_PIE, DT_NEEDED};
+use elf_image::{Facts, Image};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A library that is to be loaded.
+pub(crate) struct Node {
+    pub(crate) bytes: Bytes,
+    /// Its own name (`DT_SONAME`).
+    pub(crate) name: Box<[u8]>,
+    /// By which it is needed; nothing of the one that is opened.
+    wanted: Box<[u8]>,
+    /// Who needs it first.
+    parent: usize,
+    pub(crate) needed: Vec<Edge>,
+}
+
+/// What a library needs.
+pub(crate) enum Edge {
+    /// One that is loaded with it, by its number.
+    Node(usize),
+    /// One that is there.
+    Member(Member),
+}
+
+/// Most libraries of a load.
+const MOST: usize = 1024;
+
+impl Node {
+    fn new(bytes: Bytes, wanted: &[u8], parent: usize) -> Result<Self, LibraryError> {
+        let found = image((*bytes).as_ref())?;
+        refuse(&found, &found.facts()?)?;
+        let dynamic = found.dynamic()?;
+        let dynamic = dynamic.ok_or_else(|| refused("a file without a dynamic section"))?;
+        let name = needed::name(&dynamic)?.as_bytes().into();
+        Ok(Self { bytes, name, wanted: wanted.into(), parent, needed: Vec::new() })
+    }
+
+    fn is_called(&self, name: &[u8]) -> bool {
+        !name.is_empty() && (*self.wanted == *name || *self.name == *name)
+    }
+}
+
+/// Finds all that the library needs, and that these need; what is not out of bytes is opened. `folder` is where it is said to be.
+///
+/// # Errors
+/// [`LibraryError`], of a library that is needed with the name that it is needed by.
+///
+/// # Safety
+/// Constructors of libraries run that the dynamic loader opens.
+pub(crate) unsafe fn collect(
+    bytes: Bytes,
+    given: &mut Given<'_>,
+    folder: Option<&Path>,
+) -> Result<Vec<Node>, Error> {
+    let mut nodes = vec![Node::new(bytes, &[], 0)?];
+    let mut index = 0;
+    while let Some(node) = nodes.get(index) {
+        let bytes = Arc::clone(&node.bytes);
+        let folder = folder.filter(|_| index == 0);
+        // SAFETY: as the caller vouches.
+        let needed = unsafe { edges(&bytes, index, &mut nodes, given, folder) };
+        let needed = needed.map_err(|error| explain(&nodes, index, error.into()))?;
+        if let Some(node) = nodes.get_mut(index) {
+            node.needed = needed;
+        }
+        index = index.saturating_add(1);
+    }
+    Ok(nodes)
+}
+
+/// The error of a library, by whom it is needed.
+pub(crate) fn explain(nodes: &[Node], index: usize, error: Error) -> Error {
+    let (mut index, mut error) = (index, error);
+    while let Some(node) = nodes.get(index).filter(|_| index != 0) {
+        let (name, cause) = (Name(&node.wanted).to_string(), error.to_string());
+        error = LibraryError::Needed { name, cause }.into();
+        index = node.parent;
+    }
+    error
+}
+
+/// What the library of this number needs, in order.
+unsafe fn edges(
+    bytes: &Bytes,
+    index: usize,
+    nodes: &mut Vec<Node>,
+    given: &mut Given<'_>,
+    folder: Option<&Path>,
+) -> Result<Vec<Edge>, LibraryError> {
+    let Some(dynamic) = image((**bytes).as_ref())?.dynamic()? else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for name in dynamic.texts(DT_NEEDED) {
+        let name = name.map_err(elf_image::Error::from)?;
+        found.push((name, out_of_bytes(name, index, nodes, given)?));
+    }
+    let mut edges = Vec::new();
+    // constructors of the last run first, as ld.so has it
+    for (name, edge) in found.into_iter().rev() {
+        edges.push(match edge {
+            Some(edge) => edge,
+            None => {
+                // SAFETY: as the caller vouches.
+                let handle = unsafe { needed::of_loader(&dynamic, name, folder) }?;
+                Edge::Member(Member::Process(Arc::new(handle)))
+            }
+        });
+    }
+    edges.reverse();
+    Ok(edges)
+}
+
+/// The library of this name that is loaded out of bytes, or is to be.
+fn out_of_bytes(
+    name: Name<'_>,
+    parent: usize,
+    nodes: &mut Vec<Node>,
+    given: &mut Given<'_>,
+) -> Result<Option<Edge>, LibraryError> {
+    let wanted = name.as_bytes();
+    if let Some((_, found)) = given.loaded.iter().find(|(known, _)| **known == *wanted) {
+        return Ok(Some(Edge::Member(Member::Loaded(found.clone()))));
+    }
+    if let Some(index) = nodes.iter().position(|node| node.is_called(wanted)) {
+        return Ok(Some(Edge::Node(index)));
+    }
+    let Some(bytes) = given.ask(name) else { return Ok(None) };
+    let failed = |cause: String| LibraryError::Needed { name: name.to_string(), cause };
+    let bytes = match bytes {
+        needed::Needed::Loaded(held) => {
+            given.loaded.push((wanted.into(), held.clone()));
+            return Ok(Some(Edge::Member(Member::Loaded(held))));
+        }
+        needed::Needed::Bytes(bytes) => bytes,
+    };
+    let index = nodes.len();
+    if index >= MOST {
+        return Err(failed(format!("more than {MOST} libraries are needed")));
+    }
+    nodes.push(Node::new(bytes, wanted, parent).map_err(|error| failed(error.to_string()))?);
+    Ok(Some(Edge::Node(index)))
+}
+
+/// Fails for what is no library to be opened so.
+fn refuse(image: &Image<'_>, facts: &Facts) -> Result<(), LibraryError> {
+    if image.is_fixed() || facts.flags_1 & DF_1_PIE != 0 {
+        return Err(refused("an executable, not a library"));
+    }
+    if facts.flags_1 & DF_1_NOOPEN != 0 {
+        return Err(refused("the library says that it is not to be opened so (DF_1_NOOPEN)"));
+    }
+    Ok(())
+}
+
+fn refused(reason: &str) -> LibraryError {
+    LibraryError::Refused { reason: reason.into() }
+}
+
+/// The numbers of libraries, who needs somebody before whom they need: depth first, from the last on, as ld.so sorts them. Where libraries
+/// need each other, the one that is opened is apart (`is_first`) for
+/// constructors, and one of them for destructors.
+pub(crate) fn sorted(nodes: &[Node], is_first: bool) -> Vec<usize> {
+    fn visit(nodes: &[Node], index: usize, visited: &mut [bool], done: &mut Vec<usize>) {
+        let Some(place) = visited.get_mut(index).filter(|place| !**place) else { return };
+        *place = true;
+        for edge in nodes.get(index).into_iter().flat_map(|node| &node.needed) {
+            if let Edge::Node(to) = edge {
+                visit(nodes, *to, visited, done);
+            }
+        }
+        done.push(index);
+    }
+    let (mut visited, mut done) = (vec![false; nodes.len()], Vec::new());
+    if let Some(place) = visited.first_mut().filter(|_| is_first) {
+        *place = true;
+    }
+    for index in (0..nodes.len()).rev() {
+        visit(nodes, index, &mut visited, &mut done);
+    }
+    if is_first {
+        done.push(0);
+    }
+    done.reverse();
+    done
+}

@@ -1,0 +1,346 @@
+//! A library on its way into memory: its part in each step of a load.
+
+use super::error::LibraryError;
+use super::file::FilePages;
+use super::group::Node;
+use super::loaded::{Links, Loaded, image};
+use super::needed::Given;
+use super::resolve::Resolver;
+use crate::Host;
+use crate::budget::image_limit;
+use crate::error::Error;
+use crate::mapped_image::MappedImage;
+use crate::observer::LoadedLibrary;
+use crate::symbols::Keeper;
+use crate::threads::Threads;
+use crate::unwind::{Extent, LibraryTable, Unwinding};
+use core::ops::Range;
+use elf_core::names::{DF_1_NODELETE, DF_STATIC_TLS, PT_LOAD};
+use elf_core::{
+    ApplyError, Arch as _, Kind, Name, Record, Role, SectionMut, SegmentFlags, Stage,
+    apply_dynamic, find,
+};
+use elf_image::{ErrorKind, Facts, Image, PageRange};
+use elf_layout::{ThreadLocal, TlsBlock};
+use std::sync::{Arc, OnceLock};
+
+/// A relocation that a function of the library answers.
+type Deferred = (Record, &'static Kind);
+
+/// Functions that are called first and last.
+pub(crate) struct Calls {
+    pub(crate) initialize: Vec<u64>,
+    pub(crate) finalize: Vec<u64>,
+    /// The library is never unloaded (`DF_1_NODELETE`): others keep its addresses.
+    pub(crate) stays: bool,
+}
+
+/// A library that is being loaded.
+pub(crate) struct Part<'n> {
+    pub(crate) image: Image<'n>,
+    pub(crate) facts: Facts,
+    pub(crate) mapped: MappedImage,
+    code: Vec<Range<u64>>,
+    /// It has code that reaches variables of others at one distance from the thread pointer.
+    pub(crate) reaches_others: bool,
+    /// Somebody has such code that may mean its variables.
+    pub(crate) wants_tp_offset: bool,
+    has_tls: bool,
+    threads: Option<Threads>,
+    deferred: Vec<Deferred>,
+    calls: Option<Calls>,
+}
+
+impl<'n> Part<'n> {
+    /// In memory, with nothing relocated.
+    pub(crate) fn new(
+        node: &'n Node,
+        in_file: Option<&FilePages>,
+        limit: Option<u64>,
+        has_others: bool,
+    ) -> Result<Self, Error> {
+        let file: &[u8] = (*node.bytes).as_ref();
+        let image = image(file).map_err(LibraryError::from)?;
+        let facts = image.facts().map_err(LibraryError::from)?;
+        let mapped =
+            MappedImage::new(&image, in_file, limit.unwrap_or(image_limit(file.len() as u64)))?;
+        let code = code(&mapped);
+        // not all linkers set the flag
+        let reaches_others =
+            has_others && (facts.flags & DF_STATIC_TLS != 0 || wants_tp_offsets_of_others(&image));
+        Ok(Self {
+            image,
+            facts,
+            mapped,
+            code,
+            reaches_others,
+            wants_tp_offset: false,
+            has_tls: false,
+            threads: None,
+            deferred: Vec::new(),
+            calls: None,
+        })
+    }
+
+    /// Relocates what is known without threads and without calling anybody.
+    pub(crate) fn relocate(&mut self, resolver: &mut Resolver<'_, '_>) -> Result<(), Error> {
+        let Self { image, mapped, deferred, has_tls, wants_tp_offset, .. } = self;
+        let plain = |record: &Record, kind: &'static Kind| {
+            if is_tls(kind.value.of) || is_tls(kind.value.minus) {
+                *has_tls = true;
+                *wants_tp_offset |=
+                    kind.value.of == Role::TpOffset || kind.value.minus == Role::TpOffset;
+                return false;
+            }
+            let is_late = match kind.value.of {
+                Role::Indirect => true,
+                Role::Address | Role::Plt => resolver.is_indirect(record.symbol),
+                _ => false,
+            };
+            if is_late {
+                deferred.push((*record, kind));
+            }
+            !is_late
+        };
+        let base = mapped.base;
+        image
+            .relocate_where::<Host>(mapped.content(), base, &*resolver, plain)
+            .map_err(|error| failed(image, resolver, error).into())
+    }
+
+    /// Gives threads their block, whose initial values are relocated: near the thread pointer if somebody wants it.
+    pub(crate) fn give_threads(&mut self, resolver: &mut Resolver<'_, '_>) -> Result<(), Error> {
+        let (wants, has) = (self.wants_tp_offset, self.has_tls);
+        self.threads = threads(&self.image, self.mapped.content(), wants, has)?;
+        resolver.set_block(self.threads.as_ref().map(Threads::static_tls_block));
+        Ok(())
+    }
+
+    /// Relocates what speaks of threads, and finds the functions to call.
+    pub(crate) fn relocate_thread_local(
+        &mut self,
+        resolver: &mut Resolver<'_, '_>,
+    ) -> Result<(), Error> {
+        let Self { image, facts, mapped, code, calls, .. } = self;
+        let (base, bias) = (mapped.base, mapped.bias);
+        if self.has_tls {
+            let is_one =
+                |_: &Record, kind: &'static Kind| is_tls(kind.value.of) || is_tls(kind.value.minus);
+            image
+                .relocate_where::<Host>(mapped.content(), base, &*resolver, is_one)
+                .map_err(|error| failed(image, resolver, error))?;
+        }
+        let externals = resolver.externals.borrow();
+        let is_code = |address: u64| {
+            // a function that the library shows may be another one's with this name
+            code.iter().any(|range| range.contains(&address)) || externals.contains(&address)
+        };
+        *calls = Some(Calls::collect(facts, image, mapped.content(), bias, is_code)?);
+        Ok(())
+    }
+
+    /// Gives pages their permissions: functions of the library can be called then.
+    pub(crate) fn protect(&mut self, resolver: &mut Resolver<'_, '_>) -> Result<(), Error> {
+        resolver.is_executable = true;
+        self.mapped.protect()
+    }
+
+    /// Has functions of the libraries answer. What they answer goes to pages that are writable, or are so up to the end of relocation.
+    pub(crate) fn answer(&mut self, resolver: &mut Resolver<'_, '_>) -> Result<(), Error> {
+        Ok(answer(&self.deferred, &self.image, &self.mapped, resolver)?)
+    }
+
+    /// Makes it known to unwinders and observers.
+    ///
+    /// # Safety
+    /// Its code is sound to call.
+    #[expect(clippy::vec_box, reason = "code has their addresses, which stay")]
+    pub(crate) unsafe fn finish(
+        self,
+        node: &Node,
+        given: &Given<'_>,
+        pairs: Vec<Box<[u64; 2]>>,
+        externals: Vec<u64>,
+        keepers: Vec<Keeper>,
+    ) -> Result<(Loaded, Calls), Error> {
+        let Self { image, mapped, code, threads, calls, .. } = self;
+        let bias = mapped.bias;
+        let in_memory = image.file().segments().iter().filter(|it| it.r#type == PT_LOAD);
+        let extent = Extent {
+            segments: in_memory
+                .map(|segment| {
+                    let start = bias.wrapping_add(segment.address);
+                    (start..start.wrapping_add(segment.memory_size), segment.flags)
+                })
+                .collect(),
+            variables: threads.as_ref().map(Threads::range_end),
+        };
+        // SAFETY: the pages are the library's, which keeps them, and are relocated; nobody writes to a table of unwinders.
+        let table = image.eh_frame_hdr().map(|(header, _)| unsafe {
+            let header = mapped.base.wrapping_add(header);
+            LibraryTable::new(header, mapped.readable(), &code, externals)
+        });
+        // SAFETY: as above.
+        let unwinding = unsafe { Unwinding::register_library(table, &code, extent) };
+        let unwinding = unwinding.map_err(LibraryError::Unwinding)?;
+        let MappedImage { memory, .. } = mapped;
+        let file = (*node.bytes).as_ref();
+        let shown = LoadedLibrary::new(file, Name(&node.name), bias, &code, &memory);
+        let observed = given.observers.iter().map(|observer| observer.library_loaded(&shown));
+        let observed = observed.filter_map(Result::transpose).collect::<Result<_, _>>();
+        let observed = observed.map_err(Error::Observer)?;
+        let loaded = Loaded {
+            bytes: Arc::clone(&node.bytes),
+            name: node.name.clone(),
+            bias,
+            code,
+            finalize: OnceLock::new(),
+            observed,
+            unwinding,
+            memory,
+            threads,
+            pairs,
+            links: Links::default(),
+            keepers,
+        };
+        let none = Calls { initialize: Vec::new(), finalize: Vec::new(), stays: false };
+        Ok((loaded, calls.unwrap_or(none)))
+    }
+}
+
+fn refused(reason: &str) -> LibraryError {
+    LibraryError::Refused { reason: reason.into() }
+}
+
+/// Where the code of an image is.
+fn code(mapped: &MappedImage) -> Vec<Range<u64>> {
+    let code = mapped.pages.iter().filter(|range| range.flags.contains(SegmentFlags::EXECUTE));
+    let range = |range: &PageRange| {
+        let start = mapped.memory.address().wrapping_add(range.offset);
+        start..start.wrapping_add(range.size)
+    };
+    code.map(range).collect()
+}
+
+const fn is_tls(role: Role) -> bool {
+    matches!(role, Role::TlsModule | Role::DtpOffset | Role::TpOffset | Role::TlsDescFunction)
+}
+
+/// Whether code reaches variables of other libraries at one distance from the thread pointer.
+fn wants_tp_offsets_of_others(image: &Image<'_>) -> bool {
+    let mut records = image.relocations().filter_map(Result::ok).flatten();
+    records.any(|record| {
+        let kind = find(Host::KINDS, record.r#type).filter(|_| record.symbol != 0);
+        kind.is_some_and(|kind| kind.value.of == Role::TpOffset)
+    })
+}
+
+/// Why a relocation failed, in words.
+fn failed(image: &Image<'_>, resolver: &Resolver<'_, '_>, error: elf_image::Error) -> LibraryError {
+    let symbol = match error.kind {
+        ErrorKind::Relocation(error) => error.symbol,
+        _ => 0,
+    };
+    if let Some(why) = resolver.why(symbol) {
+        return why;
+    }
+    let exports = image.exports().ok().flatten();
+    let reference = exports.and_then(|exports| exports.reference(symbol).ok());
+    let name = reference.map(|reference| reference.name.to_string()).unwrap_or_default();
+    LibraryError::Relocation { error, name }
+}
+
+/// The block of thread-local variables, whose initial values are relocated.
+fn threads(
+    image: &Image<'_>,
+    memory: &[u8],
+    wants_tp_offset: bool,
+    is_used: bool,
+) -> Result<Option<Threads>, Error> {
+    let Some(block) = image.tls().map_err(LibraryError::from)? else {
+        let none = TlsBlock { offset: 0, file_size: 0, size: 0, alignment: 1 };
+        return is_used.then(|| Threads::new(&none, &[], ThreadLocal::AsCompiled)).transpose();
+    };
+    let (file_size, size) = (block.data.len() as u64, block.size);
+    let block = TlsBlock { offset: block.offset, file_size, size, alignment: block.alignment };
+    if wants_tp_offset {
+        Threads::new(&block, memory, ThreadLocal::AsCompiled).map(Some)
+    } else {
+        Threads::anywhere(&block, memory).map(Some)
+    }
+}
+
+/// Stores what functions of the library answer to relocations, in order.
+fn answer(
+    deferred: &[Deferred],
+    image: &Image<'_>,
+    mapped: &MappedImage,
+    resolver: &Resolver<'_, '_>,
+) -> Result<(), LibraryError> {
+    for (record, kind) in deferred {
+        let mut word = [0; 8];
+        // what is for loaders only fills a word
+        let size = if kind.stage == Stage::Load { word.len() } else { kind.field.bytes };
+        let address = mapped.base.wrapping_add(record.offset);
+        let mut place = SectionMut { bytes: &mut word, address, big_endian: false };
+        apply_dynamic::<Host>(&Record { offset: 0, ..*record }, &mut place, resolver).map_err(
+            |error| {
+                let error =
+                    ApplyError { offset: image.start().wrapping_add(record.offset), ..error };
+                let kind = ErrorKind::Relocation(error);
+                failed(image, resolver, elf_image::Error { segment: None, kind })
+            },
+        )?;
+        let offset = mapped.offset(record.offset);
+        let is_writable = |range: &PageRange| {
+            let end = range.offset.saturating_add(range.size);
+            let is_inside = offset >= range.offset && offset.saturating_add(size as u64) <= end;
+            is_inside && range.flags.contains(SegmentFlags::WRITE)
+        };
+        let word = word.get(..size).filter(|_| mapped.pages.iter().any(is_writable));
+        let word =
+            word.ok_or_else(|| refused("a resolver's answer goes where nothing can be written"))?;
+        mapped.memory.store(offset, word);
+    }
+    Ok(())
+}
+
+impl Calls {
+    /// The functions to call, in order, with their addresses checked.
+    fn collect(
+        facts: &Facts,
+        image: &Image<'_>,
+        memory: &[u8],
+        bias: u64,
+        is_code: impl Fn(u64) -> bool,
+    ) -> Result<Self, LibraryError> {
+        let array = |array: elf_image::InitArray| -> Result<Vec<u64>, LibraryError> {
+            let outside = LibraryError::Initializer { address: array.address.wrapping_add(bias) };
+            // the size of what is not there says nothing
+            let size = if array.address == 0 { 0 } else { array.size };
+            let range = image.range_of(array.address, size);
+            let bytes = match range {
+                None if size == 0 => &[],
+                None => return Err(outside),
+                Some(range) => {
+                    memory.get(range.start as usize..range.end as usize).ok_or(outside)?
+                }
+            };
+            let words = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+            // as ld.so does
+            Ok(words.filter(|word| *word != 0 && *word != u64::MAX).collect())
+        };
+        let one = |address: u64| (address != 0).then(|| address.wrapping_add(bias));
+        let mut initialize: Vec<u64> = one(facts.init).into_iter().collect();
+        initialize.extend(array(facts.init_array)?);
+        let mut finalize = array(facts.fini_array)?;
+        finalize.reverse();
+        finalize.extend(one(facts.fini));
+        for &address in initialize.iter().chain(&finalize) {
+            if !is_code(address) {
+                return Err(LibraryError::Initializer { address });
+            }
+        }
+        Ok(Self { initialize, finalize, stays: facts.flags_1 & DF_1_NODELETE != 0 })
+    }
+}

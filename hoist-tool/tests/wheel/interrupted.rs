@@ -1,0 +1,177 @@
+//! Whatever happens to `hoist wheel slim` and `hoist fatbin slim`: the old file or the new one is there, and nothing else.
+#![cfg(target_os = "linux")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Instant;
+
+use super::{libraries, printed, python};
+
+const KEEP: [&str; 4] = ["--keep", "sm_80,ptx", "--mode", "size"];
+
+/// Times that a process is killed.
+const KILLS: u32 = 60;
+
+/// The wheel `in.whl` in a folder, and what becomes of it.
+fn wheel(test: &str) -> Option<(tempfile::TempDir, Vec<u8>, Vec<u8>)> {
+    let folder = libraries(test)?;
+    let at = folder.path();
+    if !python(at, &["make", "in.whl"]) {
+        println!("skipped: {test}: needs python3");
+        return None;
+    }
+    let words = ["wheel", "slim", "in.whl", "-o", "out.whl"];
+    printed(at, &[&words[..], &KEEP].concat());
+    let [old, new] = ["in.whl", "out.whl"].map(|name| fs::read(at.join(name)).expect("a wheel"));
+    Some((folder, old, new))
+}
+
+/// `hoist` with these words, which says nothing.
+fn command(at: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hoist"));
+    command.args(words).current_dir(at).stdin(Stdio::null());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+/// Names in a folder; a process that is killed may leave a file that the next one removes.
+fn names(at: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(at).expect("a folder");
+    let names = entries.map(|entry| entry.expect("an entry").file_name());
+    let names = names.map(|name| name.into_string().expect("text"));
+    names.filter(|name| !name.starts_with(".hoist-")).collect()
+}
+
+/// Starts a command again and again, kills it after a time that grows, and looks at what it left. How often it was killed.
+fn killed(at: &Path, words: &[&str], mut look: impl FnMut()) -> u32 {
+    let start = Instant::now();
+    assert!(command(at, words).status().expect("hoist runs").success());
+    let (whole, mut kills) = (start.elapsed(), 0);
+    look();
+    for number in 0..KILLS {
+        let mut child = command(at, words).spawn().expect("hoist runs");
+        thread::sleep(whole * number / KILLS);
+        if child.try_wait().expect("a state").is_none() {
+            child.kill().expect("it is ours");
+            kills += 1;
+        }
+        child.wait().expect("it ends");
+        look();
+    }
+    kills
+}
+
+#[test]
+fn a_wheel_whose_change_is_killed_is_the_old_or_the_new_one() {
+    let test = "a_wheel_whose_change_is_killed_is_the_old_or_the_new_one";
+    let Some((folder, old, new)) = wheel(test) else { return };
+    let at = &folder.path().join("wheels");
+    fs::create_dir(at).expect("a folder");
+    let path = at.join("thing.whl");
+    fs::write(&path, &old).expect("a file");
+    let words = [&["wheel", "slim", "thing.whl", "-o", "thing.whl"][..], &KEEP].concat();
+    let mut changed = 0;
+    let kills = killed(at, &words, || {
+        let found = fs::read(&path).expect("a wheel");
+        assert!(found == old || found == new, "{} bytes", found.len());
+        assert_eq!(names(at), BTreeSet::from([String::from("thing.whl")]));
+        changed += u32::from(found == new);
+        fs::write(&path, &old).expect("a file");
+    });
+    println!("{kills} kills, {changed} times changed");
+    assert!(kills > 0 && changed > 0, "{kills} {changed}");
+}
+
+#[test]
+fn libraries_whose_change_is_killed_come_back() {
+    let Some(folder) = libraries("libraries_whose_change_is_killed_come_back") else { return };
+    let at = folder.path();
+    fs::create_dir(at.join("site")).expect("a folder");
+    let files = ["site/a.so", "site/b.so"];
+    let old = fs::read(at.join("lib.so")).expect("a file");
+    for name in files {
+        fs::write(at.join(name), &old).expect("a file");
+    }
+    let words = [&["fatbin", "slim", "site", "--backup", "kept"][..], &KEEP].concat();
+    let mut states = BTreeSet::new();
+    let kills = killed(at, &words, || {
+        let found = files.map(|name| fs::read(at.join(name)).expect("a file"));
+        states.insert(found.clone().map(|bytes| bytes == old));
+        assert_eq!(names(&at.join("site")).len(), 2);
+        if at.join("kept/slimmed.jsonl").exists() {
+            printed(at, &["fatbin", "slim", "--undo", "kept"]);
+            fs::remove_dir_all(at.join("kept")).expect("a folder");
+        }
+        let found = files.map(|name| fs::read(at.join(name)).expect("a file"));
+        assert!(found.iter().all(|bytes| *bytes == old), "what was undone is the original");
+    });
+    println!("{kills} kills, {} states", states.len());
+    assert!(kills > 0 && states.len() > 1, "{kills} {states:?}");
+}
+
+#[test]
+fn two_at_once_leave_the_new_wheel() {
+    let Some((folder, old, new)) = wheel("two_at_once_leave_the_new_wheel") else { return };
+    let at = &folder.path().join("wheels");
+    fs::create_dir(at).expect("a folder");
+    let words = [&["wheel", "slim", "thing.whl", "-o", "thing.whl"][..], &KEEP].concat();
+    for _ in 0..8 {
+        fs::write(at.join("thing.whl"), &old).expect("a file");
+        let start = |_| command(at, &words).spawn().expect("hoist runs");
+        let children: Vec<_> = (0..4).map(start).collect();
+        for mut child in children {
+            assert!(child.wait().expect("it ends").success());
+        }
+        assert!(fs::read(at.join("thing.whl")).expect("a wheel") == new);
+        assert_eq!(names(at).len(), 1);
+    }
+}
+
+#[test]
+fn a_full_or_read_only_disk_keeps_the_old_wheel() {
+    const NAME: &str = "a_full_or_read_only_disk_keeps_the_old_wheel";
+    /// Disks of more and more bytes, on which temporary files are as well; and one that cannot be written to.
+    const SCRIPT: &str = r#"
+slim() {
+    if TMPDIR=$1 "$hoist" wheel slim "$disk/in.whl" -o "$disk/in.whl" --keep sm_80,ptx --mode size >/dev/null 2>said; then
+        cmp "$disk/in.whl" out.whl; echo "$2 new"
+    else
+        cmp "$disk/in.whl" in.whl; echo "$2 old"; test "$(wc -l <said)" = 1
+    fi
+    test "$(ls -A "$disk")" = in.whl
+}
+kib=$(($(wc -c <in.whl) / 1024 + 4))
+for more in 0 4 8 16 32 64 128 2048; do
+    mount -t tmpfs -o size=$((kib + more))k none "$disk"
+    cp in.whl "$disk"
+    slim "$disk" full
+    umount "$disk"
+done
+mount -t tmpfs none "$disk"
+cp in.whl "$disk"
+mount -o remount,ro "$disk"
+slim "$PWD" read-only
+"#;
+    let Some((folder, _, _)) = wheel(NAME) else { return };
+    let at = folder.path();
+    fs::create_dir(at.join("disk")).expect("a folder");
+    let shell = |script: &str| {
+        let mut shell = Command::new("unshare");
+        shell.args(["-rm", "/bin/sh", "-e", "-c", script]).env("disk", at.join("disk"));
+        shell.env("hoist", env!("CARGO_BIN_EXE_hoist")).current_dir(at).stdin(Stdio::null());
+        shell
+    };
+    let mount = shell("mount -t tmpfs none \"$disk\"").stderr(Stdio::null()).status();
+    if !mount.is_ok_and(|status| status.success()) {
+        println!("skipped: {NAME}: needs unshare and mount");
+        return;
+    }
+    let output = shell(SCRIPT).output().expect("a shell");
+    let said = String::from_utf8([output.stdout, output.stderr].concat()).expect("text");
+    assert!(output.status.success(), "{said}");
+    assert!(said.starts_with("full old\n") && said.contains("full new\n"), "{said}");
+    assert!(said.ends_with("read-only old\n"), "{said}");
+}

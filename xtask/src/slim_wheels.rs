@@ -1,0 +1,205 @@
+//! `slim-wheels`: wheels of the package index through `hoist wheel slim`, by mode and by architectures. Sizes and times in a table; every
+//! image unpacked is compared with the original's; results are installed into empty environments, checked, imported and tried.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde::Deserialize;
+
+use crate::task::{Run, Told};
+use crate::tool::{self, Tool, need, output};
+use crate::workspace::Workspace;
+
+mod images;
+mod installed;
+mod places;
+
+use images::{Images, Keep};
+use places::{Places, Wheel, list};
+
+/// Arguments of `slim-wheels`.
+#[derive(clap::Args)]
+pub(crate) struct SlimWheels {
+    /// Only wheels with this in their name
+    only: Vec<String>,
+    /// A folder with wheels, where those that are missing are put
+    #[arg(long, value_name = "FOLDER")]
+    wheels: Option<PathBuf>,
+    /// A hoist, instead of building one for release
+    #[arg(long, value_name = "PATH")]
+    hoist: Option<PathBuf>,
+    /// Mode `size` for wheels of at most so many bytes: it packs 4 MB in a second
+    #[arg(long, value_name = "BYTES", default_value_t = 160_000_000)]
+    size_up_to: u64,
+    /// Installs nothing
+    #[arg(long)]
+    no_install: bool,
+}
+
+/// What is done to each.
+const RUNS: [(&str, &[&str]); 4] = [
+    ("speed", &["--mode", "speed"]),
+    ("balance", &["--mode", "balance"]),
+    ("size", &["--mode", "size"]),
+    ("keep", &["--mode", "balance", "--allow-gaps", "--keep", "sm_80,sm_90,ptx"]),
+];
+
+/// Those that are installed.
+const INSTALLED: [&str; 2] = ["balance", "keep"];
+
+/// What was measured of a run.
+#[derive(Deserialize)]
+struct Measured {
+    ok: bool,
+    seconds: f64,
+    processor: f64,
+    own: u64,
+    said: Option<Said>,
+}
+
+/// What hoist says of a wheel.
+#[derive(Deserialize)]
+struct Said {
+    size_before: u64,
+    size_after: u64,
+    files: Vec<Changed>,
+    notes: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Changed {
+    file: String,
+}
+
+impl Run for SlimWheels {
+    fn run(self, workspace: &Workspace) -> Result<()> {
+        need([Tool::new("python3", "python3 python3-pip python3-venv")])?;
+        let all = list()?;
+        let wheels = match self.wheels {
+            Some(folder) => fs::canonicalize(folder)?,
+            None => workspace.kept("wheels-of-the-index")?,
+        };
+        let hoist = match self.hoist {
+            Some(hoist) => fs::canonicalize(hoist)?,
+            None => {
+                let mut build = tool::cargo();
+                build.current_dir(workspace.root());
+                tool::run(build.args(["build", "--release", "--package", "hoist-tool"]))?;
+                workspace.target().join("release/hoist")
+            }
+        };
+        let scratch = workspace.scratch("slim-wheels")?;
+        let out = workspace.kept("slim-wheels/out")?;
+        let places = Places { hoist, wheels, out, scratch };
+        let (mut rows, mut faults) = (Vec::new(), Vec::new());
+        for wheel in all.iter().filter(|wheel| is_meant(wheel, &self.only)) {
+            let limit = self.size_up_to;
+            match Trial(&places).wheel(wheel, limit) {
+                Ok(row) => rows.push(row),
+                Err(error) => faults.push(format!("{}: {error:#}", wheel.name)),
+            }
+        }
+        // they may need one another, and so come last
+        for wheel in all.iter().filter(|wheel| is_meant(wheel, &self.only)) {
+            for run in INSTALLED.iter().filter(|_| !self.no_install) {
+                let said = installed::try_out(&places, wheel, run);
+                match said.with_context(|| format!("{}, {run}", wheel.name)) {
+                    Ok(said) => println!("{}, {run}: {said}", wheel.name),
+                    Err(error) => faults.push(format!("{error:#}")),
+                }
+            }
+        }
+        println!("\nBytes, and seconds of processors; `keep` is `{}`.\n", RUNS[3].1.join(" "));
+        println!("| wheel | before | {} | own memory |", RUNS.map(|(name, _)| name).join(" | "));
+        println!("|---|---:|---:|---:|---:|---:|---:|");
+        rows.iter().for_each(|row| println!("{row}"));
+        for fault in &faults {
+            eprintln!("{fault}");
+        }
+        if faults.is_empty() { Ok(()) } else { Err(Told.into()) }
+    }
+}
+
+fn is_meant(wheel: &Wheel, only: &[String]) -> bool {
+    only.is_empty() || only.iter().any(|part| wheel.name.contains(part))
+}
+
+/// Bytes with a comma between three digits each.
+fn with_commas(bytes: u64) -> String {
+    let digits = bytes.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// What `hoist wheel slim` makes of wheels.
+struct Trial<'p>(&'p Places);
+
+impl Trial<'_> {
+    /// A wheel through all runs: its row of the table.
+    fn wheel(&self, wheel: &Wheel, size_up_to: u64) -> Result<String> {
+        let file = self.0.file(wheel)?;
+        let before = fs::metadata(&file)?.len();
+        let old = Images::of(&self.0.hoist, &file)?;
+        let mut cells = vec![format!("{} {}", wheel.name, wheel.version), with_commas(before)];
+        let mut most = 0;
+        for (run, words) in RUNS {
+            if run == "size" && before > size_up_to {
+                cells.push(String::from("-"));
+                continue;
+            }
+            let new = self.0.made(&file, run)?;
+            let measured = self.slim(&file, &new, words)?;
+            let Some(said) = measured.said.filter(|_| measured.ok) else {
+                bail!("{run}: was refused");
+            };
+            ensure!(said.size_before == before, "{run}: another size before");
+            let found = Images::of(&self.0.hoist, &new)?;
+            let keep = Keep::of(words);
+            let equal = old.compare(&found, keep.as_ref()).with_context(|| run.to_owned())?;
+            let mut record = Command::new("python3");
+            record.args(["-c", include_str!("slim_wheels/record.py")]).arg(&file).arg(&new);
+            output(record.args(said.files.iter().map(|changed| &changed.file)))?;
+            let loading = said.notes.iter().find(|note| note.starts_with("loading"));
+            println!(
+                "{}, {run}: {} bytes, {:.1} s, {:.1} s of processors; {equal} images as before; {}",
+                wheel.name,
+                with_commas(said.size_after),
+                measured.seconds,
+                measured.processor,
+                loading.map_or("loading is as before", String::as_str)
+            );
+            let cell = format!("{}, {:.0} s", with_commas(said.size_after), measured.processor);
+            cells.push(cell);
+            most = most.max(measured.own);
+        }
+        cells.push(format!("{} MB", most / 1_000_000));
+        Ok(format!("| {} |", cells.join(" | ")))
+    }
+
+    fn slim(&self, old: &Path, new: &Path, words: &[&str]) -> Result<Measured> {
+        let mut command = Command::new("python3");
+        command.args(["-c", include_str!("slim_wheels/measure.py")]).arg(&self.0.hoist);
+        command.args(["wheel", "slim", "--json"]).arg(old).arg("-o").arg(new).args(words);
+        let done = output(command.env("TMPDIR", &self.0.scratch))?;
+        Ok(serde_json::from_slice(&done.stdout)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_stand_in_threes() {
+        let texts = [0, 999, 1000, 12_345_678].map(with_commas);
+        assert_eq!(texts, ["0", "999", "1,000", "12,345,678"]);
+    }
+}

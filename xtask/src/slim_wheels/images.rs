@@ -1,0 +1,104 @@
+//! The images in a wheel, by what they unpack to.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use serde::Deserialize;
+
+use crate::tool::output;
+
+/// An image: kind, architecture, SHA-256 of what it unpacks to, or of what is stored if that is not known.
+type Image = (String, String, String);
+
+/// Images of each file in a wheel, in order.
+pub(super) struct Images(BTreeMap<String, Vec<Image>>);
+
+/// What was kept.
+pub(super) struct Keep(Vec<String>);
+
+#[derive(Deserialize)]
+struct Listed {
+    files: Vec<File>,
+}
+
+#[derive(Deserialize)]
+struct File {
+    file: String,
+    regions: Vec<Region>,
+    errors: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Region {
+    container: String,
+    entries: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    kind: String,
+    arch: Option<String>,
+    sha256: Option<String>,
+    #[serde(default)]
+    parts: Vec<Entry>,
+}
+
+impl Keep {
+    /// What words of the command line keep, if they say so.
+    pub(super) fn of(words: &[&str]) -> Option<Self> {
+        let at = words.iter().position(|word| *word == "--keep")?;
+        let what = words.get(at.checked_add(1)?)?.split(',').map(str::to_owned);
+        Some(Self(what.collect()))
+    }
+
+    fn keeps(&self, (kind, arch, _): &Image) -> bool {
+        self.0.iter().any(|what| what == kind || (kind == "elf" && what == arch))
+    }
+}
+
+impl Images {
+    /// Those of a wheel.
+    pub(super) fn of(hoist: &Path, wheel: &Path) -> Result<Self> {
+        let mut list = Command::new(hoist);
+        list.args(["fatbin", "list", "--json", "--digest"]).arg(wheel);
+        let done = output(&mut list)?;
+        let listed: Listed = serde_json::from_slice(&done.stdout)?;
+        let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for file in listed.files {
+            ensure!(file.errors.is_empty(), "{}: {}", file.file, file.errors.join("; "));
+            let (_, name) = file.file.rsplit_once(".whl:").context("not in a wheel")?;
+            let images: &mut Vec<_> = all.entry(name.to_owned()).or_default();
+            let regions = file.regions.into_iter().filter(|region| region.container == "fatbin");
+            for entry in regions.flat_map(|region| region.entries) {
+                let parts = if entry.parts.is_empty() { vec![entry] } else { entry.parts };
+                images.extend(parts.into_iter().map(|one| {
+                    (one.kind, one.arch.unwrap_or_default(), one.sha256.unwrap_or_default())
+                }));
+            }
+            images.sort();
+        }
+        Ok(Self(all))
+    }
+
+    /// Whether those of the new wheel are the same, or all of them that are kept: how many.
+    pub(super) fn compare(&self, new: &Self, keep: Option<&Keep>) -> Result<usize> {
+        let mut count = 0;
+        for (name, old) in &self.0 {
+            let kept = old.iter().filter(|image| keep.is_none_or(|keep| keep.keeps(image)));
+            let kept: Vec<_> = kept.collect();
+            let found: Vec<_> = new.0.get(name).into_iter().flatten().collect();
+            ensure!(
+                kept == found,
+                "{name}: {} images, {} of them to be kept, and {} found",
+                old.len(),
+                kept.len(),
+                found.len()
+            );
+            count += found.len();
+        }
+        ensure!(new.0.keys().all(|name| self.0.contains_key(name)), "other files have images");
+        Ok(count)
+    }
+}
