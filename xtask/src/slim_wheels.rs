@@ -1,7 +1,6 @@
 //! `slim-wheels`: wheels of the package index through `hoist wheel slim`, by mode and by architectures. Sizes and times in a table; every
 //! image unpacked is compared with the original's; results are installed into empty environments, checked, imported and tried.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,8 +14,10 @@ use crate::workspace::Workspace;
 
 mod images;
 mod installed;
+mod places;
 
 use images::{Images, Keep};
+use places::{Places, Wheel, list};
 
 /// Arguments of `slim-wheels`.
 #[derive(clap::Args)]
@@ -35,28 +36,6 @@ pub(crate) struct SlimWheels {
     /// Installs nothing
     #[arg(long)]
     no_install: bool,
-}
-
-/// A wheel of the list.
-#[derive(Clone, Deserialize)]
-struct Wheel {
-    name: String,
-    version: String,
-    /// What is installed of the index, with `alone` in place of all that it depends on.
-    #[serde(default)]
-    requires: Vec<String>,
-    /// Others of the list.
-    #[serde(default)]
-    with: Vec<String>,
-    /// Why its dependencies are not installed.
-    alone: Option<String>,
-    /// A script; without one it is not imported.
-    test: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct List {
-    wheel: Vec<Wheel>,
 }
 
 /// What is done to each.
@@ -94,19 +73,10 @@ struct Changed {
     file: String,
 }
 
-/// Where things are.
-struct Places {
-    hoist: PathBuf,
-    wheels: PathBuf,
-    /// What was made.
-    out: PathBuf,
-    scratch: PathBuf,
-}
-
 impl Run for SlimWheels {
     fn run(self, workspace: &Workspace) -> Result<()> {
         need([Tool::new("python3", "python3 python3-pip python3-venv")])?;
-        let list: List = toml::from_str(include_str!("slim_wheels/wheels.toml"))?;
+        let all = list()?;
         let wheels = match self.wheels {
             Some(folder) => fs::canonicalize(folder)?,
             None => workspace.kept("wheels-of-the-index")?,
@@ -124,15 +94,15 @@ impl Run for SlimWheels {
         let out = workspace.kept("slim-wheels/out")?;
         let places = Places { hoist, wheels, out, scratch };
         let (mut rows, mut faults) = (Vec::new(), Vec::new());
-        for wheel in list.wheel.iter().filter(|wheel| is_meant(wheel, &self.only)) {
+        for wheel in all.iter().filter(|wheel| is_meant(wheel, &self.only)) {
             let limit = self.size_up_to;
-            match places.wheel(wheel, limit) {
+            match Trial(&places).wheel(wheel, limit) {
                 Ok(row) => rows.push(row),
                 Err(error) => faults.push(format!("{}: {error:#}", wheel.name)),
             }
         }
         // they may need one another, and so come last
-        for wheel in list.wheel.iter().filter(|wheel| is_meant(wheel, &self.only)) {
+        for wheel in all.iter().filter(|wheel| is_meant(wheel, &self.only)) {
             for run in INSTALLED.iter().filter(|_| !self.no_install) {
                 let said = installed::try_out(&places, wheel, run);
                 match said.with_context(|| format!("{}, {run}", wheel.name)) {
@@ -169,12 +139,15 @@ fn with_commas(bytes: u64) -> String {
     text
 }
 
-impl Places {
+/// What `hoist wheel slim` makes of wheels.
+struct Trial<'p>(&'p Places);
+
+impl Trial<'_> {
     /// A wheel through all runs: its row of the table.
     fn wheel(&self, wheel: &Wheel, size_up_to: u64) -> Result<String> {
-        let file = self.file(wheel)?;
+        let file = self.0.file(wheel)?;
         let before = fs::metadata(&file)?.len();
-        let old = Images::of(&self.hoist, &file)?;
+        let old = Images::of(&self.0.hoist, &file)?;
         let mut cells = vec![format!("{} {}", wheel.name, wheel.version), with_commas(before)];
         let mut most = 0;
         for (run, words) in RUNS {
@@ -182,13 +155,13 @@ impl Places {
                 cells.push(String::from("-"));
                 continue;
             }
-            let new = self.made(&file, run)?;
+            let new = self.0.made(&file, run)?;
             let measured = self.slim(&file, &new, words)?;
             let Some(said) = measured.said.filter(|_| measured.ok) else {
                 bail!("{run}: was refused");
             };
             ensure!(said.size_before == before, "{run}: another size before");
-            let found = Images::of(&self.hoist, &new)?;
+            let found = Images::of(&self.0.hoist, &new)?;
             let keep = Keep::of(words);
             let equal = old.compare(&found, keep.as_ref()).with_context(|| run.to_owned())?;
             let mut record = Command::new("python3");
@@ -211,61 +184,18 @@ impl Places {
         Ok(format!("| {} |", cells.join(" | ")))
     }
 
-    /// What became of a wheel in a run, under its own name.
-    fn made(&self, file: &Path, run: &str) -> Result<PathBuf> {
-        let folder = self.out.join(run);
-        fs::create_dir_all(&folder)?;
-        Ok(folder.join(file.file_name().context("no name")?))
-    }
-
     fn slim(&self, old: &Path, new: &Path, words: &[&str]) -> Result<Measured> {
         let mut command = Command::new("python3");
-        command.args(["-c", include_str!("slim_wheels/measure.py")]).arg(&self.hoist);
+        command.args(["-c", include_str!("slim_wheels/measure.py")]).arg(&self.0.hoist);
         command.args(["wheel", "slim", "--json"]).arg(old).arg("-o").arg(new).args(words);
-        let done = output(command.env("TMPDIR", &self.scratch))?;
+        let done = output(command.env("TMPDIR", &self.0.scratch))?;
         Ok(serde_json::from_slice(&done.stdout)?)
     }
-
-    /// The wheel, obtained if it is not there.
-    fn file(&self, wheel: &Wheel) -> Result<PathBuf> {
-        let start = format!("{}-{}-", wheel.name.replace('-', "_"), wheel.version);
-        let there = || -> Result<Option<PathBuf>> {
-            let entries = fs::read_dir(&self.wheels)?.collect::<Result<Vec<_>, _>>()?;
-            let is_it = |name: &str| name.starts_with(&start) && name.ends_with(".whl");
-            let mut paths = entries.iter().map(fs::DirEntry::path);
-            Ok(paths
-                .find(|path| path.file_name().is_some_and(|name| is_it(&name.to_string_lossy()))))
-        };
-        if let Some(path) = there()? {
-            return Ok(path);
-        }
-        let mut pip = Command::new("python3");
-        pip.args(["-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps"]);
-        pip.args(["--only-binary=:all:", "--dest"]).arg(&self.wheels);
-        tool::run(pip.arg(format!("{}=={}", wheel.name, wheel.version)))?;
-        there()?.context("was not obtained")
-    }
-}
-
-/// The wheels of the list by their names.
-fn by_name() -> Result<BTreeMap<String, Wheel>> {
-    let list: List = toml::from_str(include_str!("slim_wheels/wheels.toml"))?;
-    Ok(list.wheel.into_iter().map(|wheel| (wheel.name.clone(), wheel)).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_list_has_twelve_wheels() {
-        let wheels = by_name().unwrap();
-        assert_eq!(wheels.len(), 12);
-        for wheel in wheels.values() {
-            assert!(wheel.with.iter().all(|name| wheels.contains_key(name)), "{}", wheel.name);
-            assert!(wheel.test.is_some() || wheel.alone.is_some(), "{}", wheel.name);
-        }
-    }
 
     #[test]
     fn digits_stand_in_threes() {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::{Places, Wheel, by_name};
+use super::places::{Places, Wheel, list};
 use crate::tool::output;
 
 /// Installs what became of a wheel in a run, checks it, imports it and tries it; says what was done.
@@ -22,10 +22,11 @@ pub(super) fn try_out(places: &Places, wheel: &Wheel, run: &str) -> Result<Strin
         pip.args(words);
         pip
     };
-    let wheels = by_name()?;
+    let wheels = list()?;
     let mut files = vec![places.made(&places.file(wheel)?, run)?];
     for name in &wheel.with {
-        let other = wheels.get(name).context("is not in the list")?;
+        let other =
+            wheels.iter().find(|other| other.name == *name).context("is not in the list")?;
         files.push(places.made(&places.file(other)?, run)?);
     }
     for file in &files {
