@@ -83,7 +83,7 @@ pub(crate) fn each<F: FnMut(&Description<'_>) -> ControlFlow<()>>(mut look: F) {
     unsafe { libc::dl_iterate_phdr(Some(show::<F>), (&raw mut look).cast()) };
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_env = "gnu"))]
 mod tests {
     use super::*;
 

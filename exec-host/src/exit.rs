@@ -3,6 +3,7 @@
 //!
 //! A function belongs to the load that it is code of, and runs, at the latest, when that goes. Others run at the end of the process.
 
+use crate::c_library;
 use crate::external::External;
 use crate::threads::exit::handle_of;
 use core::ffi::{c_int, c_void};
@@ -11,18 +12,12 @@ use elf_core::Name;
 
 type TypedFunction = unsafe extern "C" fn();
 
+#[cfg(target_env = "gnu")]
 unsafe extern "C" {
-    fn __cxa_atexit(
-        function: unsafe extern "C" fn(*mut c_void),
-        argument: *mut c_void,
-        handle: *mut c_void,
-    ) -> c_int;
-    #[cfg(target_env = "gnu")]
     fn __cxa_at_quick_exit(
         function: unsafe extern "C" fn(*mut c_void),
         handle: *mut c_void,
     ) -> c_int;
-    #[cfg(target_env = "gnu")]
     fn __register_atfork(
         before: Option<TypedFunction>,
         parent: Option<TypedFunction>,
@@ -62,7 +57,7 @@ const fn with_argument(function: TypedFunction) -> unsafe extern "C" fn(*mut c_v
 /// As for the C library's function.
 unsafe extern "C" fn at_exit(function: TypedFunction) -> c_int {
     // SAFETY: passes on what we were given.
-    unsafe { __cxa_atexit(with_argument(function), ptr::null_mut(), owner(function)) }
+    unsafe { c_library::at_exit(with_argument(function), ptr::null_mut(), owner(function)) }
 }
 
 /// `at_quick_exit` (C17 7.22.4.3).

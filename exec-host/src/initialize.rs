@@ -1,9 +1,9 @@
 //! Constructors and destructors: what the objects want called first and last (gABI ch. 8, "Initialization and Termination").
 
 use crate::Host;
+use crate::c_library;
 use crate::error::Error;
 use crate::start::Start;
-use core::ffi::c_void;
 use core::ops::Range;
 use elf_core::names::{SHT_FINI_ARRAY, SHT_INIT_ARRAY, SHT_PREINIT_ARRAY, SHT_PROGBITS};
 use elf_core::{Name, SectionFlags, SectionHeader};
@@ -130,11 +130,10 @@ impl Calls {
     /// # Safety
     /// What was registered, if anything, is sound to call, and still mapped.
     pub(crate) unsafe fn run_registered(&self) {
-        unsafe extern "C" {
-            fn __cxa_finalize(handle: *mut c_void);
-        }
         // SAFETY: the handle is this module's alone, so that nothing of others is called; the caller vouches for ours.
-        unsafe { __cxa_finalize(core::ptr::with_exposed_provenance_mut(self.handle as usize)) };
+        unsafe {
+            c_library::finalize(core::ptr::with_exposed_provenance_mut(self.handle as usize))
+        };
     }
 
     /// Calls them, with `argc`, `argv` and the environment as arguments.

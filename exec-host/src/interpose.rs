@@ -2,6 +2,7 @@
 //! loader looks into an executable before all libraries (gABI ch. 5, "Shared Object Dependencies"); libraries that are there before a
 //! program is loaded have to be led to its functions.
 
+use crate::c_library;
 use crate::descriptions::{self, Description};
 use crate::library_words::{self, Place};
 use crate::module::Module;
@@ -74,7 +75,7 @@ fn passed_over() -> impl Fn(&Description<'_>) -> bool {
 unsafe fn end_thread_local_variables() {
     let (name, version) = (c"__call_tls_dtors", c"GLIBC_PRIVATE");
     // SAFETY: asks for a function of the C library by its name.
-    let found = unsafe { libc::dlvsym(libc::RTLD_DEFAULT, name.as_ptr(), version.as_ptr()) };
+    let found = unsafe { c_library::dlvsym(libc::RTLD_DEFAULT, name, version) };
     if !found.is_null() {
         // SAFETY: this is its type (glibc, `stdlib/cxa_thread_atexit_impl.c`).
         let run = unsafe {

@@ -53,6 +53,7 @@
 compile_error!("exec-host runs on Linux, on x86-64, AArch64 and RISC-V of 64 bits");
 
 mod budget;
+mod c_library;
 #[cfg(feature = "compile")]
 pub mod compile;
 mod contents;

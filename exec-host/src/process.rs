@@ -1,5 +1,6 @@
 //! Symbols of this process and of libraries.
 
+use crate::c_library;
 use crate::copy_relocations;
 use crate::descriptions;
 use crate::error::Error;
@@ -68,13 +69,16 @@ impl Default for Process {
 }
 
 impl Process {
-    /// The symbols of the process.
+    /// The symbols of the process: none where it has no dynamic loader, as a program of musl that is linked statically.
     #[must_use]
     pub fn new() -> Self {
         // each opens them: debuggers look at the dynamic loader's list then, and set breakpoints in modules that came and went
-        let mut libraries = vec![Arc::new(Library::this())];
-        // SAFETY: the mathematical library has no constructors that do anything.
-        libraries.extend(unsafe { Library::new(LIBM) }.map(Arc::new));
+        // SAFETY: the program's constructors have run; the mathematical library has none that do anything.
+        let opened = unsafe {
+            let this = Library::open(None::<&OsStr>, RTLD_LAZY | RTLD_LOCAL);
+            [this, Library::new(LIBM)]
+        };
+        let libraries = opened.into_iter().flatten().map(Arc::new).collect();
         let (kept, known, variables) = (BTreeMap::new(), None, Variables::default());
         Self { libraries, kept, known, variables, copy_relocations: false }
     }
@@ -294,28 +298,19 @@ fn address_in(library: &Library, name: Name<'_>) -> Option<u64> {
     let version = CString::new(version.as_bytes()).ok()?;
     // SAFETY: the copy is taken apart into the handle, and closes nothing.
     let handle = unsafe { core::ptr::read(library) }.into_raw();
-    // SAFETY: the handle is open; both names end in NUL.
-    let address = unsafe { libc::dlvsym(handle, base.as_ptr(), version.as_ptr()) };
+    // SAFETY: the handle is open.
+    let address = unsafe { c_library::dlvsym(handle, &base, &version) };
     Some(address.expose_provenance() as u64).filter(|&address| address != 0)
 }
 
 /// Size of the symbol that starts at `address`, as the dynamic loader knows it.
 fn size_of_symbol(address: u64) -> Option<u64> {
-    let mut info = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    let mut symbol: *mut c_void = core::ptr::null_mut();
     let pointer = core::ptr::with_exposed_provenance::<c_void>(address as usize);
-    // SAFETY: both results are written to variables of ours; the address may be any.
-    let found =
-        unsafe { libc::dladdr1(pointer, info.as_mut_ptr(), &raw mut symbol, RTLD_DL_SYMENT) };
-    // SAFETY: zeroed, it is valid: pointers that are null.
-    let info = unsafe { info.assume_init() };
-    if found == 0 || symbol.is_null() || info.dli_saddr.addr() as u64 != address {
+    let (info, symbol) = c_library::symbol_at(pointer)?;
+    if info.dli_saddr.addr() as u64 != address {
         return None;
     }
-    // SAFETY: `RTLD_DL_SYMENT` gives the symbol's entry, which lives as long as its library.
-    let symbol = unsafe { &*symbol.cast::<libc::Elf64_Sym>() };
+    // SAFETY: the symbol's entry lives as long as its library.
+    let symbol = unsafe { &*symbol };
     Some(symbol.st_size).filter(|&size| size != 0)
 }
-
-/// `dladdr1`: wants the entry in the symbol table.
-const RTLD_DL_SYMENT: c_int = 1;

@@ -96,6 +96,17 @@ for loader in driver own raw; do
   fi
 done
 
+# what libcuda tells the kernel driver around one launch: its order, its doorbell, its launch block's memory
+if [ -f "$here/recorder.so" ]; then
+  rm -f "$out/recorded.txt"
+  limited 30 env LD_PRELOAD="$here/recorder.so" RECORDER_LOG="$out/recorded.txt" "$here/gpu_test" ladder_1_as_it_is "$here"
+  status=$?
+  lines=$(grep -c '^ioctl ' "$out/recorded.txt" 2> /dev/null)
+  word=FAILED
+  [ "${lines:-0}" -gt 0 ] && word=ok
+  echo "| recorder | driver | $word | ${lines:-0} ioctls in recorded.txt, exit status $status |" >> "$report"
+fi
+
 limited 90 python3 "$here/compare.py"
 status=$?
 { echo; echo "## Beside PyTorch and CuPy, exit status $status"; echo; cat "$step"; } >> "$report"

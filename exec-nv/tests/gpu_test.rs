@@ -117,6 +117,18 @@ fn on_the_stub_no_step_crashes_and_wrong_numbers_are_told() {
     );
     assert_eq!(row("| printf | own |").split(" | ").nth(2), Some("ok"));
     assert!(row("| device |").contains("Stub of a GPU 0, sm_90"), "{}", row("| device |"));
+    // every step of the ladder, and memory of every kind, gets as far as the launch
+    for step in
+        rows.iter().filter(|row| row.starts_with("| ladder_") || row.starts_with("| code_in"))
+    {
+        assert!(
+            step.ends_with("| FAILED | number 1 is Some(0.0), expected Some(2.0) |")
+                || step.starts_with("| code_in_virtual |"),
+            "{step}"
+        );
+    }
+    assert_eq!(rows.iter().filter(|row| row.starts_with("| ladder_")).count(), 8);
+    assert_eq!(rows.iter().filter(|row| row.starts_with("| code_in_")).count(), 5);
     // launches of every kernel were made, with both loaders
     for loader in ["driver", "own"] {
         for step in ["cluster_neighbours", "grid_sync", "largest_parameters", "hoist_link_across"] {
@@ -124,4 +136,32 @@ fn on_the_stub_no_step_crashes_and_wrong_numbers_are_told() {
             assert!(row.contains("FAILED") && row.contains("expected Some("), "{row}");
         }
     }
+}
+
+#[test]
+fn the_recorder_writes_down_calls_to_a_file() {
+    let name = "the_recorder_writes_down_calls_to_a_file";
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("recorder.so");
+    let mut compiler = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+    compiler.args(["-shared", "-fPIC", "-O2", "-o"]).arg(&library);
+    let source = sources().join("exec-nv/gpu-test/recorder.c");
+    let Ok(status) = compiler.arg(source).arg("-ldl").status() else {
+        println!("skipped: {name}: needs a C compiler");
+        return;
+    };
+    assert!(status.success());
+    let (file, log) = (folder.path().join("watched"), folder.path().join("log"));
+    std::fs::write(&file, "bytes").unwrap();
+    let mut program = Command::new("cat");
+    program.arg(&file).env("LD_PRELOAD", &library).env("RECORDER_PREFIX", &file);
+    let done = program.env("RECORDER_LOG", &log).output().unwrap();
+    if done.status.code() != Some(0) || cfg!(not(all(target_os = "linux", target_env = "gnu"))) {
+        println!("skipped: {name}: needs a C compiler for the machine that runs it");
+        return;
+    }
+    assert_eq!(text(&done.stdout), "bytes");
+    let log = std::fs::read_to_string(log).unwrap();
+    assert!(log.starts_with(&format!("open {} = ", file.display())), "{log}");
+    assert!(log.contains("\nclose "), "{log}");
 }

@@ -4,7 +4,6 @@
 //! ELF files, which are most of many. It stands as zeros, in memory that nobody has touched. Large archives are no slices: they are
 //! read member by member (`stream`).
 
-use core::fmt::Debug;
 use core::ops::Range;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,26 +12,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result};
 
+pub use lender::Lender;
+use lender::STEP;
 use pages::Pages;
 #[cfg(feature = "device-code")]
 pub(crate) use stream::Stream;
 
+mod lender;
 mod pages;
 mod parts;
 #[cfg(feature = "device-code")]
 mod stream;
-
-/// Who has a file.
-pub trait Lender: Debug + Send + Sync {
-    /// Its size.
-    fn size(&self) -> u64;
-
-    /// Fills `into` with the bytes from `at` on.
-    ///
-    /// # Errors
-    /// If they cannot be read.
-    fn read(&self, at: u64, into: &mut [u8]) -> Result<()>;
-}
 
 /// A file, as much of it as is looked at.
 #[derive(Debug)]
@@ -72,8 +62,6 @@ static FILES: Mutex<BTreeMap<PathBuf, File>> = Mutex::new(BTreeMap::new());
 
 /// Files up to this size are read as a whole.
 const WHOLE: u64 = 16 << 20;
-/// The most that is asked for at once.
-const STEP: usize = 32 << 20;
 
 /// Lends a file under a name: commands that open it get this one. It takes the place of one that was lent under it before.
 pub fn lend(path: PathBuf, lender: Arc<dyn Lender>) {

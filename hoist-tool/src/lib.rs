@@ -4,7 +4,6 @@
 //! do the work are under one name in `hoist`.
 #![deny(unsafe_code)]
 
-#[cfg(not(target_family = "wasm"))]
 pub mod apart;
 pub mod arguments;
 pub mod budget;

@@ -109,10 +109,20 @@ async function chooseElf() {
   const file = elves[Number(element("elf-file", HTMLSelectElement).value)];
   showElf(file ?? { file: names().join(", "), size: engine.files.reduce((sum, one) => sum + one.file.size, 0) });
   const holder = element("elf-map", HTMLDivElement);
+  const image = element("elf-layout", HTMLDivElement);
   holder.replaceChildren();
+  image.replaceChildren();
   if (!file) return;
   const answer = await ask(["show", "--svg", "--", file["file"]]);
   if (answer && answer.lines.length > 0) holder.replaceChildren(picture(answer.lines, `Map of ${file["file"]}: its segments and sections to scale`));
+  // an object has a place in memory once it is laid out
+  if (file["header"]?.type_name !== "ET_REL" || file["header"].machine_name === "EM_CUDA" || file["member"]) return;
+  const { files } = engine;
+  const laid = await engine.run(["layout", "--svg", "--", file["file"]]);
+  if (files !== engine.files || elves[Number(element("elf-file", HTMLSelectElement).value)] !== file) return;
+  image.replaceChildren(make("h3", {}, "As it is loaded"), laid.error === ""
+    ? picture(laid.lines, `Image of ${file["file"]}: where its sections go, to scale`)
+    : make("p", {}, laid.error));
 }
 
 async function compare() {

@@ -152,6 +152,8 @@ test("what has no device code is shown as the ELF file that it is", async () => 
   assert.match(await page.locator("#totals").innerText(), /without device code/);
   assert.ok((await texts(page, "#elf-sections .cell:nth-child(2)")).includes(".symtab"));
   assert.match(await page.locator("#elf-header").innerText(), /EM_X86_64/);
+  // the image that the command line draws of it
+  await page.waitForFunction(() => document.querySelector("#elf-layout img")?.naturalWidth > 0);
   await done();
 });
 

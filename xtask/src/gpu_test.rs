@@ -99,6 +99,7 @@ impl GpuTest {
         for name in SCRIPTS {
             copy(&workspace.root().join("exec-nv/gpu-test").join(name), &folder.join(name))?;
         }
+        recorder(workspace, folder);
         for library in &self.library {
             let name = library.file_name().context("a library without a name")?;
             copy(library, &folder.join(name))?;
@@ -107,6 +108,16 @@ impl GpuTest {
         git.current_dir(workspace.root()).args(["rev-parse", "HEAD"]);
         let commit = tool::output(&mut git).map(|output| output.stdout).unwrap_or_default();
         fs::write(folder.join("commit"), commit).context("cannot write the commit's name")
+    }
+}
+
+/// Builds what writes down the calls of a program to the kernel driver. A folder without it does without that step.
+fn recorder(workspace: &Workspace, folder: &Path) {
+    let mut cc = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+    cc.args(["-shared", "-fPIC", "-O2", "-o"]).arg(folder.join("recorder.so"));
+    cc.arg(workspace.root().join("exec-nv/gpu-test/recorder.c")).arg("-ldl");
+    if let Err(error) = tool::run(&mut cc) {
+        println!("no recorder: {error:#}");
     }
 }
 

@@ -14,7 +14,7 @@ use crate::bare::Toolchain;
 use crate::bare_metal;
 use crate::boot_loader;
 use crate::packages::{self, Package};
-use crate::targets::{self, HOST, Kind, TARGETS, Target};
+use crate::targets::{self, HOST, Kind, MUSL, TARGETS, Target};
 use crate::task::{Run, Told};
 use crate::tasks::TASKS;
 use crate::test::{self, Skips, Total};
@@ -49,6 +49,17 @@ const EXECUTORS: [&str; 2] = ["exec-host", "exec-nv"];
 /// forks do, in programs that start themselves again.
 const CRASHES: (&str, &[&str]) =
     ("device", &["--test", "crashes", "--test", "guards", "--test", "unload"]);
+/// Tests of the executor for hosts that need nothing of the C library by name, nor a dynamic loader.
+const ALONE: &[&str] = &[
+    "--lib",
+    "--test=dual",
+    "--test=hostile",
+    "--test=library_files",
+    "--test=pair",
+    "--test=refused",
+    "--test=replace",
+    "--test=sources",
+];
 /// Targets of which only the executor for hosts is tested without `--full`: the lower crates pass on another machine of the same
 /// widths and byte order.
 const EXECUTOR_ALONE: &[&str] = &["riscv64gc-unknown-linux-gnu"];
@@ -252,6 +263,14 @@ impl Matrix<'_> {
     fn test(&mut self, target: &Target) {
         let Kind::Tests { runner, executor, .. } = &target.kind else { return };
         let how = runner.as_ref().map_or("this machine", |runner| runner.name);
+        if target.name == MUSL {
+            let ([name, _], skips) = (EXECUTORS, self.skips);
+            let cargo = ready(target).and_then(|toolchain| self.cargo(&toolchain, target));
+            self.try_cell(target.name, name, show(""), || {
+                tests(cargo?, skips, (name, ALONE), target.name, "", how)
+            });
+            return;
+        }
         let mut crates = self.lower.clone();
         if EXECUTOR_ALONE.contains(&target.name) && !self.full {
             crates = vec![EXECUTORS[0].to_owned()];

@@ -51,6 +51,8 @@ pub(crate) struct Runner {
 /// another thread held when it forked; the C library's allocator has no such lock.
 const LIMITS: [&str; 5] = ["env", "G_SLICE=always-malloc", "timeout", "--kill-after=10", "300"];
 
+/// This machine with musl: programs are linked statically, and have no dynamic loader. Only rustup brings its libraries.
+pub(crate) const MUSL: &str = "x86_64-unknown-linux-musl";
 /// This machine.
 pub(crate) const HOST: &str = "x86_64-unknown-linux-gnu";
 
@@ -79,6 +81,7 @@ pub(crate) const TARGETS: &[Target] = &[
     bare("wasm32-unknown-unknown"),
     bare("x86_64-unknown-uefi"),
     Target { name: HOST, kind: Kind::Tests { linker: None, runner: None, executor: true } },
+    Target { name: MUSL, kind: Kind::Tests { linker: None, runner: None, executor: true } },
     emulated(
         "aarch64-unknown-linux-gnu",
         Tool::new("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
@@ -190,6 +193,7 @@ pub(crate) fn install(workspace: &Workspace, targets: &[&Target]) -> Result<()> 
     let without: Vec<&Target> = foreign
         .into_iter()
         .filter(|target| Toolchain::of(target.name).is_err() && !rustup_has(target.name))
+        .filter(|target| target.name != MUSL)
         .collect();
     let shared =
         SHARED.iter().copied().filter(|package| !without.is_empty() || package.starts_with('l'));

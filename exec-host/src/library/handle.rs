@@ -1,5 +1,6 @@
 //! Libraries that the dynamic loader has loaded, and their symbols by name and version.
 
+use crate::c_library;
 use crate::descriptions;
 use crate::machine;
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -76,21 +77,13 @@ impl Handle {
         // SAFETY: the handle is open, and the name ends in NUL.
         let found = unsafe { libc::dlsym(self.0, name.as_ptr()) };
         let address = address(found)?;
-        let mut info = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-        let mut symbol: *const libc::Elf64_Sym = core::ptr::null();
-        let mut map: *const LinkMap = core::ptr::null();
-        let wanted = [(1, (&raw mut symbol).cast()), (2, (&raw mut map).cast())];
-        for (request, place) in wanted {
-            // SAFETY: the results are written to variables of ours: `RTLD_DL_SYMENT` gives a symbol, `RTLD_DL_LINKMAP` a link map.
-            if unsafe { libc::dladdr1(found, info.as_mut_ptr(), place, request) } == 0 {
-                return None;
-            }
-        }
-        // SAFETY: zeroed, it is valid; both pointers, if there are any, are good as long as the library is open.
-        let (info, map) = unsafe { (info.assume_init(), *map.as_ref()?) };
+        let (info, symbol) = c_library::symbol_at(found)?;
+        let map = c_library::link_map_at(found)?.cast::<LinkMap>();
+        // SAFETY: it is good as long as the library is open.
+        let map = unsafe { map.read() };
         // SAFETY: the name of a symbol ends in NUL.
         let is_it = !info.dli_sname.is_null() && unsafe { CStr::from_ptr(info.dli_sname) } == name;
-        if !is_it || symbol.is_null() || map.dynamic.is_null() {
+        if !is_it || map.dynamic.is_null() {
             return None;
         }
         let [symbols, versions] = map.values([DT_SYMTAB, DT_VERSYM]);
@@ -104,8 +97,8 @@ impl Handle {
     }
 
     fn of_version(&self, name: &CStr, version: &CStr) -> Option<u64> {
-        // SAFETY: the handle is open, and the names end in NUL.
-        address(unsafe { libc::dlvsym(self.0, name.as_ptr(), version.as_ptr()) })
+        // SAFETY: the handle is open.
+        address(unsafe { c_library::dlvsym(self.0, name, version) })
     }
 }
 
@@ -209,11 +202,10 @@ impl LinkMap {
     /// # Safety
     /// The handle is open.
     pub(crate) unsafe fn of(handle: *mut c_void) -> Option<Self> {
-        let mut map: *const Self = core::ptr::null();
-        // SAFETY: the handle is open, and the request gives a pointer of this type.
-        let done = unsafe { libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) };
+        // SAFETY: the handle is open.
+        let map = unsafe { c_library::dlinfo_link_map(handle) }.cast::<Self>();
         // SAFETY: the link map lives as long as the library is open.
-        (done == 0 && !map.is_null()).then(|| unsafe { map.read() })
+        (!map.is_null()).then(|| unsafe { map.read() })
     }
 }
 

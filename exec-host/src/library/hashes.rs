@@ -185,7 +185,7 @@ unsafe fn read<T>(address: u64) -> T {
     unsafe { core::ptr::with_exposed_provenance::<T>(address as usize).read() }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_env = "gnu"))]
 mod tests {
     use super::*;
     use crate::library::scope::stands_for;

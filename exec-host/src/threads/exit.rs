@@ -1,5 +1,6 @@
 //! Destructors that a thread runs when it ends, of variables of loaded code: the code stays until they have run.
 
+use crate::c_library::{Destructor, OWN_ATEXIT, at_thread_exit};
 use crate::external::External;
 use core::any::Any;
 use core::ffi::{c_int, c_void};
@@ -7,18 +8,6 @@ use core::ops::Range;
 use elf_core::Name;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
-
-type Destructor = unsafe extern "C-unwind" fn(*mut c_void);
-
-unsafe extern "C" {
-    /// The C library's: has this thread call `destructor(object)` when it ends, and keeps the library of `handle` till then.
-    fn __cxa_thread_atexit_impl(
-        destructor: Destructor,
-        object: *mut c_void,
-        handle: *mut c_void,
-    ) -> c_int;
-    static __dso_handle: u8;
-}
 
 /// The loads that have asked for [`register`], or for what the process is to do when it ends, by the address of their memory.
 static LOADS: RwLock<BTreeMap<u64, Load>> = RwLock::new(BTreeMap::new());
@@ -36,11 +25,15 @@ struct Load {
 /// What keeps a load's code and variables, whatever it is.
 type Keeper = dyn Any + Send + Sync;
 
-/// What stands for the functions of this name by which code registers destructors: the C library's, and the one of the Itanium C++
-/// ABI.
+/// What stands for the functions of this name by which code registers destructors: the C library's, the one of the Itanium C++
+/// ABI, and `__cxa_atexit` where the C library's never does.
 pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
     let is_one = matches!(name.0, b"__cxa_thread_atexit_impl" | b"__cxa_thread_atexit");
-    is_one.then(|| External::function(register as *const () as u64))
+    if is_one {
+        return Some(External::function(register as *const () as u64));
+    }
+    let at_exit = OWN_ATEXIT.filter(|_| name.0 == b"__cxa_atexit")?;
+    Some(External::function(at_exit as *const () as u64))
 }
 
 /// Makes the load known that has these addresses, which may register something. Its `__dso_handle` is `handle`, and it stays as long
@@ -96,12 +89,11 @@ unsafe extern "C" fn register(
 ) -> c_int {
     let Some((_, keeper)) = load_of(handle.addr() as u64) else {
         // SAFETY: passes on what we were given.
-        return unsafe { __cxa_thread_atexit_impl(destructor, object, handle) };
+        return unsafe { at_thread_exit(destructor, object, Some(handle)) };
     };
     let registered = Box::into_raw(Box::new(Registered { destructor, object, keeper }));
-    let ours = (&raw const __dso_handle).cast_mut().cast();
     // SAFETY: `run` takes what it is given here, once.
-    unsafe { __cxa_thread_atexit_impl(run, registered.cast(), ours) }
+    unsafe { at_thread_exit(run, registered.cast(), None) }
 }
 
 /// Runs a registered destructor.

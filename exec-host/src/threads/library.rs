@@ -277,6 +277,7 @@ mod tests {
         assert!(places.is_multiple_of(8));
     }
 
+    #[cfg(target_env = "gnu")]
     #[test]
     fn tp_offsets_are_those_of_the_thread() {
         let relocations = [DynamicRelocation::DtpModule, DynamicRelocation::TpOffset];
@@ -300,6 +301,7 @@ mod tests {
     }
 
     /// What comes and goes leaves as much room as there was, whatever its size.
+    #[cfg(target_env = "gnu")]
     #[test]
     fn room_is_given_back_whole() {
         let relocations = [DynamicRelocation::DtpModule, DynamicRelocation::TpOffset];

@@ -230,7 +230,7 @@ impl Asked {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_env = "gnu"))]
 mod tests {
     use super::*;
 

@@ -222,7 +222,7 @@ pub(super) fn changes() -> (u64, u64) {
 }
 
 /// Does something as a thread would that has interrupted another one's change of the list.
-#[cfg(test)]
+#[cfg(all(test, target_env = "gnu"))]
 pub(super) fn while_locked(something: impl FnOnce()) {
     let loads = LOADS.write().unwrap_or_else(PoisonError::into_inner);
     something();

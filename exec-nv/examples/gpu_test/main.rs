@@ -12,6 +12,7 @@ use exec_nv::{CubinLoader, NvImage};
 mod bench;
 mod facts;
 mod kernels;
+mod ladder;
 #[cfg(feature = "raw")]
 mod raw;
 mod real;
@@ -81,6 +82,19 @@ fn steps() -> impl Iterator<Item = &'static Step> {
 const STEPS: &[Step] = &[
     once("device",                 20, facts::device),
     both("vector_add",             CUBIN,  kernels::vector_add),
+    once("ladder_1_as_it_is",      20, ladder::level::<1>),
+    once("ladder_2_written_anew",  20, ladder::level::<2>),
+    once("ladder_3_code_padded",   20, ladder::level::<3>),
+    once("ladder_4_exit_offsets",  20, ladder::level::<4>),
+    once("ladder_5_others_null",   20, ladder::level::<5>),
+    once("ladder_6_symbols_null",  20, ladder::level::<6>),
+    once("ladder_7_shell",         20, ladder::level::<7>),
+    once("ladder_8_grouped",       20, ladder::level::<8>),
+    once("code_in_device",         20, ladder::code_in::<0>),
+    once("code_in_stream_ordered", 20, ladder::code_in::<1>),
+    once("code_in_pinned",         20, ladder::code_in::<2>),
+    once("code_in_managed",        20, ladder::code_in::<3>),
+    once("code_in_virtual",        20, ladder::code_in::<4>),
     both("reduce",                 CUBIN,  kernels::reduce),
     both("constant_table",         CUBIN,  kernels::constant_table),
     both("variables",              CUBIN,  kernels::variables),

@@ -123,9 +123,9 @@ CUresult cuGraphExecUpdate_v2(struct graph *ready, struct graph *graph, struct o
     return 910; /* CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE */
 }
 
-/* ---- virtual memory: handles and addresses are numbers ---- */
+/* ---- virtual memory: handles are numbers, and memory is there as soon as its addresses ---- */
 
-static unsigned long long next_handle = 0x1000, next_address = 0x7000000000;
+static unsigned long long next_handle = 0x1000;
 struct properties { unsigned kind, handles, location, device; };
 
 CUresult cuMemGetAllocationGranularity(size_t *size, const struct properties *of, unsigned option) {
@@ -135,10 +135,15 @@ CUresult cuMemGetAllocationGranularity(size_t *size, const struct properties *of
 }
 CUresult cuMemAddressReserve(CUdeviceptr *address, size_t size, size_t alignment, CUdeviceptr wanted, unsigned long long flags) {
     CALL(" %zu %zu %llu %llu", size, alignment, wanted, flags);
-    *address = next_address, next_address += size;
+    *address = (uintptr_t)aligned_alloc(64 << 10, size);
     return made((void *)(uintptr_t)*address, RANGE);
 }
-CUresult cuMemAddressFree(CUdeviceptr address, size_t size) { CALL(" %zu", size); return gone((void *)(uintptr_t)address, RANGE); }
+CUresult cuMemAddressFree(CUdeviceptr address, size_t size) {
+    CALL(" %zu", size);
+    CUresult result = gone((void *)(uintptr_t)address, RANGE);
+    if (!result) free((void *)(uintptr_t)address);
+    return result;
+}
 CUresult cuMemCreate(unsigned long long *handle, size_t size, const struct properties *of, unsigned long long flags) {
     CALL(" %zu kind %u handles %u location %u device %u", size, of->kind, of->handles, of->location, of->device);
     if (size > 1 << 28) return 2;

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 
-use super::{cubin, fatbin, show};
+use super::{cubin, fatbin, layout, show};
 
 /// A command line with these alone.
 #[derive(Debug, clap::Parser)]
@@ -17,6 +17,7 @@ pub struct CommandLine {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Show(show::Show),
+    Layout(layout::Layout),
     #[command(subcommand)]
     Cubin(Cubin),
     #[command(subcommand)]
@@ -44,6 +45,7 @@ impl CommandLine {
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         match self.command {
             Command::Show(command) => command.run(out),
+            Command::Layout(command) => command.run(out),
             Command::Cubin(Cubin::Show(command)) => command.run(None, out),
             Command::Fatbin(Fatbin::List(command)) => command.run(out),
             Command::Fatbin(Fatbin::Size(command)) => command.run(out),

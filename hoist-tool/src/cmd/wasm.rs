@@ -4,5 +4,6 @@
 pub mod cubin;
 #[path = "fatbin/wasm.rs"]
 pub mod fatbin;
+pub mod layout;
 pub mod show;
 pub mod views;

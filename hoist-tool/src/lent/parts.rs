@@ -1,8 +1,9 @@
-//! The parts of a file that commands look at: of an ELF file all but code and debug information, of others all.
+//! The parts of a file that commands look at: of an ELF file all but code and debug information, of an object code too, which a layout
+//! depends on, of others all.
 
 use core::ops::Range;
 
-use elf_core::names::{EM_CUDA, PT_LOAD, SHT_NOBITS, SHT_PROGBITS};
+use elf_core::names::{EM_CUDA, ET_REL, PT_LOAD, SHT_NOBITS, SHT_PROGBITS};
 use elf_core::{File, FileHeader, SectionFlags, SectionHeader, Table};
 
 use crate::form::Form;
@@ -81,13 +82,14 @@ fn descriptions(file: &File<'_>) -> Vec<Range<u64>> {
     merged(file.bytes(), sections.chain(segments).collect())
 }
 
-/// What the program has, but code and debug information.
+/// What the program has, but debug information, and code that is linked.
 fn contents(file: &File<'_>) -> Vec<Range<u64>> {
+    let is_linked = file.header().r#type != ET_REL;
     let is_left = |section: &SectionHeader| {
         // one whose name cannot be read is looked at
         let name = file.section_name(section).unwrap_or_default();
         let starts_with = |start: &[u8]| name.as_bytes().starts_with(start);
-        section.flags.contains(SectionFlags::EXECINSTR) && starts_with(b".text")
+        is_linked && section.flags.contains(SectionFlags::EXECINSTR) && starts_with(b".text")
             || starts_with(b".debug")
             || starts_with(b".zdebug")
     };

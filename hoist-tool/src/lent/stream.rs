@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context as _, Result};
 use rawzip::ReaderAt;
 
-use super::{Lender, STEP};
+use super::lender::{Lender, STEP};
 use crate::form::{Form, HEAD};
 
 /// Bytes that are asked for at a place that nothing led to; more where one goes on.

@@ -19,3 +19,8 @@ impl Progress {
         print()
     }
 }
+
+/// Does work that may be long.
+pub fn during<T>(_what: &'static str, work: impl FnOnce() -> T) -> T {
+    work()
+}

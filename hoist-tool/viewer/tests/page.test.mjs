@@ -182,7 +182,7 @@ test("what changed is a table, too", async () => {
     };
   });
   const { page, done } = await open(path);
-  assert.match(await page.locator("#changes-sum").innerText(), /^1 kernels added, 1 gone, 1 changed, 12 the same/);
+  assert.match(await page.locator("#changes-sum").innerText(), /^1 kernel added, 1 gone, 1 changed, 12 the same/);
   assert.ok((await texts(page, "#changes .cell")).includes("32 \u2192 40"));
   await done();
 });

@@ -1,5 +1,6 @@
 //! `__cpu_model` and `__cpu_features2` of libgcc and compiler-rt, whose numbers are part of the interface of both compilers.
 
+use crate::c_library;
 use crate::external::External;
 use crate::processor::bits::bits;
 use std::arch::is_x86_feature_detected as has;
@@ -52,10 +53,10 @@ fn detect() -> (Model, Features) {
 
 /// What libgcc_s has found out: it has the model for programs that were linked to it long ago.
 fn library_model() -> Option<Model> {
-    let version = c"GCC_4.8.0".as_ptr();
+    let version = c"GCC_4.8.0";
     let symbol = |name: &core::ffi::CStr| {
         // SAFETY: only looks it up.
-        unsafe { libc::dlvsym(libc::RTLD_DEFAULT, name.as_ptr(), version) }
+        unsafe { c_library::dlvsym(libc::RTLD_DEFAULT, name, version) }
     };
     let (init, model) = (symbol(c"__cpu_indicator_init"), symbol(c"__cpu_model"));
     if init.is_null() || model.is_null() {
