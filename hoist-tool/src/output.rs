@@ -227,7 +227,7 @@ impl Dates {
 /// known of these.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn change(
     path: &Path,
     old: &Path,

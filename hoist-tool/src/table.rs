@@ -22,6 +22,8 @@ const CHUNK: usize = 8 << 20;
 const BLOCK: usize = 1 << 16;
 /// The width below which no column is cut.
 const NARROW: usize = 10;
+/// Blanks before what a row goes on with in its next line.
+const INDENT: usize = 4;
 
 /// A table that is printed when it ends. Cells keep to their place: what is [hidden](is_hidden) in them, line feeds too, is escaped.
 pub struct Table<'o> {
@@ -119,9 +121,10 @@ impl<'o> Table<'o> {
         for row in cells.chunks(self.columns) {
             widths.iter_mut().zip(row).for_each(|(most, (_, width))| *most = (*most).max(*width));
         }
-        if let Some(limit) = limit {
-            fit(&mut widths, &cells, limit);
-        }
+        let (gap, breaks) = match limit {
+            Some(limit) => fit(&mut widths, &cells, limit),
+            None => (GAP, Vec::new()),
+        };
         let is_cut = |(at, most): (usize, &usize)| {
             *most > 0 && cells.iter().skip(at).step_by(self.columns).any(|(_, width)| width > most)
         };
@@ -148,18 +151,19 @@ impl<'o> Table<'o> {
                 let place = index * self.columns + column;
                 while paints.next_if(|(painted, _)| *painted < place).is_some() {}
                 let paint = paints.next_if(|(painted, _)| *painted == place);
+                if breaks.contains(&column) {
+                    end_line(&mut lines);
+                    missing = INDENT;
+                }
                 if !cell.is_empty() {
                     blanks(missing, &mut lines);
                     missing = 0;
                     let paint = paint.map(|(_, paint)| *paint);
                     write_cell(&cell, paint.or(is_heading.then_some(Paint::Heading)), &mut lines);
                 }
-                missing += most.saturating_sub(width) + GAP;
+                missing += most.saturating_sub(width) + gap;
             }
-            while lines.last() == Some(&b' ') {
-                lines.pop();
-            }
-            lines.push(b'\n');
+            end_line(&mut lines);
             if lines.len() >= BLOCK {
                 self.out.write_all(&lines)?;
                 lines.clear();
@@ -175,27 +179,62 @@ impl<'o> Table<'o> {
     }
 }
 
-/// Makes columns narrower until lines are within `limit`: columns that say nothing go, then the widest with words become narrower.
-fn fit(widths: &mut [usize], cells: &[(&str, usize)], limit: usize) {
+/// Makes lines fit `limit`: columns that say nothing go, the widest with words become narrower, then columns stand closer, and at last
+/// rows have several lines. Gives the blanks between columns, and the columns that begin a line.
+fn fit(widths: &mut [usize], cells: &[(&str, usize)], limit: usize) -> (usize, Vec<usize>) {
     let columns = widths.len();
-    let line = |widths: &[usize]| {
+    let line = |widths: &[usize], gap| {
         let shown = widths.iter().filter(|width| **width > 0);
-        shown.map(|width| width + GAP).sum::<usize>().saturating_sub(GAP)
+        shown.map(|width| width + gap).sum::<usize>().saturating_sub(gap)
     };
     let column = |at: usize| cells.iter().skip(at).step_by(columns).map(|(cell, _)| *cell);
-    let is_number = |cell: &str| !cell.is_empty() && cell.bytes().all(|byte| byte.is_ascii_digit());
     for at in 0..columns {
         let is_empty = cells.len() > columns && column(at).skip(1).all(str::is_empty);
-        if line(widths) > limit && is_empty {
+        if line(widths, GAP) > limit && is_empty {
             widths.iter_mut().skip(at).take(1).for_each(|width| *width = 0);
         }
     }
-    let words: Vec<bool> = (0..columns).map(|at| !column(at).skip(1).any(is_number)).collect();
-    while line(widths) > limit {
-        let with_words = widths.iter_mut().zip(&words).filter(|(_, words)| **words);
-        match with_words.map(|(width, _)| width).max_by_key(|width| **width) {
-            Some(width) if *width > NARROW => *width -= 1,
-            _ => return,
+    let whole = widths.to_vec();
+    let widest_number = |at| column(at).filter(|cell| is_number(cell)).map(width).max();
+    let least: Vec<_> = (0..columns).map(|at| widest_number(at).unwrap_or(0).max(NARROW)).collect();
+    while line(widths, GAP) > limit {
+        let wide = widths.iter_mut().zip(&least).filter(|(width, least)| **width > **least);
+        if let Some(width) = wide.map(|(width, _)| width).max_by_key(|width| **width) {
+            *width -= 1;
+        } else if line(widths, 1) <= limit {
+            return (1, Vec::new());
+        } else {
+            // with room for more lines, words are cut less
+            for ((width, whole), least) in widths.iter_mut().zip(&whole).zip(&least) {
+                *width = (*whole).min((limit / 3).max(*least));
+            }
+            return (GAP, folds(widths, limit));
+        }
+    }
+    (GAP, Vec::new())
+}
+
+/// The columns that begin a new line, so that each line has as many as it has room for.
+fn folds(widths: &[usize], limit: usize) -> Vec<usize> {
+    let (mut breaks, mut used) = (Vec::new(), 0);
+    for (column, width) in widths.iter().enumerate().filter(|(_, width)| **width > 0) {
+        if used > 0 && used + width > limit {
+            breaks.push(column);
+            used = INDENT;
+        }
+        used += width + GAP;
+    }
+    breaks
+}
+
+/// Whether a cell is a number, of which no digit may be left out.
+fn is_number(cell: &str) -> bool {
+    let is_hex = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match cell.strip_prefix("0x") {
+        Some(digits) => is_hex(digits),
+        None => {
+            let is_address = matches!(cell.len(), 8 | 16) && is_hex(cell);
+            is_address || !cell.is_empty() && cell.bytes().all(|byte| byte.is_ascii_digit())
         }
     }
 }
@@ -214,6 +253,14 @@ fn cut(cell: &str, most: usize) -> (Cow<'_, str>, usize) {
     }
     kept.push(MORE);
     (Cow::Owned(kept), used)
+}
+
+/// Ends a line where its last word does.
+fn end_line(lines: &mut Vec<u8>) {
+    while lines.last() == Some(&b' ') {
+        lines.pop();
+    }
+    lines.push(b'\n');
 }
 
 /// Adds so many blanks.
@@ -254,7 +301,7 @@ pub fn line(text: &str, end: &str) -> String {
     format!("{start}{MORE}{rest}{end}")
 }
 
-/// Lines of text, each as [`line`] has it, but told apart if what fits of them is the same.
+/// Lines of text, each as [`line()`] has it, but told apart if what fits of them is the same.
 #[must_use]
 pub fn lines<'t>(texts: &[&'t str]) -> Vec<Cow<'t, str>> {
     let told = columns().map_or_else(HashMap::new, |room| apart(texts.iter().copied(), room));
@@ -331,5 +378,22 @@ mod tests {
             1           short          x\n";
         assert_eq!(text, lines);
         assert!(text.lines().all(|line| line.width() <= 40));
+    }
+
+    #[test]
+    fn numbers_are_whole() {
+        let rows =
+            [["#", "address", "offset", "flags"], ["1", "00000000004a0000", "0x1234", "ALLOC"]];
+        let printed = |columns| {
+            let mut out = Vec::new();
+            let mut table = Table::new(&mut out);
+            rows.iter().for_each(|row| table.row(*row).unwrap());
+            table.flush(Some(columns)).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let close = "#  address          offset flags\n1  00000000004a0000 0x1234 ALLOC\n";
+        assert_eq!(printed(32), close);
+        let folded = "#   address\n    offset  flags\n1   00000000004a0000\n    0x1234  ALLOC\n";
+        assert_eq!(printed(24), folded);
     }
 }

@@ -284,7 +284,9 @@ impl Case {
             }
         }
         let mut command = Command::new(hoist);
-        command.arg("run").args(objects).arg(&self.path).args(["--whole-archive", "main"]);
+        // the compiler gives the linker its own library
+        command.args(["run", "--lib", "libgcc_s.so.1"]).args(objects).arg(&self.path);
+        command.args(["--whole-archive", "main"]);
         let ours = Ended::of(&mut command, folder)?;
         // what the compiler's own library has, which the linker is given
         let plain =

@@ -17,7 +17,7 @@ use crate::kernel_filter::KernelFilter;
 use crate::paint;
 use crate::pattern::Pattern;
 use crate::printable::Printable;
-use crate::table::Table;
+use crate::table::{self, Table};
 
 /// Shows every attribute of `.nv.info`, `.nv.info.K` and `.nv.compat`.
 #[derive(Debug, clap::Args)]
@@ -129,7 +129,7 @@ impl Attributes {
 }
 
 fn text(section: &AttributeSection, out: &mut dyn Write) -> Result<()> {
-    paint::title(out, format_args!("{}", section.section_name))?;
+    paint::title(out, format_args!("{}", table::line(&section.section_name, "")))?;
     let mut table = Table::new(out);
     for row in &section.attributes {
         let name = row.name.map_or_else(|| format!("attribute {:#x}", row.number), str::to_owned);
