@@ -11,8 +11,8 @@ function leaves() {
   const code = new Map();
   for (const kernel of data.kernels) {
     const key = `${kernel.file} ${kernel.arch}`;
-    let families = code.get(key);
-    if (!families) code.set(key, (families = new Map()));
+    const families = code.get(key) ?? new Map();
+    code.set(key, families);
     families.set(kernel.family, (families.get(kernel.family) ?? 0) + kernel.code);
   }
   /** @type {Leaf[]} */
@@ -40,8 +40,9 @@ function grouped(from, key) {
   const nodes = new Map();
   for (const leaf of from) {
     const name = leaf.keys[key] ?? "";
-    let node = nodes.get(name);
-    if (!node) nodes.set(name, (node = { name, size: 0, leaves: [] }));
+    /** @type {Branch} */
+    const node = nodes.get(name) ?? { name, size: 0, leaves: [] };
+    nodes.set(name, node);
     node.size += leaf.size;
     node.leaves.push(leaf);
   }
@@ -118,7 +119,9 @@ let order = 0;
 function map() {
   const keys = KEYS[order] ?? [0, 1, 2];
   let inside = parts;
-  path.forEach((name, depth) => (inside = inside.filter((leaf) => leaf.keys[keys[depth] ?? 0] === name)));
+  for (const [depth, name] of path.entries()) {
+    inside = inside.filter((leaf) => leaf.keys[keys[depth] ?? 0] === name);
+  }
   const holder = element("map", HTMLDivElement);
   const width = Math.max(300, holder.clientWidth);
   const picture = draw("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, height: HEIGHT, role: "group", "aria-label": "Map of space" });

@@ -17,7 +17,8 @@ class Table {
   constructor(holder, label, columns, chosen) {
     this.columns = columns;
     this.chosen = chosen;
-    this.name = `table-${(tables += 1)}`;
+    tables += 1;
+    this.name = `table-${tables}`;
     /** @type {Row[]} */
     this.rows = [];
     this.selected = -1;

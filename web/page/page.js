@@ -232,5 +232,9 @@ addEventListener("drop", (event) => {
   openFiles([...(event.dataTransfer?.files ?? [])]);
 });
 prepare();
-addEventListener("beforeprint", () => shown.forEach((one) => one.draw(PRINTED)));
-addEventListener("afterprint", () => shown.forEach((one) => one.draw()));
+addEventListener("beforeprint", () => {
+  for (const one of shown.values()) one.draw(PRINTED);
+});
+addEventListener("afterprint", () => {
+  for (const one of shown.values()) one.draw();
+});

@@ -29,7 +29,7 @@ const [TOGETHER, ATONCE] = [8 << 20, 2];
 
 /** Reads what commands will look at. What cannot be read they ask for, and say so. @param {string} name @param {File} file */
 async function prepare(name, file) {
-  for (let parts; (parts = wanted(name)); ) {
+  for (let parts = wanted(name); parts; parts = wanted(name)) {
     /** @type {[number, number][]} */
     const ranges = [];
     for (let index = 0; index < parts.length; index += 2) {
@@ -37,9 +37,9 @@ async function prepare(name, file) {
       const size = Math.max(TOGETHER, Math.ceil((end - start) / ATONCE));
       for (let at = start; at < end; at += size) ranges.push([at, Math.min(end, at + size)]);
     }
-    let next = 0;
+    const left = ranges.values();
     const some = async () => {
-      for (let range; (range = ranges[next++]); ) await fill(name, file, range);
+      for (const range of left) await fill(name, file, range);
     };
     await Promise.all(Array.from({ length: ATONCE }, some));
   }
@@ -63,7 +63,9 @@ addEventListener("message", async ({ data }) => {
   if (data.files) {
     files = data.files.map((/** @type {{ file: File }} */ one) => one.file);
     prepared = ready.then(async () => {
-      data.files.forEach((/** @type {{ name: string, file: File }} */ one, /** @type {number} */ index) => lend(one.name, index, one.file.size));
+      data.files.forEach((/** @type {{ name: string, file: File }} */ one, /** @type {number} */ index) => {
+        lend(one.name, index, one.file.size);
+      });
       for (const one of data.files) await prepare(one.name, one.file).catch(() => {});
     });
     return;

@@ -25,7 +25,11 @@ async function visit() {
   page.on("pageerror", (error) => faults.push(String(error)));
   page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
   await page.goto(PAGE);
-  return { page, done: async () => (await page.close(), assert.deepEqual(faults, [])) };
+  const done = async () => {
+    await page.close();
+    assert.deepEqual(faults, []);
+  };
+  return { page, done };
 }
 
 const idle = (page, names) =>

@@ -34,7 +34,11 @@ async function visit(options = {}) {
   page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
   context.on("request", (request) => request.url().startsWith(PAGE) || request.url().startsWith("blob:") || faults.push(request.url()));
   await page.goto(PAGE);
-  return { page, done: async () => (await context.close(), assert.deepEqual(faults, [])) };
+  const done = async () => {
+    await context.close();
+    assert.deepEqual(faults, []);
+  };
+  return { page, done };
 }
 
 /** Opens files, and waits until the first view is there. */

@@ -36,6 +36,7 @@ impl Run for Viewer {
             found => found?,
         };
         run(Command::new(tsc(&folder)).arg("--project").arg(source(workspace)))?;
+        lint(&folder, workspace, &[&source(workspace)])?;
 
         let page = folder.join("report.html");
         let cuda = workspace.fixtures().join("cuda");
@@ -82,6 +83,21 @@ pub(crate) fn installed(workspace: &Workspace) -> Result<PathBuf> {
     ]);
     output(&mut npm).map_err(|error| Missing(format!("npm install: {error:#}")))?;
     Ok(folder)
+}
+
+/// Looks for what is wrong or misleading in scripts and styles of these folders.
+///
+/// # Errors
+/// If something is.
+pub(crate) fn lint(installed: &Path, workspace: &Workspace, folders: &[&Path]) -> Result<()> {
+    let mut biome = Command::new(installed.join("node_modules/.bin/biome"));
+    biome.current_dir(installed);
+    biome
+        .arg("lint")
+        .arg("--error-on-warnings")
+        .arg("--config-path")
+        .arg(source(workspace).join("biome.jsonc"));
+    run(biome.args(folders))
 }
 
 /// The compiler that checks scripts.

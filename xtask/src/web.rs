@@ -170,6 +170,7 @@ fn tests(workspace: &Workspace, site: &Path, checked: &Path, record: bool) -> Re
     let web = workspace.root().join("web");
     let tsc = viewer::tsc(checked);
     run(Command::new(&tsc).arg("--project").arg(web.join("page")))?;
+    viewer::lint(checked, workspace, &[&web.join("page"), &web.join("tests")])?;
     // beside the script that calls the module, whose types it has
     let worker = web.join("page/tsconfig.worker.json");
     fs::copy(&worker, site.join("tsconfig.json"))?;

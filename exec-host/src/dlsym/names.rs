@@ -5,6 +5,7 @@ use crate::external::External;
 use crate::symbols::Exports;
 use crate::threads::dynamic::__tls_get_addr;
 use core::ffi::{CStr, c_char, c_void};
+use core::hint::black_box;
 use core::ops::Range;
 use core::ptr;
 use elf_core::Name;
@@ -116,8 +117,8 @@ pub(crate) unsafe extern "C" fn find(
 ) -> *mut c_void {
     // SAFETY: the caller has given a string.
     match unsafe { find_in_load(handle, name, caller) } {
-        // SAFETY: passes on what we were given; what is next to a program is next to this code.
-        None => unsafe { libc::dlsym(handle, name) },
+        // SAFETY: passes on what we were given; what is next to a program is next to this code, if the call is no jump.
+        None => black_box(unsafe { libc::dlsym(handle, name) }),
         Some(address) => address,
     }
 }
@@ -138,8 +139,8 @@ pub(crate) unsafe extern "C" fn find_version(
     let both = CString::new(words.map(CStr::to_bytes).join(&b'@')).unwrap_or_default();
     // SAFETY: it is a string.
     match unsafe { find_in_load(handle, both.as_ptr(), caller) } {
-        // SAFETY: passes on what we were given.
-        None => unsafe { libc::dlvsym(handle, name, version) },
+        // SAFETY: passes on what we were given, as above.
+        None => black_box(unsafe { libc::dlvsym(handle, name, version) }),
         Some(address) => address,
     }
 }

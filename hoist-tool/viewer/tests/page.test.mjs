@@ -11,10 +11,13 @@ import { chromium } from "playwright-core";
 const { PAGE = "", PICTURES = "" } = process.env;
 const CHROMIUM = execFileSync("sh", ["-c", "command -v chromium"], { encoding: "utf8" }).trim();
 const html = readFileSync(PAGE, "utf8");
-const [, head, json, tail] = /^([^]*id="data">)([^]*?)(<\/script>[^]*)$/.exec(html) ?? [];
+const [, head, json, tail] = /^(.*id="data">)(.*?)(<\/script>.*)$/s.exec(html) ?? [];
 const data = { title: "", files: [], archs: [], names: [], families: [], images: [], kernels: [], curves: [], changes: null };
 for (const line of json.trim().split("\n")) {
-  for (const [key, value] of Object.entries(JSON.parse(line))) Array.isArray(data[key]) ? data[key].push(value) : (data[key] = value);
+  for (const [key, value] of Object.entries(JSON.parse(line))) {
+    if (Array.isArray(data[key])) data[key].push(value);
+    else data[key] = value;
+  }
 }
 
 /** The same page with other data. */
@@ -43,7 +46,11 @@ async function open(path, options = {}) {
   page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
   page.on("request", (request) => request.url().startsWith("file:") || faults.push(request.url()));
   await page.goto(pathToFileURL(path).href);
-  return { page, done: async () => (await context.close(), assert.deepEqual(faults, [])) };
+  const done = async () => {
+    await context.close();
+    assert.deepEqual(faults, []);
+  };
+  return { page, done };
 }
 
 const texts = (page, selector) => page.locator(selector).allInnerTexts();
