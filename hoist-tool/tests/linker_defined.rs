@@ -78,7 +78,7 @@ fn sources() -> [String; 2] {
     first += &number("mixed", "a", "progbits", 21);
     first += &section(".bss", "aw", "nobits", "", ".globl zeros\nzeros: .skip 12");
     let mut second = number("hooks", "awR", "progbits", 2);
-    second += &section("hooks,unique", "aw", "progbits", "", "").replace("hooks,unique", "hooks");
+    second += &section("hooks,unique", "awR", "progbits", "", "").replace("hooks,unique", "hooks");
     second += " .byte 3\n";
     second += &number("mixed", "aw", "progbits", 22);
     second += &section(".text.c", "ax", "progbits", "", ".balign 4\nc: .long 0xc0");
@@ -184,35 +184,42 @@ fn run(command: &mut Command) -> bool {
 fn between_two_symbols_stands_what_linkers_have_there() {
     let folder = std::env::temp_dir().join(format!("hoist-linker-defined-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
+    let gnu =
+        |prefix: &str, options: &str| (format!("{prefix}-as {options}"), format!("{prefix}-ld"));
+    let clang = "clang-19 --target=loongarch64-linux-gnu -c";
     let machines = [
-        ("x86-64", "x86_64-linux-gnu", "elf_x86_64", 8),
-        ("i386", "i686-linux-gnu", "elf_i386", 4),
-        ("AArch64", "aarch64-linux-gnu", "aarch64linux", 8),
-        ("Arm", "arm-linux-gnueabihf", "armelf_linux_eabi", 4),
-        ("RISC-V", "riscv64-linux-gnu", "elf64lriscv", 8),
+        ("x86-64", gnu("x86_64-linux-gnu", ""), "elf_x86_64", 8),
+        ("i386", gnu("i686-linux-gnu", ""), "elf_i386", 4),
+        ("AArch64", gnu("aarch64-linux-gnu", ""), "aarch64linux", 8),
+        ("Arm", gnu("arm-linux-gnueabihf", ""), "armelf_linux_eabi", 4),
+        ("RISC-V", gnu("riscv64-linux-gnu", ""), "elf64lriscv", 8),
+        ("RISC-V 32", gnu("riscv64-linux-gnu", "-march=rv32imac -mabi=ilp32"), "elf32lriscv", 4),
+        ("LoongArch", (clang.into(), "ld.lld-22".into()), "elf64loongarch", 8),
     ];
     let mut compared = 0;
-    for (machine, prefix, emulation, width) in machines {
+    for (machine, (assembler, linker), emulation, width) in machines {
         let mut paths = Vec::new();
         for (number, source) in sources().iter().enumerate() {
             let path = folder.join(format!("{machine}-{number}.s"));
             let end = if number == 1 { " .section .text.c\n .globl c_end\nc_end:\n" } else { "" };
             fs::write(&path, format!("{source}{end}")).expect("a source");
             let object = path.with_extension("o");
-            if !run(Command::new(format!("{prefix}-as")).arg(&path).arg("-o").arg(&object)) {
+            let mut words = assembler.split_whitespace();
+            let mut command = Command::new(words.next().expect("an assembler"));
+            if !run(command.args(words).arg(&path).arg("-o").arg(&object)) {
                 break;
             }
             paths.push(object);
         }
         if paths.len() < 2 {
             println!(
-                "skipped: between_two_symbols_stands_what_linkers_have_there: needs {prefix}-as"
+                "skipped: between_two_symbols_stands_what_linkers_have_there: needs {assembler}"
             );
             continue;
         }
         let ours = hoist(&paths, width);
         let output = folder.join("linked");
-        for linker in [format!("{prefix}-ld"), "ld.lld".into(), "ld.lld-19".into()] {
+        for linker in [linker, "ld.lld".into(), "ld.lld-19".into()] {
             let mut command = Command::new(&linker);
             command.args(["-m", emulation, "-static", "-nostdlib", "-e", "0", "-o"]);
             command.arg(&output).args(&paths);
