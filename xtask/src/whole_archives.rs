@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use anyhow::{Context as _, Result, bail};
 use elf_core::File;
@@ -284,9 +284,7 @@ impl Case {
             }
         }
         let mut command = Command::new(hoist);
-        // the compiler gives the linker its own library
-        command.args(["run", "--lib", "libgcc_s.so.1"]).args(objects).arg(&self.path);
-        command.args(["--whole-archive", "main"]);
+        command.arg("run").args(objects).arg(&self.path).args(["--whole-archive", "main"]);
         let ours = Ended::of(&mut command, folder)?;
         // what the compiler's own library has, which the linker is given
         let plain =
@@ -308,6 +306,26 @@ impl Case {
     }
 }
 
+/// What the compiler's own library defines, which it gives the linker, and nobody gives hoist.
+fn of_compiler() -> &'static BTreeSet<String> {
+    static NAMES: OnceLock<BTreeSet<String>> = OnceLock::new();
+    NAMES.get_or_init(|| {
+        let output = tool::output(Command::new("cc").arg("-print-libgcc-file-name"));
+        let path = output.map(|it| String::from_utf8_lossy(&it.stdout).trim().to_owned());
+        let bytes = path.and_then(|path| Ok(fs::read(path)?)).unwrap_or_default();
+        let Ok(archive) = Archive::parse(&bytes) else { return BTreeSet::new() };
+        let members = archive.members().filter_map(Result::ok).filter_map(|member| member.data);
+        let names = members.filter_map(|data| {
+            let table = File::parse(data).ok()?.symbol_table().ok()??;
+            let own = table.symbols().iter().filter(|symbol| !symbol.is_undefined());
+            Some(
+                own.filter_map(|it| Some(table.name_of(&it).ok()?.to_string())).collect::<Vec<_>>(),
+            )
+        });
+        names.flatten().collect()
+    })
+}
+
 /// What linker and hoist made of the same.
 fn compare(theirs: &Ended, ours: &Ended) -> Outcome {
     let known = KNOWN.iter().find(|(words, _)| ours.errors.contains(words));
@@ -320,7 +338,8 @@ fn compare(theirs: &Ended, ours: &Ended) -> Outcome {
         (Some(0), _) => Outcome::Differs(format!("hoist {ours}")),
         (_, Some(_)) => {
             // tools demangle in words of their own
-            let (undefined, own) = (theirs.undefined(), ours.undefined());
+            let (undefined, mut own) = (theirs.undefined(), ours.undefined());
+            own.retain(|name| !of_compiler().contains(name));
             let mut plain = own.iter().filter(|name| !name.contains([':', '(', '{', ' ']));
             if plain.all(|name| undefined.contains(name)) && !undefined.is_disjoint(&own) {
                 return Outcome::Stops("undefined");
