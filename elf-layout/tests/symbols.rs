@@ -289,6 +289,7 @@ fn group_and_symbol_of_one_name_are_two_things() {
 }
 
 /// Of sections of one name that compilers wrote before there were groups the first is kept, whatever the binding of its symbols.
+#[cfg(feature = "linker-defined")]
 #[test]
 fn of_linkonce_sections_the_first_is_kept() {
     let object = |name: &str, is_weak: bool, code: u8| {

@@ -11,7 +11,7 @@ use std::fs;
 
 use anyhow::{Context as _, Result, bail};
 use archs::Architecture;
-use elf_core::names::{EM_ARM, EM_LOONGARCH, EM_RISCV};
+use elf_core::names::{EM_386, EM_ARM, EM_LOONGARCH, EM_RISCV};
 
 use crate::api::{self, ByHand, Root};
 use crate::bare::{self, Toolchain, Wrapper};
@@ -102,6 +102,8 @@ fn programs() -> Vec<Program> {
                 EM_RISCV | EM_LOONGARCH => (21, 54),
                 // two states of code, of processors that the attributes say, and two orders of its bytes
                 EM_ARM => (23, 58),
+                // addends are in the places
+                EM_386 => (17, 54),
                 _ => (16, 54),
             };
             programs.push(match all {

@@ -8,5 +8,5 @@ pub(crate) const THREAD_LOCAL: bool = cfg!(feature = "thread-local");
 pub(crate) const INDIRECT_FUNCTIONS: bool = cfg!(feature = "indirect-functions");
 /// Whether names of symbols have versions.
 pub(crate) const SYMBOL_VERSIONS: bool = cfg!(feature = "symbol-versions");
-/// Whether names mean where sections start and end, as linkers have it.
+/// Whether names mean what linkers make of them: where sections start and end, and that one of a name is enough.
 pub(crate) const LINKER_DEFINED: bool = cfg!(feature = "linker-defined");

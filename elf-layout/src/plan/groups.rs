@@ -48,7 +48,7 @@ pub(crate) fn discard_duplicates(
                 slot.state = SectionState::Discarded;
             }
         };
-        for member in words.into_iter().flatten() {
+        while let Some(member) = words.as_mut().and_then(Iterator::next) {
             file.section(member).map_err(&elf)?;
             discard(member);
         }

@@ -257,8 +257,8 @@ pub(crate) fn ask<A: Arch>(
             }
             // another component's definition is not what a hidden reference means (gABI ch. 5, "Symbol Visibility")
             let is_own = slot.needs.is_weak() && slot.needs.has(Needs::HIDDEN);
-            let asked = !is_own || options.hidden_externals;
-            slot.state = match asked.then(|| externals(name)).flatten() {
+            let external = if is_own && !options.hidden_externals { None } else { externals(name) };
+            slot.state = match external {
                 Some(ExternalSymbol { address, kind }) => {
                     slot.value = address;
                     match kind {

@@ -4,7 +4,10 @@ use super::entity::EntityId;
 use super::error::{LinkError, LinkErrorKind};
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use elf_core::names::{SHF_CUDA_MERCURY, SHT_NOTE, SHT_PROGBITS, SHT_REL, SHT_RELA};
+use elf_core::names::{
+    SHF_CUDA_MERCURY, SHT_DYNAMIC, SHT_DYNSYM, SHT_GROUP, SHT_HASH, SHT_NOTE, SHT_PROGBITS,
+    SHT_REL, SHT_RELA, SHT_STRTAB, SHT_SYMTAB, SHT_SYMTAB_SHNDX,
+};
 use elf_core::{Definition, Name, Record, SectionHeader, Symbol, SymbolTable};
 use nvinfo::{Cubin, Form, LinkStage};
 
@@ -224,5 +227,11 @@ fn role_of(header: &SectionHeader, name: Name<'_>) -> Option<Role> {
         [.., b'.' | b'_'] => name.starts_with(pattern),
         _ => name == pattern,
     };
-    ROLES.iter().find(|(pattern, _)| matches(pattern)).map(|row| row.1)
+    let role = ROLES.iter().find(|(pattern, _)| matches(pattern)).map(|row| row.1);
+    // what has the name of code or data is no table of an ELF file
+    role.filter(|role| *role == Role::Ignored || !TABLES.contains(&header.r#type))
 }
+
+/// Types of sections that have names, symbols and what belongs together.
+const TABLES: [u32; 7] =
+    [SHT_DYNAMIC, SHT_DYNSYM, SHT_GROUP, SHT_HASH, SHT_STRTAB, SHT_SYMTAB, SHT_SYMTAB_SHNDX];
