@@ -59,15 +59,10 @@ fn by_cuda(request: &Launch, bytes: &[u8], loader: CubinLoader) -> Result<Report
     if let Some(bytes) = request.stack {
         device.set_stack_size(bytes)?;
     }
-    let compiled = request
-        .is_source()
-        .then(|| source::compile(request, bytes, device.properties().sm))
-        .transpose()?;
-    let (bytes, name) =
-        compiled.as_ref().map_or((bytes, &request.kernel), |(code, name)| (code.as_slice(), name));
+    let (code, name) = source::code(request, bytes, device.properties().sm)?;
     let loading = ProfilerRange::new("load");
-    let image = device.load_with(bytes, loader).with_context(|| request.label())?;
-    let kernel = device.kernel(&image, name).with_context(|| request.label())?;
+    let image = device.load_with(&code, loader).with_context(|| request.label())?;
+    let kernel = device.kernel(&image, &name).with_context(|| request.label())?;
     drop(loading);
     let launch = request.launch();
     let (times, arguments) = request.repeated(&device, |passed| {

@@ -14,14 +14,9 @@ pub(super) fn launch(request: &Launch, bytes: &[u8]) -> Result<Report> {
     if let Some(bytes) = request.stack {
         device.set_stack_size(u32::try_from(bytes).unwrap_or(u32::MAX));
     }
-    let compiled = request
-        .is_source()
-        .then(|| source::compile(request, bytes, device.properties().sm))
-        .transpose()?;
-    let (bytes, name) =
-        compiled.as_ref().map_or((bytes, &request.kernel), |(code, name)| (code.as_slice(), name));
-    let image = device.load(bytes).with_context(|| request.label())?;
-    let kernel = device.kernel(&image, name).with_context(|| request.label())?;
+    let (code, name) = source::code(request, bytes, device.properties().sm)?;
+    let image = device.load(&code).with_context(|| request.label())?;
+    let kernel = device.kernel(&image, &name).with_context(|| request.label())?;
     let launch = request.launch();
     let (times, arguments) = request.repeated(&device, |passed| {
         let passed: Vec<_> = passed
