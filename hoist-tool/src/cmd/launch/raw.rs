@@ -12,7 +12,8 @@ pub(super) fn launch(request: &Launch, bytes: &[u8]) -> Result<Report> {
     let index = request.device as usize;
     let device = RawDevice::open(Linux, index, RawOptions::default())?;
     if let Some(bytes) = request.stack {
-        device.set_stack_size(u32::try_from(bytes).unwrap_or(u32::MAX));
+        let size = u32::try_from(bytes);
+        device.set_stack_size(size.with_context(|| format!("a stack of {bytes} bytes"))?);
     }
     let (code, name) = source::code(request, bytes, device.properties().sm)?;
     let image = device.load(&code).with_context(|| request.label())?;
