@@ -187,6 +187,9 @@ pub fn relocation_name(machine: u16, r_type: u32) -> Option<&'static str> {
 #[cfg(target_arch = "aarch64")]
 pub type Host = reloc_aarch64::Aarch64;
 /// The architecture of this program.
+#[cfg(target_arch = "arm")]
+pub type Host = reloc_arm::Arm;
+/// The architecture of this program.
 #[cfg(target_arch = "riscv64")]
 pub type Host = reloc_riscv::Rv64;
 /// The architecture of this program.

@@ -23,6 +23,38 @@ fn rows<'a, T: FromBytes + zerocopy::Immutable + zerocopy::KnownLayout>(
     <[T]>::ref_from_bytes(data).expect("a table")
 }
 
+/// The definitions that are not local by their names, each once: who calls a function asks for it by name, and two of a name are an
+/// error.
+fn by_name(symbols: &[Sym], first: usize, strings: &[u8]) -> Vec<u64> {
+    let mut table = vec![0u64; (symbols.len() * 2).next_power_of_two()];
+    let last = table.len() - 1;
+    let name = |index: usize| {
+        let start = &strings[symbols[index].st_name.get() as usize..];
+        &start[..start.iter().position(|byte| *byte == 0).expect("an end")]
+    };
+    for (index, symbol) in symbols.iter().enumerate().skip(first) {
+        if symbol.st_shndx.get() == 0 {
+            continue;
+        }
+        let own = name(index);
+        let (words, tail) = own.as_chunks::<8>();
+        let words = words.iter().map(|word| u64::from_le_bytes(*word));
+        let all = words.chain(tail.iter().map(|byte| u64::from(*byte)));
+        let hash = all.fold(own.len() as u64, |hash, word| {
+            (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95)
+        });
+        // half of it tells most other names apart, so that they are not read
+        let (mut at, tag) = ((hash >> 40) as usize & last, hash << 32);
+        while table[at] != 0 {
+            let is_alike = table[at] >> 32 == tag >> 32;
+            assert!(!is_alike || name(table[at] as u32 as usize) != own, "two definitions");
+            at = (at + 1) & last;
+        }
+        table[at] = tag | index as u64;
+    }
+    table
+}
+
 /// Parse, one map, copy, patch, protect: for objects that need nothing but PC32, PLT32, GOTPCREL and 64.
 ///
 /// # Safety
@@ -43,10 +75,13 @@ unsafe fn floor(bytes: &[u8]) -> u64 {
     let mut sizes = [0u64; 4];
     let mut places = vec![(usize::MAX, 0u64); count];
     let (mut symbols, mut got): (&[Sym], Vec<u32>) = (&[], Vec::new());
+    let mut names = Vec::new();
     for (section, place) in sections.iter().zip(&mut places) {
         let flags = section.sh_flags.get();
         if section.sh_type.get() == 2 {
             symbols = rows(bytes, section);
+            let strings = rows(bytes, &sections[section.sh_link.get() as usize]);
+            names = by_name(symbols, section.sh_info.get() as usize, strings);
         }
         if flags & 2 != 0 {
             let group = match (flags & 4 != 0, flags & 1 != 0, section.sh_type.get() == 8) {
@@ -145,7 +180,7 @@ unsafe fn floor(bytes: &[u8]) -> u64 {
         };
         protect(0, MprotectFlags::READ | MprotectFlags::EXEC);
         protect(1, MprotectFlags::READ);
-        black_box(base);
+        black_box((base, names));
         munmap(memory.cast(), end as usize).expect("our memory");
     }
     end

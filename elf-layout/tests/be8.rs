@@ -52,6 +52,39 @@ fn early_processors_have_both() {
     assert_eq!(count(&image), count(&turned));
 }
 
+/// Bit 0 of a pointer to Thumb code is set, however the address is asked for.
+#[test]
+fn addresses_of_thumb_code() {
+    let mut thumb = 0;
+    let object = include_bytes!("../../fixtures/arm/pair-a-gcc12-thumb.o");
+    laid_out(&[object], |layout| {
+        let addresses: Vec<_> = layout.addresses(0, 0, BASE).collect();
+        for (index, address) in (0u32..).zip(addresses) {
+            let one = layout.symbol(0, index).map(|symbol| symbol.at(BASE));
+            assert!(one.is_none() || address == one, "symbol {index}");
+            thumb += address.unwrap_or(0) & 1;
+        }
+    })
+    .unwrap();
+    assert!(thumb > 5, "{thumb} functions");
+}
+
+/// Code that counts to a weak symbol which nobody defines is near address 0.
+#[test]
+fn what_counts_to_nothing_is_near_it() {
+    let objects: [&[u8]; 2] = [
+        include_bytes!("../../fixtures/riscv64/pair-a-gcc12.o"),
+        include_bytes!("../../fixtures/riscv64/pair-b.o"),
+    ];
+    let files = objects.map(|bytes| File::parse(bytes).unwrap());
+    let mut room = HeapStorage::new();
+    let layout = room.plan::<reloc_riscv::Rv64>(&files, Options::default(), &mut |_| None).unwrap();
+    assert_eq!(layout.limit(), Some(1 << 31));
+    let mut image = vec![0; layout.size() as usize];
+    layout.write(&mut image, (1 << 31) - 0x10_0000).unwrap();
+    assert!(layout.write(&mut image, 1 << 32).is_err());
+}
+
 #[test]
 fn later_ones_have_one() {
     let refused = laid_out(&[THUMB], |layout| {

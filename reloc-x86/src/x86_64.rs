@@ -40,6 +40,12 @@ fn relaxed(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
 
 /// The same behind a REX prefix.
 fn relaxed_rex(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
+    // most of them, where there is room for code
+    let instruction = Instruction { site, prefix: Prefix::Rex, numbers: NUMBERS };
+    let is_near = cfg!(target_pointer_width = "64") && reach.near;
+    if let Some(loaded) = instruction.loaded().filter(|_| is_near) {
+        return Some(loaded);
+    }
     relaxed_behind(Prefix::Rex, site, reach)
 }
 

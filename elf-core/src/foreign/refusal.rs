@@ -3,7 +3,8 @@
 use super::Foreign;
 use crate::error::{Error, ErrorKind};
 use crate::file::File;
-use crate::views::section::SectionHeader;
+use crate::names::SHT_PROGBITS;
+use crate::views::section::{SectionFlags, SectionHeader};
 
 impl Foreign {
     /// The error of a file that is not read, with what it is instead of an ELF file, if that is known.
@@ -29,6 +30,11 @@ impl Foreign {
         };
         let mut sections = file.sections().iter();
         let slim = sections.find(|section| {
+            // most sections are loaded, or belong to one that is: their names are not read
+            let is_loaded = section.flags.contains(SectionFlags::ALLOC);
+            if is_loaded || section.r#type != SHT_PROGBITS {
+                return false;
+            }
             let name = file.section_name(section).unwrap_or_default();
             name.as_bytes().starts_with(b".gnu.lto_.lto.") && is_slim(section)
         });

@@ -6,7 +6,7 @@ use super::check::Check;
 use super::decide::{Decision, Facts, Pass, decide_all};
 use super::error::{ApplyError, ApplyErrorKind};
 use super::field::{Field, Order, Shape, Unencodable};
-use super::kind::{Kind, Special, Stage, Uses, find};
+use super::kind::{Kind, Special, Stage, Uses, Usual, find};
 use super::query::{Query, Resolve};
 use super::rewrite::{Reach, Rewrite};
 use super::shrink::Padding;
@@ -31,7 +31,7 @@ pub struct SectionMut<'m> {
 /// # Errors
 /// Every [`ApplyErrorKind`]: the type is unknown or not for linkers, the place is outside the section, the symbol has no such
 /// value, the value does not fit; [`ApplyErrorKind::Unpaired`] if it belongs with another, which [`apply_all`] finds.
-#[inline]
+#[cfg_attr(target_pointer_width = "64", inline(always))]
 pub fn apply<A: Arch>(
     record: &Record,
     section: &mut SectionMut<'_>,
@@ -119,7 +119,7 @@ impl<S: Facts + Resolve, A: Arch> Pass for InPlace<'_, '_, S, A> {
 ///
 /// # Errors
 /// As [`apply`]; nothing is written where they do not fit the section.
-#[inline]
+#[cfg_attr(target_pointer_width = "64", inline(always))]
 pub fn apply_rewrite<A: Arch>(
     rewrite: &Rewrite,
     section: &mut SectionMut<'_>,
@@ -141,7 +141,11 @@ pub fn apply_rewrite<A: Arch>(
             }
         }
     }
-    rewrite.records.iter().flatten().try_for_each(|record| apply::<A>(record, section, symbols))
+    for record in &rewrite.records {
+        let Some(record) = record else { break };
+        apply::<A>(record, section, symbols)?;
+    }
+    Ok(())
 }
 
 /// Applies `record`, whose type is `kind` and which belongs with `partner`, if with any.
@@ -159,6 +163,50 @@ pub fn apply_kind<A: Arch>(
     symbols: &impl Resolve,
 ) -> Result<(), ApplyError> {
     // a machine of 32 bits is small: it has one way for all
+    if cfg!(target_pointer_width = "64") && usual::<A>(kind, record, section, symbols).is_some() {
+        return Ok(());
+    }
+    apply_any::<A>(kind, record, partner, section, symbols)
+}
+
+/// Applies what most relocations are; `None` where there is an error to tell, or it is a rare one.
+#[inline(always)]
+fn usual<A: Arch>(
+    kind: &Kind,
+    record: &Record,
+    section: &mut SectionMut<'_>,
+    symbols: &impl Resolve,
+) -> Option<()> {
+    if A::ADDRESS_SIZE != 8 || section.big_endian {
+        return None;
+    }
+    let addend = record.addend?;
+    let symbol = match kind.usual {
+        Usual::Relative32 | Usual::Absolute64 => symbols.symbol_address(record.symbol)?,
+        Usual::GotRelative32 => symbols.got_address(record.symbol)?,
+        Usual::Other => return None,
+    };
+    let value = symbol.wrapping_add_signed(addend);
+    if let Usual::Absolute64 = kind.usual {
+        *place::<8>(section.bytes, record.offset)? = value.to_le_bytes();
+        return Some(());
+    }
+    let value = value.wrapping_sub(section.address.wrapping_add(record.offset));
+    let low = i32::try_from(value.cast_signed()).ok()?;
+    *place::<4>(section.bytes, record.offset)? = low.to_le_bytes();
+    Some(())
+}
+
+/// The same by what the row says.
+#[cfg_attr(target_pointer_width = "64", inline(never))]
+#[cfg_attr(not(target_pointer_width = "64"), inline(always))]
+fn apply_any<A: Arch>(
+    kind: &'static Kind,
+    record: &Record,
+    partner: Option<&Record>,
+    section: &mut SectionMut<'_>,
+    symbols: &impl Resolve,
+) -> Result<(), ApplyError> {
     if cfg!(target_pointer_width = "64")
         && let Some(addend) = record.addend
         && matches!(kind.shape, Shape::Whole4 | Shape::Whole8)
@@ -192,8 +240,8 @@ pub fn apply_kind<A: Arch>(
     }
 }
 
-/// The value of most relocations; `None` where there is an error to tell, or the formula is a rare one.
-#[inline(always)]
+/// The value of whole words; `None` where there is an error to tell, or the formula is a rare one.
+#[inline]
 fn whole_value<A: Arch>(
     kind: &'static Kind,
     record: &Record,

@@ -5,7 +5,7 @@
 
 use super::arch::Arch;
 use super::error::{ApplyError, ApplyErrorKind};
-use super::kind::{Kind, Special, Uses, find};
+use super::kind::{Kind, Relax, Special, Uses, find};
 use super::pairing::Pairing;
 use super::query::Query;
 use super::rewrite::{Addresses, Reach, Rewrite};
@@ -205,6 +205,29 @@ pub trait Pass: Facts {
         record: &Record,
         decision: Decision,
     ) -> Result<(), Self::Error>;
+
+    /// Takes a record that is applied as most are: the same as [`Decision::Apply`], in a shorter way where there is one.
+    ///
+    /// # Errors
+    /// As [`decided`](Self::decided).
+    #[inline]
+    fn applied(&mut self, kind: &'static Kind, record: &Record) -> Result<(), Self::Error> {
+        self.decided(kind, record, Decision::Apply)
+    }
+
+    /// Takes a record for which other instructions stand: the same as [`Decision::Rewrite`], but that they are not copied.
+    ///
+    /// # Errors
+    /// As [`decided`](Self::decided).
+    #[inline]
+    fn rewritten(
+        &mut self,
+        kind: &'static Kind,
+        record: &Record,
+        rewrite: &Rewrite,
+    ) -> Result<(), Self::Error> {
+        self.decided(kind, record, Decision::Rewrite(*rewrite))
+    }
 }
 
 /// Decides about all `records` of a section, in order. Those that a decision takes along are passed over.
@@ -217,7 +240,8 @@ pub fn decide_all<A: Arch, P: Pass + ?Sized>(
     pass: &mut P,
 ) -> Result<(), P::Error> {
     let Some(kind) = A::KINDS.first() else { return Ok(()) };
-    let mut walk = Walk { kind, steps: Steps::new(records.len()), skips: 0 };
+    let steps = Steps::new(records.len());
+    let mut walk = Walk { kind, way: Way::of(kind), steps, skips: 0 };
     let is_table = matches!(records, Relocations::Rela(_) | Relocations::Rel(_));
     // a machine of 32 bits is small: it has one loop for all
     if cfg!(target_pointer_width = "64") && is_table {
@@ -247,9 +271,35 @@ pub fn decide_all<A: Arch, P: Pass + ?Sized>(
 struct Walk {
     /// The kind of the last record: neighbours are often alike.
     kind: &'static Kind,
+    way: Way,
     steps: Steps,
     /// How many of the following records are decided already.
     skips: usize,
+}
+
+/// How much has to be decided about records of a kind.
+#[derive(Clone, Copy)]
+enum Way {
+    /// Nothing.
+    Applied,
+    /// Whether it is relaxed.
+    Relaxed(Relax),
+    /// All.
+    Decided,
+}
+
+impl Way {
+    /// What most code is full of, the loads of addresses too, goes the shortest way where there is room for code.
+    #[inline]
+    const fn of(kind: &'static Kind) -> Self {
+        match kind.special {
+            // a machine of 32 bits keeps no way
+            _ if cfg!(not(target_pointer_width = "64")) => Self::Decided,
+            _ if kind.special.is_none() => Self::Applied,
+            Special::Relax(relax) if cfg!(feature = "relax") => Self::Relaxed(relax),
+            _ => Self::Decided,
+        }
+    }
 }
 
 impl Walk {
@@ -265,30 +315,29 @@ impl Walk {
             return Ok(());
         }
         if self.kind.number != record.r#type {
-            self.kind = match find(A::KINDS, record.r#type) {
-                Some(kind) => kind,
-                None => return Err(undecided(record, None, ApplyErrorKind::UnknownType, pass)),
+            let Some(kind) = find(A::KINDS, record.r#type) else {
+                return Err(undecided(record, None, ApplyErrorKind::UnknownType, pass));
             };
+            (self.kind, self.way) = (kind, Way::of(kind));
         }
         let mut kind = self.kind;
-        if !const { Uses::of(A::KINDS).special } || kind.special.is_none() {
+        let has_special = const { Uses::of(A::KINDS).special };
+        if cfg!(not(target_pointer_width = "64")) && (!has_special || kind.special.is_none()) {
             return pass.decided(kind, record, Decision::Apply);
         }
-        // the loads of addresses that most code is full of: where there is room for code, the shortest way
-        if cfg!(all(feature = "relax", target_pointer_width = "64"))
-            && let Special::Relax(relax) = kind.special
-        {
-            let Some(reach) = pass.reach(record) else {
-                return pass.decided(kind, record, Decision::Apply);
-            };
-            let site = Site { bytes: pass.bytes()?, record, neighbours: neighbours(&self.steps) };
-            return match relax(&site, reach) {
-                Some(rewrite) => {
+        let way = if has_special { self.way } else { Way::Applied };
+        if cfg!(target_pointer_width = "64") && !matches!(way, Way::Decided) {
+            if let Way::Relaxed(relax) = way
+                && let Some(reach) = pass.reach(record)
+            {
+                let bytes = pass.bytes()?;
+                let site = Site { bytes, record, neighbours: neighbours(&self.steps) };
+                if let Some(rewrite) = &relax(&site, reach) {
                     self.skips = rewrite.takes;
-                    pass.decided(kind, record, Decision::Rewrite(rewrite))
+                    return pass.rewritten(kind, record, rewrite);
                 }
-                None => pass.decided(kind, record, Decision::Apply),
-            };
+            }
+            return pass.applied(kind, record);
         }
         let decision = {
             let neighbours = neighbours(&self.steps);

@@ -9,7 +9,7 @@ use super::rewrite::{Reach, Rewrite};
 use super::shrink::{Padding, Shrink};
 use super::site::Site;
 use super::tls::Transition;
-use super::value::{Contents, Page, Role, Value};
+use super::value::{Contents, Page, Role, Slot, Value};
 
 /// One kind of relocation: everything that [`apply`](crate::apply) needs to know.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +38,37 @@ pub struct Kind {
     pub goes: u64,
     /// What the field is like, found out once.
     pub(crate) shape: Shape,
+    /// Formula, check and field at once.
+    pub(crate) usual: Usual,
+}
+
+/// What most relocations of addresses of 64 bits are: formula, check and field at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Usual {
+    /// S + A - P or L + A - P in four bytes, with a sign.
+    Relative32,
+    /// S + A in eight bytes.
+    Absolute64,
+    /// G + GOT + A - P in four bytes, with a sign, of the entry that holds the symbol's address.
+    GotRelative32,
+    /// Another one.
+    Other,
+}
+
+impl Usual {
+    const fn of(value: Value, check: Check, shape: Shape) -> Self {
+        match (shape, value.of, value.minus, check) {
+            (Shape::Whole4, Role::Address | Role::Plt, Role::Place, Check::Signed(32)) => {
+                Self::Relative32
+            }
+            (Shape::Whole8, Role::Address, Role::Zero, Check::Any) => Self::Absolute64,
+            (Shape::Whole4, Role::Got(Slot::Address), Role::Place, Check::Signed(32)) => {
+                Self::GotRelative32
+            }
+            _ => Self::Other,
+        }
+    }
 }
 
 /// Makes the word of a branch of the old one, whose parts are filled, the value, and what is known of the target: [`Kind::branch`].
@@ -50,7 +81,7 @@ pub enum Special {
     /// Nothing.
     None,
     /// Instructions that do without a GOT entry, where the ABI has any for what is known of the symbol.
-    Relax(fn(&Site<'_>, Reach) -> Option<Rewrite>),
+    Relax(Relax),
     /// Code that reaches a thread-local variable becomes local exec code, where its thread pointer offset is known.
     Transition(Transition),
     /// It belongs with another relocation, which `label` may help to find: the offset in the section of the label that the symbol
@@ -84,6 +115,9 @@ impl Special {
 /// [`Special::Alternative`].
 pub type Alternative = fn(site: &Site<'_>, is_thread_local: bool) -> Option<&'static Kind>;
 
+/// Gives instructions that do without a GOT entry, by what is known of the symbol: [`Special::Relax`].
+pub type Relax = fn(&Site<'_>, Reach) -> Option<Rewrite>;
+
 /// Finds the relocation that the one of `site` belongs with: [`Special::Pair`].
 pub type Pair = fn(site: &Site<'_>, label: Option<u64>) -> Result<Pairing, ApplyErrorKind>;
 
@@ -97,6 +131,7 @@ impl Kind {
         check: Check,
         field: Field,
     ) -> Self {
+        let shape = if value.is_plain() { field.shape() } else { Shape::Parts };
         Self {
             number,
             name,
@@ -108,8 +143,16 @@ impl Kind {
             stage: Stage::Link,
             special: Special::None,
             goes: 0,
-            shape: if value.is_plain() { field.shape() } else { Shape::Parts },
+            shape,
+            usual: Usual::of(value, check, shape),
         }
+    }
+
+    /// Which of the usual ones it is.
+    #[must_use]
+    #[inline]
+    pub const fn usual(&self) -> Usual {
+        self.usual
     }
 
     /// A row that says nothing but its name: no bits change.
@@ -161,13 +204,13 @@ impl Kind {
     /// The same with a formula that the instruction decides.
     #[must_use]
     pub const fn select(self, select: fn(before: &[u8]) -> Value) -> Self {
-        Self { select: Some(select), shape: Shape::Parts, ..self }
+        Self { select: Some(select), shape: Shape::Parts, usual: Usual::Other, ..self }
     }
 
     /// The same of a branch whose instruction depends on its target.
     #[must_use]
     pub const fn branch(self, branch: Branch) -> Self {
-        Self { branch: Some(branch), shape: Shape::Parts, ..self }
+        Self { branch: Some(branch), shape: Shape::Parts, usual: Usual::Other, ..self }
     }
 
     /// The same of instructions that may do without their GOT entry; without the feature `relax` they never do.

@@ -24,6 +24,21 @@ pub trait Resolve {
     /// The value asked for, or `None` if it cannot be known.
     fn resolve(&self, query: &Query) -> Option<u64>;
 
+    /// S of a symbol that answers [`Role::Address`] and [`Role::Plt`] with it, whatever else the query says; `None` to be asked by
+    /// [`resolve`](Self::resolve). It is asked first where there is room for code: machines of 32 bits do not ask.
+    #[inline]
+    fn symbol_address(&self, symbol: u32) -> Option<u64> {
+        let _ = symbol;
+        None
+    }
+
+    /// The address of the GOT entry with the symbol's address, on the same terms.
+    #[inline]
+    fn got_address(&self, symbol: u32) -> Option<u64> {
+        let _ = symbol;
+        None
+    }
+
     /// What else is known of what [`resolve`](Self::resolve) answers with. Asked only where a formula wants it.
     fn attributes(&self, query: &Query) -> SymbolAttributes {
         let _ = query;

@@ -38,16 +38,31 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
         Self { layout, slots, object, base, bases, is_unwinding: false, is_stub: false }
     }
 
+    /// The address of what is in a section of an object, or the caller's.
+    #[inline]
+    fn own_address(&self, slot: &SymbolSlot) -> u64 {
+        self.bases.of(slot.group).wrapping_add(slot.value)
+    }
+
     /// S, the symbol's own address.
     #[inline]
     pub(crate) fn address(&self, slot: &SymbolSlot) -> Option<u64> {
+        if cfg!(target_pointer_width = "64") && slot.state == SymbolState::Defined {
+            return Some(self.own_address(slot));
+        }
+        self.other_address(slot)
+    }
+
+    /// The same of symbols that are seldom.
+    #[cfg_attr(target_pointer_width = "64", inline(never))]
+    fn other_address(&self, slot: &SymbolSlot) -> Option<u64> {
         match slot.state {
             SymbolState::Defined
             | SymbolState::External
             | SymbolState::ExternalFunction
             | SymbolState::ExternalConstant
             | SymbolState::UndefinedWeak
-            | SymbolState::Common => Some(self.bases.of(slot.group).wrapping_add(slot.value)),
+            | SymbolState::Common => Some(self.own_address(slot)),
             SymbolState::Replaceable if INDIRECT_FUNCTIONS && self.is_unwinding => {
                 Some(self.stub_target(slot))
             }
@@ -225,7 +240,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
 const REACH_MARGIN: u64 = 4096;
 
 impl<A: Arch> Resolve for Symbols<'_, '_, '_, A> {
-    #[inline]
+    #[cfg_attr(target_pointer_width = "64", inline(never))]
     fn resolve(&self, query: &Query) -> Option<u64> {
         let slot = self.slots.get(query.symbol as usize)?;
         match query.role {
@@ -241,6 +256,20 @@ impl<A: Arch> Resolve for Symbols<'_, '_, '_, A> {
             Role::Got(Slot::Address) => self.got_entry(slot, Slot::Address),
             role => self.resolve_rarely(slot, role, query),
         }
+    }
+
+    #[inline]
+    fn symbol_address(&self, symbol: u32) -> Option<u64> {
+        let slot = self.slots.get(symbol as usize)?;
+        let is_own = slot.state == SymbolState::Defined && !slot.needs.has(RARE);
+        is_own.then(|| self.own_address(slot))
+    }
+
+    #[inline]
+    fn got_address(&self, symbol: u32) -> Option<u64> {
+        let slot = self.slots.get(symbol as usize)?;
+        let has_entry = slot.state == SymbolState::Defined && slot.needs.has(Needs::GOT);
+        has_entry.then(|| self.entry(slot.got))
     }
 
     fn attributes(&self, query: &Query) -> SymbolAttributes {

@@ -108,6 +108,29 @@ impl<A: Arch> Pass for Write<'_, '_, '_, '_, '_, A> {
         };
         written.map_err(|error| self.failed(error))
     }
+
+    #[inline(always)]
+    fn applied(&mut self, kind: &'static Kind, record: &Record) -> Result<(), Error> {
+        if cfg!(not(target_pointer_width = "64")) || may_shrink::<A>() && !self.edits.is_empty() {
+            return self.decided(kind, record, Decision::Apply);
+        }
+        let written = apply_kind::<A>(kind, record, None, &mut self.section, self.symbols);
+        written.map_err(|error| self.failed(error))
+    }
+
+    #[inline(always)]
+    fn rewritten(
+        &mut self,
+        kind: &'static Kind,
+        record: &Record,
+        rewrite: &Rewrite,
+    ) -> Result<(), Error> {
+        if cfg!(not(target_pointer_width = "64")) || may_shrink::<A>() && !self.edits.is_empty() {
+            return self.decided(kind, record, Decision::Rewrite(*rewrite));
+        }
+        let written = apply_rewrite::<A>(rewrite, &mut self.section, self.symbols);
+        written.map_err(|error| self.failed(error))
+    }
 }
 
 impl<A: Arch> Write<'_, '_, '_, '_, '_, A> {
@@ -132,7 +155,10 @@ impl<A: Arch> Write<'_, '_, '_, '_, '_, A> {
             Decision::Pair(pairing) => {
                 apply_kind::<A>(kind, record, Some(&pairing.partner), section, symbols)
             }
-            Decision::Rewrite(rewrite) => apply_rewrite::<A>(&rewrite, section, symbols),
+            // nothing is known that code would be rewritten for without the feature
+            Decision::Rewrite(rewrite) if cfg!(feature = "relax") => {
+                apply_rewrite::<A>(&rewrite, section, symbols)
+            }
             Decision::Transition { transition, call, partner, .. } if THREAD_LOCAL => {
                 let record = match partner {
                     None => *record,

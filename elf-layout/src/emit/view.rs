@@ -154,7 +154,7 @@ impl<A: Arch> Layout<'_, '_, A> {
             start..object.first_symbol.saturating_add(object.symbol_count)
         });
         let symbols = Symbols::new(self, 0, ids, base);
-        symbols.slots.iter().map(move |slot| symbols.address(slot))
+        symbols.slots.iter().map(move |slot| symbols.pointer(slot))
     }
 
     /// The object and index that define symbol `symbol` of object `object`: its own, unless another definition was taken.

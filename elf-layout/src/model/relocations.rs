@@ -25,7 +25,8 @@ pub(crate) const fn is_relocations(header: &SectionHeader) -> bool {
 }
 
 /// The relocations of section `index`, which holds some, if they are for a loaded section.
-#[inline]
+#[cfg_attr(target_pointer_width = "64", inline(always))]
+#[cfg_attr(not(target_pointer_width = "64"), inline)]
 pub(crate) fn target<'a>(
     number: usize,
     index: u32,

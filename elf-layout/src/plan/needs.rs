@@ -16,8 +16,8 @@ use crate::plan::thunks;
 use core::cell::Cell;
 use core::marker::PhantomData;
 use elf_core::{
-    ApplyError, Arch, Check, Decision, Facts, File, Kind, Pass, Query, Reach, Record, Role,
-    SectionHeader, Slot, Value,
+    ApplyError, Arch, Check, Decision, Facts, File, Kind, Pass, Query, Reach, Record, Rewrite,
+    Role, SectionHeader, Slot, Usual, Value,
 };
 
 /// One object, whose relocations are gone over for what they need.
@@ -96,9 +96,18 @@ impl<A: Arch> SectionScan<'_, '_, A> {
         if definition == id { Some(slot) } else { self.symbols.get(definition).or(Some(slot)) }
     }
 
+    /// Enters what is needed of symbol `definition`.
+    #[inline]
+    fn note(&mut self, definition: u32, needs: Needs) {
+        if let Some(slot) = self.symbols.get_mut(definition as usize)
+            && slot.needs.with(needs) != slot.needs
+        {
+            slot.needs = slot.needs.with(needs);
+            self.found.special.include(definition as usize);
+        }
+    }
+
     /// What a relocation needs that is applied as it is.
-    // no part of the loop over records, in which `usual_needs` is where there is room for code; else it is called in one place
-    #[cfg_attr(target_pointer_width = "64", inline(never))]
     fn other_needs(
         &mut self,
         kind: &'static Kind,
@@ -177,7 +186,8 @@ impl<A: Arch> Pass for SectionScan<'_, '_, A> {
         Ok(bytes)
     }
 
-    #[inline]
+    // no part of the loop over records, in which `applied` is where there is room for code
+    #[cfg_attr(target_pointer_width = "64", inline(never))]
     fn decided(
         &mut self,
         kind: &'static Kind,
@@ -192,9 +202,6 @@ impl<A: Arch> Pass for SectionScan<'_, '_, A> {
             let error = elf_core::Error { at: self.header.offset, kind };
             return Err(self.error(ErrorKind::Elf(error)));
         }
-        // a shorter way for most of them, where there is room for code
-        let usual =
-            cfg!(target_pointer_width = "64") && self.found.reach.is_none() && !A::HAS_STATES;
         let needs = match decision {
             Decision::Rewrite(_) => return Ok(()),
             Decision::Transition { .. } => {
@@ -206,19 +213,34 @@ impl<A: Arch> Pass for SectionScan<'_, '_, A> {
                 (self.found.threads, self.found.transitions) = (true, true);
                 return Ok(());
             }
-            _ => match usual_needs(kind, &slot).filter(|_| usual) {
-                Some(needs) => needs,
-                None => self.other_needs(kind, &slot, record)?,
-            },
+            _ => self.other_needs(kind, &slot, record)?,
         };
-        let needs = slot.needs.with(needs);
-        if needs != slot.needs {
-            let definition = slot.definition as usize;
-            if let Some(slot) = self.symbols.get_mut(definition) {
-                slot.needs = needs;
-                self.found.special.include(definition);
-            }
+        self.note(slot.definition, needs);
+        Ok(())
+    }
+
+    /// A shorter way for most of them, where there is room for code.
+    #[inline(always)]
+    fn applied(&mut self, kind: &'static Kind, record: &Record) -> Result<(), Error> {
+        if cfg!(not(target_pointer_width = "64")) {
+            return self.decided(kind, record, Decision::Apply);
         }
+        let is_usual = self.found.reach.is_none() && !A::HAS_STATES;
+        let slot = self.definition(record).filter(|_| is_usual);
+        match slot.and_then(|slot| Some((slot, usual_needs(kind, slot)?))) {
+            Some((slot, needs)) if slot.needs.with(needs) == slot.needs => {}
+            Some((slot, needs)) => {
+                let definition = slot.definition;
+                self.note(definition, needs);
+            }
+            None => return self.decided(kind, record, Decision::Apply),
+        }
+        Ok(())
+    }
+
+    /// What is rewritten needs nothing.
+    #[inline(always)]
+    fn rewritten(&mut self, _: &'static Kind, _: &Record, _: &Rewrite) -> Result<(), Error> {
         Ok(())
     }
 }
@@ -226,13 +248,18 @@ impl<A: Arch> Pass for SectionScan<'_, '_, A> {
 /// What most relocations need of most symbols; `None` where more has to be known.
 #[inline]
 fn usual_needs(kind: &Kind, slot: &SymbolSlot) -> Option<Needs> {
-    let Value { of, minus, .. } = kind.value;
-    match (slot.state, of, minus) {
-        (SymbolState::Defined, Role::Got(Slot::Address), Role::Place) => Some(Needs::GOT),
-        (SymbolState::Defined, Role::Address | Role::Plt, Role::Place) => Some(Needs::default()),
-        (SymbolState::Defined, Role::Address, Role::Zero) if kind.check == Check::Any => {
-            Some(Needs::default())
-        }
+    if slot.state != SymbolState::Defined {
+        return None;
+    }
+    match kind.usual() {
+        Usual::GotRelative32 => return Some(Needs::GOT),
+        Usual::Relative32 | Usual::Absolute64 => return Some(Needs::default()),
+        _ => {}
+    }
+    match (kind.value.of, kind.value.minus) {
+        (Role::Got(Slot::Address), Role::Place) => Some(Needs::GOT),
+        (Role::Address | Role::Plt, Role::Place) => Some(Needs::default()),
+        (Role::Address, Role::Zero) if kind.check == Check::Any => Some(Needs::default()),
         _ => None,
     }
 }
@@ -279,6 +306,11 @@ fn needs_of<A: Arch>(kind: &'static Kind, slot: &SymbolSlot, found: &mut ScanRes
                 (SymbolState::Defined | SymbolState::Common, Role::Zero, _)
                     if slot.group != Group::Absolute || slot.state == SymbolState::Common =>
                 {
+                    limit(value, kind.check, found);
+                    Needs::default()
+                }
+                // 0, which code counts to from its place: that is to be no farther
+                (SymbolState::UndefinedWeak, Role::Place, _) if !has_own_weak::<A>(kind) => {
                     limit(value, kind.check, found);
                     Needs::default()
                 }

@@ -124,6 +124,8 @@ pub(crate) fn collect<A: Arch>(
                 Error::object(number, ErrorKind::Storage { what: "names", needed: usize::MAX });
             let canonical = names.find_or_insert(name, id as u32, same).ok_or(full)?;
             slot.needs.set(Needs::FIRST, canonical == id as u32);
+            // a copy, that the slot of most symbols stays in registers
+            let slot = SymbolSlot { ..slot };
             merge(number, index, slot, id as u32, canonical, objects, symbols)?;
         } else if let Some(place) = symbols.get_mut(id) {
             *place = slot;
