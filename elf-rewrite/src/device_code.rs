@@ -1,5 +1,7 @@
 //! Files with NVIDIA's device code: what of them is to be known when regions of it change.
 
+use std::ops::Range;
+
 use elf_core::File;
 use elf_core::names::ET_EXEC;
 use fatbin::{Container, Search, raw, walk, wrappers};
@@ -10,14 +12,27 @@ use crate::rewriter::Rewriter;
 /// Sections of device code by which tools find it, the one that a file may lack first: cuobjdump looks into one of each name.
 const NAMES: [&str; 2] = ["__nv_relfatbin", ".nv_fatbin"];
 
-impl<B: AsRef<[u8]>> Rewriter<'_, B> {
-    /// Says what only who knows NVIDIA's containers can see in the file: how sections of regions that move are called; in a program at
-    /// fixed addresses, where wrappers have their pointers; and, if anything grows that was to be replaced so far, where regions are that
-    /// stay. It comes after all [`replace`](Self::replace).
+impl<'a, B: AsRef<[u8]>> Rewriter<'a, B> {
+    /// A file in which regions of device code become others, with what only who knows NVIDIA's containers can see: how sections of
+    /// regions that move are called; in a program at fixed addresses, where wrappers have their pointers; and, if anything grows, where
+    /// regions are that stay.
     ///
     /// # Errors
-    /// [`DeviceCode`](ErrorKind::DeviceCode) if a wrapper of a program at fixed addresses cannot be read.
-    pub fn device_code(&mut self) -> core::result::Result<(), Error> {
+    /// As [`open`](Self::open) and [`replace`](Self::replace); [`DeviceCode`](ErrorKind::DeviceCode) if a wrapper of a program at fixed
+    /// addresses cannot be read.
+    pub fn of_device_code(
+        bytes: &'a [u8],
+        changes: impl IntoIterator<Item = (Range<u64>, B)>,
+    ) -> core::result::Result<Self, Error> {
+        let mut new = Self::open(bytes)?;
+        for (range, content) in changes {
+            new.replace(range, content)?;
+        }
+        new.add_device_code()?;
+        Ok(new)
+    }
+
+    fn add_device_code(&mut self) -> core::result::Result<(), Error> {
         for name in NAMES {
             self.name(name);
         }

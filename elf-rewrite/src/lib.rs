@@ -38,7 +38,7 @@
 //!   the index of frames name, behind bytes that are no instruction.
 //!
 //! # Features
-//! `fatbin`: `Rewriter::device_code`, which says of files with NVIDIA's device code what is to be known of them.
+//! `fatbin`: `Rewriter::of_device_code`, for files with NVIDIA's device code, which knows what leads to it.
 //!
 //! # Layers
 //! Stands on `elf-core`, and knows nothing of what regions hold without the feature `fatbin`. No `unsafe`; no panic on any bytes is tested, not proven.

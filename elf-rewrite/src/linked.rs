@@ -9,6 +9,7 @@ use crate::change::{Change, Known};
 use crate::elf::Elf;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{Draft, Remark};
+use code::Checker;
 use layout::{Cuts, Task};
 use packed::Packed;
 
@@ -51,9 +52,12 @@ pub(crate) fn plan(elf: &Elf<'_>, changes: &[Change], known: &Known) -> Result<D
             }
         }
     }
+    let code = Checker::new(elf);
     let mut draft = Err(Error::new(0, ErrorKind::Unreferenced));
     for (packed, cuts, keeps) in attempts {
-        let new = with(elf, changes, packed, cuts, keeps, known);
+        let (alone, fit) = apart(elf, changes, packed);
+        let task = Task { packed, fit, alone, cuts, keeps_tables: keeps };
+        let new = relaid::plan(elf, &task, known, &code);
         if new.is_ok() || !keeps {
             draft = new;
         }
@@ -92,21 +96,17 @@ fn movable<'c>(
     Ok((changes.iter().filter(stays).cloned().collect(), left))
 }
 
-/// Makes changes, where the regions of some sections are laid out anew.
-fn with(
+/// Changes in sections that are not laid out anew: those of regions that grow, and others.
+fn apart<'c>(
     elf: &Elf<'_>,
-    changes: &[Change],
+    changes: &'c [Change],
     packed: &[Packed],
-    cuts: Cuts,
-    keeps_tables: bool,
-    known: &Known,
-) -> Result<Draft> {
+) -> (Vec<&'c Change>, Vec<&'c Change>) {
     let whole: HashSet<usize> = packed.iter().map(|one| one.section).collect();
     let is_whole =
         |change: &&Change| elf.section_at(change.at).is_some_and(|at| whole.contains(&at));
     let rest = changes.iter().filter(|change| !is_whole(change));
-    let (alone, fit) = rest.partition(|change| change.new_size() > change.size);
-    relaid::plan(elf, &Task { packed, fit, alone, cuts, keeps_tables }, known)
+    rest.partition(|change| change.new_size() > change.size)
 }
 
 /// What else in the file depends on its bytes.

@@ -171,12 +171,10 @@ fn changed(fatbin: &Fatbin, changes: Vec<(usize, Vec<u8>)>) -> Result<Vec<u8>, E
         return Ok(old.to_vec());
     }
     let refused = |error| rewriting(&error, &fatbin.label);
-    let mut rewriter = Rewriter::open(old).map_err(refused)?;
-    for (number, new) in &changes {
-        let range = row(&fatbin.regions, *number, "region")?;
-        rewriter.replace(offsets(range), new).map_err(refused)?;
-    }
-    rewriter.device_code().map_err(refused)?;
+    let range = |number| row(&fatbin.regions, number, "region").map(offsets);
+    let new = changes.iter().map(|(number, new)| Ok((range(*number)?, new)));
+    let new = new.collect::<Result<Vec<_>, Error>>()?;
+    let rewriter = Rewriter::of_device_code(old, new).map_err(refused)?;
     let plan = rewriter.plan().map_err(refused)?;
     let mut written = Vec::new();
     let done = plan.write(old, &mut written);

@@ -2,9 +2,10 @@
 
 use zerocopy::IntoBytes as _;
 
+use super::code::Checker;
 use super::layout::{Layout, Task, insertion, layout};
+use super::pointers;
 use super::sections::{Table, table};
-use super::{code, pointers};
 use crate::change::Known;
 use crate::edits::{Edits, With};
 use crate::elf::Elf;
@@ -12,13 +13,18 @@ use crate::error::{Error, ErrorKind, Result, index};
 use crate::plan::{Draft, Remark};
 
 /// How to do a task.
-pub(super) fn plan(elf: &Elf<'_>, task: &Task<'_>, known: &Known) -> Result<Draft> {
+pub(super) fn plan(
+    elf: &Elf<'_>,
+    task: &Task<'_>,
+    known: &Known,
+    code: &Checker<'_, '_>,
+) -> Result<Draft> {
     let layout = layout(elf, task)?;
     let sections = table(elf, &layout.sections, layout.fresh, &layout.resizes, &known.names)?;
     let mut patches = Edits::default();
     if !layout.moves.is_empty() {
         pointers::check_forms(elf)?;
-        code::check(elf, &layout.moves)?;
+        code.check(&layout.moves)?;
     }
     if !layout.moves.is_empty() || sections.is_other() {
         pointers::retarget(elf, &layout.moves, &known.pointers, &sections, &mut patches)?;

@@ -181,16 +181,17 @@ pub(super) fn plan(
     if changes.is_empty() {
         return Ok(Plan::unchanged(bytes.len() as u64));
     }
-    let mut rewriter = Rewriter::open(bytes)?;
     for change in &*changes {
         ensure!(Region::parse(&*change.new).is_ok(), "what a region becomes is no region");
         change.new.rest();
-        rewriter.replace(change.at..change.at.saturating_add(change.size), change.new.clone())?;
     }
+    let new = changes
+        .iter()
+        .map(|change| (change.at..change.at.saturating_add(change.size), change.new.clone()));
+    let mut rewriter = Rewriter::of_device_code(bytes, new)?;
     if unreferenced == Unreferenced::Left {
         rewriter.leave_unreferenced();
     }
-    rewriter.device_code()?;
     let plan = rewriter.plan()?;
     changes.retain(|change| plan.left.binary_search(&change.at).is_err());
     Ok(plan)
