@@ -65,15 +65,29 @@ impl<'a> Image<'a> {
         });
         let pages =
             Pages { segments: self.segments(), next: 0, end, before, page: page_size, relro };
+        // small machines have one way for all
+        let may_share = cfg!(not(target_pointer_width = "64")) || self.share_pages(before, low);
         let wanted = |flags| self.segments().any(|segment| segment.flags.contains(flags));
         let both = SegmentFlags::WRITE | SegmentFlags::EXECUTE;
-        if !wanted(both)
+        if may_share
+            && !wanted(both)
             && let Some(range) = pages.clone().find(|range| range.flags.contains(both))
         {
             let address = self.start().wrapping_sub(before).wrapping_add(range.offset);
             return Err(Error::new(ErrorKind::SharedPage { address }));
         }
         Ok(pages)
+    }
+
+    /// Whether two segments are on one page; `before` is where the image begins in its first page.
+    fn share_pages(&self, before: u64, low: u64) -> bool {
+        let mut end = 0;
+        self.segments().any(|segment| {
+            let start = before.saturating_add(segment.offset);
+            let is_shared = start & !low < end;
+            end = end.max(start.saturating_add(segment.size).saturating_add(low) & !low);
+            is_shared
+        })
     }
 
     /// Offset and size of what becomes read-only when relocations are done (`PT_GNU_RELRO`), as the file says it.

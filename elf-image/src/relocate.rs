@@ -2,13 +2,14 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::image::Image;
+use core::ops::Range;
 use elf_core::names::{
     DT_AARCH64_AUTH_RELR, DT_ANDROID_REL, DT_ANDROID_RELA, DT_ANDROID_RELR, DT_CREL, DT_JMPREL,
     DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELASZ, DT_RELR, DT_RELSZ,
 };
 use elf_core::{
     ApplyError, ApplyErrorKind, Arch, DynamicSection, Kind, Query, Record, Relocations, Resolve,
-    Role, SectionMut, Special, Stage, Value, apply, apply_load, find,
+    Role, SectionMut, Special, Stage, Value, apply, apply_load, find, relative_type,
 };
 
 /// What is known of the symbols that relocations name, by their index in the dynamic symbol table: to [`Resolve`] it, and to copy.
@@ -89,11 +90,27 @@ impl<'a> Image<'a> {
         memory: &mut [u8],
         base: u64,
         symbols: &impl Symbols,
+        wanted: impl FnMut(&Record, &'static Kind) -> bool,
+    ) -> Result<(), Error> {
+        self.relocate_within::<A>(memory, base, symbols, 0..0, wanted)
+    }
+
+    /// The same, but what needs no symbol (B + A, most records of most files) at places that are `open`, offsets in the image, is applied
+    /// without asking `wanted`: sooner.
+    ///
+    /// # Errors
+    /// As [`relocate`](Self::relocate).
+    pub fn relocate_within<A: Arch>(
+        &self,
+        memory: &mut [u8],
+        base: u64,
+        symbols: &impl Symbols,
+        open: Range<u64>,
         mut wanted: impl FnMut(&Record, &'static Kind) -> bool,
     ) -> Result<(), Error> {
         let bias = self.bias(base)?;
         let symbols = Based { bias, symbols };
-        self.each::<A>(memory, bias, |record, (kind, is_relative), image| {
+        self.each::<A>(memory, bias, open, |record, (kind, is_relative), image| {
             if !wanted(record, kind) {
                 return Ok(());
             }
@@ -109,11 +126,12 @@ impl<'a> Image<'a> {
         })
     }
 
-    /// Calls `f` with every record, its offset counted in the image, and its kind.
+    /// Calls `f` with every record, its offset counted in the image, and its kind, but for those that are at once [added to](add_bias).
     fn each<A: Arch>(
         &self,
         memory: &mut [u8],
         bias: u64,
+        open: Range<u64>,
         mut f: impl FnMut(&Record, Known, &mut SectionMut<'_>) -> Result<(), ErrorKind>,
     ) -> Result<(), Error> {
         self.check_machine::<A>()?;
@@ -122,10 +140,21 @@ impl<'a> Image<'a> {
         let big_endian = self.file().encoding().is_big_endian();
         let mut image = SectionMut { bytes: memory, address: 0, big_endian };
         let mut known: Option<Known> = None;
+        let is_there =
+            cfg!(target_pointer_width = "64") && A::ADDRESS_SIZE == 8 && !open.is_empty();
+        let relative = is_there.then(|| relative_type(A::MACHINE, true));
+        let size = open.end.saturating_sub(open.start);
         for table in self.relocations() {
             let start = start?;
             image.address = start.wrapping_add(bias);
             table?.try_for_each(|record| {
+                if Some(record.r#type) == relative {
+                    let in_image = Record { offset: record.offset.wrapping_sub(start), ..record };
+                    let is_open = in_image.offset.wrapping_sub(open.start) < size;
+                    if is_open && add_bias(&in_image, bias, &mut image).is_some() {
+                        return Ok(());
+                    }
+                }
                 if known.is_none_or(|(kind, _)| kind.number != record.r#type) {
                     let kind = find(A::KINDS, record.r#type);
                     known = kind.map(|kind| (kind, is_relative::<A>(kind)));

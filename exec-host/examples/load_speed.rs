@@ -1,5 +1,5 @@
-//! How long a library takes from bytes to callable, and from its file, beside `dlopen` of that: `load_speed LIBRARY [TIMES]`. Constructors
-//! of the library run every time.
+//! How long a library takes from bytes to callable, and from its file, beside `dlopen` of that: `load_speed LIBRARY [TIMES [HOW]]`, all three
+//! or only `dlopen`, `bytes` or `file`. Constructors of the library run every time.
 
 use exec_host::library::LibraryLoader;
 use std::ffi::CString;
@@ -19,15 +19,17 @@ fn shortest_and_median(mut times: Vec<Duration>) -> (Duration, Duration) {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut words = std::env::args().skip(1);
-    let path = words.next().ok_or("load_speed LIBRARY [TIMES]")?;
+    let path = words.next().ok_or("load_speed LIBRARY [TIMES [HOW]]")?;
     let times: usize = words.next().map_or(Ok(100), |word| word.parse())?;
+    let only = words.next();
+    let count = |how: &str| if only.as_deref().is_none_or(|only| only == how) { times } else { 0 };
     let bytes: &'static [u8] = std::fs::read(&path)?.leak();
     // what it needs stays, so that it alone is measured
     // SAFETY: the user asks for the library.
     let first = unsafe { LibraryLoader::new().open(bytes)? };
     let name = CString::new(path.as_str())?;
     let mut loader = Vec::new();
-    for _ in 0..times {
+    for _ in 0..count("dlopen") {
         let start = Instant::now();
         // SAFETY: as above.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
@@ -39,14 +41,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         unsafe { libc::dlclose(handle) };
     }
     let (before, mut files, mut ours) = (pages(), Vec::new(), Vec::new());
-    for _ in 0..times {
+    for _ in 0..count("file") {
         let start = Instant::now();
         // SAFETY: as above; nobody writes to the file.
         let library = unsafe { LibraryLoader::new().open_file(&path)? };
         files.push(start.elapsed());
         drop(library);
     }
-    for _ in 0..times {
+    for _ in 0..count("bytes") {
         let start = Instant::now();
         // SAFETY: as above.
         let library = unsafe { LibraryLoader::new().open(bytes)? };

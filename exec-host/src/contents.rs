@@ -5,7 +5,8 @@ use crate::external::External;
 use crate::symbols::Links;
 use core::ops::Range;
 use elf_core::{Arch as _, Definition, File, SectionHeader, SegmentFlags};
-use elf_layout::{Layout, Segment};
+use elf_layout::{Layout, Segment, SymbolAddress};
+use std::collections::HashSet;
 
 /// A section of an object that is in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +56,21 @@ pub(crate) fn moved(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Box<[(u64, 
         symbols.collect()
     };
     layout.files().iter().enumerate().map(of).collect()
+}
+
+/// Where symbols are that the objects do not define.
+pub(crate) fn externals(layout: &Layout<'_, '_, Host>) -> HashSet<u64> {
+    let of = |(object, file): (usize, &File<'_>)| -> Vec<u64> {
+        let Ok(Some(table)) = file.symbol_table() else { return Vec::new() };
+        let symbols = (0u32..).zip(table.symbols()).skip(table.first_global());
+        let undefined = symbols.filter(|(_, symbol)| symbol.is_undefined());
+        let addresses = undefined.filter_map(|(index, _)| match layout.symbol(object, index) {
+            Some(SymbolAddress::Absolute(address)) => Some(address),
+            _ => None,
+        });
+        addresses.collect()
+    };
+    layout.files().iter().enumerate().flat_map(of).collect()
 }
 
 /// The segments of an image at `base`.

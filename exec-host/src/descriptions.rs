@@ -1,16 +1,16 @@
 //! What the dynamic loader says of each library that it has loaded (`dl_iterate_phdr`).
 
+use crate::word::{ProgramHeader, wide};
 use core::ffi::{CStr, c_int, c_void};
 use core::ops::{ControlFlow, Range};
-use libc::Elf64_Phdr;
 
 /// A library, as long as it is shown.
 pub(crate) struct Description<'d>(&'d libc::dl_phdr_info);
 
 impl<'d> Description<'d> {
     /// What is added to addresses of its file.
-    pub(crate) const fn bias(&self) -> u64 {
-        self.0.dlpi_addr
+    pub(crate) fn bias(&self) -> u64 {
+        wide(self.0.dlpi_addr)
     }
 
     /// The path of its file; empty for the program itself.
@@ -23,7 +23,7 @@ impl<'d> Description<'d> {
     }
 
     /// Its program headers.
-    pub(crate) fn headers(&self) -> &'d [Elf64_Phdr] {
+    pub(crate) fn headers(&self) -> &'d [ProgramHeader] {
         if self.0.dlpi_phdr.is_null() {
             return &[];
         }
@@ -32,14 +32,22 @@ impl<'d> Description<'d> {
     }
 
     /// The addresses that a program header speaks of.
-    pub(crate) const fn range(&self, header: &Elf64_Phdr) -> Range<u64> {
-        let start = self.0.dlpi_addr.wrapping_add(header.p_vaddr);
-        start..start.wrapping_add(header.p_memsz)
+    pub(crate) fn range(&self, header: &ProgramHeader) -> Range<u64> {
+        let start = self.bias().wrapping_add(wide(header.p_vaddr));
+        start..start.wrapping_add(wide(header.p_memsz))
     }
 
     /// The first program header of a type.
-    pub(crate) fn header(&self, r#type: u32) -> Option<&'d Elf64_Phdr> {
+    pub(crate) fn header(&self, r#type: u32) -> Option<&'d ProgramHeader> {
         self.headers().iter().find(|header| header.p_type == r#type)
+    }
+
+    /// The addresses from its first byte to its last segment's end.
+    pub(crate) fn extent(&self) -> Range<u64> {
+        let loaded = self.headers().iter().filter(|header| header.p_type == libc::PT_LOAD);
+        let ranges = loaded.map(|header| self.range(header));
+        let all = ranges.reduce(|one, next| one.start.min(next.start)..one.end.max(next.end));
+        all.unwrap_or(self.bias()..self.bias())
     }
 
     /// Whether an address is in one of its segments.

@@ -12,6 +12,7 @@
 //! in front, and decides whether to pass crashes on; the next device with a guard is in front of it again. Threads need a stack for
 //! signals; one that is too small is replaced as long as the thread lives.
 
+use crate::word::wide;
 use core::num::NonZero;
 use std::path::Path;
 use std::string::String;
@@ -148,7 +149,7 @@ impl HostDevice {
 /// Bytes of memory that the machine has.
 fn total_memory() -> u64 {
     let system = rustix::system::sysinfo();
-    system.totalram.saturating_mul(u64::from(system.mem_unit))
+    wide(system.totalram).saturating_mul(u64::from(system.mem_unit))
 }
 
 impl Device for HostDevice {
@@ -174,7 +175,7 @@ impl Device for HostDevice {
     fn memory(&self) -> Result<MemoryInfo, Error> {
         let system = rustix::system::sysinfo();
         let free = system.freeram.saturating_add(system.bufferram);
-        let free = free.saturating_mul(u64::from(system.mem_unit));
+        let free = wide(free).saturating_mul(u64::from(system.mem_unit));
         let allocator = self.0.allocator.inner();
         let left = allocator.limit().saturating_sub(allocator.used());
         let kept = self.0.allocator.statistics().held;

@@ -9,7 +9,8 @@ use crate::error::Error;
 use crate::machine::fragment;
 use crate::start::Start;
 use core::ffi::c_char;
-use elf_core::{Definition, File, SectionFlags, SectionHeader};
+use elf_core::names::EM_ARM;
+use elf_core::{Definition, File, Mapping, SectionFlags, SectionHeader};
 use elf_layout::{FRAGMENT_ROOM, Layout};
 
 /// Addresses of the fragments, in the order to run them.
@@ -39,8 +40,9 @@ impl Fragments {
             let size = layout.section_size(object, section).unwrap_or(header.size);
             let end = usize::try_from(offset.saturating_add(size)).unwrap_or(usize::MAX);
             let Some((code, behind)) = image.split_at_mut_checked(end) else { return refused };
+            let file = layout.files().get(object);
             let is_whole = code.ends_with(fragment::RETURN)
-                || layout.files().get(object).is_some_and(|file| has_symbol(file, section));
+                || file.is_some_and(|file| has_symbol(file, section) || is_thumb(file, section));
             let Some(place) = behind.get_mut(..fragment::END.len()).filter(|_| !is_whole) else {
                 return refused;
             };
@@ -117,6 +119,19 @@ unsafe fn run(fragments: &[u64], start: Start) {
         // SAFETY: the caller vouches for the fragment, which was ended; the C library has the environment.
         unsafe { fragment::call(address, start, environ) };
     }
+}
+
+/// Whether a section has Thumb code, of which no end is known here: a fragment does not say how many registers it has put on the stack.
+fn is_thumb(file: &File<'_>, section: u32) -> bool {
+    let machine = file.header().machine;
+    let Ok(Some(table)) = file.symbol_table() else { return false };
+    let mut symbols = (0u32..).zip(table.symbols());
+    machine == EM_ARM
+        && symbols.any(|(index, symbol)| {
+            let name = table.name_of(&symbol).unwrap_or_default();
+            Mapping::of(machine, &symbol, name) == Some(Mapping::Thumb)
+                && table.section_of(index, &symbol) == Ok(Definition::Section(section))
+        })
 }
 
 /// Whether a global symbol is defined in a section: start files define `_init` and `_fini`.

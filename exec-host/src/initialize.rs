@@ -2,8 +2,11 @@
 
 use crate::Host;
 use crate::c_library;
+use crate::contents::externals;
 use crate::error::Error;
 use crate::start::Start;
+use crate::word;
+use core::cell::OnceCell;
 use core::ops::Range;
 use elf_core::names::{SHT_FINI_ARRAY, SHT_INIT_ARRAY, SHT_PREINIT_ARRAY, SHT_PROGBITS};
 use elf_core::{Name, SectionFlags, SectionHeader};
@@ -13,18 +16,21 @@ use elf_layout::Layout;
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     initialize: Vec<u64>,
+    /// How many of them come before all else (`.preinit_array`).
+    first: usize,
     finalize: Vec<u64>,
     /// What the objects' `__dso_handle` is: `__cxa_atexit` knows their destructors by it.
     handle: u64,
 }
 
 const ALLOC: SectionFlags = SectionFlags::ALLOC;
-const WRITE: SectionFlags = SectionFlags::WRITE;
 const EXECINSTR: SectionFlags = SectionFlags::EXECINSTR;
 
 /// First or last.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Order {
+    /// Before fragments of `.init`, too.
+    Preinitialize,
     Initialize,
     Finalize,
 }
@@ -45,7 +51,7 @@ impl Calls {
     /// Reads the arrays of function addresses out of the image, which is relocated for `base`.
     ///
     /// # Errors
-    /// [`Error::Initializer`] if an address is not in the objects' code.
+    /// [`Error::Initializer`] if an address is neither in the objects' code nor that of a symbol that they do not define.
     pub(crate) fn collect(
         layout: &Layout<'_, '_, Host>,
         image: &[u8],
@@ -53,13 +59,14 @@ impl Calls {
         code: &[Range<u64>],
     ) -> Result<Self, Error> {
         let (mut initialize, mut finalize) = (Vec::new(), Vec::new());
+        let others = OnceCell::new();
         for (object, file) in layout.files().iter().enumerate() {
             let mut next = 0u32;
             file.sections().try_for_each(|header| {
                 let section = next;
                 next = section.wrapping_add(1);
-                // all of them are writable data
-                if header.flags & (ALLOC | WRITE | EXECINSTR) != ALLOC | WRITE {
+                // most are writable; of constants by clang, and of Rust, they are read-only
+                if header.flags & (ALLOC | EXECINSTR) != ALLOC {
                     return Ok(());
                 }
                 let Some((list, rank, backwards)) =
@@ -72,13 +79,14 @@ impl Calls {
                 let bytes = bytes
                     .and_then(|rest| rest.get(..usize::try_from(header.size).ok()?))
                     .unwrap_or_default();
-                let words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
+                let words = word::words(bytes);
                 let mut addresses: Vec<u64> =
-                    words.filter(|address| !matches!(*address, 0 | u64::MAX)).collect();
-                if let Some(&address) = addresses
-                    .iter()
-                    .find(|address| !code.iter().any(|range| range.contains(address)))
-                {
+                    words.filter(|address| !matches!(*address, 0 | word::MAX)).collect();
+                let is_sound = |address: &&u64| {
+                    let is_own = code.iter().any(|range| range.contains(address));
+                    is_own || others.get_or_init(|| externals(layout)).contains(address)
+                };
+                if let Some(&address) = addresses.iter().find(|address| !is_sound(address)) {
                     return Err(Error::Initializer {
                         object,
                         section,
@@ -90,7 +98,7 @@ impl Calls {
                     addresses.reverse();
                 }
                 let calls =
-                    if matches!(list, Order::Initialize) { &mut initialize } else { &mut finalize };
+                    if matches!(list, Order::Finalize) { &mut finalize } else { &mut initialize };
                 calls.extend(addresses.into_iter().map(|address| (rank, address)));
                 Ok(())
             })?;
@@ -99,10 +107,12 @@ impl Calls {
         initialize.sort_by_key(|(rank, _)| *rank);
         finalize.sort_by_key(|(rank, _)| *rank);
         finalize.reverse();
+        let first = initialize.partition_point(|(rank, _)| *rank == Rank::FIRST);
         let addresses =
             |calls: Vec<(Rank<'_>, u64)>| calls.into_iter().map(|(_, address)| address).collect();
         let handle = base.wrapping_add(layout.dso_handle().unwrap_or(0));
-        Ok(Self { initialize: addresses(initialize), finalize: addresses(finalize), handle })
+        let (initialize, finalize) = (addresses(initialize), addresses(finalize));
+        Ok(Self { initialize, first, finalize, handle })
     }
 
     /// Whether there are no constructors.
@@ -141,8 +151,10 @@ impl Calls {
     /// # Safety
     /// They are mapped and executable, and sound to call with these arguments.
     pub(crate) unsafe fn run(&self, order: Order, start: Start) {
+        let (first, rest) = self.initialize.split_at_checked(self.first).unwrap_or_default();
         let calls = match order {
-            Order::Initialize => &self.initialize,
+            Order::Preinitialize => first,
+            Order::Initialize => rest,
             Order::Finalize => &self.finalize,
         };
         // SAFETY: as the caller says.
@@ -154,7 +166,7 @@ impl Calls {
 fn kind<'a>(header: &SectionHeader, name: Name<'a>) -> Option<(Order, Rank<'a>, bool)> {
     let name = name.to_str().unwrap_or_default();
     match header.r#type {
-        SHT_PREINIT_ARRAY => Some((Order::Initialize, Rank::FIRST, false)),
+        SHT_PREINIT_ARRAY => Some((Order::Preinitialize, Rank::FIRST, false)),
         SHT_INIT_ARRAY => Some((Order::Initialize, rank(name, ".init_array", |it| it), false)),
         SHT_FINI_ARRAY => Some((Order::Finalize, rank(name, ".fini_array", |it| it), false)),
         // the priority of these counts downwards

@@ -1,19 +1,26 @@
-//! Functions of a program that libraries ask for by name: `malloc`, `operator new`, what a library leaves to its user. The dynamic
-//! loader looks into an executable before all libraries (gABI ch. 5, "Shared Object Dependencies"); libraries that are there before a
-//! program is loaded have to be led to its functions.
+//! What libraries ask for by name and a program defines: `malloc`, `operator new`, `argp_program_version`, what a library leaves to
+//! its user. The dynamic loader looks into an executable before all libraries (gABI ch. 5, "Shared Object Dependencies"); libraries
+//! that are there before a program is loaded have to be led to it.
 
 use crate::c_library;
 use crate::descriptions::{self, Description};
 use crate::library_words::{self, Place};
 use crate::module::Module;
+use crate::process::size_of_symbol;
+use crate::word;
 use core::mem::ManuallyDrop;
 use core::ops::ControlFlow;
-use elf_core::Name;
+use elf_core::names::{SHN_COMMON, STB_GLOBAL, STT_COMMON, STT_OBJECT};
+use elf_core::{File, Name};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 impl<B: AsRef<[u8]> + Send + Sync + 'static> Module<B> {
-    /// Leads libraries of this process to functions of the module where they ask for a function of that name, as the dynamic loader
+    /// Leads libraries of this process to functions and variables of the module where they ask for that name, as the dynamic loader
     /// does for an executable. The module then stays for ever. Gives how many words of libraries were changed.
+    ///
+    /// Variables are those whose definition is not weak: of what is weak (tables of classes, variables of templates) libraries use
+    /// their own already. A common symbol gets the bytes that the library has, as by linkers, which copy them.
     ///
     /// Left as they are: the program of this process itself, the dynamic loader, the library that unwinds, libraries out of bytes,
     /// and what libraries mean that are opened later.
@@ -22,18 +29,26 @@ impl<B: AsRef<[u8]> + Send + Sync + 'static> Module<B> {
     /// library would give memory of its own to that function after them.
     ///
     /// # Safety
-    /// The functions do what libraries ask these names for. No other thread runs, and memory that a library has so far from a function
+    /// The functions do what libraries ask these names for, and the variables are what they take them for. No other thread runs, nobody
+    /// uses the module yet, and memory that a library has so far from a function
     /// which is replaced never comes to one that is. Nothing on this thread relies on its thread-local variables with destructors.
     pub unsafe fn interpose(self: &Arc<Self>) -> usize {
         let exports = self.exports();
+        let variables = variables(self.bytes());
         let mut words = Vec::new();
         let is_passed_over = passed_over();
         descriptions::each(|library| {
             if !is_passed_over(library) {
                 let look = |name: &core::ffi::CStr, place: Place| {
-                    let found = exports.get(Name(name.to_bytes()));
-                    if let Some(function) = found.filter(|it| it.is_function()) {
-                        words.push((place, function.address()));
+                    let Some(found) = exports.get(Name(name.to_bytes())) else { return };
+                    if found.is_function() {
+                        words.push((place, found.address()));
+                    } else if let Some(&common) = variables.get(name.to_bytes())
+                        && found.is_unknown()
+                    {
+                        // SAFETY: the library is loaded; the variable has so many bytes, and nobody uses it yet.
+                        unsafe { copy_variable(place.value(), found.address(), common) };
+                        words.push((place, found.address()));
                     }
                 };
                 // SAFETY: what the dynamic loader shows is loaded and relocated.
@@ -55,13 +70,54 @@ impl<B: AsRef<[u8]> + Send + Sync + 'static> Module<B> {
     }
 }
 
+/// The variables that objects define and that are not weak: the bytes of those that are common symbols and nothing else, 0 of others.
+fn variables<'a>(objects: impl Iterator<Item = &'a [u8]>) -> HashMap<&'a [u8], u64> {
+    let mut variables = HashMap::new();
+    for bytes in objects {
+        let Ok(Some(table)) = File::parse(bytes).and_then(|file| file.symbol_table()) else {
+            continue;
+        };
+        for symbol in table.symbols().iter().skip(table.first_global()) {
+            let is_variable = matches!(symbol.r#type(), STT_OBJECT | STT_COMMON);
+            let (true, STB_GLOBAL, false, Ok(name)) =
+                (is_variable, symbol.binding(), symbol.is_undefined(), table.name_of(&symbol))
+            else {
+                continue;
+            };
+            let common = if symbol.shndx == SHN_COMMON { symbol.size } else { 0 };
+            let so_far = variables.entry(name.as_bytes()).or_insert(common);
+            *so_far = if common == 0 || *so_far == 0 { 0 } else { common.max(*so_far) };
+        }
+    }
+    variables
+}
+
+/// Copies what a library has at `from`, `size` bytes at most, to a variable that is to take its place.
+///
+/// # Safety
+/// The variable has so many bytes, and nobody uses either.
+unsafe fn copy_variable(from: u64, to: u64, size: u64) {
+    let Some(size) = size_of_symbol(from).map(|there| there.min(size)).filter(|_| from != to)
+    else {
+        return;
+    };
+    // SAFETY: the dynamic loader says that so many bytes are there; the caller vouches for the rest.
+    unsafe {
+        core::ptr::copy_nonoverlapping(
+            core::ptr::with_exposed_provenance::<u8>(from as usize),
+            core::ptr::with_exposed_provenance_mut::<u8>(to as usize),
+            size as usize,
+        );
+    }
+}
+
 /// Which libraries are left as they are.
 fn passed_over() -> impl Fn(&Description<'_>) -> bool {
     unsafe extern "C" {
         fn _Unwind_RaiseException();
     }
     // SAFETY: asks only.
-    let loader = unsafe { libc::getauxval(libc::AT_BASE) };
+    let loader = word::wide(unsafe { libc::getauxval(libc::AT_BASE) });
     let unwinder = _Unwind_RaiseException as *const () as u64;
     move |library| {
         library.path().is_empty() || [loader, unwinder].iter().any(|&it| library.holds(it))

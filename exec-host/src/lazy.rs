@@ -81,6 +81,11 @@ impl LazyTarget {
         Ok(Self { address, keeper: Some(Arc::clone(module) as Keeper) })
     }
 
+    /// A function that is there as long as something is kept.
+    pub(crate) const fn kept(address: u64, keeper: Option<Keeper>) -> Self {
+        Self { address, keeper }
+    }
+
     /// Any function. Who calls it vouches for the address.
     #[must_use]
     pub const fn at(address: u64) -> Self {

@@ -1,6 +1,6 @@
 //! Loads relocatable objects into this process and gives typed functions out.
 //!
-//! Linux on x86-64, AArch64 and RISC-V of 64 bits. A [`Module`] is what was loaded together; it owns its memory, which is never writable and
+//! Linux on x86-64, AArch64, RISC-V of 64 bits and Arm of 32 (from Armv7 on, hard-float). A [`Module`] is what was loaded together; it owns its memory, which is never writable and
 //! executable at once, and gives out [`TypedFunction`]s that cannot outlive it.
 //!
 //! ```
@@ -48,9 +48,16 @@
 
 #[cfg(not(all(
     target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
+    any(
+        target_arch = "x86_64",
+        target_arch = "aarch64",
+        target_arch = "riscv64",
+        all(target_arch = "arm", target_abi = "eabihf", target_endian = "little")
+    )
 )))]
-compile_error!("exec-host runs on Linux, on x86-64, AArch64 and RISC-V of 64 bits");
+compile_error!(
+    "exec-host runs on Linux, on x86-64, AArch64, RISC-V of 64 bits and Arm with hard-float"
+);
 
 mod budget;
 mod c_library;
@@ -97,6 +104,7 @@ mod threads;
 mod unwind;
 #[cfg(doctest)]
 mod vouched;
+mod word;
 mod words;
 
 pub use error::{Error, UndefinedSymbol};

@@ -19,9 +19,10 @@
 //! other. Constructors run in the order of the dynamic loader, destructors the other way round. What it needs are libraries that were [loaded so](LibraryLoader::library), or that the caller
 //! [has](LibraryLoader::needed), else libraries of the dynamic loader. Several loads of one library have states of their own.
 //!
-//! All references are bound when it is loaded, whatever its flags say: what is missing is known before any of its code runs, where lazy
-//! binding ends the process in the midst of a call; nothing is written later to what is read-only then (RELRO); and it is what programs
-//! are linked for today (`-z now`). Who wants functions bound at the first call has [lazy functions](crate::LazyFunctions) of objects.
+//! All references are bound when it is loaded: what is missing is known before any of its code runs, and nothing is written later to what is
+//! read-only then (RELRO). A [lazy](LibraryLoader::lazy) load leaves functions that nobody has to their first call.
+//!
+//! Libraries that are there when the process ends are finalized then, each before those that it needs.
 //!
 //! # What is not as with `dlopen`
 //!
@@ -30,15 +31,19 @@
 //! library that is opened again is loaded again. Symbols that all libraries share (`STB_GNU_UNIQUE`) are not seen in libraries of the
 //! dynamic loader that this one does not need. [`Library::get`] does not look into what the library needs.
 
+mod at_exit;
 mod definition;
+mod depth_first;
 mod error;
 pub(crate) mod file;
 mod group;
 pub(crate) mod handle;
 mod hashes;
+mod late;
 mod load;
 mod loaded;
 mod needed;
+mod order;
 mod part;
 mod resolve;
 mod scope;
@@ -75,6 +80,7 @@ pub struct LibraryLoader<'s> {
     symbols: Option<Box<dyn Symbols + 's>>,
     observers: Vec<Arc<dyn Observer>>,
     limit: Option<u64>,
+    is_lazy: bool,
 }
 
 impl fmt::Debug for LibraryLoader<'_> {
@@ -138,6 +144,22 @@ impl<'s> LibraryLoader<'s> {
         self
     }
 
+    /// Leaves functions that nobody has to their first call, as `dlopen` does with `RTLD_LAZY`: a library loads that refers to what its program
+    /// has not, or has later, opened for all (`RTLD_GLOBAL`). Who calls one that there is not even then, from whatever thread, ends the process,
+    /// with words on standard error and status 127, as the dynamic loader does. What is found is bound at once in any case; and so is all of a
+    /// library that says so itself (`-z now`), variables, and functions whose address is taken.
+    ///
+    /// ```
+    /// use exec_host::library::LibraryLoader;
+    ///
+    /// let loader = LibraryLoader::new().lazy();
+    /// ```
+    #[must_use]
+    pub const fn lazy(mut self) -> Self {
+        self.is_lazy = true;
+        self
+    }
+
     /// Has these asked last: modules of objects, functions of the program. Objects and archives are not loaded for it.
     #[must_use]
     pub fn symbols(mut self, symbols: impl Symbols + 's) -> Self {
@@ -183,8 +205,7 @@ impl<'s> LibraryLoader<'s> {
     ///
     /// # Safety
     /// As of [`open`](Self::open); and as for `dlopen`, nobody writes to the file or makes it shorter as long as the library is there: its
-    /// code, variables and unwinding tables would not be what they were. Of what tells of its symbols there are copies: safe functions
-    /// do not look at the file again.
+    /// code, variables and tables of symbols, which safe functions read, would not be what they were, or not there.
     pub unsafe fn open_file(mut self, path: impl AsRef<Path>) -> Result<Library, Error> {
         let path = path.as_ref();
         if self.folder.is_none() {
@@ -214,6 +235,7 @@ impl<'s> LibraryLoader<'s> {
             symbols: &mut symbols,
             observers: &self.observers,
             limit: self.limit,
+            is_lazy: self.is_lazy,
         };
         // SAFETY: the caller vouches for the library.
         unsafe { load::load(bytes, in_file, &mut given, self.folder.as_deref()) }.map(Library)
@@ -288,7 +310,7 @@ impl Library {
     /// Address and size of the memory that the library occupies, in bytes.
     #[must_use]
     pub fn extent(&self) -> (u64, u64) {
-        (self.0.memory.address(), self.0.memory.size())
+        (self.0.memory.address(), self.0.size)
     }
 
     /// What is added to addresses that the file has, to get those in memory.

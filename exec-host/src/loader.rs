@@ -25,6 +25,9 @@ use room::{GRAIN, is_small, memory_for};
 use stages::Allocated;
 use std::sync::Arc;
 
+/// Where addresses end that 32 bits with a sign hold.
+const LOW: u64 = 1 << 31;
+
 /// Loads modules, all in one way: which memory, and who is told of them. It may be shared by threads.
 ///
 /// ```
@@ -182,8 +185,10 @@ impl Loader {
                 continue;
             }
             // a variable that is moved is not moved again
-            let is_near = out_of_reach(&objects, &error)
-                .is_some_and(|name| symbols.copy_relocate(name, limit));
+            let is_near = out_of_reach(&objects, &error).is_some_and(|(name, is_absolute)| {
+                // code that holds the address itself, in 32 bits with a sign, has none of its own that limits it
+                symbols.copy_relocate(name, limit.or(is_absolute.then_some(LOW)))
+            });
             if !is_near {
                 return Err(error);
             }

@@ -1,17 +1,20 @@
-//! A linked file in memory of its own: its segments are there, nothing is relocated or protected yet.
+//! A linked file in memory of its own: its segments are there, nothing is relocated yet.
 
 use crate::error::Error;
 use crate::library::LibraryError;
 use crate::library::file::FilePages;
-use crate::memory::{Mapping, MappingOptions, POPULATED};
+use crate::memory::{Aside, HUGE_PAGE, Mapping, MappingOptions, POPULATED};
 use core::ops::Range;
 use elf_core::SegmentFlags;
 use elf_image::{Image, PageRange, Segment};
 use std::fs::File;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// An image in memory that is writable still.
+/// An image in memory.
 #[derive(Debug)]
 pub(crate) struct MappedImage {
+    /// Pages that are brought in.
+    populating: Aside,
     pub(crate) memory: Mapping,
     /// Which permissions pages are to have.
     pub(crate) pages: Vec<PageRange>,
@@ -22,10 +25,15 @@ pub(crate) struct MappedImage {
     /// Where the image is in the memory, in bytes: it may begin within a page.
     start: usize,
     size: usize,
+    /// Only pages that stay writable, or become read-only at the end of relocation, can be written to.
+    is_closed: bool,
+    /// What relocations have filled is read-only.
+    is_relocated: bool,
 }
 
 impl MappedImage {
-    /// Copies the segments to memory, or maps them from the file that the image is of, at the address that it has if it is fixed.
+    /// Copies the segments to memory, or maps them from the file that the image is of if the system lets its code be mapped, at the address
+    /// that the image has if it is fixed.
     ///
     /// # Errors
     /// [`Error::WriteExecute`] if pages would be writable and executable; [`Error::Linked`], also if it is larger than `limit`; there is no
@@ -45,70 +53,138 @@ impl MappedImage {
         if pages.iter().any(|range| range.flags.contains(both)) {
             return Err(Error::WriteExecute);
         }
-        let before = image.start() & page.wrapping_sub(1);
-        let size = pages.iter().map(|range| range.size).sum();
-        let memory = if image.is_fixed() {
-            Mapping::fixed(image.start().wrapping_sub(before), size)?
-        } else {
-            Mapping::new(&MappingOptions {
-                size,
-                alignment: image.alignment(),
-                ..MappingOptions::default()
-            })?
-        };
+        let mapped = in_file.and_then(|FilePages(file)| Self::of_file(image, &pages, page, file));
+        match mapped {
+            Some(mapped) => Ok(mapped),
+            None => Self::copied(image, pages, page),
+        }
+    }
+
+    /// The image in memory that is there for it.
+    fn at(memory: Mapping, image: &Image<'_>, pages: Vec<PageRange>) -> Result<Self, Error> {
+        let before = image.start() & (rustix::param::page_size() as u64).wrapping_sub(1);
         let base = memory.address().wrapping_add(before);
         let bias = image.bias(base).map_err(LibraryError::from)?;
         // both are within memory that there is
         let (start, size) = (before as usize, image.size() as usize);
-        let mut mapped = Self { memory, pages, base, bias, start, size };
-        let in_file = in_file.filter(|_| are_apart(image, page));
-        for segment in image.segments() {
-            match in_file {
-                Some(FilePages(file)) => mapped.map(image, &segment, file)?,
-                None => mapped.copy(&segment),
-            }
+        let (is_closed, is_relocated) = (false, false);
+        let populating = Aside::default();
+        Ok(Self { populating, memory, pages, base, bias, start, size, is_closed, is_relocated })
+    }
+
+    /// Copies of the segments.
+    fn copied(image: &Image<'_>, pages: Vec<PageRange>, page: u64) -> Result<Self, Error> {
+        let (huge, size) = (HUGE_PAGE as u64, pages.iter().map(|range| range.size).sum::<u64>());
+        let memory = if image.is_fixed() {
+            Mapping::fixed(image.start() - image.start() % page, size)?
+        } else {
+            // what nearly fills a huge page gets all of it
+            let is_huge = size % huge >= huge / 2;
+            let size = if is_huge { size.next_multiple_of(huge) } else { size };
+            let alignment = image.alignment().max(if size >= huge { huge } else { 1 });
+            Mapping::new(&MappingOptions { size, alignment, ..MappingOptions::default() })?
+        };
+        let mut mapped = Self::at(memory, image, pages)?;
+        let room = mapped.memory.size();
+        if room >= huge {
+            mapped.memory.advise_huge(0, room);
         }
-        if in_file.is_some()
-            && let Some((offset, size)) = image.relro().filter(|(_, size)| *size > POPULATED as u64)
-        {
-            // most of them are about to be filled
-            mapped.memory.populate(mapped.offset(offset), size);
+        let filled =
+            image.segments().map(|it| it.offset.saturating_add(it.data.len() as u64)).max();
+        let bytes: usize = image.segments().map(|it| it.data.len()).sum();
+        let filled = filled.unwrap_or(0);
+        // all at once, unless there is much room between segments
+        let is_dense = filled / 2 <= bytes as u64;
+        let (small, end) = (room - room % huge, mapped.offset(filled));
+        if is_dense && bytes >= POPULATED && end > small {
+            mapped.memory.populate(small, end.wrapping_sub(small));
+        }
+        for Segment { offset, data, .. } in image.segments() {
+            if !is_dense && data.len() >= POPULATED {
+                mapped.memory.populate(mapped.offset(offset), data.len() as u64);
+            }
+            // the image was checked: it is within memory that there is
+            let place = mapped.content().get_mut(offset as usize..).unwrap_or_default();
+            if let Some(place) = place.get_mut(..data.len()) {
+                fill(place, data);
+            }
         }
         Ok(mapped)
     }
 
+    /// Pages of the file, with the permissions that they keep; none if they cannot be had.
+    fn of_file(image: &Image<'_>, pages: &[PageRange], page: u64, file: &File) -> Option<Self> {
+        if image.is_fixed() || !are_apart(image, page) {
+            return None;
+        }
+        let first = image.segments().next()?;
+        let from = file_offset(image, &first)?;
+        let (size, alignment) = (pages.iter().map(|range| range.size).sum(), image.alignment());
+        // the first segment's pages, and room for the others
+        let is_first = alignment <= page;
+        let memory = if is_first {
+            Mapping::of_file(file, from - from % page, size, open_flags(&first))
+        } else {
+            Mapping::new(&MappingOptions { size, alignment, ..MappingOptions::default() })
+        };
+        let memory = memory.ok()?;
+        let mut mapped = Self::at(memory, image, pages.to_vec()).ok()?;
+        for (index, segment) in image.segments().enumerate() {
+            let is_there = is_first && index == 0;
+            mapped.map(&segment, (file, file_offset(image, &segment)?), is_there, page).ok()?;
+        }
+        mapped.is_closed = true;
+        if let Some((offset, size)) = image.relro()
+            && size > POPULATED as u64
+        {
+            // most of them are about to be filled
+            let offset = mapped.offset(offset);
+            let mut here = size;
+            if size > MANY as u64 / 4 {
+                // these are needed first
+                here = size / 4;
+                let rest = (offset.saturating_add(here), size.saturating_sub(here));
+                mapped.populating = mapped.memory.populate_aside(rest.0, rest.1);
+            }
+            mapped.memory.populate(offset, here);
+        }
+        for range in pages.iter().filter(|range| range.flags.is_empty()) {
+            mapped.memory.renew(range.offset, range.size, range.flags).ok()?;
+        }
+        Some(mapped)
+    }
+
     /// Maps what the file has of a segment, whole pages; what is behind it is zero, if the segment goes on there.
-    fn map(&mut self, image: &Image<'_>, segment: &Segment<'_>, file: &File) -> Result<(), Error> {
-        let header = usize::try_from(segment.number).ok();
-        let header = header.and_then(|number| image.file().segments().get(number));
-        let Some(header) = header.filter(|_| !segment.data.is_empty()) else { return Ok(()) };
-        let page = rustix::param::page_size() as u64;
+    fn map(
+        &mut self,
+        segment: &Segment<'_>,
+        (file, from): (&File, u64),
+        is_there: bool,
+        page: u64,
+    ) -> Result<(), Error> {
         let (start, size) = (self.offset(segment.offset), segment.data.len() as u64);
         let in_page = start % page;
         let (first, size) = (start.wrapping_sub(in_page), size.saturating_add(in_page));
-        self.memory.map_file(first, size, file, header.offset.wrapping_sub(in_page))?;
-        if segment.size > segment.data.len() as u64 {
-            let end = first.saturating_add(size) as usize;
-            let rest = self.memory.bytes_mut().get_mut(end..end.next_multiple_of(page as usize));
-            rest.unwrap_or_default().fill(0);
+        let end = start.saturating_add(segment.size).next_multiple_of(page);
+        let mut filled = first;
+        if !segment.data.is_empty() {
+            filled = first.saturating_add(size).next_multiple_of(page);
+            if !is_there {
+                let from = (file, from.wrapping_sub(in_page));
+                self.memory.map_file(first, size, from, open_flags(segment))?;
+            }
+        }
+        if end > filled {
+            self.memory.renew(filled, end.wrapping_sub(filled), segment.flags)?;
+        }
+        if segment.size > segment.data.len() as u64 && filled > first {
+            let rest = first.saturating_add(size) as usize..filled as usize;
+            self.memory.bytes_mut().get_mut(rest).unwrap_or_default().fill(0);
         }
         Ok(())
     }
 
-    /// Copies what the file has of a segment to memory, which is zero.
-    fn copy(&mut self, segment: &Segment<'_>) {
-        let Segment { offset, data, .. } = *segment;
-        if data.len() >= POPULATED {
-            self.memory.populate(self.offset(offset), data.len() as u64);
-        }
-        // the image was checked: it is within memory that there is
-        let place = self.content().get_mut(offset as usize..).unwrap_or_default();
-        if let Some(place) = place.get_mut(..data.len()) {
-            place.copy_from_slice(data);
-        }
-    }
-
-    /// The bytes of the image, before they are protected.
+    /// The bytes of the image, of which those can be written that are [open](Self::open_pages).
     pub(crate) fn content(&mut self) -> &mut [u8] {
         let end = self.start.saturating_add(self.size);
         self.memory.bytes_mut().get_mut(self.start..end).unwrap_or_default()
@@ -130,22 +206,90 @@ impl MappedImage {
         pages.map(range).collect()
     }
 
-    /// Gives all pages their permissions that do not stay writable for now.
-    pub(crate) fn protect(&self) -> Result<(), Error> {
-        self.pages.iter().filter(|range| !range.flags.contains(SegmentFlags::WRITE)).try_for_each(
-            |range| self.memory.set_permissions(range.offset, range.size, range.flags),
-        )
+    /// Which offsets in the image can be written; nothing if all can.
+    pub(crate) fn open_pages(&self) -> Option<Vec<Range<u64>>> {
+        let before = self.start as u64;
+        let mut open: Vec<Range<u64>> = Vec::new();
+        for range in self.pages.iter().filter(|it| it.flags.contains(SegmentFlags::WRITE)) {
+            let start = range.offset.saturating_sub(before);
+            let end = range.offset.saturating_add(range.size).saturating_sub(before);
+            match open.last_mut() {
+                Some(last) if last.end == start => last.end = end,
+                _ => open.push(start..end),
+            }
+        }
+        self.is_closed.then_some(open)
     }
 
-    /// Makes read-only what relocations have filled (`PT_GNU_RELRO`).
-    pub(crate) fn end_relocation(&self) -> Result<(), Error> {
+    /// Whether so many bytes from an offset in the image can be written.
+    pub(crate) fn is_open(&self, offset: u64, size: u64) -> bool {
+        let end = offset.saturating_add(size);
+        let mut open = self.open_pages().into_iter().flatten();
+        !self.is_closed || open.any(|range| range.start <= offset && end <= range.end)
+    }
+
+    /// Makes all pages writable, up to [`protect`](Self::protect).
+    pub(crate) fn open(&mut self) -> Result<(), Error> {
+        self.is_closed = false;
+        let both = SegmentFlags::READ | SegmentFlags::WRITE;
+        let closed = self.pages.iter().filter(|range| !range.flags.contains(SegmentFlags::WRITE));
+        { closed }.try_for_each(|it| self.memory.set_permissions(it.offset, it.size, both))
+    }
+
+    /// Gives all pages their permissions that do not stay writable; what relocations fill (`PT_GNU_RELRO`) too if that `is_done`.
+    pub(crate) fn protect(&mut self, is_done: bool) -> Result<(), Error> {
+        self.populating = Aside::default();
+        if self.is_closed {
+            return if is_done { self.end_relocation() } else { Ok(()) };
+        }
+        (self.is_closed, self.is_relocated) = (true, is_done);
+        let flags = |range: &PageRange| if is_done { range.final_flags() } else { range.flags };
+        let is_closed = |range: &PageRange| !flags(range).contains(SegmentFlags::WRITE);
+        let runs = self.pages.chunk_by(|one, next| is_closed(one) == is_closed(next));
+        for run in runs.filter(|run| run.first().is_some_and(is_closed)) {
+            let others = run.iter().filter(|range| flags(range) != SegmentFlags::READ);
+            let (count, mut all) = (others.clone().count(), 0..0);
+            if count.saturating_add(1) < run.len()
+                && let (Some(first), Some(last)) = (run.first(), run.last())
+            {
+                // two calls for what would be three or more
+                all = first.offset..last.offset.saturating_add(last.size);
+                let size = all.end.wrapping_sub(all.start);
+                self.memory.set_permissions(all.start, size, SegmentFlags::READ)?;
+            }
+            for range in run {
+                if all.is_empty() || flags(range) != SegmentFlags::READ {
+                    self.memory.set_permissions(range.offset, range.size, flags(range))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes read-only what relocations have filled (`PT_GNU_RELRO`), if it is not.
+    pub(crate) fn end_relocation(&mut self) -> Result<(), Error> {
+        if core::mem::replace(&mut self.is_relocated, true) {
+            return Ok(());
+        }
         self.pages.iter().filter(|range| range.is_relro).try_for_each(|range| {
             self.memory.set_permissions(range.offset, range.size, range.final_flags())
         })
     }
 }
 
-/// Whether each segment has pages of its own, which the file has at places of pages.
+/// The permissions of a segment's pages while it is relocated.
+fn open_flags(segment: &Segment<'_>) -> SegmentFlags {
+    let is_writable = segment.flags.contains(SegmentFlags::WRITE);
+    if is_writable { segment.flags | SegmentFlags::READ } else { segment.flags }
+}
+
+/// Where the file has a segment.
+fn file_offset(image: &Image<'_>, segment: &Segment<'_>) -> Option<u64> {
+    let number = usize::try_from(segment.number).ok()?;
+    image.file().segments().get(number).map(|header| header.offset)
+}
+
+/// Whether each segment has pages of its own, which the file has at places of pages, and none is filled up with zeros that nobody writes to.
 fn are_apart(image: &Image<'_>, page: u64) -> bool {
     let headers = image.file().segments();
     let mut end = 0;
@@ -155,6 +299,38 @@ fn are_apart(image: &Image<'_>, page: u64) -> bool {
         let start = image.start().wrapping_add(segment.offset);
         let is_apart = start - start % page >= end;
         end = start.saturating_add(segment.size);
-        is_even && is_apart
+        let is_whole = segment.data.len() as u64 == segment.size;
+        is_even
+            && is_apart
+            && !segment.flags.is_empty()
+            && (is_whole || segment.flags.contains(SegmentFlags::WRITE))
     })
+}
+
+/// From how many bytes on several threads copy.
+const MANY: usize = 4 * HUGE_PAGE;
+
+/// Copies bytes to a place of this size.
+fn fill(place: &mut [u8], data: &[u8]) {
+    static THREADS: OnceLock<usize> = OnceLock::new();
+    if data.len() < MANY {
+        place.copy_from_slice(data);
+        return;
+    }
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from).min(8);
+    let threads = *THREADS.get_or_init(processors);
+    let parts = Mutex::new(place.chunks_mut(HUGE_PAGE).zip(data.chunks(HUGE_PAGE)));
+    let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let copy = || {
+        while let Some((place, data)) = next() {
+            place.copy_from_slice(data);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            // without it the others do its part
+            let _ = std::thread::Builder::new().spawn_scoped(scope, copy);
+        }
+        copy();
+    });
 }

@@ -10,11 +10,11 @@ mod spare;
 
 use crate::error::Error;
 use crate::machine;
+use crate::word;
 use arena::Lease;
 use core::ffi::c_void;
 use core::ops::Range;
 use core::ptr;
-use core::sync::atomic::{AtomicU64, Ordering};
 use dual::Alias;
 use elf_core::SegmentFlags;
 use elf_layout::Segment;
@@ -79,12 +79,28 @@ pub(crate) struct MappingOptions<'a> {
     pub(crate) source: Option<&'a dyn MemorySource>,
 }
 
+/// What a thread does meanwhile: waited for on drop.
+#[derive(Debug, Default)]
+pub(crate) struct Aside(Option<std::thread::JoinHandle<()>>);
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
 impl Mapping {
     /// Memory as wished for, or at least of the size, alignment and limit, still to be written.
     pub(crate) fn new(mapping_options: &MappingOptions<'_>) -> Result<Self, Error> {
         let page = if mapping_options.is_huge { HUGE_PAGE } else { rustix::param::page_size() };
         let too_large = || Error::OutOfMemory { size: mapping_options.size };
-        let number = |number: u64| usize::try_from(number).map_err(|_| too_large());
+        // no slice is larger
+        let number = |number: u64| match usize::try_from(number) {
+            Ok(number) if number <= isize::MAX as usize => Ok(number),
+            _ => Err(too_large()),
+        };
         let size = number(mapping_options.size)?.max(1).checked_next_multiple_of(page);
         let size = size.ok_or_else(too_large)?;
         let alignment = number(mapping_options.alignment)?.max(page);
@@ -114,7 +130,10 @@ impl Mapping {
             };
             if let Ok(start) = pool {
                 let mapping = Self::at(start.cast(), size, page);
-                if mapping.start.addr().is_multiple_of(alignment) {
+                let address = mapping.address();
+                if address.is_multiple_of(alignment as u64)
+                    && !near::has_blind_spot(address, size as u64)
+                {
                     return Ok(mapping);
                 }
             }
@@ -190,11 +209,12 @@ impl Mapping {
                 .ok_or(Error::NoLowMemory { size: size as u64, limit })?
         } else {
             // SAFETY: without an address that is asked for no existing mapping is touched.
-            let start =
-                unsafe { mmap_anonymous(ptr::null_mut(), reserved, protection, MapFlags::PRIVATE) };
+            let map = || unsafe {
+                mmap_anonymous(ptr::null_mut(), reserved, protection, MapFlags::PRIVATE)
+            };
             let failed =
                 |cause: rustix::io::Errno| Error::Map { size: size as u64, cause: cause.into() };
-            start.map_err(failed)?.cast()
+            near::beside_blind_spots(reserved, map).map_err(failed)?
         };
         let mut mapping = Self::at(start, reserved, page);
         if let Some(near) =
@@ -284,50 +304,79 @@ impl Mapping {
         }
     }
 
-    /// Maps whole pages of a file in the place of these, private and writable. Where the file ends within the last one, zeros follow.
+    /// The same by a thread of its own, for so long as the result lives at most.
+    pub(crate) fn populate_aside(&self, offset: u64, size: u64) -> Aside {
+        let in_page = offset % self.page as u64;
+        let part = self.part(offset - in_page, size.saturating_add(in_page));
+        let populate = part.map(|(start, size)| (start.expose_provenance(), size));
+        let thread = populate.and_then(|(start, size)| {
+            let populate = move || {
+                let start = ptr::with_exposed_provenance_mut(start);
+                // SAFETY: the pages are there as long as this runs; the advice changes no content.
+                let _ = unsafe { madvise(start, size, Advice::LinuxPopulateWrite) };
+            };
+            std::thread::Builder::new().spawn(populate).ok()
+        });
+        Aside(thread)
+    }
+
+    /// Maps whole pages of a file in the place of these, private, with these permissions. Where the file ends within the last one, zeros
+    /// follow.
     pub(crate) fn map_file(
         &mut self,
         offset: u64,
         size: u64,
-        file: &std::fs::File,
-        from: u64,
+        (file, from): (&std::fs::File, u64),
+        flags: SegmentFlags,
     ) -> Result<(), Error> {
         let is_whole = (offset | from).is_multiple_of(self.page as u64);
         let part = self.part(offset, size).filter(|_| is_whole);
         let (start, bytes) = part.ok_or(Error::OutOfMemory { size })?;
-        let writable = ProtFlags::READ | ProtFlags::WRITE;
-        let flags = MapFlags::PRIVATE | MapFlags::FIXED;
+        let how = MapFlags::PRIVATE | MapFlags::FIXED;
         // SAFETY: the pages are inside of the mapping, and ours alone; no reference to their bytes is alive.
-        let mapped = unsafe { mmap(start.cast(), bytes, writable, flags, file, from) };
+        let mapped = unsafe { mmap(start.cast(), bytes, protection(flags), how, file, from) };
         mapped.map(drop).map_err(|cause| Error::Map { size, cause: cause.into() })
     }
 
-    /// The first `size` bytes of a file, private and writable.
-    pub(crate) fn of_file(file: &std::fs::File, size: u64) -> Result<Self, Error> {
+    /// Pages of a file for `size` bytes from `from` on, private, with these permissions. Those that are behind its end nobody may touch.
+    pub(crate) fn of_file(
+        file: &std::fs::File,
+        from: u64,
+        size: u64,
+        flags: SegmentFlags,
+    ) -> Result<Self, Error> {
         let page = rustix::param::page_size();
         let bytes = usize::try_from(size).ok().and_then(|size| size.checked_next_multiple_of(page));
         let bytes = bytes.ok_or(Error::OutOfMemory { size })?;
-        let writable = ProtFlags::READ | ProtFlags::WRITE;
+        let (start, how) = (ptr::null_mut(), MapFlags::PRIVATE);
         // SAFETY: without an address that is asked for no existing mapping is touched.
-        let start = unsafe { mmap(ptr::null_mut(), bytes, writable, MapFlags::PRIVATE, file, 0) };
-        let start = start.map_err(|cause| Error::Map { size, cause: cause.into() })?;
-        Ok(Self::at(start.cast(), bytes, page))
+        let map = || unsafe { mmap(start, bytes, protection(flags), how, file, from) };
+        let start = near::beside_blind_spots(bytes, map)
+            .map_err(|cause| Error::Map { size, cause: cause.into() })?;
+        Ok(Self::at(start, bytes, page))
     }
 
-    /// Maps zeroed pages in the place of those that `range` is in, and gives where these are.
-    pub(crate) fn renew(&mut self, range: &Range<u64>) -> Result<Range<u64>, Error> {
-        let page = self.page as u64;
-        let (first, size) =
-            (range.start - range.start % page, range.end.saturating_sub(range.start));
-        let size = size.saturating_add(range.start % page);
-        let part = self.part(first, size).ok_or(Error::OutOfMemory { size })?;
-        let (start, bytes) = part;
-        let writable = ProtFlags::READ | ProtFlags::WRITE;
-        let flags = MapFlags::PRIVATE | MapFlags::FIXED;
+    /// Maps zeroed pages in the place of these, with these permissions.
+    pub(crate) fn renew(
+        &mut self,
+        offset: u64,
+        size: u64,
+        flags: SegmentFlags,
+    ) -> Result<(), Error> {
+        let (start, bytes) = self.part(offset, size).ok_or(Error::OutOfMemory { size })?;
+        let flags = protection(flags);
+        let how = MapFlags::PRIVATE | MapFlags::FIXED;
         // SAFETY: the pages are inside of the mapping, and ours alone; no reference to their bytes is alive.
-        let mapped = unsafe { mmap_anonymous(start.cast(), bytes, writable, flags) };
-        mapped.map_err(|cause| Error::Map { size, cause: cause.into() })?;
-        Ok(first..first.saturating_add(bytes as u64))
+        let mapped = unsafe { mmap_anonymous(start.cast(), bytes, flags, how) };
+        mapped.map(drop).map_err(|cause| Error::Map { size, cause: cause.into() })
+    }
+
+    /// Asks for huge pages where these have room for them.
+    pub(crate) fn advise_huge(&self, offset: u64, size: u64) {
+        if let Some((start, size)) = self.part(offset, size) {
+            // SAFETY: the pages are ours; the advice changes no content. Without huge pages it is refused, and that is fine.
+            let _ = unsafe { madvise(start.cast(), size, Advice::LinuxHugepage) };
+        }
     }
 
     /// `size` bytes from `offset`, which `protect` made readable; nothing if they are not all inside.
@@ -409,17 +458,7 @@ impl Mapping {
         if flags.contains(SegmentFlags::WRITE | SegmentFlags::EXECUTE) {
             return Err(Error::WriteExecute);
         }
-        let mut protection = MprotectFlags::empty();
-        for (flag, allowed) in [
-            (SegmentFlags::READ, MprotectFlags::READ),
-            (SegmentFlags::WRITE, MprotectFlags::WRITE),
-            // code is read by who looks at it, tables beside it by the code
-            (SegmentFlags::EXECUTE, MprotectFlags::READ | MprotectFlags::EXEC),
-        ] {
-            if flags.contains(flag) {
-                protection |= allowed;
-            }
-        }
+        let protection = MprotectFlags::from_bits_retain(protection(flags).bits());
         if flags.contains(SegmentFlags::EXECUTE) {
             machine::cache::synchronize(start, size);
         }
@@ -442,8 +481,7 @@ impl Mapping {
 
     /// Stores a word in read-only data while others read it.
     pub(crate) fn write_word(&self, address: u64, value: u64) -> Result<(), Error> {
-        let refused =
-            |cause: Errno| Error::Map { size: size_of::<u64>() as u64, cause: cause.into() };
+        let refused = |cause: Errno| Error::Map { size: word::SIZE, cause: cause.into() };
         let offset = address.wrapping_sub(self.address());
         let (start, size) = self
             .part(offset - offset % self.page as u64, self.page as u64)
@@ -451,9 +489,8 @@ impl Mapping {
         let writable = MprotectFlags::READ | MprotectFlags::WRITE;
         // SAFETY: the page lies inside the mapping; who reads it may do so all the time.
         unsafe { mprotect(start.cast::<c_void>(), size, writable) }.map_err(refused)?;
-        let word = core::ptr::with_exposed_provenance::<AtomicU64>(address as usize);
         // SAFETY: the word is in the page, aligned, and nobody has a reference to it but as an atomic one.
-        unsafe { &*word }.store(value, Ordering::Release);
+        unsafe { word::store(address, value) };
         // SAFETY: as above. Should it stay writable, no harm is done.
         let _ = unsafe { mprotect(start.cast::<c_void>(), size, MprotectFlags::READ) };
         Ok(())
@@ -491,4 +528,20 @@ impl Drop for Mapping {
             None => drop(unsafe { munmap(self.start.cast(), self.size) }),
         }
     }
+}
+
+/// What the system calls these permissions.
+fn protection(flags: SegmentFlags) -> ProtFlags {
+    let mut protection = ProtFlags::empty();
+    for (flag, allowed) in [
+        (SegmentFlags::READ, ProtFlags::READ),
+        (SegmentFlags::WRITE, ProtFlags::WRITE),
+        // code is read by who looks at it, tables beside it by the code
+        (SegmentFlags::EXECUTE, ProtFlags::READ | ProtFlags::EXEC),
+    ] {
+        if flags.contains(flag) {
+            protection |= allowed;
+        }
+    }
+    protection
 }

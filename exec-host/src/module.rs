@@ -142,6 +142,7 @@ impl<B: AsRef<[u8]>> Module<B> {
             // has run.
             unsafe {
                 self.parts.resolvers.run(&self.parts.memory);
+                self.parts.calls.run(Order::Preinitialize, start);
                 self.parts.fragments.run_first(start);
                 self.parts.calls.run(Order::Initialize, start);
             }

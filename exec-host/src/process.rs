@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::symbols::{Found, Symbols};
 use crate::threads::Variables;
+use crate::word;
 
 /// What the process itself offers (libc and whatever else is loaded; libm, where it is a library of its own), and libraries
 /// opened for this purpose.
@@ -304,7 +305,7 @@ fn address_in(library: &Library, name: Name<'_>) -> Option<u64> {
 }
 
 /// Size of the symbol that starts at `address`, as the dynamic loader knows it.
-fn size_of_symbol(address: u64) -> Option<u64> {
+pub(crate) fn size_of_symbol(address: u64) -> Option<u64> {
     let pointer = core::ptr::with_exposed_provenance::<c_void>(address as usize);
     let (info, symbol) = c_library::symbol_at(pointer)?;
     if info.dli_saddr.addr() as u64 != address {
@@ -312,5 +313,5 @@ fn size_of_symbol(address: u64) -> Option<u64> {
     }
     // SAFETY: the symbol's entry lives as long as its library.
     let symbol = unsafe { &*symbol };
-    Some(symbol.st_size).filter(|&size| size != 0)
+    Some(word::wide(symbol.st_size)).filter(|&size| size != 0)
 }

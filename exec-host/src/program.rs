@@ -12,6 +12,7 @@ use crate::machine;
 use crate::mapped_image::MappedImage;
 use crate::memory::{Mapping, MappingOptions};
 use crate::module::Module;
+use crate::word;
 use core::ffi::{CStr, c_char, c_int};
 use core::mem::MaybeUninit;
 use elf_core::names::{PT_INTERP, PT_PHDR};
@@ -146,14 +147,14 @@ impl Program {
         let top = stack.address().wrapping_add(stack.size());
         let name = arguments.first().map_or(0, StartBlock::leak);
         let words = StartBlock::new(arguments, environment, &self.auxiliary(name)).words();
-        let size = (words.len() as u64).saturating_mul(8);
+        let size = (words.len() as u64).saturating_mul(word::SIZE);
         let pointer = top.saturating_sub(size) & !15;
         let offset = usize::try_from(pointer.wrapping_sub(stack.address())).unwrap_or(usize::MAX);
         let place = stack.bytes_mut().get_mut(offset..).unwrap_or_default();
         if (place.len() as u64) < size {
             return Err(Error::OutOfMemory { size });
         }
-        for (place, word) in place.chunks_exact_mut(8).zip(words) {
+        for (place, word) in place.chunks_exact_mut(word::SIZE as usize).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
         let entry = self.interpreter.as_ref().map_or(self.image.entry, |loader| loader.entry);
@@ -171,7 +172,7 @@ impl Program {
         let (headers, count) = self.image.headers;
         let own = [
             (libc::AT_PHDR, headers),
-            (libc::AT_PHENT, 56),
+            (libc::AT_PHENT, size_of::<word::ProgramHeader>() as u64),
             (libc::AT_PHNUM, count),
             (libc::AT_BASE, self.interpreter.as_ref().map_or(0, |loader| loader.bias)),
             (libc::AT_ENTRY, self.image.entry),
@@ -179,6 +180,7 @@ impl Program {
             (libc::AT_EXECFN, name),
             (libc::AT_SECURE, 0),
         ];
+        let own = own.map(|(r#type, value)| (word::wide(r#type), value));
         let is_own = |r#type| own.iter().any(|(own, _)| *own == r#type);
         let passed = StartBlock::auxiliary_of_process().into_iter();
         own.into_iter().chain(passed.filter(|(r#type, _)| !is_own(*r#type))).collect()
@@ -214,7 +216,7 @@ fn reset_signals() {
 fn parse(bytes: &[u8]) -> Result<File<'_>, LibraryError> {
     let file = File::parse_segments(bytes).map_err(elf_image::Error::from)?;
     let header = file.header();
-    if header.machine != Host::MACHINE || !file.encoding().is_64() {
+    if header.machine != Host::MACHINE || file.encoding().is_64() != word::IS_64 {
         let reason = format!("a program for machine {}, not {}", header.machine, Host::MACHINE);
         return Err(LibraryError::Refused { reason });
     }
@@ -228,8 +230,8 @@ impl Placed {
             let reason = String::from("a program that wants to execute its stack");
             return Err(LibraryError::Refused { reason }.into());
         }
-        let mapped = MappedImage::new(&image, None, limit)?;
-        mapped.protect()?;
+        let mut mapped = MappedImage::new(&image, None, limit)?;
+        mapped.protect(false)?;
         let MappedImage { memory, bias, .. } = mapped;
         let header = image.file().header();
         let of_segment = file.segments().iter().find(|it| it.r#type == PT_PHDR);

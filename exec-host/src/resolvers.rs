@@ -3,6 +3,7 @@
 use crate::Host;
 use crate::machine::resolver;
 use crate::memory::Mapping;
+use crate::word;
 use elf_layout::Layout;
 
 /// The resolvers of a load, and where their answers go.
@@ -34,9 +35,8 @@ impl Resolvers {
         for &(resolver, entry) in &self.calls {
             // SAFETY: as the caller vouches.
             let address = unsafe { resolver::call(resolver) };
-            let entry = core::ptr::with_exposed_provenance_mut::<u64>(entry as usize);
             // SAFETY: a word of the GOT, aligned.
-            unsafe { entry.write(address) };
+            unsafe { word::write(entry, address) };
         }
         memory.end_writing();
     }

@@ -35,6 +35,11 @@ const SOURCE: &str = r"
     void good(int *to) { to[0] = 42; }
 ";
 
+/// A `long`.
+const fn word(value: i64) -> Scalar {
+    if cfg!(target_pointer_width = "64") { Scalar::I64(value) } else { Scalar::I32(value as i32) }
+}
+
 fn device(test: &str) -> Option<(HostDevice, Arc<HostImage>)> {
     // calls that are calls
     let options = ["-O2", "-fPIC", "-fno-optimize-sibling-calls", "-fno-builtin"];
@@ -110,12 +115,13 @@ fn crashes_are_errors_that_say_where() {
         let found = crash("overflow", &[]);
         assert_eq!((found.signal, &*found.function), (Signal::Access, "deep"));
         // in a function that is not visible outside
-        let found = crash("outer", &[Scalar::I64(1 << 40)]);
+        let is_64 = cfg!(target_pointer_width = "64");
+        let found = crash("outer", &[word(if is_64 { 1 << 40 } else { 1 << 29 })]);
         assert_eq!((found.signal, &*found.function), (Signal::Access, "inner"));
         // outside of the image: only who called is known
-        let found = crash("jump", &[Scalar::I64(16)]);
+        let found = crash("jump", &[word(16)]);
         assert_eq!((&*found.function, found.offset, found.address), ("jump", None, 16));
-        let found = crash("copy", &[Scalar::I64(24)]);
+        let found = crash("copy", &[word(24)]);
         assert_eq!((&*found.function, found.offset), ("copy", None));
     }
 }

@@ -1,7 +1,7 @@
 //! Damaged unwinding tables: every bit of real ones turned, and what is taken shown to the unwinder of this process.
 //!
 //! The unwinder reads the rules of a loaded frame here and does not follow them: who calls a function relies on its rules as on its code.
-#![cfg(test)]
+#![cfg(all(test, not(target_arch = "arm")))]
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -193,6 +193,8 @@ fn break_point() {
         core::arch::asm!("brk #0");
         #[cfg(target_arch = "riscv64")]
         core::arch::asm!("ebreak");
+        #[cfg(target_arch = "arm")]
+        core::arch::asm!("bkpt #0");
     }
     println!("went on");
 }
@@ -305,7 +307,11 @@ fn guards_in_guards() {
         return;
     }
     let device = device();
-    let back = Scalar::U64((inner as *const ()).expose_provenance() as u64);
+    let back = (inner as *const ()).expose_provenance();
+    let back = match cfg!(target_pointer_width = "64") {
+        true => Scalar::U64(back as u64),
+        false => Scalar::U32(back as u32),
+    };
     // the inner one has caught its crash, and the outer one still catches its own
     assert_eq!(call(&device, "calls", &[back]), Err((Signal::Access, 16)));
     assert_works(&device);

@@ -98,6 +98,7 @@ fn a_file_that_is_named_often_is_read_once_and_counts_each_time() {
     assert!(error.contains("large.o: 1099511627776 bytes, with which"), "{error}");
 }
 
+#[cfg_attr(not(target_pointer_width = "64"), ignore = "needs addresses of 64 bits")]
 #[test]
 fn an_image_of_zeros_is_refused_beyond_the_limit() {
     let source = "char zeros[1ul << 33]; char *get(void) { return zeros; }";
@@ -142,6 +143,7 @@ fn overlapping_names(count: usize) -> Vec<u8> {
     object
 }
 
+#[cfg_attr(not(target_pointer_width = "64"), ignore = "needs files of 64 bits")]
 #[test]
 fn names_that_overlap_are_refused() {
     let object = overlapping_names(15_000);

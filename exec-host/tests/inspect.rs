@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
-use system::{compile, is_emulated, load, mapped};
+use system::{compile, is_emulated, mapped};
 
 type Call = unsafe extern "C" fn(i32) -> i32;
 
@@ -69,18 +69,19 @@ fn symbols_sections_and_sizes() {
         let maps = module.sections().find(|section| section.name == "stack_maps").unwrap();
         let words: Vec<u64> = match maps.bytes() {
             Some(bytes) => {
-                bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
+                let words = bytes.as_chunks::<{ size_of::<usize>() }>().0.iter();
+                words.map(|word| usize::from_le_bytes(*word) as u64).collect()
             }
             None => {
-                let at = maps.address.unwrap() as *const [u64; 2];
+                let at = maps.address.unwrap() as *const [usize; 2];
                 // SAFETY: two words, which nobody writes.
-                unsafe { at.read() }.to_vec()
+                unsafe { at.read() }.map(|word| word as u64).to_vec()
             }
         };
         assert_eq!(words, [by_name["twice"].address, helper.address], "relocated");
         assert_ne!(
             maps.in_file(),
-            words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>()
+            words.iter().flat_map(|word| (*word as usize).to_le_bytes()).collect::<Vec<_>>()
         );
         let note = module.sections().find(|section| section.name == ".note.own").unwrap();
         assert_eq!(note.in_file(), b"own\0");
@@ -112,7 +113,7 @@ fn names_as_in_the_source() {
         println!("skipped: names_as_in_the_source: needs c++");
         return;
     };
-    let module = load(&[&object.bytes]).unwrap();
+    let module = system::load(&[&object.bytes]).unwrap();
     let found = |name: &str| -> Vec<String> {
         module.find_demangled(name).map(|symbol| symbol.name.to_string()).collect()
     };

@@ -13,7 +13,7 @@ mod system;
 use exec_host::library::{Library, LibraryError, LibraryLoader, NeededLibrary};
 use exec_host::symbols::from_fn;
 use exec_host::{Error, External, Loader, Process};
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_long};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,12 +44,17 @@ fn open(path: &Path) -> Result<Library, Error> {
     unsafe { LibraryLoader::new().open(bytes) }
 }
 
+/// `long` is as long as a word.
+fn wide(number: impl Into<i64>) -> i64 {
+    number.into()
+}
+
 /// Calls a function without arguments.
 fn call(library: &Library, name: &str) -> i64 {
     // SAFETY: the tests' functions have this type.
-    let function = unsafe { library.get::<unsafe extern "C-unwind" fn() -> i64>(name) }.unwrap();
+    let function = unsafe { library.get::<unsafe extern "C-unwind" fn() -> c_long>(name) }.unwrap();
     // SAFETY: as above.
-    unsafe { function() }
+    wide(unsafe { function() })
 }
 
 #[test]
@@ -110,15 +115,15 @@ fn constructors_and_destructors() {
     assert_eq!(call(&one, "number"), std::env::args().count() as i64);
     // SAFETY: the type of the source, and there are so many words.
     unsafe {
-        let word = one.get::<unsafe extern "C" fn(i64) -> *const c_char>("word").unwrap();
+        let word = one.get::<unsafe extern "C" fn(c_long) -> *const c_char>("word").unwrap();
         for (at, own) in (0..).zip(std::env::args()) {
             assert_eq!(CStr::from_ptr(word(at)).to_str().unwrap(), own);
         }
     }
-    let mut told = 0i64;
+    let mut told: c_long = 0;
     // SAFETY: the type of the source; the variable outlives the library.
     unsafe {
-        let tell = one.get::<unsafe extern "C" fn(*mut i64) -> i64>("tell").unwrap();
+        let tell = one.get::<unsafe extern "C" fn(*mut c_long) -> c_long>("tell").unwrap();
         tell(&raw mut told);
     }
     drop(two);
@@ -187,9 +192,9 @@ fn exceptions() {
     for throws in [&one, &two] {
         let thrower = throws.function("thrower").unwrap();
         // SAFETY: the types of the source.
-        let catches = unsafe { one.get::<unsafe extern "C-unwind" fn(u64) -> i64>("catches") };
+        let catches = unsafe { one.get::<unsafe extern "C-unwind" fn(usize) -> c_long>("catches") };
         // SAFETY: as above.
-        assert_eq!(unsafe { catches.unwrap()(thrower) }, 10);
+        assert_eq!(unsafe { catches.unwrap()(thrower as usize) }, 10);
     }
 }
 
@@ -229,7 +234,7 @@ fn libraries_and_objects_together() {
     assert!(matches!(*refused, LibraryError::Needed { .. }), "{refused}");
     assert!(refused.to_string().starts_with("needs liblower.so.1: "), "{refused}");
 
-    extern "C" fn offered() -> i64 {
+    extern "C" fn offered() -> c_long {
         3
     }
     let lower = open(&lower).unwrap();
@@ -259,7 +264,7 @@ fn libraries_and_objects_together() {
     let module = Loader::new().load([object], upper.clone().or(Process::new())).unwrap();
     drop(upper); // kept by the module
     // SAFETY: the type of the source.
-    let twice = unsafe { module.get::<unsafe extern "C" fn() -> i64>("twice") }.unwrap();
+    let twice = unsafe { module.get::<unsafe extern "C" fn() -> c_long>("twice") }.unwrap();
     // SAFETY: as above.
     assert_eq!(unsafe { twice() }, 2 * 3842);
 }
@@ -379,8 +384,11 @@ fn constructors_must_be_there() {
         let file = elf_core::File::parse(&bytes).unwrap();
         let dynamic = file.segments().iter().find(|it| it.r#type == 2).unwrap();
         let start = dynamic.offset as usize;
-        let at = (start..).step_by(16).find(|at| bytes[*at..at + 8] == tag.to_le_bytes()).unwrap();
-        bytes[at + 8..at + 16].copy_from_slice(&value.to_le_bytes());
+        const WORD: usize = size_of::<usize>();
+        let [tag, value] = [tag, value].map(|word| (word as usize).to_le_bytes());
+        let mut rows = (start..).step_by(2 * WORD);
+        let at = rows.find(|at| bytes[*at..at + WORD] == tag).unwrap();
+        bytes[at + WORD..at + 2 * WORD].copy_from_slice(&value);
         // SAFETY: it is refused.
         unsafe { LibraryLoader::new().open(bytes) }.unwrap_err().to_string()
     };
@@ -465,11 +473,12 @@ fn what_is_refused() {
     let never = compile(folder.path(), "never.c", "int one;", &["-Wl,-z,nodlopen"]);
     let words = "the library says that it is not to be opened so (DF_1_NOOPEN)";
     assert_eq!(refused(std::fs::read(never).unwrap()), words);
-    // zeros of 32 GiB are more than anybody needs, those of 8 GiB more than this one gives
-    for (name, size, loader) in [
+    // zeros of 32 GiB are more than anybody needs, those of 8 GiB more than this one gives; others have no room for so many
+    let sizes = [
         ("endless.c", "1ul << 35", LibraryLoader::new()),
         ("large.c", "1ul << 33", LibraryLoader::new().limit(1 << 30)),
-    ] {
+    ];
+    for (name, size, loader) in sizes.into_iter().filter(|_| cfg!(target_pointer_width = "64")) {
         let source = format!("char zeros[{size}]; char *get(void) {{ return zeros; }}");
         let large = std::fs::read(compile(folder.path(), name, &source, &[])).unwrap();
         // SAFETY: it is refused.

@@ -1,4 +1,4 @@
-//! Libraries that are opened as files: their pages are mapped, and what tells of their symbols is copied.
+//! Libraries that are opened as files: their pages are mapped.
 #![cfg(test)]
 #![allow(
     clippy::expect_used,
@@ -20,9 +20,9 @@ use system::{Map, is_emulated, mapped, of_this_machine};
 
 /// Much code, variables that are relocated, and functions at both ends.
 const SOURCE: &str = r#"
-static long variable = 40;
-long *pointer = &variable;
-long first(void) { return *pointer + 1; }
+static long long variable = 40;
+long long *pointer = &variable;
+long long first(void) { return *pointer + 1; }
 __asm__(".text\n.globl many\nmany:\n.zero 300000\n");
 extern char many[];
 #ifdef ZEROS
@@ -31,8 +31,8 @@ __attribute__((constructor)) static void check(void) {
     for (int at = 0; at < 20000; at++) if (zeros[at]++) __builtin_trap();
 }
 #endif
-__attribute__((section(".text.unlikely"))) long code(void) { return many[299999]; }
-long last(void) { return (*pointer)++; }
+__attribute__((section(".text.unlikely"))) long long code(void) { return many[299999]; }
+long long last(void) { return (*pointer)++; }
 "#;
 
 /// Compiles a library to a file in the folder.
@@ -94,8 +94,9 @@ fn pages_are_mapped() {
         let mut bytes = std::fs::read(&path).unwrap();
         if !has_sections {
             // e_shoff, e_shentsize, e_shnum, e_shstrndx
-            bytes[0x28..0x30].fill(0);
-            bytes[0x3a..0x40].fill(0);
+            let is_64 = cfg!(target_pointer_width = "64");
+            bytes[if is_64 { 0x28..0x30 } else { 0x20..0x24 }].fill(0);
+            bytes[if is_64 { 0x3a..0x40 } else { 0x2e..0x34 }].fill(0);
             std::fs::write(&path, &bytes).unwrap();
         }
         let (one, two) = (open(&path).unwrap(), open(&path).unwrap());
@@ -124,9 +125,11 @@ fn pages_are_mapped() {
 #[test]
 fn words_in_code_are_relocated() {
     let folder = tempfile::tempdir().unwrap();
-    let source = "long variable = 40; extern long *word; long first(void) { return *word + 1; }
-        __asm__(\".text\\n.zero 100000\\n.balign 8\\n.globl word\\nword: .quad variable\\n.zero 100000\\n\");";
-    let path = compile(folder.path(), source, &["-Wl,-z,notext", "-Wl,-z,separate-code"]);
+    let word = if cfg!(target_pointer_width = "64") { ".quad" } else { ".long" };
+    let source = "long long variable = 40; extern long long *word; long long first(void) { return *word + 1; }
+        __asm__(\".text\\n.zero 100000\\n.balign 8\\n.globl word\\nword: {word} variable\\n.zero 100000\\n\");";
+    let source = source.replace("{word}", word);
+    let path = compile(folder.path(), &source, &["-Wl,-z,notext", "-Wl,-z,separate-code"]);
     let before = std::fs::read(&path).unwrap();
     let library = open(&path).unwrap();
     assert_eq!(call(&library, "first"), 41);
@@ -134,23 +137,13 @@ fn words_in_code_are_relocated() {
     assert!(std::fs::read(&path).unwrap() == before);
 }
 
-/// A file that is cut makes its code crash, as `dlopen`ed libraries do. Nothing that is safe to ask for looks at it.
+/// What is read when a file is opened is an error if it is not there.
 #[test]
-fn safe_functions_do_not_look_at_the_file() {
+fn half_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = compile(folder.path(), SOURCE, &["-Wl,-z,separate-code"]);
     let bytes = std::fs::read(&path).unwrap();
-    let library = open(&path).unwrap();
-    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
-    file.set_len(0).unwrap();
-    let function = library.function("first").unwrap();
-    assert_eq!(library.symbol_at(function + 1).unwrap().0, "first");
-    assert!(library.address("pointer").is_some() && library.function("nobody").is_err());
-    assert!(!format!("{library:?}").is_empty());
-    drop(library);
-    // what is read when a file is opened is an error if it is not there
-    let header = &bytes[..bytes.len() / 2];
-    std::fs::write(&path, header).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
     let refused = open(&path).unwrap_err().to_string();
     assert!(refused.contains("is outside its"), "{refused}");
     std::fs::write(&path, &bytes).unwrap();

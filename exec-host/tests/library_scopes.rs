@@ -10,109 +10,9 @@
 
 mod system;
 
-use exec_host::Error;
-use exec_host::library::{Library, LibraryLoader, NeededLibrary};
-use std::ffi::{CStr, CString};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use system::of_this_machine;
-
-/// Libraries of a test, in a folder of their own. Their names are nobody else's.
-struct Libraries {
-    folder: tempfile::TempDir,
-    test: &'static str,
-}
-
-impl Libraries {
-    fn new(test: &'static str) -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), test }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(self.soname(name))
-    }
-
-    fn soname(&self, name: &str) -> String {
-        format!("libhoist-{}-{name}.so", self.test)
-    }
-
-    /// Compiles C, or C++ if the options say so, to a library that needs others.
-    fn add(&self, name: &str, source: &str, needed: &[&str], options: &[&str]) {
-        let is_cxx = options.contains(&"-xc++");
-        let input = self.folder.path().join(format!("{name}.c"));
-        std::fs::write(&input, source).unwrap();
-        let mut command = Command::new(of_this_machine(if is_cxx { "g++" } else { "gcc" }));
-        command.args(["-O1", "-fPIC", "-shared", "-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN"]);
-        command.arg(format!("-Wl,-soname,{}", self.soname(name))).args(options).arg(input);
-        command.arg("-xnone").args(needed.iter().map(|name| self.path(name)));
-        let result = command.arg("-o").arg(self.path(name)).output().unwrap();
-        assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
-    }
-
-    /// Loads a library and what it needs of the folder out of bytes.
-    fn ours(&self, name: &str) -> Result<Library, Error> {
-        let source = |name: elf_core::Name<'_>| {
-            let bytes = std::fs::read(self.folder.path().join(name.to_str()?)).ok()?;
-            Some(NeededLibrary::bytes(bytes))
-        };
-        let bytes = std::fs::read(self.path(name)).unwrap();
-        // SAFETY: the tests' libraries do no harm.
-        unsafe { LibraryLoader::new().needed(source).open(bytes) }
-    }
-
-    /// What `probe` of a library gives: out of bytes, out of its file, and opened by the dynamic loader, which must be the same.
-    fn probe(&self, name: &str) -> i64 {
-        let ours = call_ours(&self.ours(name).unwrap());
-        // SAFETY: as above.
-        let file = unsafe { LibraryLoader::new().open_file(self.path(name)) }.unwrap();
-        let file = call_ours(&file);
-        let loader = Opened::new(&self.path(name)).unwrap().call();
-        assert_eq!((ours, file), (loader, loader), "{}: {name}", self.test);
-        ours
-    }
-
-    /// Both refuse it: our words.
-    fn refused(&self, name: &str) -> String {
-        assert!(Opened::new(&self.path(name)).is_err(), "the dynamic loader takes {name}");
-        self.ours(name).unwrap_err().to_string()
-    }
-}
-
-fn call_ours(library: &Library) -> i64 {
-    // SAFETY: the tests' functions have this type.
-    unsafe { library.get::<unsafe extern "C" fn() -> i64>("probe").unwrap()() }
-}
-
-/// One of the dynamic loader.
-struct Opened(*mut core::ffi::c_void);
-
-impl Opened {
-    fn new(path: &Path) -> Result<Self, String> {
-        let path = CString::new(path.to_str().unwrap()).unwrap();
-        // SAFETY: the tests' libraries do no harm.
-        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        if handle.is_null() {
-            // SAFETY: there is an error.
-            return Err(unsafe { CStr::from_ptr(libc::dlerror()) }.to_string_lossy().into_owned());
-        }
-        Ok(Self(handle))
-    }
-
-    fn call(&self) -> i64 {
-        // SAFETY: the handle is open.
-        let probe = unsafe { libc::dlsym(self.0, c"probe".as_ptr()) };
-        assert!(!probe.is_null());
-        // SAFETY: the tests' functions have this type.
-        unsafe { core::mem::transmute::<*mut core::ffi::c_void, extern "C" fn() -> i64>(probe)() }
-    }
-}
-
-impl Drop for Opened {
-    fn drop(&mut self) {
-        // SAFETY: it is open.
-        unsafe { libc::dlclose(self.0) };
-    }
-}
+use exec_host::library::{LibraryLoader, NeededLibrary};
+use std::ffi::c_long;
+use system::libraries::{Libraries, Opened, call_ours};
 
 /// A library that is needed twice is there once, is initialized first, and a name is that of the first library breadth first, weak or
 /// not.
@@ -137,43 +37,6 @@ fn diamonds() {
         long probe(void) { return ((which() * 10 + of_base()) * 10 + of_left()) * 10 + of_right(); }";
     libraries.add("top", top, &["left", "right"], &[]);
     assert_eq!(libraries.probe("top") / 100, 11, "base first, of the left one the name");
-}
-
-impl Libraries {
-    /// What `probe` of a library gives out of bytes, with all that it needs, and opened by the dynamic loader, which must be the same.
-    fn together(&self, name: &str) -> i64 {
-        let ours = call_ours(&self.ours(name).unwrap());
-        let loader = Opened::new(&self.path(name)).unwrap().call();
-        assert_eq!(ours, loader, "{}: {name}", self.test);
-        ours
-    }
-
-    /// A library whose constructor and destructor say so in a file.
-    fn add_telling(&self, name: &str, needed: &[&str]) {
-        let log = self.folder.path().join("log");
-        let source = format!(
-            "#include <fcntl.h>\n#include <unistd.h>\n
-             static void tell(const char *text) {{
-                 int file = open(\"{}\", O_WRONLY | O_APPEND | O_CREAT, 0600);
-                 if (write(file, text, {}) < 0) _exit(9);
-                 close(file);
-             }}
-             __attribute__((constructor)) static void first(void) {{ tell(\"+{name} \"); }}
-             __attribute__((destructor)) static void last(void) {{ tell(\"-{name} \"); }}
-             long probe(void) {{ return 1; }}",
-            log.display(),
-            name.len() + 2
-        );
-        self.add(name, &source, needed, &[]);
-    }
-
-    /// What was said since this was asked last.
-    fn told(&self) -> String {
-        let log = self.folder.path().join("log");
-        let text = std::fs::read_to_string(&log).unwrap_or_default();
-        let _ = std::fs::remove_file(log);
-        text
-    }
 }
 
 /// Libraries and what they need, in the order in which they are linked.
@@ -420,7 +283,7 @@ fn resolvers_that_call() {
         libraries.add("upper", source, &["lower"], &[binding, "-DPOINTER"]);
         let library = libraries.ours("upper").unwrap();
         // SAFETY: the type of the source.
-        let all = unsafe { library.get::<unsafe extern "C" fn() -> i64>("all") }.unwrap();
+        let all = unsafe { library.get::<unsafe extern "C" fn() -> c_long>("all") }.unwrap();
         // SAFETY: as above.
         assert_eq!(unsafe { all() }, 222);
     }
@@ -497,6 +360,42 @@ fn folders_relative_to_its_own() {
         let library = unsafe { LibraryLoader::new().open_file(libraries.path("upper")) }.unwrap();
         assert_eq!((call_ours(&library), opened(&libraries)), (6, 6));
         std::fs::rename(below.join(libraries.soname("lower")), libraries.path("lower")).unwrap();
+    }
+}
+
+/// Where a library says to look counts for what it needs, and what that needs, unless that has a list of its own (`DT_RPATH`); else only for
+/// itself (`DT_RUNPATH`).
+#[test]
+fn folders_of_who_needs_it() {
+    for (tags, is_inherited) in
+        [("-Wl,--disable-new-dtags", true), ("-Wl,--enable-new-dtags", false)]
+    {
+        let libraries = Libraries::new(if is_inherited { "rpath" } else { "runpath" });
+        let below = libraries.folder.path().join("below");
+        std::fs::create_dir_all(&below).unwrap();
+        libraries.add_plain("leaf", "long leaf(void) { return 6; }", &[], &[]);
+        let middle = "long leaf(void); long middle(void) { return leaf() * 10; }";
+        libraries.add_plain("middle", middle, &["leaf"], &[]);
+        let upper = "long middle(void); long probe(void) { return middle() + 1; }";
+        libraries.add_plain("upper", upper, &["middle"], &[tags, "-Wl,-rpath,$ORIGIN/below"]);
+        for name in ["leaf", "middle"] {
+            std::fs::rename(libraries.path(name), below.join(libraries.soname(name))).unwrap();
+        }
+        // SAFETY: the tests' libraries do no harm.
+        let open = |bytes: bool| unsafe {
+            let middle = std::fs::read(below.join(libraries.soname("middle"))).unwrap();
+            let name = libraries.soname("middle");
+            let source = move |needed: elf_core::Name<'_>| {
+                (bytes && needed == *name).then(|| NeededLibrary::bytes(middle.clone()))
+            };
+            LibraryLoader::new().needed(source).open_file(libraries.path("upper"))
+        };
+        let loader = Opened::new(&libraries.path("upper")).map(|opened| opened.call());
+        assert_eq!(loader.is_ok(), is_inherited, "{loader:?}");
+        for bytes in [false, true] {
+            let ours = open(bytes).map(|library| call_ours(&library));
+            assert_eq!(ours.ok(), loader.clone().ok(), "{tags} {bytes}");
+        }
     }
 }
 

@@ -8,6 +8,11 @@ const OBJECTS: [&[u8]; 2] = [
     include_bytes!("../../fixtures/aarch64/pair-a.o"),
     include_bytes!("../../fixtures/aarch64/pair-b.o"),
 ];
+#[cfg(target_arch = "arm")]
+const OBJECTS: [&[u8]; 2] = [
+    include_bytes!("../../fixtures/arm/pair-a-gcc12-thumb.o"),
+    include_bytes!("../../fixtures/arm/pair-b-gcc12.o"),
+];
 #[cfg(target_arch = "riscv64")]
 const OBJECTS: [&[u8]; 2] = [
     include_bytes!("../../fixtures/riscv64/pair-a.o"),

@@ -12,8 +12,8 @@ mod system;
 
 use exec_host::symbols::{ArchiveSource, Symbols as _};
 use exec_host::{Error, Loader, Process};
-use std::ffi::{CStr, c_char};
-use system::compile;
+use std::ffi::{CStr, c_char, c_ulong};
+use system::{ARCH, compile};
 
 /// A constructor that keeps what it is given, and looks behind it as Go's runtime does.
 const CONSTRUCTOR: &str = "
@@ -60,7 +60,7 @@ fn constructors_get_the_arguments_of_the_process() {
             module.get::<unsafe extern "C" fn(*const c_char) -> *const c_char>("variable");
         let path = variable.unwrap()(c"PATH".as_ptr());
         assert_eq!(CStr::from_ptr(path).to_str().unwrap(), std::env::var("PATH").unwrap());
-        let page_size = module.get::<unsafe extern "C" fn() -> u64>("page_size").unwrap();
+        let page_size = module.get::<unsafe extern "C" fn() -> c_ulong>("page_size").unwrap();
         assert_eq!(page_size(), rustix_page_size(), "what stands behind the environment");
     }
     // those of a program that is no process
@@ -75,7 +75,7 @@ fn constructors_get_the_arguments_of_the_process() {
     }
 }
 
-fn rustix_page_size() -> u64 {
+fn rustix_page_size() -> c_ulong {
     // SAFETY: it only asks.
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.try_into().unwrap()
 }
@@ -111,7 +111,7 @@ fn rust_has_its_arguments() {
     // SAFETY: Rust's standard library and the functions above.
     unsafe {
         module.initialize();
-        let ask = module.get::<unsafe extern "C" fn() -> u64>("ask").unwrap();
+        let ask = module.get::<unsafe extern "C" fn() -> c_ulong>("ask").unwrap();
         assert_eq!(ask() as usize, std::env::args().count());
     }
 }
@@ -119,12 +119,13 @@ fn rust_has_its_arguments() {
 /// Two objects with fragments, one of which has a constructor and a destructor, too.
 #[test]
 fn fragments_run_in_order() {
-    let call = if cfg!(target_arch = "aarch64") { "bl" } else { "call" };
+    let has_links = cfg!(any(target_arch = "aarch64", target_arch = "arm"));
+    let call = if has_links { "bl" } else { "call" };
     let at = if cfg!(target_arch = "x86_64") { "@PLT" } else { "" };
     let source = |name: &str| {
         format!(
             "extern char log_[]; extern int at_;
-             void {name}_first(int argc, char **argv) {{ log_[at_++] = '{name}'; if (((long)__builtin_frame_address(0) & 15) || !argv) log_[at_++] = '?'; }}
+             void {name}_first(int argc, char **argv) {{ log_[at_++] = '{name}'; if (((long)__builtin_dwarf_cfa() & (2 * sizeof(long) - 1)) || !argv) log_[at_++] = '?'; }}
              void {name}_last(void) {{ log_[at_++] = '{name}' - 32; }}
              __asm__(\".section .init,\\\"ax\\\",%progbits\\n {call} {name}_first{at}\\n .section .fini,\\\"ax\\\",%progbits\\n {call} {name}_last{at}\\n .text\");
              int {name}(void) {{ return at_; }}"
@@ -135,8 +136,9 @@ fn fragments_run_in_order() {
         __attribute__((constructor)) static void start(void) { log_[at_++] = '<'; }
         __attribute__((destructor)) static void end(void) { log_[at_++] = '>'; }";
     let [Some(log), Some(one), Some(two), Some(constructor)] =
-        [log, &source("a"), &source("b"), constructor]
-            .map(|source| compile("cc", &["-O1", "-fPIC", "-fno-omit-frame-pointer"], source))
+        [log, &source("a"), &source("b"), constructor].map(|source| {
+            compile("cc", &[STATE, "-O1", "-fPIC", "-fno-omit-frame-pointer"], source)
+        })
     else {
         println!("skipped: fragments_run_in_order: needs cc");
         return;
@@ -154,15 +156,72 @@ fn fragments_run_in_order() {
     }
 }
 
+/// What comes before fragments, a list that is only read (as clang has it of constants, and rustc), and an entry of it that is
+/// another's function.
+#[test]
+fn lists_of_constructors() {
+    let has_links = cfg!(any(target_arch = "aarch64", target_arch = "arm"));
+    let call = if has_links { "bl" } else { "call" };
+    let at = if cfg!(target_arch = "x86_64") { "@PLT" } else { "" };
+    let word = if cfg!(target_pointer_width = "64") { ".8byte" } else { ".4byte" };
+    let log = "char log_[64]; int at_; void far(void) { log_[at_++] = 'f'; } char *text(void) { return log_; }";
+    let lists = format!(
+        "extern char log_[]; extern int at_; extern void far(void);
+         static void early(void) {{ log_[at_++] = 'p'; }}
+         __attribute__((section(\".preinit_array\"), used)) static void (*first)(void) = early;
+         void fragment(void) {{ log_[at_++] = 'i'; }}
+         __asm__(\".section .init,\\\"ax\\\",%progbits\\n {call} fragment{at}\\n .text\");
+         void constant(void) {{ log_[at_++] = 'c'; }}
+         __asm__(\".section .init_array,\\\"a\\\",%init_array\\n .balign 8\\n {word} constant\\n {word} far\\n .text\");
+         void last(void) {{ log_[at_++] = 'l'; }}
+         __asm__(\".section .fini_array,\\\"a\\\",%fini_array\\n .balign 8\\n {word} last\\n .text\");"
+    );
+    let compiled = [log, &lists].map(|source| compile("cc", &[STATE, "-O1", "-fPIC"], source));
+    let [Some(log), Some(lists)] = compiled else {
+        println!("skipped: lists_of_constructors: needs cc");
+        return;
+    };
+    let log = std::sync::Arc::new(Loader::new().load([log.bytes], Process::new()).unwrap());
+    let module = Loader::new().load([lists.bytes], log.clone().or(Process::new())).unwrap();
+    assert!(module.needs_initialization());
+    // SAFETY: these are the types of the functions above.
+    unsafe {
+        module.initialize();
+        drop(module);
+        let text = log.get::<unsafe extern "C" fn() -> *const c_char>("text").unwrap()();
+        assert_eq!(CStr::from_ptr(text).to_str().unwrap(), "picfl");
+    }
+}
+
+/// Fragments are A32 code, of which their end is known.
+const STATE: &str = if cfg!(target_arch = "arm") { "-marm" } else { "-g0" };
+
+/// Of Thumb code it is not.
+#[cfg(target_arch = "arm")]
+#[test]
+fn fragments_of_thumb_code_are_refused() {
+    let source = "__asm__(\".section .init,\\\"ax\\\",%progbits\\n .thumb\\n nop\\n .text\");";
+    let Some(compiled) = compile("cc", &["-mthumb", "-O1", "-fPIC"], source) else {
+        println!("skipped: fragments_of_thumb_code_are_refused: needs cc");
+        return;
+    };
+    let error = Loader::new().load([compiled.bytes], Process::new()).unwrap_err();
+    assert!(matches!(error, Error::Fragment { object: 0, .. }), "{error}");
+}
+
 #[test]
 fn start_files_are_refused_by_name() {
-    let instruction = if cfg!(target_arch = "x86_64") { "ret" } else { "nop\\n ret" };
+    let instruction = match ARCH {
+        "x86_64" => "ret",
+        "arm" => "bx lr",
+        _ => "nop\\n ret",
+    };
     let begins = "__asm__(\".section .init,\\\"ax\\\",%progbits\\n .globl _init\\n_init: nop\\n nop\\n .text\");";
     let ends = format!(
         "__asm__(\".section .fini,\\\"ax\\\",%progbits\\n nop\\n {instruction}\\n .text\");"
     );
     for source in [begins, &ends] {
-        let Some(compiled) = compile("cc", &["-O1", "-fPIC"], source) else {
+        let Some(compiled) = compile("cc", &[STATE, "-O1", "-fPIC"], source) else {
             println!("skipped: start_files_are_refused_by_name: needs cc");
             return;
         };

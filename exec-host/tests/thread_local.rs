@@ -60,11 +60,14 @@ fn every_thread_has_its_own() {
     what_the_executable_sets_aside();
 }
 
-const NEAR: &str = "gcc12-O2-initial";
-const GENERAL: &str = "gcc12-O2-pic";
+const NEAR: &str =
+    if cfg!(target_arch = "arm") { "gcc12-O2-thumb-initial" } else { "gcc12-O2-initial" };
+const GENERAL: &str = if cfg!(target_arch = "arm") { "gcc12-O2-thumb-pic" } else { "gcc12-O2-pic" };
 const DESCRIPTORS: &str = match ARCH.as_bytes() {
     b"x86_64" => "clang19-O2-descriptors",
     b"riscv64" => "clang19-O2-desc",
+    // descriptors of Arm have to become local exec
+    b"arm" => "clang19-O2-thumb-pic",
     _ => "clang19-O2-pic",
 };
 

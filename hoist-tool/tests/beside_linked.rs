@@ -159,6 +159,24 @@ const PROGRAMS: &[Program] = &[
         "__asm__(\".section .gnu.linkonce.d.shared,\\\"aw\\\",%progbits\\n.balign 4\\n.globl shared\\nshared: .long 2\\n.section .gnu.linkonce.d.both,\\\"aw\\\",%progbits\\n.balign 4\\n.globl both\\nboth: .long 2\\n.text\");
          extern int shared, both; int b(void) { return shared; } int c(void) { return both; }",
     ),
+    // a library asks for variables that the program has: those it sets, and common symbols, whose values are the library's
+    (
+        "variables that libraries ask for",
+        "cc",
+        "#include <argp.h>\n#include <stdio.h>\nconst char *argp_program_version = \"mine 1.0\"; extern int optind, opterr; extern char *optarg; int options(void);
+         int main(int c, char **v) { char *words[] = {v[0], \"--version\", 0}; printf(\"%d %d %d\\n\", optind, opterr, options()); fflush(stdout); struct argp none = {0}; argp_parse(&none, 2, words, 0, 0, 0); return 3; }",
+        "#include <unistd.h>\n__asm__(\".comm optind,4,4\"); int opterr = 0; char *optarg = \"before\"; extern int optind;
+         int options(void) { char *words[] = {\"p\", \"-a\", \"5\", \"-b\", 0}; int a = getopt(4, words, \"a:\"), first = *optarg; return a * 1000000 + first * 10000 + optind * 100 + getopt(4, words, \"a:\"); }",
+    ),
+    // the only thing that wants a low address is a variable of a library
+    (
+        "the environment",
+        "cc",
+        "#include <stdio.h>\nextern char **environ; int same(char **);
+         int main(int c, char **v, char **e) { char ***at = &environ; printf(\"%d %d\\n\", *at == e, same(e)); return 0; }",
+        "#include <stdlib.h>\nextern char **environ;\n#if defined __x86_64__ && !defined __PIC__\n#define LOW(to) __asm__(\"movq $environ, %0\" : \"=r\"(to))\n#else\n#define LOW(to) to = &environ\n#endif
+         int same(char **e) { char ***at; LOW(at); int before = at == &environ && *at == e; setenv(\"HOIST_NEW_NAME\", \"1\", 1); return before && *at == environ && environ != e; }",
+    ),
 ];
 
 fn run(folder: &Path, line: &str) -> Option<Output> {

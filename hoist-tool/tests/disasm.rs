@@ -220,6 +220,9 @@ fn in_common_words((mnemonic, operands): Instruction) -> Instruction {
             operands.remove(1);
             (mnemonic, operands)
         }
+        // names of C++ have operands of their own
+        (_, words) if words.contains(&"<>") => instruction(&mnemonic, &["<>"]),
+        ("dmb", ["11"]) => instruction("dmb", &["ish"]),
         _ => (mnemonic, operands),
     }
 }

@@ -63,7 +63,12 @@ pub use exec_core as exec;
 #[cfg(all(
     feature = "host",
     target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
+    any(
+        target_arch = "x86_64",
+        target_arch = "aarch64",
+        target_arch = "riscv64",
+        all(target_arch = "arm", target_abi = "eabihf")
+    )
 ))]
 pub use exec_host as host;
 #[cfg(feature = "nv")]

@@ -62,7 +62,7 @@ const ALONE: &[&str] = &[
 ];
 /// Targets of which only the executor for hosts is tested without `--full`: the lower crates pass on another machine of the same
 /// widths and byte order.
-const EXECUTOR_ALONE: &[&str] = &["riscv64gc-unknown-linux-gnu"];
+const EXECUTOR_ALONE: &[&str] = &["riscv64gc-unknown-linux-gnu", "armv7-unknown-linux-gnueabihf"];
 /// Targets that only boot firmware without `--full`: another one has the same widths and byte order.
 const FIRMWARE_ALONE: &[&str] = &["thumbv8m.main-none-eabi"];
 /// Targets for which freedom from panics is proved without `--full`: 64 and 32 bits.

@@ -104,6 +104,17 @@ pub(crate) const TARGETS: &[Target] = &[
         },
         true,
     ),
+    emulated(
+        "armv7-unknown-linux-gnueabihf",
+        Tool::new("arm-linux-gnueabihf-gcc-12", "gcc-12-arm-linux-gnueabihf"),
+        Runner {
+            words: &["qemu-arm", "-L", "/usr/arm-linux-gnueabihf"],
+            tool: Tool::new("qemu-arm", "qemu-user"),
+            library: Tool::new("/usr/arm-linux-gnueabihf/lib/libc.so.6", "libc6-dev-armhf-cross"),
+            name: "qemu-arm",
+        },
+        true,
+    ),
     // The processor here runs 32-bit code itself; qemu-i386 hangs in the test harness.
     emulated(
         "i686-unknown-linux-gnu",

@@ -154,6 +154,9 @@ fn build_hoist(workspace: &Workspace, target: Option<&str>, arch: &Arch) -> Resu
     let mut command = tool::cargo();
     command.current_dir(workspace.root()).args(["build", "--package", "hoist-tool"]);
     let mut folder = workspace.target();
+    if let Some(features) = arch.features {
+        command.args(["--no-default-features", "--features", features]);
+    }
     if let Some(target) = target {
         let variable = target.to_uppercase().replace('-', "_");
         command.args(["--target", target]);
@@ -221,8 +224,10 @@ impl Build<'_> {
             return Ok(None);
         }
         let native = Ran::of(&mut arch.command(&linked))?;
+        // what the compiler made is wrong (clang at -O0 with -mlong-calls reads the address of a function out of its code)
         if !native.is_good() {
-            bail!("the linked program fails");
+            println!("left out: {}: the linked program fails", self.words().join(" "));
+            return Ok(None);
         }
         let mut command = arch.command(hoist);
         command.arg("run").args(&objects).args(archives).arg("main");

@@ -351,6 +351,12 @@ fn compare(theirs: &Ended, ours: &Ended) -> Outcome {
             if theirs.errors.contains("soft-float") && ours.errors.contains("float ABI") {
                 return Outcome::Stops("float ABI");
             }
+            // Go's packages have descriptions among their objects, which hoist passes over, and want its runtime
+            if theirs.errors.contains("in archive is not an object") && !own.is_empty() {
+                return Outcome::Stops(
+                    "the linker at a member that is no object, hoist at undefined",
+                );
+            }
             Outcome::Differs(format!("linker {theirs}, hoist {ours}"))
         }
         _ => Outcome::Differs(format!("linker {theirs}, hoist {ours}")),

@@ -1,6 +1,7 @@
 //! glibc.
 
 use crate::c_library::types::{AtExit, Destructor, Function};
+use crate::word::Symbol;
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -15,7 +16,7 @@ pub(crate) unsafe fn dlvsym(handle: *mut c_void, name: &CStr, version: &CStr) ->
 }
 
 /// What the dynamic loader knows of the symbol that an address is in, and the symbol's entry, which lives as long as its library.
-pub(crate) fn symbol_at(address: *const c_void) -> Option<(libc::Dl_info, *const libc::Elf64_Sym)> {
+pub(crate) fn symbol_at(address: *const c_void) -> Option<(libc::Dl_info, *const Symbol)> {
     const RTLD_DL_SYMENT: c_int = 1;
     let (info, symbol) = ask(address, RTLD_DL_SYMENT)?;
     Some((info, symbol.cast()))

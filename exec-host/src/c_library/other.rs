@@ -2,6 +2,7 @@
 //! registered for the end of one is called at the end of the process: for loads, which go, there is a list of our own.
 
 use crate::c_library::types::{AtExit, Destructor, Function};
+use crate::word::Symbol;
 use core::cell::{Cell, RefCell};
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::ManuallyDrop;
@@ -18,9 +19,7 @@ pub(crate) unsafe fn dlvsym(handle: *mut c_void, name: &CStr, _version: &CStr) -
 }
 
 /// Not told.
-pub(crate) fn symbol_at(
-    _address: *const c_void,
-) -> Option<(libc::Dl_info, *const libc::Elf64_Sym)> {
+pub(crate) fn symbol_at(_address: *const c_void) -> Option<(libc::Dl_info, *const Symbol)> {
     None
 }
 

@@ -164,7 +164,7 @@ unsafe fn find_in_load(
     if let ExternalKind::ThreadLocal { module, .. } = found.kind {
         let offset = found.address.wrapping_add_signed(Host::TLS?.dtp_bias);
         // SAFETY: the block is the load's, which is there: its code asks.
-        return Some(unsafe { __tls_get_addr(&[module, offset]) });
+        return Some(unsafe { __tls_get_addr(&[module, offset].map(|word| word as usize)) });
     }
     Some(ptr::with_exposed_provenance_mut(usize::try_from(found.address).ok()?))
 }

@@ -62,11 +62,10 @@ pub(crate) unsafe fn collect(
 ) -> Result<Vec<Node>, Error> {
     let mut nodes = vec![Node::new(bytes, &[], 0)?];
     let mut index = 0;
-    while let Some(node) = nodes.get(index) {
-        let bytes = Arc::clone(&node.bytes);
-        let folder = folder.filter(|_| index == 0);
+    while index < nodes.len() {
+        let chain = needers(&nodes, index);
         // SAFETY: as the caller vouches.
-        let needed = unsafe { edges(&bytes, index, &mut nodes, given, folder) };
+        let needed = unsafe { edges(&chain, &mut nodes, given, folder) };
         let needed = needed.map_err(|error| explain(&nodes, index, error.into()))?;
         if let Some(node) = nodes.get_mut(index) {
             node.needed = needed;
@@ -87,19 +86,38 @@ pub(crate) fn explain(nodes: &[Node], index: usize, error: Error) -> Error {
     error
 }
 
-/// What the library of this number needs, in order.
+/// The library of this number, who needs it, and so on up to the one that is opened: their numbers and files.
+fn needers(nodes: &[Node], index: usize) -> Vec<(usize, Bytes)> {
+    let (mut chain, mut index) = (Vec::new(), index);
+    while let Some(node) = nodes.get(index) {
+        chain.push((index, Arc::clone(&node.bytes)));
+        if index == 0 {
+            break;
+        }
+        index = node.parent;
+    }
+    chain
+}
+
+/// What the first library of the chain needs, in order.
 unsafe fn edges(
-    bytes: &Bytes,
-    index: usize,
+    chain: &[(usize, Bytes)],
     nodes: &mut Vec<Node>,
     given: &mut Given<'_>,
     folder: Option<&Path>,
 ) -> Result<Vec<Edge>, LibraryError> {
-    let Some(dynamic) = image((**bytes).as_ref())?.dynamic()? else { return Ok(Vec::new()) };
+    let mut needers = Vec::new();
+    for (index, bytes) in chain {
+        let folder = folder.filter(|_| *index == 0).map(Path::to_owned);
+        needers.extend(image((**bytes).as_ref())?.dynamic()?.map(|dynamic| (dynamic, folder)));
+    }
+    let (Some((dynamic, _)), Some((index, _))) = (needers.first(), chain.first()) else {
+        return Ok(Vec::new());
+    };
     let mut found = Vec::new();
     for name in dynamic.texts(DT_NEEDED) {
         let name = name.map_err(elf_image::Error::from)?;
-        found.push((name, out_of_bytes(name, index, nodes, given)?));
+        found.push((name, out_of_bytes(name, *index, nodes, given)?));
     }
     let mut edges = Vec::new();
     // constructors of the last run first, as ld.so has it
@@ -108,7 +126,7 @@ unsafe fn edges(
             Some(edge) => edge,
             None => {
                 // SAFETY: as the caller vouches.
-                let handle = unsafe { needed::of_loader(&dynamic, name, folder) }?;
+                let handle = unsafe { needed::of_loader(&needers, name) }?;
                 Edge::Member(Member::Process(Arc::new(handle)))
             }
         });
@@ -161,32 +179,4 @@ fn refuse(image: &Image<'_>, facts: &Facts) -> Result<(), LibraryError> {
 
 fn refused(reason: &str) -> LibraryError {
     LibraryError::Refused { reason: reason.into() }
-}
-
-/// The numbers of libraries, who needs somebody before whom they need: depth first, from the last on, as ld.so sorts them. Where libraries
-/// need each other, the one that is opened is apart (`is_first`) for
-/// constructors, and one of them for destructors.
-pub(crate) fn sorted(nodes: &[Node], is_first: bool) -> Vec<usize> {
-    fn visit(nodes: &[Node], index: usize, visited: &mut [bool], done: &mut Vec<usize>) {
-        let Some(place) = visited.get_mut(index).filter(|place| !**place) else { return };
-        *place = true;
-        for edge in nodes.get(index).into_iter().flat_map(|node| &node.needed) {
-            if let Edge::Node(to) = edge {
-                visit(nodes, *to, visited, done);
-            }
-        }
-        done.push(index);
-    }
-    let (mut visited, mut done) = (vec![false; nodes.len()], Vec::new());
-    if let Some(place) = visited.first_mut().filter(|_| is_first) {
-        *place = true;
-    }
-    for index in (0..nodes.len()).rev() {
-        visit(nodes, index, &mut visited, &mut done);
-    }
-    if is_first {
-        done.push(0);
-    }
-    done.reverse();
-    done
 }

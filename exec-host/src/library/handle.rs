@@ -3,6 +3,7 @@
 use crate::c_library;
 use crate::descriptions;
 use crate::machine;
+use crate::word;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ops::{ControlFlow, Range};
 use elf_core::names::{
@@ -89,7 +90,7 @@ impl Handle {
         let [symbols, versions] = map.values([DT_SYMTAB, DT_VERSYM]);
         let Some(versions) = versions else { return Some(address) };
         let index =
-            (symbol.addr() as u64).checked_sub(symbols?)? / size_of::<libc::Elf64_Sym>() as u64;
+            (symbol.addr() as u64).checked_sub(symbols?)? / size_of::<word::Symbol>() as u64;
         let version = core::ptr::with_exposed_provenance::<u16>((versions + 2 * index) as usize);
         // SAFETY: the list has an entry for each symbol.
         let version = unsafe { version.read() };
@@ -134,7 +135,21 @@ impl Handle {
 
     /// What is added to addresses of its file.
     pub(crate) fn bias(&self) -> Option<u64> {
-        self.map().map(|map| map.bias)
+        self.map().map(|map| map.bias())
+    }
+
+    /// Where the library is that has an address, and a handle that keeps it, unless it stays as long as the process.
+    pub(crate) fn of_closable(address: u64) -> Option<(Range<u64>, Self)> {
+        if staying().iter().any(|range| range.contains(&address)) {
+            return None;
+        }
+        let (_, range) = extents().into_iter().find(|(_, range)| range.contains(&address))?;
+        let place = core::ptr::with_exposed_provenance(address as usize);
+        let map = c_library::link_map_at(place)?.cast::<LinkMap>();
+        // SAFETY: it is good as long as the library is open, which has just been found.
+        let name = unsafe { map.read() }.name;
+        let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
+        (!name.is_null()).then(|| Self::open(name, flags).ok()).flatten().map(|it| (range, it))
     }
 
     /// The libraries that it needs, in order. They are loaded already.
@@ -162,18 +177,23 @@ impl Handle {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkMap {
     /// What is added to addresses of its file.
-    pub(crate) bias: u64,
+    bias: usize,
     name: *const c_char,
-    dynamic: *const [u64; 2],
+    dynamic: *const [usize; 2],
 }
 
 impl LinkMap {
+    /// What is added to addresses of its file.
+    pub(crate) const fn bias(&self) -> u64 {
+        self.bias as u64
+    }
+
     /// Gives `f` each entry of the dynamic section, which is there: tag and value.
     fn each(&self, mut f: impl FnMut(u64, u64)) {
         let mut entry = self.dynamic;
         loop {
             // SAFETY: the entries of a loaded library are there up to the one that ends them.
-            let [tag, value] = unsafe { entry.read() };
+            let [tag, value] = unsafe { entry.read() }.map(|word| word as u64);
             if tag == DT_NULL {
                 return;
             }
@@ -189,7 +209,7 @@ impl LinkMap {
             for (wanted, place) in tags.iter().zip(&mut found) {
                 if *wanted == tag {
                     // the loader may have added the bias
-                    let bias = if value < self.bias { self.bias } else { 0 };
+                    let bias = if value < self.bias() { self.bias() } else { 0 };
                     *place = Some(value.wrapping_add(bias));
                 }
             }
@@ -213,13 +233,31 @@ impl LinkMap {
 pub(crate) fn extents() -> Vec<(u64, Range<u64>)> {
     let mut found = Vec::new();
     descriptions::each(|library| {
-        let loaded = library.headers().iter().filter(|header| header.p_type == libc::PT_LOAD);
-        let end = loaded.map(|header| library.range(header).end).max();
-        let bias = library.bias();
-        found.push((bias, bias..end.unwrap_or(bias)));
+        found.push((library.bias(), library.extent()));
         ControlFlow::Continue(())
     });
     found
+}
+
+/// Where the program is and what it was linked to: nobody closes them.
+fn staying() -> &'static [Range<u64>] {
+    static STAYING: OnceLock<Vec<Range<u64>>> = OnceLock::new();
+    STAYING.get_or_init(|| {
+        let Some(program) = Handle::of_process() else { return Vec::new() };
+        let (mut biases, mut all): (Vec<u64>, Vec<Handle>) = (Vec::new(), program.needed());
+        biases.extend(program.bias());
+        while let Some(library) = all.pop() {
+            match library.bias() {
+                Some(bias) if !biases.contains(&bias) => {
+                    biases.push(bias);
+                    all.extend(library.needed());
+                }
+                _ => {}
+            }
+        }
+        let extents = extents().into_iter().filter(|(bias, _)| biases.contains(bias));
+        extents.map(|(_, range)| range).collect()
+    })
 }
 
 /// Keeps the library that this code is part of, if it is one, as long as the process: others have addresses of its functions.

@@ -3,8 +3,10 @@
 use super::error::LibraryError;
 use super::file::FilePages;
 use super::group::{self, Node, explain};
+use super::late::LateFunctions;
 use super::loaded::{Bytes, Held, Loaded};
 use super::needed::Given;
+use super::order;
 use super::part::{Calls, Part};
 use super::resolve::Resolver;
 use super::scope::{Own, Scope, share};
@@ -31,7 +33,7 @@ pub(crate) unsafe fn load(
     let nodes = unsafe { group::collect(bytes, given, folder) }?;
     // SAFETY: as the caller vouches.
     let Prepared { loaded, calls, shared, bound } = unsafe { prepare(&nodes, in_file, given) }?;
-    let last = group::sorted(&nodes, false);
+    let last = order::last(&nodes, &bound);
     let edges: Vec<_> = nodes.iter().map(|node| node.needed.as_slice()).collect();
     let held = hold(loaded, &edges, &bound, &last);
     for (library, calls) in held.iter().zip(&calls) {
@@ -43,8 +45,9 @@ pub(crate) unsafe fn load(
         }
     }
     share(shared, &held);
+    held.iter().for_each(Held::end_with_process);
     let mut calls: Vec<Option<Calls>> = calls.into_iter().map(Some).collect();
-    for index in group::sorted(&nodes, true).into_iter().rev() {
+    for index in order::first(&nodes).into_iter().rev() {
         let calls = calls.get_mut(index).and_then(Option::take);
         if let (Some(library), Some(calls)) = (held.get(index), calls) {
             // SAFETY: the addresses are in the code; the caller vouches for it.
@@ -80,7 +83,8 @@ unsafe fn prepare(
         let exports = part.image.exports().map_err(LibraryError::from);
         let exports = exports.map_err(|error| explain(nodes, index, error.into()))?;
         let is_symbolic = part.facts.is_symbolic || part.facts.flags & DF_SYMBOLIC != 0;
-        own.push(Own { exports, bias: part.mapped.bias, is_symbolic, block: Cell::new(None) });
+        let bias = part.mapped.bias;
+        own.push(Own { name: &node.name, exports, bias, is_symbolic, block: Cell::new(None) });
         parts.push(part);
     }
     // code of one may reach variables of another at one distance from the thread pointer
@@ -90,7 +94,10 @@ unsafe fn prepare(
         part.wants_tp_offset = others.any(|(_, reaches)| *reaches);
     }
     let scope = RefCell::new(Scope::new(&own, nodes, &mut *given.symbols));
-    let resolvers = own.iter().enumerate().map(|(node, own)| Resolver::new(node, own, &scope));
+    let resolvers = own.iter().zip(&parts).enumerate().map(|(node, (own, part))| {
+        let late = (given.is_lazy && !part.binds_now).then(LateFunctions::default);
+        Resolver::new(node, own, &scope, late)
+    });
     let mut resolvers: Vec<Resolver<'_, '_>> = resolvers.collect();
     let mut all = All { nodes, parts: &mut parts, resolvers: &mut resolvers };
     all.each(Part::relocate)?;
@@ -99,17 +106,18 @@ unsafe fn prepare(
     all.each(Part::protect)?;
     all.each(Part::answer)?;
     all.each(|part, _| part.mapped.end_relocation())?;
-    let found = resolvers
-        .into_iter()
-        .map(|resolver| (resolver.pairs.into_inner(), resolver.externals.into_inner()));
+    let found = resolvers.into_iter().map(|resolver| {
+        let late = resolver.late.and_then(LateFunctions::into_keeper);
+        (resolver.pairs.into_inner(), resolver.externals.into_inner(), late)
+    });
     let found: Vec<_> = found.collect();
     let Scope { keepers, shared, bound, .. } = scope.into_inner();
     let mut prepared = Prepared { loaded: Vec::new(), calls: Vec::new(), shared, bound };
-    for (index, ((part, node), (pairs, externals))) in
+    for (index, ((part, node), (pairs, externals, late))) in
         parts.into_iter().zip(nodes).zip(found).enumerate()
     {
         let own = keepers.iter().filter(|(of, _)| *of == index);
-        let keepers = own.map(|(_, keeper)| Arc::clone(keeper)).collect();
+        let keepers = own.map(|(_, keeper)| Arc::clone(keeper)).chain(late).collect();
         // SAFETY: the caller vouches for the code.
         let finished = unsafe { part.finish(node, given, pairs, externals, keepers) };
         let (loaded, calls) = finished.map_err(|error| explain(nodes, index, error))?;

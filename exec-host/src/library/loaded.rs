@@ -1,5 +1,6 @@
 //! A library that was loaded out of bytes, all that belongs to it, and who keeps it.
 
+use super::at_exit::{Coming, Ends};
 use super::definition::Definition;
 use super::handle::Handle;
 use crate::machine::resolver;
@@ -10,6 +11,7 @@ use crate::symbols::Keeper;
 use crate::threads::{Threads, exit};
 use crate::unwind::Unwinding;
 use core::ops::{Deref, Range};
+use core::sync::atomic::{AtomicBool, Ordering};
 use elf_core::names::{SHN_ABS, STB_GNU_UNIQUE, STT_GNU_IFUNC, STT_TLS};
 use elf_core::{File, Name, Symbol};
 use elf_image::{Addresses, Error, Exports, Image, SymbolReference};
@@ -67,10 +69,12 @@ pub(crate) struct Loaded {
     #[expect(dead_code, reason = "dropped before the memory")]
     pub(crate) unwinding: Unwinding,
     pub(crate) memory: Mapping,
+    /// Bytes of its pages: the memory may be larger.
+    pub(crate) size: u64,
     pub(crate) threads: Option<Threads>,
     /// Arguments of TLS descriptors: module and offset.
     #[expect(dead_code, clippy::vec_box, reason = "the code has their addresses, which stay")]
-    pub(crate) pairs: Vec<Box<[u64; 2]>>,
+    pub(crate) pairs: Vec<Box<[usize; 2]>>,
     /// What it needs, dropped behind it.
     pub(crate) links: Links,
     /// What else its code refers to.
@@ -138,6 +142,9 @@ pub(crate) struct Unit {
     others: Vec<Loaded>,
     /// In which order their destructors are called.
     last: Vec<usize>,
+    coming: Coming,
+    /// Their destructors have been called.
+    is_over: AtomicBool,
 }
 
 /// A library of a unit, which keeps all of that.
@@ -150,7 +157,8 @@ pub(crate) struct Held {
 impl Unit {
     /// The libraries, each of which keeps the unit.
     pub(crate) fn hold(first: Loaded, others: Vec<Loaded>, last: Vec<usize>) -> Vec<Held> {
-        let unit = Arc::new(Self { first, others, last });
+        let (coming, is_over) = (Coming::default(), AtomicBool::new(false));
+        let unit = Arc::new(Self { first, others, last, coming, is_over });
         let all = 0..=unit.others.len();
         all.map(|index| Held { unit: Arc::clone(&unit), index }).collect()
     }
@@ -158,6 +166,30 @@ impl Unit {
     fn get(&self, index: usize) -> &Loaded {
         let other = index.checked_sub(1).and_then(|index| self.others.get(index));
         other.unwrap_or(&self.first)
+    }
+}
+
+impl Ends for Unit {
+    fn kept(&self) -> Vec<*const ()> {
+        let all = || core::iter::once(&self.first).chain(&self.others);
+        let needed = all().flat_map(|library| &library.links.all).filter_map(|link| match link {
+            Link::Member(Member::Loaded(held)) => Some(Arc::as_ptr(&held.unit).cast::<()>()),
+            _ => None,
+        });
+        let others = all().flat_map(|library| &library.keepers);
+        needed.chain(others.map(|keeper| Arc::as_ptr(keeper).cast::<()>())).collect()
+    }
+
+    fn finalize(&self) {
+        if self.is_over.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        for index in &self.last {
+            if let Some(functions) = self.get(*index).finalize.get() {
+                // SAFETY: who opened the library vouched for its destructors, and nobody uses its code any more, or the process ends.
+                unsafe { start::of_process().call(functions) };
+            }
+        }
     }
 }
 
@@ -179,6 +211,11 @@ impl Held {
     /// Whether both are one library.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.unit, &other.unit) && self.index == other.index
+    }
+
+    /// Has its destructors run when the process ends, at the latest.
+    pub(crate) fn end_with_process(&self) {
+        self.unit.coming.enter(self.downgrade());
     }
 
     /// What keeps the library.
@@ -205,12 +242,7 @@ impl Held {
 
 impl Drop for Unit {
     fn drop(&mut self) {
-        for index in &self.last {
-            if let Some(functions) = self.get(*index).finalize.get() {
-                // SAFETY: who opened the library vouched for its destructors, and nobody uses its code any more.
-                unsafe { start::of_process().call(functions) };
-            }
-        }
+        self.finalize();
     }
 }
 

@@ -6,8 +6,8 @@ use super::loaded::{Bytes, Held};
 use crate::observer::Observer;
 use crate::symbols::Symbols;
 use core::fmt;
-use elf_core::names::{DT_RPATH, DT_RUNPATH, DT_SONAME};
-use elf_core::{DynamicSection, Name};
+use elf_core::names::{DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_SONAME};
+use elf_core::{DynamicSection, File, Name};
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -83,6 +83,8 @@ pub(crate) struct Given<'g> {
     pub(crate) observers: &'g [Arc<dyn Observer>],
     /// How many bytes an image may have, if the caller says it.
     pub(crate) limit: Option<u64>,
+    /// Functions that nobody has yet are looked for when they are called.
+    pub(crate) is_lazy: bool,
 }
 
 impl Given<'_> {
@@ -100,14 +102,16 @@ impl Given<'_> {
     }
 }
 
-/// The library of this name that the dynamic loader has, or finds.
+/// A library that needs another one, and the folder that it is in, if that is known.
+pub(crate) type Needer<'a> = (DynamicSection<'a>, Option<PathBuf>);
+
+/// The library of this name that the dynamic loader has, or finds: for the first of `needers`, which the second needs, and so on.
 ///
 /// # Safety
 /// Its constructors run.
 pub(crate) unsafe fn of_loader(
-    dynamic: &DynamicSection<'_>,
+    needers: &[Needer<'_>],
     name: Name<'_>,
-    folder: Option<&Path>,
 ) -> Result<Handle, LibraryError> {
     let failed = |cause| LibraryError::Needed { name: name.to_string(), cause };
     let text = |bytes: &[u8]| CString::new(bytes).map_err(|error| failed(error.to_string()));
@@ -116,36 +120,94 @@ pub(crate) unsafe fn of_loader(
     if let Some(handle) = Handle::if_loaded(&plain) {
         return Ok(handle);
     }
-    let path = match beside(dynamic, name, folder) {
-        Some(path) => text(path.as_os_str().as_bytes())?,
-        None => plain,
-    };
+    let (folders, is_inherited) = folders(needers);
+    let path = in_folders(&folders, name);
+    let mut first = Vec::new();
+    if let Some(path) = path.as_ref().filter(|_| is_inherited) {
+        // SAFETY: as the caller vouches.
+        unsafe { open_needed(path, &folders, &mut vec![path.clone()], &mut first) };
+    }
+    let path = path.map_or(Ok(plain), |path| text(path.as_os_str().as_bytes()))?;
     // SAFETY: as the caller vouches.
     unsafe { Handle::library(&path) }.map_err(failed)
 }
 
-/// The file of this name in the folders that the library wants to be searched.
-fn beside(dynamic: &DynamicSection<'_>, name: Name<'_>, folder: Option<&Path>) -> Option<PathBuf> {
+/// The folders in which ld.so looks first for what the first of `needers` needs, and whether it looks there for what that needs, too:
+/// `DT_RUNPATH` is a library's own, and comes behind what the user says; `DT_RPATH` is also that of all who need it.
+fn folders(needers: &[Needer<'_>]) -> (Vec<PathBuf>, bool) {
+    let of = |(dynamic, folder): &Needer<'_>, tag: u64| {
+        let list = dynamic.texts(tag).next().and_then(Result::ok);
+        list.map(|list| expanded(list.as_bytes(), folder.as_deref()))
+    };
+    if let Some(own) = needers.first().and_then(|needer| of(needer, DT_RUNPATH)) {
+        let users = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+        let users = expanded(users.as_bytes(), None);
+        return (users.into_iter().chain(own).collect(), false);
+    }
+    let all = needers.iter().filter(|needer| of(needer, DT_RUNPATH).is_none());
+    (all.filter_map(|needer| of(needer, DT_RPATH)).flatten().collect(), true)
+}
+
+/// The folders of a list, those that are known: `$ORIGIN` is `folder`.
+fn expanded(list: &[u8], folder: Option<&Path>) -> Vec<PathBuf> {
+    let entry = |entry: &[u8]| {
+        let entry = String::from_utf8_lossy(entry);
+        if !entry.contains("$ORIGIN") && !entry.contains("${ORIGIN}") {
+            return Some(PathBuf::from(entry.into_owned()));
+        }
+        let folder = folder?.to_string_lossy();
+        Some(entry.replace("${ORIGIN}", &folder).replace("$ORIGIN", &folder).into())
+    };
+    let entries = list.split(|&byte| byte == b':' || byte == b';').filter_map(entry);
+    entries.filter(|folder| folder.is_absolute()).collect()
+}
+
+/// The file of this name in the first folder that has one.
+fn in_folders(folders: &[PathBuf], name: Name<'_>) -> Option<PathBuf> {
     if name.as_bytes().contains(&b'/') {
         return None;
     }
-    let lists = [DT_RUNPATH, DT_RPATH].into_iter();
-    let list = lists.filter_map(|tag| dynamic.texts(tag).next()).next()?.ok()?;
-    for entry in list.as_bytes().split(|&byte| byte == b':').filter(|entry| !entry.is_empty()) {
-        let entry = String::from_utf8_lossy(entry);
-        let is_of_folder = entry.contains("$ORIGIN") || entry.contains("${ORIGIN}");
-        let entry = match folder {
-            Some(folder) => {
-                let folder = folder.to_string_lossy();
-                entry.replace("${ORIGIN}", &folder).replace("$ORIGIN", &folder)
-            }
-            None if is_of_folder => continue,
-            None => entry.into_owned(),
-        };
-        let path = Path::new(&entry).join(OsStr::from_bytes(name.as_bytes()));
-        if path.is_absolute() && path.is_file() {
-            return Some(path);
-        }
+    let name = OsStr::from_bytes(name.as_bytes());
+    folders.iter().map(|folder| folder.join(name)).find(|path| path.is_file())
+}
+
+/// Opens what a library of the dynamic loader needs of folders that are searched for who needs it: the dynamic loader knows nothing of them.
+/// What cannot be opened it will say.
+///
+/// # Safety
+/// Constructors run.
+unsafe fn open_needed(
+    path: &Path,
+    folders: &[PathBuf],
+    known: &mut Vec<PathBuf>,
+    opened: &mut Vec<Handle>,
+) {
+    let Ok(bytes) = std::fs::read(path) else { return };
+    let Ok(file) = File::parse_segments(&bytes) else { return };
+    let Ok(Some(dynamic)) = file.dynamic_by_segment() else { return };
+    let own = expanded_own(&dynamic, path);
+    if dynamic.value(DT_RUNPATH).is_some() {
+        return;
     }
-    None
+    for name in dynamic.texts(DT_NEEDED).filter_map(Result::ok) {
+        let Ok(plain) = CString::new(name.as_bytes()) else { continue };
+        if in_folders(&own, name).is_some() || Handle::if_loaded(&plain).is_some() {
+            continue;
+        }
+        let Some(path) = in_folders(folders, name).filter(|path| !known.contains(path)) else {
+            continue;
+        };
+        known.push(path.clone());
+        // SAFETY: as the caller vouches.
+        unsafe { open_needed(&path, folders, known, opened) };
+        let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { continue };
+        // SAFETY: as above.
+        opened.extend(unsafe { Handle::library(&path) });
+    }
+}
+
+/// The folders that a library at `path` has itself searched, for all.
+fn expanded_own(dynamic: &DynamicSection<'_>, path: &Path) -> Vec<PathBuf> {
+    let list = dynamic.texts(DT_RPATH).next().and_then(Result::ok);
+    list.map(|list| expanded(list.as_bytes(), path.parent())).unwrap_or_default()
 }

@@ -13,15 +13,17 @@ use crate::mapped_image::MappedImage;
 use crate::observer::LoadedLibrary;
 use crate::symbols::Keeper;
 use crate::threads::Threads;
-use crate::unwind::{Extent, LibraryTable, Unwinding};
+use crate::unwind::{self, Extent, LibraryTable, Unwinding};
+use crate::word;
 use core::ops::Range;
-use elf_core::names::{DF_1_NODELETE, DF_STATIC_TLS, PT_LOAD};
+use elf_core::names::{DF_1_NODELETE, DF_1_NOW, DF_BIND_NOW, DF_STATIC_TLS, DT_BIND_NOW, PT_LOAD};
 use elf_core::{
-    ApplyError, Arch as _, Kind, Name, Record, Role, SectionMut, SegmentFlags, Stage,
+    ApplyError, Arch as _, Kind, Name, Record, Role, SectionMut, SegmentFlags, Special, Stage,
     apply_dynamic, find,
 };
 use elf_image::{ErrorKind, Facts, Image, PageRange};
 use elf_layout::{ThreadLocal, TlsBlock};
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 /// A relocation that a function of the library answers.
@@ -45,7 +47,10 @@ pub(crate) struct Part<'n> {
     pub(crate) reaches_others: bool,
     /// Somebody has such code that may mean its variables.
     pub(crate) wants_tp_offset: bool,
-    has_tls: bool,
+    /// It wants all functions bound at once.
+    pub(crate) binds_now: bool,
+    /// Relocations that speak of threads.
+    of_threads: Vec<Deferred>,
     threads: Option<Threads>,
     deferred: Vec<Deferred>,
     calls: Option<Calls>,
@@ -68,6 +73,10 @@ impl<'n> Part<'n> {
         // not all linkers set the flag
         let reaches_others =
             has_others && (facts.flags & DF_STATIC_TLS != 0 || wants_tp_offsets_of_others(&image));
+        let dynamic = image.dynamic().map_err(LibraryError::from)?;
+        let binds_now = facts.flags & DF_BIND_NOW != 0
+            || facts.flags_1 & DF_1_NOW != 0
+            || dynamic.is_some_and(|dynamic| dynamic.value(DT_BIND_NOW).is_some());
         Ok(Self {
             image,
             facts,
@@ -75,7 +84,8 @@ impl<'n> Part<'n> {
             code,
             reaches_others,
             wants_tp_offset: false,
-            has_tls: false,
+            binds_now,
+            of_threads: Vec::new(),
             threads: None,
             deferred: Vec::new(),
             calls: None,
@@ -84,10 +94,11 @@ impl<'n> Part<'n> {
 
     /// Relocates what is known without threads and without calling anybody.
     pub(crate) fn relocate(&mut self, resolver: &mut Resolver<'_, '_>) -> Result<(), Error> {
-        let Self { image, mapped, deferred, has_tls, wants_tp_offset, .. } = self;
+        let Self { image, mapped, deferred, of_threads, wants_tp_offset, .. } = self;
+        let resolver = &*resolver;
         let plain = |record: &Record, kind: &'static Kind| {
             if is_tls(kind.value.of) || is_tls(kind.value.minus) {
-                *has_tls = true;
+                of_threads.push((*record, kind));
                 *wants_tp_offset |=
                     kind.value.of == Role::TpOffset || kind.value.minus == Role::TpOffset;
                 return false;
@@ -102,15 +113,20 @@ impl<'n> Part<'n> {
             }
             !is_late
         };
-        let base = mapped.base;
-        image
-            .relocate_where::<Host>(mapped.content(), base, &*resolver, plain)
-            .map_err(|error| failed(image, resolver, error).into())
+        relocate(image, mapped, resolver, plain)?;
+        // addends that are in the places are read before anything is written there
+        let content = mapped.content();
+        for (record, _) in deferred.iter_mut().filter(|(record, _)| record.addend.is_none()) {
+            let start = usize::try_from(record.offset).unwrap_or(usize::MAX);
+            let held = content.get(start..).and_then(|rest| rest.first_chunk());
+            record.addend = Some(held.map_or(0, |held| isize::from_le_bytes(*held) as i64));
+        }
+        Ok(())
     }
 
     /// Gives threads their block, whose initial values are relocated: near the thread pointer if somebody wants it.
     pub(crate) fn give_threads(&mut self, resolver: &mut Resolver<'_, '_>) -> Result<(), Error> {
-        let (wants, has) = (self.wants_tp_offset, self.has_tls);
+        let (wants, has) = (self.wants_tp_offset, !self.of_threads.is_empty());
         self.threads = threads(&self.image, self.mapped.content(), wants, has)?;
         resolver.set_block(self.threads.as_ref().map(Threads::static_tls_block));
         Ok(())
@@ -121,15 +137,20 @@ impl<'n> Part<'n> {
         &mut self,
         resolver: &mut Resolver<'_, '_>,
     ) -> Result<(), Error> {
-        let Self { image, facts, mapped, code, calls, .. } = self;
-        let (base, bias) = (mapped.base, mapped.bias);
-        if self.has_tls {
-            let is_one =
-                |_: &Record, kind: &'static Kind| is_tls(kind.value.of) || is_tls(kind.value.minus);
-            image
-                .relocate_where::<Host>(mapped.content(), base, &*resolver, is_one)
-                .map_err(|error| failed(image, resolver, error))?;
+        let Self { image, facts, mapped, code, calls, of_threads, .. } = self;
+        for (record, kind) in of_threads {
+            if !mapped.is_open(record.offset, width(kind)) {
+                mapped.open()?;
+            }
+            let address = mapped.base;
+            let mut place = SectionMut { bytes: mapped.content(), address, big_endian: false };
+            apply_dynamic::<Host>(record, &mut place, resolver).map_err(|error| {
+                let offset = image.start().wrapping_add(record.offset);
+                let kind = ErrorKind::Relocation(ApplyError { offset, ..error });
+                failed(image, resolver, elf_image::Error { segment: None, kind })
+            })?;
         }
+        let bias = mapped.bias;
         let externals = resolver.externals.borrow();
         let is_code = |address: u64| {
             // a function that the library shows may be another one's with this name
@@ -139,10 +160,10 @@ impl<'n> Part<'n> {
         Ok(())
     }
 
-    /// Gives pages their permissions: functions of the library can be called then.
+    /// Gives pages their permissions, but for those that [answers](Self::answer) go to: functions of the library can be called then.
     pub(crate) fn protect(&mut self, resolver: &mut Resolver<'_, '_>) -> Result<(), Error> {
         resolver.is_executable = true;
-        self.mapped.protect()
+        self.mapped.protect(self.deferred.is_empty())
     }
 
     /// Has functions of the libraries answer. What they answer goes to pages that are writable, or are so up to the end of relocation.
@@ -159,7 +180,7 @@ impl<'n> Part<'n> {
         self,
         node: &Node,
         given: &Given<'_>,
-        pairs: Vec<Box<[u64; 2]>>,
+        pairs: Vec<Box<[usize; 2]>>,
         externals: Vec<u64>,
         keepers: Vec<Keeper>,
     ) -> Result<(Loaded, Calls), Error> {
@@ -176,14 +197,14 @@ impl<'n> Part<'n> {
             variables: threads.as_ref().map(Threads::range_end),
         };
         // SAFETY: the pages are the library's, which keeps them, and are relocated; nobody writes to a table of unwinders.
-        let table = image.eh_frame_hdr().map(|(header, _)| unsafe {
-            let header = mapped.base.wrapping_add(header);
+        let table = unwind::table_of(&image).map(|(header, size)| unsafe {
+            let header = (mapped.base.wrapping_add(header), size);
             LibraryTable::new(header, mapped.readable(), &code, externals)
         });
         // SAFETY: as above.
         let unwinding = unsafe { Unwinding::register_library(table, &code, extent) };
         let unwinding = unwinding.map_err(LibraryError::Unwinding)?;
-        let MappedImage { memory, .. } = mapped;
+        let MappedImage { memory, pages, .. } = mapped;
         let file = (*node.bytes).as_ref();
         let shown = LoadedLibrary::new(file, Name(&node.name), bias, &code, &memory);
         let observed = given.observers.iter().map(|observer| observer.library_loaded(&shown));
@@ -198,6 +219,7 @@ impl<'n> Part<'n> {
             observed,
             unwinding,
             memory,
+            size: pages.iter().map(|range| range.size).sum(),
             threads,
             pairs,
             links: Links::default(),
@@ -206,6 +228,62 @@ impl<'n> Part<'n> {
         let none = Calls { initialize: Vec::new(), finalize: Vec::new(), stays: false };
         Ok((loaded, calls.unwrap_or(none)))
     }
+}
+
+/// Applies the relocations that `wanted` takes. Pages that are to be read only are made writable for those that want this.
+fn relocate(
+    image: &Image<'_>,
+    mapped: &mut MappedImage,
+    resolver: &Resolver<'_, '_>,
+    mut wanted: impl FnMut(&Record, &'static Kind) -> bool,
+) -> Result<(), Error> {
+    let key = |record: &Record| (record.offset, record.r#type, record.symbol);
+    let (base, open, mut closed) = (mapped.base, mapped.open_pages(), BTreeSet::new());
+    // where the last one was found
+    let mut last = open.as_ref().map_or(0..u64::MAX, |_| 0..0);
+    let mut is_open = |record: &Record, kind: &Kind| {
+        let end = record.offset.saturating_add(width(kind));
+        if last.start <= record.offset && end <= last.end {
+            return true;
+        }
+        let mut open = open.iter().flatten();
+        let found = open.find(|it| it.start <= record.offset && end <= it.end);
+        found.map(|found| last = found.clone()).is_some()
+    };
+    let first = |record: &Record, kind: &'static Kind| {
+        let is_wanted = wanted(record, kind);
+        let is_now = is_wanted && is_open(record, kind);
+        if is_wanted && !is_now {
+            closed.insert(key(record));
+        }
+        is_now
+    };
+    let explain = |error| failed(image, resolver, error);
+    let words = open_words(mapped);
+    image
+        .relocate_within::<Host>(mapped.content(), base, resolver, words, first)
+        .map_err(explain)?;
+    if !closed.is_empty() {
+        mapped.open()?;
+        let second = |record: &Record, _: &'static Kind| closed.contains(&key(record));
+        image.relocate_where::<Host>(mapped.content(), base, resolver, second).map_err(explain)?;
+    }
+    Ok(())
+}
+
+/// Where words begin that can be written, if that is one stretch.
+fn open_words(mapped: &MappedImage) -> Range<u64> {
+    match mapped.open_pages().as_deref() {
+        None => 0..u64::MAX,
+        Some([open]) => open.start..open.end.saturating_sub(word::SIZE - 1),
+        Some(_) => 0..0,
+    }
+}
+
+/// How many bytes a relocation may fill.
+const fn width(kind: &Kind) -> u64 {
+    let words = if matches!(kind.special, Special::Descriptor { .. }) { 2 } else { 1 };
+    words * word::SIZE
 }
 
 fn refused(reason: &str) -> LibraryError {
@@ -278,7 +356,7 @@ fn answer(
     resolver: &Resolver<'_, '_>,
 ) -> Result<(), LibraryError> {
     for (record, kind) in deferred {
-        let mut word = [0; 8];
+        let mut word = word::bytes(0);
         // what is for loaders only fills a word
         let size = if kind.stage == Stage::Load { word.len() } else { kind.field.bytes };
         let address = mapped.base.wrapping_add(record.offset);
@@ -326,9 +404,8 @@ impl Calls {
                     memory.get(range.start as usize..range.end as usize).ok_or(outside)?
                 }
             };
-            let words = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
             // as ld.so does
-            Ok(words.filter(|word| *word != 0 && *word != u64::MAX).collect())
+            Ok(word::words(bytes).filter(|word| !matches!(*word, 0 | word::MAX)).collect())
         };
         let one = |address: u64| (address != 0).then(|| address.wrapping_add(bias));
         let mut initialize: Vec<u64> = one(facts.init).into_iter().collect();

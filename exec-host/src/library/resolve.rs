@@ -2,6 +2,7 @@
 
 use super::definition::Definition;
 use super::error::LibraryError;
+use super::late::LateFunctions;
 use super::scope::{Answer, Own, Scope};
 use crate::Host;
 use crate::machine::resolver;
@@ -9,9 +10,12 @@ use core::cell::{Cell, RefCell};
 use elf_core::names::{
     STB_GNU_UNIQUE, STB_LOCAL, STB_WEAK, STV_DEFAULT, VER_NDX_GLOBAL, VER_NDX_LOCAL,
 };
-use elf_core::{Arch as _, Name, Query, Resolve, Role, Symbol};
+use elf_core::{Arch as _, Kind, Name, Query, Resolve, Role, Symbol};
 use elf_image::{Exports, SymbolReference, Symbols};
 use elf_layout::StaticTlsBlock;
+
+/// A symbol by its index, and what it was found to be.
+type Known = Option<(u32, Definition)>;
 
 /// The symbols of a library that is being loaded.
 pub(crate) struct Resolver<'r, 's> {
@@ -19,34 +23,46 @@ pub(crate) struct Resolver<'r, 's> {
     node: usize,
     own: &'r Own<'r>,
     scope: &'r RefCell<Scope<'s>>,
-    /// What symbols were found to be, by index.
-    known: Vec<Cell<Option<Definition>>>,
+    /// What symbols were found to be lately, with their indices, by the lower part of these: records of one symbol stand together.
+    known: Box<[Cell<Known>]>,
     /// Names of versions that were asked for, by number.
     versions: RefCell<Vec<Option<Name<'r>>>>,
     /// Addresses of others that were given out.
     pub(crate) externals: RefCell<Vec<u64>>,
     /// Arguments of TLS descriptors.
     #[expect(clippy::vec_box, reason = "code has their addresses, which stay")]
-    pub(crate) pairs: RefCell<Vec<Box<[u64; 2]>>>,
+    pub(crate) pairs: RefCell<Vec<Box<[usize; 2]>>>,
     /// The symbol that was not found last, and why.
     failed: RefCell<Option<(u32, LibraryError)>>,
     /// Code of the library may be called: it is executable.
     pub(crate) is_executable: bool,
+    /// Functions that nobody has yet, if they may be looked for when they are called.
+    pub(crate) late: Option<LateFunctions>,
 }
 
+/// Of how many symbols it is kept what they were found to be.
+const MOST_KNOWN: usize = 1024;
+
 impl<'r, 's> Resolver<'r, 's> {
-    pub(crate) fn new(node: usize, own: &'r Own<'r>, scope: &'r RefCell<Scope<'s>>) -> Self {
+    pub(crate) fn new(
+        node: usize,
+        own: &'r Own<'r>,
+        scope: &'r RefCell<Scope<'s>>,
+        late: Option<LateFunctions>,
+    ) -> Self {
         let count = own.exports.as_ref().map_or(0, |exports| exports.symbols().len());
+        let count = count.min(MOST_KNOWN).next_power_of_two();
         Self {
             node,
             own,
             scope,
-            known: vec![Cell::new(None); count],
+            known: vec![Cell::new(None); count].into(),
             versions: RefCell::default(),
             externals: RefCell::default(),
             pairs: RefCell::default(),
             failed: RefCell::new(None),
             is_executable: false,
+            late,
         }
     }
 
@@ -79,8 +95,9 @@ impl<'r, 's> Resolver<'r, 's> {
 
     /// What the symbol of this index is.
     fn definition(&self, index: u32, is_thread_local: bool) -> Option<Definition> {
-        let known = self.known.get(usize::try_from(index).ok()?)?;
-        if let Some(definition) = known.get() {
+        let last = self.known.len().saturating_sub(1);
+        let known = self.known.get(usize::try_from(index).ok()? & last)?;
+        if let Some((_, definition)) = known.get().filter(|(of, _)| *of == index) {
             return Some(definition);
         }
         let exports = self.own.exports.as_ref()?;
@@ -88,7 +105,7 @@ impl<'r, 's> Resolver<'r, 's> {
         let found = self.look_up(exports, index, &symbol, is_thread_local)?;
         // offsets in threads are known when the block is
         if !matches!(found, Definition::ThreadLocal { .. }) {
-            known.set(Some(found));
+            known.set(Some((index, found)));
         }
         Some(found)
     }
@@ -182,6 +199,18 @@ impl<'r, 's> Resolver<'r, 's> {
         }
     }
 
+    /// A stub for a function that nobody has, if it may be looked for when it is called.
+    fn at_first_call(&self, index: u32) -> Option<u64> {
+        let late = self.late.as_ref()?;
+        let exports = self.own.exports.as_ref()?;
+        let symbol = exports.symbols().get(index).ok()?;
+        let reference = self.reference(exports, index, &symbol).ok()?;
+        match late.add(reference, Name(self.own.name)) {
+            Ok(stub) => Some(stub),
+            Err(error) => self.fail(index, LibraryError::Refused { reason: error.to_string() }),
+        }
+    }
+
     /// TP offset of a variable.
     fn tp_offset(&self, index: u32) -> Option<u64> {
         let (_, _, tp_offset) = self.variable(index)?;
@@ -200,9 +229,10 @@ impl Resolve for Resolver<'_, '_> {
     fn resolve(&self, query: &Query) -> Option<u64> {
         match query.role {
             Role::Address | Role::Plt if query.symbol == 0 => Some(0),
-            Role::Address | Role::Plt => match self.definition(query.symbol, false)? {
-                Definition::Address(address) => Some(address),
-                Definition::Indirect(code) if self.is_executable => {
+            Role::Address | Role::Plt => match self.definition(query.symbol, false) {
+                Some(Definition::Address(address)) => Some(address),
+                None if is_jump_slot(query.kind) => self.at_first_call(query.symbol),
+                Some(Definition::Indirect(code)) if self.is_executable => {
                     // SAFETY: who opens the library vouches for its code, which is executable now.
                     Some(unsafe { resolver::call(code) })
                 }
@@ -228,7 +258,9 @@ impl Resolve for Resolver<'_, '_> {
                 if let Some(tp_offset) = tp_offset {
                     return Some(tp_offset.wrapping_add(query.addend).cast_unsigned());
                 }
-                let pair = Box::new([module, offset.wrapping_add_signed(query.addend)]);
+                let pair = Box::new(
+                    [module, offset.wrapping_add_signed(query.addend)].map(|word| word as usize),
+                );
                 let address = (&raw const *pair).expose_provenance() as u64;
                 self.pairs.borrow_mut().push(pair);
                 Some(address)
@@ -244,3 +276,8 @@ impl Resolve for Resolver<'_, '_> {
 }
 
 impl Symbols for Resolver<'_, '_> {}
+
+/// Whether a relocation is that of a function which is called through the PLT (`R_*_JUMP_SLOT` in every psABI).
+fn is_jump_slot(kind: &Kind) -> bool {
+    kind.name.ends_with("_JUMP_SLOT")
+}

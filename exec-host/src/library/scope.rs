@@ -13,7 +13,7 @@ use crate::unwind;
 use core::cell::{Cell, OnceCell};
 use core::ops::Range;
 use elf_core::names::STB_GNU_UNIQUE;
-use elf_core::{Name, Symbol};
+use elf_core::{Name, Symbol, gnu_hash};
 use elf_image::{Exports, SymbolReference};
 use elf_layout::{ExternalKind, StaticTlsBlock};
 use std::collections::BTreeMap;
@@ -21,6 +21,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A library of the load, as the others see it.
 pub(crate) struct Own<'s> {
+    /// Its own name (`DT_SONAME`).
+    pub(crate) name: &'s [u8],
     pub(crate) exports: Option<Exports<'s>>,
     pub(crate) bias: u64,
     /// It is asked first for what it refers to itself.
@@ -44,6 +46,8 @@ pub(crate) struct Scope<'s> {
     /// The libraries of the load, the one that is opened first.
     own: &'s [Own<'s>],
     nodes: &'s [Node],
+    /// What is needed is the dynamic loader's, all of it.
+    is_alone: bool,
     /// Found out when somebody before them has not what is wanted: most libraries find all in the process.
     members: OnceCell<Vec<Asked>>,
     others: &'s mut dyn Symbols,
@@ -54,6 +58,10 @@ pub(crate) struct Scope<'s> {
     pub(crate) bound: Vec<(usize, usize)>,
     /// Symbols that all share from now on, where they are, and whose they are.
     pub(crate) shared: Vec<(Box<[u8]>, u64, usize)>,
+    /// Libraries that were opened for all and may be closed: where they are, and who keeps them.
+    closable: Vec<(Range<u64>, usize)>,
+    /// Libraries of the process, by their numbers there, that are not asked with the program.
+    local: Vec<usize>,
 }
 
 /// One of those that are asked.
@@ -125,7 +133,13 @@ fn breadth_first(nodes: &[Node]) -> Vec<Asked> {
 
 impl<'s> Scope<'s> {
     pub(crate) fn new(own: &'s [Own<'s>], nodes: &'s [Node], others: &'s mut dyn Symbols) -> Self {
+        let is_alone = nodes.len() == 1
+            && nodes
+                .iter()
+                .flat_map(|node| &node.needed)
+                .all(|edge| matches!(edge, Edge::Member(Member::Process(_))));
         Self {
+            is_alone,
             global: Handle::of_process(),
             hashes: ProcessHashes::current(),
             own,
@@ -136,6 +150,8 @@ impl<'s> Scope<'s> {
             keepers: Vec::new(),
             bound: Vec::new(),
             shared: Vec::new(),
+            closable: Vec::new(),
+            local: Vec::new(),
         }
     }
 
@@ -154,7 +170,8 @@ impl<'s> Scope<'s> {
         own: Option<bool>,
         is_thread_local: bool,
     ) -> Option<Answer> {
-        let in_process = self.hashes.may_hold(reference.name);
+        let hash = gnu_hash(reference.name);
+        let in_process = self.hashes.may_hold_hash(hash);
         if let Some(function) = stands_for(reference.name).filter(|_| in_process) {
             return Some(Answer::Other(Definition::Address(function.address())));
         }
@@ -166,18 +183,23 @@ impl<'s> Scope<'s> {
         let name = reference.name.as_bytes();
         // what all share goes by its name
         let version = reference.version.map(Name::as_bytes).filter(|_| !is_unique);
-        let global = self.global.filter(|_| in_process);
+        // the dynamic loader takes long to say that it has not got one
+        let is_asked = in_process && self.hashes.may_hold_beside(hash, &self.local);
+        let global = self.global.filter(|_| is_asked);
         let global = global.and_then(|global| global.find(name, version));
         if let Some(address) = global {
+            self.keep(node, address);
             return Some(self.of_process(reference, address, is_thread_local));
         }
         // the one that is opened is asked first
         if node == 0 && own.is_some() && !is_unique {
             return Some(Answer::Own);
         }
-        let mut first = None;
-        let (nodes, mut members) = (self.nodes, core::mem::take(&mut self.members));
-        members.get_or_init(|| breadth_first(nodes));
+        let (mut first, mut local) = (None, None);
+        let (nodes, members) = (self.nodes, core::mem::take(&mut self.members));
+        if in_process || !self.is_alone {
+            members.get_or_init(|| breadth_first(nodes));
+        }
         let found = members.get().into_iter().flatten().find_map(|asked| match asked {
             Asked::Own(_) | Asked::Held(_) if is_unique => None,
             Asked::Own(index) if *index == node => own.is_some().then_some(Answer::Own),
@@ -187,13 +209,15 @@ impl<'s> Scope<'s> {
             Asked::Process(handle, extent) => {
                 let address = handle.find(name, version)?;
                 first = first.or(Some(address));
+                // the program was asked for the same, and has it not
+                local = local.or(self.hashes.library_at(address).filter(|_| is_asked));
                 // what one further down has is its turn then; copies of threads are nowhere
                 let is_its = is_thread_local || is_unique || extent.contains(&address);
                 is_its.then(|| self.of_process(reference, address, is_thread_local))
             }
         });
-        let known = members.take().unwrap_or_default();
-        let _ = self.members.set(known);
+        self.members = members;
+        self.local.extend(local.filter(|local| !self.local.contains(local)));
         if found.is_some() {
             return found;
         }
@@ -210,6 +234,16 @@ impl<'s> Scope<'s> {
                 Some(Answer::Other(definition_of(external)))
             }
             _ => None,
+        }
+    }
+
+    /// Keeps the library that has this address, if it was opened for all: who has opened it may close it.
+    fn keep(&mut self, node: usize, address: u64) {
+        let is_kept =
+            self.closable.iter().any(|(range, of)| *of == node && range.contains(&address));
+        if !is_kept && let Some((range, handle)) = Handle::of_closable(address) {
+            self.keepers.push((node, Arc::new(handle)));
+            self.closable.push((range, node));
         }
     }
 

@@ -1,15 +1,16 @@
 //! The objects of a load as files.
 
+use crate::Host;
 use crate::budget;
 use crate::error::Error;
-use elf_core::{ApplyErrorKind, File, Foreign, Name};
+use elf_core::{ApplyErrorKind, Arch as _, File, Foreign, Name, Role, find};
 use elf_layout::ErrorKind;
 
-/// The name of the symbol that a relocation of the objects does not reach.
+/// The name of the symbol that a relocation of the objects does not reach, and whether the place takes its address, not a distance.
 pub(super) fn out_of_reach<'a, B: AsRef<[u8]>>(
     objects: &'a [B],
     error: &Error,
-) -> Option<Name<'a>> {
+) -> Option<(Name<'a>, bool)> {
     let (Error::Layout(error) | Error::Object { error, .. }) = error else { return None };
     let elf_layout::Error { object, kind: ErrorKind::Apply(error), .. } = error else {
         return None;
@@ -17,7 +18,8 @@ pub(super) fn out_of_reach<'a, B: AsRef<[u8]>>(
     let ApplyErrorKind::Overflow { .. } = error.kind else { return None };
     let table = File::parse(objects.get(*object)?.as_ref()).ok()?.symbol_table().ok()??;
     let symbol = table.get(error.symbol).ok().filter(elf_core::Symbol::is_undefined)?;
-    table.name_of(&symbol).ok()
+    let is_absolute = find(Host::KINDS, error.r#type)?.value.minus == Role::Zero;
+    Some((table.name_of(&symbol).ok()?, is_absolute))
 }
 
 /// The headers of all objects.

@@ -113,8 +113,7 @@ impl<'l> Protected<'l> {
     /// [`Error::Observer`].
     pub(super) fn register(self, observers: &[Arc<dyn Observer>]) -> Result<Registered<'l>, Error> {
         let Relocated { allocated: Allocated { layout, memory, threads }, code, .. } = &self.0;
-        let tables = layout.unwinding_tables();
-        let tables = tables.map(|(offset, size)| (memory.address().wrapping_add(offset), size));
+        let tables = unwind::tables(layout, memory.address());
         let extent = Extent {
             segments: segments(layout, memory.address()),
             variables: threads.as_deref().map(Threads::range_end),

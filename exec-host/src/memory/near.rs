@@ -1,6 +1,7 @@
 //! Memory within reach of other memory: code reaches variables of earlier loads by 32-bit distances.
 
 use crate::machine;
+use core::ffi::c_void;
 use core::ptr;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
@@ -14,6 +15,31 @@ pub(super) fn reaches(start: u64, size: u64, address: u64) -> bool {
     start.abs_diff(address) < REACH && start.saturating_add(size).abs_diff(address) < REACH
 }
 
+/// Whether a multiple of 4 GiB is in there. Unwinders of 64 bits take a function at such an address for one that a linker has removed, as the
+/// field of 4 bytes that leads to it would lead to 0 then (libgcc's `linear_search_fdes`): nothing is thrown through it.
+pub(super) const fn has_blind_spot(start: u64, size: u64) -> bool {
+    match start.checked_next_multiple_of(1 << 32) {
+        Some(spot) => spot - start < size,
+        None => false,
+    }
+}
+
+/// What `map` maps of `size` bytes, where it likes, but for a [blind spot](has_blind_spot).
+pub(super) fn beside_blind_spots(
+    size: usize,
+    map: impl Fn() -> rustix::io::Result<*mut c_void>,
+) -> rustix::io::Result<*mut u8> {
+    let first = map()?;
+    if !has_blind_spot(first.addr() as u64, size as u64) {
+        return Ok(first.cast());
+    }
+    // the first stays where it is until there is another
+    let second = map();
+    // SAFETY: it was just mapped, for nobody.
+    let _ = unsafe { munmap(first, size) };
+    second.map(<*mut c_void>::cast)
+}
+
 /// Maps `size` bytes, whole pages, within reach of `address`; nothing if all places that are tried are taken.
 pub(super) fn map(address: u64, size: usize, protection: ProtFlags) -> Option<*mut u8> {
     let page = rustix::param::page_size() as u64;
@@ -22,7 +48,9 @@ pub(super) fn map(address: u64, size: usize, protection: ProtFlags) -> Option<*m
     let places = distances.flat_map(|distance| {
         [around.checked_sub(distance), around.checked_add(distance)].into_iter().flatten()
     });
-    let places = places.filter(|&place| reaches(place, size as u64, address));
+    let places = places.filter(|&place| {
+        reaches(place, size as u64, address) && !has_blind_spot(place, size as u64)
+    });
     map_at(places, size, protection)
 }
 
@@ -66,4 +94,42 @@ pub(super) fn map_at(
         let _ = unsafe { munmap(start, size) };
         None
     })
+}
+
+#[cfg(all(test, target_pointer_width = "64"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blind_spots() {
+        const SPOT: u64 = 1 << 32;
+        assert!(has_blind_spot(SPOT, 1) && has_blind_spot(7 * SPOT - 4096, 4097));
+        assert!(!has_blind_spot(SPOT + 1, SPOT - 1) && !has_blind_spot(7 * SPOT - 4096, 4096));
+        assert!(!has_blind_spot(u64::MAX - 1, 1));
+    }
+
+    #[test]
+    fn other_memory_than_that_around_a_blind_spot() {
+        const SIZE: usize = 1 << 16;
+        let spot = 7u64 << 32;
+        let protection = ProtFlags::empty();
+        let is_first = core::cell::Cell::new(true);
+        let map = || {
+            if is_first.replace(false) {
+                return map_at(core::iter::once(spot), SIZE, protection)
+                    .map(<*mut u8>::cast)
+                    .ok_or(rustix::io::Errno::EXIST);
+            }
+            // SAFETY: without a wish for an address no existing mapping is touched.
+            unsafe { mmap_anonymous(ptr::null_mut(), SIZE, protection, MapFlags::PRIVATE) }
+        };
+        let mapped = beside_blind_spots(SIZE, map).unwrap();
+        assert!(!has_blind_spot(mapped.addr() as u64, SIZE as u64));
+        // what was there first is nobody's again
+        let again = map_at(core::iter::once(spot), SIZE, protection).unwrap();
+        for start in [mapped, again] {
+            // SAFETY: nobody uses it.
+            unsafe { munmap(start.cast(), SIZE) }.unwrap();
+        }
+    }
 }

@@ -2,9 +2,10 @@
 
 use super::LoadedLibrary;
 use super::debug_object::write;
+use crate::word::bytes;
+use crate::word::raw::{Ehdr, Shdr, Sym};
 use core::mem::offset_of;
 use elf_core::names::{SHN_ABS, SHT_DYNSYM, SHT_NOTE, SHT_NULL, SHT_STRTAB, SHT_SYMTAB, STT_TLS};
-use elf_core::raw64::{Ehdr, Shdr, Sym};
 use elf_core::{File, SectionFlags, SectionHeader};
 
 /// A copy of the file with `sh_addr` and `st_value` as they are in memory. What else has addresses, debugging information and the names of
@@ -18,7 +19,7 @@ pub(super) fn debug_library(library: &LoadedLibrary<'_>) -> Option<Vec<u8>> {
         return None;
     }
     // segments speak of other addresses
-    write(&mut copy.bytes, Some(offset_of!(Ehdr, e_phoff)), &[0; 8]);
+    write(&mut copy.bytes, Some(offset_of!(Ehdr, e_phoff)), &bytes(0));
     write(&mut copy.bytes, Some(offset_of!(Ehdr, e_phnum)), &[0; 2]);
     for (index, header) in (0u32..).zip(file.sections()) {
         copy.section(index, &header);
@@ -45,7 +46,7 @@ impl Copy<'_> {
             self.put(index, offset_of!(Shdr, sh_type), &SHT_NULL.to_le_bytes());
         } else if is_loaded {
             let address = header.address.wrapping_add(self.bias);
-            self.put(index, offset_of!(Shdr, sh_addr), &address.to_le_bytes());
+            self.put(index, offset_of!(Shdr, sh_addr), &bytes(address));
         }
         if matches!(header.r#type, SHT_SYMTAB | SHT_DYNSYM) {
             self.symbols(index, header);
@@ -74,7 +75,7 @@ impl Copy<'_> {
             let row = row.and_then(|row| row.checked_add(offset_of!(Sym, st_value)));
             let at = start.zip(row).and_then(|(start, row)| start.checked_add(row));
             let value = symbol.value.wrapping_add(self.bias);
-            write(&mut self.bytes, at, &value.to_le_bytes());
+            write(&mut self.bytes, at, &bytes(value));
         }
     }
 }

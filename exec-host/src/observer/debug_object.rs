@@ -2,12 +2,13 @@
 
 use super::Loaded;
 use crate::Host;
+use crate::word::raw::{Shdr, Sym};
+use crate::word::{self, bytes};
 use core::mem::offset_of;
 use core::ops::Range;
 use elf_core::names::{
     SHN_ABS, SHN_UNDEF, SHT_CREL, SHT_GROUP, SHT_NOBITS, SHT_NULL, SHT_REL, SHT_RELA,
 };
-use elf_core::raw64::{Shdr, Sym};
 use elf_core::{
     Definition, File, Query, Role, SectionFlags, SectionHeader, SectionMut, SymbolTable, apply,
 };
@@ -15,11 +16,11 @@ use elf_core::{
 /// A copy of object `object`, still relocatable by its type, with `sh_addr` of every loaded section. Sections that are not
 /// loaded are no sections any more. Relocations are applied and gone but for those of compressed sections.
 ///
-/// Nothing if the object is not of 64 bits and little-endian: no debugger of this process would understand it.
+/// Nothing if the object is not of this process's class and little-endian: no debugger of this process would understand it.
 pub(super) fn debug_object(loaded: &Loaded<'_>, object: usize) -> Option<Vec<u8>> {
     let file = loaded.files().get(object)?;
     let encoding = file.encoding();
-    if !encoding.is_64() || encoding.is_big_endian() {
+    if encoding.is_64() != word::IS_64 || encoding.is_big_endian() {
         return None;
     }
     let mut copy = Copy { loaded, object, file, bytes: file.bytes().to_vec() };
@@ -61,7 +62,7 @@ impl Copy<'_, '_> {
             self.put(index, offset_of!(Shdr, sh_type), &SHT_NULL.to_le_bytes());
         }
         let kept = header.flags - (SectionFlags::GROUP | SectionFlags::LINK_ORDER);
-        self.put(index, offset_of!(Shdr, sh_flags), &kept.bits().to_le_bytes());
+        self.put(index, offset_of!(Shdr, sh_flags), &bytes(kept.bits()));
     }
 
     /// Changes a field of a section's header.
@@ -76,8 +77,8 @@ impl Copy<'_, '_> {
     /// Takes address, size and bytes of a section from the image.
     fn copy_loaded(&mut self, index: u32, header: &SectionHeader, address: u64) {
         let size = self.loaded.layout.section_size(self.object, index).unwrap_or(header.size);
-        self.put(index, offset_of!(Shdr, sh_addr), &address.to_le_bytes());
-        self.put(index, offset_of!(Shdr, sh_size), &size.to_le_bytes());
+        self.put(index, offset_of!(Shdr, sh_addr), &bytes(address));
+        self.put(index, offset_of!(Shdr, sh_size), &bytes(size));
         if header.r#type != SHT_NOBITS
             && let Some(image) = self.loaded.bytes(address, size)
         {
@@ -166,9 +167,9 @@ impl Copy<'_, '_> {
                 start.and_then(|start| start.checked_add(usize::try_from(header.offset).ok()?));
             let field = |field: usize| start.and_then(|start| start.checked_add(field));
             write(&mut self.bytes, field(offset_of!(Sym, st_shndx)), &section.to_le_bytes());
-            write(&mut self.bytes, field(offset_of!(Sym, st_value)), &value.to_le_bytes());
+            write(&mut self.bytes, field(offset_of!(Sym, st_value)), &bytes(value));
             let size = layout.symbol_size(self.object, index).unwrap_or(symbol.size);
-            write(&mut self.bytes, field(offset_of!(Sym, st_size)), &size.to_le_bytes());
+            write(&mut self.bytes, field(offset_of!(Sym, st_size)), &bytes(size));
         }
     }
 }

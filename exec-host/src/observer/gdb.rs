@@ -56,20 +56,24 @@ core::arch::global_asm!(
     ".pushsection .data.__jit_debug_descriptor, \"aw\", %progbits",
     ".weak __jit_debug_descriptor",
     ".type __jit_debug_descriptor, %object",
-    ".size __jit_debug_descriptor, 24",
+    ".size __jit_debug_descriptor, {size}",
     ".p2align 3",
     "__jit_debug_descriptor:",
     ".long 1, 0",
-    ".quad 0, 0",
+    ".skip {size} - 8",
     ".popsection",
     ".pushsection .text.__jit_debug_register_code, \"ax\", %progbits",
     ".weak __jit_debug_register_code",
     ".type __jit_debug_register_code, %function",
     ".p2align 4",
     "__jit_debug_register_code:",
+    #[cfg(not(target_arch = "arm"))]
     "ret",
+    #[cfg(target_arch = "arm")]
+    "bx lr",
     ".size __jit_debug_register_code, . - __jit_debug_register_code",
     ".popsection",
+    size = const size_of::<Descriptor>(),
 );
 
 unsafe extern "C" {

@@ -5,6 +5,7 @@ use super::debug_object::debug_object;
 use super::lines::{Line, lines};
 use super::{Loaded, LoadedFunction, LoadedLibrary, Observed, Observer};
 use crate::Host;
+use crate::word::wide;
 use core::ffi::c_void;
 use core::ptr;
 use elf_core::Arch as _;
@@ -193,8 +194,6 @@ fn now() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the result is written to a variable of ours.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    time.tv_sec
-        .cast_unsigned()
-        .wrapping_mul(1_000_000_000)
-        .wrapping_add(time.tv_nsec.cast_unsigned())
+    let [seconds, rest] = [time.tv_sec, time.tv_nsec].map(|it| wide(it.cast_unsigned()));
+    seconds.wrapping_mul(1_000_000_000).wrapping_add(rest)
 }

@@ -1,5 +1,6 @@
 //! What a program finds on its stack, or `main` is given (psABI, "Process Initialization").
 
+use crate::word::wide;
 use core::ffi::{c_char, c_int, c_ulong};
 use core::ptr;
 use std::ffi::{CString, OsString};
@@ -12,7 +13,7 @@ const MOST: c_ulong = 63;
 /// back: a program may keep its arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct StartBlock {
-    words: &'static [u64],
+    words: &'static [usize],
     count: c_int,
 }
 
@@ -20,12 +21,14 @@ impl StartBlock {
     /// A block of these texts and entries of the auxiliary vector, type and value; the one that ends it is added.
     #[must_use]
     pub fn new(arguments: &[CString], environment: &[CString], auxiliary: &[(u64, u64)]) -> Self {
-        let mut words = vec![arguments.len() as u64];
+        let mut words = vec![arguments.len()];
         for texts in [arguments, environment] {
-            words.extend(texts.iter().map(Self::leak));
+            words.extend(texts.iter().map(|text| Self::leak(text) as usize));
             words.push(0);
         }
-        words.extend(auxiliary.iter().flat_map(|&(r#type, value)| [r#type, value]));
+        words.extend(
+            auxiliary.iter().flat_map(|&(r#type, value)| [r#type as usize, value as usize]),
+        );
         words.extend([0, 0]);
         // more have no place in memory
         let count = c_int::try_from(arguments.len()).unwrap_or(c_int::MAX);
@@ -58,14 +61,14 @@ impl StartBlock {
                 (libc::getauxval(r#type), *libc::__errno_location())
             };
             // an entry may be 0: number of a user
-            (value != 0 || error == 0).then_some((r#type, value))
+            (value != 0 || error == 0).then_some((wide(r#type), wide(value)))
         };
         (1..=MOST).filter_map(entry).collect()
     }
 
     /// All of it, from the number of arguments on.
     #[must_use]
-    pub const fn words(&self) -> &'static [u64] {
+    pub const fn words(&self) -> &'static [usize] {
         self.words
     }
 
@@ -103,14 +106,15 @@ mod tests {
         let block = StartBlock::new(
             &[c"program".into(), c"one".into()],
             &[c"NAME=value".into()],
-            &[(libc::AT_PAGESZ, 4096)],
+            &[(wide(libc::AT_PAGESZ), 4096)],
         );
-        let &[2, _, one, 0, _, 0, libc::AT_PAGESZ, 4096, 0, 0] = block.words() else {
+        let &[2, _, one, 0, _, 0, page_size, 4096, 0, 0] = block.words() else {
             panic!("{:?}", block.words());
         };
+        assert_eq!(page_size, libc::AT_PAGESZ as usize);
         // SAFETY: the texts are there, and the pointers to them.
         unsafe {
-            assert_eq!(CStr::from_ptr(ptr::with_exposed_provenance(one as usize)), c"one");
+            assert_eq!(CStr::from_ptr(ptr::with_exposed_provenance(one)), c"one");
             assert_eq!(CStr::from_ptr(block.arguments().read()), c"program");
             assert_eq!(CStr::from_ptr(block.environment().read()), c"NAME=value");
         }
@@ -121,9 +125,10 @@ mod tests {
     fn the_kernel_has_told_this_process() {
         let entries = StartBlock::auxiliary_of_process();
         let value = |wanted| entries.iter().find(|(it, _)| *it == wanted).map(|(_, value)| *value);
-        assert_eq!(value(libc::AT_PAGESZ), Some(rustix::param::page_size() as u64));
+        assert_eq!(value(wide(libc::AT_PAGESZ)), Some(rustix::param::page_size() as u64));
         // SAFETY: asks only.
-        assert_eq!(value(libc::AT_UID), Some(unsafe { libc::getuid() }.into()), "of root it is 0");
-        assert_eq!(value(MOST), None);
+        let user = unsafe { libc::getuid() };
+        assert_eq!(value(wide(libc::AT_UID)), Some(user.into()), "of root it is 0");
+        assert_eq!(value(wide(MOST)), None);
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::Module;
 use crate::error::Error;
+use crate::word::raw::Sym;
+use crate::word::{self, bytes};
 use core::mem::offset_of;
 use elf_core::names::{SHN_UNDEF, STT_COMMON, STT_NOTYPE, STT_OBJECT};
-use elf_core::raw64::Sym;
 use elf_core::{Definition, File, Name, SectionFlags, Symbol, SymbolTable};
 
 /// A copy of `object` without the variables that `old` has under the same names: loaded with `old` as its first
@@ -23,7 +24,7 @@ pub fn keep_data<B: AsRef<[u8]>>(object: &[u8], old: &Module<B>) -> Result<Vec<u
     let mut copy = object.to_vec();
     let encoding = file.encoding();
     let Some(table) = file.symbol_table().map_err(elf)? else { return Ok(copy) };
-    if !encoding.is_64() || encoding.is_big_endian() {
+    if encoding.is_64() != word::IS_64 || encoding.is_big_endian() {
         return Ok(copy);
     }
     let rows = file.section(table.section()).map_err(elf)?.offset;
@@ -46,7 +47,7 @@ pub fn keep_data<B: AsRef<[u8]>>(object: &[u8], old: &Module<B>) -> Result<Vec<u
         let Some(row) = row else { continue };
         for (field, value) in [
             (offset_of!(Sym, st_shndx), SHN_UNDEF.to_le_bytes().as_slice()),
-            (offset_of!(Sym, st_value), &[0; 8]),
+            (offset_of!(Sym, st_value), &bytes(0)),
         ] {
             if let Some(place) = row.get_mut(field..).and_then(|rest| rest.get_mut(..value.len())) {
                 place.copy_from_slice(value);

@@ -2,5 +2,5 @@
 
 unsafe extern "C" {
     /// The dynamic loader's own, which finds a variable of this thread by module and offset.
-    pub(crate) fn __tls_get_addr(pair: *const [u64; 2]) -> *mut core::ffi::c_void;
+    pub(crate) fn __tls_get_addr(pair: *const [usize; 2]) -> *mut core::ffi::c_void;
 }

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::io;
 
 /// Bytes of a `struct robust_list_head` (<linux/futex.h>).
-const HEAD: usize = 24;
+const HEAD: usize = 3 * size_of::<usize>();
 /// How often a thread is asked that has just begun.
 const TRIES: u32 = 100;
 
@@ -45,14 +45,15 @@ fn piece(address: u64, size: usize) -> libc::iovec {
 
 /// What is `offset` bytes behind a head: `futex_offset` is one number for all threads of a C library.
 fn word_behind(head: u64) -> Option<u64> {
-    let mut word = 0u64;
-    let local = libc::iovec { iov_base: (&raw mut word).cast(), iov_len: 8 };
-    let remote = piece(head.wrapping_add(8), 8);
+    let mut word = 0usize;
+    let size = size_of::<usize>();
+    let local = libc::iovec { iov_base: (&raw mut word).cast(), iov_len: size };
+    let remote = piece(head.wrapping_add(size as u64), size);
     // SAFETY: the kernel writes to the word, and says so if there is nothing to read.
     let copied = unsafe {
         libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0)
     };
-    (copied == 8).then_some(word)
+    (copied.cast_unsigned() == size).then_some(word as u64)
 }
 
 /// What is the same in all threads.

@@ -4,6 +4,7 @@ use super::library::{DynamicRelocation, Library, map_of};
 use crate::descriptions;
 use crate::external::External;
 use crate::machine;
+use crate::word::wide;
 use core::ops::{ControlFlow, Range};
 use elf_core::Name;
 use elf_core::names::{STB_LOCAL, STT_TLS};
@@ -44,7 +45,7 @@ impl Block {
         let mut found = None;
         descriptions::each(|library| {
             let start = library.variables().unwrap_or(0);
-            let size = library.header(libc::PT_TLS).map(|header| header.p_memsz);
+            let size = library.header(libc::PT_TLS).map(|header| wide(header.p_memsz));
             // without a copy there is no address in it
             let end = |size: u64| if start == 0 { 0 } else { start.saturating_add(size) };
             if size.is_some_and(|size| is_it(library.bias(), start..end(size))) {
@@ -64,7 +65,7 @@ impl Variables {
     pub(crate) fn settle(&mut self, library: unix::Library) -> unix::Library {
         let (library, map) = map_of(library);
         if let Some(map) = map {
-            let _ = self.settle_block(map.bias);
+            let _ = self.settle_block(map.bias());
         }
         library
     }

@@ -5,12 +5,13 @@ use crate::Host;
 use crate::error::Error;
 use crate::library::handle::LinkMap;
 use crate::machine;
+use crate::word::{self, IS_64, SIZE, raw};
 use core::sync::atomic::{AtomicU32, Ordering};
 use elf_core::Arch as _;
 use elf_core::names::{
-    DF_STATIC_TLS, DT_FLAGS, DT_NEEDED, DT_NULL, DT_RELA, DT_RELAENT, DT_RELASZ, DT_STRSZ,
-    DT_STRTAB, DT_SYMENT, DT_SYMTAB, ET_DYN, PT_DYNAMIC, PT_GNU_STACK, PT_LOAD, PT_TLS, STB_GLOBAL,
-    STT_TLS,
+    DF_STATIC_TLS, DT_FLAGS, DT_NEEDED, DT_NULL, DT_REL, DT_RELA, DT_RELAENT, DT_RELASZ, DT_RELENT,
+    DT_RELSZ, DT_STRSZ, DT_STRTAB, DT_SYMENT, DT_SYMTAB, ET_DYN, PT_DYNAMIC, PT_GNU_STACK, PT_LOAD,
+    PT_TLS, STB_GLOBAL, STT_TLS,
 };
 use elf_layout::TlsBlock;
 use libloading::os::unix::{self, RTLD_LOCAL, RTLD_NOW};
@@ -48,12 +49,18 @@ pub(super) enum DynamicRelocation<'n> {
 /// Most relocations of a library.
 pub(super) const MOST_RELOCATIONS: usize = 2;
 
-const FILE_HEADER: u64 = 64;
-const PROGRAM_HEADER: u64 = 56;
+const FILE_HEADER: u64 = size_of::<raw::Ehdr>() as u64;
+const PROGRAM_HEADER: u64 = size_of::<raw::Phdr>() as u64;
 const PROGRAM_HEADERS: u64 = 4;
-const SYMBOL: u64 = 24;
-const RELOCATION: u64 = 24;
-const DYNAMIC: u64 = 16;
+const SYMBOL: u64 = size_of::<raw::Sym>() as u64;
+const DYNAMIC: u64 = size_of::<raw::Dyn>() as u64;
+/// Relocations have addends on machines of 64 bits, whose loaders know no others; on others they are in the places, which hold 0.
+const RELOCATION: u64 =
+    if IS_64 { size_of::<raw::Rela>() as u64 } else { size_of::<raw::Rel>() as u64 };
+const TABLE: [u64; 3] =
+    if IS_64 { [DT_RELA, DT_RELASZ, DT_RELAENT] } else { [DT_REL, DT_RELSZ, DT_RELENT] };
+/// Where `r_info` has the symbol.
+const SYMBOL_AT: u32 = if IS_64 { 32 } else { 8 };
 
 impl Library {
     /// Has the loader load a library with this block, whose initial values begin with `values`, and gives what it stores for these
@@ -96,12 +103,11 @@ impl Library {
         let map = map.ok_or_else(|| refused(String::from("its library is not found")))?;
         let mut found = [0; MOST_RELOCATIONS];
         for (index, word) in (0..relocations.len() as u64).zip(&mut found) {
-            let at = map.bias.wrapping_add(places).wrapping_add(index.wrapping_mul(8));
-            let at = core::ptr::with_exposed_provenance::<u64>(at as usize);
+            let at = map.bias().wrapping_add(places).wrapping_add(index.wrapping_mul(SIZE));
             // SAFETY: the loader has mapped the file there, which has an aligned word for each relocation.
-            *word = unsafe { at.read() };
+            *word = unsafe { word::read(at) };
         }
-        Ok((Self { library, values: map.bias.wrapping_add(values_at) }, found))
+        Ok((Self { library, values: map.bias().wrapping_add(values_at) }, found))
     }
 
     /// Where the loader has the initial values, to be copied into new threads.
@@ -166,26 +172,27 @@ fn content(
     let symbols_at = FILE_HEADER + PROGRAM_HEADERS * PROGRAM_HEADER;
     let relocations_at = symbols_at + SYMBOL * (1 + symbols.len() as u64);
     let places = relocations_at + RELOCATION * relocations.len() as u64;
-    let dynamic_at = places + 8 * relocations.len() as u64;
+    let dynamic_at = places + SIZE * relocations.len() as u64;
     let is_near = relocations.iter().any(DynamicRelocation::is_near);
     let flags = if is_near { DF_STATIC_TLS } else { 0 };
     let mut dynamic: Vec<[u64; 2]> = needed.iter().map(|&path| [DT_NEEDED, path]).collect();
+    let [table, table_size, row_size] = TABLE;
     let strings_at = dynamic_at + DYNAMIC * (dynamic.len() as u64 + 9);
     dynamic.extend([
         [DT_STRTAB, strings_at],
         [DT_STRSZ, strings.len() as u64],
         [DT_SYMTAB, symbols_at],
         [DT_SYMENT, SYMBOL],
-        [DT_RELA, relocations_at],
-        [DT_RELASZ, RELOCATION * relocations.len() as u64],
-        [DT_RELAENT, RELOCATION],
+        [table, relocations_at],
+        [table_size, RELOCATION * relocations.len() as u64],
+        [row_size, RELOCATION],
         [DT_FLAGS, flags],
         [DT_NULL, 0],
     ]);
 
     let mut file = Vec::new();
-    // "\x7fELF", 64 bits, little-endian, version 1
-    words(&mut file, [0x0001_0102_464c_457f, 0]);
+    // "\x7fELF", the class, little-endian, version 1
+    halves(&mut file, [0x464c_457f, if IS_64 { 0x0001_0102 } else { 0x0001_0101 }, 0, 0]);
     halves(&mut file, [u32::from(Host::MACHINE) << 16 | u32::from(ET_DYN), 1]);
     words(&mut file, [0, FILE_HEADER, 0]);
     let sizes = PROGRAM_HEADER << 16 | FILE_HEADER;
@@ -198,24 +205,31 @@ fn content(
     let dynamic_size = DYNAMIC * dynamic.len() as u64;
     for (r#type, at, file_size, size, alignment) in [
         (PT_LOAD, 0, size, size, page),
-        (PT_DYNAMIC, dynamic_at, dynamic_size, dynamic_size, 8),
+        (PT_DYNAMIC, dynamic_at, dynamic_size, dynamic_size, SIZE),
         (PT_TLS, values_at, block.file_size, block.size, block.alignment),
         (PT_GNU_STACK, 0, 0, 0, 16),
     ] {
-        halves(&mut file, [r#type, PF_R | PF_W]);
-        words(&mut file, [at, at, at, file_size, size, alignment]);
+        // 64 bits have the flags before all else, 32 bits behind the sizes
+        halves(&mut file, [r#type]);
+        halves(&mut file, [PF_R | PF_W].get(..usize::from(IS_64)).unwrap_or_default());
+        words(&mut file, [at, at, at, file_size, size]);
+        halves(&mut file, [PF_R | PF_W].get(usize::from(IS_64)..).unwrap_or_default());
+        words(&mut file, [alignment]);
     }
 
-    words(&mut file, [0; 3]);
+    file.resize(file.len().saturating_add(SYMBOL as usize), 0);
     for name in &symbols {
-        halves(&mut file, [*name as u32, u32::from(STB_GLOBAL << 4 | STT_TLS)]);
-        words(&mut file, [0; 2]);
+        let of_type = u32::from(STB_GLOBAL << 4 | STT_TLS);
+        let row = if IS_64 { [*name as u32, of_type, 0, 0] } else { [*name as u32, 0, 0, of_type] };
+        halves(&mut file, row);
+        file.resize(file.len().saturating_add(SYMBOL as usize - 16), 0);
     }
     let mut symbol = 0;
     for (index, relocation) in (0u64..).zip(relocations) {
         symbol += u64::from(relocation.name().is_some());
         let of = if relocation.name().is_some() { symbol } else { 0 };
-        words(&mut file, [places + 8 * index, of << 32 | relocation.r#type(), 0]);
+        words(&mut file, [places + SIZE * index, of << SYMBOL_AT | relocation.r#type()]);
+        file.resize(file.len().saturating_add(RELOCATION as usize - 2 * SIZE as usize), 0);
     }
     file.resize(usize::try_from(dynamic_at).ok()?, 0);
     for row in dynamic {
@@ -247,11 +261,11 @@ impl DynamicRelocation<'_> {
 }
 
 fn words<const N: usize>(file: &mut Vec<u8>, words: [u64; N]) {
-    words.iter().for_each(|word| file.extend(word.to_le_bytes()));
+    words.iter().for_each(|word| file.extend(word::bytes(*word)));
 }
 
-fn halves<const N: usize>(file: &mut Vec<u8>, words: [u32; N]) {
-    words.iter().for_each(|word| file.extend(word.to_le_bytes()));
+fn halves(file: &mut Vec<u8>, words: impl AsRef<[u32]>) {
+    words.as_ref().iter().for_each(|word| file.extend(word.to_le_bytes()));
 }
 
 #[cfg(test)]
@@ -274,7 +288,7 @@ mod tests {
         assert_eq!(at % 32, 0);
         let load = headers.first().unwrap();
         assert_eq!(load.file_size, bytes.len() as u64);
-        assert!(places.is_multiple_of(8));
+        assert!(places.is_multiple_of(SIZE));
     }
 
     #[cfg(target_env = "gnu")]

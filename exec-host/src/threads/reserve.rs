@@ -5,6 +5,7 @@ use crate::descriptions::{self, Description};
 use crate::error::Error;
 use crate::free_ranges::FreeRanges;
 use crate::machine;
+use crate::word::wide;
 use core::cell::UnsafeCell;
 use core::ops::ControlFlow;
 use std::thread::LocalKey;
@@ -108,7 +109,7 @@ impl Executable {
     fn with(program: &Description<'_>, address: u64) -> Option<Self> {
         let block = program.header(libc::PT_TLS)?;
         let start = address.checked_sub(program.variables()?)?;
-        if start >= block.p_memsz {
+        if start >= wide(block.p_memsz) {
             return None;
         }
         let values = program.range(block).start;
@@ -116,7 +117,7 @@ impl Executable {
         Some(Self {
             module: program.module(),
             values,
-            initial_size: block.p_filesz,
+            initial_size: wide(block.p_filesz),
             start,
             is_read_only: relro.is_some_and(|relro| relro.contains(&values.wrapping_add(start))),
         })

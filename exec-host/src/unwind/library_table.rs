@@ -1,16 +1,17 @@
 //! The unwinding table of a library that is in place. Most libraries never see an exception: it is checked when an unwinder first asks for
 //! it, where that is possible.
 
-use crate::Host;
+use super::format;
+use super::table::Table;
+use crate::word;
 use core::ops::Range;
-use elf_core::Arch as _;
-use elf_core::eh_frame::{Described, EhFrame, Error, Machine, Places};
+use elf_core::eh_frame::{Described, Error, Places};
 
 /// A table that may have errors, or may not be there.
 #[derive(Debug)]
 pub(crate) struct LibraryTable {
-    /// The address of the index to it (`.eh_frame_hdr`).
-    header: u64,
+    /// Address and bytes of what leads to it (`.eh_frame_hdr`), or of the table itself, as the machine has it.
+    header: (u64, u64),
     /// What can be read of the library.
     readable: Box<[Range<u64>]>,
     code: Box<[Range<u64>]>,
@@ -18,16 +19,13 @@ pub(crate) struct LibraryTable {
     externals: Box<[u64]>,
 }
 
-/// Encoding of the address of `.eh_frame`: signed, 4 bytes, from its place (LSB Core, "DWARF Exception Header Encoding").
-const RELATIVE: u8 = 0x1b;
-
 impl LibraryTable {
-    /// The table that the index at the address `header` leads to.
+    /// The table that the bytes at `header`, of which there are so many, lead to.
     ///
     /// # Safety
     /// The library has these pages, can read them and has relocated them, as long as the result lives; nobody writes to index and table.
     pub(crate) unsafe fn new(
-        header: u64,
+        header: (u64, u64),
         readable: Vec<Range<u64>>,
         code: &[Range<u64>],
         externals: Vec<u64>,
@@ -36,30 +34,27 @@ impl LibraryTable {
         Self { header, readable, code, externals }
     }
 
-    /// Checks all that the unwinder reads, gives `each` the table's address and what it describes, and says where it is and how many
-    /// bytes it has; `None` if there is none that ends, or no unwinder for this machine.
+    /// Checks all that the unwinder reads, gives `each` the table's address and what it describes, and says which
+    /// it is; `None` if there is none that ends, or no unwinder for this machine.
     ///
     /// # Errors
     /// The first thing that is wrong.
     pub(super) fn check_each(
         &self,
         mut each: impl FnMut(u64, Described),
-    ) -> Result<Option<(u64, u64)>, Error> {
+    ) -> Result<Option<Table>, Error> {
         let Some((address, bytes)) = self.bytes() else { return Ok(None) };
-        let Some(machine) = Machine::of(Host::MACHINE) else { return Ok(None) };
-        let table = EhFrame { bytes, address, machine };
-        table.check_each(self, |described| each(address, described))?;
-        Ok(Some((address, bytes.len() as u64)))
+        // that of the last entry may go on to the end
+        let end = self.code.iter().map(|range| range.end).max().unwrap_or(0);
+        let table = Table { address, size: bytes.len() as u64, end };
+        format::check_each(bytes, &table, self, |described| each(address, described))?;
+        Ok(Some(table))
     }
 
-    /// Address and bytes of the table, the length of 0 that ends it included.
+    /// Address and bytes of the table.
     fn bytes(&self) -> Option<(u64, &[u8])> {
-        let [1, RELATIVE, _, _, distance @ ..] = self.rest(self.header)?.first_chunk::<8>()? else {
-            return None;
-        };
-        let distance = i64::from(i32::from_le_bytes(*distance));
-        let address = self.header.wrapping_add(4).wrapping_add_signed(distance);
-        Some((address, up_to_end(self.rest(address)?)?))
+        let (address, size) = format::of_library(self.header, |address| self.rest(address))?;
+        Some((address, self.rest(address)?.get(..size)?))
     }
 
     /// What can be read from an address on.
@@ -68,20 +63,6 @@ impl LibraryTable {
         let start = core::ptr::with_exposed_provenance::<u8>(address as usize);
         // SAFETY: who made the value vouches for the pages; of them only index and table are read.
         Some(unsafe { core::slice::from_raw_parts(start, (end - address) as usize) })
-    }
-}
-
-/// The table that the bytes begin with, the length of 0 that ends it included.
-fn up_to_end(rest: &[u8]) -> Option<&[u8]> {
-    let mut at = 0usize;
-    loop {
-        let length = u32::from_le_bytes(*rest.get(at..)?.first_chunk()?);
-        at = at.checked_add(4)?;
-        match length {
-            0 => return rest.get(..at),
-            u32::MAX => return None,
-            length => at = at.checked_add(usize::try_from(length).ok()?)?,
-        }
     }
 }
 
@@ -101,11 +82,11 @@ impl Places for LibraryTable {
     }
 
     fn word(&self, address: u64) -> Option<u64> {
-        let end = address.checked_add(size_of::<u64>() as u64)?;
+        let end = address.checked_add(word::SIZE)?;
         let mut readable = self.readable.iter();
         readable.find(|range| range.start <= address && end <= range.end)?;
-        let word = core::ptr::with_exposed_provenance::<u64>(address as usize);
+        let word = core::ptr::with_exposed_provenance::<usize>(address as usize);
         // SAFETY: who made the value vouches for what can be read.
-        Some(unsafe { word.read_unaligned() })
+        Some(unsafe { word.read_unaligned() } as u64)
     }
 }

@@ -1,98 +1,27 @@
 //! What unwinders ask for frames, and others for data: functions of the C library that know loads as well as libraries.
 
 use super::registry::{self, Extent, Header};
+use super::{asked, format};
 use crate::external::External;
-use core::ffi::{c_char, c_int, c_void};
+use crate::word::ProgramHeader;
+use core::ffi::{c_int, c_void};
 use core::ops::Range;
 use elf_core::Name;
-use std::sync::OnceLock;
 
 /// What stands for the functions of this name by which code of a load finds what is loaded.
 pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
     let function = match name.0 {
-        b"_dl_find_object" => return Some(External::function(self::function())),
-        b"dl_iterate_phdr" => iterate as *const (),
+        b"dl_iterate_phdr" => (iterate as *const ()).expose_provenance() as u64,
+        name if name == format::ASKED.to_bytes() => asked::function(),
         _ => return None,
     };
-    Some(External::function(function.expose_provenance() as u64))
+    Some(External::function(function))
 }
 
 /// Where the memory of the load begins that has this code.
 pub(crate) fn start_of_load(address: u64) -> Option<u64> {
     let (_, load) = registry::load_of(address)?;
     load.extent().segments.iter().map(|(range, _)| range.start).min()
-}
-
-/// The address of [`find_object`], which has all that it needs then.
-pub(super) fn function() -> u64 {
-    of_the_process();
-    (find_object as *const ()).expose_provenance() as u64
-}
-
-/// `struct dl_find_object` (<dlfcn.h>, glibc 2.35), as machines have it that need no base for their tables.
-#[repr(C)]
-pub(super) struct Found {
-    flags: u64,
-    map_start: *const c_void,
-    map_end: *const c_void,
-    link_map: *const LinkMap,
-    eh_frame: *const Header,
-    reserved: [u64; 7],
-}
-
-/// The public part of `struct link_map` (<link.h>), of a library without a name or anything else, and room for what follows it.
-#[repr(C)]
-struct LinkMap {
-    address: u64,
-    name: *const c_char,
-    rest: [usize; 126],
-}
-
-// SAFETY: nobody writes to it.
-unsafe impl Sync for LinkMap {}
-
-static NO_LIBRARY: LinkMap = LinkMap { address: 0, name: c"".as_ptr(), rest: [0; 126] };
-
-type FindObject = unsafe extern "C" fn(*const c_void, *mut Found) -> c_int;
-
-/// The C library's own, if it has it.
-fn of_the_process() -> Option<FindObject> {
-    static FUNCTION: OnceLock<Option<FindObject>> = OnceLock::new();
-    *FUNCTION.get_or_init(|| {
-        // SAFETY: asks for a function of the C library by its name.
-        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
-        // SAFETY: this is its type (<dlfcn.h>).
-        (!found.is_null())
-            .then(|| unsafe { core::mem::transmute::<*mut c_void, FindObject>(found) })
-    })
-}
-
-/// `_dl_find_object`, of loads too. Where the C library has an answer, it is all that is asked: that function takes no lock and no
-/// memory, and signal handlers and children of threads that have loaded something rely on it. Frames of loads cost both.
-///
-/// # Safety
-/// As for the C library's function: there is room for the result.
-pub(super) unsafe extern "C" fn find_object(address: *const c_void, result: *mut Found) -> c_int {
-    // SAFETY: passes on what we were given.
-    if of_the_process().is_some_and(|find| unsafe { find(address, result) } == 0) {
-        return 0;
-    }
-    let wanted = address.addr() as u64;
-    let Some((code, load)) = registry::load_of(wanted) else { return -1 };
-    let Some((_, header)) = load.index().function(wanted) else { return -1 };
-    let at = |address: u64| core::ptr::with_exposed_provenance(address as usize);
-    let found = Found {
-        flags: 0,
-        map_start: at(code.start),
-        map_end: at(code.end),
-        link_map: &raw const NO_LIBRARY,
-        // the load has it as long as its code is there
-        eh_frame: core::ptr::from_ref(header),
-        reserved: [0; 7],
-    };
-    // SAFETY: the caller gives room.
-    unsafe { result.write(found) };
-    0
 }
 
 type Callback = unsafe extern "C" fn(*mut libc::dl_phdr_info, usize, *mut c_void) -> c_int;
@@ -160,20 +89,20 @@ unsafe extern "C" fn pass_on(
 }
 
 /// A program header of what is in memory.
-const fn header(r#type: u32, flags: u32, start: u64, size: u64) -> libc::Elf64_Phdr {
-    libc::Elf64_Phdr {
+fn header(r#type: u32, flags: u32, start: u64, size: u64) -> ProgramHeader {
+    ProgramHeader {
         p_type: r#type,
         p_flags: flags,
         p_offset: 0,
-        p_vaddr: start,
-        p_paddr: start,
-        p_filesz: size,
-        p_memsz: size,
+        p_vaddr: start as _,
+        p_paddr: start as _,
+        p_filesz: size as _,
+        p_memsz: size as _,
         p_align: 1,
     }
 }
 
-fn header_of_index(index: &Header) -> libc::Elf64_Phdr {
+fn header_of_index(index: &Header) -> ProgramHeader {
     let address = core::ptr::from_ref(index).expose_provenance() as u64;
     header(libc::PT_GNU_EH_FRAME, libc::PF_R, address, size_of::<Header>() as u64)
 }
@@ -213,11 +142,11 @@ impl Asked {
 
     /// # Safety
     /// As for [`tell_table`](Self::tell_table).
-    unsafe fn tell(&self, headers: &[libc::Elf64_Phdr], module: u64) -> c_int {
+    unsafe fn tell(&self, headers: &[ProgramHeader], module: u64) -> c_int {
         let (comings, goings) = registry::changes();
         let mut info = libc::dl_phdr_info {
             dlpi_addr: 0,
-            dlpi_name: NO_LIBRARY.name,
+            dlpi_name: c"".as_ptr(),
             dlpi_phdr: headers.as_ptr(),
             dlpi_phnum: u16::try_from(headers.len()).unwrap_or(u16::MAX),
             dlpi_adds: self.changes.0.wrapping_add(comings),
@@ -227,24 +156,5 @@ impl Asked {
         };
         // SAFETY: the caller vouches for the callback, which keeps nothing.
         unsafe { (self.callback)(&raw mut info, size_of::<libc::dl_phdr_info>(), self.data) }
-    }
-}
-
-#[cfg(all(test, target_env = "gnu"))]
-mod tests {
-    use super::*;
-
-    /// A signal handler, or the child of a thread that was loading, unwinds through the program although the list of loads is locked.
-    #[test]
-    fn functions_of_the_program_need_no_lock() {
-        let here = (functions_of_the_program_need_no_lock as *const ()).cast::<c_void>();
-        let ask = |address| {
-            let mut found = core::mem::MaybeUninit::zeroed();
-            // SAFETY: there is room.
-            unsafe { find_object(address, found.as_mut_ptr()) }
-        };
-        assert_eq!(ask(here), 0);
-        registry::while_locked(|| assert_eq!(ask(here), 0));
-        assert_eq!(ask(core::ptr::without_provenance(16)), -1);
     }
 }

@@ -4,12 +4,13 @@
 //! tables that `__register_frame` of the process was given. It asks `_dl_find_object` or `dl_iterate_phdr`, whose answers for
 //! loads are made of this. Collectors of garbage and runtimes (D's) ask the latter for data, and for thread-local variables.
 
+use super::format;
 use super::library_table::LibraryTable;
-use crate::Host;
+use super::table::Table;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
-use elf_core::eh_frame::{Described, EhFrame, Machine, Places};
-use elf_core::{Arch as _, SegmentFlags};
+use elf_core::SegmentFlags;
+use elf_core::eh_frame::{Described, Places};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
@@ -31,6 +32,13 @@ impl Header {
         let [a, b, c, d, e, f, g, h] = address.to_le_bytes();
         Self([1, 0, 0xff, 0xff, a, b, c, d, e, f, g, h])
     }
+
+    /// The address that it leads to.
+    #[cfg(target_arch = "arm")]
+    pub(super) const fn address(&self) -> u64 {
+        let [_, _, _, _, address @ ..] = self.0;
+        u64::from_le_bytes(address)
+    }
 }
 
 /// What a load has in memory.
@@ -45,8 +53,8 @@ pub(crate) struct Extent {
 /// The unwinding tables of a load.
 #[derive(Debug)]
 pub(super) enum Tables {
-    /// Address and size of each, checked.
-    Checked(Box<[(u64, u64)]>),
+    /// Checked.
+    Checked(Box<[Table]>),
     /// That of a library.
     Unchecked(LibraryTable),
 }
@@ -105,25 +113,25 @@ impl Index {
     fn of_library(table: &LibraryTable) -> Option<Self> {
         let (mut functions, mut extent) = (Vec::new(), None);
         let each = |address, described| functions.push(function(address, described, &mut extent));
-        let (address, _) = table.check_each(each).ok()??;
+        let Table { address, .. } = table.check_each(each).ok()??;
         functions.sort_unstable_by_key(|(range, _)| range.start);
         let extent = extent.map(|extent| (extent, Header::new(address)));
         Some(Self { functions: functions.into(), tables: extent.into_iter().collect() })
     }
 
-    fn of(tables: &[(u64, u64)]) -> Self {
-        let Some(machine) = Machine::of(Host::MACHINE) else { return Self::default() };
+    fn of(tables: &[Table]) -> Self {
         let (mut functions, mut extents) = (Vec::new(), Vec::new());
-        for &(address, size) in tables {
+        for table in tables {
+            let address = table.address;
             let start = core::ptr::with_exposed_provenance::<u8>(address as usize);
             // SAFETY: who entered the table vouches for it.
-            let bytes = unsafe { core::slice::from_raw_parts(start, size as usize) };
+            let bytes = unsafe { core::slice::from_raw_parts(start, table.size as usize) };
             let mut extent: Option<Range<u64>> = None;
             let each = |described: Described| {
                 functions.push(function(address, described, &mut extent));
             };
             // they were checked before
-            let _ = EhFrame { bytes, address, machine }.check_each(&Checked, each);
+            let _ = format::check_each(bytes, table, &Checked, each);
             extents.extend(extent.map(|extent| (extent, Header::new(address))));
         }
         functions.sort_unstable_by_key(|(range, _)| range.start);
@@ -137,9 +145,9 @@ impl Index {
         found.0.contains(&address).then_some(found)
     }
 
-    /// The code that each table describes, with a head that leads to it.
+    /// The code that each table describes, with a head that leads to it; none where unwinders read no such heads.
     pub(super) fn tables(&self) -> &[(Range<u64>, Header)] {
-        &self.tables
+        if format::REGISTERS { &self.tables } else { &[] }
     }
 }
 
@@ -222,7 +230,7 @@ pub(super) fn changes() -> (u64, u64) {
 }
 
 /// Does something as a thread would that has interrupted another one's change of the list.
-#[cfg(all(test, target_env = "gnu"))]
+#[cfg(all(test, target_env = "gnu", not(target_arch = "arm")))]
 pub(super) fn while_locked(something: impl FnOnce()) {
     let loads = LOADS.write().unwrap_or_else(PoisonError::into_inner);
     something();

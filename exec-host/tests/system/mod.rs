@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub(crate) mod libraries;
+
 use exec_host::{Error, Module, Process};
 use std::ops::Range;
 use std::os::unix::process::ExitStatusExt as _;
@@ -129,7 +131,8 @@ pub(crate) fn compile(compiler: &str, options: &[&str], source: &str) -> Option<
     std::fs::write(&input, source).unwrap();
     let mut command = Command::new(of_this_machine(compiler));
     if !cfg!(target_arch = "x86_64") && compiler.starts_with("clang") {
-        command.arg(format!("--target={ARCH}-linux-gnu"));
+        let abi = if cfg!(target_arch = "arm") { "gnueabihf" } else { "gnu" };
+        command.arg(format!("--target={ARCH}-linux-{abi}"));
     }
     // the folder does not enter the file's name, which debuggers are asked for
     command.current_dir(folder.path()).args(["-c", "-o", "source.o"]).args(options);
@@ -146,6 +149,8 @@ pub(crate) fn of_this_machine(compiler: &str) -> &str {
         ("aarch64", "c++" | "g++") => "aarch64-linux-gnu-g++",
         ("riscv64", "cc" | "gcc") => "riscv64-linux-gnu-gcc-12",
         ("riscv64", "c++" | "g++") => "riscv64-linux-gnu-g++-12",
+        ("arm", "cc" | "gcc") => "arm-linux-gnueabihf-gcc-12",
+        ("arm", "c++" | "g++") => "arm-linux-gnueabihf-g++-12",
         _ => return compiler,
     };
     let is_there = || Command::new(cross).arg("--version").output().is_ok();

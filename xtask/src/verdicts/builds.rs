@@ -14,6 +14,8 @@ pub(crate) struct Arch {
     pub(crate) name: &'static str,
     /// Its target, for which hoist is built; none for this machine itself.
     pub(crate) target: Option<&'static str>,
+    /// The features that hoist is built with, if not those that it has by itself.
+    pub(crate) features: Option<&'static str>,
     pub(crate) compilers: &'static [Compiler],
     pub(crate) models: &'static [Model],
     /// Links programs.
@@ -66,6 +68,7 @@ pub(crate) const ARCHS: &[Arch] = &[
     Arch {
         name: "x86_64",
         target: None,
+        features: None,
         compilers: &[
             Compiler {
                 name: "gcc-12",
@@ -112,6 +115,7 @@ pub(crate) const ARCHS: &[Arch] = &[
     Arch {
         name: "aarch64",
         target: Some("aarch64-unknown-linux-gnu"),
+        features: None,
         compilers: &[
             Compiler {
                 name: "gcc-12",
@@ -150,6 +154,7 @@ pub(crate) const ARCHS: &[Arch] = &[
     Arch {
         name: "riscv64",
         target: Some("riscv64gc-unknown-linux-gnu"),
+        features: None,
         compilers: &[
             Compiler {
                 name: "gcc-12",
@@ -188,6 +193,47 @@ pub(crate) const ARCHS: &[Arch] = &[
         ],
         linker: Tool::new("riscv64-linux-gnu-g++-12", "g++-12-riscv64-linux-gnu"),
         runner: &["qemu-riscv64", "-L", "/usr/riscv64-linux-gnu"],
+        jitlink: false,
+    },
+    Arch {
+        name: "arm",
+        target: Some("armv7-unknown-linux-gnueabihf"),
+        // GPUs and processes share addresses of 64 bits
+        features: Some("jit"),
+        compilers: &[
+            Compiler {
+                name: "gcc-12",
+                c: &["arm-linux-gnueabihf-gcc-12"],
+                cxx: &["arm-linux-gnueabihf-g++-12"],
+                rust: &[],
+                tool: Tool::new("arm-linux-gnueabihf-g++-12", "g++-12-arm-linux-gnueabihf"),
+            },
+            Compiler {
+                name: "clang-14",
+                c: &["clang-14", "--target=armv7a-linux-gnueabihf"],
+                cxx: &["clang++-14", "--target=armv7a-linux-gnueabihf"],
+                rust: &[],
+                tool: Tool::new("clang++-14", "clang-14"),
+            },
+            Compiler {
+                name: "clang-19",
+                c: &["clang-19", "--target=armv7a-linux-gnueabihf"],
+                cxx: &["clang++-19", "--target=armv7a-linux-gnueabihf"],
+                rust: &[],
+                tool: Tool::new("clang++-19", "clang-19"),
+            },
+        ],
+        models: &[
+            model("arm-pic", &["-marm", "-fPIC"], false),
+            model("thumb-pic", &["-mthumb", "-fPIC"], false),
+            model("thumb-pie", &["-mthumb", "-fPIE"], false),
+            model("arm-nopic", &["-marm", "-fno-pic"], true),
+            model("thumb-nopic", &["-mthumb", "-fno-pic"], true),
+            model("arm-long", &["-marm", "-fno-pic", "-mlong-calls"], true),
+            model("thumb-long", &["-mthumb", "-fno-pic", "-mlong-calls"], true),
+        ],
+        linker: Tool::new("arm-linux-gnueabihf-g++-12", "g++-12-arm-linux-gnueabihf"),
+        runner: &["qemu-arm", "-L", "/usr/arm-linux-gnueabihf"],
         jitlink: false,
     },
 ];

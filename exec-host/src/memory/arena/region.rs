@@ -94,11 +94,11 @@ impl Region {
                 Some(base) => base,
                 None => {
                     // SAFETY: without a wish for an address no existing mapping is touched.
-                    let base = unsafe {
+                    let map = || unsafe {
                         mmap_anonymous(ptr::null_mut(), size, protection, MapFlags::PRIVATE)
                     };
                     let refused = |cause: Errno| Error::Map { size: SPREAD, cause: cause.into() };
-                    base.map_err(refused)?.cast()
+                    near::beside_blind_spots(size, map).map_err(refused)?
                 }
             },
         };

@@ -1,0 +1,54 @@
+//! In which order libraries are initialized, and in which they go: as ld.so sorts them (`_dl_sort_maps` of glibc 2.35 and later).
+
+use super::depth_first::sorted;
+use super::group::{Edge, Node};
+
+/// The libraries of the load that one of them needs.
+fn needed(node: &Node) -> impl Iterator<Item = usize> {
+    node.needed.iter().filter_map(|edge| match edge {
+        Edge::Node(to) => Some(*to),
+        Edge::Member(_) => None,
+    })
+}
+
+/// The numbers of libraries, who needs somebody before whom they need: constructors run from the last on. The one that is opened is before
+/// all, also where libraries need it.
+pub(crate) fn first(nodes: &[Node]) -> Vec<usize> {
+    let leads = |index: usize| {
+        let all = nodes.get(index).into_iter().flat_map(needed);
+        all.filter(|to| *to != 0).collect::<Vec<_>>()
+    };
+    let mut order = sorted((1..nodes.len()).rev(), nodes.len(), leads);
+    order.insert(0, 0);
+    order
+}
+
+/// The order in which destructors are called. `bound` says who refers to whom, whether or not it needs that one: that counts
+/// where what libraries need does not decide.
+pub(crate) fn last(nodes: &[Node], bound: &[(usize, usize)]) -> Vec<usize> {
+    let (count, first) = (nodes.len(), first(nodes));
+    let mut leads: Vec<Vec<usize>> =
+        nodes.iter().map(|node| needed(node).collect::<Vec<_>>()).collect();
+    if let Some(all) = leads.first_mut() {
+        // the one that is opened has a list of all
+        *all = first.get(1..).unwrap_or_default().to_vec();
+    }
+    let mut referred = vec![Vec::new(); count];
+    for &(from, to) in bound {
+        let is_needed = from == to || leads.get(from).is_some_and(|needed| needed.contains(&to));
+        if let Some(list) = referred.get_mut(from).filter(|list| !is_needed && !list.contains(&to))
+        {
+            list.push(to);
+        }
+    }
+    let needs = |index: usize| leads.get(index).into_iter().flatten().copied();
+    let all = |index: usize| {
+        let late = referred.get(index).into_iter().flatten().rev().copied();
+        needs(index).chain(late).collect::<Vec<_>>()
+    };
+    let order = sorted((0..count).rev(), count, all);
+    if referred.iter().all(Vec::is_empty) {
+        return order;
+    }
+    sorted(order.into_iter().rev(), count, |index| needs(index).collect::<Vec<_>>())
+}
