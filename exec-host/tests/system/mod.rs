@@ -65,10 +65,18 @@ pub(crate) fn maps() -> Vec<Map> {
     text.lines().map(|text| line(text).unwrap()).collect()
 }
 
-/// What is mapped of these addresses.
+/// What is mapped of these addresses: what two readings agree on, since lines are missed while other threads map and unmap.
 pub(crate) fn mapped(range: &Range<u64>) -> Vec<Map> {
     let overlaps = |map: &Map| map.range.start < range.end && range.start < map.range.end;
-    maps().into_iter().filter(overlaps).collect()
+    let read = || maps().into_iter().filter(overlaps).collect::<Vec<_>>();
+    let mut last = read();
+    loop {
+        let again = read();
+        if again == last {
+            return again;
+        }
+        last = again;
+    }
 }
 
 /// The addresses that a module occupies.
