@@ -43,6 +43,9 @@ pub(crate) struct WholeLibraries {
     /// Only this change
     #[arg(long, value_name = "NAME")]
     change: Option<String>,
+    /// One tool only, not two after one another
+    #[arg(long)]
+    one: bool,
 }
 
 const KEEP: &[&str] = &["prune", "--keep", "sm_80,sm_90,ptx"];
@@ -93,7 +96,7 @@ impl Run for WholeLibraries {
                     if !is_named || (change == "size" && size > self.size_up_to) {
                         continue;
                     }
-                    match library.changed(steps) {
+                    match library.changed(steps, self.one) {
                         Ok(Made::Changed(counts, more)) => {
                             println!(
                                 "  {change}: {} combinations, {} broken as it was linked, too, {} differences",
@@ -154,7 +157,7 @@ enum Made {
 
 impl Library<'_> {
     /// Changes the library, and looks at what others make of it.
-    fn changed(&mut self, steps: &[&[&str]]) -> Result<Made> {
+    fn changed(&mut self, steps: &[&[&str]], one: bool) -> Result<Made> {
         let at = self.others.at.clone();
         fs::copy(at.join("original.so"), at.join("changed.so"))?;
         for step in steps {
@@ -188,7 +191,7 @@ impl Library<'_> {
         );
         self.again(steps)?;
         let mut more = Vec::new();
-        let counts = self.others.try_out(&seen, |line| more.push(line))?;
+        let counts = self.others.try_out(&seen, one, |line| more.push(line))?;
         Ok(Made::Changed(counts, more))
     }
 

@@ -53,8 +53,13 @@ impl<'a> Others<'a> {
         Ok(Self { look, at, originals: BTreeMap::new() })
     }
 
-    /// All sequences of one tool, and of two, on `changed.so`; `told` is called with differences.
-    pub(super) fn try_out(&mut self, seen: &Seen, mut told: impl FnMut(String)) -> Result<Counts> {
+    /// All sequences of one tool, and of two unless `alone`, on `changed.so`; `told` is called with differences.
+    pub(super) fn try_out(
+        &mut self,
+        seen: &Seen,
+        alone: bool,
+        mut told: impl FnMut(String),
+    ) -> Result<Counts> {
         let mut counts = Counts::default();
         for first in 0..TOOLS.len() {
             let mut one = |others: &mut Self, tools: &[usize], from: &str| -> Result<bool> {
@@ -71,7 +76,7 @@ impl<'a> Others<'a> {
                 Ok(false)
             };
             let is_whole = one(self, &[first], "changed.so")?;
-            if !is_whole {
+            if !is_whole || alone {
                 continue;
             }
             fs::rename(self.at.join("after/x.so"), self.at.join("one.so"))?;
