@@ -166,7 +166,7 @@ impl Library<'_> {
             }
         }
         let path = at.join("changed.so");
-        let found = Images::of_library(&self.others.look.hoist, &path, self.name)?;
+        let found = Images::of_library(self.others.look.hoist, &path, self.name)?;
         let keep = steps.iter().find_map(|words| Keep::of(words));
         self.old.compare(&found, keep.as_ref())?;
         let seen = self.others.look.at(&path)?;
@@ -245,6 +245,9 @@ impl Library<'_> {
         }
         let is_back = fs::read(installed.join("x.so"))? == fs::read(at.join("original.so"))?;
         ensure!(is_back, "other bytes than the first");
-        if is_other { Ok(()) } else { Ok(println!("  undone: nothing had changed")) }
+        if !is_other {
+            println!("  undone: nothing had changed");
+        }
+        Ok(())
     }
 }

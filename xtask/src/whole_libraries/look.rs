@@ -97,12 +97,15 @@ fn listed(path: &Path) -> Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// What cuobjdump takes out of a file, if it is there: the ends of names, and contents; those that `keeps` is true for.
+/// Images that cuobjdump takes out of a file: the ends of names, and contents.
+type Taken = Vec<(String, Vec<u8>)>;
+
+/// What cuobjdump takes out of a file, if it is there: those that `keeps` is true for.
 pub(super) fn taken(
     path: &Path,
     folder: &Path,
     keeps: impl Fn(&str) -> bool,
-) -> Result<Option<Vec<(String, Vec<u8>)>>> {
+) -> Result<Option<Taken>> {
     if !has_cuobjdump() {
         return Ok(None);
     }

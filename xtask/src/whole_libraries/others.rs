@@ -68,7 +68,11 @@ impl<'a> Others<'a> {
                 let Some(what) = difference else { return Ok(true) };
                 if others.original(tools)?.is_whole || what.starts_with("complaints") {
                     counts.differences += 1;
-                    let names: Vec<_> = tools.iter().map(|tool| TOOLS[*tool].join(" ")).collect();
+                    let names: Vec<_> = tools
+                        .iter()
+                        .filter_map(|tool| TOOLS.get(*tool))
+                        .map(|words| words.join(" "))
+                        .collect();
                     told(format!("{}: {what}", names.join(", then ")));
                 } else {
                     counts.broken += 1;
@@ -124,7 +128,7 @@ impl<'a> Others<'a> {
         let to = folder.join("x.so");
         fs::copy(self.at.join(from), &to)?;
         for tool in tools {
-            use_tool(TOOLS[*tool], &self.at, &to)?;
+            use_tool(TOOLS.get(*tool).context("no tool")?, &self.at, &to)?;
         }
         Ok(to)
     }

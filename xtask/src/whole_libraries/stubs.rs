@@ -34,7 +34,7 @@ pub(super) fn search(library: &Path, site: &Path, stubs: &Path) -> Result<(OsStr
         let name = name.trim();
         let is_system =
             |what: &&str| name.contains(*what) && (*what != "Py" || name.starts_with("Py"));
-        if !SYSTEM.iter().any(|what| is_system(&what)) {
+        if !SYSTEM.iter().any(is_system) {
             names.insert(name.split('@').next().unwrap_or(name).to_owned());
         }
     }
