@@ -189,9 +189,12 @@ impl Library<'_> {
             "complaints: {:?}",
             new.difference(&old).take(4).collect::<Vec<_>>()
         );
-        self.again(steps)?;
         let mut more = Vec::new();
-        let counts = self.others.try_out(&seen, one, |line| more.push(line))?;
+        let mut counts = self.others.try_out(&seen, one, |line| more.push(line))?;
+        if let Err(error) = self.again(steps) {
+            counts.differences += 1;
+            more.push(format!("{error:#}"));
+        }
         Ok(Made::Changed(counts, more))
     }
 

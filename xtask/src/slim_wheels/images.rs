@@ -71,9 +71,10 @@ impl Images {
         Self::listed(hoist, path, |_| Ok(name.to_owned()))
     }
 
-    /// Those of each file, by its name.
+    /// Those of each file that has some, by its name.
     pub(crate) fn by_file(self) -> impl Iterator<Item = (String, Self)> {
-        self.0.into_iter().map(|(name, images)| (name.clone(), Self([(name, images)].into())))
+        let files = self.0.into_iter().filter(|(_, images)| !images.is_empty());
+        files.map(|(name, images)| (name.clone(), Self([(name, images)].into())))
     }
 
     fn listed(hoist: &Path, path: &Path, name_of: impl Fn(&str) -> Result<String>) -> Result<Self> {

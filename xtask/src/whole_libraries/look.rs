@@ -57,7 +57,9 @@ impl Look<'_> {
 
     fn loaded(&self, path: &Path) -> Result<Vec<String>> {
         let mut python = Command::new("python3");
-        python.args(["-c", include_str!("load.py")]).arg(path);
+        let script = path.with_extension("py");
+        fs::write(&script, include_str!("load.py"))?;
+        python.arg(script).arg(path);
         let done = output(python.env("LD_LIBRARY_PATH", self.search))?;
         // constructors may have said something
         let text = String::from_utf8_lossy(&done.stdout);

@@ -1,6 +1,6 @@
 //! Libraries that one needs and that are not here: stubs, whose functions do nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::fs;
@@ -29,13 +29,18 @@ pub(super) fn search(library: &Path, site: &Path, stubs: &Path) -> Result<(OsStr
     let done = output(Command::new("nm").args(["-D", "--undefined-only"]).arg(library))?;
     let mut text = String::from(".text\n.section .note.GNU-stack,\"\",@progbits\n.text\n");
     let mut names = BTreeSet::new();
+    let mut versions: BTreeMap<String, String> = BTreeMap::new();
     for line in String::from_utf8_lossy(&done.stdout).lines() {
         let Some(name) = line.trim().strip_prefix("U ") else { continue };
         let name = name.trim();
         let is_system =
             |what: &&str| name.contains(*what) && (*what != "Py" || name.starts_with("Py"));
         if !SYSTEM.iter().any(is_system) {
-            names.insert(name.split('@').next().unwrap_or(name).to_owned());
+            let (name, version) = name.split_once('@').unwrap_or((name, ""));
+            names.insert(name.to_owned());
+            if !version.is_empty() {
+                write!(versions.entry(version.to_owned()).or_default(), "\"{name}\"; ")?;
+            }
         }
     }
     for name in names {
@@ -45,9 +50,15 @@ pub(super) fn search(library: &Path, site: &Path, stubs: &Path) -> Result<(OsStr
         )?;
     }
     fs::write(stubs.join("stub.s"), text)?;
+    // ld.so wants versions in libraries of which others want them
+    let versions = versions.iter().map(|(name, what)| format!("{name} {{ global: {what}}};\n"));
+    let versions: Vec<_> = versions.collect();
+    let all = if versions.is_empty() { "{ global: *; };".to_owned() } else { versions.concat() };
+    fs::write(stubs.join("versions"), all)?;
     for name in &missing {
         let mut cc = Command::new("cc");
-        cc.args(["-shared", "-nostdlib", "stub.s", "-o", name]).current_dir(stubs);
+        cc.args(["-shared", "-nostdlib", "-Wl,--version-script=versions", "stub.s", "-o", name])
+            .current_dir(stubs);
         output(cc.arg(format!("-Wl,-soname,{name}")))?;
     }
     Ok((search, missing.len()))
