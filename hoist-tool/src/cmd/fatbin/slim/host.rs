@@ -49,7 +49,7 @@ pub enum Outcome {
     /// Nothing: it has device code, but none of what is kept.
     Without,
     /// It becomes smaller.
-    Slimmed(Slimmed),
+    Slimmed(Box<Slimmed>),
 }
 
 /// Which files of all that are made smaller together have something of what is kept.
@@ -113,7 +113,7 @@ impl Slimming {
         let mut notes: Vec<_> = plan.remarks.iter().map(change::note).collect();
         notes.extend(change::needs(self.mode.map(CompressionMode::method)));
         let sizes = (before, plan.size());
-        Ok(Outcome::Slimmed(Slimmed { plan, changes, entries, sizes, notes }))
+        Ok(Outcome::Slimmed(Box::new(Slimmed { plan, changes, entries, sizes, notes })))
     }
 
     /// Whether entries are there, and any of them is kept.
@@ -212,7 +212,7 @@ impl Slimming {
 
 impl Tally {
     /// What becomes of a file, counted: how it becomes smaller, if it does.
-    pub fn count(&mut self, name: &str, outcome: Outcome) -> Option<Slimmed> {
+    pub fn count(&mut self, name: &str, outcome: Outcome) -> Option<Box<Slimmed>> {
         match outcome {
             Outcome::NoCode => None,
             Outcome::Without => {
