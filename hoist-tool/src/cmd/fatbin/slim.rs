@@ -17,7 +17,7 @@ use crate::mapped::Mapped;
 use crate::output::{self, Dates};
 use crate::paint;
 use crate::printable::Printable;
-use host::Slimming;
+use host::{Slimming, Tally};
 
 pub mod digest;
 pub mod host;
@@ -66,13 +66,16 @@ impl Slim {
     /// The first file that cannot be changed; those before it are.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let mut notes = BTreeSet::new();
+        let mut tally = Tally::default();
         let lines = match (&self.undo, &self.backup) {
             (Some(folder), _) => undo(folder)?,
-            (None, Some(folder)) => self.slim(folder, &mut notes)?,
+            (None, Some(folder)) => self.slim(folder, &mut tally, &mut notes)?,
             (None, None) => bail!("where originals are to be kept: --backup"),
         };
         if self.json.is_on() {
-            crate::json::write(out, &serde_json::json!({ "files": lines, "notes": notes }))?;
+            let left = tally.left;
+            let report = serde_json::json!({ "files": lines, "left": left, "notes": notes });
+            crate::json::write(out, &report)?;
             return Ok(writeln!(out)?);
         }
         for line in &lines {
@@ -89,7 +92,12 @@ impl Slim {
         Ok(writeln!(out, "{} files changed", lines.len())?)
     }
 
-    fn slim(&self, folder: &Path, notes: &mut BTreeSet<String>) -> Result<Vec<Line>> {
+    fn slim(
+        &self,
+        folder: &Path,
+        tally: &mut Tally,
+        notes: &mut BTreeSet<String>,
+    ) -> Result<Vec<Line>> {
         ensure!(
             !self.how.keep.is_empty() || self.how.mode.is_some(),
             "nothing is to be done: --keep or --mode"
@@ -104,12 +112,14 @@ impl Slim {
                 if entry.file_type().is_file() && is_host(entry.path())? {
                     let path = fs::canonicalize(entry.path())?;
                     if !path.starts_with(&folder) {
-                        let line = self.file(&path, &folder, &unpacking, notes);
+                        let line = self.file(&path, &folder, &unpacking, (tally, notes));
                         lines.extend(line.with_context(|| path.display().to_string())?);
                     }
                 }
             }
         }
+        tally.check()?;
+        notes.extend(tally.notes());
         if !lines.is_empty() {
             notes.extend(unpacking.note());
             notes.extend(self.dates.note().map(String::from));
@@ -123,10 +133,12 @@ impl Slim {
         path: &Path,
         folder: &Path,
         unpacking: &Unpacking,
-        notes: &mut BTreeSet<String>,
+        (tally, notes): (&mut Tally, &mut BTreeSet<String>),
     ) -> Result<Option<Line>> {
         let file = Mapped::open(path)?;
-        let Some(slimmed) = self.how.plan(&file, unpacking)? else { return Ok(None) };
+        let outcome = self.how.plan(&file, unpacking)?;
+        let name = path.display().to_string();
+        let Some(slimmed) = tally.count(&name, outcome) else { return Ok(None) };
         // what becomes no smaller is left alone
         let (size_before, size_after) = slimmed.sizes;
         if size_after >= size_before && self.how.keep.is_empty() {

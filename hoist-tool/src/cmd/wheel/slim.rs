@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::record::{self, updated};
 use super::zip::{Member, New, Zip};
 use crate::budget::{Budget, FLOOR};
-use crate::cmd::fatbin::slim::host::Slimming;
+use crate::cmd::fatbin::slim::host::{Slimming, Tally};
 use crate::cmd::fatbin::slim::{HEADS, digest};
 use crate::cmd::fatbin::unpacking::Unpacking;
 use crate::mapped::Mapped;
@@ -57,6 +57,8 @@ struct Report {
     size_before: u64,
     size_after: u64,
     files: Vec<Row>,
+    /// Files with device code of which nothing is kept: they stay as they are.
+    left: Vec<String>,
     notes: Vec<String>,
 }
 
@@ -66,6 +68,7 @@ struct Changed {
     members: BTreeMap<usize, New>,
     record: record::New,
     rows: Vec<Row>,
+    tally: Tally,
     notes: Vec<String>,
 }
 
@@ -102,6 +105,7 @@ impl Slim {
             size_before: before,
             size_after: after,
             files: changed.rows,
+            left: changed.tally.left,
             notes,
         };
         let out = &mut *output::beside(&self.output, out);
@@ -124,6 +128,8 @@ impl Slim {
                 done.with_context(|| Printable::from(&*member.name).to_string())?;
             }
         }
+        changed.tally.check()?;
+        changed.notes.extend(changed.tally.notes());
         changed.notes.extend(unpacking.note());
         if changed.members.is_empty() {
             changed.notes.push(String::from("nothing of the wheel changes"));
@@ -157,7 +163,8 @@ impl Slim {
         changed: &mut Changed,
     ) -> Result<()> {
         let old = zip.unpack(member, budget)?;
-        let Some(slimmed) = self.how.plan(&old, unpacking)? else { return Ok(()) };
+        let outcome = self.how.plan(&old, unpacking)?;
+        let Some(slimmed) = changed.tally.count(&member.name, outcome) else { return Ok(()) };
         let mut file = tempfile::tempfile()?;
         slimmed.write(&old, &mut file)?;
         let new = Mapped::map(&file)?;
