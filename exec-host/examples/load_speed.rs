@@ -44,10 +44,12 @@ impl Subject {
         let loader = LibraryLoader::new();
         let start = Instant::now();
         let loader = if is_lazy { loader.lazy() } else { loader };
-        // SAFETY: the user asks for the library; nobody writes to the file.
-        let library = match way {
-            "file" => unsafe { loader.open_file(&self.path)? },
-            _ => unsafe { loader.open(bytes)? },
+        let library = if way == "file" {
+            // SAFETY: the user asks for the library; nobody writes to the file.
+            unsafe { loader.open_file(&self.path)? }
+        } else {
+            // SAFETY: as above.
+            unsafe { loader.open(bytes)? }
         };
         let opened = start.elapsed();
         let start = Instant::now();
