@@ -3,18 +3,17 @@
 use crate::error::Error;
 use crate::library::LibraryError;
 use crate::library::file::FilePages;
-use crate::memory::{Aside, HUGE_PAGE, Mapping, MappingOptions, POPULATED};
+use crate::memory::{self, HUGE_PAGE, Mapping, MappingOptions, POPULATED};
 use core::ops::Range;
 use elf_core::SegmentFlags;
-use elf_image::{Image, PageRange, Segment};
+use elf_image::{Image, PageRange, RelativeRows, Segment};
 use std::fs::File;
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread::ScopedJoinHandle;
 
 /// An image in memory.
 #[derive(Debug)]
 pub(crate) struct MappedImage {
-    /// Pages that are brought in.
-    populating: Aside,
     pub(crate) memory: Mapping,
     /// Which permissions pages are to have.
     pub(crate) pages: Vec<PageRange>,
@@ -68,8 +67,7 @@ impl MappedImage {
         // both are within memory that there is
         let (start, size) = (before as usize, image.size() as usize);
         let (is_closed, is_relocated) = (false, false);
-        let populating = Aside::default();
-        Ok(Self { populating, memory, pages, base, bias, start, size, is_closed, is_relocated })
+        Ok(Self { memory, pages, base, bias, start, size, is_closed, is_relocated })
     }
 
     /// Copies of the segments.
@@ -129,24 +127,29 @@ impl MappedImage {
         };
         let memory = memory.ok()?;
         let mut mapped = Self::at(memory, image, pages.to_vec()).ok()?;
-        for (index, segment) in image.segments().enumerate() {
-            let is_there = is_first && index == 0;
+        for segment in image.segments() {
+            let place = file_offset(image, &segment)?.wrapping_sub(segment.offset);
+            let has_pages = is_first && place == from;
+            // pages of the file that are there already get what permissions they want
+            if has_pages && segment.data.len() as u64 == segment.size {
+                if open_flags(&segment) != open_flags(&first) {
+                    let start = mapped.offset(segment.offset);
+                    let in_page = start % page;
+                    let size = segment.size.saturating_add(in_page);
+                    let flags = open_flags(&segment);
+                    mapped.memory.set_permissions(start.wrapping_sub(in_page), size, flags).ok()?;
+                }
+                continue;
+            }
+            let is_there = has_pages && segment.number == first.number;
             mapped.map(&segment, (file, file_offset(image, &segment)?), is_there, page).ok()?;
         }
         mapped.is_closed = true;
         if let Some((offset, size)) = image.relro()
-            && size > POPULATED as u64
+            && (POPULATED as u64..=LARGE).contains(&size)
         {
             // most of them are about to be filled
-            let offset = mapped.offset(offset);
-            let mut here = size;
-            if size > MANY as u64 / 4 {
-                // these are needed first
-                here = size / 4;
-                let rest = (offset.saturating_add(here), size.saturating_sub(here));
-                mapped.populating = mapped.memory.populate_aside(rest.0, rest.1);
-            }
-            mapped.memory.populate(offset, here);
+            mapped.memory.populate(mapped.offset(offset), size);
         }
         for range in pages.iter().filter(|range| range.flags.is_empty()) {
             mapped.memory.renew(range.offset, range.size, range.flags).ok()?;
@@ -188,6 +191,34 @@ impl MappedImage {
     pub(crate) fn content(&mut self) -> &mut [u8] {
         let end = self.start.saturating_add(self.size);
         self.memory.bytes_mut().get_mut(self.start..end).unwrap_or_default()
+    }
+
+    /// Applies relocations that need no symbol, where pages are open: how many of the table's first ones are done, all or none.
+    pub(crate) fn relocate_relative(&mut self, rows: RelativeRows<'_>, relro: u64) -> usize {
+        let open = match self.open_pages().as_deref() {
+            None => 0..self.size as u64,
+            Some([open]) => open.start..open.end.min(self.size as u64),
+            Some(_) => return 0,
+        };
+        let (bias, at, is_new) = (self.bias, open.start, self.is_closed && relro > LARGE);
+        let range = open.start as usize..open.end as usize;
+        let Some(memory) = self.content().get_mut(range) else { return 0 };
+        let is_done = if relro > LARGE {
+            std::thread::scope(|scope| {
+                let mut parts = parts(memory, at, rows, threads()).into_iter();
+                let last = parts.next_back();
+                let add = |part| move || add_bias(part, bias, is_new);
+                // without a thread its part is not done: all is done once more then, which changes nothing
+                let other = |part| std::thread::Builder::new().spawn_scoped(scope, add(part));
+                let others: Vec<_> = parts.map(other).collect();
+                let is_here = last.is_none_or(|part| add(part)());
+                let is_done = |other: ScopedJoinHandle<'_, bool>| other.join().unwrap_or(false);
+                others.into_iter().all(|other| other.is_ok_and(is_done)) && is_here
+            })
+        } else {
+            rows.apply(memory, at, bias)
+        };
+        if is_done { rows.len() } else { 0 }
     }
 
     /// The offset in the memory of an offset in the image.
@@ -238,7 +269,6 @@ impl MappedImage {
 
     /// Gives all pages their permissions that do not stay writable; what relocations fill (`PT_GNU_RELRO`) too if that `is_done`.
     pub(crate) fn protect(&mut self, is_done: bool) -> Result<(), Error> {
-        self.populating = Aside::default();
         if self.is_closed {
             return if is_done { self.end_relocation() } else { Ok(()) };
         }
@@ -310,15 +340,60 @@ fn are_apart(image: &Image<'_>, page: u64) -> bool {
 /// From how many bytes on several threads copy.
 const MANY: usize = 4 * HUGE_PAGE;
 
+/// From how many bytes of it on several threads fill what becomes read-only.
+const LARGE: u64 = HUGE_PAGE as u64;
+
+/// How many threads work on what is large.
+fn threads() -> usize {
+    static THREADS: OnceLock<usize> = OnceLock::new();
+    *THREADS.get_or_init(|| {
+        std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
+    })
+}
+
+/// More do not make memory faster.
+const MOST_THREADS: usize = 8;
+
+/// A part of an image that is relocated by itself: what it has from an offset on, and its records.
+type Part<'m, 'a> = (&'m mut [u8], u64, RelativeRows<'a>);
+
+/// Applies the records of a part of an image, whose pages are brought in before if they are new; whether all are.
+fn add_bias((memory, at, rows): Part<'_, '_>, bias: u64, is_new: bool) -> bool {
+    let last = rows.place(rows.len().saturating_sub(1));
+    let end = last.and_then(|last| usize::try_from(last.checked_sub(at)?).ok());
+    if is_new && let Some(filled) = end.and_then(|end| memory.get_mut(..end)) {
+        memory::populate(filled);
+    }
+    rows.apply(memory, at, bias)
+}
+
+/// Cuts `memory`, an image from offset `at` on, and its records, which stand in the order of their places, into so many parts.
+fn parts<'m, 'a>(
+    memory: &'m mut [u8],
+    at: u64,
+    rows: RelativeRows<'a>,
+    count: usize,
+) -> Vec<Part<'m, 'a>> {
+    let (mut parts, mut rest, mut start, mut first) = (Vec::new(), memory, at, 0);
+    for number in 1..count {
+        let next = rows.len() / count * number;
+        let cut =
+            rows.place(next).and_then(|place| usize::try_from(place.checked_sub(start)?).ok());
+        let Some(cut) = cut.filter(|cut| *cut <= rest.len()) else { break };
+        let (part, behind) = rest.split_at_mut(cut);
+        parts.extend(rows.slice(first..next).map(|rows| (part, start, rows)));
+        (rest, start, first) = (behind, start.saturating_add(cut as u64), next);
+    }
+    parts.extend(rows.slice(first..rows.len()).map(|rows| (rest, start, rows)));
+    parts
+}
+
 /// Copies bytes to a place of this size.
 fn fill(place: &mut [u8], data: &[u8]) {
-    static THREADS: OnceLock<usize> = OnceLock::new();
     if data.len() < MANY {
         place.copy_from_slice(data);
         return;
     }
-    let processors = || std::thread::available_parallelism().map_or(1, usize::from).min(8);
-    let threads = *THREADS.get_or_init(processors);
     let parts = Mutex::new(place.chunks_mut(HUGE_PAGE).zip(data.chunks(HUGE_PAGE)));
     let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
     let copy = || {
@@ -327,7 +402,7 @@ fn fill(place: &mut [u8], data: &[u8]) {
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..threads {
+        for _ in 1..threads() {
             // without it the others do its part
             let _ = std::thread::Builder::new().spawn_scoped(scope, copy);
         }

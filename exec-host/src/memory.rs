@@ -79,15 +79,14 @@ pub(crate) struct MappingOptions<'a> {
     pub(crate) source: Option<&'a dyn MemorySource>,
 }
 
-/// What a thread does meanwhile: waited for on drop.
-#[derive(Debug, Default)]
-pub(crate) struct Aside(Option<std::thread::JoinHandle<()>>);
-
-impl Drop for Aside {
-    fn drop(&mut self) {
-        if let Some(thread) = self.0.take() {
-            let _ = thread.join();
-        }
+/// Has the system bring in the pages that are all within these bytes, which are about to be filled.
+pub(crate) fn populate(bytes: &mut [u8]) {
+    let page = rustix::param::page_size();
+    let before = bytes.as_ptr().align_offset(page);
+    if let Some(rest) = bytes.get_mut(before..) {
+        let whole = rest.len() - rest.len() % page;
+        // SAFETY: the pages are ours; the advice changes no content. Kernels before 5.14 refuse it, and that is fine.
+        let _ = unsafe { madvise(rest.as_mut_ptr().cast(), whole, Advice::LinuxPopulateWrite) };
     }
 }
 
@@ -302,22 +301,6 @@ impl Mapping {
             // SAFETY: the pages are ours; the advice changes no content. Kernels before 5.14 refuse it, and that is fine.
             let _ = unsafe { madvise(start.cast(), size, Advice::LinuxPopulateWrite) };
         }
-    }
-
-    /// The same by a thread of its own, for so long as the result lives at most.
-    pub(crate) fn populate_aside(&self, offset: u64, size: u64) -> Aside {
-        let in_page = offset % self.page as u64;
-        let part = self.part(offset - in_page, size.saturating_add(in_page));
-        let populate = part.map(|(start, size)| (start.expose_provenance(), size));
-        let thread = populate.and_then(|(start, size)| {
-            let populate = move || {
-                let start = ptr::with_exposed_provenance_mut(start);
-                // SAFETY: the pages are there as long as this runs; the advice changes no content.
-                let _ = unsafe { madvise(start, size, Advice::LinuxPopulateWrite) };
-            };
-            std::thread::Builder::new().spawn(populate).ok()
-        });
-        Aside(thread)
     }
 
     /// Maps whole pages of a file in the place of these, private, with these permissions. Where the file ends within the last one, zeros

@@ -86,6 +86,11 @@ impl ProcessHashes {
             || self.own.iter().any(|own| (own ^ hash) >> 1 == 0)
     }
 
+    /// Whether the library of this number has a name with this hash, whose lowest bit does not matter.
+    pub(crate) fn may_be_of(&self, library: usize, hash: u32) -> bool {
+        self.libraries.get(library).is_none_or(|library| library.names.may_hold(hash))
+    }
+
     /// The number of the library that has an address.
     pub(crate) fn library_at(&self, address: u64) -> Option<usize> {
         self.libraries.iter().position(|library| library.range.contains(&address))
@@ -115,7 +120,9 @@ impl Names {
     /// Whether a name has this hash, but for the lowest bit.
     fn may_hold(&self, hash: u32) -> bool {
         match self {
-            Self::Table(table) => table.holds(hash & !1) || table.holds(hash | 1),
+            Self::Table(table) => {
+                table.may_pass(hash) && (table.holds(hash & !1) || table.holds(hash | 1))
+            }
             Self::Sorted(hashes) => {
                 let at = hashes.partition_point(|it| it >> 1 < hash >> 1);
                 hashes.get(at).is_some_and(|it| (it ^ hash) >> 1 == 0)
@@ -125,8 +132,23 @@ impl Names {
 }
 
 impl Table {
-    /// Whether a name has this hash.
+    /// Whether the filter lets a name pass that has this hash, but for the lowest bit, by the bit that this does not matter for.
     #[inline]
+    fn may_pass(&self, hash: u32) -> bool {
+        let mask =
+            if self.shift == 0 { 0 } else { 1usize.wrapping_shl(hash.wrapping_shr(self.shift)) };
+        self.word(hash).is_some_and(|word| word & mask == mask)
+    }
+
+    /// The word of the filter that speaks of a hash.
+    #[inline]
+    fn word(&self, hash: u32) -> Option<usize> {
+        // a power of two of words
+        let at = (hash / usize::BITS) as usize & self.filter.len().wrapping_sub(1);
+        self.filter.get(at).copied()
+    }
+
+    /// Whether a name has this hash.
     fn holds(&self, hash: u32) -> bool {
         self.passes(hash) && self.is_in_chain(hash)
     }
@@ -134,10 +156,8 @@ impl Table {
     /// Whether the filter lets this hash pass: if not, no name has it.
     #[inline]
     fn passes(&self, hash: u32) -> bool {
-        // a power of two of words
-        let at = (hash / usize::BITS) as usize & self.filter.len().wrapping_sub(1);
         let mask = 1usize.wrapping_shl(hash) | 1usize.wrapping_shl(hash.wrapping_shr(self.shift));
-        self.filter.get(at).is_some_and(|word| word & mask == mask)
+        self.word(hash).is_some_and(|word| word & mask == mask)
     }
 
     fn is_in_chain(&self, hash: u32) -> bool {
