@@ -3,13 +3,13 @@
 use crate::error::Error;
 use crate::library::LibraryError;
 use crate::library::file::FilePages;
-use crate::memory::{self, HUGE_PAGE, Mapping, MappingOptions, POPULATED};
+use crate::memory::{HUGE_PAGE, Mapping, MappingOptions, POPULATED};
 use core::ops::Range;
+use core::sync::atomic::{AtomicBool, Ordering};
 use elf_core::SegmentFlags;
 use elf_image::{Image, PageRange, RelativeRows, Segment};
 use std::fs::File;
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::thread::ScopedJoinHandle;
 
 /// An image in memory.
 #[derive(Debug)]
@@ -97,15 +97,12 @@ impl MappedImage {
         if is_dense && bytes >= POPULATED && end > small {
             mapped.memory.populate(small, end.wrapping_sub(small));
         }
-        for Segment { offset, data, .. } in image.segments() {
+        for segment in image.segments() {
+            let Segment { offset, data, .. } = segment;
             if !is_dense && data.len() >= POPULATED {
                 mapped.memory.populate(mapped.offset(offset), data.len() as u64);
             }
-            // the image was checked: it is within memory that there is
-            let place = mapped.content().get_mut(offset as usize..).unwrap_or_default();
-            if let Some(place) = place.get_mut(..data.len()) {
-                fill(place, data);
-            }
+            mapped.copy(&segment);
         }
         Ok(mapped)
     }
@@ -119,8 +116,13 @@ impl MappedImage {
         let from = file_offset(image, &first)?;
         let (size, alignment) = (pages.iter().map(|range| range.size).sum(), image.alignment());
         // the first segment's pages, and room for the others
-        let is_first = alignment <= page;
-        let memory = if is_first {
+        let large = large(image).filter(|_| alignment <= page);
+        let is_first = alignment <= page && large.is_none();
+        let memory = if let Some(large) = &large {
+            let before = image.start() % page;
+            let start = before.saturating_add(large.offset);
+            Mapping::huge_from(start - start % page, size)
+        } else if is_first {
             Mapping::of_file(file, from - from % page, size, open_flags(&first))
         } else {
             Mapping::new(&MappingOptions { size, alignment, ..MappingOptions::default() })
@@ -128,6 +130,10 @@ impl MappedImage {
         let memory = memory.ok()?;
         let mut mapped = Self::at(memory, image, pages.to_vec()).ok()?;
         for segment in image.segments() {
+            if large.as_ref() == Some(&segment) {
+                mapped.copy(&segment);
+                continue;
+            }
             let place = file_offset(image, &segment)?.wrapping_sub(segment.offset);
             let has_pages = is_first && place == from;
             // pages of the file that are there already get what permissions they want
@@ -155,6 +161,15 @@ impl MappedImage {
             mapped.memory.renew(range.offset, range.size, range.flags).ok()?;
         }
         Some(mapped)
+    }
+
+    /// Copies what the file has of a segment.
+    fn copy(&mut self, segment: &Segment<'_>) {
+        // the image was checked: it is within memory that there is
+        let place = self.content().get_mut(segment.offset as usize..).unwrap_or_default();
+        if let Some(place) = place.get_mut(..segment.data.len()) {
+            fill(place, segment.data);
+        }
     }
 
     /// Maps what the file has of a segment, whole pages; what is behind it is zero, if the segment goes on there.
@@ -200,21 +215,22 @@ impl MappedImage {
             Some([open]) => open.start..open.end.min(self.size as u64),
             Some(_) => return 0,
         };
-        let (bias, at, is_new) = (self.bias, open.start, self.is_closed && relro > LARGE);
+        let (bias, at) = (self.bias, open.start);
         let range = open.start as usize..open.end as usize;
         let Some(memory) = self.content().get_mut(range) else { return 0 };
         let is_done = if relro > LARGE {
-            std::thread::scope(|scope| {
-                let mut parts = parts(memory, at, rows, threads()).into_iter();
-                let last = parts.next_back();
-                let add = |part| move || add_bias(part, bias, is_new);
-                // without a thread its part is not done: all is done once more then, which changes nothing
-                let other = |part| std::thread::Builder::new().spawn_scoped(scope, add(part));
-                let others: Vec<_> = parts.map(other).collect();
-                let is_here = last.is_none_or(|part| add(part)());
-                let is_done = |other: ScopedJoinHandle<'_, bool>| other.join().unwrap_or(false);
-                others.into_iter().all(|other| other.is_ok_and(is_done)) && is_here
-            })
+            let all = Mutex::new(parts(memory, at, rows).into_iter());
+            let has_failed = AtomicBool::new(false);
+            on_threads(|| {
+                let next = || all.lock().unwrap_or_else(PoisonError::into_inner).next();
+                while let Some((memory, at, rows)) = next() {
+                    if !rows.apply(memory, at, bias) {
+                        has_failed.store(true, Ordering::Relaxed);
+                    }
+                }
+            });
+            // else all is done once more, which changes nothing
+            !has_failed.into_inner()
         } else {
             rows.apply(memory, at, bias)
         };
@@ -307,6 +323,17 @@ impl MappedImage {
     }
 }
 
+/// The last segment, if most of it is filled by relocations and becomes read-only then, and it is large: huge pages are had sooner than
+/// as many pages of the file, each of which is copied.
+fn large<'a>(image: &Image<'a>) -> Option<Segment<'a>> {
+    let (offset, size) = image.relro().filter(|(_, size)| *size > LARGE)?;
+    let last = image.segments().last()?;
+    let end = offset.saturating_add(size);
+    let is_inside = last.offset <= offset && end <= last.offset.saturating_add(last.size);
+    let is_most = size >= last.data.len() as u64 / 2;
+    (is_inside && is_most && last.flags.contains(SegmentFlags::WRITE)).then_some(last)
+}
+
 /// The permissions of a segment's pages while it is relocated.
 fn open_flags(segment: &Segment<'_>) -> SegmentFlags {
     let is_writable = segment.flags.contains(SegmentFlags::WRITE);
@@ -338,47 +365,36 @@ fn are_apart(image: &Image<'_>, page: u64) -> bool {
 }
 
 /// From how many bytes on several threads copy.
-const MANY: usize = 4 * HUGE_PAGE;
+const MANY: usize = 2 * HUGE_PAGE;
 
 /// From how many bytes of it on several threads fill what becomes read-only.
 const LARGE: u64 = HUGE_PAGE as u64;
 
-/// How many threads work on what is large.
-fn threads() -> usize {
+/// Has several threads do what is large, this one too; when all have done it, it is done.
+fn on_threads(work: impl Fn() + Sync) {
     static THREADS: OnceLock<usize> = OnceLock::new();
-    *THREADS.get_or_init(|| {
-        std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
-    })
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from).min(8);
+    std::thread::scope(|scope| {
+        for _ in 1..*THREADS.get_or_init(processors) {
+            // without it the others do its part
+            let _ = std::thread::Builder::new().spawn_scoped(scope, &work);
+        }
+        work();
+    });
 }
-
-/// More do not make memory faster.
-const MOST_THREADS: usize = 8;
 
 /// A part of an image that is relocated by itself: what it has from an offset on, and its records.
 type Part<'m, 'a> = (&'m mut [u8], u64, RelativeRows<'a>);
 
-/// Applies the records of a part of an image, whose pages are brought in before if they are new; whether all are.
-fn add_bias((memory, at, rows): Part<'_, '_>, bias: u64, is_new: bool) -> bool {
-    let last = rows.place(rows.len().saturating_sub(1));
-    let end = last.and_then(|last| usize::try_from(last.checked_sub(at)?).ok());
-    if is_new && let Some(filled) = end.and_then(|end| memory.get_mut(..end)) {
-        memory::populate(filled);
-    }
-    rows.apply(memory, at, bias)
-}
+/// Records of a part.
+const PART: usize = 1 << 14;
 
-/// Cuts `memory`, an image from offset `at` on, and its records, which stand in the order of their places, into so many parts.
-fn parts<'m, 'a>(
-    memory: &'m mut [u8],
-    at: u64,
-    rows: RelativeRows<'a>,
-    count: usize,
-) -> Vec<Part<'m, 'a>> {
+/// Cuts `memory`, an image from offset `at` on, and its records, which stand in the order of their places, into parts.
+fn parts<'m, 'a>(memory: &'m mut [u8], at: u64, rows: RelativeRows<'a>) -> Vec<Part<'m, 'a>> {
     let (mut parts, mut rest, mut start, mut first) = (Vec::new(), memory, at, 0);
-    for number in 1..count {
-        let next = rows.len() / count * number;
-        let cut =
-            rows.place(next).and_then(|place| usize::try_from(place.checked_sub(start)?).ok());
+    for next in (PART..rows.len()).step_by(PART) {
+        let place = rows.place(next).and_then(|place| place.checked_sub(start));
+        let cut = place.and_then(|cut| usize::try_from(cut).ok());
         let Some(cut) = cut.filter(|cut| *cut <= rest.len()) else { break };
         let (part, behind) = rest.split_at_mut(cut);
         parts.extend(rows.slice(first..next).map(|rows| (part, start, rows)));
@@ -396,16 +412,9 @@ fn fill(place: &mut [u8], data: &[u8]) {
     }
     let parts = Mutex::new(place.chunks_mut(HUGE_PAGE).zip(data.chunks(HUGE_PAGE)));
     let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let copy = || {
+    on_threads(|| {
         while let Some((place, data)) = next() {
             place.copy_from_slice(data);
         }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads() {
-            // without it the others do its part
-            let _ = std::thread::Builder::new().spawn_scoped(scope, copy);
-        }
-        copy();
     });
 }
