@@ -104,12 +104,12 @@ pub use reloc::apply::{SectionMut, apply, apply_all, apply_kind, apply_rewrite};
 pub use reloc::arch::Arch;
 pub use reloc::attributes::{BuildAttributes, SymbolAttributes};
 pub use reloc::check::Check;
-pub use reloc::decide::{Decision, Facts, Pass, choose, decide, decide_all};
+pub use reloc::decide::{Decision, Facts, Pass, choose, decide, decide_all, decide_some};
 pub use reloc::dynamic::{apply_dynamic, apply_load};
 pub use reloc::error::{ApplyError, ApplyErrorKind};
 pub use reloc::field::{Bits, Decode, Encode, Field, Order, Unencodable};
 pub use reloc::kind::{
-    Alternative, Branch, Kind, Pair, Relax, Special, Stage, Usual, decides, find, shrinks,
+    Alternative, Branch, Kind, Pair, Relax, Special, Stage, Usual, decides, find, find_of, shrinks,
     well_formed,
 };
 pub use reloc::pairing::{Pairing, Shorten};
