@@ -331,6 +331,7 @@ pub fn find_of<A: Arch>(number: u32) -> Option<&'static Kind> {
 }
 
 /// Where the rows stand, by the low 8 bits of their numbers; of several the first.
+#[expect(clippy::indexing_slicing, reason = "a table that the compiler makes")]
 const fn places(kinds: &[Kind]) -> [u8; 256] {
     let mut places = [u8::MAX; 256];
     let (mut rest, mut place) = (kinds, 0u8);
