@@ -11,11 +11,13 @@ use crate::paint;
 
 #[cfg(target_os = "linux")]
 mod attributes;
+mod backup;
 mod leftovers;
 #[cfg(target_os = "linux")]
 mod nameless;
 mod stdout;
 
+pub use backup::Backup;
 pub use stdout::{beside, is_stdout};
 
 /// Among the temporary files.
@@ -110,11 +112,28 @@ impl Output {
         }
     }
 
-    /// Puts it in its place. A file that is there is replaced, and its owner is kept, if this process may do that.
+    /// Puts it in its place. A file that is there is replaced, and its owner is kept, if this process may do that. Other names of that
+    /// one (hard links) are told: they lead to what it was.
     ///
     /// # Errors
     /// If that fails: then what was there is as it was.
     pub fn keep(self) -> Result<()> {
+        let links = match &self.target {
+            Target::Old(path, old) => Some((path.clone(), more_names(old))),
+            Target::Stdout | Target::Device(_) | Target::New(_) => None,
+        };
+        self.keep_name()?;
+        if let Some((path, more)) = links {
+            tell_links(&path, more);
+        }
+        Ok(())
+    }
+
+    /// The same, for who looks after other names.
+    ///
+    /// # Errors
+    /// As [`keep`](Self::keep).
+    pub fn keep_name(self) -> Result<()> {
         let Self { mut content, target } = self;
         match target {
             Target::Stdout => {
@@ -132,9 +151,7 @@ impl Output {
                 let done = done
                     .and_then(|()| content.file().sync_all())
                     .and_then(|()| content.keep(&path));
-                done.with_context(|| path.display().to_string())?;
-                tell_links(&path, &old);
-                Ok(())
+                done.with_context(|| path.display().to_string())
             }
             Target::New(path) => {
                 let done = content.file().sync_all().and_then(|()| content.keep(&path));
@@ -223,21 +240,34 @@ impl Dates {
     }
 }
 
-/// Writes the file `path`, which is what becomes of `old`: with its permissions, and its times if that is asked for. Says what is to be
-/// known of these.
+/// What is told of a file that was changed.
+#[derive(Debug)]
+pub struct Changed {
+    /// What is to be known of its times.
+    pub note: Option<&'static str>,
+    /// The name under which the file is kept that it replaces.
+    pub backup: Option<PathBuf>,
+}
+
+/// Writes the file `path`, which is what becomes of `old`: with its permissions, and its times if that is asked for. What it replaces is
+/// kept, if that is asked for.
 ///
 /// # Errors
 /// As [`write()`].
 pub fn change(
     path: &Path,
     old: &Path,
-    dates: Dates,
+    (dates, backup): (Dates, &Backup),
     content: impl FnOnce(&mut File) -> Result<()>,
-) -> Result<Option<&'static str>> {
+) -> Result<Changed> {
     let output = Output::new(path, content)?.like(old)?.dated(old, dates)?;
     let note = dates.note().filter(|_| output.replaces(old));
+    let backup = match &output.target {
+        Target::Old(path, _) => backup.make(path)?,
+        Target::Stdout | Target::Device(_) | Target::New(_) => None,
+    };
     output.keep()?;
-    Ok(note)
+    Ok(Changed { note, backup })
 }
 
 impl Content {
@@ -294,21 +324,39 @@ fn copy(content: &mut File, to: &mut dyn io::Write) -> io::Result<()> {
     to.flush()
 }
 
-/// Says that other names of a file that was replaced still lead to what it was.
-fn tell_links(path: &Path, old: &Metadata) {
+/// How many names a file has beside this one.
+fn more_names(file: &Metadata) -> u64 {
     #[cfg(unix)]
     {
-        let names = std::os::unix::fs::MetadataExt::nlink(old);
-        if names > 1 {
-            let path = path.display().to_string();
-            paint::warning(&format!(
-                "{path}: is a new file: {} more names (hard links) keep the old one",
-                names - 1
-            ));
-        }
+        std::os::unix::fs::MetadataExt::nlink(file).saturating_sub(1)
     }
     #[cfg(not(unix))]
-    let _ = (path, old);
+    {
+        let _ = file;
+        0
+    }
+}
+
+/// Says that other names of a file that was replaced, if there are any, still lead to what it was.
+pub fn tell_links(path: &Path, more: u64) {
+    if more > 0 {
+        let path = path.display().to_string();
+        paint::warning(&format!(
+            "{path}: is a new file: {more} more names (hard links) keep the old one"
+        ));
+    }
+}
+
+/// Gives a file one more name. What has that name is replaced.
+///
+/// # Errors
+/// If that fails: then what was there is as it was.
+pub fn link(file: &Path, name: &Path) -> io::Result<()> {
+    let held = File::open(file)?;
+    leftovers::hold(&held);
+    let link = |path: &Path| fs::hard_link(file, path);
+    let named = leftovers::builder().make_in(folder(name), link)?;
+    named.into_temp_path().persist(name).map_err(|error| error.error)
 }
 
 /// Gives a file the owner and group of the one that it will replace. Who may not do that becomes the owner, and then nobody runs the
