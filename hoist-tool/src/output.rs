@@ -5,20 +5,23 @@ use std::io::{self, Seek as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use tempfile::NamedTempFile;
 
 use crate::paint;
 
 #[cfg(target_os = "linux")]
 mod attributes;
 mod backup;
+mod content;
 mod leftovers;
 #[cfg(target_os = "linux")]
 mod nameless;
 mod stdout;
 
 pub use backup::Backup;
+pub use content::link;
 pub use stdout::{beside, is_stdout};
+
+use content::{Content, folder};
 
 /// Among the temporary files.
 const TEMPORARY: Option<&Path> = None;
@@ -44,14 +47,6 @@ enum Target {
     Old(PathBuf, Metadata),
     /// Where nothing is.
     New(PathBuf),
-}
-
-#[derive(Debug)]
-enum Content {
-    /// In the folder of the target and without a name: nothing is left of it if this process is killed.
-    Nameless(File),
-    /// Under another name, where the system has no files without one.
-    Named(NamedTempFile),
 }
 
 impl Output {
@@ -270,54 +265,6 @@ pub fn change(
     Ok(Changed { note, backup })
 }
 
-impl Content {
-    /// A file in a folder, with the permissions that the umask leaves; without one, among the temporary files.
-    fn new(folder: Option<&Path>) -> io::Result<Self> {
-        let Some(folder) = folder else { return tempfile::tempfile().map(Self::Nameless) };
-        #[cfg(target_os = "linux")]
-        if let Some(file) = nameless::new(folder) {
-            return Ok(Self::Nameless(file));
-        }
-        leftovers::clean(folder);
-        let mut builder = leftovers::builder();
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let file = builder.tempfile_in(folder)?;
-        leftovers::hold(file.as_file());
-        Ok(Self::Named(file))
-    }
-
-    fn file(&self) -> &File {
-        match self {
-            Self::Nameless(file) => file,
-            Self::Named(file) => file.as_file(),
-        }
-    }
-
-    fn file_mut(&mut self) -> &mut File {
-        match self {
-            Self::Nameless(file) => file,
-            Self::Named(file) => file.as_file_mut(),
-        }
-    }
-
-    /// Names it `target`.
-    fn keep(self, target: &Path) -> io::Result<()> {
-        match self {
-            #[cfg(target_os = "linux")]
-            Self::Nameless(file) => nameless::keep(&file, target, folder(target)),
-            #[cfg(not(target_os = "linux"))]
-            Self::Nameless(_) => Err(io::ErrorKind::Unsupported.into()),
-            Self::Named(file) => file.persist(target).map(drop).map_err(|error| error.error),
-        }
-    }
-}
-
-/// The folder that a file is in.
-fn folder(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
 fn copy(content: &mut File, to: &mut dyn io::Write) -> io::Result<()> {
     content.rewind()?;
     io::copy(content, to)?;
@@ -347,18 +294,6 @@ pub fn tell_links(path: &Path, more: u64) {
     }
 }
 
-/// Gives a file one more name. What has that name is replaced.
-///
-/// # Errors
-/// If that fails: then what was there is as it was.
-pub fn link(file: &Path, name: &Path) -> io::Result<()> {
-    let held = File::open(file)?;
-    leftovers::hold(&held);
-    let link = |path: &Path| fs::hard_link(file, path);
-    let named = leftovers::builder().make_in(folder(name), link)?;
-    named.into_temp_path().persist(name).map_err(|error| error.error)
-}
-
 /// Gives a file the owner and group of the one that it will replace. Who may not do that becomes the owner, and then nobody runs the
 /// file with the rights of another.
 fn own(file: &File, old: &Metadata) -> io::Result<()> {
@@ -383,6 +318,7 @@ fn own(file: &File, old: &Metadata) -> io::Result<()> {
 mod tests {
     use super::*;
     use std::io::Write as _;
+    use tempfile::NamedTempFile;
 
     /// Names in a folder.
     fn names(folder: &Path) -> Vec<String> {

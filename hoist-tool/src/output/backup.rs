@@ -8,6 +8,8 @@ use std::str::FromStr;
 
 use anyhow::{Context as _, Result, ensure};
 
+use super::content::{Content, folder, link};
+
 /// Whether a file that is replaced stays under another name.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Backup {
@@ -109,7 +111,7 @@ fn with(path: &Path, more: &str) -> PathBuf {
 fn last(path: &Path) -> io::Result<u64> {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     let mut last = 0;
-    for entry in fs::read_dir(super::folder(path))? {
+    for entry in fs::read_dir(folder(path))? {
         let found = entry?.file_name();
         let rest = found.as_encoded_bytes().strip_prefix(name);
         let number = rest.and_then(|rest| rest.strip_prefix(b".~")?.strip_suffix(b"~"));
@@ -134,7 +136,7 @@ fn numbered(path: &Path, last: u64) -> io::Result<PathBuf> {
 
 fn simple(path: &Path, suffix: &str) -> io::Result<PathBuf> {
     let name = with(path, suffix);
-    match super::link(path, &name) {
+    match link(path, &name) {
         Ok(()) => Ok(name),
         Err(_) => copied(path, name),
     }
@@ -143,7 +145,7 @@ fn simple(path: &Path, suffix: &str) -> io::Result<PathBuf> {
 /// A copy, where a file has one name only.
 fn copied(path: &Path, name: PathBuf) -> io::Result<PathBuf> {
     let old = fs::metadata(path)?;
-    let mut copy = super::Content::new(Some(super::folder(path)))?;
+    let mut copy = Content::new(Some(folder(path)))?;
     io::copy(&mut fs::File::open(path)?, copy.file_mut())?;
     copy.file().set_permissions(old.permissions())?;
     let times = fs::FileTimes::new().set_accessed(old.accessed()?).set_modified(old.modified()?);

@@ -17,7 +17,7 @@ use crate::mapped::Mapped;
 use crate::output::{self, Dates};
 use crate::paint;
 use crate::printable::Printable;
-use host::{Slimming, Tally};
+use host::{HEADS, Slimming, Tally};
 use installed::Installed;
 use journal::{Journal, Line};
 use links::Links;
@@ -208,9 +208,6 @@ fn undone(folder: &Path) -> Result<(Report, Result<()>)> {
     let report = Report { files: undone.lines, left: Vec::new(), failed: undone.failed, notes };
     Ok((report, faults.result()))
 }
-
-/// How files begin that may have device code: ELF files, and archives of these.
-pub const HEADS: [&[u8]; 2] = [b"\x7fELF", b"!<arch>\n"];
 
 /// Whether a file begins as those do that may have device code.
 fn is_host(path: &Path) -> Result<bool> {

@@ -6,26 +6,12 @@ use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use serde::{Deserialize, Serialize};
 
 use super::digest;
-use super::journal::{Line, by_path};
+use super::journal::{Line, Listed, by_path};
 use crate::cmd::wheel::record;
 use crate::mapped::Mapped;
 use crate::output;
-
-/// What a list says of a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
-    /// The list.
-    pub record: PathBuf,
-    /// What the file is called there.
-    pub name: String,
-    /// Digest and size, as they stood there.
-    pub before: String,
-    /// The same of the smaller file.
-    pub after: String,
-}
 
 /// Lists of installed packages, as they were found.
 #[derive(Debug, Default)]

@@ -10,7 +10,6 @@ use anyhow::{Context as _, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::digest;
-use super::installed::Listed;
 use crate::mapped::Mapped;
 use crate::output;
 
@@ -35,6 +34,19 @@ pub struct Line {
     /// What lists of installed packages say of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub listed: Vec<Listed>,
+}
+
+/// What a list of a package says of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// The list.
+    pub record: PathBuf,
+    /// What the file is called there.
+    pub name: String,
+    /// Digest and size, as they stood there.
+    pub before: String,
+    /// The same of the smaller file.
+    pub after: String,
 }
 
 /// The list, which nobody else writes to in the meantime.
