@@ -101,7 +101,7 @@ pub use records::relocations::{RelocationIter, Relocations};
 pub use records::relr::{Relr, RelrIter, relative_type};
 pub use records::rows::{Mips64El, Mips64ElRel, Mips64ElRela, Rel, Rela};
 pub use reloc::apply::{SectionMut, apply, apply_all, apply_kind, apply_rewrite};
-pub use reloc::arch::Arch;
+pub use reloc::arch::{Arch, find_of};
 pub use reloc::attributes::{BuildAttributes, SymbolAttributes};
 pub use reloc::check::Check;
 pub use reloc::decide::{Decision, Facts, Pass, choose, decide, decide_all, decide_some};
@@ -109,7 +109,7 @@ pub use reloc::dynamic::{apply_dynamic, apply_load};
 pub use reloc::error::{ApplyError, ApplyErrorKind};
 pub use reloc::field::{Bits, Decode, Encode, Field, Order, Unencodable};
 pub use reloc::kind::{
-    Alternative, Branch, Kind, Pair, Relax, Special, Stage, Usual, decides, find, find_of, shrinks,
+    Alternative, Branch, Kind, Pair, Relax, Special, Stage, Usual, decides, find, shrinks,
     well_formed,
 };
 pub use reloc::pairing::{Pairing, Shorten};

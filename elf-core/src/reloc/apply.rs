@@ -1,12 +1,12 @@
 //! The one verb: value, check, bits.
 
-use super::arch::Arch;
+use super::arch::{Arch, find_of};
 use super::bits::{self, Sequence, Word};
 use super::check::Check;
 use super::decide::{Decision, Facts, Pass, decide_all};
 use super::error::{ApplyError, ApplyErrorKind};
 use super::field::{Field, Order, Shape, Unencodable};
-use super::kind::{Kind, Special, Stage, Uses, Usual, find_of};
+use super::kind::{Kind, Special, Stage, Uses, Usual};
 use super::query::{Query, Resolve};
 use super::rewrite::{Reach, Rewrite};
 use super::shrink::Padding;

@@ -3,9 +3,9 @@
 //! A decision is a pure function of the records of a section, of its bytes as the file has them, and of [`Facts`] that are known
 //! before anything has an address. Who counts what relocations need and who writes both go over the same decisions: [`decide_all`].
 
-use super::arch::Arch;
+use super::arch::{Arch, find_of};
 use super::error::{ApplyError, ApplyErrorKind};
-use super::kind::{Kind, Relax, Special, Uses, find_of};
+use super::kind::{Kind, Relax, Special, Uses};
 use super::pairing::Pairing;
 use super::query::Query;
 use super::rewrite::{Addresses, Reach, Rewrite};

@@ -1,6 +1,5 @@
 //! Kinds of relocation: one row says all of one.
 
-use super::arch::Arch;
 use super::attributes::SymbolAttributes;
 use super::check::Check;
 use super::error::ApplyErrorKind;
@@ -313,38 +312,6 @@ pub fn find(kinds: &'static [Kind], number: u32) -> Option<&'static Kind> {
         return Some(kind);
     }
     kinds.binary_search_by_key(&number, |kind| kind.number).ok().and_then(|index| kinds.get(index))
-}
-
-/// The row of this number of an architecture: found at once for most numbers, where there is room for a table of them.
-#[must_use]
-#[inline]
-pub fn find_of<A: Arch>(number: u32) -> Option<&'static Kind> {
-    if cfg!(target_pointer_width = "64") {
-        let places = const { &places(A::KINDS) };
-        let place = places.get(number as usize & 0xff).copied().map(usize::from);
-        let kind = place.and_then(|place| A::KINDS.get(place));
-        if let Some(kind) = kind.filter(|kind| kind.number == number) {
-            return Some(kind);
-        }
-    }
-    find(A::KINDS, number)
-}
-
-/// Where the rows stand, by the low 8 bits of their numbers; of several the first.
-#[expect(clippy::indexing_slicing, reason = "a table that the compiler makes")]
-const fn places(kinds: &[Kind]) -> [u8; 256] {
-    let mut places = [u8::MAX; 256];
-    let (mut rest, mut place) = (kinds, 0u8);
-    while let [kind, tail @ ..] = rest
-        && place < u8::MAX
-    {
-        let at = kind.number as usize & 0xff;
-        if places[at] == u8::MAX {
-            places[at] = place;
-        }
-        (rest, place) = (tail, place + 1);
-    }
-    places
 }
 
 /// Whether anything else is [decided](crate::decide) about records of these kinds than to apply them.
