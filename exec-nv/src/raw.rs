@@ -38,6 +38,9 @@ mod error;
 mod facts;
 #[cfg(test)]
 mod fake;
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")]
+mod float_test;
 mod gpu;
 mod group;
 mod image;

@@ -231,7 +231,7 @@ impl State {
         }
         assert!(address.is_multiple_of(256));
         let version = match self.class.compute {
-            0xcdc0 => &V5,
+            0xcdc0.. => &V5,
             0xcbc0 => &V4,
             _ => &V3,
         };
@@ -281,8 +281,10 @@ impl State {
         });
         if self.runs {
             let sides = |sides: [u64; 3]| sides.map(|side| side as u32);
+            let version = self.class.sm_version;
             let grid = Grid {
                 program,
+                sm: (version >> 8) * 10 + (version & 0xf),
                 grid: sides(launched.grid),
                 block: sides(launched.block),
                 banks: launched.banks.clone(),
