@@ -1,6 +1,7 @@
 //! Where a reference of a library is looked for: in the order of the dynamic loader (gABI ch. 8, "Shared Object Dependencies").
 
 use super::definition::Definition;
+use super::found;
 use super::group::{Edge, Node};
 use super::handle::{self, Handle};
 use super::hashes::ProcessHashes;
@@ -184,9 +185,10 @@ impl<'s> Scope<'s> {
         // what all share goes by its name
         let version = reference.version.map(Name::as_bytes).filter(|_| !is_unique);
         // the dynamic loader takes long to say that it has not got one
-        let is_asked = in_process && self.hashes.may_hold_beside(hash, &self.local);
+        let is_asked =
+            in_process && (self.local.is_empty() || self.hashes.may_hold_beside(hash, &self.local));
         let global = self.global.filter(|_| is_asked);
-        let global = global.and_then(|global| global.find(name, version));
+        let global = global.and_then(|global| found::find(global, hash, name, version));
         if let Some(address) = global {
             self.keep(node, address);
             return Some(self.of_process(reference, address, is_thread_local));

@@ -13,7 +13,7 @@ use super::found::regions;
 use crate::budget::{Budget, FLOOR, TIMES};
 use crate::mapped::Mapped;
 use crate::number::number;
-use crate::output::Dates;
+use crate::output::{Backup, Dates};
 
 /// Removes entries from a host file, which stays loadable.
 #[derive(Debug, clap::Args)]
@@ -92,7 +92,14 @@ impl Prune {
     #[must_use]
     pub fn new(file: PathBuf, output: PathBuf, keep: Vec<Keep>) -> Self {
         Self {
-            files: Files { file, output, shrink: false, dates: Dates::default(), json: false },
+            files: Files {
+                file,
+                output,
+                shrink: false,
+                dates: Dates::default(),
+                backup: Backup::default(),
+                json: false,
+            },
             place: Where::default(),
             limit: None,
             keep,

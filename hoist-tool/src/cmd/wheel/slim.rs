@@ -10,11 +10,11 @@ use serde::Serialize;
 use super::record::{self, updated};
 use super::zip::{Member, New, Zip};
 use crate::budget::{Budget, FLOOR};
-use crate::cmd::fatbin::slim::host::{Slimming, Tally};
-use crate::cmd::fatbin::slim::{HEADS, digest};
+use crate::cmd::fatbin::slim::digest;
+use crate::cmd::fatbin::slim::host::{HEADS, Slimming, Tally};
 use crate::cmd::fatbin::unpacking::Unpacking;
 use crate::mapped::Mapped;
-use crate::output::{self, Dates};
+use crate::output::{self, Backup, Dates};
 use crate::paint;
 use crate::printable::Printable;
 
@@ -34,6 +34,8 @@ pub struct Slim {
     how: Slimming,
     #[command(flatten)]
     dates: Dates,
+    #[command(flatten)]
+    backup: Backup,
     /// Prints JSON with stable keys.
     #[arg(long)]
     json: bool,
@@ -54,6 +56,8 @@ struct Row {
 struct Report {
     file: String,
     output: String,
+    /// The name under which the wheel is kept that was replaced.
+    backup: Option<PathBuf>,
     size_before: u64,
     size_after: u64,
     files: Vec<Row>,
@@ -88,20 +92,22 @@ impl Slim {
         let zip = Zip::parse(file.bytes()).with_context(|| label.clone())?;
         let changed = self.changed(&zip, before).with_context(|| label.clone())?;
         let mut after = 0;
-        let note = output::change(&self.output, &self.file, self.dates, |to| {
+        let how = (self.dates, &self.backup);
+        let done = output::change(&self.output, &self.file, how, |to| {
             zip.write(&file, &changed.members, to).with_context(|| label.clone())?;
             let written = Mapped::map(to)?;
             after = written.bytes().len() as u64;
             check(&written, &zip, &changed).with_context(|| format!("{label}: what was written"))
         })?;
         let mut notes = changed.notes;
-        notes.extend(note.map(String::from));
+        notes.extend(done.note.map(String::from));
         notes.sort();
         notes.dedup();
         let output = self.output.display().to_string();
         let report = Report {
             file: label,
             output,
+            backup: done.backup,
             size_before: before,
             size_after: after,
             files: changed.rows,
@@ -227,6 +233,9 @@ fn text(report: &Report, out: &mut dyn Write) -> Result<()> {
         report.size_before,
         report.size_after
     )?;
+    if let Some(backup) = &report.backup {
+        paint::note(out, &format!("what was replaced is kept as {}", backup.display()))?;
+    }
     for note in &report.notes {
         paint::note(out, note)?;
     }

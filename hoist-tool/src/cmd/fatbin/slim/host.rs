@@ -18,6 +18,9 @@ use crate::budget::{Budget, FLOOR, TIMES};
 use crate::mapped::Mapped;
 use crate::number::number;
 
+/// How files begin that may have device code: ELF files, and archives of these.
+pub const HEADS: [&[u8]; 2] = [b"\x7fELF", b"!<arch>\n"];
+
 /// What becomes of device code.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Slimming {
