@@ -20,7 +20,7 @@
 //! | say what is launched | [`qmd`], [`bank0`], [`SharedMemory`], [`LocalMemory`] |
 //! | say it to a channel | [`PushBuffer`], [`methods`], [`ring`] |
 //! | talk to the driver | [`layout`], [`call`], [`Client`], [`Gpu`], [`Memory`] |
-//! | know why it failed | [`Error`], [`Status`], [`Notification`] |
+//! | know why it failed | [`Error`], [`Status`], [`Notification`], [`MmuFault`] |
 
 mod addresses;
 mod allocator;
@@ -33,6 +33,7 @@ mod class;
 mod client;
 mod context;
 mod copies;
+mod debugger;
 mod device;
 mod error;
 mod facts;
@@ -52,6 +53,7 @@ mod local_memory;
 mod mapping;
 mod memory;
 pub mod methods;
+mod mmu_fault;
 mod notifier;
 mod program;
 mod push;
@@ -79,6 +81,7 @@ pub use image::RawImage;
 pub use linux::{Linux, Shared};
 pub use local_memory::{LocalMemory, RESERVED, Shape};
 pub use memory::{Memory, Place};
+pub use mmu_fault::MmuFault;
 pub use notifier::{ChannelError, Notification};
 pub use program::{RawArgument, RawCall, RawProgram};
 pub use push::{PushBuffer, gpfifo_entry};

@@ -189,6 +189,52 @@ fn the_gpu_program_computes() {
     }
 }
 
+#[test]
+fn what_a_kernel_may_not_reach_is_named() {
+    let bench = Bench::new(&fixture("gpu-13.0-sm_90.fatbin"));
+    let device = &bench.device;
+    let launch = |name: &str, arguments: &[RawArgument<'_, Fake>]| {
+        let kernel = device.kernel(&bench.image, name).unwrap();
+        let launch = NvLaunch { wait: true, ..NvLaunch::new(1, 1) };
+        // SAFETY: the fake catches what is outside.
+        unsafe { kernel.launch(device.queue(), arguments, &launch) }
+    };
+    let nowhere = RawArgument::Value(Scalar::U64(0x12_3456_7890));
+    let number = RawArgument::Value(Scalar::I32(1));
+    let read = [nowhere, nowhere, nowhere, number];
+    for (kernel, arguments, expected) in [
+        ("faults", &read[..1], "write at 0x1234567890 (PTE)"),
+        ("vector_add", &read[..], "read at 0x1234567890 (PTE)"),
+    ] {
+        let error = launch(kernel, arguments).unwrap_err().to_string();
+        let whole =
+            format!("the GPU stopped a channel: Xid 31 (FIFO_ERROR_MMU_ERR_FLT), 0x1: {expected}");
+        assert_eq!(error, whole);
+        assert!(device.fault().unwrap().to_string().ends_with(expected));
+        // the device works again
+        assert!(device.reset().is_some());
+        device.gpu().client().system().state().mmu_fault = None;
+        launch("nothing", &[]).unwrap();
+    }
+    // a sandbox that does not pass the question on
+    device.gpu().client().system().state().unsupported = vec![0x83de_0328];
+    let error = launch("faults", &read[..1]).unwrap_err().to_string();
+    assert_eq!(error, "the GPU stopped a channel: Xid 31 (FIFO_ERROR_MMU_ERR_FLT), 0x1");
+    // nor does an error on the way hide what is known, or keep anything
+    assert!(device.reset().is_some());
+    device.gpu().client().system().state().unsupported.clear();
+    for call in 0..3 {
+        for failure in [super::fake::Failure::Errno, super::fake::Failure::Status] {
+            launch("nothing", &[]).unwrap();
+            device.gpu().client().system().fail_at(call, failure);
+            let error = launch("faults", &read[..1]).unwrap_err().to_string();
+            assert!(error.contains("Xid 31"), "{error}");
+            device.gpu().client().system().state().fail_at = None;
+            assert!(device.reset().is_some());
+        }
+    }
+}
+
 /// `branches` of `data_a.ptx`: a table of branches, a call to another object, a second table there, constants and variables.
 #[test]
 fn tables_of_branches() {

@@ -69,6 +69,8 @@ pub(in crate::raw) struct State {
     pub(in crate::raw) runs: bool,
     /// What the next launch is stopped by.
     pub(in crate::raw) fault: Option<u32>,
+    /// What the MMU refused: address, kind, access.
+    pub(in crate::raw) mmu_fault: Option<(u64, u32, u32)>,
     pub(in crate::raw) launched: Vec<Launched>,
     /// Pushes as the channels read them, word by word.
     pub(in crate::raw) pushes: Vec<Vec<u32>>,
@@ -107,6 +109,7 @@ impl State {
             stuck: None,
             runs: false,
             fault: None,
+            mmu_fault: None,
             launched: Vec::new(),
             pushes: Vec::new(),
             copies: 0,

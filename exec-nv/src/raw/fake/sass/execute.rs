@@ -281,7 +281,7 @@ impl Reach<'_> {
             0x984 | 0x388 | 0x988 => Some(&mut self.shared),
             _ => None,
         };
-        let start = address as usize;
+        let (start, is_global) = (address as usize, space.is_none());
         let is_there = match (space, is_load) {
             (None, _) if is_atomic => self.memory.read(address, &mut bytes[..size]),
             (None, true) => self.memory.read(address, &mut bytes[..size]),
@@ -298,6 +298,10 @@ impl Reach<'_> {
                 }
             },
         };
+        if !is_there && is_global {
+            let access = if is_atomic { 2 } else { u32::from(!is_load) };
+            self.memory.mmu_fault = Some((address, 2, access));
+        }
         if !is_there || !address.is_multiple_of(size as u64) {
             return Err(format!("{size} bytes at {address:#x} are not there"));
         }
