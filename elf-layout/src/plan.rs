@@ -144,12 +144,15 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let (mut noted, mut global_pointer) = (&[] as &[Edit], None);
         if may_shrink::<A>() && !edits.is_empty() && found.reach.is_none() {
             let how = How { grouped: is_shared, gathers, edits: &[] };
-            let shrinking = Shrinking { files, objects, options: &options, found: &found, how };
+            global_pointer = shrink::global_pointer(objects, symbols, &options)?;
+            let options = &options;
+            let shrinking =
+                Shrinking { files, objects, options, found: &found, how, global_pointer };
             let count = shrinking.collect::<A>(sections, edits)?;
             let edits = edits.get_mut(..count).unwrap_or_default();
             if !edits.is_empty() {
                 let placed = (&mut spans, &mut fixed);
-                global_pointer = shrinking.settle::<A>(sections, symbols, placed, edits)?;
+                shrinking.settle::<A>(sections, symbols, placed, edits)?;
             }
             noted = edits;
         }

@@ -36,6 +36,7 @@ mod definition;
 mod depth_first;
 mod error;
 pub(crate) mod file;
+mod found;
 mod group;
 pub(crate) mod handle;
 mod hashes;

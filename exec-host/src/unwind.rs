@@ -117,6 +117,12 @@ pub(crate) fn tables(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Table> {
     format::tables(layout, base)
 }
 
+/// Leads the unwinder of the process to ask for loads, if it can be: at once as long as the process has one thread, so a load that starts
+/// threads does this before.
+pub(crate) fn prepare() {
+    let _ = format::of_llvm().is_none() && hook::is_in_place();
+}
+
 /// Offset and size in a library's image of what leads to its table.
 pub(crate) fn table_of(image: &Image<'_>) -> Option<(u64, u64)> {
     format::table_of(image)

@@ -5,18 +5,23 @@ use std::io::{self, Seek as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use tempfile::NamedTempFile;
 
 use crate::paint;
 
 #[cfg(target_os = "linux")]
 mod attributes;
+mod backup;
+mod content;
 mod leftovers;
 #[cfg(target_os = "linux")]
 mod nameless;
 mod stdout;
 
+pub use backup::Backup;
+pub use content::link;
 pub use stdout::{beside, is_stdout};
+
+use content::{Content, folder};
 
 /// Among the temporary files.
 const TEMPORARY: Option<&Path> = None;
@@ -42,14 +47,6 @@ enum Target {
     Old(PathBuf, Metadata),
     /// Where nothing is.
     New(PathBuf),
-}
-
-#[derive(Debug)]
-enum Content {
-    /// In the folder of the target and without a name: nothing is left of it if this process is killed.
-    Nameless(File),
-    /// Under another name, where the system has no files without one.
-    Named(NamedTempFile),
 }
 
 impl Output {
@@ -110,11 +107,28 @@ impl Output {
         }
     }
 
-    /// Puts it in its place. A file that is there is replaced, and its owner is kept, if this process may do that.
+    /// Puts it in its place. A file that is there is replaced, and its owner is kept, if this process may do that. Other names of that
+    /// one (hard links) are told: they lead to what it was.
     ///
     /// # Errors
     /// If that fails: then what was there is as it was.
     pub fn keep(self) -> Result<()> {
+        let links = match &self.target {
+            Target::Old(path, old) => Some((path.clone(), more_names(old))),
+            Target::Stdout | Target::Device(_) | Target::New(_) => None,
+        };
+        self.keep_name()?;
+        if let Some((path, more)) = links {
+            tell_links(&path, more);
+        }
+        Ok(())
+    }
+
+    /// The same, for who looks after other names.
+    ///
+    /// # Errors
+    /// As [`keep`](Self::keep).
+    pub fn keep_name(self) -> Result<()> {
         let Self { mut content, target } = self;
         match target {
             Target::Stdout => {
@@ -132,9 +146,7 @@ impl Output {
                 let done = done
                     .and_then(|()| content.file().sync_all())
                     .and_then(|()| content.keep(&path));
-                done.with_context(|| path.display().to_string())?;
-                tell_links(&path, &old);
-                Ok(())
+                done.with_context(|| path.display().to_string())
             }
             Target::New(path) => {
                 let done = content.file().sync_all().and_then(|()| content.keep(&path));
@@ -223,69 +235,34 @@ impl Dates {
     }
 }
 
-/// Writes the file `path`, which is what becomes of `old`: with its permissions, and its times if that is asked for. Says what is to be
-/// known of these.
+/// What is told of a file that was changed.
+#[derive(Debug)]
+pub struct Changed {
+    /// What is to be known of its times.
+    pub note: Option<&'static str>,
+    /// The name under which the file is kept that it replaces.
+    pub backup: Option<PathBuf>,
+}
+
+/// Writes the file `path`, which is what becomes of `old`: with its permissions, and its times if that is asked for. What it replaces is
+/// kept, if that is asked for.
 ///
 /// # Errors
 /// As [`write()`].
 pub fn change(
     path: &Path,
     old: &Path,
-    dates: Dates,
+    (dates, backup): (Dates, &Backup),
     content: impl FnOnce(&mut File) -> Result<()>,
-) -> Result<Option<&'static str>> {
+) -> Result<Changed> {
     let output = Output::new(path, content)?.like(old)?.dated(old, dates)?;
     let note = dates.note().filter(|_| output.replaces(old));
+    let backup = match &output.target {
+        Target::Old(path, _) => backup.make(path)?,
+        Target::Stdout | Target::Device(_) | Target::New(_) => None,
+    };
     output.keep()?;
-    Ok(note)
-}
-
-impl Content {
-    /// A file in a folder, with the permissions that the umask leaves; without one, among the temporary files.
-    fn new(folder: Option<&Path>) -> io::Result<Self> {
-        let Some(folder) = folder else { return tempfile::tempfile().map(Self::Nameless) };
-        #[cfg(target_os = "linux")]
-        if let Some(file) = nameless::new(folder) {
-            return Ok(Self::Nameless(file));
-        }
-        leftovers::clean(folder);
-        let mut builder = leftovers::builder();
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let file = builder.tempfile_in(folder)?;
-        leftovers::hold(file.as_file());
-        Ok(Self::Named(file))
-    }
-
-    fn file(&self) -> &File {
-        match self {
-            Self::Nameless(file) => file,
-            Self::Named(file) => file.as_file(),
-        }
-    }
-
-    fn file_mut(&mut self) -> &mut File {
-        match self {
-            Self::Nameless(file) => file,
-            Self::Named(file) => file.as_file_mut(),
-        }
-    }
-
-    /// Names it `target`.
-    fn keep(self, target: &Path) -> io::Result<()> {
-        match self {
-            #[cfg(target_os = "linux")]
-            Self::Nameless(file) => nameless::keep(&file, target, folder(target)),
-            #[cfg(not(target_os = "linux"))]
-            Self::Nameless(_) => Err(io::ErrorKind::Unsupported.into()),
-            Self::Named(file) => file.persist(target).map(drop).map_err(|error| error.error),
-        }
-    }
-}
-
-/// The folder that a file is in.
-fn folder(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    Ok(Changed { note, backup })
 }
 
 fn copy(content: &mut File, to: &mut dyn io::Write) -> io::Result<()> {
@@ -294,21 +271,27 @@ fn copy(content: &mut File, to: &mut dyn io::Write) -> io::Result<()> {
     to.flush()
 }
 
-/// Says that other names of a file that was replaced still lead to what it was.
-fn tell_links(path: &Path, old: &Metadata) {
+/// How many names a file has beside this one.
+fn more_names(file: &Metadata) -> u64 {
     #[cfg(unix)]
     {
-        let names = std::os::unix::fs::MetadataExt::nlink(old);
-        if names > 1 {
-            let path = path.display().to_string();
-            paint::warning(&format!(
-                "{path}: is a new file: {} more names (hard links) keep the old one",
-                names - 1
-            ));
-        }
+        std::os::unix::fs::MetadataExt::nlink(file).saturating_sub(1)
     }
     #[cfg(not(unix))]
-    let _ = (path, old);
+    {
+        let _ = file;
+        0
+    }
+}
+
+/// Says that other names of a file that was replaced, if there are any, still lead to what it was.
+pub fn tell_links(path: &Path, more: u64) {
+    if more > 0 {
+        let path = path.display().to_string();
+        paint::warning(&format!(
+            "{path}: is a new file: {more} more names (hard links) keep the old one"
+        ));
+    }
 }
 
 /// Gives a file the owner and group of the one that it will replace. Who may not do that becomes the owner, and then nobody runs the
@@ -335,6 +318,7 @@ fn own(file: &File, old: &Metadata) -> io::Result<()> {
 mod tests {
     use super::*;
     use std::io::Write as _;
+    use tempfile::NamedTempFile;
 
     /// Names in a folder.
     fn names(folder: &Path) -> Vec<String> {

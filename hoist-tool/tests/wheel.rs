@@ -13,6 +13,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+#[path = "wheel/installed.rs"]
+mod installed;
 #[path = "wheel/interrupted.rs"]
 mod interrupted;
 #[path = "wheel/repaired.rs"]
@@ -214,7 +216,9 @@ fn bad_wheels_and_gaps_are_refused() {
         said.contains("would have no code for sm_86") && said.contains("--allow-gaps"),
         "{said}"
     );
-    assert!(slim("in.whl", &["--keep", "sm_90a"]).contains("would have no code for sm_90a"));
+    assert!(slim("in.whl", &["--keep", "sm_90a"]).contains("nothing of what is kept is in any"));
+    let said = slim("in.whl", &["--keep", "sm_90a", "--allow-empty"]);
+    assert!(said.contains("would have no code for sm_90a"), "{said}");
     let said = slim("in.whl", &["--keep", "ptx"]);
     assert!(said.contains("thing/lib/lib.so") && said.contains("no code at all"), "{said}");
     let words = ["wheel", "slim", "in.whl", "-o", "out.whl", "--keep", "ptx", "--allow-gaps"];
@@ -239,6 +243,71 @@ fn bad_wheels_and_gaps_are_refused() {
     fs::write(at.join("no.whl"), b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0")
         .expect("a file");
     assert!(slim("no.whl", &["--mode", "size"]).contains("is no wheel"));
+}
+
+#[test]
+fn a_library_without_what_is_kept_stays() {
+    const NAME: &str = "a_library_without_what_is_kept_stays";
+    let Some(folder) = libraries(NAME) else { return };
+    let at = folder.path();
+    // another library, which has code for one other architecture alone
+    printed(at, &["fatbin", "pack", "-o", "small.o", "--wrapper", "one", "k75.cubin"]);
+    fs::write(at.join("small.c"), "extern char one; char *all[] = {&one};\n").expect("a file");
+    let mut cc = Command::new("cc");
+    cc.args(["-fPIC", "-shared", "-o", "plain.so", "small.c", "small.o"]).current_dir(at);
+    assert!(cc.status().expect("cc runs").success());
+    let small = fs::read(at.join("plain.so")).expect("a file");
+    let keep = ["--keep", "sm_80"];
+    let gone = ["--keep", "sm_80", "--allow-empty", "--allow-gaps"];
+    let parse = |text: String| -> serde_json::Value { serde_json::from_str(&text).expect("JSON") };
+    // in a folder
+    fs::create_dir(at.join("site")).expect("a folder");
+    for name in ["lib.so", "plain.so"] {
+        fs::copy(at.join(name), at.join("site").join(name)).expect("a copy");
+    }
+    let words = ["fatbin", "slim", "site", "--backup", "kept", "--json"];
+    let said = parse(printed(at, &[&words[..], &keep].concat()));
+    assert_eq!(said["files"].as_array().map(Vec::len), Some(1), "{said}");
+    assert!(said["left"][0].as_str().is_some_and(|name| name.ends_with("site/plain.so")), "{said}");
+    assert!(said["notes"].to_string().contains("plain.so has nothing of what is kept"), "{said}");
+    assert!(fs::read(at.join("site/plain.so")).expect("a file") == small);
+    assert_eq!(archs(at, "site/lib.so").len(), 2);
+    let said = parse(printed(at, &[&words[..], &gone].concat()));
+    assert_eq!(
+        (&said["files"][0]["size_before"], &said["left"]),
+        (&small.len().into(), &serde_json::json!([]))
+    );
+    assert!(archs(at, "site/plain.so").is_empty());
+    // alone
+    for words in [
+        &["fatbin", "slim", "plain.so", "--backup", "alone"][..],
+        &["fatbin", "prune", "plain.so", "-o", "less.so"],
+    ] {
+        let said = refused(at, &[words, &keep].concat());
+        assert!(said.contains("nothing of"), "{said}");
+        assert!(fs::read(at.join("plain.so")).expect("a file") == small);
+    }
+    printed(
+        at,
+        &["fatbin", "prune", "plain.so", "-o", "less.so", "--keep", "sm_80", "--allow-empty"],
+    );
+    assert!(archs(at, "less.so").is_empty());
+    // in a wheel
+    if !python(at, &["make", "in.whl"]) {
+        println!("skipped: {NAME}: needs python3");
+        return;
+    }
+    let words = ["wheel", "slim", "in.whl", "-o", "out.whl", "--json"];
+    let said = parse(printed(at, &[&words[..], &keep].concat()));
+    assert_eq!(said["left"], serde_json::json!(["thing/lib/none.so"]), "{said}");
+    let changed =
+        ["thing/lib/lib.so", "thing/lib/it's, \"stored\".so", "thing-1.0.dist-info/RECORD"];
+    python(at, &[&["compare", "in.whl", "out.whl"][..], &changed].concat());
+    let said = parse(printed(at, &[&words[..], &gone].concat()));
+    assert_eq!(
+        (said["files"].as_array().map(Vec::len), &said["left"]),
+        (Some(3), &serde_json::json!([]))
+    );
 }
 
 #[test]
@@ -267,7 +336,7 @@ fn installed_libraries_become_smaller_and_come_back() {
     assert!(refused(at, &["fatbin", "slim", "--undo", "kept"]).contains("was changed since"));
     fs::write(at.join("site/other.so"), slim).expect("a file");
     let said = printed(at, &["fatbin", "slim", "--undo", "kept"]);
-    assert!(said.ends_with("2 files changed\n"), "{said}");
+    assert!(said.ends_with("1 files changed\n"), "{said}"); // the other one came back before
     assert!(before == ["lib.so", "other.so", "plain.so", "plain.c"].map(read));
     let mode = fs::metadata(at.join("site/lib.so")).expect("a file").permissions().mode();
     assert_eq!(mode & 0o777, 0o751);

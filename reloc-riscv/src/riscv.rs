@@ -193,7 +193,7 @@ impl relax::Numbers for Numbers {
 const CALL: Shrink = Shrink::new(8, relax::call::<Numbers>);
 const HI: Shrink = Shrink::new(4, relax::high::<Numbers>);
 const LO: Shrink = Shrink::new(0, relax::low::<Numbers>);
-const PCREL_HI: Shrink = Shrink::new(4, relax::pcrel_high::<Numbers>);
+const PCREL_HI: Shrink = Shrink::new(4, relax::pcrel_high::<Numbers>).by_global_pointer();
 const TPREL_HI: Shrink = Shrink::new(4, relax::tprel_high::<Numbers>);
 const TPREL_LO: Shrink = Shrink::new(0, relax::tprel_low::<Numbers>);
 

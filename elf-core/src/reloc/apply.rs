@@ -1,16 +1,16 @@
 //! The one verb: value, check, bits.
 
-use super::arch::Arch;
+use super::arch::{Arch, find_of};
 use super::bits::{self, Sequence, Word};
 use super::check::Check;
 use super::decide::{Decision, Facts, Pass, decide_all};
 use super::error::{ApplyError, ApplyErrorKind};
 use super::field::{Field, Order, Shape, Unencodable};
-use super::kind::{Kind, Special, Stage, Uses, Usual, find};
+use super::kind::{Kind, Special, Stage, Uses, Usual};
 use super::query::{Query, Resolve};
 use super::rewrite::{Reach, Rewrite};
 use super::shrink::Padding;
-use super::value::{Contents, Page, Role, Value};
+use super::value::{Contents, Page, Role, Slot, Value};
 use crate::records::relocations::Relocations;
 use crate::views::record::Record;
 use core::marker::PhantomData;
@@ -37,7 +37,7 @@ pub fn apply<A: Arch>(
     section: &mut SectionMut<'_>,
     symbols: &impl Resolve,
 ) -> Result<(), ApplyError> {
-    match find(A::KINDS, record.r#type) {
+    match find_of::<A>(record.r#type) {
         Some(Kind { special: Special::Pair(_) | Special::Second, name, .. }) => {
             Err(ApplyError::new(record, Some(name), ApplyErrorKind::Unpaired))
         }
@@ -163,7 +163,10 @@ pub fn apply_kind<A: Arch>(
     symbols: &impl Resolve,
 ) -> Result<(), ApplyError> {
     // a machine of 32 bits is small: it has one way for all
-    if cfg!(target_pointer_width = "64") && usual::<A>(kind, record, section, symbols).is_some() {
+    if cfg!(target_pointer_width = "64")
+        && (usual::<A>(kind, record, section, symbols).is_some()
+            || pieces::<A>(kind, record, partner, section, symbols).is_some())
+    {
         return Ok(());
     }
     apply_any::<A>(kind, record, partner, section, symbols)
@@ -197,7 +200,78 @@ fn usual<A: Arch>(
     Some(())
 }
 
-/// The same by what the row says.
+/// Applies what fills parts of an instruction by a plain formula; `None` where there is an error to tell, or it is another one.
+#[inline(never)]
+fn pieces<A: Arch>(
+    kind: &'static Kind,
+    record: &Record,
+    partner: Option<&Record>,
+    section: &mut SectionMut<'_>,
+    symbols: &impl Resolve,
+) -> Option<()> {
+    if A::ADDRESS_SIZE != 8 || kind.shape != Shape::Pieces {
+        return None;
+    }
+    let value = match kind.value.of {
+        Role::Partner => {
+            let record = partner?;
+            let kind = find_of::<A>(record.r#type).filter(|kind| kind.value.is_plain())?;
+            plain_value(kind, record, record.addend?, section.address, symbols)?
+        }
+        _ => plain_value(kind, record, record.addend?, section.address, symbols)?,
+    };
+    if !kind.check.holds(value) {
+        return None;
+    }
+    let field = &kind.field;
+    match field.bytes {
+        2 => {
+            let place = place::<2>(section.bytes, record.offset)?;
+            *place =
+                (put_all(field, u16::from_le_bytes(*place).into(), value)? as u16).to_le_bytes();
+        }
+        4 => {
+            let place = place::<4>(section.bytes, record.offset)?;
+            *place =
+                (put_all(field, u32::from_le_bytes(*place).into(), value)? as u32).to_le_bytes();
+        }
+        _ => {
+            let place = place::<8>(section.bytes, record.offset)?;
+            *place = put_all(field, u64::from_le_bytes(*place), value)?.to_le_bytes();
+        }
+    }
+    Some(())
+}
+
+/// The word with all parts of the field taken from the value; `None` where one does not take it.
+#[inline]
+fn put_all(field: &Field, word: u64, value: u64) -> Option<u64> {
+    let mut parts = field.parts.iter();
+    parts.try_fold(word, |word, bits| bits::put(bits, word, value).ok())
+}
+
+/// The value of a plain formula, whatever its size; `None` where it is not known.
+#[inline]
+fn plain_value(
+    kind: &'static Kind,
+    record: &Record,
+    addend: i64,
+    address: u64,
+    symbols: &impl Resolve,
+) -> Option<u64> {
+    let Value { of, minus, .. } = kind.value;
+    let place = address.wrapping_add(record.offset);
+    let known = match of {
+        Role::Address | Role::Plt => symbols.symbol_address(record.symbol),
+        Role::Got(Slot::Address) => symbols.got_address(record.symbol),
+        _ => None,
+    };
+    let query = || Query { role: of, symbol: record.symbol, place, addend, kind };
+    let value = known.or_else(|| symbols.resolve(&query()))?.wrapping_add_signed(addend);
+    Some(if let Role::Place = minus { value.wrapping_sub(place) } else { value })
+}
+
+/// Applies any record by what its row says.
 #[cfg_attr(target_pointer_width = "64", inline(never))]
 #[cfg_attr(not(target_pointer_width = "64"), inline(always))]
 fn apply_any<A: Arch>(
@@ -251,11 +325,7 @@ fn whole_value<A: Arch>(
     symbols: &impl Resolve,
 ) -> Option<u64> {
     // the shape says that the formula is plain
-    let Value { of, minus, .. } = kind.value;
-    let place = address.wrapping_add(record.offset);
-    let query = Query { role: of, symbol: record.symbol, place, addend, kind };
-    let value = symbols.resolve(&query)?.wrapping_add_signed(addend);
-    let value = if let Role::Place = minus { value.wrapping_sub(place) } else { value };
+    let value = plain_value(kind, record, addend, address, symbols)?;
     let value = modulo::<A>(value, kind);
     kind.check.holds(value).then_some(value)
 }
@@ -476,7 +546,7 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
     fn ask_partner(&self) -> Result<u64, ApplyErrorKind> {
         let unpaired = ApplyErrorKind::Unpaired;
         let record = self.partner.ok_or(unpaired)?;
-        let kind = find(A::KINDS, record.r#type).ok_or(unpaired)?;
+        let kind = find_of::<A>(record.r#type).ok_or(unpaired)?;
         let addend = record.addend.ok_or(unpaired)?;
         let Self { address, symbols, arch, .. } = *self;
         let partner = Place::<A, S> { kind, record, partner: None, address, symbols, arch };

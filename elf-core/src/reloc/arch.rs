@@ -1,7 +1,7 @@
 //! An architecture: its tables, and the few questions that tables do not answer.
 
 use super::attributes::{BuildAttributes, SymbolAttributes};
-use super::kind::Kind;
+use super::kind::{Kind, find};
 use super::query::Query;
 use super::stub::{Stub, StubChoice};
 use super::tls::Tls;
@@ -69,4 +69,36 @@ pub trait Arch {
     fn symbol(symbol: &Symbol) -> (u64, SymbolAttributes) {
         (symbol.value, SymbolAttributes::new(false, symbol.other))
     }
+}
+
+/// The row of this number of an architecture: found at once for most numbers, where there is room for a table of them.
+#[must_use]
+#[inline]
+pub fn find_of<A: Arch>(number: u32) -> Option<&'static Kind> {
+    if cfg!(target_pointer_width = "64") {
+        let places = const { &places(A::KINDS) };
+        let place = places.get(number as usize & 0xff).copied().map(usize::from);
+        let kind = place.and_then(|place| A::KINDS.get(place));
+        if let Some(kind) = kind.filter(|kind| kind.number == number) {
+            return Some(kind);
+        }
+    }
+    find(A::KINDS, number)
+}
+
+/// Where the rows stand, by the low 8 bits of their numbers; of several the first.
+#[expect(clippy::indexing_slicing, reason = "a table that the compiler makes")]
+const fn places(kinds: &[Kind]) -> [u8; 256] {
+    let mut places = [u8::MAX; 256];
+    let (mut rest, mut place) = (kinds, 0u8);
+    while let [kind, tail @ ..] = rest
+        && place < u8::MAX
+    {
+        let at = kind.number as usize & 0xff;
+        if places[at] == u8::MAX {
+            places[at] = place;
+        }
+        (rest, place) = (tail, place + 1);
+    }
+    places
 }

@@ -3,9 +3,9 @@
 //! A decision is a pure function of the records of a section, of its bytes as the file has them, and of [`Facts`] that are known
 //! before anything has an address. Who counts what relocations need and who writes both go over the same decisions: [`decide_all`].
 
-use super::arch::Arch;
+use super::arch::{Arch, find_of};
 use super::error::{ApplyError, ApplyErrorKind};
-use super::kind::{Kind, Relax, Special, Uses, find};
+use super::kind::{Kind, Relax, Special, Uses};
 use super::pairing::Pairing;
 use super::query::Query;
 use super::rewrite::{Addresses, Reach, Rewrite};
@@ -118,7 +118,8 @@ pub fn choose(
 ///
 /// # Errors
 /// [`ApplyErrorKind::Unpaired`] if it belongs with another that is not there, and what a [`Pair`](crate::Pair) gives.
-#[inline]
+#[cfg_attr(target_pointer_width = "64", inline(always))]
+#[cfg_attr(not(target_pointer_width = "64"), inline)]
 pub fn decide(
     kind: &'static Kind,
     site: &Site<'_>,
@@ -267,6 +268,34 @@ pub fn decide_all<A: Arch, P: Pass + ?Sized>(
     Ok(())
 }
 
+/// Decides about those records of a section that `next` names: given an index, the first from there on that is to be decided about. That
+/// is what [`decide_all`] decides about them if the others take none along. Packed forms are gone over from the first to the last.
+///
+/// # Errors
+/// As [`decide_all`].
+#[inline]
+pub fn decide_some<A: Arch, P: Pass + ?Sized>(
+    records: &Relocations<'_>,
+    pass: &mut P,
+    next: impl Fn(&P, usize) -> Option<usize>,
+) -> Result<(), P::Error> {
+    if !matches!(records, Relocations::Rela(_) | Relocations::Rel(_)) {
+        return decide_all::<A, P>(records, pass);
+    }
+    let Some(kind) = A::KINDS.first() else { return Ok(()) };
+    let steps = Steps::new(records.len());
+    let mut walk = Walk { kind, way: Way::of(kind), steps, skips: 0 };
+    let mut from = 0usize;
+    while let Some(index) = next(pass, from).filter(|index| *index >= from)
+        && let Some(record) = records.get(index)
+    {
+        walk.skips = 0;
+        walk.step::<A, P>(&record, pass, |steps| Neighbours::Table(records, index, steps))?;
+        from = index.saturating_add(1).saturating_add(walk.skips);
+    }
+    Ok(())
+}
+
 /// What goes from one record to the next.
 struct Walk {
     /// The kind of the last record: neighbours are often alike.
@@ -315,7 +344,7 @@ impl Walk {
             return Ok(());
         }
         if self.kind.number != record.r#type {
-            let Some(kind) = find(A::KINDS, record.r#type) else {
+            let Some(kind) = find_of::<A>(record.r#type) else {
                 return Err(undecided(record, None, ApplyErrorKind::UnknownType, pass));
             };
             (self.kind, self.way) = (kind, Way::of(kind));
@@ -351,6 +380,9 @@ impl Walk {
             Ok(decision) => decision,
             Err(error) => return Err(undecided(record, Some(kind.name), error, pass)),
         };
+        if cfg!(target_pointer_width = "64") && matches!(decision, Decision::Apply) {
+            return pass.applied(kind, record);
+        }
         self.skips = decision.takes();
         pass.decided(kind, record, decision)
     }

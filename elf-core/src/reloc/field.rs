@@ -126,8 +126,24 @@ impl Field {
         match self.bytes {
             4 if self.is_whole() => Shape::Whole4,
             8 if self.is_whole() => Shape::Whole8,
+            2 | 4 | 8 if self.is_pieces() => Shape::Pieces,
             _ => Shape::Parts,
         }
+    }
+
+    /// Whether the word is an instruction whose parts take the value and nothing else.
+    const fn is_pieces(&self) -> bool {
+        let mut rest = self.parts;
+        while let [bits, tail @ ..] = rest {
+            if bits.role.is_some() {
+                return false;
+            }
+            rest = tail;
+        }
+        matches!(self.order, Order::Little)
+            && self.encode.is_none()
+            && !self.is_uleb128
+            && !self.parts.is_empty()
     }
 
     /// Whether the word has a size that exists, and the parts lie inside it and apart.
@@ -168,7 +184,9 @@ pub(crate) enum Shape {
     Whole4,
     /// The value is the eight bytes.
     Whole8,
-    /// Piece by piece.
+    /// Parts of an instruction of 2, 4 or 8 bytes take the value.
+    Pieces,
+    /// In another way.
     Parts,
 }
 

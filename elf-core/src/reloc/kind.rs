@@ -131,7 +131,11 @@ impl Kind {
         check: Check,
         field: Field,
     ) -> Self {
-        let shape = if value.is_plain() { field.shape() } else { Shape::Parts };
+        let shape = match field.shape() {
+            shape if value.is_plain() => shape,
+            Shape::Pieces if value.is_partner() => Shape::Pieces,
+            _ => Shape::Parts,
+        };
         Self {
             number,
             name,
@@ -153,6 +157,15 @@ impl Kind {
     #[inline]
     pub const fn usual(&self) -> Usual {
         self.usual
+    }
+
+    /// Whether it is a row that says nothing but its name, of records that are for those around them.
+    #[must_use]
+    #[inline]
+    pub const fn is_marker(&self) -> bool {
+        self.field.bytes == 0
+            && matches!(self.special, Special::None)
+            && matches!(self.stage, Stage::Link)
     }
 
     /// A row that says nothing but its name: no bits change.

@@ -79,12 +79,20 @@ pub struct Shrink {
     pub size: u64,
     /// What stands for them, where the ABI has anything for these addresses: no more bytes than they are.
     pub rewrite: Shorten,
+    /// Whether there is none but for addresses that are counted from the global pointer.
+    pub by_global_pointer: bool,
 }
 
 impl Shrink {
     /// Of `size` bytes.
     #[must_use]
     pub const fn new(size: u64, rewrite: Shorten) -> Self {
-        Self { size, rewrite }
+        Self { size, rewrite, by_global_pointer: false }
+    }
+
+    /// The same of one that only counts addresses from the global pointer.
+    #[must_use]
+    pub const fn by_global_pointer(self) -> Self {
+        Self { by_global_pointer: true, ..self }
     }
 }

@@ -118,6 +118,11 @@ impl<'b> Site<'b> {
     /// from the start, as long as all searches of a section together read no more than 64 times its records.
     #[must_use]
     pub fn find(&self, offset: u64, types: &[u32]) -> Option<Record> {
+        if cfg!(target_pointer_width = "64")
+            && let Some(found) = self.find_shortly_before(offset, types)
+        {
+            return found.record.filter(|_| found.is_single);
+        }
         let mut found = Candidate { offset, types, record: None, is_single: true };
         let mut index = self.first_at(offset);
         while let Some(record) = self.at(index).filter(|record| record.offset == offset)
@@ -144,6 +149,27 @@ impl<'b> Site<'b> {
         found.record.filter(|_| found.is_single)
     }
 
+    /// The same if it stands among the few records before this one, as most do; `None` where more has to be known.
+    #[inline]
+    fn find_shortly_before<'t>(&self, offset: u64, types: &'t [u32]) -> Option<Candidate<'t>> {
+        let index = match self.neighbours {
+            Neighbours::Table(_, index, _) | Neighbours::Slice(_, index) => index,
+            Neighbours::Packed(..) => return None,
+        };
+        if self.record.offset <= offset {
+            return None;
+        }
+        let mut found = Candidate { offset, types, record: None, is_single: true };
+        for back in 1..=12 {
+            let record = index.checked_sub(back).and_then(|index| self.at(index));
+            match record.filter(|record| record.offset >= offset) {
+                Some(record) => found.look_at(&record),
+                None => return found.record.is_some().then_some(found),
+            }
+        }
+        None
+    }
+
     /// Whether another record may be read.
     fn take_step(&self) -> bool {
         match self.neighbours {
@@ -162,6 +188,7 @@ struct Candidate<'t> {
 }
 
 impl Candidate<'_> {
+    #[inline]
     fn look_at(&mut self, record: &Record) {
         if record.offset == self.offset && self.types.contains(&record.r#type) {
             self.is_single &= self.record.is_none_or(|first| first == *record);
@@ -171,6 +198,7 @@ impl Candidate<'_> {
 }
 
 /// Record `index` of a table; `None` of packed forms, which would have to be read up to there.
+#[cfg_attr(target_pointer_width = "64", inline)]
 fn in_table(records: &Relocations<'_>, index: usize) -> Option<Record> {
     match records {
         Relocations::Rela(table) => table.get(index),

@@ -110,6 +110,11 @@ impl Value {
             && matches!(self.contents, Contents::Ignored)
     }
 
+    /// Whether it is the value of the partner and nothing else.
+    pub(crate) const fn is_partner(&self) -> bool {
+        !self.addend && self.is_sum() && matches!(self.of, Role::Partner)
+    }
+
     /// Whether it is `of` or `of + A` and nothing else.
     pub(crate) const fn is_sum(&self) -> bool {
         !self.thumb

@@ -14,6 +14,8 @@ pub(crate) const fn may_shrink<A: Arch>() -> bool {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Edit {
     pub(crate) place: u32,
+    /// Index of the record that is for it.
+    pub(crate) record: u32,
     /// Bytes from the place to those that go.
     pub(crate) kept: u32,
     /// Bytes that go.
@@ -152,9 +154,9 @@ mod tests {
 
     /// `c.j` for 8 bytes at 4, nothing for 4 bytes at 16, 2 of 6 bytes of padding at 24.
     const EDITS: [Edit; 3] = [
-        Edit { place: 4, kept: 2, deleted: 6, before: 0, stays: false },
-        Edit { place: 16, kept: 0, deleted: 4, before: 6, stays: false },
-        Edit { place: 24, kept: 4, deleted: 2, before: 10, stays: false },
+        Edit { place: 4, record: 0, kept: 2, deleted: 6, before: 0, stays: false },
+        Edit { place: 16, record: 0, kept: 0, deleted: 4, before: 6, stays: false },
+        Edit { place: 24, record: 0, kept: 4, deleted: 2, before: 10, stays: false },
     ];
 
     #[test]

@@ -204,6 +204,14 @@ impl<A: Arch> Pass for SectionScan<'_, '_, A> {
         }
         let needs = match decision {
             Decision::Rewrite(_) => return Ok(()),
+            // the other one says what is needed
+            Decision::Pair(_)
+                if cfg!(target_pointer_width = "64")
+                    && slot.state == SymbolState::Defined
+                    && matches!((kind.value.of, kind.value.minus), (Role::Partner, Role::Zero)) =>
+            {
+                return Ok(());
+            }
             Decision::Transition { .. } => {
                 let is_unwinding = self.target.slot.unwinding;
                 let options = self.scan.options;
@@ -224,6 +232,12 @@ impl<A: Arch> Pass for SectionScan<'_, '_, A> {
     fn applied(&mut self, kind: &'static Kind, record: &Record) -> Result<(), Error> {
         if cfg!(not(target_pointer_width = "64")) {
             return self.decided(kind, record, Decision::Apply);
+        }
+        if kind.is_marker() {
+            return match self.definition(record) {
+                Some(_) => Ok(()),
+                None => Err(self.no_symbol(record)),
+            };
         }
         let is_usual = self.found.reach.is_none() && !A::HAS_STATES;
         let slot = self.definition(record).filter(|_| is_usual);

@@ -18,11 +18,11 @@ use crate::model::storage::{
 use crate::model::surroundings::Surroundings;
 use crate::model::tls;
 use crate::plan::sections::{self, How};
-use crate::plan::shrink::section::{Kinds, SectionPass, Settling};
+use crate::plan::shrink::section::{Places, SectionPass, Settling, is_by_global_pointer};
 use core::cell::Cell;
 use core::marker::PhantomData;
 use elf_core::names::STB_LOCAL;
-use elf_core::{Arch, Definition, File, SectionHeader};
+use elf_core::{Arch, Definition, File, SectionHeader, decide_some};
 
 mod section;
 
@@ -60,9 +60,8 @@ fn count<A: Arch>(number: usize, file: &File<'_>) -> Result<usize, Error> {
         }
         let records = file.relocations(&header).map_err(Error::elf(number, index))?;
         let Some(records) = records else { return Ok(()) };
-        let mut kinds = Kinds::<A>::NEW;
         records.try_for_each(|record| {
-            let may = kinds.shortest(&record, true).is_some();
+            let may = Places::<A>::of(&record, true).is_some();
             count = count.saturating_add(may.into());
             Ok::<(), Error>(())
         })
@@ -82,6 +81,8 @@ pub(crate) struct Shrinking<'p, 'a> {
     pub(crate) options: &'p Options,
     pub(crate) found: &'p ScanResult,
     pub(crate) how: How<'p>,
+    /// Number of the symbol that means where the global pointer is, if code may count from there.
+    pub(crate) global_pointer: Option<u32>,
 }
 
 impl<'a> Shrinking<'_, 'a> {
@@ -109,9 +110,14 @@ impl<'a> Shrinking<'_, 'a> {
             }
             let first = count;
             let (mut end, relax) = (0u64, self.found.bounds.relaxes());
-            let mut kinds = Kinds::<A>::NEW;
+            let mut following = 0u32;
             target.records.try_for_each(|record| {
-                let Some(size) = kinds.shortest(&record, relax) else { return Ok(()) };
+                let index = following;
+                following = index.saturating_add(1);
+                let Some((kind, size)) = Places::<A>::of(&record, relax) else { return Ok(()) };
+                if self.global_pointer.is_none() && is_by_global_pointer(kind) {
+                    return Ok(());
+                }
                 let behind = record.offset.saturating_add(size);
                 if record.offset < end || behind > slot.size {
                     return Ok(());
@@ -119,7 +125,8 @@ impl<'a> Shrinking<'_, 'a> {
                 let needed = count.saturating_add(1);
                 let storage = ErrorKind::Storage { what: "edits", needed };
                 let edit = edits.get_mut(count).ok_or(Error::object(object, storage))?;
-                *edit = Edit { place: record.offset as u32, kept: size as u32, ..Edit::default() };
+                let (place, kept) = (record.offset as u32, size as u32);
+                *edit = Edit { place, record: index, kept, ..Edit::default() };
                 (end, count) = (behind, needed);
                 Ok(())
             })?;
@@ -160,9 +167,7 @@ impl<'a> Shrinking<'_, 'a> {
         symbols: &mut [SymbolSlot],
         (spans, fixed): (&mut Spans, &mut Fixed),
         edits: &mut [Edit],
-    ) -> Result<Option<u32>, Error> {
-        let global_pointer =
-            if self.options.global_pointer { self.find_global_pointer(symbols)? } else { None };
+    ) -> Result<(), Error> {
         let mut pass = 0u32;
         loop {
             let settling = match pass {
@@ -170,8 +175,8 @@ impl<'a> Shrinking<'_, 'a> {
                 _ if pass < 2 * PASSES => Settling::Longer,
                 _ => Settling::AsLongAsIs,
             };
-            if !self.decide::<A>(sections, symbols, spans, edits, (settling, global_pointer))? {
-                return Ok(global_pointer);
+            if !self.decide::<A>(sections, symbols, spans, edits, settling)? {
+                return Ok(());
             }
             if pass > 4 * PASSES {
                 return Err(Error::object(0, ErrorKind::Unsettled));
@@ -191,14 +196,14 @@ impl<'a> Shrinking<'_, 'a> {
         symbols: &[SymbolSlot],
         spans: &Spans,
         edits: &mut [Edit],
-        (settling, global_pointer): (Settling, Option<u32>),
+        settling: Settling,
     ) -> Result<bool, Error> {
         let bases = Bases::new(spans, self.options.base.unwrap_or(0));
         let address = |id: u32| {
             let slot = symbols.get(id as usize)?;
             Some(bases.of(slot.group).wrapping_add(slot.value))
         };
-        let global_pointer = global_pointer.and_then(address);
+        let global_pointer = self.global_pointer.and_then(address);
         let mut has_changed = false;
         self.each_target(sections, &mut |number, file, target, sections| {
             let Some(slot) = sections.get(slot_of(self.objects, number, target.target)) else {
@@ -241,7 +246,11 @@ impl<'a> Shrinking<'_, 'a> {
                 has_changed: false,
                 arch: PhantomData,
             };
-            pass_over::<A>(&records, &mut section)?;
+            if cfg!(target_pointer_width = "64") {
+                decide_some::<A, _>(&records, &mut section, SectionPass::next_record)?;
+            } else {
+                pass_over::<A>(&records, &mut section)?;
+            }
             section.finish();
             has_changed |= section.has_changed;
             Ok(())
@@ -285,34 +294,37 @@ impl<'a> Shrinking<'_, 'a> {
         }
         Ok(())
     }
+}
 
-    /// Number of the symbol that means where the global pointer is.
-    fn find_global_pointer(&self, symbols: &[SymbolSlot]) -> Result<Option<u32>, Error> {
-        for (number, object) in (0..usize::MAX).zip(self.objects) {
-            let Some(table) = &object.symbols else { continue };
-            for (index, symbol) in (0..u32::MAX).zip(table.symbols()) {
-                if symbol.binding() == STB_LOCAL {
-                    continue;
-                }
-                let name =
-                    table.name_of(&symbol).map_err(Error::elf(number, object.symbol_table))?;
-                if name == GLOBAL_POINTER {
-                    let id = object.first_symbol.saturating_add(index as usize);
-                    let slot =
-                        symbols.get(id).and_then(|slot| symbols.get(slot.definition as usize));
-                    let is_there = |slot: &&SymbolSlot| match slot.state {
-                        SymbolState::Defined => {
-                            slot.group != Group::Absolute || self.options.base.is_some()
-                        }
-                        SymbolState::External => self.options.base.is_some(),
-                        _ => false,
-                    };
-                    return Ok(slot.filter(is_there).map(|slot| slot.definition));
-                }
+/// Number of the symbol that means where the global pointer is, if code may count from there.
+pub(crate) fn global_pointer(
+    objects: &[ObjectSlot<'_>],
+    symbols: &[SymbolSlot],
+    options: &Options,
+) -> Result<Option<u32>, Error> {
+    if !options.global_pointer {
+        return Ok(None);
+    }
+    for (number, object) in (0..usize::MAX).zip(objects) {
+        let Some(table) = &object.symbols else { continue };
+        for (index, symbol) in (0..u32::MAX).zip(table.symbols()) {
+            if symbol.binding() == STB_LOCAL {
+                continue;
+            }
+            let name = table.name_of(&symbol).map_err(Error::elf(number, object.symbol_table))?;
+            if name == GLOBAL_POINTER {
+                let id = object.first_symbol.saturating_add(index as usize);
+                let slot = symbols.get(id).and_then(|slot| symbols.get(slot.definition as usize));
+                let is_there = |slot: &&SymbolSlot| match slot.state {
+                    SymbolState::Defined => slot.group != Group::Absolute || options.base.is_some(),
+                    SymbolState::External => options.base.is_some(),
+                    _ => false,
+                };
+                return Ok(slot.filter(is_there).map(|slot| slot.definition));
             }
         }
-        Ok(None)
     }
+    Ok(None)
 }
 
 /// Where section `section` of object `object` is among all slots.

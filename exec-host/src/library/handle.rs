@@ -240,7 +240,7 @@ pub(crate) fn extents() -> Vec<(u64, Range<u64>)> {
 }
 
 /// Where the program is and what it was linked to: nobody closes them.
-fn staying() -> &'static [Range<u64>] {
+pub(crate) fn staying() -> &'static [Range<u64>] {
     static STAYING: OnceLock<Vec<Range<u64>>> = OnceLock::new();
     STAYING.get_or_init(|| {
         let Some(program) = Handle::of_process() else { return Vec::new() };

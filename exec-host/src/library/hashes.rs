@@ -1,5 +1,8 @@
-//! Which names libraries of the dynamic loader may define, by their hashes: it takes long to say that it has not got one.
+//! Which names libraries of the dynamic loader define, by their hashes: it takes long to say that it has not got one.
+//!
+//! Their hash tables are copied while the loader's list is locked: whoever has opened a library may close it.
 
+use super::handle;
 use crate::descriptions::{self, Description};
 use crate::{unwind, word};
 use core::ffi::{CStr, c_char};
@@ -11,16 +14,36 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Which names libraries of the process define, by their hashes.
 #[derive(Debug)]
 pub(crate) struct ProcessHashes {
-    all: Names,
-    /// Those of each library, and where it is.
-    libraries: Vec<(Range<u64>, Names)>,
+    /// Of functions that [stand for](super::scope::stands_for) the process's.
+    own: [u32; OWN.len()],
+    libraries: Vec<Arc<Library>>,
 }
 
-/// A set of hashes that may hold more than was put in.
+/// Where a library is, and what names it has.
 #[derive(Debug)]
-struct Names {
-    /// A power of two of bits, two of them for a name.
-    bits: Vec<u64>,
+struct Library {
+    range: Range<u64>,
+    names: Names,
+}
+
+/// The hashes of a library's names.
+#[derive(Debug)]
+enum Names {
+    /// Its table (GNU gABI, "DT_GNU_HASH").
+    Table(Table),
+    /// By rising hash, of a library that has no such table.
+    Sorted(Box<[u32]>),
+}
+
+/// A copy of a hash table, but for the symbols.
+#[derive(Debug)]
+struct Table {
+    /// Index of the first symbol that is in it.
+    first: u32,
+    shift: u32,
+    filter: Box<[usize]>,
+    buckets: Box<[u32]>,
+    chains: Box<[u32]>,
 }
 
 /// The names of functions that [stand for](super::scope::stands_for) the process's.
@@ -30,93 +53,138 @@ pub(crate) const OWN: [&str; 4] =
 /// How often libraries have come and gone.
 type Changes = (u64, u64);
 
-/// Bits for a name, most of them 0.
-const SPARSE: usize = 32;
-
-/// Names that are so many that each gets fewer bits.
-const MANY: usize = 1 << 16;
-
 impl ProcessHashes {
-    /// Those of the libraries that are there now, collected anew when that has changed.
+    /// Those of the libraries that are there now. What has changed is collected anew.
     pub(crate) fn current() -> Arc<Self> {
         static LATEST: Mutex<Option<(Changes, Arc<ProcessHashes>)>> = Mutex::new(None);
         let changes = changes();
         let mut latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
         match &*latest {
             Some((of, known)) if *of == changes && changes != (0, 0) => Arc::clone(known),
-            _ => {
-                let known = Arc::new(Self::collect());
+            before => {
+                let is_counted = changes != (0, 0);
+                let before = before.as_ref().filter(|_| is_counted);
+                let known = before.map_or(&[][..], |(_, known)| known.libraries.as_slice());
+                let has_lost = before.is_none_or(|((_, lost), _)| *lost != changes.1);
+                let known = Arc::new(Self::collect(known, has_lost));
                 *latest = Some((changes, Arc::clone(&known)));
                 known
             }
         }
     }
 
-    /// Whether a library may define a name with this hash, whose lowest bit does not matter, or we have a function of our own for it: if not,
+    /// Whether a library has a name with this hash, whose lowest bit does not matter, or we have a function of our own for it: if not,
     /// none does.
     pub(crate) fn may_hold_hash(&self, hash: u32) -> bool {
-        self.all.may_hold(hash)
+        self.may_hold_beside(hash, &[])
     }
 
-    /// Whether any but the libraries of these numbers may define a name with this hash.
+    /// Whether any but the libraries of these numbers has a name with this hash, or we have a function of our own for it.
     pub(crate) fn may_hold_beside(&self, hash: u32, libraries: &[usize]) -> bool {
-        let others = self.libraries.iter().enumerate().filter(|(at, _)| !libraries.contains(at));
-        { others }.any(|(_, (_, names))| names.may_hold(hash))
+        let mut others = self.libraries.iter().enumerate();
+        others.any(|(at, it)| it.names.may_hold(hash) && !libraries.contains(&at))
+            || self.own.iter().any(|own| (own ^ hash) >> 1 == 0)
+    }
+
+    /// Whether the library of this number has a name with this hash, whose lowest bit does not matter.
+    pub(crate) fn may_be_of(&self, library: usize, hash: u32) -> bool {
+        self.libraries.get(library).is_none_or(|library| library.names.may_hold(hash))
     }
 
     /// The number of the library that has an address.
     pub(crate) fn library_at(&self, address: u64) -> Option<usize> {
-        self.libraries.iter().position(|(range, _)| range.contains(&address))
+        self.libraries.iter().position(|library| library.range.contains(&address))
     }
 
-    fn collect() -> Self {
-        let mut found: Vec<(Range<u64>, Vec<u32>)> = Vec::new();
+    /// `known` are libraries of before, some of which have gone since if it `has_lost` any.
+    fn collect(known: &[Arc<Library>], has_lost: bool) -> Self {
+        // before the loader's list is locked
+        let stays = handle::staying();
+        let mut libraries = Vec::with_capacity(known.len().saturating_add(1));
         descriptions::each(|library| {
-            found.push((library.extent(), names_of(library)));
+            let range = library.extent();
+            let is_same = |it: &&Arc<Library>| it.range == range;
+            let known = known.iter().find(is_same);
+            let known = known.filter(|_| !has_lost || stays.contains(&range)).cloned();
+            libraries.push(known.unwrap_or_else(|| {
+                let names = names_of(library);
+                Arc::new(Library { range, names })
+            }));
             ControlFlow::Continue(())
         });
-        let own = OWN.map(|name| gnu_hash(Name::from(name)));
-        let count = found.iter().map(|(_, hashes)| hashes.len()).sum::<usize>();
-        let hashes = found.iter().flat_map(|(_, hashes)| hashes).chain(&own);
-        let all = Names::new(count.saturating_add(own.len()), hashes.copied());
-        let library = |(range, hashes): (Range<u64>, Vec<u32>)| {
-            (range, Names::new(hashes.len(), hashes.into_iter()))
-        };
-        Self { all, libraries: found.into_iter().map(library).collect() }
+        Self { own: OWN.map(|name| gnu_hash(Name::from(name))), libraries }
     }
 }
 
 impl Names {
-    fn new(count: usize, hashes: impl Iterator<Item = u32>) -> Self {
-        // many are to fit the processor's caches
-        let bits = if count > MANY { SPARSE / 4 } else { SPARSE };
-        let words = count.saturating_mul(bits).next_power_of_two() / 64;
-        let mut names = Self { bits: vec![0; words.max(1)] };
-        for hash in hashes {
-            for (word, bit) in places(hash, names.bits.len()) {
-                if let Some(word) = names.bits.get_mut(word) {
-                    *word |= bit;
-                }
+    /// Whether a name has this hash, but for the lowest bit.
+    fn may_hold(&self, hash: u32) -> bool {
+        match self {
+            Self::Table(table) => table.may_hold(hash),
+            Self::Sorted(hashes) => {
+                let at = hashes.partition_point(|it| it >> 1 < hash >> 1);
+                hashes.get(at).is_some_and(|it| (it ^ hash) >> 1 == 0)
             }
         }
-        names
-    }
-
-    fn may_hold(&self, hash: u32) -> bool {
-        let mut places = places(hash, self.bits.len()).into_iter();
-        places.all(|(word, bit)| self.bits.get(word).is_some_and(|it| it & bit != 0))
     }
 }
 
-/// Words and bits of a hash in so many words, a power of two. Its lowest bit says something else in tables.
-fn places(hash: u32, words: usize) -> [(usize, u64); 2] {
-    let first = hash >> 1;
-    // any odd number spreads them
-    let second = first.wrapping_mul(0x9e37_79b1).rotate_left(16);
-    [first, second].map(|number| {
-        let number = number as usize;
-        ((number / 64) & words.wrapping_sub(1), 1 << (number % 64))
-    })
+impl Table {
+    /// Whether a name has this hash, but for the lowest bit.
+    #[inline]
+    fn may_hold(&self, hash: u32) -> bool {
+        // a power of two of words
+        let at = (hash / usize::BITS) as usize & self.filter.len().wrapping_sub(1);
+        let Some(word) = self.filter.get(at) else { return false };
+        // of the filter's two bits for a hash one is that of its lower bits, where two stand side by side for both hashes
+        let either = 3usize.wrapping_shl(hash & !1);
+        let other = 1usize.wrapping_shl(hash.wrapping_shr(self.shift));
+        let is_other = self.shift == 0 || word & other != 0;
+        is_other
+            && word & either != 0
+            && (self.is_in_chain(hash & !1) || self.is_in_chain(hash | 1))
+    }
+
+    fn is_in_chain(&self, hash: u32) -> bool {
+        let bucket = (hash as usize).checked_rem(self.buckets.len());
+        let first = bucket.and_then(|bucket| self.buckets.get(bucket)).copied().unwrap_or(0);
+        let first = first.checked_sub(self.first).and_then(|first| usize::try_from(first).ok());
+        let chain = first.and_then(|first| self.chains.get(first..)).unwrap_or_default();
+        for word in chain {
+            if (word ^ hash) >> 1 == 0 {
+                return true;
+            }
+            if word & 1 != 0 {
+                break;
+            }
+        }
+        false
+    }
+
+    /// Copies a table.
+    ///
+    /// # Safety
+    /// There is one, of a library that is loaded.
+    unsafe fn copy(table: u64) -> Self {
+        // SAFETY: as the caller vouches.
+        let [buckets, first, filter, shift] = unsafe { read::<[u32; 4]>(table) };
+        let filter_at = table.wrapping_add(16);
+        let buckets_at = filter_at.wrapping_add(u64::from(filter) * word::SIZE);
+        let chains_at = buckets_at.wrapping_add(u64::from(buckets) * 4);
+        // SAFETY: so many words and buckets are there.
+        let (filter, buckets): (Box<[usize]>, Box<[u32]>) =
+            unsafe { (slice(filter_at, filter).into(), slice(buckets_at, buckets).into()) };
+        let last = buckets.iter().copied().max().unwrap_or(0).checked_sub(first);
+        let count = last.map_or(0, |last| {
+            let word = |index: u32| chains_at.wrapping_add(u64::from(index) * 4);
+            // SAFETY: symbols have a word each, and the last chain an end.
+            let is_end = |index: &u32| unsafe { read::<u32>(word(*index)) } & 1 != 0;
+            (last..u32::MAX).find(is_end).unwrap_or(last).saturating_add(1)
+        });
+        // SAFETY: so many there are, as was just found.
+        let chains = unsafe { slice(chains_at, count) }.into();
+        Self { first, shift, filter, buckets, chains }
+    }
 }
 
 fn changes() -> Changes {
@@ -129,9 +197,9 @@ fn changes() -> Changes {
 }
 
 /// The hashes of a library's names, which the dynamic loader does not unload meanwhile.
-fn names_of(library: &Description<'_>) -> Vec<u32> {
-    let mut hashes = Vec::new();
-    let Some(dynamic) = library.header(libc::PT_DYNAMIC) else { return hashes };
+fn names_of(library: &Description<'_>) -> Names {
+    let none = || Names::Sorted(Box::default());
+    let Some(dynamic) = library.header(libc::PT_DYNAMIC) else { return none() };
     let (bias, mut entry) = (library.bias(), library.range(dynamic).start);
     let [mut table, mut old_table, mut symbols, mut strings, mut other] = [0; 5];
     loop {
@@ -153,55 +221,34 @@ fn names_of(library: &Description<'_>) -> Vec<u32> {
     // SAFETY: the dynamic loader looks symbols up in these tables.
     unsafe {
         if table != 0 {
-            add(table, &mut hashes);
+            Names::Table(Table::copy(table))
         } else if old_table != 0 && symbols != 0 && strings != 0 {
-            add_names(old_table, symbols, strings, &mut hashes);
+            Names::Sorted(sorted(old_table, symbols, strings))
+        } else {
+            none()
         }
-    }
-    hashes
-}
-
-/// Adds the hashes of a table (GNU gABI, "DT_GNU_HASH").
-///
-/// # Safety
-/// There is one, of a library that is loaded.
-unsafe fn add(table: u64, hashes: &mut Vec<u32>) {
-    // SAFETY: as the caller vouches.
-    let [buckets, first, filter, _] = unsafe { read::<[u32; 4]>(table) };
-    let buckets_at = table.wrapping_add(16).wrapping_add(u64::from(filter) * word::SIZE);
-    let chains_at = buckets_at.wrapping_add(u64::from(buckets) * 4);
-    let word = |start: u64, index: u32| start.wrapping_add(u64::from(index) * 4);
-    // SAFETY: so many buckets are there.
-    let last = (0..buckets).map(|index| unsafe { read::<u32>(word(buckets_at, index)) }).max();
-    let Some(last) = last.and_then(|last| last.checked_sub(first)) else { return };
-    let mut index = 0u32;
-    loop {
-        // SAFETY: symbols have a word each, and the last chain an end.
-        let hash = unsafe { read::<u32>(word(chains_at, index)) };
-        hashes.push(hash);
-        if index >= last && hash & 1 != 0 {
-            break;
-        }
-        index = index.wrapping_add(1);
     }
 }
 
-/// Adds the hashes of all names, of a library that has the other table only (gABI ch. 8, "Hash Table").
+/// The hashes of all names of a library that has the other table only (gABI ch. 8, "Hash Table").
 ///
 /// # Safety
 /// There are these tables, of a library that is loaded.
-unsafe fn add_names(table: u64, symbols: u64, strings: u64, hashes: &mut Vec<u32>) {
+unsafe fn sorted(table: u64, symbols: u64, strings: u64) -> Box<[u32]> {
     // SAFETY: as the caller vouches; the second word says how many symbols there are.
     let [_, count] = unsafe { read::<[u32; 2]>(table) };
-    for index in 0..u64::from(count) {
-        let symbol = symbols.wrapping_add(index.wrapping_mul(size_of::<word::Symbol>() as u64));
+    let hash = |index: u32| {
+        let size = size_of::<word::Symbol>() as u64;
+        let symbol = symbols.wrapping_add(u64::from(index).wrapping_mul(size));
         // SAFETY: as above; the first word of a symbol says where its name is.
         let name = strings.wrapping_add(unsafe { read::<u32>(symbol) }.into());
         let name = core::ptr::with_exposed_provenance::<c_char>(name as usize);
         // SAFETY: names of loaded libraries end in NUL.
-        let name = unsafe { CStr::from_ptr(name) };
-        hashes.push(gnu_hash(Name(name.to_bytes())));
-    }
+        gnu_hash(Name(unsafe { CStr::from_ptr(name) }.to_bytes()))
+    };
+    let mut hashes: Vec<u32> = (0..count).map(hash).collect();
+    hashes.sort_unstable();
+    hashes.into()
 }
 
 /// # Safety
@@ -209,6 +256,14 @@ unsafe fn add_names(table: u64, symbols: u64, strings: u64, hashes: &mut Vec<u32
 unsafe fn read<T>(address: u64) -> T {
     // SAFETY: as the caller vouches.
     unsafe { core::ptr::with_exposed_provenance::<T>(address as usize).read() }
+}
+
+/// # Safety
+/// There are so many numbers, aligned, which nobody writes to as long as the result is used.
+unsafe fn slice<'a, T>(address: u64, count: u32) -> &'a [T] {
+    let start = core::ptr::with_exposed_provenance::<T>(address as usize);
+    // SAFETY: as the caller vouches.
+    unsafe { core::slice::from_raw_parts(start, count as usize) }
 }
 
 #[cfg(all(test, target_env = "gnu"))]
@@ -227,7 +282,7 @@ mod tests {
             let name = format!("hoist_has_no_such_name_{number}");
             !known.may_hold_hash(gnu_hash(Name::from(name.as_str())))
         });
-        assert!(missing.count() > 900);
+        assert!(missing.count() > 990);
         // wherever these functions are
         for name in OWN {
             assert!(

@@ -14,6 +14,7 @@ use super::unit::hold;
 use crate::error::Error;
 use crate::start;
 use crate::threads::exit;
+use crate::unwind;
 use core::cell::{Cell, RefCell};
 use elf_core::names::DF_SYMBOLIC;
 use std::path::Path;
@@ -29,6 +30,7 @@ pub(crate) unsafe fn load(
     given: &mut Given<'_>,
     folder: Option<&Path>,
 ) -> Result<Held, Error> {
+    unwind::prepare();
     // SAFETY: as the caller vouches.
     let nodes = unsafe { group::collect(bytes, given, folder) }?;
     // SAFETY: as the caller vouches.

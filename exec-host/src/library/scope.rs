@@ -1,6 +1,7 @@
 //! Where a reference of a library is looked for: in the order of the dynamic loader (gABI ch. 8, "Shared Object Dependencies").
 
 use super::definition::Definition;
+use super::found;
 use super::group::{Edge, Node};
 use super::handle::{self, Handle};
 use super::hashes::ProcessHashes;
@@ -184,9 +185,10 @@ impl<'s> Scope<'s> {
         // what all share goes by its name
         let version = reference.version.map(Name::as_bytes).filter(|_| !is_unique);
         // the dynamic loader takes long to say that it has not got one
-        let is_asked = in_process && self.hashes.may_hold_beside(hash, &self.local);
+        let is_asked =
+            in_process && (self.local.is_empty() || self.hashes.may_hold_beside(hash, &self.local));
         let global = self.global.filter(|_| is_asked);
-        let global = global.and_then(|global| global.find(name, version));
+        let global = global.and_then(|global| found::find(global, hash, name, version));
         if let Some(address) = global {
             self.keep(node, address);
             return Some(self.of_process(reference, address, is_thread_local));
@@ -206,6 +208,13 @@ impl<'s> Scope<'s> {
             Asked::Own(index) => self.of_load(node, *index, reference),
             Asked::Held(held) => self.of_held(node, held, reference),
             Asked::Process(..) if !in_process => None,
+            // it would only find what one further down has, whose turn comes
+            Asked::Process(_, extent)
+                if { self.hashes.library_at(extent.start) }
+                    .is_some_and(|library| !self.hashes.may_be_of(library, hash)) =>
+            {
+                None
+            }
             Asked::Process(handle, extent) => {
                 let address = handle.find(name, version)?;
                 first = first.or(Some(address));

@@ -46,7 +46,8 @@ const PAUSE: Duration = Duration::from_micros(50);
 pub(super) struct Channel<S: System> {
     inner: Mutex<Inner>,
     ring: Memory<S>,
-    signals: Memory<S>,
+    /// Shared with what waits for this channel: the GPU reads it until that has passed.
+    signals: Arc<Memory<S>>,
     handle: Handle,
     /// Number of the object of the channel's engine.
     class: u32,
@@ -73,6 +74,13 @@ pub(super) struct Submission<'c, S: System> {
     pub(super) push: PushBuffer,
 }
 
+/// A point of a channel, and the memory that its count is in: it stays when the channel goes.
+#[derive(Debug)]
+pub(super) struct Mark<S: System> {
+    signals: Arc<Memory<S>>,
+    point: u64,
+}
+
 /// Where a channel writes the times of a submission.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stamps(u64);
@@ -82,7 +90,7 @@ impl<S: System> Channel<S> {
     pub(super) fn new(group: &Arc<Group<S>>, class: u32) -> Result<Self, Error> {
         let gpu = Arc::clone(group.gpu());
         let ring = Memory::new(&gpu, RING_SIZE, Place::Window)?;
-        let signals = Memory::new(&gpu, SIGNALS_SIZE, Place::HostUncached)?;
+        let signals = Arc::new(Memory::new(&gpu, SIGNALS_SIZE, Place::HostUncached)?);
         let entries = Ring::new(0, RING_ENTRIES, CONTROL_AT, 0)?;
         let allocator = RingAllocator::new(ALLOCATED_AT, RING_SIZE - ALLOCATED_AT);
         // pages of before may have been anybody's
@@ -180,8 +188,13 @@ impl<S: System> Channel<S> {
         self.lock().latest
     }
 
-    /// Device address of the count, for other channels to wait for.
-    pub(super) const fn count_address(&self) -> u64 {
+    /// The latest point, for another channel to wait for.
+    pub(super) fn mark(&self) -> Mark<S> {
+        Mark { signals: Arc::clone(&self.signals), point: self.latest() }
+    }
+
+    /// Device address of the count.
+    fn count_address(&self) -> u64 {
         self.signals.address().saturating_add(COUNT_AT)
     }
 
@@ -253,6 +266,13 @@ impl<S: System> Submission<'_, S> {
     /// The point that the channel comes to when it is done.
     pub(super) fn point(&self) -> u64 {
         self.inner.latest.saturating_add(1)
+    }
+
+    /// Waits for a point of another channel. The mark has to stay until this submission is done.
+    pub(super) fn wait_for(&mut self, mark: &Mark<S>) -> Result<(), Error> {
+        let address = mark.signals.address().saturating_add(COUNT_AT);
+        self.push.acquire(address, mark.point)?;
+        Ok(())
     }
 
     /// Puts bytes where the channel can read them until it has come to the point: their device address.

@@ -68,6 +68,8 @@ pub enum Error {
     },
     /// This process does not see the memory, or not so far.
     NotSeen,
+    /// A queue of one device, and a program or queue of another.
+    OtherDevice,
     /// The GPU stopped a channel.
     Stopped {
         /// Why.
@@ -194,6 +196,7 @@ impl fmt::Display for Error {
             Self::NoCopyEngine => f.write_str("no copy engine is free of graphics and compute"),
             Self::NoAddresses { size } => write!(f, "no room for {size} bytes of addresses"),
             Self::NotSeen => f.write_str("memory that this process does not see"),
+            Self::OtherDevice => f.write_str("the queue is of another device"),
             Self::Stopped { error, info } => {
                 write!(f, "the GPU stopped a channel: {error}, {info:#x}")
             }

@@ -10,7 +10,7 @@ use exec_core::{Device as _, Error as CoreError, Launch, Program as _, Scalar, S
 use super::fake::{Class, Failure, Fake, Launched};
 use super::local_memory::{LocalMemory, RESERVED};
 use super::program::RawCall;
-use super::{RawArgument, RawDevice, RawImage, RawOptions};
+use super::{RawArgument, RawDevice, RawImage, RawOptions, RawQueue};
 use crate::{Error, NvLaunch};
 
 fn options() -> RawOptions {
@@ -296,6 +296,68 @@ fn a_queue_goes_although_its_launch_never_ends() {
     drop(queue);
     drop((kernel, image, device));
     assert_eq!((fake.left(), fake.state().abandoned.clone()), ("".into(), "".into()));
+}
+
+#[test]
+fn what_a_queue_waits_for_stays_when_the_other_queue_goes() {
+    let (fake, device, image) = open(Class::HOPPER, "kernels");
+    let kernel = device.kernel(&image, "globals").unwrap();
+    let launch = |queue: &RawQueue<Fake>| {
+        // SAFETY: nothing runs.
+        unsafe { kernel.launch(queue, &[], &NvLaunch::new(1, 1)) }.unwrap();
+    };
+    let channel = || fake.state().launched.last().unwrap().channel;
+    launch(device.queue());
+    let ours = channel();
+    let other = device.new_queue().unwrap();
+    launch(&other);
+    let theirs = channel();
+    fake.state().stuck = Some(theirs);
+    launch(&other);
+    device.queue().wait_for(&other).unwrap();
+    launch(device.queue());
+    assert_eq!(fake.state().launched.len(), 2, "both wait");
+    drop(other);
+    let count = fake.state().waits_at(ours).unwrap();
+    let is_there = || fake.state().read(count, &mut [0; 8]);
+    assert!(is_there());
+    let error = device.synchronize().unwrap_err().to_string();
+    assert!(error.contains("not at"), "{error}");
+    assert!(is_there(), "a limit that has run out ends nothing");
+    // what the GPU wrote at last; the next doorbell wakes the channel
+    assert!(fake.state().write(count, &u64::MAX.wrapping_shr(1).to_le_bytes()));
+    launch(device.queue());
+    device.synchronize().unwrap();
+    assert_eq!(fake.state().launched.len(), 4);
+    assert!(!is_there());
+    drop((kernel, image, device));
+    assert_eq!((fake.left(), fake.state().abandoned.clone()), ("".into(), "".into()));
+}
+
+#[test]
+fn waits_that_are_over_keep_nothing() {
+    let (fake, device, image) = open(Class::AMPERE, "kernels");
+    let ranges = || fake.state().ranges();
+    let before = ranges();
+    for _ in 0..20 {
+        let other = device.new_queue().unwrap();
+        device.queue().wait_for(&other).unwrap();
+        drop(other);
+        assert!(ranges() <= before + 1);
+    }
+    let far = RawDevice::open(Fake::new(Class::AMPERE), 0, options()).unwrap();
+    let error = device.queue().wait_for(far.queue()).unwrap_err();
+    assert_eq!(error.to_string(), "the queue is of another device");
+    let kernel = device.kernel(&image, "globals").unwrap();
+    // SAFETY: nothing runs.
+    let error = unsafe { kernel.launch(far.queue(), &[], &NvLaunch::new(1, 1)) }.unwrap_err();
+    assert_eq!(error.to_string(), "the queue is of another device");
+    let call = RawCall { program: &kernel, arguments: &[], launch: NvLaunch::new(1, 1) };
+    // SAFETY: nothing runs.
+    let error = unsafe { far.queue().launches(&[call]) }.unwrap_err();
+    assert_eq!(error.to_string(), "the queue is of another device");
+    drop((kernel, image, device));
+    assert_eq!(fake.state().abandoned, "");
 }
 
 #[test]

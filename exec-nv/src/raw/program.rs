@@ -89,7 +89,7 @@ impl<S: System> RawProgram<S> {
         launch: &NvLaunch,
     ) -> Result<Option<Duration>, Error> {
         let mut memory = Vec::new();
-        let work = self.work(arguments, launch, &mut memory)?;
+        let work = self.work(queue, arguments, launch, &mut memory)?;
         let context = &self.device.context;
         Ok(context.note(queue.launch(&[work], memory, launch.wait))?)
     }
@@ -97,12 +97,14 @@ impl<S: System> RawProgram<S> {
     /// What is launched, but for where banks and block are.
     fn work(
         &self,
+        queue: &RawQueue<S>,
         arguments: &[RawArgument<'_, S>],
         launch: &NvLaunch,
         memory: &mut Vec<Use<S>>,
     ) -> Result<Work, Error> {
         let (context, properties) = (&self.device.context, &self.device.properties);
         context.sticky().check()?;
+        queue.check_device(context)?;
         let needs = &self.found.resources;
         launch.check(properties, Some(needs))?;
         let refuse = |what| RawError::Kernel { name: self.found.kernel.name.clone(), what };
@@ -185,7 +187,7 @@ impl<S: System> RawQueue<S> {
         let mut memory = Vec::new();
         let works = calls
             .iter()
-            .map(|call| call.program.work(call.arguments, &call.launch, &mut memory))
+            .map(|call| call.program.work(self, call.arguments, &call.launch, &mut memory))
             .collect::<Result<Vec<_>, _>>()?;
         let Some(last) = calls.last() else { return Ok(None) };
         let context = &last.program.device.context;

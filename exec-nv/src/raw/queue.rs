@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use exec_core::{Hold, LruAllocator};
 
 use super::allocator::RawAllocator;
-use super::channel::{Channel, Submission};
+use super::channel::{Channel, Mark, Submission};
 use super::context::Context;
 use super::error::Error;
 use super::local_memory::LocalMemory;
@@ -39,14 +39,18 @@ struct State<S: System> {
     // first, so that nothing runs any more when the rest goes
     channel: Channel<S>,
     local: Option<(LocalMemory, Memory<S>)>,
-    /// What launches use that are not known to be done, by the point that the channel comes to after each.
+    /// What launches and waits use that are not known to be done, by the point that the channel comes to after each.
     pending: VecDeque<(u64, Used<S>)>,
 }
 
-struct Used<S: System> {
-    _memory: Vec<Use<S>>,
-    /// Local memory of before, which launches before may use.
-    _local: Option<Memory<S>>,
+enum Used<S: System> {
+    Launch {
+        _memory: Vec<Use<S>>,
+        /// Local memory of before, which launches before may use.
+        _local: Option<Memory<S>>,
+    },
+    /// The GPU reads the count of another channel, which may go before.
+    Wait { _mark: Mark<S> },
 }
 
 impl<S: System> RawQueue<S> {
@@ -92,16 +96,13 @@ impl<S: System> RawQueue<S> {
         }
         let point = submission.submit()?;
         let before = larger.and_then(|larger| local.replace(larger));
-        let used = Used { _memory: memory, _local: before.map(|(_, memory)| memory) };
+        let used = Used::Launch { _memory: memory, _local: before.map(|(_, memory)| memory) };
         pending.push_back((point, used));
-        let reached = channel.reached()?;
-        while pending.front().is_some_and(|&(point, _)| point <= reached) {
-            pending.pop_front();
-        }
+        state.release()?;
         let Some(stamps) = stamps else { return Ok(None) };
-        channel.wait(point, limit)?;
-        pending.clear();
-        channel.time(stamps).map(Some)
+        state.channel.wait(point, limit)?;
+        state.pending.clear();
+        state.channel.time(stamps).map(Some)
     }
 
     /// Waits until all launches are done.
@@ -120,22 +121,28 @@ impl<S: System> RawQueue<S> {
         self.context.note(outcome)
     }
 
-    /// Lets what comes after wait for all that is in `other` now.
+    /// Lets what comes after wait for all that is in `other` now. `other` may go before that has passed; if it is stopped, what waits
+    /// for it goes on waiting, and [`synchronize`](Self::synchronize) says so.
     ///
     /// # Errors
-    /// What the channel says.
+    /// [`Error::OtherDevice`] if the two queues are not of one device: their addresses have nothing in common. What the channel says.
     pub fn wait_for(&self, other: &Self) -> Result<(), Error> {
         if core::ptr::eq(self, other) {
             return Ok(());
         }
-        let (address, point) = {
-            let other = other.lock();
-            (other.channel.count_address(), other.channel.latest())
-        };
-        let state = self.lock();
+        self.check_device(&other.context)?;
+        let mark = other.lock().channel.mark();
+        let mut state = self.lock();
         let mut submission = state.channel.begin(self.context.limit());
-        submission.push.acquire(address, point)?;
-        submission.submit().map(|_| ())
+        submission.wait_for(&mark)?;
+        let point = submission.submit()?;
+        state.pending.push_back((point, Used::Wait { _mark: mark }));
+        state.release()
+    }
+
+    /// Whether it is a queue of a device: addresses of another mean nothing to it.
+    pub(super) fn check_device(&self, context: &Context<S>) -> Result<(), Error> {
+        if self.context.id() == context.id() { Ok(()) } else { Err(Error::OtherDevice) }
     }
 
     /// Takes another channel, after the one before was stopped.
@@ -150,6 +157,15 @@ impl<S: System> RawQueue<S> {
 }
 
 impl<S: System> State<S> {
+    /// Gives back what is not used any more.
+    fn release(&mut self) -> Result<(), Error> {
+        let reached = self.channel.reached()?;
+        while self.pending.front().is_some_and(|&(point, _)| point <= reached) {
+            self.pending.pop_front();
+        }
+        Ok(())
+    }
+
     /// Local memory for stacks of so many bytes, if what there is is less.
     fn larger_local(
         &self,

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -12,8 +13,11 @@ use super::{libraries, printed, python};
 
 const KEEP: [&str; 4] = ["--keep", "sm_80,ptx", "--mode", "size"];
 
-/// Times that a process is killed.
-const KILLS: u32 = 60;
+/// How often a process is started to be killed: 60 times, or as `HOIST_KILLS` says.
+fn kills() -> u32 {
+    let wanted = std::env::var("HOIST_KILLS").ok();
+    wanted.map_or(60, |text| text.parse().expect("HOIST_KILLS is a number"))
+}
 
 /// The wheel `in.whl` in a folder, and what becomes of it.
 fn wheel(test: &str) -> Option<(tempfile::TempDir, Vec<u8>, Vec<u8>)> {
@@ -45,15 +49,16 @@ fn names(at: &Path) -> BTreeSet<String> {
     names.filter(|name| !name.starts_with(".hoist-")).collect()
 }
 
-/// Starts a command again and again, kills it after a time that grows, and looks at what it left. How often it was killed.
+/// Starts a command again and again, kills it at any moment, and looks at what it left. How often it was killed.
 fn killed(at: &Path, words: &[&str], mut look: impl FnMut()) -> u32 {
     let start = Instant::now();
     assert!(command(at, words).status().expect("hoist runs").success());
     let (whole, mut kills) = (start.elapsed(), 0);
     look();
-    for number in 0..KILLS {
+    let moments = RandomState::new();
+    for number in 0..self::kills() {
         let mut child = command(at, words).spawn().expect("hoist runs");
-        thread::sleep(whole * number / KILLS);
+        thread::sleep(whole * (moments.hash_one(number) as u32 % 1000) / 1000);
         if child.try_wait().expect("a state").is_none() {
             child.kill().expect("it is ours");
             kills += 1;
@@ -174,4 +179,48 @@ slim "$PWD" read-only
     assert!(output.status.success(), "{said}");
     assert!(said.starts_with("full old\n") && said.contains("full new\n"), "{said}");
     assert!(said.ends_with("read-only old\n"), "{said}");
+}
+
+#[test]
+fn what_is_replaced_is_kept() {
+    let Some((folder, old, new)) = wheel("what_is_replaced_is_kept") else { return };
+    let at = folder.path();
+    let words = [&["wheel", "slim", "in.whl", "-o", "in.whl", "--json"][..], &KEEP].concat();
+    let said = printed(at, &[&words[..], &["--backup"]].concat());
+    let said: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+    assert!(said["backup"].as_str().is_some_and(|name| name.ends_with("/in.whl~")), "{said}");
+    let read = |name: &str| fs::read(at.join(name)).expect("a file");
+    assert!(read("in.whl~") == old && read("in.whl") == new);
+    // libraries, by every command that changes one where it is
+    let library = read("lib.so");
+    for words in [
+        &["prune", "--keep", "sm_80,ptx", "-S", ".old"][..],
+        &["recompress", "--mode", "size", "-S", ".old"],
+        &["replace", "--region", "0", "--entry", "1", "--with", "k75.cubin", "--any", "-S", ".old"],
+    ] {
+        fs::write(at.join("lib.so"), &library).expect("a file");
+        let all = [&["fatbin", words[0], "lib.so", "-o", "lib.so"], &words[1..]].concat();
+        let said = printed(at, &all);
+        assert!(
+            said.contains("what was replaced is kept as") && said.contains("lib.so.old"),
+            "{said}"
+        );
+        assert!(read("lib.so.old") == library && read("lib.so") != library);
+        fs::remove_file(at.join("lib.so.old")).expect("a file");
+    }
+    // killed at any moment: the old one is there, under its name or the other
+    fs::write(at.join("in.whl"), &old).expect("a file");
+    let kills = killed(at, &[&words[..], &["--backup=numbered"]].concat(), || {
+        let found = read("in.whl");
+        assert!(found == old || found == new);
+        let kept = at.join("in.whl.~1~");
+        assert!(found == old || fs::read(&kept).expect("what was replaced") == old);
+        for kept in fs::read_dir(at).expect("a folder").flatten() {
+            if kept.file_name().to_string_lossy().starts_with("in.whl.~") {
+                fs::remove_file(kept.path()).expect("a file");
+            }
+        }
+        fs::write(at.join("in.whl"), &old).expect("a file");
+    });
+    println!("{kills} kills");
 }

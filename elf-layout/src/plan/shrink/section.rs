@@ -11,25 +11,41 @@ use crate::model::tls;
 use core::cell::Cell;
 use core::marker::PhantomData;
 use elf_core::{
-    Addresses, ApplyError, ApplyErrorKind, Arch, Decision, Facts, Kind, Pass, Record, Special, find,
+    Addresses, ApplyError, ApplyErrorKind, Arch, Decision, Facts, Kind, Pass, Record, Special,
+    find_of,
 };
 
-/// Remembers the kind of the last record: neighbours are often alike.
-pub(super) struct Kinds<A> {
-    last: Option<&'static Kind>,
-    arch: PhantomData<A>,
+/// Which records are for places where bytes may go.
+pub(super) struct Places<A>(PhantomData<A>);
+
+impl<A: Arch> Places<A> {
+    /// Whether bytes may go at the places of records, by the low 6 bits of their numbers.
+    const MAY_GO: u64 = {
+        let (mut rest, mut may_go) = (A::KINDS, 0);
+        while let [kind, tail @ ..] = rest {
+            if kind.goes > 0 || matches!(kind.special, Special::Padding(_)) {
+                may_go |= 1 << (kind.number & 63);
+            }
+            rest = tail;
+        }
+        may_go
+    };
+
+    /// The kind of a record, and the bytes at its place of which some may go, if any may; all of them only if `relax`.
+    #[inline]
+    pub(super) fn of(record: &Record, relax: bool) -> Option<(&'static Kind, u64)> {
+        if Self::MAY_GO >> (record.r#type & 63) & 1 == 0 {
+            return None;
+        }
+        let kind = find_of::<A>(record.r#type)?;
+        let size = span(kind, record)?;
+        (relax || matches!(kind.special, Special::Padding(_))).then_some((kind, size))
+    }
 }
 
-impl<A: Arch> Kinds<A> {
-    pub(super) const NEW: Self = Self { last: None, arch: PhantomData };
-
-    /// Bytes at the place of the record of which some may go, if any may.
-    pub(super) fn shortest(&mut self, record: &Record, relax: bool) -> Option<u64> {
-        let last = self.last.filter(|kind| kind.number == record.r#type);
-        let kind = last.or_else(|| find(A::KINDS, record.r#type))?;
-        self.last = Some(kind);
-        span(kind, record).filter(|_| relax || matches!(kind.special, Special::Padding(_)))
-    }
+/// Whether bytes go only where code may count from the global pointer.
+pub(super) const fn is_by_global_pointer(kind: &Kind) -> bool {
+    matches!(kind.special, Special::Shrink(shrink) if shrink.by_global_pointer)
 }
 
 /// Bytes at the place of a record of this kind of which some may go, if any may.
@@ -122,6 +138,12 @@ impl<A: Arch> SectionPass<'_, '_, A> {
             self.decide(self.next.get(), all.into(), 0, false);
             self.next.set(self.next.get().wrapping_add(1));
         }
+    }
+
+    /// The first record from `from` on that an undecided edit is for.
+    pub(super) fn next_record(&self, from: usize) -> Option<usize> {
+        let rest = self.edits.get(self.next.get()..).unwrap_or_default();
+        rest.iter().map(|edit| edit.record as usize).find(|record| *record >= from)
     }
 
     /// Where the place of a record is, by what is decided so far.

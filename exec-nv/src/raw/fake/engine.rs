@@ -113,6 +113,13 @@ impl State {
         while numbers.iter().any(|&number| self.step(number)) {}
     }
 
+    /// The address that a channel waits at.
+    pub(in crate::raw) fn waits_at(&self, channel: u32) -> Option<u64> {
+        let methods = &self.channels[&channel].methods;
+        let get = |method: u32| Some(u64::from(*methods.get(&(0, method))?));
+        (get(0x6c)? & 7 == 3).then(|| Some(get(0x60)? << 32 | get(0x5c)?))?
+    }
+
     /// Reads one entry of a ring, or goes on with it: whether anything was done.
     fn step(&mut self, number: u32) -> bool {
         let channel = &self.channels[&number];
@@ -120,7 +127,7 @@ impl State {
             self.long(channel.control + 0x88) as u32,
             (self.long(channel.control + 0x88) >> 32) as u32,
         );
-        if get == put || channel.is_stopped {
+        if get == put || channel.is_stopped || self.stuck == Some(number) {
             return false;
         }
         assert!(channel.is_scheduled, "a channel that does not run");

@@ -61,6 +61,8 @@ pub(in crate::raw) struct State {
     pub(in crate::raw) map_errno: Vec<i32>,
     /// Whether channels read anything.
     pub(in crate::raw) hangs: bool,
+    /// A channel that reads nothing.
+    pub(in crate::raw) stuck: Option<u32>,
     /// Whether kernels run.
     pub(in crate::raw) runs: bool,
     /// What the next launch is stopped by.
@@ -100,6 +102,7 @@ impl State {
             fail_at: None,
             map_errno: Vec::new(),
             hangs: false,
+            stuck: None,
             runs: false,
             fault: None,
             launched: Vec::new(),
@@ -202,6 +205,11 @@ impl State {
 
     pub(in crate::raw) fn files(&self) -> usize {
         self.files.len()
+    }
+
+    /// How many ranges of addresses are taken.
+    pub(in crate::raw) fn ranges(&self) -> usize {
+        self.ranges.len()
     }
 
     /// What there is beside files, in words.

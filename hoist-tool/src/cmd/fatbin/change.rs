@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::blob::Blob;
 use super::found::regions;
 use crate::mapped::Mapped;
-use crate::output::{self, Dates};
+use crate::output::{self, Backup, Dates};
 use crate::paint;
 use crate::printable::Printable;
 
@@ -34,6 +34,9 @@ pub struct Files {
     /// What becomes of its times.
     #[command(flatten)]
     pub dates: Dates,
+    /// What becomes of the file that is replaced.
+    #[command(flatten)]
+    pub backup: Backup,
     /// Prints JSON with stable keys.
     #[arg(long)]
     pub json: bool,
@@ -44,6 +47,8 @@ pub struct Files {
 struct Report<'a> {
     file: &'a str,
     output: &'a str,
+    /// The name under which the file is kept that was replaced.
+    backup: Option<PathBuf>,
     /// Regions that changed.
     regions: usize,
     /// Regions that moved into a new segment, those included that share their section.
@@ -121,18 +126,20 @@ impl Files {
             plan.size()
         );
         file.done_with(0..before);
-        let dates = output::change(&self.output, &self.file, self.dates, |to| {
+        let how = (self.dates, &self.backup);
+        let changed = output::change(&self.output, &self.file, how, |to| {
             write(&plan, file, to).with_context(|| self.output.display().to_string())?;
             let written = Mapped::map(to)?;
             check(file, &written, &changes).with_context(|| self.label())
         })?;
-        notes.extend(dates.map(String::from));
+        notes.extend(changed.note.map(String::from));
         notes.extend(plan.remarks.iter().map(note));
         notes.sort();
         notes.dedup();
         let report = Report {
             file: &self.label(),
             output: &self.output.display().to_string(),
+            backup: changed.backup,
             regions: changes.len(),
             moved: plan.moved,
             size_before: before,
@@ -164,6 +171,9 @@ fn text(report: &Report<'_>, out: &mut dyn Write) -> Result<()> {
         "{}: {regions} regions changed{moved}; {size_before} bytes before, {size_after} after{holes}",
         Printable::from(report.output)
     )?;
+    if let Some(backup) = &report.backup {
+        paint::note(out, &format!("what was replaced is kept as {}", backup.display()))?;
+    }
     for note in report.notes {
         paint::note(out, note)?;
     }

@@ -13,7 +13,7 @@ use super::found::regions;
 use crate::budget::{Budget, FLOOR, TIMES};
 use crate::mapped::Mapped;
 use crate::number::number;
-use crate::output::Dates;
+use crate::output::{Backup, Dates};
 
 /// Removes entries from a host file, which stays loadable.
 #[derive(Debug, clap::Args)]
@@ -28,6 +28,9 @@ pub struct Prune {
     /// What to keep: `sm_90`, `sm_90a` (machine code), `compute_90` (PTX), `ptx`, `elf`, `nvvm` (all of a kind).
     #[arg(long, required = true, value_delimiter = ',', value_name = "WHAT", value_parser = keep)]
     keep: Vec<Keep>,
+    /// Also where nothing is left of the file's device code.
+    #[arg(long)]
+    allow_empty: bool,
 }
 
 /// What is kept.
@@ -89,10 +92,18 @@ impl Prune {
     #[must_use]
     pub fn new(file: PathBuf, output: PathBuf, keep: Vec<Keep>) -> Self {
         Self {
-            files: Files { file, output, shrink: false, dates: Dates::default(), json: false },
+            files: Files {
+                file,
+                output,
+                shrink: false,
+                dates: Dates::default(),
+                backup: Backup::default(),
+                json: false,
+            },
             place: Where::default(),
             limit: None,
             keep,
+            allow_empty: false,
         }
     }
 
@@ -122,7 +133,10 @@ impl Prune {
             }
             file.done_with(found.at()..found.end());
         }
-        ensure!(left > 0, "{label}: nothing of it would be left");
+        ensure!(
+            left > 0 || self.allow_empty && all > 0,
+            "{label}: nothing of it would be left: --allow-empty"
+        );
         let mut notes = vec![format!("{left} of {all} entries are left")];
         if empty > 0 {
             notes.push(format!(
@@ -143,6 +157,19 @@ pub type Packed = Option<(CompressionMethod, Vec<u8>)>;
 pub fn as_before(old: Option<CompressionMethod>, payload: &[u8]) -> Result<Packed> {
     let pack = |method: CompressionMethod| method.pack(payload).map(|stored| (method, stored));
     Ok(old.map(pack).transpose()?)
+}
+
+/// Whether anything of an entry is kept.
+///
+/// # Errors
+/// If its parts cannot be read.
+pub fn is_kept(entry: RegionEntry<'_>, keep: &[Keep]) -> Result<bool> {
+    let keeps = |kind: EntryKind, sm: Sm| keep.iter().any(|keep| keep.keeps(kind, sm));
+    let parts = entry.parts()?;
+    if parts.is_empty() {
+        return Ok(keeps(entry.kind(), entry.sm()));
+    }
+    Ok(parts.iter().any(|part| keeps(part.kind, part.sm)))
 }
 
 /// What becomes of an entry of which `keep` is kept. Cut ones are packed by `pack`, and taken from the budget.

@@ -1,34 +1,39 @@
 //! `hoist fatbin slim DIR --keep sm_90,ptx --mode size --backup FOLDER`: installed libraries with the code that is wanted only, and
 //! `--undo FOLDER`, which brings them back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
-use anyhow::{Context as _, Result, bail, ensure};
-use serde::{Deserialize, Serialize};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use serde::Serialize;
 use walkdir::WalkDir;
 
 use super::unpacking::Unpacking;
+use crate::faults::Faults;
 use crate::json::JsonArguments;
 use crate::mapped::Mapped;
 use crate::output::{self, Dates};
 use crate::paint;
 use crate::printable::Printable;
-use host::Slimming;
+use host::{HEADS, Slimming, Tally};
+use installed::Installed;
+use journal::{Journal, Line};
+use links::Links;
+use undo::Failed;
 
 pub mod digest;
 pub mod host;
-
-/// The list of what was done, in the folder of originals.
-const LIST: &str = "slimmed.jsonl";
+pub mod installed;
+pub mod journal;
+pub mod links;
+pub mod undo;
 
 /// Makes installed libraries smaller, and back again.
 #[derive(Debug, clap::Args)]
 pub struct Slim {
-    /// Libraries, or folders of them.
+    /// Libraries, or folders of them. `RECORD` of Python's packages that they belong to is written anew.
     #[arg(value_name = "PATH", required_unless_present = "undo")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -36,7 +41,7 @@ pub struct Slim {
     /// Where originals are kept, with a list of them: a folder, which is made if there is none.
     #[arg(long, value_name = "FOLDER", required_unless_present = "undo")]
     backup: Option<PathBuf>,
-    /// Puts the originals of this folder back where they were.
+    /// Puts the originals of this folder back where they were; what cannot come back is told, and keeps nothing else from it.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["paths", "keep", "mode", "backup"])]
     undo: Option<PathBuf>,
     #[command(flatten)]
@@ -45,37 +50,44 @@ pub struct Slim {
     json: JsonArguments,
 }
 
-/// A line of the list: written before the file is changed.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Line {
-    path: PathBuf,
-    /// What the original is called in the folder: its SHA-256.
-    original: String,
-    /// SHA-256 of the smaller file.
-    slimmed: String,
-    size_before: u64,
-    size_after: u64,
-    /// When the original was modified.
-    modified: Option<SystemTime>,
+/// What was done.
+#[derive(Debug, Default, Serialize)]
+struct Report {
+    files: Vec<Line>,
+    /// Files with device code of which nothing is kept: they stay as they are.
+    left: Vec<String>,
+    /// Files that `--undo` could not bring back.
+    failed: Vec<Failed>,
+    notes: BTreeSet<String>,
+}
+
+/// What files have in common that are changed one after another.
+struct Work {
+    journal: Journal,
+    unpacking: Unpacking,
+    tally: Tally,
+    links: Links,
+    installed: Installed,
+    report: Report,
 }
 
 impl Slim {
     /// Changes files, and prints what was done.
     ///
     /// # Errors
-    /// The first file that cannot be changed; those before it are.
+    /// The first file that cannot be changed; those before it are. If an original cannot come back; others do.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
-        let mut notes = BTreeSet::new();
-        let lines = match (&self.undo, &self.backup) {
-            (Some(folder), _) => undo(folder)?,
-            (None, Some(folder)) => self.slim(folder, &mut notes)?,
+        let (report, done) = match (&self.undo, &self.backup) {
+            (Some(folder), _) => undone(folder)?,
+            (None, Some(folder)) => self.slim(folder)?,
             (None, None) => bail!("where originals are to be kept: --backup"),
         };
         if self.json.is_on() {
-            crate::json::write(out, &serde_json::json!({ "files": lines, "notes": notes }))?;
-            return Ok(writeln!(out)?);
+            crate::json::write(out, &report)?;
+            writeln!(out)?;
+            return done;
         }
-        for line in &lines {
+        for line in &report.files {
             let path = line.path.display().to_string();
             let (before, after) = match self.undo {
                 Some(_) => (line.size_after, line.size_before),
@@ -83,60 +95,86 @@ impl Slim {
             };
             writeln!(out, "{}: {before} bytes before, {after} after", Printable::from(&*path))?;
         }
-        for note in &notes {
+        for note in &report.notes {
             paint::note(out, note)?;
         }
-        Ok(writeln!(out, "{} files changed", lines.len())?)
+        writeln!(out, "{} files changed", report.files.len())?;
+        done
     }
 
-    fn slim(&self, folder: &Path, notes: &mut BTreeSet<String>) -> Result<Vec<Line>> {
+    /// What was done, and whether all of it was.
+    fn slim(&self, folder: &Path) -> Result<(Report, Result<()>)> {
         ensure!(
             !self.how.keep.is_empty() || self.how.mode.is_some(),
             "nothing is to be done: --keep or --mode"
         );
-        let mut lines = Vec::new();
-        let unpacking = Unpacking::default();
-        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-        let folder = fs::canonicalize(folder)?;
+        let mut work = Work {
+            journal: Journal::make(folder)?,
+            unpacking: Unpacking::default(),
+            tally: Tally::default(),
+            links: Links::default(),
+            installed: Installed::default(),
+            report: Report::default(),
+        };
+        let done = self.all(&mut work);
+        let Work { journal, unpacking, tally, links, installed, mut report } = work;
+        let now = report.files.iter().map(|line| (line.path.clone(), line.slimmed.clone()));
+        let now: HashMap<_, _> = now.collect();
+        let read = journal.read()?;
+        report.notes.extend(read.faults.into_iter().chain(installed.notes));
+        report.notes.extend(installed::update(&read.lines, &now));
+        report.notes.extend(tally.notes());
+        if !report.files.is_empty() {
+            report.notes.extend(unpacking.note());
+            report.notes.extend(self.dates.note().map(String::from));
+        }
+        report.left = tally.left;
+        links.tell();
+        Ok((report, done))
+    }
+
+    fn all(&self, work: &mut Work) -> Result<()> {
+        let mut files = Vec::new();
         for root in &self.paths {
             for entry in WalkDir::new(root).sort_by_file_name() {
                 let entry = entry?;
                 if entry.file_type().is_file() && is_host(entry.path())? {
-                    let path = fs::canonicalize(entry.path())?;
-                    if !path.starts_with(&folder) {
-                        let line = self.file(&path, &folder, &unpacking, notes);
-                        lines.extend(line.with_context(|| path.display().to_string())?);
-                    }
+                    files.push(fs::canonicalize(entry.path())?);
+                } else if entry.file_type().is_dir() {
+                    let folder = fs::canonicalize(entry.path())?;
+                    work.installed.look(&folder);
                 }
             }
         }
-        if !lines.is_empty() {
-            notes.extend(unpacking.note());
-            notes.extend(self.dates.note().map(String::from));
+        files.retain(|path| !path.starts_with(&work.journal.folder));
+        for path in files {
+            let line = self.file(&path, work).with_context(|| path.display().to_string())?;
+            work.report.files.extend(line);
         }
-        Ok(lines)
+        work.tally.check()
     }
 
     /// Changes a file, if there is something to change: the original is kept first, then the list has its line, then it is replaced.
-    fn file(
-        &self,
-        path: &Path,
-        folder: &Path,
-        unpacking: &Unpacking,
-        notes: &mut BTreeSet<String>,
-    ) -> Result<Option<Line>> {
+    fn file(&self, path: &Path, work: &mut Work) -> Result<Option<Line>> {
+        let old = fs::metadata(path)?;
+        if let Some(met) = work.links.met(&old) {
+            let listed = work.installed.of(path, &met.slimmed, met.size_after);
+            let line = Line { path: path.to_owned(), listed, ..met.clone() };
+            work.journal.add(&line)?;
+            links::name(&met.path, path)?;
+            work.links.add(&old, &line);
+            return Ok(Some(line));
+        }
         let file = Mapped::open(path)?;
-        let Some(slimmed) = self.how.plan(&file, unpacking)? else { return Ok(None) };
+        let outcome = self.how.plan(&file, &work.unpacking)?;
+        let name = path.display().to_string();
+        let Some(slimmed) = work.tally.count(&name, outcome) else { return Ok(None) };
         // what becomes no smaller is left alone
         let (size_before, size_after) = slimmed.sizes;
         if size_after >= size_before && self.how.keep.is_empty() {
             return Ok(None);
         }
-        let original = digest::of(&file);
-        let kept = folder.join(&original);
-        if !kept.exists() {
-            output::write(&kept, Some(path), |to| Ok(to.write_all(file.bytes())?))?;
-        }
+        let original = work.journal.keep(path, &file)?;
         let mut hash = String::new();
         let new = output::Output::new(path, |to| {
             slimmed.write(&file, to)?;
@@ -144,21 +182,32 @@ impl Slim {
             Ok(())
         })?;
         let new = new.like(path)?.dated(path, self.dates)?;
-        notes.extend(slimmed.notes);
-        let modified = fs::metadata(path)?.modified().ok();
-        let path = path.to_owned();
-        let line = Line { path, original, slimmed: hash, size_before, size_after, modified };
-        let list = folder.join(LIST);
-        let mut list = fs::File::options().create(true).append(true).open(list)?;
-        list.write_all(format!("{}\n", serde_json::to_string(&line)?).as_bytes())?;
-        list.sync_all()?;
-        new.keep()?;
+        work.report.notes.extend(slimmed.notes);
+        let listed = work.installed.of(path, &hash, size_after);
+        let (path, modified) = (path.to_owned(), old.modified().ok());
+        let line =
+            Line { path, original, slimmed: hash, size_before, size_after, modified, listed };
+        work.journal.add(&line)?;
+        new.keep_name()?;
+        work.links.add(&old, &line);
         Ok(Some(line))
     }
 }
 
-/// How files begin that may have device code: ELF files, and archives of these.
-pub const HEADS: [&[u8]; 2] = [b"\x7fELF", b"!<arch>\n"];
+/// What became of a folder of originals, and whether all came back.
+fn undone(folder: &Path) -> Result<(Report, Result<()>)> {
+    let undone = undo::undo(folder)?;
+    let mut faults = Faults::default();
+    for failed in &undone.failed {
+        faults.push(anyhow!("{}", failed.error));
+    }
+    let mut notes: BTreeSet<_> = undone.notes.into_iter().collect();
+    if undone.failed.len() > 1 {
+        notes.extend(undone.failed.iter().map(|failed| failed.error.clone()));
+    }
+    let report = Report { files: undone.lines, left: Vec::new(), failed: undone.failed, notes };
+    Ok((report, faults.result()))
+}
 
 /// Whether a file begins as those do that may have device code.
 fn is_host(path: &Path) -> Result<bool> {
@@ -167,36 +216,4 @@ fn is_host(path: &Path) -> Result<bool> {
     let file = fs::File::open(path).with_context(|| path.display().to_string())?;
     file.take(8).read_to_end(&mut head).with_context(|| path.display().to_string())?;
     Ok(HEADS.iter().any(|start| head.starts_with(start)))
-}
-
-/// Puts originals back, the last first. What is there already, or was never changed, stays.
-fn undo(folder: &Path) -> Result<Vec<Line>> {
-    let list = folder.join(LIST);
-    let text = fs::read_to_string(&list).with_context(|| list.display().to_string())?;
-    let mut lines = Vec::new();
-    for text in text.lines().rev() {
-        let line: Line = serde_json::from_str(text).with_context(|| list.display().to_string())?;
-        let shown = line.path.display().to_string();
-        let found = digest::of(&Mapped::open(&line.path)?);
-        if found == line.original {
-            continue;
-        }
-        ensure!(
-            found == line.slimmed,
-            "{shown}: was changed since, and is neither the original nor what became of it"
-        );
-        let kept = folder.join(&line.original);
-        let original = Mapped::open(&kept)?;
-        ensure!(
-            digest::of(&original) == line.original,
-            "{}: is not what was kept there",
-            kept.display()
-        );
-        let old = output::Output::new(&line.path, |to| Ok(to.write_all(original.bytes())?))?;
-        let old = old.like(&line.path)?;
-        let times = line.modified.map(|time| fs::FileTimes::new().set_modified(time));
-        old.with_times(times.unwrap_or_default())?.keep()?;
-        lines.push(line);
-    }
-    Ok(lines)
 }

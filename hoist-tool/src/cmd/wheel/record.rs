@@ -10,35 +10,57 @@ pub type New = HashMap<String, (Vec<u8>, u64)>;
 /// The list with new digests and sizes of some files. All else stays, byte for byte.
 ///
 /// # Errors
-/// If a file is not in the list, or twice.
+/// If a file is not in the list.
 pub fn updated(old: &str, mut new: New) -> Result<String> {
-    let mut text = String::with_capacity(old.len());
-    for whole in old.split_inclusive('\n') {
-        let line = whole.trim_end_matches(['\r', '\n']);
-        let mut fields = line.rsplitn(3, ',');
-        let (Some(_size), Some(_digest), Some(path)) =
-            (fields.next(), fields.next(), fields.next())
-        else {
-            text.push_str(whole);
-            continue;
-        };
-        let name = match path.strip_prefix('"').and_then(|path| path.strip_suffix('"')) {
-            Some(quoted) => quoted.replace("\"\"", "\""),
-            None => path.to_owned(),
-        };
-        match new.remove(&name) {
-            None => text.push_str(whole),
-            Some((digest, size)) => {
-                let end = whole.get(line.len()..).unwrap_or_default();
-                text.push_str(&format!("{path},sha256={},{size}{end}", base64(&digest)));
-            }
-        }
-    }
+    let text = changed(old, |name, _| {
+        let (digest, size) = new.remove(name)?;
+        Some(fields(&digest, size))
+    });
     if let Some(name) = new.keys().next() {
         bail!("{name} is not in RECORD");
     }
     ensure!(!text.is_empty(), "RECORD is empty");
     Ok(text)
+}
+
+/// What a list says of a file: digest and size.
+#[must_use]
+pub fn fields(digest: &[u8], size: u64) -> String {
+    format!("sha256={},{size}", base64(digest))
+}
+
+/// Files of a list, and what it says of them.
+pub fn rows(list: &str) -> impl Iterator<Item = (String, &str)> {
+    list.lines().filter_map(row)
+}
+
+/// The list with other words for some files, where `new` has some for a name and what is said of it.
+pub fn changed(old: &str, mut new: impl FnMut(&str, &str) -> Option<String>) -> String {
+    let mut text = String::with_capacity(old.len());
+    for whole in old.split_inclusive('\n') {
+        let line = whole.trim_end_matches(['\r', '\n']);
+        match row(line).and_then(|(name, fields)| Some((fields, new(&name, fields)?))) {
+            None => text.push_str(whole),
+            Some((fields, new)) => {
+                let start = line.len().saturating_sub(fields.len());
+                text.push_str(whole.get(..start).unwrap_or_default());
+                text.push_str(&new);
+                text.push_str(whole.get(line.len()..).unwrap_or_default());
+            }
+        }
+    }
+    text
+}
+
+/// A file, and what is said of it.
+fn row(line: &str) -> Option<(String, &str)> {
+    let (rest, _size) = line.rsplit_once(',')?;
+    let (path, _digest) = rest.rsplit_once(',')?;
+    let name = match path.strip_prefix('"').and_then(|path| path.strip_suffix('"')) {
+        Some(quoted) => quoted.replace("\"\"", "\""),
+        None => path.to_owned(),
+    };
+    Some((name, line.get(path.len().saturating_add(1)..)?))
 }
 
 /// Base64 for URLs, without padding (RFC 4648 5).

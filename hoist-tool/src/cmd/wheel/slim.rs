@@ -10,11 +10,11 @@ use serde::Serialize;
 use super::record::{self, updated};
 use super::zip::{Member, New, Zip};
 use crate::budget::{Budget, FLOOR};
-use crate::cmd::fatbin::slim::host::Slimming;
-use crate::cmd::fatbin::slim::{HEADS, digest};
+use crate::cmd::fatbin::slim::digest;
+use crate::cmd::fatbin::slim::host::{HEADS, Slimming, Tally};
 use crate::cmd::fatbin::unpacking::Unpacking;
 use crate::mapped::Mapped;
-use crate::output::{self, Dates};
+use crate::output::{self, Backup, Dates};
 use crate::paint;
 use crate::printable::Printable;
 
@@ -34,6 +34,8 @@ pub struct Slim {
     how: Slimming,
     #[command(flatten)]
     dates: Dates,
+    #[command(flatten)]
+    backup: Backup,
     /// Prints JSON with stable keys.
     #[arg(long)]
     json: bool,
@@ -54,9 +56,13 @@ struct Row {
 struct Report {
     file: String,
     output: String,
+    /// The name under which the wheel is kept that was replaced.
+    backup: Option<PathBuf>,
     size_before: u64,
     size_after: u64,
     files: Vec<Row>,
+    /// Files with device code of which nothing is kept: they stay as they are.
+    left: Vec<String>,
     notes: Vec<String>,
 }
 
@@ -66,6 +72,7 @@ struct Changed {
     members: BTreeMap<usize, New>,
     record: record::New,
     rows: Vec<Row>,
+    tally: Tally,
     notes: Vec<String>,
 }
 
@@ -85,23 +92,26 @@ impl Slim {
         let zip = Zip::parse(file.bytes()).with_context(|| label.clone())?;
         let changed = self.changed(&zip, before).with_context(|| label.clone())?;
         let mut after = 0;
-        let note = output::change(&self.output, &self.file, self.dates, |to| {
+        let how = (self.dates, &self.backup);
+        let done = output::change(&self.output, &self.file, how, |to| {
             zip.write(&file, &changed.members, to).with_context(|| label.clone())?;
             let written = Mapped::map(to)?;
             after = written.bytes().len() as u64;
             check(&written, &zip, &changed).with_context(|| format!("{label}: what was written"))
         })?;
         let mut notes = changed.notes;
-        notes.extend(note.map(String::from));
+        notes.extend(done.note.map(String::from));
         notes.sort();
         notes.dedup();
         let output = self.output.display().to_string();
         let report = Report {
             file: label,
             output,
+            backup: done.backup,
             size_before: before,
             size_after: after,
             files: changed.rows,
+            left: changed.tally.left,
             notes,
         };
         let out = &mut *output::beside(&self.output, out);
@@ -124,6 +134,8 @@ impl Slim {
                 done.with_context(|| Printable::from(&*member.name).to_string())?;
             }
         }
+        changed.tally.check()?;
+        changed.notes.extend(changed.tally.notes());
         changed.notes.extend(unpacking.note());
         if changed.members.is_empty() {
             changed.notes.push(String::from("nothing of the wheel changes"));
@@ -157,7 +169,8 @@ impl Slim {
         changed: &mut Changed,
     ) -> Result<()> {
         let old = zip.unpack(member, budget)?;
-        let Some(slimmed) = self.how.plan(&old, unpacking)? else { return Ok(()) };
+        let outcome = self.how.plan(&old, unpacking)?;
+        let Some(slimmed) = changed.tally.count(&member.name, outcome) else { return Ok(()) };
         let mut file = tempfile::tempfile()?;
         slimmed.write(&old, &mut file)?;
         let new = Mapped::map(&file)?;
@@ -220,6 +233,9 @@ fn text(report: &Report, out: &mut dyn Write) -> Result<()> {
         report.size_before,
         report.size_after
     )?;
+    if let Some(backup) = &report.backup {
+        paint::note(out, &format!("what was replaced is kept as {}", backup.display()))?;
+    }
     for note in &report.notes {
         paint::note(out, note)?;
     }

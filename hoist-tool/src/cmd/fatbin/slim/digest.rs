@@ -21,3 +21,11 @@ pub fn bytes(file: &Mapped) -> Vec<u8> {
 pub fn of(file: &Mapped) -> String {
     bytes(file).iter().map(|byte| format!("{byte:02x}")).collect()
 }
+
+/// A digest in hexadecimal as bytes: those that the text has.
+#[must_use]
+pub fn raw(hexadecimal: &str) -> Vec<u8> {
+    let pair = |at: usize| hexadecimal.get(at..at.saturating_add(2));
+    let byte = |at| u8::from_str_radix(pair(at)?, 16).ok();
+    (0..hexadecimal.len()).step_by(2).filter_map(byte).collect()
+}

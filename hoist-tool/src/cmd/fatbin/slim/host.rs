@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use elf_rewrite::Plan;
 use fatbin::{CompressionMode, CudaVersion, Region, RegionEntry, Search, Sm, TargetDevice, select};
 use rayon::prelude::*;
@@ -11,12 +11,15 @@ use rayon::prelude::*;
 use super::super::blob::Blob;
 use super::super::change::{self, Change, Unreferenced, change, entries};
 use super::super::found::regions;
-use super::super::prune::{Fate, Keep, as_before, fate, keep};
+use super::super::prune::{Fate, Keep, as_before, fate, is_kept, keep};
 use super::super::recompress::{How, Stored, mode, stored};
 use super::super::unpacking::Unpacking;
 use crate::budget::{Budget, FLOOR, TIMES};
 use crate::mapped::Mapped;
 use crate::number::number;
+
+/// How files begin that may have device code: ELF files, and archives of these.
+pub const HEADS: [&[u8]; 2] = [b"\x7fELF", b"!<arch>\n"];
 
 /// What becomes of device code.
 #[derive(Clone, Debug, clap::Args)]
@@ -31,9 +34,33 @@ pub struct Slimming {
     /// Goes on where an architecture that is kept would have no code for something that it runs now.
     #[arg(long)]
     pub allow_gaps: bool,
+    /// Takes all device code out of files that have none of what is kept; otherwise they stay as they are.
+    #[arg(long, requires = "keep")]
+    pub allow_empty: bool,
     /// The most bytes that the entries of a file may unpack to, together: otherwise 256 MiB and 64 times the size of the file.
     #[arg(long, value_name = "BYTES", value_parser = number)]
     pub limit: Option<u64>,
+}
+
+/// What becomes of a file.
+#[derive(Debug)]
+pub enum Outcome {
+    /// Nothing: it has no device code.
+    NoCode,
+    /// Nothing: all of its device code is kept as it is.
+    Same,
+    /// Nothing: it has device code, but none of what is kept.
+    Without,
+    /// It becomes smaller.
+    Slimmed(Box<Slimmed>),
+}
+
+/// Which files of all that are made smaller together have something of what is kept.
+#[derive(Debug, Default)]
+pub struct Tally {
+    has_any: bool,
+    /// Those that have device code, and none of what is kept: they stay as they are.
+    pub left: Vec<String>,
 }
 
 /// How a file becomes smaller.
@@ -57,14 +84,19 @@ struct New {
 }
 
 impl Slimming {
-    /// How a file becomes smaller; nothing if it has no device code, or none that would change.
+    /// What becomes of a file.
     ///
     /// # Errors
-    /// If nothing would be left, an architecture would have no code, or the file cannot be changed so.
-    pub fn plan(&self, file: &Mapped, unpacking: &Unpacking) -> Result<Option<Slimmed>> {
+    /// If an architecture would have no code, or the file cannot be changed so.
+    pub fn plan(&self, file: &Mapped, unpacking: &Unpacking) -> Result<Outcome> {
         let before = file.bytes().len() as u64;
         let budget = Budget::new(self.limit, FLOOR, TIMES, before);
         let all = regions(file, Search::Always)?;
+        match self.has_any(&all)? {
+            None => return Ok(Outcome::NoCode),
+            Some(false) if !self.allow_empty => return Ok(Outcome::Without),
+            Some(_) => {}
+        }
         let new = |(_, region): &(usize, Region<'_>)| self.region(region, file, &budget, unpacking);
         let new: Vec<_> = all.par_iter().map(new).collect();
         let (mut changes, mut entries) = (Vec::new(), (0_usize, 0_usize));
@@ -74,10 +106,7 @@ impl Slimming {
             changes.extend(change);
         }
         if changes.is_empty() {
-            return Ok(None);
-        }
-        if entries.1 == 0 {
-            bail!("nothing of its device code would be left");
+            return Ok(Outcome::Same);
         }
         let unreferenced = match &*self.keep {
             [] => Unreferenced::Left,
@@ -87,7 +116,21 @@ impl Slimming {
         let mut notes: Vec<_> = plan.remarks.iter().map(change::note).collect();
         notes.extend(change::needs(self.mode.map(CompressionMode::method)));
         let sizes = (before, plan.size());
-        Ok(Some(Slimmed { plan, changes, entries, sizes, notes }))
+        Ok(Outcome::Slimmed(Box::new(Slimmed { plan, changes, entries, sizes, notes })))
+    }
+
+    /// Whether entries are there, and any of them is kept.
+    fn has_any(&self, all: &[(usize, Region<'_>)]) -> Result<Option<bool>> {
+        let mut found = None;
+        for (_, region) in all {
+            for entry in entries(region)? {
+                if self.keep.is_empty() || is_kept(entry, &self.keep)? {
+                    return Ok(Some(true));
+                }
+                found = Some(false);
+            }
+        }
+        Ok(found)
     }
 
     fn region(
@@ -166,6 +209,46 @@ impl Slimming {
                 old.at()
             );
         }
+        Ok(())
+    }
+}
+
+impl Tally {
+    /// What becomes of a file, counted: how it becomes smaller, if it does.
+    pub fn count(&mut self, name: &str, outcome: Outcome) -> Option<Box<Slimmed>> {
+        match outcome {
+            Outcome::NoCode => None,
+            Outcome::Without => {
+                self.left.push(name.to_owned());
+                None
+            }
+            Outcome::Same => {
+                self.has_any = true;
+                None
+            }
+            Outcome::Slimmed(slimmed) => {
+                self.has_any = true;
+                Some(slimmed)
+            }
+        }
+    }
+
+    /// What is said of files that stay as they are.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        self.left.iter().map(|name| {
+            format!("{name} has nothing of what is kept, and stays as it is: --allow-empty takes all code out of it")
+        })
+    }
+
+    /// Whether anything that is kept was found, if there is code at all.
+    ///
+    /// # Errors
+    /// If all code is of other kinds, or for other architectures: nobody means that.
+    pub fn check(&self) -> Result<()> {
+        ensure!(
+            self.has_any || self.left.is_empty(),
+            "nothing of what is kept is in any file: all that has device code stays as it is"
+        );
         Ok(())
     }
 }

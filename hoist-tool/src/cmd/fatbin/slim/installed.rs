@@ -1,0 +1,153 @@
+//! `RECORD` of installed packages of Python (PyPA specifications, "Recording installed projects"): what it says of files that change.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::io::Write as _;
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+use super::digest;
+use super::journal::{Line, Listed, by_path};
+use crate::cmd::wheel::record;
+use crate::mapped::Mapped;
+use crate::output;
+
+/// Lists of installed packages, as they were found.
+#[derive(Debug, Default)]
+pub struct Installed {
+    folders: HashSet<PathBuf>,
+    files: HashMap<PathBuf, Vec<Listed>>,
+    /// What is to be known of lists that cannot be read.
+    pub notes: Vec<String>,
+}
+
+impl Installed {
+    /// What lists say of a file that becomes one of this digest and size: lists of packages beside it, and in the folders above.
+    pub fn of(&mut self, path: &Path, digest: &str, size: u64) -> Vec<Listed> {
+        for folder in path.ancestors().skip(1) {
+            self.look(folder);
+        }
+        let after = || record::fields(&digest::raw(digest), size);
+        let found = self.files.get(path).into_iter().flatten();
+        found.map(|listed| Listed { after: after(), ..listed.clone() }).collect()
+    }
+
+    /// Reads the lists of packages that are installed in a folder.
+    pub fn look(&mut self, folder: &Path) {
+        if !self.folders.insert(folder.to_owned()) {
+            return;
+        }
+        // what cannot be read is no place of packages for us
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            if entry.file_name().as_encoded_bytes().ends_with(b".dist-info") {
+                let path = entry.path().join("RECORD");
+                match fs::read_to_string(&path) {
+                    Ok(text) => self.list(folder, &path, &text),
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                    Err(error) => self.notes.push(format!("{}: {error}", path.display())),
+                }
+            }
+        }
+    }
+
+    fn list(&mut self, folder: &Path, record: &Path, text: &str) {
+        for (name, before) in record::rows(text) {
+            // what has no digest needs no other
+            if !before.starts_with(',') {
+                let path = joined(folder, &name);
+                let before = before.to_owned();
+                let listed =
+                    Listed { record: record.to_owned(), name, before, after: String::new() };
+                self.files.entry(path).or_default().push(listed);
+            }
+        }
+    }
+}
+
+/// A path below a folder, or beside it: `..` goes up without a look at the disk.
+fn joined(folder: &Path, name: &str) -> PathBuf {
+    let mut path = folder.to_owned();
+    for part in Path::new(name).components() {
+        match part {
+            Component::ParentDir => drop(path.pop()),
+            Component::CurDir => {}
+            other => path.push(other),
+        }
+    }
+    path
+}
+
+/// Writes lists anew where they do not say what files are now; `now` is what is known of digests. What is to be known of that.
+pub fn update(lines: &[Line], now: &HashMap<PathBuf, String>) -> Vec<String> {
+    let mut lists: BTreeMap<&Path, HashMap<&str, Vec<&Line>>> = BTreeMap::new();
+    for lines in by_path(lines).into_values() {
+        for listed in lines.iter().flat_map(|line| &line.listed) {
+            lists.entry(&listed.record).or_default().insert(&listed.name, lines.clone());
+        }
+    }
+    let update = |(record, files): (&Path, HashMap<&str, Vec<&Line>>)| {
+        let shown = record.display();
+        match one(record, &files, now) {
+            Ok(0) => None,
+            Ok(count) => {
+                Some(format!("{shown}: digests and sizes of {count} files are written anew"))
+            }
+            Err(error) => Some(format!(
+                "{shown}: cannot be written anew, and what it says of files that changed is not so any more: {error:#}"
+            )),
+        }
+    };
+    lists.into_iter().filter_map(update).collect()
+}
+
+/// Writes a list anew, of which these files changed; how many of them it says something else of.
+fn one(
+    record: &Path,
+    files: &HashMap<&str, Vec<&Line>>,
+    now: &HashMap<PathBuf, String>,
+) -> Result<usize> {
+    let text = match fs::read_to_string(record) {
+        // the package is not installed any more
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
+        text => text?,
+    };
+    let mut count = 0;
+    let text = record::changed(&text, |name, found| {
+        let wanted = wanted(record, name, found, files.get(name)?, now)?;
+        count += 1;
+        Some(wanted)
+    });
+    if count > 0 {
+        output::write(record, Some(record), |to| Ok(to.write_all(text.as_bytes())?))
+            .context("a new one")?;
+    }
+    Ok(count)
+}
+
+/// What a list is to say of a file; nothing if it says that, or something that does not come from us.
+fn wanted<'l>(
+    record: &Path,
+    name: &str,
+    found: &str,
+    lines: &[&'l Line],
+    now: &HashMap<PathBuf, String>,
+) -> Option<String> {
+    let is_this = |listed: &&Listed| listed.record == record && listed.name == name;
+    let row = |line: &&'l Line| Some((*line, line.listed.iter().find(is_this)?));
+    let rows: Vec<_> = lines.iter().filter_map(row).collect();
+    let (last, said) = rows.last()?;
+    let is_ours = rows.iter().any(|(_, listed)| listed.before == found || listed.after == found);
+    let is_last = said.after == found && !now.contains_key(&last.path);
+    if !is_ours || is_last {
+        return None;
+    }
+    let digest = match now.get(&last.path) {
+        Some(digest) => digest.clone(),
+        None => digest::of(&Mapped::open(&last.path).ok()?),
+    };
+    let after = rows.iter().find(|(line, _)| line.slimmed == digest);
+    let before = rows.iter().find(|(line, _)| line.original == digest);
+    let wanted = after.map(|(_, listed)| &listed.after);
+    wanted.or(before.map(|(_, listed)| &listed.before)).filter(|wanted| *wanted != found).cloned()
+}

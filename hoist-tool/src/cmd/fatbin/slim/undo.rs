@@ -1,0 +1,109 @@
+//! `hoist fatbin slim --undo FOLDER`: originals come back.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use serde::Serialize;
+
+use super::digest;
+use super::installed;
+use super::journal::{Journal, Line, by_path};
+use super::links::{self, Links};
+use crate::faults::in_words;
+use crate::mapped::Mapped;
+use crate::output;
+
+/// A file that did not come back.
+#[derive(Debug, Serialize)]
+pub struct Failed {
+    /// Which one; none if it is not known.
+    pub path: Option<PathBuf>,
+    /// Why.
+    pub error: String,
+}
+
+/// What was undone.
+#[derive(Debug, Default)]
+pub struct Undone {
+    /// What files were before, and after.
+    pub lines: Vec<Line>,
+    /// Files that did not come back.
+    pub failed: Vec<Failed>,
+    /// What is to be known.
+    pub notes: Vec<String>,
+}
+
+/// Puts originals back: of every file that is what we made of it, what it was before. What is there already stays. What cannot come back is
+/// told, and keeps nothing else from coming back.
+///
+/// # Errors
+/// If there is no list.
+pub fn undo(folder: &Path) -> Result<Undone> {
+    let journal = Journal::found(folder)?;
+    let read = journal.read()?;
+    let failed = read.faults.into_iter().map(|error| Failed { path: None, error }).collect();
+    let mut undone = Undone { lines: Vec::new(), failed, notes: read.notes };
+    let (mut links, mut now) = (Links::default(), HashMap::new());
+    for (path, lines) in by_path(&read.lines) {
+        match file(path, &lines, &journal, &mut links) {
+            Ok((digest, line)) => {
+                now.insert(path.to_owned(), digest);
+                undone.lines.extend(line);
+            }
+            Err(error) => {
+                let error = in_words(&error);
+                undone.failed.push(Failed { path: Some(path.to_owned()), error });
+            }
+        }
+    }
+    undone.notes.extend(installed::update(&read.lines, &now));
+    links.tell();
+    Ok(undone)
+}
+
+/// Puts the original of a file back, of which the list has these lines: the digest of what is there now, and what was done.
+fn file(
+    path: &Path,
+    lines: &[&Line],
+    journal: &Journal,
+    links: &mut Links,
+) -> Result<(String, Option<Line>)> {
+    let shown = path.display();
+    let old = match fs::metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            bail!("{shown}: is not there any more")
+        }
+        old => old?,
+    };
+    let found = digest::of(&Mapped::open(path)?);
+    // back from change to change; a change that is not in this file's way was not made, or undone
+    let (mut digest, mut original, mut is_known) = (found.clone(), None, false);
+    for line in lines.iter().rev() {
+        is_known |= line.original == digest || line.slimmed == digest;
+        if line.slimmed == digest {
+            digest.clone_from(&line.original);
+            original = Some(*line);
+        }
+    }
+    let Some(original) = original.filter(|line| line.original != found) else {
+        if !is_known {
+            bail!("{shown}: was changed since, and is neither the original nor what became of it");
+        }
+        return Ok((digest, None));
+    };
+    let line =
+        Line { path: path.to_owned(), slimmed: found, size_after: old.len(), ..original.clone() };
+    if let Some(first) = links.met(&old).filter(|met| met.original == digest) {
+        links::name(&first.path, path)?;
+    } else {
+        let content = journal.kept(&digest)?;
+        let new = output::Output::new(path, |to| Ok(to.write_all(content.bytes())?))?;
+        let times = line.modified.map(|time| fs::FileTimes::new().set_modified(time));
+        new.like(path)?.with_times(times.unwrap_or_default())?.keep_name()?;
+    }
+    links.add(&old, &line);
+    Ok((digest, Some(line)))
+}
