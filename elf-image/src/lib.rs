@@ -48,6 +48,7 @@ mod image;
 mod own;
 mod pages;
 mod relative;
+mod relative_rows;
 mod relocate;
 
 pub use error::{Error, ErrorKind};
@@ -56,6 +57,7 @@ pub use facts::{Facts, InitArray, TlsTemplate};
 pub use image::{Addresses, Image, Segment, Segments};
 pub use own::OwnSymbols;
 pub use pages::{PageRange, Pages};
+pub use relative_rows::RelativeRows;
 pub use relocate::Symbols;
 
 /// The example of `README.md`, as a test.

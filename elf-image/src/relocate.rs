@@ -92,11 +92,12 @@ impl<'a> Image<'a> {
         symbols: &impl Symbols,
         wanted: impl FnMut(&Record, &'static Kind) -> bool,
     ) -> Result<(), Error> {
-        self.relocate_within::<A>(memory, base, symbols, 0..0, wanted)
+        self.relocate_within::<A>(memory, base, symbols, (0..0, 0), wanted)
     }
 
     /// The same, but what needs no symbol (B + A, most records of most files) at places that are `open`, offsets in the image, is applied
-    /// without asking `wanted`: sooner.
+    /// without asking `wanted`: sooner; and the first records of the table with addends (`DT_RELA`), so many, are
+    /// [done](crate::RelativeRows).
     ///
     /// # Errors
     /// As [`relocate`](Self::relocate).
@@ -105,12 +106,12 @@ impl<'a> Image<'a> {
         memory: &mut [u8],
         base: u64,
         symbols: &impl Symbols,
-        open: Range<u64>,
+        (open, done): (Range<u64>, usize),
         mut wanted: impl FnMut(&Record, &'static Kind) -> bool,
     ) -> Result<(), Error> {
         let bias = self.bias(base)?;
         let symbols = Based { bias, symbols };
-        self.each::<A>(memory, bias, open, |record, (kind, is_relative), image| {
+        self.each::<A>(memory, bias, (open, done), |record, (kind, is_relative), image| {
             if !wanted(record, kind) {
                 return Ok(());
             }
@@ -131,7 +132,7 @@ impl<'a> Image<'a> {
         &self,
         memory: &mut [u8],
         bias: u64,
-        open: Range<u64>,
+        (open, mut done): (Range<u64>, usize),
         mut f: impl FnMut(&Record, Known, &mut SectionMut<'_>) -> Result<(), ErrorKind>,
     ) -> Result<(), Error> {
         self.check_machine::<A>()?;
@@ -147,7 +148,15 @@ impl<'a> Image<'a> {
         for table in self.relocations() {
             let start = start?;
             image.address = start.wrapping_add(bias);
-            table?.try_for_each(|record| {
+            let mut table = table?;
+            if let Relocations::Rela(rows) = &table
+                && done != 0
+                && let Some(rest) = rows.slice(done, rows.len())
+            {
+                // the first table with addends is that of `DT_RELA`
+                (table, done) = (Relocations::Rela(rest), 0);
+            }
+            table.try_for_each(|record| {
                 if Some(record.r#type) == relative {
                     let in_image = Record { offset: record.offset.wrapping_sub(start), ..record };
                     let is_open = in_image.offset.wrapping_sub(open.start) < size;

@@ -43,6 +43,46 @@ fn agrees<A: Arch>(bytes: &[u8]) {
     assert!(changed == 8, "{changed}");
 }
 
+/// Rows are applied in parts, the last first, and the others then without them: the result is that of all.
+#[test]
+fn rows_in_parts() {
+    let image = parse(RELA).unwrap();
+    let (before, all) = relocated::<X86_64>(RELA).unwrap();
+    let (rows, bias) = (image.relative_rows::<X86_64>().unwrap(), image.bias(BASE).unwrap());
+    assert_eq!((rows.len(), rows.is_empty()), (8, false));
+    for middle in 1..rows.len() {
+        let cut = usize::try_from(rows.place(middle).unwrap()).unwrap();
+        let mut memory = before.clone();
+        let (first, last) = memory.split_at_mut(cut);
+        let [one, two] = [0..middle, middle..8].map(|range| rows.slice(range).unwrap());
+        assert!(two.apply(last, cut as u64, bias) && one.apply(first, 0, bias));
+        assert_eq!(memory, all);
+        // places of the other part
+        assert!(!one.apply(&mut memory[cut..], cut as u64, bias));
+        assert!(!two.apply(&mut memory[..cut], 0, bias));
+        // once more
+        assert!(rows.apply(&mut memory, 0, bias));
+        assert_eq!(memory, all);
+    }
+    assert!(rows.slice(0..9).is_none() && rows.place(8).is_none());
+    assert!(!rows.apply(&mut [], 0, bias));
+    assert!(image.relative_rows::<Arm>().is_none());
+    assert!(parse(RELR).unwrap().relative_rows::<X86_64>().is_none());
+
+    for done in 0..=8 {
+        let mut memory = before.clone();
+        assert!(rows.slice(0..done).unwrap().apply(&mut memory, 0, bias));
+        let mut asked = 0;
+        let none = |_: &Query| None;
+        let count = |_: &elf_core::Record, _: &'static elf_core::Kind| {
+            asked += 1;
+            true
+        };
+        image.relocate_within::<X86_64>(&mut memory, BASE, &none, (0..0, done), count).unwrap();
+        assert_eq!((memory, asked), (all.clone(), 8 - done));
+    }
+}
+
 #[test]
 fn is_what_all_relocations_make() {
     agrees::<X86_64>(RELA);

@@ -34,6 +34,7 @@
 //! * **Proof**: no region moves of which it is not known who points to it. All code is decoded (x86-64, AArch64), all forms of
 //!   relocations, and in programs at fixed addresses all words: what refers to a region otherwise than by its start, or by an
 //!   instruction, is an [`Error`] that names it. Nothing is written then. Where a region may not move and need not, it stays.
+//!   One that nothing refers to goes along with its section if its bytes stay as they are.
 //!   Tables among code of x86-64 are no code where a symbol says so, or where they stand outside of all functions that symbols and
 //!   the index of frames name, behind bytes that are no instruction.
 //!

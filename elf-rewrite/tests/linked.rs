@@ -308,3 +308,28 @@ fn a_region_that_nothing_points_to_is_left() {
     let at = usize::try_from(middle).expect("an offset");
     assert_eq!(changed[at..at + 16], bytes[at..at + 16]);
 }
+
+#[test]
+fn a_region_that_nothing_points_to_goes_along_unchanged() {
+    let test = "a_region_that_nothing_points_to_goes_along_unchanged";
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = TABLE.replace("SECOND", "0").replace("@TYPE", "@object");
+    let Some(bytes) = compiled(test, folder.path(), &source, &["-pie", "-fPIE"]) else { return };
+    let regions = section(&bytes);
+    let middle = regions.start + 16;
+    let mut rewriter = Rewriter::open(&bytes).expect("a program");
+    rewriter.replace(regions.start..middle, LONGER).expect("a region");
+    rewriter.keep(middle..regions.end).expect("a region");
+    let plan = rewriter.plan().expect("a plan");
+    let text = printed(&plan, &bytes, folder.path());
+    assert_eq!(text, "something that takes more than sixteen bytes 72\n");
+    let changed = fs::read(folder.path().join("changed")).expect("a program");
+    let (old, new) = (&bytes[..], section(&changed));
+    let size = usize::try_from(regions.end - middle).expect("a size");
+    let at = |bytes: &[u8], end: u64| {
+        let end = usize::try_from(end).expect("an offset");
+        bytes[end - size..end].to_vec()
+    };
+    assert!(new.start > regions.end, "both are in the section of their name");
+    assert_eq!(at(&changed, new.end), at(old, regions.end));
+}

@@ -3,18 +3,17 @@
 use crate::error::Error;
 use crate::library::LibraryError;
 use crate::library::file::FilePages;
-use crate::memory::{Aside, HUGE_PAGE, Mapping, MappingOptions, POPULATED};
+use crate::memory::{HUGE_PAGE, Mapping, MappingOptions, POPULATED};
 use core::ops::Range;
+use core::sync::atomic::{AtomicBool, Ordering};
 use elf_core::SegmentFlags;
-use elf_image::{Image, PageRange, Segment};
+use elf_image::{Image, PageRange, RelativeRows, Segment};
 use std::fs::File;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// An image in memory.
 #[derive(Debug)]
 pub(crate) struct MappedImage {
-    /// Pages that are brought in.
-    populating: Aside,
     pub(crate) memory: Mapping,
     /// Which permissions pages are to have.
     pub(crate) pages: Vec<PageRange>,
@@ -68,8 +67,7 @@ impl MappedImage {
         // both are within memory that there is
         let (start, size) = (before as usize, image.size() as usize);
         let (is_closed, is_relocated) = (false, false);
-        let populating = Aside::default();
-        Ok(Self { populating, memory, pages, base, bias, start, size, is_closed, is_relocated })
+        Ok(Self { memory, pages, base, bias, start, size, is_closed, is_relocated })
     }
 
     /// Copies of the segments.
@@ -99,15 +97,12 @@ impl MappedImage {
         if is_dense && bytes >= POPULATED && end > small {
             mapped.memory.populate(small, end.wrapping_sub(small));
         }
-        for Segment { offset, data, .. } in image.segments() {
+        for segment in image.segments() {
+            let Segment { offset, data, .. } = segment;
             if !is_dense && data.len() >= POPULATED {
                 mapped.memory.populate(mapped.offset(offset), data.len() as u64);
             }
-            // the image was checked: it is within memory that there is
-            let place = mapped.content().get_mut(offset as usize..).unwrap_or_default();
-            if let Some(place) = place.get_mut(..data.len()) {
-                fill(place, data);
-            }
+            mapped.copy(&segment);
         }
         Ok(mapped)
     }
@@ -121,37 +116,60 @@ impl MappedImage {
         let from = file_offset(image, &first)?;
         let (size, alignment) = (pages.iter().map(|range| range.size).sum(), image.alignment());
         // the first segment's pages, and room for the others
-        let is_first = alignment <= page;
-        let memory = if is_first {
+        let large = large(image).filter(|_| alignment <= page);
+        let is_first = alignment <= page && large.is_none();
+        let memory = if let Some(large) = &large {
+            let before = image.start() % page;
+            let start = before.saturating_add(large.offset);
+            Mapping::huge_from(start - start % page, size)
+        } else if is_first {
             Mapping::of_file(file, from - from % page, size, open_flags(&first))
         } else {
             Mapping::new(&MappingOptions { size, alignment, ..MappingOptions::default() })
         };
         let memory = memory.ok()?;
         let mut mapped = Self::at(memory, image, pages.to_vec()).ok()?;
-        for (index, segment) in image.segments().enumerate() {
-            let is_there = is_first && index == 0;
+        for segment in image.segments() {
+            if large.as_ref() == Some(&segment) {
+                mapped.copy(&segment);
+                continue;
+            }
+            let place = file_offset(image, &segment)?.wrapping_sub(segment.offset);
+            let has_pages = is_first && place == from;
+            // pages of the file that are there already get what permissions they want
+            if has_pages && segment.data.len() as u64 == segment.size {
+                if open_flags(&segment) != open_flags(&first) {
+                    let start = mapped.offset(segment.offset);
+                    let in_page = start % page;
+                    let size = segment.size.saturating_add(in_page);
+                    let flags = open_flags(&segment);
+                    mapped.memory.set_permissions(start.wrapping_sub(in_page), size, flags).ok()?;
+                }
+                continue;
+            }
+            let is_there = has_pages && segment.number == first.number;
             mapped.map(&segment, (file, file_offset(image, &segment)?), is_there, page).ok()?;
         }
         mapped.is_closed = true;
         if let Some((offset, size)) = image.relro()
-            && size > POPULATED as u64
+            && (POPULATED as u64..=LARGE).contains(&size)
         {
             // most of them are about to be filled
-            let offset = mapped.offset(offset);
-            let mut here = size;
-            if size > MANY as u64 / 4 {
-                // these are needed first
-                here = size / 4;
-                let rest = (offset.saturating_add(here), size.saturating_sub(here));
-                mapped.populating = mapped.memory.populate_aside(rest.0, rest.1);
-            }
-            mapped.memory.populate(offset, here);
+            mapped.memory.populate(mapped.offset(offset), size);
         }
         for range in pages.iter().filter(|range| range.flags.is_empty()) {
             mapped.memory.renew(range.offset, range.size, range.flags).ok()?;
         }
         Some(mapped)
+    }
+
+    /// Copies what the file has of a segment.
+    fn copy(&mut self, segment: &Segment<'_>) {
+        // the image was checked: it is within memory that there is
+        let place = self.content().get_mut(segment.offset as usize..).unwrap_or_default();
+        if let Some(place) = place.get_mut(..segment.data.len()) {
+            fill(place, segment.data);
+        }
     }
 
     /// Maps what the file has of a segment, whole pages; what is behind it is zero, if the segment goes on there.
@@ -188,6 +206,35 @@ impl MappedImage {
     pub(crate) fn content(&mut self) -> &mut [u8] {
         let end = self.start.saturating_add(self.size);
         self.memory.bytes_mut().get_mut(self.start..end).unwrap_or_default()
+    }
+
+    /// Applies relocations that need no symbol, where pages are open: how many of the table's first ones are done, all or none.
+    pub(crate) fn relocate_relative(&mut self, rows: RelativeRows<'_>, relro: u64) -> usize {
+        let open = match self.open_pages().as_deref() {
+            None => 0..self.size as u64,
+            Some([open]) => open.start..open.end.min(self.size as u64),
+            Some(_) => return 0,
+        };
+        let (bias, at) = (self.bias, open.start);
+        let range = open.start as usize..open.end as usize;
+        let Some(memory) = self.content().get_mut(range) else { return 0 };
+        let is_done = if relro > LARGE {
+            let all = Mutex::new(parts(memory, at, rows).into_iter());
+            let has_failed = AtomicBool::new(false);
+            on_threads(|| {
+                let next = || all.lock().unwrap_or_else(PoisonError::into_inner).next();
+                while let Some((memory, at, rows)) = next() {
+                    if !rows.apply(memory, at, bias) {
+                        has_failed.store(true, Ordering::Relaxed);
+                    }
+                }
+            });
+            // else all is done once more, which changes nothing
+            !has_failed.into_inner()
+        } else {
+            rows.apply(memory, at, bias)
+        };
+        if is_done { rows.len() } else { 0 }
     }
 
     /// The offset in the memory of an offset in the image.
@@ -238,7 +285,6 @@ impl MappedImage {
 
     /// Gives all pages their permissions that do not stay writable; what relocations fill (`PT_GNU_RELRO`) too if that `is_done`.
     pub(crate) fn protect(&mut self, is_done: bool) -> Result<(), Error> {
-        self.populating = Aside::default();
         if self.is_closed {
             return if is_done { self.end_relocation() } else { Ok(()) };
         }
@@ -277,6 +323,17 @@ impl MappedImage {
     }
 }
 
+/// The last segment, if most of it is filled by relocations and becomes read-only then, and it is large: huge pages are had sooner than
+/// as many pages of the file, each of which is copied.
+fn large<'a>(image: &Image<'a>) -> Option<Segment<'a>> {
+    let (offset, size) = image.relro().filter(|(_, size)| *size > LARGE)?;
+    let last = image.segments().last()?;
+    let end = offset.saturating_add(size);
+    let is_inside = last.offset <= offset && end <= last.offset.saturating_add(last.size);
+    let is_most = size >= last.data.len() as u64 / 2;
+    (is_inside && is_most && last.flags.contains(SegmentFlags::WRITE)).then_some(last)
+}
+
 /// The permissions of a segment's pages while it is relocated.
 fn open_flags(segment: &Segment<'_>) -> SegmentFlags {
     let is_writable = segment.flags.contains(SegmentFlags::WRITE);
@@ -308,29 +365,56 @@ fn are_apart(image: &Image<'_>, page: u64) -> bool {
 }
 
 /// From how many bytes on several threads copy.
-const MANY: usize = 4 * HUGE_PAGE;
+const MANY: usize = 2 * HUGE_PAGE;
+
+/// From how many bytes of it on several threads fill what becomes read-only.
+const LARGE: u64 = HUGE_PAGE as u64;
+
+/// Has several threads do what is large, this one too; when all have done it, it is done.
+fn on_threads(work: impl Fn() + Sync) {
+    static THREADS: OnceLock<usize> = OnceLock::new();
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from).min(8);
+    std::thread::scope(|scope| {
+        for _ in 1..*THREADS.get_or_init(processors) {
+            // without it the others do its part
+            let _ = std::thread::Builder::new().spawn_scoped(scope, &work);
+        }
+        work();
+    });
+}
+
+/// A part of an image that is relocated by itself: what it has from an offset on, and its records.
+type Part<'m, 'a> = (&'m mut [u8], u64, RelativeRows<'a>);
+
+/// Records of a part.
+const PART: usize = 1 << 14;
+
+/// Cuts `memory`, an image from offset `at` on, and its records, which stand in the order of their places, into parts.
+fn parts<'m, 'a>(memory: &'m mut [u8], at: u64, rows: RelativeRows<'a>) -> Vec<Part<'m, 'a>> {
+    let (mut parts, mut rest, mut start, mut first) = (Vec::new(), memory, at, 0);
+    for next in (PART..rows.len()).step_by(PART) {
+        let place = rows.place(next).and_then(|place| place.checked_sub(start));
+        let cut = place.and_then(|cut| usize::try_from(cut).ok());
+        let Some(cut) = cut.filter(|cut| *cut <= rest.len()) else { break };
+        let (part, behind) = rest.split_at_mut(cut);
+        parts.extend(rows.slice(first..next).map(|rows| (part, start, rows)));
+        (rest, start, first) = (behind, start.saturating_add(cut as u64), next);
+    }
+    parts.extend(rows.slice(first..rows.len()).map(|rows| (rest, start, rows)));
+    parts
+}
 
 /// Copies bytes to a place of this size.
 fn fill(place: &mut [u8], data: &[u8]) {
-    static THREADS: OnceLock<usize> = OnceLock::new();
     if data.len() < MANY {
         place.copy_from_slice(data);
         return;
     }
-    let processors = || std::thread::available_parallelism().map_or(1, usize::from).min(8);
-    let threads = *THREADS.get_or_init(processors);
     let parts = Mutex::new(place.chunks_mut(HUGE_PAGE).zip(data.chunks(HUGE_PAGE)));
     let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let copy = || {
+    on_threads(|| {
         while let Some((place, data)) = next() {
             place.copy_from_slice(data);
         }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            // without it the others do its part
-            let _ = std::thread::Builder::new().spawn_scoped(scope, copy);
-        }
-        copy();
     });
 }

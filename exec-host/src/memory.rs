@@ -79,18 +79,6 @@ pub(crate) struct MappingOptions<'a> {
     pub(crate) source: Option<&'a dyn MemorySource>,
 }
 
-/// What a thread does meanwhile: waited for on drop.
-#[derive(Debug, Default)]
-pub(crate) struct Aside(Option<std::thread::JoinHandle<()>>);
-
-impl Drop for Aside {
-    fn drop(&mut self) {
-        if let Some(thread) = self.0.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
 impl Mapping {
     /// Memory as wished for, or at least of the size, alignment and limit, still to be written.
     pub(crate) fn new(mapping_options: &MappingOptions<'_>) -> Result<Self, Error> {
@@ -177,6 +165,24 @@ impl Mapping {
         }
     }
 
+    /// Zeroed pages for `size` bytes, of which a huge page begins `offset` bytes from the start, and huge ones are asked for from there on.
+    /// What nearly fills the last one gets all of it.
+    pub(crate) fn huge_from(offset: u64, size: u64) -> Result<Self, Error> {
+        let too_large = || Error::OutOfMemory { size };
+        let (huge, page) = (HUGE_PAGE as u64, rustix::param::page_size());
+        let in_huge = size.saturating_sub(offset);
+        let is_near = in_huge % huge >= huge / 2;
+        let rounded = in_huge.next_multiple_of(if is_near { huge } else { page as u64 });
+        let total = usize::try_from(offset.saturating_add(rounded)).ok();
+        let reserved = total.and_then(|total| total.checked_add(HUGE_PAGE));
+        let (Some(total), Some(reserved)) = (total, reserved) else { return Err(too_large()) };
+        let writable = ProtFlags::READ | ProtFlags::WRITE;
+        let mut mapping = Self::reserve(reserved, page, &MappingOptions::default(), writable)?;
+        mapping.trim(total, HUGE_PAGE, offset as usize);
+        mapping.advise_huge(offset, rounded);
+        Ok(mapping)
+    }
+
     /// Zeroed pages at one address, if nobody has them.
     pub(crate) fn fixed(address: u64, size: u64) -> Result<Self, Error> {
         let too_large = || Error::OutOfMemory { size };
@@ -225,7 +231,7 @@ impl Mapping {
             mapping = Self::at(start, reserved, page);
         }
         if slack > 0 {
-            mapping.trim(size, alignment);
+            mapping.trim(size, alignment, 0);
         }
         let end = mapping.address().saturating_add(mapping.size as u64);
         match limit {
@@ -234,9 +240,9 @@ impl Mapping {
         }
     }
 
-    /// Gives back what is before the first multiple of `alignment` and behind `size` bytes from there.
-    fn trim(&mut self, size: usize, alignment: usize) {
-        let before = self.start.align_offset(alignment);
+    /// Gives back what is before the first address that is `offset` bytes before a multiple of `alignment`, and behind `size` bytes from there.
+    fn trim(&mut self, size: usize, alignment: usize, offset: usize) {
+        let before = self.start.wrapping_add(offset).align_offset(alignment);
         let Some(behind) = self.size.checked_sub(before).and_then(|rest| rest.checked_sub(size))
         else {
             return;
@@ -302,22 +308,6 @@ impl Mapping {
             // SAFETY: the pages are ours; the advice changes no content. Kernels before 5.14 refuse it, and that is fine.
             let _ = unsafe { madvise(start.cast(), size, Advice::LinuxPopulateWrite) };
         }
-    }
-
-    /// The same by a thread of its own, for so long as the result lives at most.
-    pub(crate) fn populate_aside(&self, offset: u64, size: u64) -> Aside {
-        let in_page = offset % self.page as u64;
-        let part = self.part(offset - in_page, size.saturating_add(in_page));
-        let populate = part.map(|(start, size)| (start.expose_provenance(), size));
-        let thread = populate.and_then(|(start, size)| {
-            let populate = move || {
-                let start = ptr::with_exposed_provenance_mut(start);
-                // SAFETY: the pages are there as long as this runs; the advice changes no content.
-                let _ = unsafe { madvise(start, size, Advice::LinuxPopulateWrite) };
-            };
-            std::thread::Builder::new().spawn(populate).ok()
-        });
-        Aside(thread)
     }
 
     /// Maps whole pages of a file in the place of these, private, with these permissions. Where the file ends within the last one, zeros

@@ -1,6 +1,9 @@
 //! Files from the command line: ELF files and archives, with what thin archives name.
 
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
@@ -18,13 +21,19 @@ pub use crate::read::{read_file, read_open};
 #[derive(Debug)]
 pub struct Input {
     path: PathBuf,
-    bytes: Mapped,
-    /// The members of a thin archive, which are files of their own.
-    thin: Vec<Arc<[u8]>>,
+    content: Arc<Content>,
     /// Every member of an archive is wanted.
     is_whole: bool,
     /// An archive is searched again with others.
     is_of_group: bool,
+}
+
+/// What files have that are given once or several times.
+#[derive(Debug)]
+struct Content {
+    bytes: Mapped,
+    /// The members of a thin archive, which are files of their own.
+    thin: Vec<Arc<[u8]>>,
 }
 
 /// An ELF file, or what may be one: a file, or a member of an archive.
@@ -39,7 +48,7 @@ pub struct Part<'a> {
 }
 
 impl Input {
-    /// Reads a file; of a thin archive, its members too.
+    /// Reads a file, or maps it if it is an archive, of which much is never looked at; of a thin archive, reads its members too.
     ///
     /// # Errors
     /// If a file cannot be read, or a thin archive is damaged.
@@ -53,37 +62,42 @@ impl Input {
     /// As [`read`](Self::read); if a member may not be read.
     pub fn read_within(path: impl Into<PathBuf>, limits: Limits) -> Result<Self> {
         let path = path.into();
-        let bytes = match lent::open(&path)? {
-            Some(_) => Mapped::open(&path)?,
-            None => Mapped::of(read_file(&path, limits)?),
+        let bytes = if lent::open(&path)?.is_some() || is_archive_file(&path) {
+            Mapped::open(&path)?
+        } else {
+            Mapped::of(read_file(&path, limits)?)
         };
-        let mut input = Self { path, bytes, thin: Vec::new(), is_whole: false, is_of_group: false };
-        if let Some(archive) = input.archive()?.filter(Archive::is_thin) {
-            let mut files = NamedFiles::of(&input.path).anywhere(limits.thin_anywhere);
+        let mut content = Content { bytes, thin: Vec::new() };
+        if let Some(archive) = content.archive(&path)?.filter(Archive::is_thin) {
+            let mut files = NamedFiles::of(&path).anywhere(limits.thin_anywhere);
             if let Some(limit) = limits.limit {
                 files = files.limit(limit);
             }
             let mut thin = Vec::new();
             for member in archive.members() {
-                let name = member.with_context(|| input.label())?.name;
+                let name = member.with_context(|| label(&path))?.name;
                 let member = files.read(&path_of(name));
-                thin.push(member.with_context(|| format!("{}({name})", input.label()))?);
+                thin.push(member.with_context(|| format!("{}({name})", label(&path)))?);
             }
-            input.thin = thin;
+            content.thin = thin;
         }
-        Ok(input)
+        Ok(Self::new(path, content))
     }
 
     /// A file that is in memory already.
     #[must_use]
     pub fn of(path: impl Into<PathBuf>, bytes: Vec<u8>) -> Self {
-        Self {
-            path: path.into(),
-            bytes: Mapped::of(bytes),
-            thin: Vec::new(),
-            is_whole: false,
-            is_of_group: false,
-        }
+        Self::new(path.into(), Content { bytes: Mapped::of(bytes), thin: Vec::new() })
+    }
+
+    fn new(path: PathBuf, content: Content) -> Self {
+        Self { path, content: Arc::new(content), is_whole: false, is_of_group: false }
+    }
+
+    /// Whether it is the same file, read once.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.content, &other.content)
     }
 
     /// The same, with every member taken if it is an archive, asked for or not: `--whole-archive`.
@@ -113,14 +127,13 @@ impl Input {
     /// What to call it: the path as it was given.
     #[must_use]
     pub fn label(&self) -> String {
-        self.path.display().to_string()
+        label(&self.path)
     }
 
     /// Whether the file is an archive.
     #[must_use]
     pub fn is_archive(&self) -> bool {
-        let bytes = self.bytes.bytes();
-        bytes.starts_with(archive::MAGIC) || bytes.starts_with(archive::THIN_MAGIC)
+        is_archive(self.content.bytes.bytes())
     }
 
     /// The file as it is: one part, or the members of an archive in order.
@@ -128,14 +141,11 @@ impl Input {
     /// # Errors
     /// If the archive is damaged.
     pub fn parts<'s>(&'s self) -> Result<Vec<Part<'s>>> {
-        let Some(archive) = self.archive()? else {
-            return Ok(Vec::from([Part {
-                label: self.label(),
-                member: None,
-                bytes: self.bytes.bytes(),
-            }]));
+        let bytes = self.content.bytes.bytes();
+        let Some(archive) = self.content.archive(&self.path)? else {
+            return Ok(Vec::from([Part { label: self.label(), member: None, bytes }]));
         };
-        let mut thin = self.thin.iter();
+        let mut thin = self.content.thin.iter();
         let part = |member: Result<archive::Member<'s>, _>| {
             let member = member.with_context(|| self.label())?;
             let name = Printable::from(member.name).to_string();
@@ -147,21 +157,49 @@ impl Input {
         };
         archive.members().map(part).collect()
     }
+}
 
-    fn archive(&self) -> Result<Option<Archive<'_>>> {
-        if !self.is_archive() {
+impl Content {
+    fn archive(&self, path: &Path) -> Result<Option<Archive<'_>>> {
+        let bytes = self.bytes.bytes();
+        if !is_archive(bytes) {
             return Ok(None);
         }
-        Archive::parse(self.bytes.bytes()).map(Some).with_context(|| self.label())
+        Archive::parse(bytes).map(Some).with_context(|| label(path))
     }
 }
 
-/// Reads several files.
+/// Reads several files, those that are given more than once but once.
 ///
 /// # Errors
 /// As [`Input::read_within`].
 pub fn read_all(paths: &[PathBuf], limits: Limits) -> Result<Vec<Input>> {
-    paths.iter().map(|path| Input::read_within(path, limits)).collect()
+    let mut known = HashMap::<&Path, Arc<Content>>::new();
+    let read = |path| {
+        if let Some(content) = known.get(path) {
+            return Ok(Input { content: Arc::clone(content), ..Input::of(path, Vec::new()) });
+        }
+        let input = Input::read_within(path, limits)?;
+        known.insert(path, Arc::clone(&input.content));
+        Ok(input)
+    };
+    paths.iter().map(PathBuf::as_path).map(read).collect()
+}
+
+fn is_archive(bytes: &[u8]) -> bool {
+    bytes.starts_with(archive::MAGIC) || bytes.starts_with(archive::THIN_MAGIC)
+}
+
+/// Whether there is an archive, as far as can be told without taking bytes from a pipe.
+fn is_archive_file(path: &Path) -> bool {
+    let mut magic = [0; archive::MAGIC.len()];
+    let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
+    let file = File::open(path).ok().filter(|_| is_file);
+    file.is_some_and(|mut file| file.read_exact(&mut magic).is_ok() && is_archive(&magic))
+}
+
+fn label(path: &Path) -> String {
+    path.display().to_string()
 }
 
 /// A name in a file as the path of another.

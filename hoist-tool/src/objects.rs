@@ -1,6 +1,9 @@
 //! The objects that are linked: files, and those members of archives that somebody asks for.
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use anyhow::{Context as _, Error, Result, bail};
 use archs::Architecture;
@@ -33,24 +36,18 @@ impl<'a> Objects<'a> {
     pub fn gather(inputs: &'a [Input], wanted: &[&'a str]) -> Result<Self> {
         let mut gathering = Gathering::default();
         wanted.iter().for_each(|name| gathering.undefined.require(Name::from(*name)));
-        let mut group = Vec::new();
-        for input in inputs {
-            let parts = input.parts()?;
-            if input.is_archive() && input.is_whole() {
-                gathering.whole(&parts)?;
-            } else if input.is_archive() {
-                let mut archive = Searched::new(parts)?;
-                gathering.archive(&mut archive)?;
-                if input.is_of_group() {
-                    group.push(archive);
-                }
-            } else {
-                parts.iter().try_for_each(|part| gathering.part(part))?;
+        let (archives, mut searched) = Searched::all(inputs)?;
+        for (input, archive) in inputs.iter().zip(&archives) {
+            match archive.and_then(|number| searched.get_mut(number)) {
+                Some(archive) => gathering.archive(archive)?,
+                None if input.is_archive() => gathering.whole(&input.parts()?)?,
+                None => input.parts()?.iter().try_for_each(|part| gathering.part(part))?,
             }
         }
         let mut count = None;
         while count.replace(gathering.files.len()) != Some(gathering.files.len()) {
-            group.iter_mut().try_for_each(|archive| gathering.archive(archive))?;
+            let group = searched.iter_mut().filter(|archive| archive.is_of_group);
+            group.into_iter().try_for_each(|archive| gathering.archive(archive))?;
         }
         let Gathering { labels, files, .. } = gathering;
         let Some((first, label)) = files.first().zip(labels.first()) else {
@@ -160,15 +157,54 @@ struct Searched<'a> {
     index: MemberIndex<&'a [u8]>,
     /// The members that are taken.
     taken: BTreeSet<usize>,
+    is_of_group: bool,
 }
 
 impl<'a> Searched<'a> {
-    fn new(parts: Vec<Part<'a>>) -> Result<Self> {
+    /// The archives among the inputs that are searched, each once however often it is given, and the number of that of each input.
+    fn all(inputs: &'a [Input]) -> Result<(Vec<Option<usize>>, Vec<Self>)> {
+        let mut different = Vec::<&Input>::new();
+        let mut number = |input: &'a Input| {
+            let known = different.iter().position(|other| other.is_same(input));
+            known.unwrap_or_else(|| {
+                different.push(input);
+                different.len() - 1
+            })
+        };
+        let is_searched = |input: &&Input| input.is_archive() && !input.is_whole();
+        let numbers =
+            inputs.iter().map(|input| Some(input).filter(is_searched).map(&mut number)).collect();
+        Ok((numbers, Self::each(&different)?))
+    }
+
+    /// Reads the symbols of archives, on all processors.
+    fn each(inputs: &[&'a Input]) -> Result<Vec<Self>> {
+        let found: Vec<_> = inputs.iter().map(|input| (*input, OnceLock::new())).collect();
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some((input, found)) = found.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let _ = found.set(Self::new(input));
+            }
+        };
+        thread::scope(|scope| {
+            let processors = thread::available_parallelism().map_or(1, usize::from);
+            for _ in 1..processors.min(inputs.len()) {
+                // who cannot be had leaves the work to the others
+                let _ = thread::Builder::new().spawn_scoped(scope, work);
+            }
+            work();
+        });
+        found.into_iter().filter_map(|(_, found)| found.into_inner()).collect()
+    }
+
+    /// Reads the symbols of an archive.
+    fn new(input: &'a Input) -> Result<Self> {
+        let parts = input.parts()?;
         let index = MemberIndex::new(parts.iter().map(|part| part.bytes).collect());
         let index = index.map_err(|MemberError { member, error }| {
             let label = parts.get(member).map(|part| part.label.clone());
             Error::new(error).context(label.unwrap_or_default())
         })?;
-        Ok(Self { parts, index, taken: BTreeSet::new() })
+        Ok(Self { parts, index, taken: BTreeSet::new(), is_of_group: input.is_of_group() })
     }
 }

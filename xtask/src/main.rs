@@ -49,6 +49,7 @@ mod verdicts;
 mod viewer;
 mod web;
 mod whole_archives;
+mod whole_libraries;
 mod workspace;
 
 use std::process::ExitCode;

@@ -9,12 +9,12 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
 use crate::task::{Run, Told};
-use crate::tool::{self, Tool, need, output};
+use crate::tool::{Tool, need, output};
 use crate::workspace::Workspace;
 
-mod images;
+pub(crate) mod images;
 mod installed;
-mod places;
+pub(crate) mod places;
 
 use images::{Images, Keep};
 use places::{Places, Wheel, list};
@@ -78,31 +78,17 @@ impl Run for SlimWheels {
     fn run(self, workspace: &Workspace) -> Result<()> {
         need([Tool::new("python3", "python3 python3-pip python3-venv")])?;
         let all = list()?;
-        let wheels = match self.wheels {
-            Some(folder) => fs::canonicalize(folder)?,
-            None => workspace.kept("wheels-of-the-index")?,
-        };
-        let hoist = match self.hoist {
-            Some(hoist) => fs::canonicalize(hoist)?,
-            None => {
-                let mut build = tool::cargo();
-                build.current_dir(workspace.root());
-                tool::run(build.args(["build", "--release", "--package", "hoist-tool"]))?;
-                workspace.target().join("release/hoist")
-            }
-        };
-        let scratch = workspace.scratch("slim-wheels/scratch")?;
-        let out = workspace.kept("slim-wheels/out")?;
-        let places = Places { hoist, wheels, out, scratch };
+        let (wheels, hoist) = (self.wheels.as_deref(), self.hoist.as_deref());
+        let places = Places::new(workspace, "slim-wheels", wheels, hoist)?;
         let (mut rows, mut faults) = (Vec::new(), Vec::new());
-        for wheel in all.iter().filter(|wheel| is_meant(wheel, &self.only)) {
+        for wheel in all.iter().filter(|wheel| wheel.is_meant(&self.only)) {
             match Trial(&places).row(wheel, self.size_up_to) {
                 Ok(row) => rows.push(row),
                 Err(error) => faults.push(format!("{}: {error:#}", wheel.name)),
             }
         }
         // they may need one another, and so come last
-        for wheel in all.iter().filter(|wheel| is_meant(wheel, &self.only)) {
+        for wheel in all.iter().filter(|wheel| wheel.is_meant(&self.only)) {
             for run in INSTALLED.iter().filter(|_| !self.no_install) {
                 let said = installed::try_out(&places, wheel, run);
                 match said.with_context(|| format!("{}, {run}", wheel.name)) {
@@ -120,10 +106,6 @@ impl Run for SlimWheels {
         }
         if faults.is_empty() { Ok(()) } else { Err(Told.into()) }
     }
-}
-
-fn is_meant(wheel: &Wheel, only: &[String]) -> bool {
-    only.is_empty() || only.iter().any(|part| wheel.name.contains(part))
 }
 
 /// Bytes with a comma between three digits each.

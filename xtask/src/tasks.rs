@@ -5,7 +5,7 @@ use crate::{
     bare_metal, boot_loader, calls, debian, fixtures, fuzz, generate, gpu_test, kernel_modules,
     layers, ld_so, library_work, licences, lint, miri, mutants, no_panic, nvcc_modes, public_api,
     python, raw_mock, sanitize, semver, size, slim_wheels, test, verdicts, viewer, web,
-    whole_archives,
+    whole_archives, whole_libraries,
 };
 
 /// Name, and what it is for.
@@ -36,6 +36,7 @@ pub(crate) const TASKS: &[Task] = &[
     task::<python::Tinygrad>  ("tinygrad", "Run tinygrad's own tests with its loader and with ours; tell which differ"),
     task::<python::Wheels>    ("wheels",   "Build the Python package for other machines and older C libraries"),
     task::<slim_wheels::SlimWheels>("slim-wheels", "Wheels of the index through `hoist wheel slim`: sizes, times, images, and what pip says"),
+    task::<whole_libraries::WholeLibraries>("whole-libraries", "Libraries of wheels, changed by hoist and then by other tools: they load, with the same images"),
     task::<nvcc_modes::NvccModes>("nvcc-modes", "Sizes that `hoist fatbin recompress --mode` gives, beside those of nvcc"),
     task::<licences::Licences>("licences", "Licences and sources of dependencies; advisories against them on demand"),
     task::<miri::Miri>        ("miri",     "Tests in the interpreter that finds undefined behaviour"),

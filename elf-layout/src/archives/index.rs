@@ -25,6 +25,8 @@ pub struct MemberIndex<B> {
     definitions: Vec<Definition>,
     /// A hash table of numbers of entries.
     cells: Vec<u32>,
+    /// Whether a name has a default version.
+    has_default: bool,
 }
 
 /// A name that members define.
@@ -64,6 +66,7 @@ impl<B> Default for MemberIndex<B> {
             entries: Vec::new(),
             definitions: Vec::new(),
             cells: Vec::new(),
+            has_default: false,
         }
     }
 }
@@ -83,7 +86,7 @@ impl<B: AsRef<[u8]>> MemberIndex<B> {
 
     /// Enters what a member defines.
     fn read(&mut self, member: usize) -> Result<(), elf_core::Error> {
-        let Self { members, entries, definitions, cells } = self;
+        let Self { members, entries, definitions, cells, has_default } = self;
         let Some(bytes) = members.get(member).map(AsRef::as_ref) else { return Ok(()) };
         let Ok(file) = File::parse(bytes) else { return Ok(()) };
         let Some(table) = file.symbol_table()? else { return Ok(()) };
@@ -95,6 +98,7 @@ impl<B: AsRef<[u8]>> MemberIndex<B> {
             }
             // a default version is what the name means without one
             let base = name.version().filter(|(.., is_default)| *is_default).map(|(base, ..)| base);
+            *has_default |= base.is_some();
             for name in core::iter::once(name).chain(base) {
                 let number = definitions.len() as u32;
                 let is_data = meaning == Meaning::Data;
@@ -133,7 +137,7 @@ impl<B: AsRef<[u8]>> MemberIndex<B> {
     #[must_use]
     pub fn definer(&self, name: Name<'_>, why: Undefined, last: Option<usize>) -> Option<usize> {
         self.definer_of(name, why, last).or_else(|| {
-            let (base, version, _) = name.version()?;
+            let (base, version, _) = self.has_default.then(|| name.version())??;
             let default = [base.as_bytes(), b"@@", version.as_bytes()].concat();
             self.definer_of(Name(&default), why, last)
         })

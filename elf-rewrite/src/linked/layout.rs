@@ -386,6 +386,10 @@ impl Layout {
 /// How a region moves; nothing if it stays.
 fn moved(elf: &Elf<'_>, region: &Change, to: u64, kind: Moved) -> Result<Option<Move>> {
     let (old, new_size) = (elf.address(region.at)?, region.new_size());
+    let kind = match (&region.new, kind) {
+        (With::Kept(_), Moved::WithSection) => Moved::Unchanged,
+        (_, kind) => kind,
+    };
     let one = Move { old, size: region.size, new: to, new_size, offset: region.at, kind };
     Ok((old != to).then_some(one))
 }

@@ -22,6 +22,8 @@ pub(super) struct Move {
 pub(super) enum Moved {
     /// A region that goes along with its section: by its start only it is known.
     WithSection,
+    /// The same of a region whose bytes stay: linkers leave some that nothing points to, and tools look for them in their section.
+    Unchanged,
     /// A region that goes to a section of its own.
     Alone,
     /// Tables that stay as they are: symbols may be inside, and nobody has to point to them.

@@ -69,7 +69,8 @@ pub(super) fn retarget(
     sections: &Table,
     patches: &mut Edits,
 ) -> Result<()> {
-    let mut found: Vec<bool> = moves.iter().map(|one| one.kind == Moved::Tables).collect();
+    let is_free = |one: &Move| [Moved::Tables, Moved::Unchanged].contains(&one.kind);
+    let mut found: Vec<bool> = moves.iter().map(is_free).collect();
     let mut mark = |index: usize| {
         if let Some(seen) = found.get_mut(index) {
             *seen = true;

@@ -86,6 +86,11 @@ impl ProcessHashes {
             || self.own.iter().any(|own| (own ^ hash) >> 1 == 0)
     }
 
+    /// Whether the library of this number has a name with this hash, whose lowest bit does not matter.
+    pub(crate) fn may_be_of(&self, library: usize, hash: u32) -> bool {
+        self.libraries.get(library).is_none_or(|library| library.names.may_hold(hash))
+    }
+
     /// The number of the library that has an address.
     pub(crate) fn library_at(&self, address: u64) -> Option<usize> {
         self.libraries.iter().position(|library| library.range.contains(&address))
@@ -115,7 +120,7 @@ impl Names {
     /// Whether a name has this hash, but for the lowest bit.
     fn may_hold(&self, hash: u32) -> bool {
         match self {
-            Self::Table(table) => table.holds(hash & !1) || table.holds(hash | 1),
+            Self::Table(table) => table.may_hold(hash),
             Self::Sorted(hashes) => {
                 let at = hashes.partition_point(|it| it >> 1 < hash >> 1);
                 hashes.get(at).is_some_and(|it| (it ^ hash) >> 1 == 0)
@@ -125,19 +130,19 @@ impl Names {
 }
 
 impl Table {
-    /// Whether a name has this hash.
+    /// Whether a name has this hash, but for the lowest bit.
     #[inline]
-    fn holds(&self, hash: u32) -> bool {
-        self.passes(hash) && self.is_in_chain(hash)
-    }
-
-    /// Whether the filter lets this hash pass: if not, no name has it.
-    #[inline]
-    fn passes(&self, hash: u32) -> bool {
+    fn may_hold(&self, hash: u32) -> bool {
         // a power of two of words
         let at = (hash / usize::BITS) as usize & self.filter.len().wrapping_sub(1);
-        let mask = 1usize.wrapping_shl(hash) | 1usize.wrapping_shl(hash.wrapping_shr(self.shift));
-        self.filter.get(at).is_some_and(|word| word & mask == mask)
+        let Some(word) = self.filter.get(at) else { return false };
+        // of the filter's two bits for a hash one is that of its lower bits, where two stand side by side for both hashes
+        let either = 3usize.wrapping_shl(hash & !1);
+        let other = 1usize.wrapping_shl(hash.wrapping_shr(self.shift));
+        let is_other = self.shift == 0 || word & other != 0;
+        is_other
+            && word & either != 0
+            && (self.is_in_chain(hash & !1) || self.is_in_chain(hash | 1))
     }
 
     fn is_in_chain(&self, hash: u32) -> bool {

@@ -259,9 +259,12 @@ fn relocate(
         is_now
     };
     let explain = |error| failed(image, resolver, error);
+    let relro = image.relro().map_or(0, |(_, size)| size);
+    let rows = image.relative_rows::<Host>();
+    let done = rows.map_or(0, |rows| mapped.relocate_relative(rows, relro));
     let words = open_words(mapped);
     image
-        .relocate_within::<Host>(mapped.content(), base, resolver, words, first)
+        .relocate_within::<Host>(mapped.content(), base, resolver, (words, done), first)
         .map_err(explain)?;
     if !closed.is_empty() {
         mapped.open()?;

@@ -208,6 +208,13 @@ impl<'s> Scope<'s> {
             Asked::Own(index) => self.of_load(node, *index, reference),
             Asked::Held(held) => self.of_held(node, held, reference),
             Asked::Process(..) if !in_process => None,
+            // it would only find what one further down has, whose turn comes
+            Asked::Process(_, extent)
+                if { self.hashes.library_at(extent.start) }
+                    .is_some_and(|library| !self.hashes.may_be_of(library, hash)) =>
+            {
+                None
+            }
             Asked::Process(handle, extent) => {
                 let address = handle.find(name, version)?;
                 first = first.or(Some(address));

@@ -1,6 +1,6 @@
 //! `hoist run OBJECT... FUNCTION [ARG...]`: loads objects into this process and calls a function in them.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -74,13 +74,16 @@ impl Run {
             if function != "main" || is_typed {
                 bail!("arguments behind -- are for `main`, without --ret and TYPE:VALUE");
             }
-            let name = OsStr::new(objects.label(0));
+            let name = OsString::from(objects.label(0));
             // SAFETY: no other thread runs.
-            unsafe { program::announce(name)? };
+            unsafe { program::announce(&name)? };
+            // the files may be changed while the program runs
             let module = self.load(&objects, libraries, &observers, <[u8]>::to_vec)?;
+            drop(objects);
+            drop(inputs);
             out.flush()?;
             // SAFETY: the user asks for the program to be run; the process ends with it.
-            let status = unsafe { program::run(module, name, &self.program)? };
+            let status = unsafe { program::run(module, &name, &self.program)? };
             std::process::exit(status);
         }
         let module = self.load(&objects, libraries, &observers, |bytes| bytes)?;

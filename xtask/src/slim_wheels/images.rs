@@ -13,10 +13,10 @@ use crate::tool::output;
 type Image = (String, String, String);
 
 /// Images of each file in a wheel, in order.
-pub(super) struct Images(BTreeMap<String, Vec<Image>>);
+pub(crate) struct Images(BTreeMap<String, Vec<Image>>);
 
 /// What was kept.
-pub(super) struct Keep(Vec<String>);
+pub(crate) struct Keep(Vec<String>);
 
 #[derive(Deserialize)]
 struct Listed {
@@ -47,7 +47,7 @@ struct Entry {
 
 impl Keep {
     /// What words of the command line keep, if they say so.
-    pub(super) fn of(words: &[&str]) -> Option<Self> {
+    pub(crate) fn of(words: &[&str]) -> Option<Self> {
         let at = words.iter().position(|word| *word == "--keep")?;
         let what = words.get(at.checked_add(1)?)?.split(',').map(str::to_owned);
         Some(Self(what.collect()))
@@ -60,16 +60,32 @@ impl Keep {
 
 impl Images {
     /// Those of a wheel.
-    pub(super) fn of(hoist: &Path, wheel: &Path) -> Result<Self> {
+    pub(crate) fn of(hoist: &Path, wheel: &Path) -> Result<Self> {
+        Self::listed(hoist, wheel, |file| {
+            Ok(file.rsplit_once(".whl:").context("not in a wheel")?.1.to_owned())
+        })
+    }
+
+    /// Those of a library, under a name.
+    pub(crate) fn of_library(hoist: &Path, path: &Path, name: &str) -> Result<Self> {
+        Self::listed(hoist, path, |_| Ok(name.to_owned()))
+    }
+
+    /// Those of each file that has some, by its name.
+    pub(crate) fn by_file(self) -> impl Iterator<Item = (String, Self)> {
+        let files = self.0.into_iter().filter(|(_, images)| !images.is_empty());
+        files.map(|(name, images)| (name.clone(), Self([(name, images)].into())))
+    }
+
+    fn listed(hoist: &Path, path: &Path, name_of: impl Fn(&str) -> Result<String>) -> Result<Self> {
         let mut list = Command::new(hoist);
-        list.args(["fatbin", "list", "--json", "--digest"]).arg(wheel);
+        list.args(["fatbin", "list", "--json", "--digest"]).arg(path);
         let done = output(&mut list)?;
         let listed: Listed = serde_json::from_slice(&done.stdout)?;
         let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for file in listed.files {
             ensure!(file.errors.is_empty(), "{}: {}", file.file, file.errors.join("; "));
-            let (_, name) = file.file.rsplit_once(".whl:").context("not in a wheel")?;
-            let images: &mut Vec<_> = all.entry(name.to_owned()).or_default();
+            let images: &mut Vec<_> = all.entry(name_of(&file.file)?).or_default();
             let regions = file.regions.into_iter().filter(|region| region.container == "fatbin");
             for entry in regions.flat_map(|region| region.entries) {
                 let parts = if entry.parts.is_empty() { vec![entry] } else { entry.parts };
@@ -83,7 +99,7 @@ impl Images {
     }
 
     /// Whether those of the new wheel are the same, or all of them that are kept: how many.
-    pub(super) fn compare(&self, new: &Self, keep: Option<&Keep>) -> Result<usize> {
+    pub(crate) fn compare(&self, new: &Self, keep: Option<&Keep>) -> Result<usize> {
         let mut count = 0;
         for (name, old) in &self.0 {
             let kept = old.iter().filter(|image| keep.is_none_or(|keep| keep.keeps(image)));

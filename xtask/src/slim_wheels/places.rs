@@ -8,22 +8,23 @@ use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
 use crate::tool;
+use crate::workspace::Workspace;
 
 /// A wheel of the list.
 #[derive(Clone, Deserialize)]
-pub(super) struct Wheel {
-    pub(super) name: String,
-    pub(super) version: String,
+pub(crate) struct Wheel {
+    pub(crate) name: String,
+    pub(crate) version: String,
     /// What is installed of the index, with `alone` in place of all that it depends on.
     #[serde(default)]
-    pub(super) requires: Vec<String>,
+    pub(crate) requires: Vec<String>,
     /// Others of the list.
     #[serde(default)]
-    pub(super) with: Vec<String>,
+    pub(crate) with: Vec<String>,
     /// Why its dependencies are not installed.
-    pub(super) alone: Option<String>,
+    pub(crate) alone: Option<String>,
     /// A script; without one it is not imported.
-    pub(super) test: Option<String>,
+    pub(crate) test: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -32,30 +33,62 @@ struct List {
 }
 
 /// Where things are.
-pub(super) struct Places {
-    pub(super) hoist: PathBuf,
-    pub(super) wheels: PathBuf,
+pub(crate) struct Places {
+    pub(crate) hoist: PathBuf,
+    pub(crate) wheels: PathBuf,
     /// What was made.
-    pub(super) out: PathBuf,
-    pub(super) scratch: PathBuf,
+    pub(crate) out: PathBuf,
+    pub(crate) scratch: PathBuf,
 }
 
 /// The wheels of the list.
-pub(super) fn list() -> Result<Vec<Wheel>> {
+pub(crate) fn list() -> Result<Vec<Wheel>> {
     let list: List = toml::from_str(include_str!("wheels.toml"))?;
     Ok(list.wheel)
 }
 
+impl Wheel {
+    /// Whether words of the command line mean it: parts of names, or none for all.
+    pub(crate) fn is_meant(&self, only: &[String]) -> bool {
+        only.is_empty() || only.iter().any(|part| self.name.contains(part))
+    }
+}
+
 impl Places {
+    /// For a task: with wheels and a hoist that exist, or else those that it obtains and builds.
+    pub(crate) fn new(
+        workspace: &Workspace,
+        task: &str,
+        wheels: Option<&Path>,
+        hoist: Option<&Path>,
+    ) -> Result<Self> {
+        let wheels = match wheels {
+            Some(folder) => fs::canonicalize(folder)?,
+            None => workspace.kept("wheels-of-the-index")?,
+        };
+        let hoist = match hoist {
+            Some(hoist) => fs::canonicalize(hoist)?,
+            None => {
+                let mut build = tool::cargo();
+                build.current_dir(workspace.root());
+                tool::run(build.args(["build", "--release", "--package", "hoist-tool"]))?;
+                workspace.target().join("release/hoist")
+            }
+        };
+        let scratch = workspace.scratch(&format!("{task}/scratch"))?;
+        let out = workspace.kept(&format!("{task}/out"))?;
+        Ok(Self { hoist, wheels, out, scratch })
+    }
+
     /// What became of a wheel in a run, under its own name.
-    pub(super) fn made(&self, file: &Path, run: &str) -> Result<PathBuf> {
+    pub(crate) fn made(&self, file: &Path, run: &str) -> Result<PathBuf> {
         let folder = self.out.join(run);
         fs::create_dir_all(&folder)?;
         Ok(folder.join(file.file_name().context("no name")?))
     }
 
     /// The wheel, obtained if it is not there.
-    pub(super) fn file(&self, wheel: &Wheel) -> Result<PathBuf> {
+    pub(crate) fn file(&self, wheel: &Wheel) -> Result<PathBuf> {
         let start = format!("{}-{}-", wheel.name.replace('-', "_"), wheel.version);
         let there = || -> Result<Option<PathBuf>> {
             let entries = fs::read_dir(&self.wheels)?.collect::<Result<Vec<_>, _>>()?;
