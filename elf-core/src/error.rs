@@ -16,6 +16,8 @@ pub struct Error {
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+// whole words are copied in fewer instructions where words are small
+#[cfg_attr(not(target_pointer_width = "64"), repr(u32))]
 pub enum ErrorKind {
     /// The file does not start with `7f 45 4c 46`.
     NotElf,

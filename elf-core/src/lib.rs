@@ -41,11 +41,12 @@
 //! # Features
 //!
 //! All are on by default. Without any, what is read is ELF of 64 bits, little-endian, with relocations in tables, in less than
-//! half of the code; what is left out is a named error ([`ErrorKind::FeatureOff`]).
+//! half of the code; with `elf32` alone the same of 32 bits. What is left out is a named error ([`ErrorKind::FeatureOff`]).
 //!
 //! | Feature | Reads |
 //! |---|---|
 //! | `elf32` | files of 32 bits |
+//! | `elf64` | files of 64 bits; so it is without `elf32` |
 //! | `big-endian` | big-endian files |
 //! | `packed-relocations` | `SHT_RELR`, `SHT_CREL` and Android's forms; [`IndexedRelocations`] |
 //! | `mips64` | relocations of little-endian MIPS64, which are like no others |

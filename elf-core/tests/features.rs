@@ -27,6 +27,7 @@ fn fixtures_of_every_form() {
         let (is_32, is_big) = (bytes[4] == 1, bytes[5] == 2);
         let (feature, is_on) = match (is_32, is_big) {
             (true, _) if !cfg!(feature = "elf32") => ("elf32", false),
+            (false, _) if cfg!(feature = "elf32") && !cfg!(feature = "elf64") => ("elf64", false),
             (_, true) => ("big-endian", cfg!(feature = "big-endian")),
             (true, false) => ("elf32", true),
             (false, false) => ("", true),

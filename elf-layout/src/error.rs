@@ -17,6 +17,8 @@ pub struct Error {
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+// whole words are copied in fewer instructions where words are small
+#[cfg_attr(not(target_pointer_width = "64"), repr(u32))]
 pub enum ErrorKind {
     /// The file itself is damaged.
     Elf(elf_core::Error),

@@ -20,7 +20,7 @@
 //! | say what is launched | [`qmd`], [`bank0`], [`SharedMemory`], [`LocalMemory`] |
 //! | say it to a channel | [`PushBuffer`], [`methods`], [`ring`] |
 //! | talk to the driver | [`layout`], [`call`], [`Client`], [`Gpu`], [`Memory`] |
-//! | know why it failed | [`Error`], [`Status`], [`Notification`] |
+//! | know why it failed | [`Error`], [`Status`], [`Notification`], [`MmuFault`] |
 
 mod addresses;
 mod allocator;
@@ -33,11 +33,15 @@ mod class;
 mod client;
 mod context;
 mod copies;
+mod debugger;
 mod device;
 mod error;
 mod facts;
 #[cfg(test)]
 mod fake;
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")]
+mod float_test;
 mod gpu;
 mod group;
 mod image;
@@ -49,6 +53,7 @@ mod local_memory;
 mod mapping;
 mod memory;
 pub mod methods;
+mod mmu_fault;
 mod notifier;
 mod program;
 mod push;
@@ -76,6 +81,7 @@ pub use image::RawImage;
 pub use linux::{Linux, Shared};
 pub use local_memory::{LocalMemory, RESERVED, Shape};
 pub use memory::{Memory, Place};
+pub use mmu_fault::MmuFault;
 pub use notifier::{ChannelError, Notification};
 pub use program::{RawArgument, RawCall, RawProgram};
 pub use push::{PushBuffer, gpfifo_entry};

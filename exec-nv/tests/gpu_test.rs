@@ -129,6 +129,11 @@ fn on_the_stub_no_step_crashes_and_wrong_numbers_are_told() {
     }
     assert_eq!(rows.iter().filter(|row| row.starts_with("| ladder_")).count(), 8);
     assert_eq!(rows.iter().filter(|row| row.starts_with("| code_in_")).count(), 5);
+    let ready = row("| speed_ready |");
+    assert!(
+        ready.contains("| ok |") && ready.contains(" kernels ready to launch: own "),
+        "{ready}"
+    );
     // launches of every kernel were made, with both loaders
     for loader in ["driver", "own"] {
         for step in ["cluster_neighbours", "grid_sync", "largest_parameters", "hoist_link_across"] {

@@ -155,7 +155,7 @@ const fn bits(at: u32, width: u32) -> Bits {
 
 /// Chooses the opcode by the sign: bits 30:29 are 00 in `MOVN`, 10 in `MOVZ`, 11 in `MOVK`, which stays what it is.
 #[expect(clippy::unnecessary_wraps, reason = "an encoder may fail")]
-const fn movn_or_movz(word: u64, value: i64) -> Result<u64, Unencodable> {
+const fn movn_or_movz(word: u64, value: i64, _: u32) -> Result<u64, Unencodable> {
     const MOVK: u64 = 1 << 29;
     const MOVZ: u64 = 1 << 30;
     const IMM16: u64 = 0xffff << 5;

@@ -62,20 +62,20 @@ const fn entry(slot: Slot) -> Value {
 const WORD8: Field = Field::DATA8;
 const WORD16: Field = Field::DATA16;
 const WORD32: Field = Field::DATA32;
-const ALU_G0_NC: Field = alu::<0>(false);
-const ALU_G0: Field = alu::<0>(true);
-const ALU_G1_NC: Field = alu::<1>(false);
-const ALU_G1: Field = alu::<1>(true);
-const ALU_G2: Field = alu::<2>(true);
-const LDR_G0: Field = ldr::<0>();
-const LDR_G1: Field = ldr::<1>();
-const LDR_G2: Field = ldr::<2>();
-const LDRS_G0: Field = ldrs::<0>();
-const LDRS_G1: Field = ldrs::<1>();
-const LDRS_G2: Field = ldrs::<2>();
-const LDC_G0: Field = ldc::<0>();
-const LDC_G1: Field = ldc::<1>();
-const LDC_G2: Field = ldc::<2>();
+const ALU_G0_NC: Field = alu(0, false);
+const ALU_G0: Field = alu(0, true);
+const ALU_G1_NC: Field = alu(1, false);
+const ALU_G1: Field = alu(1, true);
+const ALU_G2: Field = alu(2, true);
+const LDR_G0: Field = ldr(0);
+const LDR_G1: Field = ldr(1);
+const LDR_G2: Field = ldr(2);
+const LDRS_G0: Field = ldrs(0);
+const LDRS_G1: Field = ldrs(1);
+const LDRS_G2: Field = ldrs(2);
+const LDC_G0: Field = ldc(0);
+const LDC_G1: Field = ldc(1);
+const LDC_G2: Field = ldc(2);
 
 /// The rows.
 pub(crate) const ROWS: &[Kind] = KINDS;

@@ -80,13 +80,16 @@ pub(crate) const T32_ADR: Field = t32(&[bits(0, 8), bits(12, 3).shr(8), bits(26,
 
 /// Of the branches of Armv8.1-M that are hints: immA, immB and immC.
 pub(crate) const BF16: Field = t32(&[bits(1, 10).shr(2), bits(11, 1).shr(1), bits(16, 5).shr(12)])
-    .encoded(hint::<17>)
+    .encoded(hint)
+    .told(17)
     .decoded(held_hint::<17>);
 pub(crate) const BF12: Field = t32(&[bits(1, 10).shr(2), bits(11, 1).shr(1), bits(16, 1).shr(12)])
-    .encoded(hint::<13>)
+    .encoded(hint)
+    .told(13)
     .decoded(held_hint::<13>);
 pub(crate) const BF18: Field = t32(&[bits(1, 10).shr(2), bits(11, 1).shr(1), bits(16, 7).shr(12)])
-    .encoded(hint::<19>)
+    .encoded(hint)
+    .told(19)
     .decoded(held_hint::<19>);
 
 /// `value` as a signed number of so many bits.
@@ -165,7 +168,7 @@ const fn t32_adr(word: u64) -> Option<i64> {
     Some(if word & T32_SUB == 0 { held } else { held.wrapping_neg() })
 }
 
-const fn put_t32_adr(word: u64, value: i64) -> Result<u64, Unencodable> {
+const fn put_t32_adr(word: u64, value: i64, _: u32) -> Result<u64, Unencodable> {
     let size = value.unsigned_abs();
     if size > 0xfff {
         return Err(Unencodable::Value);
@@ -183,7 +186,7 @@ const fn held_hint<const BITS: u32>(word: u64) -> Option<i64> {
 
 /// A branch that is a hint: where it does not reach, nothing is right, too.
 #[expect(clippy::unnecessary_wraps, reason = "an encoder may fail")]
-const fn hint<const BITS: u32>(word: u64, value: i64) -> Result<u64, Unencodable> {
+const fn hint(word: u64, value: i64, bits: u32) -> Result<u64, Unencodable> {
     const NOP_W: u64 = 0xf3af_8000;
-    Ok(if is_signed(value, BITS) { word } else { NOP_W })
+    Ok(if is_signed(value, bits) { word } else { NOP_W })
 }

@@ -4,29 +4,29 @@
 use crate::field::signed;
 use elf_core::{Field, Unencodable};
 
-/// Instruction `N` of those that add or subtract a value. The last one must leave nothing.
-pub(crate) const fn alu<const N: u32>(is_last: bool) -> Field {
-    let encode = if is_last { last_addition::<N> } else { addition::<N> };
-    Field::data(4, &[]).encoded(encode).decoded(held_addition)
+/// Instruction `group` of those that add or subtract a value. The last one must leave nothing.
+pub(crate) const fn alu(group: u32, is_last: bool) -> Field {
+    let field = Field::data(4, &[]).decoded(held_addition).told(group);
+    field.encoded(if is_last { last_addition } else { addition })
 }
 
-/// The load of a word or byte behind `N` additions.
-pub(crate) const fn ldr<const N: u32>() -> Field {
-    Field::data(4, &[]).encoded(load::<N>).decoded(held_load)
+/// The load of a word or byte behind so many additions.
+pub(crate) const fn ldr(groups: u32) -> Field {
+    Field::data(4, &[]).encoded(load).decoded(held_load).told(groups)
 }
 
 /// The same of a halfword, doubleword or with a sign.
-pub(crate) const fn ldrs<const N: u32>() -> Field {
-    Field::data(4, &[]).encoded(short_load::<N>).decoded(held_short_load)
+pub(crate) const fn ldrs(groups: u32) -> Field {
+    Field::data(4, &[]).encoded(short_load).decoded(held_short_load).told(groups)
 }
 
 /// The same of a coprocessor.
-pub(crate) const fn ldc<const N: u32>() -> Field {
-    Field::data(4, &[]).encoded(coprocessor_load::<N>).decoded(held_coprocessor_load)
+pub(crate) const fn ldc(groups: u32) -> Field {
+    Field::data(4, &[]).encoded(coprocessor_load).decoded(held_coprocessor_load).told(groups)
 }
 
 /// The load of a literal of Thumb-2 code, of which U and the offset are where A32 code has them.
-pub(crate) const T32_LOAD: Field = Field::halfwords(&[]).encoded(load::<0>).decoded(held_load);
+pub(crate) const T32_LOAD: Field = Field::halfwords(&[]).encoded(load).decoded(held_load);
 
 /// What is left of a value when `groups` instructions have had their eight bits.
 #[inline(never)]
@@ -62,22 +62,22 @@ const SUB: u64 = 0x0240_0000;
 /// Of data processing with an immediate value: the operation.
 const OPERATION: u64 = 0x0fe0_0000;
 
-const fn addition<const N: u32>(word: u64, value: i64) -> Result<u64, Unencodable> {
+const fn addition(word: u64, value: i64, groups: u32) -> Result<u64, Unencodable> {
     if !matches!(word & OPERATION, ADD | SUB) {
         return Err(Unencodable::Instruction);
     }
-    let rest = rest(value, N);
+    let rest = rest(value, groups);
     let shift = shift(rest);
     let turn = 32u32.wrapping_sub(shift) >> 1 & 0xf;
     let immediate = (rest.unbounded_shr(shift) & 0xff | turn << 8) as u64;
     Ok(word & !(OPERATION | 0xfff) | if value < 0 { SUB } else { ADD } | immediate)
 }
 
-const fn last_addition<const N: u32>(word: u64, value: i64) -> Result<u64, Unencodable> {
-    if rest(value, N.wrapping_add(1)) != 0 {
+const fn last_addition(word: u64, value: i64, groups: u32) -> Result<u64, Unencodable> {
+    if rest(value, groups.wrapping_add(1)) != 0 {
         return Err(Unencodable::Value);
     }
-    addition::<N>(word, value)
+    addition(word, value, groups)
 }
 
 const fn held_addition(word: u64) -> Option<i64> {
@@ -98,8 +98,8 @@ const fn with_sign(word: u64, size: u64) -> Option<i64> {
     Some(if word & UP == 0 { size.wrapping_neg() } else { size })
 }
 
-const fn load<const N: u32>(word: u64, value: i64) -> Result<u64, Unencodable> {
-    match rest(value, N) {
+const fn load(word: u64, value: i64, groups: u32) -> Result<u64, Unencodable> {
+    match rest(value, groups) {
         rest @ ..=0xfff => Ok(sign(word, value) & !0xfff | rest as u64),
         _ => Err(Unencodable::Value),
     }
@@ -109,8 +109,8 @@ const fn held_load(word: u64) -> Option<i64> {
     with_sign(word, word & 0xfff)
 }
 
-const fn short_load<const N: u32>(word: u64, value: i64) -> Result<u64, Unencodable> {
-    match rest(value, N) {
+const fn short_load(word: u64, value: i64, groups: u32) -> Result<u64, Unencodable> {
+    match rest(value, groups) {
         rest @ ..=0xff => {
             let parts = (rest << 4 & 0xf00 | rest & 0xf) as u64;
             Ok(sign(word, value) & !0xf0f | parts)
@@ -123,8 +123,8 @@ const fn held_short_load(word: u64) -> Option<i64> {
     with_sign(word, word >> 4 & 0xf0 | word & 0xf)
 }
 
-const fn coprocessor_load<const N: u32>(word: u64, value: i64) -> Result<u64, Unencodable> {
-    match rest(value, N) {
+const fn coprocessor_load(word: u64, value: i64, groups: u32) -> Result<u64, Unencodable> {
+    match rest(value, groups) {
         rest @ ..=0x3ff if rest & 3 == 0 => Ok(sign(word, value) & !0xff | (rest >> 2) as u64),
         _ => Err(Unencodable::Value),
     }
@@ -158,15 +158,15 @@ mod tests {
         const ADD_R0_PC: u64 = 0xe28f_0000;
         for value in [0, 0xff, 0x100, 0x3fc, 0xff0, 0x3fc0_0000, 0xff00_0000, 0xf000_0000] {
             for value in [value, -value] {
-                let word = last_addition::<0>(ADD_R0_PC, value).unwrap();
+                let word = last_addition(ADD_R0_PC, value, 0).unwrap();
                 let held = held_addition(word).unwrap();
                 assert_eq!(held as u32, value as u32, "{value:#x} {word:#x}");
                 assert_eq!(word >> 28, 0xe);
             }
         }
-        assert_eq!(last_addition::<0>(ADD_R0_PC, 0x101), Err(Unencodable::Value));
-        assert_eq!(addition::<0>(ADD_R0_PC, 0x101), Ok(0xe28f_0f40));
-        assert_eq!(addition::<1>(ADD_R0_PC, -0x101), Ok(0xe24f_0001));
-        assert_eq!(addition::<0>(0xe59f_0000, 0), Err(Unencodable::Instruction));
+        assert_eq!(last_addition(ADD_R0_PC, 0x101, 0), Err(Unencodable::Value));
+        assert_eq!(addition(ADD_R0_PC, 0x101, 0), Ok(0xe28f_0f40));
+        assert_eq!(addition(ADD_R0_PC, -0x101, 1), Ok(0xe24f_0001));
+        assert_eq!(addition(0xe59f_0000, 0, 0), Err(Unencodable::Instruction));
     }
 }

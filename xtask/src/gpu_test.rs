@@ -31,6 +31,9 @@ const PROGRAMS: &[(&str, [&str; 2], &str, &str)] = &[
     ("exec-nv", ["--example", "raw_bring_up"], "raw", "raw_bring_up"),
 ];
 
+/// Programs that open no library: statically linked, they need no C library of the other machine.
+const STATIC: &[&str] = &["raw_bring_up"];
+
 /// Fixtures that the steps load.
 const CUBINS: &[&str] =
     &["gpu-13.0-sm_90.fatbin", "gpu-13.0-ptx.fatbin", "gpu_linked-13.0-sm_90.cubin"];
@@ -76,9 +79,15 @@ impl GpuTest {
             if !features.is_empty() {
                 cargo.args(["--features", features]);
             }
+            let mut program = workspace.target();
+            if STATIC.contains(name) {
+                // with a target named, flags are for the program and not for what builds it
+                let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+                cargo.args(["--target", &target]).env("RUSTFLAGS", "-C target-feature=+crt-static");
+                program.push(target);
+            }
             tool::run(&mut cargo)?;
-            let built = if self.profile == "dev" { "debug" } else { &self.profile };
-            let mut program = workspace.target().join(built);
+            program.push(if self.profile == "dev" { "debug" } else { &self.profile });
             if what.contains(&"--example") {
                 program.push("examples");
             }

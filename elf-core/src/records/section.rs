@@ -8,7 +8,6 @@ use crate::names::{EM_MIPS, SHT_REL, SHT_RELA};
 #[cfg(feature = "packed-relocations")]
 use crate::records::packed;
 use crate::records::relocations::Relocations;
-use crate::views::encoding::Encoding;
 use crate::views::section::SectionHeader;
 
 impl<'a> File<'a> {
@@ -23,7 +22,8 @@ impl<'a> File<'a> {
     /// [`AndroidPacked::parse`](crate::AndroidPacked::parse) say.
     #[inline]
     pub fn relocations(&self, section: &SectionHeader) -> Result<Option<Relocations<'a>>, Error> {
-        let mips = self.header().machine == EM_MIPS && self.encoding() == Encoding::Elf64Le;
+        let is_64_le = self.encoding().is_64() && !self.encoding().is_big_endian();
+        let mips = is_64_le && self.header().machine == EM_MIPS;
         Ok(Some(match section.r#type {
             #[cfg(feature = "mips64")]
             SHT_RELA if mips => Relocations::Mips64ElRela(self.rows(section)?),

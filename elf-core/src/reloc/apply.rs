@@ -307,11 +307,12 @@ fn apply_any<A: Arch>(
         symbols,
         arch: PhantomData,
     };
-    if const { Uses::of(A::KINDS).wide } {
+    let applied = if const { Uses::of(A::KINDS).wide } {
         place.apply::<u128>(section)
     } else {
         place.apply::<u64>(section)
-    }
+    };
+    applied.map_err(|error| ApplyError::new(record, Some(kind.name), error))
 }
 
 /// The value of whole words; `None` where there is an error to tell, or the formula is a rare one.
@@ -363,11 +364,11 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
 
     /// Applies the relocation to a word that fits `W`.
     #[inline(never)]
-    fn apply<W: Word>(&self, section: &mut SectionMut<'_>) -> Result<(), ApplyError> {
+    fn apply<W: Word>(&self, section: &mut SectionMut<'_>) -> Result<(), ApplyErrorKind> {
         match self.kind.stage {
             Stage::Link => {}
-            Stage::Load => return Err(self.fail(ApplyErrorKind::Dynamic)),
-            Stage::Unsupported => return Err(self.fail(ApplyErrorKind::Unsupported)),
+            Stage::Load => return Err(ApplyErrorKind::Dynamic),
+            Stage::Unsupported => return Err(ApplyErrorKind::Unsupported),
         }
         let field = &self.kind.field;
         let size = section.bytes.len() as u64;
@@ -388,7 +389,7 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
             rest.get_mut(..length).map(|place| (&*before, place))
         });
         let Some((before, place)) = found else {
-            return Err(self.fail(ApplyErrorKind::OutsideSection { size }));
+            return Err(ApplyErrorKind::OutsideSection { size });
         };
         let order = Sequence::of(field.order, section.big_endian);
         let mut word = match is_uleb128 {
@@ -409,32 +410,32 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
                 None => value,
                 Some(role) => self.ask(role, addend)?,
             };
-            word = bits::put(bits, word, part).map_err(|error| self.fail(error))?;
+            word = bits::put(bits, word, part)?;
         }
         if Self::USES.coded
             && let Some(encode) = field.encode
         {
-            let encoded = encode(word.low(0), value.cast_signed());
-            word = W::from(encoded.map_err(|error| self.unencodable(error, value))?);
+            let encoded = encode(word.low(0), value.cast_signed(), field.argument);
+            word = W::from(encoded.map_err(|error| unencodable(error, value))?);
         }
         if Self::USES.branches
             && let Some(branch) = self.kind.branch
         {
             let target = self.symbols.attributes(&self.query(formula.of, addend));
             let encoded = branch(word.low(0), value.cast_signed(), target);
-            word = W::from(encoded.map_err(|error| self.unencodable(error, value))?);
+            word = W::from(encoded.map_err(|error| unencodable(error, value))?);
         }
         word.store(place, order);
         Ok(())
     }
 
     /// Stores a number of variable length, whose bytes are `place`: it keeps its length.
-    fn store_uleb128(&self, place: &mut [u8], value: u64) -> Result<(), ApplyError> {
+    fn store_uleb128(&self, place: &mut [u8], value: u64) -> Result<(), ApplyErrorKind> {
         // a sum is complete only with the relocations that follow, and so is computed modulo what fits, at most 64 bits
         let is_sum = Self::USES.contents && self.kind.value.contents != Contents::Ignored;
         let check = Check::Unsigned((place.len() as u32).saturating_mul(7));
         if !is_sum && !check.holds(value) {
-            return Err(self.fail(ApplyErrorKind::Overflow { value, check }));
+            return Err(ApplyErrorKind::Overflow { value, check });
         }
         for (byte, shift) in place.iter_mut().zip((0..u32::MAX).step_by(7)) {
             let mask = if is_sum { u64::MAX.unbounded_shr(shift) as u8 & 0x7f } else { 0x7f };
@@ -444,21 +445,26 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
     }
 
     /// Whether the padding, of which all stays, ends where what is behind it shall be.
-    fn check_padding(&self, padding: &Padding, size: u64) -> Result<(), ApplyError> {
+    fn check_padding(&self, padding: &Padding, size: u64) -> Result<(), ApplyErrorKind> {
         let wanted = (padding.alignment)(self.record);
         let end = self.record.offset.checked_add(wanted.padding).filter(|end| *end <= size);
         let Some(end) = end else {
-            return Err(self.fail(ApplyErrorKind::OutsideSection { size }));
+            return Err(ApplyErrorKind::OutsideSection { size });
         };
         let value = self.address.wrapping_add(end);
         if wanted.is_met_by_all(value) {
             return Ok(());
         }
-        Err(self.fail(ApplyErrorKind::Misaligned { value, alignment: wanted.alignment }))
+        Err(ApplyErrorKind::Misaligned { value, alignment: wanted.alignment })
     }
 
     /// A: the record's, or what the place holds unless that is V.
-    fn addend(&self, field: &Field, formula: &Value, word: impl Word) -> Result<i64, ApplyError> {
+    fn addend(
+        &self,
+        field: &Field,
+        formula: &Value,
+        word: impl Word,
+    ) -> Result<i64, ApplyErrorKind> {
         match (self.record.addend, formula.contents) {
             (Some(addend), _) => Ok(addend),
             (None, Contents::Ignored) => {
@@ -466,14 +472,14 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
                 if !Self::USES.coded {
                     return Ok(bits::held(field, word));
                 }
-                bits::addend(field, word).ok_or_else(|| self.fail(ApplyErrorKind::Sequence))
+                bits::addend(field, word).ok_or(ApplyErrorKind::Sequence)
             }
             (None, _) => Ok(0),
         }
     }
 
     /// The value of the formula for a place that holds `word`, checked.
-    fn value(&self, formula: &Value, addend: i64, word: impl Word) -> Result<u64, ApplyError> {
+    fn value(&self, formula: &Value, addend: i64, word: impl Word) -> Result<u64, ApplyErrorKind> {
         let mut value = self.unchecked(formula, addend)?;
         let contents = match formula.contents {
             Contents::Ignored => None,
@@ -491,15 +497,11 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
             value = modulo::<A>(value, self.kind);
         }
         let check = self.kind.check.modulo(A::ADDRESS_SIZE);
-        if check.holds(value) {
-            Ok(value)
-        } else {
-            Err(self.fail(ApplyErrorKind::Overflow { value, check }))
-        }
+        if check.holds(value) { Ok(value) } else { Err(ApplyErrorKind::Overflow { value, check }) }
     }
 
     /// The value of the formula without V.
-    fn unchecked(&self, formula: &Value, addend: i64) -> Result<u64, ApplyError> {
+    fn unchecked(&self, formula: &Value, addend: i64) -> Result<u64, ApplyErrorKind> {
         let mut value = self.ask(formula.of, addend)?;
         if formula.addend {
             value = value.wrapping_add_signed(addend);
@@ -528,24 +530,24 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
     }
 
     /// What the symbol, the place or the partner has for a role.
-    fn ask(&self, role: Role, addend: i64) -> Result<u64, ApplyError> {
+    fn ask(&self, role: Role, addend: i64) -> Result<u64, ApplyErrorKind> {
         match role {
             Role::Zero => Ok(0),
             Role::Place => Ok(self.address.wrapping_add(self.record.offset)),
             Role::Partner if Self::USES.partners => self.ask_partner(),
             role => {
                 let answer = self.symbols.resolve(&self.query(role, addend));
-                answer.ok_or_else(|| self.fail(ApplyErrorKind::Unresolved(role)))
+                answer.ok_or(ApplyErrorKind::Unresolved(role))
             }
         }
     }
 
     /// The value of the partner, which has none itself.
-    fn ask_partner(&self) -> Result<u64, ApplyError> {
-        let unpaired = || self.fail(ApplyErrorKind::Unpaired);
-        let record = self.partner.ok_or_else(unpaired)?;
-        let kind = find_of::<A>(record.r#type).ok_or_else(unpaired)?;
-        let addend = record.addend.ok_or_else(unpaired)?;
+    fn ask_partner(&self) -> Result<u64, ApplyErrorKind> {
+        let unpaired = ApplyErrorKind::Unpaired;
+        let record = self.partner.ok_or(unpaired)?;
+        let kind = find_of::<A>(record.r#type).ok_or(unpaired)?;
+        let addend = record.addend.ok_or(unpaired)?;
         let Self { address, symbols, arch, .. } = *self;
         let partner = Place::<A, S> { kind, record, partner: None, address, symbols, arch };
         partner.unchecked(&kind.value, addend)
@@ -555,18 +557,13 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
         let place = self.address.wrapping_add(self.record.offset);
         Query { role, symbol: self.record.symbol, place, addend, kind: self.kind }
     }
+}
 
-    #[cold]
-    fn unencodable(&self, error: Unencodable, value: u64) -> ApplyError {
-        self.fail(match error {
-            Unencodable::Value => ApplyErrorKind::Unencodable { value },
-            Unencodable::Instruction => ApplyErrorKind::Sequence,
-        })
-    }
-
-    #[cold]
-    fn fail(&self, error: ApplyErrorKind) -> ApplyError {
-        ApplyError::new(self.record, Some(self.kind.name), error)
+#[cold]
+fn unencodable(error: Unencodable, value: u64) -> ApplyErrorKind {
+    match error {
+        Unencodable::Value => ApplyErrorKind::Unencodable { value },
+        Unencodable::Instruction => ApplyErrorKind::Sequence,
     }
 }
 

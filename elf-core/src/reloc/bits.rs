@@ -47,14 +47,31 @@ impl Sequence {
     }
 }
 
+/// `value << by`; 0 for 64 bits and more.
+// two words take many instructions where words are small: one function for all
+#[cfg_attr(target_pointer_width = "64", inline(always))]
+#[cfg_attr(not(target_pointer_width = "64"), inline(never))]
+const fn shl(value: u64, by: u32) -> u64 {
+    value.unbounded_shl(by)
+}
+
+/// `value >> by`; 0 for 64 bits and more.
+#[cfg_attr(target_pointer_width = "64", inline(always))]
+#[cfg_attr(not(target_pointer_width = "64"), inline(never))]
+pub(crate) const fn shr(value: u64, by: u32) -> u64 {
+    value.unbounded_shr(by)
+}
+
 macro_rules! word {
-    ($word:ident) => {
+    ($word:ident, $shl:path, $shr:path) => {
         impl Word for $word {
             #[inline]
             fn load(place: &[u8], order: Sequence) -> Self {
                 // most are instructions
-                if let Some(&bytes) = place.as_array::<4>() {
-                    return order.exchange(u32::from_le_bytes(bytes)).into();
+                if cfg!(target_pointer_width = "64") || order == Sequence::LittleHalves {
+                    if let Some(&bytes) = place.as_array::<4>() {
+                        return order.exchange(u32::from_le_bytes(bytes)).into();
+                    }
                 }
                 let next = |word: Self, byte: &u8| word.unbounded_shl(8) | Self::from(*byte);
                 let bytes = place.iter();
@@ -66,9 +83,11 @@ macro_rules! word {
 
             #[inline]
             fn store(mut self, place: &mut [u8], order: Sequence) {
-                if let Some(bytes) = place.as_mut_array::<4>() {
-                    *bytes = order.exchange(self as u32).to_le_bytes();
-                    return;
+                if cfg!(target_pointer_width = "64") || order == Sequence::LittleHalves {
+                    if let Some(bytes) = place.as_mut_array::<4>() {
+                        *bytes = order.exchange(self as u32).to_le_bytes();
+                        return;
+                    }
                 }
                 let put = |byte: &mut u8| {
                     *byte = self as u8;
@@ -83,26 +102,26 @@ macro_rules! word {
 
             #[inline]
             fn low(self, at: u32) -> u64 {
-                self.unbounded_shr(at) as u64
+                $shr(self, at) as u64
             }
 
             #[inline]
             fn with(self, at: u32, mask: u64, part: u64) -> Self {
                 let (mask, part) = (Self::from(mask), Self::from(part & mask));
-                self & !mask.unbounded_shl(at) | part.unbounded_shl(at)
+                self & !$shl(mask, at) | $shl(part, at)
             }
         }
     };
 }
-word!(u64);
-word!(u128);
+word!(u64, shl, shr);
+word!(u128, u128::unbounded_shl, u128::unbounded_shr);
 
 /// The value that the bits of a field hold, its highest bit the sign.
 #[inline]
 pub(crate) fn held(field: &Field, word: impl Word) -> i64 {
     let (mut value, mut width) = (0u64, 0u32);
     for bits in field.parts.iter().filter(|bits| bits.role.is_none()) {
-        value |= (word.low(bits.at) & bits.mask()).unbounded_shl(bits.shift);
+        value |= shl(word.low(bits.at) & bits.mask(), bits.shift);
         width = width.max(bits.shift.saturating_add(bits.width));
     }
     let unused = 64u32.saturating_sub(width);
@@ -121,10 +140,10 @@ pub(crate) fn addend(field: &Field, word: impl Word) -> Option<i64> {
 /// See [`Bits::put`].
 #[inline]
 pub(crate) fn put<W: Word>(bits: &Bits, word: W, value: u64) -> Result<W, ApplyErrorKind> {
-    let half = if bits.rounded { 1u64.unbounded_shl(bits.shift.saturating_sub(1)) } else { 0 };
-    let (mask, part) = (bits.mask(), value.wrapping_add(half).unbounded_shr(bits.shift));
-    if bits.exact && part.unbounded_shl(bits.shift) != value {
-        let alignment = 1u64.unbounded_shl(bits.shift);
+    let half = if bits.rounded { shl(1, bits.shift.saturating_sub(1)) } else { 0 };
+    let (mask, part) = (bits.mask(), shr(value.wrapping_add(half), bits.shift));
+    if bits.exact && shl(part, bits.shift) != value {
+        let alignment = shl(1, bits.shift);
         return Err(ApplyErrorKind::Misaligned { value, alignment });
     }
     if bits.role.is_some() && part & !mask != 0 {

@@ -31,6 +31,8 @@ impl ApplyError {
 /// What went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+// whole words are copied in fewer instructions where words are small
+#[cfg_attr(not(target_pointer_width = "64"), repr(u32))]
 pub enum ApplyErrorKind {
     /// The architecture has no type of this number.
     UnknownType,

@@ -1,5 +1,6 @@
 //! The bits that a relocation fills.
 
+use super::bits::shr;
 use super::value::Role;
 
 /// Parts of a word of 0, 1, 2, 3, 4, 8 or 16 bytes, or a number of variable length.
@@ -15,14 +16,16 @@ pub struct Field {
     /// For the few that also change the opcode, or whose encoding is no run of bits: the word with its parts filled, and the
     /// value, make the word.
     pub encode: Option<Encode>,
+    /// What [`encode`](Self::encode) is told besides: one encoder for fields that differ in a number.
+    pub argument: u32,
     /// What [`encode`](Self::encode) undoes: the addend that the word of a `REL` relocation holds.
     pub decode: Option<Decode>,
     /// A ULEB128 number that keeps its length (DWARF 5, section 7.6).
     pub is_uleb128: bool,
 }
 
-/// Makes a word of the old one, whose parts are filled, and the value.
-pub type Encode = fn(word: u64, value: i64) -> Result<u64, Unencodable>;
+/// Makes a word of the old one, whose parts are filled, the value, and the field's [argument](Field::argument).
+pub type Encode = fn(word: u64, value: i64, argument: u32) -> Result<u64, Unencodable>;
 
 /// The value that a word holds; `None` if it is no word that the field is for.
 pub type Decode = fn(word: u64) -> Option<i64>;
@@ -65,7 +68,15 @@ impl Field {
     /// A word of `bytes` bytes in the file's byte order.
     #[must_use]
     pub const fn data(bytes: usize, parts: &'static [Bits]) -> Self {
-        Self { bytes, parts, order: Order::Data, encode: None, decode: None, is_uleb128: false }
+        Self {
+            bytes,
+            parts,
+            order: Order::Data,
+            encode: None,
+            argument: 0,
+            decode: None,
+            is_uleb128: false,
+        }
     }
 
     /// An instruction of `bytes` bytes, little-endian.
@@ -84,6 +95,12 @@ impl Field {
     #[must_use]
     pub const fn encoded(self, encode: Encode) -> Self {
         Self { encode: Some(encode), ..self }
+    }
+
+    /// The same whose encoder is told this.
+    #[must_use]
+    pub const fn told(self, argument: u32) -> Self {
+        Self { argument, ..self }
     }
 
     /// The same with a decoder.
@@ -224,6 +241,6 @@ impl Bits {
 
     /// `width` ones.
     pub(crate) const fn mask(&self) -> u64 {
-        u64::MAX.unbounded_shr(64u32.saturating_sub(self.width))
+        shr(u64::MAX, 64u32.saturating_sub(self.width))
     }
 }

@@ -86,6 +86,7 @@ class!(Elf64, raw64, U64, LE, Elf64Le);
 class!(Elf64, raw64, U64, BE, Elf64Be);
 
 /// Runs `$body` with `$C` as the class of `$encoding`.
+#[cfg(any(feature = "elf64", not(feature = "elf32")))]
 macro_rules! with_class {
     ($encoding:expr, $C:ident => $body:expr) => {
         match $encoding {
@@ -106,6 +107,25 @@ macro_rules! with_class {
             #[cfg(feature = "big-endian")]
             $crate::views::encoding::Encoding::Elf64Be => {
                 type $C = $crate::table::class::Elf64<zerocopy::byteorder::BE>;
+                $body
+            }
+        }
+    };
+}
+
+/// The same where no other class is read: there is nothing to ask.
+#[cfg(all(feature = "elf32", not(feature = "elf64")))]
+macro_rules! with_class {
+    ($encoding:expr, $C:ident => $body:expr) => {
+        match $encoding {
+            #[cfg(feature = "big-endian")]
+            $crate::views::encoding::Encoding::Elf32Be
+            | $crate::views::encoding::Encoding::Elf64Be => {
+                type $C = $crate::table::class::Elf32<zerocopy::byteorder::BE>;
+                $body
+            }
+            _ => {
+                type $C = $crate::table::class::Elf32<zerocopy::byteorder::LE>;
                 $body
             }
         }

@@ -57,12 +57,39 @@ pub(crate) fn row<E: Entry>(
 
 /// The row that `bytes` start with.
 // a part of every loop over rows where there is room for code, else one function for all of them
-#[cfg_attr(target_pointer_width = "64", inline)]
-#[cfg_attr(not(target_pointer_width = "64"), inline(never))]
+#[cfg(target_pointer_width = "64")]
+#[inline]
 pub(crate) fn view<E: Entry>(bytes: &[u8], encoding: Encoding) -> Option<E::View> {
     with_class!(encoding, C => {
         E::Raw::<C>::ref_from_prefix(bytes).ok().map(|(row, _)| (*row).into())
     })
+}
+
+/// The same of a copy that is aligned: small processors read words anywhere else byte by byte, which is several times the code.
+#[cfg(not(target_pointer_width = "64"))]
+#[inline(never)]
+pub(crate) fn view<E: Entry>(bytes: &[u8], encoding: Encoding) -> Option<E::View> {
+    let row = aligned(bytes, row_size::<E>(encoding))?;
+    with_class!(encoding, C => {
+        E::Raw::<C>::ref_from_prefix(&row.0).ok().map(|(row, _)| (*row).into())
+    })
+}
+
+/// A row as it stands in a file, every word of it at an address of its own size.
+#[cfg(not(target_pointer_width = "64"))]
+#[repr(align(8))]
+// a file header or section header of 64 bits is the largest
+struct Aligned([u8; 64]);
+
+/// The row of so many bytes that `bytes` start with.
+#[cfg(not(target_pointer_width = "64"))]
+#[inline(never)]
+fn aligned(bytes: &[u8], size: usize) -> Option<Aligned> {
+    let mut row = Aligned([0; 64]);
+    for (to, from) in row.0.iter_mut().zip(bytes.get(..size)?) {
+        *to = *from;
+    }
+    Some(row)
 }
 
 /// Size of a row in bytes.

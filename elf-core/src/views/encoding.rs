@@ -2,9 +2,15 @@
 
 use crate::error::{Error, ErrorKind};
 
-/// The kinds of ELF file that are read: 64 bits, little-endian; with the features `elf32` and `big-endian` all four.
+/// Whether files of 64 bits are read. Some must be: where those of 32 bits are not, no feature is needed.
+const READS_64: bool = cfg!(any(feature = "elf64", not(feature = "elf32")));
+
+/// The kinds of ELF file that are read: with the features `elf32`, `elf64` and `big-endian` all four, without any 64 bits,
+/// little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+// whole words are copied in fewer instructions where words are small
+#[cfg_attr(not(target_pointer_width = "64"), repr(u32))]
 pub enum Encoding {
     /// 32 bits, little-endian.
     #[cfg(feature = "elf32")]
@@ -24,9 +30,9 @@ impl Encoding {
     #[must_use]
     pub const fn is_64(self) -> bool {
         match self {
-            Self::Elf64Le => true,
+            Self::Elf64Le => READS_64,
             #[cfg(feature = "big-endian")]
-            Self::Elf64Be => true,
+            Self::Elf64Be => READS_64,
             #[cfg(feature = "elf32")]
             _ => false,
         }
@@ -49,6 +55,9 @@ impl Encoding {
 pub(crate) fn encoding_of(bytes: &[u8]) -> Result<Encoding, Error> {
     let fail = |at, kind| Err(Error { at, kind });
     match bytes {
+        [0x7f, b'E', b'L', b'F', 2, 1 | 2, ..] if !READS_64 => {
+            fail(4, ErrorKind::FeatureOff("elf64"))
+        }
         #[cfg(feature = "elf32")]
         [0x7f, b'E', b'L', b'F', 1, 1, ..] => Ok(Encoding::Elf32Le),
         #[cfg(all(feature = "elf32", feature = "big-endian"))]

@@ -124,6 +124,7 @@ const STEPS: &[Step] = &[
     once("moved_code",             20, facts::moved_code),
     once("speed_load_small",       40, speed::load_small),
     once("speed_load_large",       90, speed::load_large),
+    once("speed_ready",            40, speed::ready),
     once("speed_first_launch",     60, speed::first_launch),
     once("speed_launch",           40, speed::launch),
     once("speed_allocation",       40, speed::allocation),

@@ -6,6 +6,7 @@ use std::ffi::CString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use cudarc::driver::sys::CUfunction_attribute;
 use exec_core::{Buffer, Device as _, Launch, Program as _, Scalar, Spec};
 use exec_nv::{Argument, CubinLoader, Driver, KernelImage, MemoryKind, NvLaunch};
 
@@ -72,6 +73,46 @@ pub(crate) fn load_small(bench: &Bench) -> Outcome {
     let small = loads(bench, &bench.read(NVLINK)?, 200)?;
     let kernels = loads(bench, &cubin_of(bench, &bench.read(CUBIN)?)?, 200)?;
     Ok(format!("{small}; {kernels}"))
+}
+
+/// From a cubin to all its kernels ready to launch: a load that puts work off does not have it for nothing. `run.sh` runs it twice, as the
+/// driver loads kernels with their image or when they are asked for.
+pub(crate) fn ready(bench: &Bench) -> Outcome {
+    let cubin = cubin_of(bench, &bench.read(CUBIN)?)?;
+    let names = KernelImage::Cubin((&*cubin).into()).kernels()?;
+    let c_names = names.iter().map(|name| CString::new(&**name)).collect::<Result<Vec<_>, _>>()?;
+    let driver = bench.device.driver();
+    let times = least(
+        50,
+        [
+            &mut || {
+                let image = bench.device.load_with(&cubin, CubinLoader::Own)?;
+                for name in &names {
+                    bench.device.kernel(&image, name)?;
+                }
+                Ok(())
+            },
+            &mut || {
+                let (mut module, mut function, mut registers) =
+                    (ptr::null_mut(), ptr::null_mut(), 0);
+                // SAFETY: a whole cubin, names that end, places of ours; the context is this thread's since the device was used.
+                unsafe {
+                    driver.cuModuleLoadData(&raw mut module, cubin.as_ptr().cast())?;
+                    for name in &c_names {
+                        driver.cuModuleGetFunction(&raw mut function, module, name.as_ptr())?;
+                        // what is loaded late is loaded by this question at the latest
+                        let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS as u32;
+                        driver.cuFuncGetAttribute(&raw mut registers, attribute, function)?;
+                    }
+                    driver.cuModuleUnload(module)?;
+                }
+                Ok(())
+            },
+        ],
+    )?;
+    let way = std::env::var("CUDA_MODULE_LOADING").unwrap_or_else(|_| "default".into());
+    let what = ["own", "cuModuleLoadData and cuModuleGetFunction"];
+    Ok(format!("{way}: {} kernels ready to launch: {}", names.len(), beside(what, times)))
 }
 
 /// A cubin of some megabytes, out of whatever library of this machine has one.

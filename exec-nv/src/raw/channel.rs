@@ -6,11 +6,13 @@ use std::time::Instant;
 
 use super::call::uvm;
 use super::client::Handle;
+use super::debugger;
 use super::error::Error;
 use super::gpu::Gpu;
 use super::group::Group;
 use super::layout::{control, objects, uvm as structures};
 use super::memory::{Memory, Place};
+use super::mmu_fault::MmuFault;
 use super::notifier::Notification;
 use super::push::PushBuffer;
 use super::ring::Ring;
@@ -49,7 +51,8 @@ pub(super) struct Channel<S: System> {
     /// Shared with what waits for this channel: the GPU reads it until that has passed.
     signals: Arc<Memory<S>>,
     handle: Handle,
-    /// Number of the object of the channel's engine.
+    /// The object of the channel's engine, and its class.
+    object: Handle,
     class: u32,
     context: u64,
     is_registered: bool,
@@ -103,6 +106,7 @@ impl<S: System> Channel<S> {
             ring,
             signals,
             handle: Handle(0),
+            object: Handle(0),
             class,
             context: 0,
             is_registered: false,
@@ -136,7 +140,7 @@ impl<S: System> Channel<S> {
             engine_type: self.group.engine(),
         };
         let parameters = self.is_of_copies().then_some(&mut copy);
-        client.alloc(self.handle, self.class, parameters)?;
+        self.object = client.alloc(self.handle, self.class, parameters)?;
 
         let mut token = control::GpfifoGetWorkSubmitToken::default();
         client.control(self.handle, control::GPFIFO_GET_WORK_SUBMIT_TOKEN, &mut token)?;
@@ -226,9 +230,21 @@ impl<S: System> Channel<S> {
             status: (rest >> 16) as u16,
         };
         match notification.error() {
-            Some(error) => Err(Error::Stopped { error, info: notification.info16 }),
+            Some(error) => {
+                let fault = self.mmu_fault();
+                Err(Error::Stopped { error, info: notification.info16, fault })
+            }
             None => Ok(()),
         }
+    }
+
+    /// The access that the channel was stopped for, if it computes and the driver tells.
+    fn mmu_fault(&self) -> Option<MmuFault> {
+        let gpu = self.group.gpu();
+        // the fault itself is known already: what hinders the question hides nothing
+        let asked =
+            (self.class == gpu.classes().compute).then(|| debugger::mmu_fault(gpu, self.object));
+        asked.and_then(Result::ok).flatten()
     }
 
     /// Waits until the channel has come to `point`.

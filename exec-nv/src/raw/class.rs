@@ -17,6 +17,8 @@ pub(super) const VASPACE: u32 = 0x90f1;
 pub(super) const CHANNEL_GROUP: u32 = 0xa06c;
 /// `FERMI_CONTEXT_SHARE_A`.
 pub(super) const CONTEXT_SHARE: u32 = 0x9067;
+/// `GT200_DEBUGGER`: tells which access failed.
+pub(super) const DEBUGGER: u32 = 0x83de;
 
 /// The newest classes first: the first that a GPU offers is taken.
 const CHANNEL: &[u32] = &[0xca6f, 0xc96f, 0xc86f, 0xc56f];

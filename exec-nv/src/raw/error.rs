@@ -4,6 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use super::call::Call;
+use super::mmu_fault::MmuFault;
 use super::notifier::ChannelError;
 use super::qmd::Field;
 use super::status::{OK, Status};
@@ -76,6 +77,8 @@ pub enum Error {
         error: ChannelError,
         /// More about it: the engine.
         info: u16,
+        /// The access that failed, if it was one and the driver tells.
+        fault: Option<MmuFault>,
     },
     /// A channel did not come to a point in time.
     TimeOut {
@@ -197,8 +200,9 @@ impl fmt::Display for Error {
             Self::NoAddresses { size } => write!(f, "no room for {size} bytes of addresses"),
             Self::NotSeen => f.write_str("memory that this process does not see"),
             Self::OtherDevice => f.write_str("the queue is of another device"),
-            Self::Stopped { error, info } => {
-                write!(f, "the GPU stopped a channel: {error}, {info:#x}")
+            Self::Stopped { error, info, fault } => {
+                write!(f, "the GPU stopped a channel: {error}, {info:#x}")?;
+                fault.map_or(Ok(()), |fault| write!(f, ": {fault}"))
             }
             Self::TimeOut { limit, wanted, reached } => write!(
                 f,

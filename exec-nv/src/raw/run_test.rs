@@ -45,6 +45,18 @@ impl Bench {
         buffers: &[&[u32]],
         values: &[Scalar],
     ) -> Vec<u32> {
+        self.run_with(kernel, launch, values, buffers, &[])
+    }
+
+    /// The same of a kernel that takes values before and after its buffers.
+    fn run_with(
+        &self,
+        kernel: &str,
+        launch: NvLaunch,
+        before: &[Scalar],
+        buffers: &[&[u32]],
+        after: &[Scalar],
+    ) -> Vec<u32> {
         let kernel = self.device.kernel(&self.image, kernel).unwrap();
         let buffers: Vec<_> = buffers
             .iter()
@@ -55,9 +67,12 @@ impl Bench {
                 buffer
             })
             .collect();
-        let values = values.iter().map(|value| RawArgument::Value(*value));
-        let passed: Vec<RawArgument<'_, Fake>> =
-            values.chain(buffers.iter().map(|buffer| RawArgument::Buffer(buffer))).collect();
+        let values = |values: &[Scalar]| -> Vec<RawArgument<'_, Fake>> {
+            values.iter().map(|value| RawArgument::Value(*value)).collect()
+        };
+        let mut passed = values(before);
+        passed.extend(buffers.iter().map(|buffer| RawArgument::Buffer(buffer)));
+        passed.extend(values(after));
         // SAFETY: the kernels of the fixtures, with buffers for all threads.
         unsafe { kernel.launch(self.device.queue(), &passed, &launch) }.unwrap();
         self.device.synchronize().unwrap();
@@ -126,6 +141,97 @@ fn recursion() {
         let found = bench.run("recursive", threads(), &[&[0; 32]], &[Scalar::I32(-3)]);
         let expected: Vec<u32> = (0..32).map(|index| depth(index - 3) as u32).collect();
         assert_eq!(found, expected, "{linker}");
+    }
+}
+
+/// What nvcc makes of `gpu.cu`, as it is in a fatbin.
+#[test]
+fn the_gpu_program_computes() {
+    let bench = Bench::new(&fixture("gpu-13.0-sm_90.fatbin"));
+    let single =
+        |of: &dyn Fn(u32) -> f32| -> Vec<u32> { (0..100).map(|at| of(at).to_bits()).collect() };
+    let a = single(&|at| at as f32 * 0.37);
+    let b = single(&|at| 1000.0 / (at as f32 + 1.0));
+    let launch = NvLaunch::new(2, 64);
+    let count = [Scalar::I32(100)];
+    let found = bench.run_with("vector_add", launch, &[], &[&a, &b, &[0; 100]], &count);
+    assert_eq!(found, single(&|at| at as f32 * 0.37 + 1000.0 / (at as f32 + 1.0)));
+
+    let numbers: Vec<u32> = (0..1000u32).map(|at| at.wrapping_mul(at)).collect();
+    let found = bench.run_with(
+        "reduce",
+        NvLaunch::new(2, 256),
+        &[],
+        &[&numbers, &[0]],
+        &[Scalar::I32(1000)],
+    );
+    assert_eq!(found, [numbers.iter().sum::<u32>()]);
+
+    // sine, exponential, power, logarithm, quotient: code of the compiler's library, constants from a bank, local memory
+    let which: Vec<u32> = (0..64).map(|at| at % 8).collect();
+    let found = bench.run("literals", NvLaunch::new(1, 64), &[&which, &[0; 128]], &[]);
+    for (index, found) in found.chunks(2).enumerate() {
+        let found = f64::from_bits(u64::from(found[1]) << 32 | u64::from(found[0]));
+        let x = index as f64 + 0.25;
+        let expected = match index % 8 {
+            0 => x.sin(),
+            1 => x.exp() * 1.772_453_850_905_516,
+            2 => x.powf(3.25),
+            3 => x * f64::from(4 + (x as i32) % 4),
+            4 => x.ln() * core::f64::consts::LN_2,
+            5 => -x,
+            6 => x / 3.000_000_000_000_000_4,
+            _ => 0.0,
+        };
+        // the libraries differ by two units of the last place
+        let is_near = (found - expected).abs() <= expected.abs() * 4.0 * f64::EPSILON;
+        assert!(is_near, "{index}: {found:e}, expected {expected:e}");
+    }
+}
+
+#[test]
+fn what_a_kernel_may_not_reach_is_named() {
+    let bench = Bench::new(&fixture("gpu-13.0-sm_90.fatbin"));
+    let device = &bench.device;
+    let launch = |name: &str, arguments: &[RawArgument<'_, Fake>]| {
+        let kernel = device.kernel(&bench.image, name).unwrap();
+        let launch = NvLaunch { wait: true, ..NvLaunch::new(1, 1) };
+        // SAFETY: the fake catches what is outside.
+        unsafe { kernel.launch(device.queue(), arguments, &launch) }
+    };
+    let nowhere = RawArgument::Value(Scalar::U64(0x12_3456_7890));
+    let number = RawArgument::Value(Scalar::I32(1));
+    let read = [nowhere, nowhere, nowhere, number];
+    for (kernel, arguments, expected) in [
+        ("faults", &read[..1], "write at 0x1234567890 (PTE)"),
+        ("vector_add", &read[..], "read at 0x1234567890 (PTE)"),
+    ] {
+        let error = launch(kernel, arguments).unwrap_err().to_string();
+        let whole =
+            format!("the GPU stopped a channel: Xid 31 (FIFO_ERROR_MMU_ERR_FLT), 0x1: {expected}");
+        assert_eq!(error, whole);
+        assert!(device.fault().unwrap().to_string().ends_with(expected));
+        // the device works again
+        assert!(device.reset().is_some());
+        device.gpu().client().system().state().mmu_fault = None;
+        launch("nothing", &[]).unwrap();
+    }
+    // a sandbox that does not pass the question on
+    device.gpu().client().system().state().unsupported = vec![0x83de_0328];
+    let error = launch("faults", &read[..1]).unwrap_err().to_string();
+    assert_eq!(error, "the GPU stopped a channel: Xid 31 (FIFO_ERROR_MMU_ERR_FLT), 0x1");
+    // nor does an error on the way hide what is known, or keep anything
+    assert!(device.reset().is_some());
+    device.gpu().client().system().state().unsupported.clear();
+    for call in 0..3 {
+        for failure in [super::fake::Failure::Errno, super::fake::Failure::Status] {
+            launch("nothing", &[]).unwrap();
+            device.gpu().client().system().fail_at(call, failure);
+            let error = launch("faults", &read[..1]).unwrap_err().to_string();
+            assert!(error.contains("Xid 31"), "{error}");
+            device.gpu().client().system().state().fail_at = None;
+            assert!(device.reset().is_some());
+        }
     }
 }
 

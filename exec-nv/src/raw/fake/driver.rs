@@ -148,6 +148,10 @@ impl State {
                 assert_eq!(under, Some(0xa06c));
                 assert_eq!(self.objects[&word(parameters, 0)].class, 0x90f1);
             }
+            0x83de => {
+                assert_eq!((under, word(parameters, 4)), (Some(0x80), root));
+                assert_eq!(self.objects[&word(parameters, 8)].class, offered.compute);
+            }
             _ if class == offered.usermode => {
                 assert_eq!(under, Some(0x2080));
                 assert_eq!(parameters.len(), if class >= 0xc661 { 2 } else { 0 });
@@ -230,6 +234,15 @@ impl State {
                 // of five copy engines, the first two belong to graphics and compute, the third is not there
                 parts[1][..10].copy_from_slice(&[1, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
                 parts[1][128] = 0b11011;
+            }
+            0x83de_0328 => {
+                assert_eq!(self.objects[&object].class, 0x83de);
+                if let Some((address, kind, access)) = self.mmu_fault {
+                    parts[1][..8].copy_from_slice(&address.to_le_bytes());
+                    put(parts[1], 8, kind);
+                    put(parts[1], 12, access);
+                    put(parts[1], 64, 1);
+                }
             }
             0x2080_200a => {}
             0xc36f_0108 => {

@@ -217,21 +217,25 @@ impl State {
         true
     }
 
+    /// Stops a channel, and says why.
+    fn stop(&mut self, number: u32, error: u32) {
+        let channel = self.channels.get_mut(&number).unwrap();
+        channel.is_stopped = true;
+        let notifier = channel.notifier;
+        let mut notification = [0; 16];
+        notification[8..12].copy_from_slice(&error.to_le_bytes());
+        notification[12..16].copy_from_slice(&[1, 0, 0xff, 0xff]);
+        assert!(self.write(notifier, &notification));
+    }
+
     /// Records a launch, and those that depend on it.
     fn launch(&mut self, number: u32, address: u64, local_memory: (u64, u64)) {
         if let Some(error) = self.fault.take() {
-            let channel = self.channels.get_mut(&number).unwrap();
-            channel.is_stopped = true;
-            let notifier = channel.notifier;
-            let mut notification = [0; 16];
-            notification[8..12].copy_from_slice(&error.to_le_bytes());
-            notification[12..16].copy_from_slice(&[1, 0, 0xff, 0xff]);
-            assert!(self.write(notifier, &notification));
-            return;
+            return self.stop(number, error);
         }
         assert!(address.is_multiple_of(256));
         let version = match self.class.compute {
-            0xcdc0 => &V5,
+            0xcdc0.. => &V5,
             0xcbc0 => &V4,
             _ => &V3,
         };
@@ -281,8 +285,10 @@ impl State {
         });
         if self.runs {
             let sides = |sides: [u64; 3]| sides.map(|side| side as u32);
+            let version = self.class.sm_version;
             let grid = Grid {
                 program,
+                sm: (version >> 8) * 10 + (version & 0xf),
                 grid: sides(launched.grid),
                 block: sides(launched.block),
                 banks: launched.banks.clone(),
@@ -290,7 +296,8 @@ impl State {
                 local: launched.local as usize,
             };
             if let Err(error) = run(&grid, self) {
-                panic!("{error}");
+                assert!(self.mmu_fault.is_some(), "{error}");
+                return self.stop(number, 31);
             }
         }
         self.launched.push(launched);

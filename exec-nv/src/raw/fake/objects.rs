@@ -26,6 +26,8 @@ impl Class {
         Self { channel: 0xc86f, compute: 0xcbc0, copy: 0xc8b5, usermode: 0xc661, sm_version: 0x900 };
     pub(in crate::raw) const BLACKWELL: Self =
         Self { channel: 0xc96f, compute: 0xcdc0, copy: 0xc9b5, usermode: 0xc661, sm_version: 0xa00 };
+    pub(in crate::raw) const BLACKWELL_12: Self =
+        Self { channel: 0xca6f, compute: 0xcec0, copy: 0xcab5, usermode: 0xc761, sm_version: 0xc00 };
     pub(in crate::raw) const GENERATIONS: [Self; 4] =
         [Self::AMPERE, Self::ADA, Self::HOPPER, Self::BLACKWELL];
 }
@@ -67,6 +69,8 @@ pub(in crate::raw) struct State {
     pub(in crate::raw) runs: bool,
     /// What the next launch is stopped by.
     pub(in crate::raw) fault: Option<u32>,
+    /// What the MMU refused: address, kind, access.
+    pub(in crate::raw) mmu_fault: Option<(u64, u32, u32)>,
     pub(in crate::raw) launched: Vec<Launched>,
     /// Pushes as the channels read them, word by word.
     pub(in crate::raw) pushes: Vec<Vec<u32>>,
@@ -105,6 +109,7 @@ impl State {
             stuck: None,
             runs: false,
             fault: None,
+            mmu_fault: None,
             launched: Vec::new(),
             pushes: Vec::new(),
             copies: 0,

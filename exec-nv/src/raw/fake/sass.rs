@@ -1,9 +1,12 @@
-//! Runs machine code of `sm_90` as far as kernels of the fixtures need it: integers, memory of every kind, constant banks, barriers,
-//! branches, calls, votes. Warps go on at their lowest place, so that threads that part come together again.
+//! Runs machine code of `sm_80` to `sm_120` as far as kernels of the fixtures need it: integers, floating point of 16 to 64 bits, memory of
+//! every kind, constant banks, barriers, branches, calls, votes. Warps go on at their lowest place, so that threads that part come together again.
 //!
 //! It reads instructions by fields that were found in nvdisasm's output, and says which one it does not know.
 
 mod execute;
+mod float;
+mod number;
+mod uniform;
 mod word;
 
 use super::objects::State;
@@ -12,6 +15,8 @@ use word::Word;
 /// A grid of blocks, and what its threads find.
 pub(super) struct Grid {
     pub(super) program: u64,
+    /// 90 for sm_90: some numbers of instructions mean others since.
+    pub(super) sm: u32,
     pub(super) grid: [u32; 3],
     pub(super) block: [u32; 3],
     pub(super) banks: Vec<(u32, Vec<u8>)>,
@@ -128,7 +133,7 @@ impl Reach<'_> {
             }
             thread.at += 16;
             if self.active >> thread.lane & 1 == 1 {
-                let place = at - self.grid.program;
+                let place = at.wrapping_sub(self.grid.program) as i64;
                 let outcome = self.execute(word, thread);
                 outcome.map_err(|error| format!("{word:x?} at {place:#x}: {error}"))?;
             }
@@ -183,6 +188,26 @@ impl Thread {
     fn set_uniform(&mut self, index: usize, value: u32) {
         if index != UNIFORM_ZERO {
             self.uniform[index] = value;
+        }
+    }
+
+    fn uniform_pair(&self, index: usize) -> u64 {
+        if index == UNIFORM_ZERO {
+            return 0;
+        }
+        u64::from(self.uniform[index + 1]) << 32 | u64::from(self.uniform[index])
+    }
+
+    fn set_uniform_pair(&mut self, index: usize, value: u64) {
+        if index != UNIFORM_ZERO {
+            self.uniform[index] = value as u32;
+            self.uniform[index + 1] = (value >> 32) as u32;
+        }
+    }
+
+    fn set_uniform_predicate(&mut self, index: usize, value: bool) {
+        if index != TRUE {
+            self.uniform_predicates[index] = value;
         }
     }
 

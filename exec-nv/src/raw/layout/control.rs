@@ -20,6 +20,8 @@ pub const GPU_GET_NAME_STRING: u32 = 0x2080_0110;
 pub const CE_GET_ALL_CAPS: u32 = 0x2080_2a0a;
 /// `NV2080_CTRL_CMD_PERF_BOOST`, of the subdevice.
 pub const PERF_BOOST: u32 = 0x2080_200a;
+/// `NV83DE_CTRL_CMD_DEBUG_READ_MMU_FAULT_INFO`, of a debugger.
+pub const DEBUG_READ_MMU_FAULT_INFO: u32 = 0x83de_0328;
 /// `NVC36F_CTRL_CMD_GPFIFO_GET_WORK_SUBMIT_TOKEN`, of a channel.
 pub const GPFIFO_GET_WORK_SUBMIT_TOKEN: u32 = 0xc36f_0108;
 /// `NVA06C_CTRL_CMD_GPFIFO_SCHEDULE`, of a group of channels.
@@ -106,6 +108,24 @@ structure! {
         0 flags: u32,
         /// Seconds; all ones: until the client ends.
         4 duration: u32,
+    }
+}
+
+structure! {
+    /// An access that failed, of [`DebugReadMmuFaultInfo`].
+    DebugMmuFaultEntry, 16 {
+        0 fault_address: u64,
+        8 fault_type: u32,
+        12 access_type: u32,
+    }
+}
+
+structure! {
+    /// [`DEBUG_READ_MMU_FAULT_INFO`]: the latest accesses that failed.
+    DebugReadMmuFaultInfo, 72 {
+        0 mmu_fault_info_list: [DebugMmuFaultEntry; 4],
+        64 count: u32,
+        68 reserved: u32,
     }
 }
 

@@ -177,3 +177,12 @@ structure! {
         4 engine_type: u32,
     }
 }
+
+structure! {
+    /// `NV83DE_ALLOC_PARAMETERS`: whose compute object is looked at.
+    Nv83deAllocParameters, 12 {
+        0 h_debugger_client_obsolete: u32,
+        4 h_app_client: u32,
+        8 h_class3d_object: u32,
+    }
+}

@@ -1,23 +1,25 @@
 //! `hoist fatbin slim DIR --keep sm_90,ptx --mode size --backup FOLDER`: installed libraries with the code that is wanted only, and
-//! `--undo FOLDER`, which brings them back.
+//! `--undo FOLDER`, which brings them back; and images of containers, `IMAGE -o OUT`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail};
 use serde::Serialize;
 use walkdir::WalkDir;
 
 use super::unpacking::Unpacking;
 use crate::faults::Faults;
+use crate::form::{Form, HEAD};
 use crate::json::JsonArguments;
 use crate::mapped::Mapped;
 use crate::output::{self, Dates};
 use crate::paint;
 use crate::printable::Printable;
 use host::{HEADS, Slimming, Tally};
+use image::layer::Row;
 use installed::Installed;
 use journal::{Journal, Line};
 use links::Links;
@@ -25,6 +27,7 @@ use undo::Failed;
 
 pub mod digest;
 pub mod host;
+pub mod image;
 pub mod installed;
 pub mod journal;
 pub mod links;
@@ -33,17 +36,21 @@ pub mod undo;
 /// Makes installed libraries smaller, and back again.
 #[derive(Debug, clap::Args)]
 pub struct Slim {
-    /// Libraries, or folders of them. `RECORD` of Python's packages that they belong to is written anew.
+    /// Libraries, or folders of them; `RECORD` of Python's packages that they belong to is written anew. With --output an image of a
+    /// container in a tar file: from `docker save`, `podman save`, or an OCI layout.
     #[arg(value_name = "PATH", required_unless_present = "undo")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
     how: Slimming,
     /// Where originals are kept, with a list of them: a folder, which is made if there is none.
-    #[arg(long, value_name = "FOLDER", required_unless_present = "undo")]
+    #[arg(long, value_name = "FOLDER", required_unless_present_any = ["undo", "output"])]
     backup: Option<PathBuf>,
     /// Puts the originals of this folder back where they were; what cannot come back is told, and keeps nothing else from it.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["paths", "keep", "mode", "backup"])]
     undo: Option<PathBuf>,
+    /// The image to write: its layers, configurations and manifests have other digests, all else is as it was. It may be the same.
+    #[arg(short, long, value_name = "IMAGE", conflicts_with_all = ["undo", "backup"])]
+    output: Option<PathBuf>,
     #[command(flatten)]
     dates: Dates,
     #[command(flatten)]
@@ -77,6 +84,9 @@ impl Slim {
     /// # Errors
     /// The first file that cannot be changed; those before it are. If an original cannot come back; others do.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+        if let Some(output) = &self.output {
+            return self.image(output, out);
+        }
         let (report, done) = match (&self.undo, &self.backup) {
             (Some(folder), _) => undone(folder)?,
             (None, Some(folder)) => self.slim(folder)?,
@@ -102,12 +112,33 @@ impl Slim {
         done
     }
 
+    /// Writes an image, and prints what was done.
+    fn image(&self, output: &Path, out: &mut dyn Write) -> Result<()> {
+        self.how.check_asked()?;
+        let [path] = &*self.paths else { bail!("--output is for one image") };
+        let report = image::slim(&self.how, path, output, self.dates)?;
+        let out = &mut *output::beside(output, out);
+        if self.json.is_on() {
+            crate::json::write(out, &report)?;
+            return Ok(writeln!(out)?);
+        }
+        for Row { layer, file, size_before, size_after } in &report.files {
+            let name = format!("{layer}:{file}");
+            let name = Printable::from(&*name);
+            writeln!(out, "{name}: {size_before} bytes before, {size_after} after")?;
+        }
+        let image::Report { output, size_before, size_after, files, notes, .. } = &report;
+        let (name, count) = (Printable::from(&**output), files.len());
+        writeln!(
+            out,
+            "{name}: {count} files changed; {size_before} bytes before, {size_after} after"
+        )?;
+        notes.iter().try_for_each(|note| Ok(paint::note(out, note)?))
+    }
+
     /// What was done, and whether all of it was.
     fn slim(&self, folder: &Path) -> Result<(Report, Result<()>)> {
-        ensure!(
-            !self.how.keep.is_empty() || self.how.mode.is_some(),
-            "nothing is to be done: --keep or --mode"
-        );
+        self.how.check_asked()?;
         let mut work = Work {
             journal: Journal::make(folder)?,
             unpacking: Unpacking::default(),
@@ -136,6 +167,9 @@ impl Slim {
     fn all(&self, work: &mut Work) -> Result<()> {
         let mut files = Vec::new();
         for root in &self.paths {
+            if root.is_file() && Form::of(&head(root, HEAD)?) == Form::Tar {
+                bail!("{}: is a tar file: -o says where to write an image", root.display());
+            }
             for entry in WalkDir::new(root).sort_by_file_name() {
                 let entry = entry?;
                 if entry.file_type().is_file() && is_host(entry.path())? {
@@ -211,9 +245,15 @@ fn undone(folder: &Path) -> Result<(Report, Result<()>)> {
 
 /// Whether a file begins as those do that may have device code.
 fn is_host(path: &Path) -> Result<bool> {
+    let head = head(path, 8)?;
+    Ok(HEADS.iter().any(|start| head.starts_with(start)))
+}
+
+/// The first bytes of a file.
+fn head(path: &Path, size: usize) -> Result<Vec<u8>> {
     use std::io::Read as _;
     let mut head = Vec::new();
     let file = fs::File::open(path).with_context(|| path.display().to_string())?;
-    file.take(8).read_to_end(&mut head).with_context(|| path.display().to_string())?;
-    Ok(HEADS.iter().any(|start| head.starts_with(start)))
+    file.take(size as u64).read_to_end(&mut head).with_context(|| path.display().to_string())?;
+    Ok(head)
 }

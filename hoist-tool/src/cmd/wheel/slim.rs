@@ -82,10 +82,7 @@ impl Slim {
     /// # Errors
     /// If the wheel, or device code in it, cannot be changed so: then nothing is written.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
-        ensure!(
-            !self.how.keep.is_empty() || self.how.mode.is_some(),
-            "nothing is to be done: --keep or --mode"
-        );
+        self.how.check_asked()?;
         let label = self.file.display().to_string();
         let file = Mapped::open(&self.file)?;
         let before = file.bytes().len() as u64;

@@ -298,7 +298,7 @@ impl Member {
         let (crc, size) = if self.central.method == STORED {
             copy(&mut Chunks { file: content, at: 0 }, &mut file)?
         } else {
-            deflate(content, PIECE, &mut file)?
+            deflate(content, &mut file)?
         };
         Ok(New { packed: Mapped::map(&file)?, crc, size })
     }
@@ -345,8 +345,16 @@ impl Read for Chunks<'_> {
     }
 }
 
-/// Deflates a file in pieces, on all cores; gives its checksum and size.
-fn deflate(content: &Mapped, piece: usize, to: &mut File) -> Result<(u32, u64)> {
+/// Deflates a file, on all cores; gives its checksum and size.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn deflate(content: &Mapped, to: &mut File) -> Result<(u32, u64)> {
+    deflate_pieces(content, PIECE, to)
+}
+
+/// The same in pieces of some size.
+fn deflate_pieces(content: &Mapped, piece: usize, to: &mut File) -> Result<(u32, u64)> {
     let pieces: Vec<&[u8]> = match content.bytes() {
         [] => vec![&[]],
         bytes => bytes.chunks(piece).collect(),
@@ -431,7 +439,8 @@ mod tests {
                 })
                 .collect();
             let mut file = tempfile::tempfile().unwrap();
-            let (crc, length) = deflate(&Mapped::of(bytes.clone()), PIECE, &mut file).unwrap();
+            let (crc, length) =
+                deflate_pieces(&Mapped::of(bytes.clone()), PIECE, &mut file).unwrap();
             let mut whole = Crc::new();
             whole.update(&bytes);
             assert_eq!((crc, length), (whole.sum(), bytes.len() as u64), "{size}");

@@ -8,7 +8,12 @@ type Outcome = Result<(), String>;
 impl Reach<'_> {
     pub(super) fn execute(&mut self, word: Word, thread: &mut Thread) -> Outcome {
         match word.opcode() {
-            0x918 | 0x945 | 0x941 | 0x948 => Ok(()), // NOP, BSSY, BSYNC, WARPSYNC
+            // NOP, BSSY, BSYNC, WARPSYNC, BREAK, YIELD, BMOV, RPCMOV: threads come together by themselves
+            0x918 | 0x945 | 0x941 | 0x948 | 0x942 | 0x946 | 0x356 | 0x352 => Ok(()),
+            0x355 | 0x353 => {
+                thread.set(word.to(), 0);
+                Ok(())
+            }
             0x94d => {
                 thread.state = Running::Ended;
                 Ok(())
@@ -17,74 +22,137 @@ impl Reach<'_> {
                 thread.state = Running::Waits;
                 Ok(())
             }
-            0x943 | 0x343 | 0x944 | 0x947 | 0x950 | 0x949 | 0x958 => branch(word, thread),
-            0xb82 | 0xab9 => self.load_constant(word, thread),
-            0x981 | 0x983 | 0x984 | 0x986 | 0x387 | 0x388 | 0x988 | 0x9a8 => {
+            0x943 | 0x343 | 0x344 | 0x944 | 0x947 | 0x547 | 0x950 | 0x949 | 0x958 => {
+                branch(word, thread, self.grid.sm)
+            }
+            0xb82 | 0xab9 | 0x7ac => self.load_constant(word, thread),
+            0x981 | 0x983 | 0x984 | 0x986 | 0x387 | 0x388 | 0x988 | 0x9a8 | 0x98e => {
                 self.access(word, thread)
             }
-            0x919 | 0x9c3 => self.special(word, thread),
-            0x882 | 0x290 | 0x890 | 0x291 | 0x891 | 0x299 | 0x899 | 0x292 | 0x892 | 0x886
-            | 0x2bd | 0x2ca => self.uniform(word, thread),
-            _ => self.arithmetic(word, thread),
+            0x919 | 0x9c3 | 0x805 => self.special(word, thread),
+            _ if word.is_uniform() => self.uniform(word, thread),
+            _ => match self.float(word, thread) {
+                Some(outcome) => outcome,
+                None => self.arithmetic(word, thread),
+            },
         }
     }
 
     fn arithmetic(&mut self, word: Word, thread: &mut Thread) -> Outcome {
         let register = thread.register(word.index(24, 8));
-        let a = if word.bit(72) { register.wrapping_neg() } else { register };
+        let a = match word.bit(72) {
+            true if word.has_carry() => !register,
+            true => register.wrapping_neg(),
+            false => register,
+        };
         let (to, code) = (word.to(), word.opcode() & 0x1ff);
+        if word.opcode() == 0x402 {
+            thread.set_pair(to, word.bits(24, 64));
+            return Ok(());
+        }
         let [b, c] = word.operands(thread, self)?;
         let value = match code {
             0x002 => b, // MOV
-            // HFMA2.MMA with nothing to multiply
-            0x035 if word.bits(24, 8) == 0xff => b.max(c),
+            // IADD of 32 or 64 bits
+            0x035 => return self.add(word, thread),
             0x010 => {
                 let carries = [word.source(87, thread), word.source(77, thread)];
                 let carry = if word.bit(74) { carries.iter().filter(|&&c| c).count() } else { 0 };
-                let sum = u64::from(a) + u64::from(b) + u64::from(c) + carry as u64;
+                let borrows = word.negated_zeros(register, [b, c]);
+                let sum = u64::from(a) + u64::from(b) + u64::from(c) + carry as u64 + borrows;
                 thread.set_predicate(word.index(81, 3), sum >> 32 > 0);
                 thread.set_predicate(word.index(84, 3), sum >> 32 > 1);
                 sum as u32
             }
-            0x036 => a.wrapping_add(b),                        // VIADD
-            0x024 => register.wrapping_mul(b).wrapping_add(c), // IMAD
-            0x025 => {
-                let product = wide(register, b, word.bit(73));
-                let third = if matches!(word.opcode() >> 9, 2 | 3 | 7) {
-                    u64::from(c)
-                } else {
-                    thread.pair(word.index(64, 8))
+            0x036 => a.wrapping_add(b), // VIADD
+            0x024 => {
+                let carry = u32::from(word.bit(74) && word.source(87, thread));
+                register.wrapping_mul(b).wrapping_add(c).wrapping_add(carry) // IMAD
+            }
+            0x025 | 0x027 => {
+                let third = match word.opcode() >> 9 {
+                    2 => u64::from(c),
+                    3 => self.constant(word.bits(54, 5) as u32, word.bits(38, 16), 8)?,
+                    7 => thread.uniform_pair(word.index(32, 6)),
+                    _ => thread.pair(word.index(64, 8)),
                 };
-                thread.set_pair(to, product.wrapping_add(third));
+                let (sum, carry) = wide(register, b, word.bit(73)).overflowing_add(third);
+                if code == 0x027 {
+                    thread.set(to, (sum >> 32) as u32);
+                } else {
+                    thread.set_pair(to, sum);
+                    thread.set_predicate(word.index(81, 3), carry);
+                }
                 return Ok(());
             }
-            0x027 if c == 0 => (wide(register, b, word.bit(73)) >> 32) as u32, // IMAD.HI
             0x011 => {
                 let (shift, is_high) = (word.bits(75, 5) as u32, word.bit(80));
                 let both = u64::from(c) << 32 | u64::from(a);
                 let part = if is_high { ((both << shift) >> 32) as u32 } else { register << shift };
-                let sum = u64::from(part) + u64::from(b);
+                let carry = u64::from(word.bit(74) && word.source(87, thread));
+                let sum = u64::from(part) + u64::from(b) + carry;
                 thread.set_predicate(word.index(81, 3), sum >> 32 > 0);
                 sum as u32
             }
-            0x012 => lookup(register, b, c, word.bits(72, 8)),
-            0x019 => shift(word, register, b, c)?,
-            0x048 => {
-                let is_min = word.source(87, thread);
-                let (x, y) = (register as i32, b as i32);
-                (if is_min { x.min(y) } else { x.max(y) }) as u32
+            0x012 => {
+                let value = lookup(register, b, c, word.bits(72, 8));
+                let is_set = value != 0 || word.source(87, thread);
+                thread.set_predicate(word.index(81, 3), is_set);
+                value
             }
-            0x00c => {
-                let holds = compare(word, register, b)?;
-                let with = word.source(87, thread);
-                let combine = |holds: bool| match word.bits(74, 2) {
-                    0 => Ok(holds && with),
-                    1 => Ok(holds || with),
-                    2 => Ok(holds != with),
-                    other => Err(format!("operation {other}")),
+            0x019 => shift(word, register, b, c),
+            0x017 | 0x048 | 0x046 => {
+                let is_min = word.source(87, thread);
+                // VIADDMNMX adds first
+                let (x, y) =
+                    if code == 0x046 { (register.wrapping_add(b), c) } else { (register, b) };
+                let is_signed = word.bit(if code == 0x017 { 73 } else { 72 });
+                let is_less = if is_signed { (x as i32) < y as i32 } else { x < y };
+                if is_less == is_min { x } else { y }
+            }
+            // PRMT
+            0x016 if word.bits(72, 3) == 0 => {
+                let bytes = (u64::from(c) << 32 | u64::from(register)).to_le_bytes();
+                let byte = |index: u32| {
+                    let selector = b >> (4 * index) & 15;
+                    let byte = bytes[selector as usize & 7];
+                    let byte = if selector & 8 == 0 { byte } else { (byte as i8 >> 7) as u8 };
+                    u32::from(byte) << (8 * index)
                 };
-                thread.set_predicate(word.index(81, 3), combine(holds)?);
-                thread.set_predicate(word.index(84, 3), combine(!holds)?);
+                (0..4).fold(0, |value, index| value | byte(index))
+            }
+            // PLOP3
+            0x01c => {
+                let [a, b, c] = [87, 77, 68].map(|at| u64::from(word.source(at, thread)));
+                let row = a << 2 | b << 1 | c;
+                let table = word.bits(72, 5) << 3 | word.bits(64, 3);
+                thread.set_predicate(word.index(81, 3), table >> row & 1 == 1);
+                thread.set_predicate(word.index(84, 3), word.bits(16, 8) >> row & 1 == 1);
+                return Ok(());
+            }
+            // R2P
+            0x004 => {
+                let from = register >> (8 * word.bits(76, 2));
+                for index in (0..7).filter(|index| b >> index & 1 == 1) {
+                    thread.set_predicate(index, from >> index & 1 == 1);
+                }
+                return Ok(());
+            }
+            // FLO
+            0x100 if !word.bit(73) => match b.checked_ilog2() {
+                Some(at) if word.bit(74) => 31 - at,
+                Some(at) => at,
+                None => u32::MAX,
+            },
+            0x00c => {
+                let holds = match word.bit(72) && register == b {
+                    // what the lower parts say
+                    true => word.source(68, thread),
+                    false => compare(word, register, b),
+                };
+                let with = word.source(87, thread);
+                thread.set_predicate(word.index(81, 3), word.combined(holds, with)?);
+                thread.set_predicate(word.index(84, 3), word.combined(!holds, with)?);
                 return Ok(());
             }
             0x007 => {
@@ -101,35 +169,45 @@ impl Reach<'_> {
         Ok(())
     }
 
-    fn uniform(&mut self, word: Word, thread: &mut Thread) -> Outcome {
-        let to = word.index(16, 6);
-        let a = thread.uniform(word.index(24, 6));
-        let is_negated = word.opcode() & 0x1ff == 0x90 && word.bit(72);
-        let a = if is_negated { a.wrapping_neg() } else { a };
-        let is_immediate = word.opcode() >> 9 == 4;
-        let b =
-            if is_immediate { word.bits(32, 32) as u32 } else { thread.uniform(word.index(32, 6)) };
-        let c = thread.uniform(word.index(64, 6));
-        let value = match word.opcode() {
-            0x882 => b, // UMOV
-            0x290 | 0x890 => a.wrapping_add(b).wrapping_add(c),
-            0x291 | 0x891 if !word.bit(80) => (a << word.bits(75, 5)).wrapping_add(b),
-            0x299 | 0x899 => shift(word, a, b, c)?,
-            0x292 | 0x892 => lookup(a, b, c, word.bits(72, 8)),
-            // VOTEU.ANY: the threads that are there
-            0x886 if word.bits(72, 2) == 1 && word.bits(87, 4) == 7 => self.active,
-            0x2bd => b.checked_ilog2().unwrap_or(u32::MAX), // UFLO
-            0x2ca => thread.register(word.index(24, 8)),    // R2UR
-            code => return Err(format!("opcode {code:#x} is not known")),
+    /// `IADD` of sm_120.
+    fn add(&self, word: Word, thread: &mut Thread) -> Outcome {
+        let is_wide = word.bit(73);
+        let [b, _] = word.sources(thread, self, is_wide)?;
+        let a = word.first(thread, is_wide);
+        // a number in the instruction has 32 bits with a sign
+        let is_immediate = matches!(word.opcode() >> 9, 2 | 4);
+        let b_bits = match is_immediate && is_wide {
+            true => i64::from((b.bits >> 32) as i32) as u64,
+            false => b.bits,
         };
-        thread.set_uniform(to, value);
+        let all = if is_wide { u64::MAX } else { u32::MAX.into() };
+        let complement =
+            |bits: u64, is_negative: bool| if is_negative { !bits & all } else { bits };
+        let ones = u128::from(a.is_negative) + u128::from(b.is_negative);
+        let carry = match word.bit(74) {
+            true => u128::from(word.source(87, thread)),
+            false => ones,
+        };
+        let sum = u128::from(complement(a.bits, a.is_negative))
+            + u128::from(complement(b_bits, b.is_negative))
+            + carry;
+        thread.set_predicate(word.index(81, 3), sum > u128::from(all));
+        if is_wide {
+            thread.set_pair(word.to(), sum as u64);
+        } else {
+            thread.set(word.to(), sum as u32);
+        }
         Ok(())
     }
 
     fn load_constant(&mut self, word: Word, thread: &mut Thread) -> Outcome {
         let size = word.size()?;
-        let is_uniform = word.opcode() == 0xab9;
-        let index = if is_uniform { 0 } else { thread.register(word.index(24, 8)) };
+        let is_uniform = word.opcode() != 0xb82;
+        let index = match word.opcode() {
+            0xab9 => 0,
+            0x7ac => thread.uniform(word.index(24, 6)),
+            _ => thread.register(word.index(24, 8)),
+        };
         let offset = u64::from((word.bits(38, 16) as u32).wrapping_add(index) & 0xffff);
         let value = self.constant(word.bits(54, 5) as u32, offset, size)?;
         match (is_uniform, size) {
@@ -151,11 +229,14 @@ impl Reach<'_> {
             0x00 => thread.lane,
             number @ 0x21..=0x23 => thread.index[number as usize - 0x21],
             number @ 0x25..=0x27 => self.block[number as usize - 0x25],
+            0xff => 0, // SRZ
             0x88 => 0, // SR_CgaCtaId of a grid without clusters
             number => return Err(format!("special register {number:#x}")),
         };
         if word.opcode() == 0x9c3 {
             thread.set_uniform(word.index(16, 6), value);
+        } else if word.opcode() == 0x805 && word.bit(80) {
+            thread.set_pair(word.to(), value.into());
         } else {
             thread.set(word.to(), value);
         }
@@ -164,16 +245,17 @@ impl Reach<'_> {
 
     /// Global, local and shared memory.
     fn access(&mut self, word: Word, thread: &mut Thread) -> Outcome {
-        let size = if word.opcode() == 0x9a8 { 4 } else { word.size()? };
+        let is_atomic = matches!(word.opcode(), 0x9a8 | 0x98e);
+        let size = if is_atomic { 4 } else { word.size()? };
         let base = word.index(24, 8);
         let narrow = |extra: u32| {
             thread.register(base).wrapping_add(word.displacement() as u32).wrapping_add(extra)
         };
         let address = match word.opcode() {
-            0x981 | 0x986 | 0x9a8 if word.bit(72) => {
+            0x981 | 0x986 | 0x9a8 | 0x98e if word.bit(72) => {
                 thread.pair(base).wrapping_add_signed(word.displacement())
             }
-            0x981 | 0x986 | 0x9a8 => return Err("an address of 32 bits".into()),
+            0x981 | 0x986 | 0x9a8 | 0x98e => return Err("an address of 32 bits".into()),
             // the last bytes of 2^24 are those that there are
             0x983 | 0x387 => {
                 let address = u64::from(narrow(0));
@@ -181,7 +263,7 @@ impl Reach<'_> {
                 address.checked_sub(start).ok_or(format!("no local memory at {address:#x}"))?
             }
             0x988 => narrow(thread.uniform(word.index(64, 6))).into(),
-            0x984 => narrow(thread.uniform(word.index(32, 6))).into(),
+            0x984 if word.bit(91) => narrow(thread.uniform(word.index(32, 6))).into(),
             _ => narrow(0).into(),
         };
         let mut bytes = [0; 16];
@@ -199,8 +281,9 @@ impl Reach<'_> {
             0x984 | 0x388 | 0x988 => Some(&mut self.shared),
             _ => None,
         };
-        let start = address as usize;
+        let (start, is_global) = (address as usize, space.is_none());
         let is_there = match (space, is_load) {
+            (None, _) if is_atomic => self.memory.read(address, &mut bytes[..size]),
             (None, true) => self.memory.read(address, &mut bytes[..size]),
             (None, false) => self.memory.write(address, &bytes[..size]),
             (Some(space), is_load) => match space.get_mut(start..start.saturating_add(size)) {
@@ -215,12 +298,16 @@ impl Reach<'_> {
                 }
             },
         };
+        if !is_there && is_global {
+            let access = if is_atomic { 2 } else { u32::from(!is_load) };
+            self.memory.mmu_fault = Some((address, 2, access));
+        }
         if !is_there || !address.is_multiple_of(size as u64) {
             return Err(format!("{size} bytes at {address:#x} are not there"));
         }
-        if word.opcode() == 0x9a8 {
+        if is_atomic {
             let before = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-            let after = match word.bits(87, 4) {
+            let after = match word.bits(87, if is_load { 4 } else { 3 }) {
                 0 => before.wrapping_add(thread.register(word.index(32, 8))),
                 operation => return Err(format!("atomic operation {operation}")),
             };
@@ -244,20 +331,26 @@ impl Reach<'_> {
     }
 }
 
-fn branch(word: Word, thread: &mut Thread) -> Outcome {
+fn branch(word: Word, thread: &mut Thread, sm: u32) -> Outcome {
+    let target = word.target(sm);
     let register = thread.pair(word.index(24, 8));
     thread.at = match word.opcode() {
-        0x943 => word.target() as u64,
+        0x943 => target as u64,
         0x343 | 0x950 if word.bit(85) || word.opcode() == 0x343 => register,
-        0x944 | 0x947 if word.source(87, thread) => thread.at.wrapping_add_signed(word.target()),
-        0x947 => thread.at,
-        0x949 => thread.at.wrapping_add(register).wrapping_add_signed(word.target()),
+        // from the kernel's start
+        0x344 | 0x950 => thread.at.wrapping_add(register).wrapping_add_signed(target),
+        0x944 | 0x947 if word.source(87, thread) => thread.at.wrapping_add_signed(target),
+        0x547 if word.source(87, thread) && word.uniform_source(24, thread) => {
+            thread.at.wrapping_add_signed(target)
+        }
+        0x947 | 0x547 => thread.at,
+        0x949 => thread.at.wrapping_add(register).wrapping_add_signed(target),
         // BRXU: the table's entry is in uniform registers
         0x958 => {
             let index = word.index(24, 6);
             let entry =
                 u64::from(thread.uniform(index + 1)) << 32 | u64::from(thread.uniform(index));
-            thread.at.wrapping_add(entry).wrapping_add_signed(word.target())
+            thread.at.wrapping_add(entry).wrapping_add_signed(target)
         }
         opcode => return Err(format!("opcode {opcode:#x} is not known")),
     };
@@ -272,29 +365,29 @@ fn wide(a: u32, b: u32, is_signed: bool) -> u64 {
     }
 }
 
-fn lookup(a: u32, b: u32, c: u32, table: u64) -> u32 {
+pub(super) fn lookup(a: u32, b: u32, c: u32, table: u64) -> u32 {
     (0..32).fold(0, |value, bit| {
         let row = (a >> bit & 1) << 2 | (b >> bit & 1) << 1 | (c >> bit & 1);
         value | ((table >> row & 1) as u32) << bit
     })
 }
 
-/// `SHF`: types are S64, U64, S32, U32.
-fn shift(word: Word, low: u32, by: u32, high: u32) -> Result<u32, String> {
-    let by = by & 31;
-    match (word.bit(76), word.bit(80), word.bits(73, 2)) {
-        (true, true, 2) => Ok(((high as i32) >> by) as u32),
-        (true, true, 3) => Ok(high >> by),
-        (true, false, 2 | 3) => Ok(low >> by),
-        (false, false, _) => Ok(low << by),
-        (false, true, _) => Ok((((u64::from(high) << 32 | u64::from(low)) << by) >> 32) as u32),
-        (_, _, kind) => Err(format!("a shift of type {kind}")),
-    }
+/// `SHF`: types are S64, U64, S32, U32; what shifts farther than that clears all, or wraps around.
+pub(super) fn shift(word: Word, low: u32, by: u32, high: u32) -> u32 {
+    let limit = if word.bit(74) { 32 } else { 64 };
+    let by = if word.bit(75) { by % limit } else { by.min(limit) };
+    let both = u64::from(high) << 32 | u64::from(low);
+    let both = match (word.bit(76), word.bit(73)) {
+        (false, _) => u128::from(both) << by,
+        (true, false) => (i128::from(both as i64) >> by) as u128,
+        (true, true) => u128::from(both) >> by,
+    };
+    (if word.bit(80) { both >> 32 } else { both }) as u32
 }
 
-fn compare(word: Word, a: u32, b: u32) -> Result<bool, String> {
+pub(super) fn compare(word: Word, a: u32, b: u32) -> bool {
     let order = if word.bit(73) { (a as i32).cmp(&(b as i32)) } else { a.cmp(&b) };
-    Ok(match word.bits(76, 3) {
+    match word.bits(76, 3) {
         0 => false,
         1 => order.is_lt(),
         2 => order.is_eq(),
@@ -303,5 +396,5 @@ fn compare(word: Word, a: u32, b: u32) -> Result<bool, String> {
         5 => order.is_ne(),
         6 => order.is_ge(),
         _ => true,
-    })
+    }
 }

@@ -19,7 +19,17 @@ pub fn bytes(file: &Mapped) -> Vec<u8> {
 /// The same in hexadecimal.
 #[must_use]
 pub fn of(file: &Mapped) -> String {
-    bytes(file).iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&bytes(file))
+}
+
+/// The digest of bytes, in hexadecimal.
+#[must_use]
+pub fn of_slice(bytes: &[u8]) -> String {
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A digest in hexadecimal as bytes: those that the text has.

@@ -84,6 +84,18 @@ struct New {
 }
 
 impl Slimming {
+    /// Whether anything is asked for.
+    ///
+    /// # Errors
+    /// If not.
+    pub fn check_asked(&self) -> Result<()> {
+        ensure!(
+            !self.keep.is_empty() || self.mode.is_some(),
+            "nothing is to be done: --keep or --mode"
+        );
+        Ok(())
+    }
+
     /// What becomes of a file.
     ///
     /// # Errors

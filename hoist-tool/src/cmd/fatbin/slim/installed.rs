@@ -66,7 +66,8 @@ impl Installed {
 }
 
 /// A path below a folder, or beside it: `..` goes up without a look at the disk.
-fn joined(folder: &Path, name: &str) -> PathBuf {
+#[must_use]
+pub fn joined(folder: &Path, name: &str) -> PathBuf {
     let mut path = folder.to_owned();
     for part in Path::new(name).components() {
         match part {

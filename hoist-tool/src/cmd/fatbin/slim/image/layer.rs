@@ -1,0 +1,195 @@
+//! A layer of an image: a tar file, as it is or compressed.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::{Read, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use serde::Serialize;
+
+use super::members::{self, Member};
+use crate::budget::Budget;
+use crate::cmd::fatbin::slim::digest;
+use crate::cmd::fatbin::slim::host::{HEADS, Slimming, Tally};
+use crate::cmd::fatbin::slim::installed::joined;
+use crate::cmd::fatbin::unpacking::Unpacking;
+use crate::cmd::wheel::{record, zip};
+use crate::mapped::Mapped;
+use crate::printable::Printable;
+
+/// A file of a layer that changed.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    /// The layer, by its name in the image.
+    pub layer: String,
+    /// The file.
+    pub file: String,
+    /// Bytes before.
+    pub size_before: u64,
+    /// Bytes after.
+    pub size_after: u64,
+}
+
+/// What layers have in common.
+pub struct Work<'h> {
+    /// What is kept.
+    pub how: &'h Slimming,
+    /// What they may unpack to.
+    pub budget: Budget,
+    /// How long unpacking takes.
+    pub unpacking: Unpacking,
+    /// Which files have what is kept.
+    pub tally: Tally,
+    /// Files that changed.
+    pub rows: Vec<Row>,
+    /// What is to be known.
+    pub notes: BTreeSet<String>,
+}
+
+/// How a layer is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Plain,
+    Gzip,
+    Zstd,
+}
+
+/// A layer, unpacked.
+pub struct Layer<'b> {
+    form: Form,
+    packed: &'b [u8],
+    unpacked: Option<Mapped>,
+}
+
+impl<'b> Layer<'b> {
+    /// Unpacks a layer.
+    ///
+    /// # Errors
+    /// If it is damaged, or larger than the budget allows.
+    pub fn open(packed: &'b [u8], budget: &Budget) -> Result<Self> {
+        let form = match packed {
+            [0x1f, 0x8b, ..] => Form::Gzip,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Form::Zstd,
+            _ => return Ok(Self { form: Form::Plain, packed, unpacked: None }),
+        };
+        let reader: Box<dyn Read> = match form {
+            Form::Gzip => Box::new(flate2::read::MultiGzDecoder::new(packed)),
+            Form::Zstd | Form::Plain => Box::new(zstd::Decoder::with_buffer(packed)?),
+        };
+        let mut file = tempfile::tempfile()?;
+        let size = std::io::copy(&mut reader.take(budget.left().saturating_add(1)), &mut file)?;
+        budget.take("what it unpacks to", size)?;
+        Ok(Self { form, packed, unpacked: Some(Mapped::map(&file)?) })
+    }
+
+    /// What it unpacks to.
+    pub fn tar(&self) -> &[u8] {
+        self.unpacked.as_ref().map_or(self.packed, Mapped::bytes)
+    }
+
+    /// The same with smaller libraries, if any becomes smaller, and with lists of Python's packages that say so.
+    ///
+    /// # Errors
+    /// If it is no tar file, or a library cannot become smaller.
+    pub fn changed(&self, name: &str, work: &mut Work<'_>) -> Result<Option<Mapped>> {
+        let tar = self.tar();
+        let members = members::members(tar)?;
+        let (mut new, mut said) = (BTreeMap::new(), HashMap::new());
+        for (index, member) in members.iter().enumerate().filter(|(_, member)| member.is_file) {
+            let shown = || Printable::from(&*member.name).to_string();
+            let content = member.content(tar)?;
+            if HEADS.iter().any(|head| content.starts_with(head)) {
+                let changed = library(content, member, name, work).with_context(shown)?;
+                let Some(changed) = changed else { continue };
+                let size = changed.bytes().len() as u64;
+                let fields = record::fields(&digest::bytes(&changed), size);
+                said.insert(joined(Path::new("/"), &member.name), fields);
+                new.insert(index, changed);
+            }
+        }
+        if new.is_empty() {
+            return Ok(None);
+        }
+        for (index, member) in members.iter().enumerate().filter(|(_, member)| member.is_file) {
+            if let Some(list) = list(tar, member, &said)? {
+                new.insert(index, Mapped::of(list.into_bytes()));
+            }
+        }
+        let mut file = tempfile::tempfile()?;
+        members::write(tar, &members, &new, |_| None, &mut file)?;
+        Ok(Some(Mapped::map(&file)?))
+    }
+
+    /// A layer that takes its place, compressed as it is.
+    ///
+    /// # Errors
+    /// If the temporary file cannot be written.
+    pub fn pack(&self, tar: Mapped) -> Result<Mapped> {
+        let mut file = tempfile::tempfile()?;
+        match self.form {
+            Form::Plain => return Ok(tar),
+            Form::Gzip => {
+                // the header as it was, if it is one of ten bytes
+                let head = match self.packed.first_chunk::<10>() {
+                    Some(head) if head.get(3) == Some(&0) => *head,
+                    _ => [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff],
+                };
+                file.write_all(&head)?;
+                let (crc, size) = zip::deflate(&tar, &mut file)?;
+                file.write_all(&crc.to_le_bytes())?;
+                file.write_all(&u32::try_from(size & u64::from(u32::MAX))?.to_le_bytes())?;
+            }
+            Form::Zstd => {
+                let mut encoder = zstd::Encoder::new(&mut file, zstd::DEFAULT_COMPRESSION_LEVEL)?;
+                encoder.include_checksum(true)?;
+                encoder.write_all(tar.bytes())?;
+                encoder.finish()?;
+            }
+        }
+        file.rewind()?;
+        Mapped::map(&file)
+    }
+}
+
+/// A library that becomes smaller.
+fn library(
+    content: &[u8],
+    member: &Member,
+    layer: &str,
+    work: &mut Work<'_>,
+) -> Result<Option<Mapped>> {
+    let mut file = tempfile::tempfile()?;
+    file.write_all(content)?;
+    let old = Mapped::map(&file)?;
+    let outcome = work.how.plan(&old, &work.unpacking)?;
+    let Some(slimmed) = work.tally.count(&member.name, outcome) else { return Ok(None) };
+    let (size_before, size_after) = slimmed.sizes;
+    if size_after >= size_before && work.how.keep.is_empty() {
+        return Ok(None);
+    }
+    let mut file = tempfile::tempfile()?;
+    slimmed.write(&old, &mut file)?;
+    work.notes.extend(slimmed.notes.iter().cloned());
+    let (layer, file_name) = (layer.to_owned(), member.name.clone());
+    work.rows.push(Row { layer, file: file_name, size_before, size_after });
+    Ok(Some(Mapped::map(&file)?))
+}
+
+/// A list of a package of Python that says something of files that changed: what it says now.
+fn list(tar: &[u8], member: &Member, said: &HashMap<PathBuf, String>) -> Result<Option<String>> {
+    let path = joined(Path::new("/"), &member.name);
+    let Some(package) = path.parent().filter(|_| path.ends_with("RECORD")) else { return Ok(None) };
+    let Some(folder) =
+        package.parent().filter(|_| package.to_string_lossy().ends_with(".dist-info"))
+    else {
+        return Ok(None);
+    };
+    let content = member.content(tar)?;
+    let text = std::str::from_utf8(content).with_context(|| path.display().to_string())?;
+    let changed = record::changed(text, |name, before| {
+        let fields = said.get(&joined(folder, name))?;
+        (!before.starts_with(',')).then(|| fields.clone())
+    });
+    ensure!(!changed.is_empty(), "{}: is empty", path.display());
+    Ok((changed != text).then_some(changed))
+}
