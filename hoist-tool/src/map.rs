@@ -10,7 +10,7 @@ use crate::objects::Objects;
 use crate::printable::Printable;
 
 /// What is where in an image at `base`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct Map<'a> {
     /// Address of the image.
     pub base: u64,

@@ -167,6 +167,26 @@ fn loongarch64_as_lld() {
 }
 
 #[test]
+fn loongarch64_as_newer_lld() {
+    const THREADS: &str = "loongarch64/threads-";
+    let pair = |name| ["a", "b"].map(|it| format!("{THREADS}{it}-clang19-O2-{name}.o"));
+    let pairs = ["desc", "initial", "nopic"].map(pair);
+    let [desc, initial, nopic] = &pairs;
+    listed::compare_newer(
+        "loongarch64_as_newer_lld",
+        &["ld.lld-22"],
+        &[
+            &["loongarch64/relax-tls.o"],
+            &["loongarch64/relocations.o"],
+            &["loongarch64/relocations.o", "loongarch64/absolute.o"],
+            &[&desc[0], &desc[1]],
+            &[&initial[0], &initial[1]],
+            &[&nopic[0], &nopic[1]],
+        ],
+    );
+}
+
+#[test]
 fn loongarch64_as_newer_lld_relaxed() {
     listed::compare_relaxed(
         "loongarch64_as_newer_lld_relaxed",
@@ -174,6 +194,7 @@ fn loongarch64_as_newer_lld_relaxed() {
         &[
             &["loongarch64/relax.o"],
             &["loongarch64/relax-descriptors.o"],
+            &["loongarch64/relax-tls.o"],
             &["loongarch64/padding.o"],
         ],
     );

@@ -4,7 +4,17 @@ use elf_core::{Site, Unencodable};
 
 /// Whether the instruction begins a sequence that makes 64 bits: the ABI has all four stand together, the last three of one register.
 pub(crate) fn makes_64_bits(site: &Site<'_>) -> bool {
-    let Some(bytes) = site.around::<16>(0) else { return false };
+    begins_64_bits(site, 0)
+}
+
+/// Whether the instruction is the second of such a sequence.
+pub(crate) fn is_in_64_bits(site: &Site<'_>) -> bool {
+    begins_64_bits(site, 4)
+}
+
+/// Whether the one that starts so many bytes before the place begins such a sequence.
+fn begins_64_bits(site: &Site<'_>, before: u64) -> bool {
+    let Some(bytes) = site.around::<16>(before) else { return false };
     let [[_, second, third, fourth]] = *bytes.as_chunks::<4>().0.as_chunks::<4>().0 else {
         return false;
     };

@@ -66,6 +66,11 @@ const ENTRY: Shrink =
     Shrink::new(8, relax::entry::<R_LARCH_RELAX, R_LARCH_GOT_PC_LO12, R_LARCH_PCREL20_S2>);
 const DESCRIPTOR: Transition = tls::marked_address::<R_LARCH_RELAX>();
 const DESCRIPTOR_LOAD: Transition = tls::marked_load::<R_LARCH_RELAX>();
+const INITIAL_EXEC_HIGH: Transition = tls::initial_exec_high::<R_LARCH_RELAX>();
+const GENERAL_DYNAMIC: Shrink =
+    Shrink::new(8, relax::dynamic::<R_LARCH_RELAX, R_LARCH_GOT_PC_LO12, R_LARCH_TLS_GD_PCREL20_S2>);
+const LOCAL_DYNAMIC: Shrink =
+    Shrink::new(8, relax::dynamic::<R_LARCH_RELAX, R_LARCH_GOT_PC_LO12, R_LARCH_TLS_LD_PCREL20_S2>);
 const LOCAL_EXEC_HIGH: Shrink = Shrink::new(4, relax::local_exec_high::<R_LARCH_RELAX>);
 const LOCAL_EXEC_LOW: Shrink = Shrink::new(0, relax::local_exec_low::<R_LARCH_RELAX>);
 
@@ -91,16 +96,24 @@ fn upper(site: &Site<'_>, _: bool) -> Option<&'static Kind> {
     if code::makes_64_bits(site) { find(UPPER, site.record.r#type) } else { None }
 }
 
-/// The same of an address, which may be in reach of one instruction.
+/// The same of an address, or of an entry's, which may be in reach of one instruction.
 fn address(site: &Site<'_>, _: bool) -> Option<&'static Kind> {
     let rows = if code::makes_64_bits(site) { UPPER } else { ADDRESSES };
     find(rows, site.record.r#type)
 }
 
-/// The same of a descriptor, which may become local exec code either way.
+/// The same of a descriptor or an entry of initial exec: a descriptor may become local exec code either way.
 fn descriptor(site: &Site<'_>, _: bool) -> Option<&'static Kind> {
     let rows = if code::makes_64_bits(site) { UPPER } else { DESCRIPTORS };
     find(rows, site.record.r#type)
+}
+
+/// The row of the lower part of an entry of initial exec, which may become local exec code if it is the last.
+fn initial_exec_low(site: &Site<'_>, _: bool) -> Option<&'static Kind> {
+    const ROW: &Kind =
+        &Kind::new(R_LARCH_TLS_IE_PC_LO12, "R_LARCH_TLS_IE_PC_LO12", IE_A, Any, LO12)
+            .transition(tls::INITIAL_EXEC_LOW);
+    (!code::is_in_64_bits(site)).then_some(ROW)
 }
 
 /// The row of a part of a thread-local variable's entry.
@@ -141,10 +154,13 @@ const UPPER: &[Kind] = rows! {
 const ADDRESSES: &[Kind] = rows! {
     R_LARCH_PCALA_HI20:       pages(S_A),    Signed(32), HI20, shrink(ADDRESS);
     R_LARCH_GOT_PC_HI20:      pages(G_A),    Signed(32), HI20, shrink(ENTRY);
+    R_LARCH_TLS_LD_PC_HI20:   pages(GD_A),   Signed(32), HI20, shrink(LOCAL_DYNAMIC);
+    R_LARCH_TLS_GD_PC_HI20:   pages(GD_A),   Signed(32), HI20, shrink(GENERAL_DYNAMIC);
 };
 
-/// The same of descriptors.
+/// The same of descriptors, and of entries of initial exec.
 const DESCRIPTORS: &[Kind] = rows! {
+    R_LARCH_TLS_IE_PC_HI20:   pages(IE_A),   Signed(32), HI20, transition(INITIAL_EXEC_HIGH);
     R_LARCH_TLS_DESC_PC_HI20: pages(DESC_A), Signed(32), HI20, transition(DESCRIPTOR);
     R_LARCH_TLS_DESC_HI20:    DESC_A,        Signed(32), HI20, transition(tls::ADDRESS);
 };
@@ -255,17 +271,17 @@ elf_core::kinds! {
     R_LARCH_TLS_LE_LO12                =  84: new(TP_A,            Any,        LO12);
     R_LARCH_TLS_LE64_LO20              =  85: new(TP_A,            Any,        LO20_64);
     R_LARCH_TLS_LE64_HI12              =  86: new(TP_A,            Any,        HI12_64);
-    R_LARCH_TLS_IE_PC_HI20             =  87: new(pages(IE_A),     Signed(32), HI20).alternative(upper);
-    R_LARCH_TLS_IE_PC_LO12             =  88: new(IE_A,            Any,        LO12);
+    R_LARCH_TLS_IE_PC_HI20             =  87: new(pages(IE_A),     Signed(32), HI20).alternative(descriptor).going(4);
+    R_LARCH_TLS_IE_PC_LO12             =  88: new(IE_A,            Any,        LO12).alternative(initial_exec_low);
     R_LARCH_TLS_IE64_PC_LO20           =  89: new(third(IE_A),     Any,        LO20_64);
     R_LARCH_TLS_IE64_PC_HI12           =  90: new(fourth(IE_A),    Any,        HI12_64);
     R_LARCH_TLS_IE_HI20                =  91: new(IE_A,            Signed(32), HI20).alternative(upper);
     R_LARCH_TLS_IE_LO12                =  92: new(IE_A,            Any,        LO12);
     R_LARCH_TLS_IE64_LO20              =  93: new(IE_A,            Any,        LO20_64);
     R_LARCH_TLS_IE64_HI12              =  94: new(IE_A,            Any,        HI12_64);
-    R_LARCH_TLS_LD_PC_HI20             =  95: new(pages(GD_A),     Signed(32), HI20).alternative(upper);
+    R_LARCH_TLS_LD_PC_HI20             =  95: new(pages(GD_A),     Signed(32), HI20).alternative(address).going(8);
     R_LARCH_TLS_LD_HI20                =  96: new(GD_A,            Signed(32), HI20).alternative(upper);
-    R_LARCH_TLS_GD_PC_HI20             =  97: new(pages(GD_A),     Signed(32), HI20).alternative(upper);
+    R_LARCH_TLS_GD_PC_HI20             =  97: new(pages(GD_A),     Signed(32), HI20).alternative(address).going(8);
     R_LARCH_TLS_GD_HI20                =  98: new(GD_A,            Signed(32), HI20).alternative(upper);
     R_LARCH_32_PCREL                   =  99: new(S_A_P,           Signed(32), Field::DATA32);
     R_LARCH_RELAX                      = 100: marker();

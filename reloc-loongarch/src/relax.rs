@@ -4,7 +4,8 @@
 //! - A call of 36 bits that reaches its target becomes `bl`, or `b` where nothing is linked.
 //! - An address, or one in the GOT, that `pcaddi` reaches needs no `pcalau12i` and `addi.d` or `ld.d`. The entry stays.
 //! - A variable less than 2 KiB from the thread pointer needs no `lu12i.w` and `add.d`.
-//! - Of a TLS descriptor that becomes local exec the NOPs go.
+//! - Of a TLS descriptor and of initial exec that become local exec the NOPs go.
+//! - What makes the address of an entry for `__tls_get_addr` becomes `pcaddi` as other addresses do.
 //!
 //! The instructions of a group are decided one by one, as lld does. So that all come to the same answer, the first two are let go only if the
 //! whole variable is in reach from the addend on.
@@ -49,7 +50,18 @@ pub(crate) fn address<const MARK: u32, const LOW: u32, const SHORT: u32>(
     record: &Record,
     to: &Addresses,
 ) -> Option<Rewrite> {
-    pcaddi::<MARK>(site, (LOW, ADDI_D), to).map(|it| it.with(Record { r#type: SHORT, ..*record }))
+    let rewrite = pcaddi::<MARK>(site, (LOW, ADDI_D), to.distance);
+    rewrite.map(|it| it.with(Record { r#type: SHORT, ..*record }))
+}
+
+/// The same of the entry of a thread-local variable for `__tls_get_addr`, in the GOT.
+pub(crate) fn dynamic<const MARK: u32, const LOW: u32, const SHORT: u32>(
+    site: &Site<'_>,
+    record: &Record,
+    to: &Addresses,
+) -> Option<Rewrite> {
+    let rewrite = pcaddi::<MARK>(site, (LOW, ADDI_D), to.tls_entry);
+    rewrite.map(|it| it.with(Record { r#type: SHORT, ..*record }))
 }
 
 /// The same of `ld.d` that loads the address from the GOT.
@@ -59,7 +71,8 @@ pub(crate) fn entry<const MARK: u32, const LOW: u32, const SHORT: u32>(
     to: &Addresses,
 ) -> Option<Rewrite> {
     // the addend would be one of the entry's address
-    let rewrite = pcaddi::<MARK>(site, (LOW, LD_D), to).filter(|_| record.addend == Some(0));
+    let rewrite =
+        pcaddi::<MARK>(site, (LOW, LD_D), to.distance).filter(|_| record.addend == Some(0));
     rewrite.map(|it| it.with(Record { r#type: SHORT, ..*record }))
 }
 
@@ -67,7 +80,7 @@ pub(crate) fn entry<const MARK: u32, const LOW: u32, const SHORT: u32>(
 fn pcaddi<const MARK: u32>(
     site: &Site<'_>,
     (low, opcode): (u32, u32),
-    to: &Addresses,
+    distance: Option<i64>,
 ) -> Option<Rewrite> {
     let Record { offset, symbol, addend, .. } = *site.record;
     let second = Record { offset: offset.checked_add(4)?, symbol, r#type: low, addend };
@@ -79,7 +92,7 @@ fn pcaddi<const MARK: u32>(
     let [first, next] = [first, next].map(u32::from_le_bytes);
     let register = first & 31;
     let is_code = first >> 25 == 0xd && next & 0xffc0_03ff == opcode | register << 5 | register;
-    let distance = to.distance?.checked_add(addend?)?.cast_unsigned();
+    let distance = distance?.checked_add(addend?)?.cast_unsigned();
     let reaches = distance & 3 == 0 && Check::Signed(22).holds(distance);
     let code = (PCADDI | register).to_le_bytes();
     (is_pair && is_code && reaches)
@@ -95,8 +108,9 @@ pub(crate) fn descriptor_address<const MARK: u32>(
     to.from_thread_pointer.is_some() && may_relax::<MARK>(site)
 }
 
-/// `ld.d ra, a0, %desc_ld(symbol)`, for which there is `lu12i.w` where the offset has more than the 12 bits of `ori`.
-pub(crate) fn descriptor_load<const MARK: u32>(
+/// An instruction for which there is `lu12i.w` where the offset has more than the 12 bits of `ori`: `ld.d ra, a0, %desc_ld(symbol)`,
+/// `pcalau12i rX, %ie_pc_hi20(symbol)`.
+pub(crate) fn needs_no_upper_part<const MARK: u32>(
     site: &Site<'_>,
     record: &Record,
     to: &Addresses,

@@ -47,6 +47,35 @@ fn of_pair(words: [u32; 2], records: &[Record], distance: i64) -> Option<Rewrite
 }
 
 #[test]
+fn entries_for_tls_get_addr() {
+    for (r#type, short) in [
+        (R_LARCH_TLS_GD_PC_HI20, R_LARCH_TLS_GD_PCREL20_S2),
+        (R_LARCH_TLS_LD_PC_HI20, R_LARCH_TLS_LD_PCREL20_S2),
+    ] {
+        let bytes = [PCALAU12I, ADDI].map(u32::to_le_bytes).concat();
+        let records = pair([r#type, R_LARCH_GOT_PC_LO12], [0, 0], None);
+        let site = Site::new(&bytes, &records, 0).unwrap();
+        let row = find(KINDS, r#type).unwrap();
+        let Special::Alternative(alternative) = row.special else { panic!("{}", row.name) };
+        let chosen = alternative(&site, true).unwrap();
+        let Special::Shrink(shrink) = chosen.special else { panic!("{}", chosen.name) };
+        assert_eq!((chosen.name, chosen.goes, row.goes), (row.name, 8, 8));
+        let made = |entry| {
+            let mut to = at(0);
+            to.tls_entry = entry;
+            (shrink.rewrite)(&site, &records[0], &to)
+        };
+        let rewrite = made(Some(0x1f_fffc)).unwrap();
+        assert_eq!((rewrite.code, rewrite.deletes, rewrite.takes), (0x1800_0004, 4, 2));
+        assert_eq!(rewrite.records[0].unwrap().r#type, short);
+        // too far, misaligned, without an entry
+        for entry in [Some(0x20_0000), Some(2), None] {
+            assert_eq!(made(entry), None);
+        }
+    }
+}
+
+#[test]
 fn addresses() {
     let address = [R_LARCH_PCALA_HI20, R_LARCH_PCALA_LO12];
     let entry = [R_LARCH_GOT_PC_HI20, R_LARCH_GOT_PC_LO12];

@@ -25,6 +25,8 @@ pub struct Addresses {
     pub from_global_pointer: Option<i64>,
     /// Bytes from the thread pointer to the variable that the symbol is.
     pub from_thread_pointer: Option<i64>,
+    /// Bytes from the place to the symbol's entry in the GOT for `__tls_get_addr`, if it has one.
+    pub tls_entry: Option<i64>,
     /// `st_size`.
     pub size: u64,
     /// `e_flags` of the object.

@@ -6,7 +6,7 @@ use crate::model::layout::Layout;
 use crate::model::owner::attributes;
 use crate::model::owner::owner;
 use crate::model::spans::{Bases, Group};
-use crate::model::storage::{GOT_SLOTS, Needs, SymbolSlot, SymbolState};
+use crate::model::storage::{Needs, SymbolSlot, SymbolState};
 use crate::model::stubs;
 use crate::model::tls::rewrites;
 use core::ops::Range;
@@ -152,23 +152,10 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
         if THREAD_LOCAL && content == Slot::TlsLd {
             return self.layout.found.tls_module.then_some(self.bases.of(Group::Got));
         }
-        // the first one of an indirect function is its resolver's
-        let mut index = slot.got.saturating_add(slot.is_indirect().into());
-        if content == Slot::Address {
-            if slot.is_indirect() && self.is_stub {
-                return Some(self.stub_entry(slot));
-            }
-            return slot.needs.has(Needs::GOT).then_some(self.entry(index));
+        if content == Slot::Address && slot.is_indirect() && self.is_stub {
+            return Some(self.stub_entry(slot));
         }
-        for &(need, entry) in GOT_SLOTS {
-            if entry == content {
-                return slot.needs.has(need).then_some(self.entry(index));
-            }
-            if slot.needs.has(need) {
-                index = index.wrapping_add(entry.entries() as u32);
-            }
-        }
-        None
+        slot.got_index(content).map(|index| self.entry(index))
     }
 
     /// The address of a GOT entry by its number.

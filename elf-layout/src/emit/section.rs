@@ -5,6 +5,7 @@ use crate::error::{Error, ErrorKind};
 use crate::model::edits::{Edits, may_shrink};
 use crate::model::features::THREAD_LOCAL;
 use crate::model::relocations::label;
+use crate::model::spans::Group;
 use crate::model::storage::SymbolSlot;
 use crate::model::surroundings::Surroundings;
 use crate::model::tls;
@@ -54,6 +55,7 @@ impl<A: Arch> Facts for Write<'_, '_, '_, '_, '_, A> {
             objects: layout.objects,
             options: &layout.options,
             global_pointer: global_pointer.map(of),
+            got: self.symbols.bases.of(Group::Got),
             block: block.and_then(|block| block.tp_offset),
             flags: self.flags,
         };

@@ -386,6 +386,24 @@ impl<'s, 'a> Storage<'s, 'a> {
 }
 
 impl SymbolSlot {
+    /// The number of the symbol's GOT entry of this content, if it has one.
+    pub(crate) fn got_index(&self, content: Slot) -> Option<u32> {
+        // the first one of an indirect function is its resolver's
+        let mut index = self.got.saturating_add(self.is_indirect().into());
+        if content == Slot::Address {
+            return self.needs.has(Needs::GOT).then_some(index);
+        }
+        for &(need, entry) in GOT_SLOTS {
+            if entry == content {
+                return self.needs.has(need).then_some(index);
+            }
+            if self.needs.has(need) {
+                index = index.wrapping_add(entry.entries() as u32);
+            }
+        }
+        None
+    }
+
     /// Whether the symbol is a stub's, which has a GOT entry of its own.
     pub(crate) const fn is_indirect(&self) -> bool {
         INDIRECT_FUNCTIONS && matches!(self.state, SymbolState::Indirect | SymbolState::Replaceable)

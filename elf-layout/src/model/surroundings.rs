@@ -5,7 +5,7 @@ use crate::model::options::Options;
 use crate::model::owner::owner;
 use crate::model::spans::Group;
 use crate::model::storage::{Needs, ObjectSlot, SectionSlot, SymbolSlot, SymbolState};
-use elf_core::{Addresses, Arch};
+use elf_core::{Addresses, Arch, Slot};
 
 /// What decides whether code becomes shorter, of all symbols alike.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +14,8 @@ pub(crate) struct Surroundings<'l> {
     pub(crate) options: &'l Options,
     /// Where the global pointer is, if code may count from there.
     pub(crate) global_pointer: Option<u64>,
+    /// Address of the GOT.
+    pub(crate) got: u64,
     /// TP offset of the block of thread-local variables in bytes, if that is known.
     pub(crate) block: Option<i64>,
     /// `e_flags` of the object.
@@ -54,6 +56,11 @@ impl Surroundings<'_> {
                 let block = self.block.zip(variable);
                 known.from_thread_pointer =
                     block.and_then(|(block, variable)| block.checked_add_unsigned(variable));
+                let entry = slot.got_index(Slot::TlsGd).map(u64::from);
+                known.tls_entry = entry.map(|entry| {
+                    let entry = self.got.wrapping_add(entry.wrapping_mul(A::ADDRESS_SIZE));
+                    signed::<A>(entry.wrapping_sub(place))
+                });
             }
             _ => return None,
         }

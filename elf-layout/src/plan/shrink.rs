@@ -222,6 +222,7 @@ impl<'a> Shrinking<'_, 'a> {
                 objects: self.objects,
                 options: self.options,
                 global_pointer,
+                got: bases.of(Group::Got),
                 block: if self.options.executable {
                     tls::executable_block::<A>(spans)
                 } else {

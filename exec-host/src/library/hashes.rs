@@ -9,7 +9,7 @@ use core::ffi::{CStr, c_char};
 use core::ops::{ControlFlow, Range};
 use elf_core::names::{DT_GNU_HASH, DT_HASH, DT_NULL, DT_STRTAB, DT_SYMTAB};
 use elf_core::{Name, gnu_hash};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Which names libraries of the process define, by their hashes.
 #[derive(Debug)]
@@ -17,7 +17,19 @@ pub(crate) struct ProcessHashes {
     /// Of functions that [stand for](super::scope::stands_for) the process's.
     own: [u32; OWN.len()],
     libraries: Vec<Arc<Library>>,
+    /// Of all names, made for the first library with many symbols.
+    filter: OnceLock<Filter>,
 }
+
+/// A set of hashes that may hold more than was put in.
+#[derive(Debug)]
+pub(crate) struct Filter {
+    /// A power of two of words, two bits for a name.
+    bits: Vec<u64>,
+}
+
+/// Bits of a filter for a name, most of them 0.
+const SPARSE: usize = 16;
 
 /// Where a library is, and what names it has.
 #[derive(Debug)]
@@ -79,6 +91,24 @@ impl ProcessHashes {
         self.may_hold_beside(hash, &[])
     }
 
+    /// A filter that lets all pass that [may be held](Self::may_hold_hash): for who asks often, and mostly for what nobody has.
+    pub(crate) fn filter(&self) -> &Filter {
+        self.filter.get_or_init(|| {
+            let names = self.libraries.iter().map(|library| library.names.hashes());
+            let count: usize = names.clone().map(<[u32]>::len).sum();
+            let words = count.saturating_mul(SPARSE).next_power_of_two() / 64;
+            let mut filter = Filter { bits: vec![0; words.max(1)] };
+            for hash in names.flatten().chain(&self.own) {
+                for (word, bit) in places(*hash, filter.bits.len()) {
+                    if let Some(word) = filter.bits.get_mut(word) {
+                        *word |= bit;
+                    }
+                }
+            }
+            filter
+        })
+    }
+
     /// Whether any but the libraries of these numbers has a name with this hash, or we have a function of our own for it.
     pub(crate) fn may_hold_beside(&self, hash: u32, libraries: &[usize]) -> bool {
         let mut others = self.libraries.iter().enumerate();
@@ -112,11 +142,41 @@ impl ProcessHashes {
             }));
             ControlFlow::Continue(())
         });
-        Self { own: OWN.map(|name| gnu_hash(Name::from(name))), libraries }
+        let own = OWN.map(|name| gnu_hash(Name::from(name)));
+        Self { own, libraries, filter: OnceLock::new() }
     }
 }
 
+impl Filter {
+    /// Whether a hash, whose lowest bit does not matter, may have been put in.
+    #[inline]
+    pub(crate) fn may_hold(&self, hash: u32) -> bool {
+        let mut places = places(hash, self.bits.len()).into_iter();
+        places.all(|(word, bit)| self.bits.get(word).is_some_and(|it| it & bit != 0))
+    }
+}
+
+/// Words and bits of a hash, but for its lowest bit, in so many words, a power of two.
+#[inline]
+fn places(hash: u32, words: usize) -> [(usize, u64); 2] {
+    let first = hash >> 1;
+    // any odd number spreads them
+    let second = first.wrapping_mul(0x9e37_79b1).rotate_left(16);
+    [first, second].map(|number| {
+        let number = number as usize;
+        ((number / 64) & words.wrapping_sub(1), 1 << (number % 64))
+    })
+}
+
 impl Names {
+    /// The hashes of all, of those in a table but for the lowest bit.
+    fn hashes(&self) -> &[u32] {
+        match self {
+            Self::Table(table) => &table.chains,
+            Self::Sorted(hashes) => hashes,
+        }
+    }
+
     /// Whether a name has this hash, but for the lowest bit.
     fn may_hold(&self, hash: u32) -> bool {
         match self {
@@ -283,6 +343,16 @@ mod tests {
             !known.may_hold_hash(gnu_hash(Name::from(name.as_str())))
         });
         assert!(missing.count() > 990);
+        let filter = known.filter();
+        for library in &known.libraries {
+            let hashes = library.names.hashes().iter();
+            assert!({ hashes }.all(|hash| filter.may_hold(*hash) && known.may_hold_hash(*hash)));
+        }
+        let passing = (0..1000).filter(|number| {
+            let name = format!("hoist_has_no_such_name_{number}");
+            filter.may_hold(gnu_hash(Name::from(name.as_str())))
+        });
+        assert!(passing.count() < 100);
         // wherever these functions are
         for name in OWN {
             assert!(

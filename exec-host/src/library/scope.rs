@@ -44,6 +44,8 @@ impl Own<'_> {
 pub(crate) struct Scope<'s> {
     global: Option<&'static Handle>,
     hashes: Arc<ProcessHashes>,
+    /// The library that is opened has many symbols.
+    is_large: bool,
     /// The libraries of the load, the one that is opened first.
     own: &'s [Own<'s>],
     nodes: &'s [Node],
@@ -132,6 +134,9 @@ fn breadth_first(nodes: &[Node]) -> Vec<Asked> {
     all
 }
 
+/// From how many symbols on a filter of all names pays.
+const MANY: usize = 1024;
+
 impl<'s> Scope<'s> {
     pub(crate) fn new(own: &'s [Own<'s>], nodes: &'s [Node], others: &'s mut dyn Symbols) -> Self {
         let is_alone = nodes.len() == 1
@@ -139,8 +144,11 @@ impl<'s> Scope<'s> {
                 .iter()
                 .flat_map(|node| &node.needed)
                 .all(|edge| matches!(edge, Edge::Member(Member::Process(_))));
+        let exports = own.first().and_then(|own| own.exports.as_ref());
+        let is_large = exports.is_some_and(|exports| exports.symbols().len() >= MANY);
         Self {
             is_alone,
+            is_large,
             global: Handle::of_process(),
             hashes: ProcessHashes::current(),
             own,
@@ -159,7 +167,8 @@ impl<'s> Scope<'s> {
     /// Whether a name that the library of this number itself defines, not as one for all, may be somebody else's: by its hash, but for the
     /// lowest bit.
     pub(crate) fn may_be_others(&self, node: usize, hash: u32) -> bool {
-        node != 0 || self.hashes.may_hold_hash(hash)
+        let passes = || !self.is_large || self.hashes.filter().may_hold(hash);
+        node != 0 || passes() && self.hashes.may_hold_hash(hash)
     }
 
     /// Who has what a reference of the library of this number wants. `own` is whether the library has a symbol of that name and version,

@@ -69,7 +69,7 @@ pub fn link<'a>(
     limit: Option<u64>,
 ) -> Result<Image<'a>> {
     let answer = |name: Name<'_>| defined.get(&name).copied();
-    Linking { base, be8: false, limit }.link(objects, options, &answer)
+    Linking { base, be8: false, limit, wants_map: true }.link(objects, options, &answer)
 }
 
 /// The same with little-endian code beside big-endian data, of objects for Arm.
@@ -84,7 +84,7 @@ pub fn link_be8<'a>(
     limit: Option<u64>,
 ) -> Result<Image<'a>> {
     let answer = |name: Name<'_>| defined.get(&name).copied();
-    Linking { base, be8: true, limit }.link(objects, options, &answer)
+    Linking { base, be8: true, limit, wants_map: true }.link(objects, options, &answer)
 }
 
 /// What is said of the image beside [`Options`].
@@ -92,6 +92,8 @@ struct Linking {
     base: u64,
     be8: bool,
     limit: Option<u64>,
+    /// Whether it is asked for what is where: of large objects that takes its time.
+    wants_map: bool,
 }
 
 impl Linking {
@@ -120,7 +122,11 @@ impl Linking {
                 layout.write_zeroed(&mut bytes, self.base)
             };
             written.map_err(|error| objects.explain(error))?;
-            Ok(Image { bytes, map: Map::of(&layout, objects, self.base) })
+            let map = match self.wants_map {
+                true => Map::of(&layout, objects, self.base),
+                false => Map::default(),
+            };
+            Ok(Image { bytes, map })
         })
     }
 }
@@ -183,7 +189,8 @@ impl Link {
             defined.get(&name).copied().or_else(|| allows.then_some(0))
         };
         let limit = self.objects.limits.limit;
-        let linking = Linking { base: self.base, be8: self.be8, limit };
+        let wants_map = self.map.is_some();
+        let linking = Linking { base: self.base, be8: self.be8, limit, wants_map };
         let image = linking.link(&objects, self.objects.options(Some(self.base)), &answer)?;
         let bytes = Output::new(&self.output, |out| write_sparse(&image.bytes, out))?;
         let map = self

@@ -16,7 +16,14 @@ fn cases(folder: &str) -> Vec<Vec<PathBuf>> {
     // they ask where constructors and unwinding tables of the image are, whose sections linkers know by their names
     let asks = ["/firmware-b", "/unwinding.o"];
     // only newer linkers know that they become local exec
-    let newer = ["loongarch64/relax-descriptors.o"];
+    let newer = [
+        "loongarch64/relax-descriptors.o",
+        "loongarch64/relax-tls.o",
+        "loongarch64/relocations.o",
+        "loongarch64/threads-a-clang19-O2-desc.o",
+        "loongarch64/threads-a-clang19-O2-initial.o",
+        "loongarch64/threads-a-clang19-O2-nopic.o",
+    ];
     let is_left = |path: &PathBuf, names: &[&str]| {
         names.iter().any(|name| path.to_string_lossy().contains(name))
     };
