@@ -13,6 +13,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+#[path = "wheel/copied.rs"]
+mod copied;
 #[path = "wheel/image.rs"]
 mod image;
 #[path = "wheel/installed.rs"]
