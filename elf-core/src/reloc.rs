@@ -20,6 +20,7 @@ pub(crate) mod kind;
 pub(crate) mod pairing;
 pub(crate) mod query;
 pub(crate) mod rewrite;
+pub(crate) mod shift;
 pub(crate) mod shrink;
 pub(crate) mod site;
 pub(crate) mod stub;

@@ -3,6 +3,7 @@
 use super::check::Check;
 use super::error::ApplyErrorKind;
 use super::field::{Bits, Field, Order};
+use super::shift::{shl, shr};
 
 /// A word that holds all fields of an architecture. Most have none of more than 8 bytes, and small machines no larger words.
 pub(crate) trait Word: Copy + From<u64> {
@@ -45,21 +46,6 @@ impl Sequence {
             Self::LittleHalves => bytes.rotate_left(16),
         }
     }
-}
-
-/// `value << by`; 0 for 64 bits and more.
-// two words take many instructions where words are small: one function for all
-#[cfg_attr(target_pointer_width = "64", inline(always))]
-#[cfg_attr(not(target_pointer_width = "64"), inline(never))]
-const fn shl(value: u64, by: u32) -> u64 {
-    value.unbounded_shl(by)
-}
-
-/// `value >> by`; 0 for 64 bits and more.
-#[cfg_attr(target_pointer_width = "64", inline(always))]
-#[cfg_attr(not(target_pointer_width = "64"), inline(never))]
-pub(crate) const fn shr(value: u64, by: u32) -> u64 {
-    value.unbounded_shr(by)
 }
 
 macro_rules! word {

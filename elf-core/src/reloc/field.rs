@@ -1,6 +1,6 @@
 //! The bits that a relocation fills.
 
-use super::bits::shr;
+use super::shift::shr;
 use super::value::Role;
 
 /// Parts of a word of 0, 1, 2, 3, 4, 8 or 16 bytes, or a number of variable length.
