@@ -76,6 +76,8 @@ pub struct Report {
 #[derive(Default)]
 struct Parts {
     texts: BTreeSet<usize>,
+    /// Texts that were found and not read yet.
+    unread: Vec<usize>,
     /// Layers, and why they cannot change.
     layers: BTreeMap<usize, Option<String>>,
     /// Media types of what is none of these.
@@ -186,7 +188,10 @@ impl<'b> Image<'b> {
         let roots = ROOTS.iter().filter_map(|name| self.find(name));
         for root in roots {
             parts.texts.insert(root);
-            self.descriptors(&self.json(root)?, &mut parts)?;
+            parts.unread.push(root);
+        }
+        while let Some(text) = parts.unread.pop() {
+            self.descriptors(&self.json(text)?, &mut parts)?;
         }
         if let Some(manifest) = self.find("manifest.json") {
             for image in self.json(manifest)?.as_array().into_iter().flatten() {
@@ -224,7 +229,7 @@ impl<'b> Image<'b> {
             } else if !TEXTS.contains(&kind) {
                 parts.others.insert(kind.to_owned());
             } else if parts.texts.insert(index) {
-                self.descriptors(&self.json(index)?, parts)?;
+                parts.unread.push(index);
             }
         }
         inside.into_iter().try_for_each(|value| self.descriptors(value, parts))
