@@ -354,7 +354,7 @@ fn fatbins_change_too_and_bad_wishes_are_refused() {
     for (words, message) in [
         (
             &["prune", "--keep", "sm_70", "suffixes.fatbin"][..],
-            "suffixes.fatbin: nothing of it would be left",
+            "suffixes.fatbin: nothing of it would be left: --allow-empty",
         ),
         (
             &["replace", "--region", "7", "--entry", "0", "--with", "k75.cubin", "suffixes.fatbin"],
