@@ -1,5 +1,5 @@
-//! `ci`: what a build server runs. What a step prints is kept in `target/xtask/ci`; shown is what came of it, and of a step that failed the
-//! lines that tell why: a build server may keep no more than the end.
+//! `ci`: what a build server runs. What a step prints is kept in `target/xtask/ci`; shown is what came of it, and of a step that failed
+//! what failed at once and the lines that tell why behind the table: a build server may keep no more than the beginning, or the end.
 
 mod log;
 
@@ -57,6 +57,7 @@ impl Run for Ci {
             eprintln!("{result} in {seconds} seconds");
             let text = log.text()?;
             if let Err(error) = outcome {
+                eprint!("{}", log::failed(&text));
                 let _ = writeln!(failures, "==> {name}: {error:#}\n{}", log::telling(&text));
             }
             text.lines().last().unwrap_or_default().clone_into(&mut last_line);

@@ -19,6 +19,8 @@ const CONTEXT: usize = 12;
 const END: usize = 15;
 /// Lines and characters of each shown at most: the end of a build's output is what is read.
 const LINES: usize = 150;
+/// Lines that name what failed, at most.
+const NAMES: usize = 30;
 const WIDTH: usize = 300;
 
 impl Log {
@@ -88,6 +90,17 @@ pub(super) fn telling(text: &str) -> String {
     result
 }
 
+/// The lines of `text` that name what failed, without its reasons: tests, cells of a table, messages of compilers.
+pub(super) fn failed(text: &str) -> String {
+    let named = |line: &&str| line.contains("FAILED") || line.starts_with("error");
+    let mut result = String::new();
+    for line in text.lines().filter(named).take(NAMES) {
+        result.extend(line.chars().take(WIDTH));
+        result.push('\n');
+    }
+    result
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,6 +121,12 @@ mod tests {
         let noise = "   Compiling something\n".repeat(100);
         let shown = telling(&format!("{noise}error[E0308]: mismatched types\n --> a.rs\n{noise}"));
         assert!(shown.contains(" --> a.rs"), "{shown}");
+    }
+
+    #[test]
+    fn what_failed_is_named() {
+        let text = "test a ... ok\ntest b ... FAILED\n| armv7 | c | none | FAILED: x | 1.0 |\n";
+        assert_eq!(failed(text).lines().count(), 2);
     }
 
     #[test]
