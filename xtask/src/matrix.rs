@@ -227,7 +227,7 @@ impl Matrix<'_> {
         // Emulated tests take longer than their optimisation; checks of overflow and assertions stay.
         cargo.env("CARGO_INCREMENTAL", "0");
         if matches!(&target.kind, Kind::Tests { runner: Some(_), .. }) {
-            cargo.env("CARGO_PROFILE_DEV_OPT_LEVEL", "2").env("CARGO_PROFILE_DEV_DEBUG", "0");
+            cargo.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1").env("CARGO_PROFILE_DEV_DEBUG", "0");
         }
         Ok(cargo)
     }
