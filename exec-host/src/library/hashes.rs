@@ -17,6 +17,8 @@ pub(crate) struct ProcessHashes {
     /// Of functions that [stand for](super::scope::stands_for) the process's.
     own: [u32; OWN.len()],
     libraries: Vec<Arc<Library>>,
+    /// Of all names, made for the first library with many symbols.
+    all: OnceLock<Filter>,
 }
 
 /// The names of libraries that stay as long as the process, and our own: of most processes most of all. It is made when it pays.
@@ -76,7 +78,7 @@ impl ProcessHashes {
         let mut latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
         // one load follows another
         if let Some((_, known)) = &*latest {
-            known.make_filter();
+            STAYING.get_or_init(|| known.filter(|library| library.stays));
         }
         match &*latest {
             Some((of, known)) if *of == changes && changes != (0, 0) => Arc::clone(known),
@@ -98,27 +100,33 @@ impl ProcessHashes {
         self.may_hold_beside(hash, &[])
     }
 
-    /// Has names looked for in a filter first: for who asks often, and mostly for what nobody has.
+    /// Has all names looked for in a filter first: for who asks often, and mostly for what nobody has.
     pub(crate) fn make_filter(&self) {
-        STAYING.get_or_init(|| {
-            let staying = self.libraries.iter().filter(|library| library.stays);
-            let names = staying.map(|library| library.names.hashes());
-            let count: usize = names.clone().map(<[u32]>::len).sum();
-            let words = count.saturating_mul(SPARSE).next_power_of_two() / 64;
-            let mut filter = Filter { bits: vec![0; words.max(1)] };
-            for hash in names.flatten().chain(&self.own) {
-                for (word, bit) in places(*hash, filter.bits.len()) {
-                    if let Some(word) = filter.bits.get_mut(word) {
-                        *word |= bit;
-                    }
+        self.all.get_or_init(|| self.filter(|_| true));
+    }
+
+    /// A filter of our own names and those of some libraries.
+    fn filter(&self, is_in: impl Fn(&Library) -> bool) -> Filter {
+        let libraries = self.libraries.iter().filter(|library| is_in(library));
+        let names: Vec<&[u32]> = libraries.map(|library| library.names.hashes()).collect();
+        let count: usize = names.iter().map(|names| names.len()).sum();
+        let words = count.saturating_mul(SPARSE).next_power_of_two() / 64;
+        let mut filter = Filter { bits: vec![0; words.max(1)] };
+        for hash in names.into_iter().flatten().chain(&self.own) {
+            for (word, bit) in places(*hash, filter.bits.len()) {
+                if let Some(word) = filter.bits.get_mut(word) {
+                    *word |= bit;
                 }
             }
-            filter
-        });
+        }
+        filter
     }
 
     /// Whether any but the libraries of these numbers has a name with this hash, or we have a function of our own for it.
     pub(crate) fn may_hold_beside(&self, hash: u32, libraries: &[usize]) -> bool {
+        if self.all.get().is_some_and(|filter| !filter.may_hold(hash)) {
+            return false;
+        }
         let passes = STAYING.get().is_none_or(|filter| filter.may_hold(hash));
         let others = self.libraries.iter().enumerate();
         let mut others = others.filter(|(_, it)| passes || !it.stays);
@@ -153,7 +161,7 @@ impl ProcessHashes {
             ControlFlow::Continue(())
         });
         let own = OWN.map(|name| gnu_hash(Name::from(name)));
-        Self { own, libraries }
+        Self { own, libraries, all: OnceLock::new() }
     }
 }
 
@@ -357,7 +365,7 @@ mod tests {
         assert!(hashes().all(|hash| known.may_hold_hash(*hash)));
         known.make_filter();
         assert!(hashes().all(|hash| known.may_hold_hash(*hash)));
-        let filter = STAYING.get().expect("it was made");
+        let filter = known.all.get().expect("it was made");
         let passing = (0..1000).filter(|number| {
             let name = format!("hoist_has_no_such_name_{number}");
             filter.may_hold(gnu_hash(Name::from(name.as_str())))

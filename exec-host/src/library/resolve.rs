@@ -273,6 +273,14 @@ impl Resolve for Resolver<'_, '_> {
             _ => None,
         }
     }
+
+    #[inline]
+    fn symbol_address(&self, symbol: u32) -> Option<u64> {
+        match self.definition(symbol, false) {
+            Some(Definition::Address(address)) if symbol != 0 => Some(address),
+            _ => None,
+        }
+    }
 }
 
 impl Symbols for Resolver<'_, '_> {}
