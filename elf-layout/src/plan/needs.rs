@@ -17,7 +17,7 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use elf_core::{
     ApplyError, Arch, Check, Decision, Facts, File, Kind, Pass, Query, Reach, Record, Rewrite,
-    Role, SectionHeader, Slot, Usual, Value,
+    Role, SectionHeader, Slot, Value,
 };
 
 /// One object, whose relocations are gone over for what they need.
@@ -264,11 +264,6 @@ impl<A: Arch> Pass for SectionScan<'_, '_, A> {
 fn usual_needs(kind: &Kind, slot: &SymbolSlot) -> Option<Needs> {
     if slot.state != SymbolState::Defined {
         return None;
-    }
-    match kind.usual() {
-        Usual::GotRelative32 => return Some(Needs::GOT),
-        Usual::Relative32 | Usual::Absolute64 => return Some(Needs::default()),
-        _ => {}
     }
     match (kind.value.of, kind.value.minus) {
         (Role::Got(Slot::Address), Role::Place) => Some(Needs::GOT),
