@@ -88,12 +88,15 @@ fn has_cuobjdump() -> bool {
     Command::new("cuobjdump").arg("--version").output().is_ok()
 }
 
-/// What cuobjdump lists, without the name of the file.
+/// What cuobjdump lists, or why it does not, without the name of the file.
 fn listed(path: &Path) -> Result<Option<String>> {
     if !has_cuobjdump() {
         return Ok(None);
     }
-    let done = output(Command::new("cuobjdump").args(["-lelf", "-lptx"]).arg(path))?;
+    let done = Command::new("cuobjdump").args(["-lelf", "-lptx"]).arg(path).output()?;
+    if !done.status.success() {
+        return Ok(Some(String::from_utf8_lossy(&done.stderr).into_owned()));
+    }
     let stem = path.file_stem().context("no name")?.to_string_lossy();
     let text = String::from_utf8_lossy(&done.stdout).replace(&format!(": {stem}."), ": ");
     Ok(Some(text))
@@ -102,7 +105,8 @@ fn listed(path: &Path) -> Result<Option<String>> {
 /// Images that cuobjdump takes out of a file: the ends of names, and contents.
 type Taken = Vec<(String, Vec<u8>)>;
 
-/// What cuobjdump takes out of a file, if it is there: those that `keeps` is true for.
+/// What cuobjdump takes out of a file, if it is there and does not refuse the file, as it does where code is for an architecture that it
+/// knows no more: those that `keeps` is true for.
 pub(super) fn taken(
     path: &Path,
     folder: &Path,
@@ -113,7 +117,11 @@ pub(super) fn taken(
     }
     fs::create_dir(folder)?;
     let mut command = Command::new("cuobjdump");
-    output(command.args(["-xelf", "all", "-xptx", "all"]).arg(path).current_dir(folder))?;
+    command.args(["-xelf", "all", "-xptx", "all"]).arg(path).current_dir(folder);
+    if !command.output()?.status.success() {
+        fs::remove_dir_all(folder)?;
+        return Ok(None);
+    }
     let mut all = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
