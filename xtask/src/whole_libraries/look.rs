@@ -152,8 +152,7 @@ pub(super) fn complaints(path: &Path) -> Result<BTreeSet<String>> {
     Ok(all)
 }
 
-/// A line without numbers, be they written with letters or not. Of thread-local symbols eu-elflint says that they are out of their section
-/// by their start or by their end, and which of both is another matter after any change of what is before them.
+/// A line without numbers, be they written with letters or not.
 fn without_numbers(line: &str) -> String {
     let mut parts = line.split("0x");
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -163,7 +162,7 @@ fn without_numbers(line: &str) -> String {
     }
     text.retain(|c| !c.is_ascii_digit());
     // numbers of sections are as wide as others
-    text.replace("[ ", "[").replace(" does not fit completely in", ": st_value out of bounds of")
+    text.replace("[ ", "[")
 }
 
 #[cfg(test)]
