@@ -62,11 +62,8 @@ const ALONE: &[&str] = &[
 ];
 /// Targets of which only the executor for hosts is tested without `--full`: the lower crates pass on another machine of the same
 /// widths and byte order.
-const EXECUTOR_ALONE: &[&str] = &[
-    "aarch64-unknown-linux-gnu",
-    "riscv64gc-unknown-linux-gnu",
-    "armv7-unknown-linux-gnueabihf",
-];
+const EXECUTOR_ALONE: &[&str] =
+    &["aarch64-unknown-linux-gnu", "riscv64gc-unknown-linux-gnu", "armv7-unknown-linux-gnueabihf"];
 /// Targets that are tried by name and with `--full` alone: the task `test` runs on this machine, of those of big-endian byte order the one of
 /// 32 bits has both that and the width, and others only boot firmware.
 const BY_NAME: &[&str] = &[HOST, "s390x-unknown-linux-gnu", "thumbv8m.main-none-eabi"];
