@@ -148,7 +148,8 @@ impl Run for TestMatrix {
             }
         }
         if self.wants("size") {
-            matrix.task("size", &["size"]);
+            let all: &[&str] = if self.full { &["size"] } else { &["size", "--budget"] };
+            matrix.task("size", all);
         }
         println!("\n{}", Table(&matrix.cells));
         let bad =
@@ -362,7 +363,8 @@ impl Matrix<'_> {
     /// Another task as a cell.
     fn task(&mut self, row: &str, words: &[&str]) {
         let workspace = self.workspace;
-        let of = words.last().copied().filter(|_| words.len() > 1).unwrap_or("all");
+        let of =
+            words.iter().skip(1).find(|word| !word.starts_with("--")).copied().unwrap_or("all");
         self.try_cell(row, of, show(""), || {
             let task = task::find(TASKS, words.first().copied().unwrap_or_default())?;
             task.run(&task.command().try_get_matches_from(words)?, workspace)?;
