@@ -10,7 +10,7 @@
 //! - Of a weak symbol that nobody defines, a branch goes on with the next instruction, and what counts from its place is A.
 //! - Instructions have the byte order of the file, as in objects; processors since Armv7 have theirs little-endian in big-endian
 //!   images (BE8), where they are turned around when all is relocated.
-//! - `TARGET1` is `ABS32`, `TARGET2` is `GOT_PREL`, as on Linux. B(S) is the start of the segment that the symbol is in.
+//! - `TARGET1` is `ABS32`; `TARGET2` is `GOT_PREL`, as on Linux, and `REL32` on M-profile, where the unwinder of GCC wants that. B(S) is the start of the segment that the symbol is in.
 //! - A branch of Armv8.1-M that is only a hint (`BF`) becomes a NOP where it does not reach.
 //! - Code with TLS descriptors becomes local exec (`tls.rs`) where the variable's offset is known; else it is refused by name, since it calls a
 //!   routine that no image has. So are the kinds that the ABI took back and those that vendors define.
@@ -42,6 +42,8 @@ const GOT_A: Value = Value::of(Role::GotBase).plus_a();
 const GOT_A_P: Value = GOT_A.minus(Role::Place);
 const G_A: Value = entry(Slot::Address);
 const G_A_P: Value = G_A.minus(Role::Place);
+/// Of type information in unwinding tables.
+const INFO_A_P: Value = Value::of(Role::TypeInfo).plus_a().minus(Role::Place);
 const G_A_GOT: Value = G_A.minus(Role::GotBase);
 const GD_A_P: Value = entry(Slot::TlsGd).minus(Role::Place);
 const LD_A_P: Value = entry(Slot::TlsLd).minus(Role::Place);
@@ -122,7 +124,7 @@ elf_core::kinds! {
     R_ARM_TARGET1            =  38: new(S_A_T,     Any,          WORD32);
     R_ARM_SBREL31            =  39: unsupported();
     R_ARM_V4BX               =  40: marker();
-    R_ARM_TARGET2            =  41: new(G_A_P,     Any,          WORD32);
+    R_ARM_TARGET2            =  41: new(INFO_A_P,  Any,          WORD32);
     R_ARM_PREL31             =  42: new(L_A_T_P,   Signed(31),   DATA31);
     R_ARM_MOVW_ABS_NC        =  43: new(S_A_T,     Any,          A32_MOVW);
     R_ARM_MOVT_ABS           =  44: new(S_A,       Any,          A32_MOVT);

@@ -175,6 +175,9 @@ pub enum Role {
     Plt,
     /// G + GOT: the address of the symbol's GOT entry of this content.
     Got(Slot),
+    /// What an unwinding table holds of type information: G + GOT, or S where [the processors](crate::Arch::DIRECT_TYPE_INFO) are those of
+    /// machines without a dynamic linker.
+    TypeInfo,
     /// GOT: the base of the GOT.
     GotBase,
     /// B(S): the start of the segment that the symbol is in.
@@ -252,6 +255,7 @@ impl fmt::Display for Role {
             Self::Got(Slot::TlsGd) => "GOT entries of module and offset",
             Self::Got(Slot::TlsLd) => "GOT entries of the module",
             Self::Got(Slot::TlsDesc) => "TLS descriptor",
+            Self::TypeInfo => "type information",
             Self::GotBase => "GOT base",
             Self::SegmentBase => "segment base",
             Self::Size => "size",

@@ -181,6 +181,11 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
                 }
             }
             Role::Got(content) => self.got_entry(slot, content),
+            Role::TypeInfo => {
+                let is_direct = self.layout.found.processor & A::DIRECT_TYPE_INFO != 0;
+                let role = if is_direct { Role::Address } else { Role::Got(Slot::Address) };
+                self.resolve(&Query { role, ..*query })
+            }
             Role::GotBase => Some(self.bases.of(Group::Got)),
             Role::SegmentBase if A::HAS_STATES => {
                 Some(self.base.wrapping_add(self.layout.spans.segment_of(slot.group)?.offset))

@@ -289,6 +289,7 @@ fn needs_of<A: Arch>(kind: &'static Kind, slot: &SymbolSlot, found: &mut ScanRes
     let value = &kind.value;
     match value.of {
         Role::Got(Slot::Address) => Needs::GOT,
+        Role::TypeInfo if found.processor & A::DIRECT_TYPE_INFO == 0 => Needs::GOT,
         Role::Address if is_narrow::<A>(kind) => {
             match (slot.state, value.minus, COPY_RELOCATIONS) {
                 // a canonical PLT entry: the stub becomes the address of the process's function here
