@@ -99,6 +99,7 @@ macro_rules! cortex {
                 $cxx,
                 concat!("--target=", $target),
                 concat!("-mcpu=", $name),
+                "-nostdinc++",
                 "-isystem/usr/include/newlib/c++/12.2.1",
                 concat!("-isystem/usr/include/newlib/c++/12.2.1/arm-none-eabi/", $library),
                 "-isystem/usr/include/newlib",
