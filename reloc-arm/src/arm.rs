@@ -12,8 +12,9 @@
 //!   images (BE8), where they are turned around when all is relocated.
 //! - `TARGET1` is `ABS32`; `TARGET2` is `GOT_PREL`, as on Linux, and `REL32` on M-profile, where the unwinder of GCC wants that. B(S) is the start of the segment that the symbol is in.
 //! - A branch of Armv8.1-M that is only a hint (`BF`) becomes a NOP where it does not reach.
-//! - Code with TLS descriptors becomes local exec (`tls.rs`) where the variable's offset is known; else it is refused by name, since it calls a
-//!   routine that no image has. So are the kinds that the ABI took back and those that vendors define.
+//! - Code with TLS descriptors becomes local exec (`tls.rs`) where the variable's offset is known; else it calls [code](elf_core::tls::Tls::call)
+//!   that asks the descriptor. Code that asks by itself (`DESCSEQ`), which no compiler makes, is refused by name then: its word would count
+//!   from elsewhere. So are the kinds that the ABI took back and those that vendors define.
 
 use crate::branch;
 use crate::field::{
@@ -49,6 +50,10 @@ const GD_A_P: Value = entry(Slot::TlsGd).minus(Role::Place);
 const LD_A_P: Value = entry(Slot::TlsLd).minus(Role::Place);
 const IE_A_P: Value = entry(Slot::TpOffset).minus(Role::Place);
 const IE_A_GOT: Value = entry(Slot::TpOffset).minus(Role::GotBase);
+/// A counts from the call, the word from where that returns to: the code that is called knows.
+const DESC_A_P: Value = entry(Slot::TlsDesc).minus(Role::Place);
+/// What the instruction holds is no addend.
+const ASK_P: Value = Value::of(Role::TlsDescCall).or_t().minus(Role::Place);
 const DTP_A: Value = Value::of(Role::DtpOffset).plus_a();
 const TP_A: Value = Value::of(Role::TpOffset).plus_a();
 /// Of dynamic loaders. What the place of a slot holds is no addend: it leads to lazy binding.
@@ -173,10 +178,10 @@ elf_core::kinds! {
     R_ARM_THM_MOVW_BREL_NC   =  87: new(S_A_T_B,   Any,          T32_MOVW);
     R_ARM_THM_MOVT_BREL      =  88: new(S_A_B,     Any,          T32_MOVT);
     R_ARM_THM_MOVW_BREL      =  89: new(S_A_T_B,   Unsigned(16), T32_MOVW);
-    R_ARM_TLS_GOTDESC        =  90: unsupported().transition(tls::WORD);
-    R_ARM_TLS_CALL           =  91: unsupported().transition(tls::CALL);
-    R_ARM_TLS_DESCSEQ        =  92: marker().transition(tls::SEQUENCE);
-    R_ARM_THM_TLS_CALL       =  93: unsupported().transition(tls::THUMB_CALL);
+    R_ARM_TLS_GOTDESC        =  90: new(DESC_A_P,  Any,          WORD32).transition(tls::WORD);
+    R_ARM_TLS_CALL           =  91: new(ASK_P,     Any,          A32_BRANCH).branch(branch::a32_asks).transition(tls::CALL);
+    R_ARM_TLS_DESCSEQ        =  92: unsupported().transition(tls::SEQUENCE);
+    R_ARM_THM_TLS_CALL       =  93: new(ASK_P,     Any,          T32_BRANCH).branch(branch::t32_asks).transition(tls::THUMB_CALL);
     R_ARM_PLT32_ABS          =  94: new(L_A_T,     Any,          WORD32);
     R_ARM_GOT_ABS            =  95: new(G_A,       Any,          WORD32);
     R_ARM_GOT_PREL           =  96: new(G_A_P,     Any,          WORD32);
@@ -212,8 +217,8 @@ elf_core::kinds! {
     R_ARM_PRIVATE_14         = 126: unsupported();
     R_ARM_PRIVATE_15         = 127: unsupported();
     R_ARM_ME_TOO             = 128: unsupported();
-    R_ARM_THM_TLS_DESCSEQ16  = 129: marker().transition(tls::THUMB_SEQUENCE);
-    R_ARM_THM_TLS_DESCSEQ32  = 130: marker().transition(tls::WIDE_SEQUENCE);
+    R_ARM_THM_TLS_DESCSEQ16  = 129: unsupported().transition(tls::THUMB_SEQUENCE);
+    R_ARM_THM_TLS_DESCSEQ32  = 130: unsupported().transition(tls::WIDE_SEQUENCE);
     R_ARM_THM_GOT_BREL12     = 131: new(G_A_GOT,   Unsigned(12), T32_OFFSET12);
     R_ARM_THM_ALU_ABS_G0_NC  = 132: new(S_A_T,     Any,          T16_BYTE0);
     R_ARM_THM_ALU_ABS_G1_NC  = 133: new(S_A,       Any,          T16_BYTE1);

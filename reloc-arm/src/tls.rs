@@ -1,15 +1,18 @@
-//! How Arm code with TLS descriptors becomes local exec (AAELF32, "Relocations for thread-local storage"; GNU ld for what the ABI leaves
+//! Arm code with TLS descriptors, and how it becomes local exec (AAELF32, "Relocations for thread-local storage"; GNU ld for what the ABI leaves
 //! to it).
 //!
 //! A word beside the code says how far the descriptor is from the call that asks it; what the call gives is the variable's offset from
 //! the thread pointer, in `r0`. So the word becomes that offset, which the code has in `r0` already, and the call, or the
 //! instructions in place of it, do nothing. GNU ld does the same of variables that only the object knows; of others it makes initial
 //! exec.
+//!
+//! Code that stays as it is calls a routine of the linker's, which finds the descriptor by its return address.
 
 use crate::attributes::THUMB2;
+use crate::stub::TLS_CALL;
 use elf_core::tls::{Form, Tls, TpOffsets, Transition, Variant, sequence};
 
-pub(crate) const TLS: Tls = Tls::new(Variant::I { reserved: 8 });
+pub(crate) const TLS: Tls = Tls::new(Variant::I { reserved: 8 }).call(TLS_CALL);
 
 pub(crate) const WORD: Transition = Transition::new(word);
 pub(crate) const CALL: Transition = Transition::new(call);

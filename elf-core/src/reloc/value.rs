@@ -194,6 +194,8 @@ pub enum Role {
     TlsDescFunction,
     /// The argument of the symbol's TLS descriptor, the addend included.
     TlsDescArgument,
+    /// Where a call that asks a TLS descriptor goes: [`Tls::call`](crate::tls::Tls).
+    TlsDescCall,
     /// B: what is added to the addresses that a linked file has, by where it stands in memory.
     Base,
     /// What the resolver at B + A returns.
@@ -264,6 +266,7 @@ impl fmt::Display for Role {
             Self::TlsModule => "TLS module",
             Self::TlsDescFunction => "function of a TLS descriptor",
             Self::TlsDescArgument => "argument of a TLS descriptor",
+            Self::TlsDescCall => "code that asks a TLS descriptor",
             Self::Base => "base address",
             Self::Indirect => "answer of a resolver",
             Self::Generic => "generic address",

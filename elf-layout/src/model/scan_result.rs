@@ -10,6 +10,8 @@ use crate::model::unwind_index::UnwindIndex;
 pub(crate) struct ScanResult {
     /// Some relocation asks for the module's own pair of TLS entries.
     pub(crate) tls_module: bool,
+    /// Some relocation calls code that asks a TLS descriptor.
+    pub(crate) tls_call: bool,
     /// Some relocation is for thread-local variables.
     pub(crate) threads: bool,
     /// Some relocation is rewritten.

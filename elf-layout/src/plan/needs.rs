@@ -455,6 +455,10 @@ fn tls_needs(role: Role, found: &mut ScanResult) -> Needs {
             found.tls_module = true;
             Needs::default()
         }
+        Role::TlsDescCall => {
+            found.tls_call = true;
+            Needs::default()
+        }
         _ => Needs::default(),
     }
 }
