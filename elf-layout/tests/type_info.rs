@@ -1,6 +1,6 @@
 //! Type information in the unwinding tables of Arm: by its GOT entry, and by its address on M-profile.
 #![cfg(all(test, feature = "alloc"))]
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test")]
 
 use elf_core::{File, Name};
 use elf_layout::{ExternalSymbol, HeapStorage, Options};
