@@ -42,7 +42,9 @@ const OLDER: [Case; 5] = [
 
 #[test]
 fn nvdisasm_reads_the_addresses() {
-    if Command::new("nvdisasm").arg("--version").output().is_err() {
+    // under an emulator, a program that is missing may have started and ended with status 127
+    let asked = Command::new("nvdisasm").arg("--version").output();
+    if !asked.is_ok_and(|output| output.status.success()) {
         println!("skipped: nvdisasm_reads_the_addresses: needs nvdisasm");
         return;
     }

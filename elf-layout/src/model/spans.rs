@@ -77,6 +77,10 @@ pub struct Segment {
     pub flags: SegmentFlags,
 }
 
+impl Segment {
+    const EMPTY: Self = Self { offset: 0, size: 0, flags: SegmentFlags::empty() };
+}
+
 /// A run of bytes that grows section by section.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
@@ -167,15 +171,21 @@ pub(crate) struct Spans {
 
 impl Spans {
     pub(crate) fn new() -> Self {
-        let none = Segment { offset: 0, size: 0, flags: SegmentFlags::empty() };
         Self {
             groups: [Span::EMPTY; GROUPS],
-            segments: [none; SEGMENTS.len()],
+            segments: [Segment::EMPTY; SEGMENTS.len()],
             fixed_end: 0,
             size: 0,
             large: 0,
             alignment: 1,
         }
+    }
+
+    /// Empty again, in place: a second one beside it is much for the stack of a firmware.
+    pub(crate) fn clear(&mut self) {
+        self.groups.fill(Span::EMPTY);
+        self.segments.fill(Segment::EMPTY);
+        (self.fixed_end, self.size, self.large, self.alignment) = (0, 0, 0, 1);
     }
 
     /// The span of a group.

@@ -33,6 +33,7 @@ pub(crate) struct Scan<'p, 'a> {
 
 impl<'a> Scan<'_, 'a> {
     /// Notes in `symbols` and `found` what the relocations of the object need.
+    #[inline(never)]
     pub(crate) fn run<A: Arch>(
         &self,
         symbols: &mut [SymbolSlot],

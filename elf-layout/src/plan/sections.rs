@@ -22,6 +22,7 @@ pub(crate) struct How<'e> {
 }
 
 /// Gives every section of all objects its place; with those that stand together, if any do.
+#[inline(never)]
 pub(crate) fn place_all<'p, 'a>(
     files: &'p [File<'a>],
     objects: &'p [ObjectSlot<'a>],
@@ -30,7 +31,8 @@ pub(crate) fn place_all<'p, 'a>(
     how: How<'_>,
     (spans, fixed): (&mut Spans, &mut Fixed),
 ) -> Result<Option<Runs<'p, 'a>>, Error> {
-    (*spans, *fixed) = (Spans::new(), Fixed::default());
+    spans.clear();
+    *fixed = Fixed::default();
     let mut runs = (LINKER_DEFINED && how.gathers).then(|| Runs::new(files, objects));
     for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects)) {
         let placed = (&mut *spans, &mut *fixed);
@@ -44,6 +46,7 @@ pub(crate) fn place_all<'p, 'a>(
 
 /// Appends every section of one object that occupies memory to its group; those that are discarded already stay so, those that
 /// `runs` enters are placed later.
+#[inline(never)]
 fn place(
     number: usize,
     file: &File<'_>,

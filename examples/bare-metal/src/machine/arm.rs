@@ -12,7 +12,7 @@ global_asm!(
     ".word stack_top",
     ".word start",
     ".rept 14",
-    ".word stop",
+    ".word fault",
     ".endr",
     ".text",
     ".thumb_func",
@@ -27,8 +27,16 @@ global_asm!(
     "b 1b",
     "2: bl prepare",
     "bl main",
-    ".thumb_func",
     "stop: b stop",
+    // the stack may be what failed; the host ends with a failure: SYS_EXIT, ADP_Stopped_RunTimeErrorUnknown
+    ".thumb_func",
+    "fault:",
+    "ldr r0, =stack_top",
+    "mov sp, r0",
+    "movs r0, #0x18",
+    "ldr r1, =0x20023",
+    "bkpt #0xab",
+    "b stop",
     ".ltorg",
 );
 
