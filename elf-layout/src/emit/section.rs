@@ -317,7 +317,8 @@ struct EditedPlace<'e> {
 }
 
 impl<'e> EditedPlace<'e> {
-    #[inline]
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     fn of(edits: &Edits<'e>, kind: &'static Kind, record: &'e Record) -> Self {
         let spot = edits.spot(record.offset);
         let may_go = kind.goes > 0 || matches!(kind.special, Special::Padding(_));
@@ -330,12 +331,15 @@ impl<'e> EditedPlace<'e> {
     }
 
     /// The record where its place is now.
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     fn moved(&self) -> Record {
         Record { offset: self.spot.moved(), ..*self.record }
     }
 
     /// Whether the bytes that the kind is for are still there, and no others stand for them.
-    #[inline]
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     fn check_kept(&self, kind: &'static Kind) -> Result<(), ApplyError> {
         match self.deleted() == 0 && self.spot.keeps(kind.field.bytes as u64) {
             true => Ok(()),

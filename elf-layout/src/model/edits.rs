@@ -100,13 +100,14 @@ impl<'e> Edits<'e> {
     }
 
     /// Where `offset` is among the edits.
-    #[inline]
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     pub(crate) fn spot(&self, offset: u64) -> Spot<'e> {
         Spot { edits: self.edits, offset, before: self.before(offset) }
     }
 
     /// Where byte `offset` of the file's section is now, or where those are that followed it, if it is gone.
-    #[inline]
+    #[cfg_attr(target_pointer_width = "64", inline)]
     pub(crate) fn moved(&self, offset: u64) -> u64 {
         self.spot(offset).moved()
     }
@@ -158,7 +159,8 @@ impl<'e> Spot<'e> {
     }
 
     /// Where the byte is now, or where those are that followed it, if it is gone.
-    #[inline]
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     pub(crate) fn moved(&self) -> u64 {
         self.last().map_or(self.offset, |edit| {
             let gone = self.offset.saturating_sub(edit.start()).min(edit.deleted.into());
@@ -174,7 +176,8 @@ impl<'e> Spot<'e> {
     }
 
     /// Whether all of `size` bytes stay, and stay together.
-    #[inline]
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     pub(crate) fn keeps(&self, size: u64) -> bool {
         let end = self.offset.saturating_add(size);
         let cuts = |edit: &Edit| edit.deleted > 0 && edit.start() < end && edit.end() > self.offset;
