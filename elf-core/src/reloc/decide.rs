@@ -217,20 +217,6 @@ pub trait Pass: Facts {
         self.decided(kind, record, Decision::Apply)
     }
 
-    /// Takes a record and the one that it belongs with: the same as [`Decision::Pair`], but that they are not copied.
-    ///
-    /// # Errors
-    /// As [`decided`](Self::decided).
-    #[inline]
-    fn paired(
-        &mut self,
-        kind: &'static Kind,
-        record: &Record,
-        pairing: &Pairing,
-    ) -> Result<(), Self::Error> {
-        self.decided(kind, record, Decision::Pair(*pairing))
-    }
-
     /// Takes a record for which other instructions stand: the same as [`Decision::Rewrite`], but that they are not copied.
     ///
     /// # Errors
@@ -421,7 +407,7 @@ impl Walk {
                 }
                 if pairing.transition.is_none() || !pass.is_local_exec(partner) {
                     self.skips = pairing.takes_next as usize;
-                    return pass.paired(kind, record, pairing);
+                    return pass.decided(kind, record, Decision::Pair(*pairing));
                 }
             }
             if const { Uses::of(A::KINDS).alternatives } {

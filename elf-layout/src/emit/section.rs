@@ -10,8 +10,8 @@ use crate::model::storage::SymbolSlot;
 use crate::model::surroundings::Surroundings;
 use crate::model::tls;
 use elf_core::{
-    Addresses, ApplyError, ApplyErrorKind, Arch, Decision, Facts, Kind, Padding, Pairing, Pass,
-    Reach, Record, Rewrite, SectionMut, Special, apply_kind, apply_rewrite,
+    Addresses, ApplyError, ApplyErrorKind, Arch, Decision, Facts, Kind, Padding, Pass, Reach,
+    Record, Rewrite, SectionMut, Special, apply_kind, apply_rewrite,
 };
 
 /// Writes what is decided of a section of the file into the image.
@@ -123,25 +123,6 @@ impl<A: Arch> Pass for Write<'_, '_, '_, '_, '_, A> {
             self.apply_edited(kind, record, None)
         } else {
             apply_kind::<A>(kind, record, None, &mut self.section, self.symbols)
-        };
-        written.map_err(|error| self.failed(error))
-    }
-
-    #[inline(always)]
-    fn paired(
-        &mut self,
-        kind: &'static Kind,
-        record: &Record,
-        pairing: &Pairing,
-    ) -> Result<(), Error> {
-        if cfg!(not(target_pointer_width = "64")) {
-            return self.decided(kind, record, Decision::Pair(*pairing));
-        }
-        let partner = Some(&pairing.partner);
-        let written = if self.is_edited() {
-            self.apply_edited(kind, record, partner)
-        } else {
-            apply_kind::<A>(kind, record, partner, &mut self.section, self.symbols)
         };
         written.map_err(|error| self.failed(error))
     }
