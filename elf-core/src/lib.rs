@@ -110,8 +110,7 @@ pub use reloc::dynamic::{apply_dynamic, apply_load};
 pub use reloc::error::{ApplyError, ApplyErrorKind};
 pub use reloc::field::{Bits, Decode, Encode, Field, Order, Unencodable};
 pub use reloc::kind::{
-    Alternative, Branch, Kind, Pair, Relax, Special, Stage, Usual, decides, find, shrinks,
-    well_formed,
+    Alternative, Branch, Kind, Pair, Relax, Special, Stage, decides, find, shrinks, well_formed,
 };
 pub use reloc::pairing::{Pairing, Shorten};
 pub use reloc::query::{Query, Resolve};

@@ -70,6 +70,12 @@ impl<'a> Exports<'a> {
         Ok(SymbolReference { name, version })
     }
 
+    /// The versions of the symbols, if the file has any.
+    #[must_use]
+    pub const fn versions(&self) -> Option<Versions<'a>> {
+        self.versions
+    }
+
     /// The number of a symbol's version in this file (`vd_ndx`, `vna_other`): all symbols of a number have one version. `None` if the
     /// file has no versions.
     #[must_use]

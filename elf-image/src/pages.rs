@@ -39,7 +39,12 @@ pub struct Pages<'a> {
     page: u64,
     /// Pages that become read-only.
     relro: (u64, u64),
+    /// What was found at `next`, if that was looked at.
+    ahead: Option<Same>,
 }
+
+/// Permissions of a page, whether it becomes read-only, and up to where that is so at least.
+type Same = (SegmentFlags, bool, u64);
 
 impl<'a> Image<'a> {
     /// The pages of the image, for a loader with pages of `page_size` bytes that places it by multiples of that: permissions that
@@ -63,8 +68,8 @@ impl<'a> Image<'a> {
             // as ld.so has it: the last page only if all of it is meant
             (start & !low, start.saturating_add(size) & !low)
         });
-        let pages =
-            Pages { segments: self.segments(), next: 0, end, before, page: page_size, relro };
+        let (segments, page) = (self.segments(), page_size);
+        let pages = Pages { segments, next: 0, end, before, page, relro, ahead: None };
         // small machines have one way for all
         let may_share = cfg!(not(target_pointer_width = "64")) || self.share_pages(before, low);
         let wanted = |flags| self.segments().any(|segment| segment.flags.contains(flags));
@@ -101,13 +106,17 @@ impl<'a> Image<'a> {
 
 impl Pages<'_> {
     /// Permissions of the page at `at`, and up to where they are the same, as far as is known without looking at the next page.
-    fn at(&self, at: u64) -> (SegmentFlags, bool, u64) {
+    fn at(&self, at: u64) -> Same {
         let page_end = at.saturating_add(self.page);
         let mut flags = SegmentFlags::empty();
         let mut until = self.end;
         let low = self.page.wrapping_sub(1);
         for segment in self.segments.clone() {
             let start = self.before.saturating_add(segment.offset);
+            // this one and those behind it begin on later pages
+            if start & !low >= until {
+                break;
+            }
             let end = start.saturating_add(segment.size);
             if start < page_end && end > at {
                 flags |= segment.flags;
@@ -135,13 +144,17 @@ impl Iterator for Pages<'_> {
         if start >= self.end {
             return None;
         }
-        let (flags, is_relro, mut until) = self.at(start);
+        let (flags, is_relro, mut until) = match self.ahead.take() {
+            Some(known) => known,
+            None => self.at(start),
+        };
         while until < self.end {
-            let (next, relro, end) = self.at(until);
-            if (next, relro) != (flags, is_relro) {
+            let next = self.at(until);
+            if (next.0, next.1) != (flags, is_relro) {
+                self.ahead = Some(next);
                 break;
             }
-            until = end;
+            until = next.2;
         }
         self.next = until;
         Some(PageRange { offset: start, size: until.wrapping_sub(start), flags, is_relro })

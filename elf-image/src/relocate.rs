@@ -255,4 +255,8 @@ impl<S: Symbols> Resolve for Based<'_, S> {
     fn attributes(&self, query: &Query) -> elf_core::SymbolAttributes {
         self.symbols.attributes(query)
     }
+
+    fn symbol_address(&self, symbol: u32) -> Option<u64> {
+        self.symbols.symbol_address(symbol)
+    }
 }

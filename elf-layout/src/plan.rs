@@ -1,6 +1,4 @@
 //! Where everything goes, one step a file, in the order in which they run: groups, sections, symbols, needs, additions, thunks.
-//!
-//! The steps whose frames are large are not inlined: so they take turns on the stack, and do not add up in the frame of `plan`.
 
 use crate::error::{Error, ErrorKind};
 use crate::hash::NameTable;
@@ -271,7 +269,6 @@ fn got_entries(needs: Needs) -> u64 {
 }
 
 /// Checks that the files are what the architecture takes, and numbers their sections and symbols.
-#[inline(never)]
 fn number<'a, A: Arch>(files: &[File<'a>], objects: &mut [ObjectSlot<'a>]) -> Result<(), Error> {
     let (mut first_section, mut first_symbol) = (0usize, 0usize);
     for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects)) {

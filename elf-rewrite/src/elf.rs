@@ -1,5 +1,7 @@
 //! An ELF file that is changed: its tables as they stand, to be written back.
 
+use std::ops::Range;
+
 use elf_core::names::{
     DT_ANDROID_RELA, DT_ANDROID_RELASZ, DT_ANDROID_RELR, DT_ANDROID_RELRSZ, DT_JMPREL, DT_PLTREL,
     DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELASZ, DT_RELR, DT_RELRSZ, DT_RELSZ, DT_SYMTAB, PT_LOAD,
@@ -83,6 +85,17 @@ impl<'a> Elf<'a> {
 
     pub(crate) fn bytes(&self) -> &'a [u8] {
         self.file.bytes()
+    }
+
+    /// The bytes of a range of the file, if it is there.
+    pub(crate) fn bytes_of(&self, range: Range<u64>) -> Option<&'a [u8]> {
+        let range = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
+        range.and_then(|(start, end)| self.bytes().get(start..end))
+    }
+
+    /// Whether a range of the file is there, and all zeros.
+    pub(crate) fn is_zero(&self, range: Range<u64>) -> bool {
+        self.bytes_of(range).is_some_and(|bytes| bytes.iter().all(|&byte| byte == 0))
     }
 
     /// Size of the file.

@@ -15,6 +15,7 @@ use packed::Packed;
 
 mod code;
 mod content;
+mod gap;
 mod header_placement;
 mod layout;
 mod moves;

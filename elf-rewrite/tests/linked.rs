@@ -41,9 +41,14 @@ fn compiled(test: &str, folder: &Path, text: &str, options: &[&str]) -> Option<V
 
 /// The bytes of the section of regions.
 fn section(bytes: &[u8]) -> Range<u64> {
+    section_of(bytes, "regions")
+}
+
+/// The bytes of a section.
+fn section_of(bytes: &[u8], wanted: &str) -> Range<u64> {
     let file = File::parse(bytes).expect("a program");
     let is = |section: &elf_core::SectionHeader| {
-        file.section_name(section).is_ok_and(|name| name == "regions")
+        file.section_name(section).is_ok_and(|name| name == wanted)
     };
     let found = file.sections().iter().find(is).expect("a section");
     found.offset..found.offset + found.size
@@ -54,10 +59,21 @@ fn printed(plan: &Plan<&str>, bytes: &[u8], folder: &Path) -> String {
     let mut changed = Vec::new();
     plan.write(bytes, &mut changed).expect("bytes");
     assert_eq!(changed.len() as u64, plan.size());
+    says(&changed, folder)
+}
+
+/// What a program prints.
+fn says(program: &[u8], folder: &Path) -> String {
     let out = folder.join("changed");
-    fs::write(&out, changed).expect("a file");
+    fs::write(&out, program).expect("a file");
     fs::set_permissions(&out, Permissions::from_mode(0o755)).expect("permissions");
-    let output = Command::new(&out).output().expect("a program");
+    let output = loop {
+        match Command::new(&out).output() {
+            // a process that another test is about to start has our file open still
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {}
+            output => break output.expect("a program"),
+        }
+    };
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).expect("text")
 }
@@ -332,4 +348,99 @@ fn a_region_that_nothing_points_to_goes_along_unchanged() {
     };
     assert!(new.start > regions.end, "both are in the section of their name");
     assert_eq!(at(&changed, new.end), at(old, regions.end));
+}
+
+/// A region that becomes larger than it was, and a large one that becomes as large as it was, in sections of their own.
+const APART: &str = r#"
+#include <stdio.h>
+#define IN(name) __attribute__((section(name), aligned(16)))
+static const char one[16] IN("regions") = "one";
+static const char two[50000] IN("others") = {'t', 'w', 'o', [40000] = 1};
+const char *const pointers[] = {one, two};
+const char *const *volatile all = pointers;
+int zeros[1000];
+int main(void) { printf("%.3s %s\n", all[0], all[1]); return zeros[999]; }
+"#;
+
+/// What a section has.
+fn content<'a>(bytes: &'a [u8], name: &str) -> &'a [u8] {
+    let Range { start, end } = section_of(bytes, name);
+    let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
+    range.and_then(|(start, end)| bytes.get(start..end)).expect("a section of the file")
+}
+
+/// The program with other regions, which still says what it did.
+fn with_regions(bytes: &[u8], one: &[u8], two: &[u8], folder: &Path) -> Vec<u8> {
+    let mut rewriter = Rewriter::open(bytes).expect("a program");
+    for (name, new) in [("regions", one), ("others", two)] {
+        let range = section_of(bytes, name);
+        if content(bytes, name) == new {
+            rewriter.keep(range).expect("a region");
+        } else {
+            rewriter.replace(range, new).expect("a region");
+        }
+    }
+    let mut changed = Vec::new();
+    rewriter.plan().expect("a plan").write(bytes, &mut changed).expect("bytes");
+    assert_eq!(says(&changed, folder), "one two\n");
+    changed
+}
+
+#[test]
+fn what_grows_again_has_the_same_bytes() {
+    let test = "what_grows_again_has_the_same_bytes";
+    for options in [
+        &["-pie", "-fPIE"][..],
+        &["-pie", "-fPIE", "-s"],
+        &["-pie", "-fPIE", "-Wl,-z,noseparate-code"],
+        &["-pie", "-fPIE", "-Wl,--build-id=none", "-Wl,-z,max-page-size=0x200000"],
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let Some(bytes) = compiled(test, folder.path(), APART, options) else { return };
+        let two = content(&bytes, "others").to_vec();
+        for size in [100, 4099, 30_001] {
+            let mut one = b"one".to_vec();
+            one.resize(size, 7);
+            let grown = with_regions(&bytes, &one, &two, folder.path());
+            let packed = with_regions(&grown, b"one", &two, folder.path());
+            assert!(packed.len() < grown.len() || size < 200, "{options:?} {size}");
+            let again = with_regions(&packed, &one, &two, folder.path());
+            assert!(again == grown, "{options:?} {size}: {} {}", grown.len(), again.len());
+            // tables that make room for program headers may take the other's place, once
+            let packed = with_regions(&grown, b"one", &two[..33], folder.path());
+            let settled = with_regions(&packed, &one, &two, folder.path());
+            for less in [33, 2000, 49_000] {
+                let packed = with_regions(&settled, b"one", &two[..less], folder.path());
+                let again = with_regions(&packed, &one, &two, folder.path());
+                let sizes = (settled.len(), again.len());
+                assert!(again == settled, "{options:?} {size} {less}: {sizes:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn program_headers_go_where_patchelf_took_something_away() {
+    let test = "program_headers_go_where_patchelf_took_something_away";
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(_) = program(test, folder.path(), &["-pie", "-fPIE"]) else { return };
+    let rpath = "/a/folder/that/is/not/there:".repeat(40);
+    let path = folder.path().join("program");
+    let status = Command::new("patchelf").args(["--set-rpath", &rpath]).arg(&path).status();
+    if !status.is_ok_and(|status| status.success()) {
+        println!("skipped: {test}: needs patchelf");
+        return;
+    }
+    let bytes = fs::read(path).expect("a program");
+    let plan = growing(&bytes, LONGER).plan().expect("a plan");
+    assert!(!plan.remarks.contains(&Remark::HeadersMoved), "{:?}", plan.remarks);
+    let text = printed(&plan, &bytes, folder.path());
+    assert_eq!(text, "something that takes more than sixteen bytes two\n");
+    // what it did not write is not free
+    let file = File::parse(&bytes).expect("a program");
+    let at = file.header().program_headers + 56 * file.segments().len() as u64;
+    let mut bytes = bytes.clone();
+    bytes[usize::try_from(at).expect("an offset")] = 1;
+    let plan = growing(&bytes, LONGER).plan().expect("a plan");
+    assert!(plan.remarks.contains(&Remark::HeadersMoved), "{:?}", plan.remarks);
 }

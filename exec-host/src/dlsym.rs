@@ -47,8 +47,8 @@ unsafe extern "C" fn describe(address: *const c_void, info: *mut libc::Dl_info) 
         dli_fname: unsafe { program_invocation_name },
         dli_fbase: at(start),
         // stays as long as the load
-        dli_sname: symbol.map_or(ptr::null(), |(.., name)| name.as_ptr()),
-        dli_saddr: symbol.map_or(ptr::null_mut(), |(address, ..)| at(*address)),
+        dli_sname: symbol.map_or(ptr::null(), |(_, name)| name.as_ptr()),
+        dli_saddr: symbol.map_or(ptr::null_mut(), |(address, _)| at(address)),
     };
     // SAFETY: there is room for it.
     unsafe { info.write(described) };

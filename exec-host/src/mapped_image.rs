@@ -208,9 +208,15 @@ impl MappedImage {
         self.memory.bytes_mut().get_mut(self.start..end).unwrap_or_default()
     }
 
-    /// Applies relocations that need no symbol, where pages are open: how many of the table's first ones are done, all or none.
-    pub(crate) fn relocate_relative(&mut self, rows: RelativeRows<'_>, relro: u64) -> usize {
-        let open = match self.open_pages().as_deref() {
+    /// Applies relocations that need no symbol, where [pages](Self::open_pages) are open: how many of the table's first ones are done, all
+    /// or none.
+    pub(crate) fn relocate_relative(
+        &mut self,
+        rows: RelativeRows<'_>,
+        open: Option<&[Range<u64>]>,
+        relro: u64,
+    ) -> usize {
+        let open = match open {
             None => 0..self.size as u64,
             Some([open]) => open.start..open.end.min(self.size as u64),
             Some(_) => return 0,

@@ -49,7 +49,6 @@ pub(crate) struct Parts {
     pub(crate) observed: Vec<Observed>,
     #[expect(dead_code, reason = "dropped before the memory")]
     pub(crate) unwinding: Unwinding,
-    #[expect(dead_code, reason = "dropped before the memory")]
     pub(crate) names: Option<Entered>,
     /// Addresses of the symbols that are not local, object by object; 0 if undefined.
     pub(crate) globals: Vec<Box<[u64]>>,
@@ -239,7 +238,10 @@ impl<B: AsRef<[u8]>> Module<B> {
 
     /// What later loads may use.
     pub(crate) fn exports(&self) -> &Exports {
-        let Parts { globals, code, variables, .. } = &*self.parts;
+        let Parts { names, globals, code, variables, .. } = &*self.parts;
+        if let Some(names) = names {
+            return names.exports();
+        }
         self.exports.get_or_init(|| Exports::collect(self.bytes(), globals, code, variables))
     }
 

@@ -24,6 +24,7 @@ mod archive;
 mod data;
 mod exports;
 mod links;
+mod name_table;
 mod source;
 
 pub use archive::ArchiveSource;

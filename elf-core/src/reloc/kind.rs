@@ -43,9 +43,8 @@ pub struct Kind {
 }
 
 /// What most relocations of addresses of 64 bits are: formula, check and field at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Usual {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Usual {
     /// S + A - P or L + A - P in four bytes, with a sign.
     Relative32,
     /// S + A in eight bytes.
@@ -150,13 +149,6 @@ impl Kind {
             shape,
             usual: Usual::of(value, check, shape),
         }
-    }
-
-    /// Which of the usual ones it is.
-    #[must_use]
-    #[inline]
-    pub const fn usual(&self) -> Usual {
-        self.usual
     }
 
     /// Whether it is a row that says nothing but its name, of records that are for those around them.

@@ -29,7 +29,6 @@ impl Requirements {
     ///
     /// # Errors
     /// [`ErrorKind::Elf`] if a symbol table is damaged, [`ErrorKind::TooLarge`] if there are more than 2^31 of anything.
-    #[inline(never)]
     pub fn of(objects: &[File<'_>]) -> Result<Self, Error> {
         let mut total = Self { objects: objects.len(), ..Self::default() };
         let mut keys = 0usize;

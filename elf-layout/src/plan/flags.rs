@@ -5,7 +5,6 @@ use crate::error::{Error, ErrorKind};
 use elf_core::{Arch, File, SectionFlags};
 
 /// Compares the flags and attributes of all objects with code. Gives what the processors can do that they are for.
-#[inline(never)]
 pub(crate) fn check<A: Arch>(files: &[File<'_>]) -> Result<u32, Error> {
     let mut processor = 0;
     if A::EQUAL_FLAGS.is_empty() && A::EQUAL_ATTRIBUTES.is_empty() {

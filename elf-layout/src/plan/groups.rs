@@ -12,7 +12,6 @@ use elf_core::{File, Name, SectionHeader};
 pub(crate) const GROUP: u32 = 1 << 31;
 
 /// Discards the members of every COMDAT group of one object that an earlier object has as well.
-#[inline(never)]
 pub(crate) fn discard_duplicates(
     number: usize,
     files: &[File<'_>],

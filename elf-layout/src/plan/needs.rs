@@ -18,7 +18,7 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use elf_core::{
     ApplyError, Arch, Check, Decision, Facts, File, Kind, Pass, Query, Reach, Record, Rewrite,
-    Role, SectionHeader, Slot, Special, Usual, Value,
+    Role, SectionHeader, Slot, Special, Value,
 };
 
 /// One object, whose relocations are gone over for what they need.
@@ -33,7 +33,6 @@ pub(crate) struct Scan<'p, 'a> {
 
 impl<'a> Scan<'_, 'a> {
     /// Notes in `symbols` and `found` what the relocations of the object need.
-    #[inline(never)]
     pub(crate) fn run<A: Arch>(
         &self,
         symbols: &mut [SymbolSlot],
@@ -269,11 +268,6 @@ impl<A: Arch> Pass for SectionScan<'_, '_, A> {
 fn usual_needs(kind: &Kind, slot: &SymbolSlot) -> Option<Needs> {
     if slot.state != SymbolState::Defined {
         return None;
-    }
-    match kind.usual() {
-        Usual::GotRelative32 => return Some(Needs::GOT),
-        Usual::Relative32 | Usual::Absolute64 => return Some(Needs::default()),
-        _ => {}
     }
     match (kind.value.of, kind.value.minus) {
         (Role::Got(Slot::Address), Role::Place) => Some(Needs::GOT),

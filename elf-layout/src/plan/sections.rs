@@ -22,7 +22,6 @@ pub(crate) struct How<'e> {
 }
 
 /// Gives every section of all objects its place; with those that stand together, if any do.
-#[inline(never)]
 pub(crate) fn place_all<'p, 'a>(
     files: &'p [File<'a>],
     objects: &'p [ObjectSlot<'a>],
@@ -46,6 +45,7 @@ pub(crate) fn place_all<'p, 'a>(
 
 /// Appends every section of one object that occupies memory to its group; those that are discarded already stay so, those that
 /// `runs` enters are placed later.
+// its frame is not to stand below those of the steps behind it
 #[inline(never)]
 fn place(
     number: usize,

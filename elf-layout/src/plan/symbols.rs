@@ -38,7 +38,6 @@ pub(crate) fn is_of_layout(name: Name<'_>) -> bool {
 }
 
 /// Gives every symbol of one object its state and, unless it is local, its place among those of the same name.
-#[inline(never)]
 pub(crate) fn collect<A: Arch>(
     number: usize,
     file: &File<'_>,

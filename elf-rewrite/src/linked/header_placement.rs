@@ -10,7 +10,6 @@ use elf_core::names::{
 use elf_core::raw64::Phdr;
 use zerocopy::byteorder::LE;
 
-use super::packed::is_zero;
 use super::resize::end;
 use crate::elf::Elf;
 
@@ -76,7 +75,7 @@ pub(super) fn header_placement(elf: &Elf<'_>, count: usize) -> HeaderPlacement {
     let taken = taken(elf);
     let first = taken.iter().filter(|one| one.start < free.end && one.end > free.start);
     let Some(first) = first.min_by_key(|one| one.start) else {
-        return if is_zero(elf, free) {
+        return if is_free(elf, free) {
             HeaderPlacement::InPlace
         } else {
             HeaderPlacement::Elsewhere
@@ -90,14 +89,20 @@ pub(super) fn header_placement(elf: &Elf<'_>, count: usize) -> HeaderPlacement {
     }) {
         range = range.start.min(more.start)..range.end.max(more.end);
     }
-    if range.start < free.start || range.end > end(load) || !is_zero(elf, free.start..range.start) {
+    if range.start < free.start || range.end > end(load) || !is_free(elf, free.start..range.start) {
         return HeaderPlacement::Elsewhere;
     }
     block(elf, range).map_or(HeaderPlacement::Elsewhere, HeaderPlacement::InPlaceWithout)
 }
 
+/// Whether nothing is left in a range that no section has: zeros, or what patchelf writes where sections were that it moved.
+fn is_free(elf: &Elf<'_>, range: Range<u64>) -> bool {
+    const FREE: [u8; 3] = [0, b'X', b'Z'];
+    elf.bytes_of(range).is_some_and(|bytes| bytes.iter().all(|byte| FREE.contains(byte)))
+}
+
 /// Ranges of the file that something is said to be in, besides segments that are loaded.
-fn taken(elf: &Elf<'_>) -> Vec<Range<u64>> {
+pub(super) fn taken(elf: &Elf<'_>) -> Vec<Range<u64>> {
     let sections = elf
         .sections
         .iter()

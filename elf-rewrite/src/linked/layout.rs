@@ -9,11 +9,12 @@ use elf_core::raw64::Phdr;
 use zerocopy::byteorder::LE;
 
 use super::content::Content;
+use super::gap::gap_end;
 use super::header_placement::{Block, HeaderPlacement, PHDR, header_placement};
 use super::moves::{Move, Moved};
 use super::packed::{Packed, is_shared};
 use super::place::{Place, place};
-use super::resize::{Resizes, end, loads, page, unit};
+use super::resize::{Resizes, end, insertion, loads, page, unit, unit_behind};
 use super::sections::{ALIGNMENT, Span};
 use super::segments::{Loaded, pieces};
 use crate::change::Change;
@@ -64,8 +65,8 @@ pub(super) struct Replaced {
 pub(super) struct Layout {
     pub(super) resizes: Resizes,
     pub(super) replaced: Vec<Replaced>,
-    /// Where the file becomes longer, and by what.
-    pub(super) inserted: Option<(u64, Content)>,
+    /// Where the file becomes longer, and by what: in place of zeros that nothing has, if there are any.
+    pub(super) inserted: Option<Replaced>,
     pub(super) segments: Vec<Phdr<LE>>,
     pub(super) sections: BTreeMap<usize, Span>,
     pub(super) fresh: Option<Span>,
@@ -79,6 +80,8 @@ pub(super) struct Layout {
     pub(super) zeros: u64,
     loaded: Loaded,
     page: u64,
+    /// Where a new segment goes, if there is one.
+    insertion: Option<u64>,
 }
 
 /// Where program headers go.
@@ -88,14 +91,6 @@ enum Headers<'b> {
     /// Here, and these tables elsewhere.
     Without(&'b Block),
     New,
-}
-
-/// Where the file becomes longer: behind all that is loaded, or at its end if nothing says what is there.
-pub(super) fn insertion(elf: &Elf<'_>) -> u64 {
-    if elf.sections.is_empty() {
-        return elf.size();
-    }
-    loads(elf).map(end).max().unwrap_or(0).min(elf.size())
 }
 
 /// Lays a file out.
@@ -132,11 +127,12 @@ impl Layout {
             zeros: 0,
             loaded: Loaded::default(),
             page: page(elf)?,
+            insertion: None,
         };
-        let insertion = insertion(elf);
         let (stays, goes): (Vec<_>, Vec<_>) =
-            task.packed.iter().partition(|one| one.stays(elf, insertion));
+            task.packed.iter().partition(|one| one.stays(elf, new.page));
         let has_new = !goes.is_empty() || !task.alone.is_empty();
+        new.insertion = has_new.then(|| insertion(elf));
         let mut block = match headers {
             Headers::Without(block) => Some(block),
             Headers::Here | Headers::New => None,
@@ -151,10 +147,10 @@ impl Layout {
         }
         for one in &goes {
             let cuts = task.cuts.goes(elf, one.range.end);
-            let size = new.free(elf, one.range.clone(), 0, cuts)?;
+            let (range, size) = new.free(elf, one.range.clone(), 0, cuts)?;
             let mut content = Content::at(one.address);
             content.fill(size);
-            new.replaced.push(Replaced { range: one.range.clone(), content });
+            new.replaced.push(Replaced { range, content });
         }
         for change in task.fit.iter().chain(&task.alone) {
             let stays = !task.alone.iter().any(|one| core::ptr::eq(*one, *change));
@@ -162,7 +158,7 @@ impl Layout {
         }
         new.loaded.holes.sort_by_key(|hole| hole.start);
         new.segments = pieces(elf, &new.loaded, &new.resizes, new.page);
-        if has_new {
+        if let Some(insertion) = new.insertion {
             let block = block.take();
             new.segment(elf, (&goes, &task.alone), insertion, (block, headers))?;
         }
@@ -194,31 +190,47 @@ impl Layout {
             *block = None;
         }
         let used = content.size();
-        let size = self.free(elf, one.range.clone(), used, cuts.goes(elf, one.range.end))?;
+        let (range, size) =
+            self.free(elf, one.range.clone(), used, cuts.goes(elf, one.range.end))?;
         content.fill(size);
-        self.replaced.push(Replaced { range: one.range.clone(), content });
+        self.replaced.push(Replaced { range, content });
         Ok(())
     }
 
-    /// Bytes that a range takes from now on of which `used` are used.
-    fn free(&mut self, elf: &Elf<'_>, range: Range<u64>, used: u64, cuts: bool) -> Result<u64> {
-        let old = range.end.saturating_sub(range.start);
+    /// A range of which `used` bytes are used from now on, with what is free behind it, and the bytes that it takes.
+    fn free(
+        &mut self,
+        elf: &Elf<'_>,
+        range: Range<u64>,
+        used: u64,
+        cuts: bool,
+    ) -> Result<(Range<u64>, u64)> {
+        let loaded = range.end.saturating_sub(range.start);
         let unit = unit(elf, range.end)?;
-        let Some(free) = old.checked_sub(used) else {
-            let more = used.saturating_sub(old);
-            self.loaded.longer = Some((range.end, more));
-            let size = old.saturating_add(more.next_multiple_of(unit));
-            self.resizes.add(range, size);
-            return Ok(size);
+        // behind all that is loaded a new segment has it
+        let has_gap = self.insertion != Some(range.end);
+        let whole = range.start..if has_gap { gap_end(elf, range.end, false) } else { range.end };
+        let old = whole.end.saturating_sub(whole.start);
+        if used > loaded {
+            self.loaded.longer.push((range.end, used.saturating_sub(loaded)));
+        }
+        let size = if used > old {
+            old.saturating_add(used.saturating_sub(old).next_multiple_of(unit))
+        } else if cuts {
+            let free = old.saturating_sub(used);
+            old.saturating_sub(free.saturating_sub(free % unit))
+        } else {
+            old
         };
-        let cut = if cuts { free.saturating_sub(free % unit) } else { 0 };
-        let size = old.saturating_sub(cut);
-        if cut > 0 {
+        let is_end = |load: &Phdr<LE>| end(load) == range.end && load.p_filesz == load.p_memsz;
+        if used < loaded && (size < old || cuts && loads(elf).any(is_end)) {
             self.loaded.holes.push(range.start.saturating_add(used)..range.end);
-            self.resizes.add(range, size);
+        }
+        if size != old {
+            self.resizes.add(whole.clone(), size);
         }
         self.zeros = self.zeros.saturating_add(size.saturating_sub(used));
-        Ok(size)
+        Ok((whole, size))
     }
 
     /// A region that stays where it is, or leaves zeros: what is free at the end of its section can go.
@@ -239,13 +251,13 @@ impl Layout {
                 && row.sh_addr.get() != 0
                 && !is_shared(elf, *section, &free)
         });
-        let size = self.free(elf, change.at..change.end(), used, tail.is_some())?;
+        let (range, taken) = self.free(elf, change.at..change.end(), used, tail.is_some())?;
         if let Some((section, row)) = tail {
             let size = free.start.saturating_sub(row.sh_offset.get());
             self.sections.insert(section, Span::new(row.sh_addr.get(), size));
         }
-        content.fill(size);
-        self.replaced.push(Replaced { range: change.at..change.end(), content });
+        content.fill(taken);
+        self.replaced.push(Replaced { range, content });
         Ok(())
     }
 
@@ -281,6 +293,7 @@ impl Layout {
         (block, headers): (Option<&Block>, Headers<'_>),
     ) -> Result<()> {
         let is_new = matches!(headers, Headers::New);
+        let gap = insertion..gap_end(elf, insertion, true);
         let start = self.resizes.shifted(insertion);
         let offset = start.next_multiple_of(ALIGNMENT);
         let Place { offset, address } = place(elf, &self.segments, (offset, self.page), is_new)?;
@@ -326,14 +339,16 @@ impl Layout {
             p_memsz: size.into(),
             p_align: self.page.into(),
         };
-        let unit = unit(elf, insertion)?;
-        let whole = content.size().next_multiple_of(unit);
+        let unit = unit_behind(elf, insertion)?;
+        let free = gap.end.saturating_sub(gap.start);
+        let more = content.size().saturating_sub(free).next_multiple_of(unit);
+        let whole = free.saturating_add(more);
         content.fill(whole);
-        self.resizes.add(insertion..insertion, whole);
+        self.resizes.add(gap.clone(), whole);
         self.segments = pieces(elf, &self.loaded, &self.resizes, self.page);
         let last = self.segments.iter().rposition(|segment| segment.p_type == PT_LOAD);
         self.segments.insert(last.map_or(0, |last| last.saturating_add(1)), new);
-        self.inserted = Some((insertion, content));
+        self.inserted = Some(Replaced { range: gap, content });
         Ok(())
     }
 

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use elf_core::names::{PT_LOAD, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_NOBITS, SHT_PROGBITS};
 
-use super::resize::{end, loads};
+use super::gap::has_room;
+use super::resize::{end, insertion, loads};
 use crate::change::{Change, Known};
 use crate::edits::With;
 use crate::elf::Elf;
@@ -40,14 +41,21 @@ impl Packed {
         self.regions.iter().any(|region| region.new_size() > region.size)
     }
 
-    /// Whether it has room where it is. `insertion` is where the file could become longer.
-    pub(super) fn stays(&self, elf: &Elf<'_>, insertion: u64) -> bool {
-        let size = self.range.end.saturating_sub(self.range.start);
-        self.size_at(self.address) <= size || self.is_last(elf, insertion)
+    /// Whether it has room where it is.
+    pub(super) fn stays(&self, elf: &Elf<'_>, page: u64) -> bool {
+        let size = self.size_at(self.address);
+        size <= self.range.end.saturating_sub(self.range.start)
+            || self.is_last(elf)
+            || loads(elf).any(|load| {
+                end(load) == self.range.end
+                    && load.p_offset.get() <= self.range.start
+                    && has_room(elf, load, self.address.saturating_add(size), page)
+            })
     }
 
     /// Whether nothing that is loaded is behind it, in the file or in memory.
-    fn is_last(&self, elf: &Elf<'_>, insertion: u64) -> bool {
+    fn is_last(&self, elf: &Elf<'_>) -> bool {
+        let insertion = insertion(elf);
         let top = loads(elf).max_by_key(|load| load.p_vaddr.get());
         self.range.end == insertion
             && top.is_some_and(|load| {
@@ -103,12 +111,12 @@ fn packed(elf: &Elf<'_>, section: usize, mut regions: Vec<Change>) -> Option<Pac
     regions.sort_by_key(|region| region.at);
     let mut at = range.start;
     for region in &regions {
-        if !is_zero(elf, at..region.at) {
+        if !elf.is_zero(at..region.at) {
             return None;
         }
         at = region.end();
     }
-    if !is_zero(elf, at..range.end) {
+    if !elf.is_zero(at..range.end) {
         return None;
     }
     let strict = regions
@@ -124,13 +132,6 @@ fn packed(elf: &Elf<'_>, section: usize, mut regions: Vec<Change>) -> Option<Pac
         regions,
         alignment,
     })
-}
-
-/// Whether a range of the file is there, and all zeros.
-pub(super) fn is_zero(elf: &Elf<'_>, range: Range<u64>) -> bool {
-    let range = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
-    let bytes = range.and_then(|(start, end)| elf.bytes().get(start..end));
-    bytes.is_some_and(|bytes| bytes.iter().all(|&byte| byte == 0))
 }
 
 /// Whether bytes of a section belong to another one too, or not to exactly one segment that is loaded.

@@ -3,8 +3,9 @@
 use zerocopy::IntoBytes as _;
 
 use super::code::Checker;
-use super::layout::{Layout, Task, insertion, layout};
+use super::layout::{Layout, Task, layout};
 use super::pointers;
+use super::resize::page;
 use super::sections::{Table, table};
 use crate::change::Known;
 use crate::edits::{Edits, With};
@@ -29,12 +30,9 @@ pub(super) fn plan(
     if !layout.moves.is_empty() || sections.is_other() {
         pointers::retarget(elf, &layout.moves, &known.pointers, &sections, &mut patches)?;
     }
-    let moved: usize = task
-        .packed
-        .iter()
-        .filter(|one| !one.stays(elf, insertion(elf)))
-        .map(|one| one.regions.len())
-        .sum();
+    let page = page(elf)?;
+    let moved: usize =
+        task.packed.iter().filter(|one| !one.stays(elf, page)).map(|one| one.regions.len()).sum();
     let all: usize = task.packed.iter().map(|one| one.regions.len()).sum();
     let mut draft = Draft {
         in_place: task.fit.len().saturating_add(all).saturating_sub(moved),
@@ -73,7 +71,7 @@ fn write(
     let start = elf.header.e_phoff.get();
     let mut program = With::Made(segments.as_bytes().to_vec());
     let old_end = start.saturating_add(elf.segments.as_bytes().len() as u64);
-    let mut insert = inserted.map(|(at, content)| (at, content.into_parts(kept)));
+    let mut insert = inserted.map(|one| (one.range, one.content.into_parts(kept)));
     if let Some(offset) = headers {
         header.e_phoff = offset.into();
         draft.remarks.push(Remark::HeadersMoved);
@@ -102,8 +100,12 @@ fn write(
         edits.put(0, header.as_bytes())?;
     }
     edits.include(0, patches)?;
-    if let Some((at, parts)) = insert {
-        edits.insert(at, parts)?;
+    if let Some((range, parts)) = insert {
+        if range.is_empty() {
+            edits.insert(range.start, parts)?;
+        } else {
+            edits.replace(range, parts)?;
+        }
     }
     Ok(())
 }

@@ -22,6 +22,14 @@ pub(super) fn loads<'e>(elf: &'e Elf<'_>) -> impl Iterator<Item = &'e Phdr<LE>> 
     elf.segments.iter().filter(|segment| segment.p_type == PT_LOAD)
 }
 
+/// Where the file becomes longer: behind all that is loaded, or at its end if nothing says what is there.
+pub(super) fn insertion(elf: &Elf<'_>) -> u64 {
+    if elf.sections.is_empty() {
+        return elf.size();
+    }
+    loads(elf).map(end).max().unwrap_or(0).min(elf.size())
+}
+
 /// By what offsets and addresses of a segment have to agree: no page of any system is larger, or the file is not for it.
 ///
 /// # Errors
@@ -42,17 +50,23 @@ pub(super) fn page(elf: &Elf<'_>) -> Result<u64> {
     Ok(page.min(largest))
 }
 
-/// By multiples of what everything behind an offset may move in the file.
+/// By multiples of what everything behind an offset may move in the file, and the offset itself.
 ///
 /// # Errors
 /// If a section is aligned to what is no power of two.
 pub(super) fn unit(elf: &Elf<'_>, offset: u64) -> Result<u64> {
+    // what has no bytes is where those before it end
+    let ends = |load: &Phdr<LE>| end(load) == offset && load.p_memsz.get() > load.p_filesz.get();
+    if loads(elf).any(ends) { page(elf) } else { unit_behind(elf, offset) }
+}
+
+/// The same where what stands before the offset stays.
+///
+/// # Errors
+/// As [`unit`].
+pub(super) fn unit_behind(elf: &Elf<'_>, offset: u64) -> Result<u64> {
     const LEAST: u64 = 16;
-    let is_behind = |load: &&Phdr<LE>| {
-        let at_end = end(load) == offset && load.p_memsz.get() > load.p_filesz.get();
-        load.p_offset.get() >= offset || end(load) > offset || at_end
-    };
-    if loads(elf).any(|load| is_behind(&load)) {
+    if loads(elf).any(|load| load.p_offset.get() >= offset || end(load) > offset) {
         return page(elf);
     }
     let behind = elf.sections.iter().filter(|section| {

@@ -14,8 +14,8 @@ use crate::elf::Elf;
 pub(super) struct Loaded {
     /// What of the file is loaded no more, in the order of offsets.
     pub(super) holes: Vec<Range<u64>>,
-    /// Bytes by which a segment becomes longer, and the offset at which it ends.
-    pub(super) longer: Option<(u64, u64)>,
+    /// Offsets at which segments end that become longer, and the bytes by which they do.
+    pub(super) longer: Vec<(u64, u64)>,
 }
 
 /// The program headers without the new segment. Where there is a hole, one becomes two.
@@ -35,7 +35,29 @@ pub(super) fn pieces(
             all.push(new);
         }
     }
+    if !loaded.longer.is_empty() {
+        join(&mut all);
+    }
     all
+}
+
+/// Makes one segment of two where the second goes on where the first ends, in the file and in memory: what was between them is back.
+fn join(all: &mut Vec<Phdr<LE>>) {
+    all.dedup_by(|next, one| {
+        let goes_on = next.p_type == PT_LOAD
+            && one.p_type == PT_LOAD
+            && next.p_flags == one.p_flags
+            && next.p_align == one.p_align
+            && one.p_filesz == one.p_memsz
+            && next.p_offset == end(one)
+            && next.p_vaddr.get() == one.p_vaddr.get().saturating_add(one.p_memsz.get());
+        if goes_on {
+            let more = |one: u64, next: u64| one.saturating_add(next).into();
+            one.p_memsz = more(one.p_memsz.get(), next.p_memsz.get());
+            one.p_filesz = more(one.p_filesz.get(), next.p_filesz.get());
+        }
+        goes_on
+    });
 }
 
 /// A segment without holes, in one piece or several.
@@ -59,11 +81,8 @@ fn split(
     let last = ranges.len().saturating_sub(1);
     for (index, range) in ranges.into_iter().enumerate() {
         let mut file = range.end.saturating_sub(range.start);
-        if let Some((offset, more)) = loaded.longer
-            && offset == range.end
-        {
-            file = file.saturating_add(more);
-        }
+        let more = loaded.longer.iter().find(|(offset, _)| *offset == range.end);
+        file = file.saturating_add(more.map_or(0, |(_, more)| *more));
         let memory = if index == last { file.saturating_add(zeros) } else { file };
         if memory == 0 && segment.p_memsz.get() != 0 {
             continue;

@@ -1,7 +1,6 @@
 //! The names of loads whose code looks for symbols when it runs, and what `dlsym` finds there.
 
 use crate::Host;
-use crate::external::External;
 use crate::symbols::Exports;
 use crate::threads::dynamic::__tls_get_addr;
 use core::ffi::{CStr, c_char, c_void};
@@ -9,7 +8,7 @@ use core::hint::black_box;
 use core::ops::Range;
 use core::ptr;
 use elf_core::Name;
-use elf_core::{Arch as _, File, SegmentFlags};
+use elf_core::{Arch as _, SegmentFlags};
 use elf_layout::ExternalKind;
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -21,45 +20,25 @@ static LOADS: RwLock<BTreeMap<u64, (u64, Arc<Names>)>> = RwLock::new(BTreeMap::n
 /// What a load shows.
 pub(crate) struct Names {
     exports: Exports,
-    /// By rising address, with the size.
-    symbols: Box<[(u64, u64, CString)]>,
+    /// Addresses, sizes and numbers of names, by rising address.
+    symbols: Box<[(u64, u64, usize)]>,
     /// Where its memory begins.
     pub(super) start: u64,
 }
 
 /// A load whose names are known as long as this lives.
-pub(crate) struct Entered(Box<[u64]>);
+pub(crate) struct Entered {
+    starts: Box<[u64]>,
+    names: Arc<Names>,
+}
 
 impl Names {
-    /// Those of `objects`, with [`Exports::collect`]'s arguments, and the segments of the load.
-    pub(crate) fn collect<'a>(
-        objects: impl Iterator<Item = &'a [u8]> + Clone,
-        globals: &[Box<[u64]>],
-        code: &[Range<u64>],
-        variables: &[(Box<[u8]>, External)],
-        segments: &[(Range<u64>, SegmentFlags)],
-    ) -> Self {
-        let exports = Exports::collect(objects.clone(), globals, code, variables);
-        let mut symbols = Vec::new();
-        for (bytes, addresses) in objects.zip(globals) {
-            let Ok(Some(table)) = File::parse(bytes).and_then(|file| file.symbol_table()) else {
-                continue;
-            };
-            let own = table.symbols().iter().skip(table.first_global());
-            for (symbol, &address) in own.zip(addresses) {
-                let Ok(name) = table.name_of(&symbol) else { continue };
-                let is_shown = exports.get(name).is_some_and(|it| it.address() == address);
-                if let Ok(name) = CString::new(name.as_bytes())
-                    && is_shown
-                    && !symbol.is_undefined()
-                {
-                    symbols.push((address, symbol.size, name));
-                }
-            }
-        }
-        symbols.sort_by_key(|(address, ..)| *address);
+    /// Those of a load with these segments.
+    pub(crate) fn new(exports: Exports, segments: &[(Range<u64>, SegmentFlags)]) -> Self {
         let start = segments.iter().map(|(range, _)| range.start).min().unwrap_or(0);
-        Self { exports, symbols: symbols.into(), start }
+        let mut symbols: Box<[_]> = exports.symbols().collect();
+        symbols.sort_unstable();
+        Self { exports, symbols, start }
     }
 
     /// Makes them known, as those of these segments.
@@ -69,22 +48,33 @@ impl Names {
         for (range, _) in segments {
             loads.insert(range.start, (range.end, Arc::clone(&names)));
         }
-        Entered(segments.iter().map(|(range, _)| range.start).collect())
+        let starts = segments.iter().map(|(range, _)| range.start).collect();
+        Entered { starts, names }
     }
 
-    /// The symbol that an address is in.
-    pub(super) fn at(&self, address: u64) -> Option<&(u64, u64, CString)> {
+    /// The symbol that an address is in: its own address, and its name.
+    pub(super) fn at(&self, address: u64) -> Option<(u64, &CStr)> {
         let end = self.symbols.partition_point(|(start, ..)| *start <= address);
         let before = self.symbols.get(..end)?.iter().rev();
         // aliases have one address, and what is larger may have begun earlier
-        before.take(64).find(|(start, size, _)| address.wrapping_sub(*start) < (*size).max(1))
+        let is_in = |start: u64, size: u64| address.wrapping_sub(start) < size.max(1);
+        let found = before.take(64).find(|(start, size, _)| is_in(*start, *size));
+        let (start, _, number) = *found?;
+        Some((start, self.exports.name(number)?))
+    }
+}
+
+impl Entered {
+    /// What the load shows.
+    pub(crate) fn exports(&self) -> &Exports {
+        &self.names.exports
     }
 }
 
 impl Drop for Entered {
     fn drop(&mut self) {
         let mut loads = LOADS.write().unwrap_or_else(PoisonError::into_inner);
-        let gone: Vec<_> = self.0.iter().filter_map(|start| loads.remove(start)).collect();
+        let gone: Vec<_> = self.starts.iter().filter_map(|start| loads.remove(start)).collect();
         drop(loads);
         drop(gone);
     }

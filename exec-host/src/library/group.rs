@@ -5,7 +5,7 @@ use super::loaded::{Bytes, Member, image};
 use super::needed::{self, Given};
 use crate::error::Error;
 use elf_core::Name;
-use elf_core::names::{DF_1_NOOPEN, DF_1_PIE, DT_NEEDED};
+use elf_core::names::{DF_1_NOOPEN, DF_1_NOW, DF_1_PIE, DF_BIND_NOW, DT_BIND_NOW, DT_NEEDED};
 use elf_image::{Facts, Image};
 use std::path::Path;
 use std::sync::Arc;
@@ -19,6 +19,9 @@ pub(crate) struct Node {
     wanted: Box<[u8]>,
     /// Who needs it first.
     parent: usize,
+    pub(crate) facts: Facts,
+    /// It wants all functions bound at once (`DT_BIND_NOW`).
+    pub(crate) binds_now: bool,
     pub(crate) needed: Vec<Edge>,
 }
 
@@ -36,11 +39,16 @@ const MOST: usize = 1024;
 impl Node {
     fn new(bytes: Bytes, wanted: &[u8], parent: usize) -> Result<Self, LibraryError> {
         let found = image((*bytes).as_ref())?;
-        refuse(&found, &found.facts()?)?;
+        let facts = found.facts()?;
+        refuse(&found, &facts)?;
         let dynamic = found.dynamic()?;
         let dynamic = dynamic.ok_or_else(|| refused("a file without a dynamic section"))?;
         let name = needed::name(&dynamic)?.as_bytes().into();
-        Ok(Self { bytes, name, wanted: wanted.into(), parent, needed: Vec::new() })
+        let binds_now = facts.flags & DF_BIND_NOW != 0
+            || facts.flags_1 & DF_1_NOW != 0
+            || dynamic.value(DT_BIND_NOW).is_some();
+        let (wanted, needed) = (wanted.into(), Vec::new());
+        Ok(Self { bytes, name, wanted, parent, facts, binds_now, needed })
     }
 
     fn is_called(&self, name: &[u8]) -> bool {

@@ -18,12 +18,15 @@ pub(crate) struct ProcessHashes {
     own: [u32; OWN.len()],
     libraries: Vec<Arc<Library>>,
     /// Of all names, made for the first library with many symbols.
-    filter: OnceLock<Filter>,
+    all: OnceLock<Filter>,
 }
+
+/// The names of libraries that stay as long as the process, and our own: of most processes most of all. It is made when it pays.
+static STAYING: OnceLock<Filter> = OnceLock::new();
 
 /// A set of hashes that may hold more than was put in.
 #[derive(Debug)]
-pub(crate) struct Filter {
+struct Filter {
     /// A power of two of words, two bits for a name.
     bits: Vec<u64>,
 }
@@ -35,6 +38,8 @@ const SPARSE: usize = 16;
 #[derive(Debug)]
 struct Library {
     range: Range<u64>,
+    /// Nobody closes it.
+    stays: bool,
     names: Names,
 }
 
@@ -71,6 +76,10 @@ impl ProcessHashes {
         static LATEST: Mutex<Option<(Changes, Arc<ProcessHashes>)>> = Mutex::new(None);
         let changes = changes();
         let mut latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
+        // one load follows another
+        if let Some((_, known)) = &*latest {
+            STAYING.get_or_init(|| known.filter(|library| library.stays));
+        }
         match &*latest {
             Some((of, known)) if *of == changes && changes != (0, 0) => Arc::clone(known),
             before => {
@@ -91,29 +100,38 @@ impl ProcessHashes {
         self.may_hold_beside(hash, &[])
     }
 
-    /// A filter that lets all pass that [may be held](Self::may_hold_hash): for who asks often, and mostly for what nobody has.
-    pub(crate) fn filter(&self) -> &Filter {
-        self.filter.get_or_init(|| {
-            let names = self.libraries.iter().map(|library| library.names.hashes());
-            let count: usize = names.clone().map(<[u32]>::len).sum();
-            let words = count.saturating_mul(SPARSE).next_power_of_two() / 64;
-            let mut filter = Filter { bits: vec![0; words.max(1)] };
-            for hash in names.flatten().chain(&self.own) {
-                for (word, bit) in places(*hash, filter.bits.len()) {
-                    if let Some(word) = filter.bits.get_mut(word) {
-                        *word |= bit;
-                    }
+    /// Has all names looked for in a filter first: for who asks often, and mostly for what nobody has.
+    pub(crate) fn make_filter(&self) {
+        self.all.get_or_init(|| self.filter(|_| true));
+    }
+
+    /// A filter of our own names and those of some libraries.
+    fn filter(&self, is_in: impl Fn(&Library) -> bool) -> Filter {
+        let libraries = self.libraries.iter().filter(|library| is_in(library));
+        let names: Vec<&[u32]> = libraries.map(|library| library.names.hashes()).collect();
+        let count: usize = names.iter().map(|names| names.len()).sum();
+        let words = count.saturating_mul(SPARSE).next_power_of_two() / 64;
+        let mut filter = Filter { bits: vec![0; words.max(1)] };
+        for hash in names.into_iter().flatten().chain(&self.own) {
+            for (word, bit) in places(*hash, filter.bits.len()) {
+                if let Some(word) = filter.bits.get_mut(word) {
+                    *word |= bit;
                 }
             }
-            filter
-        })
+        }
+        filter
     }
 
     /// Whether any but the libraries of these numbers has a name with this hash, or we have a function of our own for it.
     pub(crate) fn may_hold_beside(&self, hash: u32, libraries: &[usize]) -> bool {
-        let mut others = self.libraries.iter().enumerate();
+        if self.all.get().is_some_and(|filter| !filter.may_hold(hash)) {
+            return false;
+        }
+        let passes = STAYING.get().is_none_or(|filter| filter.may_hold(hash));
+        let others = self.libraries.iter().enumerate();
+        let mut others = others.filter(|(_, it)| passes || !it.stays);
         others.any(|(at, it)| it.names.may_hold(hash) && !libraries.contains(&at))
-            || self.own.iter().any(|own| (own ^ hash) >> 1 == 0)
+            || passes && self.own.iter().any(|own| (own ^ hash) >> 1 == 0)
     }
 
     /// Whether the library of this number has a name with this hash, whose lowest bit does not matter.
@@ -135,22 +153,22 @@ impl ProcessHashes {
             let range = library.extent();
             let is_same = |it: &&Arc<Library>| it.range == range;
             let known = known.iter().find(is_same);
-            let known = known.filter(|_| !has_lost || stays.contains(&range)).cloned();
+            let known = known.filter(|known| !has_lost || known.stays).cloned();
             libraries.push(known.unwrap_or_else(|| {
-                let names = names_of(library);
-                Arc::new(Library { range, names })
+                let (stays, names) = (stays.contains(&range), names_of(library));
+                Arc::new(Library { range, stays, names })
             }));
             ControlFlow::Continue(())
         });
         let own = OWN.map(|name| gnu_hash(Name::from(name)));
-        Self { own, libraries, filter: OnceLock::new() }
+        Self { own, libraries, all: OnceLock::new() }
     }
 }
 
 impl Filter {
     /// Whether a hash, whose lowest bit does not matter, may have been put in.
     #[inline]
-    pub(crate) fn may_hold(&self, hash: u32) -> bool {
+    fn may_hold(&self, hash: u32) -> bool {
         let mut places = places(hash, self.bits.len()).into_iter();
         places.all(|(word, bit)| self.bits.get(word).is_some_and(|it| it & bit != 0))
     }
@@ -343,11 +361,11 @@ mod tests {
             !known.may_hold_hash(gnu_hash(Name::from(name.as_str())))
         });
         assert!(missing.count() > 990);
-        let filter = known.filter();
-        for library in &known.libraries {
-            let hashes = library.names.hashes().iter();
-            assert!({ hashes }.all(|hash| filter.may_hold(*hash) && known.may_hold_hash(*hash)));
-        }
+        let hashes = || known.libraries.iter().flat_map(|library| library.names.hashes());
+        assert!(hashes().all(|hash| known.may_hold_hash(*hash)));
+        known.make_filter();
+        assert!(hashes().all(|hash| known.may_hold_hash(*hash)));
+        let filter = known.all.get().expect("it was made");
         let passing = (0..1000).filter(|number| {
             let name = format!("hoist_has_no_such_name_{number}");
             filter.may_hold(gnu_hash(Name::from(name.as_str())))

@@ -77,10 +77,11 @@ unsafe fn prepare(
     in_file: Option<&FilePages>,
     given: &mut Given<'_>,
 ) -> Result<Prepared, Error> {
-    let (mut own, mut parts) = (Vec::new(), Vec::new());
+    let count = nodes.len();
+    let (mut own, mut parts) = (Vec::with_capacity(count), Vec::with_capacity(count));
     for (index, node) in nodes.iter().enumerate() {
         let in_file = in_file.filter(|_| index == 0);
-        let part = Part::new(node, in_file, given.limit, nodes.len() > 1);
+        let part = Part::new(node, in_file, given.limit, count > 1);
         let part = part.map_err(|error| explain(nodes, index, error))?;
         let exports = part.image.exports().map_err(LibraryError::from);
         let exports = exports.map_err(|error| explain(nodes, index, error.into()))?;
@@ -96,9 +97,9 @@ unsafe fn prepare(
         part.wants_tp_offset = others.any(|(_, reaches)| *reaches);
     }
     let scope = RefCell::new(Scope::new(&own, nodes, &mut *given.symbols));
-    let resolvers = own.iter().zip(&parts).enumerate().map(|(node, (own, part))| {
-        let late = (given.is_lazy && !part.binds_now).then(LateFunctions::default);
-        Resolver::new(node, own, &scope, late)
+    let resolvers = own.iter().zip(nodes).enumerate().map(|(index, (own, node))| {
+        let late = (given.is_lazy && !node.binds_now).then(LateFunctions::default);
+        Resolver::new(index, own, &scope, late)
     });
     let mut resolvers: Vec<Resolver<'_, '_>> = resolvers.collect();
     let mut all = All { nodes, parts: &mut parts, resolvers: &mut resolvers };
@@ -114,7 +115,8 @@ unsafe fn prepare(
     });
     let found: Vec<_> = found.collect();
     let Scope { keepers, shared, bound, .. } = scope.into_inner();
-    let mut prepared = Prepared { loaded: Vec::new(), calls: Vec::new(), shared, bound };
+    let (loaded, calls) = (Vec::with_capacity(count), Vec::with_capacity(count));
+    let mut prepared = Prepared { loaded, calls, shared, bound };
     for (index, ((part, node), (pairs, externals, late))) in
         parts.into_iter().zip(nodes).zip(found).enumerate()
     {

@@ -14,6 +14,10 @@ fn needed(node: &Node) -> impl Iterator<Item = usize> {
 /// The numbers of libraries, who needs somebody before whom they need: constructors run from the last on. The one that is opened is before
 /// all, also where libraries need it.
 pub(crate) fn first(nodes: &[Node]) -> Vec<usize> {
+    // most loads
+    if nodes.len() == 1 {
+        return vec![0];
+    }
     let leads = |index: usize| {
         let all = nodes.get(index).into_iter().flat_map(needed);
         all.filter(|to| *to != 0).collect::<Vec<_>>()
@@ -26,6 +30,10 @@ pub(crate) fn first(nodes: &[Node]) -> Vec<usize> {
 /// The order in which destructors are called. `bound` says who refers to whom, whether or not it needs that one: that counts
 /// where what libraries need does not decide.
 pub(crate) fn last(nodes: &[Node], bound: &[(usize, usize)]) -> Vec<usize> {
+    // most loads
+    if nodes.len() == 1 {
+        return vec![0];
+    }
     let (count, first) = (nodes.len(), first(nodes));
     let mut leads: Vec<Vec<usize>> =
         nodes.iter().map(|node| needed(node).collect::<Vec<_>>()).collect();

@@ -16,7 +16,7 @@ use crate::threads::Threads;
 use crate::unwind::{self, Extent, LibraryTable, Unwinding};
 use crate::word;
 use core::ops::Range;
-use elf_core::names::{DF_1_NODELETE, DF_1_NOW, DF_BIND_NOW, DF_STATIC_TLS, DT_BIND_NOW, PT_LOAD};
+use elf_core::names::{DF_1_NODELETE, DF_STATIC_TLS, PT_LOAD};
 use elf_core::{
     ApplyError, Arch as _, Kind, Name, Record, Role, SectionMut, SegmentFlags, Special, Stage,
     apply_dynamic, find,
@@ -47,8 +47,6 @@ pub(crate) struct Part<'n> {
     pub(crate) reaches_others: bool,
     /// Somebody has such code that may mean its variables.
     pub(crate) wants_tp_offset: bool,
-    /// It wants all functions bound at once.
-    pub(crate) binds_now: bool,
     /// Relocations that speak of threads.
     of_threads: Vec<Deferred>,
     threads: Option<Threads>,
@@ -66,25 +64,19 @@ impl<'n> Part<'n> {
     ) -> Result<Self, Error> {
         let file: &[u8] = (*node.bytes).as_ref();
         let image = image(file).map_err(LibraryError::from)?;
-        let facts = image.facts().map_err(LibraryError::from)?;
         let mapped =
             MappedImage::new(&image, in_file, limit.unwrap_or(image_limit(file.len() as u64)))?;
         let code = code(&mapped);
         // not all linkers set the flag
-        let reaches_others =
-            has_others && (facts.flags & DF_STATIC_TLS != 0 || wants_tp_offsets_of_others(&image));
-        let dynamic = image.dynamic().map_err(LibraryError::from)?;
-        let binds_now = facts.flags & DF_BIND_NOW != 0
-            || facts.flags_1 & DF_1_NOW != 0
-            || dynamic.is_some_and(|dynamic| dynamic.value(DT_BIND_NOW).is_some());
+        let reaches_others = has_others
+            && (node.facts.flags & DF_STATIC_TLS != 0 || wants_tp_offsets_of_others(&image));
         Ok(Self {
             image,
-            facts,
+            facts: node.facts,
             mapped,
             code,
             reaches_others,
             wants_tp_offset: false,
-            binds_now,
             of_threads: Vec::new(),
             threads: None,
             deferred: Vec::new(),
@@ -261,8 +253,8 @@ fn relocate(
     let explain = |error| failed(image, resolver, error);
     let relro = image.relro().map_or(0, |(_, size)| size);
     let rows = image.relative_rows::<Host>();
-    let done = rows.map_or(0, |rows| mapped.relocate_relative(rows, relro));
-    let words = open_words(mapped);
+    let done = rows.map_or(0, |rows| mapped.relocate_relative(rows, open.as_deref(), relro));
+    let words = open_words(open.as_deref());
     image
         .relocate_within::<Host>(mapped.content(), base, resolver, (words, done), first)
         .map_err(explain)?;
@@ -274,9 +266,9 @@ fn relocate(
     Ok(())
 }
 
-/// Where words begin that can be written, if that is one stretch.
-fn open_words(mapped: &MappedImage) -> Range<u64> {
-    match mapped.open_pages().as_deref() {
+/// Where words begin that can be written, which [pages](MappedImage::open_pages) are open to, if those are one stretch.
+fn open_words(open: Option<&[Range<u64>]>) -> Range<u64> {
+    match open {
         None => 0..u64::MAX,
         Some([open]) => open.start..open.end.saturating_sub(word::SIZE - 1),
         Some(_) => 0..0,

@@ -8,7 +8,7 @@ use crate::Host;
 use crate::machine::resolver;
 use core::cell::{Cell, RefCell};
 use elf_core::names::{
-    STB_GNU_UNIQUE, STB_LOCAL, STB_WEAK, STV_DEFAULT, VER_NDX_GLOBAL, VER_NDX_LOCAL,
+    STB_GNU_UNIQUE, STB_LOCAL, STB_WEAK, STV_DEFAULT, VER_NDX_GLOBAL, VER_NDX_LOCAL, VERSYM_VERSION,
 };
 use elf_core::{Arch as _, Kind, Name, Query, Resolve, Role, Symbol};
 use elf_image::{Exports, SymbolReference, Symbols};
@@ -25,8 +25,8 @@ pub(crate) struct Resolver<'r, 's> {
     scope: &'r RefCell<Scope<'s>>,
     /// What symbols were found to be lately, with their indices, by the lower part of these: records of one symbol stand together.
     known: Box<[Cell<Known>]>,
-    /// Names of versions that were asked for, by number.
-    versions: RefCell<Vec<Option<Name<'r>>>>,
+    /// Names of versions, by number: those that are needed, and of others those that were asked for.
+    versions: RefCell<Option<Vec<Option<Name<'r>>>>>,
     /// Addresses of others that were given out.
     pub(crate) externals: RefCell<Vec<u64>>,
     /// Arguments of TLS descriptors.
@@ -39,6 +39,9 @@ pub(crate) struct Resolver<'r, 's> {
     /// Functions that nobody has yet, if they may be looked for when they are called.
     pub(crate) late: Option<LateFunctions>,
 }
+
+/// For how many versions and addresses there is room from the beginning.
+const MANY: usize = 64;
 
 /// Of how many symbols it is kept what they were found to be.
 const MOST_KNOWN: usize = 1024;
@@ -58,7 +61,7 @@ impl<'r, 's> Resolver<'r, 's> {
             scope,
             known: vec![Cell::new(None); count].into(),
             versions: RefCell::default(),
-            externals: RefCell::default(),
+            externals: RefCell::new(Vec::with_capacity(count.min(MANY))),
             pairs: RefCell::default(),
             failed: RefCell::new(None),
             is_executable: false,
@@ -167,17 +170,14 @@ impl<'r, 's> Resolver<'r, 's> {
         }
         let number = usize::from(number);
         let mut versions = self.versions.borrow_mut();
+        let versions = versions.get_or_insert_with(|| needed_versions(exports));
         if let Some(Some(version)) = versions.get(number) {
             let name = exports.symbols().name_of(symbol)?;
             return Ok(SymbolReference { name, version: Some(*version) });
         }
         let reference = exports.reference(index)?;
         if reference.version.is_some() {
-            let count = versions.len().max(number.saturating_add(1));
-            versions.resize(count, None);
-        }
-        if let Some(place) = versions.get_mut(number) {
-            *place = reference.version;
+            set(versions, number, reference.version);
         }
         Ok(reference)
     }
@@ -273,9 +273,47 @@ impl Resolve for Resolver<'_, '_> {
             _ => None,
         }
     }
+
+    #[inline]
+    fn symbol_address(&self, symbol: u32) -> Option<u64> {
+        match self.definition(symbol, false) {
+            Some(Definition::Address(address)) if symbol != 0 => Some(address),
+            _ => None,
+        }
+    }
 }
 
 impl Symbols for Resolver<'_, '_> {}
+
+/// Puts an item at a place of a list that grows.
+fn set<T: Copy>(list: &mut Vec<Option<T>>, at: usize, item: Option<T>) {
+    if list.len() <= at {
+        list.resize(at.saturating_add(1), None);
+    }
+    if let Some(place) = list.get_mut(at) {
+        *place = item;
+    }
+}
+
+/// The names of the versions that a file needs, by number, up to what is damaged, but for those that it defines.
+fn needed_versions<'r>(exports: &Exports<'r>) -> Vec<Option<Name<'r>>> {
+    let mut names = Vec::with_capacity(MANY);
+    let Some(versions) = exports.versions() else { return names };
+    let needed = versions.needs().map_while(Result::ok).flat_map(|it| it.versions());
+    for version in needed.map_while(Result::ok) {
+        let number = usize::from(version.index & VERSYM_VERSION);
+        if !matches!(names.get(number), Some(Some(_))) {
+            set(&mut names, number, Some(version.name));
+        }
+    }
+    for definition in versions.definitions() {
+        let Ok(definition) = definition else { return Vec::new() };
+        if let Some(place) = names.get_mut(usize::from(definition.index & VERSYM_VERSION)) {
+            *place = None;
+        }
+    }
+    names
+}
 
 /// Whether a relocation is that of a function which is called through the PLT (`R_*_JUMP_SLOT` in every psABI).
 fn is_jump_slot(kind: &Kind) -> bool {

@@ -44,8 +44,6 @@ impl Own<'_> {
 pub(crate) struct Scope<'s> {
     global: Option<&'static Handle>,
     hashes: Arc<ProcessHashes>,
-    /// The library that is opened has many symbols.
-    is_large: bool,
     /// The libraries of the load, the one that is opened first.
     own: &'s [Own<'s>],
     nodes: &'s [Node],
@@ -145,12 +143,14 @@ impl<'s> Scope<'s> {
                 .flat_map(|node| &node.needed)
                 .all(|edge| matches!(edge, Edge::Member(Member::Process(_))));
         let exports = own.first().and_then(|own| own.exports.as_ref());
-        let is_large = exports.is_some_and(|exports| exports.symbols().len() >= MANY);
+        let hashes = ProcessHashes::current();
+        if exports.is_some_and(|exports| exports.symbols().len() >= MANY) {
+            hashes.make_filter();
+        }
         Self {
             is_alone,
-            is_large,
             global: Handle::of_process(),
-            hashes: ProcessHashes::current(),
+            hashes,
             own,
             nodes,
             members: OnceCell::new(),
@@ -167,8 +167,7 @@ impl<'s> Scope<'s> {
     /// Whether a name that the library of this number itself defines, not as one for all, may be somebody else's: by its hash, but for the
     /// lowest bit.
     pub(crate) fn may_be_others(&self, node: usize, hash: u32) -> bool {
-        let passes = || !self.is_large || self.hashes.filter().may_hold(hash);
-        node != 0 || passes() && self.hashes.may_hold_hash(hash)
+        node != 0 || self.hashes.may_hold_hash(hash)
     }
 
     /// Who has what a reference of the library of this number wants. `own` is whether the library has a symbol of that name and version,
@@ -182,7 +181,7 @@ impl<'s> Scope<'s> {
     ) -> Option<Answer> {
         let hash = gnu_hash(reference.name);
         let in_process = self.hashes.may_hold_hash(hash);
-        if let Some(function) = stands_for(reference.name).filter(|_| in_process) {
+        if in_process && let Some(function) = stands_for(reference.name) {
             return Some(Answer::Other(Definition::Address(function.address())));
         }
         let is_unique = own == Some(true);

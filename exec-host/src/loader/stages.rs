@@ -12,7 +12,7 @@ use crate::module::Parts;
 use crate::observer::{Loaded, Observed, Observer};
 use crate::resolvers::Resolvers;
 use crate::switches::Switches;
-use crate::symbols::Links;
+use crate::symbols::{Exports, Links};
 use crate::threads::{self, Threads};
 use crate::unwind::{self, Extent, Unwinding};
 use core::ops::Range;
@@ -141,7 +141,8 @@ impl Registered<'_> {
         let (globals, segments) = (globals(layout, base), segments(layout, base));
         let names = links.looks_up().then(|| {
             let objects = layout.files().iter().map(|file| file.bytes());
-            Names::collect(objects, &globals, &code, &variables, &segments).enter(&segments)
+            let exports = Exports::collect(objects, &globals, &code, &variables);
+            Names::new(exports, &segments).enter(&segments)
         });
         Parts {
             names,

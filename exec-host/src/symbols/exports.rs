@@ -1,14 +1,23 @@
 //! The symbols of a module by name.
 
+use super::name_table::NameTable;
 use crate::external::External;
+use core::ffi::CStr;
 use core::ops::Range;
 use elf_core::names::{STV_DEFAULT, STV_PROTECTED};
 use elf_core::{File, Name};
-use std::collections::HashMap;
 
 /// What a module shows to later loads.
 #[derive(Debug, Default)]
-pub(crate) struct Exports(HashMap<Box<[u8]>, External>);
+pub(crate) struct Exports(NameTable<Export>);
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug)]
+struct Export {
+    external: External,
+    /// Bytes, if an object has a symbol of this name, the version included.
+    size: Option<u64>,
+}
 
 impl Exports {
     /// Collects the global symbols of `objects` that are not hidden. `globals` are their addresses, 0 if there is none;
@@ -19,7 +28,11 @@ impl Exports {
         code: &[Range<u64>],
         variables: &[(Box<[u8]>, External)],
     ) -> Self {
-        let mut exports: HashMap<_, _> = variables.iter().cloned().collect();
+        let mut exports = NameTable::default();
+        let derived = |external| Export { external, size: None };
+        for (name, variable) in variables {
+            exports.entry(name, derived(*variable));
+        }
         for (bytes, addresses) in objects.zip(globals) {
             let Ok(Some(table)) = File::parse(bytes).and_then(|file| file.symbol_table()) else {
                 continue;
@@ -38,10 +51,14 @@ impl Exports {
                 };
                 if let Some((base, version, true)) = name.version() {
                     let exact = [base.as_bytes(), b"@", version.as_bytes()].concat();
-                    exports.entry(exact.into()).or_insert(external);
-                    exports.entry(base.as_bytes().into()).or_insert(external);
+                    exports.entry(&exact, derived(external));
+                    exports.entry(base.as_bytes(), derived(external));
                 }
-                exports.entry(name.as_bytes().into()).or_insert(external);
+                if let Some(export) = exports.entry(name.as_bytes(), derived(external))
+                    && export.external.address() == address
+                {
+                    export.size = export.size.or(Some(symbol.size));
+                }
             }
         }
         Self(exports)
@@ -49,6 +66,19 @@ impl Exports {
 
     /// The symbol of this name.
     pub(crate) fn get(&self, name: Name<'_>) -> Option<External> {
-        self.0.get(name.as_bytes()).copied()
+        self.0.get(name.as_bytes()).map(|export| export.external)
+    }
+
+    /// Addresses, sizes and numbers of the names that objects have.
+    pub(crate) fn symbols(&self) -> impl Iterator<Item = (u64, u64, usize)> {
+        let symbol = |(number, export): (usize, &Export)| {
+            Some((export.external.address(), export.size?, number))
+        };
+        self.0.values().enumerate().filter_map(symbol)
+    }
+
+    /// The name of this number.
+    pub(crate) fn name(&self, number: usize) -> Option<&CStr> {
+        self.0.name(number)
     }
 }

@@ -10,7 +10,7 @@ use tar::{Builder, EntryType, Header};
 
 use super::{archs, hoist, libraries, printed, refused};
 
-fn digest(bytes: &[u8]) -> String {
+pub(super) fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -38,6 +38,9 @@ fn tar(files: &[(&str, &[u8])]) -> Vec<u8> {
 
 const INFO: &str = "usr/lib/python3/site-packages/thing-1.0.dist-info/RECORD";
 
+/// What conda has of a package.
+const CONDA: &str = "usr/conda-meta/thing-1.0-0.json";
+
 /// Two layers: a package of Python with a library, under a long name and with links; and one with nothing of interest.
 fn layers(library: &[u8]) -> [Vec<u8>; 2] {
     let deep = format!("usr/lib/python3/site-packages/thing/{}/lib.so", "long".repeat(30));
@@ -56,6 +59,8 @@ fn layers(library: &[u8]) -> [Vec<u8>; 2] {
     add(&mut first, "usr/lib/name.so", EntryType::Symlink, "other.so", b"");
     add(&mut first, "usr/lib/.wh.gone", EntryType::Regular, "", b"");
     add(&mut first, INFO, EntryType::Regular, "", record.as_bytes());
+    let list = br#"{ "paths_data": {"paths": [{"_path": "lib/other.so", "sha256": "AAAA",  "size_in_bytes": 1}]}}"#;
+    add(&mut first, CONDA, EntryType::Regular, "", list);
     let second = tar(&[("etc/.wh..wh..opq", b""), ("etc/text", b"text\n"), ("etc/empty", b"")]);
     [first.into_inner().expect("a tar file"), second]
 }
@@ -93,7 +98,7 @@ fn config(layers: &[Vec<u8>]) -> Vec<u8> {
 
 /// An image as OCI lays it out, with an index in the index, an attestation, and a manifest that is not there; `docker` adds what
 /// `docker save` does.
-fn oci(form: &str, docker: bool, library: &[u8]) -> Vec<u8> {
+pub(super) fn oci(form: &str, docker: bool, library: &[u8]) -> Vec<u8> {
     let (form, is_stargz) = if form == "stargz" { ("gzip", true) } else { (form, false) };
     let layers = layers(library);
     let config = config(&layers);
@@ -300,7 +305,15 @@ fn same_but_libraries(what: &str, old: &[u8], new: &[u8]) {
             changed.push((name.as_str(), &new.2));
         }
     }
-    assert_eq!(changed.len(), 3, "{what}");
+    assert_eq!(changed.len(), 4, "{what}");
+    let (_, list) = changed.iter().find(|(name, _)| *name == CONDA).expect("a list");
+    let (_, other) = changed.iter().find(|(name, _)| *name == "usr/lib/other.so").expect("one");
+    let expected = format!(
+        r#"{{ "paths_data": {{"paths": [{{"_path": "lib/other.so", "sha256": "{}",  "size_in_bytes": {}}}]}}}}"#,
+        digest(other),
+        other.len()
+    );
+    assert_eq!(String::from_utf8_lossy(list), expected, "{what}");
     let (_, record) = changed.iter().find(|(name, _)| *name == INFO).expect("a list");
     let (_, library) = changed[0];
     let record = String::from_utf8_lossy(record);

@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::Command;
 
+use super::image::digest;
 use super::{hoist, libraries, printed, python, refused};
 
 const SLIM: [&str; 8] =
@@ -94,6 +95,61 @@ fn the_record_of_a_package_says_what_files_are() {
     fs::write(at.join(RECORD), b"\xff\xfe").expect("a file");
     let said = printed(at, &SLIM);
     assert!(said.contains("RECORD: ") && said.contains("2 files changed"), "{said}");
+}
+
+#[test]
+fn the_list_of_a_conda_package_says_what_files_are() {
+    const LIST: &str = "site/conda-meta/thing-1.0-h1_0.json";
+    let Some(folder) = libraries("the_list_of_a_conda_package_says_what_files_are") else { return };
+    let at = folder.path();
+    let library = read(at, "lib.so");
+    for folder in ["site/lib/deep", "site/conda-meta"] {
+        fs::create_dir_all(at.join(folder)).expect("a folder");
+    }
+    for name in ["site/lib/a.so", "site/lib/deep/b.so"] {
+        fs::write(at.join(name), &library).expect("a file");
+    }
+    // as conda writes it: what a prefix was written into has a digest of its own
+    let list = |a: &[u8], b: &[u8]| {
+        let old = digest(&library);
+        format!(
+            r#"{{
+  "build": "h1_0", "files": ["lib/a.so", "lib/deep/b.so", "lib/c.so"],
+  "paths_data": {{ "paths": [
+    {{"_path": "lib/a.so", "path_type": "hardlink", "sha256": "{old}", "sha256_in_prefix": "{}", "size_in_bytes": {}}},
+    {{"_path": "lib/deep/b.so", "path_type": "hardlink", "sha256": "{}", "size_in_bytes": {}}},
+    {{"_path": "lib/c.so", "path_type": "softlink", "sha256": "{old}", "size_in_bytes": {}}}
+  ], "paths_version": 1 }}, "url": "https://example.com/caf\u00e9.conda"
+}}"#,
+            digest(a),
+            a.len(),
+            digest(b),
+            b.len(),
+            library.len()
+        )
+    };
+    let old = list(&library, &library);
+    fs::write(at.join(LIST), &old).expect("a file");
+    fs::write(at.join("site/conda-meta/history"), "==> now <==\n").expect("a file");
+    let now = || list(&read(at, "site/lib/a.so"), &read(at, "site/lib/deep/b.so")).into_bytes();
+    let said = printed(at, &SLIM);
+    assert!(said.contains("0.json: digests and sizes of 2 files are written anew"), "{said}");
+    assert!(read(at, LIST) == now() && read(at, "site/lib/a.so").len() < library.len());
+    // from a folder inside, by another mode; and what a process left that was killed
+    let mut words = SLIM;
+    words[2] = "site/lib/deep";
+    printed(at, &[&words[..], &["--mode", "size"]].concat());
+    assert!(read(at, LIST) == now());
+    let new = read(at, LIST);
+    fs::write(at.join(LIST), &old).expect("a file");
+    printed(at, &words);
+    assert!(read(at, LIST) == new);
+    printed(at, &UNDO);
+    assert!(read(at, LIST) == old.as_bytes() && read(at, "site/lib/a.so") == library);
+    // one that is no list is told, and keeps nothing from its work
+    fs::write(at.join(LIST), "{").expect("a file");
+    let said = printed(at, &SLIM);
+    assert!(said.contains("0.json: EOF") && said.contains("2 files changed"), "{said}");
 }
 
 #[test]

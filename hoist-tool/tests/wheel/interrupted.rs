@@ -1,4 +1,5 @@
-//! Whatever happens to `hoist wheel slim` and `hoist fatbin slim`: the old file or the new one is there, and nothing else.
+//! Whatever happens to `hoist wheel slim` and `hoist fatbin slim`: the old file or the new one is there, and nothing else. So it is with
+//! wheels, with images of containers, and with libraries in a folder.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;
@@ -9,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use super::{libraries, printed, python};
+use super::{image, libraries, printed, python};
 
 const KEEP: [&str; 4] = ["--keep", "sm_80,ptx", "--mode", "size"];
 
@@ -19,18 +20,82 @@ fn kills() -> u32 {
     wanted.map_or(60, |text| text.parse().expect("HOIST_KILLS is a number"))
 }
 
-/// The wheel `in.whl` in a folder, and what becomes of it.
-fn wheel(test: &str) -> Option<(tempfile::TempDir, Vec<u8>, Vec<u8>)> {
-    let folder = libraries(test)?;
-    let at = folder.path();
-    if !python(at, &["make", "in.whl"]) {
-        println!("skipped: {test}: needs python3");
-        return None;
+/// A file in a folder of its own, and what becomes of it by these words.
+struct Changed {
+    folder: tempfile::TempDir,
+    command: &'static str,
+    name: &'static str,
+    old: Vec<u8>,
+    new: Vec<u8>,
+}
+
+impl Changed {
+    /// The wheel `in.whl`.
+    fn wheel(test: &str) -> Option<Self> {
+        let folder = libraries(test)?;
+        if !python(folder.path(), &["make", "in.whl"]) {
+            println!("skipped: {test}: needs python3");
+            return None;
+        }
+        Some(Self::of(folder, "wheel", "in.whl"))
     }
-    let words = ["wheel", "slim", "in.whl", "-o", "out.whl"];
-    printed(at, &[&words[..], &KEEP].concat());
-    let [old, new] = ["in.whl", "out.whl"].map(|name| fs::read(at.join(name)).expect("a wheel"));
-    Some((folder, old, new))
+
+    /// The image `in.tar`: with its layers compressed, and beside `index.json` what `docker save` writes.
+    fn image(test: &str) -> Option<Self> {
+        let folder = libraries(test)?;
+        let library = fs::read(folder.path().join("lib.so")).expect("a library");
+        let bytes = image::oci("gzip", true, &library);
+        fs::write(folder.path().join("in.tar"), bytes).expect("a file");
+        Some(Self::of(folder, "fatbin", "in.tar"))
+    }
+
+    fn of(folder: tempfile::TempDir, command: &'static str, name: &'static str) -> Self {
+        let at = folder.path();
+        printed(at, &[&[command, "slim", name, "-o", "out"][..], &KEEP].concat());
+        let [old, new] = [name, "out"].map(|name| fs::read(at.join(name)).expect("a file"));
+        assert!(old != new);
+        let files = at.join("files");
+        fs::create_dir(&files).expect("a folder");
+        fs::write(files.join(name), &old).expect("a file");
+        Self { folder, command, name, old, new }
+    }
+
+    /// What changes it where it is, in `files`.
+    fn words(&self) -> Vec<&str> {
+        [&[self.command, "slim", self.name, "-o", self.name][..], &KEEP].concat()
+    }
+
+    /// Killed at any moment.
+    fn is_killed(&self) {
+        let at = &self.folder.path().join("files");
+        let path = at.join(self.name);
+        let mut changed = 0;
+        let kills = killed(at, &self.words(), || {
+            let found = fs::read(&path).expect("a file");
+            assert!(found == self.old || found == self.new, "{} bytes", found.len());
+            assert_eq!(names(at), BTreeSet::from([self.name.to_owned()]));
+            changed += u32::from(found == self.new);
+            fs::write(&path, &self.old).expect("a file");
+        });
+        println!("{}: {kills} kills, {changed} times changed", self.name);
+        assert!(kills > 0 && changed > 0, "{kills} {changed}");
+    }
+
+    /// Four processes at once.
+    fn is_shared(&self) {
+        let at = &self.folder.path().join("files");
+        let words = self.words();
+        for _ in 0..8 {
+            fs::write(at.join(self.name), &self.old).expect("a file");
+            let start = |_| command(at, &words).spawn().expect("hoist runs");
+            let children: Vec<_> = (0..4).map(start).collect();
+            for mut child in children {
+                assert!(child.wait().expect("it ends").success());
+            }
+            assert!(fs::read(at.join(self.name)).expect("a file") == self.new);
+            assert_eq!(names(at).len(), 1);
+        }
+    }
 }
 
 /// `hoist` with these words, which says nothing.
@@ -71,23 +136,14 @@ fn killed(at: &Path, words: &[&str], mut look: impl FnMut()) -> u32 {
 
 #[test]
 fn a_wheel_whose_change_is_killed_is_the_old_or_the_new_one() {
-    let test = "a_wheel_whose_change_is_killed_is_the_old_or_the_new_one";
-    let Some((folder, old, new)) = wheel(test) else { return };
-    let at = &folder.path().join("wheels");
-    fs::create_dir(at).expect("a folder");
-    let path = at.join("thing.whl");
-    fs::write(&path, &old).expect("a file");
-    let words = [&["wheel", "slim", "thing.whl", "-o", "thing.whl"][..], &KEEP].concat();
-    let mut changed = 0;
-    let kills = killed(at, &words, || {
-        let found = fs::read(&path).expect("a wheel");
-        assert!(found == old || found == new, "{} bytes", found.len());
-        assert_eq!(names(at), BTreeSet::from([String::from("thing.whl")]));
-        changed += u32::from(found == new);
-        fs::write(&path, &old).expect("a file");
-    });
-    println!("{kills} kills, {changed} times changed");
-    assert!(kills > 0 && changed > 0, "{kills} {changed}");
+    const NAME: &str = "a_wheel_whose_change_is_killed_is_the_old_or_the_new_one";
+    Changed::wheel(NAME).iter().for_each(Changed::is_killed);
+}
+
+#[test]
+fn an_image_whose_change_is_killed_is_the_old_or_the_new_one() {
+    const NAME: &str = "an_image_whose_change_is_killed_is_the_old_or_the_new_one";
+    Changed::image(NAME).iter().for_each(Changed::is_killed);
 }
 
 #[test]
@@ -119,62 +175,54 @@ fn libraries_whose_change_is_killed_come_back() {
 
 #[test]
 fn two_at_once_leave_the_new_wheel() {
-    let Some((folder, old, new)) = wheel("two_at_once_leave_the_new_wheel") else { return };
-    let at = &folder.path().join("wheels");
-    fs::create_dir(at).expect("a folder");
-    let words = [&["wheel", "slim", "thing.whl", "-o", "thing.whl"][..], &KEEP].concat();
-    for _ in 0..8 {
-        fs::write(at.join("thing.whl"), &old).expect("a file");
-        let start = |_| command(at, &words).spawn().expect("hoist runs");
-        let children: Vec<_> = (0..4).map(start).collect();
-        for mut child in children {
-            assert!(child.wait().expect("it ends").success());
-        }
-        assert!(fs::read(at.join("thing.whl")).expect("a wheel") == new);
-        assert_eq!(names(at).len(), 1);
-    }
+    Changed::wheel("two_at_once_leave_the_new_wheel").iter().for_each(Changed::is_shared);
 }
 
 #[test]
-fn a_full_or_read_only_disk_keeps_the_old_wheel() {
-    const NAME: &str = "a_full_or_read_only_disk_keeps_the_old_wheel";
-    /// Disks of more and more bytes, on which temporary files are as well; and one that cannot be written to.
-    const SCRIPT: &str = r#"
-slim() {
-    if TMPDIR=$1 "$hoist" wheel slim "$disk/in.whl" -o "$disk/in.whl" --keep sm_80,ptx --mode size >/dev/null 2>said; then
-        cmp "$disk/in.whl" out.whl; echo "$2 new"
-    else
-        cmp "$disk/in.whl" in.whl; echo "$2 old"; test "$(wc -l <said)" = 1
-    fi
-    test "$(ls -A "$disk")" = in.whl
+fn two_at_once_leave_the_new_image() {
+    Changed::image("two_at_once_leave_the_new_image").iter().for_each(Changed::is_shared);
 }
-kib=$(($(wc -c <in.whl) / 1024 + 4))
+
+/// Disks of more and more bytes, on which temporary files are as well; and one that cannot be written to.
+const DISKS: &str = r#"
+slim() {
+    if TMPDIR=$1 "$hoist" $command slim "$disk/$name" -o "$disk/$name" --keep sm_80,ptx --mode size >/dev/null 2>said; then
+        cmp "$disk/$name" out; echo "$2 new"
+    else
+        cmp "$disk/$name" $name; echo "$2 old"; test "$(wc -l <said)" = 1
+    fi
+    test "$(ls -A "$disk")" = $name
+}
+kib=$(($(wc -c <$name) / 1024 + 4))
 for more in 0 4 8 16 32 64 128 2048; do
     mount -t tmpfs -o size=$((kib + more))k none "$disk"
-    cp in.whl "$disk"
+    cp $name "$disk"
     slim "$disk" full
     umount "$disk"
 done
 mount -t tmpfs none "$disk"
-cp in.whl "$disk"
+cp $name "$disk"
 mount -o remount,ro "$disk"
 slim "$PWD" read-only
 "#;
-    let Some((folder, _, _)) = wheel(NAME) else { return };
-    let at = folder.path();
+
+/// What becomes of a file on such disks.
+fn on_disks(test: &str, changed: &Changed) {
+    let at = changed.folder.path();
     fs::create_dir(at.join("disk")).expect("a folder");
     let shell = |script: &str| {
         let mut shell = Command::new("unshare");
         shell.args(["-rm", "/bin/sh", "-e", "-c", script]).env("disk", at.join("disk"));
+        shell.env("command", changed.command).env("name", changed.name);
         shell.env("hoist", env!("CARGO_BIN_EXE_hoist")).current_dir(at).stdin(Stdio::null());
         shell
     };
     let mount = shell("mount -t tmpfs none \"$disk\"").stderr(Stdio::null()).status();
     if !mount.is_ok_and(|status| status.success()) {
-        println!("skipped: {NAME}: needs unshare and mount");
+        println!("skipped: {test}: needs unshare and mount");
         return;
     }
-    let output = shell(SCRIPT).output().expect("a shell");
+    let output = shell(DISKS).output().expect("a shell");
     let said = String::from_utf8([output.stdout, output.stderr].concat()).expect("text");
     assert!(output.status.success(), "{said}");
     assert!(said.starts_with("full old\n") && said.contains("full new\n"), "{said}");
@@ -182,8 +230,22 @@ slim "$PWD" read-only
 }
 
 #[test]
+fn a_full_or_read_only_disk_keeps_the_old_wheel() {
+    const NAME: &str = "a_full_or_read_only_disk_keeps_the_old_wheel";
+    Changed::wheel(NAME).iter().for_each(|wheel| on_disks(NAME, wheel));
+}
+
+#[test]
+fn a_full_or_read_only_disk_keeps_the_old_image() {
+    const NAME: &str = "a_full_or_read_only_disk_keeps_the_old_image";
+    Changed::image(NAME).iter().for_each(|image| on_disks(NAME, image));
+}
+
+#[test]
 fn what_is_replaced_is_kept() {
-    let Some((folder, old, new)) = wheel("what_is_replaced_is_kept") else { return };
+    let Some(Changed { folder, old, new, .. }) = Changed::wheel("what_is_replaced_is_kept") else {
+        return;
+    };
     let at = folder.path();
     let words = [&["wheel", "slim", "in.whl", "-o", "in.whl", "--json"][..], &KEEP].concat();
     let said = printed(at, &[&words[..], &["--backup"]].concat());

@@ -88,12 +88,15 @@ fn has_cuobjdump() -> bool {
     Command::new("cuobjdump").arg("--version").output().is_ok()
 }
 
-/// What cuobjdump lists, without the name of the file.
+/// What cuobjdump lists, or why it does not, without the name of the file.
 fn listed(path: &Path) -> Result<Option<String>> {
     if !has_cuobjdump() {
         return Ok(None);
     }
-    let done = output(Command::new("cuobjdump").args(["-lelf", "-lptx"]).arg(path))?;
+    let done = Command::new("cuobjdump").args(["-lelf", "-lptx"]).arg(path).output()?;
+    if !done.status.success() {
+        return Ok(Some(String::from_utf8_lossy(&done.stderr).into_owned()));
+    }
     let stem = path.file_stem().context("no name")?.to_string_lossy();
     let text = String::from_utf8_lossy(&done.stdout).replace(&format!(": {stem}."), ": ");
     Ok(Some(text))
@@ -102,7 +105,8 @@ fn listed(path: &Path) -> Result<Option<String>> {
 /// Images that cuobjdump takes out of a file: the ends of names, and contents.
 type Taken = Vec<(String, Vec<u8>)>;
 
-/// What cuobjdump takes out of a file, if it is there: those that `keeps` is true for.
+/// What cuobjdump takes out of a file, if it is there and does not refuse the file, as it does where code is for an architecture that it
+/// knows no more: those that `keeps` is true for.
 pub(super) fn taken(
     path: &Path,
     folder: &Path,
@@ -113,7 +117,11 @@ pub(super) fn taken(
     }
     fs::create_dir(folder)?;
     let mut command = Command::new("cuobjdump");
-    output(command.args(["-xelf", "all", "-xptx", "all"]).arg(path).current_dir(folder))?;
+    command.args(["-xelf", "all", "-xptx", "all"]).arg(path).current_dir(folder);
+    if !command.output()?.status.success() {
+        fs::remove_dir_all(folder)?;
+        return Ok(None);
+    }
     let mut all = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -139,8 +147,34 @@ pub(super) fn complaints(path: &Path) -> Result<BTreeSet<String>> {
         let done = command.args(words).arg(name).current_dir(folder).output().context(*program)?;
         let text = if *program == "readelf" { done.stderr } else { done.stdout };
         let text = String::from_utf8_lossy(&text).into_owned();
-        let without = |line: &str| line.chars().filter(|c| !c.is_ascii_digit()).collect();
-        all.extend(text.lines().filter(|line| *line != "No errors").map(without));
+        all.extend(text.lines().filter(|line| *line != "No errors").map(without_numbers));
     }
     Ok(all)
+}
+
+/// A line without numbers, be they written with letters or not.
+fn without_numbers(line: &str) -> String {
+    let mut parts = line.split("0x");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        text.push_str("0x");
+        text.push_str(part.trim_start_matches(|c: char| c.is_ascii_hexdigit()));
+    }
+    text.retain(|c| !c.is_ascii_digit());
+    // numbers of sections are as wide as others
+    text.replace("[ ", "[")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_the_same() {
+        let lines =
+            ["[ 9]: _DYNAMIC_ 0x14cf6c8 is not 0x1512000", "[33]: _DYNAMIC_ 0xa is not 0xb"];
+        let [one, other] = lines.map(without_numbers);
+        assert_eq!(one, other);
+        assert_eq!(other, "[]: _DYNAMIC_ x is not x");
+    }
 }

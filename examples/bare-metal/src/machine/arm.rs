@@ -12,7 +12,7 @@ global_asm!(
     ".word stack_top",
     ".word start",
     ".rept 14",
-    ".word fault",
+    ".word fault_ends",
     ".endr",
     ".text",
     ".thumb_func",
@@ -30,7 +30,7 @@ global_asm!(
     "stop: b stop",
     // the stack may be what failed; the host ends with a failure: SYS_EXIT, ADP_Stopped_RunTimeErrorUnknown
     ".thumb_func",
-    "fault:",
+    "fault_ends:",
     "ldr r0, =stack_top",
     "mov sp, r0",
     "movs r0, #0x18",

@@ -25,18 +25,20 @@ use journal::{Journal, Line};
 use links::Links;
 use undo::Failed;
 
+pub mod conda;
 pub mod digest;
 pub mod host;
 pub mod image;
 pub mod installed;
 pub mod journal;
 pub mod links;
+pub mod lists;
 pub mod undo;
 
 /// Makes installed libraries smaller, and back again.
 #[derive(Debug, clap::Args)]
 pub struct Slim {
-    /// Libraries, or folders of them; `RECORD` of Python's packages that they belong to is written anew. With --output an image of a
+    /// Libraries, or folders of them; `RECORD` of Python's packages and `conda-meta` of conda's that they belong to say what they are now. With --output an image of a
     /// container in a tar file: from `docker save`, `podman save`, or an OCI layout.
     #[arg(value_name = "PATH", required_unless_present = "undo")]
     paths: Vec<PathBuf>,

@@ -1,4 +1,4 @@
-//! `RECORD` of installed packages of Python (PyPA specifications, "Recording installed projects"): what it says of files that change.
+//! Lists of installed packages: what they say of files that change.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 
 use super::digest;
 use super::journal::{Line, Listed, by_path};
-use crate::cmd::wheel::record;
+use super::lists::Kind;
 use crate::mapped::Mapped;
 use crate::output;
 
@@ -28,9 +28,13 @@ impl Installed {
         for folder in path.ancestors().skip(1) {
             self.look(folder);
         }
-        let after = || record::fields(&digest::raw(digest), size);
         let found = self.files.get(path).into_iter().flatten();
-        found.map(|listed| Listed { after: after(), ..listed.clone() }).collect()
+        let after = |listed: &Listed| {
+            let (kind, _) = Kind::of(&listed.record)?;
+            let after = kind.fields(&listed.before, digest, size);
+            Some(Listed { after, ..listed.clone() })
+        };
+        found.filter_map(after).collect()
     }
 
     /// Reads the lists of packages that are installed in a folder.
@@ -41,26 +45,32 @@ impl Installed {
         // what cannot be read is no place of packages for us
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             if entry.file_name().as_encoded_bytes().ends_with(b".dist-info") {
-                let path = entry.path().join("RECORD");
-                match fs::read_to_string(&path) {
-                    Ok(text) => self.list(folder, &path, &text),
-                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                    Err(error) => self.notes.push(format!("{}: {error}", path.display())),
+                self.list(&entry.path().join("RECORD"));
+            } else if entry.file_name() == "conda-meta" {
+                for list in fs::read_dir(entry.path()).into_iter().flatten().flatten() {
+                    self.list(&list.path());
                 }
             }
         }
     }
 
-    fn list(&mut self, folder: &Path, record: &Path, text: &str) {
-        for (name, before) in record::rows(text) {
-            // what has no digest needs no other
-            if !before.starts_with(',') {
-                let path = joined(folder, &name);
-                let before = before.to_owned();
-                let listed =
-                    Listed { record: record.to_owned(), name, before, after: String::new() };
-                self.files.entry(path).or_default().push(listed);
+    /// Reads a list, if it is one.
+    fn list(&mut self, record: &Path) {
+        let Some((kind, folder)) = Kind::of(record) else { return };
+        let text = fs::read_to_string(record);
+        if text.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+            return;
+        }
+        match text.map_err(Into::into).and_then(|text| kind.rows(&text)) {
+            Ok(rows) => {
+                for (name, before) in rows {
+                    let path = joined(&folder, &name);
+                    let (record, after) = (record.to_owned(), String::new());
+                    let listed = Listed { record, name, before, after };
+                    self.files.entry(path).or_default().push(listed);
+                }
             }
+            Err(error) => self.notes.push(format!("{}: {error:#}", record.display())),
         }
     }
 }
@@ -114,11 +124,12 @@ fn one(
         text => text?,
     };
     let mut count = 0;
-    let text = record::changed(&text, |name, found| {
+    let Some((kind, _)) = Kind::of(record) else { return Ok(0) };
+    let text = kind.changed(&text, |name, found| {
         let wanted = wanted(record, name, found, files.get(name)?, now)?;
         count += 1;
         Some(wanted)
-    });
+    })?;
     if count > 0 {
         output::write(record, Some(record), |to| Ok(to.write_all(text.as_bytes())?))
             .context("a new one")?;

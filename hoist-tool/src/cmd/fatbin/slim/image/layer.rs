@@ -12,8 +12,9 @@ use crate::budget::Budget;
 use crate::cmd::fatbin::slim::digest;
 use crate::cmd::fatbin::slim::host::{HEADS, Slimming, Tally};
 use crate::cmd::fatbin::slim::installed::joined;
+use crate::cmd::fatbin::slim::lists::Kind;
 use crate::cmd::fatbin::unpacking::Unpacking;
-use crate::cmd::wheel::{record, zip};
+use crate::cmd::wheel::zip;
 use crate::mapped::Mapped;
 use crate::printable::Printable;
 
@@ -87,7 +88,7 @@ impl<'b> Layer<'b> {
         self.unpacked.as_ref().map_or(self.packed, Mapped::bytes)
     }
 
-    /// The same with smaller libraries, if any becomes smaller, and with lists of Python's packages that say so.
+    /// The same with smaller libraries, if any becomes smaller, and with lists of packages that say so.
     ///
     /// # Errors
     /// If it is no tar file, or a library cannot become smaller.
@@ -102,8 +103,7 @@ impl<'b> Layer<'b> {
                 let changed = library(content, member, name, work).with_context(shown)?;
                 let Some(changed) = changed else { continue };
                 let size = changed.bytes().len() as u64;
-                let fields = record::fields(&digest::bytes(&changed), size);
-                said.insert(joined(Path::new("/"), &member.name), fields);
+                said.insert(joined(Path::new("/"), &member.name), (digest::of(&changed), size));
                 new.insert(index, changed);
             }
         }
@@ -175,21 +175,21 @@ fn library(
     Ok(Some(Mapped::map(&file)?))
 }
 
-/// A list of a package of Python that says something of files that changed: what it says now.
-fn list(tar: &[u8], member: &Member, said: &HashMap<PathBuf, String>) -> Result<Option<String>> {
+/// A list of a package that says something of files that changed, by digests and sizes: what it says now.
+fn list(
+    tar: &[u8],
+    member: &Member,
+    said: &HashMap<PathBuf, (String, u64)>,
+) -> Result<Option<String>> {
     let path = joined(Path::new("/"), &member.name);
-    let Some(package) = path.parent().filter(|_| path.ends_with("RECORD")) else { return Ok(None) };
-    let Some(folder) =
-        package.parent().filter(|_| package.to_string_lossy().ends_with(".dist-info"))
-    else {
-        return Ok(None);
+    let Some((kind, folder)) = Kind::of(&path) else { return Ok(None) };
+    let shown = || path.display().to_string();
+    let text = std::str::from_utf8(member.content(tar)?).with_context(shown)?;
+    let new = |name: &str, before: &str| {
+        let (digest, size) = said.get(&joined(&folder, name))?;
+        Some(kind.fields(before, digest, *size))
     };
-    let content = member.content(tar)?;
-    let text = std::str::from_utf8(content).with_context(|| path.display().to_string())?;
-    let changed = record::changed(text, |name, before| {
-        let fields = said.get(&joined(folder, name))?;
-        (!before.starts_with(',')).then(|| fields.clone())
-    });
+    let changed = kind.changed(text, new).with_context(shown)?;
     ensure!(!changed.is_empty(), "{}: is empty", path.display());
     Ok((changed != text).then_some(changed))
 }
