@@ -5,11 +5,10 @@
 
 use super::arch::{Arch, find_of};
 use super::error::{ApplyError, ApplyErrorKind};
-use super::kind::{Kind, Pair, Relax, Special, Uses};
+use super::kind::{Kind, Relax, Special, Uses};
 use super::pairing::Pairing;
 use super::query::Query;
 use super::rewrite::{Addresses, Reach, Rewrite};
-use super::shrink::Shrink;
 use super::site::{Neighbours, Site, Steps};
 use super::tls::Transition;
 use crate::records::relocations::Relocations;
@@ -314,10 +313,6 @@ enum Way {
     Applied,
     /// Whether it is relaxed.
     Relaxed(Relax),
-    /// Whether it becomes shorter.
-    Shrunk(&'static Shrink),
-    /// What it belongs with.
-    Paired(Pair),
     /// All.
     Decided,
 }
@@ -326,13 +321,11 @@ impl Way {
     /// What most code is full of, the loads of addresses too, goes the shortest way where there is room for code.
     #[inline]
     const fn of(kind: &'static Kind) -> Self {
-        match &kind.special {
+        match kind.special {
             // a machine of 32 bits keeps no way
             _ if cfg!(not(target_pointer_width = "64")) => Self::Decided,
-            special if special.is_none() => Self::Applied,
-            Special::Relax(relax) if cfg!(feature = "relax") => Self::Relaxed(*relax),
-            Special::Shrink(shrink) if cfg!(feature = "relax") => Self::Shrunk(shrink),
-            Special::Pair(pair) => Self::Paired(*pair),
+            _ if kind.special.is_none() => Self::Applied,
+            Special::Relax(relax) if cfg!(feature = "relax") => Self::Relaxed(relax),
             _ => Self::Decided,
         }
     }
@@ -344,7 +337,7 @@ impl Walk {
         &'s mut self,
         record: &'s Record,
         pass: &mut P,
-        neighbours: impl Fn(&'s Steps) -> Neighbours<'s>,
+        neighbours: impl FnOnce(&'s Steps) -> Neighbours<'s>,
     ) -> Result<(), P::Error> {
         if let Some(rest) = self.skips.checked_sub(1) {
             self.skips = rest;
@@ -362,7 +355,7 @@ impl Walk {
             return pass.decided(kind, record, Decision::Apply);
         }
         let way = if has_special { self.way } else { Way::Applied };
-        if cfg!(target_pointer_width = "64") && !matches!(way, Way::Paired(_) | Way::Decided) {
+        if cfg!(target_pointer_width = "64") && !matches!(way, Way::Decided) {
             if let Way::Relaxed(relax) = way
                 && let Some(reach) = pass.reach(record)
             {
@@ -373,43 +366,11 @@ impl Walk {
                     return pass.rewritten(kind, record, rewrite);
                 }
             }
-            if let Way::Shrunk(shrink) = way
-                && (shrink.size == 0 || pass.may_go(record))
-                && let Some(addresses) = &pass.addresses(record)
-            {
-                let bytes = pass.bytes()?;
-                let site = Site { bytes, record, neighbours: neighbours(&self.steps) };
-                if let Some(rewrite) = &(shrink.rewrite)(&site, record, addresses) {
-                    self.skips = rewrite.takes;
-                    return pass.rewritten(kind, record, rewrite);
-                }
-            }
             return pass.applied(kind, record);
         }
         let decision = {
             let neighbours = neighbours(&self.steps);
             let site = Site { bytes: pass.bytes()?, record, neighbours };
-            if cfg!(target_pointer_width = "64")
-                && let Way::Paired(pair) = way
-            {
-                let pairing = &match pair(&site, pass.label(record)) {
-                    Ok(pairing) => pairing,
-                    Err(error) => return Err(undecided(record, Some(kind.name), error, pass)),
-                };
-                let partner = &pairing.partner;
-                if cfg!(feature = "relax")
-                    && let Some(shorten) = pairing.shorten
-                    && let Some(addresses) = &pass.addresses(partner)
-                    && let Some(rewrite) = &shorten(&site, partner, addresses)
-                {
-                    self.skips = rewrite.takes;
-                    return pass.rewritten(kind, record, rewrite);
-                }
-                if pairing.transition.is_none() || !pass.is_local_exec(partner) {
-                    self.skips = pairing.takes_next as usize;
-                    return pass.decided(kind, record, Decision::Pair(*pairing));
-                }
-            }
             if const { Uses::of(A::KINDS).alternatives } {
                 kind = choose(kind, &site, pass);
             }
