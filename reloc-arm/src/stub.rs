@@ -62,20 +62,6 @@ const WIDE_CODE: [u8; 16] = [
     0x00, 0x00, 0x00, 0x00, // 0: GOT entry - (stub + 8)
 ];
 
-/// Calls the function of a TLS descriptor, for Arm and Thumb code. `r0` and the return address make the address of the descriptor, and
-/// 4 more in Arm code, 6 in Thumb code, which has bit 0 in both.
-pub(crate) const TLS_CALL: Stub = Stub::new(&TLS_CALL_CODE, 4, &[]).thumb().unit(2);
-
-#[rustfmt::skip]
-const TLS_CALL_CODE: [u8; 12] = [
-    0x70, 0x44, // add  r0, lr
-    0x80, 0x08, // lsrs r0, r0, #2
-    0x80, 0x00, // lsls r0, r0, #2
-    0x04, 0x38, // subs r0, #4
-    0x41, 0x68, // ldr  r1, [r0, #4]
-    0x08, 0x47, // bx   r1
-];
-
 /// The stub of a branch to a target. A label that is no function may be code of either state: there is none for it.
 pub(crate) fn choose(kind: &Kind, target: SymbolAttributes) -> Option<StubChoice> {
     let can = |what| target.processor & what != 0;

@@ -9,10 +9,24 @@
 //! Code that stays as it is calls a routine of the linker's, which finds the descriptor by its return address.
 
 use crate::attributes::THUMB2;
-use crate::stub::TLS_CALL;
+use elf_core::Stub;
 use elf_core::tls::{Form, Tls, TpOffsets, Transition, Variant, sequence};
 
 pub(crate) const TLS: Tls = Tls::new(Variant::I { reserved: 8 }).call(TLS_CALL);
+
+/// Calls the function of a TLS descriptor, for Arm and Thumb code. `r0` and the return address make the address of the descriptor, and
+/// 4 more in Arm code, 6 in Thumb code, which has bit 0 in both.
+const TLS_CALL: Stub = Stub::new(&TLS_CALL_CODE, 4, &[]).thumb().unit(2);
+
+#[rustfmt::skip]
+const TLS_CALL_CODE: [u8; 12] = [
+    0x70, 0x44, // add  r0, lr
+    0x80, 0x08, // lsrs r0, r0, #2
+    0x80, 0x00, // lsls r0, r0, #2
+    0x04, 0x38, // subs r0, #4
+    0x41, 0x68, // ldr  r1, [r0, #4]
+    0x08, 0x47, // bx   r1
+];
 
 pub(crate) const WORD: Transition = Transition::new(word);
 pub(crate) const CALL: Transition = Transition::new(call);

@@ -241,8 +241,9 @@ impl Build<'_> {
         }
         let linked = folder.join("linked");
         let Place { arch, board, .. } = self.place;
+        let multilib: Vec<&str> = self.model.multilib().collect();
         let is_linked = match board {
-            Some(board) => board.link(self.model, &objects, &linked),
+            Some(board) => board.link(&multilib, &objects, &linked),
             None => arch.link(self.model, &objects, &linked),
         };
         if is_linked.is_err() {
@@ -261,8 +262,8 @@ impl Build<'_> {
             Some(board) => {
                 let expected = &native.output;
                 let hoist =
-                    board.hoist(&self.place.hoist, self.model, &objects, folder, expected)?;
-                let peer = board.lld(self.model, &objects, folder, expected)?;
+                    board.hoist(&self.place.hoist, &multilib, &objects, folder, expected)?;
+                let peer = board.lld(&multilib, &objects, folder, expected)?;
                 (hoist, Some((board::PEER.program, peer)))
             }
             None => self.in_process(&objects, &native.output)?,

@@ -8,7 +8,6 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
-use super::builds::Model;
 use super::trial::{Ran, Verdict};
 use crate::bare::LLD;
 use crate::tool::{Tool, output};
@@ -114,11 +113,16 @@ impl Ready {
     ///
     /// # Errors
     /// If they cannot be linked.
-    pub(crate) fn link(&self, model: &Model, objects: &[PathBuf], program: &Path) -> Result<()> {
+    pub(crate) fn link(
+        &self,
+        multilib: &[&str],
+        objects: &[PathBuf],
+        program: &Path,
+    ) -> Result<()> {
         let mut command = self.board.gcc();
         let base = self.board.base();
         let firmware = self.firmware.display();
-        command.args(model.multilib()).arg("-nostartfiles").args(objects).arg(format!(
+        command.args(multilib).arg("-nostartfiles").args(objects).arg(format!(
             "-Wl,-e,{START},-Ttext-segment={base:#x},-R,{firmware},--no-warn-rwx-segments"
         ));
         output(command.arg("-o").arg(program)).map(drop)
@@ -139,14 +143,14 @@ impl Ready {
     pub(crate) fn hoist(
         &self,
         hoist: &Path,
-        model: &Model,
+        multilib: &[&str],
         objects: &[PathBuf],
         folder: &Path,
         expected: &str,
     ) -> Result<Verdict> {
         let (image, map) = (folder.join("image"), folder.join("map"));
         let mut command = Command::new(hoist);
-        command.arg("link").args(objects).args(self.archives(model)?).arg("--group");
+        command.arg("link").args(objects).args(self.archives(multilib)?).arg("--group");
         command.args(["--base", &self.board.base().to_string()]);
         for function in &self.functions {
             command.args(["--define", function]);
@@ -167,7 +171,7 @@ impl Ready {
     /// If it, or the emulator, cannot be run.
     pub(crate) fn lld(
         &self,
-        model: &Model,
+        multilib: &[&str],
         objects: &[PathBuf],
         folder: &Path,
         expected: &str,
@@ -177,7 +181,7 @@ impl Ready {
         command.args([&format!("--image-base={:#x}", self.board.base()), "-e", START]);
         // as its drivers for machines without an operating system say
         command.arg("--target2=rel").arg("--just-symbols").arg(&self.firmware).args(objects);
-        command.arg("--start-group").args(self.archives(model)?).arg("--end-group");
+        command.arg("--start-group").args(self.archives(multilib)?).arg("--end-group");
         let linked = Ran::of(command.arg("-o").arg(&program))?;
         if !linked.is_good() {
             return Ok(linked.judge(expected, "error: "));
@@ -186,10 +190,10 @@ impl Ready {
     }
 
     /// The C library and what it needs.
-    fn archives(&self, model: &Model) -> Result<Vec<PathBuf>> {
+    fn archives(&self, multilib: &[&str]) -> Result<Vec<PathBuf>> {
         let path = |name: &&str| -> Result<PathBuf> {
             let mut command = self.board.gcc();
-            command.args(model.multilib()).arg(format!("-print-file-name={name}"));
+            command.args(multilib).arg(format!("-print-file-name={name}"));
             Ok(PathBuf::from(String::from_utf8(output(&mut command)?.stdout)?.trim()))
         };
         LIBRARIES.iter().map(path).collect()
