@@ -14,7 +14,7 @@
 //! - A branch of Armv8.1-M that is only a hint (`BF`) becomes a NOP where it does not reach.
 //! - Code with TLS descriptors becomes local exec (`tls.rs`) where the variable's offset is known; else it calls [code](elf_core::tls::Tls::call)
 //!   that asks the descriptor. Code that asks by itself (`DESCSEQ`), which no compiler makes, is refused by name then: its word would count
-//!   from elsewhere. So are the kinds that the ABI took back and those that vendors define.
+//!   from elsewhere; so are calls on processors whose branches do not span 16 MiB. So are the kinds that the ABI took back and those that vendors define.
 
 use crate::branch;
 use crate::field::{
@@ -52,8 +52,7 @@ const IE_A_P: Value = entry(Slot::TpOffset).minus(Role::Place);
 const IE_A_GOT: Value = entry(Slot::TpOffset).minus(Role::GotBase);
 /// A counts from the call, the word from where that returns to: the code that is called knows.
 const DESC_A_P: Value = entry(Slot::TlsDesc).minus(Role::Place);
-/// What the instruction holds is no addend.
-const ASK_P: Value = Value::of(Role::TlsDescCall).or_t().minus(Role::Place);
+const ASK_A_P: Value = Value::of(Role::TlsDescCall).plus_a().or_t().minus(Role::Place);
 const DTP_A: Value = Value::of(Role::DtpOffset).plus_a();
 const TP_A: Value = Value::of(Role::TpOffset).plus_a();
 /// Of dynamic loaders. What the place of a slot holds is no addend: it leads to lazy binding.
@@ -74,6 +73,9 @@ const ALU_G0: Field = alu(0, true);
 const ALU_G1_NC: Field = alu(1, false);
 const ALU_G1: Field = alu(1, true);
 const ALU_G2: Field = alu(2, true);
+/// Assemblers leave out what a processor counts from, and linkers know it.
+const A32_ASKS: Field = A32_BRANCH.decoded(|_| Some(-8));
+const T32_ASKS: Field = T32_BRANCH.decoded(|_| Some(-4));
 const LDR_G0: Field = ldr(0);
 const LDR_G1: Field = ldr(1);
 const LDR_G2: Field = ldr(2);
@@ -179,9 +181,9 @@ elf_core::kinds! {
     R_ARM_THM_MOVT_BREL      =  88: new(S_A_B,     Any,          T32_MOVT);
     R_ARM_THM_MOVW_BREL      =  89: new(S_A_T_B,   Unsigned(16), T32_MOVW);
     R_ARM_TLS_GOTDESC        =  90: new(DESC_A_P,  Any,          WORD32).transition(tls::WORD);
-    R_ARM_TLS_CALL           =  91: new(ASK_P,     Any,          A32_BRANCH).branch(branch::a32_asks).transition(tls::CALL);
+    R_ARM_TLS_CALL           =  91: new(ASK_A_P,   Signed(26),   A32_ASKS).branch(branch::a32_call).transition(tls::CALL);
     R_ARM_TLS_DESCSEQ        =  92: unsupported().transition(tls::SEQUENCE);
-    R_ARM_THM_TLS_CALL       =  93: new(ASK_P,     Any,          T32_BRANCH).branch(branch::t32_asks).transition(tls::THUMB_CALL);
+    R_ARM_THM_TLS_CALL       =  93: new(ASK_A_P,   Signed(25),   T32_ASKS).branch(branch::t32_call).transition(tls::THUMB_CALL);
     R_ARM_PLT32_ABS          =  94: new(L_A_T,     Any,          WORD32);
     R_ARM_GOT_ABS            =  95: new(G_A,       Any,          WORD32);
     R_ARM_GOT_PREL           =  96: new(G_A_P,     Any,          WORD32);

@@ -3,7 +3,6 @@
 //! Bit 0 of a value is T: of a function as its symbol says, of an address of the caller's as it is. A target that is known to be a
 //! function and has no T is Arm code. Of a label nobody knows, and the instruction stays what it is.
 
-use crate::attributes;
 use crate::field::{exchange_j, is_blx, is_signed};
 use elf_core::{SymbolAttributes, Unencodable};
 
@@ -34,36 +33,6 @@ pub(crate) const fn a32_call(
         return Err(Unencodable::Value);
     }
     Ok(if is_blx(word) { BL | word & IMM24 } else { word })
-}
-
-/// BL or BLX of Arm code to the code that asks a TLS descriptor, which is Thumb code.
-pub(crate) const fn a32_asks(
-    word: u64,
-    value: i64,
-    target: SymbolAttributes,
-) -> Result<u64, Unencodable> {
-    let value = value.wrapping_sub(8);
-    if target.processor & attributes::BLX == 0 {
-        return Err(Unencodable::Instruction);
-    }
-    if !is_signed(value, 26) {
-        return Err(Unencodable::Value);
-    }
-    a32_call(word & !IMM24 | (value >> 2).cast_unsigned() & IMM24, value, target)
-}
-
-/// BL or BLX of Thumb code to the code that asks a TLS descriptor.
-pub(crate) const fn t32_asks(
-    word: u64,
-    value: i64,
-    target: SymbolAttributes,
-) -> Result<u64, Unencodable> {
-    let value = value.wrapping_sub(4);
-    let bits = if target.processor & attributes::J1J2 == 0 { 23 } else { 25 };
-    if !is_signed(value, bits) {
-        return Err(Unencodable::Value);
-    }
-    t32_call(t32_filled(word, value), value, target)
 }
 
 /// B, and BL with a condition: they stay in Arm code.
@@ -109,18 +78,13 @@ pub(crate) const fn t32_call(
     if !is_signed(value, 25) {
         return Err(Unencodable::Value);
     }
-    Ok(exchange_j(t32_filled(word & !T32_BL, value)))
-}
-
-/// The word with the parts of a [`T32_BRANCH`](crate::field::T32_BRANCH) filled.
-const fn t32_filled(word: u64, value: i64) -> u64 {
     let value = value.cast_unsigned();
     let parts = value >> 1 & 0x7ff
         | (value >> 22 & 1) << 11
         | (value >> 23 & 1) << 13
         | (value >> 12 & 0x3ff) << 16
         | (value >> 24 & 1) << 26;
-    word & !0x07ff_2fff | parts
+    Ok(exchange_j(word & !(0x07ff_2fff | T32_BL) | parts))
 }
 
 /// B.W: it stays in Thumb code.

@@ -8,11 +8,11 @@
 //!
 //! Code that stays as it is calls a routine of the linker's, which finds the descriptor by its return address.
 
-use crate::attributes::THUMB2;
+use crate::attributes::{J1J2, THUMB2};
 use elf_core::Stub;
 use elf_core::tls::{Form, Tls, TpOffsets, Transition, Variant, sequence};
 
-pub(crate) const TLS: Tls = Tls::new(Variant::I { reserved: 8 }).call(TLS_CALL);
+pub(crate) const TLS: Tls = Tls::new(Variant::I { reserved: 8 }).call(TLS_CALL, J1J2);
 
 /// Calls the function of a TLS descriptor, for Arm and Thumb code. `r0` and the return address make the address of the descriptor, and
 /// 4 more in Arm code, 6 in Thumb code, which has bit 0 in both.

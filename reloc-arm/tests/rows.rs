@@ -205,8 +205,8 @@ fn branches_end_where_the_abi_says() {
     assert!(after(R_ARM_THM_CALL, THM_BL, PLACE + 2, Target::arm(last + 2)).is_err());
 }
 
-/// Code of the linker's that asks a TLS descriptor, for processors.
-struct Asks(u64, u32);
+/// Code of the linker's that asks a TLS descriptor.
+struct Asks(u64);
 
 impl Resolve for Asks {
     fn resolve(&self, query: &Query) -> Option<u64> {
@@ -214,28 +214,25 @@ impl Resolve for Asks {
     }
 
     fn attributes(&self, _: &Query) -> SymbolAttributes {
-        SymbolAttributes::new(true, 0).function(true).on(self.1)
+        SymbolAttributes::new(true, 0).function(true)
     }
 }
 
 /// What the instruction holds does not count: assemblers write other addends than into other calls.
 #[test]
 fn calls_ask_descriptors() {
-    const V7: u32 = BLX | J1J2 | THUMB2;
-    let arm = |word, at| after(R_ARM_TLS_CALL, word, PLACE, Asks(at, V7));
-    let thumb = |word, at, on| after(R_ARM_THM_TLS_CALL, word, PLACE, Asks(at, on));
+    let arm = |word, at| after(R_ARM_TLS_CALL, word, PLACE, Asks(at));
+    let thumb = |word, at| after(R_ARM_THM_TLS_CALL, word, PLACE, Asks(at));
     for word in [0xeb00_0000, BL, BLX_A32] {
         assert_eq!(arm(word, PLACE + 0x100), Ok(0xfa00_003e));
     }
     for word in [0xf000_f800, THM_BL, THM_BLX] {
-        assert_eq!(thumb(word, PLACE + 0x100, V7), Ok(0xf000_f87e));
+        assert_eq!(thumb(word, PLACE + 0x100), Ok(0xf000_f87e));
     }
     assert_eq!(arm(BL, PLACE + 8 + 0x1ff_fffc), Ok(0xfa7f_ffff));
     assert_eq!(arm(BL, PLACE + 8 + 0x200_0000).ok(), None);
-    assert_eq!(thumb(THM_BL, PLACE + 4 + 0xff_fffc, V7), Ok(0xf3ff_d7fe));
-    assert_eq!(thumb(THM_BL, PLACE + 4 + 0x100_0000, V7).ok(), None);
-    assert_eq!(thumb(THM_BL, PLACE + 4 + 0x40_0000, BLX).ok(), None, "early processors");
-    assert_eq!(after(R_ARM_TLS_CALL, BL, PLACE, Asks(PLACE, 0)).ok(), None, "no BLX");
+    assert_eq!(thumb(THM_BL, PLACE + 4 + 0xff_fffc), Ok(0xf3ff_d7fe));
+    assert_eq!(thumb(THM_BL, PLACE + 4 + 0x100_0000).ok(), None);
 }
 
 /// What the place of a `REL` relocation holds.

@@ -22,13 +22,15 @@ pub struct Tls {
     /// Code that calls the function of a TLS descriptor for those that call it, where the ABI leaves that to linkers. It has no
     /// relocations.
     pub call: Option<Stub>,
+    /// Bits of [`BuildAttributes::processor`](crate::BuildAttributes) of processors whose calls go there, if not all do.
+    pub callers: u32,
 }
 
 impl Tls {
     /// Of this variant.
     #[must_use]
     pub const fn new(variant: Variant) -> Self {
-        Self { variant, ld_to_le_by_tp: false, dtp_bias: 0, call: None }
+        Self { variant, ld_to_le_by_tp: false, dtp_bias: 0, call: None, callers: 0 }
     }
 
     /// The same, with code that is relaxed from LD to LE counting from the thread pointer.
@@ -37,10 +39,10 @@ impl Tls {
         Self { ld_to_le_by_tp: true, ..self }
     }
 
-    /// The same with code that calls functions of TLS descriptors.
+    /// The same with code that calls functions of TLS descriptors, and the bits of processors whose calls go there.
     #[must_use]
-    pub const fn call(self, call: Stub) -> Self {
-        Self { call: Some(call), ..self }
+    pub const fn call(self, call: Stub, callers: u32) -> Self {
+        Self { call: Some(call), callers, ..self }
     }
 
     /// The same with a bias of DTP offsets.

@@ -17,8 +17,8 @@ use crate::plan::thunks;
 use core::cell::Cell;
 use core::marker::PhantomData;
 use elf_core::{
-    ApplyError, Arch, Check, Decision, Facts, File, Kind, Pass, Query, Reach, Record, Rewrite,
-    Role, SectionHeader, Slot, Special, Value,
+    ApplyError, ApplyErrorKind, Arch, Check, Decision, Facts, File, Kind, Pass, Query, Reach,
+    Record, Rewrite, Role, SectionHeader, Slot, Special, Value,
 };
 
 /// One object, whose relocations are gone over for what they need.
@@ -120,6 +120,12 @@ impl<A: Arch> SectionScan<'_, '_, A> {
             return Err(self.error(problem));
         }
         if THREAD_LOCAL && tls::concerns(kind) {
+            let callers = A::TLS.map_or(0, |tls| tls.callers);
+            if kind.value.of == Role::TlsDescCall && self.found.processor & callers != callers {
+                let unsupported = ApplyErrorKind::Unsupported;
+                let error = ApplyError::new(record, Some(kind.name), unsupported);
+                return Err(self.error(ErrorKind::Apply(error)));
+            }
             self.found.threads = true;
             return Ok(tls_needs(kind.value.of, self.found));
         }
