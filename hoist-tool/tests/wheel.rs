@@ -13,6 +13,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+#[path = "wheel/container.rs"]
+mod container;
 #[path = "wheel/copied.rs"]
 mod copied;
 #[path = "wheel/image.rs"]

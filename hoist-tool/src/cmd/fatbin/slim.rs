@@ -118,6 +118,7 @@ impl Slim {
     fn image(&self, output: &Path, out: &mut dyn Write) -> Result<()> {
         self.how.check_asked()?;
         let [path] = &*self.paths else { bail!("--output is for one image") };
+        check_layout(path)?;
         let report = image::slim(&self.how, path, output, self.dates)?;
         let out = &mut *output::beside(output, out);
         if self.json.is_on() {
@@ -141,6 +142,7 @@ impl Slim {
     /// What was done, and whether all of it was.
     fn slim(&self, folder: &Path) -> Result<(Report, Result<()>)> {
         self.how.check_asked()?;
+        self.paths.iter().try_for_each(|path| check_layout(path))?;
         let mut work = Work {
             journal: Journal::make(folder)?,
             unpacking: Unpacking::default(),
@@ -194,7 +196,8 @@ impl Slim {
     fn file(&self, path: &Path, work: &mut Work) -> Result<Option<Line>> {
         let old = fs::metadata(path)?;
         if let Some(met) = work.links.met(&old) {
-            let listed = work.installed.of(path, &met.slimmed, met.size_after);
+            let before = (&*met.original, met.size_before);
+            let listed = work.installed.of(path, before, (&met.slimmed, met.size_after));
             let line = Line { path: path.to_owned(), listed, ..met.clone() };
             work.journal.add(&line)?;
             links::name(&met.path, path)?;
@@ -219,7 +222,7 @@ impl Slim {
         })?;
         let new = new.like(path)?.dated(path, self.dates)?;
         work.report.notes.extend(slimmed.notes);
-        let listed = work.installed.of(path, &hash, size_after);
+        let listed = work.installed.of(path, (&original, size_before), (&hash, size_after));
         let (path, modified) = (path.to_owned(), old.modified().ok());
         let line =
             Line { path, original, slimmed: hash, size_before, size_after, modified, listed };
@@ -243,6 +246,20 @@ fn undone(folder: &Path) -> Result<(Report, Result<()>)> {
     }
     let report = Report { files: undone.lines, left: Vec::new(), failed: undone.failed, notes };
     Ok((report, faults.result()))
+}
+
+/// Whether a path is anything but an OCI layout: libraries in its layers would not be found.
+///
+/// # Errors
+/// If it is one.
+fn check_layout(path: &Path) -> Result<()> {
+    if !path.join("oci-layout").is_file() {
+        return Ok(());
+    }
+    let name = path.display();
+    bail!(
+        "{name}: is an image in a folder: `tar -cf IMAGE -C {name} .` makes the file that -o takes"
+    )
 }
 
 /// Whether a file begins as those do that may have device code.
