@@ -102,7 +102,7 @@ impl Run for NvccModes {
                 let all = case.compiled(&nvcc, &scratch, mode, true)?;
                 for file in [&some, &all, &out] {
                     let images = |path: &Path| Images::of_library(&hoist, path, "fatbin");
-                    let equal = images(&plain)?.compare(&images(file)?, None);
+                    let equal = images(&plain)?.compare(&images(file)?, None, &[]);
                     equal.with_context(|| format!("{}, {mode}", file.display()))?;
                 }
                 let (name, before) = (case.name()?, size(&plain)?);

@@ -15,6 +15,7 @@ use crate::faults::Faults;
 use crate::form::{Form, HEAD};
 use crate::json::JsonArguments;
 use crate::mapped::Mapped;
+use crate::number::smaller;
 use crate::output::{self, Dates};
 use crate::paint;
 use crate::printable::Printable;
@@ -134,7 +135,8 @@ impl Slim {
         let (name, count) = (Printable::from(&**output), files.len());
         writeln!(
             out,
-            "{name}: {count} files changed; {size_before} bytes before, {size_after} after"
+            "{name}: {count} files changed; {size_before} bytes before, {size_after} after{}",
+            smaller(*size_before, *size_after)
         )?;
         notes.iter().try_for_each(|note| Ok(paint::note(out, note)?))
     }
@@ -158,7 +160,7 @@ impl Slim {
         let read = journal.read()?;
         report.notes.extend(read.faults.into_iter().chain(installed.notes));
         report.notes.extend(installed::update(&read.lines, &now));
-        report.notes.extend(tally.notes());
+        report.notes.extend(tally.notes(&self.how.keep));
         if !report.files.is_empty() {
             report.notes.extend(unpacking.note());
             report.notes.extend(self.dates.note().map(String::from));
