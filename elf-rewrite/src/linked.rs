@@ -10,6 +10,7 @@ use crate::elf::Elf;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{Draft, Remark};
 use code::Checker;
+use header_placement::Tables;
 use layout::{Cuts, Task};
 use packed::Packed;
 
@@ -41,25 +42,27 @@ pub(crate) fn plan(elf: &Elf<'_>, changes: &[Change], known: &Known) -> Result<D
     // What is best comes first: sections of regions laid out anew, so that nothing is free between regions and there is one section
     // of a name, as tools want. Where something stands against that, fewer of them; and then regions where they are.
     // Tables move to make room for program headers if they can.
-    let mut attempts: Vec<(&[Packed], Cuts, bool)> = Vec::new();
-    for keeps in [false, true] {
+    let mut attempts: Vec<(&[Packed], Cuts, Tables)> = Vec::new();
+    for tables in [&[Tables::InOrder, Tables::Fewest][..], &[Tables::None]] {
         let some = [(&*packed, Cuts::All), (&*grows, Cuts::All), (&*grows, Cuts::Tails)];
         for (packed, cuts) in some.into_iter().chain([(&[][..], Cuts::All), (&[], Cuts::Tails)]) {
-            let is_same = |one: &(&[Packed], Cuts, bool)| {
-                (one.0.len(), one.1, one.2) == (packed.len(), cuts, keeps)
-            };
-            if !attempts.iter().any(is_same) {
-                attempts.push((packed, cuts, keeps));
+            for &tables in tables {
+                let is_same = |one: &(&[Packed], Cuts, Tables)| {
+                    (one.0.len(), one.1, one.2) == (packed.len(), cuts, tables)
+                };
+                if !attempts.iter().any(is_same) {
+                    attempts.push((packed, cuts, tables));
+                }
             }
         }
     }
     let code = Checker::new(elf);
     let mut draft = Err(Error::new(0, ErrorKind::Unreferenced));
-    for (packed, cuts, keeps) in attempts {
+    for (packed, cuts, tables) in attempts {
         let (alone, fit) = apart(elf, changes, packed);
-        let task = Task { packed, fit, alone, cuts, keeps_tables: keeps };
+        let task = Task { packed, fit, alone, cuts, tables };
         let new = relaid::plan(elf, &task, known, &code);
-        if new.is_ok() || !keeps {
+        if new.is_ok() || tables != Tables::None {
             draft = new;
         }
         if draft.is_ok() {

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use elf_core::File;
+use elf_core::names::STT_TLS;
 use elf_rewrite::{Error, ErrorKind, Plan, Referrer, Remark, Rewriter};
 
 const PROGRAM: &str = r#"
@@ -443,4 +444,41 @@ fn program_headers_go_where_patchelf_took_something_away() {
     bytes[usize::try_from(at).expect("an offset")] = 1;
     let plan = growing(&bytes, LONGER).plan().expect("a plan");
     assert!(plan.remarks.contains(&Remark::HeadersMoved), "{:?}", plan.remarks);
+}
+
+/// Names and values of thread-local variables.
+fn thread_locals(bytes: &[u8]) -> Vec<(String, u64)> {
+    let file = File::parse(bytes).expect("a program");
+    let table = file.dynamic_symbol_table().expect("symbols").expect("symbols");
+    let symbols = table.symbols().iter().filter(|symbol| symbol.r#type() == STT_TLS);
+    symbols
+        .map(|symbol| (table.name_of(&symbol).expect("a name").to_string(), symbol.value))
+        .collect()
+}
+
+#[test]
+fn thread_local_variables_keep_their_offsets() {
+    let test = "thread_local_variables_keep_their_offsets";
+    let folder = tempfile::tempdir().expect("a folder");
+    // offsets in the block of a thread that would be addresses of tables
+    let names: String = (0x200..0x600)
+        .step_by(16)
+        .map(|at| format!(".globl at_{at:x}\n.type at_{at:x}, @object\n.size at_{at:x}, 16\nat_{at:x}: .skip 16\n"))
+        .collect();
+    let block = format!(".section .tbss,\"awT\",@nobits\n.skip 0x200\n{names}.previous\n");
+    let text = format!("{PROGRAM}\n__asm__({block:?});");
+    for options in
+        [&["-pie", "-fPIE", "-rdynamic"][..], &["-pie", "-fPIE", "-rdynamic", "-Wl,-z,norelro"]]
+    {
+        let Some(bytes) = compiled(test, folder.path(), &text, options) else { return };
+        let plan = growing(&bytes, LONGER).plan().expect("a plan");
+        let said = printed(&plan, &bytes, folder.path());
+        assert_eq!(said, "something that takes more than sixteen bytes two\n");
+        let changed = fs::read(folder.path().join("changed")).expect("a program");
+        let (old, new) = (thread_locals(&bytes), thread_locals(&changed));
+        let tables = section_of(&bytes, ".interp");
+        assert_ne!(section_of(&changed, ".interp"), tables, "tables made room");
+        assert!(old.iter().any(|(_, value)| tables.contains(value)));
+        assert_eq!(new, old);
+    }
 }

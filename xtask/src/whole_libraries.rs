@@ -13,12 +13,14 @@ use crate::slim_wheels::places::{Places, Wheel, list};
 use crate::task::{Run, Told};
 use crate::tool::{Tool, need, output};
 use crate::workspace::Workspace;
-use look::{Look, complaints, taken};
+use look::{Look, complaints, symbols_of, taken};
 use others::{Counts, Others};
 
 mod look;
 mod others;
 mod stubs;
+#[path = "../../hoist-tool/tests/fatbin/tools/symbols.rs"]
+mod symbols;
 
 /// Arguments of `whole-libraries`.
 #[derive(clap::Args)]
@@ -183,6 +185,10 @@ impl Library<'_> {
                 .all(|(section, _)| section == ".nv_fatbin" || section == "__nv_relfatbin"),
             "regions in other sections"
         );
+        let (new, old) = (symbols_of(&path)?, symbols_of(&at.join("original.so"))?);
+        let other: Vec<_> = new.offsets.symmetric_difference(&old.offsets).take(4).collect();
+        ensure!(other.is_empty(), "other symbols: {other:?}");
+        ensure!(new.astray.is_subset(&old.astray), "symbols outside of their sections");
         let new = complaints(&path)?;
         let old = complaints(&at.join("original.so"))?;
         ensure!(

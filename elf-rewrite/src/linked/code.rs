@@ -21,8 +21,8 @@ mod x86;
 pub(super) struct Checker<'e, 'a> {
     elf: &'e Elf<'a>,
     known: OnceCell<Known<'a>>,
-    /// Why regions cannot move, by their offsets.
-    refused: RefCell<HashMap<u64, Error>>,
+    /// Why regions cannot move, by their offsets and sizes.
+    refused: RefCell<HashMap<(u64, u64), Error>>,
 }
 
 /// What is known of code.
@@ -48,7 +48,7 @@ impl<'e, 'a> Checker<'e, 'a> {
             machine => return Err(Error::new(0, ErrorKind::Machine(machine))),
         };
         let refused = self.refused.borrow();
-        if let Some(error) = moves.iter().find_map(|one| refused.get(&one.offset)) {
+        if let Some(error) = moves.iter().find_map(|one| refused.get(&(one.offset, one.size))) {
             return Err(error.clone());
         }
         drop(refused);
@@ -57,7 +57,7 @@ impl<'e, 'a> Checker<'e, 'a> {
         for code in parts.iter().flat_map(|part| around(part, moves, fixed)) {
             if let Some(Referring { address, text, to }) = find(code, extents, moves) {
                 let error = Error::new(to.offset, ErrorKind::Instruction { address, text });
-                self.refused.borrow_mut().insert(to.offset, error.clone());
+                self.refused.borrow_mut().insert((to.offset, to.size), error.clone());
                 return Err(error);
             }
         }

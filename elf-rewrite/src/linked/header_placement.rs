@@ -7,7 +7,7 @@ use elf_core::names::{
     SHT_GNU_verdef, SHT_GNU_verneed, SHT_GNU_versym, SHT_HASH, SHT_NOBITS, SHT_NOTE, SHT_PROGBITS,
     SHT_RELA, SHT_RELR, SHT_STRTAB,
 };
-use elf_core::raw64::Phdr;
+use elf_core::raw64::{Phdr, Shdr};
 use zerocopy::byteorder::LE;
 
 use super::resize::end;
@@ -42,6 +42,18 @@ pub(super) enum HeaderPlacement {
     Elsewhere,
 }
 
+/// Which tables move where program headers need their place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tables {
+    /// With a table of symbols all that names it, and its names: they stay behind it. BFD takes a table of symbols in before what needs it, so
+    /// that `strip` would put it there among the sections, whose numbers symbols would have no more.
+    InOrder,
+    /// No more than are in the way.
+    Fewest,
+    /// None.
+    None,
+}
+
 /// Tables behind the program headers, which move together.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
@@ -59,8 +71,8 @@ impl Block {
     }
 }
 
-/// Where `count` program headers can stand.
-pub(super) fn header_placement(elf: &Elf<'_>, count: usize) -> HeaderPlacement {
+/// Where `count` program headers can stand, if these tables may move.
+pub(super) fn header_placement(elf: &Elf<'_>, count: usize, tables: Tables) -> HeaderPlacement {
     if count <= elf.segments.len() {
         return HeaderPlacement::InPlace;
     }
@@ -81,7 +93,21 @@ pub(super) fn header_placement(elf: &Elf<'_>, count: usize) -> HeaderPlacement {
             HeaderPlacement::Elsewhere
         };
     };
-    let mut range = first.start..first.end.max(free.end);
+    let fewest = whole(&taken, first.start..first.end.max(free.end));
+    let ranges = match tables {
+        Tables::InOrder => vec![whole(&taken, with_users(elf, fewest.clone())), fewest],
+        Tables::Fewest => vec![fewest],
+        Tables::None => return HeaderPlacement::Elsewhere,
+    };
+    let fits = |range: &Range<u64>| {
+        range.start >= free.start && range.end <= end(load) && is_free(elf, free.start..range.start)
+    };
+    let found = ranges.into_iter().filter(fits).find_map(|range| block(elf, range));
+    found.map_or(HeaderPlacement::Elsewhere, HeaderPlacement::InPlaceWithout)
+}
+
+/// A range, and all of what is in it in part.
+fn whole(taken: &[Range<u64>], mut range: Range<u64>) -> Range<u64> {
     while let Some(more) = taken.iter().find(|one| {
         one.start < range.end
             && one.end > range.start
@@ -89,10 +115,28 @@ pub(super) fn header_placement(elf: &Elf<'_>, count: usize) -> HeaderPlacement {
     }) {
         range = range.start.min(more.start)..range.end.max(more.end);
     }
-    if range.start < free.start || range.end > end(load) || !is_free(elf, free.start..range.start) {
-        return HeaderPlacement::Elsewhere;
+    range
+}
+
+/// A range, and what is behind it and names a table of symbols in it, or has its names.
+fn with_users(elf: &Elf<'_>, range: Range<u64>) -> Range<u64> {
+    let is_there = |section: &Shdr<LE>| range.contains(&section.sh_offset.get());
+    let symbols = elf
+        .sections
+        .iter()
+        .zip(0_u32..)
+        .filter(|(section, _)| section.sh_type == SHT_DYNSYM && is_there(section));
+    let mut end = range.end;
+    for (table, index) in symbols {
+        for (section, number) in elf.sections.iter().zip(0_u32..) {
+            let is_user = section.sh_link == index || table.sh_link == number;
+            let is_loaded = section.sh_flags.get() & SHF_ALLOC != 0;
+            if is_user && is_loaded && section.sh_offset.get() >= range.start {
+                end = end.max(section.sh_offset.get().saturating_add(section.sh_size.get()));
+            }
+        }
     }
-    block(elf, range).map_or(HeaderPlacement::Elsewhere, HeaderPlacement::InPlaceWithout)
+    range.start..end
 }
 
 /// Whether nothing is left in a range that no section has: zeros, or what patchelf writes where sections were that it moved.

@@ -10,7 +10,7 @@ use zerocopy::byteorder::LE;
 
 use super::content::Content;
 use super::gap::gap_end;
-use super::header_placement::{Block, HeaderPlacement, PHDR, header_placement};
+use super::header_placement::{Block, HeaderPlacement, PHDR, Tables, header_placement};
 use super::moves::{Move, Moved};
 use super::packed::{Packed, is_shared};
 use super::place::{Place, place};
@@ -33,8 +33,8 @@ pub(super) struct Task<'c> {
     pub(super) alone: Vec<&'c Change>,
     /// Which bytes that are free go from the file.
     pub(super) cuts: Cuts,
-    /// Whether tables stay even if program headers need their place.
-    pub(super) keeps_tables: bool,
+    /// Which tables move if program headers need their place.
+    pub(super) tables: Tables,
 }
 
 /// Which bytes that are free go from the file.
@@ -99,13 +99,11 @@ enum Headers<'b> {
 /// If there is no place for what has to move.
 pub(super) fn layout(elf: &Elf<'_>, task: &Task<'_>) -> Result<Layout> {
     let first = Layout::new(elf, task, Headers::Here)?;
-    match header_placement(elf, first.segments.len()) {
+    match header_placement(elf, first.segments.len(), task.tables) {
         HeaderPlacement::InPlace => Ok(first),
-        HeaderPlacement::InPlaceWithout(block) if !task.keeps_tables => {
-            Layout::new(elf, task, Headers::Without(&block))
-        }
+        HeaderPlacement::InPlaceWithout(block) => Layout::new(elf, task, Headers::Without(&block)),
         _ if first.inserted.is_some() => Layout::new(elf, task, Headers::New),
-        HeaderPlacement::InPlaceWithout(_) | HeaderPlacement::Elsewhere => {
+        HeaderPlacement::Elsewhere => {
             let why = "there is no room for its program header";
             Err(Error::new(elf.header.e_phoff.get(), ErrorKind::NoRoom(why)))
         }

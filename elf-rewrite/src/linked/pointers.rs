@@ -7,7 +7,7 @@ use elf_core::names::{
     DT_PREINIT_ARRAY, DT_REL, DT_RELA, DT_RELR, DT_STRTAB, DT_SYMTAB, DT_VERDEF, DT_VERNEED,
     DT_VERSYM, EM_X86_64, ET_EXEC, PT_DYNAMIC, SHN_LORESERVE, SHN_UNDEF, SHT_AARCH64_AUTH_RELR,
     SHT_ANDROID_REL, SHT_ANDROID_RELA, SHT_ANDROID_RELR, SHT_CREL, SHT_DYNSYM, SHT_REL, SHT_RELA,
-    SHT_RELR, SHT_SYMTAB, STT_SECTION,
+    SHT_RELR, SHT_SYMTAB, STT_SECTION, STT_TLS,
 };
 use elf_core::raw64::{Dyn, Rela, Shdr, Sym};
 use elf_core::{SectionHeader, relative_type};
@@ -117,7 +117,7 @@ pub(super) fn referenced(
                     let addend = record.r_addend.get().cast_unsigned();
                     let (symbol, kind) = symbol_and_type(record);
                     match usize::try_from(symbol).ok().and_then(|symbol| symbols.get(symbol)) {
-                        Some(symbol) if symbol.st_shndx != SHN_UNDEF => {
+                        Some(symbol) if has_address(symbol) => {
                             mark(symbol.st_value.get().wrapping_add(addend));
                         }
                         _ if is_relative(elf, kind) => mark(addend),
@@ -237,6 +237,13 @@ fn symbols_of<'a>(elf: &Elf<'a>, table: &Shdr<LE>) -> Result<&'a [Sym<LE>]> {
     }
 }
 
+/// Whether the value of a symbol is an address in a section here: a thread-local one's is an offset in the thread's block, and a number stays
+/// a number.
+fn has_address(symbol: &Sym<LE>) -> bool {
+    (SHN_UNDEF + 1..SHN_LORESERVE).contains(&symbol.st_shndx.get())
+        && symbol.st_info & 15 != STT_TLS
+}
+
 /// Symbol index and type of a relocation.
 fn symbol_and_type(record: &Rela<LE>) -> (u64, u32) {
     let info = record.r_info.get();
@@ -259,9 +266,7 @@ fn relocated(
         let place = record.r_offset.get();
         if symbol != 0 {
             let symbol = usize::try_from(symbol).ok().and_then(|symbol| symbols.get(symbol));
-            let Some(symbol) = symbol.filter(|symbol| symbol.st_shndx != SHN_UNDEF) else {
-                continue;
-            };
+            let Some(symbol) = symbol.filter(|symbol| has_address(symbol)) else { continue };
             let value = symbol.st_value.get().wrapping_add(addend);
             match target(moves, value) {
                 To::Elsewhere => {}
@@ -382,7 +387,7 @@ fn symbols(
             if let Some(address) = sections.address(index) {
                 symbol.st_value = address.into();
             }
-        } else {
+        } else if has_address(&old) {
             follow(elf, row, symbol, index, moves, sections)?;
         }
         changed |= old.as_bytes() != symbol.as_bytes();
@@ -406,8 +411,11 @@ fn follow(
             let start = section.sh_offset.get();
             start..start.saturating_add(section.sh_size.get())
         });
-        let here = |own: &std::ops::Range<u64>| own.contains(&one.offset);
-        one.kind != Moved::Tables && own.is_some_and(|own| !here(&own))
+        let moved = one.offset..one.offset.saturating_add(one.size);
+        own.is_some_and(|own| match one.kind {
+            Moved::Tables => !moved.contains(&own.start),
+            _ => !own.contains(&moved.start),
+        })
     };
     match target(moves, value) {
         To::Elsewhere => {}

@@ -206,25 +206,82 @@ mount -o remount,ro "$disk"
 slim "$PWD" read-only
 "#;
 
-/// What becomes of a file on such disks.
-fn on_disks(test: &str, changed: &Changed) {
-    let at = changed.folder.path();
+/// Libraries in a folder on disks of more and more bytes, their originals on the same or elsewhere: each is the old one or the new one, and
+/// comes back when there is room.
+const LIBRARIES_ON_DISKS: &str = r#"
+slim() {
+    if TMPDIR=$1 "$hoist" fatbin slim "$disk/site" --keep sm_80,ptx --mode size --backup "$2" >/dev/null 2>said; then
+        end=done
+    else
+        end=failed; test "$(wc -l <said)" = 1
+    fi
+    for name in a b; do
+        if cmp -s "$disk/site/$name.so" $name.old; then end="$end old"; else cmp "$disk/site/$name.so" $name.new; end="$end new"; fi
+    done
+    test "$(ls -A "$disk/site" | tr '\n' ' ')" = "a.so b.so "
+    echo "$3 $end"
+}
+come_back() {
+    if test -e "$1/slimmed.jsonl"; then "$hoist" fatbin slim --undo "$1" >/dev/null; fi
+    for name in a b; do cmp "$disk/site/$name.so" $name.old; done
+}
+begin() {
+    mount -t tmpfs -o size=$1 none "$disk"
+    mkdir "$disk/site"
+    for name in a b; do cp $name.old "$disk/site/$name.so"; done
+}
+cp lib.so a.old
+(cat lib.so; echo another) >b.old
+begin 64m
+"$hoist" fatbin slim "$disk/site" --keep sm_80,ptx --mode size --backup "$disk/kept" >/dev/null
+for name in a b; do cp "$disk/site/$name.so" $name.new; done
+come_back "$disk/kept"
+umount "$disk"
+kib=$((2 * $(wc -c <lib.so) / 1024 + 16))
+for more in $(seq 0 8 160) 2048; do
+    begin $((kib + more))k
+    slim "$disk" "$disk/kept" same
+    mount -o remount,size=64m "$disk"
+    come_back "$disk/kept"
+    umount "$disk"
+    begin $((kib + more))k
+    slim "$disk" kept elsewhere
+    mount -o remount,size=64m "$disk"
+    come_back kept
+    umount "$disk"
+    rm -r kept
+done
+begin 64m
+mount -o remount,ro "$disk"
+slim "$PWD" kept read-only
+come_back kept
+"#;
+
+/// What a script says that is run where `$disk` can be a disk of its own. Nothing if this system does not let us.
+fn on_disks(test: &str, at: &Path, variables: &[(&str, &str)], script: &str) -> Option<String> {
     fs::create_dir(at.join("disk")).expect("a folder");
     let shell = |script: &str| {
         let mut shell = Command::new("unshare");
         shell.args(["-rm", "/bin/sh", "-e", "-c", script]).env("disk", at.join("disk"));
-        shell.env("command", changed.command).env("name", changed.name);
+        shell.envs(variables.iter().copied());
         shell.env("hoist", env!("CARGO_BIN_EXE_hoist")).current_dir(at).stdin(Stdio::null());
         shell
     };
     let mount = shell("mount -t tmpfs none \"$disk\"").stderr(Stdio::null()).status();
     if !mount.is_ok_and(|status| status.success()) {
         println!("skipped: {test}: needs unshare and mount");
-        return;
+        return None;
     }
-    let output = shell(DISKS).output().expect("a shell");
+    let output = shell(script).output().expect("a shell");
     let said = String::from_utf8([output.stdout, output.stderr].concat()).expect("text");
     assert!(output.status.success(), "{said}");
+    Some(said)
+}
+
+/// What becomes of a file on such disks.
+fn one_on_disks(test: &str, changed: &Changed) {
+    let variables = [("command", changed.command), ("name", changed.name)];
+    let Some(said) = on_disks(test, changed.folder.path(), &variables, DISKS) else { return };
     assert!(said.starts_with("full old\n") && said.contains("full new\n"), "{said}");
     assert!(said.ends_with("read-only old\n"), "{said}");
 }
@@ -232,13 +289,31 @@ fn on_disks(test: &str, changed: &Changed) {
 #[test]
 fn a_full_or_read_only_disk_keeps_the_old_wheel() {
     const NAME: &str = "a_full_or_read_only_disk_keeps_the_old_wheel";
-    Changed::wheel(NAME).iter().for_each(|wheel| on_disks(NAME, wheel));
+    Changed::wheel(NAME).iter().for_each(|wheel| one_on_disks(NAME, wheel));
 }
 
 #[test]
 fn a_full_or_read_only_disk_keeps_the_old_image() {
     const NAME: &str = "a_full_or_read_only_disk_keeps_the_old_image";
-    Changed::image(NAME).iter().for_each(|image| on_disks(NAME, image));
+    Changed::image(NAME).iter().for_each(|image| one_on_disks(NAME, image));
+}
+
+#[test]
+fn libraries_on_a_full_or_read_only_disk_are_old_or_new_and_come_back() {
+    const NAME: &str = "libraries_on_a_full_or_read_only_disk_are_old_or_new_and_come_back";
+    let Some(folder) = libraries(NAME) else { return };
+    let Some(said) = on_disks(NAME, folder.path(), &[], LIBRARIES_ON_DISKS) else { return };
+    let all: BTreeSet<_> = said.lines().collect();
+    println!("{} runs: {all:?}", said.lines().count());
+    for disk in ["same", "elsewhere"] {
+        assert!(all.contains(&*format!("{disk} failed old old")), "{said}");
+        assert!(all.contains(&*format!("{disk} done new new")), "{said}");
+    }
+    let half =
+        all.iter().any(|line| line.contains("failed new old") || line.contains("failed old new"));
+    assert!(half, "{said}");
+    assert!(!all.iter().any(|line| line.contains("done") && line.contains("old")), "{said}");
+    assert!(said.ends_with("read-only failed old old\n"), "{said}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
+use super::symbols::{Symbols, symbols};
 use crate::tool::output;
 
 /// With what a library is looked at.
@@ -134,6 +135,11 @@ pub(super) fn taken(
     fs::remove_dir_all(folder)?;
     all.sort();
     Ok(Some(all))
+}
+
+/// Where the symbols of a file are.
+pub(super) fn symbols_of(path: &Path) -> Result<Symbols> {
+    symbols(&fs::read(path)?).context("symbols")
 }
 
 /// What readelf and eu-elflint complain of, without numbers of sections and addresses, which are others after a change.

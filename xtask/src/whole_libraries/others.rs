@@ -7,7 +7,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use super::look::{Look, Seen, complaints};
+use super::look::{Look, Seen, complaints, symbols_of};
+use super::symbols::Symbols;
 use crate::tool::output;
 
 /// Words of a command line before the name of the file.
@@ -23,9 +24,14 @@ pub(super) const TOOLS: [&[&str]; 8] = [
 ];
 
 /// What became of the library as it was linked.
+#[derive(Default)]
 struct Original {
     is_whole: bool,
     complaints: BTreeSet<String>,
+    symbols: Symbols,
+    /// Whether its symbols are in the sections that they were in: `strip` leaves the numbers of sections in `.dynsym` as they are, and gives
+    /// sections others after `patchelf`.
+    has_symbols: bool,
 }
 
 /// A library as it was linked, and what becomes of it.
@@ -115,9 +121,14 @@ impl<'a> Others<'a> {
         if !done.stderr.is_empty() {
             return Ok(Some(String::from_utf8_lossy(&done.stderr).into_owned()));
         }
-        let new = complaints(&to)?;
-        let old = &self.original(tools)?.complaints;
-        let more: Vec<_> = new.difference(old).take(4).map(String::as_str).collect();
+        let (new, symbols) = (complaints(&to)?, symbols_of(&to)?);
+        let old = self.original(tools)?;
+        let mut more: Vec<_> = new.difference(&old.complaints).collect();
+        if old.has_symbols {
+            more.extend(symbols.astray.difference(&old.symbols.astray));
+            more.extend(symbols.sections.symmetric_difference(&old.symbols.sections));
+        }
+        let more: Vec<_> = more.into_iter().take(4).map(String::as_str).collect();
         Ok((!more.is_empty()).then(|| format!("complaints: {}", more.join("; "))))
     }
 
@@ -143,9 +154,16 @@ impl<'a> Others<'a> {
             }
             let found = match self.used("original.so", tools.iter()) {
                 Ok(to) => {
-                    Original { is_whole: self.look.at(&to).is_ok(), complaints: complaints(&to)? }
+                    let (before, symbols) =
+                        (symbols_of(&self.at.join("original.so"))?, symbols_of(&to)?);
+                    Original {
+                        is_whole: self.look.at(&to).is_ok(),
+                        complaints: complaints(&to)?,
+                        has_symbols: symbols.sections.is_subset(&before.sections),
+                        symbols,
+                    }
                 }
-                Err(_) => Original { is_whole: false, complaints: BTreeSet::new() },
+                Err(_) => Original::default(),
             };
             if is_there {
                 fs::rename(&kept, self.at.join("after/x.so"))?;
