@@ -142,7 +142,8 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         }
         spans.finish(&options)?;
         let (mut noted, mut global_pointer) = (&[] as &[Edit], None);
-        if may_shrink::<A>() && !edits.is_empty() && found.reach.is_none() {
+        let shrinks = found.bounds.relaxes() || found.pads;
+        if may_shrink::<A>() && shrinks && !edits.is_empty() && found.reach.is_none() {
             let how = How { grouped: is_shared, gathers, edits: &[] };
             global_pointer = shrink::global_pointer(objects, symbols, &options)?;
             let options = &options;

@@ -9,6 +9,7 @@ use elf_layout::{
     Error, ErrorKind, ExternalSymbol, ImageMode, Layout, ObjectSlot, Options, Requirements,
     SectionSlot, Storage, SymbolSlot,
 };
+use reloc_arm::Arm;
 use reloc_riscv::Rv64;
 use reloc_x86::{I386, X86_64};
 use support::{
@@ -44,6 +45,17 @@ fn outcome<A: Arch>(objects: &[&[u8]]) -> Result<(), Error> {
         edits: &mut [],
     };
     Layout::<A>::plan(&files, Options::default(), storage, &mut nobody).map(|_| ())
+}
+
+/// In FDPIC, functions are descriptors, and every module has its own R9.
+#[test]
+#[cfg_attr(not(feature = "default"), ignore = "needs the feature default")]
+fn objects_for_fdpic() {
+    let mut bytes = include_bytes!("../../fixtures/arm/pair-b.o").to_vec();
+    bytes[7] = ELFOSABI_ARM_FDPIC;
+    let what = "e_ident[EI_OSABI] (ELFOSABI_ARM_FDPIC)";
+    let kind = elf_core::ErrorKind::Invalid { what, value: 65 };
+    assert_eq!(refused_by::<Arm>(&bytes).kind, ErrorKind::Elf(elf_core::Error { at: 7, kind }));
 }
 
 #[test]

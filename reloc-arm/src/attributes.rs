@@ -3,7 +3,7 @@
 //!
 //! An object without them says nothing: its code is taken for the least of processors, on which everything else runs as well.
 
-use elf_core::names::SHT_ARM_ATTRIBUTES;
+use elf_core::names::{ELFOSABI_ARM_FDPIC, SHT_ARM_ATTRIBUTES};
 use elf_core::{BuildAttributes, Error, ErrorKind, File};
 
 /// [`BuildAttributes::processor`]: BLX to an immediate (Armv5T and later, not M-profile).
@@ -46,8 +46,14 @@ struct Tags {
     vfp_args: u64,
 }
 
-/// What the attributes of `file` say.
+/// What the attributes of `file` say; an error of one for an ABI of its own.
 pub(crate) fn of(file: &File<'_>) -> Result<BuildAttributes, Error> {
+    // functions are descriptors there, and R9 is a base that their callers set: no other code can call them
+    let os_abi = file.header().os_abi;
+    if os_abi == ELFOSABI_ARM_FDPIC {
+        let what = "e_ident[EI_OSABI] (ELFOSABI_ARM_FDPIC)";
+        return Err(Error { at: 7, kind: ErrorKind::Invalid { what, value: os_abi.into() } });
+    }
     let mut tags = Tags::default();
     let is_big = file.encoding().is_big_endian();
     file.sections().try_for_each(|header| {

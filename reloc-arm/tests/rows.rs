@@ -4,6 +4,7 @@
 #[path = "../../reloc-x86/tests/table/mod.rs"]
 mod table;
 
+use elf_core::names::EM_ARM;
 use elf_core::{
     ApplyErrorKind, Arch, Field, Kind, Query, Record, Resolve, Role, SectionMut, Slot, Stub,
     SymbolAttributes, apply, find,
@@ -47,6 +48,18 @@ fn addends() {
 #[test]
 fn refusals() {
     table::refusals::<Arm>();
+}
+
+/// The relocations of FDPIC, an ABI of its own, are refused by name.
+#[test]
+fn descriptors_of_functions() {
+    for number in R_ARM_GOTFUNCDESC..=R_ARM_TLS_IE32_FDPIC {
+        let record = Record { offset: 0, symbol: 1, r#type: number, addend: Some(0) };
+        let mut section = SectionMut { bytes: &mut [0; 8], address: 0, big_endian: false };
+        let error = apply::<Arm>(&record, &mut section, &|_: &Query| Some(0)).unwrap_err();
+        assert_eq!(error.kind, ApplyErrorKind::Unsupported);
+        assert_eq!(error.name, elf_core::names::relocation(EM_ARM, number));
+    }
 }
 
 const PLACE: u64 = 0x0100_0000;

@@ -152,22 +152,22 @@ impl<'b> Site<'b> {
     /// The same if it stands among the few records before this one, as most do; `None` where more has to be known.
     #[inline]
     fn find_shortly_before<'t>(&self, offset: u64, types: &'t [u32]) -> Option<Candidate<'t>> {
-        let index = match self.neighbours {
-            Neighbours::Table(_, index, _) | Neighbours::Slice(_, index) => index,
-            Neighbours::Packed(..) => return None,
-        };
         if self.record.offset <= offset {
             return None;
         }
-        let mut found = Candidate { offset, types, record: None, is_single: true };
-        for back in 1..=12 {
-            let record = index.checked_sub(back).and_then(|index| self.at(index));
-            match record.filter(|record| record.offset >= offset) {
-                Some(record) => found.look_at(&record),
-                None => return found.record.is_some().then_some(found),
+        let found = Candidate { offset, types, record: None, is_single: true };
+        match self.neighbours {
+            Neighbours::Table(Relocations::Rela(table), index, _)
+                if let Some(rows) = table.native() =>
+            {
+                let before = rows.get(..index).unwrap_or_default();
+                found.among(before.iter().rev().map(|&row| row.into()))
             }
+            Neighbours::Table(_, index, _) | Neighbours::Slice(_, index) => {
+                found.among((0..index).rev().map_while(|index| self.at(index)))
+            }
+            Neighbours::Packed(..) => None,
         }
-        None
     }
 
     /// Whether another record may be read.
@@ -188,6 +188,18 @@ struct Candidate<'t> {
 }
 
 impl Candidate<'_> {
+    /// It, if it is among the first few of these records, which do not fall below its offset before.
+    #[inline]
+    fn among(mut self, mut records: impl Iterator<Item = Record>) -> Option<Self> {
+        for _ in 0..12 {
+            match records.next().filter(|record| record.offset >= self.offset) {
+                Some(record) => self.look_at(&record),
+                None => return self.record.is_some().then_some(self),
+            }
+        }
+        None
+    }
+
     #[inline]
     fn look_at(&mut self, record: &Record) {
         if record.offset == self.offset && self.types.contains(&record.r#type) {

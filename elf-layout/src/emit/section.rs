@@ -2,7 +2,7 @@
 
 use crate::emit::resolve::Symbols;
 use crate::error::{Error, ErrorKind};
-use crate::model::edits::{Edits, may_shrink};
+use crate::model::edits::{Edit, Edits, Spot, may_shrink};
 use crate::model::features::THREAD_LOCAL;
 use crate::model::relocations::label;
 use crate::model::spans::Group;
@@ -10,8 +10,8 @@ use crate::model::storage::SymbolSlot;
 use crate::model::surroundings::Surroundings;
 use crate::model::tls;
 use elf_core::{
-    Addresses, ApplyError, ApplyErrorKind, Arch, Decision, Facts, Kind, Pass, Reach, Record,
-    Rewrite, SectionMut, Special, apply_kind, apply_rewrite,
+    Addresses, ApplyError, ApplyErrorKind, Arch, Decision, Facts, Kind, Padding, Pass, Reach,
+    Record, Rewrite, SectionMut, Special, apply_kind, apply_rewrite,
 };
 
 /// Writes what is decided of a section of the file into the image.
@@ -103,10 +103,10 @@ impl<A: Arch> Pass for Write<'_, '_, '_, '_, '_, A> {
         record: &Record,
         decision: Decision,
     ) -> Result<(), Error> {
-        let written = if !may_shrink::<A>() || self.edits.is_empty() {
-            self.write(kind, record, decision)
+        let written = if self.is_edited() {
+            self.write_edited(kind, record, &decision)
         } else {
-            self.write_edited(kind, record, decision)
+            self.write(kind, record, &decision)
         };
         written.map_err(|error| self.failed(error))
     }
@@ -116,10 +116,14 @@ impl<A: Arch> Pass for Write<'_, '_, '_, '_, '_, A> {
         if cfg!(target_pointer_width = "64") && kind.is_marker() {
             return Ok(());
         }
-        if cfg!(not(target_pointer_width = "64")) || may_shrink::<A>() && !self.edits.is_empty() {
+        if cfg!(not(target_pointer_width = "64")) {
             return self.decided(kind, record, Decision::Apply);
         }
-        let written = apply_kind::<A>(kind, record, None, &mut self.section, self.symbols);
+        let written = if self.is_edited() {
+            self.apply_edited(kind, record, None)
+        } else {
+            apply_kind::<A>(kind, record, None, &mut self.section, self.symbols)
+        };
         written.map_err(|error| self.failed(error))
     }
 
@@ -130,15 +134,25 @@ impl<A: Arch> Pass for Write<'_, '_, '_, '_, '_, A> {
         record: &Record,
         rewrite: &Rewrite,
     ) -> Result<(), Error> {
-        if cfg!(not(target_pointer_width = "64")) || may_shrink::<A>() && !self.edits.is_empty() {
+        if cfg!(not(target_pointer_width = "64")) {
             return self.decided(kind, record, Decision::Rewrite(*rewrite));
         }
-        let written = apply_rewrite::<A>(rewrite, &mut self.section, self.symbols);
+        let written = if self.is_edited() {
+            self.rewrite_edited(kind, record, rewrite)
+        } else {
+            apply_rewrite::<A>(rewrite, &mut self.section, self.symbols)
+        };
         written.map_err(|error| self.failed(error))
     }
 }
 
 impl<A: Arch> Write<'_, '_, '_, '_, '_, A> {
+    /// Whether bytes of the section may be gone.
+    #[inline]
+    const fn is_edited(&self) -> bool {
+        may_shrink::<A>() && !self.edits.is_empty()
+    }
+
     /// P: the address of the place of a record.
     #[inline]
     fn place(&self, record: &Record) -> u64 {
@@ -153,7 +167,7 @@ impl<A: Arch> Write<'_, '_, '_, '_, '_, A> {
         &mut self,
         kind: &'static Kind,
         record: &Record,
-        decision: Decision,
+        decision: &Decision,
     ) -> Result<(), ApplyError> {
         let (section, symbols) = (&mut self.section, self.symbols);
         match decision {
@@ -162,14 +176,14 @@ impl<A: Arch> Write<'_, '_, '_, '_, '_, A> {
             }
             // nothing is known that code would be rewritten for without the feature
             Decision::Rewrite(rewrite) if cfg!(feature = "relax") => {
-                apply_rewrite::<A>(&rewrite, section, symbols)
+                apply_rewrite::<A>(rewrite, section, symbols)
             }
             Decision::Transition { transition, call, partner, .. } if THREAD_LOCAL => {
                 let record = match partner {
                     None => *record,
-                    Some(partner) => Record { offset: record.offset, ..partner },
+                    Some(partner) => Record { offset: record.offset, ..*partner },
                 };
-                symbols.transition(&transition, kind, &record, call.as_ref(), section)
+                symbols.transition(transition, kind, &record, call.as_ref(), section)
             }
             _ => apply_kind::<A>(kind, record, None, section, symbols),
         }
@@ -182,65 +196,141 @@ impl<A: Arch> Write<'_, '_, '_, '_, '_, A> {
         &mut self,
         kind: &'static Kind,
         record: &Record,
-        decision: Decision,
+        decision: &Decision,
     ) -> Result<(), ApplyError> {
-        let fail = |error| ApplyError::new(record, Some(kind.name), error);
-        let may_go = kind.goes > 0 || matches!(kind.special, Special::Padding(_));
-        let edit = if may_go { self.edits.at(record.offset) } else { None };
-        let moved = Record { offset: self.edits.moved(record.offset), ..*record };
-        if let (Special::Padding(padding), Some(edit)) = (kind.special, edit) {
-            let place = self.section.address.wrapping_add(moved.offset);
-            let wanted = (padding.alignment)(record);
-            if wanted.kept(place) != Some(edit.kept.into()) {
-                let value = place.wrapping_add(edit.kept.into());
-                let alignment = wanted.alignment;
-                return Err(fail(ApplyErrorKind::Misaligned { value, alignment }));
+        match decision {
+            Decision::Apply => self.apply_edited(kind, record, None),
+            Decision::Pair(pairing) => self.apply_edited(kind, record, Some(&pairing.partner)),
+            Decision::Rewrite(rewrite) => self.rewrite_edited(kind, record, rewrite),
+            Decision::Transition { goes, .. } => {
+                let place = EditedPlace::of(&self.edits, kind, record);
+                if *goes && place.deleted() == kind.goes {
+                    return Ok(());
+                }
+                place.check_kept(kind)?;
+                let written = self.write(kind, &place.moved(), decision);
+                written.map_err(|error| ApplyError { offset: record.offset, ..error })
             }
-            if edit.deleted == 0 {
-                return Ok(());
-            }
-            let start = usize::try_from(moved.offset).unwrap_or(usize::MAX);
-            let room = self.section.bytes.get_mut(start..);
-            let room = room.and_then(|rest| rest.get_mut(..edit.kept as usize));
-            padding.fill(room.unwrap_or_default());
-            return Ok(());
+            _ => Err(ApplyError::new(record, Some(kind.name), ApplyErrorKind::Sequence)),
         }
-        let deleted = edit.map_or(0, |edit| u64::from(edit.deleted));
-        let mut written = (record.offset, kind.field.bytes as u64);
-        let decision = match decision {
-            Decision::Rewrite(rewrite) if rewrite.deletes == deleted => {
-                written = (rewrite.offset, rewrite.size as u64);
-                Decision::Rewrite(self.moved(&rewrite))
-            }
-            Decision::Transition { goes: true, .. } if deleted == kind.goes => return Ok(()),
-            // by other addresses than those that the layout was made for
-            Decision::Rewrite(_) => return Err(fail(ApplyErrorKind::Sequence)),
-            _ if deleted > 0 => return Err(fail(ApplyErrorKind::Sequence)),
-            // the instruction that this one completes is gone
-            Decision::Pair(pairing) if !self.edits.keeps(pairing.partner.offset, 1) => {
-                return Err(fail(ApplyErrorKind::Sequence));
-            }
-            Decision::Pair(pairing) => {
-                let offset = self.edits.moved(pairing.partner.offset);
-                let partner = Record { offset, ..pairing.partner };
-                Decision::Pair(pairing.with_partner(partner))
-            }
-            decision => decision,
+    }
+
+    /// Applies a record of the file where its place is now.
+    fn apply_edited(
+        &mut self,
+        kind: &'static Kind,
+        record: &Record,
+        partner: Option<&Record>,
+    ) -> Result<(), ApplyError> {
+        let place = EditedPlace::of(&self.edits, kind, record);
+        if let (Special::Padding(padding), Some(edit)) = (&kind.special, place.edit) {
+            return self.fill(kind, padding, &place, edit);
+        }
+        place.check_kept(kind)?;
+        // the instruction that this one completes may be gone
+        let partner = match partner.map(|partner| (partner, self.edits.spot(partner.offset))) {
+            Some((_, spot)) if !spot.keeps(1) => return Err(place.changed(kind)),
+            partner => partner.map(|(partner, spot)| Record { offset: spot.moved(), ..*partner }),
         };
-        // bytes that others stand for, or that are gone
-        if !self.edits.keeps(written.0, written.1) {
-            return Err(fail(ApplyErrorKind::Sequence));
-        }
-        let written = self.write(kind, &moved, decision);
+        let (section, symbols) = (&mut self.section, self.symbols);
+        let written = apply_kind::<A>(kind, &place.moved(), partner.as_ref(), section, symbols);
         written.map_err(|error| ApplyError { offset: record.offset, ..error })
     }
 
-    fn moved(&self, rewrite: &Rewrite) -> Rewrite {
-        let mut rewrite = *rewrite;
-        rewrite.offset = self.edits.moved(rewrite.offset);
-        for record in rewrite.records.iter_mut().flatten() {
+    /// Fills what is left of the padding at a place.
+    fn fill(
+        &mut self,
+        kind: &'static Kind,
+        padding: &Padding,
+        place: &EditedPlace<'_>,
+        edit: &Edit,
+    ) -> Result<(), ApplyError> {
+        let offset = place.spot.moved();
+        let wanted = (padding.alignment)(place.record);
+        let address = self.section.address.wrapping_add(offset);
+        if wanted.kept(address) != Some(edit.kept.into()) {
+            let value = address.wrapping_add(edit.kept.into());
+            let error = ApplyErrorKind::Misaligned { value, alignment: wanted.alignment };
+            return Err(ApplyError::new(place.record, Some(kind.name), error));
+        }
+        if edit.deleted == 0 {
+            return Ok(());
+        }
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let room = self.section.bytes.get_mut(start..);
+        let room = room.and_then(|rest| rest.get_mut(..edit.kept as usize));
+        padding.fill(room.unwrap_or_default());
+        Ok(())
+    }
+
+    /// Writes instructions, which may be shorter, to where the place of a record of the file is now.
+    fn rewrite_edited(
+        &mut self,
+        kind: &'static Kind,
+        record: &Record,
+        rewrite: &Rewrite,
+    ) -> Result<(), ApplyError> {
+        let place = EditedPlace::of(&self.edits, kind, record);
+        let spot = match rewrite.offset == record.offset {
+            true => place.spot,
+            false => self.edits.spot(rewrite.offset),
+        };
+        // by other addresses than those that the layout was made for
+        if rewrite.deletes != place.deleted() || !spot.keeps(rewrite.size as u64) {
+            return Err(place.changed(kind));
+        }
+        let mut moved = *rewrite;
+        moved.offset = spot.moved();
+        for record in moved.records.iter_mut().flatten() {
             record.offset = self.edits.moved(record.offset);
         }
-        rewrite
+        let written = apply_rewrite::<A>(&moved, &mut self.section, self.symbols);
+        written.map_err(|error| ApplyError { offset: record.offset, ..error })
+    }
+}
+
+/// The place of a record in a section of which bytes may be gone.
+struct EditedPlace<'e> {
+    record: &'e Record,
+    spot: Spot<'e>,
+    /// The edit that is for it.
+    edit: Option<&'e Edit>,
+}
+
+impl<'e> EditedPlace<'e> {
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
+    fn of(edits: &Edits<'e>, kind: &'static Kind, record: &'e Record) -> Self {
+        let spot = edits.spot(record.offset);
+        let may_go = kind.goes > 0 || matches!(kind.special, Special::Padding(_));
+        Self { record, spot, edit: if may_go { spot.edit() } else { None } }
+    }
+
+    /// Bytes that go from there.
+    fn deleted(&self) -> u64 {
+        self.edit.map_or(0, |edit| u64::from(edit.deleted))
+    }
+
+    /// The record where its place is now.
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
+    fn moved(&self) -> Record {
+        Record { offset: self.spot.moved(), ..*self.record }
+    }
+
+    /// Whether the bytes that the kind is for are still there, and no others stand for them.
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
+    fn check_kept(&self, kind: &'static Kind) -> Result<(), ApplyError> {
+        match self.deleted() == 0 && self.spot.keeps(kind.field.bytes as u64) {
+            true => Ok(()),
+            false => Err(self.changed(kind)),
+        }
+    }
+
+    /// Code is not as the layout has it.
+    #[cold]
+    fn changed(&self, kind: &'static Kind) -> ApplyError {
+        ApplyError::new(self.record, Some(kind.name), ApplyErrorKind::Sequence)
     }
 }

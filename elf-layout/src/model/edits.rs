@@ -99,28 +99,22 @@ impl<'e> Edits<'e> {
         count
     }
 
+    /// Where `offset` is among the edits.
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
+    pub(crate) fn spot(&self, offset: u64) -> Spot<'e> {
+        Spot { edits: self.edits, offset, before: self.before(offset) }
+    }
+
     /// Where byte `offset` of the file's section is now, or where those are that followed it, if it is gone.
-    #[inline]
+    #[cfg_attr(target_pointer_width = "64", inline)]
     pub(crate) fn moved(&self, offset: u64) -> u64 {
-        let last = self.before(offset).checked_sub(1).and_then(|last| self.edits.get(last));
-        last.map_or(offset, |edit| {
-            let gone = offset.saturating_sub(edit.start()).min(edit.deleted.into());
-            offset.wrapping_sub(edit.before.into()).wrapping_sub(gone)
-        })
+        self.spot(offset).moved()
     }
 
     /// The edit whose place is `offset`.
     pub(crate) fn at(&self, offset: u64) -> Option<&'e Edit> {
-        let edit = self.edits.get(self.before(offset))?;
-        (u64::from(edit.place) == offset).then_some(edit)
-    }
-
-    /// Whether all of `size` bytes from `offset` on stay, and stay together.
-    pub(crate) fn keeps(&self, offset: u64, size: u64) -> bool {
-        let end = offset.saturating_add(size);
-        let cuts = |edit: &Edit| edit.deleted > 0 && edit.start() < end && edit.end() > offset;
-        let around = self.edits.get(self.before(offset).saturating_sub(1)..).unwrap_or_default();
-        !around.iter().take_while(|edit| u64::from(edit.place) < end).any(cuts)
+        self.spot(offset).edit()
     }
 
     /// The runs of bytes that stay, of `size` in the file: start, size, and where they are now.
@@ -145,6 +139,50 @@ impl<'e> Edits<'e> {
                 *to = *from;
             }
         }
+    }
+}
+
+/// An offset of the file's section, and the edits around it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spot<'e> {
+    edits: &'e [Edit],
+    offset: u64,
+    /// How many edits have their place before it.
+    before: usize,
+}
+
+impl<'e> Spot<'e> {
+    /// The last edit whose place is before it.
+    #[inline]
+    fn last(&self) -> Option<&'e Edit> {
+        self.edits.get(self.before.checked_sub(1)?)
+    }
+
+    /// Where the byte is now, or where those are that followed it, if it is gone.
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
+    pub(crate) fn moved(&self) -> u64 {
+        self.last().map_or(self.offset, |edit| {
+            let gone = self.offset.saturating_sub(edit.start()).min(edit.deleted.into());
+            self.offset.wrapping_sub(edit.before.into()).wrapping_sub(gone)
+        })
+    }
+
+    /// The edit whose place it is.
+    #[inline]
+    pub(crate) fn edit(&self) -> Option<&'e Edit> {
+        let edit = self.edits.get(self.before)?;
+        (u64::from(edit.place) == self.offset).then_some(edit)
+    }
+
+    /// Whether all of `size` bytes stay, and stay together.
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
+    pub(crate) fn keeps(&self, size: u64) -> bool {
+        let end = self.offset.saturating_add(size);
+        let cuts = |edit: &Edit| edit.deleted > 0 && edit.start() < end && edit.end() > self.offset;
+        let around = self.edits.get(self.before.saturating_sub(1)..).unwrap_or_default();
+        !around.iter().take_while(|edit| u64::from(edit.place) < end).any(cuts)
     }
 }
 
@@ -205,7 +243,7 @@ mod tests {
             (0, 40, false),
             (15, 14, false),
         ] {
-            assert_eq!(edits.keeps(offset, size), keeps, "{offset} {size}");
+            assert_eq!(edits.spot(offset).keeps(size), keeps, "{offset} {size}");
         }
         let runs = [(0, 6, 0), (12, 4, 6), (20, 8, 10), (30, 10, 18)];
         assert!(edits.runs(40).eq(runs));

@@ -8,6 +8,8 @@ use crate::model::unwind_index::UnwindIndex;
 /// What was found beside the needs of single symbols.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ScanResult {
+    /// Whether some relocation is for padding.
+    pub(crate) pads: bool,
     /// Some relocation asks for the module's own pair of TLS entries.
     pub(crate) tls_module: bool,
     /// Some relocation is for thread-local variables.

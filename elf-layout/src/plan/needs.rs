@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::error::ErrorKind;
+use crate::model::edits::may_shrink;
 use crate::model::features::{COPY_RELOCATIONS, INDIRECT_FUNCTIONS, THREAD_LOCAL};
 use crate::model::options::Options;
 use crate::model::owner::attributes;
@@ -17,7 +18,7 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use elf_core::{
     ApplyError, Arch, Check, Decision, Facts, File, Kind, Pass, Query, Reach, Record, Rewrite,
-    Role, SectionHeader, Slot, Value,
+    Role, SectionHeader, Slot, Special, Value,
 };
 
 /// One object, whose relocations are gone over for what they need.
@@ -201,6 +202,9 @@ impl<A: Arch> Pass for SectionScan<'_, '_, A> {
             let kind = elf_core::ErrorKind::FeatureOff("thread-local");
             let error = elf_core::Error { at: self.header.offset, kind };
             return Err(self.error(ErrorKind::Elf(error)));
+        }
+        if may_shrink::<A>() && matches!(kind.special, Special::Padding(_)) {
+            self.found.pads = true;
         }
         let needs = match decision {
             Decision::Rewrite(_) => return Ok(()),

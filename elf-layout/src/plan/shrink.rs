@@ -18,10 +18,10 @@ use crate::model::storage::{
 use crate::model::surroundings::Surroundings;
 use crate::model::tls;
 use crate::plan::sections::{self, How};
-use crate::plan::shrink::section::{Places, SectionPass, Settling, is_by_global_pointer};
+use crate::plan::shrink::section::{Places, SectionPass, Settling};
 use core::cell::Cell;
 use core::marker::PhantomData;
-use elf_core::names::STB_LOCAL;
+use elf_core::names::{SHN_LORESERVE, STB_LOCAL};
 use elf_core::{Arch, Definition, File, SectionHeader, decide_some};
 
 mod section;
@@ -50,6 +50,7 @@ impl Requirements {
 
 /// How many edits the relocations of `file` may come to.
 fn count<A: Arch>(number: usize, file: &File<'_>) -> Result<usize, Error> {
+    let places = Places::<A>::new(true, true);
     let mut count = 0usize;
     let mut next = 0u32;
     file.sections().try_for_each(|header| {
@@ -61,7 +62,7 @@ fn count<A: Arch>(number: usize, file: &File<'_>) -> Result<usize, Error> {
         let records = file.relocations(&header).map_err(Error::elf(number, index))?;
         let Some(records) = records else { return Ok(()) };
         records.try_for_each(|record| {
-            let may = Places::<A>::of(&record, true).is_some();
+            let may = places.of(&record).is_some();
             count = count.saturating_add(may.into());
             Ok::<(), Error>(())
         })
@@ -94,8 +95,9 @@ impl<'a> Shrinking<'_, 'a> {
         sections: &mut [SectionSlot],
         edits: &mut [Edit],
     ) -> Result<usize, Error> {
+        let places = Places::<A>::new(self.found.bounds.relaxes(), self.global_pointer.is_some());
         let mut count = 0usize;
-        self.each_target(sections, &mut |object, _, target, sections| {
+        self.each_target(sections, false, &mut |object, _, target, sections| {
             let Some(slot) = sections.get_mut(slot_of(self.objects, object, target.target)) else {
                 return Ok(());
             };
@@ -109,15 +111,12 @@ impl<'a> Shrinking<'_, 'a> {
                 return Ok(());
             }
             let first = count;
-            let (mut end, relax) = (0u64, self.found.bounds.relaxes());
+            let mut end = 0u64;
             let mut following = 0u32;
             target.records.try_for_each(|record| {
                 let index = following;
                 following = index.saturating_add(1);
-                let Some((kind, size)) = Places::<A>::of(&record, relax) else { return Ok(()) };
-                if self.global_pointer.is_none() && is_by_global_pointer(kind) {
-                    return Ok(());
-                }
+                let Some(size) = places.of(&record) else { return Ok(()) };
                 let behind = record.offset.saturating_add(size);
                 if record.offset < end || behind > slot.size {
                     return Ok(());
@@ -137,10 +136,12 @@ impl<'a> Shrinking<'_, 'a> {
         Ok(count)
     }
 
-    /// Goes over the relocations of all sections that are loaded: with the object, its file, the relocations and all slots.
+    /// Goes over the relocations of all sections that are loaded, or only of those that have edits: with the object, its file, the
+    /// relocations and all slots.
     fn each_target(
         &self,
         sections: &mut [SectionSlot],
+        only_edited: bool,
         visit: &mut Visit<'_, 'a>,
     ) -> Result<(), Error> {
         for (number, (file, object)) in (0..usize::MAX).zip(self.files.iter().zip(self.objects)) {
@@ -149,6 +150,13 @@ impl<'a> Shrinking<'_, 'a> {
                 let index = next;
                 next = index.wrapping_add(1);
                 if !is_relocations(&header) {
+                    return Ok(());
+                }
+                let has_edits = || {
+                    let slot = sections.get(slot_of(self.objects, number, header.info));
+                    slot.is_some_and(|slot| slot.edits.count > 0)
+                };
+                if only_edited && !has_edits() {
                     return Ok(());
                 }
                 match target(number, index, &header, file, object, sections)? {
@@ -203,32 +211,24 @@ impl<'a> Shrinking<'_, 'a> {
             let slot = symbols.get(id as usize)?;
             Some(bases.of(slot.group).wrapping_add(slot.value))
         };
-        let global_pointer = self.global_pointer.and_then(address);
+        let block = if self.options.executable { tls::executable_block::<A>(spans) } else { None };
+        let surroundings = Surroundings {
+            objects: self.objects,
+            options: self.options,
+            global_pointer: self.global_pointer.and_then(address),
+            got: bases.of(Group::Got),
+            block,
+            flags: 0,
+        };
         let mut has_changed = false;
-        self.each_target(sections, &mut |number, file, target, sections| {
+        self.each_target(sections, true, &mut |number, file, target, sections| {
             let Some(slot) = sections.get(slot_of(self.objects, number, target.target)) else {
                 return Ok(());
             };
             let SectionState::Placed(group) = slot.state else { return Ok(()) };
-            let own = slot.edits.of_mut(edits);
-            if own.is_empty() {
-                return Ok(());
-            }
             let source = file.section(target.target).and_then(|header| file.section_data(&header));
             let (Some(object), records) = (self.objects.get(number), target.records) else {
                 return Ok(());
-            };
-            let surroundings = Surroundings {
-                objects: self.objects,
-                options: self.options,
-                global_pointer,
-                got: bases.of(Group::Got),
-                block: if self.options.executable {
-                    tls::executable_block::<A>(spans)
-                } else {
-                    None
-                },
-                flags: file.header().flags,
             };
             let mut section = SectionPass::<A> {
                 number,
@@ -238,9 +238,9 @@ impl<'a> Shrinking<'_, 'a> {
                 address: bases.of(group).wrapping_add(slot.offset),
                 symbols,
                 spans,
-                bases,
-                surroundings,
-                edits: own,
+                bases: &bases,
+                surroundings: Surroundings { flags: file.header().flags, ..surroundings },
+                edits: slot.edits.of_mut(edits),
                 settling,
                 next: Cell::new(0),
                 gone: 0,
@@ -343,18 +343,29 @@ fn move_symbols<A: Arch>(
     edits: &[Edit],
 ) -> Result<(), Error> {
     let Some(table) = &object.symbols else { return Ok(()) };
+    let elf = Error::elf(number, object.symbol_table);
+    let sections = sections.get(object.first_section..).unwrap_or_default();
     let slots = symbols.get_mut(object.first_symbol..).unwrap_or_default();
-    for ((index, symbol), slot) in (0..u32::MAX).zip(table.symbols()).zip(slots) {
-        let elf = Error::elf(number, object.symbol_table);
-        let Definition::Section(section) = table.section_of(index, &symbol).map_err(elf)? else {
-            continue;
+    let mut slots = (0..u32::MAX).zip(slots);
+    // symbols of one section mostly follow each other: what is asked of it is asked once
+    let mut current = (0u32, None);
+    table.symbols().try_for_each(|symbol| {
+        let Some((index, slot)) = slots.next() else { return Ok(()) };
+        let section = match symbol.shndx {
+            section @ 1..SHN_LORESERVE => section.into(),
+            _ => match table.section_of(index, &symbol).map_err(&elf)? {
+                Definition::Section(section) => section,
+                _ => return Ok(()),
+            },
         };
-        let at = object.first_section.checked_add(section as usize);
-        let Some(section) = at.and_then(|at| sections.get(at)) else { continue };
-        if matches!(section.state, SectionState::Placed(_)) {
-            let moved = section.edits.of(edits).moved(A::symbol(&symbol).0);
-            slot.value = moved.wrapping_add(section.offset);
+        if current.0 != section {
+            let placed = sections.get(section as usize);
+            let placed = placed.filter(|it| matches!(it.state, SectionState::Placed(_)));
+            current = (section, placed.map(|it| (it.offset, it.edits.of(edits))));
         }
-    }
-    Ok(())
+        if let Some((offset, edits)) = &current.1 {
+            slot.value = edits.moved(A::symbol(&symbol).0).wrapping_add(*offset);
+        }
+        Ok(())
+    })
 }

@@ -11,41 +11,53 @@ use crate::model::tls;
 use core::cell::Cell;
 use core::marker::PhantomData;
 use elf_core::{
-    Addresses, ApplyError, ApplyErrorKind, Arch, Decision, Facts, Kind, Pass, Record, Special,
-    find_of,
+    Addresses, ApplyError, ApplyErrorKind, Arch, Decision, Facts, Kind, Pass, Record, Rewrite,
+    Special, find_of,
 };
 
 /// Which records are for places where bytes may go.
-pub(super) struct Places<A>(PhantomData<A>);
+pub(super) struct Places<A> {
+    /// Whether bytes go from more than padding.
+    relaxes: bool,
+    /// Whether code may count from the global pointer.
+    by_global_pointer: bool,
+    /// Whether bytes may go at the places of records, by the low 6 bits of their numbers.
+    may_go: u64,
+    arch: PhantomData<A>,
+}
 
 impl<A: Arch> Places<A> {
-    /// Whether bytes may go at the places of records, by the low 6 bits of their numbers.
-    const MAY_GO: u64 = {
+    pub(super) const fn new(relaxes: bool, by_global_pointer: bool) -> Self {
         let (mut rest, mut may_go) = (A::KINDS, 0);
         while let [kind, tail @ ..] = rest {
-            if kind.goes > 0 || matches!(kind.special, Special::Padding(_)) {
+            if has_place(kind, relaxes, by_global_pointer) {
                 may_go |= 1 << (kind.number & 63);
             }
             rest = tail;
         }
-        may_go
-    };
+        Self { relaxes, by_global_pointer, may_go, arch: PhantomData }
+    }
 
-    /// The kind of a record, and the bytes at its place of which some may go, if any may; all of them only if `relax`.
+    /// The bytes at a record's place of which some may go, if any may.
     #[inline]
-    pub(super) fn of(record: &Record, relax: bool) -> Option<(&'static Kind, u64)> {
-        if Self::MAY_GO >> (record.r#type & 63) & 1 == 0 {
+    pub(super) fn of(&self, record: &Record) -> Option<u64> {
+        if self.may_go >> (record.r#type & 63) & 1 == 0 {
             return None;
         }
         let kind = find_of::<A>(record.r#type)?;
-        let size = span(kind, record)?;
-        (relax || matches!(kind.special, Special::Padding(_))).then_some((kind, size))
+        let has_place = has_place(kind, self.relaxes, self.by_global_pointer);
+        span(kind, record).filter(|_| has_place)
     }
 }
 
-/// Whether bytes go only where code may count from the global pointer.
-pub(super) const fn is_by_global_pointer(kind: &Kind) -> bool {
-    matches!(kind.special, Special::Shrink(shrink) if shrink.by_global_pointer)
+/// Whether bytes may go at places of this kind.
+const fn has_place(kind: &Kind, relaxes: bool, by_global_pointer: bool) -> bool {
+    match kind.special {
+        Special::Padding(_) => true,
+        // nothing goes but where code may count from there
+        Special::Shrink(shrink) if shrink.by_global_pointer && !by_global_pointer => false,
+        _ => relaxes && kind.goes > 0,
+    }
 }
 
 /// Bytes at the place of a record of this kind of which some may go, if any may.
@@ -78,7 +90,7 @@ pub(super) struct SectionPass<'p, 'a, A> {
     pub(super) address: u64,
     pub(super) symbols: &'p [SymbolSlot],
     pub(super) spans: &'p Spans,
-    pub(super) bases: Bases<'p>,
+    pub(super) bases: &'p Bases<'p>,
     pub(super) surroundings: Surroundings<'p>,
     pub(super) edits: &'p mut [Edit],
     pub(super) settling: Settling,
@@ -146,6 +158,42 @@ impl<A: Arch> SectionPass<'_, '_, A> {
         rest.iter().map(|edit| edit.record as usize).find(|record| *record >= from)
     }
 
+    /// Decides about the edit at the place of a record, if there is one: bytes that stay, and those that go, if any do.
+    fn edit(
+        &mut self,
+        kind: &'static Kind,
+        record: &Record,
+        (kept, deleted): (u64, u64),
+    ) -> Result<(), Error> {
+        let Some(size) = span(kind, record) else { return Ok(()) };
+        self.pass_over(record.offset);
+        let index = self.next.get();
+        let is_next = |edit: &Edit| u64::from(edit.place) == record.offset;
+        if !self.edits.get(index).is_some_and(is_next) {
+            return Ok(());
+        }
+        let mut is_padding = false;
+        let (kept, deleted) = match kind.special {
+            Special::Padding(padding) => {
+                is_padding = true;
+                let wanted = (padding.alignment)(record);
+                let place = self.place(record);
+                let Some(kept) = wanted.kept(place) else {
+                    let value = place.wrapping_add(wanted.padding);
+                    let alignment = wanted.alignment;
+                    let error = ApplyErrorKind::Misaligned { value, alignment };
+                    return Err(self.failed(ApplyError::new(record, Some(kind.name), error)));
+                };
+                (kept, size.saturating_sub(kept))
+            }
+            _ if deleted > 0 => (kept, deleted),
+            _ => (size, 0),
+        };
+        self.decide(index, kept, deleted, is_padding);
+        self.next.set(index.wrapping_add(1));
+        Ok(())
+    }
+
     /// Where the place of a record is, by what is decided so far.
     fn place(&self, record: &Record) -> u64 {
         self.address.wrapping_add(record.offset).wrapping_sub(self.gone.into())
@@ -201,34 +249,20 @@ impl<A: Arch> Pass for SectionPass<'_, '_, A> {
         record: &Record,
         decision: Decision,
     ) -> Result<(), Error> {
-        let Some(size) = span(kind, record) else { return Ok(()) };
-        self.pass_over(record.offset);
-        let index = self.next.get();
-        let is_next = |edit: &Edit| u64::from(edit.place) == record.offset;
-        if !self.edits.get(index).is_some_and(is_next) {
-            return Ok(());
-        }
-        let (kept, deleted) = match (kind.special, decision) {
-            (Special::Padding(padding), _) => {
-                let wanted = (padding.alignment)(record);
-                let place = self.place(record);
-                let Some(kept) = wanted.kept(place) else {
-                    let value = place.wrapping_add(wanted.padding);
-                    let alignment = wanted.alignment;
-                    let error = ApplyErrorKind::Misaligned { value, alignment };
-                    return Err(self.failed(ApplyError::new(record, Some(kind.name), error)));
-                };
-                (kept, size.saturating_sub(kept))
-            }
-            (_, Decision::Rewrite(rewrite)) if rewrite.deletes > 0 => {
-                (rewrite.size as u64, rewrite.deletes)
-            }
-            (_, Decision::Transition { goes: true, .. }) => (0, size),
-            _ => (size, 0),
+        let goes = match decision {
+            Decision::Rewrite(rewrite) => (rewrite.size as u64, rewrite.deletes),
+            Decision::Transition { goes: true, .. } => (0, kind.goes),
+            _ => (0, 0),
         };
-        let is_padding = matches!(kind.special, Special::Padding(_));
-        self.decide(index, kept, deleted, is_padding);
-        self.next.set(index.wrapping_add(1));
-        Ok(())
+        self.edit(kind, record, goes)
+    }
+
+    fn rewritten(
+        &mut self,
+        kind: &'static Kind,
+        record: &Record,
+        rewrite: &Rewrite,
+    ) -> Result<(), Error> {
+        self.edit(kind, record, (rewrite.size as u64, rewrite.deletes))
     }
 }
