@@ -8,6 +8,7 @@ use crate::library_words::{self, Place};
 use crate::module::Module;
 use crate::process::size_of_symbol;
 use crate::word;
+use core::ffi::CStr;
 use core::mem::ManuallyDrop;
 use core::ops::ControlFlow;
 use elf_core::names::{SHN_COMMON, STB_GLOBAL, STT_COMMON, STT_OBJECT};
@@ -34,21 +35,16 @@ impl<B: AsRef<[u8]> + Send + Sync + 'static> Module<B> {
     /// which is replaced never comes to one that is. Nothing on this thread relies on its thread-local variables with destructors.
     pub unsafe fn interpose(self: &Arc<Self>) -> usize {
         let exports = self.exports();
-        let variables = variables(self.bytes());
-        let mut words = Vec::new();
+        let (mut words, mut asked) = (Vec::new(), Vec::new());
         let is_passed_over = passed_over();
         descriptions::each(|library| {
             if !is_passed_over(library) {
-                let look = |name: &core::ffi::CStr, place: Place| {
+                let look = |name: &CStr, place: Place| {
                     let Some(found) = exports.get(Name(name.to_bytes())) else { return };
                     if found.is_function() {
                         words.push((place, found.address()));
-                    } else if let Some(&common) = variables.get(name.to_bytes())
-                        && found.is_unknown()
-                    {
-                        // SAFETY: the library is loaded; the variable has so many bytes, and nobody uses it yet.
-                        unsafe { copy_variable(place.value(), found.address(), common) };
-                        words.push((place, found.address()));
+                    } else if found.is_unknown() {
+                        asked.push((name.to_owned(), place, found.address()));
                     }
                 };
                 // SAFETY: what the dynamic loader shows is loaded and relocated.
@@ -56,6 +52,14 @@ impl<B: AsRef<[u8]> + Send + Sync + 'static> Module<B> {
             }
             ControlFlow::Continue(())
         });
+        let variables = variables(self.bytes(), asked.iter().map(|(name, ..)| name.as_c_str()));
+        for (name, place, address) in &asked {
+            if let Some(Some(common)) = variables.get(name.to_bytes()) {
+                // SAFETY: the library is loaded; the variable has so many bytes, and nobody uses it yet.
+                unsafe { copy_variable(place.value(), *address, *common) };
+                words.push((*place, *address));
+            }
+        }
         if words.is_empty() {
             return 0;
         }
@@ -70,23 +74,35 @@ impl<B: AsRef<[u8]> + Send + Sync + 'static> Module<B> {
     }
 }
 
-/// The variables that objects define and that are not weak: the bytes of those that are common symbols and nothing else, 0 of others.
-fn variables<'a>(objects: impl Iterator<Item = &'a [u8]>) -> HashMap<&'a [u8], u64> {
-    let mut variables = HashMap::new();
+/// Which of these names objects define as variables that are not weak: the bytes of those that are common symbols and nothing else, 0 of
+/// others.
+fn variables<'n, 'a>(
+    objects: impl Iterator<Item = &'a [u8]>,
+    names: impl Iterator<Item = &'n CStr>,
+) -> HashMap<&'n [u8], Option<u64>> {
+    let mut variables: HashMap<_, _> = names.map(|name| (name.to_bytes(), None)).collect();
+    if variables.is_empty() {
+        return variables;
+    }
     for bytes in objects {
         let Ok(Some(table)) = File::parse(bytes).and_then(|file| file.symbol_table()) else {
             continue;
         };
         for symbol in table.symbols().iter().skip(table.first_global()) {
             let is_variable = matches!(symbol.r#type(), STT_OBJECT | STT_COMMON);
-            let (true, STB_GLOBAL, false, Ok(name)) =
-                (is_variable, symbol.binding(), symbol.is_undefined(), table.name_of(&symbol))
-            else {
-                continue;
-            };
-            let common = if symbol.shndx == SHN_COMMON { symbol.size } else { 0 };
-            let so_far = variables.entry(name.as_bytes()).or_insert(common);
-            *so_far = if common == 0 || *so_far == 0 { 0 } else { common.max(*so_far) };
+            if is_variable
+                && symbol.binding() == STB_GLOBAL
+                && !symbol.is_undefined()
+                && let Ok(name) = table.name_of(&symbol)
+                && let Some(variable) = variables.get_mut(name.as_bytes())
+            {
+                let common = if symbol.shndx == SHN_COMMON { symbol.size } else { 0 };
+                *variable = Some(match *variable {
+                    Some(so_far) if common > 0 && so_far > 0 => common.max(so_far),
+                    Some(_) => 0,
+                    None => common,
+                });
+            }
         }
     }
     variables

@@ -1,4 +1,4 @@
-//! Numbers as the command line takes them.
+//! Numbers as the command line takes them, and as people read them.
 
 /// A number: decimal, or hexadecimal after `0x`.
 ///
@@ -21,9 +21,35 @@ pub fn power_of_two(text: &str) -> Result<u64, String> {
     if number.is_power_of_two() { Ok(number) } else { Err(String::from("no power of two")) }
 }
 
+/// A number of bytes as people read it.
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    const UNITS: [(&str, u64); 3] = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1000)];
+    match UNITS.iter().find(|(_, unit)| bytes >= *unit) {
+        Some((name, unit)) => format!("{:.1} {name}", bytes as f64 / *unit as f64),
+        None => format!("{bytes} B"),
+    }
+}
+
+/// By how much something became smaller or larger: `, 62.1 % smaller`; nothing where the tenth does not show it.
+#[must_use]
+pub fn smaller(before: u64, after: u64) -> String {
+    let part = before.abs_diff(after) as f64 * 100.0 / before.max(1) as f64;
+    let what = if after < before { "smaller" } else { "larger" };
+    if part < 0.05 { String::new() } else { format!(", {part:.1} % {what}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_for_people() {
+        assert_eq!([999, 1000, 12_345_678].map(size), ["999 B", "1.0 kB", "12.3 MB"]);
+        assert_eq!(smaller(5_313_609, 2_012_182), ", 62.1 % smaller");
+        assert_eq!(smaller(1000, 1533), ", 53.3 % larger");
+        assert_eq!((smaller(7, 7), smaller(10_000, 9999), smaller(0, 0)), <_>::default());
+    }
 
     #[test]
     fn numbers() {

@@ -13,6 +13,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+#[path = "wheel/container.rs"]
+mod container;
 #[path = "wheel/copied.rs"]
 mod copied;
 #[path = "wheel/image.rs"]
@@ -220,13 +222,24 @@ fn bad_wheels_and_gaps_are_refused() {
         said.contains("would have no code for sm_86") && said.contains("--allow-gaps"),
         "{said}"
     );
-    assert!(slim("in.whl", &["--keep", "sm_90a"]).contains("nothing of what is kept is in any"));
+    let said = slim("in.whl", &["--keep", "sm_90a"]);
+    let there =
+        "nothing of what is kept is in any file: what is there is for sm_75, sm_80, compute_75";
+    assert!(said.contains(there), "{said}");
     let said = slim("in.whl", &["--keep", "sm_90a", "--allow-empty"]);
     assert!(said.contains("would have no code for sm_90a"), "{said}");
     let said = slim("in.whl", &["--keep", "ptx"]);
     assert!(said.contains("thing/lib/lib.so") && said.contains("no code at all"), "{said}");
     let words = ["wheel", "slim", "in.whl", "-o", "out.whl", "--keep", "ptx", "--allow-gaps"];
     printed(at, &words);
+    // a word that keeps nothing may be misspelt
+    let words = ["wheel", "slim", "in.whl", "-o", "out.whl", "--keep", "sm_80,sm_09,ptx"];
+    let said = printed(at, &words);
+    assert!(
+        said.contains("no file has sm_9, which --keep names") && !said.contains("has ptx"),
+        "{said}"
+    );
+    assert!(said.contains(" % smaller\n"), "{said}");
     fs::remove_file(at.join("out.whl")).expect("a file");
     // every cut, and bytes that are others: an error, or a wheel; never part of one
     let whole = fs::read(at.join("in.whl")).expect("a wheel");

@@ -1,4 +1,5 @@
-//! `nvcc-modes`: what `hoist fatbin recompress --mode` makes of code that nvcc compiled, beside what nvcc makes of it in the same mode.
+//! `nvcc-modes`: what `hoist fatbin recompress --mode` makes of code that nvcc compiled, beside what nvcc
+//! makes of it in the same mode; all unpack to the same images.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,6 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
+use crate::slim_wheels::images::Images;
 use crate::task::{Run, Told};
 use crate::tool::{self, Tool, need, output};
 use crate::workspace::Workspace;
@@ -13,7 +15,7 @@ use crate::workspace::Workspace;
 /// Arguments of `nvcc-modes`.
 #[derive(clap::Args)]
 pub(crate) struct NvccModes {
-    /// Sources, instead of two of ours
+    /// Sources, instead of ours
     sources: Vec<PathBuf>,
     /// A hoist, instead of building one
     #[arg(long, value_name = "PATH")]
@@ -30,16 +32,36 @@ const PACKAGES: [&str; 6] = [
     "nvidia-cuda-culibos==13.5.25",
 ];
 
-/// What code is compiled for.
-const CODE: [&str; 4] = [
-    "-gencode",
-    "arch=compute_90,code=[sm_90,compute_90]",
-    "-gencode",
-    "arch=compute_100,code=sm_100",
-];
+/// What code is compiled for, if nothing else is said.
+const CODE: &str =
+    "-gencode arch=compute_90,code=[sm_90,compute_90] -gencode arch=compute_100,code=sm_100";
+
+/// A source, and how it is compiled.
+struct Case {
+    /// Where it is.
+    source: PathBuf,
+    /// What is different about it, for the table.
+    what: &'static str,
+    /// Options of nvcc, and for which code.
+    options: &'static str,
+    code: &'static str,
+}
 
 /// What is compiled if nothing is named.
-const SOURCES: [&str; 2] = ["fixtures/cuda/gpu.cu", "xtask/src/nvcc_modes/templates.cu"];
+const CASES: [(&str, &str, &str, &str); 8] = [
+    ("fixtures/cuda/gpu.cu", "", "", CODE),
+    ("fixtures/cuda/gpu.cu", "`-lineinfo`", "-lineinfo", CODE),
+    ("fixtures/cuda/gpu.cu", "`-G`", "-G", CODE),
+    ("fixtures/cuda/gpu_a.cu", "`-rdc=true`", "-rdc=true", CODE),
+    ("xtask/src/nvcc_modes/templates.cu", "", "", CODE),
+    ("xtask/src/nvcc_modes/kernels.cu", "", "", CODE),
+    ("xtask/src/nvcc_modes/kernels.cu", "six architectures", "", SIX),
+    ("xtask/src/nvcc_modes/tables.cu", "", "", CODE),
+];
+
+/// Several architectures, one of them with PTX.
+const SIX: &str = "-gencode arch=compute_80,code=sm_80 -gencode arch=compute_86,code=sm_86 -gencode arch=compute_89,code=sm_89 \
+    -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_100,code=sm_100 -gencode arch=compute_120,code=[sm_120,compute_120]";
 
 const MODES: [&str; 3] = ["speed", "balance", "size"];
 
@@ -56,34 +78,36 @@ impl Run for NvccModes {
                 workspace.target().join("debug/hoist")
             }
         };
-        let mut sources = self.sources;
-        if sources.is_empty() {
-            sources.extend(SOURCES.map(|source| workspace.root().join(source)));
+        let mut cases: Vec<_> = self.sources.into_iter().map(Case::of_source).collect();
+        if cases.is_empty() {
+            cases.extend(CASES.map(|(source, what, options, code)| Case {
+                source: workspace.root().join(source),
+                what,
+                options,
+                code,
+            }));
         }
         let scratch = workspace.scratch("nvcc-modes")?;
-        println!("| source | mode | nvcc | `-Xfatbin -compress-all` | hoist |");
-        println!("|---|---|---:|---:|---:|");
+        println!("| source | mode | not compressed | nvcc | `-Xfatbin -compress-all` | hoist |");
+        println!("|---|---|---:|---:|---:|---:|");
         let mut larger = Vec::new();
-        for source in &sources {
-            let compiled = |mode: &str, all: bool| -> Result<PathBuf> {
-                let out = scratch.join(format!("{mode}-{all}.fatbin"));
-                let mut command = Command::new(&nvcc);
-                command.arg("-fatbin").arg(format!("--compress-mode={mode}")).args(CODE);
-                command.args(if all { &["-Xfatbin", "-compress-all"][..] } else { &[] });
-                output(command.arg(source).arg("-o").arg(&out))?;
-                Ok(out)
-            };
-            let size = |path: &Path| Ok::<_, anyhow::Error>(fs::metadata(path)?.len());
-            let plain = compiled("none", false)?;
+        for case in &cases {
+            let plain = case.compiled(&nvcc, &scratch, "none", false)?;
             for mode in MODES {
-                let ours = scratch.join("ours.fatbin");
+                let out = scratch.join("ours.fatbin");
                 let mut command = Command::new(&hoist);
                 command.args(["fatbin", "recompress", "--mode", mode]).arg(&plain);
-                output(command.arg("-o").arg(&ours))?;
-                let name = source.file_name().context("no name")?.to_string_lossy();
-                let (some, all) = (size(&compiled(mode, false)?)?, size(&compiled(mode, true)?)?);
-                let ours = size(&ours)?;
-                println!("| {name} | {mode} | {some} | {all} | {ours} |");
+                output(command.arg("-o").arg(&out))?;
+                let some = case.compiled(&nvcc, &scratch, mode, false)?;
+                let all = case.compiled(&nvcc, &scratch, mode, true)?;
+                for file in [&some, &all, &out] {
+                    let images = |path: &Path| Images::of_library(&hoist, path, "fatbin");
+                    let equal = images(&plain)?.compare(&images(file)?, None, &[]);
+                    equal.with_context(|| format!("{}, {mode}", file.display()))?;
+                }
+                let (name, before) = (case.name()?, size(&plain)?);
+                let [some, all, ours] = [size(&some)?, size(&all)?, size(&out)?];
+                println!("| {name} | {mode} | {before} | {some} | {all} | {ours} |");
                 if ours > some || ours > all {
                     larger.push(format!("{name}, {mode}: {ours} bytes"));
                 }
@@ -91,6 +115,37 @@ impl Run for NvccModes {
         }
         larger.iter().for_each(|what| eprintln!("{what}: larger than nvcc's"));
         if larger.is_empty() { Ok(()) } else { Err(Told.into()) }
+    }
+}
+
+fn size(path: &Path) -> Result<u64> {
+    Ok(fs::metadata(path)?.len())
+}
+
+impl Case {
+    /// A source that the user names.
+    const fn of_source(source: PathBuf) -> Self {
+        Self { source, what: "", options: "", code: CODE }
+    }
+
+    fn name(&self) -> Result<String> {
+        let name = self.source.file_name().context("no name")?.to_string_lossy();
+        Ok(if self.what.is_empty() { name.into_owned() } else { format!("{name}, {}", self.what) })
+    }
+
+    /// The fatbin that nvcc makes in a mode; with `all` what it leaves as it is otherwise is compressed, too.
+    fn compiled(&self, nvcc: &Path, folder: &Path, mode: &str, all: bool) -> Result<PathBuf> {
+        let out = folder.join(format!("{mode}-{all}.fatbin"));
+        let mut command = Command::new(nvcc);
+        command.arg("-fatbin").arg(format!("--compress-mode={mode}"));
+        // names of files that are kept are the same each time, and debug information has them
+        let kept = folder.join("kept");
+        fs::create_dir_all(&kept)?;
+        command.arg("--keep").arg("--keep-dir").arg(kept);
+        command.args(self.code.split_whitespace()).args(self.options.split_whitespace());
+        command.args(if all { &["-Xfatbin", "-compress-all"][..] } else { &[] });
+        output(command.arg(&self.source).arg("-o").arg(&out))?;
+        Ok(out)
     }
 }
 

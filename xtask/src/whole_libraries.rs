@@ -170,7 +170,7 @@ impl Library<'_> {
         let path = at.join("changed.so");
         let found = Images::of_library(self.others.look.hoist, &path, self.name)?;
         let keep = steps.iter().find_map(|words| Keep::of(words));
-        self.old.compare(&found, keep.as_ref())?;
+        self.old.compare(&found, keep.as_ref(), &[])?;
         let seen = self.others.look.at(&path)?;
         let is_kept = |name: &str| {
             keep.is_none() || ["80.cubin", "90.cubin"].contains(&name) || name.ends_with(".ptx")

@@ -39,6 +39,10 @@ impl<'a> Name<'a> {
     /// ```
     #[must_use]
     pub fn version(self) -> Option<(Self, Self, bool)> {
+        // looks at many bytes at once, which small machines have no room for
+        if cfg!(target_pointer_width = "64") && !self.0.contains(&b'@') {
+            return None;
+        }
         let at = self.0.iter().position(|byte| *byte == b'@').filter(|at| *at > 0)?;
         let (name, rest) = self.0.split_at_checked(at)?;
         let rest = rest.strip_prefix(b"@")?;

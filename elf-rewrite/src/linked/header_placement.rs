@@ -45,7 +45,7 @@ pub(super) enum HeaderPlacement {
 /// Which tables move where program headers need their place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tables {
-    /// With a table of symbols all that names it, and its names: they stay behind it. BFD takes a table of symbols in before what needs it, so
+    /// With a table of symbols its names, and relocations that name it: they stay behind it. BFD reads a table of symbols before these, so
     /// that `strip` would put it there among the sections, whose numbers symbols would have no more.
     InOrder,
     /// No more than are in the way.
@@ -118,7 +118,7 @@ fn whole(taken: &[Range<u64>], mut range: Range<u64>) -> Range<u64> {
     range
 }
 
-/// A range, and what is behind it and names a table of symbols in it, or has its names.
+/// A range, and relocations behind it that name a table of symbols in it, or the names of that.
 fn with_users(elf: &Elf<'_>, range: Range<u64>) -> Range<u64> {
     let is_there = |section: &Shdr<LE>| range.contains(&section.sh_offset.get());
     let symbols = elf
@@ -129,7 +129,8 @@ fn with_users(elf: &Elf<'_>, range: Range<u64>) -> Range<u64> {
     let mut end = range.end;
     for (table, index) in symbols {
         for (section, number) in elf.sections.iter().zip(0_u32..) {
-            let is_user = section.sh_link == index || table.sh_link == number;
+            let is_user =
+                section.sh_type == SHT_RELA && section.sh_link == index || table.sh_link == number;
             let is_loaded = section.sh_flags.get() & SHF_ALLOC != 0;
             if is_user && is_loaded && section.sh_offset.get() >= range.start {
                 end = end.max(section.sh_offset.get().saturating_add(section.sh_size.get()));

@@ -22,7 +22,7 @@ const LIBRARY: &str = r#"
 struct wrapper { uint32_t magic, version; const char *data, *second; };
 extern const struct wrapper kernels, others;
 __thread int calls = 1;
-__thread char before[512];
+__thread char before[512] = {1};
 #define LOCAL(n) __thread int local##n[8] = {n};
 #define SIXTEEN(A) A(0) A(1) A(2) A(3) A(4) A(5) A(6) A(7) A(8) A(9) A(10) A(11) A(12) A(13) A(14) A(15)
 SIXTEEN(LOCAL)

@@ -41,6 +41,16 @@ const INFO: &str = "usr/lib/python3/site-packages/thing-1.0.dist-info/RECORD";
 /// What conda has of a package.
 const CONDA: &str = "usr/conda-meta/thing-1.0-0.json";
 
+/// What it says: of a file, of another name of it, of a link what is behind it, and of another link what that is.
+fn conda(file: (&str, usize), behind: &[u8]) -> String {
+    let (behind, size) = (digest(behind), behind.len());
+    let file = format!(r#""sha256": "{}",  "size_in_bytes": {}"#, file.0, file.1);
+    format!(
+        r#"{{ "paths_data": {{"paths": [{{"_path": "lib/other.so", {file}}}, {{"_path": "lib/link.so", {file}}},
+    {{"_path": "lib/name.so", "sha256": "{behind}", "size_in_bytes": {size}}}, {{"_path": "lib/far.so", "sha256": "BBBB"}}]}}}}"#
+    )
+}
+
 /// Two layers: a package of Python with a library, under a long name and with links; and one with nothing of interest.
 fn layers(library: &[u8]) -> [Vec<u8>; 2] {
     let deep = format!("usr/lib/python3/site-packages/thing/{}/lib.so", "long".repeat(30));
@@ -57,10 +67,10 @@ fn layers(library: &[u8]) -> [Vec<u8>; 2] {
     first.append_pax_extensions(attributes).expect("attributes");
     add(&mut first, "usr/lib/other.so", EntryType::Regular, "", library);
     add(&mut first, "usr/lib/name.so", EntryType::Symlink, "other.so", b"");
+    add(&mut first, "usr/lib/far.so", EntryType::Symlink, "/usr/lib/name.so", b"");
     add(&mut first, "usr/lib/.wh.gone", EntryType::Regular, "", b"");
     add(&mut first, INFO, EntryType::Regular, "", record.as_bytes());
-    let list = br#"{ "paths_data": {"paths": [{"_path": "lib/other.so", "sha256": "AAAA",  "size_in_bytes": 1}]}}"#;
-    add(&mut first, CONDA, EntryType::Regular, "", list);
+    add(&mut first, CONDA, EntryType::Regular, "", conda(("AAAA", 1), library).as_bytes());
     let second = tar(&[("etc/.wh..wh..opq", b""), ("etc/text", b"text\n"), ("etc/empty", b"")]);
     [first.into_inner().expect("a tar file"), second]
 }
@@ -308,11 +318,7 @@ fn same_but_libraries(what: &str, old: &[u8], new: &[u8]) {
     assert_eq!(changed.len(), 4, "{what}");
     let (_, list) = changed.iter().find(|(name, _)| *name == CONDA).expect("a list");
     let (_, other) = changed.iter().find(|(name, _)| *name == "usr/lib/other.so").expect("one");
-    let expected = format!(
-        r#"{{ "paths_data": {{"paths": [{{"_path": "lib/other.so", "sha256": "{}",  "size_in_bytes": {}}}]}}}}"#,
-        digest(other),
-        other.len()
-    );
+    let expected = conda((&digest(other), other.len()), other);
     assert_eq!(String::from_utf8_lossy(list), expected, "{what}");
     let (_, record) = changed.iter().find(|(name, _)| *name == INFO).expect("a list");
     let (_, library) = changed[0];

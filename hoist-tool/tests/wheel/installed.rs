@@ -2,7 +2,7 @@
 //! its end, files that are gone.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
 use std::process::Command;
 
@@ -109,7 +109,10 @@ fn the_list_of_a_conda_package_says_what_files_are() {
     for name in ["site/lib/a.so", "site/lib/deep/b.so"] {
         fs::write(at.join(name), &library).expect("a file");
     }
-    // as conda writes it: what a prefix was written into has a digest of its own
+    for (name, to) in [("site/lib/c.so", "deep/b.so"), ("site/lib/d.so", "a.so")] {
+        symlink(to, at.join(name)).expect("a link");
+    }
+    // as conda writes it: what a prefix was written into has a digest of its own, and of a link it is where that leads; or of the link itself
     let list = |a: &[u8], b: &[u8]| {
         let old = digest(&library);
         format!(
@@ -118,13 +121,17 @@ fn the_list_of_a_conda_package_says_what_files_are() {
   "paths_data": {{ "paths": [
     {{"_path": "lib/a.so", "path_type": "hardlink", "sha256": "{old}", "sha256_in_prefix": "{}", "size_in_bytes": {}}},
     {{"_path": "lib/deep/b.so", "path_type": "hardlink", "sha256": "{}", "size_in_bytes": {}}},
-    {{"_path": "lib/c.so", "path_type": "softlink", "sha256": "{old}", "size_in_bytes": {}}}
+    {{"_path": "lib/c.so", "path_type": "softlink", "sha256": "{}", "size_in_bytes": {}}},
+    {{"_path": "lib/d.so", "path_type": "softlink", "sha256": "{old}", "sha256_in_prefix": "{}", "size_in_bytes": {}}}
   ], "paths_version": 1 }}, "url": "https://example.com/caf\u00e9.conda"
 }}"#,
             digest(a),
             a.len(),
             digest(b),
             b.len(),
+            digest(b),
+            b.len(),
+            digest(b"a.so"),
             library.len()
         )
     };
@@ -133,7 +140,7 @@ fn the_list_of_a_conda_package_says_what_files_are() {
     fs::write(at.join("site/conda-meta/history"), "==> now <==\n").expect("a file");
     let now = || list(&read(at, "site/lib/a.so"), &read(at, "site/lib/deep/b.so")).into_bytes();
     let said = printed(at, &SLIM);
-    assert!(said.contains("0.json: digests and sizes of 2 files are written anew"), "{said}");
+    assert!(said.contains("0.json: digests and sizes of 3 files are written anew"), "{said}");
     assert!(read(at, LIST) == now() && read(at, "site/lib/a.so").len() < library.len());
     // from a folder inside, by another mode; and what a process left that was killed
     let mut words = SLIM;

@@ -98,10 +98,16 @@ impl Images {
         Ok(Self(all))
     }
 
-    /// Whether those of the new wheel are the same, or all of them that are kept: how many.
-    pub(crate) fn compare(&self, new: &Self, keep: Option<&Keep>) -> Result<usize> {
+    /// Whether those of the new wheel are the same, or all of them that are kept, and all of files that were left as they were: how many.
+    pub(crate) fn compare(
+        &self,
+        new: &Self,
+        keep: Option<&Keep>,
+        left: &[String],
+    ) -> Result<usize> {
         let mut count = 0;
         for (name, old) in &self.0 {
+            let keep = keep.filter(|_| !left.contains(name));
             let kept = old.iter().filter(|image| keep.is_none_or(|keep| keep.keeps(image)));
             let kept: Vec<_> = kept.collect();
             let found: Vec<_> = new.0.get(name).into_iter().flatten().collect();

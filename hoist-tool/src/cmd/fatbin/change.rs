@@ -320,7 +320,10 @@ fn unwrapped(bytes: &[u8]) -> usize {
 #[must_use]
 pub fn needs(method: Option<CompressionMethod>) -> Option<String> {
     let since = method?.since()?;
-    Some(format!("{} is read by drivers of CUDA {since} and later", method?.name()))
+    let name = method?.name();
+    Some(format!(
+        "{name} needs a driver of CUDA {since} or later; --mode speed (LZ4) is for older ones, too"
+    ))
 }
 
 /// The path of a file, for messages.

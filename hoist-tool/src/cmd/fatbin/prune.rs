@@ -1,5 +1,7 @@
 //! `hoist fatbin prune FILE --keep sm_90,ptx -o OUT`: host files without the code that is not needed.
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -34,7 +36,7 @@ pub struct Prune {
 }
 
 /// What is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Keep {
     /// All of a kind.
     Kind(EntryKind),
@@ -44,7 +46,26 @@ pub enum Keep {
     Ptx(Sm),
 }
 
+impl fmt::Display for Keep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kind(kind) => kind.fmt(f),
+            Self::Code(sm) => write!(f, "sm_{sm}"),
+            Self::Ptx(sm) => write!(f, "compute_{sm}"),
+        }
+    }
+}
+
 impl Keep {
+    /// The narrowest word that keeps an image.
+    const fn of(kind: EntryKind, sm: Sm) -> Self {
+        match kind {
+            EntryKind::Ptx | EntryKind::RelocatablePtx => Self::Ptx(sm),
+            kind if kind.is_machine_code() => Self::Code(sm),
+            kind => Self::Kind(kind),
+        }
+    }
+
     fn keeps(self, kind: EntryKind, sm: Sm) -> bool {
         match self {
             Self::Kind(wanted) => kind == wanted,
@@ -159,17 +180,38 @@ pub fn as_before(old: Option<CompressionMethod>, payload: &[u8]) -> Result<Packe
     Ok(old.map(pack).transpose()?)
 }
 
-/// Whether anything of an entry is kept.
-///
-/// # Errors
-/// If its parts cannot be read.
-pub fn is_kept(entry: RegionEntry<'_>, keep: &[Keep]) -> Result<bool> {
-    let keeps = |kind: EntryKind, sm: Sm| keep.iter().any(|keep| keep.keeps(kind, sm));
-    let parts = entry.parts()?;
-    if parts.is_empty() {
-        return Ok(keeps(entry.kind(), entry.sm()));
+/// What code there is, by the words that keep it, and which words of a list keep some of it.
+#[derive(Clone, Debug, Default)]
+pub struct Present {
+    /// A word for each kind of image that is there.
+    pub all: BTreeSet<Keep>,
+    /// Those of the list that keep some.
+    pub kept: BTreeSet<Keep>,
+}
+
+impl Present {
+    /// Adds what is in an entry.
+    ///
+    /// # Errors
+    /// If its parts cannot be read.
+    pub fn add(&mut self, entry: RegionEntry<'_>, keep: &[Keep]) -> Result<()> {
+        let mut add = |kind: EntryKind, sm: Sm| {
+            self.all.insert(Keep::of(kind, sm));
+            self.kept.extend(keep.iter().filter(|keep| keep.keeps(kind, sm)));
+        };
+        let parts = entry.parts()?;
+        if parts.is_empty() {
+            add(entry.kind(), entry.sm());
+        }
+        parts.iter().for_each(|part| add(part.kind, part.sm));
+        Ok(())
     }
-    Ok(parts.iter().any(|part| keeps(part.kind, part.sm)))
+
+    /// Adds what is in another file.
+    pub fn extend(&mut self, other: &Self) {
+        self.all.extend(&other.all);
+        self.kept.extend(&other.kept);
+    }
 }
 
 /// What becomes of an entry of which `keep` is kept. Cut ones are packed by `pack`, and taken from the budget.
@@ -242,6 +284,10 @@ mod tests {
         assert!(!code.keeps(EntryKind::Ptx, sm("90")));
         assert!(keep("compute_90").unwrap().keeps(EntryKind::Ptx, sm("90")));
         assert_eq!(keep("ptx"), Ok(Keep::Kind(EntryKind::Ptx)));
+        for word in ["sm_90a", "compute_90", "ptx", "elf"] {
+            assert_eq!(keep(word).map(|keep| keep.to_string()), Ok(word.to_owned()));
+        }
+        assert_eq!(Keep::of(EntryKind::Ptx, sm("90")).to_string(), "compute_90");
         assert!(keep("sm_").is_err() && keep("all").is_err());
     }
 }

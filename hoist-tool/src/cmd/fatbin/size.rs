@@ -20,6 +20,7 @@ use crate::faults::Faults;
 use crate::json::JsonArguments;
 use crate::kernel_filter::KernelFilter;
 use crate::kernel_name::Text;
+use crate::number::size;
 use crate::sources::{Order, Roots, Source, Sources};
 use crate::table::{Table, tail};
 
@@ -386,15 +387,6 @@ fn sections(bytes: &[u8], sums: &mut BTreeMap<&'static str, u64>) -> Result<()> 
     let sum = sums.entry("headers and gaps").or_default();
     *sum = sum.saturating_add((bytes.len() as u64).saturating_sub(seen));
     Ok(())
-}
-
-/// A number of bytes as people read it.
-fn size(bytes: u64) -> String {
-    const UNITS: [(&str, u64); 3] = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1000)];
-    match UNITS.iter().find(|(_, unit)| bytes >= *unit) {
-        Some((name, unit)) => format!("{:.1} {name}", bytes as f64 / *unit as f64),
-        None => format!("{bytes} B"),
-    }
 }
 
 fn percent(part: u64, whole: u64) -> String {

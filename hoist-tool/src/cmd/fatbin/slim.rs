@@ -15,6 +15,7 @@ use crate::faults::Faults;
 use crate::form::{Form, HEAD};
 use crate::json::JsonArguments;
 use crate::mapped::Mapped;
+use crate::number::smaller;
 use crate::output::{self, Dates};
 use crate::paint;
 use crate::printable::Printable;
@@ -118,6 +119,7 @@ impl Slim {
     fn image(&self, output: &Path, out: &mut dyn Write) -> Result<()> {
         self.how.check_asked()?;
         let [path] = &*self.paths else { bail!("--output is for one image") };
+        check_layout(path)?;
         let report = image::slim(&self.how, path, output, self.dates)?;
         let out = &mut *output::beside(output, out);
         if self.json.is_on() {
@@ -133,7 +135,8 @@ impl Slim {
         let (name, count) = (Printable::from(&**output), files.len());
         writeln!(
             out,
-            "{name}: {count} files changed; {size_before} bytes before, {size_after} after"
+            "{name}: {count} files changed; {size_before} bytes before, {size_after} after{}",
+            smaller(*size_before, *size_after)
         )?;
         notes.iter().try_for_each(|note| Ok(paint::note(out, note)?))
     }
@@ -141,6 +144,7 @@ impl Slim {
     /// What was done, and whether all of it was.
     fn slim(&self, folder: &Path) -> Result<(Report, Result<()>)> {
         self.how.check_asked()?;
+        self.paths.iter().try_for_each(|path| check_layout(path))?;
         let mut work = Work {
             journal: Journal::make(folder)?,
             unpacking: Unpacking::default(),
@@ -156,7 +160,7 @@ impl Slim {
         let read = journal.read()?;
         report.notes.extend(read.faults.into_iter().chain(installed.notes));
         report.notes.extend(installed::update(&read.lines, &now));
-        report.notes.extend(tally.notes());
+        report.notes.extend(tally.notes(&self.how.keep));
         if !report.files.is_empty() {
             report.notes.extend(unpacking.note());
             report.notes.extend(self.dates.note().map(String::from));
@@ -194,7 +198,8 @@ impl Slim {
     fn file(&self, path: &Path, work: &mut Work) -> Result<Option<Line>> {
         let old = fs::metadata(path)?;
         if let Some(met) = work.links.met(&old) {
-            let listed = work.installed.of(path, &met.slimmed, met.size_after);
+            let before = (&*met.original, met.size_before);
+            let listed = work.installed.of(path, before, (&met.slimmed, met.size_after));
             let line = Line { path: path.to_owned(), listed, ..met.clone() };
             work.journal.add(&line)?;
             links::name(&met.path, path)?;
@@ -219,7 +224,7 @@ impl Slim {
         })?;
         let new = new.like(path)?.dated(path, self.dates)?;
         work.report.notes.extend(slimmed.notes);
-        let listed = work.installed.of(path, &hash, size_after);
+        let listed = work.installed.of(path, (&original, size_before), (&hash, size_after));
         let (path, modified) = (path.to_owned(), old.modified().ok());
         let line =
             Line { path, original, slimmed: hash, size_before, size_after, modified, listed };
@@ -243,6 +248,20 @@ fn undone(folder: &Path) -> Result<(Report, Result<()>)> {
     }
     let report = Report { files: undone.lines, left: Vec::new(), failed: undone.failed, notes };
     Ok((report, faults.result()))
+}
+
+/// Whether a path is anything but an OCI layout: libraries in its layers would not be found.
+///
+/// # Errors
+/// If it is one.
+fn check_layout(path: &Path) -> Result<()> {
+    if !path.join("oci-layout").is_file() {
+        return Ok(());
+    }
+    let name = path.display();
+    bail!(
+        "{name}: is an image in a folder: `tar -cf IMAGE -C {name} .` makes the file that -o takes"
+    )
 }
 
 /// Whether a file begins as those do that may have device code.

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::number::size;
+
 /// What was unpacked, and in what time: of one processor each, whatever the number of threads.
 #[derive(Debug, Default)]
 pub struct Unpacking {
@@ -55,25 +57,27 @@ impl Unpacking {
     pub fn note(&self) -> Option<String> {
         let [bytes, before, after] =
             [&self.bytes, &self.before, &self.after].map(|sum| sum.load(Ordering::Relaxed));
+        let size = size(bytes);
         let time = |nanoseconds: u64| {
             let seconds = Duration::from_nanos(nanoseconds).as_secs_f64();
             let speed = u128::from(bytes) * 1000 / u128::from(nanoseconds.max(1));
-            format!("{seconds:.3} s ({speed} MB/s)")
+            format!("{seconds:.3} s of a processor here ({speed} MB/s)")
         };
         let what = match (bytes, before, after) {
             (0, _, _) | (_, 0, 0) => return None,
-            (_, 0, after) => format!("{}, and before it was not compressed", time(after)),
+            (_, 0, after) => format!("{}; they were not compressed before", time(after)),
             (_, before, 0) => {
                 return Some(format!(
-                    "loading: what changed is not compressed any more; to unpack it took {} of a processor here",
+                    "loading: {size} that changed are not compressed any more, and took {}",
                     time(before)
                 ));
             }
-            (_, before, after) => format!("{}, before {}", time(after), time(before)),
+            (_, before, after) => {
+                let before = time(before).replacen(" of a processor here", "", 1);
+                format!("{}, before in {before}", time(after))
+            }
         };
-        Some(format!(
-            "loading: to unpack what changed, {bytes} bytes, takes a processor here {what}"
-        ))
+        Some(format!("loading: {size} that changed unpack in {what}"))
     }
 }
 
@@ -92,9 +96,9 @@ mod tests {
         };
         assert_eq!(
             note(2, 4),
-            "loading: to unpack what changed, 1000000 bytes, takes a processor here 0.004 s (250 MB/s), before 0.002 s (500 MB/s)"
+            "loading: 1.0 MB that changed unpack in 0.004 s of a processor here (250 MB/s), before in 0.002 s (500 MB/s)"
         );
-        assert!(note(0, 4).ends_with("0.004 s (250 MB/s), and before it was not compressed"));
+        assert!(note(0, 4).ends_with("(250 MB/s); they were not compressed before"));
         assert!(note(2, 0).contains("not compressed any more"));
         assert_eq!((note(0, 0), Unpacking::default().note()), (String::new(), None));
     }

@@ -14,6 +14,7 @@ use crate::cmd::fatbin::slim::digest;
 use crate::cmd::fatbin::slim::host::{HEADS, Slimming, Tally};
 use crate::cmd::fatbin::unpacking::Unpacking;
 use crate::mapped::Mapped;
+use crate::number::smaller;
 use crate::output::{self, Backup, Dates};
 use crate::paint;
 use crate::printable::Printable;
@@ -132,7 +133,7 @@ impl Slim {
             }
         }
         changed.tally.check()?;
-        changed.notes.extend(changed.tally.notes());
+        changed.notes.extend(changed.tally.notes(&self.how.keep));
         changed.notes.extend(unpacking.note());
         if changed.members.is_empty() {
             changed.notes.push(String::from("nothing of the wheel changes"));
@@ -224,11 +225,12 @@ fn text(report: &Report, out: &mut dyn Write) -> Result<()> {
     }
     writeln!(
         out,
-        "{}: {} files changed; {} bytes before, {} after",
+        "{}: {} files changed; {} bytes before, {} after{}",
         Printable::from(&*report.output),
         report.files.len(),
         report.size_before,
-        report.size_after
+        report.size_after,
+        smaller(report.size_before, report.size_after)
     )?;
     if let Some(backup) = &report.backup {
         paint::note(out, &format!("what was replaced is kept as {}", backup.display()))?;

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::super::blob::Blob;
 use super::super::change::{self, Change, Unreferenced, change, entries};
 use super::super::found::regions;
-use super::super::prune::{Fate, Keep, as_before, fate, is_kept, keep};
+use super::super::prune::{Fate, Keep, Present, as_before, fate, keep};
 use super::super::recompress::{How, Stored, mode, stored};
 use super::super::unpacking::Unpacking;
 use crate::budget::{Budget, FLOOR, TIMES};
@@ -48,9 +48,9 @@ pub enum Outcome {
     /// Nothing: it has no device code.
     NoCode,
     /// Nothing: all of its device code is kept as it is.
-    Same,
+    Same(Present),
     /// Nothing: it has device code, but none of what is kept.
-    Without,
+    Without(Present),
     /// It becomes smaller.
     Slimmed(Box<Slimmed>),
 }
@@ -59,6 +59,7 @@ pub enum Outcome {
 #[derive(Debug, Default)]
 pub struct Tally {
     has_any: bool,
+    present: Present,
     /// Those that have device code, and none of what is kept: they stay as they are.
     pub left: Vec<String>,
 }
@@ -68,6 +69,8 @@ pub struct Tally {
 pub struct Slimmed {
     plan: Plan<Blob>,
     changes: Vec<Change>,
+    /// What code there was.
+    present: Present,
     /// Entries before, and after.
     pub entries: (usize, usize),
     /// Bytes before, and after.
@@ -104,10 +107,12 @@ impl Slimming {
         let before = file.bytes().len() as u64;
         let budget = Budget::new(self.limit, FLOOR, TIMES, before);
         let all = regions(file, Search::Always)?;
-        match self.has_any(&all)? {
-            None => return Ok(Outcome::NoCode),
-            Some(false) if !self.allow_empty => return Ok(Outcome::Without),
-            Some(_) => {}
+        let present = self.present(&all)?;
+        if present.all.is_empty() {
+            return Ok(Outcome::NoCode);
+        }
+        if !self.keep.is_empty() && present.kept.is_empty() && !self.allow_empty {
+            return Ok(Outcome::Without(present));
         }
         let new = |(_, region): &(usize, Region<'_>)| self.region(region, file, &budget, unpacking);
         let new: Vec<_> = all.par_iter().map(new).collect();
@@ -118,7 +123,7 @@ impl Slimming {
             changes.extend(change);
         }
         if changes.is_empty() {
-            return Ok(Outcome::Same);
+            return Ok(Outcome::Same(present));
         }
         let unreferenced = match &*self.keep {
             [] => Unreferenced::Left,
@@ -128,21 +133,18 @@ impl Slimming {
         let mut notes: Vec<_> = plan.remarks.iter().map(change::note).collect();
         notes.extend(change::needs(self.mode.map(CompressionMode::method)));
         let sizes = (before, plan.size());
-        Ok(Outcome::Slimmed(Box::new(Slimmed { plan, changes, entries, sizes, notes })))
+        Ok(Outcome::Slimmed(Box::new(Slimmed { plan, changes, present, entries, sizes, notes })))
     }
 
-    /// Whether entries are there, and any of them is kept.
-    fn has_any(&self, all: &[(usize, Region<'_>)]) -> Result<Option<bool>> {
-        let mut found = None;
+    /// What code is there, and what of it is kept.
+    fn present(&self, all: &[(usize, Region<'_>)]) -> Result<Present> {
+        let mut present = Present::default();
         for (_, region) in all {
             for entry in entries(region)? {
-                if self.keep.is_empty() || is_kept(entry, &self.keep)? {
-                    return Ok(Some(true));
-                }
-                found = Some(false);
+                present.add(entry, &self.keep)?;
             }
         }
-        Ok(found)
+        Ok(present)
     }
 
     fn region(
@@ -230,26 +232,31 @@ impl Tally {
     pub fn count(&mut self, name: &str, outcome: Outcome) -> Option<Box<Slimmed>> {
         match outcome {
             Outcome::NoCode => None,
-            Outcome::Without => {
+            Outcome::Without(present) => {
+                self.present.extend(&present);
                 self.left.push(name.to_owned());
                 None
             }
-            Outcome::Same => {
+            Outcome::Same(present) => {
+                self.present.extend(&present);
                 self.has_any = true;
                 None
             }
             Outcome::Slimmed(slimmed) => {
+                self.present.extend(&slimmed.present);
                 self.has_any = true;
                 Some(slimmed)
             }
         }
     }
 
-    /// What is said of files that stay as they are.
-    pub fn notes(&self) -> impl Iterator<Item = String> {
-        self.left.iter().map(|name| {
+    /// What is said of files that stay as they are, and of words of `keep` that keep nothing: they may be misspelt.
+    pub fn notes(&self, keep: &[Keep]) -> Vec<String> {
+        let left = self.left.iter().map(|name| {
             format!("{name} has nothing of what is kept, and stays as it is: --allow-empty takes all code out of it")
-        })
+        });
+        let idle = keep.iter().filter(|word| self.has_any && !self.present.kept.contains(word));
+        left.chain(idle.map(|word| format!("no file has {word}, which --keep names"))).collect()
     }
 
     /// Whether anything that is kept was found, if there is code at all.
@@ -257,9 +264,11 @@ impl Tally {
     /// # Errors
     /// If all code is of other kinds, or for other architectures: nobody means that.
     pub fn check(&self) -> Result<()> {
+        let words: Vec<_> = self.present.all.iter().map(Keep::to_string).collect();
         ensure!(
             self.has_any || self.left.is_empty(),
-            "nothing of what is kept is in any file: all that has device code stays as it is"
+            "nothing of what is kept is in any file: what is there is for {}",
+            words.join(", ")
         );
         Ok(())
     }

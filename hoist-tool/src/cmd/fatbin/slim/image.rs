@@ -120,7 +120,7 @@ pub fn slim(how: &Slimming, path: &Path, output: &Path, dates: Dates) -> Result<
     })?;
     let mut notes = work.notes;
     notes.extend(done.note.map(String::from));
-    notes.extend(work.tally.notes());
+    notes.extend(work.tally.notes(&how.keep));
     notes.extend(work.unpacking.note());
     if new.contents.is_empty() {
         notes.insert(String::from("nothing of the image changes"));

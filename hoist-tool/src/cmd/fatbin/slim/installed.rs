@@ -23,16 +23,20 @@ pub struct Installed {
 }
 
 impl Installed {
-    /// What lists say of a file that becomes one of this digest and size: lists of packages beside it, and in the folders above.
-    pub fn of(&mut self, path: &Path, digest: &str, size: u64) -> Vec<Listed> {
+    /// What lists say of a file that becomes another: lists of packages beside it, and in the folders above. Old and new are digests and
+    /// sizes.
+    pub fn of(&mut self, path: &Path, old: (&str, u64), new: (&str, u64)) -> Vec<Listed> {
         for folder in path.ancestors().skip(1) {
             self.look(folder);
         }
         let found = self.files.get(path).into_iter().flatten();
         let after = |listed: &Listed| {
-            let (kind, _) = Kind::of(&listed.record)?;
-            let after = kind.fields(&listed.before, digest, size);
-            Some(Listed { after, ..listed.clone() })
+            let (kind, folder) = Kind::of(&listed.record)?;
+            let fields = |(digest, size): (&str, u64)| kind.fields(&listed.before, digest, size);
+            // of a symbolic link a list may say what it is, not where it leads
+            let is_file = joined(&folder, &listed.name) == path;
+            let is_meant = is_file || listed.before == fields(old);
+            is_meant.then(|| Listed { after: fields(new), ..listed.clone() })
         };
         found.filter_map(after).collect()
     }
@@ -65,6 +69,8 @@ impl Installed {
             Ok(rows) => {
                 for (name, before) in rows {
                     let path = joined(&folder, &name);
+                    let path = if path.is_symlink() { fs::canonicalize(&path) } else { Ok(path) };
+                    let Ok(path) = path else { continue };
                     let (record, after) = (record.to_owned(), String::new());
                     let listed = Listed { record, name, before, after };
                     self.files.entry(path).or_default().push(listed);

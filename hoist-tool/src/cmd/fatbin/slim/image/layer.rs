@@ -47,6 +47,17 @@ pub struct Work<'h> {
     pub notes: BTreeSet<String>,
 }
 
+/// What became of a file.
+#[derive(Clone)]
+struct Changed {
+    /// Digest and size before.
+    old: (String, u64),
+    /// Digest and size now.
+    new: (String, u64),
+    /// Whether it is one that a symbolic link leads to.
+    is_behind: bool,
+}
+
 /// How a layer is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
@@ -102,14 +113,17 @@ impl<'b> Layer<'b> {
             if HEADS.iter().any(|head| content.starts_with(head)) {
                 let changed = library(content, member, name, work).with_context(shown)?;
                 let Some(changed) = changed else { continue };
-                let size = changed.bytes().len() as u64;
-                said.insert(joined(Path::new("/"), &member.name), (digest::of(&changed), size));
+                let old = (digest::of_slice(content), content.len() as u64);
+                let now = (digest::of(&changed), changed.bytes().len() as u64);
+                let name = joined(Path::new("/"), &member.name);
+                said.insert(name, Changed { old, new: now, is_behind: false });
                 new.insert(index, changed);
             }
         }
         if new.is_empty() {
             return Ok(None);
         }
+        add_links(&members, &mut said);
         for (index, member) in members.iter().enumerate().filter(|(_, member)| member.is_file) {
             if let Some(list) = list(tar, member, &said)? {
                 new.insert(index, Mapped::of(list.into_bytes()));
@@ -175,19 +189,37 @@ fn library(
     Ok(Some(Mapped::map(&file)?))
 }
 
+/// Adds the other names of files that changed.
+fn add_links(members: &[Member], said: &mut HashMap<PathBuf, Changed>) {
+    let root = Path::new("/");
+    // a link may lead to one that comes later
+    for _ in 0..8 {
+        let before = said.len();
+        for member in members {
+            let (Some(link), name) = (&member.link, joined(root, &member.name)) else { continue };
+            let folder = name.parent().filter(|_| !member.is_hard_link).unwrap_or(root);
+            let Some(changed) = said.get(&joined(folder, link)) else { continue };
+            let is_behind = changed.is_behind || !member.is_hard_link;
+            let changed = Changed { is_behind, ..changed.clone() };
+            said.entry(name).or_insert(changed);
+        }
+        if said.len() == before {
+            return;
+        }
+    }
+}
+
 /// A list of a package that says something of files that changed, by digests and sizes: what it says now.
-fn list(
-    tar: &[u8],
-    member: &Member,
-    said: &HashMap<PathBuf, (String, u64)>,
-) -> Result<Option<String>> {
+fn list(tar: &[u8], member: &Member, said: &HashMap<PathBuf, Changed>) -> Result<Option<String>> {
     let path = joined(Path::new("/"), &member.name);
     let Some((kind, folder)) = Kind::of(&path) else { return Ok(None) };
     let shown = || path.display().to_string();
     let text = std::str::from_utf8(member.content(tar)?).with_context(shown)?;
     let new = |name: &str, before: &str| {
-        let (digest, size) = said.get(&joined(&folder, name))?;
-        Some(kind.fields(before, digest, *size))
+        let Changed { old, new, is_behind } = said.get(&joined(&folder, name))?;
+        let fields = |(digest, size): &(String, u64)| kind.fields(before, digest, *size);
+        // of a symbolic link a list may say what it is, not where it leads
+        (!is_behind || before == fields(old)).then(|| fields(new))
     };
     let changed = kind.changed(text, new).with_context(shown)?;
     ensure!(!changed.is_empty(), "{}: is empty", path.display());

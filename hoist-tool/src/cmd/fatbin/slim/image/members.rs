@@ -21,6 +21,8 @@ pub struct Member {
     pub name: String,
     /// What a link leads to.
     pub link: Option<String>,
+    /// Whether that is another name of the same file, from the root of the archive; else it is one from the folder of this name.
+    pub is_hard_link: bool,
     /// Whether it is a file with contents.
     pub is_file: bool,
     /// Whether a record of its own says how large it is (POSIX pax).
@@ -72,7 +74,9 @@ pub fn members(bytes: &[u8]) -> Result<Vec<Member>> {
             has_size |= record?.key_bytes() == b"size";
         }
         let is_file = matches!(kind, EntryType::Regular | EntryType::Continuous);
-        let member = Member { name, link, is_file, has_size, head: last..start, data };
+        let is_hard_link = kind == EntryType::Link;
+        let head = last..start;
+        let member = Member { name, link, is_hard_link, is_file, has_size, head, data };
         ensure!(
             member.data.end <= bytes.len() as u64,
             "{}: is cut",
