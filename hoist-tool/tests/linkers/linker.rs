@@ -80,11 +80,7 @@ impl Linker {
         {
             command.arg("--relax-gp");
         }
-        let is_direct = with_arch!(objects.machine(), A => {
-            let attributes = A::build_attributes(&objects.files()[0]).expect("attributes");
-            attributes.processor & A::DIRECT_TYPE_INFO != 0
-        });
-        if is_direct {
+        if with_arch!(objects.machine(), A => has_direct_type_info::<A>(&objects.files()[0])) {
             command.arg("--target2=rel");
         }
         if self.be8 {
@@ -187,4 +183,10 @@ pub(crate) fn content<'a>(file: &File<'a>, name: &str) -> Option<(u64, &'a [u8])
         .iter()
         .find(|section| file.section_name(section).is_ok_and(|found| found == name))?;
     Some((section.address, file.section_data(&section).ok()?))
+}
+
+/// Whether unwinding tables of the object's processors hold addresses of type information.
+fn has_direct_type_info<A: Arch>(file: &File<'_>) -> bool {
+    let attributes = A::build_attributes(file).expect("attributes");
+    attributes.processor & A::DIRECT_TYPE_INFO != 0
 }
