@@ -16,8 +16,8 @@ use crate::model::storage::{
     COPY_ALIGNMENT, Extra, GOT_SLOTS, Needs, ObjectSlot, Requirements, SectionSlot, Storage,
     SymbolSlot, SymbolState,
 };
-use crate::model::stubs;
 use crate::model::thunks::{ThunkSections, has_thunks};
+use crate::model::{stubs, tls};
 use crate::plan::needs::Scan;
 use crate::plan::sections::How;
 use crate::plan::shrink::Shrinking;
@@ -191,7 +191,9 @@ fn place_additions<A: Arch>(
     let packed = matches!(options.mode, crate::ImageMode::Packed { .. });
     let group = |group| if packed { Group::Packed } else { group };
     let module = THREAD_LOCAL && found.tls_module;
-    let (mut got, mut stubs) = (if module { 2u32 } else { 0 }, 0u64);
+    let mut got = if module { 2u32 } else { 0 };
+    // the one for descriptors stands before those of symbols
+    let mut stubs = tls::call::<A>(found).map_or(0, |call| call.size());
     let (first, slots) = found.special.within(symbols, 0, symbols.len());
     for (id, slot) in (first..usize::MAX).zip(slots) {
         if slot.definition as usize != id {

@@ -146,6 +146,7 @@ fn thread_local_variables() {
     let dialects: &[&str] = match ARCH {
         "x86_64" => &["-mtls-dialect=gnu", "-mtls-dialect=gnu2"],
         "aarch64" => &["-mtls-dialect=trad", "-mtls-dialect=desc"],
+        "arm" => &["-mtls-dialect=gnu", "-mtls-dialect=gnu2"],
         // GCC 12 has one
         _ => &["-O1"],
     };

@@ -29,6 +29,7 @@ impl Arch for Arm {
     const EQUAL_ATTRIBUTES: &'static [(u32, &'static str)] = attributes::EQUAL;
 
     const LITTLE_ENDIAN_CODE: u32 = attributes::BE8;
+    const DIRECT_TYPE_INFO: u32 = attributes::MICROCONTROLLER;
 
     fn build_attributes(file: &File<'_>) -> Result<BuildAttributes, Error> {
         attributes::of(file)

@@ -10,10 +10,11 @@
 //! - Of a weak symbol that nobody defines, a branch goes on with the next instruction, and what counts from its place is A.
 //! - Instructions have the byte order of the file, as in objects; processors since Armv7 have theirs little-endian in big-endian
 //!   images (BE8), where they are turned around when all is relocated.
-//! - `TARGET1` is `ABS32`, `TARGET2` is `GOT_PREL`, as on Linux. B(S) is the start of the segment that the symbol is in.
+//! - `TARGET1` is `ABS32`; `TARGET2` is `GOT_PREL`, as on Linux, and `REL32` on M-profile, where the unwinder of GCC wants that. B(S) is the start of the segment that the symbol is in.
 //! - A branch of Armv8.1-M that is only a hint (`BF`) becomes a NOP where it does not reach.
-//! - Code with TLS descriptors becomes local exec (`tls.rs`) where the variable's offset is known; else it is refused by name, since it calls a
-//!   routine that no image has. So are the kinds that the ABI took back and those that vendors define.
+//! - Code with TLS descriptors becomes local exec (`tls.rs`) where the variable's offset is known; else it calls [code](elf_core::tls::Tls::call)
+//!   that asks the descriptor. Code that asks by itself (`DESCSEQ`), which no compiler makes, is refused by name then: its word would count
+//!   from elsewhere; so are calls on processors whose branches do not span 16 MiB. So are the kinds that the ABI took back and those that vendors define.
 
 use crate::branch;
 use crate::field::{
@@ -42,11 +43,16 @@ const GOT_A: Value = Value::of(Role::GotBase).plus_a();
 const GOT_A_P: Value = GOT_A.minus(Role::Place);
 const G_A: Value = entry(Slot::Address);
 const G_A_P: Value = G_A.minus(Role::Place);
+/// Of type information in unwinding tables.
+const INFO_A_P: Value = Value::of(Role::TypeInfo).plus_a().minus(Role::Place);
 const G_A_GOT: Value = G_A.minus(Role::GotBase);
 const GD_A_P: Value = entry(Slot::TlsGd).minus(Role::Place);
 const LD_A_P: Value = entry(Slot::TlsLd).minus(Role::Place);
 const IE_A_P: Value = entry(Slot::TpOffset).minus(Role::Place);
 const IE_A_GOT: Value = entry(Slot::TpOffset).minus(Role::GotBase);
+/// A counts from the call, the word from where that returns to: the code that is called knows.
+const DESC_A_P: Value = entry(Slot::TlsDesc).minus(Role::Place);
+const ASK_A_P: Value = Value::of(Role::TlsDescCall).plus_a().or_t().minus(Role::Place);
 const DTP_A: Value = Value::of(Role::DtpOffset).plus_a();
 const TP_A: Value = Value::of(Role::TpOffset).plus_a();
 /// Of dynamic loaders. What the place of a slot holds is no addend: it leads to lazy binding.
@@ -67,6 +73,9 @@ const ALU_G0: Field = alu(0, true);
 const ALU_G1_NC: Field = alu(1, false);
 const ALU_G1: Field = alu(1, true);
 const ALU_G2: Field = alu(2, true);
+/// Assemblers leave out what a processor counts from, and linkers know it.
+const A32_ASKS: Field = A32_BRANCH.decoded(|_| Some(-8));
+const T32_ASKS: Field = T32_BRANCH.decoded(|_| Some(-4));
 const LDR_G0: Field = ldr(0);
 const LDR_G1: Field = ldr(1);
 const LDR_G2: Field = ldr(2);
@@ -122,7 +131,7 @@ elf_core::kinds! {
     R_ARM_TARGET1            =  38: new(S_A_T,     Any,          WORD32);
     R_ARM_SBREL31            =  39: unsupported();
     R_ARM_V4BX               =  40: marker();
-    R_ARM_TARGET2            =  41: new(G_A_P,     Any,          WORD32);
+    R_ARM_TARGET2            =  41: new(INFO_A_P,  Any,          WORD32);
     R_ARM_PREL31             =  42: new(L_A_T_P,   Signed(31),   DATA31);
     R_ARM_MOVW_ABS_NC        =  43: new(S_A_T,     Any,          A32_MOVW);
     R_ARM_MOVT_ABS           =  44: new(S_A,       Any,          A32_MOVT);
@@ -171,10 +180,10 @@ elf_core::kinds! {
     R_ARM_THM_MOVW_BREL_NC   =  87: new(S_A_T_B,   Any,          T32_MOVW);
     R_ARM_THM_MOVT_BREL      =  88: new(S_A_B,     Any,          T32_MOVT);
     R_ARM_THM_MOVW_BREL      =  89: new(S_A_T_B,   Unsigned(16), T32_MOVW);
-    R_ARM_TLS_GOTDESC        =  90: unsupported().transition(tls::WORD);
-    R_ARM_TLS_CALL           =  91: unsupported().transition(tls::CALL);
-    R_ARM_TLS_DESCSEQ        =  92: marker().transition(tls::SEQUENCE);
-    R_ARM_THM_TLS_CALL       =  93: unsupported().transition(tls::THUMB_CALL);
+    R_ARM_TLS_GOTDESC        =  90: new(DESC_A_P,  Any,          WORD32).transition(tls::WORD);
+    R_ARM_TLS_CALL           =  91: new(ASK_A_P,   Signed(26),   A32_ASKS).branch(branch::a32_call).transition(tls::CALL);
+    R_ARM_TLS_DESCSEQ        =  92: unsupported().transition(tls::SEQUENCE);
+    R_ARM_THM_TLS_CALL       =  93: new(ASK_A_P,   Signed(25),   T32_ASKS).branch(branch::t32_call).transition(tls::THUMB_CALL);
     R_ARM_PLT32_ABS          =  94: new(L_A_T,     Any,          WORD32);
     R_ARM_GOT_ABS            =  95: new(G_A,       Any,          WORD32);
     R_ARM_GOT_PREL           =  96: new(G_A_P,     Any,          WORD32);
@@ -210,8 +219,8 @@ elf_core::kinds! {
     R_ARM_PRIVATE_14         = 126: unsupported();
     R_ARM_PRIVATE_15         = 127: unsupported();
     R_ARM_ME_TOO             = 128: unsupported();
-    R_ARM_THM_TLS_DESCSEQ16  = 129: marker().transition(tls::THUMB_SEQUENCE);
-    R_ARM_THM_TLS_DESCSEQ32  = 130: marker().transition(tls::WIDE_SEQUENCE);
+    R_ARM_THM_TLS_DESCSEQ16  = 129: unsupported().transition(tls::THUMB_SEQUENCE);
+    R_ARM_THM_TLS_DESCSEQ32  = 130: unsupported().transition(tls::WIDE_SEQUENCE);
     R_ARM_THM_GOT_BREL12     = 131: new(G_A_GOT,   Unsigned(12), T32_OFFSET12);
     R_ARM_THM_ALU_ABS_G0_NC  = 132: new(S_A_T,     Any,          T16_BYTE0);
     R_ARM_THM_ALU_ABS_G1_NC  = 133: new(S_A,       Any,          T16_BYTE1);

@@ -16,6 +16,8 @@ pub const THUMB2: u32 = 1 << 2;
 /// [`BuildAttributes::processor`]: code is little-endian wherever data are big-endian, and that of the object is still to be turned around
 /// (BE8; Armv7 and later, Armv6-M).
 pub const BE8: u32 = 1 << 3;
+/// [`BuildAttributes::processor`]: M-profile, on which no dynamic linker makes a GOT.
+pub const MICROCONTROLLER: u32 = 1 << 4;
 
 /// What must be alike where objects say it.
 pub(crate) const EQUAL: &[(u32, &str)] = &[
@@ -87,6 +89,9 @@ fn meaning(tags: &Tags) -> BuildAttributes {
     }
     if arch == 8 || arch >= 10 && !matches!(arch, 11 | 12 | 16) {
         processor |= THUMB2;
+    }
+    if is_m {
+        processor |= MICROCONTROLLER;
     }
     let mut abi = 0;
     // code without floating point passes no such arguments; 3 goes together with both others
@@ -229,11 +234,11 @@ mod tests {
         assert_eq!(processor(6, 0), BLX, "v6");
         assert_eq!(processor(8, 0), BLX | J1J2 | THUMB2, "v6T2");
         assert_eq!(processor(10, b'A'), BLX | J1J2 | THUMB2, "v7-A");
-        assert_eq!(processor(10, b'M'), J1J2 | THUMB2, "v7-M");
-        assert_eq!(processor(11, b'M'), J1J2, "v6-M");
-        assert_eq!(processor(13, b'M'), J1J2 | THUMB2, "v7E-M");
-        assert_eq!(processor(16, b'M'), J1J2, "v8-M without the main extension");
-        assert_eq!(processor(17, b'M'), J1J2 | THUMB2, "v8-M with it");
+        assert_eq!(processor(10, b'M'), MICROCONTROLLER | J1J2 | THUMB2, "v7-M");
+        assert_eq!(processor(11, b'M'), MICROCONTROLLER | J1J2, "v6-M");
+        assert_eq!(processor(13, b'M'), MICROCONTROLLER | J1J2 | THUMB2, "v7E-M");
+        assert_eq!(processor(16, b'M'), MICROCONTROLLER | J1J2, "v8-M without the main extension");
+        assert_eq!(processor(17, b'M'), MICROCONTROLLER | J1J2 | THUMB2, "v8-M with it");
         assert_eq!(meant(&[]), BuildAttributes::default());
     }
 

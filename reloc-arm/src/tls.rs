@@ -1,15 +1,32 @@
-//! How Arm code with TLS descriptors becomes local exec (AAELF32, "Relocations for thread-local storage"; GNU ld for what the ABI leaves
+//! Arm code with TLS descriptors, and how it becomes local exec (AAELF32, "Relocations for thread-local storage"; GNU ld for what the ABI leaves
 //! to it).
 //!
 //! A word beside the code says how far the descriptor is from the call that asks it; what the call gives is the variable's offset from
 //! the thread pointer, in `r0`. So the word becomes that offset, which the code has in `r0` already, and the call, or the
 //! instructions in place of it, do nothing. GNU ld does the same of variables that only the object knows; of others it makes initial
 //! exec.
+//!
+//! Code that stays as it is calls a routine of the linker's, which finds the descriptor by its return address.
 
-use crate::attributes::THUMB2;
+use crate::attributes::{J1J2, THUMB2};
+use elf_core::Stub;
 use elf_core::tls::{Form, Tls, TpOffsets, Transition, Variant, sequence};
 
-pub(crate) const TLS: Tls = Tls::new(Variant::I { reserved: 8 });
+pub(crate) const TLS: Tls = Tls::new(Variant::I { reserved: 8 }).call(TLS_CALL, J1J2);
+
+/// Calls the function of a TLS descriptor, for Arm and Thumb code. `r0` and the return address make the address of the descriptor, and
+/// 4 more in Arm code, 6 in Thumb code, which has bit 0 in both.
+const TLS_CALL: Stub = Stub::new(&TLS_CALL_CODE, 4, &[]).thumb().unit(2);
+
+#[rustfmt::skip]
+const TLS_CALL_CODE: [u8; 12] = [
+    0x70, 0x44, // add  r0, lr
+    0x80, 0x08, // lsrs r0, r0, #2
+    0x80, 0x00, // lsls r0, r0, #2
+    0x04, 0x38, // subs r0, #4
+    0x41, 0x68, // ldr  r1, [r0, #4]
+    0x08, 0x47, // bx   r1
+];
 
 pub(crate) const WORD: Transition = Transition::new(word);
 pub(crate) const CALL: Transition = Transition::new(call);

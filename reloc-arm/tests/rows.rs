@@ -16,8 +16,8 @@ use reloc_arm::attributes::{BLX, J1J2, THUMB2};
 /// What encoders may change beside the field.
 fn opcode(kind: &Kind) -> u128 {
     match kind.number {
-        R_ARM_PC24 | R_ARM_CALL => 0xff00_0000,
-        R_ARM_THM_CALL => 0x1000,
+        R_ARM_PC24 | R_ARM_CALL | R_ARM_TLS_CALL => 0xff00_0000,
+        R_ARM_THM_CALL | R_ARM_THM_TLS_CALL => 0x1000,
         // rotation, value, and the operation
         R_ARM_ALU_PC_G0_NC..=R_ARM_ALU_PC_G2 | R_ARM_ALU_SB_G0_NC..=R_ARM_ALU_SB_G2 => 0x0fe0_0fff,
         R_ARM_LDRS_PC_G0..=R_ARM_LDRS_PC_G2 | R_ARM_LDRS_SB_G0..=R_ARM_LDRS_SB_G2 => 0x0080_0f0f,
@@ -203,6 +203,36 @@ fn branches_end_where_the_abi_says() {
     // BLX is rounded up, out of reach
     let last = PLACE + 2 + 4 + 0xff_fffc;
     assert!(after(R_ARM_THM_CALL, THM_BL, PLACE + 2, Target::arm(last + 2)).is_err());
+}
+
+/// Code of the linker's that asks a TLS descriptor.
+struct Asks(u64);
+
+impl Resolve for Asks {
+    fn resolve(&self, query: &Query) -> Option<u64> {
+        (query.role == Role::TlsDescCall).then_some(self.0)
+    }
+
+    fn attributes(&self, _: &Query) -> SymbolAttributes {
+        SymbolAttributes::new(true, 0).function(true)
+    }
+}
+
+/// What the instruction holds does not count: assemblers write other addends than into other calls.
+#[test]
+fn calls_ask_descriptors() {
+    let arm = |word, at| after(R_ARM_TLS_CALL, word, PLACE, Asks(at));
+    let thumb = |word, at| after(R_ARM_THM_TLS_CALL, word, PLACE, Asks(at));
+    for word in [0xeb00_0000, BL, BLX_A32] {
+        assert_eq!(arm(word, PLACE + 0x100), Ok(0xfa00_003e));
+    }
+    for word in [0xf000_f800, THM_BL, THM_BLX] {
+        assert_eq!(thumb(word, PLACE + 0x100), Ok(0xf000_f87e));
+    }
+    assert_eq!(arm(BL, PLACE + 8 + 0x1ff_fffc), Ok(0xfa7f_ffff));
+    assert_eq!(arm(BL, PLACE + 8 + 0x200_0000).ok(), None);
+    assert_eq!(thumb(THM_BL, PLACE + 4 + 0xff_fffc), Ok(0xf3ff_d7fe));
+    assert_eq!(thumb(THM_BL, PLACE + 4 + 0x100_0000).ok(), None);
 }
 
 /// What the place of a `REL` relocation holds.

@@ -1,6 +1,7 @@
 //! `verdicts`: small programs by every compiler and code model, run by hoist and by `llvm-jitlink`, compared with the programs
 //! that the system's linker makes of the same objects.
 
+mod board;
 mod builds;
 mod table;
 pub(crate) mod trial;
@@ -16,10 +17,11 @@ use serde::Deserialize;
 
 use crate::manifest;
 use crate::task::{Run, Told};
-use crate::tool::{self, Tool};
+use crate::tool::{self, Missing, Tool};
 use crate::workspace::Workspace;
-use builds::{ARCHS, Arch, Compiler, LEVELS, Model};
-use table::Cell;
+use board::Ready;
+use builds::{ARCHS, Arch, Compiler, Model};
+use table::{Cell, Peer};
 use trial::{Ran, Verdict};
 
 /// Arguments of `verdicts`.
@@ -77,6 +79,7 @@ struct Place {
     hoist: PathBuf,
     archives: Vec<PathBuf>,
     jitlink: bool,
+    board: Option<Ready>,
 }
 
 impl Run for Verdicts {
@@ -86,7 +89,7 @@ impl Run for Verdicts {
         let places: Result<Vec<Place>> = ARCHS
             .iter()
             .filter(|arch| self.only.iter().all(|word| !is_other_arch(word, arch)))
-            .map(|arch| self.place(arch, workspace))
+            .filter_map(|arch| self.place(arch, &home, workspace).transpose())
             .collect();
         let places = places?;
         let mut builds = Vec::new();
@@ -122,7 +125,8 @@ fn all<'a>(place: &'a Place, program: &'a Program) -> impl Iterator<Item = Build
     let models = |compiler| place.arch.models.iter().map(move |model| (compiler, model));
     let compiled = place.arch.compilers.iter().flat_map(models);
     compiled.flat_map(move |(compiler, model)| {
-        LEVELS.map(|level| Build { place, program, compiler, model, level })
+        let levels = place.arch.levels().iter();
+        levels.map(move |level| Build { place, program, compiler, model, level })
     })
 }
 
@@ -132,20 +136,35 @@ impl Verdicts {
         self.only.iter().all(|word| words.contains(&word.as_str()))
     }
 
-    /// Finds or builds what an architecture needs.
-    fn place(&self, arch: &'static Arch, workspace: &Workspace) -> Result<Place> {
-        tool::need(arch.tools())?;
+    /// Finds or builds what an architecture needs; `None` of a board for which tools are missing.
+    fn place(
+        &self,
+        arch: &'static Arch,
+        home: &Path,
+        workspace: &Workspace,
+    ) -> Result<Option<Place>> {
+        match tool::need(arch.tools()) {
+            Err(error) if arch.board.is_some() && error.is::<Missing>() => {
+                println!("skipped: {}: {error}", arch.name);
+                return Ok(None);
+            }
+            needed => needed?,
+        }
         let given = self.hoist.iter().filter_map(|word| word.split_once('='));
         let given = given.rev().find(|(name, _)| *name == arch.name);
         let hoist = match (given, arch.target) {
             (Some((_, path)), _) => PathBuf::from(path),
             (None, target) => build_hoist(workspace, target, arch)?,
         };
+        if let Some(board) = &arch.board {
+            let board = Some(board.ready(home, workspace)?);
+            return Ok(Some(Place { arch, hoist, archives: Vec::new(), jitlink: false, board }));
+        }
         let jitlink = arch.jitlink && JITLINK.version()?.is_some();
         if !jitlink {
             println!("skipped: llvm-jitlink for {}", arch.name);
         }
-        Ok(Place { arch, hoist, archives: arch.archives()?, jitlink })
+        Ok(Some(Place { arch, hoist, archives: arch.archives()?, jitlink, board: None }))
     }
 }
 
@@ -209,8 +228,10 @@ impl Build<'_> {
 
     /// Compiles, links and runs, and loads with hoist and the other loader; `None` if the compiler or the linker cannot make it.
     fn attempt(&self, home: &Path, folder: &Path) -> Result<Option<Cell>> {
+        let mut all = sources(&home.join(&self.program.name))?;
+        all.extend(self.place.board.iter().flat_map(|board| board.sources.clone()));
         let mut objects = Vec::new();
-        for source in sources(&home.join(&self.program.name))? {
+        for source in all {
             let object = folder.join(source.file_name().context("a file")?).with_extension("o");
             let how = (self.model, self.level);
             if self.compiler.compile(how, &self.program.flags, &source, &object)?.is_none() {
@@ -219,29 +240,34 @@ impl Build<'_> {
             objects.push(object);
         }
         let linked = folder.join("linked");
-        let Place { arch, hoist, archives, jitlink } = self.place;
-        if arch.link(self.model, &objects, &linked).is_err() {
+        let Place { arch, board, .. } = self.place;
+        let multilib: Vec<&str> = self.model.multilib().collect();
+        let is_linked = match board {
+            Some(board) => board.link(&multilib, &objects, &linked),
+            None => arch.link(self.model, &objects, &linked),
+        };
+        if is_linked.is_err() {
             return Ok(None);
         }
-        let native = Ran::of(&mut arch.command(&linked))?;
+        let native = match board {
+            Some(board) => board.linked(&linked)?,
+            None => Ran::of(&mut arch.command(&linked))?,
+        };
         // what the compiler made is wrong (clang at -O0 with -mlong-calls reads the address of a function out of its code)
         if !native.is_good() {
             println!("left out: {}: the linked program fails", self.words().join(" "));
             return Ok(None);
         }
-        let mut command = arch.command(hoist);
-        command.arg("run").args(&objects).args(archives).arg("main");
-        for library in LIBRARIES {
-            command.args(["--lib", library]);
-        }
-        let hoist = Ran::of(&mut command)?.judge(&native.output, "hoist: ");
-        // it takes archives only by name and folder
-        let jitlink = (*jitlink && !self.compiler.makes_archives()).then(|| {
-            let mut command = Command::new(JITLINK.program);
-            Ok::<_, anyhow::Error>(
-                Ran::of(command.args(&objects))?.judge(&native.output, "llvm-jitlink error: "),
-            )
-        });
+        let (hoist, peer) = match board {
+            Some(board) => {
+                let expected = &native.output;
+                let hoist =
+                    board.hoist(&self.place.hoist, &multilib, &objects, folder, expected)?;
+                let peer = board.lld(&multilib, &objects, folder, expected)?;
+                (hoist, Some((board::PEER.program, peer)))
+            }
+            None => self.in_process(&objects, &native.output)?,
+        };
         Ok(Some(Cell {
             arch: arch.name,
             program: self.program.name.clone(),
@@ -249,8 +275,26 @@ impl Build<'_> {
             model: self.model.name,
             level: self.level,
             hoist: shortened(hoist, folder),
-            jitlink: jitlink.transpose()?,
+            peer,
         }))
+    }
+
+    /// What hoist and the other loader make of objects in a process.
+    fn in_process(&self, objects: &[PathBuf], expected: &str) -> Result<(Verdict, Option<Peer>)> {
+        let Place { arch, hoist, archives, jitlink, .. } = self.place;
+        let mut command = arch.command(hoist);
+        command.arg("run").args(objects).args(archives).arg("main");
+        for library in LIBRARIES {
+            command.args(["--lib", library]);
+        }
+        let hoist = Ran::of(&mut command)?.judge(expected, "hoist: ");
+        // it takes archives only by name and folder
+        let jitlink = (*jitlink && !self.compiler.makes_archives()).then(|| {
+            let mut command = Command::new(JITLINK.program);
+            let ran = Ran::of(command.args(objects))?;
+            Ok::<_, anyhow::Error>(("llvm-jitlink", ran.judge(expected, "llvm-jitlink error: ")))
+        });
+        Ok((hoist, jitlink.transpose()?))
     }
 }
 

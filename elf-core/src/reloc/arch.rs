@@ -38,6 +38,10 @@ pub trait Arch {
     /// Bits of [`BuildAttributes::processor`] of processors whose code is little-endian beside big-endian data, though that of objects is not.
     const LITTLE_ENDIAN_CODE: u32 = 0;
 
+    /// Bits of [`BuildAttributes::processor`] of processors on whose machines unwinding tables hold addresses of type information, not
+    /// of its GOT entries: [`Role::TypeInfo`](crate::Role).
+    const DIRECT_TYPE_INFO: u32 = 0;
+
     /// What an object says of how it was built, beside `e_flags`.
     ///
     /// # Errors

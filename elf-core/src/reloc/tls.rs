@@ -5,6 +5,7 @@
 
 use super::rewrite::Addresses;
 use super::site::Site;
+use super::stub::Stub;
 use crate::views::record::Record;
 
 /// What an architecture says of thread-local storage. How code becomes local exec stands in the rows of its relocations.
@@ -18,19 +19,30 @@ pub struct Tls {
     pub ld_to_le_by_tp: bool,
     /// What is added to an offset in a block where code or `__tls_get_addr` takes it (DTP bias).
     pub dtp_bias: i64,
+    /// Code that calls the function of a TLS descriptor for those that call it, where the ABI leaves that to linkers. It has no
+    /// relocations.
+    pub call: Option<Stub>,
+    /// Bits of [`BuildAttributes::processor`](crate::BuildAttributes) of processors whose calls go there, if not all do.
+    pub callers: u32,
 }
 
 impl Tls {
     /// Of this variant.
     #[must_use]
     pub const fn new(variant: Variant) -> Self {
-        Self { variant, ld_to_le_by_tp: false, dtp_bias: 0 }
+        Self { variant, ld_to_le_by_tp: false, dtp_bias: 0, call: None, callers: 0 }
     }
 
     /// The same, with code that is relaxed from LD to LE counting from the thread pointer.
     #[must_use]
     pub const fn ld_to_le_by_tp(self) -> Self {
         Self { ld_to_le_by_tp: true, ..self }
+    }
+
+    /// The same with code that calls functions of TLS descriptors, and the bits of processors whose calls go there.
+    #[must_use]
+    pub const fn call(self, call: Stub, callers: u32) -> Self {
+        Self { call: Some(call), callers, ..self }
     }
 
     /// The same with a bias of DTP offsets.

@@ -175,6 +175,9 @@ pub enum Role {
     Plt,
     /// G + GOT: the address of the symbol's GOT entry of this content.
     Got(Slot),
+    /// What an unwinding table holds of type information: G + GOT, or S where [the processors](crate::Arch::DIRECT_TYPE_INFO) are those of
+    /// machines without a dynamic linker.
+    TypeInfo,
     /// GOT: the base of the GOT.
     GotBase,
     /// B(S): the start of the segment that the symbol is in.
@@ -191,6 +194,8 @@ pub enum Role {
     TlsDescFunction,
     /// The argument of the symbol's TLS descriptor, the addend included.
     TlsDescArgument,
+    /// Where a call that asks a TLS descriptor goes: [`Tls::call`](crate::tls::Tls).
+    TlsDescCall,
     /// B: what is added to the addresses that a linked file has, by where it stands in memory.
     Base,
     /// What the resolver at B + A returns.
@@ -252,6 +257,7 @@ impl fmt::Display for Role {
             Self::Got(Slot::TlsGd) => "GOT entries of module and offset",
             Self::Got(Slot::TlsLd) => "GOT entries of the module",
             Self::Got(Slot::TlsDesc) => "TLS descriptor",
+            Self::TypeInfo => "type information",
             Self::GotBase => "GOT base",
             Self::SegmentBase => "segment base",
             Self::Size => "size",
@@ -260,6 +266,7 @@ impl fmt::Display for Role {
             Self::TlsModule => "TLS module",
             Self::TlsDescFunction => "function of a TLS descriptor",
             Self::TlsDescArgument => "argument of a TLS descriptor",
+            Self::TlsDescCall => "code that asks a TLS descriptor",
             Self::Base => "base address",
             Self::Indirect => "answer of a resolver",
             Self::Generic => "generic address",

@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind};
 use crate::model::layout::Layout;
 use crate::model::scan_result::header_size;
 use crate::model::storage::{Needs, ObjectSlot};
-use crate::model::stubs;
+use crate::model::{stubs, tls};
 use elf_core::names::EF_ARM_BE8;
 use elf_core::{Arch, Definition, Mapping, Symbol};
 
@@ -125,6 +125,11 @@ impl<A: Arch> Layout<'_, '_, A> {
     /// Turns the instructions of stubs around, which end where the first word for a relocation is.
     fn turn_stubs(&self, image: &mut [u8]) {
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
+        if let Some(call) = tls::call::<A>(&self.found) {
+            for first in symbols.runs(0) {
+                turn(part(image, first, call.size()).unwrap_or_default(), call.unit);
+            }
+        }
         for (_, slot) in self.special_definitions().filter(|(_, it)| it.needs.has(Needs::ANY_STUB))
         {
             for first in symbols.stub_runs(slot) {

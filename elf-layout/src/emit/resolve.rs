@@ -8,7 +8,7 @@ use crate::model::owner::owner;
 use crate::model::spans::{Bases, Group};
 use crate::model::storage::{Needs, SymbolSlot, SymbolState};
 use crate::model::stubs;
-use crate::model::tls::rewrites;
+use crate::model::tls::{self, rewrites};
 use core::ops::Range;
 use elf_core::{Arch, Check, Query, Resolve, Role, Slot, SymbolAttributes};
 
@@ -126,13 +126,17 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
 
     /// The address of the symbol's stub `index` that is nearest to `place`.
     fn nearest_stub(&self, slot: &SymbolSlot, index: u8, place: u64) -> Option<u64> {
-        let last = self.stub(slot, index)?;
+        Some(self.nearest(self.stub(slot, index)?, place))
+    }
+
+    /// Of what stands at `last` in the stubs at the end of the code, and in those of all thunks, the address that is nearest to `place`.
+    fn nearest(&self, last: u64, place: u64) -> u64 {
         let thunks = self.layout.thunks.offsets::<A>().iter();
         let offset = last.wrapping_sub(self.bases.of(Group::Stubs));
         let first = self.bases.of(Group::Text).wrapping_add(offset);
-        Some(thunks.map(|thunk| first.wrapping_add(*thunk)).fold(last, |nearest, stub| {
+        thunks.map(|thunk| first.wrapping_add(*thunk)).fold(last, |nearest, stub| {
             if stub.abs_diff(place) < nearest.abs_diff(place) { stub } else { nearest }
-        }))
+        })
     }
 
     /// Where the symbol's first stub stands: at the end of the code, then on thunks in it.
@@ -140,7 +144,11 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
         &self,
         slot: &SymbolSlot,
     ) -> impl Iterator<Item = u64> + use<'l, 'a, 's, A> {
-        let first = slot.extra.stubs();
+        self.runs(slot.extra.stubs())
+    }
+
+    /// Where what is `first` bytes behind the start of stubs stands: at the end of the code, then on thunks in it.
+    pub(crate) fn runs(&self, first: u64) -> impl Iterator<Item = u64> + use<'l, 'a, 's, A> {
         let text = self.bases.of(Group::Text).wrapping_add(first);
         let end = self.bases.of(Group::Stubs).wrapping_add(first);
         let thunks = self.layout.thunks.offsets::<A>().iter();
@@ -181,12 +189,19 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
                 }
             }
             Role::Got(content) => self.got_entry(slot, content),
+            Role::TypeInfo => {
+                let is_direct = self.layout.found.processor & A::DIRECT_TYPE_INFO != 0;
+                let role = if is_direct { Role::Address } else { Role::Got(Slot::Address) };
+                self.resolve(&Query { role, ..*query })
+            }
             Role::GotBase => Some(self.bases.of(Group::Got)),
             Role::SegmentBase if A::HAS_STATES => {
                 Some(self.base.wrapping_add(self.layout.spans.segment_of(slot.group)?.offset))
             }
             Role::Size => self.size(slot, query.symbol),
             Role::TpOffset | Role::DtpOffset if THREAD_LOCAL => self.resolve_variable(slot, role),
+            Role::TlsDescCall => tls::call::<A>(&self.layout.found)
+                .map(|_| self.nearest(self.bases.of(Group::Stubs), query.place)),
             _ => None,
         }
     }
@@ -267,6 +282,12 @@ impl<A: Arch> Resolve for Symbols<'_, '_, '_, A> {
             return SymbolAttributes::default();
         };
         let mut own = self.attributes_of(slot, query);
+        if query.role == Role::TlsDescCall
+            && let Some(call) = tls::call::<A>(&self.layout.found)
+        {
+            (own.is_thumb, own.is_function) = (call.is_thumb, true);
+            return own;
+        }
         if query.role != Role::Plt {
             // T is part of the caller's addresses, which may be those of data
             own.is_thumb &= slot.state != SymbolState::External;
@@ -364,10 +385,16 @@ impl<A: Arch> Symbols<'_, '_, '_, A> {
                 }
                 _ => None,
             },
-            Slot::TlsDesc => match (block.descriptor, self.tp_offset(slot)) {
-                (Some(function), Some(tp_offset)) => Some([function, tp_offset]),
-                _ => Some([block.dynamic_descriptor?, self.got_entry(slot, Slot::TlsGd)?]),
-            },
+            Slot::TlsDesc => {
+                let mut words = match (block.descriptor, self.tp_offset(slot)) {
+                    (Some(function), Some(tp_offset)) => [function, tp_offset],
+                    _ => [block.dynamic_descriptor?, self.got_entry(slot, Slot::TlsGd)?],
+                };
+                if const { tls::has_argument_first(A::KINDS) } {
+                    words.reverse();
+                }
+                Some(words)
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::model::relocations::{is_relocations, pass_over, target};
 use crate::model::scan_result::header_size;
 use crate::model::spans::Group;
 use crate::model::storage::{GOT_SLOTS, Needs, SectionSlot, SectionState, SymbolSlot, SymbolState};
-use crate::model::stubs;
+use crate::model::{stubs, tls};
 use elf_core::names::{ET_DYN, SHT_NOBITS};
 use elf_core::{
     ApplyError, ApplyErrorKind, Arch, Record, Role, SectionMut, Slot, Stub, StubRelocation,
@@ -243,6 +243,9 @@ impl<A: Arch> Layout<'_, '_, A> {
         }
         let mut symbols = Symbols::new(self, 0, 0..self.symbols.len(), base);
         symbols.is_stub = true;
+        if let Some(call) = tls::call::<A>(&self.found) {
+            symbols.runs(0).try_for_each(|at| self.write_stub(&call, 0, at, image, &symbols))?;
+        }
         for (id, slot) in self.special_definitions() {
             if !slot.needs.has(Needs::ANY_STUB) {
                 continue;

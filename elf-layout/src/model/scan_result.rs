@@ -12,6 +12,8 @@ pub(crate) struct ScanResult {
     pub(crate) pads: bool,
     /// Some relocation asks for the module's own pair of TLS entries.
     pub(crate) tls_module: bool,
+    /// Some relocation calls code that asks a TLS descriptor.
+    pub(crate) tls_call: bool,
     /// Some relocation is for thread-local variables.
     pub(crate) threads: bool,
     /// Some relocation is rewritten.

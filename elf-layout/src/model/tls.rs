@@ -3,9 +3,10 @@
 use crate::model::external::Variable;
 use crate::model::features::THREAD_LOCAL;
 use crate::model::options::ThreadLocal;
+use crate::model::scan_result::ScanResult;
 use crate::model::spans::{Group, Spans};
 use crate::model::storage::{SymbolSlot, SymbolState};
-use elf_core::{Arch, Kind, Role, Slot};
+use elf_core::{Arch, Kind, Role, Slot, Special, Stub};
 
 /// The initial values of the thread-local variables: what a program header of type `PT_TLS` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +41,7 @@ const fn is_tls(role: Role) -> bool {
         role,
         Role::TpOffset
             | Role::DtpOffset
+            | Role::TlsDescCall
             | Role::Got(Slot::TpOffset | Slot::TlsGd | Slot::TlsLd | Slot::TlsDesc)
     )
 }
@@ -47,6 +49,23 @@ const fn is_tls(role: Role) -> bool {
 /// Whether relocations of this kind are for thread-local variables.
 pub(crate) const fn concerns(kind: &Kind) -> bool {
     is_tls(kind.value.of) || is_tls(kind.value.minus)
+}
+
+/// Code that calls functions of TLS descriptors, if calls go there.
+pub(crate) fn call<A: Arch>(found: &ScanResult) -> Option<Stub> {
+    A::TLS?.call.filter(|_| THREAD_LOCAL && found.tls_call)
+}
+
+/// Whether the argument of a TLS descriptor is before its function.
+pub(crate) const fn has_argument_first(kinds: &[Kind]) -> bool {
+    let mut rest = kinds;
+    while let [kind, tail @ ..] = rest {
+        if matches!(kind.special, Special::Descriptor { argument_first: true }) {
+            return true;
+        }
+        rest = tail;
+    }
+    false
 }
 
 /// Whether code is rewritten where the ABI has a way.

@@ -17,8 +17,8 @@ use crate::plan::thunks;
 use core::cell::Cell;
 use core::marker::PhantomData;
 use elf_core::{
-    ApplyError, Arch, Check, Decision, Facts, File, Kind, Pass, Query, Reach, Record, Rewrite,
-    Role, SectionHeader, Slot, Special, Value,
+    ApplyError, ApplyErrorKind, Arch, Check, Decision, Facts, File, Kind, Pass, Query, Reach,
+    Record, Rewrite, Role, SectionHeader, Slot, Special, Value,
 };
 
 /// One object, whose relocations are gone over for what they need.
@@ -120,6 +120,12 @@ impl<A: Arch> SectionScan<'_, '_, A> {
             return Err(self.error(problem));
         }
         if THREAD_LOCAL && tls::concerns(kind) {
+            let callers = A::TLS.map_or(0, |tls| tls.callers);
+            if kind.value.of == Role::TlsDescCall && self.found.processor & callers != callers {
+                let unsupported = ApplyErrorKind::Unsupported;
+                let error = ApplyError::new(record, Some(kind.name), unsupported);
+                return Err(self.error(ErrorKind::Apply(error)));
+            }
             self.found.threads = true;
             return Ok(tls_needs(kind.value.of, self.found));
         }
@@ -293,6 +299,7 @@ fn needs_of<A: Arch>(kind: &'static Kind, slot: &SymbolSlot, found: &mut ScanRes
     let value = &kind.value;
     match value.of {
         Role::Got(Slot::Address) => Needs::GOT,
+        Role::TypeInfo if found.processor & A::DIRECT_TYPE_INFO == 0 => Needs::GOT,
         Role::Address if is_narrow::<A>(kind) => {
             match (slot.state, value.minus, COPY_RELOCATIONS) {
                 // a canonical PLT entry: the stub becomes the address of the process's function here
@@ -456,6 +463,10 @@ fn tls_needs(role: Role, found: &mut ScanResult) -> Needs {
         Role::Got(Slot::TlsDesc) => Needs::GOT_TLS_DESC.with(Needs::GOT_TLS_GD),
         Role::Got(Slot::TlsLd) => {
             found.tls_module = true;
+            Needs::default()
+        }
+        Role::TlsDescCall => {
+            found.tls_call = true;
             Needs::default()
         }
         _ => Needs::default(),

@@ -41,7 +41,11 @@ pub(crate) fn lead_to_other_got<A: Arch>(
             };
             let asked = upper.unwrap_or(record);
             let role = find(A::KINDS, asked.r#type).map(|kind| kind.value.of);
-            let Some(Role::Got(mut content)) = role else { continue };
+            let mut content = match role {
+                Some(Role::Got(content)) => content,
+                Some(Role::TypeInfo) => Slot::Address,
+                _ => continue,
+            };
             // LoongArch's lower parts leave it to the symbol
             if content == Slot::Address && layout.variable(number, asked.symbol).is_some() {
                 content = Slot::TlsGd;
@@ -76,7 +80,7 @@ pub(crate) fn lead_to_other_got<A: Arch>(
                     continue;
                 }
                 let resolve = |query: &Query| match query.role {
-                    Role::Got(_) => Some(entry),
+                    Role::Got(_) | Role::TypeInfo => Some(entry),
                     Role::GotBase => Some(got_base),
                     _ => None,
                 };

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use archs::Architecture;
-use elf_core::File;
+use archs::{Architecture, with_arch};
+use elf_core::{Arch, File};
 use hoist_tool::objects::Objects;
 
 use crate::renamed;
@@ -79,6 +79,13 @@ impl Linker {
             && matches!(objects.machine(), Architecture::Rv32 | Architecture::Rv64)
         {
             command.arg("--relax-gp");
+        }
+        let is_direct = with_arch!(objects.machine(), A => {
+            let attributes = A::build_attributes(&objects.files()[0]).expect("attributes");
+            attributes.processor & A::DIRECT_TYPE_INFO != 0
+        });
+        if is_direct {
+            command.arg("--target2=rel");
         }
         if self.be8 {
             command.arg("--be8");

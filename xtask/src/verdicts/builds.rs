@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
+use super::board::{self, Board};
 use crate::tool::{Tool, output};
 
 /// An architecture: what makes programs of it here, and runs them.
@@ -24,6 +25,8 @@ pub(crate) struct Arch {
     pub(crate) runner: &'static [&'static str],
     /// Whether an `llvm-jitlink` here can run its code.
     pub(crate) jitlink: bool,
+    /// The machine without an operating system that runs them.
+    pub(crate) board: Option<Board>,
 }
 
 /// A compiler of C and of C++, or of Rust: the words of its command by language, none for one it does not know.
@@ -44,11 +47,67 @@ pub(crate) struct Model {
     fixed: bool,
 }
 
-/// Levels of optimisation.
-pub(crate) const LEVELS: [&str; 2] = ["O0", "O2"];
+/// Levels of optimisation; of boards the last one, too.
+const LEVELS: &[&str] = &["O0", "O2", "Os"];
 
 const fn model(name: &'static str, flags: &'static [&'static str], fixed: bool) -> Model {
     Model { name, flags, fixed }
+}
+
+/// A Cortex-M by name: clang's target, the folder of its part of the C++ library, models of its own, and the machine.
+macro_rules! cortex {
+    ($name:literal, $target:literal, $library:literal, [$($model:expr),*], $board:expr) => {
+        Arch {
+            name: $name,
+            target: None,
+            features: None,
+            compilers: &[
+                Compiler {
+                    name: "gcc-12",
+                    c: &["arm-none-eabi-gcc", concat!("-mcpu=", $name), "-mthumb"],
+                    cxx: &["arm-none-eabi-g++", concat!("-mcpu=", $name), "-mthumb"],
+                    rust: &[],
+                    tool: board::GCC,
+                },
+                cortex!(clang "clang-14", "clang++-14", $name, $target, $library),
+                cortex!(clang "clang-19", "clang++-19", $name, $target, $library),
+            ],
+            models: &[
+                model("plain", &[], true),
+                model("long", &["-mlong-calls"], true),
+                model("pic", &["-fPIC"], true),
+                model("ropi", &["-fropi"], true),
+                model("pure-code", &["-mpure-code"], true),
+                $($model),*
+            ],
+            linker: board::GCC,
+            runner: &[],
+            jitlink: false,
+            board: Some($board),
+        }
+    };
+    (clang $c:literal, $cxx:literal, $name:literal, $target:literal, $library:literal) => {
+        Compiler {
+            name: $c,
+            c: &[
+                $c,
+                concat!("--target=", $target),
+                concat!("-mcpu=", $name),
+                "-isystem/usr/include/newlib",
+            ],
+            cxx: &[
+                $cxx,
+                concat!("--target=", $target),
+                concat!("-mcpu=", $name),
+                "-nostdinc++",
+                "-isystem/usr/include/newlib/c++/12.2.1",
+                concat!("-isystem/usr/include/newlib/c++/12.2.1/arm-none-eabi/", $library),
+                "-isystem/usr/include/newlib",
+            ],
+            rust: &[],
+            tool: Tool::new($cxx, $c),
+        }
+    };
 }
 
 /// What rustc calls an option of C compilers for position independence or the code model.
@@ -111,6 +170,7 @@ pub(crate) const ARCHS: &[Arch] = &[
         linker: Tool::new("g++-12", "g++-12"),
         runner: &[],
         jitlink: true,
+        board: None,
     },
     Arch {
         name: "aarch64",
@@ -150,6 +210,7 @@ pub(crate) const ARCHS: &[Arch] = &[
         linker: Tool::new("aarch64-linux-gnu-g++-12", "g++-12-aarch64-linux-gnu"),
         runner: &["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"],
         jitlink: false,
+        board: None,
     },
     Arch {
         name: "riscv64",
@@ -194,6 +255,7 @@ pub(crate) const ARCHS: &[Arch] = &[
         linker: Tool::new("riscv64-linux-gnu-g++-12", "g++-12-riscv64-linux-gnu"),
         runner: &["qemu-riscv64", "-L", "/usr/riscv64-linux-gnu"],
         jitlink: false,
+        board: None,
     },
     Arch {
         name: "arm",
@@ -235,14 +297,72 @@ pub(crate) const ARCHS: &[Arch] = &[
         linker: Tool::new("arm-linux-gnueabihf-g++-12", "g++-12-arm-linux-gnueabihf"),
         runner: &["qemu-arm", "-L", "/usr/arm-linux-gnueabihf"],
         jitlink: false,
+        board: None,
     },
+    cortex!(
+        "cortex-m0",
+        "thumbv6m-none-eabi",
+        "thumb/v6-m/nofp",
+        [],
+        Board {
+            processor: "cortex-m0",
+            // as many bytes as programs with a C library want
+            machine: &["-M", "microbit", "-global", "nrf51-soc.sram-size=0x1000000"],
+            flash: 0,
+            ram: 0x2000_0000,
+            ram_size: 0x100_0000,
+        }
+    ),
+    cortex!(
+        "cortex-m4",
+        "thumbv7em-none-eabi",
+        "thumb/v7e-m/nofp",
+        [model("hard", &["-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"], true)],
+        Board {
+            processor: "cortex-m4",
+            machine: &["-M", "mps2-an386"],
+            flash: 0,
+            ram: 0x2100_0000,
+            ram_size: 0x100_0000,
+        }
+    ),
+    cortex!(
+        "cortex-m33",
+        "thumbv8m.main-none-eabi",
+        "thumb/v8-m.main/nofp",
+        [model("hard", &["-mfloat-abi=hard", "-mfpu=fpv5-sp-d16"], true)],
+        Board {
+            processor: "cortex-m33",
+            machine: &["-M", "mps2-an505"],
+            flash: 0x1000_0000,
+            ram: 0x3800_0000,
+            ram_size: 0x40_0000,
+        }
+    ),
 ];
+
+impl Model {
+    /// The flags by which a compiler chooses among the builds of its libraries.
+    pub(crate) fn multilib(&self) -> impl Iterator<Item = &'static str> {
+        self.flags.iter().copied().filter(|flag| flag.starts_with("-mf"))
+    }
+}
 
 impl Arch {
     /// What must be installed.
     pub(crate) fn tools(&self) -> impl Iterator<Item = Tool<'static>> {
         let runner = self.runner.first().map(|program| Tool::new(program, "qemu-user"));
-        self.compilers.iter().map(|compiler| compiler.tool).chain([self.linker]).chain(runner)
+        let board = self.board.iter().flat_map(|_| [board::EMULATOR, board::PEER]);
+        let compilers = self.compilers.iter().map(|compiler| compiler.tool);
+        compilers.chain([self.linker]).chain(runner).chain(board)
+    }
+
+    /// The levels of optimisation that are tried.
+    pub(crate) fn levels(&self) -> &'static [&'static str] {
+        match self.board {
+            Some(_) => LEVELS,
+            None => LEVELS.split_last().map_or(LEVELS, |(_, others)| others),
+        }
     }
 
     /// What compiles C for it.

@@ -17,8 +17,11 @@ pub(crate) struct Cell {
     pub(crate) model: &'static str,
     pub(crate) level: &'static str,
     pub(crate) hoist: Verdict,
-    pub(crate) jitlink: Option<Verdict>,
+    pub(crate) peer: Option<Peer>,
 }
+
+/// Another loader or linker, and what it made of the same.
+pub(crate) type Peer = (&'static str, Verdict);
 
 const FROM: &str = "<!-- cargo xtask verdicts --write: from here -->";
 const TO: &str = "<!-- to here -->";
@@ -48,18 +51,18 @@ fn table(arch: &str, cells: &[&Cell], text: &mut String) {
             let here = cells.iter().filter(|cell| cell.program == program);
             let here: Vec<&&Cell> = here.filter(|cell| cell.compiler == *compiler).collect();
             let hoist = counted(here.iter().map(|cell| &cell.hoist));
-            let jitlink = counted(here.iter().filter_map(|cell| cell.jitlink.as_ref()));
-            let _ = match jitlink.is_empty() {
+            let peer = counted(here.iter().filter_map(|cell| Some(&cell.peer.as_ref()?.1)));
+            let _ = match peer.is_empty() {
                 true => write!(text, " {hoist} |"),
-                false => write!(text, " {hoist} / {jitlink} |"),
+                false => write!(text, " {hoist} / {peer} |"),
             };
         }
     }
     let total = counted(cells.iter().map(|cell| &cell.hoist));
     let _ = write!(text, "\n\nhoist: {total} of {} builds", cells.len());
-    let jitlink = counted(cells.iter().filter_map(|cell| cell.jitlink.as_ref()));
-    if !jitlink.is_empty() {
-        let _ = write!(text, "; llvm-jitlink: {jitlink}");
+    let peers = || cells.iter().filter_map(|cell| cell.peer.as_ref());
+    if let Some((name, _)) = peers().next() {
+        let _ = write!(text, "; {name}: {}", counted(peers().map(|(_, verdict)| verdict)));
     }
     text.push_str(".\n\n");
     exceptions(cells, text);
