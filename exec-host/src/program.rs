@@ -167,8 +167,8 @@ impl Program {
     /// The auxiliary vector: what the kernel has told this process holds for the program, too, but for where it is. Its name is at `name`.
     fn auxiliary(&self, name: u64) -> Vec<(u64, u64)> {
         let random = Box::leak(Box::new([0u8; 16]));
-        // SAFETY: so many bytes are there. Without randomness they are zeros.
-        let _ = unsafe { libc::getrandom(random.as_mut_ptr().cast(), random.len(), 0) };
+        // without randomness they are zeros
+        let _ = rustix::rand::getrandom(&mut *random, rustix::rand::GetRandomFlags::empty());
         let (headers, count) = self.image.headers;
         let own = [
             (libc::AT_PHDR, headers),

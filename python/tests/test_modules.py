@@ -180,10 +180,10 @@ def test_shared_libraries_out_of_bytes(compile_c):
 
 
 def test_a_module_uses_a_library_out_of_bytes(compile_c, tmp_path):
+    caller = compile_c("int count(void); int call(void) { count(); return count(); }")
     (tmp_path / "l.c").write_text("static int n; int count(void) { return ++n; }")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libl.so", tmp_path / "l.c"], check=True)
     data = (tmp_path / "libl.so").read_bytes()
-    caller = compile_c("int count(void); int call(void) { count(); return count(); }")
     assert hoist.load(caller, libs=[data]).fn("call", ret=hoist.i32)() == 2
     library = hoist.load(data)
     assert hoist.load(caller, libs=[library]).fn("call", ret=hoist.i32)() == 2

@@ -1,6 +1,7 @@
 //! `python`: builds the package of `python/` as a wheel in the development profile, installs it into an environment under the target
 //! directory, and runs its tests and examples there.
 
+mod asked;
 mod environment;
 mod suite;
 mod wheels;

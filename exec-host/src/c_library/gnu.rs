@@ -5,6 +5,7 @@ use crate::word::Symbol;
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr;
+use std::sync::OnceLock;
 
 /// The address of a symbol of this version, null if there is none.
 ///
@@ -51,7 +52,7 @@ pub(crate) unsafe fn dlinfo_link_map(handle: *mut c_void) -> *const c_void {
 }
 
 /// Has this thread call `destructor(object)` when it ends, the last one first, and keeps the library of the handle till then, this one if
-/// none is given. Gives 0 if it will.
+/// none is given. Gives 0 if it will: glibc before 2.18 has no function for that.
 ///
 /// # Safety
 /// The destructor may be called with the object then.
@@ -60,17 +61,23 @@ pub(crate) unsafe fn at_thread_exit(
     object: *mut c_void,
     handle: Option<*mut c_void>,
 ) -> c_int {
+    type AtThreadExit = unsafe extern "C" fn(Destructor, *mut c_void, *mut c_void) -> c_int;
     unsafe extern "C" {
-        fn __cxa_thread_atexit_impl(
-            destructor: Destructor,
-            object: *mut c_void,
-            handle: *mut c_void,
-        ) -> c_int;
         static __dso_handle: u8;
     }
+    static FUNCTION: OnceLock<Option<AtThreadExit>> = OnceLock::new();
+    let function = FUNCTION.get_or_init(|| {
+        let name = c"__cxa_thread_atexit_impl".as_ptr();
+        // SAFETY: asks for a function of the C library by its name.
+        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name) };
+        // SAFETY: this is its type.
+        (!found.is_null())
+            .then(|| unsafe { core::mem::transmute::<*mut c_void, AtThreadExit>(found) })
+    });
+    let Some(function) = function else { return -1 };
     let ours = (&raw const __dso_handle).cast_mut().cast();
     // SAFETY: the caller vouches for it.
-    unsafe { __cxa_thread_atexit_impl(destructor, object, handle.unwrap_or(ours)) }
+    unsafe { function(destructor, object, handle.unwrap_or(ours)) }
 }
 
 /// No function of ours stands for `__cxa_atexit`.

@@ -125,7 +125,8 @@ pub(super) unsafe fn pass_on(
             // Sending it to oneself like this is allowed whoever has sent it; a fault without it would come again, a trap would not.
             unsafe {
                 libc::sigaction(signal, &raw const default, ptr::null_mut());
-                let (process, thread) = (libc::getpid(), libc::gettid());
+                let thread = rustix::thread::gettid().as_raw_nonzero().get();
+                let process = libc::getpid();
                 libc::syscall(libc::SYS_rt_tgsigqueueinfo, process, thread, signal, info);
             }
         }

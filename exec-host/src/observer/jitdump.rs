@@ -163,8 +163,7 @@ fn record(records: &mut Vec<u8>, number: u32, content: impl FnOnce(&mut Vec<u8>)
 fn load(records: &mut Vec<u8>, function: &LoadedFunction<'_>, code: &[u8], index: u64) {
     record(records, LOAD, |body| {
         body.extend_from_slice(&std::process::id().to_le_bytes());
-        // SAFETY: it only asks for a number.
-        body.extend_from_slice(&unsafe { libc::gettid() }.to_le_bytes());
+        body.extend_from_slice(&rustix::thread::gettid().as_raw_nonzero().get().to_le_bytes());
         for word in [function.address, function.address, code.len() as u64, index] {
             body.extend_from_slice(&word.to_le_bytes());
         }

@@ -93,7 +93,12 @@ unsafe extern "C" fn register(
     };
     let registered = Box::into_raw(Box::new(Registered { destructor, object, keeper }));
     // SAFETY: `run` takes what it is given here, once.
-    unsafe { at_thread_exit(run, registered.cast(), None) }
+    let done = unsafe { at_thread_exit(run, registered.cast(), None) };
+    if done != 0 {
+        // SAFETY: nobody else will take it.
+        drop(unsafe { Box::from_raw(registered) });
+    }
+    done
 }
 
 /// Runs a registered destructor.

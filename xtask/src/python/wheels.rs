@@ -1,9 +1,11 @@
 //! `wheels`: the Python package for other machines and older C libraries.
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Result, bail};
 
+use super::asked;
 use super::environment::{Build, Environment};
 use crate::task::Run;
 use crate::test;
@@ -25,10 +27,15 @@ pub(crate) struct Wheels {
 const TARGETS: &[(&str, &str)] = &[
     ("x86_64-unknown-linux-gnu", "manylinux_2_17"),
     ("aarch64-unknown-linux-gnu", "manylinux_2_17"),
+    ("x86_64-unknown-linux-musl", "musllinux_1_2"),
+    ("aarch64-unknown-linux-musl", "musllinux_1_2"),
 ];
 
 /// The linker and C libraries of these.
 const ZIG: &str = "ziglang>=0.13,<1";
+
+/// musl, for the names that it has: they are the same on every machine, but for few.
+const MUSL: &str = "/lib/ld-musl-x86_64.so.1";
 
 impl Run for Wheels {
     fn run(self, workspace: &Workspace) -> Result<()> {
@@ -38,8 +45,7 @@ impl Run for Wheels {
         environment.packages(&[ZIG])?;
         let mut rustc = Command::new("rustc");
         let library = output(rustc.args(["--print", "sysroot"]))?.stdout;
-        let library =
-            std::path::PathBuf::from(String::from_utf8_lossy(&library).trim()).join("lib/rustlib");
+        let library = Path::new(String::from_utf8_lossy(&library).trim()).join("lib/rustlib");
         let mut made = 0;
         for (target, compatibility) in TARGETS {
             if !self.targets.is_empty() && !self.targets.iter().any(|wanted| wanted == target) {
@@ -51,7 +57,15 @@ impl Run for Wheels {
             }
             let wanted = Build { profile: &self.profile, compatibility, target: Some(target) };
             let wheel = environment.wheel(workspace, &wanted)?;
-            if target.starts_with(std::env::consts::ARCH) {
+            let unpacked = environment.unpack(workspace, &wheel)?.join("hoist");
+            if target.ends_with("-gnu") {
+                asked::check(&unpacked, None)?;
+            } else if Path::new(MUSL).exists() {
+                asked::check(&unpacked, Some(Path::new(MUSL)))?;
+            } else {
+                test::skip(&format!("wheels/{target}, its symbols"), &format!("needs {MUSL}"));
+            }
+            if target.starts_with(std::env::consts::ARCH) && target.ends_with("-gnu") {
                 environment.alone(workspace, &wheel)?;
             }
             println!("{}", wheel.display());
