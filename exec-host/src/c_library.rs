@@ -1,15 +1,18 @@
 //! What C libraries do each in its own way: versions of symbols, and what the dynamic loader tells of addresses and libraries, what is
 //! done when threads, libraries and the process end.
 
+#[cfg(not(target_env = "gnu"))]
+mod forks;
 #[cfg_attr(target_env = "gnu", path = "c_library/gnu.rs")]
 #[cfg_attr(not(target_env = "gnu"), path = "c_library/other.rs")]
 mod own;
 mod types;
 
 pub(crate) use own::{
-    OWN_ATEXIT, at_exit, at_thread_exit, dlinfo_link_map, dlvsym, finalize, link_map_at, symbol_at,
+    OWN_ATEXIT, at_exit, at_fork, at_quick_exit, at_thread_exit, dlinfo_link_map, dlvsym, finalize,
+    link_map_at, symbol_at,
 };
-pub(crate) use types::Destructor;
+pub(crate) use types::{Destructor, TypedFunction};
 
 #[cfg(test)]
 mod tests {

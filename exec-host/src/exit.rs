@@ -1,42 +1,35 @@
 //! What every program has of the C library in itself, since it registers functions for its own code: glibc has `atexit` and its like in
-//! `libc_nonshared.a`, musl in an archive of all. No process has these symbols for others.
+//! `libc_nonshared.a`, musl in an archive of all. A process of glibc has these symbols for nobody; musl's shared library has them for all.
 //!
 //! A function belongs to the load that it is code of, and runs, at the latest, when that goes. Others run at the end of the process.
 
-use crate::c_library;
+use crate::c_library::{self, TypedFunction};
 use crate::external::External;
 use crate::threads::exit::handle_of;
-use core::ffi::{c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use core::ptr;
 use elf_core::Name;
-
-type TypedFunction = unsafe extern "C" fn();
-
-#[cfg(target_env = "gnu")]
-unsafe extern "C" {
-    fn __cxa_at_quick_exit(
-        function: unsafe extern "C" fn(*mut c_void),
-        handle: *mut c_void,
-    ) -> c_int;
-    fn __register_atfork(
-        before: Option<TypedFunction>,
-        parent: Option<TypedFunction>,
-        child: Option<TypedFunction>,
-        handle: *mut c_void,
-    ) -> c_int;
-}
 
 /// What stands for the function of this name.
 pub(crate) fn find(name: Name<'_>) -> Option<External> {
     let function = match name.to_str()? {
         "atexit" => at_exit as *const (),
-        #[cfg(target_env = "gnu")]
         "at_quick_exit" => at_quick_exit as *const (),
-        #[cfg(target_env = "gnu")]
         "pthread_atfork" | "__pthread_atfork" => at_fork as *const (),
         _ => return None,
     };
     Some(External::function(function.expose_provenance() as u64))
+}
+
+/// Whether this is the C library's function of one of these names, as musl's shared library has it, which knows nothing of loads.
+pub(crate) fn is_of_process(name: Name<'_>, address: u64) -> bool {
+    let own = |text: &CStr| {
+        // SAFETY: asks for a function of the C library by its name.
+        let found = || unsafe { libc::dlsym(libc::RTLD_DEFAULT, text.as_ptr()) };
+        name.as_bytes() == text.to_bytes() && found().addr() as u64 == address
+    };
+    cfg!(not(target_env = "gnu"))
+        && [c"atexit", c"at_quick_exit", c"pthread_atfork"].into_iter().any(own)
 }
 
 /// The handle of the load that has a function, null if none has.
@@ -64,17 +57,15 @@ unsafe extern "C" fn at_exit(function: TypedFunction) -> c_int {
 ///
 /// # Safety
 /// As for the C library's function.
-#[cfg(target_env = "gnu")]
 unsafe extern "C" fn at_quick_exit(function: TypedFunction) -> c_int {
     // SAFETY: passes on what we were given.
-    unsafe { __cxa_at_quick_exit(with_argument(function), owner(function)) }
+    unsafe { c_library::at_quick_exit(with_argument(function), owner(function)) }
 }
 
 /// `pthread_atfork` (POSIX.1-2017).
 ///
 /// # Safety
 /// As for the C library's function.
-#[cfg(target_env = "gnu")]
 unsafe extern "C" fn at_fork(
     before: Option<TypedFunction>,
     parent: Option<TypedFunction>,
@@ -82,5 +73,5 @@ unsafe extern "C" fn at_fork(
 ) -> c_int {
     let handle = before.or(parent).or(child).map_or(ptr::null_mut(), owner);
     // SAFETY: passes on what we were given.
-    unsafe { __register_atfork(before, parent, child, handle) }
+    unsafe { c_library::at_fork([before, parent, child], handle) }
 }

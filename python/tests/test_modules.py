@@ -191,6 +191,16 @@ def test_a_module_uses_a_library_out_of_bytes(compile_c, tmp_path):
     assert hoist.load(caller, libs=[str(tmp_path / "libl.so")]).fn("call", ret=hoist.i32)() == 2
 
 
+def test_exceptions_of_cpp():
+    try:
+        ctypes.CDLL("libstdc++.so.6")
+    except OSError:
+        skip("test_exceptions_of_cpp", "libstdc++")
+    module = hoist.load(native_fixture("exceptions-gcc12.o"), libs=["libstdc++.so.6"])
+    careful = module.fn("careful", args=[hoist.i32], ret=hoist.i32)
+    assert (careful(3), careful(5)) == (3, -5)
+
+
 def test_what_a_module_tells(compile_c):
     module = hoist.load(compile_c("int data = 7; static int hidden(void) { return 1; } int f(void) { return data + hidden(); }", "-O0"))
     rows = {row["name"]: row for row in module.symbols()}

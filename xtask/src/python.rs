@@ -42,6 +42,7 @@ const MAY_LACK: &[(&str, &str)] = &[
     ("clang", "command -v clang || command -v clang-19 || command -v clang-14"),
     ("a C compiler", "command -v cc"),
     ("ar", "command -v ar"),
+    ("libstdc++", "ldconfig -p | grep -q libstdc++.so.6"),
     (
         "Python's headers",
         "test -e \"$(python3 -c 'import sysconfig; print(sysconfig.get_path(\"include\"))')/Python.h\"",

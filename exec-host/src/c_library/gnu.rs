@@ -1,6 +1,6 @@
 //! glibc.
 
-use crate::c_library::types::{AtExit, Destructor, Function};
+use crate::c_library::types::{AtExit, Destructor, Function, TypedFunction};
 use crate::word::Symbol;
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::MaybeUninit;
@@ -97,6 +97,39 @@ pub(crate) unsafe fn at_exit(
     }
     // SAFETY: the caller vouches for it.
     unsafe { __cxa_atexit(function, argument, handle) }
+}
+
+/// Has `function` called at `quick_exit` as long as what `handle` stands for is there. Gives 0 if it will.
+///
+/// # Safety
+/// It may be called then.
+pub(crate) unsafe fn at_quick_exit(function: Function, handle: *mut c_void) -> c_int {
+    unsafe extern "C" {
+        fn __cxa_at_quick_exit(function: Function, handle: *mut c_void) -> c_int;
+    }
+    // SAFETY: the caller vouches for it.
+    unsafe { __cxa_at_quick_exit(function, handle) }
+}
+
+/// Has these called before a fork, and after it in the parent and in the child, as long as what `handle` stands for is there. Gives 0 if
+/// they will.
+///
+/// # Safety
+/// They may be called then.
+pub(crate) unsafe fn at_fork(
+    [before, parent, child]: [Option<TypedFunction>; 3],
+    handle: *mut c_void,
+) -> c_int {
+    unsafe extern "C" {
+        fn __register_atfork(
+            before: Option<TypedFunction>,
+            parent: Option<TypedFunction>,
+            child: Option<TypedFunction>,
+            handle: *mut c_void,
+        ) -> c_int;
+    }
+    // SAFETY: the caller vouches for them.
+    unsafe { __register_atfork(before, parent, child, handle) }
 }
 
 /// Calls what is to be called when what `handle` stands for ends, the last one first, and forgets it.

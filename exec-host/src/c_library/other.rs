@@ -1,6 +1,8 @@
 //! musl, whose dynamic loader knows no versions of symbols, and does not tell where their entries are. No library goes there, and what is
 //! registered for the end of one is called at the end of the process: for loads, which go, there is a list of our own.
 
+use crate::c_library::forks;
+pub(crate) use crate::c_library::forks::{at_fork, at_quick_exit};
 use crate::c_library::types::{AtExit, Destructor, Function};
 use crate::word::Symbol;
 use core::cell::{Cell, RefCell};
@@ -155,4 +157,5 @@ pub(crate) unsafe fn at_exit(
 pub(crate) unsafe fn finalize(handle: *mut c_void) {
     // SAFETY: the caller vouches for it.
     unsafe { call(|registered| registered.handle == handle) };
+    forks::forget(handle);
 }

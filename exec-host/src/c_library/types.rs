@@ -10,3 +10,6 @@ pub(crate) type Function = unsafe extern "C" fn(*mut c_void);
 
 /// `__cxa_atexit` (Itanium C++ ABI, 3.3.6.3).
 pub(crate) type AtExit = unsafe extern "C" fn(Function, *mut c_void, *mut c_void) -> c_int;
+
+/// Registered by `atexit` and its like.
+pub(crate) type TypedFunction = unsafe extern "C" fn();

@@ -11,6 +11,7 @@ use elf_core::Name;
 use elf_core::{Arch as _, SegmentFlags};
 use elf_layout::ExternalKind;
 use std::collections::BTreeMap;
+#[cfg(target_env = "gnu")]
 use std::ffi::CString;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 

@@ -79,7 +79,7 @@ impl<'s> Links<'s> {
             self.looks_up = true;
             return Some(own);
         }
-        if found.is_some() {
+        if found.as_ref().is_some_and(|found| !exit::is_of_process(name, found.address())) {
             return found;
         }
         let own = exit::find(name);

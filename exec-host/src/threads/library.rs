@@ -9,9 +9,9 @@ use crate::word::{self, IS_64, SIZE, raw};
 use core::sync::atomic::{AtomicU32, Ordering};
 use elf_core::Arch as _;
 use elf_core::names::{
-    DF_STATIC_TLS, DT_FLAGS, DT_NEEDED, DT_NULL, DT_REL, DT_RELA, DT_RELAENT, DT_RELASZ, DT_RELENT,
-    DT_RELSZ, DT_STRSZ, DT_STRTAB, DT_SYMENT, DT_SYMTAB, ET_DYN, PT_DYNAMIC, PT_GNU_STACK, PT_LOAD,
-    PT_TLS, STB_GLOBAL, STT_TLS,
+    DF_STATIC_TLS, DT_FLAGS, DT_HASH, DT_NEEDED, DT_NULL, DT_REL, DT_RELA, DT_RELAENT, DT_RELASZ,
+    DT_RELENT, DT_RELSZ, DT_STRSZ, DT_STRTAB, DT_SYMENT, DT_SYMTAB, ET_DYN, PT_DYNAMIC,
+    PT_GNU_STACK, PT_LOAD, PT_TLS, STB_GLOBAL, STT_TLS,
 };
 use elf_layout::TlsBlock;
 use libloading::os::unix::{self, RTLD_LOCAL, RTLD_NOW};
@@ -177,8 +177,15 @@ fn content(
     let flags = if is_near { DF_STATIC_TLS } else { 0 };
     let mut dynamic: Vec<[u64; 2]> = needed.iter().map(|&path| [DT_NEEDED, path]).collect();
     let [table, table_size, row_size] = TABLE;
-    let strings_at = dynamic_at + DYNAMIC * (dynamic.len() as u64 + 9);
+    // musl looks into it: one bucket, which is empty
+    let hash: Vec<u32> = [1, 1 + symbols.len() as u32, 0]
+        .into_iter()
+        .chain(core::iter::repeat_n(0, 1 + symbols.len()))
+        .collect();
+    let hash_at = dynamic_at + DYNAMIC * (dynamic.len() as u64 + 10);
+    let strings_at = hash_at + size_of_val(hash.as_slice()) as u64;
     dynamic.extend([
+        [DT_HASH, hash_at],
         [DT_STRTAB, strings_at],
         [DT_STRSZ, strings.len() as u64],
         [DT_SYMTAB, symbols_at],
@@ -235,6 +242,7 @@ fn content(
     for row in dynamic {
         words(&mut file, row);
     }
+    halves(&mut file, hash);
     file.extend(strings);
     Some((file, places))
 }

@@ -2,7 +2,8 @@
 
 use super::table::Table;
 use crate::Host;
-use core::ffi::CStr;
+use core::ffi::{CStr, c_void};
+use core::mem::MaybeUninit;
 use elf_core::Arch as _;
 use elf_core::eh_frame::{Described, EhFrame, Error, Machine, Places};
 use elf_image::Image;
@@ -76,48 +77,124 @@ fn up_to_end(rest: &[u8]) -> Option<&[u8]> {
 
 /// Makes a table unknown again that was made [known](register).
 pub(super) fn deregister(table: u64) {
-    // SAFETY: it was registered, and is still mapped.
-    unsafe { __deregister_frame(core::ptr::with_exposed_provenance(table as usize)) };
+    let start = core::ptr::with_exposed_provenance(table as usize);
+    if !is_linked_to_llvm() {
+        // SAFETY: it was registered, and is still mapped.
+        unsafe { __deregister_frame(start) };
+    }
     if let Some([_, remove]) = of_llvm() {
         // SAFETY: as above.
         unsafe { remove(table) };
     }
+    if let Some([_, deregister]) = of_libgcc() {
+        // SAFETY: as above.
+        unsafe { deregister(start) };
+    }
 }
 
-/// Makes a table known to the unwinder of the process.
+/// Makes a table known to the unwinders of the process.
 ///
 /// # Safety
 /// It was checked, a length of 0 ends it, and it stays where it is until it is [forgotten](deregister).
 pub(super) unsafe fn register(table: u64) {
-    // SAFETY: as the caller vouches.
-    unsafe { __register_frame(core::ptr::with_exposed_provenance(table as usize)) };
+    let start = core::ptr::with_exposed_provenance(table as usize);
+    if !is_linked_to_llvm() {
+        // SAFETY: as the caller vouches.
+        unsafe { __register_frame(start) };
+    }
     if let Some([add, _]) = of_llvm() {
         // SAFETY: as above.
         unsafe { add(table) };
+    }
+    if let Some([register, _]) = of_libgcc() {
+        // SAFETY: as above.
+        unsafe { register(start) };
     }
 }
 
 unsafe extern "C" {
     fn __register_frame(table: *const u8);
     fn __deregister_frame(table: *const u8);
+    static hoist_frames_of_llvm: [Option<OfLlvm>; 2];
 }
+
+// Weak: null where nobody has them. Linked in, they are not to be found by name.
+core::arch::global_asm!(
+    ".pushsection .data.rel.ro.hoist_frames_of_llvm, \"aw\", @progbits",
+    ".balign 8",
+    ".weak __unw_add_dynamic_eh_frame_section",
+    ".weak __unw_remove_dynamic_eh_frame_section",
+    ".hidden hoist_frames_of_llvm",
+    ".globl hoist_frames_of_llvm",
+    "hoist_frames_of_llvm:",
+    ".quad __unw_add_dynamic_eh_frame_section",
+    ".quad __unw_remove_dynamic_eh_frame_section",
+    ".popsection",
+);
 
 /// Functions that make a whole table known to libunwind of LLVM, or unknown, where the process has it: its `__register_frame` takes
 /// single entries.
 type OfLlvm = unsafe extern "C" fn(u64);
 
-/// Those that make it known and unknown.
+/// Those that make it known and unknown: what this is linked with comes first.
 pub(super) fn of_llvm() -> Option<[OfLlvm; 2]> {
     static FUNCTIONS: OnceLock<Option<[OfLlvm; 2]>> = OnceLock::new();
     *FUNCTIONS.get_or_init(|| {
+        // SAFETY: they are words that nobody writes to, null or functions of this type (<libunwind_ext.h>).
+        if let [Some(add), Some(remove)] = unsafe { hoist_frames_of_llvm } {
+            return Some([add, remove]);
+        }
         let names =
             [c"__unw_add_dynamic_eh_frame_section", c"__unw_remove_dynamic_eh_frame_section"];
-        // SAFETY: asks for functions by their names.
-        let found = names.map(|name| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) });
-        let are_there = found.iter().all(|function| !function.is_null());
+        let found = in_library(libc::RTLD_DEFAULT, names)?;
         // SAFETY: functions of these names have this type (<libunwind_ext.h>).
-        let function =
-            |found| unsafe { core::mem::transmute::<*mut core::ffi::c_void, OfLlvm>(found) };
-        are_there.then(|| found.map(function))
+        Some(found.map(|found| unsafe { core::mem::transmute::<*mut c_void, OfLlvm>(found) }))
     })
+}
+
+/// Whether `__register_frame` as this is linked is LLVM's: it is beside that for whole tables.
+fn is_linked_to_llvm() -> bool {
+    static IS: OnceLock<bool> = OnceLock::new();
+    *IS.get_or_init(|| {
+        let linked = library_of((__register_frame as *const ()).cast());
+        of_llvm().is_some_and(|[add, _]| library_of((add as *const ()).cast()) == linked)
+    })
+}
+
+/// Where the library begins that an address is in; null in a process that has no dynamic loader, and so one program.
+fn library_of(address: *const c_void) -> *mut c_void {
+    let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: the result is written to a variable of ours, which is valid when it is zeroed; the address may be any.
+    unsafe {
+        libc::dladdr(address, info.as_mut_ptr());
+        info.assume_init().dli_fbase
+    }
+}
+
+/// The functions of libgcc by which tables become known and unknown, if this is linked with another unwinder: C++ libraries of the
+/// process, also those that are opened later, use that of libgcc. It stays open.
+fn of_libgcc() -> Option<[OfLibgcc; 2]> {
+    static FUNCTIONS: OnceLock<Option<[OfLibgcc; 2]>> = OnceLock::new();
+    *FUNCTIONS.get_or_init(|| {
+        // SAFETY: its constructors do nothing that others could notice.
+        let library =
+            unsafe { libc::dlopen(c"libgcc_s.so.1".as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) };
+        if library.is_null() {
+            return None;
+        }
+        let found = in_library(library, [c"__register_frame", c"__deregister_frame"])?;
+        let linked = (__register_frame as *const ()).cast();
+        // SAFETY: functions of these names have this type (libgcc, `unwind-dw2-fde.h`).
+        let function = |found| unsafe { core::mem::transmute::<*mut c_void, OfLibgcc>(found) };
+        (library_of(linked) != library_of(found.first().copied()?)).then(|| found.map(function))
+    })
+}
+
+type OfLibgcc = unsafe extern "C" fn(*const u8);
+
+/// What a library, or what stands for several, has of these names, if it has all.
+fn in_library(library: *mut c_void, names: [&CStr; 2]) -> Option<[*mut c_void; 2]> {
+    // SAFETY: the handle is open, or stands for several libraries; the names end in NUL.
+    let found = names.map(|name| unsafe { libc::dlsym(library, name.as_ptr()) });
+    found.iter().all(|address| !address.is_null()).then_some(found)
 }

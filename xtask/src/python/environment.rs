@@ -20,12 +20,21 @@ const NEIGHBOURS: &[(&str, &str)] =
 /// Versions of tinygrad that tests run with: those of the last year.
 pub(super) const TINYGRAD: &[&str] = &["0.12.0", "0.13.0", "0.14.0"];
 
-/// What a machine with nothing but Python must be able to do: the object that it gets is that of tinygrad's first test.
+/// What a machine with nothing but Python must be able to do: the objects that it gets are that of tinygrad's first test, and
+/// one that throws, where there is a C++ library.
 const ALONE: &str = "\
-import hoist, platform, sys
+import ctypes, hoist, platform, sys
 assert '.so' in hoist._hoist.__file__
 if platform.machine() == 'x86_64':
     assert hoist.load(sys.argv[1]).fn('foo', args=[hoist.i32], ret=hoist.f32)(321) == 12345999.0
+    try:
+        ctypes.CDLL('libstdc++.so.6')
+    except OSError:
+        pass
+    else:
+        module = hoist.load(sys.argv[2], libs=['libstdc++.so.6'])
+        careful = module.fn('careful', args=[hoist.i32], ret=hoist.i32)
+        assert (careful(3), careful(5)) == (3, -5)
 assert hoist.show(sys.argv[1])
 ";
 
@@ -170,9 +179,10 @@ impl Environment {
         output(Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(&venv))?;
         let alone = Self { folder: venv.clone(), python: python.clone() };
         output(alone.pip("install").arg("--no-index").arg(wheel))?;
-        let object = workspace.fixtures().join("x86_64/elftest.o");
+        let objects = ["x86_64/elftest.o", "x86_64/exceptions-gcc12.o"]
+            .map(|object| workspace.fixtures().join(object));
         let mut program = Command::new(python);
-        output(program.env_clear().args(["-I", "-c", ALONE]).arg(object))?;
+        output(program.env_clear().args(["-I", "-c", ALONE]).args(objects))?;
         let told = output(Command::new(venv.join("bin/hoist")).env_clear().arg("--version"))?;
         ensure!(told.stdout.starts_with(b"hoist "), "the command of the wheel says no version");
         Ok(())
