@@ -143,6 +143,81 @@ fn on_the_stub_no_step_crashes_and_wrong_numbers_are_told() {
     }
 }
 
+/// The whole script with two functions of the driver that ruin the process which calls them.
+#[test]
+fn what_a_step_breaks_is_that_steps_loss_alone() {
+    let name = "what_a_step_breaks_is_that_steps_loss_alone";
+    let Some(stub) = stub(name).filter(|_| is_built(name)) else { return };
+    let (folder, output) = (bundle(), tempfile::tempdir().unwrap());
+    let libraries = stub.folder().to_str().unwrap();
+    let ruin = [
+        ("LD_LIBRARY_PATH", libraries),
+        ("GPU_TEST_STEP_SECONDS", "3"),
+        ("HOIST_STUB_ABORT", "cuMemAllocManaged"),
+        ("HOIST_STUB_HANG", "cuLinkCreate_v2"),
+    ];
+    let done = run(folder.path(), output.path(), &ruin);
+    assert_eq!(done.status.code(), Some(1), "{}{}", text(&done.stdout), text(&done.stderr));
+    let report = std::fs::read_to_string(output.path().join("report.md")).unwrap();
+    let start = |name: &str| report.lines().filter(|row| row.starts_with(name)).count();
+    let listed = text(&Command::new(program()).arg("list").output().unwrap().stdout);
+    for line in listed.lines() {
+        let (name, _) = line.split_once(' ').unwrap();
+        assert!(start(&format!("| {name} | ")) > 0, "nothing of {name} in {report}");
+    }
+    for row in [
+        "| code_in_managed | | CRASHED | exit status 134: ",
+        "| ptx_trampoline | | TIMEOUT | no end within 3 s |",
+        "| reduce | own | FAILED | ",
+        "| fault | ",
+        "| speed_ready | ",
+        "| hoist launch | driver | FAILED | ",
+        "| hoist launch | raw | FAILED | ",
+        "## Beside PyTorch and CuPy, exit status ",
+    ] {
+        assert!(start(row) > 0, "no {row} in {report}");
+    }
+    // both of the program's loaders were asked, the second after the first had failed
+    assert_eq!(start("| vector_add | driver | FAILED | "), 1, "{report}");
+    let of = |words: &[&str]| {
+        let word = |row: &str| row.split('|').nth(3).map(str::trim).unwrap_or_default().to_owned();
+        report.lines().filter(|row| words.contains(&word(row).as_str())).count()
+    };
+    let bad = of(&["FAILED", "TIMEOUT", "CRASHED", "SKIPPED"]);
+    assert!(report.ends_with(&format!("\n{} ok, {bad} not\n", of(&["ok"]))), "{report}");
+}
+
+#[test]
+fn a_driver_that_ends_every_process_still_has_a_report() {
+    let name = "a_driver_that_ends_every_process_still_has_a_report";
+    let Some(stub) = stub(name).filter(|_| is_built(name)) else { return };
+    let (folder, output) = (bundle(), tempfile::tempdir().unwrap());
+    let libraries = stub.folder().to_str().unwrap();
+    let ruin = [("LD_LIBRARY_PATH", libraries), ("HOIST_STUB_ABORT", "cuInit")];
+    let done = run(folder.path(), output.path(), &ruin);
+    assert_eq!(done.status.code(), Some(1), "{}{}", text(&done.stdout), text(&done.stderr));
+    let report = text(&done.stdout);
+    let crashed = report.lines().filter(|row| row.contains(" | CRASHED | exit status 134"));
+    let listed = text(&Command::new(program()).arg("list").output().unwrap().stdout);
+    let steps = listed.lines().filter(|line| !line.starts_with("raw_")).count();
+    // and the loads once more, as they come
+    assert_eq!(crashed.count(), steps + 1, "{report}");
+}
+
+#[test]
+fn no_step_begins_when_the_time_is_over() {
+    let name = "no_step_begins_when_the_time_is_over";
+    let Some(stub) = stub(name).filter(|_| is_built(name)) else { return };
+    let (folder, output) = (bundle(), tempfile::tempdir().unwrap());
+    let libraries = stub.folder().to_str().unwrap();
+    let none = [("LD_LIBRARY_PATH", libraries), ("GPU_TEST_SECONDS", "0")];
+    let done = run(folder.path(), output.path(), &none);
+    assert_eq!(done.status.code(), Some(1), "{}{}", text(&done.stdout), text(&done.stderr));
+    let report = text(&done.stdout);
+    assert!(report.contains("| gpu_test list | | SKIPPED | no time left |"), "{report}");
+    assert!(!output.path().join("recorded.txt").exists());
+}
+
 #[test]
 fn the_recorder_writes_down_calls_to_a_file() {
     let name = "the_recorder_writes_down_calls_to_a_file";

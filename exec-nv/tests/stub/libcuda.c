@@ -5,6 +5,7 @@
  *
  * Tests call stub_*; programs are steered by the environment:
  *   HOIST_STUB_FAIL=FUNCTION:CODE[:N]   HOIST_STUB_LOG=FILE   HOIST_STUB_VERSION=13000   HOIST_STUB_DEVICES=1   HOIST_STUB_SM=90
+ *   HOIST_STUB_ABORT=FUNCTION, which ends the process   HOIST_STUB_HANG=FUNCTION, which never ends
  */
 #include <elf.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef int CUresult;
 typedef int CUdevice;
@@ -66,6 +68,11 @@ static int number(const char *name, int otherwise) {
     return value ? atoi(value) : otherwise;
 }
 
+static int is(const char *variable, const char *name) {
+    const char *value = getenv(variable);
+    return value && !strcmp(value, name);
+}
+
 /* Records a call; what it is to fail with, or 0. */
 static CUresult call(const char *name, const char *format, ...) {
     char line[4096];
@@ -82,6 +89,8 @@ static CUresult call(const char *name, const char *format, ...) {
         FILE *file = fopen(log, "a");
         if (file) fputs(line, file), fclose(file);
     }
+    if (is("HOIST_STUB_ABORT", name)) abort();
+    while (is("HOIST_STUB_HANG", name)) pause();
     if (!ready) from_environment();
     return fail_at && !strcmp(name, fail_name) && --fail_at == 0 ? fail_code : 0;
 }
