@@ -8,6 +8,7 @@ mod stub;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use nvinfo::Cubin;
 use stub::stub;
 use tempfile::TempDir;
 
@@ -127,7 +128,7 @@ fn on_the_stub_no_step_crashes_and_wrong_numbers_are_told() {
             "{step}"
         );
     }
-    assert_eq!(rows.iter().filter(|row| row.starts_with("| ladder_")).count(), 8);
+    assert_eq!(rows.iter().filter(|row| row.starts_with("| ladder_")).count(), 9);
     assert_eq!(rows.iter().filter(|row| row.starts_with("| code_in_")).count(), 5);
     let ready = row("| speed_ready |");
     assert!(
@@ -216,6 +217,81 @@ fn no_step_begins_when_the_time_is_over() {
     let report = text(&done.stdout);
     assert!(report.contains("| gpu_test list | | SKIPPED | no time left |"), "{report}");
     assert!(!output.path().join("recorded.txt").exists());
+}
+
+/// The cubins of the ladder: what each step loads.
+fn ladder() -> Vec<(String, Vec<u8>, TempDir)> {
+    let out = tempfile::tempdir().unwrap();
+    let mut write = Command::new(program());
+    write.arg("cubins").arg(sources().join("fixtures/cuda")).arg("90").arg(out.path());
+    let done = write.output().unwrap();
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    let mut cubins = Vec::new();
+    for file in std::fs::read_dir(out.path()).unwrap() {
+        let file = file.unwrap();
+        let bytes = std::fs::read(file.path()).unwrap();
+        let name = file.file_name().into_string().unwrap();
+        cubins.push((name, bytes, tempfile::tempdir().unwrap()));
+    }
+    cubins.sort_by(|one, other| one.0.cmp(&other.0));
+    assert_eq!(cubins.len(), 9);
+    cubins
+}
+
+#[test]
+fn every_step_of_the_ladder_has_the_kernels_needs() {
+    if !is_built("every_step_of_the_ladder_has_the_kernels_needs") {
+        return;
+    }
+    let ladder = ladder();
+    let needs = |bytes: &[u8]| {
+        let cubin = Cubin::parse(bytes).unwrap();
+        cubin.kernel("vector_add".into()).unwrap().resources().unwrap()
+    };
+    let first = needs(&ladder[0].1);
+    for (name, bytes, _) in &ladder {
+        let found = needs(bytes);
+        assert_eq!(found.registers, first.registers, "{name}");
+        assert_eq!(found.parameter_size, first.parameter_size, "{name}");
+        let bank =
+            |needs: &nvinfo::Resources| needs.parameter_bank.map(|bank| (bank.offset, bank.size));
+        assert_eq!(bank(&found), bank(&first), "{name}");
+        assert_eq!((found.shared, found.stack), (first.shared, first.stack), "{name}");
+    }
+    let nulls = |bytes: &[u8]| {
+        let cubin = Cubin::parse(bytes).unwrap();
+        let symbols = cubin.symbols_named().skip(1);
+        let symbols = symbols.filter(|(_, symbol, _)| *symbol == Default::default()).count();
+        let sections = cubin.file().sections().into_iter();
+        (sections.filter(|section| section.r#type == 0).count(), symbols)
+    };
+    // sections 0 and 4: what is in front of the notes stays
+    assert_eq!(nulls(&ladder[8].1), (2, 0));
+    let (sections, symbols) = nulls(&ladder[6].1);
+    assert!(sections > 70 && symbols > 60, "{sections} sections, {symbols} symbols");
+}
+
+#[test]
+fn nvdisasm_and_cuobjdump_read_every_step_of_the_ladder() {
+    let name = "nvdisasm_and_cuobjdump_read_every_step_of_the_ladder";
+    if !is_built(name) {
+        return;
+    }
+    for (name, bytes, folder) in ladder() {
+        let file = folder.path().join("step.cubin");
+        std::fs::write(&file, bytes).unwrap();
+        for (tool, option) in [("nvdisasm", "-c"), ("cuobjdump", "-elf")] {
+            let Ok(done) = Command::new(tool).arg(option).arg(&file).output() else {
+                println!(
+                    "skipped: nvdisasm_and_cuobjdump_read_every_step_of_the_ladder: needs nvdisasm and cuobjdump"
+                );
+                return;
+            };
+            let said = text(&done.stdout);
+            assert!(done.status.success(), "{tool} {name}: {}", text(&done.stderr));
+            assert!(said.contains(".text.vector_add"), "{tool} {name}: {said}");
+        }
+    }
 }
 
 #[test]

@@ -3,21 +3,25 @@
 
 use core::ffi::c_void;
 use core::ptr;
+use std::path::Path;
 use std::sync::Arc;
 
 use elf_core::names::{
     SHT_CUDA_INFO as INFO, SHT_NOBITS as NOBITS, SHT_NULL as NULL, SHT_REL as REL,
     SHT_RELA as RELA, SHT_SYMTAB as SYMTAB,
 };
-use elf_core::raw64::{Ehdr, Phdr, Shdr};
+use elf_core::raw64::{Ehdr, Phdr, Shdr, Sym};
 use exec_core::{Buffer, Device as _, ExternalMemory, Spec};
 use exec_nv::own::{self, Plan};
 use exec_nv::{Access, KernelImage, MemoryKind};
+use fatbin::TargetDevice;
 use nvinfo::Cubin;
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::bench::{Bench, CUBIN, Failure, Outcome};
 use crate::kernels::{compare, put, take};
+
+mod renumber;
 
 const KERNEL: &str = "vector_add";
 /// `NOP`.
@@ -146,10 +150,17 @@ fn write(original: &[u8], parts: &[Part], grouped: bool) -> Result<Vec<u8>, Fail
     Ok(out)
 }
 
-/// The cubin of a step of the ladder: 1 is NVIDIA's, 7 our shell, 8 the shell with its segments grouped.
+/// Steps of the ladder.
+pub(crate) const LEVELS: u32 = 9;
+
+/// The cubin of a step of the ladder: 1 is NVIDIA's, 7 our shell, 8 the shell with its segments grouped, 9 the shell without null
+/// sections and symbols.
 fn cubin(level: u32, original: &[u8], shell: &[u8]) -> Result<Vec<u8>, Failure> {
     if let 1 | 7 = level {
         return Ok(if level == 1 { original } else { shell }.to_vec());
+    }
+    if level == 9 {
+        return renumber::renumbered(shell);
     }
     let (mut ours, shells) = (parts(original)?, parts(shell)?);
     if level == 8 {
@@ -171,20 +182,46 @@ fn cubin(level: u32, original: &[u8], shell: &[u8]) -> Result<Vec<u8>, Failure> 
                 *part = Part::null()?;
             } else {
                 let records = level >= 4 && part.kind() == INFO && of_text;
-                let others = level >= 5 && part.kind() != SYMTAB;
+                // variables go with their symbols
+                let flags = part.header.sh_flags.get();
+                let variable =
+                    flags & (WRITE | ALLOC) == WRITE | ALLOC && part.header.sh_info.get() == 0;
+                let others = level >= 5 && part.kind() != SYMTAB && !variable;
                 if records || others || level >= 6 {
                     part.clone_from(shell);
                 }
             }
         }
     }
+    if level == 5 {
+        empty_what_is_gone(&mut ours)?;
+    }
     write(original, &ours, false)
+}
+
+/// Symbols of sections that are null now have no size and no place: no tool takes others.
+fn empty_what_is_gone(parts: &mut [Part]) -> Result<(), Failure> {
+    let gone: Vec<bool> = parts.iter().map(|part| part.kind() == NULL).collect();
+    for part in parts.iter_mut().filter(|part| part.kind() == SYMTAB) {
+        let rows = <[Sym]>::mut_from_bytes(&mut part.bytes).map_err(|_| "a symbol table")?;
+        for row in rows {
+            let row: &mut Sym = row;
+            if gone.get(usize::from(row.st_shndx.get())).is_some_and(|gone| *gone) {
+                row.st_value.set(0);
+                row.st_size.set(0);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// NVIDIA's cubin for this device.
 fn original(bench: &Bench) -> Result<Vec<u8>, Failure> {
-    let file = bench.read(CUBIN)?;
-    let images = KernelImage::find(&file, bench.device.target(), Some(KERNEL))?;
+    cubin_of(&bench.read(CUBIN)?, bench.device.target())
+}
+
+fn cubin_of(file: &[u8], target: TargetDevice) -> Result<Vec<u8>, Failure> {
+    let images = KernelImage::find(file, target, Some(KERNEL))?;
     let image = images.into_iter().next().ok_or("no image")?;
     Ok(image.bytes().to_vec())
 }
@@ -231,6 +268,19 @@ pub(crate) fn level<const LEVEL: u32>(bench: &Bench) -> Outcome {
     // what we cannot read ourselves is no finding about the driver
     Cubin::parse(&cubin)?.kernel(KERNEL.into()).ok_or("the kernel is gone")?;
     run(bench, &cubin).map(|found| format!("{} bytes, {found}", cubin.len()))
+}
+
+/// Writes the cubin of every step into a folder, as they are where our image is at `base`: for tools that read cubins.
+pub(crate) fn write_all(file: &[u8], target: TargetDevice, base: u64, out: &Path) -> Outcome {
+    let original = cubin_of(file, target)?;
+    let plan = Plan::of(&original)?;
+    let shell = own::shell(&plan, &plan.write(base)?, base, KERNEL)?;
+    for level in 1..=LEVELS {
+        let path = out.join(format!("ladder_{level}.cubin"));
+        std::fs::write(&path, cubin(level, &original, &shell)?)
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(format!("{LEVELS} cubins in {}", out.display()))
 }
 
 /// The own loader's image in memory of a kind: 0 device, 1 stream-ordered, 2 pinned, 3 managed, 4 mapped by ourselves.

@@ -1,13 +1,15 @@
 //! What only a GPU can show, one step a process: `cargo xtask gpu-test` puts this with its cubins into a folder, and a script
 //! there runs every step with a time limit and makes a report of the rows that they print.
 //!
-//! `gpu_test list` names the steps; `gpu_test STEP FOLDER` runs one; FOLDER holds the cubins.
+//! `gpu_test list` names the steps; `gpu_test STEP FOLDER` runs one; FOLDER holds the cubins. `gpu_test cubins FOLDER SM OUT` needs no GPU:
+//! it writes what the steps of the ladder load into a folder.
 
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use exec_nv::{CubinLoader, NvImage};
+use fatbin::{CudaVersion, TargetDevice};
 
 mod bench;
 mod facts;
@@ -90,6 +92,7 @@ const STEPS: &[Step] = &[
     once("ladder_6_symbols_null",  20, ladder::level::<6>),
     once("ladder_7_shell",         20, ladder::level::<7>),
     once("ladder_8_grouped",       20, ladder::level::<8>),
+    once("ladder_9_renumbered",    20, ladder::level::<9>),
     once("code_in_device",         20, ladder::code_in::<0>),
     once("code_in_stream_ordered", 20, ladder::code_in::<1>),
     once("code_in_pinned",         20, ladder::code_in::<2>),
@@ -161,6 +164,13 @@ impl Step {
     }
 }
 
+/// Writes the cubins of the ladder for an SM, with our image at an address that no GPU has to have.
+fn cubins(folder: &str, sm: &str, out: &str) -> Outcome {
+    let target = TargetDevice { sm: sm.parse()?, driver: CudaVersion::new(13, 0) };
+    let file = std::fs::read(Path::new(folder).join(CUBIN))?;
+    ladder::write_all(&file, target, 0x7f12_3400_0000, Path::new(out))
+}
+
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
@@ -178,8 +188,18 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
+        ["cubins", folder, sm, out] => match cubins(folder, sm, out) {
+            Ok(said) => {
+                println!("{said}");
+                ExitCode::SUCCESS
+            }
+            Err(error) => {
+                eprintln!("gpu_test: {error}");
+                ExitCode::FAILURE
+            }
+        },
         _ => {
-            eprintln!("gpu_test: list, or STEP FOLDER");
+            eprintln!("gpu_test: list, STEP FOLDER, or cubins FOLDER SM OUT");
             ExitCode::FAILURE
         }
     }
