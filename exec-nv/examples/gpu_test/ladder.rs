@@ -7,149 +7,25 @@ use std::path::Path;
 use std::sync::Arc;
 
 use elf_core::names::{
-    SHT_CUDA_INFO as INFO, SHT_NOBITS as NOBITS, SHT_NULL as NULL, SHT_REL as REL,
-    SHT_RELA as RELA, SHT_SYMTAB as SYMTAB,
+    SHF_ALLOC as ALLOC, SHF_WRITE as WRITE, SHT_CUDA_INFO as INFO, SHT_NULL as NULL,
+    SHT_REL as REL, SHT_RELA as RELA, SHT_SYMTAB as SYMTAB,
 };
-use elf_core::raw64::{Ehdr, Phdr, Shdr, Sym};
+use elf_core::raw64::Sym;
 use exec_core::{Buffer, Device as _, ExternalMemory, Spec};
 use exec_nv::own::{self, Plan};
 use exec_nv::{Access, KernelImage, MemoryKind};
 use fatbin::TargetDevice;
 use nvinfo::Cubin;
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::FromBytes;
 
 use crate::bench::{Bench, CUBIN, Failure, Outcome};
 use crate::kernels::{compare, put, take};
-
-mod renumber;
+use crate::parts::{Part, parts, write};
+use crate::renumber::renumbered;
 
 const KERNEL: &str = "vector_add";
 /// `NOP`.
 const NOP: [u64; 2] = [0x0000_0000_0000_7918, 0x000f_c000_0000_0000];
-/// `SHF_WRITE`, `SHF_ALLOC`, `SHF_EXECINSTR`.
-const WRITE: u64 = 1;
-const ALLOC: u64 = 2;
-const EXECUTE: u64 = 4;
-
-/// A section: its header, and its bytes in the file.
-#[derive(Clone)]
-struct Part {
-    header: Shdr,
-    bytes: Vec<u8>,
-}
-
-impl Part {
-    fn kind(&self) -> u32 {
-        self.header.sh_type.get()
-    }
-
-    fn null() -> Result<Self, Failure> {
-        let header = Shdr::read_from_bytes(&[0; 64]).map_err(|_| "a section header")?;
-        Ok(Self { header, bytes: Vec::new() })
-    }
-}
-
-/// `count` bytes from `at`.
-fn slice(file: &[u8], at: u64, count: u64) -> Result<&[u8], Failure> {
-    let end = at.checked_add(count).ok_or("a part of the cubin")?;
-    Ok(file.get(at as usize..end as usize).ok_or("a part of the cubin")?)
-}
-
-fn parts(file: &[u8]) -> Result<Vec<Part>, Failure> {
-    let (header, _) = Ehdr::read_from_prefix(file).map_err(|_| "no file header")?;
-    let header: Ehdr = header;
-    let (table, count) = (header.e_shoff.get(), u64::from(header.e_shnum.get()));
-    slice(file, table, 64 * count)?
-        .chunks_exact(64)
-        .map(|row| {
-            let header = Shdr::read_from_bytes(row).map_err(|_| "a section header")?;
-            let header: Shdr = header;
-            let empty = matches!(header.sh_type.get(), NULL | NOBITS);
-            let size = if empty { 0 } else { header.sh_size.get() };
-            let bytes = if empty { &[][..] } else { slice(file, header.sh_offset.get(), size)? };
-            Ok(Part { header, bytes: bytes.to_vec() })
-        })
-        .collect()
-}
-
-/// The permissions of a section in memory, as segments have them.
-fn permissions(header: &Shdr) -> u32 {
-    let flags = header.sh_flags.get();
-    let has = |flag, bit| if flags & flag != 0 { bit } else { 0 };
-    4 | has(WRITE, 2) | has(EXECUTE, 1)
-}
-
-/// The cubin with these sections, a segment for each of them, or for all of the same permissions.
-fn write(original: &[u8], parts: &[Part], grouped: bool) -> Result<Vec<u8>, Failure> {
-    let mut out = slice(original, 0, 64)?.to_vec();
-    let mut headers: Vec<Shdr> = parts.iter().map(|part| part.header).collect();
-    let mut order: Vec<usize> = (0..parts.len()).collect();
-    if grouped {
-        // what has no bytes comes last in its group
-        let key = |part: &Part| {
-            let allocated = part.header.sh_flags.get() & ALLOC != 0;
-            (allocated, permissions(&part.header), part.kind() == NOBITS)
-        };
-        order.sort_by_key(|&index| parts.get(index).map(key));
-    }
-    let mut segments: Vec<(u32, u64, u64, u64)> = Vec::new();
-    for index in order {
-        let (Some(part), Some(header)) = (parts.get(index), headers.get_mut(index)) else {
-            continue;
-        };
-        if part.kind() == NULL {
-            continue;
-        }
-        out.resize(out.len().next_multiple_of(part.header.sh_addralign.get().max(1) as usize), 0);
-        let (offset, size) = (out.len() as u64, part.bytes.len() as u64);
-        out.extend_from_slice(&part.bytes);
-        header.sh_offset.set(offset);
-        if part.kind() != NOBITS {
-            header.sh_size.set(size);
-        }
-        if header.sh_flags.get() & ALLOC == 0 {
-            continue;
-        }
-        let flags = permissions(header);
-        match segments.last_mut() {
-            Some((last, start, in_file, in_memory)) if grouped && *last == flags => {
-                *in_file = offset + size - *start;
-                let size = if part.kind() == NOBITS { header.sh_size.get() } else { size };
-                *in_memory = offset + size - *start;
-            }
-            _ => segments.push((flags, offset, size, header.sh_size.get())),
-        }
-    }
-    out.resize(out.len().next_multiple_of(8), 0);
-    let section_table = out.len() as u64;
-    out.extend_from_slice(headers.as_bytes());
-    let segment_table = out.len() as u64;
-    let all = 56 * (segments.len() as u64 + 2);
-    let tables = [(6, 4, segment_table, all, all), (1, 4, segment_table, all, all)];
-    let loads =
-        segments.iter().map(|&(flags, at, in_file, in_memory)| (1, flags, at, in_file, in_memory));
-    for (kind, flags, offset, in_file, in_memory) in tables.into_iter().chain(loads) {
-        let row: Phdr = Phdr {
-            p_type: kind.into(),
-            p_flags: flags.into(),
-            p_offset: offset.into(),
-            p_vaddr: 0.into(),
-            p_paddr: 0.into(),
-            p_filesz: in_file.into(),
-            p_memsz: in_memory.into(),
-            p_align: 8.into(),
-        };
-        out.extend_from_slice(row.as_bytes());
-    }
-    let (header, _) = Ehdr::mut_from_prefix(&mut out).map_err(|_| "no file header")?;
-    let header: &mut Ehdr = header;
-    header.e_shoff.set(section_table);
-    header.e_phoff.set(segment_table);
-    header.e_phentsize.set(56);
-    header.e_phnum.set(segments.len() as u16 + 2);
-    Ok(out)
-}
-
 /// Steps of the ladder.
 pub(crate) const LEVELS: u32 = 9;
 
@@ -160,7 +36,7 @@ fn cubin(level: u32, original: &[u8], shell: &[u8]) -> Result<Vec<u8>, Failure> 
         return Ok(if level == 1 { original } else { shell }.to_vec());
     }
     if level == 9 {
-        return renumber::renumbered(shell);
+        return renumbered(shell);
     }
     let (mut ours, shells) = (parts(original)?, parts(shell)?);
     if level == 8 {

@@ -15,9 +15,11 @@ mod bench;
 mod facts;
 mod kernels;
 mod ladder;
+mod parts;
 #[cfg(feature = "raw")]
 mod raw;
 mod real;
+mod renumber;
 mod speed;
 mod trampoline;
 

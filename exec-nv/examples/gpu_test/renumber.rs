@@ -11,8 +11,8 @@ use elf_core::raw64::{Ehdr, Sym};
 use nvinfo::{Cubin, Payload};
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::{Part, parts, write};
 use crate::bench::Failure;
+use crate::parts::{Part, parts, write};
 
 /// Bits of `sh_info` of code that are a symbol's number; those above are registers.
 const SYMBOL: u32 = 0x00ff_ffff;
@@ -117,7 +117,7 @@ fn table(part: &mut Part, sections: &Numbers, symbols: &Numbers) -> Result<(), F
 }
 
 /// The cubin with new numbers of sections and symbols.
-pub(super) fn renumbered(file: &[u8]) -> Result<Vec<u8>, Failure> {
+pub(crate) fn renumbered(file: &[u8]) -> Result<Vec<u8>, Failure> {
     let (cubin, mut all) = (Cubin::parse(file)?, parts(file)?);
     let fixed = all.iter().rposition(|part| part.kind() == SHT_NOTE).unwrap_or(0);
     let is_there = |(index, part): (usize, &Part)| index <= fixed || part.kind() != SHT_NULL;
