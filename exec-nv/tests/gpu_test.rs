@@ -8,7 +8,7 @@ mod stub;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use nvinfo::Cubin;
+use nvinfo::{Cubin, Instructions};
 use stub::stub;
 use tempfile::TempDir;
 
@@ -229,6 +229,9 @@ fn ladder() -> Vec<(String, Vec<u8>, TempDir)> {
     let mut cubins = Vec::new();
     for file in std::fs::read_dir(out.path()).unwrap() {
         let file = file.unwrap();
+        if file.path().extension().is_none_or(|extension| extension != "cubin") {
+            continue;
+        }
         let bytes = std::fs::read(file.path()).unwrap();
         let name = file.file_name().into_string().unwrap();
         cubins.push((name, bytes, tempfile::tempdir().unwrap()));
@@ -292,6 +295,49 @@ fn nvdisasm_and_cuobjdump_read_every_step_of_the_ladder() {
             assert!(said.contains(".text.vector_add"), "{tool} {name}: {said}");
         }
     }
+}
+
+/// What the driver is to link is what NVIDIA's tools link: calls that get to any address.
+#[test]
+fn ptxas_and_nvlink_take_the_ptx_of_steps() {
+    if !is_built("ptxas_and_nvlink_take_the_ptx_of_steps") {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let mut write = Command::new(program());
+    write.arg("cubins").arg(sources().join("fixtures/cuda")).arg("90").arg(out.path());
+    assert!(write.output().unwrap().status.success());
+    let (object, cubin) = (out.path().join("object"), out.path().join("cubin"));
+    for arch in ["sm_75", "sm_90", "sm_100", "sm_120"] {
+        for (text, kernel) in [("trampoline", "trampoline"), ("driver_code", "enter")] {
+            let source = out.path().join(text).with_extension("ptx");
+            let mut ptxas = Command::new("ptxas");
+            ptxas.args(["-c", "-arch", arch]).arg(source).arg("-o").arg(&object);
+            let mut nvlink = Command::new("nvlink");
+            nvlink.args(["-arch", arch]).arg(&object).arg("-o").arg(&cubin);
+            for tool in [&mut ptxas, &mut nvlink] {
+                let Ok(done) = tool.output() else {
+                    println!("skipped: ptxas_and_nvlink_take_the_ptx_of_steps: needs ptxas");
+                    return;
+                };
+                assert!(done.status.success(), "{text}: {}", text_of(&done));
+            }
+            let bytes = std::fs::read(&cubin).unwrap();
+            let linked = Cubin::parse(&bytes).unwrap();
+            let code = linked.kernel(kernel.into()).unwrap().code().unwrap();
+            let opcodes = (0..code.len() as u32).step_by(16);
+            let calls: Vec<u16> = opcodes
+                .filter_map(|at| Instructions::Volta.opcode(code, at))
+                .filter(|opcode| matches!(opcode, 0x343..=0x346))
+                .collect();
+            assert_eq!(calls, [0x343], "{text} for {arch}");
+        }
+    }
+}
+
+/// What a tool said.
+fn text_of(done: &Output) -> String {
+    text(&done.stderr) + &text(&done.stdout)
 }
 
 #[test]

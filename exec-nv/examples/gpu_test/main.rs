@@ -2,7 +2,7 @@
 //! there runs every step with a time limit and makes a report of the rows that they print.
 //!
 //! `gpu_test list` names the steps; `gpu_test STEP FOLDER` runs one; FOLDER holds the cubins. `gpu_test cubins FOLDER SM OUT` needs no GPU:
-//! it writes what the steps of the ladder load into a folder.
+//! it writes what steps load into a folder, the cubins of the ladder and PTX.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -12,6 +12,7 @@ use exec_nv::{CubinLoader, NvImage};
 use fatbin::{CudaVersion, TargetDevice};
 
 mod bench;
+mod driver_code;
 mod facts;
 mod kernels;
 mod ladder;
@@ -74,14 +75,16 @@ const RAW_STEPS: &[Step] = &[
 #[cfg(not(feature = "raw"))]
 const RAW_STEPS: &[Step] = &[];
 
-/// All steps: those without CUDA before the last, which has a kernel fail.
+/// All steps: those without CUDA before what may break the device.
 fn steps() -> impl Iterator<Item = &'static Step> {
-    let (last, others) =
-        STEPS.split_last().map_or((None, STEPS), |(last, others)| (Some(last), others));
-    others.iter().chain(RAW_STEPS).chain(last)
+    STEPS.iter().chain(RAW_STEPS).chain(LAST_STEPS)
 }
 
-/// Every step, in the order they run: what others build on first, what may break the device last.
+/// A kernel fails, and code of the driver's is changed.
+const LAST_STEPS: &[Step] =
+    &[once("fault", 20, facts::fault), once("patched_driver_code", 20, driver_code::patched_code)];
+
+/// The steps with CUDA, in the order they run: what others build on first.
 #[rustfmt::skip]
 const STEPS: &[Step] = &[
     once("device",                 20, facts::device),
@@ -100,6 +103,7 @@ const STEPS: &[Step] = &[
     once("code_in_pinned",         20, ladder::code_in::<2>),
     once("code_in_managed",        20, ladder::code_in::<3>),
     once("code_in_virtual",        20, ladder::code_in::<4>),
+    once("shell_to_driver_code",   20, driver_code::shell_to_driver),
     both("reduce",                 CUBIN,  kernels::reduce),
     both("constant_table",         CUBIN,  kernels::constant_table),
     both("variables",              CUBIN,  kernels::variables),
@@ -134,7 +138,6 @@ const STEPS: &[Step] = &[
     once("speed_launch",           40, speed::launch),
     once("speed_allocation",       40, speed::allocation),
     once("speed_copies",           60, speed::copies),
-    once("fault",                  20, facts::fault),
 ];
 
 impl Step {
@@ -166,11 +169,19 @@ impl Step {
     }
 }
 
-/// Writes the cubins of the ladder for an SM, with our image at an address that no GPU has to have.
+/// Writes the cubins of the ladder for an SM, with our image at an address that no GPU has to have, and the PTX of steps.
 fn cubins(folder: &str, sm: &str, out: &str) -> Outcome {
     let target = TargetDevice { sm: sm.parse()?, driver: CudaVersion::new(13, 0) };
     let file = std::fs::read(Path::new(folder).join(CUBIN))?;
-    ladder::write_all(&file, target, 0x7f12_3400_0000, Path::new(out))
+    let out = Path::new(out);
+    let texts = [
+        ("trampoline.ptx", trampoline::ptx(target.sm, 32, 32)?),
+        ("driver_code.ptx", driver_code::ptx(target.sm)),
+    ];
+    for (name, text) in texts {
+        std::fs::write(out.join(name), text.trim_end_matches('\0'))?;
+    }
+    ladder::write_all(&file, target, 0x7f12_3400_0000, out)
 }
 
 fn main() -> ExitCode {
