@@ -307,7 +307,7 @@ fn ptxas_and_nvlink_take_the_ptx_of_steps() {
     let mut write = Command::new(program());
     write.arg("cubins").arg(sources().join("fixtures/cuda")).arg("90").arg(out.path());
     assert!(write.output().unwrap().status.success());
-    let (object, cubin) = (out.path().join("object"), out.path().join("cubin"));
+    let (object, cubin) = (out.path().join("object.o"), out.path().join("linked.cubin"));
     for arch in ["sm_75", "sm_90", "sm_100", "sm_120"] {
         for (text, kernel) in [("trampoline", "trampoline"), ("driver_code", "enter")] {
             let source = out.path().join(text).with_extension("ptx");
