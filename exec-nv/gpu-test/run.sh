@@ -105,8 +105,9 @@ limited 40 env CUDA_MODULE_LOADING=LAZY "$here/gpu_test" speed_ready "$here"
 told "speed_ready, lazy" "$?"
 
 # the command line, from the file to the numbers that come back
+limited 20 "$here/gpu_test" file gpu-13.0-sm_90.fatbin && kernels=$(cat "$step")
 for loader in driver own raw; do
-  limited 30 "$here/hoist" launch "$here/gpu-13.0-sm_90.fatbin" vector_add buf:f32:1,2,3 buf:f32:10,20,30.5 zeros:f32:3 i32:3 \
+  limited 30 "$here/hoist" launch "$here/${kernels:-gpu-13.0-sm_90.fatbin}" vector_add buf:f32:1,2,3 buf:f32:10,20,30.5 zeros:f32:3 i32:3 \
     --block 32 --show-buffers --loader "$loader"
   if [ "$(tail -1 "$step")" = buf:f32:11,22,33.5 ]; then
     echo "| hoist launch | $loader | ok | $(tail -1 "$step") |" >> "$report"

@@ -1,14 +1,15 @@
 //! What only a GPU can show, one step a process: `cargo xtask gpu-test` puts this with its cubins into a folder, and a script
 //! there runs every step with a time limit and makes a report of the rows that they print.
 //!
-//! `gpu_test list` names the steps; `gpu_test STEP FOLDER` runs one; FOLDER holds the cubins. `gpu_test cubins FOLDER SM OUT` needs no GPU:
-//! it writes what steps load into a folder, the cubins of the ladder and PTX.
+//! `gpu_test list` names the steps; `gpu_test STEP FOLDER` runs one; FOLDER holds the cubins. `gpu_test file NAME` says
+//! which file of this name is for the driver. `gpu_test cubins FILE SM OUT` needs no GPU: it writes what steps load into a folder, the cubins of
+//! the ladder and PTX.
 
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use exec_nv::{CubinLoader, NvImage};
+use exec_nv::{CubinLoader, Driver, NvImage};
 use fatbin::{CudaVersion, TargetDevice};
 
 mod bench;
@@ -24,7 +25,7 @@ mod renumber;
 mod speed;
 mod trampoline;
 
-use bench::{Bench, CUBIN, HOIST, NVLINK, Outcome};
+use bench::{Bench, CUBIN, HOIST, NVLINK, Outcome, file_for};
 
 /// A step: what it is called, the seconds it may take, and what it does.
 struct Step {
@@ -170,9 +171,9 @@ impl Step {
 }
 
 /// Writes the cubins of the ladder for an SM, with our image at an address that no GPU has to have, and the PTX of steps.
-fn cubins(folder: &str, sm: &str, out: &str) -> Outcome {
+fn cubins(file: &str, sm: &str, out: &str) -> Outcome {
     let target = TargetDevice { sm: sm.parse()?, driver: CudaVersion::new(13, 0) };
-    let file = std::fs::read(Path::new(folder).join(CUBIN))?;
+    let file = std::fs::read(file).map_err(|error| format!("{file}: {error}"))?;
     let out = Path::new(out);
     let texts = [
         ("trampoline.ptx", trampoline::ptx(target.sm, 32, 32)?),
@@ -184,6 +185,20 @@ fn cubins(folder: &str, sm: &str, out: &str) -> Outcome {
     ladder::write_all(&file, target, 0x7f12_3400_0000, out)
 }
 
+/// Prints what was found.
+fn say(outcome: Outcome) -> ExitCode {
+    match outcome {
+        Ok(said) => {
+            println!("{said}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("gpu_test: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
@@ -193,6 +208,10 @@ fn main() -> ExitCode {
             }
             ExitCode::SUCCESS
         }
+        ["file", name] => {
+            let found = Driver::open().map(|driver| file_for(driver.version(), name));
+            say(found.map_err(Into::into))
+        }
         [name, folder] => match steps().find(|step| step.name == *name) {
             Some(step) if step.run(Path::new(folder)) => ExitCode::SUCCESS,
             Some(_) => ExitCode::FAILURE,
@@ -201,18 +220,9 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
-        ["cubins", folder, sm, out] => match cubins(folder, sm, out) {
-            Ok(said) => {
-                println!("{said}");
-                ExitCode::SUCCESS
-            }
-            Err(error) => {
-                eprintln!("gpu_test: {error}");
-                ExitCode::FAILURE
-            }
-        },
+        ["cubins", file, sm, out] => say(cubins(file, sm, out)),
         _ => {
-            eprintln!("gpu_test: list, STEP FOLDER, or cubins FOLDER SM OUT");
+            eprintln!("gpu_test: list, STEP FOLDER, file NAME, or cubins FILE SM OUT");
             ExitCode::FAILURE
         }
     }
