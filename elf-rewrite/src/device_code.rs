@@ -14,8 +14,8 @@ const NAMES: [&str; 2] = ["__nv_relfatbin", ".nv_fatbin"];
 
 impl<'a, B: AsRef<[u8]>> Rewriter<'a, B> {
     /// A file in which regions of device code become others, with what only who knows NVIDIA's containers can see: how sections of
-    /// regions that move are called; in a program at fixed addresses, where wrappers have their pointers; and, if anything grows, where
-    /// regions are that stay.
+    /// regions that move are called; in a program at fixed addresses, where wrappers have their pointers; and where regions are that
+    /// stay.
     ///
     /// # Errors
     /// As [`open`](Self::open) and [`replace`](Self::replace); [`DeviceCode`](ErrorKind::DeviceCode) if a wrapper of a program at fixed
@@ -45,14 +45,12 @@ impl<'a, B: AsRef<[u8]>> Rewriter<'a, B> {
                 self.pointer(at.saturating_add(core::mem::offset_of!(raw::Wrapper, data) as u64));
             }
         }
-        if self.grows() {
-            // those in sections that tools make for them: what a search would find may be no region
-            for found in walk(bytes, Search::Never) {
-                if let Ok(found) = found
-                    && let Container::Region(region) = found.container
-                {
-                    self.keep(region.at()..region.end())?;
-                }
+        // those in sections that tools make for them: what a search would find may be no region
+        for found in walk(bytes, Search::Never) {
+            if let Ok(found) = found
+                && let Container::Region(region) = found.container
+            {
+                self.keep(region.at()..region.end())?;
             }
         }
         Ok(())

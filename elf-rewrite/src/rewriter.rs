@@ -101,12 +101,6 @@ impl<'a, B: AsRef<[u8]>> Rewriter<'a, B> {
         self.bytes
     }
 
-    /// Whether a region becomes a larger one.
-    #[cfg(feature = "fatbin")]
-    pub(crate) fn grows(&self) -> bool {
-        self.changes.iter().any(|change| change.new_size() > change.size)
-    }
-
     /// Lets regions of a linked file that would have to move stay as they are if nothing points to them, which is an error otherwise:
     /// [`Plan::left`] says which.
     pub const fn leave_unreferenced(&mut self) {

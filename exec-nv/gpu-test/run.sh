@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs every step of gpu_test, each in a process of its own with a time limit, and writes FOLDER/report.md and FOLDER/log.txt.
-# What one step breaks is that step's loss alone. Ends before GPU_TEST_SECONDS (520) are over. Needs no Rust and no CUDA toolkit.
+# What one step breaks is that step's loss alone. Ends before GPU_TEST_SECONDS (520) are over; no step takes more than
+# GPU_TEST_STEP_SECONDS, if that is set. Needs no Rust and no CUDA toolkit.
 # What the CUDA driver says to itself goes into the log, kernels are loaded when their image is, and a kernel that fails leaves a small
 # core dump in FOLDER.
 # usage: run.sh FOLDER
@@ -19,15 +20,18 @@ export CUDA_ENABLE_COREDUMP_ON_EXCEPTION=1 CUDA_ENABLE_LIGHTWEIGHT_COREDUMP=1 CU
 
 left() { echo $((end - $(date +%s))); }
 
-# limited SECONDS COMMAND...: output in $step and the log, status of the command; 124 if it took too long.
+# limited SECONDS COMMAND...: output in $step and the log, status of the command; 124 or 137 if it took too long, 99 if no time is left.
 limited() {
-  most=$1
+  most=${GPU_TEST_STEP_SECONDS:-$1}
+  [ "$1" -lt "$most" ] && most=$1
   shift
   rest=$(left)
   [ "$rest" -lt "$most" ] && most=$rest
-  [ "$most" -lt 1 ] && return 125
+  : > "$step"
+  [ "$most" -lt 1 ] && return 99
   echo "== $*" >> "$log"
-  timeout -k 5 "$most" "$@" > "$step" 2>&1
+  # what hangs in the kernel cannot be killed, but what waits for it can
+  timeout -s KILL $((most + 10)) timeout -k 5 "$most" "$@" < /dev/null > "$step" 2>&1
   status=$?
   cat "$step" >> "$log"
   if [ -s "$CUDA_LOG_FILE" ]; then
@@ -38,7 +42,19 @@ limited() {
   return $status
 }
 
-gpu=$(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2> /dev/null | head -1)
+# told NAME STATUS: the rows in $step, and what became of a step that could not tell it itself.
+told() {
+  grep '^| ' "$step" >> "$report"
+  case $2 in
+    0) ;;
+    1) grep -q -E '^\| [^|]*\|[^|]*\| FAILED ' "$step" || echo "| $1 | | FAILED | $(tail -1 "$step" | tr '|' '/') |" >> "$report" ;;
+    99) echo "| $1 | | SKIPPED | no time left |" >> "$report" ;;
+    124 | 137) echo "| $1 | | TIMEOUT | no end within $most s |" >> "$report" ;;
+    *) echo "| $1 | | CRASHED | exit status $2: $(tail -1 "$step" | tr '|' '/') |" >> "$report" ;;
+  esac
+}
+
+gpu=$(timeout -k 5 20 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2> /dev/null | head -1)
 {
   echo "# GPU test"
   echo
@@ -51,7 +67,9 @@ gpu=$(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,nohea
   echo
 } > "$report"
 
-if ! limited 60 "$here/gpu_test" device "$here"; then
+limited 60 "$here/gpu_test" device "$here"
+status=$?
+if [ "$status" -eq 1 ] && [ ! -e /dev/nvidiactl ]; then
   why=$(sed -n 's/^| device | *| FAILED | \(.*\) |$/\1/p' "$step")
   echo "no GPU: ${why:-gpu_test did not run, see log.txt}" | tee -a "$report"
   rm -f "$step"
@@ -64,19 +82,16 @@ fi
   echo "| step | loader | | |"
   echo "|---|---|---|---|"
 } >> "$report"
-"$here/gpu_test" list > "$out/steps.txt"
+limited 20 "$here/gpu_test" list
+status=$?
+grep -E '^[a-z0-9_]+ [0-9]+$' "$step" > "$out/steps.txt"
+[ -s "$out/steps.txt" ] || told "gpu_test list" "$status"
 while read -r name seconds; do
   limited "$seconds" "$here/gpu_test" "$name" "$here"
   status=$?
-  [ "$status" -eq 125 ] || grep '^| ' "$step" >> "$report"
-  case $status in
-    0 | 1) ;;
-    124 | 137) echo "| $name | | TIMEOUT | no end within $seconds s |" >> "$report" ;;
-    125) echo "| $name | | SKIPPED | no time left |" >> "$report" ;;
-    *) echo "| $name | | CRASHED | exit status $status |" >> "$report" ;;
-  esac
+  told "$name" "$status"
   # what kernels print goes past the step that launches them
-  if [ "$name" = printf ] && [ "$status" -ne 125 ]; then
+  if [ "$name" = printf ] && [ "$status" -ne 99 ]; then
     count=$(grep -c -E '^block [01] of 2 says 4711$' "$step")
     word=FAILED
     [ "$count" -eq 4 ] && word=ok
@@ -87,11 +102,12 @@ rm -f "$out/steps.txt"
 
 # kernels are loaded when they are asked for, as is usual since CUDA 12.2
 limited 40 env CUDA_MODULE_LOADING=LAZY "$here/gpu_test" speed_ready "$here"
-grep '^| ' "$step" >> "$report"
+told "speed_ready, lazy" "$?"
 
 # the command line, from the file to the numbers that come back
+limited 20 "$here/gpu_test" file gpu-13.0-sm_90.fatbin && kernels=$(cat "$step")
 for loader in driver own raw; do
-  limited 30 "$here/hoist" launch "$here/gpu-13.0-sm_90.fatbin" vector_add buf:f32:1,2,3 buf:f32:10,20,30.5 zeros:f32:3 i32:3 \
+  limited 30 "$here/hoist" launch "$here/${kernels:-gpu-13.0-sm_90.fatbin}" vector_add buf:f32:1,2,3 buf:f32:10,20,30.5 zeros:f32:3 i32:3 \
     --block 32 --show-buffers --loader "$loader"
   if [ "$(tail -1 "$step")" = buf:f32:11,22,33.5 ]; then
     echo "| hoist launch | $loader | ok | $(tail -1 "$step") |" >> "$report"

@@ -8,6 +8,7 @@ mod stub;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use nvinfo::{Cubin, Instructions};
 use stub::stub;
 use tempfile::TempDir;
 
@@ -36,6 +37,9 @@ fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
+/// Versions of CUDA that there are kernels of.
+const VERSIONS: [&str; 4] = ["12.0", "12.4", "12.8", "13.0"];
+
 /// A folder as `cargo xtask gpu-test --bundle` makes it, without hoist.
 fn bundle() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -45,8 +49,10 @@ fn bundle() -> TempDir {
     copy(program());
     copy(sources().join("exec-nv/gpu-test/run.sh"));
     copy(sources().join("exec-nv/gpu-test/compare.py"));
-    for name in ["gpu-13.0-sm_90.fatbin", "gpu-13.0-ptx.fatbin", "gpu_linked-13.0-sm_90.cubin"] {
-        copy(sources().join("fixtures/cuda").join(name));
+    for version in VERSIONS {
+        for file in ["gpu-V-sm_90.fatbin", "gpu-V-ptx.fatbin", "gpu_linked-V-sm_90.cubin"] {
+            copy(sources().join("fixtures/cuda").join(file.replace('V', version)));
+        }
     }
     let linked = sources().join("fixtures/cuda/gpu_linked-13.0-sm_90.cubin");
     std::fs::copy(linked, folder.path().join("gpu_linked-hoist-sm_90.cubin")).unwrap();
@@ -127,7 +133,7 @@ fn on_the_stub_no_step_crashes_and_wrong_numbers_are_told() {
             "{step}"
         );
     }
-    assert_eq!(rows.iter().filter(|row| row.starts_with("| ladder_")).count(), 8);
+    assert_eq!(rows.iter().filter(|row| row.starts_with("| ladder_")).count(), 9);
     assert_eq!(rows.iter().filter(|row| row.starts_with("| code_in_")).count(), 5);
     let ready = row("| speed_ready |");
     assert!(
@@ -141,6 +147,250 @@ fn on_the_stub_no_step_crashes_and_wrong_numbers_are_told() {
             assert!(row.contains("FAILED") && row.contains("expected Some("), "{row}");
         }
     }
+}
+
+#[test]
+fn older_drivers_are_given_older_code() {
+    let name = "older_drivers_are_given_older_code";
+    let Some(stub) = stub(name).filter(|_| is_built(name)) else { return };
+    let folder = bundle();
+    for (driver, version) in [
+        ("12000", "12.0"),
+        ("12030", "12.0"),
+        ("12040", "12.4"),
+        ("12070", "12.4"),
+        ("12090", "12.8"),
+        ("13000", "13.0"),
+        ("13020", "13.0"),
+    ] {
+        let rows = |name: &str| {
+            let mut step = Command::new(program());
+            step.arg(name).arg(folder.path()).env("LD_LIBRARY_PATH", stub.folder());
+            text(&step.env("HOIST_STUB_VERSION", driver).output().unwrap().stdout)
+        };
+        let device = rows("device");
+        assert!(device.contains(&format!(" with gpu-{version}-sm_90.fatbin, ")), "{device}");
+        // the code is loaded by both, and launched
+        for step in ["vector_add", "nvlink_across", "ladder_9_renumbered", "ptx"] {
+            let found = rows(step);
+            let launched = |row: &str| row.contains("number ") && row.contains("expected Some(");
+            assert!(found.lines().all(launched) && !found.is_empty(), "{driver}: {found}");
+        }
+        let large = rows("largest_parameters");
+        assert_eq!(large.contains("| ok | left out: CUDA 12."), version == "12.0", "{large}");
+    }
+}
+
+/// The whole script with two functions of the driver that ruin the process which calls them.
+#[test]
+fn what_a_step_breaks_is_that_steps_loss_alone() {
+    let name = "what_a_step_breaks_is_that_steps_loss_alone";
+    let Some(stub) = stub(name).filter(|_| is_built(name)) else { return };
+    let (folder, output) = (bundle(), tempfile::tempdir().unwrap());
+    let libraries = stub.folder().to_str().unwrap();
+    let ruin = [
+        ("LD_LIBRARY_PATH", libraries),
+        ("GPU_TEST_STEP_SECONDS", "3"),
+        ("HOIST_STUB_ABORT", "cuMemAllocManaged"),
+        ("HOIST_STUB_HANG", "cuLinkCreate_v2"),
+        ("HOIST_STUB_VERSION", "12040"),
+    ];
+    let done = run(folder.path(), output.path(), &ruin);
+    assert_eq!(done.status.code(), Some(1), "{}{}", text(&done.stdout), text(&done.stderr));
+    let report = std::fs::read_to_string(output.path().join("report.md")).unwrap();
+    let start = |name: &str| report.lines().filter(|row| row.starts_with(name)).count();
+    let listed = text(&Command::new(program()).arg("list").output().unwrap().stdout);
+    for line in listed.lines() {
+        let (name, _) = line.split_once(' ').unwrap();
+        assert!(start(&format!("| {name} | ")) > 0, "nothing of {name} in {report}");
+    }
+    for row in [
+        "| code_in_managed | | CRASHED | exit status 134: ",
+        "| ptx_trampoline | | TIMEOUT | no end within 3 s |",
+        "| reduce | own | FAILED | ",
+        "| fault | ",
+        "| speed_ready | ",
+        "| hoist launch | driver | FAILED | ",
+        "| hoist launch | raw | FAILED | ",
+        "## Beside PyTorch and CuPy, exit status ",
+    ] {
+        assert!(start(row) > 0, "no {row} in {report}");
+    }
+    // the command line is given what this driver takes
+    let log = std::fs::read_to_string(output.path().join("log.txt")).unwrap();
+    assert!(log.contains("/gpu-12.4-sm_90.fatbin vector_add "), "{log}");
+    // both of the program's loaders were asked, the second after the first had failed
+    assert_eq!(start("| vector_add | driver | FAILED | "), 1, "{report}");
+    let of = |words: &[&str]| {
+        let word = |row: &str| row.split('|').nth(3).map(str::trim).unwrap_or_default().to_owned();
+        report.lines().filter(|row| words.contains(&word(row).as_str())).count()
+    };
+    let bad = of(&["FAILED", "TIMEOUT", "CRASHED", "SKIPPED"]);
+    assert!(report.ends_with(&format!("\n{} ok, {bad} not\n", of(&["ok"]))), "{report}");
+}
+
+#[test]
+fn a_driver_that_ends_every_process_still_has_a_report() {
+    let name = "a_driver_that_ends_every_process_still_has_a_report";
+    let Some(stub) = stub(name).filter(|_| is_built(name)) else { return };
+    let (folder, output) = (bundle(), tempfile::tempdir().unwrap());
+    let libraries = stub.folder().to_str().unwrap();
+    let ruin = [("LD_LIBRARY_PATH", libraries), ("HOIST_STUB_ABORT", "cuInit")];
+    let done = run(folder.path(), output.path(), &ruin);
+    assert_eq!(done.status.code(), Some(1), "{}{}", text(&done.stdout), text(&done.stderr));
+    let report = text(&done.stdout);
+    let crashed = report.lines().filter(|row| row.contains(" | CRASHED | exit status 134"));
+    let listed = text(&Command::new(program()).arg("list").output().unwrap().stdout);
+    let steps = listed.lines().filter(|line| !line.starts_with("raw_")).count();
+    // and the loads once more, as they come
+    assert_eq!(crashed.count(), steps + 1, "{report}");
+}
+
+#[test]
+fn no_step_begins_when_the_time_is_over() {
+    let name = "no_step_begins_when_the_time_is_over";
+    let Some(stub) = stub(name).filter(|_| is_built(name)) else { return };
+    let (folder, output) = (bundle(), tempfile::tempdir().unwrap());
+    let libraries = stub.folder().to_str().unwrap();
+    let none = [("LD_LIBRARY_PATH", libraries), ("GPU_TEST_SECONDS", "0")];
+    let done = run(folder.path(), output.path(), &none);
+    assert_eq!(done.status.code(), Some(1), "{}{}", text(&done.stdout), text(&done.stderr));
+    let report = text(&done.stdout);
+    assert!(report.contains("| gpu_test list | | SKIPPED | no time left |"), "{report}");
+    assert!(!output.path().join("recorded.txt").exists());
+}
+
+/// The cubins of the ladder: what each step loads where the kernels are of this version of CUDA.
+fn ladder(version: &str) -> Vec<(String, Vec<u8>, TempDir)> {
+    let out = tempfile::tempdir().unwrap();
+    let mut write = Command::new(program());
+    let file = sources().join(format!("fixtures/cuda/gpu-{version}-sm_90.fatbin"));
+    write.arg("cubins").arg(file).arg("90").arg(out.path());
+    let done = write.output().unwrap();
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    let mut cubins = Vec::new();
+    for file in std::fs::read_dir(out.path()).unwrap() {
+        let file = file.unwrap();
+        if file.path().extension().is_none_or(|extension| extension != "cubin") {
+            continue;
+        }
+        let bytes = std::fs::read(file.path()).unwrap();
+        let name = file.file_name().into_string().unwrap();
+        cubins.push((name, bytes, tempfile::tempdir().unwrap()));
+    }
+    cubins.sort_by(|one, other| one.0.cmp(&other.0));
+    assert_eq!(cubins.len(), 9);
+    cubins
+}
+
+#[test]
+fn every_step_of_the_ladder_has_the_kernels_needs() {
+    if !is_built("every_step_of_the_ladder_has_the_kernels_needs") {
+        return;
+    }
+    let needs = |bytes: &[u8]| {
+        let cubin = Cubin::parse(bytes).unwrap();
+        cubin.kernel("vector_add".into()).unwrap().resources().unwrap()
+    };
+    let nulls = |bytes: &[u8]| {
+        let cubin = Cubin::parse(bytes).unwrap();
+        let symbols = cubin.symbols_named().skip(1);
+        let symbols = symbols.filter(|(_, symbol, _)| *symbol == Default::default()).count();
+        let sections = cubin.file().sections().into_iter();
+        (sections.filter(|section| section.r#type == 0).count(), symbols)
+    };
+    for version in VERSIONS {
+        let ladder = ladder(version);
+        let first = needs(&ladder[0].1);
+        for (name, bytes, _) in &ladder {
+            let found = needs(bytes);
+            assert_eq!(found.registers, first.registers, "{version} {name}");
+            assert_eq!(found.parameter_size, first.parameter_size, "{version} {name}");
+            let bank = |needs: &nvinfo::Resources| {
+                needs.parameter_bank.map(|bank| (bank.offset, bank.size))
+            };
+            assert_eq!(bank(&found), bank(&first), "{version} {name}");
+            let memory = |needs: &nvinfo::Resources| (needs.shared, needs.stack);
+            assert_eq!(memory(&found), memory(&first), "{version} {name}");
+        }
+        // section 0, and what is in front of the notes of CUDA 13
+        assert_eq!(nulls(&ladder[8].1), (if version == "13.0" { 2 } else { 1 }, 0), "{version}");
+        let (sections, symbols) = nulls(&ladder[6].1);
+        assert!(sections > 50 && symbols > 50, "{version}: {sections} sections, {symbols} symbols");
+    }
+}
+
+#[test]
+fn nvdisasm_and_cuobjdump_read_every_step_of_the_ladder() {
+    let name = "nvdisasm_and_cuobjdump_read_every_step_of_the_ladder";
+    if !is_built(name) {
+        return;
+    }
+    for version in VERSIONS {
+        for (tool, option) in [("nvdisasm", "-c"), ("cuobjdump", "-elf")] {
+            for (step, (name, bytes, folder)) in ladder(version).into_iter().enumerate() {
+                let file = folder.path().join("step.cubin");
+                std::fs::write(&file, bytes).unwrap();
+                let Ok(done) = Command::new(tool).arg(option).arg(&file).output() else {
+                    println!(
+                        "skipped: nvdisasm_and_cuobjdump_read_every_step_of_the_ladder: needs nvdisasm and cuobjdump"
+                    );
+                    return;
+                };
+                if step == 0 && version != "13.0" && !done.status.success() {
+                    // NVIDIA's own cubin is too old for it
+                    break;
+                }
+                let said = text(&done.stdout);
+                assert!(done.status.success(), "{tool} {version} {name}: {}", text_of(&done));
+                assert!(said.contains(".text.vector_add"), "{tool} {version} {name}: {said}");
+            }
+        }
+    }
+}
+
+/// What the driver is to link is what NVIDIA's tools link: calls that get to any address.
+#[test]
+fn ptxas_and_nvlink_take_the_ptx_of_steps() {
+    if !is_built("ptxas_and_nvlink_take_the_ptx_of_steps") {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let mut write = Command::new(program());
+    let file = sources().join("fixtures/cuda/gpu-13.0-sm_90.fatbin");
+    write.arg("cubins").arg(file).arg("90").arg(out.path());
+    assert!(write.output().unwrap().status.success());
+    let (object, cubin) = (out.path().join("object.o"), out.path().join("linked.cubin"));
+    for arch in ["sm_75", "sm_90", "sm_100", "sm_120"] {
+        for (text, kernel) in [("trampoline", "trampoline"), ("driver_code", "enter")] {
+            let source = out.path().join(text).with_extension("ptx");
+            let mut ptxas = Command::new("ptxas");
+            ptxas.args(["-c", "-arch", arch]).arg(source).arg("-o").arg(&object);
+            let mut nvlink = Command::new("nvlink");
+            nvlink.args(["-arch", arch]).arg(&object).arg("-o").arg(&cubin);
+            for tool in [&mut ptxas, &mut nvlink] {
+                let Ok(done) = tool.output() else {
+                    println!("skipped: ptxas_and_nvlink_take_the_ptx_of_steps: needs ptxas");
+                    return;
+                };
+                assert!(done.status.success(), "{text}: {}", text_of(&done));
+            }
+            let bytes = std::fs::read(&cubin).unwrap();
+            let linked = Cubin::parse(&bytes).unwrap();
+            let code = linked.kernel(kernel.into()).unwrap().code().unwrap();
+            let opcodes = (0..code.len() as u32).step_by(16);
+            let calls: Vec<u16> = opcodes
+                .filter_map(|at| Instructions::Volta.opcode(code, at))
+                .filter(|opcode| matches!(opcode, 0x343..=0x346))
+                .collect();
+            assert_eq!(calls, [0x343], "{text} for {arch}");
+        }
+    }
+}
+
+/// What a tool said.
+fn text_of(done: &Output) -> String {
+    text(&done.stderr) + &text(&done.stdout)
 }
 
 #[test]

@@ -81,8 +81,8 @@ impl<'a> Function<'a> {
     #[must_use]
     pub const fn is_subroutine(&self) -> bool {
         let owner = self.text.info;
-        owner != self.index
-            && (!self.cubin.target().has_registers_in_header() || owner & 0xff_ffff != self.index)
+        // registers are above the number up to `sm_89`; the linker of CUDA 12.0 has them there for `sm_90`, too, where a kernel recurses
+        owner != self.index && owner & 0xff_ffff != self.index
     }
 
     /// Its machine code: the section of a function, the part of it that is a subroutine.

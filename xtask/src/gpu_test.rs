@@ -34,9 +34,10 @@ const PROGRAMS: &[(&str, [&str; 2], &str, &str)] = &[
 /// Programs that open no library: statically linked, they need no C library of the other machine.
 const STATIC: &[&str] = &["raw_bring_up"];
 
-/// Fixtures that the steps load.
-const CUBINS: &[&str] =
-    &["gpu-13.0-sm_90.fatbin", "gpu-13.0-ptx.fatbin", "gpu_linked-13.0-sm_90.cubin"];
+/// Fixtures that the steps load, of each of the versions: a driver takes what is not newer than itself.
+const CUBINS: [(&str, &str); 3] =
+    [("gpu-", "-sm_90.fatbin"), ("gpu-", "-ptx.fatbin"), ("gpu_linked-", "-sm_90.cubin")];
+const VERSIONS: [&str; 4] = ["12.0", "12.4", "12.8", "13.0"];
 
 /// The objects that hoist links, and what of them.
 const OBJECTS: [&str; 2] = ["gpu_a-13.0-sm_90.cubin", "gpu_b-13.0-sm_90.cubin"];
@@ -99,8 +100,11 @@ impl GpuTest {
 
     fn files(&self, workspace: &Workspace, folder: &Path) -> Result<()> {
         let fixtures = workspace.fixtures().join("cuda");
-        for name in CUBINS {
-            copy(&fixtures.join(name), &folder.join(name))?;
+        for version in VERSIONS {
+            for (start, end) in CUBINS {
+                let name = format!("{start}{version}{end}");
+                copy(&fixtures.join(&name), &folder.join(&name))?;
+            }
         }
         let mut link = Command::new(folder.join("hoist"));
         link.args(["cubin", "link"]).args(OBJECTS.map(|name| fixtures.join(name)));

@@ -3,13 +3,13 @@
 //! as it was linked and changed by the same tools. Changed again, they are as they were; undone, they have their first bytes.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
 use crate::slim_wheels::images::{Images, Keep};
-use crate::slim_wheels::places::{Places, Wheel, list};
+use crate::slim_wheels::places::{Places, list};
 use crate::task::{Run, Told};
 use crate::tool::{Tool, need, output};
 use crate::workspace::Workspace;
@@ -30,6 +30,9 @@ pub(crate) struct WholeLibraries {
     /// A folder with wheels, where those that are missing are put
     #[arg(long, value_name = "FOLDER")]
     wheels: Option<PathBuf>,
+    /// Wheels of no list, instead of those of the list
+    #[arg(long, value_name = "WHEEL")]
+    file: Vec<PathBuf>,
     /// A hoist, instead of building one for release
     #[arg(long, value_name = "PATH")]
     hoist: Option<PathBuf>,
@@ -75,9 +78,15 @@ impl Run for WholeLibraries {
         let places = Places::new(workspace, "whole-libraries", wheels, hoist)?;
         let mut total = Counts::default();
         let (mut libraries, mut files, mut refused, mut faults) = (0, 0, 0, 0);
-        for wheel in list()?.iter().filter(|wheel| wheel.is_meant(&self.only)) {
+        let mut wheels = self.file.clone();
+        if wheels.is_empty() {
+            let listed = list()?;
+            let meant = listed.iter().filter(|wheel| wheel.is_meant(&self.only));
+            wheels = meant.map(|wheel| places.file(wheel)).collect::<Result<_>>()?;
+        }
+        for wheel in &wheels {
             let site = unpacked(&places, wheel)?;
-            for (name, old) in Images::of(&places.hoist, &places.file(wheel)?)?.by_file() {
+            for (name, old) in Images::of(&places.hoist, wheel)?.by_file() {
                 let path = site.join(&name);
                 let size = fs::metadata(&path)?.len();
                 let is_named = self.library.as_ref().is_none_or(|part| name.contains(part));
@@ -137,10 +146,10 @@ impl Run for WholeLibraries {
 }
 
 /// The files of a wheel, in a folder.
-fn unpacked(places: &Places, wheel: &Wheel) -> Result<PathBuf> {
+fn unpacked(places: &Places, wheel: &Path) -> Result<PathBuf> {
     let site = places.scratch.join("site");
     let mut unzip = Command::new("python3");
-    output(unzip.args(["-m", "zipfile", "-e"]).arg(places.file(wheel)?).arg(&site))?;
+    output(unzip.args(["-m", "zipfile", "-e"]).arg(wheel).arg(&site))?;
     Ok(site)
 }
 

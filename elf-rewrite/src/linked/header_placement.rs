@@ -93,9 +93,14 @@ pub(super) fn header_placement(elf: &Elf<'_>, count: usize, tables: Tables) -> H
             HeaderPlacement::Elsewhere
         };
     };
-    let fewest = whole(&taken, first.start..first.end.max(free.end));
+    let until = |end: u64| whole(&taken, first.start..first.end.max(end));
+    let fewest = until(free.end);
     let ranges = match tables {
-        Tables::InOrder => vec![whole(&taken, with_users(elf, fewest.clone())), fewest],
+        Tables::InOrder => {
+            let orders = [until(behind_patchelf(elf, free.end)), fewest.clone()];
+            let orders = orders.map(|range| whole(&taken, with_users(elf, range)));
+            orders.into_iter().chain([fewest]).collect()
+        }
         Tables::Fewest => vec![fewest],
         Tables::None => return HeaderPlacement::Elsewhere,
     };
@@ -104,6 +109,20 @@ pub(super) fn header_placement(elf: &Elf<'_>, count: usize, tables: Tables) -> H
     };
     let found = ranges.into_iter().filter(fits).find_map(|range| block(elf, range));
     found.map_or(HeaderPlacement::Elsewhere, HeaderPlacement::InPlaceWithout)
+}
+
+/// Behind the table of symbols that patchelf would take away from behind these program headers: it wants one more, and one for each section of
+/// notes. What it takes goes to the end of the file, where the table would stand behind its relocations. Otherwise the headers' end.
+fn behind_patchelf(elf: &Elf<'_>, headers_end: u64) -> u64 {
+    let notes = elf.sections.iter().filter(|section| section.sh_type == SHT_NOTE).count();
+    let room = (notes as u64).saturating_add(1).saturating_mul(PHDR);
+    let symbols = elf.sections.iter().find(|section| section.sh_type == SHT_DYNSYM);
+    let at = symbols.map_or(u64::MAX, |symbols| symbols.sh_offset.get());
+    if (headers_end..=headers_end.saturating_add(room)).contains(&at) {
+        at.saturating_add(1)
+    } else {
+        headers_end
+    }
 }
 
 /// A range, and all of what is in it in part.

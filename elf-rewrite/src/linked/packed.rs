@@ -6,6 +6,7 @@ use std::ops::Range;
 use elf_core::names::{PT_LOAD, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_NOBITS, SHT_PROGBITS};
 
 use super::gap::has_room;
+use super::header_placement::taken;
 use super::resize::{end, insertion, loads};
 use crate::change::{Change, Known};
 use crate::edits::With;
@@ -123,6 +124,8 @@ fn packed(elf: &Elf<'_>, section: usize, mut regions: Vec<Change>) -> Option<Pac
         .iter()
         .all(|region| elf.address(region.at).is_ok_and(|address| address.is_multiple_of(STRICT)));
     let alignment = if strict { STRICT } else { LOOSE };
+    // what it lost by an earlier change, if nothing came there since
+    let range = range.start..free_until(elf, range.end);
     let (address, writable) = (row.sh_addr.get(), flags & SHF_WRITE != 0);
     address.is_multiple_of(alignment).then_some(Packed {
         section,
@@ -132,6 +135,14 @@ fn packed(elf: &Elf<'_>, section: usize, mut regions: Vec<Change>) -> Option<Pac
         regions,
         alignment,
     })
+}
+
+/// Up to where zeros that nothing has follow in the same segment.
+fn free_until(elf: &Elf<'_>, at: u64) -> u64 {
+    let load = loads(elf).find(|load| load.p_offset.get() < at && end(load) >= at);
+    let next = taken(elf).into_iter().filter(|one| one.end > at).map(|one| one.start.max(at)).min();
+    let until = load.map_or(at, end).min(next.unwrap_or(u64::MAX));
+    if elf.is_zero(at..until) { until } else { at }
 }
 
 /// Whether bytes of a section belong to another one too, or not to exactly one segment that is loaded.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use exec_nv::{CubinLoader, Driver, NvDevice, NvImage, NvOptions};
+use fatbin::CudaVersion;
 
 /// What went wrong, in words.
 pub(crate) type Failure = Box<dyn std::error::Error>;
@@ -17,12 +18,29 @@ pub(crate) struct Bench {
     pub(crate) folder: PathBuf,
 }
 
-/// The kernels as machine code, and as PTX.
+/// The kernels as machine code, and as PTX, of the newest version of CUDA: for older drivers there are the same of older ones.
 pub(crate) const CUBIN: &str = "gpu-13.0-sm_90.fatbin";
 pub(crate) const PTX: &str = "gpu-13.0-ptx.fatbin";
-/// The program of two objects, linked by nvlink and by hoist.
+/// The program of two objects, linked by nvlink, and by hoist, which writes the newest form alone.
 pub(crate) const NVLINK: &str = "gpu_linked-13.0-sm_90.cubin";
 pub(crate) const HOIST: &str = "gpu_linked-hoist-sm_90.cubin";
+
+/// The version of CUDA in names of files, and the older ones that there are files of.
+const NEWEST: &str = "13.0";
+const OLDER: [(CudaVersion, &str); 3] = [
+    (CudaVersion::new(12, 8), "12.8"),
+    (CudaVersion::new(12, 4), "12.4"),
+    (CudaVersion::new(12, 0), "12.0"),
+];
+
+/// The name of the file that a driver of this version takes. A driver that is older than all is given the oldest.
+pub(crate) fn file_for(driver: CudaVersion, file: &str) -> String {
+    if driver.major >= 13 {
+        return file.into();
+    }
+    let older = OLDER.iter().find(|(version, _)| driver >= *version).or(OLDER.last());
+    file.replace(NEWEST, older.map_or(NEWEST, |(_, name)| *name))
+}
 
 impl Bench {
     pub(crate) fn open(folder: &Path) -> Result<Self, Failure> {
@@ -31,8 +49,9 @@ impl Bench {
         Ok(Self { device, folder: folder.to_owned() })
     }
 
+    /// The bytes of a file of the folder, of the version that is for the driver.
     pub(crate) fn read(&self, file: &str) -> Result<Vec<u8>, Failure> {
-        let path = self.folder.join(file);
+        let path = self.folder.join(file_for(self.device.target().driver, file));
         std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()).into())
     }
 

@@ -7,18 +7,19 @@ use exec_core::{Device as _, Spec};
 use exec_nv::{Argument, CubinLoader, NvDevice, NvLaunch};
 use fatbin::CudaVersion;
 
-use crate::bench::{Bench, CUBIN, Failure, Outcome};
+use crate::bench::{Bench, CUBIN, Failure, Outcome, file_for};
 use crate::kernels::{compare, launch, put, take, vector_add};
 
 pub(crate) fn device(bench: &Bench) -> Outcome {
     let found = bench.device.properties();
     let CudaVersion { major, minor } = found.driver;
     Ok(format!(
-        "{}, sm_{}, {} SMs, {} MiB, driver CUDA {major}.{minor}, shared memory {} or {} bytes a block and {} reserved",
+        "{}, sm_{}, {} SMs, {} MiB, driver CUDA {major}.{minor} with {}, shared memory {} or {} bytes a block and {} reserved",
         found.name,
         found.sm,
         found.sm_count,
         found.memory >> 20,
+        file_for(found.driver, CUBIN),
         found.shared,
         found.shared_opt_in,
         found.shared_reserved

@@ -3,153 +3,40 @@
 
 use core::ffi::c_void;
 use core::ptr;
+use std::path::Path;
 use std::sync::Arc;
 
 use elf_core::names::{
-    SHT_CUDA_INFO as INFO, SHT_NOBITS as NOBITS, SHT_NULL as NULL, SHT_REL as REL,
-    SHT_RELA as RELA, SHT_SYMTAB as SYMTAB,
+    SHF_ALLOC as ALLOC, SHF_WRITE as WRITE, SHT_CUDA_INFO as INFO, SHT_NULL as NULL,
+    SHT_REL as REL, SHT_RELA as RELA, SHT_SYMTAB as SYMTAB,
 };
-use elf_core::raw64::{Ehdr, Phdr, Shdr};
+use elf_core::raw64::Sym;
 use exec_core::{Buffer, Device as _, ExternalMemory, Spec};
 use exec_nv::own::{self, Plan};
 use exec_nv::{Access, KernelImage, MemoryKind};
+use fatbin::TargetDevice;
 use nvinfo::Cubin;
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::FromBytes;
 
 use crate::bench::{Bench, CUBIN, Failure, Outcome};
 use crate::kernels::{compare, put, take};
+use crate::parts::{Part, parts, write};
+use crate::renumber::renumbered;
 
 const KERNEL: &str = "vector_add";
 /// `NOP`.
 const NOP: [u64; 2] = [0x0000_0000_0000_7918, 0x000f_c000_0000_0000];
-/// `SHF_WRITE`, `SHF_ALLOC`, `SHF_EXECINSTR`.
-const WRITE: u64 = 1;
-const ALLOC: u64 = 2;
-const EXECUTE: u64 = 4;
+/// Steps of the ladder.
+pub(crate) const LEVELS: u32 = 9;
 
-/// A section: its header, and its bytes in the file.
-#[derive(Clone)]
-struct Part {
-    header: Shdr,
-    bytes: Vec<u8>,
-}
-
-impl Part {
-    fn kind(&self) -> u32 {
-        self.header.sh_type.get()
-    }
-
-    fn null() -> Result<Self, Failure> {
-        let header = Shdr::read_from_bytes(&[0; 64]).map_err(|_| "a section header")?;
-        Ok(Self { header, bytes: Vec::new() })
-    }
-}
-
-/// `count` bytes from `at`.
-fn slice(file: &[u8], at: u64, count: u64) -> Result<&[u8], Failure> {
-    let end = at.checked_add(count).ok_or("a part of the cubin")?;
-    Ok(file.get(at as usize..end as usize).ok_or("a part of the cubin")?)
-}
-
-fn parts(file: &[u8]) -> Result<Vec<Part>, Failure> {
-    let (header, _) = Ehdr::read_from_prefix(file).map_err(|_| "no file header")?;
-    let header: Ehdr = header;
-    let (table, count) = (header.e_shoff.get(), u64::from(header.e_shnum.get()));
-    slice(file, table, 64 * count)?
-        .chunks_exact(64)
-        .map(|row| {
-            let header = Shdr::read_from_bytes(row).map_err(|_| "a section header")?;
-            let header: Shdr = header;
-            let empty = matches!(header.sh_type.get(), NULL | NOBITS);
-            let size = if empty { 0 } else { header.sh_size.get() };
-            let bytes = if empty { &[][..] } else { slice(file, header.sh_offset.get(), size)? };
-            Ok(Part { header, bytes: bytes.to_vec() })
-        })
-        .collect()
-}
-
-/// The permissions of a section in memory, as segments have them.
-fn permissions(header: &Shdr) -> u32 {
-    let flags = header.sh_flags.get();
-    let has = |flag, bit| if flags & flag != 0 { bit } else { 0 };
-    4 | has(WRITE, 2) | has(EXECUTE, 1)
-}
-
-/// The cubin with these sections, a segment for each of them, or for all of the same permissions.
-fn write(original: &[u8], parts: &[Part], grouped: bool) -> Result<Vec<u8>, Failure> {
-    let mut out = slice(original, 0, 64)?.to_vec();
-    let mut headers: Vec<Shdr> = parts.iter().map(|part| part.header).collect();
-    let mut order: Vec<usize> = (0..parts.len()).collect();
-    if grouped {
-        // what has no bytes comes last in its group
-        let key = |part: &Part| {
-            let allocated = part.header.sh_flags.get() & ALLOC != 0;
-            (allocated, permissions(&part.header), part.kind() == NOBITS)
-        };
-        order.sort_by_key(|&index| parts.get(index).map(key));
-    }
-    let mut segments: Vec<(u32, u64, u64, u64)> = Vec::new();
-    for index in order {
-        let (Some(part), Some(header)) = (parts.get(index), headers.get_mut(index)) else {
-            continue;
-        };
-        if part.kind() == NULL {
-            continue;
-        }
-        out.resize(out.len().next_multiple_of(part.header.sh_addralign.get().max(1) as usize), 0);
-        let (offset, size) = (out.len() as u64, part.bytes.len() as u64);
-        out.extend_from_slice(&part.bytes);
-        header.sh_offset.set(offset);
-        if part.kind() != NOBITS {
-            header.sh_size.set(size);
-        }
-        if header.sh_flags.get() & ALLOC == 0 {
-            continue;
-        }
-        let flags = permissions(header);
-        match segments.last_mut() {
-            Some((last, start, in_file, in_memory)) if grouped && *last == flags => {
-                *in_file = offset + size - *start;
-                let size = if part.kind() == NOBITS { header.sh_size.get() } else { size };
-                *in_memory = offset + size - *start;
-            }
-            _ => segments.push((flags, offset, size, header.sh_size.get())),
-        }
-    }
-    out.resize(out.len().next_multiple_of(8), 0);
-    let section_table = out.len() as u64;
-    out.extend_from_slice(headers.as_bytes());
-    let segment_table = out.len() as u64;
-    let all = 56 * (segments.len() as u64 + 2);
-    let tables = [(6, 4, segment_table, all, all), (1, 4, segment_table, all, all)];
-    let loads =
-        segments.iter().map(|&(flags, at, in_file, in_memory)| (1, flags, at, in_file, in_memory));
-    for (kind, flags, offset, in_file, in_memory) in tables.into_iter().chain(loads) {
-        let row: Phdr = Phdr {
-            p_type: kind.into(),
-            p_flags: flags.into(),
-            p_offset: offset.into(),
-            p_vaddr: 0.into(),
-            p_paddr: 0.into(),
-            p_filesz: in_file.into(),
-            p_memsz: in_memory.into(),
-            p_align: 8.into(),
-        };
-        out.extend_from_slice(row.as_bytes());
-    }
-    let (header, _) = Ehdr::mut_from_prefix(&mut out).map_err(|_| "no file header")?;
-    let header: &mut Ehdr = header;
-    header.e_shoff.set(section_table);
-    header.e_phoff.set(segment_table);
-    header.e_phentsize.set(56);
-    header.e_phnum.set(segments.len() as u16 + 2);
-    Ok(out)
-}
-
-/// The cubin of a step of the ladder: 1 is NVIDIA's, 7 our shell, 8 the shell with its segments grouped.
+/// The cubin of a step of the ladder: 1 is NVIDIA's, 7 our shell, 8 the shell with its segments grouped, 9 the shell without null
+/// sections and symbols.
 fn cubin(level: u32, original: &[u8], shell: &[u8]) -> Result<Vec<u8>, Failure> {
     if let 1 | 7 = level {
         return Ok(if level == 1 { original } else { shell }.to_vec());
+    }
+    if level == 9 {
+        return renumbered(shell);
     }
     let (mut ours, shells) = (parts(original)?, parts(shell)?);
     if level == 8 {
@@ -171,20 +58,46 @@ fn cubin(level: u32, original: &[u8], shell: &[u8]) -> Result<Vec<u8>, Failure> 
                 *part = Part::null()?;
             } else {
                 let records = level >= 4 && part.kind() == INFO && of_text;
-                let others = level >= 5 && part.kind() != SYMTAB;
+                // variables go with their symbols
+                let flags = part.header.sh_flags.get();
+                let variable =
+                    flags & (WRITE | ALLOC) == WRITE | ALLOC && part.header.sh_info.get() == 0;
+                let others = level >= 5 && part.kind() != SYMTAB && !variable;
                 if records || others || level >= 6 {
                     part.clone_from(shell);
                 }
             }
         }
     }
+    if level == 5 {
+        empty_what_is_gone(&mut ours)?;
+    }
     write(original, &ours, false)
+}
+
+/// Symbols of sections that are null now have no size and no place: no tool takes others.
+fn empty_what_is_gone(parts: &mut [Part]) -> Result<(), Failure> {
+    let gone: Vec<bool> = parts.iter().map(|part| part.kind() == NULL).collect();
+    for part in parts.iter_mut().filter(|part| part.kind() == SYMTAB) {
+        let rows = <[Sym]>::mut_from_bytes(&mut part.bytes).map_err(|_| "a symbol table")?;
+        for row in rows {
+            let row: &mut Sym = row;
+            if gone.get(usize::from(row.st_shndx.get())).is_some_and(|gone| *gone) {
+                row.st_value.set(0);
+                row.st_size.set(0);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// NVIDIA's cubin for this device.
 fn original(bench: &Bench) -> Result<Vec<u8>, Failure> {
-    let file = bench.read(CUBIN)?;
-    let images = KernelImage::find(&file, bench.device.target(), Some(KERNEL))?;
+    cubin_of(&bench.read(CUBIN)?, bench.device.target())
+}
+
+fn cubin_of(file: &[u8], target: TargetDevice) -> Result<Vec<u8>, Failure> {
+    let images = KernelImage::find(file, target, Some(KERNEL))?;
     let image = images.into_iter().next().ok_or("no image")?;
     Ok(image.bytes().to_vec())
 }
@@ -231,6 +144,19 @@ pub(crate) fn level<const LEVEL: u32>(bench: &Bench) -> Outcome {
     // what we cannot read ourselves is no finding about the driver
     Cubin::parse(&cubin)?.kernel(KERNEL.into()).ok_or("the kernel is gone")?;
     run(bench, &cubin).map(|found| format!("{} bytes, {found}", cubin.len()))
+}
+
+/// Writes the cubin of every step into a folder, as they are where our image is at `base`: for tools that read cubins.
+pub(crate) fn write_all(file: &[u8], target: TargetDevice, base: u64, out: &Path) -> Outcome {
+    let original = cubin_of(file, target)?;
+    let plan = Plan::of(&original)?;
+    let shell = own::shell(&plan, &plan.write(base)?, base, KERNEL)?;
+    for level in 1..=LEVELS {
+        let path = out.join(format!("ladder_{level}.cubin"));
+        std::fs::write(&path, cubin(level, &original, &shell)?)
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(format!("{LEVELS} cubins in {}", out.display()))
 }
 
 /// The own loader's image in memory of a kind: 0 device, 1 stream-ordered, 2 pinned, 3 managed, 4 mapped by ourselves.

@@ -1,25 +1,31 @@
 //! What only a GPU can show, one step a process: `cargo xtask gpu-test` puts this with its cubins into a folder, and a script
 //! there runs every step with a time limit and makes a report of the rows that they print.
 //!
-//! `gpu_test list` names the steps; `gpu_test STEP FOLDER` runs one; FOLDER holds the cubins.
+//! `gpu_test list` names the steps; `gpu_test STEP FOLDER` runs one; FOLDER holds the cubins. `gpu_test file NAME` says
+//! which file of this name is for the driver. `gpu_test cubins FILE SM OUT` needs no GPU: it writes what steps load into a folder, the cubins of
+//! the ladder and PTX.
 
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use exec_nv::{CubinLoader, NvImage};
+use exec_nv::{CubinLoader, Driver, NvImage};
+use fatbin::{CudaVersion, TargetDevice};
 
 mod bench;
+mod driver_code;
 mod facts;
 mod kernels;
 mod ladder;
+mod parts;
 #[cfg(feature = "raw")]
 mod raw;
 mod real;
+mod renumber;
 mod speed;
 mod trampoline;
 
-use bench::{Bench, CUBIN, HOIST, NVLINK, Outcome};
+use bench::{Bench, CUBIN, HOIST, NVLINK, Outcome, file_for};
 
 /// A step: what it is called, the seconds it may take, and what it does.
 struct Step {
@@ -70,14 +76,16 @@ const RAW_STEPS: &[Step] = &[
 #[cfg(not(feature = "raw"))]
 const RAW_STEPS: &[Step] = &[];
 
-/// All steps: those without CUDA before the last, which has a kernel fail.
+/// All steps: those without CUDA before what may break the device.
 fn steps() -> impl Iterator<Item = &'static Step> {
-    let (last, others) =
-        STEPS.split_last().map_or((None, STEPS), |(last, others)| (Some(last), others));
-    others.iter().chain(RAW_STEPS).chain(last)
+    STEPS.iter().chain(RAW_STEPS).chain(LAST_STEPS)
 }
 
-/// Every step, in the order they run: what others build on first, what may break the device last.
+/// A kernel fails, and code of the driver's is changed.
+const LAST_STEPS: &[Step] =
+    &[once("fault", 20, facts::fault), once("patched_driver_code", 20, driver_code::patched_code)];
+
+/// The steps with CUDA, in the order they run: what others build on first.
 #[rustfmt::skip]
 const STEPS: &[Step] = &[
     once("device",                 20, facts::device),
@@ -90,11 +98,13 @@ const STEPS: &[Step] = &[
     once("ladder_6_symbols_null",  20, ladder::level::<6>),
     once("ladder_7_shell",         20, ladder::level::<7>),
     once("ladder_8_grouped",       20, ladder::level::<8>),
+    once("ladder_9_renumbered",    20, ladder::level::<9>),
     once("code_in_device",         20, ladder::code_in::<0>),
     once("code_in_stream_ordered", 20, ladder::code_in::<1>),
     once("code_in_pinned",         20, ladder::code_in::<2>),
     once("code_in_managed",        20, ladder::code_in::<3>),
     once("code_in_virtual",        20, ladder::code_in::<4>),
+    once("shell_to_driver_code",   20, driver_code::shell_to_driver),
     both("reduce",                 CUBIN,  kernels::reduce),
     both("constant_table",         CUBIN,  kernels::constant_table),
     both("variables",              CUBIN,  kernels::variables),
@@ -129,7 +139,6 @@ const STEPS: &[Step] = &[
     once("speed_launch",           40, speed::launch),
     once("speed_allocation",       40, speed::allocation),
     once("speed_copies",           60, speed::copies),
-    once("fault",                  20, facts::fault),
 ];
 
 impl Step {
@@ -161,6 +170,35 @@ impl Step {
     }
 }
 
+/// Writes the cubins of the ladder for an SM, with our image at an address that no GPU has to have, and the PTX of steps.
+fn cubins(file: &str, sm: &str, out: &str) -> Outcome {
+    let target = TargetDevice { sm: sm.parse()?, driver: CudaVersion::new(13, 0) };
+    let file = std::fs::read(file).map_err(|error| format!("{file}: {error}"))?;
+    let out = Path::new(out);
+    let texts = [
+        ("trampoline.ptx", trampoline::ptx(target.sm, 32, 32)?),
+        ("driver_code.ptx", driver_code::ptx(target.sm)),
+    ];
+    for (name, text) in texts {
+        std::fs::write(out.join(name), text.trim_end_matches('\0'))?;
+    }
+    ladder::write_all(&file, target, 0x7f12_3400_0000, out)
+}
+
+/// Prints what was found.
+fn say(outcome: Outcome) -> ExitCode {
+    match outcome {
+        Ok(said) => {
+            println!("{said}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("gpu_test: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
@@ -170,6 +208,10 @@ fn main() -> ExitCode {
             }
             ExitCode::SUCCESS
         }
+        ["file", name] => {
+            let found = Driver::open().map(|driver| file_for(driver.version(), name));
+            say(found.map_err(Into::into))
+        }
         [name, folder] => match steps().find(|step| step.name == *name) {
             Some(step) if step.run(Path::new(folder)) => ExitCode::SUCCESS,
             Some(_) => ExitCode::FAILURE,
@@ -178,8 +220,9 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
+        ["cubins", file, sm, out] => say(cubins(file, sm, out)),
         _ => {
-            eprintln!("gpu_test: list, or STEP FOLDER");
+            eprintln!("gpu_test: list, STEP FOLDER, file NAME, or cubins FILE SM OUT");
             ExitCode::FAILURE
         }
     }

@@ -13,17 +13,27 @@ use crate::kernels::{compare, put, take};
 
 /// `CU_JIT_INPUT_PTX`.
 const INPUT_PTX: u32 = 1;
+/// The architecture that PTX is written for, unless the device is older: its version of PTX knows no newer ones than sm_90, and the driver
+/// compiles for what there is.
+const TARGET: u32 = 75;
+
+/// `sm_75`, or what the device has.
+pub(crate) fn target(sm: u32) -> String {
+    format!("sm_{}", sm.min(TARGET))
+}
+
 /// Opcode of a call to an address in registers.
 const CALL_ABS: u16 = 0x343;
 
 /// A kernel that calls the address in its last parameter. In front of it is a block of `parameters` bytes, which the called code
 /// takes for its own. What is never run makes the kernel have as many registers.
-fn ptx(sm: u32, parameters: u32, registers: u32) -> Result<String, Failure> {
+pub(crate) fn ptx(sm: u32, parameters: u32, registers: u32) -> Result<String, Failure> {
     let mut text = format!(
-        ".version 7.8\n.target sm_{sm}\n.address_size 64\n\
+        ".version 7.8\n.target {}\n.address_size 64\n\
          .visible .entry trampoline(.param .align 8 .b8 block[{parameters}], .param .u64 target) .maxnreg {registers}\n{{\n\
          .reg .pred %go;\n.reg .u64 %target, %null;\n.reg .b32 %r<{registers}>;\n\
-         ld.param.u64 %target, [target];\nsetp.ne.u64 %go, %target, 0;\n@%go bra enter;\nmov.u64 %null, 0;\n"
+         ld.param.u64 %target, [target];\nsetp.ne.u64 %go, %target, 0;\n@%go bra enter;\nmov.u64 %null, 0;\n",
+        target(sm)
     );
     for register in 0..registers {
         writeln!(text, "ld.volatile.global.b32 %r{register}, [%null+{}];", register * 4)?;
@@ -36,7 +46,7 @@ fn ptx(sm: u32, parameters: u32, registers: u32) -> Result<String, Failure> {
 }
 
 /// The cubin that the driver's linker makes of PTX: relocatable first, so that calls are absolute.
-fn link(driver: &Driver, ptx: &str) -> Result<Vec<u8>, Failure> {
+pub(crate) fn link(driver: &Driver, ptx: &str) -> Result<Vec<u8>, Failure> {
     let none = ptr::null_mut();
     let (mut state, mut cubin, mut size) = (ptr::null_mut(), ptr::null_mut(), 0);
     // SAFETY: no options; the text ends in NUL; the places are ours; the cubin is the state's, and copied before that goes.

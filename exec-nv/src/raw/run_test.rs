@@ -15,11 +15,17 @@ fn fixture(name: &str) -> Vec<u8> {
         .unwrap()
 }
 
-/// The program of `gpu_a.cu` and `gpu_b.cu`, linked by nvlink and by this project.
-fn linked() -> [(&'static str, Vec<u8>); 2] {
+/// The program of `gpu_a.cu` and `gpu_b.cu`, linked by nvlink, by this project, and as older tools compile and link it.
+fn linked() -> [(&'static str, Vec<u8>); 5] {
     let objects = ["gpu_a-13.0-sm_90.cubin", "gpu_b-13.0-sm_90.cubin"].map(fixture);
     let ours = reloc_cuda::link::link(&[&objects[0], &objects[1]]).unwrap();
-    [("nvlink", fixture("gpu_linked-13.0-sm_90.cubin")), ("hoist", ours.bytes)]
+    [
+        ("nvlink", fixture("gpu_linked-13.0-sm_90.cubin")),
+        ("hoist", ours.bytes),
+        ("nvJitLink 12.0", fixture("gpu_linked-12.0-sm_90.cubin")),
+        ("nvJitLink 12.4", fixture("gpu_linked-12.4-sm_90.cubin")),
+        ("nvJitLink 12.8", fixture("gpu_linked-12.8-sm_90.cubin")),
+    ]
 }
 
 struct Bench {

@@ -5,6 +5,7 @@
  *
  * Tests call stub_*; programs are steered by the environment:
  *   HOIST_STUB_FAIL=FUNCTION:CODE[:N]   HOIST_STUB_LOG=FILE   HOIST_STUB_VERSION=13000   HOIST_STUB_DEVICES=1   HOIST_STUB_SM=90
+ *   HOIST_STUB_ABORT=FUNCTION, which ends the process   HOIST_STUB_HANG=FUNCTION, which never ends
  */
 #include <elf.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef int CUresult;
 typedef int CUdevice;
@@ -66,6 +68,11 @@ static int number(const char *name, int otherwise) {
     return value ? atoi(value) : otherwise;
 }
 
+static int is(const char *variable, const char *name) {
+    const char *value = getenv(variable);
+    return value && !strcmp(value, name);
+}
+
 /* Records a call; what it is to fail with, or 0. */
 static CUresult call(const char *name, const char *format, ...) {
     char line[4096];
@@ -82,6 +89,8 @@ static CUresult call(const char *name, const char *format, ...) {
         FILE *file = fopen(log, "a");
         if (file) fputs(line, file), fclose(file);
     }
+    if (is("HOIST_STUB_ABORT", name)) abort();
+    while (is("HOIST_STUB_HANG", name)) pause();
     if (!ready) from_environment();
     return fail_at && !strcmp(name, fail_name) && --fail_at == 0 ? fail_code : 0;
 }
@@ -239,7 +248,7 @@ CUresult cuEventElapsedTime(float *milliseconds, void *start, void *end) { CALL(
 
 /* ---- modules ---- */
 
-struct function { char name[512]; const unsigned char *info; size_t size; unsigned registers; };
+struct function { char name[512]; const unsigned char *info; size_t size; unsigned registers, rows[64]; };
 struct module { unsigned char *image; size_t size; struct function functions[64]; int count; };
 
 static size_t image_size(const unsigned char *image) {
@@ -280,9 +289,28 @@ CUresult cuModuleUnload(void *handle) {
     if (!result) free(module->image), free(module);
     return result;
 }
-/* PTX is not compiled: all of its kernels take what `parameters` of fixtures/cuda/kernels.ptx takes, rows of EIATTR_KPARAM_INFO. */
-#define ROW(ordinal, offset, size) 4 | 0x17 << 8 | 12 << 16, 0, (ordinal) | (offset) << 16, (size) << 18
-static const unsigned ptx_parameters[] = {ROW(0, 0, 8), ROW(1, 8, 1), ROW(2, 12, 24), ROW(3, 36, 2), ROW(4, 40, 8)};
+/* Rows of EIATTR_KPARAM_INFO of a kernel in PTX, which is not compiled: what is between the parentheses behind its name. */
+static size_t ptx_parameters(const char *text, const char *name, unsigned *rows) {
+    char entry[600];
+    snprintf(entry, sizeof entry, ".entry %s(", name);
+    const char *at = strstr(text, entry), *end = at ? strchr(at, ')') : 0;
+    unsigned count = 0, place = 0;
+    while (end && (at = strstr(at + 1, ".param ")) && at < end && count < 16) {
+        unsigned bits = 8, align = 0, many = 1;
+        char type[16], word[600];
+        at += 7;
+        if (sscanf(at, ".align %u", &align) == 1) at = strchr(at + 1, '.');
+        sscanf(at, ".%15[a-z0-9]", type), sscanf(type, "%*c%u", &bits);
+        if (sscanf(at, "%*s %599[^,)]", word) == 1 && strchr(word, '[')) many = atoi(strchr(word, '[') + 1);
+        unsigned size = bits / 8 * many;
+        if (!align) align = size;
+        place = (place + align - 1) / align * align;
+        rows[4 * count] = 4 | 0x17 << 8 | 12 << 16, rows[4 * count + 1] = 0;
+        rows[4 * count + 2] = count | place << 16, rows[4 * count + 3] = size << 18;
+        count++, place += size;
+    }
+    return 16 * count;
+}
 
 static CUresult function_of(void **found, void *handle, const char *name) {
     struct module *module = handle;
@@ -291,7 +319,7 @@ static CUresult function_of(void **found, void *handle, const char *name) {
     memset(function, 0, sizeof *function);
     snprintf(function->name, sizeof function->name, "%s", name);
     if (memcmp(module->image, "\177ELF", 4)) {
-        function->info = (const void *)ptx_parameters, function->size = sizeof ptx_parameters;
+        function->size = ptx_parameters((const char *)module->image, name, function->rows), function->info = (const void *)function->rows;
     } else {
         const Elf64_Ehdr *header = (const void *)module->image;
         const Elf64_Shdr *sections = (const void *)(module->image + header->e_shoff);

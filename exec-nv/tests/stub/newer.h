@@ -1,6 +1,5 @@
 /* Parts of the stub that libcuda.c includes at its end: pools, graphs, virtual memory, other processes, libraries, tensor maps.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include <unistd.h>
 
 /* ---- pools ---- */
 

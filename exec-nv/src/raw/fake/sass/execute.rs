@@ -111,16 +111,7 @@ impl Reach<'_> {
                 if is_less == is_min { x } else { y }
             }
             // PRMT
-            0x016 if word.bits(72, 3) == 0 => {
-                let bytes = (u64::from(c) << 32 | u64::from(register)).to_le_bytes();
-                let byte = |index: u32| {
-                    let selector = b >> (4 * index) & 15;
-                    let byte = bytes[selector as usize & 7];
-                    let byte = if selector & 8 == 0 { byte } else { (byte as i8 >> 7) as u8 };
-                    u32::from(byte) << (8 * index)
-                };
-                (0..4).fold(0, |value, index| value | byte(index))
-            }
+            0x016 if word.bits(72, 3) == 0 => permute(register, b, c),
             // PLOP3
             0x01c => {
                 let [a, b, c] = [87, 77, 68].map(|at| u64::from(word.source(at, thread)));
@@ -363,6 +354,18 @@ fn wide(a: u32, b: u32, is_signed: bool) -> u64 {
     } else {
         u64::from(a) * u64::from(b)
     }
+}
+
+/// `PRMT`: four bytes of both words, each by a number of 3 bits, or its sign.
+pub(super) fn permute(low: u32, numbers: u32, high: u32) -> u32 {
+    let bytes = (u64::from(high) << 32 | u64::from(low)).to_le_bytes();
+    let byte = |index: u32| {
+        let selector = numbers >> (4 * index) & 15;
+        let byte = bytes[selector as usize & 7];
+        let byte = if selector & 8 == 0 { byte } else { (byte as i8 >> 7) as u8 };
+        u32::from(byte) << (8 * index)
+    };
+    (0..4).fold(0, |value, index| value | byte(index))
 }
 
 pub(super) fn lookup(a: u32, b: u32, c: u32, table: u64) -> u32 {

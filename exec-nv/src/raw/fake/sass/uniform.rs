@@ -1,6 +1,6 @@
 //! Instructions of the uniform path: what is one value for a warp.
 
-use super::execute::{compare, lookup, shift};
+use super::execute::{compare, lookup, permute, shift};
 use super::word::Word;
 use super::{Reach, Thread};
 
@@ -61,6 +61,7 @@ impl Reach<'_> {
             0x2a4 | 0x8a4 => a.wrapping_mul(b).wrapping_add(c),
             0x4a4 => a.wrapping_mul(c).wrapping_add(word.bits(32, 32) as u32),
             0x291 | 0x891 if !word.bit(80) => (a << word.bits(75, 5)).wrapping_add(b),
+            0x296 | 0x896 if word.bits(72, 3) == 0 => permute(a, b, c),
             0x299 | 0x899 => shift(word, a, b, c),
             0x292 | 0x892 => lookup(a, b, c, word.bits(72, 8)),
             // VOTEU.ANY: the threads that are there

@@ -54,7 +54,18 @@ impl Word {
     pub(super) const fn is_uniform(self) -> bool {
         matches!(
             self.opcode() & 0x1ff,
-            0x82 | 0x86 | 0x87 | 0x8c | 0x90 | 0x91 | 0x92 | 0x97 | 0x99 | 0xa4 | 0xbd | 0xca
+            0x82 | 0x86
+                | 0x87
+                | 0x8c
+                | 0x90
+                | 0x91
+                | 0x92
+                | 0x96
+                | 0x97
+                | 0x99
+                | 0xa4
+                | 0xbd
+                | 0xca
         )
     }
 
