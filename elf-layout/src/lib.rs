@@ -77,7 +77,7 @@ pub use missing::undefined_symbols;
 pub use model::edits::Edit;
 pub use model::external::{ExternalKind, ExternalSymbol};
 pub use model::layout::Layout;
-pub use model::options::{ImageMode, Options, ThreadLocal};
+pub use model::options::{ImageMode, Options, Target2, ThreadLocal};
 pub use model::spans::Segment;
 pub use model::storage::{ObjectSlot, Requirements, SectionSlot, Storage, SymbolSlot};
 pub use model::tls::{StaticTlsBlock, TlsBlock};

@@ -70,6 +70,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         number::<A>(files, objects)?;
         let objects: &'s [ObjectSlot<'a>] = objects;
         let processor = flags::check::<A>(files)?;
+        let target2 = options.target2.on::<A>(processor);
         let is_shared = files.len() > 1 && !names.is_empty();
         let (mut gathers, mut gathered) = (false, None);
         let (mut spans, mut fixed) = (Spans::new(), Fixed::default());
@@ -86,7 +87,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             let how = How { grouped: is_shared, gathers, edits: &[] };
             let placed = (&mut spans, &mut fixed);
             let runs = sections::place_all(files, objects, sections, &options, how, placed)?;
-            found = ScanResult { processor, ..ScanResult::default() };
+            found = ScanResult { processor, target2, ..ScanResult::default() };
             let replaceable =
                 INDIRECT_FUNCTIONS && options.replaceable_functions && !A::STUBS.is_empty();
             for (object, file) in (0..usize::MAX).zip(files) {

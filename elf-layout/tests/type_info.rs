@@ -3,17 +3,20 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test")]
 
 use elf_core::{File, Name};
-use elf_layout::{ExternalSymbol, HeapStorage, Options};
+use elf_layout::{ExternalSymbol, HeapStorage, Options, Target2};
 use reloc_arm::Arm;
 
 const BASE: u64 = 0x2000_0000;
+const A_PROFILE: &[u8] = include_bytes!("../../fixtures/arm/type-info.o");
+const M_PROFILE: &[u8] = include_bytes!("../../fixtures/arm/type-info-m0.o");
 
 /// Where the table's words lead, from the place of each, and where the type information is.
-fn targets(object: &[u8]) -> (Vec<u64>, u64, Vec<u8>) {
+fn targets(object: &[u8], target2: Target2) -> (Vec<u64>, u64, Vec<u8>) {
     let files = [File::parse(object).unwrap()];
+    let options = Options { target2, ..Options::default() };
     let mut room = HeapStorage::new();
     let mut externals = |_: Name<'_>| None::<ExternalSymbol>;
-    let layout = room.plan::<Arm>(&files, Options::default(), &mut externals).unwrap();
+    let layout = room.plan::<Arm>(&files, options, &mut externals).unwrap();
     let mut image = vec![0; layout.size() as usize];
     layout.write(&mut image, BASE).unwrap();
     let sections = files[0].sections();
@@ -32,14 +35,28 @@ fn targets(object: &[u8]) -> (Vec<u64>, u64, Vec<u8>) {
 
 #[test]
 fn by_got_entry_where_there_is_a_dynamic_linker() {
-    let (targets, info, image) = targets(include_bytes!("../../fixtures/arm/type-info.o"));
-    let entry = (targets[0] - BASE) as usize;
-    assert_eq!(image[entry..entry + 4], (info as u32).to_le_bytes());
-    assert_eq!(targets[1], targets[0] + 4);
+    for (object, target2) in [(A_PROFILE, Target2::ByProcessor), (M_PROFILE, Target2::GotRelative)]
+    {
+        let (targets, info, image) = targets(object, target2);
+        let entry = (targets[0] - BASE) as usize;
+        assert_eq!(image[entry..entry + 4], (info as u32).to_le_bytes());
+        assert_eq!(targets[1], targets[0] + 4);
+    }
 }
 
 #[test]
-fn by_address_on_microcontrollers() {
-    let (targets, info, _) = targets(include_bytes!("../../fixtures/arm/type-info-m0.o"));
-    assert_eq!(targets, [info, info + 4]);
+fn by_distance_on_microcontrollers() {
+    for (object, target2) in [(M_PROFILE, Target2::ByProcessor), (A_PROFILE, Target2::Relative)] {
+        let (targets, info, _) = targets(object, target2);
+        assert_eq!(targets, [info, info + 4]);
+    }
+}
+
+#[test]
+fn by_address() {
+    for object in [A_PROFILE, M_PROFILE] {
+        let (_, info, image) = targets(object, Target2::Absolute);
+        let words = [info, info + 4].map(|address| (address as u32).to_le_bytes()).concat();
+        assert_eq!(image.windows(8).filter(|held| *held == words).count(), 1);
+    }
 }

@@ -47,6 +47,7 @@ fn bundle() -> TempDir {
         std::fs::copy(&from, folder.path().join(from.file_name().unwrap())).unwrap()
     };
     copy(program());
+    std::fs::copy(program(), folder.path().join("gpu_test_static")).unwrap();
     copy(sources().join("exec-nv/gpu-test/run.sh"));
     copy(sources().join("exec-nv/gpu-test/compare.py"));
     for version in VERSIONS {
@@ -219,6 +220,7 @@ fn what_a_step_breaks_is_that_steps_loss_alone() {
     // the command line is given what this driver takes
     let log = std::fs::read_to_string(output.path().join("log.txt")).unwrap();
     assert!(log.contains("/gpu-12.4-sm_90.fatbin vector_add "), "{log}");
+    assert!(log.contains("/gpu_test_static raw_copies "), "{log}");
     // both of the program's loaders were asked, the second after the first had failed
     assert_eq!(start("| vector_add | driver | FAILED | "), 1, "{report}");
     let of = |words: &[&str]| {
@@ -258,6 +260,7 @@ fn no_step_begins_when_the_time_is_over() {
     let report = text(&done.stdout);
     assert!(report.contains("| gpu_test list | | SKIPPED | no time left |"), "{report}");
     assert!(!output.path().join("recorded.txt").exists());
+    assert!(report.contains("| raw_queues | | SKIPPED | no time left |"), "{report}");
 }
 
 /// The cubins of the ladder: what each step loads where the kernels are of this version of CUDA.

@@ -288,3 +288,19 @@ fn needs_of_all_are_those_of_each() {
     }
     assert!(kernels > 50, "{kernels}");
 }
+
+/// The linker of CUDA 12.0 puts registers above the symbol's number where a kernel recurses, on `sm_90` too.
+#[test]
+fn registers_above_a_symbols_number_make_no_subroutine() {
+    let mut file = read("gpu_linked-12.4-sm_90");
+    let before = Cubin::parse(&file).unwrap().kernel("recursive".into()).unwrap();
+    let (section, needs) = (before.section() as usize, before.resources().unwrap());
+    let headers = u64::from_le_bytes(file[40..48].try_into().unwrap()) as usize;
+    // the top byte of `sh_info`
+    file[headers + 64 * section + 47] = 30;
+    let cubin = Cubin::parse(&file).unwrap();
+    let kernel = cubin.kernel("recursive".into()).unwrap();
+    assert_eq!(kernel.section_header().info >> 24, 30);
+    assert!(!kernel.is_subroutine());
+    assert_eq!(kernel.resources().unwrap(), needs);
+}

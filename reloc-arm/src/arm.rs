@@ -10,7 +10,8 @@
 //! - Of a weak symbol that nobody defines, a branch goes on with the next instruction, and what counts from its place is A.
 //! - Instructions have the byte order of the file, as in objects; processors since Armv7 have theirs little-endian in big-endian
 //!   images (BE8), where they are turned around when all is relocated.
-//! - `TARGET1` is `ABS32`; `TARGET2` is `GOT_PREL`, as on Linux, and `REL32` on M-profile, where the unwinder of GCC wants that. B(S) is the start of the segment that the symbol is in.
+//! - `TARGET1` is `ABS32`; `TARGET2` is `GOT_PREL`, as on Linux, and `REL32` on M-profile, where the unwinder of GCC wants that, unless who links
+//!   says what it is. B(S) is the start of the segment that the symbol is in.
 //! - A branch of Armv8.1-M that is only a hint (`BF`) becomes a NOP where it does not reach.
 //! - Code with TLS descriptors becomes local exec (`tls.rs`) where the variable's offset is known; else it calls [code](elf_core::tls::Tls::call)
 //!   that asks the descriptor. Code that asks by itself (`DESCSEQ`), which no compiler makes, is refused by name then: its word would count

@@ -28,11 +28,13 @@ pub(crate) struct GpuTest {
 const PROGRAMS: &[(&str, [&str; 2], &str, &str)] = &[
     ("hoist-tool", ["--bin", "hoist"], "", "hoist"),
     ("exec-nv", ["--example", "gpu_test"], "raw", "gpu_test"),
+    ("exec-nv", ["--example", "gpu_test"], "raw", "gpu_test_static"),
     ("exec-nv", ["--example", "raw_bring_up"], "raw", "raw_bring_up"),
 ];
 
-/// Programs that open no library: statically linked, they need no C library of the other machine.
-const STATIC: &[&str] = &["raw_bring_up"];
+/// Programs for what opens no library: statically linked, they need no C library of the other machine. `libcuda` they could open only beside the
+/// very C library they are linked from.
+const STATIC: &[&str] = &["gpu_test_static", "raw_bring_up"];
 
 /// Fixtures that the steps load, of each of the versions: a driver takes what is not newer than itself.
 const CUBINS: [(&str, &str); 3] =
@@ -92,7 +94,7 @@ impl GpuTest {
             if what.contains(&"--example") {
                 program.push("examples");
             }
-            program.push(name);
+            program.push(what[1]);
             copy(&program, &folder.join(name))?;
         }
         Ok(())

@@ -176,7 +176,7 @@ pub enum Role {
     /// G + GOT: the address of the symbol's GOT entry of this content.
     Got(Slot),
     /// What an unwinding table holds of type information: G + GOT, or S where [the processors](crate::Arch::DIRECT_TYPE_INFO) are those of
-    /// machines without a dynamic linker.
+    /// machines without a dynamic linker; who links may say which.
     TypeInfo,
     /// GOT: the base of the GOT.
     GotBase,

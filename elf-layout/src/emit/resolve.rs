@@ -3,6 +3,7 @@
 use crate::model::external::Variable;
 use crate::model::features::{INDIRECT_FUNCTIONS, THREAD_LOCAL};
 use crate::model::layout::Layout;
+use crate::model::options::Target2;
 use crate::model::owner::attributes;
 use crate::model::owner::owner;
 use crate::model::spans::{Bases, Group};
@@ -189,11 +190,12 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
                 }
             }
             Role::Got(content) => self.got_entry(slot, content),
-            Role::TypeInfo => {
-                let is_direct = self.layout.found.processor & A::DIRECT_TYPE_INFO != 0;
-                let role = if is_direct { Role::Address } else { Role::Got(Slot::Address) };
-                self.resolve(&Query { role, ..*query })
-            }
+            Role::TypeInfo if A::DIRECT_TYPE_INFO != 0 => match self.layout.found.target2 {
+                Target2::GotRelative => self.got_entry(slot, Slot::Address),
+                // P is taken away again
+                Target2::Absolute => Some(self.address(slot)?.wrapping_add(query.place)),
+                _ => self.resolve(&Query { role: Role::Address, ..*query }),
+            },
             Role::GotBase => Some(self.bases.of(Group::Got)),
             Role::SegmentBase if A::HAS_STATES => {
                 Some(self.base.wrapping_add(self.layout.spans.segment_of(slot.group)?.offset))

@@ -1,5 +1,7 @@
 //! What the caller decides.
 
+use elf_core::Arch;
+
 /// How to lay out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -35,6 +37,35 @@ pub struct Options {
     /// weak name that is not visible to others ([`STV_HIDDEN`](elf_core::names::STV_HIDDEN) and its like) may then mean it, else it is 0 and the
     /// caller is not asked (gABI ch. 5, "Symbol Visibility").
     pub hidden_externals: bool,
+    /// Where unwinding tables of Arm find type information.
+    pub target2: Target2,
+}
+
+/// What `R_ARM_TARGET2` is, by which unwinding tables name types: the unwinder of each platform expects another (AAELF32, "Static miscellaneous
+/// relocations"; `--target2` of linkers).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Target2 {
+    /// [`Relative`](Self::Relative) if the processors of the objects [say so](elf_core::Arch::DIRECT_TYPE_INFO), as those of M-profile do, else
+    /// [`GotRelative`](Self::GotRelative).
+    #[default]
+    ByProcessor,
+    /// The address, as `R_ARM_ABS32`: LLVM's libc++abi expects it without an operating system.
+    Absolute,
+    /// The distance of the address from the place, as `R_ARM_REL32`: libgcc expects it without an operating system.
+    Relative,
+    /// The distance of the address's GOT entry from the place, as `R_ARM_GOT_PREL`: on Linux.
+    GotRelative,
+}
+
+impl Target2 {
+    /// What it is of objects for these processors.
+    pub(crate) const fn on<A: Arch>(self, processor: u32) -> Self {
+        match self {
+            Self::ByProcessor if processor & A::DIRECT_TYPE_INFO != 0 => Self::Relative,
+            Self::ByProcessor => Self::GotRelative,
+            chosen => chosen,
+        }
+    }
 }
 
 /// How code reaches thread-local variables.
@@ -77,6 +108,7 @@ impl Default for Options {
             replaceable_functions: false,
             spread: 0,
             hidden_externals: false,
+            target2: Target2::default(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What relocations need beside what single symbols do.
 
 use crate::model::bounds::Bounds;
+use crate::model::options::Target2;
 use crate::model::spans::Group;
 use crate::model::storage::SymbolRange;
 use crate::model::unwind_index::UnwindIndex;
@@ -32,6 +33,8 @@ pub(crate) struct ScanResult {
     pub(crate) reach: Option<u64>,
     /// What the processors can do that the objects are for.
     pub(crate) processor: u32,
+    /// Where unwinding tables of Arm find type information.
+    pub(crate) target2: Target2,
     /// What instructions may be relaxed by.
     pub(crate) bounds: Bounds,
     /// Symbols of which the image has more than what their sections hold.

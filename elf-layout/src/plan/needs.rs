@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::model::edits::may_shrink;
 use crate::model::features::{COPY_RELOCATIONS, INDIRECT_FUNCTIONS, THREAD_LOCAL};
-use crate::model::options::Options;
+use crate::model::options::{Options, Target2};
 use crate::model::owner::attributes;
 use crate::model::relocations::{Target, is_relocations, label, pass_over, target};
 use crate::model::scan_result::ScanResult;
@@ -299,7 +299,9 @@ fn needs_of<A: Arch>(kind: &'static Kind, slot: &SymbolSlot, found: &mut ScanRes
     let value = &kind.value;
     match value.of {
         Role::Got(Slot::Address) => Needs::GOT,
-        Role::TypeInfo if found.processor & A::DIRECT_TYPE_INFO == 0 => Needs::GOT,
+        Role::TypeInfo if A::DIRECT_TYPE_INFO != 0 && found.target2 == Target2::GotRelative => {
+            Needs::GOT
+        }
         Role::Address if is_narrow::<A>(kind) => {
             match (slot.state, value.minus, COPY_RELOCATIONS) {
                 // a canonical PLT entry: the stub becomes the address of the process's function here

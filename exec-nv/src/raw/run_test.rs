@@ -22,9 +22,9 @@ fn linked() -> [(&'static str, Vec<u8>); 5] {
     [
         ("nvlink", fixture("gpu_linked-13.0-sm_90.cubin")),
         ("hoist", ours.bytes),
-        ("nvJitLink 12.0", fixture("gpu_linked-12.0-sm_90.cubin")),
-        ("nvJitLink 12.4", fixture("gpu_linked-12.4-sm_90.cubin")),
-        ("nvJitLink 12.8", fixture("gpu_linked-12.8-sm_90.cubin")),
+        ("ptxas 12.0", fixture("gpu_linked-12.0-sm_90.cubin")),
+        ("ptxas 12.4", fixture("gpu_linked-12.4-sm_90.cubin")),
+        ("ptxas 12.8", fixture("gpu_linked-12.8-sm_90.cubin")),
     ]
 }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use archs::with_arch;
 use elf_core::{Name, SectionFlags};
-use elf_layout::{CodeMark, ExternalSymbol, HeapStorage, Options, is_linker_defined};
+use elf_layout::{CodeMark, ExternalSymbol, HeapStorage, Options, Target2, is_linker_defined};
 
 use crate::arguments::{ObjectArguments, definition};
 use crate::budget::Budget;
@@ -45,6 +45,28 @@ pub struct Link {
     /// Takes symbols that nobody defines for 0, instead of refusing them.
     #[arg(long)]
     allow_undefined: bool,
+    /// How unwinding tables of Arm name types (R_ARM_TARGET2): by their address, its distance, or that of a GOT entry. Otherwise as libgcc
+    /// expects it: by the distance of the address on M-profile, else by a GOT entry, as on Linux.
+    #[arg(long, value_name = "HOW")]
+    target2: Option<TypeInformation>,
+}
+
+/// What `R_ARM_TARGET2` is, in the words of linkers.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum TypeInformation {
+    Abs,
+    Rel,
+    GotRel,
+}
+
+impl From<TypeInformation> for Target2 {
+    fn from(how: TypeInformation) -> Self {
+        match how {
+            TypeInformation::Abs => Self::Absolute,
+            TypeInformation::Rel => Self::Relative,
+            TypeInformation::GotRel => Self::GotRelative,
+        }
+    }
 }
 
 /// An image and its map.
@@ -191,7 +213,9 @@ impl Link {
         let limit = self.objects.limits.limit;
         let wants_map = self.map.is_some();
         let linking = Linking { base: self.base, be8: self.be8, limit, wants_map };
-        let image = linking.link(&objects, self.objects.options(Some(self.base)), &answer)?;
+        let target2 = self.target2.map_or_else(Target2::default, Target2::from);
+        let options = Options { target2, ..self.objects.options(Some(self.base)) };
+        let image = linking.link(&objects, options, &answer)?;
         let bytes = Output::new(&self.output, |out| write_sparse(&image.bytes, out))?;
         let map = self
             .map
