@@ -44,7 +44,9 @@ pub(super) fn symbols(bytes: &[u8]) -> Result<Symbols, Error> {
                 found.astray.insert(line.clone());
             }
             if !CHANGED.iter().any(|name| of == *name) {
-                found.offsets.insert(format!("{line} at {offset:#x}, {:#x} bytes", symbol.size));
+                // what is elsewhere, as lld's `__dso_handle`, does not move with the section
+                let at = if is_inside { offset } else { symbol.value };
+                found.offsets.insert(format!("{line} at {at:#x}, {:#x} bytes", symbol.size));
             }
             found.sections.insert(line);
         }
