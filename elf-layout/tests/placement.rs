@@ -5,7 +5,7 @@ mod support;
 
 use elf_core::names::*;
 use elf_core::{SectionFlags, SegmentFlags};
-use elf_layout::{ErrorKind, ImageMode, Options, SymbolAddress, ThreadLocal};
+use elf_layout::{ErrorKind, ImageMode, Options, SymbolAddress, Target2, ThreadLocal};
 use proptest::prelude::*;
 use support::{
     BASE, CODE, Object, READ, WRITE, half, image, image_error, laid_out, nobody, placement, plan,
@@ -27,6 +27,7 @@ const BASELESS: Options = Options {
     replaceable_functions: false,
     spread: 0,
     hidden_externals: false,
+    target2: Target2::ByProcessor,
 };
 
 #[test]
