@@ -10,6 +10,7 @@ import io
 import pathlib
 import pkgutil
 import pydoc
+import re
 import signal
 import subprocess
 import sys
@@ -319,8 +320,9 @@ def test_help_reads_well():
     assert "libs" in out.getvalue() and ">>>" in out.getvalue()
     out = io.StringIO()
     pydoc.Helper(output=out).help(hoist.Module)
-    for word in ("fn(self, name", "replace(", "sections(", "unload("):
-        assert word in out.getvalue(), word
+    # 3.13 puts the arguments of a long signature on lines of their own
+    for word in (r"\bfn\([\s|]*self,[\s|]*name", r"\breplace\(", r"\bsections\(", r"\bunload\("):
+        assert re.search(word, out.getvalue()), word
 
 
 def test_stubs_are_as_the_native_part():
