@@ -39,7 +39,7 @@ pub trait Arch {
     const LITTLE_ENDIAN_CODE: u32 = 0;
 
     /// Bits of [`BuildAttributes::processor`] of processors on whose machines unwinding tables hold addresses of type information, not
-    /// of its GOT entries: [`Role::TypeInfo`](crate::Role).
+    /// of its GOT entries: [`Role::TypeInfo`](crate::Role). 0 where no relocation asks for these.
     const DIRECT_TYPE_INFO: u32 = 0;
 
     /// What an object says of how it was built, beside `e_flags`.

@@ -1,4 +1,4 @@
-//! What is free behind a segment: zeros in the file that nothing has, and addresses up to the next segment. What became smaller left them;
+//! What is free behind a section or a segment: zeros in the file that nothing has, and addresses up to the next segment. What became smaller left them;
 //! they are counted with it, so that it grows to the same bytes.
 
 use elf_core::names::{SHF_ALLOC, SHT_NOBITS};
@@ -29,6 +29,14 @@ pub(super) fn gap_end(elf: &Elf<'_>, at: u64, absent_stays: bool) -> u64 {
     let last = || Some(elf.size()).filter(|last| last.saturating_sub(at) < page(elf).unwrap_or(0));
     let gap = next.or_else(last).filter(|next| elf.is_zero(at..*next));
     gap.unwrap_or(at)
+}
+
+/// Up to where zeros that nothing has follow in the same segment.
+pub(super) fn free_until(elf: &Elf<'_>, at: u64) -> u64 {
+    let load = loads(elf).find(|load| load.p_offset.get() < at && end(load) >= at);
+    let next = taken(elf).into_iter().filter(|one| one.end > at).map(|one| one.start.max(at)).min();
+    let until = load.map_or(at, end).min(next.unwrap_or(u64::MAX));
+    if elf.is_zero(at..until) { until } else { at }
 }
 
 /// Whether a segment can be loaded up to this address: it has all its bytes in the file, and no other is there. The two may share a page

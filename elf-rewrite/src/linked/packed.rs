@@ -5,8 +5,7 @@ use std::ops::Range;
 
 use elf_core::names::{PT_LOAD, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_NOBITS, SHT_PROGBITS};
 
-use super::gap::has_room;
-use super::header_placement::taken;
+use super::gap::{free_until, has_room};
 use super::resize::{end, insertion, loads};
 use crate::change::{Change, Known};
 use crate::edits::With;
@@ -135,14 +134,6 @@ fn packed(elf: &Elf<'_>, section: usize, mut regions: Vec<Change>) -> Option<Pac
         regions,
         alignment,
     })
-}
-
-/// Up to where zeros that nothing has follow in the same segment.
-fn free_until(elf: &Elf<'_>, at: u64) -> u64 {
-    let load = loads(elf).find(|load| load.p_offset.get() < at && end(load) >= at);
-    let next = taken(elf).into_iter().filter(|one| one.end > at).map(|one| one.start.max(at)).min();
-    let until = load.map_or(at, end).min(next.unwrap_or(u64::MAX));
-    if elf.is_zero(at..until) { until } else { at }
 }
 
 /// Whether bytes of a section belong to another one too, or not to exactly one segment that is loaded.
