@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context as _, Result, bail};
@@ -109,9 +110,17 @@ pub(crate) fn output(command: &mut Command) -> Result<Output> {
     Ok(output)
 }
 
+/// The files of a wheel, or another zip, in a folder.
+///
+/// # Errors
+/// As [`output`].
+pub(crate) fn unzip(wheel: &Path, folder: &Path) -> Result<()> {
+    output(Command::new("python3").args(["-m", "zipfile", "-e"]).args([wheel, folder])).map(drop)
+}
+
 /// `command` as a person would type it: the program by its file name.
 fn words(command: &Command) -> String {
-    let program = std::path::Path::new(command.get_program());
+    let program = Path::new(command.get_program());
     let program = program.file_name().unwrap_or(command.get_program());
     std::iter::once(program)
         .chain(command.get_args())

@@ -3,7 +3,7 @@
 //! as it was linked and changed by the same tools. Changed again, they are as they were; undone, they have their first bytes.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::slim_wheels::images::{Images, Keep};
 use crate::slim_wheels::places::{Places, list};
 use crate::task::{Run, Told};
-use crate::tool::{Tool, need, output};
+use crate::tool::{Tool, need, output, unzip};
 use crate::workspace::Workspace;
 use look::{Look, complaints, symbols_of, taken};
 use others::{Counts, Others};
@@ -85,7 +85,8 @@ impl Run for WholeLibraries {
             wheels = meant.map(|wheel| places.file(wheel)).collect::<Result<_>>()?;
         }
         for wheel in &wheels {
-            let site = unpacked(&places, wheel)?;
+            let site = places.scratch.join("site");
+            unzip(wheel, &site)?;
             for (name, old) in Images::of(&places.hoist, wheel)?.by_file() {
                 let path = site.join(&name);
                 let size = fs::metadata(&path)?.len();
@@ -143,14 +144,6 @@ impl Run for WholeLibraries {
         );
         if total.differences == 0 && faults == 0 { Ok(()) } else { Err(Told.into()) }
     }
-}
-
-/// The files of a wheel, in a folder.
-fn unpacked(places: &Places, wheel: &Path) -> Result<PathBuf> {
-    let site = places.scratch.join("site");
-    let mut unzip = Command::new("python3");
-    output(unzip.args(["-m", "zipfile", "-e"]).arg(wheel).arg(&site))?;
-    Ok(site)
 }
 
 /// A library of a wheel.

@@ -153,13 +153,6 @@ impl Environment {
         Ok(std::fs::read_dir(&folder)?.next().context("maturin made no wheel")??.path())
     }
 
-    /// The files of a wheel, in a folder.
-    pub(super) fn unpack(&self, workspace: &Workspace, wheel: &Path) -> Result<PathBuf> {
-        let folder = workspace.scratch("wheel-files")?;
-        output(Command::new(&self.python).args(["-m", "zipfile", "-e"]).arg(wheel).arg(&folder))?;
-        Ok(folder)
-    }
-
     /// Installs a wheel.
     pub(super) fn install(&self, wheel: &Path) -> Result<()> {
         output(self.pip("install").args(["--force-reinstall", "--no-deps"]).arg(wheel))?;

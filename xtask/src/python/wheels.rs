@@ -9,7 +9,7 @@ use super::asked;
 use super::environment::{Build, Environment};
 use crate::task::Run;
 use crate::test;
-use crate::tool::output;
+use crate::tool::{output, unzip};
 use crate::workspace::Workspace;
 
 /// Arguments of `wheels`.
@@ -56,7 +56,9 @@ impl Run for Wheels {
             let wheel = environment.wheel(workspace, &wanted)?;
             // musl's symbols have no versions, and this Python is one of glibc
             if target.ends_with("-gnu") {
-                asked::check(&environment.unpack(workspace, &wheel)?.join("hoist"))?;
+                let files = workspace.scratch("wheel-files")?;
+                unzip(&wheel, &files)?;
+                asked::check(&files.join("hoist"))?;
                 if target.starts_with(std::env::consts::ARCH) {
                     environment.alone(workspace, &wheel)?;
                 }
