@@ -31,6 +31,7 @@
 //! library that is opened again is loaded again. Symbols that all libraries share (`STB_GNU_UNIQUE`) are not seen in libraries of the
 //! dynamic loader that this one does not need. [`Library::get`] does not look into what the library needs.
 
+mod ahead;
 mod at_exit;
 mod definition;
 mod depth_first;
@@ -41,11 +42,13 @@ mod group;
 pub(crate) mod handle;
 mod hashes;
 mod late;
+mod later;
 mod load;
 mod loaded;
 mod needed;
 mod order;
 mod part;
+mod relocate;
 mod resolve;
 mod scope;
 mod unit;

@@ -1,15 +1,17 @@
 //! A linked file in memory of its own: its segments are there, nothing is relocated yet.
 
+mod fill;
+
 use crate::error::Error;
 use crate::library::LibraryError;
 use crate::library::file::FilePages;
 use crate::memory::{HUGE_PAGE, Mapping, MappingOptions, POPULATED};
+use crate::word;
 use core::ops::Range;
-use core::sync::atomic::{AtomicBool, Ordering};
 use elf_core::SegmentFlags;
 use elf_image::{Image, PageRange, RelativeRows, Segment};
+use fill::{LARGE, large};
 use std::fs::File;
-use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// An image in memory.
 #[derive(Debug)]
@@ -28,6 +30,8 @@ pub(crate) struct MappedImage {
     is_closed: bool,
     /// What relocations have filled is read-only.
     is_relocated: bool,
+    /// All segments are there; if not, all but the [large](fill::large) one.
+    is_filled: bool,
 }
 
 impl MappedImage {
@@ -66,8 +70,8 @@ impl MappedImage {
         let bias = image.bias(base).map_err(LibraryError::from)?;
         // both are within memory that there is
         let (start, size) = (before as usize, image.size() as usize);
-        let (is_closed, is_relocated) = (false, false);
-        Ok(Self { memory, pages, base, bias, start, size, is_closed, is_relocated })
+        let (is_closed, is_relocated, is_filled) = (false, false, true);
+        Ok(Self { memory, pages, base, bias, start, size, is_closed, is_relocated, is_filled })
     }
 
     /// Copies of the segments.
@@ -131,7 +135,7 @@ impl MappedImage {
         let mut mapped = Self::at(memory, image, pages.to_vec()).ok()?;
         for segment in image.segments() {
             if large.as_ref() == Some(&segment) {
-                mapped.copy(&segment);
+                mapped.is_filled = false;
                 continue;
             }
             let place = file_offset(image, &segment)?.wrapping_sub(segment.offset);
@@ -168,7 +172,7 @@ impl MappedImage {
         // the image was checked: it is within memory that there is
         let place = self.content().get_mut(segment.offset as usize..).unwrap_or_default();
         if let Some(place) = place.get_mut(..segment.data.len()) {
-            fill(place, segment.data);
+            fill::copy(place, segment.data);
         }
     }
 
@@ -208,39 +212,45 @@ impl MappedImage {
         self.memory.bytes_mut().get_mut(self.start..end).unwrap_or_default()
     }
 
-    /// Applies relocations that need no symbol, where [pages](Self::open_pages) are open: how many of the table's first ones are done, all
-    /// or none.
-    pub(crate) fn relocate_relative(
+    /// Fills what is not filled yet, and applies relocations that need no symbol, where [pages](Self::open_pages) are open; on other threads, if
+    /// it is large, while this one does something else first. Gives what came of that, and how many relocations at the start of their table
+    /// are done: all or none.
+    pub(crate) fn fill<R>(
         &mut self,
-        rows: RelativeRows<'_>,
+        image: &Image<'_>,
+        rows: Option<RelativeRows<'_>>,
         open: Option<&[Range<u64>]>,
-        relro: u64,
-    ) -> usize {
-        let open = match open {
-            None => 0..self.size as u64,
-            Some([open]) => open.start..open.end.min(self.size as u64),
-            Some(_) => return 0,
+        first: impl FnOnce() -> R,
+    ) -> (R, usize) {
+        let bias = self.bias;
+        let missing = large(image).filter(|_| !core::mem::replace(&mut self.is_filled, true));
+        let (range, data) = match (missing, open) {
+            (Some(it), _) => (it.offset..it.offset.saturating_add(it.size), it.data),
+            (None, None) => (0..self.size as u64, &[][..]),
+            (None, Some([open])) => (open.start..open.end.min(self.size as u64), &[][..]),
+            (None, Some(_)) => return (first(), 0),
         };
-        let (bias, at) = (self.bias, open.start);
-        let range = open.start as usize..open.end as usize;
-        let Some(memory) = self.content().get_mut(range) else { return 0 };
-        let is_done = if relro > LARGE {
-            let all = Mutex::new(parts(memory, at, rows).into_iter());
-            let has_failed = AtomicBool::new(false);
-            on_threads(|| {
-                let next = || all.lock().unwrap_or_else(PoisonError::into_inner).next();
-                while let Some((memory, at, rows)) = next() {
-                    if !rows.apply(memory, at, bias) {
-                        has_failed.store(true, Ordering::Relaxed);
-                    }
-                }
-            });
-            // else all is done once more, which changes nothing
-            !has_failed.into_inner()
+        let (at, address) = (range.start, self.base.wrapping_add(range.start));
+        let range = range.start as usize..range.end as usize;
+        let Some(memory) = self.content().get_mut(range) else { return (first(), 0) };
+        let (found, is_done) = if image.relro().is_some_and(|(_, size)| size > LARGE) {
+            fill::fill(memory, (address, at), (data, rows), bias, first)
         } else {
-            rows.apply(memory, at, bias)
+            let found = first();
+            (found, rows.is_none_or(|rows| rows.apply(memory, at, bias)))
         };
-        if is_done { rows.len() } else { 0 }
+        // what is not done is done once more, which changes nothing
+        (found, if is_done { rows.map_or(0, |rows| rows.len()) } else { 0 })
+    }
+
+    /// Stores words at offsets in the image, which can be written. Whether all are within it; if not, some may be stored.
+    pub(crate) fn store(&mut self, words: &[(u64, u64)]) -> bool {
+        let content = self.content();
+        words.iter().all(|(offset, word)| {
+            let place = usize::try_from(*offset).ok().and_then(|at| content.get_mut(at..));
+            let place = place.and_then(<[u8]>::first_chunk_mut);
+            place.map(|place| *place = word.to_le_bytes()).is_some()
+        })
     }
 
     /// The offset in the memory of an offset in the image.
@@ -329,15 +339,13 @@ impl MappedImage {
     }
 }
 
-/// The last segment, if most of it is filled by relocations and becomes read-only then, and it is large: huge pages are had sooner than
-/// as many pages of the file, each of which is copied.
-fn large<'a>(image: &Image<'a>) -> Option<Segment<'a>> {
-    let (offset, size) = image.relro().filter(|(_, size)| *size > LARGE)?;
-    let last = image.segments().last()?;
-    let end = offset.saturating_add(size);
-    let is_inside = last.offset <= offset && end <= last.offset.saturating_add(last.size);
-    let is_most = size >= last.data.len() as u64 / 2;
-    (is_inside && is_most && last.flags.contains(SegmentFlags::WRITE)).then_some(last)
+/// Where words begin that can be written, which [pages](MappedImage::open_pages) are open to, if those are one stretch.
+pub(crate) fn open_words(open: Option<&[Range<u64>]>) -> Range<u64> {
+    match open {
+        None => 0..u64::MAX,
+        Some([open]) => open.start..open.end.saturating_sub(word::SIZE - 1),
+        Some(_) => 0..0,
+    }
 }
 
 /// The permissions of a segment's pages while it is relocated.
@@ -368,59 +376,4 @@ fn are_apart(image: &Image<'_>, page: u64) -> bool {
             && !segment.flags.is_empty()
             && (is_whole || segment.flags.contains(SegmentFlags::WRITE))
     })
-}
-
-/// From how many bytes on several threads copy.
-const MANY: usize = 2 * HUGE_PAGE;
-
-/// From how many bytes of it on several threads fill what becomes read-only.
-const LARGE: u64 = HUGE_PAGE as u64;
-
-/// Has several threads do what is large, this one too; when all have done it, it is done.
-fn on_threads(work: impl Fn() + Sync) {
-    static THREADS: OnceLock<usize> = OnceLock::new();
-    let processors = || std::thread::available_parallelism().map_or(1, usize::from).min(8);
-    std::thread::scope(|scope| {
-        for _ in 1..*THREADS.get_or_init(processors) {
-            // without it the others do its part
-            let _ = std::thread::Builder::new().spawn_scoped(scope, &work);
-        }
-        work();
-    });
-}
-
-/// A part of an image that is relocated by itself: what it has from an offset on, and its records.
-type Part<'m, 'a> = (&'m mut [u8], u64, RelativeRows<'a>);
-
-/// Records of a part.
-const PART: usize = 1 << 14;
-
-/// Cuts `memory`, an image from offset `at` on, and its records, which stand in the order of their places, into parts.
-fn parts<'m, 'a>(memory: &'m mut [u8], at: u64, rows: RelativeRows<'a>) -> Vec<Part<'m, 'a>> {
-    let (mut parts, mut rest, mut start, mut first) = (Vec::new(), memory, at, 0);
-    for next in (PART..rows.len()).step_by(PART) {
-        let place = rows.place(next).and_then(|place| place.checked_sub(start));
-        let cut = place.and_then(|cut| usize::try_from(cut).ok());
-        let Some(cut) = cut.filter(|cut| *cut <= rest.len()) else { break };
-        let (part, behind) = rest.split_at_mut(cut);
-        parts.extend(rows.slice(first..next).map(|rows| (part, start, rows)));
-        (rest, start, first) = (behind, start.saturating_add(cut as u64), next);
-    }
-    parts.extend(rows.slice(first..rows.len()).map(|rows| (rest, start, rows)));
-    parts
-}
-
-/// Copies bytes to a place of this size.
-fn fill(place: &mut [u8], data: &[u8]) {
-    if data.len() < MANY {
-        place.copy_from_slice(data);
-        return;
-    }
-    let parts = Mutex::new(place.chunks_mut(HUGE_PAGE).zip(data.chunks(HUGE_PAGE)));
-    let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
-    on_threads(|| {
-        while let Some((place, data)) = next() {
-            place.copy_from_slice(data);
-        }
-    });
 }

@@ -3,8 +3,10 @@
 use super::error::LibraryError;
 use super::file::FilePages;
 use super::group::Node;
+use super::later::Later;
 use super::loaded::{Links, Loaded, image};
 use super::needed::Given;
+use super::relocate::{failed, relocate, width};
 use super::resolve::Resolver;
 use crate::Host;
 use crate::budget::image_limit;
@@ -18,16 +20,12 @@ use crate::word;
 use core::ops::Range;
 use elf_core::names::{DF_1_NODELETE, DF_STATIC_TLS, PT_LOAD};
 use elf_core::{
-    ApplyError, Arch as _, Kind, Name, Record, Role, SectionMut, SegmentFlags, Special, Stage,
+    ApplyError, Arch as _, Kind, Name, Record, Role, SectionMut, SegmentFlags, Stage,
     apply_dynamic, find,
 };
 use elf_image::{ErrorKind, Facts, Image, PageRange};
 use elf_layout::{ThreadLocal, TlsBlock};
-use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
-
-/// A relocation that a function of the library answers.
-type Deferred = (Record, &'static Kind);
 
 /// Functions that are called first and last.
 pub(crate) struct Calls {
@@ -47,10 +45,8 @@ pub(crate) struct Part<'n> {
     pub(crate) reaches_others: bool,
     /// Somebody has such code that may mean its variables.
     pub(crate) wants_tp_offset: bool,
-    /// Relocations that speak of threads.
-    of_threads: Vec<Deferred>,
     threads: Option<Threads>,
-    deferred: Vec<Deferred>,
+    later: Later,
     calls: Option<Calls>,
 }
 
@@ -77,38 +73,19 @@ impl<'n> Part<'n> {
             code,
             reaches_others,
             wants_tp_offset: false,
-            of_threads: Vec::new(),
             threads: None,
-            deferred: Vec::new(),
+            later: Later::default(),
             calls: None,
         })
     }
 
     /// Relocates what is known without threads and without calling anybody.
     pub(crate) fn relocate(&mut self, resolver: &mut Resolver<'_, '_>) -> Result<(), Error> {
-        let Self { image, mapped, deferred, of_threads, wants_tp_offset, .. } = self;
-        let resolver = &*resolver;
-        let plain = |record: &Record, kind: &'static Kind| {
-            if is_tls(kind.value.of) || is_tls(kind.value.minus) {
-                of_threads.push((*record, kind));
-                *wants_tp_offset |=
-                    kind.value.of == Role::TpOffset || kind.value.minus == Role::TpOffset;
-                return false;
-            }
-            let is_late = match kind.value.of {
-                Role::Indirect => true,
-                Role::Address | Role::Plt => resolver.is_indirect(record.symbol),
-                _ => false,
-            };
-            if is_late {
-                deferred.push((*record, kind));
-            }
-            !is_late
-        };
-        relocate(image, mapped, resolver, plain)?;
+        let Self { image, mapped, later, .. } = self;
+        relocate(image, mapped, resolver, later)?;
         // addends that are in the places are read before anything is written there
         let content = mapped.content();
-        for (record, _) in deferred.iter_mut().filter(|(record, _)| record.addend.is_none()) {
+        for (record, _) in later.answered.iter_mut().filter(|(record, _)| record.addend.is_none()) {
             let start = usize::try_from(record.offset).unwrap_or(usize::MAX);
             let held = content.get(start..).and_then(|rest| rest.first_chunk());
             record.addend = Some(held.map_or(0, |held| isize::from_le_bytes(*held) as i64));
@@ -118,7 +95,8 @@ impl<'n> Part<'n> {
 
     /// Gives threads their block, whose initial values are relocated: near the thread pointer if somebody wants it.
     pub(crate) fn give_threads(&mut self, resolver: &mut Resolver<'_, '_>) -> Result<(), Error> {
-        let (wants, has) = (self.wants_tp_offset, !self.of_threads.is_empty());
+        let wants = self.wants_tp_offset || self.later.wants_tp_offset;
+        let has = !self.later.of_threads.is_empty();
         self.threads = threads(&self.image, self.mapped.content(), wants, has)?;
         resolver.set_block(self.threads.as_ref().map(Threads::static_tls_block));
         Ok(())
@@ -129,8 +107,8 @@ impl<'n> Part<'n> {
         &mut self,
         resolver: &mut Resolver<'_, '_>,
     ) -> Result<(), Error> {
-        let Self { image, facts, mapped, code, calls, of_threads, .. } = self;
-        for (record, kind) in of_threads {
+        let Self { image, facts, mapped, code, calls, later, .. } = self;
+        for (record, kind) in &later.of_threads {
             if !mapped.is_open(record.offset, width(kind)) {
                 mapped.open()?;
             }
@@ -155,12 +133,12 @@ impl<'n> Part<'n> {
     /// Gives pages their permissions, but for those that [answers](Self::answer) go to: functions of the library can be called then.
     pub(crate) fn protect(&mut self, resolver: &mut Resolver<'_, '_>) -> Result<(), Error> {
         resolver.is_executable = true;
-        self.mapped.protect(self.deferred.is_empty())
+        self.mapped.protect(self.later.answered.is_empty())
     }
 
     /// Has functions of the libraries answer. What they answer goes to pages that are writable, or are so up to the end of relocation.
     pub(crate) fn answer(&mut self, resolver: &mut Resolver<'_, '_>) -> Result<(), Error> {
-        Ok(answer(&self.deferred, &self.image, &self.mapped, resolver)?)
+        Ok(answer(&self.later.answered, &self.image, &self.mapped, resolver)?)
     }
 
     /// Makes it known to unwinders and observers.
@@ -222,65 +200,6 @@ impl<'n> Part<'n> {
     }
 }
 
-/// Applies the relocations that `wanted` takes. Pages that are to be read only are made writable for those that want this.
-fn relocate(
-    image: &Image<'_>,
-    mapped: &mut MappedImage,
-    resolver: &Resolver<'_, '_>,
-    mut wanted: impl FnMut(&Record, &'static Kind) -> bool,
-) -> Result<(), Error> {
-    let key = |record: &Record| (record.offset, record.r#type, record.symbol);
-    let (base, open, mut closed) = (mapped.base, mapped.open_pages(), BTreeSet::new());
-    // where the last one was found
-    let mut last = open.as_ref().map_or(0..u64::MAX, |_| 0..0);
-    let mut is_open = |record: &Record, kind: &Kind| {
-        let end = record.offset.saturating_add(width(kind));
-        if last.start <= record.offset && end <= last.end {
-            return true;
-        }
-        let mut open = open.iter().flatten();
-        let found = open.find(|it| it.start <= record.offset && end <= it.end);
-        found.map(|found| last = found.clone()).is_some()
-    };
-    let first = |record: &Record, kind: &'static Kind| {
-        let is_wanted = wanted(record, kind);
-        let is_now = is_wanted && is_open(record, kind);
-        if is_wanted && !is_now {
-            closed.insert(key(record));
-        }
-        is_now
-    };
-    let explain = |error| failed(image, resolver, error);
-    let relro = image.relro().map_or(0, |(_, size)| size);
-    let rows = image.relative_rows::<Host>();
-    let done = rows.map_or(0, |rows| mapped.relocate_relative(rows, open.as_deref(), relro));
-    let words = open_words(open.as_deref());
-    image
-        .relocate_within::<Host>(mapped.content(), base, resolver, (words, done), first)
-        .map_err(explain)?;
-    if !closed.is_empty() {
-        mapped.open()?;
-        let second = |record: &Record, _: &'static Kind| closed.contains(&key(record));
-        image.relocate_where::<Host>(mapped.content(), base, resolver, second).map_err(explain)?;
-    }
-    Ok(())
-}
-
-/// Where words begin that can be written, which [pages](MappedImage::open_pages) are open to, if those are one stretch.
-fn open_words(open: Option<&[Range<u64>]>) -> Range<u64> {
-    match open {
-        None => 0..u64::MAX,
-        Some([open]) => open.start..open.end.saturating_sub(word::SIZE - 1),
-        Some(_) => 0..0,
-    }
-}
-
-/// How many bytes a relocation may fill.
-const fn width(kind: &Kind) -> u64 {
-    let words = if matches!(kind.special, Special::Descriptor { .. }) { 2 } else { 1 };
-    words * word::SIZE
-}
-
 fn refused(reason: &str) -> LibraryError {
     LibraryError::Refused { reason: reason.into() }
 }
@@ -295,10 +214,6 @@ fn code(mapped: &MappedImage) -> Vec<Range<u64>> {
     code.map(range).collect()
 }
 
-const fn is_tls(role: Role) -> bool {
-    matches!(role, Role::TlsModule | Role::DtpOffset | Role::TpOffset | Role::TlsDescFunction)
-}
-
 /// Whether code reaches variables of other libraries at one distance from the thread pointer.
 fn wants_tp_offsets_of_others(image: &Image<'_>) -> bool {
     let mut records = image.relocations().filter_map(Result::ok).flatten();
@@ -306,21 +221,6 @@ fn wants_tp_offsets_of_others(image: &Image<'_>) -> bool {
         let kind = find(Host::KINDS, record.r#type).filter(|_| record.symbol != 0);
         kind.is_some_and(|kind| kind.value.of == Role::TpOffset)
     })
-}
-
-/// Why a relocation failed, in words.
-fn failed(image: &Image<'_>, resolver: &Resolver<'_, '_>, error: elf_image::Error) -> LibraryError {
-    let symbol = match error.kind {
-        ErrorKind::Relocation(error) => error.symbol,
-        _ => 0,
-    };
-    if let Some(why) = resolver.why(symbol) {
-        return why;
-    }
-    let exports = image.exports().ok().flatten();
-    let reference = exports.and_then(|exports| exports.reference(symbol).ok());
-    let name = reference.map(|reference| reference.name.to_string()).unwrap_or_default();
-    LibraryError::Relocation { error, name }
 }
 
 /// The block of thread-local variables, whose initial values are relocated.
@@ -345,12 +245,12 @@ fn threads(
 
 /// Stores what functions of the library answer to relocations, in order.
 fn answer(
-    deferred: &[Deferred],
+    answered: &[(Record, &'static Kind)],
     image: &Image<'_>,
     mapped: &MappedImage,
     resolver: &Resolver<'_, '_>,
 ) -> Result<(), LibraryError> {
-    for (record, kind) in deferred {
+    for (record, kind) in answered {
         let mut word = word::bytes(0);
         // what is for loaders only fills a word
         let size = if kind.stage == Stage::Load { word.len() } else { kind.field.bytes };

@@ -97,7 +97,7 @@ impl<'r, 's> Resolver<'r, 's> {
     }
 
     /// What the symbol of this index is.
-    fn definition(&self, index: u32, is_thread_local: bool) -> Option<Definition> {
+    pub(super) fn definition(&self, index: u32, is_thread_local: bool) -> Option<Definition> {
         let last = self.known.len().saturating_sub(1);
         let known = self.known.get(usize::try_from(index).ok()? & last)?;
         if let Some((_, definition)) = known.get().filter(|(of, _)| *of == index) {
