@@ -14,6 +14,11 @@ pub enum Error {
         /// What is wrong.
         error: elf_core::Error,
     },
+    /// An object has data in the byte order that this process has not: code of AArch64 and Arm is the same, what it reads is not.
+    ByteOrder {
+        /// Its index.
+        object: usize,
+    },
     /// The objects cannot be laid out or relocated.
     Layout(elf_layout::Error),
     /// An object cannot be laid out or relocated.
@@ -232,6 +237,9 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Elf { object, error } => write!(f, "object {object}: {error}"),
+            Self::ByteOrder { object } => {
+                write!(f, "object {object}: its data are big-endian, and those of this process not")
+            }
             Self::Layout(error) => error.fmt(f),
             Self::Object { text, .. } => f.write_str(text),
             Self::Undefined(undefined) => f.write_str(&undefined.text),

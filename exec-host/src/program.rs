@@ -220,6 +220,9 @@ fn parse(bytes: &[u8]) -> Result<File<'_>, LibraryError> {
         let reason = format!("a program for machine {}, not {}", header.machine, Host::MACHINE);
         return Err(LibraryError::Refused { reason });
     }
+    if file.encoding().is_big_endian() {
+        return Err(LibraryError::Refused { reason: String::from("a program with big-endian data") });
+    }
     Ok(file)
 }
 

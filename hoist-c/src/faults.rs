@@ -199,6 +199,9 @@ pub(crate) fn host(error: &exec_host::Error, objects: &[Object]) -> Error {
             let told = layout_as(undefined.error, objects, &texts.join("; "));
             told.symbol(undefined.name.as_str())
         }
+        Host::ByteOrder { object } => {
+            of(Status::Unsupported, Known { object: Some(*object), ..none })
+        }
         Host::Map { cause, .. } => {
             of(Status::Memory, Known { os_error: cause.raw_os_error(), ..none })
         }

@@ -109,6 +109,7 @@ impl Objects<'_> {
             E::Elf { object, error } => self
                 .at(object, None, Failure::new("FormatError", message))
                 .with("offset", Field::Number(error.at)),
+            E::ByteOrder { object } => self.at(object, None, Failure::new("FormatError", message)),
             E::Archive(error) => {
                 Failure::new("FormatError", message).with("offset", Field::Number(error.at))
             }

@@ -60,6 +60,11 @@ impl<'n> Part<'n> {
     ) -> Result<Self, Error> {
         let file: &[u8] = (*node.bytes).as_ref();
         let image = image(file).map_err(LibraryError::from)?;
+        let header = image.file().header();
+        if image.file().encoding().is_big_endian() && header.machine == Host::MACHINE {
+            let reason = String::from("a library with big-endian data");
+            return Err(LibraryError::Refused { reason }.into());
+        }
         let mapped =
             MappedImage::new(&image, in_file, limit.unwrap_or(image_limit(file.len() as u64)))?;
         let code = code(&mapped);

@@ -28,6 +28,10 @@ pub(super) fn parse<'a>(objects: &[&'a [u8]]) -> Result<Vec<File<'a>>, Error> {
         let damaged = |error| Error::Elf { object, error };
         let file = File::parse(bytes).map_err(|error| damaged(Foreign::explain(bytes, error)))?;
         Foreign::check_lto(&file).map_err(damaged)?;
+        // all hosts that there are have little-endian data; of what is for another machine the layout says so
+        if file.encoding().is_big_endian() && file.header().machine == Host::MACHINE {
+            return Err(Error::ByteOrder { object });
+        }
         budget::check_names(object, &file)?;
         Ok(file)
     });

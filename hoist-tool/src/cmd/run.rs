@@ -194,6 +194,10 @@ fn explain(objects: &Objects<'_>, error: Error) -> anyhow::Error {
         Error::Elf { object, error } => {
             anyhow::Error::new(error).context(objects.label(object).to_owned())
         }
+        Error::ByteOrder { object } => anyhow::anyhow!(
+            "{}: its data are big-endian, and those of this process not",
+            objects.label(object)
+        ),
         Error::TooLarge { size, limit, object, section, largest, .. } => anyhow::anyhow!(
             "{}: asks for {largest} bytes of an image of {size}, more than the limit of {limit} (--limit)",
             name(object, section)
