@@ -68,6 +68,8 @@ mod shared_memory;
 mod status;
 mod system;
 mod version;
+#[cfg(test)]
+mod waits_test;
 mod work;
 
 pub use allocator::{RawAllocator, RawMemory};

@@ -125,7 +125,7 @@ impl<S: System> Allocator for RawAllocator<S> {
             return if stored { Ok(()) } else { Err(outside) };
         }
         let copied = self.context.copies().copy_in(to, from);
-        Ok(self.context.note(copied).map_err(crate::Error::from)?)
+        Ok(self.context.note_copy(copied).map_err(crate::Error::from)?)
     }
 
     unsafe fn copy_out(
@@ -142,7 +142,7 @@ impl<S: System> Allocator for RawAllocator<S> {
             return if view.load(at, to) { Ok(()) } else { Err(outside) };
         }
         let copied = self.context.copies().copy_out(from, to);
-        Ok(self.context.note(copied).map_err(crate::Error::from)?)
+        Ok(self.context.note_copy(copied).map_err(crate::Error::from)?)
     }
 
     unsafe fn bytes<'m>(&self, memory: &'m RawMemory<S>) -> Option<&'m [u8]> {

@@ -108,6 +108,15 @@ impl<S: System> Context<S> {
         }
         outcome
     }
+
+    /// The same of a copy, of which an end that did not come is kept, too: the engine may still write where the memory is somebody
+    /// else's by then. A reset ends it.
+    pub(super) fn note_copy<T>(&self, outcome: Result<T, Error>) -> Result<T, Error> {
+        if let Err(error @ Error::TimeOut { .. }) = &outcome {
+            self.sticky.set(exec_core::Error::Device(Arc::new(error.clone())));
+        }
+        self.note(outcome)
+    }
 }
 
 /// A channel for launches and one for copies, set up.

@@ -49,7 +49,8 @@ impl<S: System> Copies<S> {
 
     /// Copies bytes of this process to a device address: the next half is filled while one is copied.
     pub(super) fn copy_in(&mut self, to: u64, from: &[u8]) -> Result<(), Error> {
-        let mut points = [0; 2];
+        // a copy that failed before may have left pieces on their way through the halves
+        let mut points = [self.channel.latest(); 2];
         for (index, part) in from.chunks(HALF as usize).enumerate() {
             let half = (index % 2) as u64 * HALF;
             let point = points.get_mut(index % 2).ok_or(Error::NotSeen)?;

@@ -130,7 +130,7 @@ impl<S: System> RawDevice<S> {
         // what queues have before is done first: copies run beside them
         self.0.queue.synchronize()?;
         let copied = context.copies().copy(target.address(), source.address(), from.size());
-        Ok(context.note(copied)?)
+        Ok(context.note_copy(copied)?)
     }
 
     /// The kernel `name` of an image, to be called with what the image says that it takes.

@@ -13,16 +13,17 @@ use super::program::RawCall;
 use super::{RawArgument, RawDevice, RawImage, RawOptions, RawQueue};
 use crate::{Error, NvLaunch};
 
-fn options() -> RawOptions {
+pub(super) fn options() -> RawOptions {
     RawOptions { limit: Duration::from_millis(20), ..RawOptions::default() }
 }
 
 /// Cubins whose code is for a generation.
-fn fixture(class: Class, name: &str) -> Vec<u8> {
+pub(super) fn fixture(class: Class, name: &str) -> Vec<u8> {
     let sm = match class.sm_version {
-        0x800 | 0x809 => "13.5-sm_80",
+        0x800 | 0x806 | 0x809 => "13.5-sm_80",
         0x900 if name == "kernels" => "13.5-sm_90a",
         0x900 => "13.5-sm_90",
+        0xc00 => "13.5-sm_120",
         _ if name == "kernels" => "12.9-sm_100a",
         _ => "13.5-sm_100",
     };
@@ -30,9 +31,9 @@ fn fixture(class: Class, name: &str) -> Vec<u8> {
     std::fs::read(path.join(format!("{name}-{sm}.cubin"))).unwrap()
 }
 
-type Opened = (Fake, RawDevice<Fake>, Arc<RawImage<Fake>>);
+pub(super) type Opened = (Fake, RawDevice<Fake>, Arc<RawImage<Fake>>);
 
-fn open(class: Class, name: &str) -> Opened {
+pub(super) fn open(class: Class, name: &str) -> Opened {
     let fake = Fake::new(class);
     let device = RawDevice::open(fake.clone(), 0, options()).unwrap();
     let image = device.load(&fixture(class, name)).unwrap();
@@ -114,9 +115,11 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 #[rustfmt::skip]
 const OFFSETS: &[(u32, [usize; 6])] = &[
     (0x800, [0x00, 0x0c, 0x2c, 0x10c, 0x28, 0x160]),
+    (0x806, [0x00, 0x0c, 0x2c, 0x10c, 0x28, 0x160]),
     (0x809, [0x00, 0x0c, 0x2c, 0x10c, 0x28, 0x160]),
     (0x900, [0x00, 0x0c, 0x2c, 0x10c, 0x28, 0x210]),
     (0xa00, [0x360, 0x370, 0x2ac, 0x2d0, 0x37c, 0x380]),
+    (0xc00, [0x360, 0x370, 0x2ac, 0x2d0, 0x37c, 0x380]),
 ];
 
 #[test]
@@ -229,19 +232,33 @@ fn says_nothing(line: &super::fake::Line) -> bool {
 
 #[test]
 fn every_call_of_everything_can_fail() {
-    let class = Class::HOPPER;
-    let fake = Fake::new(class);
+    for class in Class::GENERATIONS {
+        every_call_can_fail(class, b"580.95.05");
+    }
+    // structures that other branches of the driver take
+    for version in [&b"570.172.08"[..], b"595.45.04"] {
+        every_call_can_fail(Class::HOPPER, version);
+    }
+}
+
+fn every_call_can_fail(class: Class, version: &'static [u8]) {
+    let new = || {
+        let fake = Fake::new(class);
+        fake.state().version = version;
+        fake
+    };
+    let fake = new();
     drop(RawDevice::open(fake.clone(), 0, options()).unwrap());
     let ends = |line: &super::fake::Line| gives_back(line);
     let opening = fake.state().calls.iter().position(ends).unwrap();
-    let fake = Fake::new(class);
+    let fake = new();
     scenario(&fake, class).unwrap();
     let calls = fake.state().calls.clone();
     assert!(calls.len() > 120, "{} calls", calls.len());
     let mut failed = 0;
     for (index, line) in calls.iter().enumerate() {
         for failure in [Failure::Errno, Failure::Status] {
-            let fake = Fake::new(class);
+            let fake = new();
             fake.fail_at(index, failure);
             let outcome = scenario(&fake, class);
             let has_no_status = matches!(failure, Failure::Status) && says_nothing(line);
@@ -250,13 +267,14 @@ fn every_call_of_everything_can_fail() {
             let is_tried_again =
                 index >= opening && matches!(failure, Failure::Status) && takes_memory(line);
             if !is_tried_again {
-                assert_eq!(outcome.is_err(), is_told, "call {index}, {failure:?}: {outcome:?}");
+                let call = format!("{class:x?}, call {index}, {failure:?}: {outcome:?}");
+                assert_eq!(outcome.is_err(), is_told, "{call}");
             }
             assert_eq!(fake.left(), "", "call {index}");
             let abandoned = fake.state().abandoned.clone();
             // what could not be given back is all that is left to the end; the root takes objects with it
             if is_told && index >= 30 {
-                assert_eq!(abandoned, "", "call {index}, {failure:?}");
+                assert_eq!(abandoned, "", "{class:x?}, call {index}, {failure:?}");
             }
             failed += 1;
         }

@@ -109,6 +109,11 @@ impl State {
         if self.hangs || !self.channels.values().any(|channel| channel.token == token) {
             return;
         }
+        self.wake();
+    }
+
+    /// All channels go on with what they were told.
+    pub(in crate::raw) fn wake(&mut self) {
         let numbers: Vec<u32> = self.channels.keys().copied().collect();
         while numbers.iter().any(|&number| self.step(number)) {}
     }
@@ -118,6 +123,14 @@ impl State {
         let methods = &self.channels[&channel].methods;
         let get = |method: u32| Some(u64::from(*methods.get(&(0, method))?));
         (get(0x6c)? & 7 == 3).then(|| Some(get(0x60)? << 32 | get(0x5c)?))?
+    }
+
+    /// Tells, in a channel's control page, which entry is read next, and gives what it told before.
+    pub(in crate::raw) fn tell_read(&self, channel: u32, entry: u32) -> u32 {
+        let control = self.channels[&channel].control;
+        let before = self.long(control + 0x88) as u32;
+        assert!(self.write(control + 0x88, &entry.to_le_bytes()));
+        before
     }
 
     /// Reads one entry of a ring, or goes on with it: whether anything was done.

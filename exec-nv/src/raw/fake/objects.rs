@@ -20,6 +20,8 @@ pub(in crate::raw) struct Class {
 impl Class {
     pub(in crate::raw) const AMPERE: Self =
         Self { channel: 0xc56f, compute: 0xc6c0, copy: 0xc6b5, usermode: 0xc561, sm_version: 0x800 };
+    pub(in crate::raw) const AMPERE_86: Self =
+        Self { channel: 0xc56f, compute: 0xc7c0, copy: 0xc7b5, usermode: 0xc561, sm_version: 0x806 };
     pub(in crate::raw) const ADA: Self =
         Self { channel: 0xc56f, compute: 0xc9c0, copy: 0xc7b5, usermode: 0xc561, sm_version: 0x809 };
     pub(in crate::raw) const HOPPER: Self =
@@ -28,8 +30,8 @@ impl Class {
         Self { channel: 0xc96f, compute: 0xcdc0, copy: 0xc9b5, usermode: 0xc661, sm_version: 0xa00 };
     pub(in crate::raw) const BLACKWELL_12: Self =
         Self { channel: 0xca6f, compute: 0xcec0, copy: 0xcab5, usermode: 0xc761, sm_version: 0xc00 };
-    pub(in crate::raw) const GENERATIONS: [Self; 4] =
-        [Self::AMPERE, Self::ADA, Self::HOPPER, Self::BLACKWELL];
+    pub(in crate::raw) const GENERATIONS: [Self; 6] =
+        [Self::AMPERE, Self::AMPERE_86, Self::ADA, Self::HOPPER, Self::BLACKWELL, Self::BLACKWELL_12];
 }
 
 /// An object of a client.
