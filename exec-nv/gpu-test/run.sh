@@ -3,7 +3,7 @@
 # What one step breaks is that step's loss alone. Ends before GPU_TEST_SECONDS (520) are over; no step takes more than
 # GPU_TEST_STEP_SECONDS, if that is set. Needs no Rust and no CUDA toolkit.
 # What the CUDA driver says to itself goes into the log, kernels are loaded when their image is, and a kernel that fails leaves a small
-# core dump in FOLDER.
+# core dump in FOLDER and goes on, but where it is to fail or where time is measured.
 # usage: run.sh FOLDER
 # exit status: 0 all steps are right, 1 some are not, 2 there is no GPU
 here=$(cd "$(dirname "$0")" && pwd)
@@ -16,7 +16,15 @@ end=$(($(date +%s) + ${GPU_TEST_SECONDS:-520}))
 : > "$log"
 
 export CUDA_LOG_FILE="$out/driver.txt" CUDA_MODULE_LOADING=EAGER
-export CUDA_ENABLE_COREDUMP_ON_EXCEPTION=1 CUDA_ENABLE_LIGHTWEIGHT_COREDUMP=1 CUDA_COREDUMP_FILE="$out/core-%p"
+export CUDA_ENABLE_LIGHTWEIGHT_COREDUMP=1 CUDA_COREDUMP_FILE="$out/core-%p"
+# after a dump a driver ends the process, unless it knows the flags (12.4) and is told not to
+skips=skip_abort
+for what in nonrelocated_elf_images global_memory shared_memory local_memory constbank_memory; do skips=$skips,skip_$what; done
+export CUDA_COREDUMP_GENERATION_FLAGS="$skips"
+
+# dumps 0 or 1: whether what follows leaves core dumps.
+dumps() { export CUDA_ENABLE_COREDUMP_ON_EXCEPTION="$1"; }
+dumps 1
 
 left() { echo $((end - $(date +%s))); }
 
@@ -94,6 +102,7 @@ while read -r name seconds; do
   program=$here/gpu_test
   # without CUDA nothing of this machine's libraries is needed
   case $name in raw_*) [ -x "$program"_static ] && program=${program}_static ;; esac
+  case $name in fault | speed_*) dumps 0 ;; *) dumps 1 ;; esac
   limited "$seconds" "$program" "$name" "$here"
   status=$?
   told "$name" "$status"
@@ -108,10 +117,21 @@ done < "$out/steps.txt"
 rm -f "$out/steps.txt"
 
 # kernels are loaded when they are asked for, as is usual since CUDA 12.2
+dumps 0
 limited 40 env CUDA_MODULE_LOADING=LAZY "$here/gpu_test" speed_ready "$here"
 told "speed_ready, lazy" "$?"
 
-# the command line, from the file to the numbers that come back
+# the command line: which GPUs there are, and from the file to the numbers that come back
+dumps 1
+for option in "" --raw; do
+  # shellcheck disable=SC2086 # no option is no word
+  limited 20 "$here/hoist" devices $option
+  status=$?
+  word=FAILED
+  found=$(grep -E 'sm_[0-9]+' "$step" | head -1 | tr '|' '/')
+  [ "$status" -eq 0 ] && [ -n "$found" ] && word=ok
+  echo "| hoist devices${option:+ $option} | | $word | ${found:-$(tail -1 "$step" | tr '|' '/')} |" >> "$report"
+done
 limited 20 "$here/gpu_test" file gpu-13.0-sm_90.fatbin && kernels=$(cat "$step")
 for loader in driver own raw; do
   limited 30 "$here/hoist" launch "$here/${kernels:-gpu-13.0-sm_90.fatbin}" vector_add buf:f32:1,2,3 buf:f32:10,20,30.5 zeros:f32:3 i32:3 \
@@ -134,6 +154,7 @@ if [ -f "$here/recorder.so" ]; then
   echo "| recorder | driver | $word | ${lines:-0} ioctls in recorded.txt, exit status $status |" >> "$report"
 fi
 
+dumps 0
 limited 90 python3 "$here/compare.py"
 status=$?
 { echo; echo "## Beside PyTorch and CuPy, exit status $status"; echo; cat "$step"; } >> "$report"
