@@ -48,7 +48,7 @@ pub enum ErrorKind {
     Attributes {
         /// What differs.
         what: &'static str,
-        /// What the object has chosen, by the architecture's count.
+        /// What the object has chosen: the value of the attribute.
         found: u32,
         /// Index of the other object.
         first: usize,

@@ -36,12 +36,12 @@ fn refused_by<A: Arch>(bytes: &[u8]) -> Error {
 fn outcome<A: Arch>(objects: &[&[u8]]) -> Result<(), Error> {
     let files: Vec<File<'_>> = objects.iter().map(|bytes| File::parse(bytes).unwrap()).collect();
     let mut objects = [ObjectSlot::default(); 3];
-    let (mut sections, mut symbols) = ([SectionSlot::default(); 64], [SymbolSlot::default(); 64]);
+    let (mut sections, mut symbols) = ([SectionSlot::default(); 64], [SymbolSlot::default(); 128]);
     let storage = Storage {
         objects: &mut objects,
         sections: &mut sections,
         symbols: &mut symbols,
-        names: &mut [0; 64],
+        names: &mut [0; 256],
         edits: &mut [],
     };
     Layout::<A>::plan(&files, Options::default(), storage, &mut nobody).map(|_| ())
@@ -104,6 +104,54 @@ fn abis_that_do_not_go_together() {
         (0xd, "RVE is not that of object 1: e_flags 0xd, there 0x5"),
     ] {
         let error = outcome::<Rv64>(&[all[2], all[1], &code(found)]).unwrap_err();
+        assert_eq!(error.to_string(), format!("object 2: {message}"));
+    }
+}
+
+/// Objects of gcc and clang, and the same with one choice changed.
+#[test]
+#[cfg_attr(not(feature = "default"), ignore = "needs the feature default")]
+fn build_attributes_that_do_not_go_together() {
+    let first = include_bytes!("../../fixtures/arm/pair-a-gcc12-thumb.o").as_slice();
+    let hard = include_bytes!("../../fixtures/arm/pair-b.o").as_slice();
+    let small = include_bytes!("../../fixtures/arm/firmware-a-m0.o").as_slice();
+    let unsaid = include_bytes!("../../fixtures/arm/call.o").as_slice();
+    let changed = |from: [u8; 2], to: [u8; 2]| {
+        let file = File::parse(hard).unwrap();
+        let header = file.sections().iter().find(|it| it.r#type == SHT_ARM_ATTRIBUTES).unwrap();
+        let from_section = header.offset as usize;
+        let attributes = &hard[from_section..][..header.size as usize];
+        let at = attributes.windows(2).rposition(|pair| pair == from).unwrap();
+        let mut bytes = hard.to_vec();
+        bytes[from_section + at..][..2].copy_from_slice(&to);
+        bytes
+    };
+    let (soft, both) = (changed([28, 1], [28, 0]), changed([28, 1], [28, 3]));
+    let (based, without) = (changed([14, 0], [14, 1]), changed([14, 0], [14, 3]));
+    let real_time = changed([7, b'A'], [7, b'R']);
+    // other enumerations, other wide characters
+    let (enumerations, wide) = (changed([26, 2], [26, 1]), changed([18, 4], [18, 2]));
+    for fine in [hard, &both, &without, &real_time, &enumerations, &wide] {
+        assert_eq!(outcome::<Arm>(&[unsaid, first, fine]), Ok(()));
+        assert_eq!(outcome::<Arm>(&[fine, unsaid, first]), Ok(()));
+    }
+    let mut old = hard.to_vec();
+    old[39] = 4; // the upper byte of e_flags
+    for (first, wrong, message) in [
+        (
+            soft.as_slice(),
+            small,
+            "the profile of the processor (Tag_CPU_arch_profile) is not that of object 1: 77, there 65",
+        ),
+        (first, &soft, "the float ABI (Tag_ABI_VFP_args) is not that of object 1: 0, there 1"),
+        (first, &based, "the use of R9 (Tag_ABI_PCS_R9_use) is not that of object 0: 1, there 0"),
+        (
+            first,
+            &old,
+            "the version of the EABI is not that of object 0: e_flags 0x4000000, there 0x5000000",
+        ),
+    ] {
+        let error = outcome::<Arm>(&[unsaid, first, wrong]).unwrap_err();
         assert_eq!(error.to_string(), format!("object 2: {message}"));
     }
 }

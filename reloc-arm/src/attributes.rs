@@ -19,7 +19,8 @@ pub const BE8: u32 = 1 << 3;
 /// [`BuildAttributes::processor`]: M-profile, on which no dynamic linker makes a GOT.
 pub const MICROCONTROLLER: u32 = 1 << 4;
 
-/// What must be alike where objects say it.
+/// What must be alike where objects say it. Each field has the value of its tag and 1. That of `wchar_t` (18) and enumerations (26) is none
+/// of it: linkers warn of these or say nothing, for an object may have neither.
 pub(crate) const EQUAL: &[(u32, &str)] = &[
     (VFP_ARGS, "the float ABI (Tag_ABI_VFP_args)"),
     (R9, "the use of R9 (Tag_ABI_PCS_R9_use)"),
@@ -28,7 +29,7 @@ pub(crate) const EQUAL: &[(u32, &str)] = &[
 
 const VFP_ARGS: u32 = 0xf;
 const R9: u32 = 0xf0;
-const PROFILE: u32 = 0xf00;
+const PROFILE: u32 = 0xff00;
 
 const TAG_FILE: u64 = 1;
 const TAG_CPU_ARCH: u64 = 6;
@@ -102,11 +103,13 @@ fn meaning(tags: &Tags) -> BuildAttributes {
     if tags.r9 != 3 {
         abi |= (tags.r9 as u32).saturating_add(1).min(0xf) << 4;
     }
-    abi |= match tags.profile as u8 {
-        _ if is_m => 0x100,
-        b'A' | b'R' | b'S' => 0x200,
-        _ => 0,
+    // what is for one of them may be for the others
+    let profile = match tags.profile as u8 {
+        _ if is_m => b'M',
+        b'A' | b'R' | b'S' => b'A',
+        _ => return BuildAttributes { processor, abi },
     };
+    abi |= u32::from(profile).wrapping_add(1) << 8;
     BuildAttributes { processor, abi }
 }
 

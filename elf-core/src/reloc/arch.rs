@@ -32,7 +32,7 @@ pub trait Arch {
     /// Bits of `e_flags` that must be alike in all objects with code, and what they say.
     const EQUAL_FLAGS: &'static [(u32, &'static str)] = &[];
 
-    /// Bits of [`BuildAttributes::abi`] that must be alike in all objects with code in which they are not 0, and what they say.
+    /// Fields of [`BuildAttributes::abi`] that must be alike in all objects with code in which they are not 0, and what they say.
     const EQUAL_ATTRIBUTES: &'static [(u32, &'static str)] = &[];
 
     /// Bits of [`BuildAttributes::processor`] of processors whose code is little-endian beside big-endian data, though that of objects is not.

@@ -5,7 +5,7 @@
 pub struct BuildAttributes {
     /// What the processors can do that its code is for, a bit each. What one object relies on, all may.
     pub processor: u32,
-    /// Choices of the ABI; bits of 0 go together with every other.
+    /// Choices of the ABI: fields with the number of one and 1. What is 0 goes together with every other.
     pub abi: u32,
 }
 

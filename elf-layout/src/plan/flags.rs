@@ -34,7 +34,8 @@ pub(crate) fn check<A: Arch>(files: &[File<'_>]) -> Result<u32, Error> {
             }
             if expected != 0 {
                 let low = mask.trailing_zeros();
-                let [found, expected] = [found, expected].map(|it| it.unbounded_shr(low));
+                let value = |field: u32| field.unbounded_shr(low).wrapping_sub(1);
+                let [found, expected] = [found, expected].map(value);
                 let kind = ErrorKind::Attributes { what, found, first: *owner, expected };
                 return Err(Error::object(number, kind));
             }
