@@ -124,7 +124,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let additions = (&mut spans, &mut found);
         let common = symbols::ask::<A>(objects, symbols, additions, &options, externals)?;
         found.bounds = Bounds::of::<A>(&options, &spans, symbols.len(), common);
-        found.reach = thunks::reach::<A>(&spans);
+        found.is_large = thunks::is_large::<A>(&spans);
         for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
             let scan = Scan { number, file, object, objects, sections, options: &options };
             scan.run::<A>(symbols, &mut found)?;
@@ -144,7 +144,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         spans.finish(&options)?;
         let (mut noted, mut global_pointer) = (&[] as &[Edit], None);
         let shrinks = found.bounds.relaxes() || found.pads;
-        if may_shrink::<A>() && shrinks && !edits.is_empty() && found.reach.is_none() {
+        if may_shrink::<A>() && shrinks && !edits.is_empty() && !found.is_large {
             let how = How { grouped: is_shared, gathers, edits: &[] };
             global_pointer = shrink::global_pointer(objects, symbols, &options)?;
             let options = &options;

@@ -16,18 +16,23 @@ const ARM: u8 = 1;
 /// Thumb-2.
 const WIDE: u8 = 2;
 
-/// The distance of the widest branch of the narrowest kind.
-const REACH: u64 = 1 << 24;
+/// BL and BLX before Armv6T2.
+const REACH_OF_THUMB: u64 = 1 << 22;
+const REACH_OF_ARM: u64 = 1 << 25;
+/// B with a condition.
+const REACH_OF_WIDE: u64 = 1 << 20;
 
 /// The first one stands for a function wherever its address is asked for, and so is one that every processor runs.
 pub(crate) const STUBS: &[Stub] = &[
     Stub::new(&THUMB_CODE, 4, &[StubRelocation::new(16, R_ARM_GOT_PREL, 8)])
-        .reach(REACH)
+        .reach(REACH_OF_THUMB)
         .thumb()
         .unit(2),
-    Stub::new(&ARM_CODE, 4, &[StubRelocation::new(12, R_ARM_GOT_PREL, 0)]).reach(REACH).unit(4),
+    Stub::new(&ARM_CODE, 4, &[StubRelocation::new(12, R_ARM_GOT_PREL, 0)])
+        .reach(REACH_OF_ARM)
+        .unit(4),
     Stub::new(&WIDE_CODE, 4, &[StubRelocation::new(12, R_ARM_GOT_PREL, 4)])
-        .reach(REACH)
+        .reach(REACH_OF_WIDE)
         .thumb()
         .unit(2),
 ];

@@ -12,8 +12,8 @@ pub struct Stub {
     pub alignment: u64,
     /// The relocations against the symbol, by rising offset.
     pub relocations: &'static [StubRelocation],
-    /// How far branches reach that may go by way of the code, in bytes either way; `None` where that is as far as the code's own
-    /// distance to the GOT.
+    /// How far the shortest branches reach that may go by way of the code, in bytes either way; `None` where that is as far as the
+    /// code's own distance to the GOT.
     pub reach: Option<u64>,
     /// Whether the code is Thumb code: T of whoever branches to it.
     pub is_thumb: bool,
@@ -32,7 +32,7 @@ impl Stub {
         Self { code, alignment, relocations, reach: None, is_thumb: false, unit: 0 }
     }
 
-    /// The same for branches that reach so many bytes either way.
+    /// The same for branches of which the shortest reach so many bytes either way.
     #[must_use]
     pub const fn reach(self, reach: u64) -> Self {
         Self { reach: Some(reach), ..self }

@@ -29,7 +29,9 @@ pub(crate) struct ScanResult {
     pub(crate) unwind_index: Option<UnwindIndex>,
     /// Some symbol means a place that is known when all others are.
     pub(crate) edges: bool,
-    /// How far branches go, if some may not reach their targets in the code.
+    /// Whether there is more code than every branch spans.
+    pub(crate) is_large: bool,
+    /// How far the shortest of those branches go that may not reach their targets, if the code is large.
     pub(crate) reach: Option<u64>,
     /// What the processors can do that the objects are for.
     pub(crate) processor: u32,

@@ -2,7 +2,7 @@
 
 use crate::model::spans::align_up;
 use crate::model::storage::Needs;
-use elf_core::{Arch, Check, Kind, Query, Role, Stub, StubChoice, SymbolAttributes, Value, find};
+use elf_core::{Arch, Check, Query, Role, Stub, StubChoice, SymbolAttributes, Value, find};
 
 /// Alignment in bytes of what all symbols have.
 pub(crate) fn alignment<A: Arch>() -> u64 {
@@ -76,11 +76,6 @@ fn reaches<A: Arch>(query: &Query, check: Check, address: u64) -> bool {
         _ => distance,
     };
     page == elf_core::Page::Neither && check.modulo(A::ADDRESS_SIZE).holds(distance)
-}
-
-/// What a branch needs whose target may be anywhere.
-pub(crate) fn needs_of_branch<A: Arch>(kind: &Kind, target: SymbolAttributes) -> Needs {
-    A::stub(kind, target).map_or(Needs::default(), |choice| needs::<A>(choice.stub))
 }
 
 #[cfg(test)]

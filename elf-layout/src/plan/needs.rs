@@ -127,26 +127,41 @@ impl<A: Arch> SectionScan<'_, '_, A> {
                 return Err(self.error(ErrorKind::Apply(error)));
             }
             self.found.threads = true;
+            if kind.value.of == Role::TlsDescCall
+                && self.found.is_large
+                && let Some(span) = thunks::span(kind.check, place)
+            {
+                self.note_reach(span);
+            }
             return Ok(tls_needs(kind.value.of, self.found));
         }
         if kind.value.of != Role::Plt {
             return Ok(needs_of::<A>(kind, slot, self.found));
         }
-        let processor = self.found.processor;
-        let target = || attributes::<A>(self.scan.objects, slot.definition, slot, processor);
-        let choice = |target| A::stub(kind, target).filter(|choice| choice.always);
-        let is_far = const { has_thunks::<A>() }
-            && self
-                .found
-                .reach
-                .is_some_and(|reach| thunks::is_far(kind, record, place, slot, reach));
-        Ok(if is_far || is_beyond::<A>(kind, slot) {
-            stubs::needs_of_branch::<A>(kind, target())
-        } else if A::HAS_STATES {
-            choice(target()).map_or(Needs::default(), |choice| stubs::needs::<A>(choice.stub))
-        } else {
-            Needs::default()
-        })
+        let is_beyond = is_beyond::<A>(kind, slot);
+        if !A::HAS_STATES && !is_beyond && !self.found.is_large {
+            return Ok(Needs::default());
+        }
+        let target =
+            attributes::<A>(self.scan.objects, slot.definition, slot, self.found.processor);
+        let Some(choice) = A::stub(kind, target) else { return Ok(Needs::default()) };
+        let mut is_needed = is_beyond || choice.always;
+        let check = choice.within.unwrap_or(kind.check);
+        if const { has_thunks::<A>() }
+            && self.found.is_large
+            && let Some(span) = thunks::span(check, place)
+        {
+            is_needed |= thunks::is_far(span, record, place, slot);
+            if is_needed || slot.is_indirect() {
+                self.note_reach(span);
+            }
+        }
+        Ok(if is_needed { stubs::needs::<A>(choice.stub) } else { Needs::default() })
+    }
+
+    /// Enters how far a branch goes that may need a stub.
+    fn note_reach(&mut self, span: u64) {
+        self.found.reach = Some(self.found.reach.map_or(span, |reach| reach.min(span)));
     }
 }
 
@@ -249,7 +264,7 @@ impl<A: Arch> Pass for SectionScan<'_, '_, A> {
                 None => Err(self.no_symbol(record)),
             };
         }
-        let is_usual = self.found.reach.is_none() && !A::HAS_STATES;
+        let is_usual = !self.found.is_large && !A::HAS_STATES;
         let slot = self.definition(record).filter(|_| is_usual);
         match slot.and_then(|slot| Some((slot, usual_needs(kind, slot)?))) {
             Some((slot, needs)) if slot.needs.with(needs) == slot.needs => {}

@@ -11,36 +11,43 @@ use crate::model::stubs;
 use crate::model::thunks::{ThunkSections, has_thunks};
 use crate::plan::runs::key;
 use crate::plan::sections;
-use elf_core::{Arch, Check, Definition, File, Kind, Record, SectionHeader};
+use elf_core::{Arch, Check, Definition, File, Record, SectionHeader};
 
-/// How far branches go whose targets may be out of reach, if there is so much code; else `None`.
-pub(crate) fn reach<A: Arch>(spans: &Spans) -> Option<u64> {
-    if !has_thunks::<A>() {
-        return None;
-    }
-    let reach = A::STUBS.iter().filter_map(|stub| stub.reach).min()?;
-    (spans.group(Group::Text).size > reach / 2).then_some(reach)
+/// Whether there is more code than every branch spans that may go by way of a stub.
+pub(crate) fn is_large<A: Arch>(spans: &Spans) -> bool {
+    let shortest = A::STUBS.iter().filter_map(|stub| stub.reach).min();
+    has_thunks::<A>() && shortest.is_some_and(|reach| spans.group(Group::Text).size > reach / 2)
 }
 
-/// Whether a branch from a place in the code to a symbol in it may come to need a stub, wherever thunks will be.
-pub(crate) fn is_far(
-    kind: &Kind,
-    record: &Record,
-    place: &SectionSlot,
-    target: &SymbolSlot,
-    reach: u64,
-) -> bool {
-    if place.state != SectionState::Placed(Group::Text) || target.group != Group::Text {
+/// How far a branch goes from a place in the code that spans what `check` holds; else `None`.
+pub(crate) fn span(check: Check, place: &SectionSlot) -> Option<u64> {
+    let is_code = place.state == SectionState::Placed(Group::Text);
+    let Check::Signed(bits) = check else { return None };
+    is_code.then(|| 1u64.unbounded_shl(bits.saturating_sub(1)))
+}
+
+/// Whether a branch that spans `span` bytes either way from a place in the code may come to need a stub on its way to a symbol in it, wherever
+/// thunks will be.
+pub(crate) fn is_far(span: u64, record: &Record, place: &SectionSlot, target: &SymbolSlot) -> bool {
+    if target.group != Group::Text {
         return false;
     }
     let place = place.offset.wrapping_add(record.offset);
     let target = target.value.wrapping_add_signed(record.addend.unwrap_or(0));
-    let distance = target.wrapping_sub(place);
     // thunks between them may take as much
-    let margin = reach / 2;
-    kind.check != Check::Any
-        && !(kind.check.holds(distance.wrapping_add(margin))
-            && kind.check.holds(distance.wrapping_sub(margin)))
+    target.abs_diff(place) >= span / 2
+}
+
+/// How far apart thunk sections of `size` bytes each stand in so much code: what the shortest branches span, if there is room for them.
+/// If not, as near as that comes, and what does not reach any is refused when it is written.
+fn spacing<A: Arch>(size: u64, shortest: u64, code: u64) -> Option<u64> {
+    let widest = A::STUBS.iter().filter_map(|stub| stub.reach).max()?.max(shortest);
+    let mut reach = shortest;
+    // of all that there may be, one in three: a section that is next may be almost as large as the spacing
+    while reach < widest && (size > reach / 8 || code / 20 > reach) {
+        reach = reach.saturating_mul(2);
+    }
+    (size <= reach / 8).then(|| reach.wrapping_sub(reach / 4))
 }
 
 /// Places the code anew, with thunks of `size` bytes each. Sections that `gathers` has behind all others stay there, as they stand to
@@ -56,12 +63,12 @@ pub(crate) fn insert<A: Arch>(
     spans: &mut Spans,
     (size, reach, gathers): (u64, u64, bool),
 ) -> Result<ThunkSections, Error> {
-    if size > reach / 8 {
-        return Err(Error::object(0, ErrorKind::TooLarge));
-    }
-    let (alignment, spacing) = (stubs::alignment::<A>(), reach.wrapping_sub(reach / 4));
-    let mut text = Text { span: Span::EMPTY, thunks: ThunkSections::NONE, last: None };
     let old = *spans.group(Group::Text);
+    let Some(spacing) = spacing::<A>(size, reach, old.size) else {
+        return Err(Error::object(0, ErrorKind::TooLarge));
+    };
+    let alignment = stubs::alignment::<A>();
+    let mut text = Text { span: Span::EMPTY, thunks: ThunkSections::NONE, last: None };
     let mut gathered = old.size;
     each(files, objects, sections, |number, section, (file, header), slot| {
         if gathers && key::is_gathered(file, header) {
