@@ -221,7 +221,9 @@ fn parse(bytes: &[u8]) -> Result<File<'_>, LibraryError> {
         return Err(LibraryError::Refused { reason });
     }
     if file.encoding().is_big_endian() {
-        return Err(LibraryError::Refused { reason: String::from("a program with big-endian data") });
+        return Err(LibraryError::Refused {
+            reason: String::from("a program with big-endian data"),
+        });
     }
     Ok(file)
 }

@@ -4,7 +4,6 @@
 #[path = "../../reloc-x86/tests/table/mod.rs"]
 mod table;
 
-use elf_core::names::EM_ARM;
 use elf_core::{
     ApplyErrorKind, Arch, Field, Kind, Query, Record, Resolve, Role, SectionMut, Slot, Stub,
     SymbolAttributes, apply, find,
@@ -58,7 +57,8 @@ fn descriptors_of_functions() {
         let mut section = SectionMut { bytes: &mut [0; 8], address: 0, big_endian: false };
         let error = apply::<Arm>(&record, &mut section, &|_: &Query| Some(0)).unwrap_err();
         assert_eq!(error.kind, ApplyErrorKind::Unsupported);
-        assert_eq!(error.name, elf_core::names::relocation(EM_ARM, number));
+        let is_named = |name: &str| name.contains("FUNCDESC") || name.contains("FDPIC");
+        assert!(error.name.is_some_and(is_named), "{number}: {:?}", error.name);
     }
 }
 

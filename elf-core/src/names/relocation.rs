@@ -5,7 +5,6 @@ use crate::names::machine::*;
 mod alpha;
 mod amdgpu;
 mod arc;
-mod arm;
 mod avr;
 mod bpf;
 mod csky;
@@ -23,7 +22,7 @@ mod xtensa;
 
 /// The name of a relocation's type.
 ///
-/// `None` for x86-64, i386, AArch64, RISC-V, LoongArch and CUDA: the crates that relocate those have the names, beside what each
+/// `None` for x86-64, i386, AArch64, Arm, RISC-V, LoongArch and CUDA: the crates that relocate those have the names, beside what each
 /// relocation computes. Of the three types in one MIPS64 record, this names one.
 #[must_use]
 pub const fn relocation(machine: u16, r_type: u32) -> Option<&'static str> {
@@ -31,7 +30,6 @@ pub const fn relocation(machine: u16, r_type: u32) -> Option<&'static str> {
         EM_ALPHA | EM_FAKE_ALPHA => alpha::ALPHA,
         EM_AMDGPU => amdgpu::AMDGPU,
         EM_ARC_COMPACT | EM_ARC_COMPACT2 => arc::ARC,
-        EM_ARM => arm::ARM,
         EM_AVR => avr::AVR,
         EM_BPF => bpf::BPF,
         EM_CSKY => csky::CSKY,
@@ -59,8 +57,6 @@ mod tests {
     #[test]
     fn samples() {
         let rows = [
-            (EM_ARM, 28, "R_ARM_CALL"),
-            (EM_ARM, 40, "R_ARM_V4BX"),
             (EM_PPC, 10, "R_PPC_REL24"),
             (EM_PPC64, 250, "R_PPC64_REL16_LO"),
             (EM_S390, 20, "R_390_PLT32DBL"),
@@ -82,7 +78,9 @@ mod tests {
 
     #[test]
     fn tables_elsewhere_are_not_repeated() {
-        for machine in [EM_X86_64, EM_386, EM_AARCH64, EM_RISCV, EM_LOONGARCH, EM_CUDA, EM_NONE] {
+        for machine in
+            [EM_X86_64, EM_386, EM_AARCH64, EM_ARM, EM_RISCV, EM_LOONGARCH, EM_CUDA, EM_NONE]
+        {
             assert!((0..1024).all(|number| relocation(machine, number).is_none()));
         }
     }

@@ -6,17 +6,15 @@
 //! all registers, the flags and the 128 bytes below the stack (psABI AMD64, 3.2.2), and jumps back. What code was compiled to have at a fixed offset
 //! (local exec) stays that, and is refused.
 
+use archs::reloc_x86::x86_64::{
+    R_X86_64_GOTPC32_TLSDESC, R_X86_64_GOTTPOFF, R_X86_64_PLT32, R_X86_64_TLSDESC_CALL,
+};
 use elf_core::names::{
     EM_X86_64, SHF_ALLOC, SHF_EXECINSTR, SHT_PROGBITS, SHT_RELA, STB_LOCAL, STB_WEAK, STT_NOTYPE,
     STT_TLS, STV_HIDDEN,
 };
 use elf_core::{File, Name, Record, SymbolTable};
 use std::collections::HashSet;
-
-const R_X86_64_PLT32: u32 = 4;
-const R_X86_64_GOTTPOFF: u32 = 22;
-const R_X86_64_GOTPC32_TLSDESC: u32 = 34;
-const R_X86_64_TLSDESC_CALL: u32 = 35;
 
 const SECTION_HEADER: usize = 64;
 const SYMBOL: usize = 24;

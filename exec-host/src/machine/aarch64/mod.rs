@@ -11,6 +11,10 @@ pub(crate) mod lazy;
 pub(crate) mod processor;
 pub(crate) mod resolver;
 
+use archs::reloc_aarch64::aarch64::{
+    R_AARCH64_ABS64, R_AARCH64_GLOB_DAT, R_AARCH64_JUMP_SLOT, R_AARCH64_TLS_DTPMOD64,
+    R_AARCH64_TLS_TPREL64,
+};
 use core::arch::{asm, naked_asm};
 use core::ffi::{c_char, c_int};
 
@@ -21,14 +25,14 @@ pub use archs::Host;
 pub(crate) const MAP_LOW: u32 = 0;
 /// `e_flags` of libraries: none.
 pub(crate) const FLAGS: u32 = 0;
-/// Relocations by name that are an address: `R_AARCH64_ABS64`, `R_AARCH64_GLOB_DAT`.
-pub(crate) const ADDRESSES: [u64; 2] = [257, 1025];
-/// `R_AARCH64_JUMP_SLOT`.
-pub(crate) const JUMP_SLOT: u64 = 1026;
-/// `R_AARCH64_TLS_DTPMOD64`.
-pub(crate) const DTP_MODULE: u64 = 1028;
-/// `R_AARCH64_TLS_TPREL64`.
-pub(crate) const TP_OFFSET: u64 = 1030;
+/// Relocations by name that are an address.
+pub(crate) const ADDRESSES: [u64; 2] = [R_AARCH64_ABS64 as u64, R_AARCH64_GLOB_DAT as u64];
+/// Of a function that is called through the PLT.
+pub(crate) const JUMP_SLOT: u64 = R_AARCH64_JUMP_SLOT as u64;
+/// The number of a module with thread-local variables.
+pub(crate) const DTP_MODULE: u64 = R_AARCH64_TLS_DTPMOD64 as u64;
+/// A TP offset.
+pub(crate) const TP_OFFSET: u64 = R_AARCH64_TLS_TPREL64 as u64;
 
 /// What C compilers are told to make code for: this processor.
 #[cfg(feature = "compile")]

@@ -11,6 +11,9 @@ pub(crate) mod lazy;
 pub(crate) mod processor;
 pub(crate) mod resolver;
 
+use archs::reloc_arm::arm::{
+    R_ARM_ABS32, R_ARM_GLOB_DAT, R_ARM_JUMP_SLOT, R_ARM_TLS_DTPMOD32, R_ARM_TLS_TPOFF32,
+};
 use core::arch::{asm, naked_asm};
 use core::ffi::{c_char, c_int};
 
@@ -21,14 +24,14 @@ pub use archs::Host;
 pub(crate) const MAP_LOW: u32 = 0;
 /// `e_flags` of libraries: `EF_ARM_EABI_VER5`, `EF_ARM_ABI_FLOAT_HARD`.
 pub(crate) const FLAGS: u32 = 0x0500_0400;
-/// Relocations by name that are an address: `R_ARM_ABS32`, `R_ARM_GLOB_DAT`.
-pub(crate) const ADDRESSES: [u64; 2] = [2, 21];
-/// `R_ARM_JUMP_SLOT`.
-pub(crate) const JUMP_SLOT: u64 = 22;
-/// `R_ARM_TLS_DTPMOD32`.
-pub(crate) const DTP_MODULE: u64 = 17;
-/// `R_ARM_TLS_TPOFF32`.
-pub(crate) const TP_OFFSET: u64 = 19;
+/// Relocations by name that are an address.
+pub(crate) const ADDRESSES: [u64; 2] = [R_ARM_ABS32 as u64, R_ARM_GLOB_DAT as u64];
+/// Of a function that is called through the PLT.
+pub(crate) const JUMP_SLOT: u64 = R_ARM_JUMP_SLOT as u64;
+/// The number of a module with thread-local variables.
+pub(crate) const DTP_MODULE: u64 = R_ARM_TLS_DTPMOD32 as u64;
+/// A TP offset.
+pub(crate) const TP_OFFSET: u64 = R_ARM_TLS_TPOFF32 as u64;
 
 /// What C compilers are told to make code for: every processor that the C library runs on.
 #[cfg(feature = "compile")]

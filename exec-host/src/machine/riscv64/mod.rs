@@ -14,6 +14,9 @@ pub(crate) mod lazy;
 pub(crate) mod processor;
 pub(crate) mod resolver;
 
+use archs::reloc_riscv::riscv::{
+    R_RISCV_64, R_RISCV_JUMP_SLOT, R_RISCV_TLS_DTPMOD64, R_RISCV_TLS_TPREL64,
+};
 use core::arch::{asm, naked_asm};
 use core::ffi::{c_char, c_int};
 
@@ -24,14 +27,14 @@ pub use archs::Host;
 pub(crate) const MAP_LOW: u32 = 0;
 /// `e_flags` of libraries: the float ABI, which the dynamic loader compares (`EF_RISCV_FLOAT_ABI_DOUBLE`).
 pub(crate) const FLAGS: u32 = 0x4;
-/// Relocations by name that are an address: `R_RISCV_64`, which GOT entries have too.
-pub(crate) const ADDRESSES: [u64; 1] = [2];
-/// `R_RISCV_JUMP_SLOT`.
-pub(crate) const JUMP_SLOT: u64 = 5;
-/// `R_RISCV_TLS_DTPMOD64`.
-pub(crate) const DTP_MODULE: u64 = 7;
-/// `R_RISCV_TLS_TPREL64`.
-pub(crate) const TP_OFFSET: u64 = 11;
+/// Relocations by name that are an address, which GOT entries have too.
+pub(crate) const ADDRESSES: [u64; 1] = [R_RISCV_64 as u64];
+/// Of a function that is called through the PLT.
+pub(crate) const JUMP_SLOT: u64 = R_RISCV_JUMP_SLOT as u64;
+/// The number of a module with thread-local variables.
+pub(crate) const DTP_MODULE: u64 = R_RISCV_TLS_DTPMOD64 as u64;
+/// A TP offset.
+pub(crate) const TP_OFFSET: u64 = R_RISCV_TLS_TPREL64 as u64;
 
 /// What C compilers are told to make code for: every processor with the usual extensions, since compilers have no `native` there.
 #[cfg(feature = "compile")]

@@ -10,6 +10,9 @@ pub(crate) mod lazy;
 pub(crate) mod processor;
 pub(crate) mod resolver;
 
+use archs::reloc_x86::x86_64::{
+    R_X86_64_64, R_X86_64_DTPMOD64, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, R_X86_64_TPOFF64,
+};
 use core::arch::{asm, naked_asm};
 use core::ffi::{c_char, c_int};
 
@@ -20,14 +23,14 @@ pub use archs::Host;
 pub(crate) const MAP_LOW: u32 = 0x40;
 /// `e_flags` of libraries: none.
 pub(crate) const FLAGS: u32 = 0;
-/// Relocations by name that are an address: `R_X86_64_64`, `R_X86_64_GLOB_DAT`.
-pub(crate) const ADDRESSES: [u64; 2] = [1, 6];
-/// `R_X86_64_JUMP_SLOT`.
-pub(crate) const JUMP_SLOT: u64 = 7;
-/// `R_X86_64_DTPMOD64`.
-pub(crate) const DTP_MODULE: u64 = 16;
-/// `R_X86_64_TPOFF64`.
-pub(crate) const TP_OFFSET: u64 = 18;
+/// Relocations by name that are an address.
+pub(crate) const ADDRESSES: [u64; 2] = [R_X86_64_64 as u64, R_X86_64_GLOB_DAT as u64];
+/// Of a function that is called through the PLT.
+pub(crate) const JUMP_SLOT: u64 = R_X86_64_JUMP_SLOT as u64;
+/// The number of a module with thread-local variables.
+pub(crate) const DTP_MODULE: u64 = R_X86_64_DTPMOD64 as u64;
+/// A TP offset.
+pub(crate) const TP_OFFSET: u64 = R_X86_64_TPOFF64 as u64;
 
 /// What C compilers are told to make code for: this processor.
 #[cfg(feature = "compile")]
