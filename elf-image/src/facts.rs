@@ -36,7 +36,7 @@ pub struct InitArray {
 /// What the dynamic section says beside tables, addresses as the file has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Facts {
+pub struct DynamicFacts {
     /// `DT_PREINIT_ARRAY`: before all constructors, of executables.
     pub preinit_array: InitArray,
     /// `DT_INIT`: the first constructor, or 0.
@@ -60,8 +60,8 @@ impl<'a> Image<'a> {
     ///
     /// # Errors
     /// As [`dynamic`](Self::dynamic).
-    pub fn facts(&self) -> Result<Facts, Error> {
-        let mut facts = Facts::default();
+    pub fn facts(&self) -> Result<DynamicFacts, Error> {
+        let mut facts = DynamicFacts::default();
         let Some(dynamic) = self.dynamic()? else { return Ok(facts) };
         for entry in dynamic.entries().iter() {
             let place = match entry.tag.cast_unsigned() {

@@ -7,7 +7,7 @@ use elf_core::{Arch, DynamicSection, File, ProgramHeader, SegmentFlags};
 
 /// Which addresses segments are placed by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Addresses {
+pub enum AddressKind {
     /// `p_vaddr`: what code computes with.
     Virtual,
     /// `p_paddr`: where boot loaders put what will be mapped elsewhere.
@@ -18,7 +18,7 @@ pub enum Addresses {
 #[derive(Clone, Copy, Debug)]
 pub struct Image<'a> {
     file: File<'a>,
-    addresses: Addresses,
+    addresses: AddressKind,
     /// Lowest address of a segment.
     start: u64,
     size: u64,
@@ -30,7 +30,7 @@ pub struct Image<'a> {
 /// A segment that is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Segment<'a> {
+pub struct LoadSegment<'a> {
     /// Number of its program header.
     pub number: u32,
     /// Its first byte, in bytes from the start of the image.
@@ -48,7 +48,7 @@ impl<'a> Image<'a> {
     ///
     /// # Errors
     /// All but the last of [`ErrorKind`], with the segment's number.
-    pub fn parse(file: File<'a>, addresses: Addresses) -> Result<Self, Error> {
+    pub fn parse(file: File<'a>, addresses: AddressKind) -> Result<Self, Error> {
         let r#type = file.header().r#type;
         if r#type != ET_EXEC && r#type != ET_DYN {
             return Err(Error::new(ErrorKind::Type(r#type)));
@@ -172,14 +172,14 @@ impl<'a> Image<'a> {
     }
 
     /// Where a program begins (`e_entry`), if the first byte of the image is at `base`; `None` if the file has no entry, or the image
-    /// cannot be there. By [physical addresses](Addresses::Physical), an entry outside of the virtual ones is a physical one, as
+    /// cannot be there. By [physical addresses](AddressKind::Physical), an entry outside of the virtual ones is a physical one, as
     /// kernels have it.
     #[must_use]
     pub fn entry(&self, base: u64) -> Option<u64> {
         let entry = Some(self.file.header().entry).filter(|entry| *entry != 0)?;
         let bias = self.bias(base).ok()?;
         let in_image = entry.wrapping_sub(self.start);
-        let is_physical = self.addresses == Addresses::Physical
+        let is_physical = self.addresses == AddressKind::Physical
             && self.offset_of(entry).is_none()
             && in_image < self.size;
         Some(if is_physical { base.wrapping_add(in_image) } else { entry.wrapping_add(bias) })
@@ -226,7 +226,7 @@ impl<'a> Image<'a> {
     fn fill(&self, memory: &mut [u8], zero: impl Fn(&mut [u8])) -> Result<(), Error> {
         self.check_memory(memory)?;
         let mut at = 0usize;
-        for Segment { offset, data, .. } in self.segments() {
+        for LoadSegment { offset, data, .. } in self.segments() {
             let start = usize::try_from(offset).unwrap_or(usize::MAX);
             if let Some(gap) = memory.get_mut(at..start) {
                 zero(gap);
@@ -285,18 +285,18 @@ const SEGMENTS: u32 = 1024;
 #[derive(Clone, Debug)]
 pub struct Segments<'a> {
     file: File<'a>,
-    addresses: Addresses,
+    addresses: AddressKind,
     start: u64,
     /// Number of the program header that is looked at next.
     next: u32,
 }
 
 impl<'a> Iterator for Segments<'a> {
-    type Item = Segment<'a>;
+    type Item = LoadSegment<'a>;
 
-    fn next(&mut self) -> Option<Segment<'a>> {
+    fn next(&mut self) -> Option<LoadSegment<'a>> {
         let (number, header) = next_loaded(&self.file, &mut self.next)?;
-        Some(Segment {
+        Some(LoadSegment {
             number,
             offset: place(&header, self.addresses).wrapping_sub(self.start),
             size: header.memory_size,
@@ -320,9 +320,9 @@ fn next_loaded(file: &File<'_>, next: &mut u32) -> Option<(u32, ProgramHeader)> 
     }
 }
 
-const fn place(header: &ProgramHeader, addresses: Addresses) -> u64 {
+const fn place(header: &ProgramHeader, addresses: AddressKind) -> u64 {
     match addresses {
-        Addresses::Virtual => header.address,
-        Addresses::Physical => header.physical_address,
+        AddressKind::Virtual => header.address,
+        AddressKind::Physical => header.physical_address,
     }
 }

@@ -6,11 +6,11 @@
 //!
 //! ```
 //! use elf_core::{File, Query, Resolve as _};
-//! use elf_image::{Addresses, Image};
+//! use elf_image::{AddressKind, Image};
 //! use reloc_x86::X86_64;
 //!
 //! let bytes = include_bytes!("../../fixtures/x86_64/libshared-relr.so");
-//! let image = Image::parse(File::parse(bytes)?, Addresses::Virtual)?;
+//! let image = Image::parse(File::parse(bytes)?, AddressKind::Virtual)?;
 //! assert!(!image.is_fixed() && image.size() < 0x10_0000);
 //!
 //! let mut memory = vec![0xff; image.size() as usize];
@@ -37,7 +37,7 @@
 //! # Symbols
 //!
 //! [`Exports`] finds a symbol of a file by name and version, as `ld.so` does; whose symbols are looked at in which order is the
-//! caller's to say ([`Symbols`]).
+//! caller's to say ([`ImageSymbols`]).
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -53,12 +53,12 @@ mod relocate;
 
 pub use error::{Error, ErrorKind};
 pub use exports::{Exports, SymbolReference};
-pub use facts::{Facts, InitArray, TlsTemplate};
-pub use image::{Addresses, Image, Segment, Segments};
+pub use facts::{DynamicFacts, InitArray, TlsTemplate};
+pub use image::{AddressKind, Image, LoadSegment, Segments};
 pub use own::OwnSymbols;
 pub use pages::{PageRange, Pages};
 pub use relative_rows::RelativeRows;
-pub use relocate::Symbols;
+pub use relocate::ImageSymbols;
 
 /// The example of `README.md`, as a test.
 #[cfg(doctest)]

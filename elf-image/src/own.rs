@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::image::Image;
-use crate::relocate::Symbols;
+use crate::relocate::ImageSymbols;
 use core::marker::PhantomData;
 use elf_core::names::{SHN_ABS, STB_WEAK, STT_GNU_IFUNC, STT_TLS};
 use elf_core::{Arch, Query, Resolve, Role, Symbol, SymbolTable};
@@ -84,7 +84,7 @@ impl<A: Arch> Resolve for OwnSymbols<'_, A> {
     }
 }
 
-impl<A: Arch> Symbols for OwnSymbols<'_, A> {}
+impl<A: Arch> ImageSymbols for OwnSymbols<'_, A> {}
 
 impl<A> core::fmt::Debug for OwnSymbols<'_, A> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

@@ -13,7 +13,7 @@ use elf_core::{
 };
 
 /// What is known of the symbols that relocations name, by their index in the dynamic symbol table: to [`Resolve`] it, and to copy.
-pub trait Symbols: Resolve {
+pub trait ImageSymbols: Resolve {
     /// Copies the variable that another component has of this symbol, for a copy relocation; whether it did. `to` has the size that
     /// the image's own symbol says.
     fn copy(&self, symbol: u32, to: &mut [u8]) -> bool {
@@ -22,7 +22,7 @@ pub trait Symbols: Resolve {
     }
 }
 
-impl<F: Fn(&Query) -> Option<u64>> Symbols for F {}
+impl<F: Fn(&Query) -> Option<u64>> ImageSymbols for F {}
 
 /// The tags of tables, in the order in which they are applied.
 const TABLES: [u64; 9] = [
@@ -76,7 +76,7 @@ impl<'a> Image<'a> {
         &self,
         memory: &mut [u8],
         base: u64,
-        symbols: &impl Symbols,
+        symbols: &impl ImageSymbols,
     ) -> Result<(), Error> {
         self.relocate_where::<A>(memory, base, symbols, |_, _| true)
     }
@@ -89,7 +89,7 @@ impl<'a> Image<'a> {
         &self,
         memory: &mut [u8],
         base: u64,
-        symbols: &impl Symbols,
+        symbols: &impl ImageSymbols,
         wanted: impl FnMut(&Record, &'static Kind) -> bool,
     ) -> Result<(), Error> {
         self.relocate_within::<A>(memory, base, symbols, (0..0, 0), wanted)
@@ -105,7 +105,7 @@ impl<'a> Image<'a> {
         &self,
         memory: &mut [u8],
         base: u64,
-        symbols: &impl Symbols,
+        symbols: &impl ImageSymbols,
         (open, done): (Range<u64>, usize),
         mut wanted: impl FnMut(&Record, &'static Kind) -> bool,
     ) -> Result<(), Error> {
@@ -186,7 +186,7 @@ impl<'a> Image<'a> {
         record: &Record,
         kind: &'static Kind,
         image: &mut SectionMut<'_>,
-        symbols: &Based<'_, impl Symbols>,
+        symbols: &Based<'_, impl ImageSymbols>,
     ) -> Result<(), ApplyError> {
         let fail = |error| ApplyError::new(record, Some(kind.name), error);
         let dynamic = self.dynamic().ok().flatten();
@@ -244,7 +244,7 @@ struct Based<'s, S> {
     symbols: &'s S,
 }
 
-impl<S: Symbols> Resolve for Based<'_, S> {
+impl<S: ImageSymbols> Resolve for Based<'_, S> {
     fn resolve(&self, query: &Query) -> Option<u64> {
         match query.role {
             Role::Base => Some(self.bias),

@@ -6,7 +6,7 @@ use elf_core::names::{
     PT_DYNAMIC, PT_LOAD,
 };
 use elf_core::{Arch, File, Query, Resolve as _, Role, SegmentFlags};
-use elf_image::{Addresses, Error, ErrorKind, Image, SymbolReference};
+use elf_image::{AddressKind, Error, ErrorKind, Image, SymbolReference};
 use reloc_aarch64::Aarch64;
 use reloc_riscv::{Rv32, Rv64};
 use reloc_x86::{I386, X86_64};
@@ -23,7 +23,7 @@ const BASE: u64 = 0x7000_0000;
 const IMPORTED: u64 = 0x1234_5678;
 
 fn parse(bytes: &[u8]) -> Result<Image<'_>, Error> {
-    Image::parse(File::parse(bytes)?, Addresses::Virtual)
+    Image::parse(File::parse(bytes)?, AddressKind::Virtual)
 }
 
 /// Relocates an image with what it defines itself, and one address for all else.
@@ -238,7 +238,7 @@ fn physical_addresses() {
         .map(|(number, address)| (number, PHYSICAL, 0x10_0000 + address))
         .collect();
     let bytes = patched(FILES[0].1, &fields);
-    let image = Image::parse(File::parse(&bytes).unwrap(), Addresses::Physical).unwrap();
+    let image = Image::parse(File::parse(&bytes).unwrap(), AddressKind::Physical).unwrap();
     assert_eq!((image.start(), image.size()), (0x10_0000, 0x3638));
     let mut memory = vec![0; 0x3638];
     image.write(&mut memory).unwrap();
@@ -246,7 +246,7 @@ fn physical_addresses() {
     assert_eq!(word(&memory, 0x3608), high + 0x35f4);
 
     let apart = patched(&bytes, &[(3, PHYSICAL, 0x20_35f0)]);
-    let image = Image::parse(File::parse(&apart).unwrap(), Addresses::Physical).unwrap();
+    let image = Image::parse(File::parse(&apart).unwrap(), AddressKind::Physical).unwrap();
     let mut memory = vec![0; usize::try_from(image.size()).unwrap()];
     image.write(&mut memory).unwrap();
     let error = relocate::<X86_64>(&image, &mut memory, high).unwrap_err();
@@ -340,12 +340,12 @@ fn a_physical_entry() {
     ];
     for (entry, expected) in [(0x10_0010, 0x10_0010), (high + 0x20, 0x10_0020)] {
         let bytes = file_of(true, EM_X86_64, entry, &headers[..1], 0x2000);
-        let image = Image::parse(File::parse(&bytes).unwrap(), Addresses::Physical).unwrap();
+        let image = Image::parse(File::parse(&bytes).unwrap(), AddressKind::Physical).unwrap();
         assert_eq!(image.entry(0x10_0000), Some(expected));
     }
     // unequally far apart
     let bytes = file_of(true, EM_X86_64, 0x10_0010, &headers, 0x2000);
-    let image = Image::parse(File::parse(&bytes).unwrap(), Addresses::Physical).unwrap();
+    let image = Image::parse(File::parse(&bytes).unwrap(), AddressKind::Physical).unwrap();
     assert_eq!(image.entry(0x10_0000), Some(0x10_0010));
 }
 

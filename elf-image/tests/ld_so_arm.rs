@@ -4,7 +4,7 @@
 
 use elf_core::names::{PT_DYNAMIC, SHN_ABS, STB_LOCAL, STB_WEAK, STT_GNU_IFUNC, STV_DEFAULT};
 use elf_core::{Arch as _, File, Query, Role, Special, Symbol, find};
-use elf_image::{Addresses, Exports, Image};
+use elf_image::{AddressKind, Exports, Image};
 use reloc_arm::Arm;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -60,7 +60,7 @@ fn without_constructors(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn parse(bytes: &[u8]) -> Option<Image<'_>> {
-    let image = Image::parse(File::parse_segments(bytes).ok()?, Addresses::Virtual).ok()?;
+    let image = Image::parse(File::parse_segments(bytes).ok()?, AddressKind::Virtual).ok()?;
     (image.file().header().machine == Arm::MACHINE).then_some(image)
 }
 

@@ -7,7 +7,7 @@ use elf_core::names::{PT_DYNAMIC, SHN_ABS};
 use elf_core::{
     Arch, File, Query, Resolve, Role, SegmentFlags, SymbolAttributes, Value, find, relative_type,
 };
-use elf_image::{Addresses, Error, ErrorKind, Image, OwnSymbols, Symbols};
+use elf_image::{AddressKind, Error, ErrorKind, Image, ImageSymbols, OwnSymbols};
 use reloc_aarch64::Aarch64;
 use reloc_arm::Arm;
 use reloc_loongarch::LoongArch64;
@@ -39,7 +39,7 @@ const BLOCK: u64 = 0x40;
 const DESCRIPTOR: u64 = 0x0765_4320;
 
 fn parse(bytes: &[u8]) -> Result<Image<'_>, Error> {
-    Image::parse(File::parse(bytes)?, Addresses::Virtual)
+    Image::parse(File::parse(bytes)?, AddressKind::Virtual)
 }
 
 /// What the library defines itself, one address for all else, a block for its variables; resolvers answer with their own address, which
@@ -73,7 +73,7 @@ impl<A: Arch> Resolve for All<'_, A> {
     }
 }
 
-impl<A: Arch> Symbols for All<'_, A> {}
+impl<A: Arch> ImageSymbols for All<'_, A> {}
 
 /// The image at an address, and the resolvers that were asked.
 fn load<A: Arch>(bytes: &[u8], base: u64) -> Result<(Vec<u8>, Vec<u64>), Error> {
@@ -340,7 +340,7 @@ impl<A: Arch> Resolve for Copies<'_, A> {
     }
 }
 
-impl<A: Arch> Symbols for Copies<'_, A> {
+impl<A: Arch> ImageSymbols for Copies<'_, A> {
     fn copy(&self, symbol: u32, to: &mut [u8]) -> bool {
         self.copied.borrow_mut().push((symbol, to.len()));
         to.copy_from_slice(&[9, 8, 7, 6]);

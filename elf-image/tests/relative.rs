@@ -5,7 +5,7 @@ use elf_core::names::{
     DT_ANDROID_RELA, DT_JMPREL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, DT_RELR, DT_RELRSZ, PT_DYNAMIC,
 };
 use elf_core::{Arch, File, Query};
-use elf_image::{Addresses, Error, ErrorKind, Image};
+use elf_image::{AddressKind, Error, ErrorKind, Image};
 use reloc_arm::Arm;
 use reloc_x86::X86_64;
 
@@ -16,7 +16,7 @@ const RELR_32: &[u8] = include_bytes!("../../fixtures/arm/static-pie-relr");
 const BASE: u64 = 0x4000_0000;
 
 fn parse(bytes: &[u8]) -> Result<Image<'_>, Error> {
-    Image::parse(File::parse_segments(bytes)?, Addresses::Virtual)
+    Image::parse(File::parse_segments(bytes)?, AddressKind::Virtual)
 }
 
 /// The image before and after.

@@ -21,7 +21,7 @@
 //!
 //! # What it does
 //! A *region* is a range of the file that others know by its start only. The caller says where regions are, and what becomes of
-//! them ([`Rewriter`]); the result is a [`Plan`] that tells the changed file [`Piece`] by piece, so that neither the file nor
+//! them ([`Rewriter`]); the result is a [`RewritePlan`] that tells the changed file [`Piece`] by piece, so that neither the file nor
 //! large contents are copied in memory.
 //!
 //! * **Objects and archives**: what follows a region that grows or shrinks moves along; headers, symbols, addends, sizes and
@@ -62,7 +62,7 @@ mod plan;
 mod rewriter;
 
 pub use error::{Error, ErrorKind, Referrer};
-pub use plan::{Piece, Plan, Remark};
+pub use plan::{Piece, Remark, RewritePlan};
 pub use rewriter::Rewriter;
 
 /// The example of `README.md`, as a test.

@@ -10,7 +10,7 @@ use crate::edits::{Edits, With};
 ///
 /// Nothing of the file or of the contents is copied before [`pieces`](Self::pieces) are written.
 #[derive(Clone, Debug)]
-pub struct Plan<B> {
+pub struct RewritePlan<B> {
     edits: Edits,
     contents: Vec<B>,
     old_size: u64,
@@ -103,7 +103,7 @@ pub(crate) struct Draft {
     pub(crate) remarks: Vec<Remark>,
 }
 
-impl<B: AsRef<[u8]>> Plan<B> {
+impl<B: AsRef<[u8]>> RewritePlan<B> {
     /// A file of `size` bytes as it is.
     #[must_use]
     pub fn unchanged(size: u64) -> Self {
@@ -194,7 +194,7 @@ mod tests {
         assert!(edits.put(2, b"?").is_err() && edits.replace(5..9, Vec::new()).is_err());
         assert!(edits.check(10).is_ok() && edits.check(9).is_err());
         let draft = Draft { edits, ..Draft::default() };
-        let plan = Plan::new(draft, vec![b"end"], 10);
+        let plan = RewritePlan::new(draft, vec![b"end"], 10);
         assert_eq!((plan.growth(), plan.size()), (5, 15));
         let mut written = Vec::new();
         plan.write(b"0123456789", &mut written).unwrap();

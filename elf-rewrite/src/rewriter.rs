@@ -10,7 +10,7 @@ use crate::change::{Change, Known};
 use crate::edits::With;
 use crate::elf::Elf;
 use crate::error::{Error, ErrorKind, Result};
-use crate::plan::{Draft, Plan};
+use crate::plan::{Draft, RewritePlan};
 use crate::{archive, linked, object};
 
 /// A file with changes to come: contents of *regions* become other ones. `B` is what contents are given as.
@@ -102,7 +102,7 @@ impl<'a, B: AsRef<[u8]>> Rewriter<'a, B> {
     }
 
     /// Lets regions of a linked file that would have to move stay as they are if nothing points to them, which is an error otherwise:
-    /// [`Plan::left`] says which.
+    /// [`RewritePlan::left`] says which.
     pub const fn leave_unreferenced(&mut self) {
         self.known.leaves_unreferenced = true;
     }
@@ -111,11 +111,11 @@ impl<'a, B: AsRef<[u8]>> Rewriter<'a, B> {
     ///
     /// # Errors
     /// If a change would break the file: what stands against it, and where. See [`ErrorKind`].
-    pub fn plan(self) -> core::result::Result<Plan<B>, Error> {
+    pub fn plan(self) -> core::result::Result<RewritePlan<B>, Error> {
         let draft = draft(self.bytes, &self.changes, &self.known)?;
         let size = self.bytes.len() as u64;
         draft.edits.check(size)?;
-        Ok(Plan::new(draft, self.contents, size))
+        Ok(RewritePlan::new(draft, self.contents, size))
     }
 }
 

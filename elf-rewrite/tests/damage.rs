@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use elf_rewrite::{Error, Plan, Rewriter};
+use elf_rewrite::{Error, RewritePlan, Rewriter};
 use fatbin::{Container, Search, walk};
 
 fn fixture(name: &str) -> Vec<u8> {
@@ -12,7 +12,7 @@ fn fixture(name: &str) -> Vec<u8> {
     fs::read(path).expect("a fixture")
 }
 
-fn plan(bytes: &[u8], at: u64, size: u64, new: Vec<u8>) -> Result<Plan<Vec<u8>>, Error> {
+fn plan(bytes: &[u8], at: u64, size: u64, new: Vec<u8>) -> Result<RewritePlan<Vec<u8>>, Error> {
     let mut rewriter = Rewriter::open(bytes)?;
     rewriter.replace(at..at.saturating_add(size), new)?;
     rewriter.plan()

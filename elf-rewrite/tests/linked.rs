@@ -10,7 +10,7 @@ use std::process::Command;
 
 use elf_core::File;
 use elf_core::names::STT_TLS;
-use elf_rewrite::{Error, ErrorKind, Plan, Referrer, Remark, Rewriter};
+use elf_rewrite::{Error, ErrorKind, Referrer, Remark, RewritePlan, Rewriter};
 
 const PROGRAM: &str = r#"
 #include <stdio.h>
@@ -56,7 +56,7 @@ fn section_of(bytes: &[u8], wanted: &str) -> Range<u64> {
 }
 
 /// What the program prints that a plan makes.
-fn printed(plan: &Plan<&str>, bytes: &[u8], folder: &Path) -> String {
+fn printed(plan: &RewritePlan<&str>, bytes: &[u8], folder: &Path) -> String {
     let mut changed = Vec::new();
     plan.write(bytes, &mut changed).expect("bytes");
     assert_eq!(changed.len() as u64, plan.size());

@@ -9,7 +9,7 @@ use crate::memory::{HUGE_PAGE, Mapping, MappingOptions, POPULATED};
 use crate::word;
 use core::ops::Range;
 use elf_core::SegmentFlags;
-use elf_image::{Image, PageRange, RelativeRows, Segment};
+use elf_image::{Image, LoadSegment, PageRange, RelativeRows};
 use fill::{LARGE, large};
 use std::fs::File;
 
@@ -102,7 +102,7 @@ impl MappedImage {
             mapped.memory.populate(small, end.wrapping_sub(small));
         }
         for segment in image.segments() {
-            let Segment { offset, data, .. } = segment;
+            let LoadSegment { offset, data, .. } = segment;
             if !is_dense && data.len() >= POPULATED {
                 mapped.memory.populate(mapped.offset(offset), data.len() as u64);
             }
@@ -168,7 +168,7 @@ impl MappedImage {
     }
 
     /// Copies what the file has of a segment.
-    fn copy(&mut self, segment: &Segment<'_>) {
+    fn copy(&mut self, segment: &LoadSegment<'_>) {
         // the image was checked: it is within memory that there is
         let place = self.content().get_mut(segment.offset as usize..).unwrap_or_default();
         if let Some(place) = place.get_mut(..segment.data.len()) {
@@ -179,7 +179,7 @@ impl MappedImage {
     /// Maps what the file has of a segment, whole pages; what is behind it is zero, if the segment goes on there.
     fn map(
         &mut self,
-        segment: &Segment<'_>,
+        segment: &LoadSegment<'_>,
         (file, from): (&File, u64),
         is_there: bool,
         page: u64,
@@ -349,13 +349,13 @@ pub(crate) fn open_words(open: Option<&[Range<u64>]>) -> Range<u64> {
 }
 
 /// The permissions of a segment's pages while it is relocated.
-fn open_flags(segment: &Segment<'_>) -> SegmentFlags {
+fn open_flags(segment: &LoadSegment<'_>) -> SegmentFlags {
     let is_writable = segment.flags.contains(SegmentFlags::WRITE);
     if is_writable { segment.flags | SegmentFlags::READ } else { segment.flags }
 }
 
 /// Where the file has a segment.
-fn file_offset(image: &Image<'_>, segment: &Segment<'_>) -> Option<u64> {
+fn file_offset(image: &Image<'_>, segment: &LoadSegment<'_>) -> Option<u64> {
     let number = usize::try_from(segment.number).ok()?;
     image.file().segments().get(number).map(|header| header.offset)
 }

@@ -17,7 +17,7 @@ use core::ffi::{CStr, c_char, c_int};
 use core::mem::MaybeUninit;
 use elf_core::names::{PT_INTERP, PT_PHDR};
 use elf_core::{Arch as _, File, SegmentFlags};
-use elf_image::{Addresses, Image};
+use elf_image::{AddressKind, Image};
 use exec_core::{FileError, NamedFiles};
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
@@ -82,7 +82,7 @@ const STACK: u64 = 8 << 20;
 
 /// A program in memory, and the dynamic loader that it wants.
 #[derive(Debug)]
-pub struct Program {
+pub struct LoadedProgram {
     image: Placed,
     interpreter: Option<Placed>,
 }
@@ -98,7 +98,7 @@ struct Placed {
     headers: (u64, u64),
 }
 
-impl Program {
+impl LoadedProgram {
     /// Loads the program that `bytes` are: static, static PIE, or dynamic with the loader that it names. Its image may have 16 GiB and 64 times
     /// the size of its file.
     ///
@@ -230,7 +230,7 @@ fn parse(bytes: &[u8]) -> Result<File<'_>, LibraryError> {
 
 impl Placed {
     fn new(file: File<'_>, limit: u64) -> Result<Self, Error> {
-        let image = Image::parse(file, Addresses::Virtual).map_err(LibraryError::from)?;
+        let image = Image::parse(file, AddressKind::Virtual).map_err(LibraryError::from)?;
         if image.stack().is_some_and(|stack| stack.contains(SegmentFlags::EXECUTE)) {
             let reason = String::from("a program that wants to execute its stack");
             return Err(LibraryError::Refused { reason }.into());

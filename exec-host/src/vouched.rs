@@ -180,7 +180,7 @@ mod the_type_of_a_librarys_function {}
 mod functions_do_not_outlive_their_library {}
 
 /// ```compile_fail,E0133
-/// # fn ask(program: exec_host::program::Program) {
+/// # fn ask(program: exec_host::program::LoadedProgram) {
 /// program.start(&[], &[]);
 /// # }
 /// ```

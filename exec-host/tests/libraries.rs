@@ -434,7 +434,7 @@ fn short_words_of_indirect_functions() {
     let mut bytes = std::fs::read(path).unwrap();
     let place = {
         let file = elf_core::File::parse(&bytes).unwrap();
-        let image = elf_image::Image::parse(file, elf_image::Addresses::Virtual).unwrap();
+        let image = elf_image::Image::parse(file, elf_image::AddressKind::Virtual).unwrap();
         let mut records = image.relocations().filter_map(Result::ok).flatten();
         records.find(|record| record.r#type == 1).unwrap().offset
     };

@@ -117,7 +117,7 @@ pub use {
     loader::CubinLoader,
     memory::{MemoryKind, NvAllocator, NvMemory},
     module::FunctionAttributes,
-    nvrtc::{Compile, Compiled, Nvrtc},
+    nvrtc::{Compile, Nvrtc, NvrtcOutput},
     nvtx::ProfilerRange,
     occupancy::NvOccupancy,
     peer::PeerAttributes,

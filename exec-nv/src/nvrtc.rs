@@ -3,5 +3,5 @@
 mod compile;
 mod library;
 
-pub use compile::{Compile, Compiled};
+pub use compile::{Compile, NvrtcOutput};
 pub use library::Nvrtc;

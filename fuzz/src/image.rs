@@ -3,7 +3,7 @@
 use super::sink::Sink;
 use archs::{Architecture, with_arch};
 use elf_core::{Arch, File, Query};
-use elf_image::{Addresses, Image};
+use elf_image::{AddressKind, Image};
 
 /// Largest image that is written, in bytes.
 const IMAGE: u64 = 1 << 18;
@@ -13,12 +13,12 @@ pub fn run(bytes: &[u8]) {
     let Some(file) = Sink::default().result(File::parse(bytes)) else { return };
     let found = Architecture::of(file.header().machine, file.encoding().is_64());
     let architecture = found.unwrap_or(Architecture::X86_64);
-    for addresses in [Addresses::Virtual, Addresses::Physical] {
+    for addresses in [AddressKind::Virtual, AddressKind::Physical] {
         with_arch!(architecture, A => load::<A>(file, addresses));
     }
 }
 
-fn load<A: Arch>(file: File<'_>, addresses: Addresses) {
+fn load<A: Arch>(file: File<'_>, addresses: AddressKind) {
     let mut sink = Sink::default();
     let Some(image) = sink.result(Image::parse(file, addresses)) else { return };
     let mut end = 0;

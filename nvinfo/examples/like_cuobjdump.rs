@@ -4,7 +4,7 @@
 //! `cargo run --example like_cuobjdump -- FILE...`
 
 use nvinfo::{
-    Attribute, AttributeValue, Cubin, Edge, Error, Form, LinkStage, Node, Payload, Stack,
+    Attribute, AttributeValue, Cubin, Edge, Error, HeaderForm, LinkStage, Node, Payload, Stack,
     TargetSuffix, compat_name, eiattr,
 };
 use std::fmt::Write;
@@ -67,7 +67,7 @@ fn header(cubin: &Cubin<'_>, out: &mut String) {
         "header type={stage}, ABI={abi}, sm={sm}{suffix}, toolkit={toolkit}, flags={:#x}",
         header.flags
     );
-    let form = if target.form == Form::V7 { 7 } else { 8 };
+    let form = if target.form == HeaderForm::V7 { 7 } else { 8 };
     let _ = writeln!(
         out,
         "target {target} suffix={:?} virtual={:?} form={form}",

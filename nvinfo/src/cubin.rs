@@ -7,7 +7,7 @@ use crate::compat;
 use crate::error::{Error, ErrorKind};
 use crate::names::eiattr;
 use crate::note::{CubinNote, CubinNotes};
-use crate::target::{Form, Target, TargetSuffix, TextureMode};
+use crate::target::{HeaderForm, Target, TargetSuffix, TextureMode};
 use elf_core::names::{
     EM_CUDA, SHT_CUDA_CALLGRAPH, SHT_CUDA_COMPAT_INFO, SHT_CUDA_INFO, SHT_NOTE, STT_CUDA_SURFACE,
     STT_CUDA_TEXTURE,
@@ -60,7 +60,7 @@ impl<'a> Cubin<'a> {
 
     /// Adds what notes, `.nv.compat` and `.nv.info` say of the target. What is damaged there says nothing.
     fn refine_target(&mut self) {
-        if self.target.form != Form::V8 {
+        if self.target.form != HeaderForm::V8 {
             return;
         }
         let mut target = self.target;

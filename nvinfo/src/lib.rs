@@ -77,10 +77,10 @@ pub use names::{attribute_name, attribute_number, eiattr};
 pub use note::{CubinNote, CubinNotes, Tool};
 pub use parameter::{KernelParameter, ParameterBank};
 pub use patch::Patch;
-pub use payload::{Branch, Branches, Mbarrier, Mbarriers, Pairs, Payload, Words};
+pub use payload::{Branches, IndirectBranch, Mbarrier, Mbarriers, Pairs, Payload, Words};
 pub use resources::{Resources, Stack};
 pub use symbol::{Space, is_entry};
-pub use target::{Form, LinkStage, Target, TargetSuffix, TextureMode, Toolkit};
+pub use target::{HeaderForm, LinkStage, Target, TargetSuffix, TextureMode, Toolkit};
 pub use tree::{CallTree, Edge, Node};
 pub use value::AttributeValue;
 

@@ -252,7 +252,7 @@ impl Mbarrier {
 
 /// An indirect branch and where it may go (`EIATTR_INDIRECT_BRANCH_TARGETS`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Branch<'a> {
+pub struct IndirectBranch<'a> {
     /// Offset of the branch in the code.
     pub offset: u32,
     /// What it is: 0 for a jump, 1 for a call.
@@ -277,15 +277,15 @@ impl<'a> Branches<'a> {
 }
 
 impl<'a> Iterator for Branches<'a> {
-    type Item = Branch<'a>;
+    type Item = IndirectBranch<'a>;
 
-    fn next(&mut self) -> Option<Branch<'a>> {
+    fn next(&mut self) -> Option<IndirectBranch<'a>> {
         let (&[offset, kind, count], left) = self.rest.rows.split_first_chunk::<3>()?;
         let count = usize::try_from(u32::from_le_bytes(count)).ok()?;
         let (targets, left) = left.split_at_checked(count)?;
         self.rest = Words { rows: left };
         let [offset, kind] = [offset, kind].map(u32::from_le_bytes);
-        Some(Branch { offset, kind, targets: Words { rows: targets } })
+        Some(IndirectBranch { offset, kind, targets: Words { rows: targets } })
     }
 }
 

@@ -10,7 +10,7 @@ use elf_core::{Encoding, FileHeader};
 
 /// The form of the file header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Form {
+pub enum HeaderForm {
     /// `EI_OSABI` 51, ABI version 7 (or one before): written by toolkits up to 12, for `sm_100` and up only before 12.8.
     V7,
     /// `EI_OSABI` 65, ABI version 8: written by 12.8 and 12.9 for `sm_100` and up, by 13 for all.
@@ -94,7 +94,7 @@ impl fmt::Display for Toolkit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The form of the file header.
-    pub form: Form,
+    pub form: HeaderForm,
     /// Number of the real architecture: 90 for `sm_90`.
     pub sm: Option<u32>,
     /// The letter behind it.
@@ -126,7 +126,7 @@ impl Target {
             other => LinkStage::Other(other),
         };
         let unknown = Self {
-            form: Form::Unknown,
+            form: HeaderForm::Unknown,
             sm: None,
             suffix: TargetSuffix::NotRecorded,
             virtual_sm: None,
@@ -161,7 +161,7 @@ impl Target {
                     | EF_CUDA_64BIT_ADDRESS
                     | accelerated;
                 Self {
-                    form: Form::V7,
+                    form: HeaderForm::V7,
                     sm: Some(flags & EF_CUDA_SM),
                     suffix,
                     virtual_sm: Some((flags & EF_CUDA_VIRTUAL_SM) >> 16),
@@ -179,7 +179,7 @@ impl Target {
                     (false, false) => TargetSuffix::NotRecorded,
                 };
                 Self {
-                    form: Form::V8,
+                    form: HeaderForm::V8,
                     sm: Some(sm),
                     suffix,
                     note_section: Some((flags >> 24) as u8),
@@ -261,7 +261,7 @@ mod tests {
         let old = header(51, 0x76, 0x0034_0534);
         assert_eq!(
             (old.form, old.sm, old.virtual_sm, old.suffix),
-            (Form::V7, Some(52), Some(52), TargetSuffix::Plain)
+            (HeaderForm::V7, Some(52), Some(52), TargetSuffix::Plain)
         );
         assert_eq!(
             (old.toolkit.unwrap().major(), old.toolkit.unwrap().minor(), old.other_flags),
@@ -275,7 +275,7 @@ mod tests {
         let new = header(65, 1, 0x0600_7902);
         assert_eq!(
             (new.form, new.sm, new.note_section, new.other_flags),
-            (Form::V8, Some(121), Some(6), 2)
+            (HeaderForm::V8, Some(121), Some(6), 2)
         );
         assert_eq!(header(65, 1, 0x0500_640a).suffix, TargetSuffix::Accelerated);
         assert_eq!(header(65, 1, 0x0600_5004).suffix, TargetSuffix::Plain);
@@ -285,6 +285,9 @@ mod tests {
     fn unknown_numbers_are_passed_on() {
         assert_eq!(header(65, 1, 0x00ff_ff00).sm, Some(0xffff));
         let unknown = header(3, 1, 0x1234);
-        assert_eq!((unknown.form, unknown.sm, unknown.other_flags), (Form::Unknown, None, 0x1234));
+        assert_eq!(
+            (unknown.form, unknown.sm, unknown.other_flags),
+            (HeaderForm::Unknown, None, 0x1234)
+        );
     }
 }

@@ -4,7 +4,7 @@
 mod cubins;
 
 use nvinfo::{
-    AttributeValue, Cubin, CubinNote, Form, LinkStage, TargetSuffix, TextureMode, compat_name,
+    AttributeValue, Cubin, CubinNote, HeaderForm, LinkStage, TargetSuffix, TextureMode, compat_name,
 };
 
 /// Fixtures are named `SOURCE-TOOLKIT-ARCHITECTURE`, and half of a program `_a` or `_b`.
@@ -22,7 +22,7 @@ fn targets() {
         let written = if name == "gpu_linked-12.0-sm_90" { "12.4" } else { version };
         assert_eq!((target.to_string(), toolkit.to_string()), (arch.into(), written.into()));
         let newer = toolkit.0 > 129 || target.sm >= Some(100);
-        assert_eq!(target.form == Form::V8, newer, "{name}");
+        assert_eq!(target.form == HeaderForm::V8, newer, "{name}");
         let independent = target.texture_mode == TextureMode::Independent;
         assert_eq!(independent, source.starts_with("textures"), "{name}");
         let half = source.ends_with("_a") || source.ends_with("_b");
@@ -50,12 +50,12 @@ fn other_flags() {
     for (name, bytes) in cubins::all() {
         let target = *Cubin::parse(&bytes).unwrap().target();
         let expected = match (target.form, target.sm) {
-            (Form::V8, Some(100..)) => 2,
-            (Form::V8, _) => 4,
+            (HeaderForm::V8, Some(100..)) => 2,
+            (HeaderForm::V8, _) => 4,
             _ => 0,
         };
         assert_eq!(target.other_flags, expected, "{name}");
-        assert_eq!(target.note_section.is_some(), target.form == Form::V8, "{name}");
+        assert_eq!(target.note_section.is_some(), target.form == HeaderForm::V8, "{name}");
     }
 }
 

@@ -11,7 +11,7 @@ use elf_core::{Bits, Field, Kind, Role, Value};
 
 /// A kind of relocation, who resolves it, and how its row is known to be right.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct RelocationRow {
     /// What is computed, allowed and filled.
     pub kind: Kind,
     /// Who resolves it.
@@ -70,8 +70,8 @@ macro_rules! rows {
         }
 
         /// By number.
-        pub(crate) static ROWS: &[Row] = &[$(
-            Row {
+        pub(crate) static ROWS: &[RelocationRow] = &[$(
+            RelocationRow {
                 kind: Kind::$make($number, stringify!($name) $(, $argument)*),
                 resolver: $resolver,
                 proof: $proof,

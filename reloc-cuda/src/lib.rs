@@ -61,7 +61,7 @@ mod proof;
 mod resolver;
 mod unified;
 
-pub use cuda::Row;
+pub use cuda::RelocationRow;
 pub use load::{Load, LoadError, LoadErrorKind, SECTION_ALIGNMENT};
 pub use proof::Proof;
 pub use resolver::Resolver;
@@ -83,7 +83,7 @@ impl Arch for Cuda {
 
 /// The row of `R_CUDA_*` number `number`.
 #[must_use]
-pub fn row(number: u32) -> Option<&'static Row> {
+pub fn row(number: u32) -> Option<&'static RelocationRow> {
     cuda::ROWS.get(usize::try_from(number).ok()?)
 }
 

@@ -5,7 +5,7 @@ use elf_core::{Arch, ClassFile, Elf64, Error, File, Name, Record, SectionHeader,
 use zerocopy::LE;
 use elf_layout::{ExternalSymbol, Layout, Options, Storage};
 
-use elf_image::{Addresses, Image};
+use elf_image::{AddressKind, Image};
 
 use crate::harness::seen;
 
@@ -75,7 +75,7 @@ pub fn load<A: Arch>(
 
 /// Reads an executable, copies it to lent memory and applies its relative relocations: what a boot loader does.
 pub fn boot<A: Arch>(bytes: &'static [u8], memory: &'static mut [u8], base: u64) -> Option<u64> {
-    let image = Image::parse(File::parse_segments(bytes).ok()?, Addresses::Virtual).ok()?;
+    let image = Image::parse(File::parse_segments(bytes).ok()?, AddressKind::Virtual).ok()?;
     image.write(memory).ok()?;
     image.relocate_relative::<A>(memory, base).ok()?;
     image.entry(base)
@@ -83,7 +83,7 @@ pub fn boot<A: Arch>(bytes: &'static [u8], memory: &'static mut [u8], base: u64)
 
 /// The same with all relocations, for what the file defines itself.
 pub fn boot_all<A: Arch>(bytes: &'static [u8], memory: &'static mut [u8], base: u64) -> Option<u64> {
-    let image = Image::parse(File::parse_segments(bytes).ok()?, Addresses::Virtual).ok()?;
+    let image = Image::parse(File::parse_segments(bytes).ok()?, AddressKind::Virtual).ok()?;
     image.write(memory).ok()?;
     image.relocate::<A>(memory, base, &image.own_symbols::<A>(base).ok()?).ok()?;
     image.entry(base)

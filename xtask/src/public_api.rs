@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -13,12 +14,17 @@ use crate::task::Run;
 use crate::tool::{cargo, output};
 use crate::workspace::Workspace;
 
+mod shared;
+
 /// Arguments of `api`.
 #[derive(clap::Args)]
 pub(crate) struct Api {
     /// Write the snapshots
     #[arg(long)]
     write: bool,
+    /// Compare the snapshots with those of this commit or tag: what is gone, or not as it was, breaks who builds upon it
+    #[arg(long, value_name = "REVISION", conflicts_with = "write")]
+    since: Option<String>,
     /// Only these crates
     crates: Vec<String>,
 }
@@ -37,13 +43,15 @@ impl Run for Api {
                 && package.name != WITHOUT
                 && (self.crates.is_empty() || self.crates.contains(&package.name))
         };
-        let mut changed = Vec::new();
-        let mut items = 0;
         let chosen: Vec<&Package> = all.iter().filter(wanted).collect();
+        if let Some(revision) = &self.since {
+            return since(workspace, revision, &chosen);
+        }
+        let (mut changed, mut texts) = (Vec::new(), Vec::new());
         for package in &chosen {
             let offered = offered(workspace, &package.name)?;
-            items += offered.lines().count();
             let path = snapshot(workspace, &package.name);
+            texts.push(offered.clone());
             if self.write {
                 fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
                 fs::write(&path, &offered).with_context(|| path.display().to_string())?;
@@ -63,9 +71,35 @@ impl Run for Api {
                 changed.join(", ")
             );
         }
+        let shared = shared::shared(texts.iter().map(String::as_str));
+        if !shared.is_empty() {
+            bail!("names that several crates export:\n  {}", shared.join("\n  "));
+        }
+        let items: usize = texts.iter().map(|text| text.lines().count()).sum();
         println!("{items} items of {} crates", chosen.len());
         Ok(())
     }
+}
+
+/// Fails if a snapshot lacks an item that it had at `revision`.
+fn since(workspace: &Workspace, revision: &str, packages: &[&Package]) -> Result<()> {
+    let (mut gone, mut added) = (0, 0);
+    for package in packages {
+        let path = format!("{revision}:xtask/api/{}.txt", package.name);
+        let mut git = Command::new("git");
+        // a crate that was not there has nothing to keep
+        let then = output(git.current_dir(workspace.root()).args(["show", &path]));
+        let then = then.map_or(Ok(String::new()), |then| String::from_utf8(then.stdout))?;
+        let now = fs::read_to_string(snapshot(workspace, &package.name))?;
+        let lines = difference(&then, &now);
+        added += lines.iter().filter(|line| line.starts_with('+')).count();
+        for line in lines.iter().filter(|line| line.starts_with('-')) {
+            gone += 1;
+            println!("{}: {line}", package.name);
+        }
+    }
+    println!("{added} items are new since {revision}, {gone} are gone or not as they were");
+    if gone > 0 { bail!("the next version breaks what {revision} promised") } else { Ok(()) }
 }
 
 /// Where the snapshot of a crate is.

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use elf_core::File;
-use elf_image::{Addresses, Image, Pages};
+use elf_image::{AddressKind, Image, Pages};
 
 use crate::machine::{self, Arch};
 use crate::protection;
@@ -88,7 +88,7 @@ impl Region {
 
 /// Loads a program where it has to be, or behind what is there, and gives its pages their permissions.
 pub fn load(file: &'static [u8], region: &mut Region) -> Result<Loaded, Error> {
-    let image = Image::parse(File::parse_segments(file)?, Addresses::Physical)?;
+    let image = Image::parse(File::parse_segments(file)?, AddressKind::Physical)?;
     let size = image.size();
     let base = if image.is_fixed() {
         image.start()

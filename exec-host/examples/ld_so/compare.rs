@@ -7,7 +7,7 @@ use elf_core::names::{
     DT_FINI, DT_FINI_ARRAY, DT_INIT, DT_INIT_ARRAY, DT_PLTGOT, DT_PREINIT_ARRAY, PT_DYNAMIC,
 };
 use elf_core::{Arch as _, File, Role, SymbolTable, find};
-use elf_image::{Addresses, Image};
+use elf_image::{AddressKind, Image};
 use exec_host::Host;
 use exec_host::library::LibraryLoader;
 use std::collections::BTreeMap;
@@ -123,7 +123,7 @@ pub(crate) fn compare(path: &Path) -> Result<Same, String> {
 fn differences(bytes: &[u8], ours: u64, theirs: u64) -> Result<Same, String> {
     let refused = |error: elf_image::Error| error.to_string();
     let file = File::parse_segments(bytes).map_err(|error| error.to_string())?;
-    let image = Image::parse(file, Addresses::Virtual).map_err(refused)?;
+    let image = Image::parse(file, AddressKind::Virtual).map_err(refused)?;
     let mut places = BTreeMap::new();
     for table in image.relocations() {
         for record in table.map_err(refused)? {

@@ -6,7 +6,7 @@ use super::needed::{self, Given};
 use crate::error::Error;
 use elf_core::Name;
 use elf_core::names::{DF_1_NOOPEN, DF_1_NOW, DF_1_PIE, DF_BIND_NOW, DT_BIND_NOW, DT_NEEDED};
-use elf_image::{Facts, Image};
+use elf_image::{DynamicFacts, Image};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(crate) struct Node {
     wanted: Box<[u8]>,
     /// Who needs it first.
     parent: usize,
-    pub(crate) facts: Facts,
+    pub(crate) facts: DynamicFacts,
     /// It wants all functions bound at once (`DT_BIND_NOW`).
     pub(crate) binds_now: bool,
     pub(crate) needed: Vec<Edge>,
@@ -175,7 +175,7 @@ fn out_of_bytes(
 }
 
 /// Fails for what is no library to be opened so.
-fn refuse(image: &Image<'_>, facts: &Facts) -> Result<(), LibraryError> {
+fn refuse(image: &Image<'_>, facts: &DynamicFacts) -> Result<(), LibraryError> {
     if image.is_fixed() || facts.flags_1 & DF_1_PIE != 0 {
         return Err(refused("an executable, not a library"));
     }

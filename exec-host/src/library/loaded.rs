@@ -14,7 +14,7 @@ use core::ops::{Deref, Range};
 use core::sync::atomic::{AtomicBool, Ordering};
 use elf_core::names::{SHN_ABS, STB_GNU_UNIQUE, STT_GNU_IFUNC, STT_TLS};
 use elf_core::{File, Name, Symbol};
-use elf_image::{Addresses, Error, Exports, Image, SymbolReference};
+use elf_image::{AddressKind, Error, Exports, Image, SymbolReference};
 use elf_layout::StaticTlsBlock;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -93,7 +93,7 @@ impl core::fmt::Debug for Loaded {
 
 /// The image of a file.
 pub(crate) fn image(bytes: &[u8]) -> Result<Image<'_>, Error> {
-    Image::parse(File::parse_segments(bytes)?, Addresses::Virtual)
+    Image::parse(File::parse_segments(bytes)?, AddressKind::Virtual)
 }
 
 impl Loaded {

@@ -23,7 +23,7 @@ use elf_core::{
     ApplyError, Arch as _, Kind, Name, Record, Role, SectionMut, SegmentFlags, Stage,
     apply_dynamic, find,
 };
-use elf_image::{ErrorKind, Facts, Image, PageRange};
+use elf_image::{DynamicFacts, ErrorKind, Image, PageRange};
 use elf_layout::{ThreadLocal, TlsBlock};
 use std::sync::{Arc, OnceLock};
 
@@ -38,7 +38,7 @@ pub(crate) struct Calls {
 /// A library that is being loaded.
 pub(crate) struct Part<'n> {
     pub(crate) image: Image<'n>,
-    pub(crate) facts: Facts,
+    pub(crate) facts: DynamicFacts,
     pub(crate) mapped: MappedImage,
     code: Vec<Range<u64>>,
     /// It has code that reaches variables of others at one distance from the thread pointer.
@@ -286,7 +286,7 @@ fn answer(
 impl Calls {
     /// The functions to call, in order, with their addresses checked.
     fn collect(
-        facts: &Facts,
+        facts: &DynamicFacts,
         image: &Image<'_>,
         memory: &[u8],
         bias: u64,

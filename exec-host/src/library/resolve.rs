@@ -11,7 +11,7 @@ use elf_core::names::{
     STB_GNU_UNIQUE, STB_LOCAL, STB_WEAK, STV_DEFAULT, VER_NDX_GLOBAL, VER_NDX_LOCAL, VERSYM_VERSION,
 };
 use elf_core::{Arch as _, Kind, Name, Query, Resolve, Role, Symbol};
-use elf_image::{Exports, SymbolReference, Symbols};
+use elf_image::{Exports, ImageSymbols, SymbolReference};
 use elf_layout::StaticTlsBlock;
 
 /// A symbol by its index, and what it was found to be.
@@ -283,7 +283,7 @@ impl Resolve for Resolver<'_, '_> {
     }
 }
 
-impl Symbols for Resolver<'_, '_> {}
+impl ImageSymbols for Resolver<'_, '_> {}
 
 /// Puts an item at a place of a list that grows.
 fn set<T: Copy>(list: &mut Vec<Option<T>>, at: usize, item: Option<T>) {

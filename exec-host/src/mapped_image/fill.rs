@@ -3,7 +3,7 @@
 use crate::memory::HUGE_PAGE;
 use core::sync::atomic::{AtomicBool, Ordering};
 use elf_core::SegmentFlags;
-use elf_image::{Image, RelativeRows, Segment};
+use elf_image::{Image, LoadSegment, RelativeRows};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// From how many bytes on several threads copy.
@@ -43,7 +43,7 @@ pub(super) fn fill<R>(
 
 /// The last segment, if most of it is filled by relocations and becomes read-only then, and it is large: huge pages are had sooner than
 /// as many pages of the file, each of which is copied.
-pub(super) fn large<'a>(image: &Image<'a>) -> Option<Segment<'a>> {
+pub(super) fn large<'a>(image: &Image<'a>) -> Option<LoadSegment<'a>> {
     let (offset, size) = image.relro().filter(|(_, size)| *size > LARGE)?;
     let last = image.segments().last()?;
     let end = offset.saturating_add(size);

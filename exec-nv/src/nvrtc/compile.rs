@@ -29,7 +29,7 @@ impl Default for Compile<'_> {
 
 /// What came of it.
 #[derive(Clone, Debug)]
-pub struct Compiled {
+pub struct NvrtcOutput {
     /// A cubin, or PTX.
     pub code: Vec<u8>,
     /// What the compiler said: warnings.
@@ -91,7 +91,7 @@ impl Nvrtc {
     ///
     /// # Errors
     /// [`Error::Compiler`] with what the compiler says of the source; [`Error::Name`] of a NUL inside a text.
-    pub fn compile(&self, source: &str, request: &Compile<'_>) -> Result<Compiled, Error> {
+    pub fn compile(&self, source: &str, request: &Compile<'_>) -> Result<NvrtcOutput, Error> {
         let (source, name) = (text(source)?, text(request.name)?);
         let mut program = Program { nvrtc: self, handle: ptr::null_mut() };
         let none = ptr::null();
@@ -130,7 +130,7 @@ impl Nvrtc {
         }
         let names = kernels.iter().map(|kernel| self.lowered(&program, kernel));
         let names = names.collect::<Result<_, _>>()?;
-        Ok(Compiled { code, log: program.log(), names })
+        Ok(NvrtcOutput { code, log: program.log(), names })
     }
 
     /// The option for an architecture.

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use exec_host::program::{Program, StartBlock};
+use exec_host::program::{LoadedProgram, StartBlock};
 
 use crate::number::number;
 
@@ -31,8 +31,8 @@ impl Exec {
         let label = || self.program.display().to_string();
         let bytes = std::fs::read(&self.program).with_context(label)?;
         let program = match self.limit {
-            Some(limit) => Program::load_within(&bytes, limit),
-            None => Program::load(&bytes),
+            Some(limit) => LoadedProgram::load_within(&bytes, limit),
+            None => LoadedProgram::load(&bytes),
         };
         let program = program.with_context(label)?;
         drop(bytes);

@@ -9,7 +9,7 @@ use elf_core::names::{
     SHT_REL, SHT_RELA, SHT_STRTAB, SHT_SYMTAB, SHT_SYMTAB_SHNDX,
 };
 use elf_core::{Definition, Name, Record, SectionHeader, Symbol, SymbolTable};
-use nvinfo::{Cubin, Form, LinkStage};
+use nvinfo::{Cubin, HeaderForm, LinkStage};
 
 /// What a section is to a linker, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +124,7 @@ impl<'a> Object<'a> {
         let Some(found) = target.sm.filter(|_| target.is_64) else {
             return refuse(LinkErrorKind::Form);
         };
-        if target.form == Form::V7 {
+        if target.form == HeaderForm::V7 {
             let toolkit = target.toolkit.map_or(0, |toolkit| toolkit.0);
             let least = if found < OLDEST_SM { u32::MAX } else { oldest_toolkit(found) };
             if toolkit < least {

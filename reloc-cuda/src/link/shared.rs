@@ -11,7 +11,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use elf_core::names::SHT_NOBITS;
-use nvinfo::Form;
+use nvinfo::HeaderForm;
 
 /// Shared memory of a block that a kernel may have without asking for more.
 const LIMIT: u64 = 0xc000;
@@ -92,7 +92,7 @@ impl State<'_> {
             // with a pool and an array, used or not, kernels of the newer form that have neither get an empty section
             let place = self.entities[kernel].place;
             let object = place.and_then(|place| self.objects.get(place.object));
-            let newer = object.is_some_and(|object| object.cubin.target().form == Form::V8);
+            let newer = object.is_some_and(|object| object.cubin.target().form == HeaderForm::V8);
             let always =
                 (newer && pool && (self.sm == 90 && self.has_arrays() || !dynamic.is_empty()))
                     .then_some(0);

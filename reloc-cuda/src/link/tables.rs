@@ -16,7 +16,7 @@ use elf_core::names::{
     SHT_CUDA_CALLGRAPH, SHT_CUDA_COMPAT_INFO, SHT_CUDA_INFO, SHT_CUDA_PROTOTYPE,
     SHT_CUDA_RELOCINFO, SHT_NOTE, SHT_STRTAB, SHT_SYMTAB, STB_LOCAL,
 };
-use nvinfo::{Attributes, Form, TargetSuffix};
+use nvinfo::{Attributes, HeaderForm, TargetSuffix};
 
 /// How the driver is to fill `R_CUDA_ABS55_16_34`: `.nv.rel.action`, up to `sm_90`.
 const RELOCATION_ACTIONS: [u8; 16] =
@@ -197,7 +197,7 @@ impl State<'_> {
     /// bit that files from `sm_100` on have another of.
     pub(super) fn flags(&self) -> u32 {
         let first = self.objects.first().map(|object| &object.cubin);
-        let newer = first.filter(|cubin| cubin.target().form == Form::V8);
+        let newer = first.filter(|cubin| cubin.target().form == HeaderForm::V8);
         let low = newer
             .map_or(if self.sm < 100 { 4 } else { 2 }, |cubin| cubin.file().header().flags & 0xff);
         (self.sm & 0xffff) << 8 | low

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use elf_core::names::{STO_CUDA_MANAGED, STT_CUDA_OBJECT, STT_OBJECT};
-use nvinfo::{Cubin, CubinNote, Form, LinkStage, Space, TextureMode};
+use nvinfo::{Cubin, CubinNote, HeaderForm, LinkStage, Space, TextureMode};
 use serde::Serialize;
 
 use super::kernel::Bank;
@@ -104,8 +104,8 @@ impl Module {
             virtual_architecture: target.virtual_sm,
             toolkit: target.toolkit.map(|toolkit| toolkit.to_string()),
             abi: match target.form {
-                Form::V7 => Some(7),
-                Form::V8 => Some(8),
+                HeaderForm::V7 => Some(7),
+                HeaderForm::V8 => Some(8),
                 _ => None,
             },
             address_bits: if target.is_64 { 64 } else { 32 },

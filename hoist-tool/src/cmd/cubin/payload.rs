@@ -200,7 +200,7 @@ impl PayloadValue {
                 size: bank.size,
             },
             Payload::Branches(branches) => {
-                let value = |branch: nvinfo::Branch<'_>| BranchValue {
+                let value = |branch: nvinfo::IndirectBranch<'_>| BranchValue {
                     code_offset: branch.offset,
                     branch_kind: branch.kind,
                     targets: branch.targets.into_iter().collect(),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use elf_core::File;
-use elf_rewrite::{Piece, Plan, Remark, Rewriter};
+use elf_rewrite::{Piece, Remark, RewritePlan, Rewriter};
 use fatbin::{CompressionMethod, Region, RegionEntry, Search, wrappers};
 use serde::Serialize;
 
@@ -185,11 +185,11 @@ pub(super) fn plan(
     file: &Mapped,
     changes: &mut Vec<Change>,
     unreferenced: Unreferenced,
-) -> Result<Plan<Blob>> {
+) -> Result<RewritePlan<Blob>> {
     changes.sort_by_key(|change| change.at);
     let bytes = file.bytes();
     if changes.is_empty() {
-        return Ok(Plan::unchanged(bytes.len() as u64));
+        return Ok(RewritePlan::unchanged(bytes.len() as u64));
     }
     for change in &*changes {
         ensure!(Region::parse(&*change.new).is_ok(), "what a region becomes is no region");
@@ -208,7 +208,7 @@ pub(super) fn plan(
 }
 
 /// Writes the changed file, of which little is in memory at a time; zeros are holes.
-pub(super) fn write(plan: &Plan<Blob>, file: &Mapped, out: &mut fs::File) -> Result<()> {
+pub(super) fn write(plan: &RewritePlan<Blob>, file: &Mapped, out: &mut fs::File) -> Result<()> {
     for piece in plan.pieces() {
         match piece {
             Piece::Kept(range) => copy(file, range, out)?,

@@ -11,7 +11,9 @@ use elf_core::names::{
 };
 use elf_core::{File, Name, SectionHeader};
 use fatbin::{Sm, Suffix};
-use nvinfo::{AttributeValue, Cubin, CubinNote, CubinNotes, Form, LinkStage, Payload, compat_name};
+use nvinfo::{
+    AttributeValue, Cubin, CubinNote, CubinNotes, HeaderForm, LinkStage, Payload, compat_name,
+};
 
 use super::reports::short;
 use crate::cmd::show::Dump;
@@ -71,7 +73,7 @@ fn type_of(section: &SectionHeader) -> &'static str {
 fn header(cubin: &Cubin<'_>, sm: Sm, out: &mut dyn Write) -> Result<()> {
     let target = cubin.target();
     let header = cubin.file().header();
-    if target.form == Form::V7 {
+    if target.form == HeaderForm::V7 {
         let (bits, number) = (if target.is_64 { 64 } else { 32 }, header.r#type);
         let (abi, sm, flags) = (header.abi_version, sm.number, header.flags);
         let toolkit = target.toolkit.map_or(0, |toolkit| toolkit.0);
@@ -201,7 +203,7 @@ fn memory(cubin: &Cubin<'_>, section: &SectionHeader, out: &mut dyn Write) -> Re
     let needs = function.map(|one| one.resources()).transpose()?;
     let (local, shared) = needs
         .map_or((0, 0), |needs| (needs.local, needs.shared.saturating_add(needs.reserved_shared)));
-    if cubin.target().form == Form::V7 {
+    if cubin.target().form == HeaderForm::V7 {
         let (barriers, registers) = (section.flags.bits() >> 20 & 0x7f, section.info >> 24);
         write!(out, "bar = {barriers}\treg = {registers}\t")?;
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use elf_rewrite::Plan;
+use elf_rewrite::RewritePlan;
 use fatbin::{CompressionMode, CudaVersion, Region, RegionEntry, Search, Sm, TargetDevice, select};
 use rayon::prelude::*;
 
@@ -67,7 +67,7 @@ pub struct Tally {
 /// How a file becomes smaller.
 #[derive(Debug)]
 pub struct Slimmed {
-    plan: Plan<Blob>,
+    plan: RewritePlan<Blob>,
     changes: Vec<Change>,
     /// What code there was.
     present: Present,
