@@ -12,11 +12,11 @@ mod error;
 mod plan;
 #[cfg(any(feature = "driver", feature = "raw"))]
 pub(crate) mod reach;
-#[cfg(feature = "driver")]
+#[cfg(any(feature = "driver", feature = "raw"))]
 mod shell;
 
 pub use entry::{ENTRY_SIZE, EXIT_OFFSET, FIRST_SM, entry};
 pub use error::OwnError;
 pub use plan::Plan;
-#[cfg(feature = "driver")]
+#[cfg(any(feature = "driver", feature = "raw"))]
 pub use shell::shell;

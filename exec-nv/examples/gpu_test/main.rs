@@ -2,8 +2,8 @@
 //! there runs every step with a time limit and makes a report of the rows that they print.
 //!
 //! `gpu_test list` names the steps; `gpu_test STEP FOLDER` runs one; FOLDER holds the cubins. `gpu_test file NAME` says
-//! which file of this name is for the driver. `gpu_test cubins FILE SM OUT` needs no GPU: it writes what steps load into a folder, the cubins of
-//! the ladder and PTX.
+//! which file of this name is for the driver. `gpu_test cubins FILE SM OUT [BASE]` needs no GPU: it writes what steps load into a folder, the
+//! cubins of the ladder, for our image at this address, and PTX.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -170,8 +170,13 @@ impl Step {
     }
 }
 
-/// Writes the cubins of the ladder for an SM, with our image at an address that no GPU has to have, and the PTX of steps.
-fn cubins(file: &str, sm: &str, out: &str) -> Outcome {
+/// Where our image is in the cubins of the ladder that are only looked at.
+const NOWHERE: &str = "0x7f1234000000";
+
+/// Writes the cubins of the ladder for an SM, with our image at `base`, and the PTX of steps.
+fn cubins(file: &str, sm: &str, out: &str, base: &str) -> Outcome {
+    let base = base.strip_prefix("0x").ok_or("BASE is a hexadecimal number, 0x..")?;
+    let base = u64::from_str_radix(base, 16)?;
     let target = TargetDevice { sm: sm.parse()?, driver: CudaVersion::new(13, 0) };
     let file = std::fs::read(file).map_err(|error| format!("{file}: {error}"))?;
     let out = Path::new(out);
@@ -182,7 +187,7 @@ fn cubins(file: &str, sm: &str, out: &str) -> Outcome {
     for (name, text) in texts {
         std::fs::write(out.join(name), text.trim_end_matches('\0'))?;
     }
-    ladder::write_all(&file, target, 0x7f12_3400_0000, out)
+    ladder::write_all(&file, target, base, out)
 }
 
 /// Prints what was found.
@@ -220,9 +225,10 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
-        ["cubins", file, sm, out] => say(cubins(file, sm, out)),
+        ["cubins", file, sm, out] => say(cubins(file, sm, out, NOWHERE)),
+        ["cubins", file, sm, out, base] => say(cubins(file, sm, out, base)),
         _ => {
-            eprintln!("gpu_test: list, STEP FOLDER, file NAME, or cubins FILE SM OUT");
+            eprintln!("gpu_test: list, STEP FOLDER, file NAME, or cubins FILE SM OUT [BASE]");
             ExitCode::FAILURE
         }
     }

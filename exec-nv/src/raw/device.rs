@@ -95,7 +95,8 @@ impl<S: System> RawDevice<S> {
         Ok(RawQueue::new(context, channel))
     }
 
-    /// Bytes of stack that a thread has where the image does not say how much it takes: with recursion, and calls through pointers.
+    /// Bytes of stack that a thread has where the image does not say how much it takes: with recursion, and calls through pointers. Kernels
+    /// that call anything have no less: of functions that are compiled into a kernel, an image says 0 whatever they take.
     #[must_use]
     pub fn stack_size(&self) -> u32 {
         self.0.context.stack()

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use elf_core::Name;
 use exec_core::{Buffer, LruAllocator, Spec};
-use nvinfo::{Cubin, Resources};
+use nvinfo::{Cubin, Instructions, Resources};
 
 use super::allocator::RawAllocator;
 use super::error::Error as RawError;
@@ -47,6 +47,8 @@ pub(super) struct Found<S: System> {
     pub(super) bank: Vec<u8>,
     /// Where in it the parameters are.
     pub(super) parameters: usize,
+    /// Whether its code calls anything: of functions in the kernel's own section compilers record no stack, whatever they take.
+    pub(super) calls: bool,
     pub(super) part: Arc<Part<S>>,
 }
 
@@ -141,8 +143,9 @@ impl<S: System> Part<S> {
         let resources = kernel.resources.ok_or(damaged("the kernel's records"))?;
         let base = part.memory.address()?;
         let code = plan.section(function.section()).ok_or(damaged("the place of the code"))?;
-        let (start, size) =
-            (function.symbol().value, cubin.file().section(function.section())?.size);
+        let section = cubin.file().section(function.section())?;
+        let calls = calls(cubin.file().section_data(&section)?);
+        let (start, size) = (function.symbol().value, section.size);
         if start >= size || !start.is_multiple_of(CODE_ALIGNMENT) {
             return Err(damaged("the place of the code"));
         }
@@ -172,8 +175,17 @@ impl<S: System> Part<S> {
             // without parameters nothing says where they are
             None => bank.len(),
         };
-        Ok(Found { kernel, resources, program, banks, bank, parameters, part: Arc::clone(part) })
+        let part = Arc::clone(part);
+        Ok(Found { kernel, resources, program, banks, bank, parameters, calls, part })
     }
+}
+
+/// Whether code calls: `CALL.ABS` or `CALL.REL`, whatever the form of what is called.
+fn calls(code: &[u8]) -> bool {
+    let opcodes = (0..code.len())
+        .step_by(16)
+        .filter_map(|at| Instructions::Volta.opcode(code, u32::try_from(at).ok()?));
+    opcodes.into_iter().any(|opcode| matches!(opcode & 0x1ff, 0x143 | 0x144))
 }
 
 impl<S: System> fmt::Debug for RawImage<S> {

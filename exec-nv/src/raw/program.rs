@@ -155,6 +155,8 @@ impl<S: System> RawProgram<S> {
             },
             None => 0,
         };
+        // as CUDA, which gives every thread as much
+        let stack = if self.found.calls { stack.max(context.stack()) } else { stack };
         let local = u32::try_from(needs.local).unwrap_or(u32::MAX);
         let cluster = launch.cluster.or(needs.cluster);
         let grid = Grid {

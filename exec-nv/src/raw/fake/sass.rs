@@ -5,11 +5,13 @@
 
 mod execute;
 mod float;
+mod lanes;
 mod number;
 mod uniform;
 mod word;
 
 use super::objects::State;
+use lanes::Lanes;
 use word::Word;
 
 /// A grid of blocks, and what its threads find.
@@ -54,6 +56,8 @@ struct Reach<'g> {
     memory: &'g mut State,
     /// Threads of the warp that execute the instruction.
     active: u32,
+    /// What these have in the register that an instruction reads of others.
+    lanes: Lanes,
 }
 
 /// Instructions of a block at most: what takes longer does not end.
@@ -69,7 +73,7 @@ pub(super) fn run(grid: &Grid, memory: &mut State) -> Result<(), String> {
     for index in 0..x * y * z {
         let block = [index % x, index / x % y, index / x / y];
         let shared = vec![0; grid.shared];
-        let mut reach = Reach { grid, block, shared, memory, active: 0 };
+        let mut reach = Reach { grid, block, shared, memory, active: 0, lanes: [None; 32] };
         reach.run()?;
     }
     Ok(())
@@ -127,6 +131,12 @@ impl Reach<'_> {
             .iter()
             .filter(|thread| is_here(thread))
             .fold(0, |active, thread| active | 1 << thread.lane);
+        if lanes::reads_others(word) {
+            self.lanes = [None; 32];
+            for thread in warp.iter().filter(|thread| is_here(thread)) {
+                self.lanes[thread.lane as usize] = Some(thread.register(word.index(24, 8)));
+            }
+        }
         for thread in warp.iter_mut() {
             if thread.state != Running::Runs || thread.at != at {
                 continue;

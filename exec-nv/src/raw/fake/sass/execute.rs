@@ -26,9 +26,16 @@ impl Reach<'_> {
                 branch(word, thread, self.grid.sm)
             }
             0xb82 | 0xab9 | 0x7ac => self.load_constant(word, thread),
-            0x981 | 0x983 | 0x984 | 0x986 | 0x387 | 0x388 | 0x988 | 0x9a8 | 0x98e => {
+            0x981 | 0x983 | 0x984 | 0x986 | 0x387 | 0x388 | 0x988 | 0x98a | 0x9a8 | 0x98e => {
                 self.access(word, thread)
             }
+            0x389 | 0x589 | 0x989 | 0xf89 => self.shuffle(word, thread),
+            // R2UR of sm_80
+            0x3c2 => {
+                thread.set_uniform(word.index(16, 6), thread.register(word.index(24, 8)));
+                Ok(())
+            }
+            0x3c4 => self.reduce(word, thread),
             0x919 | 0x9c3 | 0x805 => self.special(word, thread),
             _ if word.is_uniform() => self.uniform(word, thread),
             _ => match self.float(word, thread) {
@@ -48,6 +55,11 @@ impl Reach<'_> {
         let (to, code) = (word.to(), word.opcode() & 0x1ff);
         if word.opcode() == 0x402 {
             thread.set_pair(to, word.bits(24, 64));
+            return Ok(());
+        }
+        // MOV.64 of sm_120
+        if word.opcode() == 0x202 && word.bit(80) {
+            thread.set_pair(to, thread.pair(word.index(32, 8)));
             return Ok(());
         }
         let [b, c] = word.operands(thread, self)?;
@@ -199,7 +211,9 @@ impl Reach<'_> {
             0x7ac => thread.uniform(word.index(24, 6)),
             _ => thread.register(word.index(24, 8)),
         };
-        let offset = u64::from((word.bits(38, 16) as u32).wrapping_add(index) & 0xffff);
+        // LDCU has a bit more of it
+        let place = if word.opcode() == 0x7ac { word.bits(37, 17) } else { word.bits(38, 16) };
+        let offset = u64::from((place as u32).wrapping_add(index) & 0xffff);
         let value = self.constant(word.bits(54, 5) as u32, offset, size)?;
         match (is_uniform, size) {
             (true, _) => {
@@ -220,8 +234,9 @@ impl Reach<'_> {
             0x00 => thread.lane,
             number @ 0x21..=0x23 => thread.index[number as usize - 0x21],
             number @ 0x25..=0x27 => self.block[number as usize - 0x25],
-            0xff => 0, // SRZ
-            0x88 => 0, // SR_CgaCtaId of a grid without clusters
+            0x39 => (1 << thread.lane) - 1, // SR_LTMASK
+            0xff => 0,                      // SRZ
+            0x88 => 0,                      // SR_CgaCtaId of a grid without clusters
             number => return Err(format!("special register {number:#x}")),
         };
         if word.opcode() == 0x9c3 {
@@ -236,17 +251,28 @@ impl Reach<'_> {
 
     /// Global, local and shared memory.
     fn access(&mut self, word: Word, thread: &mut Thread) -> Outcome {
-        let is_atomic = matches!(word.opcode(), 0x9a8 | 0x98e);
+        let is_atomic = matches!(word.opcode(), 0x98a | 0x9a8 | 0x98e);
         let size = if is_atomic { 4 } else { word.size()? };
         let base = word.index(24, 8);
+        // bit 63 of ATOM is no part of it since Blackwell
+        let displacement = match word.opcode() == 0x98a && self.grid.sm >= 100 {
+            true => (word.bits(40, 23) << 41) as i64 >> 41,
+            false => word.displacement(),
+        };
+        // of shared memory, an index may be in units of 4, 8 or 16 bytes
+        let scale = match word.opcode() {
+            0x984 | 0x388 if word.bits(78, 2) > 0 => word.bits(78, 2) + 1,
+            _ => 0,
+        };
         let narrow = |extra: u32| {
-            thread.register(base).wrapping_add(word.displacement() as u32).wrapping_add(extra)
+            let index = thread.register(base) << scale;
+            index.wrapping_add(displacement as u32).wrapping_add(extra)
         };
         let address = match word.opcode() {
-            0x981 | 0x986 | 0x9a8 | 0x98e if word.bit(72) => {
-                thread.pair(base).wrapping_add_signed(word.displacement())
+            0x981 | 0x986 | 0x98a | 0x9a8 | 0x98e if word.bit(72) => {
+                thread.pair(base).wrapping_add_signed(displacement)
             }
-            0x981 | 0x986 | 0x9a8 | 0x98e => return Err("an address of 32 bits".into()),
+            0x981 | 0x986 | 0x98a | 0x9a8 | 0x98e => return Err("an address of 32 bits".into()),
             // the last bytes of 2^24 are those that there are
             0x983 | 0x387 => {
                 let address = u64::from(narrow(0));
@@ -258,7 +284,7 @@ impl Reach<'_> {
             _ => narrow(0).into(),
         };
         let mut bytes = [0; 16];
-        let is_load = matches!(word.opcode(), 0x981 | 0x983 | 0x984 | 0x9a8);
+        let is_load = matches!(word.opcode(), 0x981 | 0x983 | 0x984 | 0x98a | 0x9a8);
         if !is_load {
             for (index, place) in bytes.chunks_mut(4).enumerate().take(size.div_ceil(4)) {
                 let register = word.index(32, 8);
@@ -348,7 +374,7 @@ fn branch(word: Word, thread: &mut Thread, sm: u32) -> Outcome {
     Ok(())
 }
 
-fn wide(a: u32, b: u32, is_signed: bool) -> u64 {
+pub(super) fn wide(a: u32, b: u32, is_signed: bool) -> u64 {
     if is_signed {
         i64::from(a as i32).wrapping_mul(i64::from(b as i32)) as u64
     } else {

@@ -1,6 +1,6 @@
 //! Instructions of the uniform path: what is one value for a warp.
 
-use super::execute::{compare, lookup, permute, shift};
+use super::execute::{compare, lookup, permute, shift, wide};
 use super::word::Word;
 use super::{Reach, Thread};
 
@@ -59,6 +59,13 @@ impl Reach<'_> {
                 }
             }
             0x2a4 | 0x8a4 => a.wrapping_mul(b).wrapping_add(c),
+            // UIMAD.WIDE
+            0x2a5 | 0x8a5 => {
+                let sum = wide(a, b, word.bit(73));
+                thread
+                    .set_uniform_pair(to, sum.wrapping_add(thread.uniform_pair(word.index(64, 6))));
+                return Ok(());
+            }
             0x4a4 => a.wrapping_mul(c).wrapping_add(word.bits(32, 32) as u32),
             0x291 | 0x891 if !word.bit(80) => (a << word.bits(75, 5)).wrapping_add(b),
             0x296 | 0x896 if word.bits(72, 3) == 0 => permute(a, b, c),

@@ -64,6 +64,7 @@ impl Word {
                 | 0x97
                 | 0x99
                 | 0xa4
+                | 0xa5
                 | 0xbd
                 | 0xca
         )
