@@ -6,84 +6,25 @@ use std::io::{Read, Write};
 use std::ops::Range;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use flate2::Crc;
 use flate2::read::DeflateDecoder;
-use flate2::{Compress, Compression, Crc, FlushCompress, Status};
-use rayon::prelude::*;
-use zerocopy::byteorder::little_endian::{U16, U32};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+use zerocopy::IntoBytes as _;
+use zerocopy::byteorder::little_endian::U32;
 
 use crate::budget::Budget;
 use crate::mapped::Mapped;
 use crate::printable::Printable;
 
-const LOCAL: u32 = 0x0403_4b50;
-const CENTRAL: u32 = 0x0201_4b50;
-const END: u32 = 0x0605_4b50;
-const DESCRIPTOR: u32 = 0x0807_4b50;
-const STORED: u16 = 0;
-const DEFLATED: u16 = 8;
-/// General purpose flags: encrypted; sizes stand behind the data.
-const ENCRYPTED: u16 = 1;
-const SIZES_BEHIND: u16 = 8;
-/// Pieces of this size are deflated at the same time. They look back into none before them, which costs less than a thousandth, and are
-/// the same on any machine.
-const PIECE: usize = 4 << 20;
-/// The extra field with sizes of 64 bits.
-const ZIP64: u16 = 1;
+pub use deflate::deflate;
+use structs::{
+    CENTRAL, Central, DEFLATED, DESCRIPTOR, ENCRYPTED, LOCAL, Local, SIZES_BEHIND, STORED, at,
+    range,
+};
+use zip64::{Directory, Values};
 
-/// A local file header (4.3.7).
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-struct Local {
-    signature: U32,
-    needed: U16,
-    flags: U16,
-    method: U16,
-    time: U16,
-    date: U16,
-    crc: U32,
-    packed: U32,
-    size: U32,
-    name: U16,
-    extra: U16,
-}
-
-/// A file header of the central directory (4.3.12).
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-struct Central {
-    signature: U32,
-    made_by: U16,
-    needed: U16,
-    flags: U16,
-    method: U16,
-    time: U16,
-    date: U16,
-    crc: U32,
-    packed: U32,
-    size: U32,
-    name: U16,
-    extra: U16,
-    comment: U16,
-    disk: U16,
-    internal: U16,
-    external: U32,
-    offset: U32,
-}
-
-/// The end of the central directory (4.3.16).
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-struct End {
-    signature: U32,
-    disk: U16,
-    directory_disk: U16,
-    count_here: U16,
-    count: U16,
-    size: U32,
-    offset: U32,
-    comment: U16,
-}
+mod deflate;
+mod structs;
+mod zip64;
 
 /// A member.
 #[derive(Clone, Debug)]
@@ -91,8 +32,11 @@ pub struct Member {
     /// Its name, as text.
     pub name: String,
     central: Central,
+    values: Values,
     /// Its record in the central directory.
     record: Range<u64>,
+    /// The extra fields of that.
+    fields: Range<u64>,
     /// From its local header to the end of its data and of what says their size.
     whole: Range<u64>,
     data: Range<u64>,
@@ -104,8 +48,7 @@ pub struct Zip<'a> {
     bytes: &'a [u8],
     /// Its members, in the order of the central directory.
     pub members: Vec<Member>,
-    directory: u64,
-    end: u64,
+    directory: Directory,
 }
 
 /// New contents of a member, packed, in a file without a name.
@@ -116,49 +59,31 @@ pub struct New {
     size: u64,
 }
 
-fn at<T: FromBytes + KnownLayout + Immutable>(bytes: &[u8], at: u64, what: &str) -> Result<T> {
-    let bytes = usize::try_from(at).ok().and_then(|at| bytes.get(at..));
-    let found = bytes.and_then(|bytes| T::read_from_prefix(bytes).ok());
-    Ok(found.with_context(|| format!("{what} at {at:#x} leaves the file"))?.0)
-}
-
-fn range(bytes: &[u8], range: Range<u64>) -> Result<&[u8]> {
-    let found = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
-    let found = found.and_then(|(start, end)| bytes.get(start..end));
-    found.with_context(|| format!("{:#x}..{:#x} leaves the file", range.start, range.end))
-}
-
 impl<'a> Zip<'a> {
     /// Reads the central directory.
     ///
     /// # Errors
-    /// If the file is damaged, or larger than 32 bits can say.
+    /// If the file is damaged, or has bytes between its parts.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
-        let archive = rawzip::ZipArchive::from_slice(bytes)?;
-        let (directory, end) = (archive.directory_offset(), archive.eocd_offset());
-        let last: End = at(bytes, end, "the end of the directory")?;
-        let is_small = last.signature == END
-            && last.count != 0xffff
-            && u64::from(last.offset.get()) == directory
-            && directory.checked_add(last.size.get().into()) == Some(end);
-        ensure!(is_small, "is a zip file of 64 bits, or has bytes before or between its parts");
+        let end = rawzip::ZipArchive::from_slice(bytes)?.eocd_offset();
+        let directory = Directory::of(bytes, end)?;
         let mut members = Vec::new();
-        let mut next = directory;
-        while next < end {
+        let mut next = directory.start;
+        while next < directory.end() {
             let member = Member::parse(bytes, next)?;
             next = member.record.end;
             members.push(member);
         }
         ensure!(
-            next == end && members.len() == usize::from(last.count.get()),
+            next == directory.end() && members.len() as u64 == directory.count,
             "has a directory that is damaged"
         );
         let mut ranges: Vec<_> = members.iter().map(|member| member.whole.clone()).collect();
         ranges.sort_by_key(|range| range.start);
         let apart = ranges.array_windows().all(|[one, other]| one.end <= other.start);
-        let inside = ranges.last().is_none_or(|last| last.end <= directory);
+        let inside = ranges.last().is_none_or(|last| last.end <= directory.start);
         ensure!(apart && inside, "has members that share bytes");
-        Ok(Self { bytes, members, directory, end })
+        Ok(Self { bytes, members, directory })
     }
 
     /// What a member unpacks to, piece by piece.
@@ -187,7 +112,7 @@ impl<'a> Zip<'a> {
     /// # Errors
     /// If they cannot be unpacked, or have another checksum or size.
     pub fn unpack(&self, member: &Member, budget: &Budget) -> Result<Mapped> {
-        let size = u64::from(member.central.size.get());
+        let size = member.values.size;
         budget.take(Printable::from(&*member.name), size)?;
         let mut file = tempfile::tempfile()?;
         let mut reader = self.reader(member)?.take(size.saturating_add(1));
@@ -200,9 +125,8 @@ impl<'a> Zip<'a> {
     /// Writes the file with new contents of some members, by their numbers.
     ///
     /// # Errors
-    /// If it would be larger than 32 bits can say, or cannot be written.
+    /// If it cannot be written.
     pub fn write(&self, file: &Mapped, new: &BTreeMap<usize, New>, out: &mut File) -> Result<()> {
-        let too_large = "would be larger than 32 bits can say";
         let mut order: Vec<_> = self.members.iter().enumerate().collect();
         order.sort_by_key(|(_, member)| member.whole.start);
         let mut offsets = vec![0_u64; self.members.len()];
@@ -216,26 +140,14 @@ impl<'a> Zip<'a> {
             };
             read = member.whole.end;
         }
-        written += keep(file, read..self.directory, out)?;
-        let start = written;
+        written += keep(file, read..self.directory.start, out)?;
+        let mut size = 0_u64;
         for (index, member) in self.members.iter().enumerate() {
-            let mut central = member.central;
             let offset = offsets.get(index).copied().unwrap_or_default();
-            central.offset = u32::try_from(offset).ok().context(too_large)?.into();
-            if let Some(new) = new.get(&index) {
-                central.flags = (central.flags.get() & !SIZES_BEHIND).into();
-                (central.crc, central.packed, central.size) = new.sizes().context(too_large)?;
-            }
-            out.write_all(central.as_bytes())?;
-            let rest = member.record.start + size_of::<Central>() as u64..member.record.end;
-            keep(file, rest, out)?;
+            size += member.write_record(self.bytes, offset, new.get(&index), out)?;
         }
-        let mut end: End = at(self.bytes, self.end, "the end of the directory")?;
-        end.offset =
-            u32::try_from(start).ok().filter(|at| *at != u32::MAX).context(too_large)?.into();
-        out.write_all(end.as_bytes())?;
-        let rest = self.end + size_of::<End>() as u64..self.bytes.len() as u64;
-        keep(file, rest, out)?;
+        let rest = self.directory.write_end(self.bytes, (written, size), out)?;
+        keep(file, rest..self.bytes.len() as u64, out)?;
         Ok(())
     }
 }
@@ -246,28 +158,63 @@ impl Member {
         let central: Central = at(bytes, offset, "a record")?;
         ensure!(central.signature == CENTRAL, "has no record at {offset:#x}");
         let header = size_of::<Central>() as u64;
-        let names = [central.name, central.extra, central.comment];
-        let end = names.iter().fold(offset + header, |end, size| end + u64::from(size.get()));
-        let name = offset + header..offset + header + u64::from(central.name.get());
-        let name = String::from_utf8_lossy(range(bytes, name)?).into_owned();
+        let parts = [central.name, central.extra, central.comment];
+        let end = parts.iter().fold(offset + header, |end, size| end + u64::from(size.get()));
+        let names = offset + header..offset + header + u64::from(central.name.get());
+        let name = String::from_utf8_lossy(range(bytes, names.clone())?).into_owned();
         range(bytes, offset..end)?;
-        let limits = [central.packed, central.size, central.offset];
-        ensure!(limits.iter().all(|limit| *limit != u32::MAX), "{name}: is of 64 bits");
-        let start = u64::from(central.offset.get());
-        let local: Local = at(bytes, start, "a member's header")?;
-        ensure!(local.signature == LOCAL, "{name}: has no header at {start:#x}");
-        let from = start
-            + size_of::<Local>() as u64
-            + u64::from(local.name.get())
-            + u64::from(local.extra.get());
-        let data = from..from + u64::from(central.packed.get());
+        let fields = names.end..names.end + u64::from(central.extra.get());
+        let values =
+            Values::of(&central, range(bytes, fields.clone())?).with_context(|| name.clone())?;
+        ensure!(zip64::is_here(central.disk), "{name}: is on another disk");
+        let local: Local = at(bytes, values.offset, "a member's header")?;
+        ensure!(local.signature == LOCAL, "{name}: has no header at {:#x}", values.offset);
+        let named = values.offset + size_of::<Local>() as u64 + u64::from(local.name.get());
+        let from = named + u64::from(local.extra.get());
+        let to = from.checked_add(values.packed);
+        let data = from..to.with_context(|| format!("{name}: is too large"))?;
         range(bytes, data.clone())?;
         let mut last = data.end;
         if local.flags.get() & SIZES_BEHIND != 0 {
             let signature: U32 = at(bytes, last, "sizes behind a member")?;
-            last += if signature == DESCRIPTOR { 16 } else { 12 };
+            let sizes = if values.is_wide_behind(range(bytes, named..from)?) { 20 } else { 12 };
+            last += sizes + if signature == DESCRIPTOR { 4 } else { 0 };
         }
-        Ok(Self { name, central, record: offset..end, whole: start..last, data })
+        let whole = values.offset..last;
+        Ok(Self { name, central, values, record: offset..end, fields, whole, data })
+    }
+
+    /// Writes the member's record in the directory, which begins at `offset` now; gives its size.
+    fn write_record(
+        &self,
+        bytes: &[u8],
+        offset: u64,
+        new: Option<&New>,
+        out: &mut File,
+    ) -> Result<u64> {
+        let mut central = self.central;
+        let mut values = Values { offset, ..self.values };
+        if let Some(new) = new {
+            central.flags = (central.flags.get() & !SIZES_BEHIND).into();
+            central.crc = new.crc.into();
+            (values.size, values.packed) = (new.size, new.packed_size());
+        }
+        let extra = range(bytes, self.fields.clone())?;
+        let extra = values
+            .put(&mut central, extra, new.is_some())
+            .with_context(|| format!("{}: its extra fields", Printable::from(&*self.name)))?;
+        let header = size_of::<Central>() as u64;
+        let name = range(bytes, self.record.start + header..self.fields.start)?;
+        let comment = range(bytes, self.fields.end..self.record.end)?;
+        let parts = [central.as_bytes(), name, &extra, comment];
+        parts.iter().try_for_each(|part| out.write_all(part))?;
+        Ok(parts.iter().map(|part| part.len() as u64).sum())
+    }
+
+    /// How many bytes its contents take, packed.
+    #[must_use]
+    pub const fn packed_size(&self) -> u64 {
+        self.data.end.saturating_sub(self.data.start)
     }
 
     /// Writes the member with new contents.
@@ -276,11 +223,10 @@ impl Member {
         let names = self.whole.start + size_of::<Local>() as u64;
         let name = range(bytes, names..names + u64::from(local.name.get()))?;
         let extra = range(bytes, names + u64::from(local.name.get())..self.data.start)?;
-        let extra = without_sizes(extra);
         local.flags = (local.flags.get() & !SIZES_BEHIND).into();
-        local.extra = u16::try_from(extra.len())?.into();
-        (local.crc, local.packed, local.size) =
-            new.sizes().with_context(|| format!("{}: is too large", self.name))?;
+        local.crc = new.crc.into();
+        let values = Values { size: new.size, packed: new.packed_size(), offset: 0 };
+        let extra = values.put_local(&mut local, extra)?;
         let data = new.packed.bytes();
         for part in [local.as_bytes(), name, &extra] {
             out.write_all(part)?;
@@ -305,28 +251,11 @@ impl Member {
 }
 
 impl New {
-    /// Checksum, size of what is packed, and size: none if a size needs more than 32 bits.
-    fn sizes(&self) -> Option<(U32, U32, U32)> {
-        let small = |size: u64| u32::try_from(size).ok().filter(|size| *size != u32::MAX);
-        let packed = small(self.packed.bytes().len() as u64)?;
-        Some((self.crc.into(), packed.into(), small(self.size)?.into()))
+    /// How many bytes they take, packed.
+    #[must_use]
+    pub fn packed_size(&self) -> u64 {
+        self.packed.bytes().len() as u64
     }
-}
-
-/// Extra fields without the one with sizes of 64 bits, which are others now.
-fn without_sizes(mut extra: &[u8]) -> Vec<u8> {
-    let mut kept = Vec::new();
-    while let Some((id, size)) = extra.first_chunk::<4>().map(|[a, b, c, d]| {
-        (u16::from_le_bytes([*a, *b]), usize::from(u16::from_le_bytes([*c, *d])))
-    }) {
-        let Some((field, rest)) = extra.split_at_checked(size + 4) else { break };
-        if id != ZIP64 {
-            kept.extend(field);
-        }
-        extra = rest;
-    }
-    kept.extend(extra);
-    kept
 }
 
 /// Reads a file piece by piece, and lets go of what was read.
@@ -342,58 +271,6 @@ impl Read for Chunks<'_> {
         self.file.done_with(self.at as u64..(self.at + count) as u64);
         self.at += count;
         Ok(count)
-    }
-}
-
-/// Deflates a file, on all cores; gives its checksum and size.
-///
-/// # Errors
-/// If it cannot be written.
-pub fn deflate(content: &Mapped, to: &mut File) -> Result<(u32, u64)> {
-    deflate_pieces(content, PIECE, to)
-}
-
-/// The same in pieces of some size.
-fn deflate_pieces(content: &Mapped, piece: usize, to: &mut File) -> Result<(u32, u64)> {
-    let pieces: Vec<&[u8]> = match content.bytes() {
-        [] => vec![&[]],
-        bytes => bytes.chunks(piece).collect(),
-    };
-    let last = pieces.len().saturating_sub(1);
-    let at_once = rayon::current_num_threads().saturating_mul(2).max(1);
-    let (mut crc, mut at) = (Crc::new(), 0_u64);
-    for (first, some) in (0..).step_by(at_once).zip(pieces.chunks(at_once)) {
-        let pack = |(index, piece): (usize, &&[u8])| deflated(piece, first + index == last);
-        let packed: Vec<_> = some.par_iter().enumerate().map(pack).collect::<Result<_>>()?;
-        for (sum, bytes) in packed {
-            crc.combine(&sum);
-            to.write_all(&bytes)?;
-        }
-        let end = some.iter().fold(at, |at, piece| at.saturating_add(piece.len() as u64));
-        content.done_with(at..end);
-        at = end;
-    }
-    Ok((crc.sum(), at))
-}
-
-/// A piece of what is deflated, and its checksum; it ends at a byte, so that the next can follow.
-fn deflated(piece: &[u8], is_last: bool) -> Result<(Crc, Vec<u8>)> {
-    let mut crc = Crc::new();
-    crc.update(piece);
-    let mut encoder = Compress::new(Compression::default(), false);
-    let flush = if is_last { FlushCompress::Finish } else { FlushCompress::Sync };
-    let mut packed = Vec::new();
-    loop {
-        packed.reserve(1 << 16);
-        let read = usize::try_from(encoder.total_in())?;
-        let rest = piece.get(read..).unwrap_or_default();
-        let status = encoder.compress_vec(rest, &mut packed, flush)?;
-        // what leaves room has nothing more to say
-        let is_flushed =
-            packed.len() < packed.capacity() && encoder.total_in() == piece.len() as u64;
-        if status == Status::StreamEnd || (!is_last && is_flushed) {
-            return Ok((crc, packed));
-        }
     }
 }
 
@@ -420,35 +297,4 @@ fn keep(file: &Mapped, range: Range<u64>, out: &mut File) -> Result<u64> {
     }
 
     Ok(bytes.len() as u64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::Seek as _;
-
-    #[test]
-    fn what_is_deflated_in_pieces_is_one_stream() {
-        const PIECE: usize = 1 << 14;
-        for size in [0, 1, PIECE - 1, PIECE, PIECE + 1, 40 * PIECE + 5] {
-            let mut state = 1_u32;
-            let bytes: Vec<u8> = (0..size)
-                .map(|at| {
-                    state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                    if at % 3 == 0 { (state >> 24) as u8 } else { 7 }
-                })
-                .collect();
-            let mut file = tempfile::tempfile().unwrap();
-            let (crc, length) =
-                deflate_pieces(&Mapped::of(bytes.clone()), PIECE, &mut file).unwrap();
-            let mut whole = Crc::new();
-            whole.update(&bytes);
-            assert_eq!((crc, length), (whole.sum(), bytes.len() as u64), "{size}");
-            file.rewind().unwrap();
-            let (mut decoder, mut unpacked) = (DeflateDecoder::new(&file), Vec::new());
-            decoder.read_to_end(&mut unpacked).unwrap();
-            assert!(unpacked == bytes, "{size}");
-            assert_eq!(decoder.total_in(), file.metadata().unwrap().len(), "{size}");
-        }
-    }
 }

@@ -1,0 +1,119 @@
+//! The structs of zip files, with the names that APPNOTE has for their fields, shortened.
+
+use std::ops::Range;
+
+use anyhow::{Context as _, Result};
+use zerocopy::byteorder::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+pub(super) const LOCAL: u32 = 0x0403_4b50;
+pub(super) const CENTRAL: u32 = 0x0201_4b50;
+/// The end of the directory with sizes of 64 bits, and what says where that is.
+pub(super) const END64: u32 = 0x0606_4b50;
+pub(super) const LOCATOR: u32 = 0x0706_4b50;
+pub(super) const END: u32 = 0x0605_4b50;
+pub(super) const DESCRIPTOR: u32 = 0x0807_4b50;
+pub(super) const STORED: u16 = 0;
+pub(super) const DEFLATED: u16 = 8;
+/// General purpose flags: encrypted; sizes stand behind the data.
+pub(super) const ENCRYPTED: u16 = 1;
+pub(super) const SIZES_BEHIND: u16 = 8;
+
+/// A local file header (4.3.7).
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(super) struct Local {
+    pub(super) signature: U32,
+    pub(super) needed: U16,
+    pub(super) flags: U16,
+    pub(super) method: U16,
+    pub(super) time: U16,
+    pub(super) date: U16,
+    pub(super) crc: U32,
+    pub(super) packed: U32,
+    pub(super) size: U32,
+    pub(super) name: U16,
+    pub(super) extra: U16,
+}
+
+/// A file header of the central directory (4.3.12).
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(super) struct Central {
+    pub(super) signature: U32,
+    pub(super) made_by: U16,
+    pub(super) needed: U16,
+    pub(super) flags: U16,
+    pub(super) method: U16,
+    pub(super) time: U16,
+    pub(super) date: U16,
+    pub(super) crc: U32,
+    pub(super) packed: U32,
+    pub(super) size: U32,
+    pub(super) name: U16,
+    pub(super) extra: U16,
+    pub(super) comment: U16,
+    pub(super) disk: U16,
+    pub(super) internal: U16,
+    pub(super) external: U32,
+    pub(super) offset: U32,
+}
+
+/// The end of the central directory (4.3.16).
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(super) struct End {
+    pub(super) signature: U32,
+    pub(super) disk: U16,
+    pub(super) directory_disk: U16,
+    pub(super) count_here: U16,
+    pub(super) count: U16,
+    pub(super) size: U32,
+    pub(super) offset: U32,
+    pub(super) comment: U16,
+}
+
+/// The end of the central directory with sizes of 64 bits (4.3.14).
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(super) struct End64 {
+    pub(super) signature: U32,
+    /// Of what follows.
+    pub(super) rest: U64,
+    pub(super) made_by: U16,
+    pub(super) needed: U16,
+    pub(super) disk: U32,
+    pub(super) directory_disk: U32,
+    pub(super) count_here: U64,
+    pub(super) count: U64,
+    pub(super) size: U64,
+    pub(super) offset: U64,
+}
+
+/// What says where the end with sizes of 64 bits is (4.3.15).
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(super) struct Locator {
+    pub(super) signature: U32,
+    pub(super) disk: U32,
+    pub(super) offset: U64,
+    pub(super) disks: U32,
+}
+
+/// The struct at an offset.
+pub(super) fn at<T: FromBytes + KnownLayout + Immutable>(
+    bytes: &[u8],
+    at: u64,
+    what: &str,
+) -> Result<T> {
+    let bytes = usize::try_from(at).ok().and_then(|at| bytes.get(at..));
+    let found = bytes.and_then(|bytes| T::read_from_prefix(bytes).ok());
+    Ok(found.with_context(|| format!("{what} at {at:#x} leaves the file"))?.0)
+}
+
+/// The bytes of a range.
+pub(super) fn range(bytes: &[u8], range: Range<u64>) -> Result<&[u8]> {
+    let found = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
+    let found = found.and_then(|(start, end)| bytes.get(start..end));
+    found.with_context(|| format!("{:#x}..{:#x} leaves the file", range.start, range.end))
+}
