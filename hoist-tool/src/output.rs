@@ -140,7 +140,7 @@ impl Output {
                 done.with_context(|| path.display().to_string())
             }
             Target::Old(path, old) => {
-                let done = own(content.file(), &old);
+                let done = own(content.file(), &old, &path);
                 #[cfg(target_os = "linux")]
                 attributes::keep(content.file(), &path);
                 let done = done
@@ -244,21 +244,22 @@ pub struct Changed {
     pub backup: Option<PathBuf>,
 }
 
-/// Writes the file `path`, which is what becomes of `old`: with its permissions, and its times if that is asked for. What it replaces is
-/// kept, if that is asked for.
+/// Writes the file `path`, which is what becomes of `old`: with its permissions, and its times if that is asked for. Before it replaces a
+/// file, `keep` is told which one, and what takes its place; what that gives is the name under which the old one is kept.
 ///
 /// # Errors
 /// As [`write()`].
 pub fn change(
     path: &Path,
     old: &Path,
-    (dates, backup): (Dates, &Backup),
+    dates: Dates,
+    keep: impl FnOnce(&Path, &File) -> Result<Option<PathBuf>>,
     content: impl FnOnce(&mut File) -> Result<()>,
 ) -> Result<Changed> {
     let output = Output::new(path, content)?.like(old)?.dated(old, dates)?;
     let note = dates.note().filter(|_| output.replaces(old));
     let backup = match &output.target {
-        Target::Old(path, _) => backup.make(path)?,
+        Target::Old(path, _) => keep(path, output.content.file())?,
         Target::Stdout | Target::Device(_) | Target::New(_) => None,
     };
     output.keep()?;
@@ -294,9 +295,9 @@ pub fn tell_links(path: &Path, more: u64) {
     }
 }
 
-/// Gives a file the owner and group of the one that it will replace. Who may not do that becomes the owner, and then nobody runs the
-/// file with the rights of another.
-fn own(file: &File, old: &Metadata) -> io::Result<()> {
+/// Gives a file the owner and group of the one that it will replace, at `path`. Who may not do that becomes the owner, which is told, and
+/// then nobody runs the file with the rights of another.
+fn own(file: &File, old: &Metadata, path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
@@ -306,11 +307,22 @@ fn own(file: &File, old: &Metadata) -> io::Result<()> {
             let mode = new.permissions().mode();
             let done = fchown(file, Some(old.uid()), Some(old.gid()));
             let mode = if done.is_ok() { mode } else { mode & !SET_ID };
+            if let Err(error) = done {
+                let [now, before] = [&file.metadata()?, old].map(|of| (of.uid(), of.gid()));
+                paint::warning(&format!(
+                    "{}: belongs to user {} and group {} from now on, and belonged to {} and {}: {error}",
+                    path.display(),
+                    now.0,
+                    now.1,
+                    before.0,
+                    before.1
+                ));
+            }
             file.set_permissions(fs::Permissions::from_mode(mode))?; // the system takes such rights away, too
         }
     }
     #[cfg(not(unix))]
-    let _ = (file, old);
+    let _ = (file, old, path);
     Ok(())
 }
 

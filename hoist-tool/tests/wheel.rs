@@ -25,6 +25,8 @@ mod installed;
 mod interrupted;
 #[path = "wheel/repaired.rs"]
 mod repaired;
+#[path = "wheel/zip64.rs"]
+mod zip64;
 
 /// `hoist` with these words, in a folder.
 fn hoist(at: &Path, words: &[&str]) -> Output {
@@ -171,7 +173,7 @@ fn of_a_wheel_only_device_code_changes() {
         ["thing/lib/lib.so", "thing/lib/it's, \"stored\".so", "thing-1.0.dist-info/RECORD"];
     for (words, left) in [
         (&["--keep", "sm_80,ptx"][..], 3),
-        (&["--mode", "size"], 8),
+        (&["--mode", "speed"], 8),
         (&["--mode", "balance", "--keep", "sm_80"], 2),
         (&["--mode", "speed", "--keep", "sm_75"], 5),
     ] {
@@ -325,6 +327,73 @@ fn a_library_without_what_is_kept_stays() {
         (said["files"].as_array().map(Vec::len), &said["left"]),
         (Some(3), &serde_json::json!([]))
     );
+}
+
+#[test]
+fn what_would_be_larger_stays() {
+    const NAME: &str = "what_would_be_larger_stays";
+    let Some(folder) = libraries(NAME) else { return };
+    let at = folder.path();
+    if !python(at, &["make", "in.whl"]) {
+        println!("skipped: {NAME}: needs python3");
+        return;
+    }
+    let stored = ["thing/lib/it's, \"stored\".so", "thing-1.0.dist-info/RECORD"];
+    let size = |name: &str| fs::metadata(at.join(name)).expect("a file").len();
+    // the wheel compresses small images across one another, and what Zstandard leaves of each not at all
+    for (words, stays) in [
+        (&["--mode", "balance"][..], true),
+        (&["--mode", "size"], true),
+        (&["--mode", "speed"], false),
+        (&["--mode", "balance", "--keep", "sm_75,sm_80,ptx"], false),
+    ] {
+        let said = printed(at, &[&["wheel", "slim", "in.whl", "-o", "out.whl"], words].concat());
+        assert_eq!(said.contains("thing/lib/lib.so would take "), stays, "{said}");
+        let changed = [&stored[..], if stays { &[] } else { &["thing/lib/lib.so"] }].concat();
+        python(at, &[&["compare", "in.whl", "out.whl"][..], &changed].concat());
+        assert!(size("out.whl") < size("in.whl"), "{said}");
+    }
+}
+
+#[test]
+fn libraries_of_windows_are_told() {
+    const NAME: &str = "libraries_of_windows_are_told";
+    let Some(folder) = libraries(NAME) else { return };
+    let at = folder.path();
+    // what is not rewritten is not read further than to its device code
+    let mut library = b"MZ".to_vec();
+    library.resize(4096, 0);
+    library.extend(fs::read(at.join("lib.so")).expect("a file"));
+    fs::write(at.join("plain.so"), &library).expect("a file");
+    fs::create_dir(at.join("site")).expect("a folder");
+    for (from, to) in [("plain.so", "a.dll"), ("lib.so", "b.so")] {
+        fs::copy(at.join(from), at.join("site").join(to)).expect("a copy");
+    }
+    fs::write(at.join("site/launcher.exe"), &library[..4096]).expect("a file");
+    let parse = |text: String| -> serde_json::Value { serde_json::from_str(&text).expect("JSON") };
+    let told = "has device code and is a file of Windows, which is not rewritten";
+    let words = [
+        "fatbin", "slim", "site", "--mode", "size", "--keep", "sm_80", "--backup", "kept", "--json",
+    ];
+    let said = parse(printed(at, &words));
+    assert_eq!(said["files"].as_array().map(Vec::len), Some(1), "{said}");
+    assert_eq!(said["left"].as_array().map(Vec::len), Some(1), "{said}");
+    assert!(said["left"][0].as_str().is_some_and(|name| name.ends_with("site/a.dll")), "{said}");
+    assert!(said["notes"].to_string().contains(told), "{said}");
+    assert!(fs::read(at.join("site/a.dll")).expect("a file") == library);
+    // a wheel that has nothing else
+    fs::copy(at.join("plain.so"), at.join("lib.so")).expect("a copy");
+    if !python(at, &["make", "in.whl"]) {
+        println!("skipped: {NAME}: needs python3");
+        return;
+    }
+    let words = ["wheel", "slim", "in.whl", "-o", "out.whl", "--keep", "sm_80", "--json"];
+    let said = parse(printed(at, &words));
+    assert_eq!(said["left"].as_array().map(Vec::len), Some(3), "{said}");
+    assert!(said["notes"].to_string().contains(told), "{said}");
+    assert!(said["notes"].to_string().contains("nothing of the wheel changes"), "{said}");
+    let [old, new] = ["in.whl", "out.whl"].map(|name| fs::read(at.join(name)).expect("a wheel"));
+    assert!(old == new);
 }
 
 #[test]

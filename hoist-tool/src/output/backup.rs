@@ -83,7 +83,7 @@ impl Backup {
     ///
     /// # Errors
     /// If that fails.
-    pub(super) fn make(&self, path: &Path) -> Result<Option<PathBuf>> {
+    pub fn make(&self, path: &Path) -> Result<Option<PathBuf>> {
         let control = self.control()?;
         let last = if matches!(control, Control::Numbered | Control::Existing) {
             last(path).with_context(|| path.display().to_string())?

@@ -341,8 +341,33 @@ fn code_that_refers_to_a_region_is_named() {
 }
 
 #[test]
+fn an_architecture_that_is_kept_keeps_code() {
+    let folder = folder(&["k75.cubin", "k80.cubin", "k90a.cubin", "k90a.ptx"]);
+    let at = folder.path();
+    printed(at, &["pack", "-o", "a.fatbin", "k75.cubin", "k80.cubin", "k90a.cubin", "k90a.ptx"]);
+    printed(at, &["pack", "-o", "b.fatbin", "k75.cubin", "k80.cubin"]);
+    for (file, keep, sm, now) in [
+        // what is for sm_80 runs on sm_86, and that for sm_75 not
+        ("a.fatbin", "sm_75,sm_86", "sm_86", "elf for 80"),
+        ("b.fatbin", "sm_75,compute_86", "sm_86", "elf for 80"),
+        ("b.fatbin", "sm_75,compute_80", "sm_80", "elf for 80"),
+    ] {
+        let words = ["prune", "--keep", keep, file, "-o", "out.fatbin"];
+        let said = refused(at, &words);
+        let told = format!("would have no code for {sm}, which runs {now} of it now: ");
+        assert!(said.contains(&told) && said.ends_with("--allow-gaps"), "{keep}: {said}");
+        assert!(!at.join("out.fatbin").exists());
+        printed(at, &[&words[..], &["--allow-gaps"]].concat());
+        fs::remove_file(at.join("out.fatbin")).expect("a file");
+    }
+    // PTX runs on all that is newer
+    printed(at, &["prune", "--keep", "sm_75,sm_80,compute_90a", "a.fatbin", "-o", "out.fatbin"]);
+}
+
+#[test]
 fn fatbins_change_too_and_bad_wishes_are_refused() {
-    let folder = folder(&["suffixes.fatbin", "concat.fatbin", "lto.fatbin", "k75.cubin", "thin.a"]);
+    let names = ["suffixes.fatbin", "concat.fatbin", "lto.fatbin", "lto-none.fatbin", "k75.cubin"];
+    let folder = folder(&[&names[..], &["thin.a"]].concat());
     let at = folder.path();
     printed(at, &["prune", "--keep", "sm_80,sm_90a", "concat.fatbin", "-o", "out.fatbin"]);
     assert_eq!(printed(at, &["extract", "out.fatbin"]), "out.1.sm_80.cubin\nout.2.sm_90a.cubin\n");
@@ -350,6 +375,9 @@ fn fatbins_change_too_and_bad_wishes_are_refused() {
     let said = printed(at, &["recompress", "--with", "lz4", "lto.fatbin", "-o", "out.fatbin"]);
     assert!(said.contains("obfuscated"), "{said}");
     assert_eq!(read(at, "out.fatbin"), read(at, "lto.fatbin"));
+    let said =
+        printed(at, &["recompress", "--mode", "size", "lto-none.fatbin", "-o", "out.fatbin"]);
+    assert!(said.contains("1 entries are NVVM (LTO-IR), which only NVIDIA's tools"), "{said}");
     let before = read(at, "out.fatbin");
     for (words, message) in [
         (

@@ -3,7 +3,9 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{XattrFlags, getxattr, setxattr};
@@ -85,6 +87,38 @@ fn owner_mode_and_attributes_stay() {
         let size = getxattr(&path, name, &mut found[..]).expect(name);
         assert_eq!(&found[..size], value, "{name}");
     }
+}
+
+#[test]
+fn an_owner_that_is_lost_is_told() {
+    const NAME: &str = "an_owner_that_is_lost_is_told";
+    let folder = folder(&["libt.so"]);
+    let at = folder.path();
+    let path = at.join("libt.so");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o4755)).expect("a mode");
+    let old = fs::metadata(&path).expect("a file");
+    // the file is of the one who runs this test, the folder of another
+    let run = || {
+        chown(at, Some(1234), Some(2345)).ok()?;
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hoist"));
+        command.args(["fatbin", "recompress", "--with", "none", "libt.so", "-o", "libt.so"]);
+        command.current_dir(at).uid(1234).gid(2345).stdin(Stdio::null()).output().ok()
+    };
+    let Some(output) = run() else {
+        println!("skipped: {NAME}: needs the rights of root");
+        return;
+    };
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    let told = format!(
+        "libt.so: belongs to user 1234 and group 2345 from now on, and belonged to {} and {}: ",
+        old.uid(),
+        old.gid()
+    );
+    assert!(error.contains(&told) && error.lines().count() == 1, "{error}");
+    let new = fs::metadata(&path).expect("a file");
+    // nobody runs it with the rights of another
+    assert_eq!((new.uid(), new.gid(), new.mode() & 0o7777), (1234, 2345, 0o755));
 }
 
 #[test]

@@ -301,6 +301,41 @@ fn images_become_smaller_and_stay_images() {
     }
 }
 
+#[test]
+fn an_image_that_was_replaced_comes_back() {
+    let Some(folder) = libraries("an_image_that_was_replaced_comes_back") else { return };
+    let at = folder.path();
+    let library = fs::read(at.join("lib.so")).expect("a file");
+    let image = oci("gzip", true, &library);
+    fs::write(at.join("in.tar"), &image).expect("a file");
+    let old = fs::metadata(at.join("in.tar")).and_then(|old| old.modified()).expect("a time");
+    let slim = |output: &str, words: &[&str]| {
+        let first = ["fatbin", "slim", "in.tar", "-o", output, "--backup", "kept", "--json"];
+        let said = printed(at, &[&first[..], words].concat());
+        serde_json::from_str::<Value>(&said).expect("JSON")
+    };
+    // what is nowhere yet replaces nothing
+    let said = slim("out.tar", &["--mode", "speed"]);
+    assert_eq!(said["backup"], Value::Null, "{said}");
+    assert!(said["notes"].to_string().contains("nothing was replaced"), "{said}");
+    assert!(printed(at, &["fatbin", "slim", "--undo", "kept"]).ends_with("0 files changed\n"));
+    // changed once, and once more
+    let said = slim("in.tar", &["--mode", "speed"]);
+    assert!(said["notes"].to_string().contains("--undo kept brings it back"), "{said}");
+    let kept = said["backup"].as_str().expect("a name");
+    assert!(fs::read(kept).expect("a file") == image);
+    let once = fs::read(at.join("in.tar")).expect("a file");
+    slim("in.tar", &["--keep", "sm_80,ptx"]);
+    let twice = fs::read(at.join("in.tar")).expect("a file");
+    assert!(image != once && once != twice && once == fs::read(at.join("out.tar")).expect("one"));
+    let said = printed(at, &["fatbin", "slim", "--undo", "kept"]);
+    assert!(said.ends_with("1 files changed\n"), "{said}");
+    assert!(fs::read(at.join("in.tar")).expect("a file") == image);
+    let new = fs::metadata(at.join("in.tar")).and_then(|new| new.modified()).expect("a time");
+    assert_eq!(new, old);
+    assert!(printed(at, &["fatbin", "slim", "--undo", "kept"]).ends_with("0 files changed\n"));
+}
+
 /// Compares an image, and what became of it.
 fn same_but_libraries(what: &str, old: &[u8], new: &[u8]) {
     let (before, after) = (verified(old), verified(new));

@@ -126,8 +126,8 @@ impl Files {
             plan.size()
         );
         file.done_with(0..before);
-        let how = (self.dates, &self.backup);
-        let changed = output::change(&self.output, &self.file, how, |to| {
+        let keep = |old: &Path, _: &fs::File| self.backup.make(old);
+        let changed = output::change(&self.output, &self.file, self.dates, keep, |to| {
             write(&plan, file, to).with_context(|| self.output.display().to_string())?;
             let written = Mapped::map(to)?;
             check(file, &written, &changes).with_context(|| self.label())

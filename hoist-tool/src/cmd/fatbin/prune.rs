@@ -5,8 +5,11 @@ use std::fmt;
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, ensure};
-use fatbin::{CompressionMethod, EntryKind, Item, NewEntry, Part, RegionEntry, Sm};
+use anyhow::{Context as _, Result, bail, ensure};
+use fatbin::{
+    CompressionMethod, CudaVersion, EntryKind, Item, NewEntry, Part, Region, RegionEntry, Sm,
+    TargetDevice, select,
+};
 
 use super::blob::Blob;
 use super::change::{Files, Unreferenced, change, entries};
@@ -30,6 +33,9 @@ pub struct Prune {
     /// What to keep: `sm_90`, `sm_90a` (machine code), `compute_90` (PTX), `ptx`, `elf`, `nvvm` (all of a kind).
     #[arg(long, required = true, value_delimiter = ',', value_name = "WHAT", value_parser = keep)]
     keep: Vec<Keep>,
+    /// Goes on where an architecture that is kept would have no code for something that it runs now.
+    #[arg(long)]
+    allow_gaps: bool,
     /// Also where nothing is left of the file's device code.
     #[arg(long)]
     allow_empty: bool,
@@ -109,7 +115,7 @@ pub enum Fate<'a> {
 }
 
 impl Prune {
-    /// What keeps `keep` of a file.
+    /// What keeps `keep` of a file, and nothing else, whatever gaps that leaves.
     #[must_use]
     pub fn new(file: PathBuf, output: PathBuf, keep: Vec<Keep>) -> Self {
         Self {
@@ -124,6 +130,7 @@ impl Prune {
             place: Where::default(),
             limit: None,
             keep,
+            allow_gaps: true,
             allow_empty: false,
         }
     }
@@ -150,7 +157,11 @@ impl Prune {
             left += items.len();
             if !whole {
                 empty += usize::from(items.is_empty());
-                changes.push(change(&found, Blob::region(&items)?));
+                let new = Blob::region(&items)?;
+                if !self.allow_gaps {
+                    check_gaps(&self.keep, &found, &new).with_context(|| label.clone())?;
+                }
+                changes.push(change(&found, new));
             }
             file.done_with(found.at()..found.end());
         }
@@ -166,6 +177,39 @@ impl Prune {
         }
         self.files.apply(&file, changes, notes, Unreferenced::Refused, out)
     }
+}
+
+/// Whether all that is kept still finds code in a region where it found some before: devices of each architecture, whether its machine
+/// code is kept or its PTX.
+///
+/// # Errors
+/// If one does not.
+pub fn check_gaps(keep: &[Keep], old: &Region<'_>, new: &Blob) -> Result<()> {
+    let new = Region::parse(&**new)?;
+    let wanted = keep.iter().filter_map(|keep| match keep {
+        Keep::Code(sm) | Keep::Ptx(sm) => Some(*sm),
+        Keep::Kind(_) => None,
+    });
+    let wanted: BTreeSet<Sm> = wanted.collect();
+    for sm in &wanted {
+        let device = TargetDevice { sm: sm.number, driver: CudaVersion::new(u16::MAX, 0) };
+        let (before, after) = (select(old.entries(), device)?, select(new.entries(), device)?);
+        if let (Some(before), None) = (before, after) {
+            bail!(
+                "the region at {:#x} would have no code for sm_{sm}, which runs {} for {} of it now: keep that too, or --allow-gaps",
+                old.at(),
+                before.entry.kind(),
+                before.part.map_or(before.entry.sm(), |part| part.sm)
+            );
+        }
+    }
+    if wanted.is_empty() && old.entries().next().is_some() && new.entries().next().is_none() {
+        bail!(
+            "the region at {:#x} would have no code at all: keep some of it, or --allow-gaps",
+            old.at()
+        );
+    }
+    Ok(())
 }
 
 /// A payload as it is stored: how it is compressed, and the bytes.

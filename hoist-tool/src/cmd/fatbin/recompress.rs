@@ -120,17 +120,13 @@ impl Recompress {
         let region =
             |(_, region): &(usize, Region<'_>)| self.region(region, &file, &budget, &unpacking);
         let results: Vec<_> = all.par_iter().map(region).collect();
-        let (mut changes, mut obfuscated) = (Vec::new(), 0);
+        let mut changes = Vec::new();
         for result in results {
-            let (new, hidden) = result.with_context(|| label.clone())?;
-            obfuscated += hidden;
-            changes.extend(new);
+            changes.extend(result.with_context(|| label.clone())?);
         }
         let mut notes: Vec<_> = change::needs(self.how().method()).into_iter().collect();
         notes.extend(unpacking.note());
-        if obfuscated > 0 {
-            notes.push(format!("{obfuscated} entries are obfuscated and stay as they are"));
-        }
+        notes.extend(unpacking.left());
         self.files.apply(&file, changes, notes, Unreferenced::Left, out)
     }
 
@@ -141,28 +137,27 @@ impl Recompress {
         }
     }
 
-    /// A region with its entries compressed anew, if any is; and the number of those that cannot be.
+    /// A region with its entries compressed anew, if any is.
     fn region(
         &self,
         found: &Region<'_>,
         file: &Mapped,
         budget: &Budget,
         unpacking: &Unpacking,
-    ) -> Result<(Option<Change>, usize)> {
+    ) -> Result<Option<Change>> {
         let old = entries(found)?;
-        let hidden = old.iter().filter(|entry| entry.obfuscation_key().is_some()).count();
         let stored: Vec<_> = old
             .par_iter()
             .map(|entry| stored(*entry, self.how(), budget, unpacking))
             .collect::<Result<_>>()?;
         if stored.iter().all(|stored| matches!(stored, Stored::Kept(_))) {
             file.done_with(found.at()..found.end());
-            return Ok((None, hidden));
+            return Ok(None);
         }
         let items: Vec<_> = stored.iter().map(Stored::item).collect();
         let new = Blob::region(&items)?;
         file.done_with(found.at()..found.end());
-        Ok((Some(change(found, new)), hidden))
+        Ok(Some(change(found, new)))
     }
 }
 
@@ -177,9 +172,13 @@ pub fn stored<'a>(
     unpacking: &Unpacking,
 ) -> Result<Stored<'a>> {
     let (old, new) = (entry.compression(), how.method());
+    if old.is_none() && new.is_none() {
+        return Ok(Stored::Kept(entry));
+    }
     // NVVM is obfuscated where it is compressed, and only NVIDIA's tools can do that
-    let is_secret = entry.obfuscation_key().is_some() || entry.kind() == EntryKind::Nvvm;
-    if is_secret || (old.is_none() && new.is_none()) {
+    let is_obfuscated = entry.obfuscation_key().is_some();
+    if is_obfuscated || entry.kind() == EntryKind::Nvvm {
+        unpacking.add_left(is_obfuscated);
         return Ok(Stored::Kept(entry));
     }
     budget.take(format_args!("the entry at {:#x}", entry.at()), entry.unpacked_size())?;

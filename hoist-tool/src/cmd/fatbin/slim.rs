@@ -45,14 +45,14 @@ pub struct Slim {
     paths: Vec<PathBuf>,
     #[command(flatten)]
     how: Slimming,
-    /// Where originals are kept, with a list of them: a folder, which is made if there is none.
+    /// Where originals are kept, with a list of them: a folder, which is made if there is none. With --output, the image that is replaced.
     #[arg(long, value_name = "FOLDER", required_unless_present_any = ["undo", "output"])]
     backup: Option<PathBuf>,
     /// Puts the originals of this folder back where they were; what cannot come back is told, and keeps nothing else from it.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["paths", "keep", "mode", "backup"])]
     undo: Option<PathBuf>,
     /// The image to write: its layers, configurations and manifests have other digests, all else is as it was. It may be the same.
-    #[arg(short, long, value_name = "IMAGE", conflicts_with_all = ["undo", "backup"])]
+    #[arg(short, long, value_name = "IMAGE", conflicts_with = "undo")]
     output: Option<PathBuf>,
     #[command(flatten)]
     dates: Dates,
@@ -64,7 +64,7 @@ pub struct Slim {
 #[derive(Debug, Default, Serialize)]
 struct Report {
     files: Vec<Line>,
-    /// Files with device code of which nothing is kept: they stay as they are.
+    /// Files with device code that stay as they are: they have nothing of what is kept, or are files of Windows.
     left: Vec<String>,
     /// Files that `--undo` could not bring back.
     failed: Vec<Failed>,
@@ -120,7 +120,7 @@ impl Slim {
         self.how.check_asked()?;
         let [path] = &*self.paths else { bail!("--output is for one image") };
         check_layout(path)?;
-        let report = image::slim(&self.how, path, output, self.dates)?;
+        let report = image::slim(&self.how, path, output, (self.dates, self.backup.as_deref()))?;
         let out = &mut *output::beside(output, out);
         if self.json.is_on() {
             crate::json::write(out, &report)?;
@@ -161,6 +161,7 @@ impl Slim {
         report.notes.extend(read.faults.into_iter().chain(installed.notes));
         report.notes.extend(installed::update(&read.lines, &now));
         report.notes.extend(tally.notes(&self.how.keep));
+        report.notes.extend(unpacking.left());
         if !report.files.is_empty() {
             report.notes.extend(unpacking.note());
             report.notes.extend(self.dates.note().map(String::from));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::number::size;
 
-/// What was unpacked, and in what time: of one processor each, whatever the number of threads.
+/// What was unpacked, and in what time: of one processor each, whatever the number of threads. And what was not, as only NVIDIA's tools can.
 #[derive(Debug, Default)]
 pub struct Unpacking {
     bytes: AtomicU64,
@@ -13,6 +13,10 @@ pub struct Unpacking {
     before: AtomicU64,
     /// Nanoseconds.
     after: AtomicU64,
+    /// Entries that are obfuscated.
+    obfuscated: AtomicU64,
+    /// Entries of NVVM that are not compressed.
+    nvvm: AtomicU64,
 }
 
 /// What a function gives, and how long this thread was on a processor for it: on a busy machine that is less than what a clock shows.
@@ -50,6 +54,26 @@ impl Unpacking {
         ] {
             sum.fetch_add(value, Ordering::Relaxed);
         }
+    }
+
+    /// Counts an entry that stays as it is: one that is obfuscated, or of NVVM.
+    pub fn add_left(&self, is_obfuscated: bool) {
+        let count = if is_obfuscated { &self.obfuscated } else { &self.nvvm };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What is said of entries that stay as they are.
+    pub fn left(&self) -> impl Iterator<Item = String> {
+        let words = [
+            (&self.obfuscated, "are obfuscated and stay as they are"),
+            (
+                &self.nvvm,
+                "are NVVM (LTO-IR), which only NVIDIA's tools compress: they stay as they are",
+            ),
+        ];
+        let counts = words.map(|(count, words)| (count.load(Ordering::Relaxed), words));
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        counts.map(|(count, words)| format!("{count} entries {words}"))
     }
 
     /// What whoever loads the file should know; nothing if no entry changed.

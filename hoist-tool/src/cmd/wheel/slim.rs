@@ -1,8 +1,9 @@
 //! `hoist wheel slim IN.whl -o OUT.whl --keep sm_80,sm_90,ptx --mode size`.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Serialize;
@@ -62,7 +63,7 @@ struct Report {
     size_before: u64,
     size_after: u64,
     files: Vec<Row>,
-    /// Files with device code of which nothing is kept: they stay as they are.
+    /// Files with device code that stay as they are: they have nothing of what is kept, or are files of Windows.
     left: Vec<String>,
     notes: Vec<String>,
 }
@@ -90,8 +91,8 @@ impl Slim {
         let zip = Zip::parse(file.bytes()).with_context(|| label.clone())?;
         let changed = self.changed(&zip, before).with_context(|| label.clone())?;
         let mut after = 0;
-        let how = (self.dates, &self.backup);
-        let done = output::change(&self.output, &self.file, how, |to| {
+        let keep = |old: &Path, _: &File| self.backup.make(old);
+        let done = output::change(&self.output, &self.file, self.dates, keep, |to| {
             zip.write(&file, &changed.members, to).with_context(|| label.clone())?;
             let written = Mapped::map(to)?;
             after = written.bytes().len() as u64;
@@ -134,7 +135,7 @@ impl Slim {
         }
         changed.tally.check()?;
         changed.notes.extend(changed.tally.notes(&self.how.keep));
-        changed.notes.extend(unpacking.note());
+        changed.notes.extend(unpacking.note().into_iter().chain(unpacking.left()));
         if changed.members.is_empty() {
             changed.notes.push(String::from("nothing of the wheel changes"));
             return Ok(changed);
@@ -173,8 +174,17 @@ impl Slim {
         slimmed.write(&old, &mut file)?;
         let new = Mapped::map(&file)?;
         drop(old);
+        let packed = member.pack(&new)?;
+        let (before, after) = (member.packed_size(), packed.packed_size());
+        if after >= before && self.how.is_for_size() {
+            changed.notes.push(format!(
+                "{} would take {after} bytes of the wheel instead of {before}: it stays as it is",
+                Printable::from(&*member.name)
+            ));
+            return Ok(());
+        }
         changed.record.insert(member.name.clone(), (digest::bytes(&new), slimmed.sizes.1));
-        changed.members.insert(index, member.pack(&new)?);
+        changed.members.insert(index, packed);
         changed.rows.push(Row {
             file: member.name.clone(),
             entries_before: slimmed.entries.0,

@@ -1,25 +1,27 @@
 //! A host file with the code that is wanted only, compressed anew.
 
-use std::collections::BTreeSet;
 use std::fs;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use elf_rewrite::RewritePlan;
-use fatbin::{CompressionMode, CudaVersion, Region, RegionEntry, Search, Sm, TargetDevice, select};
+use fatbin::{CompressionMode, Container, Region, RegionEntry, Search};
 use rayon::prelude::*;
 
 use super::super::blob::Blob;
 use super::super::change::{self, Change, Unreferenced, change, entries};
-use super::super::found::regions;
-use super::super::prune::{Fate, Keep, Present, as_before, fate, keep};
+use super::super::found::{containers, regions};
+use super::super::prune::{Fate, Keep, Present, as_before, check_gaps, fate, keep};
 use super::super::recompress::{How, Stored, mode, stored};
 use super::super::unpacking::Unpacking;
 use crate::budget::{Budget, FLOOR, TIMES};
 use crate::mapped::Mapped;
 use crate::number::number;
 
-/// How files begin that may have device code: ELF files, and archives of these.
-pub const HEADS: [&[u8]; 2] = [b"\x7fELF", b"!<arch>\n"];
+/// How files of Windows begin (PE), which are not rewritten.
+const PE: &[u8] = b"MZ";
+
+/// How files begin that may have device code: ELF files, archives, and files of Windows.
+pub const HEADS: [&[u8]; 3] = [b"\x7fELF", b"!<arch>\n", PE];
 
 /// What becomes of device code.
 #[derive(Clone, Debug, clap::Args)]
@@ -28,7 +30,7 @@ pub struct Slimming {
     #[arg(long, value_delimiter = ',', value_name = "WHAT", value_parser = keep)]
     pub keep: Vec<Keep>,
     /// How to compress, in the words of nvcc 13: `speed` (LZ4 at level 3), `balance` (Zstandard at level 5), `size` (at level 19). Without it,
-    /// as before.
+    /// as before. What is not smaller then, in a wheel or a layer that is compressed as well, stays as it is, but for `speed`.
     #[arg(long, value_name = "MODE", value_parser = mode)]
     pub mode: Option<CompressionMode>,
     /// Goes on where an architecture that is kept would have no code for something that it runs now.
@@ -51,6 +53,8 @@ pub enum Outcome {
     Same(Present),
     /// Nothing: it has device code, but none of what is kept.
     Without(Present),
+    /// Nothing: it has device code, and is a file of Windows.
+    Foreign,
     /// It becomes smaller.
     Slimmed(Box<Slimmed>),
 }
@@ -60,8 +64,10 @@ pub enum Outcome {
 pub struct Tally {
     has_any: bool,
     present: Present,
-    /// Those that have device code, and none of what is kept: they stay as they are.
+    /// Those that have device code and stay as they are: they have nothing of what is kept, or are files of Windows.
     pub left: Vec<String>,
+    /// Of these, files of Windows.
+    foreign: Vec<String>,
 }
 
 /// How a file becomes smaller.
@@ -105,6 +111,13 @@ impl Slimming {
     /// If an architecture would have no code, or the file cannot be changed so.
     pub fn plan(&self, file: &Mapped, unpacking: &Unpacking) -> Result<Outcome> {
         let before = file.bytes().len() as u64;
+        if file.bytes().starts_with(PE) {
+            let found = containers(file, Search::Always, |found| found.container);
+            let is_region =
+                |found: Result<Container<'_>, _>| matches!(found, Ok(Container::Region(_)));
+            let has_code = found.into_iter().any(is_region);
+            return Ok(if has_code { Outcome::Foreign } else { Outcome::NoCode });
+        }
         let budget = Budget::new(self.limit, FLOOR, TIMES, before);
         let all = regions(file, Search::Always)?;
         let present = self.present(&all)?;
@@ -134,6 +147,12 @@ impl Slimming {
         notes.extend(change::needs(self.mode.map(CompressionMode::method)));
         let sizes = (before, plan.size());
         Ok(Outcome::Slimmed(Box::new(Slimmed { plan, changes, present, entries, sizes, notes })))
+    }
+
+    /// Whether what becomes no smaller stays as it is: nothing is taken out of it, and it is not made to load sooner.
+    #[must_use]
+    pub fn is_for_size(&self) -> bool {
+        self.keep.is_empty() && self.mode != Some(CompressionMode::Speed)
     }
 
     /// What code is there, and what of it is kept.
@@ -167,7 +186,7 @@ impl Slimming {
         }
         let new = Blob::region(&items)?;
         if !self.allow_gaps {
-            self.check(region, &new)?;
+            check_gaps(&self.keep, region, &new)?;
         }
         file.done_with(region.at()..region.end());
         new.rest();
@@ -196,35 +215,6 @@ impl Slimming {
             (other, _) => Kept::Fate(other),
         })
     }
-
-    /// Whether all that is kept still finds code in a region where it found some before.
-    fn check(&self, old: &Region<'_>, new: &Blob) -> Result<()> {
-        let new = Region::parse(&**new)?;
-        let wanted = self.keep.iter().filter_map(|keep| match keep {
-            Keep::Code(sm) => Some(*sm),
-            Keep::Kind(_) | Keep::Ptx(_) => None,
-        });
-        let wanted: BTreeSet<Sm> = wanted.collect();
-        for sm in &wanted {
-            let device = TargetDevice { sm: sm.number, driver: CudaVersion::new(u16::MAX, 0) };
-            let (before, after) = (select(old.entries(), device)?, select(new.entries(), device)?);
-            if let (Some(before), None) = (before, after) {
-                bail!(
-                    "the region at {:#x} would have no code for sm_{sm}, which runs {} for {} of it now: keep that too, or --allow-gaps",
-                    old.at(),
-                    before.entry.kind(),
-                    before.part.map_or(before.entry.sm(), |part| part.sm)
-                );
-            }
-        }
-        if wanted.is_empty() && old.entries().next().is_some() && new.entries().next().is_none() {
-            bail!(
-                "the region at {:#x} would have no code at all: keep some of it, or --allow-gaps",
-                old.at()
-            );
-        }
-        Ok(())
-    }
 }
 
 impl Tally {
@@ -235,6 +225,11 @@ impl Tally {
             Outcome::Without(present) => {
                 self.present.extend(&present);
                 self.left.push(name.to_owned());
+                None
+            }
+            Outcome::Foreign => {
+                self.left.push(name.to_owned());
+                self.foreign.push(name.to_owned());
                 None
             }
             Outcome::Same(present) => {
@@ -253,6 +248,9 @@ impl Tally {
     /// What is said of files that stay as they are, and of words of `keep` that keep nothing: they may be misspelt.
     pub fn notes(&self, keep: &[Keep]) -> Vec<String> {
         let left = self.left.iter().map(|name| {
+            if self.foreign.contains(name) {
+                return format!("{name} has device code and is a file of Windows, which is not rewritten: it stays as it is");
+            }
             format!("{name} has nothing of what is kept, and stays as it is: --allow-empty takes all code out of it")
         });
         let idle = keep.iter().filter(|word| self.has_any && !self.present.kept.contains(word));
@@ -266,7 +264,7 @@ impl Tally {
     pub fn check(&self) -> Result<()> {
         let words: Vec<_> = self.present.all.iter().map(Keep::to_string).collect();
         ensure!(
-            self.has_any || self.left.is_empty(),
+            self.has_any || self.left.len() == self.foreign.len(),
             "nothing of what is kept is in any file: what is there is for {}",
             words.join(", ")
         );

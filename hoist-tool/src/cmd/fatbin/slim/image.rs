@@ -2,7 +2,8 @@
 //! Layers with libraries that become smaller are others, and with them the configurations and manifests that name them by their digests.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Serialize;
@@ -10,6 +11,7 @@ use serde_json::Value;
 
 use super::digest;
 use super::host::{Slimming, Tally};
+use super::journal::{Journal, Line};
 use crate::budget::{Budget, FLOOR};
 use crate::cmd::fatbin::unpacking::Unpacking;
 use crate::mapped::Mapped;
@@ -60,13 +62,15 @@ pub struct Report {
     file: String,
     /// The image that was written.
     pub output: String,
+    /// The name under which the image is kept that was replaced.
+    backup: Option<PathBuf>,
     /// Bytes before.
     pub size_before: u64,
     /// Bytes after.
     pub size_after: u64,
     /// Files that changed.
     pub files: Vec<Row>,
-    /// Files with device code of which nothing is kept: they stay as they are.
+    /// Files with device code that stay as they are: they have nothing of what is kept, or are files of Windows.
     left: Vec<String>,
     /// What is to be known.
     pub notes: BTreeSet<String>,
@@ -95,7 +99,13 @@ struct Image<'b> {
 ///
 /// # Errors
 /// If it is none, is damaged, or a layer cannot change: then nothing is written.
-pub fn slim(how: &Slimming, path: &Path, output: &Path, dates: Dates) -> Result<Report> {
+pub fn slim(
+    how: &Slimming,
+    path: &Path,
+    output: &Path,
+    (dates, backup): (Dates, Option<&Path>),
+) -> Result<Report> {
+    let mut journal = backup.map(Journal::make).transpose()?;
     let label = path.display().to_string();
     let file = Mapped::open(path)?;
     let before = file.bytes().len() as u64;
@@ -111,8 +121,10 @@ pub fn slim(how: &Slimming, path: &Path, output: &Path, dates: Dates) -> Result<
     };
     let new = image.changed(&parts, &mut work, &file).with_context(|| label.clone())?;
     let mut after = 0;
-    let backup = output::Backup::default();
-    let done = output::change(output, path, (dates, &backup), |to| {
+    let keep = |old: &Path, new: &File| {
+        journal.as_mut().map(|journal| keep(journal, old, new)).transpose()
+    };
+    let done = output::change(output, path, dates, keep, |to| {
         let renamed = |head: &[u8]| references::renamed(head, &new.successors);
         members::write(image.bytes, &image.members, &new.contents, renamed, to)?;
         after = to.metadata()?.len();
@@ -120,8 +132,17 @@ pub fn slim(how: &Slimming, path: &Path, output: &Path, dates: Dates) -> Result<
     })?;
     let mut notes = work.notes;
     notes.extend(done.note.map(String::from));
+    notes.extend(backup.map(|folder| {
+        let folder = folder.display();
+        match &done.backup {
+            Some(_) => {
+                format!("what was replaced is kept in {folder}: --undo {folder} brings it back")
+            }
+            None => format!("nothing was replaced: {folder} keeps nothing"),
+        }
+    }));
     notes.extend(work.tally.notes(&how.keep));
-    notes.extend(work.unpacking.note());
+    notes.extend(work.unpacking.note().into_iter().chain(work.unpacking.left()));
     if new.contents.is_empty() {
         notes.insert(String::from("nothing of the image changes"));
     } else {
@@ -132,7 +153,33 @@ pub fn slim(how: &Slimming, path: &Path, output: &Path, dates: Dates) -> Result<
     }
     let output = output.display().to_string();
     let (files, left) = (work.rows, work.tally.left);
-    Ok(Report { file: label, output, size_before: before, size_after: after, files, left, notes })
+    Ok(Report {
+        file: label,
+        output,
+        backup: done.backup,
+        size_before: before,
+        size_after: after,
+        files,
+        left,
+        notes,
+    })
+}
+
+/// Keeps an image that will be replaced, with a line that says by what: its name in the folder of originals.
+fn keep(journal: &mut Journal, old: &Path, new: &File) -> Result<PathBuf> {
+    let (before, after) = (Mapped::open(old)?, Mapped::map(new)?);
+    let original = journal.keep(old, &before)?;
+    let kept = journal.folder.join(&original);
+    journal.add(&Line {
+        path: old.to_owned(),
+        original,
+        slimmed: digest::of(&after),
+        size_before: before.bytes().len() as u64,
+        size_after: after.bytes().len() as u64,
+        modified: std::fs::metadata(old)?.modified().ok(),
+        listed: Vec::new(),
+    })?;
+    Ok(kept)
 }
 
 /// What an image becomes: new contents of members, and what names of others are now.
@@ -252,7 +299,12 @@ impl<'b> Image<'b> {
         for (&index, why) in &parts.layers {
             let (name, content) = self.content(index)?;
             let shown = || Printable::from(name).to_string();
+            let data = |image: &Self| {
+                let member = image.members.get(index);
+                member.map(|member| member.data.clone()).unwrap_or_default()
+            };
             let layer = Layer::open(content, &work.budget).with_context(shown)?;
+            let (rows, notes) = (work.rows.len(), work.notes.clone());
             let changed = layer.changed(name, work).with_context(shown)?;
             if let Some(tar) = changed {
                 if let Some(why) = why {
@@ -266,15 +318,25 @@ impl<'b> Image<'b> {
                 let is_named = self.is_named(&before, parts)?;
                 ensure!(is_named, "{}: no configuration names it by its digest {before}", shown());
                 let after = digest::of(&tar);
-                let size = tar.bytes().len() as u64;
-                new.successors.insert(before, Successor { digest: after, size });
+                let unpacked_size = tar.bytes().len() as u64;
                 let packed = layer.pack(tar).with_context(shown)?;
                 let (digest, size) = (digest::of(&packed), packed.bytes().len() as u64);
+                if size >= content.len() as u64 && work.how.is_for_size() {
+                    work.rows.truncate(rows);
+                    work.notes = notes;
+                    work.notes.insert(format!(
+                        "{} would have {size} bytes instead of {}: it stays as it is",
+                        shown(),
+                        content.len()
+                    ));
+                    file.done_with(data(self));
+                    continue;
+                }
+                new.successors.insert(before, Successor { digest: after, size: unpacked_size });
                 new.successors.insert(old, Successor { digest, size });
                 new.contents.insert(index, packed);
             }
-            let range = self.members.get(index).map(|member| member.data.clone());
-            file.done_with(range.unwrap_or_default());
+            file.done_with(data(self));
         }
         work.tally.check()?;
         // a text may change because one that it names does
