@@ -183,7 +183,7 @@ fn two_at_once_leave_the_new_image() {
     Changed::image("two_at_once_leave_the_new_image").iter().for_each(Changed::is_shared);
 }
 
-/// Disks of more and more bytes, on which temporary files are as well; and one that cannot be written to.
+/// Disks of more and more bytes, on which temporary files are as well; one that cannot be written to, and a folder of another one that cannot.
 const DISKS: &str = r#"
 slim() {
     if TMPDIR=$1 "$hoist" $command slim "$disk/$name" -o "$disk/$name" --keep sm_80,ptx --mode size >/dev/null 2>said; then
@@ -204,6 +204,12 @@ mount -t tmpfs none "$disk"
 cp $name "$disk"
 mount -o remount,ro "$disk"
 slim "$PWD" read-only
+umount "$disk"
+mkdir bound
+cp $name bound
+mount --bind bound "$disk"
+mount -o remount,ro,bind "$disk"
+slim "$PWD" read-only-folder
 "#;
 
 /// Libraries in a folder on disks of more and more bytes, their originals on the same or elsewhere: each is the old one or the new one, and
@@ -255,6 +261,13 @@ begin 64m
 mount -o remount,ro "$disk"
 slim "$PWD" kept read-only
 come_back kept
+umount "$disk"
+mkdir -p bound/site
+for name in a b; do cp $name.old bound/site/$name.so; done
+mount --bind bound "$disk"
+mount -o remount,ro,bind "$disk"
+slim "$PWD" kept read-only-folder
+come_back kept
 "#;
 
 /// What a script says that is run where `$disk` can be a disk of its own. Nothing if this system does not let us.
@@ -283,7 +296,7 @@ fn one_on_disks(test: &str, changed: &Changed) {
     let variables = [("command", changed.command), ("name", changed.name)];
     let Some(said) = on_disks(test, changed.folder.path(), &variables, DISKS) else { return };
     assert!(said.starts_with("full old\n") && said.contains("full new\n"), "{said}");
-    assert!(said.ends_with("read-only old\n"), "{said}");
+    assert!(said.ends_with("read-only old\nread-only-folder old\n"), "{said}");
 }
 
 #[test]
@@ -313,7 +326,8 @@ fn libraries_on_a_full_or_read_only_disk_are_old_or_new_and_come_back() {
         all.iter().any(|line| line.contains("failed new old") || line.contains("failed old new"));
     assert!(half, "{said}");
     assert!(!all.iter().any(|line| line.contains("done") && line.contains("old")), "{said}");
-    assert!(said.ends_with("read-only failed old old\n"), "{said}");
+    let end = "read-only failed old old\nread-only-folder failed old old\n";
+    assert!(said.ends_with(end), "{said}");
 }
 
 #[test]
