@@ -19,8 +19,19 @@ const SOURCES: [(&str, &str); 2] = [
     ),
 ];
 
+/// A program: of the folder that `HOIST_AUDITWHEEL` names, if it is there, as auditwheel and its patchelf are, or else of the system.
+fn command(program: &str) -> Command {
+    let usual = std::env::var_os("PATH").unwrap_or_default();
+    let own = std::env::var_os("HOIST_AUDITWHEEL").map(PathBuf::from);
+    let there = own.iter().map(|folder| folder.join(program)).find(|path| path.exists());
+    let mut command = Command::new(there.unwrap_or_else(|| program.into()));
+    let path = std::env::join_paths(own.into_iter().chain(std::env::split_paths(&usual)));
+    command.env("PATH", path.expect("folders"));
+    command
+}
+
 fn run(at: &Path, program: &str, words: &[&str]) -> String {
-    let mut command = Command::new(program);
+    let mut command = command(program);
     command.args(words).current_dir(at).env("LD_LIBRARY_PATH", at).stdin(Stdio::null());
     let output = command.output().expect(program);
     let said = String::from_utf8_lossy(&output.stderr);
@@ -55,7 +66,7 @@ fn answers(at: &Path, wheel: &Path) -> (String, Vec<String>) {
 fn auditwheel_repairs_before_and_after() {
     const NAME: &str = "auditwheel_repairs_before_and_after";
     let version = |program: &str, words: &[&str]| {
-        let output = Command::new(program).args(words).output();
+        let output = command(program).args(words).output();
         let output = output.ok().filter(|output| output.status.success())?;
         String::from_utf8(output.stdout).ok()
     };
