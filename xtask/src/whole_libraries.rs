@@ -17,6 +17,8 @@ use look::{Look, complaints, symbols_of, taken};
 use others::{Counts, Others};
 
 mod look;
+#[path = "../../hoist-tool/tests/fatbin/tools/numbers.rs"]
+mod numbers;
 mod others;
 mod stubs;
 #[path = "../../hoist-tool/tests/fatbin/tools/symbols.rs"]
@@ -53,7 +55,7 @@ pub(crate) struct WholeLibraries {
     one: bool,
 }
 
-const KEEP: &[&str] = &["prune", "--keep", "sm_80,sm_90,ptx"];
+const KEEP: &[&str] = &["prune", "--allow-gaps", "--keep", "sm_80,sm_90,ptx"];
 const BALANCE: &[&str] = &["recompress", "--mode", "balance"];
 
 /// What becomes of each library first: words for `hoist fatbin`, one call after another.

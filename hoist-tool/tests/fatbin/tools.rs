@@ -6,10 +6,15 @@ use std::process::{Command, Stdio};
 
 use super::{folder, json, printed};
 use kinds::{Kind, Maker};
+use peers::{complaints, same_as_cuobjdump};
 use symbols::{Symbols, symbols};
 
 #[path = "tools/kinds.rs"]
 mod kinds;
+#[path = "tools/numbers.rs"]
+mod numbers;
+#[path = "tools/peers.rs"]
+mod peers;
 #[path = "tools/symbols.rs"]
 mod symbols;
 
@@ -66,15 +71,18 @@ int main(int count, char **words) {
 "#;
 
 /// What becomes of each library first: words for `hoist fatbin`, one call after another.
-const CHANGES: [(&str, &[&[&str]]); 4] = [
+const CHANGES: [(&str, &[&[&str]]); 7] = [
     ("grown", &[&["recompress", "--with", "none"]]),
     ("pruned", &[&["prune", "--keep", "sm_80,ptx"]]),
     ("grown and pruned", &[&["recompress", "--with", "none"], &["prune", "--keep", "sm_80,ptx"]]),
     ("pruned and grown", &[&["prune", "--keep", "sm_80,ptx"], &["recompress", "--with", "none"]]),
+    ("packed", &[&["recompress", "--mode", "size"]]),
+    ("packed in balance", &[&["recompress", "--mode", "balance"]]),
+    ("pruned and packed", &[&["prune", "--keep", "sm_80,ptx"], &["recompress", "--mode", "size"]]),
 ];
 
-/// What others do to it.
-const TOOLS: [&[&str]; 7] = [
+/// What others do to it. The last is used where there is time.
+const TOOLS: [&[&str]; 8] = [
     &["strip"],
     &["strip", "--strip-debug"],
     &["objcopy", "--add-section", ".more=show.c"],
@@ -82,12 +90,18 @@ const TOOLS: [&[&str]; 7] = [
     &["patchelf", "--set-rpath", "/a/folder/that/is/not/there:/another/one/with/a/long/name"],
     &["patchelf", "--set-soname", "libanother-and-longer-name.so.1"],
     &["patchelf", "--replace-needed", "libc.so.6", "libc.so.6", "--add-needed", "libm.so.6"],
+    &["objcopy", "--remove-section", ".comment"],
 ];
 
 /// Libraries in a folder, and how they are made and loaded.
 struct Libraries<'a> {
     at: &'a Path,
     maker: &'a Maker,
+    tools: &'a [&'a [&'a str]],
+    /// Whether complaints after tools are compared as well.
+    is_thorough: bool,
+    /// How many were packed, packed as before, and had their first bytes.
+    first_bytes: usize,
     /// Pairs of tools that broke the library as it was linked, too.
     broken: usize,
     /// Those that gave its sections numbers that its symbols do not have.
@@ -152,11 +166,16 @@ impl Libraries<'_> {
         false
     }
 
-    /// After these tools symbols are in the same sections as before, unless tools put those of the library as it was linked elsewhere:
-    /// `strip` leaves the numbers of sections in `.dynsym` as they are, and gives sections others after `patchelf`.
-    fn same_symbols(&mut self, file: &str, tools: &[&[&str]], what: &str) {
+    /// After these tools nobody complains of more than of the library as it was linked, after the same. And symbols are in the same sections
+    /// as before, unless tools put those of the library as it was linked elsewhere: `strip` leaves the numbers of sections in `.dynsym` as they are, and gives sections others after `patchelf`.
+    fn same_as_original(&mut self, file: &str, tools: &[&[&str]], what: &str) {
         if self.used("lib.so", "original.so", tools).is_err() {
             return;
+        }
+        if self.is_thorough {
+            let [old, new] = ["original.so", file].map(|name| complaints(self.at, name));
+            let more: Vec<_> = new.iter().filter(|line| !old.contains(line)).collect();
+            assert!(more.is_empty(), "{what}, {tools:?}: {more:?}");
         }
         let [first, old, new] =
             ["lib.so", "original.so", file].map(|name| symbols_of(self.at, name));
@@ -194,16 +213,20 @@ impl Libraries<'_> {
             assert!(size("new.so") + 4096 <= size("lib.so"), "{what}");
         }
         self.again(&what);
+        if change == "grown" {
+            self.unpacked_and_packed(&what);
+        }
         let mut pairs = 0;
-        for first in TOOLS {
+        let all = self.tools;
+        for &first in all {
             if !self.stays("new.so", "one.so", &[first], &images, &what) {
                 continue;
             }
-            self.same_symbols("one.so", &[first], &what);
-            for second in TOOLS.iter().filter(|second| **second != first) {
+            self.same_as_original("one.so", &[first], &what);
+            for second in all.iter().filter(|second| **second != first) {
                 if self.stays("one.so", "two.so", &[first, second], &images, &what) {
                     pairs += 1;
-                    self.same_symbols("two.so", &[first, second], &what);
+                    self.same_as_original("two.so", &[first, second], &what);
                     // the order of sections is another for some
                     let found = self::images(at, "two.so");
                     assert!(found == images, "{what}, {first:?}, {second:?}");
@@ -232,6 +255,29 @@ impl Libraries<'_> {
     }
 }
 
+impl Libraries<'_> {
+    /// As it was linked, unpacked, and packed again as it was: the same regions, wherever they are.
+    fn unpacked_and_packed(&mut self, what: &str) {
+        let at = self.at;
+        fs::copy(at.join("lib.so"), at.join("again.so")).expect("a copy");
+        for method in ["none", "lz4"] {
+            printed(at, &["recompress", "--with", method, "again.so", "-o", "again.so"]);
+        }
+        let [old, new] = ["lib.so", "again.so"].map(|name| images(at, name));
+        assert!(old == new, "{what}: unpacked and packed");
+        assert!(self.shown("again.so").as_ref() == Ok(&old), "{what}: unpacked and packed");
+        // what became smaller where it is has its first bytes then, as a rule
+        fs::copy(at.join("lib.so"), at.join("again.so")).expect("a copy");
+        for how in [["--mode", "size"], ["--with", "lz4"]] {
+            printed(at, &[&["recompress"], &how[..], &["again.so", "-o", "again.so"]].concat());
+        }
+        assert!(images(at, "again.so") == old, "{what}: packed twice");
+        assert!(self.shown("again.so").as_ref() == Ok(&old), "{what}: packed twice");
+        let bytes = ["lib.so", "again.so"].map(|name| fs::read(at.join(name)).expect("a file"));
+        self.first_bytes += usize::from(bytes[0] == bytes[1]);
+    }
+}
+
 /// Bytes of all regions in the section that tools look into.
 fn images(at: &Path, file: &str) -> Vec<u8> {
     let bytes = fs::read(at.join(file)).expect("a file");
@@ -248,56 +294,6 @@ fn images(at: &Path, file: &str) -> Vec<u8> {
 /// Symbols of a file.
 fn symbols_of(at: &Path, file: &str) -> Symbols {
     symbols(&fs::read(at.join(file)).expect("a file")).expect(file)
-}
-
-/// What cuobjdump takes out of a file, in the order of contents: names without that of the file, and contents.
-fn taken(at: &Path, file: &str) -> Option<Vec<(Vec<u8>, String)>> {
-    let folder = tempfile::tempdir().expect("a folder");
-    fs::copy(at.join(file), folder.path().join("x.so")).expect("a copy");
-    let words = ["-xelf", "all", "-xptx", "all", "x.so"];
-    let output = Command::new("cuobjdump").args(words).current_dir(folder.path()).output().ok()?;
-    assert!(output.status.success(), "{file}: {}", String::from_utf8_lossy(&output.stderr));
-    fs::remove_file(folder.path().join("x.so")).expect("a file");
-    let entries = fs::read_dir(folder.path()).expect("a folder").map(|entry| entry.expect("one"));
-    let entries = entries.map(|entry| {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let (_, name) = name.split_once(".sm_").expect("an architecture");
-        (fs::read(entry.path()).expect("a file"), name.to_owned())
-    });
-    let mut all: Vec<_> = entries.collect();
-    all.sort();
-    Some(all)
-}
-
-/// cuobjdump, if it is there, finds the images of the library that were to be kept, and no others.
-fn same_as_cuobjdump(at: &Path, file: &str, is_pruned: bool, what: &str) {
-    let (Some(mut old), Some(new)) = (taken(at, "lib.so"), taken(at, file)) else { return };
-    assert!(!old.is_empty(), "{what}");
-    old.retain(|(_, name)| !is_pruned || name == "80.cubin" || name.ends_with(".ptx"));
-    let names =
-        |all: &[(Vec<u8>, String)]| all.iter().map(|(_, name)| name.clone()).collect::<Vec<_>>();
-    assert!(old == new, "{what}, {file}: {:?} {:?}", names(&old), names(&new));
-}
-
-/// What readelf and eu-elflint complain of.
-fn complaints(at: &Path, file: &str) -> Vec<String> {
-    let mut all = Vec::new();
-    for words in [&["readelf", "-aW"][..], &["eu-elflint", "--gnu-ld"]] {
-        let output = Command::new(words[0]).args(&words[1..]).arg(file).current_dir(at).output();
-        let Ok(output) = output else { continue };
-        let text = if words[0] == "readelf" { output.stderr } else { output.stdout };
-        all.extend(String::from_utf8_lossy(&text).lines().map(without_numbers));
-    }
-    all.sort();
-    all.dedup();
-    all
-}
-
-/// A complaint without the numbers of sections and addresses, which are others after a change.
-fn without_numbers(line: &str) -> String {
-    let text: String = line.chars().filter(|c| !c.is_ascii_digit()).collect();
-    // numbers of sections are as wide as others
-    text.replace("[ ", "[")
 }
 
 /// Makes libraries of all kinds, changes each in so many ways, and uses all tools on them, two after one another.
@@ -327,7 +323,10 @@ fn stay_whole(test: &str, maker: &Maker, kinds: &[Kind], ways: usize) {
         command.status().is_ok_and(|status| status.success())
     };
     assert!(cc(&["load.c", "-o", "load", "-ldl"]), "{}", maker.name);
-    let mut libraries = Libraries { at, maker, broken: 0, renumbered: 0 };
+    let is_thorough = ways == CHANGES.len();
+    let tools = if is_thorough { &TOOLS[..] } else { &TOOLS[..TOOLS.len() - 1] };
+    let mut libraries =
+        Libraries { at, maker, tools, is_thorough, first_bytes: 0, broken: 0, renumbered: 0 };
     let (mut files, mut pairs) = (0, 0);
     for (number, kind) in kinds.iter().enumerate() {
         let words = ["-g", "-fPIC", "-shared", "show.c", "first.o", "second.o", "-o", "lib.so"];
@@ -341,10 +340,11 @@ fn stay_whole(test: &str, maker: &Maker, kinds: &[Kind], ways: usize) {
             files += 1;
         }
     }
-    let Libraries { broken, renumbered, .. } = libraries;
+    let Libraries { broken, renumbered, first_bytes, .. } = libraries;
     println!(
-        "{}: {files} changed libraries, {pairs} times two tools after; {broken} break it as it was linked, too, {renumbered} leave its symbols with other sections",
-        maker.name
+        "{}: {files} changed libraries, {pairs} times two tools after; {broken} break it as it was linked, too, {renumbered} leave its symbols with other sections; {first_bytes} of {} packed and packed as before have their first bytes",
+        maker.name,
+        if is_thorough { files / ways } else { files.div_ceil(CHANGES.len()) }
     );
     let made = kinds.iter().filter(|kind| !kind.is_new).count();
     assert!(files >= made * ways && pairs >= made * ways * 30, "{files} {pairs}");

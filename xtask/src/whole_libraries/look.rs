@@ -9,6 +9,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
+use super::numbers::without_numbers;
 use super::symbols::{Symbols, symbols};
 use crate::tool::output;
 
@@ -156,31 +157,4 @@ pub(super) fn complaints(path: &Path) -> Result<BTreeSet<String>> {
         all.extend(text.lines().filter(|line| *line != "No errors").map(without_numbers));
     }
     Ok(all)
-}
-
-/// A line without numbers, be they written with letters or not.
-fn without_numbers(line: &str) -> String {
-    let mut parts = line.split("0x");
-    let mut text = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        text.push_str("0x");
-        text.push_str(part.trim_start_matches(|c: char| c.is_ascii_hexdigit()));
-    }
-    text.retain(|c| !c.is_ascii_digit());
-    // numbers of sections are as wide as others
-    text.replace("[ ", "[")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_the_same() {
-        let lines =
-            ["[ 9]: _DYNAMIC_ 0x14cf6c8 is not 0x1512000", "[33]: _DYNAMIC_ 0xa is not 0xb"];
-        let [one, other] = lines.map(without_numbers);
-        assert_eq!(one, other);
-        assert_eq!(other, "[]: _DYNAMIC_ x is not x");
-    }
 }
