@@ -1,5 +1,11 @@
 //! What a file is, by what it begins with.
 
+#[cfg(all(feature = "device-code", not(target_family = "wasm")))]
+use std::{fs::File, io::Read as _, path::Path};
+
+#[cfg(feature = "device-code")]
+use crate::ptx::is_ptx;
+
 /// Bytes that are enough to tell.
 #[cfg(feature = "device-code")]
 pub(crate) const HEAD: usize = 512;
@@ -36,6 +42,17 @@ impl Form {
     }
 }
 
+#[cfg(all(feature = "device-code", not(target_family = "wasm")))]
+impl Form {
+    /// The form of a file; nothing if it is none, or cannot be read.
+    pub(crate) fn of_file(path: &Path) -> Option<Self> {
+        let file = File::open(path).ok().filter(|_| path.is_file())?;
+        let mut head = Vec::new();
+        file.take(HEAD as u64).read_to_end(&mut head).ok()?;
+        Some(Self::of(&head))
+    }
+}
+
 /// What files begin with that may hold device code.
 #[cfg(feature = "device-code")]
 const HOLDERS: [&[u8]; 10] = [
@@ -54,7 +71,7 @@ const HOLDERS: [&[u8]; 10] = [
 /// Whether a file that is no archive and begins so may hold device code.
 #[cfg(feature = "device-code")]
 pub(crate) fn may_hold(head: &[u8]) -> bool {
-    HOLDERS.iter().any(|magic| head.starts_with(magic))
+    HOLDERS.iter().any(|magic| head.starts_with(magic)) || is_ptx(head.get(..HEAD).unwrap_or(head))
 }
 
 /// Whether a file that begins so is worth unpacking: it may hold device code, or files that do.

@@ -90,6 +90,12 @@ impl Input {
         Self::new(path.into(), Content { bytes: Mapped::of(bytes), thin: Vec::new() })
     }
 
+    /// The same of one that is mapped.
+    #[must_use]
+    pub fn of_mapped(path: impl Into<PathBuf>, bytes: Mapped) -> Self {
+        Self::new(path.into(), Content { bytes, thin: Vec::new() })
+    }
+
     fn new(path: PathBuf, content: Content) -> Self {
         Self { path, content: Arc::new(content), is_whole: false, is_of_group: false }
     }

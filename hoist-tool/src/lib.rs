@@ -4,6 +4,8 @@
 //! do the work are under one name in `hoist`.
 #![deny(unsafe_code)]
 
+#[cfg(all(feature = "device-code", not(target_family = "wasm")))]
+pub mod alone;
 pub mod apart;
 pub mod arguments;
 pub mod budget;

@@ -135,12 +135,26 @@ pub fn ptx_module(text: &str) -> PtxModule<'_> {
     module
 }
 
+/// Bytes within which a source says what it is.
+pub const HEAD: usize = 1 << 16;
+
+impl PtxModule<'_> {
+    /// The architecture of `.target`.
+    #[must_use]
+    pub fn sm(&self) -> Option<fatbin::Sm> {
+        self.target?.split([',', ' ', '\t']).next()?.parse().ok()
+    }
+}
+
 /// Whether a file is PTX as it stands.
 #[must_use]
 pub fn is_ptx(bytes: &[u8]) -> bool {
-    let head = bytes.get(..1 << 16).unwrap_or(bytes);
-    !head.contains(&0)
-        && head.split(|byte| *byte == b'\n').any(|line| line.trim_ascii().starts_with(b".version "))
+    let head = bytes.get(..HEAD).unwrap_or(bytes);
+    let is_version = |line: &[u8]| {
+        let rest = line.trim_ascii().strip_prefix(b".version ");
+        rest.is_some_and(|rest| rest.trim_ascii_start().first().is_some_and(u8::is_ascii_digit))
+    };
+    head.split(|byte| *byte == b'\n').any(is_version) && !head.contains(&0)
 }
 
 #[cfg(test)]

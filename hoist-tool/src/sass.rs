@@ -49,8 +49,15 @@ mod tests {
         assert_eq!(ends, [(0, vec![2, 1]), (1, vec![2]), (2, vec![]), (3, vec![3])]);
         let text = dot(code, &found);
         assert!(text.contains("b0 -> b2") && text.ends_with("}\n"), "{text}");
-        let text = svg(code, &found);
+        let one = (code.clone(), found.clone());
+        let text = svg(std::slice::from_ref(&one));
         assert!(text.starts_with("<svg") && text.contains("IADD3") && text.ends_with("</svg>\n"));
+        assert_eq!(text.matches("<svg").count(), 1);
+        // several are parts of one picture
+        let text = svg(&[one.clone(), one]);
+        let whole = roxmltree::Document::parse(&text).unwrap();
+        let parts = whole.root_element().children().filter(|one| one.has_tag_name("svg"));
+        assert_eq!(parts.count(), 2, "{text}");
         let text = outline(code, &found);
         assert!(text.contains("block 0") && text.contains("-> 2, 1"), "{text}");
     }

@@ -24,7 +24,7 @@ mod unpack;
 mod zip;
 
 pub use budget::Budget;
-pub use nest::{Order, Source};
+pub use nest::{Order, STANDARD_INPUT, Source};
 pub use roots::Roots;
 
 /// Which files: folders with all that is in them, files, and `-` for standard input.

@@ -39,6 +39,17 @@ fn extraction_tells_a_full_disk_once() {
 }
 
 #[test]
+fn a_full_disk_leaves_no_half_of_what_cuobjdump_extracts() {
+    let script = "cd \"$disk\"; head -c 24000 /dev/zero >other; status=0; \
+                  \"$hoist\" cuobjdump -xelf all \"$fixtures\"/cuda/*.cubin 2>&1 || status=$?; test $status = 1; rm other; \
+                  for file in *.cubin; do cmp \"$file\" \"$fixtures/cuda/$(echo $file | sed 's/[.]sm_[0-9a]*[.]cubin/.cubin/')\"; done; ls -A";
+    let test = "a_full_disk_leaves_no_half_of_what_cuobjdump_extracts";
+    let Some(text) = on_a_small_disk(test, script) else { return };
+    assert!(text.contains("No space left") && !text.contains(".hoist-"), "{text}");
+    assert!(text.ends_with(".cubin\n"), "{text}");
+}
+
+#[test]
 fn a_rewrite_on_a_full_disk_leaves_what_was() {
     let script = "cp \"$fixtures/fatbin/libt.so\" \"$disk/lib.so\"; head -c 20000 /dev/zero >\"$disk/other\"; \
                   ! \"$hoist\" fatbin recompress --with none \"$disk/lib.so\" -o \"$disk/lib.so\" 2>&1; \

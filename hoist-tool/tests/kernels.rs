@@ -55,6 +55,13 @@ fn a_kernel_is_found_in_every_file() {
         cells(&text, "./kernels-13.5-sm_80.cubin"),
         "sm_80 10 1040 0 0 384 0.0 ./kernels-13.5-sm_80.cubin"
     );
+    // what a driver would compile is found too
+    let rows = json(&["find", "globals", "kernels.ptx", "gpu-13.0-ptx.fatbin", "--json"]);
+    let row = &rows["kernels"][0];
+    assert_eq!((&row["kind"], &row["arch"]), (&Value::from("ptx"), &Value::from("compute_30")));
+    assert!(row["registers"].is_null() && row["code_size"].as_u64() > Some(200), "{row}");
+    let text = printed(&["find", "globals", "kernels.ptx"]);
+    assert!(cells(&text, "kernels.ptx").starts_with("compute_30 - - - - "), "{text}");
     let rows = json(&["find", "/^shared/", ".", "--json", "--arch", "80,90a"]);
     let rows = rows["kernels"].as_array().expect("a list");
     assert!(rows.len() >= 3, "{rows:?}");
@@ -147,6 +154,140 @@ fn differences_are_told_and_conditions_end_with_status_1() {
     assert!(said.starts_with("hoist: gone > 0: ") && !output.stdout.is_empty(), "{said}");
 }
 
+/// A kernel whose code is another one, of the same size.
+#[test]
+fn other_code_is_a_difference() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let new = folder.path().join("new.cubin");
+    let (old, new) = ("kernels-13.5-sm_80.cubin", new.to_str().expect("text"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hoist"));
+    command.args(["cubin", "patch", old, "-f", "globals", "--code", "0=00", "-o", new]);
+    assert!(command.current_dir(self::folder()).output().expect("hoist runs").status.success());
+    let found = json(&["diff", old, new, "--json"]);
+    let changed = found["changed"].as_array().expect("a list");
+    assert_eq!((changed.len(), &changed[0]["name"]), (1, &Value::from("globals")));
+    assert_eq!(
+        (&changed[0]["other_code"], &changed[0]["old"]),
+        (&Value::from(true), &changed[0]["new"])
+    );
+    let text = printed(&["diff", old, new]);
+    assert!(
+        text.contains(", other code") && text.contains("1 changed (1 in code alone), 4 the same"),
+        "{text}"
+    );
+    assert_eq!(hoist(&["diff", old, new, "--fail-on", "changed > 0"]).status.code(), Some(1));
+    // PTX is compared as such
+    let text = printed(&["diff", "kernels.ptx", "kernels.ptx"]);
+    assert!(text.contains("5 the same") && text.contains("architectures: compute_30"), "{text}");
+    // a limit is one of JSON, too
+    let found = json(&[
+        "diff",
+        "calls-13.5-sm_80.cubin",
+        "calls-13.5-sm_90.cubin",
+        "--json",
+        "--limit",
+        "1",
+    ]);
+    assert_eq!(found["added"].as_array().map(Vec::len), Some(1));
+    assert!(found["left_out"]["added"].as_u64() > Some(0), "{found}");
+}
+
+/// Filters by kernels, orders and limits, of all that has them.
+#[test]
+fn kernels_choose_entries_and_files() {
+    let files = ["kernels-13.5-sm_80.cubin", "calls-13.5-sm_90.cubin", "kernels.ptx"];
+    let with = |words: &[&str]| json(&[&words[..1], &files, &words[1..], &["--json"]].concat());
+    // sizes are of images with the kernel
+    let found = with(&["size", "--kernel", "globals"]);
+    let names: Vec<_> =
+        found["files"].as_array().expect("a list").iter().map(|one| &one["file"]).collect();
+    assert_eq!(names, [files[0], files[2]]);
+    assert_eq!(found["families"].as_array().map(Vec::len), Some(1));
+    let found = with(&["size", "--sort", "registers", "--limit", "2", "--keep", "sm_90,ptx"]);
+    let most: Vec<_> = found["families"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| one["registers"].as_u64())
+        .collect();
+    assert!(most.len() == 2 && most[0] >= most[1], "{most:?}");
+    assert_eq!(found["kept"]["images"], 2);
+    let text = printed(&["size", files[0], files[1], "--keep", "sm_90"]);
+    assert!(text.contains("\n--keep sm_90: 1 images with "), "{text}");
+    // entries, files
+    let listed = json(&["list", files[0], files[1], "--kernel", "glob*", "--json"]);
+    let count = |index: usize| listed["files"][index]["regions"].as_array().map(Vec::len);
+    assert_eq!((count(0), count(1)), (Some(1), Some(0)));
+    let scanned =
+        json(&["scan", ".", "--kernel", "globals", "--sort", "size", "--limit", "2", "--json"]);
+    let sizes: Vec<_> = scanned["files"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| one["stored_size"].as_u64())
+        .collect();
+    assert!(sizes.len() == 2 && sizes[0] >= sizes[1], "{sizes:?}");
+    let text = printed(&["list", "../fatbin/suffixes.fatbin", "--sort", "size", "--limit", "2"]);
+    assert!(text.contains("\nand ") && text.contains(" more entries"), "{text}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().to_str().expect("text");
+    hoist(&["extract", files[0], files[1], "--kernel", "globals", "-o", out]);
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
+    // what the driver would compile, of this kernel
+    let words =
+        ["select", "--sm", "90", "--kind", "ptx", "gpu-13.0-ptx.fatbin", "gpu-13.0-sm_90.fatbin"];
+    let chosen = hoist(&[&words[..], &["--json"]].concat());
+    let chosen: Value = serde_json::from_slice(&chosen.stdout).expect("JSON");
+    let chosen = chosen["choices"].as_array().expect("a list");
+    assert!(chosen.len() == 1 && chosen[0]["kind"] == "ptx", "{chosen:?}");
+    let rows = json(&["offload", "list", "../fatbin/omp.o", "--json"]);
+    let kind = rows["files"][0]["images"][0]["kind"].as_str().expect("a kind");
+    assert_eq!(json(&["offload", "list", "../fatbin/omp.o", "--kind", kind, "--json"]), rows);
+    let none = hoist(&["offload", "list", "../fatbin/omp.o", "--kind", "no such"]);
+    assert_eq!(none.status.code(), Some(1));
+    // nothing found is said
+    for words in [&["scan", "make.sh"][..], &["scan", files[1], "--kernel", "globals"]] {
+        let output = hoist(words);
+        let said = String::from_utf8(output.stderr).expect("text");
+        assert!(output.status.code() == Some(1) && output.stdout.is_empty(), "{words:?}: {said}");
+        assert!(said.contains("device code"), "{said}");
+    }
+}
+
+/// Orders and limits are of all cubins together.
+#[test]
+fn shown_kernels_are_the_first_of_all() {
+    let run = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hoist"));
+        let output = command
+            .args(["cubin", "show", ".", "--json"])
+            .args(words)
+            .current_dir(folder())
+            .output();
+        serde_json::from_slice::<Value>(&output.expect("hoist runs").stdout).expect("JSON")
+    };
+    let registers = |found: &Value| -> Vec<u64> {
+        let files = found["files"].as_array().expect("a list").iter();
+        let kernels = files.flat_map(|file| file["kernels"].as_array().expect("a list"));
+        kernels.map(|kernel| kernel["registers"].as_u64().unwrap_or(0)).collect()
+    };
+    let mut all = registers(&run(&[]));
+    all.sort_unstable_by(|one, other| other.cmp(one));
+    all.truncate(4);
+    let mut most = registers(&run(&["--sort", "registers", "--limit", "4"]));
+    most.sort_unstable_by(|one, other| other.cmp(one));
+    assert_eq!(most, all);
+    // architectures, several of them
+    let found = run(&["--arch", "80,sm_90a"]);
+    let names: Vec<_> = found["files"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|file| file["kernels"].as_array().expect("a list").len())
+        .collect();
+    assert!(names.len() > 4, "{names:?}");
+}
+
 /// Every command that prints tables, on a terminal of 100 columns.
 #[test]
 fn no_line_wraps() {
@@ -184,6 +325,17 @@ fn ptx_is_listed_printed_and_searched() {
     assert!(text.contains(&format!(".entry {kernel}")) && text.ends_with("}\n\n"), "{text}");
     let found = printed(&["ptx", "../fatbin/k.ptx", "--search", "^\\s*ret"]);
     assert!(found.contains("ret;"), "{found}");
+    // outside of kernels, too, but not if kernels are named
+    let found = json(&["ptx", "kernels.ptx", "--search", "^\\.func|stays a function", "--json"]);
+    let matches = found["ptx"][0]["matches"].as_array().expect("a list");
+    assert!(matches.iter().any(|one| one["function"]["name"] == "square"), "{matches:?}");
+    assert!(matches.iter().any(|one| one["function"].is_null()), "{matches:?}");
+    let none = hoist(&["ptx", "kernels.ptx", "--search", "^\\.func", "--kernel", "globals"]);
+    assert_eq!(none.status.code(), Some(1));
+    // a file in a folder, and one that is for another architecture
+    assert!(printed(&["ptx", "."]).contains("./kernels.ptx\n"));
+    assert_eq!(hoist(&["ptx", "kernels.ptx", "--arch", "90"]).status.code(), Some(1));
+    assert_eq!(hoist(&["ptx", "kernels.ptx", "--sort", "registers"]).status.code(), Some(1));
     let none = hoist(&["ptx", "../fatbin/k.ptx", "--kernel", "no such"]);
     let none = String::from_utf8_lossy(&none.stderr).into_owned();
     assert_eq!(none, "hoist: ../fatbin/k.ptx: no PTX with a kernel no such\n");
@@ -323,10 +475,11 @@ fn every_key_is_documented() {
         &["extract", "../fatbin/zstd.fatbin", "-o", out],
         &["select", "--sm", "90", "../fatbin/zstd.fatbin", "../fatbin/concat.fatbin"],
         &["find", "*", "../fatbin/concat.fatbin", "../fatbin/zstd.fatbin"],
-        &["size", "../fatbin/zstd.fatbin", "--compression"],
+        &["size", "../fatbin/zstd.fatbin", "--compression", "--keep", "ptx"],
         &["diff", "calls-13.5-sm_80.cubin", "calls-13.5-sm_90.cubin"],
         &["ptx", "../fatbin/zstd.fatbin", "../fatbin/k.ptx", "--print"],
         &["ptx", "../fatbin/k.ptx", "--search", "ret"],
+        &["ptx", "kernels.ptx", "--search", "square"],
         &["offload", "list", "../fatbin/omp.o"],
     ] {
         collect(&json(&[words, &["--json"]].concat()), &mut keys);

@@ -47,9 +47,9 @@ pub use shown::{Shown, report};
 pub struct Cubin {
     #[command(subcommand)]
     command: Command,
-    /// Of the cubins in fatbins and host files, those for this architecture; for `link`, the one to link for.
-    #[arg(long, value_name = "ARCH", global = true, value_parser = images::arch)]
-    arch: Option<Sm>,
+    /// Of the cubins in fatbins and host files, those for these architectures; for `link`, the one to link for.
+    #[arg(long, value_name = "ARCH", global = true, value_delimiter = ',')]
+    arch: Vec<Sm>,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -77,13 +77,13 @@ impl Cubin {
     /// What went wrong, in one line.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         match &self.command {
-            Command::Show(command) => command.run(self.arch, out),
-            Command::Attributes(command) => command.run(self.arch, out),
-            Command::Relocs(command) => command.run(self.arch, out),
-            Command::Params(command) => command.run(self.arch, out),
+            Command::Show(command) => command.run(&self.arch, out),
+            Command::Attributes(command) => command.run(&self.arch, out),
+            Command::Relocs(command) => command.run(&self.arch, out),
+            Command::Params(command) => command.run(&self.arch, out),
             Command::Patch(command) => command.run(out),
-            Command::Disasm(command) => command.run(self.arch, out),
-            Command::Link(command) => during("linking", || command.run(self.arch, out)),
+            Command::Disasm(command) => command.run(&self.arch, out),
+            Command::Link(command) => during("linking", || command.run(&self.arch, out)),
         }
     }
 }

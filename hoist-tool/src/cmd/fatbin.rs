@@ -15,6 +15,8 @@ pub mod extract;
 pub mod filter;
 pub mod find;
 pub mod found;
+pub mod holding;
+pub mod keep;
 pub mod kernels;
 pub mod list;
 pub mod names;

@@ -2,9 +2,9 @@
 //! What is not taken is told.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
 use elf_core::File;
@@ -17,9 +17,11 @@ use super::fatbin::extract::in_order;
 use super::fatbin::found::containers;
 use super::fatbin::names::Names;
 use crate::budget::{Budget, FLOOR, TIMES};
-use crate::mapped::Mapped;
+use crate::faults::Faults;
+use crate::output;
 use crate::scratch::Scratch;
 use crate::shown::{self, Shown};
+use crate::sources::{Order, Roots, STANDARD_INPUT, Source, Sources};
 
 mod elf;
 mod listing;
@@ -54,15 +56,38 @@ impl Cuobjdump {
     /// Prints to `out`.
     ///
     /// # Errors
-    /// If an option is not taken, or a file cannot be read or is damaged.
+    /// If an option is not taken, or a file cannot be read or is damaged; the others are shown.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+        if let Some(text) = Request::told(&self.words) {
+            return Ok(out.write_all(text.as_bytes())?);
+        }
         let request = Request::parse(&self.words)?;
         out.flush()?;
-        let mut out = Tabs(Vec::new());
-        for path in &request.files {
-            file(path, &request, &mut out).with_context(|| path.display().to_string())?;
+        let sources = Sources::of(request.files.clone());
+        let printed = Mutex::new((Tabs(Vec::new()), Names::default()));
+        let look = |source: Source| {
+            let mut printed = printed.lock().unwrap_or_else(PoisonError::into_inner);
+            let (out, names) = &mut *printed;
+            let shown = file(&source, &request, names, out);
+            shown.with_context(|| source.label.clone())
+        };
+        let (mut faults, mut roots) = (Faults::default(), Roots::default());
+        sources.each(Order::OneByOne, look, |root, found| {
+            match found.and_then(|found| found) {
+                Ok(has_code) => roots.has(root, has_code),
+                Err(error) => {
+                    roots.failed(root);
+                    faults.push(error);
+                }
+            }
+            Ok(())
+        })?;
+        for path in roots.without(&sources.paths) {
+            println(&format!("File '{}' does not contain device code", path.display()));
         }
-        Ok(out.flush()?)
+        let (mut out, _) = printed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        out.flush()?;
+        faults.result()
     }
 }
 
@@ -87,16 +112,21 @@ impl Write for Tabs {
     }
 }
 
-fn file(path: &PathBuf, request: &Request, out: &mut dyn Write) -> Result<()> {
-    let file = Mapped::open(path)?;
+/// Shows a file: whether it has device code.
+fn file(
+    source: &Source,
+    request: &Request,
+    names: &mut Names,
+    out: &mut dyn Write,
+) -> Result<bool> {
+    let Source { label, name, file } = source;
     let mut found = Vec::new();
-    for container in containers(&file, Search::Never, |found| found) {
+    for container in containers(file, Search::Never, |found| found) {
         found.push((found.len(), container?));
     }
     in_order(&mut found);
     if found.is_empty() {
-        println(&format!("File '{}' does not contain device code", path.display()));
-        return Ok(());
+        return Ok(false);
     }
     // without -all: what is linked, or if there is none what is to be linked
     let is_linked = |found: &FoundContainer<'_>| {
@@ -106,9 +136,14 @@ fn file(path: &PathBuf, request: &Request, out: &mut dyn Write) -> Result<()> {
     if !request.all && has_linked {
         found.retain(|(_, found)| is_linked(found));
     }
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let path = Path::new(label);
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let is_inside = !request.files.iter().any(|file| file.as_path() == path);
+    if is_inside && label != STANDARD_INPUT {
+        writeln!(out, "\nmember {}:", whole.display())?;
+    }
     let mut seen = Seen {
-        names: Names::new(&name),
+        names: names.of_next(name),
         counts: [0; 2],
         functions: BTreeSet::new(),
         budget: Budget::new(None, FLOOR, TIMES, file.bytes().len() as u64),
@@ -117,7 +152,6 @@ fn file(path: &PathBuf, request: &Request, out: &mut dyn Write) -> Result<()> {
     let mut scratch = Scratch::default();
     for (_, found) in found {
         if let Some(member) = found.place.member.filter(|_| found.place.member != last) {
-            let whole = std::path::absolute(path).unwrap_or_else(|_| path.clone());
             writeln!(out, "\nmember {}:{member}:", whole.display())?;
         }
         last = found.place.member;
@@ -161,7 +195,8 @@ fn file(path: &PathBuf, request: &Request, out: &mut dyn Write) -> Result<()> {
             ));
         }
     }
-    Ok(())
+    *names = seen.names;
+    Ok(true)
 }
 
 /// What cuobjdump says beside its output.
@@ -314,7 +349,8 @@ impl Piece<'_> {
                 };
                 writeln!(out, "Extracting {what} file{words} {count:>4}: {}{end}", self.name)?;
                 let bytes = if is_ptx { fatbin::text(self.bytes) } else { self.bytes };
-                fs::write(Path::new(&self.name), bytes).with_context(|| self.name.clone())?;
+                output::write_inside(Path::new("."), &self.name, |file| file.write_all(bytes))
+                    .with_context(|| self.name.clone())?;
             }
             return Ok(());
         }

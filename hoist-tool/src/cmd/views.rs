@@ -46,7 +46,7 @@ impl CommandLine {
         match self.command {
             Command::Show(command) => command.run(out),
             Command::Layout(command) => command.run(out),
-            Command::Cubin(Cubin::Show(command)) => command.run(None, out),
+            Command::Cubin(Cubin::Show(command)) => command.run(&[], out),
             Command::Fatbin(Fatbin::List(command)) => command.run(out),
             Command::Fatbin(Fatbin::Size(command)) => command.run(out),
             Command::Fatbin(Fatbin::Diff(command)) => command.run(out),

@@ -76,7 +76,35 @@ const LEFT: usize = 80;
 
 /// For a browser: blocks from top to bottom, jumps forward on the right, back on the left.
 #[must_use]
-pub fn svg(code: &Code, blocks: &[Block]) -> String {
+pub fn svg(functions: &[(Code, Vec<Block>)]) -> String {
+    let mut pictures: Vec<_> = functions.iter().map(|(code, blocks)| graph(code, blocks)).collect();
+    if pictures.len() == 1
+        && let Some(Picture { document, .. }) = pictures.pop()
+    {
+        return format!("{document}\n");
+    }
+    let width = pictures.iter().map(|one| one.width).max().unwrap_or(0);
+    let (mut all, mut top) = (Document::new().set("font-family", "monospace"), 0);
+    for ((code, _), Picture { document, height, .. }) in functions.iter().zip(pictures) {
+        let name = Text::new(code.name.as_str()).set("font-size", 13);
+        top += HEADING;
+        all = all.add(name.set("x", LEFT).set("y", top)).add(document.set("y", top));
+        top += height;
+    }
+    format!("{}\n", all.set("width", width).set("height", top))
+}
+
+/// Room for the name above a graph, if there are several.
+const HEADING: usize = 20;
+
+/// A graph with its size.
+struct Picture {
+    document: Document,
+    width: usize,
+    height: usize,
+}
+
+fn graph(code: &Code, blocks: &[Block]) -> Picture {
     let columns = code.instructions.iter().map(|one| one.text.len()).max().unwrap_or(0) + 8;
     let width = columns * 7 + 12;
     let mut tops = Vec::new();
@@ -127,7 +155,7 @@ pub fn svg(code: &Code, blocks: &[Block]) -> String {
             document = document.add(path.set("marker-end", "url(#a)"));
         }
     }
-    format!("{document}\n")
+    Picture { document, width: LEFT * 2 + width, height: end }
 }
 
 /// Text within quotes of graphviz.

@@ -17,6 +17,9 @@ use crate::form::{Form, HEAD, is_wanted, may_hold};
 use crate::lent::{self, Slices, Stream};
 use crate::mapped::Mapped;
 
+/// What standard input is called.
+pub const STANDARD_INPUT: &str = "standard input";
+
 /// A file to look into.
 #[derive(Debug)]
 pub struct Source {
@@ -58,7 +61,7 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
     pub(super) fn path(&self, path: &Path, is_named: bool) -> Vec<Result<T>> {
         let label = path.display().to_string();
         if label == "-" {
-            return self.stream("standard input", is_named, 0, &mut std::io::stdin().lock());
+            return self.stream(STANDARD_INPUT, is_named, 0, &mut std::io::stdin().lock());
         }
         match lent::stream(path) {
             Ok(None) => {}

@@ -29,7 +29,19 @@ impl Roots {
 
     /// Adds an error for every path in which nothing was found.
     pub fn empty(&self, paths: &[PathBuf], what: &str, faults: &mut Faults) {
+        let empty = self.without(paths);
+        empty.for_each(|path| faults.push(anyhow!("{}: {what}", path.display())));
+    }
+
+    /// Whether nothing was found at all, and nothing is wrong either.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    /// The paths in which nothing was found.
+    pub fn without<'p>(&self, paths: &'p [PathBuf]) -> impl Iterator<Item = &'p PathBuf> {
         let empty = paths.iter().enumerate().filter(|(root, _)| !self.known.contains(root));
-        empty.for_each(|(_, path)| faults.push(anyhow!("{}: {what}", path.display())));
+        empty.map(|(_, path)| path)
     }
 }

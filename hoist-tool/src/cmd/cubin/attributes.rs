@@ -106,7 +106,7 @@ pub fn attributes(cubin: &Cubin<'_>, only: Option<&Function<'_>>) -> Result<Vec<
 }
 
 impl Attributes {
-    pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
+    pub(super) fn run(&self, arch: &[Sm], out: &mut dyn Write) -> Result<()> {
         let wanted = self.filter.wanted(self.function.as_ref());
         let is_all = wanted.is_empty() && self.filter.sort.is_none() && self.filter.limit.is_none();
         each_report(

@@ -7,7 +7,7 @@ use anyhow::Result;
 use fatbin::Sm;
 
 use crate::cmd::fatbin::disasm::View;
-use crate::cmd::fatbin::filter::Where;
+use crate::cmd::fatbin::filter::{Code, Where};
 use crate::kernel_filter::KernelFilter;
 use crate::pattern::Pattern;
 use crate::sources::Sources;
@@ -28,10 +28,11 @@ pub(super) struct Disasm {
 }
 
 impl Disasm {
-    pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
+    pub(super) fn run(&self, arch: &[Sm], out: &mut dyn Write) -> Result<()> {
         let mut wanted = self.filter.kernel.clone();
         wanted.extend(self.function.clone());
         let sources = Sources::of(vec![self.file.clone()]);
-        self.view.show((&sources, arch.as_slice(), &Where::default()), &wanted, &self.filter, out)
+        let code = Code::of_archs(arch.to_vec());
+        self.view.show((&sources, &code, &Where::default()), &wanted, &self.filter, out)
     }
 }

@@ -90,8 +90,3 @@ impl<'a> Image<'a> {
         }
     }
 }
-
-/// An architecture by its name: `sm_90a`, `90`.
-pub(super) fn arch(text: &str) -> Result<Sm, String> {
-    text.parse().map_err(|error: fatbin::NotAnSm| error.to_string())
-}

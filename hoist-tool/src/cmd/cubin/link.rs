@@ -1,7 +1,7 @@
 //! `hoist cubin link A.cubin B.o C.a -o OUTPUT`.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use fatbin::Sm;
@@ -15,17 +15,20 @@ use super::objects::{self, Objects};
 use crate::budget::{Budget, FLOOR, Limits, TIMES};
 use crate::demangle::demangled;
 use crate::explain::Lines;
+use crate::form::Form;
 use crate::input::{Input, Part, read_all};
 use crate::number::number;
 use crate::output;
 use crate::paint;
 use crate::printable::Printable;
+use crate::sources::{Order, Source, Sources};
 
 /// Links relocatable device code into a cubin that can be loaded, as nvlink does.
 #[derive(Debug, clap::Args)]
 pub(super) struct Link {
     /// Relocatable cubins, fatbins, host objects and libraries with relocatable device code, archives of these, and PTX, which
-    /// ptxas compiles if it is installed, in the order of linking.
+    /// ptxas compiles if it is installed, in the order of linking. Of folders, zip and tar archives all that is inside; `-` is
+    /// standard input.
     #[arg(required_unless_present_any = ["gen_host_linker_script", "library"], value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The file to write.
@@ -266,20 +269,48 @@ fn explain(error: &LinkError, label: &impl Fn(usize) -> String) -> String {
     format!("{}: {text}", label(error.object))
 }
 
+/// The files, and in the place of archives and folders what they have inside.
+fn inputs(files: &[PathBuf], limits: Limits) -> Result<Vec<Input>> {
+    let mut inputs = Vec::new();
+    for same in files.chunk_by(|one, other| has_inside(one) == has_inside(other)) {
+        if !same.first().is_some_and(|file| has_inside(file)) {
+            inputs.extend(read_all(same, limits)?);
+            continue;
+        }
+        let open = |source: Source| Input::of_mapped(source.label, source.file);
+        Sources::of(same.to_vec()).each(Order::OneByOne, open, |_, found| {
+            inputs.push(found?);
+            Ok(())
+        })?;
+    }
+    Ok(inputs)
+}
+
+/// Whether a path is a folder, an archive of files, or standard input.
+fn has_inside(path: &Path) -> bool {
+    let is_archive = || Form::of_file(path).is_some_and(|form| form != Form::Plain);
+    path.as_os_str() == "-" || path.is_dir() || is_archive()
+}
+
 impl Link {
-    pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
+    pub(super) fn run(&self, arch: &[Sm], out: &mut dyn Write) -> Result<()> {
         if self.gen_host_linker_script.is_some() {
             if let Some(path) = &self.output {
                 return output::write(path, None, |file| Ok(file.write_all(AUGMENT.as_bytes())?));
             }
             return Ok(out.write_all(AUGMENT.as_bytes())?);
         }
+        let arch = match arch {
+            [] => None,
+            [arch] => Some(*arch),
+            _ => bail!("--arch: a cubin is linked for one architecture"),
+        };
         let limits = Limits { limit: self.limit, ..Limits::default() };
         let mut files = self.files.clone();
         for name in &self.library {
             files.push(library(name, &self.library_path)?);
         }
-        let inputs = read_all(&files, limits)?;
+        let inputs = inputs(&files, limits)?;
         let to = match self.relocatable_link {
             true => LinkTo::Object,
             false => LinkTo::Cubin(&self.kernels_used),

@@ -48,8 +48,8 @@ impl<T, F> Look<T> for F where
 pub(super) struct Request<'r> {
     /// A cubin, or whatever has cubins inside.
     pub(super) file: &'r PathBuf,
-    /// Those for this architecture.
-    pub(super) arch: Option<Sm>,
+    /// Those for these architectures; all, if there is none.
+    pub(super) arch: &'r [Sm],
     pub(super) json: bool,
     /// What the patterns mean.
     pub(super) what: &'r str,
@@ -59,7 +59,7 @@ pub(super) struct Request<'r> {
 impl<'r> Request<'r> {
     /// What is asked of a file's cubins for an architecture: `what` these patterns mean.
     pub(super) fn new(
-        (file, arch): (&'r PathBuf, Option<Sm>),
+        (file, arch): (&'r PathBuf, &'r [Sm]),
         json: &JsonArguments,
         (what, wanted): (&'r str, &'r [Pattern]),
     ) -> Self {
@@ -84,6 +84,21 @@ pub(super) fn place(label: &str, member: &Option<Text>, image: Option<&ImagePlac
     [label, image.map_or_else(String::new, |place| format!(" {place}"))]
 }
 
+/// What is made of a cubin, and where that is.
+pub(super) struct Placed<T> {
+    label: String,
+    member: Option<Text>,
+    image: Option<ImagePlace>,
+    pub(super) report: T,
+}
+
+impl<T> Placed<T> {
+    /// In words.
+    pub(super) fn place(&self) -> [String; 2] {
+        place(&self.label, &self.member, self.image.as_ref())
+    }
+}
+
 /// Prints `{"files": [...]}` with what `make` gives for every cubin, or calls `text` for it. A cubin of which `make` gives nothing
 /// has not what was asked for: that is an error if none has.
 pub(super) fn each_report<T: Serialize>(
@@ -92,16 +107,63 @@ pub(super) fn each_report<T: Serialize>(
     make: impl Fn(&Cubin<'_>) -> Result<Option<T>> + Sync,
     text: impl Fn(&T, &mut dyn Write) -> Result<()> + Sync,
 ) -> Result<()> {
-    let Request { file, json, .. } = request;
-    let root = file.display().to_string();
-    // one cubin: its place in the file, its bytes
     let show = |label: &str, member: &Option<Text>, image: Option<&ImagePlace>, bytes: &[u8]| {
         let Some(report) = make(&Cubin::parse(bytes)?)? else { return Ok(None) };
+        request.show((label, member, image), &report, &text).map(Some)
+    };
+    let mut printer = Printer::new(request.json, out)?;
+    let done = each_cubin(request, show, |shown| printer.print(shown));
+    printer.end()?;
+    done
+}
+
+/// What `make` gives for every cubin, in order.
+pub(super) fn all_reports<T: Send>(
+    request: Request<'_>,
+    make: impl Fn(&Cubin<'_>) -> Result<Option<T>> + Sync,
+) -> (Vec<Placed<T>>, Result<()>) {
+    let look = |label: &str, member: &Option<Text>, image: Option<&ImagePlace>, bytes: &[u8]| {
+        let report = make(&Cubin::parse(bytes)?)?;
+        let (label, member, image) = (label.to_owned(), member.clone(), image.cloned());
+        anyhow::Ok(report.map(|report| Placed { label, member, image, report }))
+    };
+    let mut all = Vec::new();
+    let done = each_cubin(request, look, |one| {
+        all.push(one);
+        Ok(())
+    });
+    (all, done)
+}
+
+/// Prints reports as [`each_report`] does.
+pub(super) fn print_all<T: Serialize>(
+    request: Request<'_>,
+    all: &[Placed<T>],
+    out: &mut dyn Write,
+    text: impl Fn(&T, &mut dyn Write) -> Result<()>,
+) -> Result<()> {
+    let mut printer = Printer::new(request.json, out)?;
+    for Placed { label, member, image, report } in all {
+        printer.print(request.show((label, member, image.as_ref()), report, &text)?)?;
+    }
+    printer.end()
+}
+
+/// A report as it is printed, and whether it has a heading.
+type Printed = (Vec<u8>, bool);
+
+impl Request<'_> {
+    fn show<T: Serialize>(
+        self,
+        (label, member, image): (&str, &Option<Text>, Option<&ImagePlace>),
+        report: &T,
+        text: &impl Fn(&T, &mut dyn Write) -> Result<()>,
+    ) -> Result<Printed> {
+        let root = self.file.display().to_string();
         let mut shown = Vec::new();
-        if json {
-            let report = Report { file: &root, member, image, report };
-            crate::json::write(&mut shown, &report)?;
-            return Ok(Some((shown, false)));
+        if self.json {
+            crate::json::write(&mut shown, &Report { file: &root, member, image, report })?;
+            return Ok((shown, false));
         }
         let is_inside = member.is_some() || image.is_some() || label != root;
         if is_inside {
@@ -109,29 +171,41 @@ pub(super) fn each_report<T: Serialize>(
             let label = line(&label, &format!("{place}:"));
             paint::title(&mut shown, format_args!("{label}"))?;
         }
-        text(&report, &mut shown)?;
-        anyhow::Ok(Some((shown, is_inside)))
-    };
-    if json {
-        write!(out, "{{\"files\":[")?;
+        text(report, &mut shown)?;
+        Ok((shown, is_inside))
     }
-    let (mut count, mut headed) = (0, false);
-    let done = each_cubin(request, show, |(shown, heading)| {
-        let between: &[u8] = match (count, json) {
+}
+
+/// Prints reports one after another.
+struct Printer<'o> {
+    out: &'o mut dyn Write,
+    json: bool,
+    count: usize,
+    headed: bool,
+}
+
+impl<'o> Printer<'o> {
+    fn new(json: bool, out: &'o mut dyn Write) -> Result<Self> {
+        out.write_all(if json { b"{\"files\":[" } else { b"" })?;
+        Ok(Self { out, json, count: 0, headed: false })
+    }
+
+    fn print(&mut self, (shown, heading): Printed) -> Result<()> {
+        let between: &[u8] = match (self.count, self.json) {
             (0, _) => b"",
             (_, true) => b",",
-            _ if heading || headed => b"\n",
+            _ if heading || self.headed => b"\n",
             _ => b"",
         };
-        headed = heading;
-        count += 1;
-        out.write_all(between)?;
-        Ok(out.write_all(&shown)?)
-    });
-    if json {
-        writeln!(out, "]}}")?;
+        self.headed = heading;
+        self.count += 1;
+        self.out.write_all(between)?;
+        Ok(self.out.write_all(&shown)?)
     }
-    done
+
+    fn end(self) -> Result<()> {
+        Ok(self.out.write_all(if self.json { b"]}\n" } else { b"" })?)
+    }
 }
 
 /// Calls `look` for every cubin, and `take` with what it is, in order.
@@ -163,8 +237,9 @@ pub(super) fn each_cubin<T: Send>(
     if count == 0 && faults.is_empty() {
         match (why, arch, wanted.first()) {
             (Some(why), ..) if cubins == 0 => faults.push(why),
-            (_, Some(arch), _) if cubins == 0 => {
-                faults.push(anyhow!("{root}: no cubin for sm_{arch}"));
+            (_, [_, ..], _) if cubins == 0 => {
+                let archs: Vec<_> = arch.iter().map(|sm| format!("sm_{sm}")).collect();
+                faults.push(anyhow!("{root}: no cubin for {}", archs.join(", ")));
             }
             (.., Some(pattern)) if cubins > 0 => {
                 let pattern = pattern.to_string();
@@ -177,8 +252,8 @@ pub(super) fn each_cubin<T: Send>(
     faults.result()
 }
 
-/// Calls `look` with every cubin of a file: the file itself, the cubins of an archive, or those of this architecture in fatbins.
-fn look_into<T: Send>(source: &Source, arch: Option<Sm>, look: &impl Look<T>) -> Looked<T> {
+/// Calls `look` with every cubin of a file: the file itself, the cubins of an archive, or those of these architectures in fatbins.
+fn look_into<T: Send>(source: &Source, arch: &[Sm], look: &impl Look<T>) -> Looked<T> {
     let mut looked = Looked { found: Vec::new(), cubins: 0, errors: Vec::new(), why: None };
     let bytes = source.file.bytes();
     let label = || source.label.clone();
@@ -202,7 +277,7 @@ fn look_into<T: Send>(source: &Source, arch: Option<Sm>, look: &impl Look<T>) ->
     let wants = |image: &Image| {
         seen.set(seen.get() + 1);
         matches!(image.kind, EntryKind::Elf | EntryKind::Cubin)
-            && arch.is_none_or(|arch| arch == image.sm)
+            && (arch.is_empty() || arch.contains(&image.sm))
     };
     let all = images(&source.file, Search::Always, wants, |image, bytes| {
         let place = (!image.is_alone).then_some(&image.place);

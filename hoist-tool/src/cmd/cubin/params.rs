@@ -87,7 +87,7 @@ fn parameters(index: &Index, kernel: &Function<'_>) -> Result<Vec<ParameterRow>>
 }
 
 impl Params {
-    pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
+    pub(super) fn run(&self, arch: &[Sm], out: &mut dyn Write) -> Result<()> {
         let wanted = self.filter.wanted(self.kernel.as_ref());
         each_report(
             Request::new((&self.file, arch), &self.json, ("function", &wanted)),

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::changes::{Change, Changes};
 use super::kernel::hex;
+use crate::alone;
 use crate::output;
 use crate::paint;
 use crate::table::Table;
@@ -120,6 +121,7 @@ fn suspect(found: &nvinfo::Suspect) -> Suspect {
 impl Patch {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<()> {
         let label = self.file.display().to_string();
+        alone::check(&self.file)?;
         let mut bytes = fs::read(&self.file).with_context(|| label.clone())?;
         let patched = patch(&mut bytes, self.function.as_deref(), &self.changes)
             .with_context(|| label.clone())?;

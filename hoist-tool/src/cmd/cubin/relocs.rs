@@ -119,7 +119,7 @@ const fn resolver_name(resolver: Resolver) -> Option<&'static str> {
 }
 
 impl Relocs {
-    pub(super) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
+    pub(super) fn run(&self, arch: &[Sm], out: &mut dyn Write) -> Result<()> {
         let wanted = &*self.filter.kernel;
         let is_all = wanted.is_empty() && self.filter.sort.is_none() && self.filter.limit.is_none();
         each_report(

@@ -1,6 +1,6 @@
 //! `hoist cubin show FILE [KERNEL]`.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -9,13 +9,11 @@ use fatbin::Sm;
 use nvinfo::Cubin;
 
 use super::kernel::Kernel;
-use super::look::{Request, each_cubin, each_report, place};
+use super::look::{Placed, Request, all_reports, each_report, print_all};
 use super::shown::{Shown, report};
 use super::{svg, text};
-use crate::cmd::fatbin::cubins::ImagePlace;
 use crate::json::JsonArguments;
 use crate::kernel_filter::{KernelFilter, KernelOrder};
-use crate::kernel_name::Text;
 use crate::output;
 use crate::panel;
 use crate::pattern::Pattern;
@@ -43,52 +41,62 @@ pub(crate) struct Show {
 }
 
 impl Show {
-    pub(crate) fn run(&self, arch: Option<Sm>, out: &mut dyn Write) -> Result<()> {
+    pub(crate) fn run(&self, arch: &[Sm], out: &mut dyn Write) -> Result<()> {
         let wanted = self.filter.wanted(self.kernel.as_ref());
         let request = Request::new((&self.file, arch), &self.json, ("kernel", &wanted));
-        let make = |cubin: &Cubin<'_>| {
-            let mut shown = report(cubin, &wanted, self.threads)?;
-            if let Some(shown) = &mut shown {
-                order(&self.filter, &mut shown.kernels);
-            }
-            Ok(shown)
-        };
-        if self.svg {
-            return self.draw(request, make, out);
+        let make = |cubin: &Cubin<'_>| report(cubin, &wanted, self.threads);
+        let is_chosen = self.filter.sort.is_some() || self.filter.limit.is_some();
+        let text = |shown: &Shown, out: &mut dyn Write| text::shown(shown, self.filter.raw, out);
+        if !self.svg && !is_chosen {
+            return each_report(request, out, make, text);
         }
-        each_report(request, out, make, |shown, out| text::shown(shown, self.filter.raw, out))
+        let (mut all, done) = all_reports(request, make);
+        choose(&self.filter, &mut all);
+        if self.svg {
+            self.draw(&all, out)?;
+        } else {
+            print_all(request, &all, out, text)?;
+        }
+        done
     }
 
     /// One picture of all kernels.
-    fn draw(
-        &self,
-        request: Request<'_>,
-        make: impl Fn(&Cubin<'_>) -> Result<Option<Shown>> + Sync,
-        out: &mut dyn Write,
-    ) -> Result<()> {
-        let look =
-            |label: &str, member: &Option<Text>, image: Option<&ImagePlace>, bytes: &[u8]| {
-                let Some(shown) = make(&Cubin::parse(bytes)?)? else { return Ok(None) };
-                let place = place(label, member, image).concat();
-                let panels =
-                    shown.kernels.iter().map(|one| svg::panel(one, &place, self.filter.raw));
-                anyhow::Ok(Some(panels.collect::<Vec<_>>()))
-            };
+    fn draw(&self, all: &[Placed<Shown>], out: &mut dyn Write) -> Result<()> {
         let mut panels = Vec::new();
-        each_cubin(request, look, |more| svg::add(&mut panels, more))?;
+        for one in all {
+            let place = one.place().concat();
+            let kernels = one.report.kernels.iter();
+            let more = kernels.map(|one| svg::panel(one, &place, self.filter.raw)).collect();
+            svg::add(&mut panels, more)?;
+        }
         output::text(self.output.as_deref(), out, |out| panel::write("kernels", &panels, out))
     }
 }
 
-/// Puts kernels in order, and leaves out those beyond the limit.
-fn order(filter: &KernelFilter, kernels: &mut Vec<Kernel>) {
-    match filter.sort {
-        None => {}
-        Some(KernelOrder::Size) => kernels.sort_by_key(|one| Reverse(one.code_size)),
-        Some(KernelOrder::Registers) => kernels.sort_by_key(|one| Reverse(one.registers)),
-        Some(KernelOrder::Name) => {
-            kernels.sort_by(|one, other| one.readable().cmp(other.readable()))
-        }
+/// Puts the kernels of each cubin in order, and leaves out those that are beyond the limit in the order of all; and then cubins of
+/// which none is left.
+fn choose(filter: &KernelFilter, all: &mut Vec<Placed<Shown>>) {
+    let order = |one: &Kernel, other: &Kernel| match filter.sort {
+        None => Ordering::Equal,
+        Some(KernelOrder::Size) => other.code_size.cmp(&one.code_size),
+        Some(KernelOrder::Registers) => other.registers.cmp(&one.registers),
+        Some(KernelOrder::Name) => readable(one, filter.raw).cmp(readable(other, filter.raw)),
+    };
+    all.iter_mut().for_each(|one| one.report.kernels.sort_by(order));
+    let Some(limit) = filter.limit else { return };
+    let kernels =
+        (0..).zip(&*all).flat_map(|(at, one)| one.report.kernels.iter().map(move |one| (at, one)));
+    let mut kernels: Vec<(usize, _)> = kernels.collect();
+    kernels.sort_by(|(_, one), (_, other)| order(one, other));
+    let mut counts = vec![0; all.len()];
+    for (at, _) in kernels.into_iter().take(limit) {
+        counts.get_mut(at).into_iter().for_each(|count| *count += 1);
     }
-    kernels.truncate(filter.limit.unwrap_or(usize::MAX));
+    all.iter_mut().zip(counts).for_each(|(one, count)| one.report.kernels.truncate(count));
+    let is_one = all.len() == 1;
+    all.retain(|one| is_one || !one.report.kernels.is_empty());
+}
+
+fn readable(kernel: &Kernel, raw: bool) -> &str {
+    if raw { &kernel.name } else { kernel.readable() }
 }

@@ -15,6 +15,7 @@ use crate::faults::in_words;
 use crate::kernel_name::Text;
 use crate::mapped::Mapped;
 use crate::printable::Printable;
+use crate::ptx::{HEAD, is_ptx, ptx_module};
 use crate::scratch::Scratch;
 use crate::share::Share;
 
@@ -73,6 +74,8 @@ struct Job<'a> {
 enum Payload<'a> {
     Entry(RegionEntry<'a>),
     Span(Span<'a>),
+    /// The file itself.
+    File(&'a [u8]),
 }
 
 /// Calls `each` with every image that `wants` has, and its bytes; what that returns, in the order of the file, and the errors
@@ -107,6 +110,7 @@ pub fn images_of<T: Send>(
             Err(error) => errors.push(error.into()),
         }
     }
+    jobs.extend(source(file).map(|job| job.of_region(0)));
     for job in &mut jobs {
         job.images.retain(&wants);
     }
@@ -128,6 +132,28 @@ pub fn images_of<T: Send>(
     all.sort_unstable_by_key(|(index, _)| *index);
     let all = all.into_iter().flat_map(|(_, found)| found);
     all.chain(errors.into_iter().map(Err)).collect()
+}
+
+/// A file that is PTX.
+fn source(file: &Mapped) -> Option<Job<'_>> {
+    let bytes = file.bytes();
+    if !is_ptx(bytes) {
+        return None;
+    }
+    let text = String::from_utf8_lossy(bytes.get(..HEAD).unwrap_or(bytes));
+    let sm = ptx_module(&text).sm().unwrap_or(Sm::new(0));
+    let size = bytes.len() as u64;
+    let image = Image {
+        place: ImagePlace { region: 0, entry: 0, part: None, arch: format!("sm_{sm}").into() },
+        member: None,
+        is_alone: true,
+        kind: EntryKind::Ptx,
+        sm,
+        stored_size: size,
+        is_encrypted: false,
+        part: None,
+    };
+    Some(Job { payload: Payload::File(bytes), size, images: vec![image] })
 }
 
 /// What a container has, as if it were the first of its file.
@@ -194,7 +220,7 @@ impl Job<'_> {
                 Some(_) => 2,
                 None => 1,
             },
-            Payload::Span(_) => 1,
+            Payload::Span(_) | Payload::File(_) => 1,
         };
         self.size.saturating_mul(weight)
     }
@@ -213,13 +239,16 @@ impl Job<'_> {
         each: &impl Fn(&Image, &[u8]) -> T,
     ) -> Vec<Result<T>> {
         let stored = match &self.payload {
-            Payload::Span(span) => *span,
-            Payload::Entry(entry) => entry.stored(),
+            Payload::Span(span) => Some(*span),
+            Payload::Entry(entry) => Some(entry.stored()),
+            Payload::File(_) => None,
         };
-        let range = stored.at()..stored.at().saturating_add(stored.size());
+        let end = |span: Span<'_>| span.at().saturating_add(span.size());
+        let range = stored.map_or(0..self.size, |span| span.at()..end(span));
         file.reads(range.clone());
         let unpacked = match &self.payload {
             Payload::Span(span) => Ok(span.bytes()),
+            Payload::File(bytes) => Ok(*bytes),
             Payload::Entry(entry) => metered(entry, buffer, budget),
         };
         let one = |image: &Image| {

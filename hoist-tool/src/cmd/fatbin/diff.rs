@@ -4,10 +4,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use fatbin::Sm;
 
-use super::filter::Where;
-use super::kernels::{Request, all_inside, collect};
+use super::filter::{Code, Where};
+use super::kernels::{Request, Wanted, all_inside, collect};
 use crate::faults::Faults;
 use crate::json::JsonArguments;
 use crate::kernel_filter::KernelFilter;
@@ -21,7 +20,8 @@ mod condition;
 mod difference;
 mod text;
 
-/// Shows which kernels two files, wheels or trees have that the other has not, and which need other registers, memory or code.
+/// Shows which kernels two files, wheels or trees have that the other has not, and which need other registers or memory, or have other
+/// code. PTX is compared as such, for `compute_90`.
 #[derive(Debug, clap::Args)]
 pub struct Diff {
     /// What was: a file, an archive, a folder.
@@ -30,9 +30,8 @@ pub struct Diff {
     new: PathBuf,
     #[command(flatten)]
     filter: KernelFilter,
-    /// Architectures, with their suffix: `sm_90`, `90a`.
-    #[arg(long, value_delimiter = ',', value_name = "ARCH")]
-    arch: Vec<Sm>,
+    #[command(flatten)]
+    code: Code,
     #[command(flatten)]
     place: Where,
     /// Ends with status 1 if this holds of a kernel in both: `registers > +8`, `stack > 0`, `code > +10%`, `shared >= 49152`; or of
@@ -67,8 +66,8 @@ impl Diff {
             let sources = Sources::of(vec![path.clone()]);
             let request = Request {
                 sources: &sources,
-                wanted: &self.filter.kernel,
-                arch: &self.arch,
+                wanted: Wanted { names: &self.filter.kernel, code: true },
+                code: &self.code,
                 search: self.place.search(),
             };
             let mut rows = collect(request, &mut faults)?;
@@ -87,6 +86,7 @@ impl Diff {
         let failed = found.failed.clone();
         match if self.json.is_on() { Format::Json } else { self.format } {
             Format::Json => {
+                found.cut(self.filter.limit.unwrap_or(usize::MAX));
                 crate::json::write(out, &found)?;
                 writeln!(out)?;
             }

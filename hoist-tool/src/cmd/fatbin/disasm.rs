@@ -4,13 +4,13 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
-use anyhow::{Error, Result, anyhow};
-use fatbin::Sm;
+use anyhow::{Error, Result, anyhow, ensure};
+use fatbin::{EntryKind, Sm};
 use nvinfo::{Cubin, Function};
 use serde::Serialize;
 
 use super::cubins::{Image, ImagePlace, images};
-use super::filter::Where;
+use super::filter::{Code as Meant, Where};
 use super::kernels::is_cubin;
 use super::ptx::KernelSources;
 use crate::faults::{Faults, in_words};
@@ -32,9 +32,8 @@ pub struct Disasm {
     sources: Sources,
     #[command(flatten)]
     filter: KernelFilter,
-    /// Architectures, with their suffix: `sm_90`, `90a`.
-    #[arg(long, value_delimiter = ',', value_name = "ARCH")]
-    arch: Vec<Sm>,
+    #[command(flatten)]
+    code: Meant,
     #[command(flatten)]
     place: Where,
     #[command(flatten)]
@@ -104,8 +103,8 @@ impl Disasm {
     /// # Errors
     /// If a file cannot be read or is damaged, none has such a kernel, or nvdisasm is not installed.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
-        let Self { sources, filter, arch, place, view } = self;
-        view.show((sources, arch, place), &filter.kernel, filter, out)
+        let Self { sources, filter, code, place, view } = self;
+        view.show((sources, code, place), &filter.kernel, filter, out)
     }
 }
 
@@ -155,7 +154,7 @@ impl View {
     /// As [`Disasm::run`].
     pub fn show(
         self,
-        (sources, arch, place): (&Sources, &[Sm], &Where),
+        (sources, meant, place): (&Sources, &Meant, &Where),
         wanted: &[Pattern],
         filter: &KernelFilter,
         out: &mut dyn Write,
@@ -164,7 +163,7 @@ impl View {
             let (mut shown, mut errors) = (Vec::new(), Vec::new());
             let label = Text::from(&*source.label);
             // of what is not shown nothing is disassembled
-            let cubins = |image: &Image| is_cubin(image, arch);
+            let cubins = |image: &Image| is_cubin(image) && meant.wants_image(image);
             let left_out = match (filter.limit, filter.sort) {
                 (Some(limit), None) => without_first((&source, place), cubins, wanted, limit),
                 _ => HashSet::new(),
@@ -191,9 +190,13 @@ impl View {
             }
             (shown, errors)
         };
+        ensure!(
+            meant.has_kind(EntryKind::Elf),
+            "machine code is of kind elf; `hoist fatbin ptx` shows PTX"
+        );
         let mut faults = Faults::default();
         let mut roots = Roots::default();
-        let mut count = 0;
+        let (mut count, mut pictures) = (0, Vec::new());
         if self.json.is_on() {
             write!(out, "{{\"functions\":[")?;
         }
@@ -222,19 +225,26 @@ impl View {
             }
             shown.truncate(filter.limit.unwrap_or(usize::MAX).saturating_sub(count));
             for one in shown {
-                let between: &[u8] = match (count, self.json.is_on(), self.cfg) {
-                    (0, ..) | (.., Some(Graph::Svg)) => b"",
-                    (_, true, _) => b",",
+                count += 1;
+                if self.cfg == Some(Graph::Svg) {
+                    pictures.push((one.code, one.blocks));
+                    continue;
+                }
+                let between: &[u8] = match (count, self.json.is_on()) {
+                    (1, _) => b"",
+                    (_, true) => b",",
                     _ => b"\n",
                 };
                 out.write_all(between)?;
-                count += 1;
                 self.print(&one, filter.raw, out)?;
             }
             Ok(())
         })?;
         if self.json.is_on() {
             writeln!(out, "]}}")?;
+        }
+        if !pictures.is_empty() {
+            out.write_all(svg(&pictures).as_bytes())?;
         }
         let what = match wanted.first() {
             Some(pattern) => format!("no function {pattern}"),
@@ -295,7 +305,6 @@ impl View {
         }
         let graph = match self.cfg {
             Some(Graph::Dot) => dot(&shown.code, &shown.blocks),
-            Some(Graph::Svg) => svg(&shown.code, &shown.blocks),
             _ => {
                 paint::title(out, format_args!("{}", line(shown.readable(raw), "")))?;
                 let member = shown.member.as_ref().map(|name| format!("({name})"));

@@ -16,6 +16,7 @@ use serde::Serialize;
 use super::cubins::unpacked;
 use super::filter::{Filter, Where};
 use super::found::containers;
+use super::holding::Holding;
 use super::names::Names;
 use crate::budget::{Budget, FLOOR, TIMES};
 use crate::faults::Faults;
@@ -36,6 +37,8 @@ pub struct Extract {
     sources: Sources,
     #[command(flatten)]
     filter: Filter,
+    #[command(flatten)]
+    holding: Holding,
     #[command(flatten)]
     place: Where,
     /// The folder to write to; `-` is standard output, for a single entry.
@@ -252,6 +255,11 @@ impl Extract {
         }
         errors.into_iter().for_each(|error| faults.push(context(error)));
         jobs.retain(|job| !job.names.is_empty());
+        let code = self.filter.code();
+        // what is damaged is told where it is unpacked
+        if let Some((places, _)) = self.holding.entries(source, self.place.search(), code) {
+            jobs.retain(|job| places.contains(&(job.region, job.entry)));
+        }
         jobs
     }
 

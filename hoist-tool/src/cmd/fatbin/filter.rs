@@ -2,6 +2,7 @@
 
 use fatbin::{EntryKind, Search, Sm};
 
+use super::cubins::Image;
 use super::rows::EntryRow;
 
 /// Where device code is looked for.
@@ -25,7 +26,7 @@ impl Where {
 pub struct Code {
     /// Architectures, with their suffix: `sm_90`, `90a`.
     #[arg(long, value_delimiter = ',', value_name = "ARCH")]
-    arch: Vec<Sm>,
+    pub arch: Vec<Sm>,
     /// Kinds: `elf`, `ptx`, `nvvm`.
     #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = kind)]
     kind: Vec<EntryKind>,
@@ -52,6 +53,18 @@ impl Filter {
             && self.entry.is_none_or(|wanted| wanted == entry)
     }
 
+    /// Whether all entries are meant.
+    #[must_use]
+    pub const fn is_all(&self) -> bool {
+        self.code.is_all() && self.region.is_none() && self.entry.is_none()
+    }
+
+    /// The code that is meant, wherever it is.
+    #[must_use]
+    pub const fn code(&self) -> &Code {
+        &self.code
+    }
+
     /// Whether code of this kind for this architecture is meant.
     #[must_use]
     pub fn wants(&self, kind: EntryKind, sm: Sm) -> bool {
@@ -66,7 +79,27 @@ impl Code {
         self.arch.is_empty() && self.kind.is_empty()
     }
 
-    fn wants(&self, found: Option<EntryKind>, sm: Option<Sm>) -> bool {
+    /// Code for these architectures; for all, if there is none.
+    #[must_use]
+    pub const fn of_archs(arch: Vec<Sm>) -> Self {
+        Self { arch, kind: Vec::new() }
+    }
+
+    /// Whether code of this kind is meant, for whatever architecture.
+    #[must_use]
+    pub fn has_kind(&self, kind: EntryKind) -> bool {
+        self.kind.is_empty() || self.kind.contains(&kind)
+    }
+
+    /// Whether an image is meant.
+    #[must_use]
+    pub fn wants_image(&self, image: &Image) -> bool {
+        self.wants(Some(image.kind), Some(image.sm))
+    }
+
+    /// Whether code of this kind for this architecture is meant; what nobody knows is meant by nothing.
+    #[must_use]
+    pub fn wants(&self, found: Option<EntryKind>, sm: Option<Sm>) -> bool {
         // cubins from before ELF are asked for by the same word
         let found = if found == Some(EntryKind::Cubin) { Some(EntryKind::Elf) } else { found };
         (self.arch.is_empty() || sm.is_some_and(|sm| self.arch.contains(&sm)))

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use anyhow::{Result, anyhow};
-use fatbin::Sm;
 
-use super::filter::Where;
-use super::kernels::{KernelRow, Request, collect, json, order};
+use super::filter::{Code, Where};
+use super::kernels::{KernelRow, Request, Wanted, collect, json, or_dash, order};
 use crate::faults::Faults;
 use crate::json::JsonArguments;
 use crate::kernel_filter::KernelFilter;
@@ -26,9 +25,8 @@ pub struct Find {
     sources: Sources,
     #[command(flatten)]
     filter: KernelFilter,
-    /// Architectures, with their suffix: `sm_90`, `90a`.
-    #[arg(long, value_delimiter = ',', value_name = "ARCH")]
-    arch: Vec<Sm>,
+    #[command(flatten)]
+    code: Code,
     #[command(flatten)]
     place: Where,
     #[command(flatten)]
@@ -46,8 +44,8 @@ impl Find {
         let mut faults = Faults::default();
         let request = Request {
             sources: &self.sources,
-            wanted: &wanted,
-            arch: &self.arch,
+            wanted: Wanted::needs(&wanted),
+            code: &self.code,
             search: self.place.search(),
         };
         let mut rows = collect(request, &mut faults)?;
@@ -98,9 +96,9 @@ fn text(rows: &[&KernelRow], out: &mut dyn Write) -> Result<()> {
         table.row([
             format!("  {}", place.arch),
             row.registers_text(),
-            row.shared.to_string(),
+            or_dash(row.shared),
             row.stack_text(),
-            row.local.to_string(),
+            or_dash(row.local),
             row.code_size.to_string(),
             format!("{}.{}{part}", place.region, place.entry),
             tail(&file),

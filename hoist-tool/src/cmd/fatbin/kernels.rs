@@ -1,18 +1,22 @@
 //! The kernels of files: what each needs, wherever it is.
 
+use std::hash::{DefaultHasher, Hasher as _};
 use std::io::Write;
 
 use anyhow::{Error, Result};
-use fatbin::{EntryKind, Search, Sm};
+use fatbin::{EntryKind, Search};
 use nvinfo::occupancy::Demand;
 use nvinfo::{Cubin, KernelNeeds, Stack};
 use serde::Serialize;
 
 use super::cubins::{Image, ImagePlace, images};
+use super::filter::Code;
+use super::rows::arch;
 use crate::faults::Faults;
 use crate::kernel_filter::{KernelFilter, KernelOrder};
 use crate::kernel_name::{KernelName, Text};
 use crate::pattern::Pattern;
+use crate::ptx::ptx_module;
 use crate::sources::{Order, Roots, Source, Sources};
 
 /// A kernel somewhere. Sizes are in bytes.
@@ -29,19 +33,24 @@ pub struct KernelRow {
     pub name: Text,
     /// Its name as it was in the source, if it is mangled.
     pub demangled: Option<Text>,
-    /// Registers of a thread.
+    /// What it is there as.
+    pub kind: KernelForm,
+    /// Registers of a thread; this and what follows are `null` for PTX.
     pub registers: Option<u32>,
     /// Static shared memory of a block.
-    pub shared: u64,
+    pub shared: Option<u64>,
     /// Stack with all that is called, or, where only that is recorded (of what is not linked), of the kernel alone; `null` if there is
     /// no bound, or the file does not say.
     pub stack: Option<u64>,
     /// Whether the stack has no bound that can be told.
     pub stack_unbounded: bool,
     /// Local memory of a thread, beside the stack.
-    pub local: u64,
-    /// Size of its code.
+    pub local: Option<u64>,
+    /// Size of its code; of PTX, of its text.
     pub code_size: u64,
+    /// The same number for the same code, if that is asked for.
+    #[serde(skip)]
+    pub code: u64,
     /// The architecture without its suffix.
     #[serde(skip)]
     pub sm: u32,
@@ -51,6 +60,16 @@ pub struct KernelRow {
     /// What a block asks of an SM, but for its threads.
     #[serde(skip)]
     pub demand: Demand,
+}
+
+/// What a kernel is there as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KernelForm {
+    /// Machine code.
+    Elf,
+    /// A source that a driver compiles.
+    Ptx,
 }
 
 impl KernelRow {
@@ -79,7 +98,43 @@ impl KernelRow {
     /// Its registers for people.
     #[must_use]
     pub fn registers_text(&self) -> String {
-        self.registers.map_or_else(|| "-".to_owned(), |count| count.to_string())
+        or_dash(self.registers)
+    }
+}
+
+/// A number for people: a dash where nobody says.
+#[must_use]
+pub fn or_dash(number: Option<impl ToString>) -> String {
+    number.map_or_else(|| "-".to_owned(), |number| number.to_string())
+}
+
+/// Which kernels, and what is to be known of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'r> {
+    /// Their names; all kernels, if there is none.
+    pub names: &'r [Pattern],
+    /// Whether the code itself is looked at.
+    pub code: bool,
+}
+
+impl<'r> Wanted<'r> {
+    /// Kernels of these names: what they need.
+    #[must_use]
+    pub const fn needs(names: &'r [Pattern]) -> Self {
+        Self { names, code: false }
+    }
+
+    fn has(self, name: &str) -> bool {
+        self.names.is_empty() || Pattern::any(self.names, name)
+    }
+
+    fn code(self, bytes: &[u8]) -> u64 {
+        if !self.code {
+            return 0;
+        }
+        let mut hasher = DefaultHasher::new();
+        hasher.write(bytes);
+        hasher.finish()
     }
 }
 
@@ -105,7 +160,7 @@ pub fn all_inside(rows: &mut [KernelRow], root: &str) {
 pub fn of_cubin(
     (file, image): (&Text, &Image),
     bytes: &[u8],
-    wanted: &[Pattern],
+    wanted: Wanted<'_>,
 ) -> Result<Vec<KernelRow>> {
     let cubin = Cubin::parse(bytes)?;
     let symbols = cubin.symbols().map_or(0, |table| table.len());
@@ -115,9 +170,13 @@ pub fn of_cubin(
     let mut rows = Vec::new();
     for kernel in cubin.kernel_needs(&mut room, &mut numbers)? {
         let (_, name) = cubin.symbol(kernel.symbol)?;
-        if !wanted.is_empty() && !Pattern::any(wanted, &name.to_string()) {
+        if !wanted.has(&name.to_string()) {
             continue;
         }
+        let code = match wanted.code {
+            true => cubin.file().section_data(&cubin.file().section(kernel.section)?)?,
+            false => &[],
+        };
         let needs = &kernel.resources;
         let KernelName { name, demangled } = KernelName::of(name);
         rows.push(KernelRow {
@@ -126,15 +185,17 @@ pub fn of_cubin(
             place: image.place.clone(),
             demangled,
             name,
+            kind: KernelForm::Elf,
             registers: needs.registers,
-            shared: needs.shared,
+            shared: Some(needs.shared),
             stack: match needs.stack {
                 Some(stack) => stack.bytes(),
                 None => needs.frame_size.map(u64::from),
             },
             stack_unbounded: needs.stack == Some(Stack::Unbounded),
-            local: needs.local,
+            local: Some(needs.local),
             code_size: needs.code_size,
+            code: wanted.code(code),
             sm: image.sm.number,
             threads: needs.threads(),
             demand: needs.demand(0, 0),
@@ -143,24 +204,63 @@ pub fn of_cubin(
     Ok(rows)
 }
 
+/// The kernels of a PTX source that are meant.
+#[must_use]
+pub fn of_ptx((file, image): (&Text, &Image), bytes: &[u8], wanted: Wanted<'_>) -> Vec<KernelRow> {
+    let text = String::from_utf8_lossy(fatbin::text(bytes));
+    let place = ImagePlace {
+        arch: arch(image.kind, image.sm).unwrap_or_default().into(),
+        ..image.place.clone()
+    };
+    let kernels = ptx_module(&text).functions.into_iter();
+    let kernels = kernels.filter(|one| one.is_kernel && wanted.has(one.name)).map(|one| {
+        let KernelName { name, demangled } = KernelName::known(one.name);
+        let code = text.get(one.place).unwrap_or_default().as_bytes();
+        KernelRow {
+            file: file.clone(),
+            member: image.member.clone(),
+            place: place.clone(),
+            name,
+            demangled,
+            kind: KernelForm::Ptx,
+            registers: None,
+            shared: None,
+            stack: None,
+            stack_unbounded: false,
+            local: None,
+            code_size: code.len() as u64,
+            code: wanted.code(code),
+            sm: image.sm.number,
+            threads: None,
+            demand: Demand::default(),
+        }
+    });
+    kernels.collect()
+}
+
 /// Which kernels of which files.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'r> {
     /// The files.
     pub sources: &'r Sources,
     /// The kernels.
-    pub wanted: &'r [Pattern],
-    /// The architectures; all, if there is none.
-    pub arch: &'r [Sm],
+    pub wanted: Wanted<'r>,
+    /// Which code.
+    pub code: &'r Code,
     /// Where code is looked for.
     pub search: Search,
 }
 
-/// Whether an image is a cubin for one of these architectures.
+/// Whether an image is a cubin.
 #[must_use]
-pub fn is_cubin(image: &Image, arch: &[Sm]) -> bool {
+pub const fn is_cubin(image: &Image) -> bool {
     matches!(image.kind, EntryKind::Elf | EntryKind::Cubin)
-        && (arch.is_empty() || arch.contains(&image.sm))
+}
+
+/// Whether an image is PTX.
+#[must_use]
+pub const fn is_ptx(image: &Image) -> bool {
+    matches!(image.kind, EntryKind::Ptx | EntryKind::RelocatablePtx)
 }
 
 /// All these kernels, in the order of files; a path without one is an error.
@@ -168,13 +268,14 @@ pub fn is_cubin(image: &Image, arch: &[Sm]) -> bool {
 /// # Errors
 /// Those of the files come in `faults`; this itself has none but of a lack of memory.
 pub fn collect(request: Request<'_>, faults: &mut Faults) -> Result<Vec<KernelRow>> {
-    let Request { sources, wanted, arch, search } = request;
+    let Request { sources, wanted, code, search } = request;
     let look = |source: Source| {
         let (mut rows, mut errors) = (Vec::new(), Vec::new());
-        let wants = |image: &Image| is_cubin(image, arch);
+        let wants = |image: &Image| code.wants_image(image) && (is_cubin(image) || is_ptx(image));
         let label = Text::from(&*source.label);
-        let all = images(&source.file, search, wants, |image, bytes| {
-            of_cubin((&label, image), bytes, wanted)
+        let all = images(&source.file, search, wants, |image, bytes| match is_ptx(image) {
+            true => Ok(of_ptx((&label, image), bytes, wanted)),
+            false => of_cubin((&label, image), bytes, wanted),
         });
         for one in all {
             match one.and_then(|rows| rows) {
@@ -200,7 +301,7 @@ pub fn collect(request: Request<'_>, faults: &mut Faults) -> Result<Vec<KernelRo
         }
         Ok(())
     })?;
-    if wanted.is_empty() {
+    if wanted.names.is_empty() {
         roots.empty(&sources.paths, "has no kernel", faults);
     }
     Ok(all)

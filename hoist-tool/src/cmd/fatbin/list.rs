@@ -1,15 +1,18 @@
 //! `hoist fatbin list FILE...`: what device code files hold. Files are mapped, only headers are read, nothing is unpacked.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::io::Write;
+use std::slice;
 
 use anyhow::{Error, Result, ensure};
 use fatbin::Search;
 
 use super::filter::{Code, Where};
 use super::found::containers;
+use super::holding::Holding;
 use super::payload::add_digests;
 use super::rows::{EntryRow, RegionRow};
 use crate::faults::{Faults, in_words};
@@ -29,6 +32,14 @@ pub struct List {
     sources: Sources,
     #[command(flatten)]
     code: Code,
+    #[command(flatten)]
+    holding: Holding,
+    /// The order of entries in their file: `size` (unpacked, largest first) or `name`; that of the file without it.
+    #[arg(long, value_name = "BY", conflicts_with_all = ["json", "json_lines"])]
+    sort: Option<EntryOrder>,
+    /// The most entries to show of a file.
+    #[arg(long, value_name = "NUMBER")]
+    limit: Option<usize>,
     #[command(flatten)]
     place: Where,
     #[command(flatten)]
@@ -53,17 +64,28 @@ impl List {
         let mut separator: &[u8] = b"";
         let look = |source: Source| {
             let mut shown = Vec::new();
-            let (mut rows, mut found) = regions(&source.file, self.place.search(), &self.code);
+            let search = self.place.search();
+            let (mut rows, mut found) = regions(&source.file, search, &self.code);
+            let mut errors = Vec::new();
+            if let Some((places, wrong)) = self.holding.entries(&source, search, &self.code) {
+                retain(&mut rows, |region, entry| places.contains(&(region, entry.index)));
+                errors = wrong;
+                found.clear(); // they are among these
+            }
+            let left_out = match self.sort {
+                None => cut(&mut rows, self.limit.unwrap_or(usize::MAX)),
+                Some(_) => 0,
+            };
             if self.digest {
                 found.extend(add_digests(&source.file, &mut rows));
             }
             if self.json.is_on() {
                 json(&source, &rows, &found, &mut shown)?;
             } else if !rows.is_empty() {
-                text(&source, &rows, &mut shown)?;
+                text(&source, &rows, (self.sort, self.limit, left_out), &mut shown)?;
             }
             let context = |error| Error::new(error).context(source.label.clone());
-            let errors: Vec<_> = found.into_iter().map(context).collect();
+            errors.extend(found.into_iter().map(context));
             anyhow::Ok((shown, rows.len(), errors))
         };
         self.sources.each(Order::AtOnce, look, |root, found| {
@@ -96,7 +118,11 @@ impl List {
         if self.json.is_on() {
             writeln!(out, "]}}")?;
         } else {
-            roots.empty(&self.sources.paths, "holds no device code", &mut faults);
+            let what = match self.code.is_all() && self.holding.is_all() {
+                true => "holds no device code",
+                false => "holds no such device code",
+            };
+            roots.empty(&self.sources.paths, what, &mut faults);
         }
         faults.result()
     }
@@ -120,12 +146,45 @@ pub fn regions<'a>(
         }
     }
     if !code.is_all() {
-        for region in &mut rows {
-            region.entries.retain(|entry| code.wants_row(entry));
-        }
-        rows.retain(|region: &RegionRow<'_>| !region.entries.is_empty());
+        retain(&mut rows, |_, entry| code.wants_row(entry));
     }
     (rows, errors)
+}
+
+/// Leaves out all entries but these, with the number of their region, and regions without any.
+pub fn retain(
+    rows: &mut Vec<RegionRow<'_>>,
+    mut is_meant: impl FnMut(usize, &EntryRow<'_>) -> bool,
+) {
+    for region in &mut *rows {
+        let index = region.index;
+        region.entries.retain(|entry| is_meant(index, entry));
+    }
+    rows.retain(|region| !region.entries.is_empty());
+}
+
+/// Leaves the first entries: how many are left out.
+fn cut(rows: &mut Vec<RegionRow<'_>>, limit: usize) -> usize {
+    let count = rows.iter().map(|region| region.entries.len()).sum::<usize>();
+    if count <= limit {
+        return 0;
+    }
+    let mut left = limit;
+    retain(rows, |_, _| {
+        let is_kept = left > 0;
+        left = left.saturating_sub(1);
+        is_kept
+    });
+    count - limit
+}
+
+/// An order of entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum EntryOrder {
+    /// The largest first, unpacked.
+    Size,
+    /// By name.
+    Name,
 }
 
 fn json_head(label: &str, size: usize, out: &mut dyn Write) -> Result<()> {
@@ -165,7 +224,12 @@ struct Sum {
 }
 
 /// Shows a file to people.
-fn text(source: &Source, rows: &[RegionRow<'_>], out: &mut Vec<u8>) -> Result<()> {
+fn text(
+    source: &Source,
+    rows: &[RegionRow<'_>],
+    (sort, limit, mut left_out): (Option<EntryOrder>, Option<usize>, usize),
+    out: &mut Vec<u8>,
+) -> Result<()> {
     let mut sums: BTreeMap<(&str, &str), Sum> = BTreeMap::new();
     let mut table = Table::new(out);
     table.heading([
@@ -181,8 +245,24 @@ fn text(source: &Source, rows: &[RegionRow<'_>], out: &mut Vec<u8>) -> Result<()
         "options",
         "where",
     ])?;
-    for region in rows {
-        for entry in &region.entries {
+    let mut sorted: Vec<_> = rows
+        .iter()
+        .flat_map(|region| region.entries.iter().map(move |one| (region, one)))
+        .collect();
+    match sort {
+        None => sorted.clear(),
+        Some(EntryOrder::Size) => sorted.sort_by_key(|(_, one)| Reverse(one.unpacked_size)),
+        Some(EntryOrder::Name) => sorted.sort_by_cached_key(|(_, one)| one.identifier.to_string()),
+    }
+    if let Some(limit) = limit.filter(|_| sort.is_some()) {
+        left_out = sorted.len().saturating_sub(limit);
+        sorted.truncate(limit);
+    }
+    let groups = rows.iter().filter(|_| sort.is_none());
+    let groups = groups.map(|region| (region, region.entries.as_slice()));
+    let groups = groups.chain(sorted.iter().map(|(region, one)| (*region, slice::from_ref(*one))));
+    for (region, entries) in groups {
+        for entry in entries {
             row(region, entry, &mut table)?;
             for part in &entry.parts {
                 let cells: [&dyn Display; _] =
@@ -195,7 +275,7 @@ fn text(source: &Source, rows: &[RegionRow<'_>], out: &mut Vec<u8>) -> Result<()
             sum.stored = sum.stored.saturating_add(entry.stored_size);
             sum.unpacked = sum.unpacked.saturating_add(entry.unpacked_size);
         }
-        if region.entries.is_empty() {
+        if entries.is_empty() {
             let offset = format_args!("{:#x}", region.offset);
             let place = Place(region);
             let cells: [&dyn Display; _] =
@@ -218,6 +298,9 @@ fn text(source: &Source, rows: &[RegionRow<'_>], out: &mut Vec<u8>) -> Result<()
     let cells: [&dyn Display; _] = [&"all", &"", &all.count, &all.stored, &all.unpacked];
     table.row(cells)?;
     table.end()?;
+    if left_out > 0 {
+        writeln!(out, "and {left_out} more entries")?;
+    }
     let size = source.file.bytes().len();
     let label = Printable::from(&*source.label).to_string();
     let count = rows.len();

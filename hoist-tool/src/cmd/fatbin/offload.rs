@@ -53,11 +53,35 @@ impl Offload {
     }
 }
 
+/// Which images; all if nothing is said.
+#[derive(Debug, Default, clap::Args)]
+struct Filter {
+    /// Architectures: `sm_90`, `gfx90a`.
+    #[arg(long, value_delimiter = ',', value_name = "ARCH")]
+    arch: Vec<String>,
+    /// Kinds, as `list` calls them: `o`, `bc`, `cubin`, `s`.
+    #[arg(long, value_delimiter = ',', value_name = "KIND")]
+    kind: Vec<String>,
+}
+
+impl Filter {
+    const fn is_all(&self) -> bool {
+        self.arch.is_empty() && self.kind.is_empty()
+    }
+
+    fn wants(&self, image: &Image<'_>) -> bool {
+        (self.arch.is_empty() || self.arch.contains(&image.arch))
+            && (self.kind.is_empty() || self.kind.contains(&image.kind))
+    }
+}
+
 /// Lists the images of LLVM's containers, and what a host program registers.
 #[derive(Debug, clap::Args)]
 pub struct List {
     #[command(flatten)]
     sources: Sources,
+    #[command(flatten)]
+    filter: Filter,
     #[command(flatten)]
     json: JsonArguments,
 }
@@ -86,8 +110,13 @@ impl List {
             let budget = Budget::new(None, FLOOR, TIMES, source.file.bytes().len() as u64);
             let mut errors = Vec::new();
             let images = gather(&source, &budget, &mut errors);
-            let images: Vec<_> = images.iter().map(Image::row).collect();
-            (source.label.clone(), images, hosts(source.file.bytes()), errors)
+            let images = images.iter().filter(|image| self.filter.wants(image));
+            let images: Vec<_> = images.map(Image::row).collect();
+            let hosts = match self.filter.is_all() || !images.is_empty() {
+                true => hosts(source.file.bytes()),
+                false => Vec::new(),
+            };
+            (source.label.clone(), images, hosts, errors)
         };
         self.sources.each(Order::AtOnce, look, |root, found| {
             let (label, images, hosts, errors) = match found {
@@ -206,9 +235,8 @@ fn gather<'a>(source: &'a Source, budget: &Budget, errors: &mut Vec<Error>) -> V
 pub struct Extract {
     #[command(flatten)]
     sources: Sources,
-    /// Architectures: `sm_90`, `gfx90a`.
-    #[arg(long, value_delimiter = ',', value_name = "ARCH")]
-    arch: Vec<String>,
+    #[command(flatten)]
+    filter: Filter,
     /// The folder to write to; `-` is standard output, for a single image.
     #[arg(short, long, value_name = "FOLDER", default_value = ".")]
     output: PathBuf,
@@ -266,7 +294,7 @@ impl Extract {
         let mut images = gather(source, &budget, &mut errors);
         let is_wrong = !errors.is_empty();
         errors.into_iter().for_each(|error| done.faults.push(error));
-        images.retain(|image| self.arch.is_empty() || self.arch.contains(&image.arch));
+        images.retain(|image| self.filter.wants(image));
         if self.output.as_os_str() == "-" {
             done.printed += images.len();
             match &images[..] {

@@ -12,7 +12,7 @@ use fatbin::{
 };
 use rayon::prelude::*;
 
-use crate::mapped::Mapped;
+use crate::alone;
 use crate::output;
 
 /// What a file of NVVM begins with.
@@ -87,7 +87,7 @@ impl Pack {
     /// If a file cannot be read or written, or is neither a cubin nor PTX.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let files: Vec<_> =
-            self.images.iter().map(|(_, path)| Mapped::open(path)).collect::<Result<_>>()?;
+            self.images.iter().map(|(_, path)| alone::open(path)).collect::<Result<_>>()?;
         let texts: Vec<Cow<'_, [u8]>> = files.iter().map(|file| with_nul(file.bytes())).collect();
         let mut entries = Vec::new();
         for ((sm, path), bytes) in self.images.iter().zip(&texts) {

@@ -1,7 +1,6 @@
 //! `hoist fatbin prune FILE --keep sm_90,ptx -o OUT`: host files without the code that is not needed.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -13,10 +12,11 @@ use fatbin::{
 
 use super::blob::Blob;
 use super::change::{Files, Unreferenced, change, entries};
-use super::filter::{Where, kind};
+use super::filter::Where;
 use super::found::regions;
+use super::keep::{Keep, keep};
+use crate::alone;
 use crate::budget::{Budget, FLOOR, TIMES};
-use crate::mapped::Mapped;
 use crate::number::number;
 use crate::output::{Backup, Dates};
 
@@ -39,60 +39,6 @@ pub struct Prune {
     /// Also where nothing is left of the file's device code.
     #[arg(long)]
     allow_empty: bool,
-}
-
-/// What is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Keep {
-    /// All of a kind.
-    Kind(EntryKind),
-    /// Machine code for an architecture.
-    Code(Sm),
-    /// PTX for an architecture.
-    Ptx(Sm),
-}
-
-impl fmt::Display for Keep {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Kind(kind) => kind.fmt(f),
-            Self::Code(sm) => write!(f, "sm_{sm}"),
-            Self::Ptx(sm) => write!(f, "compute_{sm}"),
-        }
-    }
-}
-
-impl Keep {
-    /// The narrowest word that keeps an image.
-    const fn of(kind: EntryKind, sm: Sm) -> Self {
-        match kind {
-            EntryKind::Ptx | EntryKind::RelocatablePtx => Self::Ptx(sm),
-            kind if kind.is_machine_code() => Self::Code(sm),
-            kind => Self::Kind(kind),
-        }
-    }
-
-    fn keeps(self, kind: EntryKind, sm: Sm) -> bool {
-        match self {
-            Self::Kind(wanted) => kind == wanted,
-            Self::Code(wanted) => kind.is_machine_code() && sm == wanted,
-            Self::Ptx(wanted) => {
-                matches!(kind, EntryKind::Ptx | EntryKind::RelocatablePtx) && sm == wanted
-            }
-        }
-    }
-}
-
-/// What is kept by a word: `sm_90`, `compute_90`, `ptx`.
-///
-/// # Errors
-/// If it is none.
-pub fn keep(text: &str) -> Result<Keep, String> {
-    if let Ok(kind) = kind(text) {
-        return Ok(Keep::Kind(kind));
-    }
-    let sm = text.parse().map_err(|error: fatbin::NotAnSm| error.to_string())?;
-    Ok(if text.starts_with("compute_") { Keep::Ptx(sm) } else { Keep::Code(sm) })
 }
 
 /// What becomes of an entry.
@@ -140,7 +86,7 @@ impl Prune {
     /// # Errors
     /// If nothing would be left, or the file cannot be changed so.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
-        let file = Mapped::open(&self.files.file)?;
+        let file = alone::open(&self.files.file)?;
         let label = self.files.label();
         let budget = Budget::new(self.limit, FLOOR, TIMES, file.bytes().len() as u64);
         let (mut changes, mut left, mut all, mut empty) = (Vec::new(), 0, 0, 0);

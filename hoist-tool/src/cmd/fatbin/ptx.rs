@@ -1,22 +1,25 @@
 //! `hoist fatbin ptx PATH...`: PTX, wherever it is: what is in it, its text, lines of it.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::io::Write;
+use std::ops::Range;
 
-use anyhow::{Error, Result, anyhow};
+use anyhow::{Error, Result, anyhow, ensure};
 use fatbin::{EntryKind, Search, Sm};
 use regex::Regex;
 use serde::Serialize;
 
 use super::cubins::{Image, ImagePlace, images};
-use super::filter::Where;
+use super::filter::{Code, Where};
+use super::kernels;
 use crate::faults::{Faults, in_words};
 use crate::json::JsonArguments;
 use crate::kernel_filter::{KernelFilter, KernelOrder};
 use crate::kernel_name::{KernelName, Text};
 use crate::paint;
 use crate::pattern::Pattern;
-use crate::ptx::{is_ptx, ptx_module};
+use crate::ptx::ptx_module;
 use crate::sources::{Order, Roots, Source, Sources};
 use crate::table::{Table, line};
 
@@ -27,15 +30,14 @@ pub struct Ptx {
     sources: Sources,
     #[command(flatten)]
     filter: KernelFilter,
-    /// Architectures, with their suffix: `sm_90`, `90a`.
-    #[arg(long, value_delimiter = ',', value_name = "ARCH")]
-    arch: Vec<Sm>,
+    #[command(flatten)]
+    code: Code,
     #[command(flatten)]
     place: Where,
     /// Prints the text: of the kernels that are meant, or of all.
     #[arg(long, conflicts_with = "search")]
     print: bool,
-    /// Prints the lines that this regular expression matches.
+    /// Prints the lines that this regular expression matches: of the kernels that are meant, or, if none is named, of all that a source has.
     #[arg(long, value_name = "REGEX")]
     search: Option<Regex>,
     #[command(flatten)]
@@ -54,6 +56,9 @@ struct PtxRow {
     target: Option<String>,
     size: usize,
     kernels: Vec<PtxKernel>,
+    /// Lines that were looked for, and are in no kernel.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    matches: Vec<PtxLine>,
     #[serde(skip)]
     text: String,
 }
@@ -76,6 +81,9 @@ struct PtxKernel {
 struct PtxLine {
     line: usize,
     text: String,
+    /// The function that it is in, if that is no kernel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function: Option<KernelName>,
 }
 
 impl PtxKernel {
@@ -90,6 +98,16 @@ impl Ptx {
     /// # Errors
     /// If a file cannot be read or is damaged, or none has such a kernel.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+        ensure!(
+            self.filter.sort != Some(KernelOrder::Registers),
+            "PTX does not say how many registers a kernel gets: --sort size or --sort name"
+        );
+        ensure!(
+            [EntryKind::Ptx, EntryKind::RelocatablePtx]
+                .iter()
+                .any(|kind| self.code.has_kind(*kind)),
+            "PTX is of kind ptx; `hoist fatbin disasm` shows machine code"
+        );
         let mut faults = Faults::default();
         let mut roots = Roots::default();
         let mut rows = Vec::new();
@@ -109,21 +127,7 @@ impl Ptx {
             }
             Ok(())
         })?;
-        let mut left = self.filter.limit.unwrap_or(usize::MAX);
-        for row in &mut rows {
-            match self.filter.sort {
-                Some(KernelOrder::Size) => {
-                    row.kernels.sort_by_key(|one| std::cmp::Reverse(one.size))
-                }
-                Some(KernelOrder::Name) => {
-                    row.kernels.sort_by(|one, other| one.name.cmp(&other.name))
-                }
-                Some(KernelOrder::Registers) | None => {}
-            }
-            row.kernels.truncate(left);
-            left = left.saturating_sub(row.kernels.len());
-        }
-        rows.retain(|row| !row.kernels.is_empty() || self.filter.limit.is_none());
+        self.choose(&mut rows);
         if self.json.is_on() {
             #[derive(Serialize)]
             struct All<'r> {
@@ -144,14 +148,32 @@ impl Ptx {
         faults.result()
     }
 
+    /// Puts kernels in order, and leaves no more than are asked for of all sources together.
+    fn choose(&self, rows: &mut Vec<PtxRow>) {
+        let raw = self.filter.raw;
+        let order = |one: &PtxKernel, other: &PtxKernel| match self.filter.sort {
+            Some(KernelOrder::Size) => other.size.cmp(&one.size),
+            Some(KernelOrder::Name) => one.readable(raw).cmp(other.readable(raw)),
+            Some(KernelOrder::Registers) | None => Ordering::Equal,
+        };
+        rows.iter_mut().for_each(|row| row.kernels.sort_by(order));
+        let Some(limit) = self.filter.limit else { return };
+        let all =
+            (0..).zip(&*rows).flat_map(|(at, row)| row.kernels.iter().map(move |one| (at, one)));
+        let mut all: Vec<(usize, _)> = all.collect();
+        all.sort_by(|(_, one), (_, other)| order(one, other));
+        let mut counts = vec![0; rows.len()];
+        for (at, _) in all.into_iter().take(limit) {
+            counts.get_mut(at).into_iter().for_each(|count| *count += 1);
+        }
+        rows.iter_mut().zip(counts).for_each(|(row, count)| row.kernels.truncate(count));
+        rows.retain(|row| !row.kernels.is_empty());
+    }
+
     fn of_source(&self, source: &Source) -> (Vec<PtxRow>, Vec<Error>) {
         let (mut shown, mut errors) = (Vec::new(), Vec::new());
-        if is_ptx(source.file.bytes()) {
-            shown.extend(self.row(source, None, source.file.bytes()));
-            return (shown, errors);
-        }
-        for found in sources_of(source, self.place.search(), &self.arch, |image, bytes| {
-            self.row(source, Some(image), bytes)
+        for found in sources_of(source, self.place.search(), &self.code, |image, bytes| {
+            self.row(source, image, bytes)
         }) {
             match found {
                 Ok(row) => shown.extend(row),
@@ -162,21 +184,29 @@ impl Ptx {
     }
 
     /// What is shown of a source; nothing if it has no kernel that is meant.
-    fn row(&self, source: &Source, image: Option<&Image>, bytes: &[u8]) -> Option<PtxRow> {
+    fn row(&self, source: &Source, image: &Image, bytes: &[u8]) -> Option<PtxRow> {
         let text = String::from_utf8_lossy(without_zeros(bytes)).into_owned();
         let module = ptx_module(&text);
         let (mut kernels, mut line, mut at) = (Vec::new(), 1, 0);
+        let found = self.search.as_ref().map_or_else(Vec::new, |wanted| matches(&text, wanted));
+        let is_in = |place: &Range<usize>, (range, ..): &(Range<usize>, usize, &str)| {
+            range.start < place.end && place.start < range.end
+        };
+        let line_of = |(_, line, text): &(Range<usize>, usize, &str), function| PtxLine {
+            line: *line,
+            text: text.trim().to_owned(),
+            function,
+        };
         for one in module.functions.iter().filter(|one| one.is_kernel) {
             line += newlines(&text, at..one.place.start);
             at = one.place.start;
-            let body = text.get(one.place.clone()).unwrap_or_default();
+            let one_place = one.place.clone();
+            let body = text.get(one_place.clone()).unwrap_or_default();
             if !Pattern::any(&self.filter.kernel, one.name) {
                 continue;
             }
-            let matches = self.search.iter().flat_map(|wanted| {
-                let lines = body.lines().zip(line..).filter(|(text, _)| wanted.is_match(text));
-                lines.map(|(text, line)| PtxLine { line, text: text.trim().to_owned() })
-            });
+            let matches = found.iter().filter(|one| is_in(&one_place, one));
+            let matches = matches.map(|one| line_of(one, None));
             let KernelName { name, demangled } = KernelName::known(one.name);
             let kernel = PtxKernel {
                 name,
@@ -190,12 +220,27 @@ impl Ptx {
                 kernels.push(kernel);
             }
         }
-        let is_meant =
-            !kernels.is_empty() || self.filter.kernel.is_empty() && self.search.is_none();
+        let owner = |found: &(Range<usize>, usize, &str)| {
+            module.functions.iter().find(|one| is_in(&one.place, found))
+        };
+        let mut others = Vec::new();
+        for one in found.iter().filter(|_| self.filter.kernel.is_empty()) {
+            match owner(one) {
+                Some(function) if function.is_kernel => {}
+                function => {
+                    let name = function.map(|function| KernelName::known(function.name));
+                    others.push(line_of(one, name));
+                }
+            }
+        }
+        let is_meant = !kernels.is_empty()
+            || !others.is_empty()
+            || self.filter.kernel.is_empty() && self.search.is_none();
         is_meant.then(|| PtxRow {
             file: source.label.clone(),
-            member: image.and_then(|image| image.member.clone()),
-            place: image.map(|image| image.place.clone()),
+            member: image.member.clone(),
+            place: (!image.is_alone).then(|| image.place.clone()),
+            matches: others,
             version: module.version.map(str::to_owned),
             target: module.target.map(str::to_owned),
             size: text.len(),
@@ -241,7 +286,12 @@ impl Ptx {
                         table.row([&*place, name, &found.line.to_string(), &found.text])?;
                     }
                 }
-                if row.kernels.is_empty() {
+                for found in &row.matches {
+                    let name =
+                        found.function.as_ref().map_or("-", |one| one.readable(self.filter.raw));
+                    table.row([&*place, name, &found.line.to_string(), &found.text])?;
+                }
+                if row.kernels.is_empty() && row.matches.is_empty() {
                     let size = row.size.to_string();
                     table.row([&*place, version, target, &size, "-", "(no kernel)"])?;
                 }
@@ -268,6 +318,17 @@ impl Ptx {
     }
 }
 
+/// The lines that match, with their places and numbers.
+fn matches<'t>(text: &'t str, wanted: &Regex) -> Vec<(Range<usize>, usize, &'t str)> {
+    let mut at = 0;
+    let lines = text.split_inclusive('\n').zip(1..).map(|(line, number)| {
+        let start = at;
+        at += line.len();
+        (start..at, number, line.trim_end())
+    });
+    lines.filter(|(_, _, line)| wanted.is_match(line)).collect()
+}
+
 fn newlines(text: &str, range: std::ops::Range<usize>) -> usize {
     text.get(range).map_or(0, |part| part.bytes().filter(|byte| *byte == b'\n').count())
 }
@@ -282,13 +343,10 @@ fn without_zeros(bytes: &[u8]) -> &[u8] {
 fn sources_of<T: Send>(
     source: &Source,
     search: Search,
-    arch: &[Sm],
+    code: &Code,
     each: impl Fn(&Image, &[u8]) -> T + Sync,
 ) -> Vec<Result<T>> {
-    let wants = |image: &Image| {
-        matches!(image.kind, EntryKind::Ptx | EntryKind::RelocatablePtx)
-            && (arch.is_empty() || arch.contains(&image.sm))
-    };
+    let wants = |image: &Image| kernels::is_ptx(image) && code.wants_image(image);
     images(&source.file, search, wants, each)
 }
 
@@ -315,7 +373,7 @@ impl KernelSources {
             kernels.collect::<Vec<_>>()
         };
         let mut found: HashMap<_, Vec<_>> = HashMap::new();
-        for one in sources_of(source, Search::Always, &[], cut) {
+        for one in sources_of(source, Search::Always, &Code::default(), cut) {
             for (name, sm, body) in
                 one.map_err(|error| anyhow!("{}: {}", source.label, in_words(&error)))?
             {

@@ -10,7 +10,7 @@ use super::blob::Blob;
 use super::change::{self, Files, Unreferenced, change, entries};
 use super::found::regions;
 use super::pack::{self, Compression, method, with_nul};
-use crate::mapped::Mapped;
+use crate::alone;
 
 /// Puts other code in place of an entry of a host file, which stays loadable.
 #[derive(Debug, clap::Args)]
@@ -40,8 +40,8 @@ impl Replace {
     /// # Errors
     /// If there is no such entry, the new code is for something else, or the file cannot be changed so.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
-        let file = Mapped::open(&self.files.file)?;
-        let with = Mapped::open(&self.with)?;
+        let file = alone::open(&self.files.file)?;
+        let with = alone::open(&self.with)?;
         let label = self.files.label();
         let all = regions(&file, Search::Always).with_context(|| label.clone())?;
         let found = all.iter().find(|(index, _)| *index == self.region).map(|(_, region)| region);

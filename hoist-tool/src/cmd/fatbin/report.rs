@@ -6,12 +6,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Error, Result};
-use fatbin::{EntryKind, Sm};
+use fatbin::EntryKind;
 
 use super::cubins::{Image, images_of};
 use super::diff::{Difference, difference};
-use super::filter::Where;
-use super::kernels::{KernelRow, Request, all_inside, collect, of_cubin};
+use super::filter::{Code, Where};
+use super::kernels::{KernelForm, KernelRow, Request, Wanted, all_inside, collect, of_cubin};
 use super::rows::arch;
 use crate::faults::Faults;
 use crate::json::JsonArguments;
@@ -42,9 +42,8 @@ pub struct Report {
     /// Kernels by name, mangled or not, `gemm*`, or `/REGEX/`; several of them mean all that one of them means.
     #[arg(long = "kernel", value_name = "PATTERN")]
     kernel: Vec<Pattern>,
-    /// Architectures, with their suffix: `sm_90`, `90a`.
-    #[arg(long, value_delimiter = ',', value_name = "ARCH")]
-    arch: Vec<Sm>,
+    #[command(flatten)]
+    code: Code,
     #[command(flatten)]
     place: Where,
     /// Only a share of the images, for several who look at the same files at the same time: `1/2` and `2/2`. What all of them
@@ -142,7 +141,7 @@ impl Report {
         let encrypted = RefCell::new(Vec::new());
         let has_images = Cell::new(false);
         let wants = |image: &Image| {
-            let wanted = self.arch.is_empty() || self.arch.contains(&image.sm);
+            let wanted = self.code.wants_image(image);
             has_images.set(has_images.get() || wanted);
             if wanted && image.is_encrypted && self.share.is_last() {
                 encrypted.borrow_mut().push(found(image, 0, Vec::new()));
@@ -154,7 +153,7 @@ impl Report {
         let all = images_of(place, self.share, wants, |image, bytes| {
             let kernels = match image.kind {
                 EntryKind::Elf | EntryKind::Cubin => {
-                    of_cubin((&label, image), bytes, &self.kernel)?
+                    of_cubin((&label, image), bytes, Wanted::needs(&self.kernel))?
                 }
                 _ => Vec::new(),
             };
@@ -182,11 +181,13 @@ impl Report {
         let sources = Sources::of(vec![old.to_owned()]);
         let request = Request {
             sources: &sources,
-            wanted: &self.kernel,
-            arch: &self.arch,
+            wanted: Wanted::needs(&self.kernel),
+            code: &self.code,
             search: self.place.search(),
         };
         let mut before = collect(request, faults)?;
+        // the page is about what kernels need, which PTX does not say
+        before.retain(|row| row.kind == KernelForm::Elf);
         all_inside(&mut before, &old.display().to_string());
         for row in &mut new {
             let root = self.sources.paths.iter().map(|path| path.display().to_string());

@@ -1,19 +1,21 @@
 //! `hoist fatbin scan PATH...`: which architectures are covered, by which file of a tree. Files are looked at on all cores.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
-use anyhow::{Error, Result};
-use fatbin::{EntryKind, Search};
+use anyhow::{Error, Result, anyhow};
+use fatbin::EntryKind;
 use serde::Serialize;
 
-use super::filter::Code;
-use super::list::regions;
+use super::filter::{Code, Where};
+use super::holding::Holding;
+use super::list::{regions, retain};
 use super::rows::RegionRow;
 use crate::faults::Faults;
 use crate::json::JsonArguments;
 use crate::printable::Printable;
-use crate::sources::{Order, Source, Sources};
+use crate::sources::{Order, Roots, Source, Sources};
 use crate::table::Table;
 
 /// Shows which architectures the files of a tree cover, archives and wheels inside included.
@@ -24,7 +26,26 @@ pub struct Scan {
     #[command(flatten)]
     code: Code,
     #[command(flatten)]
+    holding: Holding,
+    /// The order of files: `size` (of what is stored, largest first) or `name`; that of the command line without it.
+    #[arg(long, value_name = "BY")]
+    sort: Option<FileOrder>,
+    /// The most files to show.
+    #[arg(long, value_name = "NUMBER")]
+    limit: Option<usize>,
+    #[command(flatten)]
+    place: Where,
+    #[command(flatten)]
     json: JsonArguments,
+}
+
+/// An order of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum FileOrder {
+    /// The most bytes of device code first.
+    Size,
+    /// By name.
+    Name,
 }
 
 /// What a file holds.
@@ -94,27 +115,63 @@ impl Scan {
     /// Prints to `out`.
     ///
     /// # Errors
-    /// If a folder or file cannot be read, or a file is damaged; the others are shown.
+    /// If a folder or file cannot be read, is damaged, or holds no device code; the others are shown.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let mut faults = Faults::default();
-        let mut all = Vec::new();
-        let look = |source| scan(source, &self.code);
-        self.sources.each(Order::AtOnce, look, |_, found| {
+        let mut roots = Roots::default();
+        let mut all: Vec<Covered> = Vec::new();
+        let look = |source| self.look(source);
+        self.sources.each(Order::AtOnce, look, |root, found| {
             match found {
                 Ok((covered, errors)) => {
+                    roots.has(root, covered.is_some() || !errors.is_empty());
                     all.extend(covered);
                     errors.into_iter().for_each(|error| faults.push(error));
                 }
-                Err(error) => faults.push(error),
+                Err(error) => {
+                    roots.failed(root);
+                    faults.push(error);
+                }
             }
             Ok(())
         })?;
+        match self.code.is_all() && self.holding.is_all() {
+            true => roots.empty(&self.sources.paths, "holds no device code", &mut faults),
+            false if roots.is_nothing() => {
+                faults.push(anyhow!("no such device code in these files"))
+            }
+            false => {}
+        }
+        match self.sort {
+            None => {}
+            Some(FileOrder::Size) => all.sort_by_key(|one| Reverse(one.stored_size)),
+            Some(FileOrder::Name) => all.sort_by(|one, other| one.file.cmp(&other.file)),
+        }
+        all.truncate(self.limit.unwrap_or(usize::MAX));
         if self.json.is_on() {
             json(&all, out)?
-        } else {
+        } else if !all.is_empty() {
             text(&all, out)?
         }
         faults.result()
+    }
+}
+
+impl Scan {
+    /// What a file holds; what was wrong.
+    fn look(&self, source: Source) -> (Option<Covered>, Vec<Error>) {
+        let search = self.place.search();
+        let (mut rows, errors) = regions(&source.file, search, &self.code);
+        let context = |error| Error::new(error).context(source.label.clone());
+        let mut errors: Vec<_> = errors.into_iter().map(context).collect();
+        if let Some((places, wrong)) = self.holding.entries(&source, search, &self.code) {
+            retain(&mut rows, |region, entry| places.contains(&(region, entry.index)));
+            errors = wrong; // the others are among these
+        }
+        let mut covered = Covered { file: source.label.clone(), ..Covered::default() };
+        rows.iter().for_each(|region| covered.add(region));
+        // A file that cannot be read as what it seems to be is only of interest if it holds something.
+        ((covered.regions > 0).then_some(covered), errors)
     }
 }
 
@@ -170,15 +227,4 @@ fn text(all: &[Covered], out: &mut dyn Write) -> Result<()> {
 fn short(name: &str) -> String {
     let name = name.strip_prefix("sm_").or_else(|| name.strip_prefix("compute_")).unwrap_or(name);
     Printable::from(name).to_string()
-}
-
-/// What a file holds; what was wrong.
-fn scan(source: Source, code: &Code) -> (Option<Covered>, Vec<Error>) {
-    let mut covered = Covered { file: source.label, ..Covered::default() };
-    let (rows, errors) = regions(&source.file, Search::Always, code);
-    rows.iter().for_each(|region| covered.add(region));
-    // A file that cannot be read as what it seems to be is only of interest if it holds something.
-    let context = |error| Error::new(error).context(covered.file.clone());
-    let errors = errors.into_iter().map(context).collect();
-    ((covered.regions > 0).then_some(covered), errors)
 }

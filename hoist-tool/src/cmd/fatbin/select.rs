@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use anyhow::{Context as _, Result};
-use fatbin::{
-    Candidate, Container, CudaVersion, Fit, Region, Search, Selected, TargetDevice, select,
-};
+use fatbin::{Candidate, Container, CudaVersion, Fit, Region, Selected, TargetDevice, select};
 use serde::Serialize;
 
+use super::filter::{Code, Where, kind};
 use super::found::containers;
+use super::holding::Holding;
 use super::rows::arch;
 use crate::faults::Faults;
 use crate::json::JsonArguments;
@@ -16,7 +16,8 @@ use crate::printable::Printable;
 use crate::sources::{Order, Roots, Source, Sources};
 use crate::table::Table;
 
-/// Shows which entry of each region a driver would take for a device.
+/// Shows which entry of each region a driver would take for a device. Filters are about that entry: `--kind ptx` shows what the driver
+/// has to compile.
 #[derive(Debug, clap::Args)]
 pub struct Select {
     #[command(flatten)]
@@ -27,6 +28,15 @@ pub struct Select {
     /// The version of CUDA that the driver knows: 12.8. Without it the newest there is.
     #[arg(long, value_name = "MAJOR.MINOR", value_parser = version)]
     cuda: Option<CudaVersion>,
+    #[command(flatten)]
+    code: Code,
+    #[command(flatten)]
+    holding: Holding,
+    /// The most regions to show.
+    #[arg(long, value_name = "NUMBER")]
+    limit: Option<usize>,
+    #[command(flatten)]
+    place: Where,
     #[command(flatten)]
     json: JsonArguments,
 }
@@ -47,6 +57,15 @@ struct Choice {
     needs: Option<String>,
 }
 
+impl Choice {
+    /// Whether what is taken is of such code.
+    fn is_of(&self, code: &Code) -> bool {
+        let kind = self.kind.as_deref().and_then(|found| kind(&found.replace(' ', "-")).ok());
+        let arch = self.arch.as_deref().map(|arch| arch.trim_start_matches("compute_"));
+        code.wants(kind, arch.and_then(|arch| arch.parse().ok()))
+    }
+}
+
 impl Select {
     /// Prints to `out`.
     ///
@@ -61,7 +80,9 @@ impl Select {
         let look = |source: Source| {
             let (mut choices, mut errors) = (Vec::new(), Vec::new());
             let mut index = 0;
-            for container in containers(&source.file, Search::Always, |found| found.container) {
+            let search = self.place.search();
+            let holding = self.holding.entries(&source, search, &Code::default());
+            for container in containers(&source.file, search, |found| found.container) {
                 let number = index;
                 index += usize::from(container.is_ok());
                 let choice = match container {
@@ -73,6 +94,13 @@ impl Select {
                     Ok(choice) => choices.push(choice),
                     Err(error) => errors.push(error),
                 }
+            }
+            choices.retain(|choice| self.code.is_all() || choice.is_of(&self.code));
+            if let Some((places, wrong)) = holding {
+                choices.retain(|one| {
+                    one.entry.is_some_and(|entry| places.contains(&(one.region, entry)))
+                });
+                errors = wrong; // the others are among these
             }
             (choices, errors)
         };
@@ -90,7 +118,12 @@ impl Select {
             }
             Ok(())
         })?;
-        roots.empty(&self.sources.paths, "holds no fatbin", &mut faults);
+        let what = match self.code.is_all() && self.holding.is_all() {
+            true => "holds no fatbin",
+            false => "no region of which a driver takes such code",
+        };
+        roots.empty(&self.sources.paths, what, &mut faults);
+        choices.truncate(self.limit.unwrap_or(usize::MAX));
         if self.json.is_on() {
             crate::json::write(out, &serde_json::json!({ "choices": choices }))?;
             writeln!(out)?;

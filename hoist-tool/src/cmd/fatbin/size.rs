@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use anyhow::{Error, Result};
+use anyhow::{Error, Result, anyhow};
 use elf_core::names::SHF_CUDA_MERCURY;
 use fatbin::{CompressionMethod, EntryKind};
 use nvinfo::Cubin;
@@ -13,12 +13,13 @@ use serde::Serialize;
 
 use super::cubins::{Image, images};
 use super::filter::{Filter, Where};
-use super::kernels::of_cubin;
+use super::keep::{Keep, keep};
+use super::kernels::{Wanted, of_cubin, of_ptx};
 use super::rows::arch;
 use crate::demangle::family;
 use crate::faults::Faults;
 use crate::json::JsonArguments;
-use crate::kernel_filter::KernelFilter;
+use crate::kernel_filter::{KernelFilter, KernelOrder};
 use crate::kernel_name::Text;
 use crate::number::size;
 use crate::sources::{Order, Roots, Source, Sources};
@@ -32,6 +33,8 @@ const CAN_PACK: bool = cfg!(not(target_family = "wasm"));
 const SHOWN: usize = 20;
 
 /// Shows what device code is made of, in bytes: files, architectures, kinds, sections, kernels (all of a template together).
+///
+/// With `--kernel` of cubins and PTX that have such a kernel.
 #[derive(Debug, clap::Args)]
 pub struct Size {
     #[command(flatten)]
@@ -42,9 +45,12 @@ pub struct Size {
     kernels: KernelFilter,
     #[command(flatten)]
     place: Where,
-    /// Estimates what each method of compression would make of it, from a sample.
+    /// Estimates what each method of compression would make of it, from a sample. That takes time, and is not shown without it.
     #[arg(long)]
     compression: bool,
+    /// Tells what `prune --keep` and `wheel slim --keep` would leave and save: `sm_90`, `compute_90`, `elf`, `ptx`.
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = keep)]
+    keep: Vec<Keep>,
     #[command(flatten)]
     json: JsonArguments,
 }
@@ -70,6 +76,8 @@ impl Bytes {
 struct Kernels {
     kernels: u64,
     code: u64,
+    /// The most that one of them has.
+    registers: u32,
 }
 
 /// All sums.
@@ -81,6 +89,8 @@ struct Sums {
     /// Of cubins.
     sections: BTreeMap<&'static str, u64>,
     families: BTreeMap<String, Kernels>,
+    /// What `--keep` keeps.
+    kept: Bytes,
     /// Bytes of the sample, and what each method makes of them.
     sample: u64,
     packed: BTreeMap<&'static str, u64>,
@@ -102,7 +112,9 @@ impl Sums {
             let sum = self.families.entry(key).or_default();
             sum.kernels = sum.kernels.saturating_add(value.kernels);
             sum.code = sum.code.saturating_add(value.code);
+            sum.registers = sum.registers.max(value.registers);
         }
+        self.kept.add(other.kept);
         self.sample = self.sample.saturating_add(other.sample);
         for (key, value) in other.packed {
             let sum = self.packed.entry(key).or_default();
@@ -111,8 +123,11 @@ impl Sums {
     }
 
     /// Adds the size of an image.
-    fn count(&mut self, source: &Source, image: &Image, unpacked: u64) {
+    fn count(&mut self, source: &Source, image: &Image, unpacked: u64, keep: &[Keep]) {
         let size = Bytes { images: 1, stored: image.stored_size, unpacked };
+        if keep.iter().any(|one| one.keeps(image.kind, image.sm)) {
+            self.kept.add(size);
+        }
         self.files.entry(source.label.clone()).or_default().add(size);
         let kind = match image.kind {
             EntryKind::Cubin => EntryKind::Elf.to_string(),
@@ -156,7 +171,13 @@ impl Size {
                 Ok(())
             },
         )?;
-        roots.empty(&self.sources.paths, "holds no device code", &mut faults);
+        match self.filter.is_all() && self.kernels.kernel.is_empty() {
+            true => roots.empty(&self.sources.paths, "holds no device code", &mut faults),
+            false if roots.is_nothing() => {
+                faults.push(anyhow!("no such device code in these files"))
+            }
+            false => {}
+        }
         if self.json.is_on() {
             self.json(&sums, out)?;
         } else if !sums.files.is_empty() {
@@ -172,8 +193,8 @@ impl Size {
         let wants = |image: &Image| {
             let wanted = self.filter.wants_place(image.place.region, image.place.entry)
                 && self.filter.wants(image.kind, image.sm);
-            if wanted && image.is_encrypted {
-                encrypted.borrow_mut().count(source, image, 0);
+            if wanted && image.is_encrypted && self.kernels.kernel.is_empty() {
+                encrypted.borrow_mut().count(source, image, 0, &self.keep);
             }
             wanted && !image.is_encrypted
         };
@@ -194,10 +215,22 @@ impl Size {
 
     fn image(&self, source: &Source, label: &Text, image: &Image, bytes: &[u8]) -> Result<Sums> {
         let mut sums = Sums::default();
-        sums.count(source, image, bytes.len() as u64);
+        let wanted = Wanted::needs(&self.kernels.kernel);
+        let of = (label, image);
+        let rows = match image.kind {
+            EntryKind::Elf | EntryKind::Cubin => of_cubin(of, bytes, wanted)?,
+            EntryKind::Ptx | EntryKind::RelocatablePtx if !wanted.names.is_empty() => {
+                of_ptx(of, bytes, wanted)
+            }
+            _ => Vec::new(),
+        };
+        if !wanted.names.is_empty() && rows.is_empty() {
+            return Ok(sums);
+        }
+        sums.count(source, image, bytes.len() as u64, &self.keep);
         if matches!(image.kind, EntryKind::Elf | EntryKind::Cubin) {
             sections(bytes, &mut sums.sections)?;
-            for row in of_cubin((label, image), bytes, &self.kernels.kernel)? {
+            for row in rows {
                 let name = if self.kernels.raw {
                     row.name.to_string()
                 } else {
@@ -206,6 +239,7 @@ impl Size {
                 let family = sums.families.entry(name).or_default();
                 family.kernels += 1;
                 family.code = family.code.saturating_add(row.code_size);
+                family.registers = family.registers.max(row.registers.unwrap_or(0));
             }
         }
         // every image whose offset in the order of files falls into the sample
@@ -230,8 +264,7 @@ impl Size {
     fn text(&self, sums: &Sums, out: &mut dyn Write) -> Result<()> {
         let limit = self.kernels.limit.unwrap_or(SHOWN);
         let all = sums.all();
-        let mut files: Vec<_> = sums.files.iter().collect();
-        files.sort_by_key(|(_, bytes)| Reverse(bytes.stored));
+        let files = self.files(sums);
         let mut table = Table::new(out);
         table.heading(["images", "stored", "unpacked", "%", "file"])?;
         for (file, bytes) in files.iter().take(limit) {
@@ -268,6 +301,20 @@ impl Size {
             ])?;
         }
         table.end()?;
+        if !self.keep.is_empty() {
+            let words: Vec<_> = self.keep.iter().map(ToString::to_string).collect();
+            let (stored, whole) = (sums.kept.stored, all.stored);
+            let saved = whole.saturating_sub(stored);
+            writeln!(
+                out,
+                "\n--keep {}: {} images with {} stay, {} ({} %) go",
+                words.join(","),
+                sums.kept.images,
+                size(stored),
+                size(saved),
+                percent(saved, whole)
+            )?;
+        }
         if !sums.sections.is_empty() {
             writeln!(out)?;
             let cubins: u64 = sums.sections.values().sum();
@@ -282,7 +329,7 @@ impl Size {
         }
         if !sums.families.is_empty() {
             writeln!(out)?;
-            families(sums, limit, out)?;
+            families(&self.families(sums), limit, out)?;
         }
         if sums.sample > 0 {
             writeln!(out)?;
@@ -304,21 +351,44 @@ impl Size {
         Ok(())
     }
 
+    /// Files in the order that is asked for: the largest first, or by name.
+    fn files<'s>(&self, sums: &'s Sums) -> Vec<(&'s String, &'s Bytes)> {
+        let mut files: Vec<_> = sums.files.iter().collect();
+        if self.kernels.sort != Some(KernelOrder::Name) {
+            files.sort_by_key(|(_, bytes)| Reverse(bytes.stored));
+        }
+        files
+    }
+
+    /// Kernels in the order that is asked for: those of the most code first, of the most registers, or by name.
+    fn families<'s>(&self, sums: &'s Sums) -> Vec<(&'s String, &'s Kernels)> {
+        let mut rows: Vec<_> = sums.families.iter().collect();
+        match self.kernels.sort {
+            None | Some(KernelOrder::Size) => rows.sort_by_key(|(_, one)| Reverse(one.code)),
+            Some(KernelOrder::Registers) => rows.sort_by_key(|(_, one)| Reverse(one.registers)),
+            Some(KernelOrder::Name) => {}
+        }
+        rows
+    }
+
     fn json(&self, sums: &Sums, out: &mut dyn Write) -> Result<()> {
-        let files = sums
-            .files
-            .iter()
-            .map(|(file, bytes)| serde_json::json!({ "file": file, "bytes": bytes }));
+        let limit = self.kernels.limit.unwrap_or(usize::MAX);
+        let files = self.files(sums).into_iter().take(limit);
+        let files = files.map(|(file, bytes)| serde_json::json!({ "file": file, "bytes": bytes }));
         let archs = sums.archs.iter().map(|((kind, arch), bytes)| {
             serde_json::json!({ "kind": kind, "arch": arch, "bytes": bytes })
         });
-        let families = sums.families.iter().map(|(name, sum)| {
-            serde_json::json!({ "family": name, "kernels": sum.kernels, "code": sum.code })
+        let families = self.families(sums).into_iter().take(limit).map(|(name, sum)| {
+            let Kernels { kernels, code, registers } = sum;
+            serde_json::json!({
+                "family": name, "kernels": kernels, "code": code, "registers": registers,
+            })
         });
         let [files, archs, families]: [Vec<_>; 3] =
             [files.collect(), archs.collect(), families.collect()];
         let found = serde_json::json!({
             "all": sums.all(),
+            "kept": (!self.keep.is_empty()).then_some(sums.kept),
             "files": files,
             "archs": archs,
             "sections": sums.sections,
@@ -330,21 +400,21 @@ impl Size {
     }
 }
 
-fn families(sums: &Sums, limit: usize, out: &mut dyn Write) -> Result<()> {
-    let code: u64 = sums.families.values().map(|one| one.code).sum();
-    let mut rows: Vec<_> = sums.families.iter().collect();
-    rows.sort_by_key(|(_, one)| Reverse(one.code));
+fn families(rows: &[(&String, &Kernels)], limit: usize, out: &mut dyn Write) -> Result<()> {
+    let code: u64 = rows.iter().map(|(_, one)| one.code).sum();
     let mut table = Table::new(out);
-    table.heading(["kernels", "code", "%", "kernel, all of a template"])?;
+    table.heading(["kernels", "registers", "code", "%", "kernel, all of a template"])?;
     for (name, one) in rows.iter().take(limit) {
-        let share = percent(one.code, code);
-        table.row([one.kernels.to_string(), size(one.code), share, (*name).clone()])?;
+        let Kernels { kernels, code: bytes, registers } = one;
+        let (share, bytes) = (percent(*bytes, code), size(*bytes));
+        table.row([kernels.to_string(), registers.to_string(), bytes, share, (*name).clone()])?;
     }
     if let Some(rest) = rows.get(limit..).filter(|rest| !rest.is_empty()) {
         let kernels: u64 = rest.iter().map(|(_, one)| one.kernels).sum();
         let bytes: u64 = rest.iter().map(|(_, one)| one.code).sum();
         let label = format!("{} others: --limit shows more", rest.len());
-        table.row([kernels.to_string(), size(bytes), percent(bytes, code), label])?;
+        let most = rest.iter().map(|(_, one)| one.registers).max().unwrap_or(0).to_string();
+        table.row([kernels.to_string(), most, size(bytes), percent(bytes, code), label])?;
     }
     table.end()
 }

@@ -4,6 +4,8 @@ pub mod cubins;
 pub mod diff;
 pub mod filter;
 pub mod found;
+pub mod holding;
+pub mod keep;
 pub mod kernels;
 pub mod list;
 pub mod payload;

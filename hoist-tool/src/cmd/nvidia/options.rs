@@ -30,21 +30,52 @@ pub(super) struct Request {
     arch: Vec<Sm>,
 }
 
-/// Long and short names; what becomes of each.
-const OPTIONS: [(&str, &str, Choice); 12] = [
-    ("--all-fatbin", "-all", Choice::All),
-    ("--sort-functions", "-sort", Choice::Sort),
-    ("--list-elf", "-lelf", Choice::ListElf),
-    ("--list-ptx", "-lptx", Choice::ListPtx),
-    ("--extract-elf", "-xelf", Choice::ExtractElf),
-    ("--extract-ptx", "-xptx", Choice::ExtractPtx),
-    ("--dump-elf", "-elf", Choice::Dump(Dump::Elf)),
-    ("--dump-elf-symbols", "-symbols", Choice::Dump(Dump::Symbols)),
-    ("--dump-resource-usage", "-res-usage", Choice::Dump(Dump::Resources)),
-    ("--dump-sass", "-sass", Choice::Dump(Dump::Sass)),
-    ("--dump-ptx", "-ptx", Choice::Dump(Dump::Ptx)),
-    ("--function", "-fun", Choice::Functions),
+/// Long and short names, what becomes of each, and what it is for.
+const OPTIONS: [(&str, &str, Choice, &str); 12] = [
+    ("--all-fatbin", "-all", Choice::All, "what is to be linked, too"),
+    ("--sort-functions", "-sort", Choice::Sort, "functions of -sass by name"),
+    ("--list-elf", "-lelf", Choice::ListElf, "names of cubins"),
+    ("--list-ptx", "-lptx", Choice::ListPtx, "names of PTX"),
+    ("--extract-elf", "-xelf", Choice::ExtractElf, "<part>,... or all: writes cubins to files"),
+    ("--extract-ptx", "-xptx", Choice::ExtractPtx, "<part>,... or all: writes PTX to files"),
+    ("--dump-elf", "-elf", Choice::Dump(Dump::Elf), "what cubins hold"),
+    ("--dump-elf-symbols", "-symbols", Choice::Dump(Dump::Symbols), "symbols of cubins"),
+    ("--dump-resource-usage", "-res-usage", Choice::Dump(Dump::Resources), "registers, memory"),
+    ("--dump-sass", "-sass", Choice::Dump(Dump::Sass), "machine code, through nvdisasm"),
+    ("--dump-ptx", "-ptx", Choice::Dump(Dump::Ptx), "PTX"),
+    ("--function", "-fun", Choice::Functions, "<name>,...: these functions alone"),
 ];
+
+/// The release of NVIDIA's tools whose options and output these are.
+const RELEASE: [&str; 2] = ["13.5", "13.5.37"];
+
+/// The options that both tools have besides.
+const COMMON: [(&str, &str, &str); 3] = [
+    ("--gpu-architecture", "-arch", "<arch>: code for this one"),
+    ("--help", "-h", "this text"),
+    ("--version", "-V", "the release of CUDA that it answers like"),
+];
+
+/// What is printed for `--version` and `--help`; nothing if neither is asked for.
+pub(super) fn told(tool: &str, words: &[String], own: &[(&str, &str, &str)]) -> Option<String> {
+    let asks = |names: [&str; 2]| words.iter().any(|word| names.contains(&word.as_str()));
+    if asks(["--version", "-V"]) {
+        let [release, version] = RELEASE;
+        let hoist = env!("CARGO_PKG_VERSION");
+        return Some(format!(
+            "{tool}: hoist {hoist}, with options and output of NVIDIA's\n\
+             Cuda compilation tools, release {release}, V{version}\n"
+        ));
+    }
+    if !asks(["--help", "-h"]) {
+        return None;
+    }
+    let mut text = format!("Usage  : {tool} [options] <file>\n\nOptions\n=======\n\n");
+    for (long, short, what) in own.iter().chain(&COMMON) {
+        text.push_str(&format!("{long:<24} ({short:<11}  {what}\n", short = format!("{short})")));
+    }
+    Some(text)
+}
 
 #[derive(Clone, Copy, Debug)]
 enum Choice {
@@ -68,6 +99,13 @@ pub(super) fn value<'w>(
 }
 
 impl Request {
+    /// What is printed instead of an answer, for `--help` and `--version`.
+    pub(super) fn told(words: &[String]) -> Option<String> {
+        let own: Vec<_> =
+            OPTIONS.iter().map(|(long, short, _, what)| (*long, *short, *what)).collect();
+        told("cuobjdump", words, &own)
+    }
+
     pub(super) fn parse(words: &[String]) -> Result<Self> {
         let mut request = Self::default();
         let mut rest = words.iter();
@@ -86,8 +124,8 @@ impl Request {
                 request.arch.push(sm);
                 continue;
             }
-            let found = OPTIONS.iter().find(|(long, short, _)| *long == name || *short == name);
-            let Some((.., option)) = found else { return refused("cuobjdump", name) };
+            let found = OPTIONS.iter().find(|(long, short, ..)| *long == name || *short == name);
+            let Some((_, _, option, _)) = found else { return refused("cuobjdump", name) };
             let mut names = || -> Result<Vec<String>> {
                 Ok(value(inline, &mut rest, name)?.split(',').map(str::to_owned).collect())
             };

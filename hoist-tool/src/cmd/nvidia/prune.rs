@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::options::{refused, value};
-use crate::cmd::fatbin::prune::{Keep, Prune, keep};
+use super::options::{refused, told, value};
+use crate::cmd::fatbin::keep::{Keep, keep};
+use crate::cmd::fatbin::prune::Prune;
 
 /// Answers as nvprune does: `-arch sm_90 -o OUT FILE`, `-gencode arch=compute_90,code=[sm_90,compute_90]`.
 #[derive(Debug, clap::Args)]
@@ -16,12 +17,22 @@ pub struct Nvprune {
     words: Vec<String>,
 }
 
+/// Long and short names of its options, and what each is for.
+const OPTIONS: [(&str, &str, &str); 3] = [
+    ("--generate-code", "-gencode", "arch=<arch>,code=[<code>,...]: what is kept"),
+    ("--gpu-code", "-code", "<code>,...: what is kept"),
+    ("--output-file", "-o", "<file>: where to"),
+];
+
 impl Nvprune {
-    /// Writes the file; prints nothing, as nvprune does.
+    /// Writes the file; prints nothing, as nvprune does, but for `--help` and `--version`.
     ///
     /// # Errors
     /// If an option is not taken, nothing would be left, or the file cannot be changed.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+        if let Some(text) = told("nvprune", &self.words, &OPTIONS) {
+            return Ok(out.write_all(text.as_bytes())?);
+        }
         let (mut file, mut output) = (None, None);
         let mut kept: Vec<Keep> = Vec::new();
         let mut rest = self.words.iter();
@@ -62,7 +73,6 @@ impl Nvprune {
         if kept.is_empty() {
             bail!("nvprune: -arch or -gencode says what is to be kept");
         }
-        let _ = out;
         Prune::new(file, output, kept).run(&mut std::io::sink())
     }
 }

@@ -1,12 +1,12 @@
 //! Symbols and resources as cuobjdump prints them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
 
 use anyhow::Result;
-use elf_core::File;
 use elf_core::names::{STT_FILE, STT_SECTION};
-use nvinfo::{ConstantBank, Cubin, KernelNeeds};
+use elf_core::{File, SectionHeader};
+use nvinfo::{ConstantBank, Cubin, Function, KernelNeeds, Resources};
 
 use super::options::Request;
 use crate::cmd::show::Dump;
@@ -43,7 +43,8 @@ pub(super) fn symbols(file: File<'_>, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// `-res-usage`, of kernels, in the order of their code.
+/// `-res-usage`, in the order of code. Of functions that are no kernels the file has but the registers that their sections name, before
+/// sm_90.
 pub(super) fn resources(
     bytes: &[u8],
     request: &Request,
@@ -69,39 +70,66 @@ pub(super) fn resources(
     let symbols = cubin.symbols().map_or(0, |table| table.len());
     let mut room = vec![KernelNeeds::EMPTY; cubin.kernels().count()];
     let mut numbers = vec![0; symbols.saturating_add(cubin.file().sections().len())];
-    let mut by_section = std::collections::HashMap::<_, Vec<_>>::new();
+    let mut by_section = HashMap::<_, Vec<_>>::new();
     for bank in &banks {
         by_section.entry(bank.owner).or_default().push(bank);
     }
+    let kernels = cubin.kernel_needs(&mut room, &mut numbers)?;
+    let kernels: HashMap<_, _> = kernels.iter().map(|kernel| (kernel.symbol, kernel)).collect();
     // cuobjdump goes by the sections of code
-    let mut kernels: Vec<_> = cubin.kernel_needs(&mut room, &mut numbers)?.iter().collect();
-    kernels.sort_by_key(|kernel| kernel.section);
-    for kernel in kernels {
-        let (_, name) = cubin.symbol(kernel.symbol)?;
-        let name = name.to_string();
+    let mut functions: Vec<_> = cubin.functions().filter(|one| !one.is_subroutine()).collect();
+    functions.sort_by_key(Function::section);
+    for function in functions {
+        let name = function.name().to_string();
         if !request.wants_function(&name) {
             continue;
         }
-        let needs = &kernel.resources;
-        let own = by_section.get(&Some(kernel.section)).into_iter().flatten().copied();
+        let own = by_section.get(&Some(function.section())).into_iter().flatten().copied();
         let own = text(&mut own.into_iter());
-        let stack = match needs.stack {
-            Some(stack) => stack.bytes().map_or("UNKNOWN".to_owned(), |bytes| bytes.to_string()),
-            None => needs.frame_size.unwrap_or(0).to_string(),
-        };
+        let Needs { registers, stack, shared, local, places: [textures, surfaces, samplers] } =
+            match kernels.get(&function.index()) {
+                Some(kernel) => Needs::of(&kernel.resources),
+                None => Needs::of_section(function.section_header()),
+            };
         writeln!(out, " Function {name}:")?;
         writeln!(
             out,
-            "  REG:{} STACK:{} SHARED:{} LOCAL:{}{own} TEXTURE:{} SURFACE:{} SAMPLER:{}",
-            needs.registers.unwrap_or(0),
-            stack,
-            needs.shared.saturating_add(needs.reserved_shared),
-            needs.local,
-            needs.textures,
-            needs.surfaces,
-            needs.samplers,
+            "  REG:{registers} STACK:{stack} SHARED:{shared} LOCAL:{local}{own} TEXTURE:{textures} \
+             SURFACE:{surfaces} SAMPLER:{samplers}",
         )?;
         seen.insert(name);
     }
     Ok(())
+}
+
+/// What is told of a function.
+struct Needs {
+    registers: u32,
+    stack: String,
+    shared: u64,
+    local: u64,
+    /// Textures, surfaces, samplers.
+    places: [u32; 3],
+}
+
+impl Needs {
+    fn of(needs: &Resources) -> Self {
+        let stack = match needs.stack {
+            Some(stack) => stack.bytes().map_or("UNKNOWN".to_owned(), |bytes| bytes.to_string()),
+            None => needs.frame_size.unwrap_or(0).to_string(),
+        };
+        Self {
+            registers: needs.registers.unwrap_or(0),
+            stack,
+            shared: needs.shared.saturating_add(needs.reserved_shared),
+            local: needs.local,
+            places: [needs.textures, needs.surfaces, needs.samplers],
+        }
+    }
+
+    /// Of a function that is no kernel.
+    fn of_section(section: &SectionHeader) -> Self {
+        let registers = section.info >> 24;
+        Self { registers, stack: "0".to_owned(), shared: 0, local: 0, places: [0; 3] }
+    }
 }

@@ -37,9 +37,9 @@ enum Measure {
 
 const METRICS: [(&str, Metric); 8] = [
     ("registers", Metric::Kernel(|needs| needs.registers.map(u64::from))),
-    ("shared", Metric::Kernel(|needs| Some(needs.shared))),
+    ("shared", Metric::Kernel(|needs| needs.shared)),
     ("stack", Metric::Kernel(|needs| needs.stack)),
-    ("local", Metric::Kernel(|needs| Some(needs.local))),
+    ("local", Metric::Kernel(|needs| needs.local)),
     ("code", Metric::Kernel(|needs| Some(needs.code_size))),
     ("added", Metric::Count(|found| found.added.len())),
     ("gone", Metric::Count(|found| found.gone.len())),
@@ -133,15 +133,16 @@ mod tests {
         let [old, new] = [0, 1].map(|side| {
             let needs = |registers: [u32; 2], code: [u64; 2]| Needs {
                 registers: registers.get(side).copied(),
-                shared: 0,
+                shared: Some(0),
                 stack: None,
-                local: 0,
+                local: Some(0),
                 code_size: code.get(side).copied().unwrap_or(0),
+                code: 0,
             };
             Some(needs(registers, code))
         });
         let [name, arch, file] = ["k", "sm_90", ""].map(Text::from);
-        let one = Change { name, demangled: None, arch, file, old, new };
+        let one = Change { name, demangled: None, arch, file, old, new, other_code: false };
         Difference { changed: vec![one], ..Difference::default() }
     }
 

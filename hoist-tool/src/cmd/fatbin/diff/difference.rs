@@ -4,23 +4,26 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::super::kernels::KernelRow;
+use super::super::kernels::{KernelForm, KernelRow};
 use crate::kernel_name::Text;
 
 /// What a kernel needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(in super::super) struct Needs {
     pub(in super::super) registers: Option<u32>,
-    pub(in super::super) shared: u64,
+    pub(in super::super) shared: Option<u64>,
     pub(in super::super) stack: Option<u64>,
-    pub(in super::super) local: u64,
+    pub(in super::super) local: Option<u64>,
     pub(in super::super) code_size: u64,
+    /// The same number for the same code, if it was looked at.
+    #[serde(skip)]
+    pub(in super::super) code: u64,
 }
 
 impl From<&KernelRow> for Needs {
     fn from(row: &KernelRow) -> Self {
-        let KernelRow { registers, shared, stack, local, code_size, .. } = *row;
-        Self { registers, shared, stack, local, code_size }
+        let KernelRow { registers, shared, stack, local, code_size, code, .. } = *row;
+        Self { registers, shared, stack, local, code_size, code }
     }
 }
 
@@ -34,6 +37,16 @@ pub(in super::super) struct Change {
     pub(in super::super) file: Text,
     pub(in super::super) old: Option<Needs>,
     pub(in super::super) new: Option<Needs>,
+    /// Whether the code is another one; of kernels that are in both.
+    pub(in super::super) other_code: bool,
+}
+
+impl Change {
+    /// Whether the code is another one, and all numbers are the same.
+    pub(in super::super) fn is_code_alone(&self) -> bool {
+        let numbers = |side: &Option<Needs>| side.map(|needs| Needs { code: 0, ..needs });
+        self.other_code && numbers(&self.old) == numbers(&self.new)
+    }
 }
 
 /// The differences of two trees.
@@ -46,11 +59,30 @@ pub(in super::super) struct Difference {
     pub(in super::super) same: usize,
     pub(in super::super) archs_before: BTreeSet<Text>,
     pub(in super::super) archs_after: BTreeSet<Text>,
-    /// Bytes of code of all kernels.
+    /// Kernels of each list that `--limit` leaves out.
+    pub(in super::super) left_out: LeftOut,
+    /// Bytes of machine code of all kernels.
     pub(in super::super) code_before: u64,
     pub(in super::super) code_after: u64,
     /// Conditions that hold, with the kernels that they hold of.
     pub(in super::super) failed: Vec<String>,
+}
+
+/// How many kernels are not shown.
+#[derive(Debug, Default, Serialize)]
+pub(in super::super) struct LeftOut {
+    added: usize,
+    gone: usize,
+    changed: usize,
+}
+
+impl Difference {
+    /// Leaves the first of each list.
+    pub(super) fn cut(&mut self, limit: usize) {
+        let cut = |list: &mut Vec<Change>| list.drain(limit.min(list.len())..).count();
+        let [added, gone, changed] = [&mut self.added, &mut self.gone, &mut self.changed].map(cut);
+        self.left_out = LeftOut { added, gone, changed };
+    }
 }
 
 /// Compares kernels of one name and architecture: those of one file first, then the others in order.
@@ -67,7 +99,9 @@ pub(in super::super) fn difference(old: &[KernelRow], new: &[KernelRow]) -> Diff
             if !archs.contains(&*row.place.arch) {
                 archs.insert(row.place.arch.clone());
             }
-            *code = code.saturating_add(row.code_size);
+            if row.kind == KernelForm::Elf {
+                *code = code.saturating_add(row.code_size);
+            }
             let key = (&*row.name, &*row.place.arch);
             if let Some(list) = sides.entry(key).or_default().get_mut(side) {
                 list.push(row);
@@ -102,6 +136,7 @@ pub(in super::super) fn difference(old: &[KernelRow], new: &[KernelRow]) -> Diff
 }
 
 fn change(row: &KernelRow, old: Option<Needs>, new: Option<Needs>) -> Change {
+    let other_code = old.zip(new).is_some_and(|(old, new)| old.code != new.code);
     Change {
         name: row.name.clone(),
         demangled: row.demangled.clone(),
@@ -109,5 +144,6 @@ fn change(row: &KernelRow, old: Option<Needs>, new: Option<Needs>) -> Change {
         file: row.file.clone(),
         old,
         new,
+        other_code,
     }
 }

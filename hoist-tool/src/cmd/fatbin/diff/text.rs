@@ -115,9 +115,13 @@ fn escaped(text: &str) -> String {
 /// A line for each thing that is true of all kernels.
 fn summary(found: &Difference) -> Vec<String> {
     let Difference { added, gone, changed, same, code_before, code_after, .. } = found;
+    let alone = match changed.iter().filter(|change| change.is_code_alone()).count() {
+        0 => String::new(),
+        count => format!(" ({count} in code alone)"),
+    };
     let mut lines = vec![
         format!(
-            "kernels: {} added, {} gone, {} changed, {same} the same",
+            "kernels: {} added, {} gone, {} changed{alone}, {same} the same",
             added.len(),
             gone.len(),
             changed.len()
@@ -147,11 +151,15 @@ fn cells(change: &Change) -> [String; 5] {
             (old, new) => new.or(old).unwrap_or_default(),
         }
     };
+    let mut code = cell(|needs| Some(needs.code_size));
+    if change.is_code_alone() {
+        code.push_str(", other code");
+    }
     [
         cell(|needs| needs.registers.map(u64::from)),
-        cell(|needs| Some(needs.shared)),
+        cell(|needs| needs.shared),
         cell(|needs| needs.stack),
-        cell(|needs| Some(needs.local)),
-        cell(|needs| Some(needs.code_size)),
+        cell(|needs| needs.local),
+        code,
     ]
 }

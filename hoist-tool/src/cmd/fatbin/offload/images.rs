@@ -15,7 +15,7 @@ pub(super) struct Image<'a> {
     /// Its number in the file.
     pub(super) index: usize,
     container: &'static str,
-    kind: String,
+    pub(super) kind: String,
     producer: String,
     triple: String,
     pub(super) arch: String,

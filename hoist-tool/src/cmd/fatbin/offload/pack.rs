@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use fatbin::{ImageKind, NewImage, Producer, offload};
 
-use crate::mapped::Mapped;
+use crate::alone;
 use crate::output;
 
 /// Packs images into an OffloadBinary each, one after another, as clang-offload-packager does.
@@ -64,7 +64,7 @@ impl Pack {
     /// If a file cannot be read or written.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let files: Vec<_> =
-            self.image.iter().map(|image| Mapped::open(&image.file)).collect::<Result<_>>()?;
+            self.image.iter().map(|image| alone::open(&image.file)).collect::<Result<_>>()?;
         let strings: Vec<Vec<(&str, &str)>> = self
             .image
             .iter()
