@@ -4,6 +4,7 @@
 # GPU_TEST_STEP_SECONDS, if that is set. Needs no Rust and no CUDA toolkit.
 # What the CUDA driver says to itself goes into the log, kernels are loaded when their image is, and a kernel that fails leaves a small
 # core dump in FOLDER and goes on, but where it is to fail or where time is measured.
+# GPU_TEST_LOADER=raw runs what needs no CUDA, and nothing else.
 # usage: run.sh FOLDER
 # exit status: 0 all steps are right, 1 some are not, 2 there is no GPU
 here=$(cd "$(dirname "$0")" && pwd)
@@ -75,10 +76,19 @@ gpu=$(timeout -k 5 20 nvidia-smi --query-gpu=name,driver_version,memory.total --
   echo
 } > "$report"
 
-limited 60 "$here/gpu_test" device "$here"
+loader=${GPU_TEST_LOADER:-all}
+# without CUDA nothing of this machine's libraries is needed
+raw_program=$here/gpu_test
+[ -x "${raw_program}_static" ] && raw_program=${raw_program}_static
+
+if [ "$loader" = raw ]; then
+  limited 60 "$raw_program" raw_bring_up "$here"
+else
+  limited 60 "$here/gpu_test" device "$here"
+fi
 status=$?
 if [ "$status" -eq 1 ] && [ ! -e /dev/nvidiactl ]; then
-  why=$(sed -n 's/^| device | *| FAILED | \(.*\) |$/\1/p' "$step")
+  why=$(sed -n 's/^| [a-z_]* | *[a-z]* *| FAILED | \(.*\) |$/\1/p' "$step")
   echo "no GPU: ${why:-gpu_test did not run, see log.txt}" | tee -a "$report"
   rm -f "$step"
   exit 2
@@ -90,18 +100,20 @@ fi
   echo "| step | loader | | |"
   echo "|---|---|---|---|"
 } >> "$report"
-limited 20 "$here/gpu_test" list
+only=.
+program=$here/gpu_test
+[ "$loader" = raw ] && only=^raw_ && program=$raw_program
+limited 20 "$program" list
 status=$?
-grep -E '^[a-z0-9_]+ [0-9]+$' "$step" > "$out/steps.txt"
+grep -E '^[a-z0-9_]+ [0-9]+$' "$step" | grep "$only" > "$out/steps.txt"
 if [ ! -s "$out/steps.txt" ]; then
   told "gpu_test list" "$status"
   # a C library that is too old leaves the steps without CUDA
-  [ -x "$here/gpu_test_static" ] && "$here/gpu_test_static" list | grep '^raw_' > "$out/steps.txt"
+  [ "$raw_program" != "$here/gpu_test" ] && "$raw_program" list | grep '^raw_' > "$out/steps.txt"
 fi
 while read -r name seconds; do
   program=$here/gpu_test
-  # without CUDA nothing of this machine's libraries is needed
-  case $name in raw_*) [ -x "$program"_static ] && program=${program}_static ;; esac
+  case $name in raw_*) program=$raw_program ;; esac
   case $name in fault | speed_*) dumps 0 ;; *) dumps 1 ;; esac
   limited "$seconds" "$program" "$name" "$here"
   status=$?
@@ -116,14 +128,17 @@ while read -r name seconds; do
 done < "$out/steps.txt"
 rm -f "$out/steps.txt"
 
-# kernels are loaded when they are asked for, as is usual since CUDA 12.2
-dumps 0
-limited 40 env CUDA_MODULE_LOADING=LAZY "$here/gpu_test" speed_ready "$here"
-told "speed_ready, lazy" "$?"
+if [ "$loader" != raw ]; then
+  # kernels are loaded when they are asked for, as is usual since CUDA 12.2
+  dumps 0
+  limited 40 env CUDA_MODULE_LOADING=LAZY "$here/gpu_test" speed_ready "$here"
+  told "speed_ready, lazy" "$?"
+fi
 
 # the command line: which GPUs there are, and from the file to the numbers that come back
 dumps 1
 for option in "" --raw; do
+  [ "$loader$option" = raw ] && continue
   # shellcheck disable=SC2086 # no option is no word
   limited 20 "$here/hoist" devices $option
   status=$?
@@ -132,19 +147,21 @@ for option in "" --raw; do
   [ "$status" -eq 0 ] && [ -n "$found" ] && word=ok
   echo "| hoist devices${option:+ $option} | | $word | ${found:-$(tail -1 "$step" | tr '|' '/')} |" >> "$report"
 done
-limited 20 "$here/gpu_test" file gpu-13.0-sm_90.fatbin && kernels=$(cat "$step")
-for loader in driver own raw; do
+kernels=
+[ "$loader" != raw ] && limited 20 "$here/gpu_test" file gpu-13.0-sm_90.fatbin && kernels=$(cat "$step")
+for by in driver own raw; do
+  case $loader in all | "$by") ;; *) continue ;; esac
   limited 30 "$here/hoist" launch "$here/${kernels:-gpu-13.0-sm_90.fatbin}" vector_add buf:f32:1,2,3 buf:f32:10,20,30.5 zeros:f32:3 i32:3 \
-    --block 32 --show-buffers --loader "$loader"
+    --block 32 --show-buffers --loader "$by"
   if [ "$(tail -1 "$step")" = buf:f32:11,22,33.5 ]; then
-    echo "| hoist launch | $loader | ok | $(tail -1 "$step") |" >> "$report"
+    echo "| hoist launch | $by | ok | $(tail -1 "$step") |" >> "$report"
   else
-    echo "| hoist launch | $loader | FAILED | $(tail -1 "$step" | tr '|' '/') |" >> "$report"
+    echo "| hoist launch | $by | FAILED | $(tail -1 "$step" | tr '|' '/') |" >> "$report"
   fi
 done
 
 # what libcuda tells the kernel driver around one launch: its order, its doorbell, its launch block's memory
-if [ -f "$here/recorder.so" ]; then
+if [ "$loader" != raw ] && [ -f "$here/recorder.so" ]; then
   rm -f "$out/recorded.txt"
   limited 30 env LD_PRELOAD="$here/recorder.so" RECORDER_LOG="$out/recorded.txt" "$here/gpu_test" ladder_1_as_it_is "$here"
   status=$?
@@ -154,10 +171,12 @@ if [ -f "$here/recorder.so" ]; then
   echo "| recorder | driver | $word | ${lines:-0} ioctls in recorded.txt, exit status $status |" >> "$report"
 fi
 
-dumps 0
-limited 90 python3 "$here/compare.py"
-status=$?
-{ echo; echo "## Beside PyTorch and CuPy, exit status $status"; echo; cat "$step"; } >> "$report"
+if [ "$loader" != raw ]; then
+  dumps 0
+  limited 90 python3 "$here/compare.py"
+  status=$?
+  { echo; echo "## Beside PyTorch and CuPy, exit status $status"; echo; cat "$step"; } >> "$report"
+fi
 
 # without CUDA, last: it talks to the kernel driver itself
 if [ -x "$here/raw_bring_up" ]; then

@@ -395,31 +395,3 @@ fn ptxas_and_nvlink_take_the_ptx_of_steps() {
 fn text_of(done: &Output) -> String {
     text(&done.stderr) + &text(&done.stdout)
 }
-
-#[test]
-fn the_recorder_writes_down_calls_to_a_file() {
-    let name = "the_recorder_writes_down_calls_to_a_file";
-    let folder = tempfile::tempdir().unwrap();
-    let library = folder.path().join("recorder.so");
-    let mut compiler = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
-    compiler.args(["-shared", "-fPIC", "-O2", "-o"]).arg(&library);
-    let source = sources().join("exec-nv/gpu-test/recorder.c");
-    let Ok(status) = compiler.arg(source).arg("-ldl").status() else {
-        println!("skipped: {name}: needs a C compiler");
-        return;
-    };
-    assert!(status.success());
-    let (file, log) = (folder.path().join("watched"), folder.path().join("log"));
-    std::fs::write(&file, "bytes").unwrap();
-    let mut program = Command::new("cat");
-    program.arg(&file).env("LD_PRELOAD", &library).env("RECORDER_PREFIX", &file);
-    let done = program.env("RECORDER_LOG", &log).output().unwrap();
-    if done.status.code() != Some(0) || cfg!(not(all(target_os = "linux", target_env = "gnu"))) {
-        println!("skipped: {name}: needs a C compiler for the machine that runs it");
-        return;
-    }
-    assert_eq!(text(&done.stdout), "bytes");
-    let log = std::fs::read_to_string(log).unwrap();
-    assert!(log.starts_with(&format!("open {} = ", file.display())), "{log}");
-    assert!(log.contains("\nclose "), "{log}");
-}

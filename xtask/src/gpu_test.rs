@@ -19,6 +19,9 @@ pub(crate) struct GpuTest {
     /// Libraries to take along, whose kernels are launched if they are known (libbitsandbytes_cuda13*.so)
     #[arg(long, value_name = "FILE")]
     library: Vec<PathBuf>,
+    /// Run the steps of one loader only: raw, without CUDA
+    #[arg(long, value_parser = ["raw"], conflicts_with = "bundle")]
+    loader: Option<String>,
     /// The profile that the programs are built with
     #[arg(long, default_value = "release")]
     profile: String,
@@ -69,7 +72,9 @@ impl Run for GpuTest {
             return Ok(());
         }
         let report = folder.join("report");
-        tool::run(Command::new("sh").arg(folder.join("run.sh")).arg(report))
+        let mut script = Command::new("sh");
+        script.arg(folder.join("run.sh")).arg(report);
+        tool::run(script.envs(self.loader.iter().map(|loader| ("GPU_TEST_LOADER", loader))))
     }
 }
 

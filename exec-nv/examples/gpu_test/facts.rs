@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use exec_core::{Device as _, Spec};
-use exec_nv::{Argument, CubinLoader, NvDevice, NvLaunch};
+use exec_nv::{CubinLoader, NvDevice, NvLaunch};
 use fatbin::CudaVersion;
 
 use crate::bench::{Bench, CUBIN, Failure, Outcome, file_for};
 use crate::kernels::{compare, launch, put, take, vector_add};
+use crate::runs::Argument;
 
 pub(crate) fn device(bench: &Bench) -> Outcome {
     let found = bench.device.properties();
@@ -76,7 +77,8 @@ pub(crate) fn far_code(bench: &Bench) -> Outcome {
     let mut places = Vec::new();
     for part in 0..4u64 {
         let image = bench.load(CUBIN, CubinLoader::Own)?;
-        vector_add(bench, &image).map_err(|error| format!("at {places:?} and then: {error}"))?;
+        vector_add(&bench.device, &image)
+            .map_err(|error| format!("at {places:?} and then: {error}"))?;
         places.push(format!("{:#x}", image.variable("vector_add")?.0));
         // what comes next is behind a quarter of the memory
         let size = info.available / 5;
@@ -89,7 +91,7 @@ pub(crate) fn far_code(bench: &Bench) -> Outcome {
 
 fn run(bench: &Bench, image: &Arc<exec_nv::NvImage>, kernel: &str) -> Result<i32, Failure> {
     let out = put(&bench.device, &[0i32])?;
-    launch(bench, image, kernel, &[Argument::Buffer(&out)], NvLaunch::new(1, 1))?;
+    launch(&bench.device, image, kernel, &[Argument::Buffer(&out)], NvLaunch::new(1, 1))?;
     take::<i32>(&out)?.first().copied().ok_or_else(|| "no number".into())
 }
 
@@ -140,7 +142,7 @@ pub(crate) fn fault(bench: &Bench) -> Outcome {
     for loader in [CubinLoader::Driver, CubinLoader::Own] {
         let image = bench.load(CUBIN, loader)?;
         let null = Argument::Value(exec_core::Scalar::U64(0));
-        let error = match launch(bench, &image, "faults", &[null], NvLaunch::new(1, 1)) {
+        let error = match launch(&bench.device, &image, "faults", &[null], NvLaunch::new(1, 1)) {
             Ok(()) => return Err("a write to address 0 was no error".into()),
             Err(error) => error.to_string(),
         };
@@ -150,7 +152,7 @@ pub(crate) fn fault(bench: &Bench) -> Outcome {
         drop(image);
         bench.device.reset();
         let image = bench.load(CUBIN, loader)?;
-        vector_add(bench, &image).map_err(|error| format!("after a reset: {error}"))?;
+        vector_add(&bench.device, &image).map_err(|error| format!("after a reset: {error}"))?;
         words.push(format!("{loader:?}: {error}"));
     }
     Ok(format!("sticks, and a reset helps: {}", words.join("; ")))

@@ -3,17 +3,15 @@
 use core::fmt::Debug;
 use std::sync::Arc;
 
-use exec_core::{Buffer, Device as _, LruAllocator, Scalar, Spec};
-use exec_nv::{Argument, CubinLoader, MemoryKind, NvAllocator, NvDevice, NvImage, NvLaunch};
+use exec_core::{Allocator, Buffer, Device as _, Scalar, Spec};
+use exec_nv::{CubinLoader, MemoryKind, NvLaunch};
 use fatbin::CudaVersion;
 
 use crate::bench::{Bench, CUBIN, Failure, Outcome, PTX};
+use crate::runs::{Argument, Runs};
 
 /// The first version of CUDA with more than 4 KiB of parameters is 12.1; the files here have such kernels from this one on.
 const LARGE_PARAMETERS: CudaVersion = CudaVersion::new(12, 4);
-
-/// Memory of the device.
-type Memory = Buffer<LruAllocator<NvAllocator>>;
 
 /// Numbers as they are in memory.
 pub(crate) trait Numbers: Sized {
@@ -35,31 +33,31 @@ macro_rules! numbers {
 }
 numbers!(i32 f32 f64);
 
-pub(crate) fn put<T: Numbers>(device: &NvDevice, numbers: &[T]) -> Result<Memory, Failure> {
+pub(crate) fn put<D: Runs, T: Numbers>(
+    device: &D,
+    numbers: &[T],
+) -> Result<Buffer<D::Allocator>, Failure> {
     let bytes = T::to_bytes(numbers);
     let memory = device.buffer(bytes.len() as u64, Spec::new())?;
     memory.copy_in(0, &bytes)?;
     Ok(memory)
 }
 
-pub(crate) fn take<T: Numbers>(memory: &Memory) -> Result<Vec<T>, Failure> {
+pub(crate) fn take<T: Numbers>(memory: &Buffer<impl Allocator>) -> Result<Vec<T>, Failure> {
     let mut bytes = vec![0; memory.size() as usize];
     memory.copy_out(0, &mut bytes)?;
     Ok(T::from_bytes(&bytes))
 }
 
 /// Launches a kernel and waits.
-pub(crate) fn launch(
-    bench: &Bench,
-    image: &Arc<NvImage>,
+pub(crate) fn launch<D: Runs>(
+    device: &D,
+    image: &Arc<D::Image>,
     kernel: &str,
-    arguments: &[Argument<'_>],
+    arguments: &[Argument<'_, D::Allocator>],
     launch: NvLaunch,
 ) -> Result<(), Failure> {
-    let kernel = bench.device.kernel(image, kernel)?;
-    // SAFETY: the kernels are ours, and get what they take.
-    unsafe { kernel.launch(bench.device.queue(), arguments, &NvLaunch { wait: true, ..launch })? };
-    Ok(())
+    device.run(image, kernel, arguments, &NvLaunch { wait: true, ..launch })
 }
 
 /// Says how many numbers are right, or shows the first that is not.
@@ -77,65 +75,61 @@ pub(crate) fn compare<T: PartialEq + Debug>(found: &[T], expected: &[T]) -> Outc
     }
 }
 
-fn int(value: i32) -> Argument<'static> {
+fn int<'a, A: Allocator>(value: i32) -> Argument<'a, A> {
     Argument::Value(Scalar::I32(value))
 }
 
-pub(crate) fn vector_add(bench: &Bench, image: &Arc<NvImage>) -> Outcome {
+pub(crate) fn vector_add<D: Runs>(device: &D, image: &Arc<D::Image>) -> Outcome {
     let count = 100_003;
     let a: Vec<f32> = (0..count).map(|index| index as f32 * 0.5).collect();
     let b: Vec<f32> = (0..count).map(|index| (index % 97) as f32).collect();
-    let memories = [
-        put(&bench.device, &a)?,
-        put(&bench.device, &b)?,
-        put(&bench.device, &vec![0f32; a.len()])?,
-    ];
+    let memories = [put(device, &a)?, put(device, &b)?, put(device, &vec![0f32; a.len()])?];
     let [x, y, sum] = &memories;
     let arguments = [Argument::Buffer(x), Argument::Buffer(y), Argument::Buffer(sum), int(count)];
-    launch(bench, image, "vector_add", &arguments, NvLaunch::new(391, 256))?;
+    launch(device, image, "vector_add", &arguments, NvLaunch::new(391, 256))?;
     let expected: Vec<f32> = a.iter().zip(&b).map(|(a, b)| a + b).collect();
     compare(&take(sum)?, &expected)
 }
 
-pub(crate) fn reduce(bench: &Bench, image: &Arc<NvImage>) -> Outcome {
+pub(crate) fn reduce<D: Runs>(device: &D, image: &Arc<D::Image>) -> Outcome {
     let numbers: Vec<i32> = (0..1_000_000).map(|index| index % 1013 - 300).collect();
-    let (input, sum) = (put(&bench.device, &numbers)?, put(&bench.device, &[0i32])?);
+    let (input, sum) = (put(device, &numbers)?, put(device, &[0i32])?);
     let arguments = [Argument::Buffer(&input), Argument::Buffer(&sum), int(1_000_000)];
-    launch(bench, image, "reduce", &arguments, NvLaunch::new(264, 256))?;
+    launch(device, image, "reduce", &arguments, NvLaunch::new(264, 256))?;
     compare(&take(&sum)?, &[numbers.iter().sum::<i32>()])
 }
 
-pub(crate) fn constant_table(bench: &Bench, image: &Arc<NvImage>) -> Outcome {
+pub(crate) fn constant_table<D: Runs>(device: &D, image: &Arc<D::Image>) -> Outcome {
     let index: Vec<i32> = (0..32).map(|at| (at * 7) % 16).collect();
-    let (input, out) = (put(&bench.device, &index)?, put(&bench.device, &[0i32; 32])?);
+    let (input, out) = (put(device, &index)?, put(device, &[0i32; 32])?);
     let arguments = [Argument::Buffer(&input), Argument::Buffer(&out)];
-    launch(bench, image, "constant_table", &arguments, NvLaunch::new(1, 32))?;
+    launch(device, image, "constant_table", &arguments, NvLaunch::new(1, 32))?;
     let expected: Vec<i32> = index.iter().map(|at| at * at).collect();
     compare(&take(&out)?, &expected)?;
     // the program changes its constants
     let changed: Vec<i32> = (0..64).map(|at| 1000 - at).collect();
-    image.set_constant("squares", &i32::to_bytes(&changed))?;
-    launch(bench, image, "constant_table", &arguments, NvLaunch::new(1, 32))?;
+    device.set_constant(image, "squares", &i32::to_bytes(&changed))?;
+    launch(device, image, "constant_table", &arguments, NvLaunch::new(1, 32))?;
     let expected: Vec<i32> = index.iter().map(|at| 1000 - at).collect();
     compare(&take(&out)?, &expected).map(|text| format!("{text}, before and after a change"))
 }
 
-pub(crate) fn variables(bench: &Bench, image: &Arc<NvImage>) -> Outcome {
-    let out = put(&bench.device, &[0i32; 2])?;
+pub(crate) fn variables<D: Runs>(device: &D, image: &Arc<D::Image>) -> Outcome {
+    let out = put(device, &[0i32; 2])?;
     for round in 0..3 {
-        launch(bench, image, "variables", &[Argument::Buffer(&out)], NvLaunch::new(1, 1))?;
+        launch(device, image, "variables", &[Argument::Buffer(&out)], NvLaunch::new(1, 1))?;
         compare(&take(&out)?, &[7 + round, 1 + round])?;
     }
-    let (address, size) = image.variable("counter")?;
+    let (address, size) = device.variable(image, "counter")?;
     Ok(format!("initialised and kept over 3 launches; counter of {size} bytes at {address:#x}"))
 }
 
-pub(crate) fn function_pointers(bench: &Bench, image: &Arc<NvImage>) -> Outcome {
+pub(crate) fn function_pointers<D: Runs>(device: &D, image: &Arc<D::Image>) -> Outcome {
     let which: Vec<i32> = (0..64).map(|index| index % 3).collect();
     let numbers: Vec<i32> = (0..64).collect();
-    let (input, out) = (put(&bench.device, &which)?, put(&bench.device, &numbers)?);
+    let (input, out) = (put(device, &which)?, put(device, &numbers)?);
     let arguments = [Argument::Buffer(&input), Argument::Buffer(&out)];
-    launch(bench, image, "function_pointers", &arguments, NvLaunch::new(1, 64))?;
+    launch(device, image, "function_pointers", &arguments, NvLaunch::new(1, 64))?;
     let expected: Vec<i32> = numbers
         .iter()
         .map(|&number| match number % 3 {
@@ -147,11 +141,11 @@ pub(crate) fn function_pointers(bench: &Bench, image: &Arc<NvImage>) -> Outcome 
     compare(&take(&out)?, &expected)
 }
 
-pub(crate) fn literals(bench: &Bench, image: &Arc<NvImage>) -> Outcome {
+pub(crate) fn literals<D: Runs>(device: &D, image: &Arc<D::Image>) -> Outcome {
     let which: Vec<i32> = (0..64).map(|index| index % 8).collect();
-    let (input, out) = (put(&bench.device, &which)?, put(&bench.device, &[0f64; 64])?);
+    let (input, out) = (put(device, &which)?, put(device, &[0f64; 64])?);
     let arguments = [Argument::Buffer(&input), Argument::Buffer(&out)];
-    launch(bench, image, "literals", &arguments, NvLaunch::new(1, 64))?;
+    launch(device, image, "literals", &arguments, NvLaunch::new(1, 64))?;
     let value = |index: i32| {
         let x = f64::from(index) + 0.25;
         match index % 8 {
@@ -176,41 +170,41 @@ pub(crate) fn literals(bench: &Bench, image: &Arc<NvImage>) -> Outcome {
     Ok(format!("{} numbers are right", found.len()))
 }
 
-pub(crate) fn recursion(bench: &Bench, image: &Arc<NvImage>) -> Outcome {
+pub(crate) fn recursion<D: Runs>(device: &D, image: &Arc<D::Image>) -> Outcome {
     fn fibonacci(n: i32) -> i32 {
         if n < 2 { n } else { fibonacci(n - 1) + fibonacci(n - 2) }
     }
-    bench.device.set_stack_size(8192)?;
-    let out = put(&bench.device, &[0i32; 8])?;
-    launch(bench, image, "recursion", &[int(6), Argument::Buffer(&out)], NvLaunch::new(1, 8))?;
+    device.set_stack(8192)?;
+    let out = put(device, &[0i32; 8])?;
+    launch(device, image, "recursion", &[int(6), Argument::Buffer(&out)], NvLaunch::new(1, 8))?;
     let expected: Vec<i32> = (6..14).map(fibonacci).collect();
     compare(&take(&out)?, &expected)
 }
 
-pub(crate) fn says(bench: &Bench, image: &Arc<NvImage>) -> Outcome {
-    launch(bench, image, "says", &[int(4711)], NvLaunch::new(2, 1))?;
+pub(crate) fn says<D: Runs>(device: &D, image: &Arc<D::Image>) -> Outcome {
+    launch(device, image, "says", &[int(4711)], NvLaunch::new(2, 1))?;
     Ok("launched; the lines `block 0 of 2 says 4711` and `block 1 of 2 says 4711` must be in the log".into())
 }
 
-pub(crate) fn dynamic_shared(bench: &Bench, image: &Arc<NvImage>) -> Outcome {
-    let limit = bench.device.properties().shared_opt_in;
+pub(crate) fn dynamic_shared<D: Runs>(device: &D, image: &Arc<D::Image>) -> Outcome {
+    let limit = device.properties().shared_opt_in;
     let mut tried = Vec::new();
     for size in [1 << 10, 48 << 10, 100 << 10, limit] {
-        let out = put(&bench.device, &[0i32; 2])?;
+        let out = put(device, &[0i32; 2])?;
         let arguments = [Argument::Buffer(&out), int((size / 4) as i32)];
         let shape = NvLaunch { dynamic_shared: size, ..NvLaunch::new(132, 256) };
-        launch(bench, image, "dynamic_shared", &arguments, shape)?;
+        launch(device, image, "dynamic_shared", &arguments, shape)?;
         compare(&take(&out)?, &[0, 132])?;
         tried.push(size.to_string());
     }
     Ok(format!("blocks with {} bytes", tried.join(", ")))
 }
 
-pub(crate) fn cluster_neighbours(bench: &Bench, image: &Arc<NvImage>) -> Outcome {
+pub(crate) fn cluster_neighbours<D: Runs>(device: &D, image: &Arc<D::Image>) -> Outcome {
     for size in [2u32, 4, 8, 16] {
-        let out = put(&bench.device, &[0i32; 32])?;
+        let out = put(device, &[0i32; 32])?;
         let shape = NvLaunch { cluster: Some([size, 1, 1]), ..NvLaunch::new(32, 64) };
-        launch(bench, image, "cluster_neighbours", &[Argument::Buffer(&out)], shape)
+        launch(device, image, "cluster_neighbours", &[Argument::Buffer(&out)], shape)
             .map_err(|error| format!("clusters of {size}: {error}"))?;
         let size = size as i32;
         let expected: Vec<i32> =
@@ -220,61 +214,61 @@ pub(crate) fn cluster_neighbours(bench: &Bench, image: &Arc<NvImage>) -> Outcome
     Ok("clusters of 2, 4, 8, 16 blocks".into())
 }
 
-pub(crate) fn grid_sync(bench: &Bench, image: &Arc<NvImage>) -> Outcome {
-    let blocks = bench.device.properties().sm_count.min(1024);
-    let out = put(&bench.device, &vec![0i32; blocks as usize])?;
+pub(crate) fn grid_sync<D: Runs>(device: &D, image: &Arc<D::Image>) -> Outcome {
+    let blocks = device.properties().sm_count.min(1024);
+    let out = put(device, &vec![0i32; blocks as usize])?;
     let shape = NvLaunch { cooperative: true, ..NvLaunch::new(blocks, 128) };
-    launch(bench, image, "grid_sync", &[Argument::Buffer(&out)], shape)?;
+    launch(device, image, "grid_sync", &[Argument::Buffer(&out)], shape)?;
     let blocks = blocks as i32;
     let found = take::<i32>(&out)?;
     compare(found.get(..1).unwrap_or_default(), &[blocks * (blocks + 1) / 2])
         .map(|_| format!("{blocks} blocks waited for each other"))
 }
 
-fn parameters(bench: &Bench, image: &Arc<NvImage>, kernel: &str, words: i32) -> Outcome {
-    let driver = bench.device.target().driver;
+fn parameters<D: Runs>(device: &D, image: &Arc<D::Image>, kernel: &str, words: i32) -> Outcome {
+    let driver = device.properties().driver;
     if driver < LARGE_PARAMETERS {
         return Ok(format!("left out: CUDA {driver} has no kernels with so many parameters"));
     }
     let numbers: Vec<i32> = (0..words).map(|index| index * 31 % 1009).collect();
     let bytes = i32::to_bytes(&numbers);
-    let sum = put(&bench.device, &[0i32])?;
+    let sum = put(device, &[0i32])?;
     let arguments = [Argument::Bytes(&bytes), Argument::Buffer(&sum)];
-    launch(bench, image, kernel, &arguments, NvLaunch::new(1, 64))?;
+    launch(device, image, kernel, &arguments, NvLaunch::new(1, 64))?;
     let add = |sum: i32, (index, number): (i32, &i32)| sum.wrapping_add(number.wrapping_mul(index));
     let expected = (1..).zip(&numbers).fold(0, add);
     compare(&take(&sum)?, &[expected]).map(|_| format!("{} bytes of parameters", bytes.len() + 8))
 }
 
-pub(crate) fn large_parameters(bench: &Bench, image: &Arc<NvImage>) -> Outcome {
-    parameters(bench, image, "large_parameters", 2046)
+pub(crate) fn large_parameters<D: Runs>(device: &D, image: &Arc<D::Image>) -> Outcome {
+    parameters(device, image, "large_parameters", 2046)
 }
 
-pub(crate) fn largest_parameters(bench: &Bench, image: &Arc<NvImage>) -> Outcome {
-    parameters(bench, image, "largest_parameters", 8188)
+pub(crate) fn largest_parameters<D: Runs>(device: &D, image: &Arc<D::Image>) -> Outcome {
+    parameters(device, image, "largest_parameters", 8188)
 }
 
-pub(crate) fn across(bench: &Bench, image: &Arc<NvImage>) -> Outcome {
+pub(crate) fn across<D: Runs>(device: &D, image: &Arc<D::Image>) -> Outcome {
     let numbers: Vec<i32> = (0..32).map(|index| index * 3).collect();
-    let (input, out) = (put(&bench.device, &numbers)?, put(&bench.device, &[0i32; 32])?);
+    let (input, out) = (put(device, &numbers)?, put(device, &[0i32; 32])?);
     let arguments = [Argument::Buffer(&input), Argument::Buffer(&out)];
-    launch(bench, image, "across", &arguments, NvLaunch::new(1, 32))?;
+    launch(device, image, "across", &arguments, NvLaunch::new(1, 32))?;
     let expected: Vec<i32> =
         (0..).zip(&numbers).map(|(index, number)| number * 3 + 1 + (index % 8 + 1) * 10).collect();
     compare(&take(&out)?, &expected)?;
     // 5 at first, and one for each thread: seen by another kernel
-    let total = put(&bench.device, &[0i32])?;
-    launch(bench, image, "read_total", &[Argument::Buffer(&total)], NvLaunch::new(1, 1))?;
+    let total = put(device, &[0i32])?;
+    launch(device, image, "read_total", &[Argument::Buffer(&total)], NvLaunch::new(1, 1))?;
     compare(&take(&total)?, &[37])
         .map(|_| "functions, constants and a variable of another object".into())
 }
 
-pub(crate) fn through_pointers(bench: &Bench, image: &Arc<NvImage>) -> Outcome {
+pub(crate) fn through_pointers<D: Runs>(device: &D, image: &Arc<D::Image>) -> Outcome {
     let which: Vec<i32> = (0..30).collect();
     let numbers: Vec<i32> = (0..30).map(|index| index * 5 + 1).collect();
-    let (input, out) = (put(&bench.device, &which)?, put(&bench.device, &numbers)?);
+    let (input, out) = (put(device, &which)?, put(device, &numbers)?);
     let arguments = [Argument::Buffer(&input), Argument::Buffer(&out)];
-    launch(bench, image, "through_pointers", &arguments, NvLaunch::new(1, 30))?;
+    launch(device, image, "through_pointers", &arguments, NvLaunch::new(1, 30))?;
     let expected: Vec<i32> = (0..)
         .zip(&numbers)
         .map(|(index, number)| match index % 3 {
@@ -286,14 +280,14 @@ pub(crate) fn through_pointers(bench: &Bench, image: &Arc<NvImage>) -> Outcome {
     compare(&take(&out)?, &expected)
 }
 
-pub(crate) fn recursive(bench: &Bench, image: &Arc<NvImage>) -> Outcome {
+pub(crate) fn recursive<D: Runs>(device: &D, image: &Arc<D::Image>) -> Outcome {
     fn depth(n: i32) -> i32 {
         if n <= 0 { 0 } else { 1 + depth(n - 1 - (n & 1)) + depth(n - 3) }
     }
     // nobody can tell how much it takes
-    bench.device.set_stack_size(8192)?;
-    let out = put(&bench.device, &[0i32; 8])?;
-    launch(bench, image, "recursive", &[int(3), Argument::Buffer(&out)], NvLaunch::new(1, 8))?;
+    device.set_stack(8192)?;
+    let out = put(device, &[0i32; 8])?;
+    launch(device, image, "recursive", &[int(3), Argument::Buffer(&out)], NvLaunch::new(1, 8))?;
     let expected: Vec<i32> = (3..11).map(depth).collect();
     compare(&take(&out)?, &expected)
 }
@@ -301,11 +295,11 @@ pub(crate) fn recursive(bench: &Bench, image: &Arc<NvImage>) -> Outcome {
 /// The same kernels, compiled by the driver.
 pub(crate) fn ptx(bench: &Bench) -> Outcome {
     let image = bench.load(PTX, CubinLoader::Driver)?;
-    vector_add(bench, &image)?;
-    constant_table(bench, &image)?;
-    function_pointers(bench, &image)?;
-    recursion(bench, &image)?;
-    large_parameters(bench, &image)
+    vector_add(&bench.device, &image)?;
+    constant_table(&bench.device, &image)?;
+    function_pointers(&bench.device, &image)?;
+    recursion(&bench.device, &image)?;
+    large_parameters(&bench.device, &image)
 }
 
 pub(crate) fn memory_kinds(bench: &Bench) -> Outcome {
@@ -320,7 +314,7 @@ pub(crate) fn memory_kinds(bench: &Bench) -> Outcome {
         let sum = Buffer::new(&allocator, 4, Spec::new().zeroed())?;
         // a buffer of another allocator of the same device is as good
         let arguments = [Argument::Buffer(&input), Argument::Buffer(&sum), int(1000)];
-        launch(bench, &image, "reduce", &arguments, NvLaunch::new(2, 256))
+        launch(&bench.device, &image, "reduce", &arguments, NvLaunch::new(2, 256))
             .map_err(|error| format!("{kind:?}: {error}"))?;
         compare(&take(&sum)?, &[numbers.iter().sum::<i32>()])
             .map_err(|error| format!("{kind:?}: {error}"))?;
@@ -336,7 +330,7 @@ pub(crate) fn queues(bench: &Bench) -> Outcome {
     for round in 0..200 {
         let queue = if round % 2 == 0 { bench.device.queue() } else { &other };
         // SAFETY: the kernel is ours, and gets what it takes.
-        unsafe { kernel.launch(queue, &[Argument::Buffer(&out)], &NvLaunch::new(1, 1))? };
+        unsafe { kernel.launch(queue, &[exec_nv::Argument::Buffer(&out)], &NvLaunch::new(1, 1))? };
         bench.device.queue().wait_for(&other)?;
         other.wait_for(bench.device.queue())?;
     }

@@ -1,7 +1,7 @@
 //! From NVIDIA's cubin to our shell, one change at a time: the first that the driver refuses names the cause. And the shell with our image
 //! in memory of each kind.
 
-use core::ffi::c_void;
+use core::ffi::{c_char, c_void};
 use core::ptr;
 use std::path::Path;
 use std::sync::Arc;
@@ -124,11 +124,27 @@ fn run(bench: &Bench, cubin: &[u8]) -> Outcome {
         let places = parameters.as_mut_ptr();
         driver.cuLaunchKernel(function, 4, 1, 1, 256, 1, 1, 0, stream, places, none)?;
         driver.cuCtxSynchronize()?;
+        record();
         driver.cuModuleUnload(module)?;
     }
     let expected: Vec<f32> = numbers.iter().map(|number| number * 2.0).collect();
     compare(&take(&sum)?, &expected)
 }
+
+/// Has the recorder, if this runs under it, write down what is mapped now: the ring, the launch block, the doorbell's page.
+#[cfg(unix)]
+fn record() {
+    let program = libloading::os::unix::Library::this();
+    // SAFETY: a function of this type in the recorder, the only one of this name.
+    unsafe {
+        if let Ok(dump) = program.get::<unsafe extern "C" fn(*const c_char)>(b"recorder_dump\0") {
+            dump(c"after the launch".as_ptr());
+        }
+    }
+}
+
+#[cfg(not(unix))]
+const fn record() {}
 
 /// One step of the ladder.
 pub(crate) fn level<const LEVEL: u32>(bench: &Bench) -> Outcome {

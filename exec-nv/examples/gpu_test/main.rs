@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use exec_nv::{CubinLoader, Driver, NvImage};
+use exec_nv::{CubinLoader, Driver, NvDevice, NvImage};
 use fatbin::{CudaVersion, TargetDevice};
 
 mod bench;
@@ -22,6 +22,7 @@ mod parts;
 mod raw;
 mod real;
 mod renumber;
+mod runs;
 mod speed;
 mod trampoline;
 
@@ -37,18 +38,21 @@ struct Step {
 /// What a step does.
 enum Run {
     /// With each loader, on the image in this file.
-    Both(&'static str, fn(&Bench, &Arc<NvImage>) -> Outcome),
+    Both(&'static str, fn(&NvDevice, &Arc<NvImage>) -> Outcome),
     /// Once.
     Once(fn(&Bench) -> Outcome),
     /// Without CUDA, on the cubins of this folder.
     #[cfg(feature = "raw")]
     Raw(fn(&Path) -> Outcome),
+    /// Without CUDA, on the image in this file.
+    #[cfg(feature = "raw")]
+    RawOn(&'static str, fn(&raw::Raw, &raw::Image) -> Outcome),
 }
 
 const fn both(
     name: &'static str,
     file: &'static str,
-    run: fn(&Bench, &Arc<NvImage>) -> Outcome,
+    run: fn(&NvDevice, &Arc<NvImage>) -> Outcome,
 ) -> Step {
     Step { name, seconds: 20, run: Run::Both(file, run) }
 }
@@ -62,16 +66,39 @@ const fn raw(name: &'static str, run: fn(&Path) -> Outcome) -> Step {
     Step { name, seconds: 30, run: Run::Raw(run) }
 }
 
+#[cfg(feature = "raw")]
+const fn raw_on(
+    name: &'static str,
+    file: &'static str,
+    run: fn(&raw::Raw, &raw::Image) -> Outcome,
+) -> Step {
+    Step { name, seconds: 30, run: Run::RawOn(file, run) }
+}
+
 /// The steps without CUDA: they come before what may break the device.
 #[cfg(feature = "raw")]
 const RAW_STEPS: &[Step] = &[
     raw("raw_bring_up", raw::bring_up),
     raw("raw_copies", raw::copies),
-    raw("raw_across", raw::across),
-    raw("raw_vector_add", raw::vector_add),
-    raw("raw_reduce", raw::reduce),
-    raw("raw_recursive", raw::recursive),
+    raw_on("raw_vector_add", CUBIN, kernels::vector_add),
+    raw_on("raw_reduce", CUBIN, kernels::reduce),
+    raw_on("raw_constant_table", CUBIN, kernels::constant_table),
+    raw_on("raw_variables", CUBIN, kernels::variables),
+    raw_on("raw_function_pointers", CUBIN, kernels::function_pointers),
+    raw_on("raw_literals", CUBIN, kernels::literals),
+    raw_on("raw_recursion", CUBIN, kernels::recursion),
+    raw_on("raw_dynamic_shared", CUBIN, kernels::dynamic_shared),
+    raw_on("raw_cluster_neighbours", CUBIN, kernels::cluster_neighbours),
+    raw_on("raw_large_parameters", CUBIN, kernels::large_parameters),
+    raw_on("raw_largest_parameters", CUBIN, kernels::largest_parameters),
+    raw_on("raw_nvlink_across", NVLINK, kernels::across),
+    raw_on("raw_nvlink_pointers", NVLINK, kernels::through_pointers),
+    raw_on("raw_nvlink_recursive", NVLINK, kernels::recursive),
+    raw_on("raw_hoist_link_across", HOIST, kernels::across),
+    raw_on("raw_hoist_link_pointers", HOIST, kernels::through_pointers),
+    raw_on("raw_hoist_link_recursive", HOIST, kernels::recursive),
     raw("raw_queues", raw::queues),
+    raw("raw_fault", raw::fault),
 ];
 #[cfg(not(feature = "raw"))]
 const RAW_STEPS: &[Step] = &[];
@@ -156,12 +183,14 @@ impl Step {
         match self.run {
             #[cfg(feature = "raw")]
             Run::Raw(run) => row("raw", run(folder)),
+            #[cfg(feature = "raw")]
+            Run::RawOn(file, run) => row("raw", raw::on(folder, file, run)),
             Run::Once(run) => row("", Bench::open(folder).and_then(|bench| run(&bench))),
             Run::Both(file, run) => {
                 let attempt = |loader| {
                     let bench = Bench::open(folder)?;
                     let image = bench.load(file, loader)?;
-                    run(&bench, &image)
+                    run(&bench.device, &image)
                 };
                 let driver = row("driver", attempt(CubinLoader::Driver));
                 row("own", attempt(CubinLoader::Own)) && driver

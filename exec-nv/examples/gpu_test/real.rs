@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use exec_core::Scalar;
-use exec_nv::{Argument, CubinLoader, KernelImage, NvLaunch};
+use exec_nv::{CubinLoader, KernelImage, NvLaunch};
 
 use crate::bench::{Bench, Failure, Outcome};
 use crate::kernels::{compare, launch, put, take};
+use crate::runs::Argument;
 
 /// Fills `n` numbers: `kfunc<float, 0>(float *A, float *B, float value, long n)` of bitsandbytes.
 const FILL: &str = "_Z5kfuncIfLi0EEvPT_S1_S0_l";
@@ -54,7 +55,7 @@ pub(crate) fn library(bench: &Bench) -> Outcome {
                 Argument::Value(Scalar::F32(2.5)),
                 Argument::Value(Scalar::I64(9_999)),
             ];
-            launch(bench, &image, FILL, &arguments, NvLaunch::new(20, 512))?;
+            launch(&bench.device, &image, FILL, &arguments, NvLaunch::new(20, 512))?;
             // one fewer is asked for than there are
             let expected = [vec![2.5f32; 9_999], vec![0.0]].concat();
             compare(&take(&memory)?, &expected).map_err(|error| format!("{loader:?}: {error}"))?;
