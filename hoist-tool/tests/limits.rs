@@ -20,6 +20,8 @@ mod known;
 mod linked;
 #[path = "limits/rela.rs"]
 mod rela;
+#[path = "limits/relaxed.rs"]
+mod relaxed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
