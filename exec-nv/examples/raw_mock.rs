@@ -274,6 +274,7 @@ fn scenario(callbacks: Callbacks, fixtures: &Path) -> Result<(), Failure> {
     let name = match device.properties().sm {
         80..=89 => "kernels-13.5-sm_80.cubin",
         90 => "kernels-13.5-sm_90a.cubin",
+        120 => "kernels-13.5-sm_120.cubin",
         _ => "kernels-12.9-sm_100a.cubin",
     };
     let cubin = std::fs::read(fixtures.join(name))?;

@@ -24,7 +24,7 @@ fn a_mock_gpu_of_every_generation_is_brought_up_launches_copies_and_is_given_bac
         return;
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for generation in ["ampere", "ada", "hopper", "blackwell"] {
+    for generation in ["ampere", "ampere_86", "ada", "hopper", "blackwell", "blackwell_12"] {
         let mut python = Command::new("python3");
         python.arg(root.join("tests/raw_mock/mock.py")).arg(&library).arg(generation);
         let Ok(output) = python.arg(root.join("../fixtures/cuda")).output() else {

@@ -27,9 +27,11 @@ library, generation, fixtures = sys.argv[1:4]
 # Classes: usermode, channel, compute, copy; SM version; header of the launch descriptor, its prefix, bytes.
 GENERATIONS = {
   "ampere": ((0xc561, 0xc56f, 0xc6c0, 0xc6b5), 0x800, "clc6c0qmd.h", "NVC6C0_QMDV03_00_", 256),
+  "ampere_86": ((0xc561, 0xc56f, 0xc7c0, 0xc7b5), 0x806, "clc7c0qmd.h", "NVC7C0_QMDV03_00_", 256),
   "ada": ((0xc561, 0xc56f, 0xc9c0, 0xc7b5), 0x809, "clc6c0qmd.h", "NVC6C0_QMDV03_00_", 256),
   "hopper": ((0xc661, 0xc86f, 0xcbc0, 0xc8b5), 0x900, "clcbc0qmd.h", "NVCBC0_QMDV04_00_", 384),
   "blackwell": ((0xc661, 0xc96f, 0xcdc0, 0xc9b5), 0xa00, "clcdc0qmd.h", "NVCDC0_QMDV05_00_", 384),
+  "blackwell_12": ((0xc761, 0xca6f, 0xcec0, 0xcab5), 0xc00, "clcec0qmd.h", "NVCEC0_QMDV05_00_", 384),
 }
 (usermode, channel, compute, copy), sm_version, header, prefix, qmd_size = GENERATIONS[generation]
 # what the mock knows instead
@@ -53,12 +55,12 @@ def read_fields(address):
   block = int.from_bytes(ctypes.string_at(address, qmd_size), "little")
   return {name: block >> low & (1 << width) - 1 for name, (low, width) in FIELDS.items()}
 
-SHIFT = {"PROGRAM_ADDRESS": 4, "SHARED_MEMORY_SIZE": 7, "SHADER_LOCAL_MEMORY_HIGH_SIZE": 4} if qmd_size == 384 and prefix[2:4] == "CD" else {}
+SHIFT = {"PROGRAM_ADDRESS": 4, "SHARED_MEMORY_SIZE": 7, "SHADER_LOCAL_MEMORY_HIGH_SIZE": 4} if qmd_size == 384 and prefix[2:4] in ("CD", "CE") else {}
 BANK_SHIFT = 0 if qmd_size == 256 else 6
 
 def expected_fields(launch, next_address):
   """What each field has to hold; all others are 0."""
-  major = {"NVC6": 3, "NVCB": 4, "NVCD": 5}[prefix[:4]]
+  major = {"NVC6": 3, "NVC7": 3, "NVCB": 4, "NVCD": 5, "NVCE": 5}[prefix[:4]]
   fields = {"QMD_MAJOR_VERSION": major, "API_VISIBLE_CALL_LIMIT": 1, "CWD_MEMBAR_TYPE": 1, "INVALIDATE_SHADER_DATA_CACHE": 1,
             "INVALIDATE_INSTRUCTION_CACHE": 1, "INVALIDATE_SHADER_CONSTANT_CACHE": 1}
   if major == 3: fields["SM_GLOBAL_CACHING_ENABLE"] = 1
@@ -78,7 +80,7 @@ def expected_fields(launch, next_address):
   key, value = shifted("SHADER_LOCAL_MEMORY_HIGH_SIZE", launch["local"])
   fields[key] = value
   # NVK's configurations, KiB / 4 + 1
-  sizes = [0, 8, 16, 32, 64, 100] if sm_version == 0x809 else [0, 8, 16, 32, 64, 100, 132, 164] + ([196, 228] if sm_version >= 0x900 else [])
+  sizes = [0, 8, 16, 32, 64, 100] if sm_version in (0x806, 0x809, 0xc00) else [0, 8, 16, 32, 64, 100, 132, 164] + ([196, 228] if sm_version >= 0x900 else [])
   least = next(size for size in sizes if size * 1024 >= launch["shared"])
   fields["MIN_SM_CONFIG_SHARED_MEM_SIZE"] = fields["TARGET_SM_CONFIG_SHARED_MEM_SIZE"] = least // 4 + 1
   fields["MAX_SM_CONFIG_SHARED_MEM_SIZE"] = sizes[-1] // 4 + 1
