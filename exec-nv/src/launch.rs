@@ -119,7 +119,11 @@ impl NvLaunch {
         let warp = u64::from(kernel.registers.unwrap_or(0)).saturating_mul(32);
         if let Some(per_warp) = warp.checked_next_multiple_of(256).filter(|&size| size > 0) {
             let warps = u64::from(device.max_registers).checked_div(per_warp).unwrap_or(0);
-            threads(found, warps.saturating_mul(32), "its registers")?;
+            let limit = warps.saturating_mul(32);
+            if found > limit {
+                let (registers, of_block) = (kernel.registers.unwrap_or(0), device.max_registers);
+                return Err(LaunchError::Registers { found, limit, registers, of_block });
+            }
         }
         Ok(())
     }
@@ -138,18 +142,20 @@ impl NvLaunch {
             _ => {}
         }
         let fixed = fixed.filter(|&fixed| product(fixed) > 0);
+        let most = kernel.and_then(|kernel| kernel.max_cluster_rank).filter(|&most| most > 0);
+        let limit = most.map_or(LARGEST_CLUSTER, u64::from).min(LARGEST_CLUSTER);
         let Some(cluster) = self.cluster.or(fixed) else {
             return match kernel {
-                Some(kernel) if kernel.explicit_cluster => Err(LaunchError::ClusterNeeded),
+                Some(kernel) if kernel.explicit_cluster => {
+                    Err(LaunchError::ClusterNeeded { limit })
+                }
                 _ => Ok(()),
             };
         };
         if !device.cluster_launch {
-            return Err(LaunchError::NoClusters);
+            return Err(LaunchError::NoClusters { sm: device.sm, cluster });
         }
         let found = product(cluster);
-        let most = kernel.and_then(|kernel| kernel.max_cluster_rank).filter(|&most| most > 0);
-        let limit = most.map_or(LARGEST_CLUSTER, u64::from).min(LARGEST_CLUSTER);
         if found == 0 || found > limit {
             return Err(LaunchError::ClusterSize { found, limit });
         }
@@ -169,7 +175,7 @@ impl NvLaunch {
             return Ok(());
         }
         if !device.cooperative_launch {
-            return Err(LaunchError::NoCooperation);
+            return Err(LaunchError::NoCooperation { sm: device.sm, blocks: self.blocks() });
         }
         let (Some(kernel), Some(limits)) = (kernel, occupancy::limits(device.sm)) else {
             return Ok(());

@@ -24,6 +24,10 @@ use crate::queue::NvQueue;
 use crate::shared::Shared;
 use crate::stream::NvEvent;
 
+/// `CUDA_ERROR_INVALID_VALUE` and `CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES`: a limit of kernel or device, which the driver does not name.
+const INVALID_VALUE: u32 = 1;
+const OUT_OF_RESOURCES: u32 = 701;
+
 /// A kernel that an [`NvDevice`](crate::NvDevice) runs.
 #[derive(Debug)]
 pub struct NvProgram {
@@ -124,7 +128,7 @@ impl NvProgram {
         self.fill(&mut block, arguments, |hold| call.uses(hold))?;
         // SAFETY: the block has what the kernel takes; the caller vouches for the kernel.
         let started = unsafe { self.start(queue, block.pointers(), launch) };
-        context.note(started)?;
+        context.note(started.map_err(|error| self.with_limits(error, launch)))?;
         drop(block);
         let kept = call.keep(&self.function);
         let Some(start) = start else { return kept.map(|()| None) };
@@ -185,6 +189,34 @@ impl NvProgram {
             self.function.set(attribute, 1)?;
         }
         Ok(())
+    }
+
+    /// The error of a launch that the driver refused, with the numbers that it may have refused it for.
+    fn with_limits(&self, error: Error, launch: &NvLaunch) -> Error {
+        let (function, code, text) = match error {
+            Error::Driver { function, code: code @ (INVALID_VALUE | OUT_OF_RESOURCES), text } => {
+                (function, code, text)
+            }
+            error => return error,
+        };
+        // what hinders the question hides nothing
+        let Ok(found) = self.attributes() else {
+            return Error::Driver { function, code, text };
+        };
+        let device = &self.device.properties;
+        let text = format!(
+            "{text}; {} threads of {} registers in a block, where the driver allows {} threads and the device has {} registers; \
+             {} and {} bytes of shared memory, where {} can be; {} blocks",
+            launch.threads(),
+            found.registers,
+            found.max_threads,
+            device.max_registers,
+            found.shared,
+            launch.dynamic_shared,
+            device.shared_opt_in.max(device.shared),
+            launch.blocks(),
+        );
+        Error::Driver { function, code, text }
     }
 
     /// # Safety

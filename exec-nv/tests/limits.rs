@@ -57,7 +57,7 @@ fn each_limit_is_named_with_its_numbers() {
             90,
             kernel(|needs| needs.registers = Some(128)),
             NvLaunch::new(1, 513),
-            "513 threads in a block, where its registers allows 512",
+            "513 threads of 128 registers in a block, where the device's 65536 registers allow 512",
         ),
         (90, kernel(|needs| needs.registers = Some(128)), NvLaunch::new(1, 512), "ok"),
         (
@@ -78,7 +78,12 @@ fn each_limit_is_named_with_its_numbers() {
             NvLaunch { dynamic_shared: 227 << 10, ..usual },
             "1 and 232448 bytes of shared memory for a block, where 232448 can be",
         ),
-        (80, kernel(|_| ()), clustered([2, 1, 1]), "the device has no clusters"),
+        (
+            80,
+            kernel(|_| ()),
+            clustered([2, 1, 1]),
+            "a cluster of 2x1x1, and the device has none: it is sm_80, and they are from sm_90 on",
+        ),
         (
             90,
             kernel(|needs| needs.cluster = Some([4, 1, 1])),
@@ -90,7 +95,7 @@ fn each_limit_is_named_with_its_numbers() {
             90,
             kernel(|needs| needs.explicit_cluster = true),
             usual,
-            "the kernel must be launched in clusters",
+            "no cluster, where the kernel takes one of 1 to 16 blocks",
         ),
         (
             90,
@@ -108,7 +113,7 @@ fn each_limit_is_named_with_its_numbers() {
             50,
             kernel(|_| ()),
             NvLaunch { cooperative: true, ..usual },
-            "the device has no cooperative launches",
+            "a cooperative grid of 4 blocks, and this device of sm_50 has no cooperative launches",
         ),
         (
             80,
@@ -120,7 +125,7 @@ fn each_limit_is_named_with_its_numbers() {
             80,
             kernel(|_| ()),
             attributes(LaunchAttributes { cluster_policy: Some(ClusterPolicy::Spread), ..none }),
-            "the device has no clusters",
+            "cluster policies from sm_90 on, and the device is sm_80",
         ),
         (80, kernel(|_| ()), attributes(LaunchAttributes { priority: Some(-5), ..none }), "ok"),
     ];

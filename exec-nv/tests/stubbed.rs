@@ -325,6 +325,37 @@ fn what_is_of_one_launch_does_not_stick_and_what_is_contained_does() {
 }
 
 #[test]
+fn a_launch_that_the_driver_refuses_says_what_it_takes_and_what_there_is() {
+    let Some(stub) = stub("a_launch_that_the_driver_refuses_says_what_it_takes_and_what_there_is")
+    else {
+        return;
+    };
+    let device = stub.device().unwrap();
+    let image = device.load(&fixture(KERNELS)).unwrap();
+    let kernel = device.kernel(&image, "globals").unwrap();
+    let launch = NvLaunch { dynamic_shared: 1000, ..NvLaunch::new(3, 64) };
+    // SAFETY: the stub runs nothing.
+    let call = || unsafe { kernel.launch(device.queue(), &[], &launch) }.unwrap_err().to_string();
+    for code in [1, 701] {
+        stub.fail("cuLaunchKernel", code, 1);
+        let error = call();
+        let (limits, shared) =
+            (device.properties().max_registers, device.properties().shared_opt_in);
+        assert!(error.starts_with("cuLaunchKernel: ") && error.ends_with(&format!(" ({code})")));
+        let numbers = format!(
+            "; 64 threads of 7 registers in a block, where the driver allows 7 threads and the device has {limits} registers; \
+             7 and 1000 bytes of shared memory, where {shared} can be; 3 blocks"
+        );
+        assert!(error.contains(&numbers), "{error}");
+        assert!(device.fault().is_none());
+    }
+    stub.fail("cuLaunchKernel", 720, 1);
+    assert!(!call().contains("registers"));
+    drop((kernel, image, device));
+    assert_eq!(stub.left(), "");
+}
+
+#[test]
 fn the_drivers_library_is_never_unloaded() {
     let Some(stub) = stub("the_drivers_library_is_never_unloaded") else { return };
     // the stub itself is open as long as this test

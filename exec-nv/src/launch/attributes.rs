@@ -5,6 +5,8 @@ use crate::properties::DeviceProperties;
 
 /// The first architecture on which a kernel can start while the one before it ends.
 const PROGRAMMATIC: u32 = 90;
+/// The first architecture with clusters.
+const CLUSTERS: u32 = 90;
 
 /// What a launch can be asked for beside grid, block and memory. The default asks for nothing.
 ///
@@ -51,7 +53,11 @@ impl LaunchAttributes {
             });
         }
         if self.cluster_policy.is_some() && !device.cluster_launch {
-            return Err(LaunchError::NoClusters);
+            return Err(LaunchError::Architecture {
+                what: "cluster policies",
+                found: device.sm,
+                needed: CLUSTERS,
+            });
         }
         Ok(())
     }

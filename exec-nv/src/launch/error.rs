@@ -21,8 +21,19 @@ pub enum LaunchError {
         found: u64,
         /// The most that can be.
         limit: u64,
-        /// What sets the limit: `the device`, `the kernel`, `its registers`.
+        /// What sets the limit: `the device`, `the kernel`.
         by: &'static str,
+    },
+    /// The threads of a block would take more registers than there are.
+    Registers {
+        /// Threads asked for.
+        found: u64,
+        /// The most that can be.
+        limit: u64,
+        /// Registers of a thread.
+        registers: u32,
+        /// Registers that a block may have.
+        of_block: u32,
     },
     /// The kernel takes blocks of one form only.
     Block {
@@ -41,7 +52,12 @@ pub enum LaunchError {
         limit: u64,
     },
     /// The device has no clusters.
-    NoClusters,
+    NoClusters {
+        /// Number of the device's architecture: there are clusters from sm_90 on.
+        sm: u32,
+        /// The cluster asked for.
+        cluster: [u32; 3],
+    },
     /// The kernel takes clusters of one form only, and the launch has another or none.
     Cluster {
         /// What was asked for.
@@ -50,7 +66,10 @@ pub enum LaunchError {
         expected: [u32; 3],
     },
     /// The kernel must be launched in clusters.
-    ClusterNeeded,
+    ClusterNeeded {
+        /// The most blocks that a cluster can have.
+        limit: u64,
+    },
     /// A cluster has more blocks than can be.
     ClusterSize {
         /// Blocks asked for.
@@ -66,7 +85,12 @@ pub enum LaunchError {
         cluster: [u32; 3],
     },
     /// The device has no cooperative launches.
-    NoCooperation,
+    NoCooperation {
+        /// Number of the device's architecture.
+        sm: u32,
+        /// Blocks that were to run at the same time.
+        blocks: u64,
+    },
     /// Not all blocks can run at the same time.
     Cooperation {
         /// Blocks asked for.
@@ -120,6 +144,10 @@ impl fmt::Display for LaunchError {
             Self::Threads { found, limit, by } => {
                 write!(f, "{found} threads in a block, where {by} allows {limit}")
             }
+            Self::Registers { found, limit, registers, of_block } => write!(
+                f,
+                "{found} threads of {registers} registers in a block, where the device's {of_block} registers allow {limit}"
+            ),
             Self::Block { found, expected } => {
                 write!(f, "a block of {}, where the kernel takes {}", Form(*found), Form(*expected))
             }
@@ -127,7 +155,11 @@ impl fmt::Display for LaunchError {
                 f,
                 "{declared} and {dynamic} bytes of shared memory for a block, where {limit} can be"
             ),
-            Self::NoClusters => f.write_str("the device has no clusters"),
+            Self::NoClusters { sm, cluster } => write!(
+                f,
+                "a cluster of {}, and the device has none: it is sm_{sm}, and they are from sm_90 on",
+                Form(*cluster)
+            ),
             Self::Cluster { found: Some(found), expected } => {
                 write!(
                     f,
@@ -139,14 +171,19 @@ impl fmt::Display for LaunchError {
             Self::Cluster { found: None, expected } => {
                 write!(f, "no cluster, where the kernel takes {}", Form(*expected))
             }
-            Self::ClusterNeeded => f.write_str("the kernel must be launched in clusters"),
+            Self::ClusterNeeded { limit } => {
+                write!(f, "no cluster, where the kernel takes one of 1 to {limit} blocks")
+            }
             Self::ClusterSize { found, limit } => {
                 write!(f, "a cluster of {found} blocks, where 1 to {limit} can be")
             }
             Self::ClusterGrid { grid, cluster } => {
                 write!(f, "a grid of {} has no whole clusters of {}", Form(*grid), Form(*cluster))
             }
-            Self::NoCooperation => f.write_str("the device has no cooperative launches"),
+            Self::NoCooperation { sm, blocks } => write!(
+                f,
+                "a cooperative grid of {blocks} blocks, and this device of sm_{sm} has no cooperative launches"
+            ),
             Self::Cooperation { found, limit } => {
                 write!(f, "{found} blocks, where {limit} can run at the same time")
             }

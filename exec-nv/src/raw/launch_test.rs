@@ -471,7 +471,7 @@ fn what_cannot_be_launched_is_refused_by_name() {
         (
             "globals",
             NvLaunch { cooperative: true, ..usual },
-            "cannot launch: the device has no cooperative launches",
+            "cannot launch: a cooperative grid of 1 blocks, and this device of sm_90 has no cooperative launches",
         ),
     ] {
         assert_eq!(refused(kernel, launch, &[]), expected);
