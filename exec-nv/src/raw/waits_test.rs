@@ -208,3 +208,38 @@ fn a_reset_that_is_waited_for_too_long_is_an_error_that_sticks() {
         assert_eq!((fake.left(), fake.state().abandoned.clone()), ("".into(), "".into()));
     }
 }
+
+#[test]
+fn whatever_a_notifier_holds_is_an_error_or_none() {
+    let (fake, device, image) = open(Class::HOPPER, "kernels");
+    let kernel = device.kernel(&image, "globals").unwrap();
+    // SAFETY: nothing runs.
+    let launch = || unsafe { kernel.launch(device.queue(), &[], &NvLaunch::new(1, 1)) };
+    let (mut seed, mut stopped) = (1u64, 0);
+    for round in 0..300u32 {
+        launch().unwrap();
+        device.synchronize().unwrap();
+        let channel = fake.state().launched.last().unwrap().channel;
+        let words: [u32; 4] = core::array::from_fn(|_| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            // small numbers have names
+            (seed >> 32) as u32 >> (round % 32)
+        });
+        fake.state().notify(channel, words);
+        let status = words[3] >> 16;
+        match launch() {
+            Ok(_) => assert_eq!(status, 0, "{words:x?}"),
+            Err(Error::Raw(RawError::Stopped { error, info, .. })) => {
+                assert_ne!(status, 0, "{words:x?}");
+                assert_eq!((error.0, u32::from(info)), (words[2], words[3] & 0xffff));
+                assert!(device.fault().unwrap().to_string().contains(&error.to_string()));
+                assert!(device.reset().is_some() && device.fault().is_none());
+                stopped += 1;
+            }
+            Err(error) => panic!("{words:x?}: {error}"),
+        }
+    }
+    assert!((50..250).contains(&stopped), "{stopped} of 300");
+    drop((kernel, image, device));
+    assert_eq!((fake.left(), fake.state().abandoned.clone()), ("".into(), "".into()));
+}

@@ -115,8 +115,17 @@ def aliases(fields):
     for bit in range(width): bits[low + bit] = value >> bit & 1
   return bits
 
+def judge(block, bits):
+  """What a launch descriptor says otherwise than it has to, in words; nothing if all is right."""
+  for field, (low, width) in FIELDS.items():
+    found, wanted = block >> low & (1 << width) - 1, sum(bits.get(low + bit, 0) << bit for bit in range(width))
+    if found != wanted: return f"{field}: {found:#x}, wanted {wanted:#x}"
+  return None
+
+flipped = 0
+
 def execute_qmd(self, address):
-  global judged
+  global judged, flipped
   found, launch = read_fields(address), launches.pop(0)
   name = "DEPENDENT_QMD_ENABLE[0]" if "DEPENDENT_QMD_ENABLE[0]" in found else "DEPENDENT_QMD0_ENABLE"
   pointer = found["DEPENDENT_QMD0_POINTER"] << 8 if found[name] else 0
@@ -126,10 +135,16 @@ def execute_qmd(self, address):
   launch["banks"] = {int(index): tuple(where) for index, where in launch["banks"].items()}
   launch["banks"][0] = (bank0, launch["banks"][0][1])
   bits = aliases(expected_fields(launch, pointer))
-  for field, (low, width) in FIELDS.items():
-    wanted = sum(bits.get(low + bit, 0) << bit for bit in range(width))
-    assert found[field] == wanted, f"{field}: {found[field]:#x}, wanted {wanted:#x}"
-    judged += 1
+  block = int.from_bytes(ctypes.string_at(address, qmd_size), "little")
+  complaint = judge(block, bits)
+  assert complaint is None, complaint
+  judged += len(FIELDS)
+  if not flipped:
+    # the judge notices any field that is damaged
+    for field, (low, width) in FIELDS.items():
+      for bit in {low, low + width - 1}:
+        assert judge(block ^ 1 << bit, bits), f"nobody notices bit {bit} of {field}"
+        flipped += 1
   assert ctypes.string_at(bank0, launch["banks"][0][1]).hex() == launch["bank0"], "constant bank 0"
   assert ctypes.string_at(launch["program"], 16).hex() == launch["code"], "code at the program's address"
   if pointer: execute_qmd(self, pointer)
@@ -263,4 +278,4 @@ assert code == 0 and not trouble, f"status {code}, {len(trouble)} calls went wro
 assert not launches, f"{len(launches)} launches were not made"
 left = [f"objects {driver.alive}"] * bool(driver.alive) + [f"ranges {driver.ranges}"] * bool(driver.ranges)
 assert not left and driver.registered == 0 and not open_files, f"not given back: {left} {driver.registered} {open_files}"
-print(f"{generation}: {judged} fields of launch descriptors hold what they should; nothing is left")
+print(f"{generation}: {judged} fields of launch descriptors hold what they should; nothing is left ({flipped} bits flipped, all noticed)")

@@ -125,6 +125,12 @@ impl State {
         (get(0x6c)? & 7 == 3).then(|| Some(get(0x60)? << 32 | get(0x5c)?))?
     }
 
+    /// Writes an error notifier of a channel: any words.
+    pub(in crate::raw) fn notify(&self, channel: u32, words: [u32; 4]) {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        assert!(self.write(self.channels[&channel].notifier, &bytes));
+    }
+
     /// Tells, in a channel's control page, which entry is read next, and gives what it told before.
     pub(in crate::raw) fn tell_read(&self, channel: u32, entry: u32) -> u32 {
         let control = self.channels[&channel].control;
