@@ -56,12 +56,14 @@
 //!
 //! From `sm_100` on objects have their code a second time in the form from which the driver makes machine code for other members
 //! of the family. It is linked with the rest: `.nv.capmerc.text.F`, `.nv.merc.symtab`, `.nv.merc.nv.info*`, `.nv.merc.rela.*`,
-//! `.nv.merc.debug_frame`, `.nv.merc.nv.callgraph`, `.nv.merc.nv.prototype`, `.nv.merc.nv.global.init` and
+//! `.nv.merc.debug_frame`, line numbers (`-lineinfo`) and the text of PTX beside them, `.nv.merc.nv.callgraph`, `.nv.merc.nv.prototype`, `.nv.merc.nv.global.init` and
 //! `.nv.merc.nv.constant.user`. Of 140 generated programs (100 on `sm_100`, 40 on `sm_120`) all these sections and the symbols
 //! are equal to nvlink's, but for the order of external functions in an attribute of one of them.
 //!
-//! It is left out as a whole if an object lacks it, has one of another version than 13.5's, or one with debug information (`-G`,
-//! `-lineinfo`): [`LinkedCubin::mercury`] and the linker's note in `.note.nv.tkinfo` say so.
+//! It is left out as a whole if an object lacks it, has one of another version than 13.5's, or one with what is not understood: debug
+//! information beyond line numbers (`-G`), constants that the optimizer made (`.nv.merc.nv.constant.optimizer.F`), shared memory that
+//! it reserves (tensor memory), code that names textures, of whose numbers nvlink makes a table in Mercury.
+//! [`LinkedCubin::mercury`] and the linker's note in `.note.nv.tkinfo` say so.
 //!
 //! # What is not linked
 //!

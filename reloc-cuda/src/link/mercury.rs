@@ -10,7 +10,7 @@ use super::entity::{EntityId, Kind, SYMBOL_OF_TEXT};
 use super::error::LinkError;
 use super::info::Numbers;
 use super::linked::LinkedMercury;
-use super::mercury_records::{FLAGS_WITH_INFO, FRAME, Forms};
+use super::mercury_records::{FLAGS_WITH_INFO, Forms, is_linked};
 use super::object::{Object, Role};
 use super::order::{OutSymbol, Symbols};
 use super::out::{Class, Info, Link, Meaning, Out, OutId, OutRecord};
@@ -24,9 +24,9 @@ use alloc::vec::Vec;
 use elf_core::Symbol;
 use elf_core::names::{
     SHF_CUDA_MERCURY, SHT_CUDA_CAPMERC, SHT_CUDA_GLOBAL_INIT, SHT_CUDA_MERCURY_CALLGRAPH,
-    SHT_CUDA_MERCURY_CONSTANT_USER, SHT_CUDA_MERCURY_INFO, SHT_CUDA_MERCURY_PROTOTYPE,
-    SHT_CUDA_MERCURY_RELA, SHT_CUDA_MERCURY_SYMTAB, SHT_PROGBITS, STT_CUDA_OBJECT, STT_FUNC,
-    STT_SECTION,
+    SHT_CUDA_MERCURY_CONSTANT_OPT, SHT_CUDA_MERCURY_CONSTANT_USER, SHT_CUDA_MERCURY_INFO,
+    SHT_CUDA_MERCURY_PROTOTYPE, SHT_CUDA_MERCURY_RELA, SHT_CUDA_MERCURY_SYMTAB,
+    SHT_CUDA_RESERVED_SHARED, SHT_PROGBITS, STT_CUDA_OBJECT, STT_FUNC, STT_SECTION,
 };
 
 /// The first architecture that is made of Mercury.
@@ -60,6 +60,9 @@ impl State<'_> {
 
     /// Why an object's Mercury cannot be linked.
     fn mercury_gap(&self, object: &Object<'_>) -> Option<&'static str> {
+        if self.names_textures(object) {
+            return Some("its code names textures, whose numbers nvlink puts into Mercury anew");
+        }
         let Some(symbols) = mercury_symbols(object) else { return Some("it has no Mercury form") };
         let names = object.with_type(SHT_CUDA_MERCURY_SYMTAB).next();
         let names = names.map(|(_, section)| section.header.link);
@@ -76,10 +79,18 @@ impl State<'_> {
         for section in object.sections.iter().filter(|section| section.role == Role::Mercury) {
             let is_known = match section.header.r#type {
                 SHT_CUDA_CAPMERC => capsule::is_known(section.data),
-                SHT_PROGBITS if section.name.as_bytes() != FRAME => {
-                    return Some("it has debug information in the Mercury form");
+                SHT_PROGBITS if !is_linked(section.name.as_bytes()) => {
+                    return Some(
+                        "it has debug information beyond line numbers in the Mercury form",
+                    );
                 }
                 SHT_PROGBITS => true,
+                SHT_CUDA_MERCURY_CONSTANT_OPT => {
+                    return Some("it has constants of the optimizer in the Mercury form");
+                }
+                SHT_CUDA_RESERVED_SHARED => {
+                    return Some("it reserves shared memory in the Mercury form");
+                }
                 other => TYPES.contains(&other),
             };
             if !is_known {
@@ -118,7 +129,7 @@ impl State<'_> {
             entry_size: 24,
             ..Out::new(b".nv.merc.symtab", Class::MercurySymbols, SHT_CUDA_MERCURY_SYMTAB, 8)
         }));
-        let frames = self.take_mercury_frames(&mut tables.forms);
+        let debug = self.take_mercury_debug(&mut tables.forms);
         let linked = |name: &[u8], r#type| Out {
             flags: SHF_CUDA_MERCURY,
             link: Link::MercurySymbols,
@@ -144,7 +155,7 @@ impl State<'_> {
             let table = pairs(b".nv.merc.nv.prototype", SHT_CUDA_MERCURY_PROTOTYPE);
             tables.forms.insert(own, self.outs.push(table));
         }
-        tables.records = self.take_mercury_records(&tables.forms, &frames)?;
+        tables.records = self.take_mercury_records(&tables.forms, &debug)?;
         Ok(tables)
     }
 

@@ -28,39 +28,54 @@ pub(super) const FLAGS_WITH_INFO: u64 = 0x40 | SHF_CUDA_MERCURY;
 /// Sections of the program and what stands for them in Mercury.
 pub(super) type Forms = BTreeMap<OutId, OutId>;
 
+/// Where an object's section of debug information in the Mercury form is put.
+pub(super) type Debug = BTreeMap<(usize, u32), (OutId, u64)>;
+
+/// Debug information in the Mercury form that is linked: unwind tables and line numbers; text of PTX has the bytes of the program's.
+const TABLES: [&[u8]; 3] = [FRAME, b".nv.merc.debug_line", b".nv.merc.nv_debug_line_sass"];
+const PTX_TEXT: &[u8] = b".nv.merc.nv_debug_ptx_txt.";
+
+/// Whether a section of debug information of this name is linked.
+pub(super) fn is_linked(name: &[u8]) -> bool {
+    TABLES.contains(&name) || name.starts_with(PTX_TEXT)
+}
+
 impl State<'_> {
-    /// Takes the unwind tables of all objects whole; gives where each begins.
-    pub(super) fn take_mercury_frames(&mut self, forms: &mut Forms) -> Vec<u64> {
-        let own = self.frame();
-        let (mut out, mut bases) = (None, Vec::new());
+    /// Takes unwind tables and line numbers of all objects whole, those of functions that are dropped too.
+    pub(super) fn take_mercury_debug(&mut self, forms: &mut Forms) -> Debug {
+        let mut places = Debug::new();
         for object in Rc::clone(&self.objects).iter() {
-            let base = object.mercury_frame().map_or(0, |(_, section)| {
-                let id = *out.get_or_insert_with(|| {
-                    self.outs.push(Out {
-                        flags: SHF_CUDA_MERCURY,
-                        ..Out::new(FRAME, Class::Mercury, SHT_PROGBITS, 1)
-                    })
+            for (number, section) in object.with_type(SHT_PROGBITS) {
+                let name = section.name.as_bytes();
+                let own = self.out_of(name.strip_prefix(b".nv.merc").unwrap_or_default());
+                let known = self.out_of(name);
+                let out = known.unwrap_or_else(|| {
+                    let shares = own.filter(|_| name.starts_with(PTX_TEXT));
+                    let out = Out::new(name, Class::Mercury, SHT_PROGBITS, 1);
+                    self.outs.push(Out { flags: SHF_CUDA_MERCURY, shares, ..out })
                 });
-                self.outs[id].append(section.data, section.header.alignment)
-            });
-            bases.push(base);
+                forms.extend(own.map(|own| (own, out)));
+                if self.outs[out].shares.is_none() {
+                    let base = self.outs[out].append(section.data, section.header.alignment);
+                    places.insert((object.index, number), (out, base));
+                }
+            }
         }
-        forms.extend(own.zip(out));
-        bases
+        places
     }
 
-    fn frame(&self) -> Option<OutId> {
-        self.outs.iter().find(|(_, out)| out.name == b".debug_frame").map(|(id, _)| id)
+    fn out_of(&self, name: &[u8]) -> Option<OutId> {
+        self.outs.iter().find(|(_, out)| out.name == name).map(|(id, _)| id)
     }
 
     /// Resolves or takes over the records of all objects: for each section of the program's records one.
     pub(super) fn take_mercury_records(
         &mut self,
         forms: &Forms,
-        frames: &[u64],
+        debug: &Debug,
     ) -> Result<Vec<(OutId, Vec<OutRecord>)>, LinkError> {
         let mut lists: BTreeMap<OutId, Vec<OutRecord>> = BTreeMap::new();
-        for (object, &base) in Rc::clone(&self.objects).iter().zip(frames) {
+        for object in Rc::clone(&self.objects).iter() {
             for (_, section) in object.with_type(SHT_CUDA_MERCURY_RELA) {
                 let header = SectionHeader { r#type: SHT_RELA, ..section.header };
                 let rows = object.cubin.file().relocations(&header);
@@ -69,10 +84,10 @@ impl State<'_> {
                 let Some(target) = object.section(section.header.info) else { continue };
                 if target.header.r#type != SHT_PROGBITS {
                     self.mercury_records_of(object, target, forms, &rows, &mut lists)?;
-                } else if let Some(&frame) = self.frame().and_then(|own| forms.get(&own)) {
-                    let list = lists.entry(frame).or_default();
+                } else if let Some(&place) = debug.get(&(object.index, section.header.info)) {
+                    let list = lists.entry(place.0).or_default();
                     for record in rows {
-                        list.extend(self.mercury_frame_record(object, (frame, base), &record));
+                        list.extend(self.mercury_debug_record(object, place, &record));
                     }
                 }
             }
@@ -134,11 +149,11 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Resolves a record of an unwind table, or gives it as it stays.
-    fn mercury_frame_record(
+    /// Resolves a record of an unwind table or of line numbers, or gives it as it stays.
+    fn mercury_debug_record(
         &mut self,
         object: &Object<'_>,
-        (frame, base): (OutId, u64),
+        (table, base): (OutId, u64),
         record: &Record,
     ) -> Option<OutRecord> {
         let offset = record.offset.wrapping_add(base);
@@ -146,7 +161,7 @@ impl State<'_> {
             (R_MERCURY_UNUSED_CLEAR64, Some(id)) => {
                 let own = calls::defined_in(&self.entities, id, object.index);
                 if own && !self.is_here(id, object.index) {
-                    self.put(frame, offset, 0);
+                    self.put(table, offset, 0);
                 }
                 None
             }
@@ -159,7 +174,7 @@ impl State<'_> {
             // the place of another entry
             (R_MERCURY_ABS64, None) => {
                 let addend = record.addend.unwrap_or(0).cast_unsigned();
-                self.put(frame, offset, addend.wrapping_add(base));
+                self.put(table, offset, addend.wrapping_add(base));
                 None
             }
             _ => None,

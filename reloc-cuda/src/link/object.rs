@@ -5,8 +5,8 @@ use super::error::{LinkError, LinkErrorKind};
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use elf_core::names::{
-    SHF_CUDA_MERCURY, SHT_DYNAMIC, SHT_DYNSYM, SHT_GROUP, SHT_HASH, SHT_NOTE, SHT_PROGBITS,
-    SHT_REL, SHT_RELA, SHT_STRTAB, SHT_SYMTAB, SHT_SYMTAB_SHNDX,
+    SHF_CUDA_MERCURY, SHT_DYNAMIC, SHT_DYNSYM, SHT_GROUP, SHT_HASH, SHT_NOTE, SHT_REL, SHT_RELA,
+    SHT_STRTAB, SHT_SYMTAB, SHT_SYMTAB_SHNDX,
 };
 use elf_core::{Definition, Name, Record, SectionHeader, Symbol, SymbolTable};
 use nvinfo::{Cubin, HeaderForm, LinkStage};
@@ -194,11 +194,6 @@ impl<'a> Object<'a> {
     /// Sections of Mercury of this type, with their indices.
     pub(super) fn with_type(&self, r#type: u32) -> impl Iterator<Item = (u32, &Section<'a>)> {
         self.with_role(Role::Mercury).filter(move |(_, section)| section.header.r#type == r#type)
-    }
-
-    /// The unwind table of Mercury.
-    pub(super) fn mercury_frame(&self) -> Option<(u32, &Section<'a>)> {
-        self.with_type(SHT_PROGBITS).next()
     }
 
     /// The records against section `target`, by section of records: whether they have addends, and the records.

@@ -3,7 +3,7 @@
 
 use super::entity::EntityId;
 use super::error::LinkError;
-use super::object::Role;
+use super::object::{Object, Role};
 use super::out::{Meaning, OutId, OutRecord, align};
 use super::resolve::is_texture;
 use super::sort::sort;
@@ -62,6 +62,19 @@ impl State<'_> {
     /// Whether a record fills a slot.
     pub(super) fn is_slot(&self, record: &OutRecord) -> bool {
         matches!(record.symbol, Meaning::Entity(id) if self.slots.contains_key(&id))
+    }
+
+    /// Whether code of an object names a texture.
+    pub(super) fn names_textures(&self, object: &Object<'_>) -> bool {
+        let mut texts = object.with_role(Role::Text);
+        texts.any(|(text, _)| {
+            let records = object.records(text).into_iter().flatten();
+            let mut named = records.flat_map(|(_, rows)| rows).map(|record| record.symbol);
+            let is_named = |symbol| {
+                object.entity(symbol).is_some_and(|id| is_texture(&self.entities[id].symbol))
+            };
+            named.any(is_named)
+        })
     }
 
     /// Textures that code names, and the functions that do.

@@ -53,10 +53,10 @@ impl Show {
         let (mut all, done) = all_reports(request, make);
         choose(&self.filter, &mut all);
         if self.svg {
-            self.draw(&all, out)?;
-        } else {
-            print_all(request, &all, out, text)?;
+            done?;
+            return self.draw(&all, out);
         }
+        print_all(request, &all, out, text)?;
         done
     }
 
