@@ -29,10 +29,13 @@
 //! The dynamic loader knows nothing of such a library: `dlsym`, `dladdr` and `dl_iterate_phdr` do not find it, and libraries that are opened
 //! later do not bind to it; [`Library::symbol_at`] names what is at an address, and [observers](LibraryLoader::observer) are told. A
 //! library that is opened again is loaded again. Symbols that all libraries share (`STB_GNU_UNIQUE`) are not seen in libraries of the
-//! dynamic loader that this one does not need. [`Library::get`] does not look into what the library needs.
+//! dynamic loader that this one does not need. A version that a library needs, but no symbol of it, is not looked for: ld.so, which
+//! refuses the library, so says that it is too old for it (`GLIBC_ABI_DT_RELR`). A library that wants to execute the stack, or stands for
+//! another one (`DT_FILTER`), is refused; one that would rather have another one's symbols (`DT_AUXILIARY`) has its own.
 
 mod ahead;
 mod at_exit;
+mod by_name;
 mod definition;
 mod depth_first;
 mod error;
@@ -61,9 +64,11 @@ use crate::external::External;
 use crate::function::{FunctionPointer, TypedFunction};
 use crate::observer::Observer;
 use crate::symbols::{Found, Symbols};
+use by_name::Meaning;
 use core::fmt;
 use definition::Definition;
 use elf_core::Name;
+use elf_image::SymbolReference;
 use file::FilePages;
 use loaded::{Bytes, Held};
 use needed::{Find, Given, Named, Needed};
@@ -253,7 +258,8 @@ impl From<Library> for NeededLibrary {
 }
 
 impl Library {
-    /// The function `name` of the default version, as a pointer that cannot outlive the library.
+    /// The function `name` of the default version, as a pointer that cannot outlive the library: as `dlsym` has it, the library's own, else
+    /// that of the first library that has one of those that it needs, breadth first.
     ///
     /// # Errors
     /// [`LibraryError::NoSymbol`], [`LibraryError::NotFunction`].
@@ -265,32 +271,68 @@ impl Library {
         name: &str,
     ) -> Result<TypedFunction<'_, F>, Error> {
         let address = self.function(name)?;
-        // SAFETY: the address is in the library's code; the caller vouches for the type.
+        // SAFETY: the address is in code of the library, or of one that it keeps; the caller vouches for the type.
         Ok(TypedFunction::new(unsafe { F::at(address as usize) }))
     }
 
-    /// The address of the function `name`, good as long as the library.
+    /// The function `name` of a version, as `dlvsym` has it.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    ///
+    /// # Safety
+    /// As of [`get`](Self::get).
+    pub unsafe fn get_version<F: FunctionPointer>(
+        &self,
+        name: &str,
+        version: &str,
+    ) -> Result<TypedFunction<'_, F>, Error> {
+        let address = self.function_version(name, version)?;
+        // SAFETY: as above.
+        Ok(TypedFunction::new(unsafe { F::at(address as usize) }))
+    }
+
+    /// The address of the function that [`get`](Self::get) gives, good as long as the library.
     ///
     /// # Errors
     /// As [`get`](Self::get).
     pub fn function(&self, name: &str) -> Result<u64, Error> {
-        let found = self.definition(Name::from(name));
-        match found.ok_or_else(|| LibraryError::NoSymbol(name.into()))? {
-            // an indirect function may be anybody's
-            Definition::Address(address) if address != 0 && self.may_be_code(name, address) => {
+        self.function_of(SymbolReference { name: name.into(), version: None })
+    }
+
+    /// The address of the function that [`get_version`](Self::get_version) gives, good as long as the library.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn function_version(&self, name: &str, version: &str) -> Result<u64, Error> {
+        self.function_of(SymbolReference { name: name.into(), version: Some(version.into()) })
+    }
+
+    fn function_of(&self, reference: SymbolReference<'_>) -> Result<u64, Error> {
+        let found = by_name::find(&self.0, reference);
+        match found.ok_or_else(|| LibraryError::NoSymbol(reference.name.to_string()))? {
+            Meaning { definition: Definition::Address(address), is_code: true } if address != 0 => {
                 Ok(address)
             }
-            _ => Err(LibraryError::NotFunction(name.into()).into()),
+            _ => Err(LibraryError::NotFunction(reference.name.to_string()).into()),
         }
     }
 
-    /// The address of the symbol `name`, whatever it is, good as long as the library; of a thread-local variable none.
+    /// The address of the symbol `name` of the default version, whatever it is, good as long as the library; of a thread-local variable none.
+    /// It is looked for as [`get`](Self::get) does.
     #[must_use]
     pub fn address(&self, name: &str) -> Option<u64> {
-        match self.definition(Name::from(name))? {
+        let reference = SymbolReference { name: name.into(), version: None };
+        match by_name::find(&self.0, reference)?.definition {
             Definition::Address(address) => Some(address),
             _ => None,
         }
+    }
+
+    /// Whether the library itself shows a symbol of this name, not one that it needs.
+    #[must_use]
+    pub fn shows(&self, name: &str) -> bool {
+        by_name::own(&self.0, SymbolReference { name: name.into(), version: None }).is_some()
     }
 
     /// The function that `address` is in, mangled if it was so, and how many bytes behind its start: for backtraces. Of functions that are not
@@ -322,27 +364,13 @@ impl Library {
     pub fn bias(&self) -> u64 {
         self.0.bias
     }
-
-    fn definition(&self, name: Name<'_>) -> Option<Definition> {
-        let exports = self.0.exports()?;
-        let (_, symbol) = exports.find_default(name).ok()??;
-        Some(self.0.definition(&symbol))
-    }
-
-    fn may_be_code(&self, name: &str, address: u64) -> bool {
-        let is_indirect = || {
-            let exports = self.0.exports()?;
-            let (_, symbol) = exports.find_default(Name::from(name)).ok()??;
-            Some(symbol.r#type() == elf_core::names::STT_GNU_IFUNC)
-        };
-        self.0.is_code(address) || is_indirect() == Some(true)
-    }
 }
 
 /// What the library shows. Who uses one of its symbols keeps it.
 impl Symbols for Library {
     fn find(&mut self, name: Name<'_>) -> Option<Found> {
-        let external = match self.definition(name)? {
+        let named = by_name::own(&self.0, SymbolReference { name, version: None })?;
+        let external = match named.definition {
             Definition::Address(address) if self.0.is_code(address) => External::function(address),
             Definition::Address(address) => External::new(address),
             Definition::ThreadLocal { module, offset, tp_offset } => {

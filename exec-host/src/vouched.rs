@@ -170,6 +170,13 @@ mod a_library_of_a_file {}
 /// ```
 mod the_type_of_a_librarys_function {}
 
+/// ```compile_fail,E0133
+/// # fn ask(library: &exec_host::library::Library) {
+/// library.get_version::<unsafe extern "C" fn()>("f", "V1").unwrap();
+/// # }
+/// ```
+mod the_type_of_a_function_of_a_version {}
+
 /// ```compile_fail,E0505
 /// # fn ask(library: exec_host::library::Library) {
 /// let function = unsafe { library.get::<unsafe extern "C" fn()>("f") };

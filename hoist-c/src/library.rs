@@ -101,8 +101,8 @@ pub extern "C" fn hoist_library_open_memory(
     })
 }
 
-/// The function `name` of the default version, to be cast to its type. Good as long as the library. What the library needs is not
-/// looked into.
+/// The function `name` of the default version, to be cast to its type: as `dlsym` has it, the library's own, else that of the first
+/// library that has one of those that it needs, breadth first. Good as long as the library.
 ///
 /// Errors: `NOT_FOUND`, `NOT_FUNCTION`.
 /// Threads: any number at once.

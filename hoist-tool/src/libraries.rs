@@ -26,7 +26,7 @@ const FOLDERS: [&str; 10] = [
 ];
 
 /// Opens those of the files that are shared libraries, in order, and takes them out. `observers` are told. An image has at most `limit`
-/// bytes.
+/// bytes. With `is_lazy`, functions that nobody has are left to their first call.
 ///
 /// # Errors
 /// Which one cannot be loaded, and why.
@@ -37,6 +37,7 @@ pub unsafe fn open(
     files: &mut Vec<PathBuf>,
     observers: &[Arc<dyn Observer>],
     limit: Option<u64>,
+    is_lazy: bool,
 ) -> Result<Vec<Library>> {
     let (mut opened, mut rest) = (Vec::new(), Vec::new());
     for path in files.drain(..) {
@@ -47,6 +48,9 @@ pub unsafe fn open(
         let mut loader = LibraryLoader::new();
         if let Some(limit) = limit {
             loader = loader.limit(limit);
+        }
+        if is_lazy {
+            loader = loader.lazy();
         }
         for observer in observers {
             loader = loader.observer(Arc::clone(observer));

@@ -34,7 +34,27 @@ fn a_function_of_zlib() {
     );
     let refused = hoist(&["run", "libz.so.1", "no_such"]);
     let words = String::from_utf8_lossy(&refused.stderr);
-    assert!(words.contains("the library does not define no_such"), "{words}");
+    assert!(words.contains("neither the library nor what it needs defines no_such"), "{words}");
+}
+
+/// What nobody has matters when it is called.
+#[test]
+fn functions_on_first_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let source =
+        "long nobody(void); long answer(void) { return 42; } long calls(void) { return nobody(); }";
+    std::fs::write(folder.path().join("lazy.c"), source).unwrap();
+    let library = folder.path().join("lazy.so");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-fPIC", "-shared", "-Wl,-z,lazy", "-o"]).arg(&library);
+    assert!(compiler.arg(folder.path().join("lazy.c")).status().unwrap().success());
+    let library = library.to_str().unwrap();
+    let refused = hoist(&["run", library, "answer"]);
+    let words = String::from_utf8_lossy(&refused.stderr);
+    assert!(words.contains("symbol nobody is undefined"), "{words}");
+    assert_eq!(text(&hoist(&["run", "--lazy", library, "answer", "--ret", "i64"])), "42\n");
+    let ended = hoist(&["run", "--lazy", library, "calls", "--ret", "i64"]);
+    assert_eq!(ended.status.code(), Some(127), "{ended:?}");
 }
 
 /// What it has registered for the end of the process finds it there.

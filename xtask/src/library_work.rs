@@ -23,8 +23,10 @@ pub(crate) struct LibraryWork {
     install: bool,
 }
 
-/// What programs are called.
-const SOURCE: &str = "driver.c";
+/// What programs are called, by what compiles them.
+const SOURCES: [(&str, &str); 2] = [("driver.c", "cc"), ("driver.cc", "c++")];
+/// Folders of `/usr/include` that headers are in.
+const INCLUDE: [&str; 3] = ["libxml2", "freetype2", "jsoncpp"];
 /// What the program that loads says of every library out of bytes.
 const LOADED: &str = "LOADED ";
 
@@ -32,7 +34,7 @@ impl Run for LibraryWork {
     fn run(self, workspace: &Workspace) -> Result<()> {
         let mut cases = debian::cases(workspace, &self.only)?;
         // the others are languages
-        cases.retain(|case| case.file == SOURCE && !case.archives.is_empty());
+        cases.retain(|case| compiler(case).is_some() && !case.archives.is_empty());
         if self.install {
             debian::install(&cases)?;
         }
@@ -91,19 +93,25 @@ impl Run for LibraryWork {
     }
 }
 
+/// What compiles and links the program, if it is one.
+fn compiler(case: &Case) -> Option<&'static str> {
+    SOURCES.iter().find(|(source, _)| *source == case.file).map(|(_, compiler)| *compiler)
+}
+
 /// Makes the program a library that needs those that it works with; or says why not.
 fn build(case: &Case, folder: &Path) -> Result<Result<PathBuf, String>> {
-    fs::write(folder.join(SOURCE), &case.code)?;
-    let mut compile = Command::new("cc");
-    compile.args(["-O1", "-fPIC", "-w", "-c", SOURCE]);
-    compile.args(["-I/usr/include/libxml2", "-I/usr/include/freetype2"]);
-    let mut link = Command::new("cc");
+    let compiler = compiler(case).unwrap_or("cc");
+    fs::write(folder.join(&case.file), &case.code)?;
+    let mut compile = Command::new(compiler);
+    compile.args(["-O1", "-fPIC", "-w", "-c", &case.file]);
+    compile.args(INCLUDE.map(|folder| format!("-I/usr/include/{folder}")));
+    let mut link = Command::new(compiler);
     link.args(["-shared", "-Wl,-z,defs", "-o", "driver.so", "driver.o"]);
     // the shared one has the name without what tells them apart
     link.args(case.archives.iter().map(|name| format!("-l{}", name.trim_end_matches("_a"))));
     link.args(["-lm", "-lpthread"]);
     for command in [&mut compile, &mut link] {
-        let output = command.current_dir(folder).output().context("cc")?;
+        let output = command.current_dir(folder).output().context(compiler)?;
         if !output.status.success() {
             return Ok(Err(first_error(&output.stderr, "the compiler refuses it")));
         }

@@ -49,7 +49,7 @@ pub enum LibraryError {
     /// The unwinder of the process cannot take its unwinding tables. Where that asks for tables (`_dl_find_object` of glibc 2.35), they are
     /// checked when it does: the library is loaded, and one with errors is as if it had none.
     Unwinding(elf_core::eh_frame::Error),
-    /// It does not have this symbol.
+    /// Neither it nor what it needs has this symbol.
     NoSymbol(String),
     /// The symbol is not code.
     NotFunction(String),
@@ -80,7 +80,9 @@ impl fmt::Display for LibraryError {
                 write!(f, "constructor or destructor {address:#x} is outside the library's code")
             }
             Self::Unwinding(error) => write!(f, "unwinding table: {error}"),
-            Self::NoSymbol(name) => write!(f, "the library does not define {name}"),
+            Self::NoSymbol(name) => {
+                write!(f, "neither the library nor what it needs defines {name}")
+            }
             Self::NotFunction(name) => write!(f, "{name} is not code"),
         }
     }

@@ -4,8 +4,10 @@ use super::error::LibraryError;
 use super::loaded::{Bytes, Member, image};
 use super::needed::{self, Given};
 use crate::error::Error;
-use elf_core::Name;
-use elf_core::names::{DF_1_NOOPEN, DF_1_NOW, DF_1_PIE, DF_BIND_NOW, DT_BIND_NOW, DT_NEEDED};
+use elf_core::names::{
+    DF_1_NOOPEN, DF_1_NOW, DF_1_PIE, DF_BIND_NOW, DT_BIND_NOW, DT_FILTER, DT_NEEDED,
+};
+use elf_core::{Name, SegmentFlags};
 use elf_image::{DynamicFacts, Image};
 use std::path::Path;
 use std::sync::Arc;
@@ -43,6 +45,9 @@ impl Node {
         refuse(&found, &facts)?;
         let dynamic = found.dynamic()?;
         let dynamic = dynamic.ok_or_else(|| refused("a file without a dynamic section"))?;
+        if dynamic.value(DT_FILTER).is_some() {
+            return Err(refused("a library that stands for another one (DT_FILTER)"));
+        }
         let name = needed::name(&dynamic)?.as_bytes().into();
         let binds_now = facts.flags & DF_BIND_NOW != 0
             || facts.flags_1 & DF_1_NOW != 0
@@ -181,6 +186,9 @@ fn refuse(image: &Image<'_>, facts: &DynamicFacts) -> Result<(), LibraryError> {
     }
     if facts.flags_1 & DF_1_NOOPEN != 0 {
         return Err(refused("the library says that it is not to be opened so (DF_1_NOOPEN)"));
+    }
+    if image.stack().is_some_and(|stack| stack.contains(SegmentFlags::EXECUTE)) {
+        return Err(refused("a library that wants to execute the stack"));
     }
     Ok(())
 }

@@ -73,6 +73,15 @@ impl Handle {
         })
     }
 
+    /// The same for a program that asks: as `dlsym` has it, or `dlvsym`.
+    pub(crate) fn find_default(&self, name: &[u8], version: Option<&[u8]>) -> Option<u64> {
+        with_c_str(name, |name| match version {
+            Some(version) => with_c_str(version, |version| self.of_version(name, version)),
+            // SAFETY: the handle is open, and the name ends in NUL.
+            None => address(unsafe { libc::dlsym(self.0, name.as_ptr()) }),
+        })
+    }
+
     /// The address of a symbol that has no version, as of a library that was linked without: it stands for each, which `dlvsym` denies.
     fn without_version(&self, name: &CStr) -> Option<u64> {
         // SAFETY: the handle is open, and the name ends in NUL.
@@ -235,6 +244,18 @@ pub(crate) fn extents() -> Vec<(u64, Range<u64>)> {
     descriptions::each(|library| {
         found.push((library.bias(), library.extent()));
         ControlFlow::Continue(())
+    });
+    found
+}
+
+/// The library of the dynamic loader that has an address, by what is added to addresses of its file, and whether code is there.
+pub(crate) fn place_of(address: u64) -> Option<(u64, bool)> {
+    let mut found = None;
+    descriptions::each(|library| {
+        let loaded = library.headers().iter().filter(|header| header.p_type == libc::PT_LOAD);
+        let mut here = loaded.filter(|header| library.range(header).contains(&address));
+        found = here.next().map(|header| (library.bias(), header.p_flags & libc::PF_X != 0));
+        if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     found
 }

@@ -30,6 +30,17 @@ pub(crate) enum Member {
     Loaded(Held),
 }
 
+impl Member {
+    /// Whether both are one library.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Process(one), Self::Process(other)) => one.is(other),
+            (Self::Loaded(one), Self::Loaded(other)) => one.is(other),
+            _ => false,
+        }
+    }
+}
+
 /// What a library needs.
 pub(crate) enum Link {
     Member(Member),

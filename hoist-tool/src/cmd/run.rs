@@ -40,6 +40,9 @@ pub struct Run {
     /// The address of a symbol that no object defines
     #[arg(long, value_name = "NAME=ADDRESS", value_parser = definition)]
     define: Vec<(String, u64)>,
+    /// Leaves functions of shared libraries that nobody has to their first call, as dlopen does with RTLD_LAZY
+    #[arg(long)]
+    lazy: bool,
     #[command(flatten)]
     archives: ArchiveArguments,
     #[command(flatten)]
@@ -59,7 +62,8 @@ impl Run {
         let (mut objects, function, words) = self.split()?;
         let observers = self.loading.observers()?;
         // SAFETY: the user asks for the libraries.
-        let libraries = unsafe { libraries::open(&mut objects, &observers, self.limits.limit)? };
+        let libraries =
+            unsafe { libraries::open(&mut objects, &observers, self.limits.limit, self.lazy)? };
         // what they have registered for the end of the process is still to run
         libraries.iter().cloned().for_each(core::mem::forget);
         if objects.is_empty() {
@@ -105,8 +109,10 @@ impl Run {
         out: &mut dyn Write,
     ) -> Result<()> {
         let mut arguments = Arguments::parse(words)?;
-        let has_it = |library: &&Library| library.function(function).is_ok();
-        let library = libraries.iter().find(has_it).or(libraries.first());
+        // what these need comes behind all of them
+        let shown = libraries.iter().find(|library| library.shows(function));
+        let needed = || libraries.iter().find(|library| library.function(function).is_ok());
+        let library = shown.or_else(needed).or(libraries.first());
         let library = library.context("no library")?;
         let function = self.calling.find_in_library(library, function, &mut arguments)?;
         // SAFETY: the user asks for the code to be run, with these arguments and this result.
