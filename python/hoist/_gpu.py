@@ -386,24 +386,37 @@ class Fatbin:
         return chosen
 
     @overload
-    def prune(self, keep: Union[str, Iterable[str]], output: None = None) -> bytes: ...
+    def prune(
+        self, keep: Union[str, Iterable[str]], output: None = None, *, allow_gaps: bool = False
+    ) -> bytes: ...
 
     @overload
-    def prune(self, keep: Union[str, Iterable[str]], output: "str | os.PathLike[str]") -> Dict[str, Any]: ...
+    def prune(
+        self, keep: Union[str, Iterable[str]], output: "str | os.PathLike[str]", *, allow_gaps: bool = False
+    ) -> Dict[str, Any]: ...
 
-    def prune(self, keep: Union[str, Iterable[str]], output: "Optional[str | os.PathLike[str]]" = None) -> Any:
+    def prune(
+        self,
+        keep: Union[str, Iterable[str]],
+        output: "Optional[str | os.PathLike[str]]" = None,
+        *,
+        allow_gaps: bool = False,
+    ) -> Any:
         """The file without the entries that are not kept; host files stay loadable.
 
         `keep` is what stays: `sm_90` (machine code), `compute_90` (PTX), `ptx`, `elf`, `nvvm` (all of a kind), or several. With
-        `output`, a path, the file is written, and what was done is given (`hoist fatbin prune --json`); else its bytes are.
+        `output`, a path, the file is written, and what was done is given (`hoist fatbin prune --json`); else its bytes are. Where an
+        architecture that is kept would have no code for something that it runs now, that is an error, unless `allow_gaps`.
         """
-        words = keep if isinstance(keep, str) else ",".join(keep)
+        words = ["--keep", keep if isinstance(keep, str) else ",".join(keep)]
+        if allow_gaps:
+            words.append("--allow-gaps")
         with as_path(self._data) as path:
             if output is not None:
-                return answer("fatbin prune", path, "-o", output, "--keep", words)
+                return answer("fatbin prune", path, "-o", output, *words)
             with tempfile.TemporaryDirectory() as folder:
                 pruned = os.path.join(folder, "pruned")
-                answer("fatbin prune", path, "-o", pruned, "--keep", words)
+                answer("fatbin prune", path, "-o", pruned, *words)
                 with open(pruned, "rb") as file:
                     return file.read()
 
