@@ -8,6 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -340,6 +341,7 @@ fn what_would_be_larger_stays() {
     }
     let stored = ["thing/lib/it's, \"stored\".so", "thing-1.0.dist-info/RECORD"];
     let size = |name: &str| fs::metadata(at.join(name)).expect("a file").len();
+    let mut sizes = BTreeMap::new();
     // the wheel compresses small images across one another, and what Zstandard leaves of each not at all
     for (words, stays) in [
         (&["--mode", "balance"][..], true),
@@ -349,10 +351,15 @@ fn what_would_be_larger_stays() {
     ] {
         let said = printed(at, &[&["wheel", "slim", "in.whl", "-o", "out.whl"], words].concat());
         assert_eq!(said.contains("thing/lib/lib.so would take "), stays, "{said}");
+        // of a library that stays no time of loading is told
+        let loading = said.split_once("loading: ").and_then(|(_, rest)| rest.split_once(' '));
+        let size_of_changed: f64 = loading.expect(&said).0.parse().expect("a number");
+        assert!(sizes.insert(stays, size_of_changed).is_none_or(|old| old == size_of_changed));
         let changed = [&stored[..], if stays { &[] } else { &["thing/lib/lib.so"] }].concat();
         python(at, &[&["compare", "in.whl", "out.whl"][..], &changed].concat());
         assert!(size("out.whl") < size("in.whl"), "{said}");
     }
+    assert!((sizes[&false] - 2.0 * sizes[&true]).abs() < 0.3, "{sizes:?}");
 }
 
 #[test]

@@ -56,6 +56,19 @@ impl Unpacking {
         }
     }
 
+    /// Adds what was counted of another file.
+    pub fn extend(&self, other: &Self) {
+        for (sum, more) in [
+            (&self.bytes, &other.bytes),
+            (&self.before, &other.before),
+            (&self.after, &other.after),
+            (&self.obfuscated, &other.obfuscated),
+            (&self.nvvm, &other.nvvm),
+        ] {
+            sum.fetch_add(more.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
     /// Counts an entry that stays as it is: one that is obfuscated, or of NVVM.
     pub fn add_left(&self, is_obfuscated: bool) {
         let count = if is_obfuscated { &self.obfuscated } else { &self.nvvm };

@@ -168,8 +168,13 @@ impl Slim {
         changed: &mut Changed,
     ) -> Result<()> {
         let old = zip.unpack(member, budget)?;
-        let outcome = self.how.plan(&old, unpacking)?;
-        let Some(slimmed) = changed.tally.count(&member.name, outcome) else { return Ok(()) };
+        // of what stays as it is nothing loads in another time
+        let own = Unpacking::default();
+        let outcome = self.how.plan(&old, &own)?;
+        let Some(slimmed) = changed.tally.count(&member.name, outcome) else {
+            unpacking.extend(&own);
+            return Ok(());
+        };
         let mut file = tempfile::tempfile()?;
         slimmed.write(&old, &mut file)?;
         let new = Mapped::map(&file)?;
@@ -183,6 +188,7 @@ impl Slim {
             ));
             return Ok(());
         }
+        unpacking.extend(&own);
         changed.record.insert(member.name.clone(), (digest::bytes(&new), slimmed.sizes.1));
         changed.members.insert(index, packed);
         changed.rows.push(Row {

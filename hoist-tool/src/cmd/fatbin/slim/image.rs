@@ -305,6 +305,7 @@ impl<'b> Image<'b> {
             };
             let layer = Layer::open(content, &work.budget).with_context(shown)?;
             let (rows, notes) = (work.rows.len(), work.notes.clone());
+            let unpacking = core::mem::take(&mut work.unpacking);
             let changed = layer.changed(name, work).with_context(shown)?;
             if let Some(tar) = changed {
                 if let Some(why) = why {
@@ -329,6 +330,7 @@ impl<'b> Image<'b> {
                         shown(),
                         content.len()
                     ));
+                    work.unpacking = unpacking;
                     file.done_with(data(self));
                     continue;
                 }
@@ -336,6 +338,7 @@ impl<'b> Image<'b> {
                 new.successors.insert(old, Successor { digest, size });
                 new.contents.insert(index, packed);
             }
+            work.unpacking.extend(&unpacking);
             file.done_with(data(self));
         }
         work.tally.check()?;
